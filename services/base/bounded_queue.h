@@ -1,0 +1,75 @@
+// A queue between one stage and the next.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+
+namespace espalier {
+
+// Push blocks while the queue is full, Pop while it is empty. After Close, Push refuses and Pop drains what is
+// left, then ends. Thread-safe.
+template <class T>
+class BoundedQueue {
+ public:
+  explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
+
+  // False once closed (the item is dropped).
+  bool Push(T item) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    mutex_.Await([this] { return HasRoomOrClosed(); });
+    if (closed_) return false;
+    items_.push_back(std::move(item));
+    return true;
+  }
+
+  // nullopt once closed and drained.
+  std::optional<T> Pop() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    mutex_.Await([this] { return HasItemOrClosed(); });
+    return TakeFront();
+  }
+
+  // nullopt when closed and drained, or when the deadline passes first (IsClosed tells which).
+  std::optional<T> PopBefore(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    mutex_.AwaitBefore(deadline, [this] { return HasItemOrClosed(); });
+    return TakeFront();
+  }
+
+  void Close() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    closed_ = true;
+  }
+
+  bool IsClosed() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return closed_;
+  }
+
+  size_t Size() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return items_.size();
+  }
+
+ private:
+  bool HasRoomOrClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || items_.size() < capacity_; }
+  bool HasItemOrClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || !items_.empty(); }
+  std::optional<T> TakeFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (items_.empty()) return std::nullopt;
+    std::optional<T> item(std::move(items_.front()));
+    items_.pop_front();
+    return item;
+  }
+
+  const size_t capacity_;
+  mutable Mutex mutex_;
+  std::deque<T> items_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace espalier

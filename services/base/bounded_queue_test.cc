@@ -1,0 +1,43 @@
+#include "services/base/bounded_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace espalier {
+namespace {
+
+TEST(BoundedQueueTest, HandsItemsOnInOrderThroughASmallWindow) {
+  BoundedQueue<int> queue(2);
+  std::jthread producer([&] {
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(queue.Push(i));
+    queue.Close();
+  });
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_LE(queue.Size(), 2u);
+    EXPECT_EQ(queue.Pop(), i);
+  }
+  EXPECT_EQ(queue.Pop(), std::nullopt);
+}
+
+TEST(BoundedQueueTest, CloseWakesAWaitingProducerAndDrainsWhatIsLeft) {
+  BoundedQueue<int> queue(1);
+  ASSERT_TRUE(queue.Push(1));
+  bool pushed = true;
+  {
+    std::jthread producer([&] { pushed = queue.Push(2); });
+    queue.Close();
+  }
+  EXPECT_FALSE(pushed);
+  EXPECT_EQ(queue.Pop(), 1);
+  EXPECT_EQ(queue.Pop(), std::nullopt);
+}
+
+TEST(BoundedQueueTest, AWaitEndsAtItsDeadline) {
+  BoundedQueue<int> queue(1);
+  EXPECT_EQ(queue.PopBefore(Deadline::After(std::chrono::milliseconds(1))), std::nullopt);
+  EXPECT_FALSE(queue.IsClosed());
+}
+
+}  // namespace
+}  // namespace espalier

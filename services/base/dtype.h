@@ -1,0 +1,91 @@
+// Element types of tensors, named as safetensors names them (F32, BF16, I64, ...).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "services/base/status.h"
+
+namespace espalier {
+
+// The numbers are on the wire and in proto (rpc/v1/tensor.proto): never renumber.
+enum class DType : uint8_t {
+  kBool = 1,
+  kU8 = 2,
+  kI8 = 3,
+  kI16 = 4,
+  kI32 = 5,
+  kI64 = 6,
+  kF16 = 7,
+  kBF16 = 8,
+  kF32 = 9,
+  kF64 = 10,
+  kU16 = 11,
+  kU32 = 12,
+  kU64 = 13,
+};
+
+// Bytes of one element.
+size_t SizeOf(DType dtype);
+// "F32": safetensors' spelling.
+const char* NameOf(DType dtype);
+Result<DType> DTypeFromName(std::string_view name);
+// False for a number that is no DType (from the wire).
+bool IsValidDType(uint8_t number);
+bool IsFloating(DType dtype);
+
+// IEEE binary16 and bfloat16 as bit patterns; conversions round to nearest even.
+float HalfToFloat(uint16_t half_bits);
+uint16_t FloatToHalf(float value);
+float BFloat16ToFloat(uint16_t bf16_bits);
+uint16_t FloatToBFloat16(float value);
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::kU8;
+};
+template <>
+struct DTypeOf<int8_t> {
+  static constexpr DType value = DType::kI8;
+};
+template <>
+struct DTypeOf<int16_t> {
+  static constexpr DType value = DType::kI16;
+};
+template <>
+struct DTypeOf<uint16_t> {
+  static constexpr DType value = DType::kU16;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::kI32;
+};
+template <>
+struct DTypeOf<uint32_t> {
+  static constexpr DType value = DType::kU32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::kI64;
+};
+template <>
+struct DTypeOf<uint64_t> {
+  static constexpr DType value = DType::kU64;
+};
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kF32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kF64;
+};
+
+}  // namespace espalier

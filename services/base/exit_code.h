@@ -1,0 +1,21 @@
+// What a process's exit status says; the operator and scripts act on it (docs/exit-codes.md).
+#pragma once
+
+#include "services/base/status.h"
+
+namespace espalier {
+
+enum class ExitCode : int {
+  kDone = 0,
+  kBadDocument = 64,  // usage, flags, job document: never retried
+  kBadInput = 65,     // graphs, partitions, models: never retried
+  kBug = 70,          // ours
+  kUnavailable = 74,  // a store, a peer, a disk
+  kAskedToStop = 75,  // SIGTERM, work saved
+  kBadCredentials = 77,
+};
+
+// The code for an error of work on data. (Errors of flags and documents are kBadDocument: the caller knows.)
+ExitCode ExitCodeOf(StatusCode code);
+
+}  // namespace espalier

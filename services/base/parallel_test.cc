@@ -1,0 +1,26 @@
+#include "services/base/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+namespace espalier {
+namespace {
+
+TEST(ParallelForTest, VisitsEveryIndexOnceForAnyNumberOfThreads) {
+  for (const int threads : {1, 2, 7}) {
+    std::vector<std::atomic<int>> visits(1000);
+    ParallelFor(threads, 1000, 64, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+    });
+    for (const auto& count : visits) EXPECT_EQ(count.load(), 1);
+  }
+}
+
+TEST(ParallelForTest, DoesNothingForNothing) {
+  ParallelFor(4, 0, 1, [](int64_t, int64_t) { FAIL(); });
+}
+
+}  // namespace
+}  // namespace espalier

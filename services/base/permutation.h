@@ -1,0 +1,34 @@
+// A pseudo-random permutation of [0, n) that can be computed at any position and in both directions without
+// being stored: a Feistel network over the smallest even number of bits that holds n, with cycle walking
+// (Black, Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). It orders the seeds of an epoch, so
+// that each graph server finds its own seeds of a step and nobody holds the whole list.
+#pragma once
+
+#include <cstdint>
+
+namespace espalier {
+
+// Immutable value; thread-safe.
+class Permutation {
+ public:
+  // The permutation of [0, size) that `key` selects; size may be 0 or 1.
+  Permutation(uint64_t key, uint64_t size);
+
+  uint64_t size() const { return size_; }
+  // position -> element, both in [0, size).
+  uint64_t At(uint64_t position) const;
+  // element -> position: PositionOf(At(i)) == i.
+  uint64_t PositionOf(uint64_t element) const;
+
+ private:
+  static constexpr int kRounds = 10;
+  uint64_t Encrypt(uint64_t value) const;
+  uint64_t Decrypt(uint64_t value) const;
+
+  uint64_t key_;
+  uint64_t size_;
+  int half_bits_;
+  uint64_t half_mask_;
+};
+
+}  // namespace espalier

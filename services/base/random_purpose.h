@@ -1,0 +1,29 @@
+// The registry of random streams. Each use of randomness that results depend on has a purpose of its own, so
+// that no two ever share a key. Keys are part of what a seed means: never renumber, only add.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "services/base/hash.h"
+
+namespace espalier {
+
+enum class RandomPurpose : uint32_t {
+  kSeedOrder = 1,       // order of the training nodes of an epoch
+  kNeighbors = 2,       // drawn in-edges
+  kInitialization = 3,  // model parameters
+  kDropout = 4,         // masks by (step, layer, original id, column)
+  kPartitioning = 5,    // partition algorithms' tie-breaks and Random
+  kGenerator = 6,       // generated graphs
+};
+
+// The key of a purpose's stream under a job's seed. `parts` are the coordinates (epoch, step, layer, ...).
+template <class... Parts>
+constexpr uint64_t RandomKey(uint64_t seed, RandomPurpose purpose, Parts... parts) {
+  uint64_t key = HashCombine(seed, static_cast<uint64_t>(purpose));
+  ((key = HashCombine(key, static_cast<uint64_t>(parts))), ...);
+  return key;
+}
+
+}  // namespace espalier

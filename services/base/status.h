@@ -1,0 +1,137 @@
+// Errors as values. `Status` says what went wrong and what the caller may do about it; `Result<T>` is a
+// value or such a status. No exception leaves a function of ours; libraries' exceptions are caught where
+// they are called.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "services/base/check.h"
+
+namespace espalier {
+
+// The numbers are gRPC's (rpc/status_map.h asserts it). Choose by what the caller should do:
+// retry (kUnavailable, kDeadlineExceeded, kAborted, kResourceExhausted), mend the input
+// (kInvalidArgument, kNotFound, kOutOfRange, ...), stop (kDataLoss, kInternal).
+enum class StatusCode {
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+// "INVALID_ARGUMENT" and so on: gRPC's spelling.
+const char* StatusCodeName(StatusCode code);
+
+// Thread-compatible value.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;  // ok
+  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == StatusCode::kOk; }
+  StatusCode code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+  // The same error with its context in front: Status("no such file").While("reading edges")
+  // says "reading edges: no such file". An ok status stays ok.
+  Status While(const std::string& doing) const&;
+  Status While(const std::string& doing) &&;
+
+  // "NOT_FOUND: reading edges: no such file", for people and logs.
+  std::string ToString() const;
+
+  friend bool operator==(const Status&, const Status&) = default;
+
+ private:
+  StatusCode code_ = StatusCode::kOk;
+  std::string message_;
+};
+
+// True where the same call may succeed later without any change of its arguments.
+bool IsRetryable(StatusCode code);
+
+Status InvalidArgument(std::string message);
+Status NotFound(std::string message);
+Status AlreadyExists(std::string message);
+Status OutOfRange(std::string message);
+Status FailedPrecondition(std::string message);
+Status Unimplemented(std::string message);
+Status ResourceExhausted(std::string message);
+Status Unavailable(std::string message);
+Status DeadlineExceeded(std::string message);
+Status Aborted(std::string message);
+Status Cancelled(std::string message);
+Status DataLoss(std::string message);
+Status Internal(std::string message);
+// errno as a status, with the path it is about: "opening x.npy: No such file or directory".
+Status FromErrno(int error_number, const std::string& doing);
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  using value_type = T;
+
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit on purpose
+  Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit on purpose
+    ESPALIER_CHECK(!status_.ok()) << "a Result made of a status needs an error";
+  }
+
+  bool ok() const { return value_.has_value(); }
+  const Status& status() const& { return status_; }
+  Status status() && { return std::move(status_); }
+
+  // The value; only when ok().
+  T& operator*() & { return Value(); }
+  const T& operator*() const& { return const_cast<Result*>(this)->Value(); }
+  T&& operator*() && { return std::move(Value()); }
+  T* operator->() { return &Value(); }
+  const T* operator->() const { return &const_cast<Result*>(this)->Value(); }
+
+  Result While(const std::string& doing) && {
+    if (ok()) return std::move(*this);
+    return std::move(status_).While(doing);
+  }
+
+ private:
+  T& Value() {
+    ESPALIER_CHECK(value_.has_value()) << status_.ToString();
+    return *value_;
+  }
+
+  Status status_;
+  std::optional<T> value_;
+};
+
+#define ESPALIER_CONCAT_INNER(a, b) a##b
+#define ESPALIER_CONCAT(a, b) ESPALIER_CONCAT_INNER(a, b)
+
+// Returns from the enclosing function when `expression` (a Status) is an error.
+#define RETURN_IF_ERROR(expression)                                                                       \
+  do {                                                                                                    \
+    if (::espalier::Status espalier_status = (expression); !espalier_status.ok()) return espalier_status; \
+  } while (false)
+
+// ASSIGN_OR_RETURN(auto x, MakeX()): x is the value, or the enclosing function returns the error.
+#define ASSIGN_OR_RETURN(declaration, expression) \
+  ESPALIER_ASSIGN_OR_RETURN(ESPALIER_CONCAT(espalier_result_, __LINE__), declaration, expression)
+#define ESPALIER_ASSIGN_OR_RETURN(result, declaration, expression) \
+  auto result = (expression);                                      \
+  if (!result.ok()) return std::move(result).status();             \
+  declaration = *std::move(result)
+
+}  // namespace espalier

@@ -1,0 +1,72 @@
+# espalier_library(NAME graph LAYER 1 SOURCES a.cc DEPS espalier::base TESTS a_test.cc TEST_DEPS espalier::graph_testing)
+#
+# One folder, one library, one line in the drawing of services/README.md. A library depends only on libraries of
+# lower layers: anything else fails configuration. PRIVATE_DEPS do not reach the library's users. TESTS become one
+# executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL).
+function(espalier_library)
+  cmake_parse_arguments(ARG "" "NAME;LAYER;TEST_LABEL" "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
+  set(target espalier_${ARG_NAME})
+  if(ARG_SOURCES)
+    add_library(${target} STATIC ${ARG_SOURCES})
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS} espalier_warnings)
+  else()  # headers only
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${target} INTERFACE ${ARG_DEPS})
+  endif()
+  add_library(espalier::${ARG_NAME} ALIAS ${target})
+  set_property(TARGET ${target} PROPERTY ESPALIER_LAYER ${ARG_LAYER})
+  espalier_check_layers(${ARG_NAME} ${ARG_LAYER} ${ARG_DEPS} ${ARG_PRIVATE_DEPS})
+  if(ESPALIER_TESTS AND ARG_TESTS)
+    espalier_test(NAME ${ARG_NAME} LABEL ${ARG_TEST_LABEL} SOURCES ${ARG_TESTS} DEPS espalier::${ARG_NAME} ${ARG_TEST_DEPS})
+  endif()
+endfunction()
+
+# Fakes, builders, matchers and conformance suites of a library: linked by tests, never by a binary.
+function(espalier_testing_library)
+  cmake_parse_arguments(ARG "" "NAME;LAYER" "SOURCES;DEPS" ${ARGN})
+  set(target espalier_${ARG_NAME}_testing)
+  add_library(${target} STATIC ${ARG_SOURCES})
+  add_library(espalier::${ARG_NAME}_testing ALIAS ${target})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PUBLIC ${ARG_DEPS} GTest::gmock GTest::gtest PRIVATE espalier_warnings)
+  set_property(TARGET ${target} PROPERTY ESPALIER_LAYER ${ARG_LAYER})
+endfunction()
+
+# espalier_test(NAME x LABEL unit SOURCES x_test.cc DEPS ...): the executable espalier_x_test and its ctest entries.
+function(espalier_test)
+  cmake_parse_arguments(ARG "" "NAME;LABEL" "SOURCES;DEPS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  set(target espalier_${ARG_NAME}_test)
+  add_executable(${target} ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main espalier_warnings)
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 TEST_PREFIX ${ARG_NAME}. PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
+endfunction()
+
+# Everything that is shipped, without the tests.
+add_custom_target(espalier-binaries)
+
+# espalier_binary(NAME espalier-sampler SOURCES sampler_main.cc DEPS ...): build/<preset>/bin/<name>.
+function(espalier_binary)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPS" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SOURCES})
+  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} espalier_warnings)
+  add_dependencies(espalier-binaries ${ARG_NAME})
+endfunction()
+
+function(espalier_check_layers name layer)
+  foreach(dep IN LISTS ARGN)
+    if(dep MATCHES "^espalier::(.+)$")
+      if(NOT TARGET ${dep})
+        message(FATAL_ERROR "${name} (layer ${layer}) depends on ${dep}, which does not exist below it")
+      endif()
+      get_property(dep_layer TARGET espalier_${CMAKE_MATCH_1} PROPERTY ESPALIER_LAYER)
+      if(NOT dep_layer LESS layer)
+        message(FATAL_ERROR "${name} (layer ${layer}) must not depend on ${dep} (layer ${dep_layer})")
+      endif()
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,45 @@
+# Compiler, linker and warnings.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(ESPALIER_CCACHE ccache)
+if(ESPALIER_CCACHE)
+  # Objects are shared between checkouts, and files that use a precompiled header are cached too.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${ESPALIER_CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  endif()
+endif()
+find_program(ESPALIER_MOLD mold)
+if(ESPALIER_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# Vector code for any x86-64 machine of the last decade; bit-equality holds between machines that run the same code.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  add_compile_options(-march=x86-64-v3)
+endif()
+# Results must not depend on which expressions the compiler fuses into multiply-adds.
+add_compile_options(-ffp-contract=off)
+
+add_library(espalier_warnings INTERFACE)
+target_compile_options(espalier_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wextra-semi
+  -Wno-missing-field-initializers -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 warns wrongly about inlined std::string operations (gcc.gnu.org/PR105651, PR105329).
+  target_compile_options(espalier_warnings INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds
+    $<$<CONFIG:Release,RelWithDebInfo>:-Wno-maybe-uninitialized>)
+endif()
+
+if(ESPALIER_SANITIZER STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(ESPALIER_SANITIZER STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
+  add_link_options(-fsanitize=thread)
+elseif(ESPALIER_SANITIZER)
+  message(FATAL_ERROR "ESPALIER_SANITIZER is '${ESPALIER_SANITIZER}'; expected address, thread or nothing")
+endif()

@@ -1,0 +1,27 @@
+# Sourced by quickstart.sh and test.sh: installs what debian-packages.txt names and this machine lacks.
+
+install_packages() {
+  local list missing=() package sudo=()
+  list="$(dirname "${BASH_SOURCE[0]}")/debian-packages.txt"
+  while read -r package; do
+    case "$package" in '' | '#'*) continue ;; esac
+    if ! dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed'; then
+      missing+=("$package")
+    fi
+  done <"$list"
+  if [ ${#missing[@]} -eq 0 ]; then return 0; fi
+  if ! command -v apt-get >/dev/null; then
+    echo "These packages are missing and there is no apt-get to install them: ${missing[*]}" >&2
+    return 74
+  fi
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      echo "Run this as root, or install sudo: these packages are missing: ${missing[*]}" >&2
+      return 77
+    fi
+    sudo=(sudo)
+  fi
+  echo "== installing ${#missing[@]} Debian packages"
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
