@@ -1,0 +1,25 @@
+// Ids come as U32, I32, I64 or U64: one visit instead of four loops.
+#pragma once
+
+#include <span>
+
+#include "services/base/tensor.h"
+
+namespace espalier::graph {
+
+inline bool IsIdDType(DType dtype) {
+  return dtype == DType::kU32 || dtype == DType::kI32 || dtype == DType::kI64 || dtype == DType::kU64;
+}
+
+// Calls visit(std::span<const T>) with the values of an id tensor (IsIdDType, checked) and returns what it returns.
+template <class Visitor>
+auto VisitIds(const Tensor& ids, Visitor&& visit) {
+  switch (ids.dtype()) {
+    case DType::kU32: return visit(ids.values<uint32_t>());
+    case DType::kI32: return visit(ids.values<int32_t>());
+    case DType::kI64: return visit(ids.values<int64_t>());
+    default: return visit(ids.values<uint64_t>());  // checks the dtype
+  }
+}
+
+}  // namespace espalier::graph

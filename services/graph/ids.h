@@ -1,0 +1,31 @@
+// Whose number is it? Every id space is a type of its own (docs/architecture.md, "Id spaces").
+#pragma once
+
+#include <cstdint>
+
+#include "services/base/strong_id.h"
+
+namespace espalier {
+
+// Type-wise row number in the user's files: node 17 of type "paper".
+using OriginalNodeId = StrongId<struct OriginalNodeTag, uint64_t>;
+// Type-wise number after partitioning: partition p owns one contiguous range per node type.
+using GlobalNodeId = StrongId<struct GlobalNodeTag, uint64_t>;
+// Dense within one partition and node type: global - first of the range.
+using LocalNodeId = StrongId<struct LocalNodeTag, uint32_t>;
+
+// Type-wise row number in the user's edge file (a derived reverse edge of edge i of m has m + i).
+using OriginalEdgeId = StrongId<struct OriginalEdgeTag, uint64_t>;
+// Type-wise number after partitioning: contiguous per partition, in CSC order.
+using GlobalEdgeId = StrongId<struct GlobalEdgeTag, uint64_t>;
+
+// One id over all node types, ordered by (partition, type, local id): what DGL calls the homogeneous id.
+using HomogeneousNodeId = StrongId<struct HomogeneousNodeTag, uint64_t>;
+using HomogeneousEdgeId = StrongId<struct HomogeneousEdgeTag, uint64_t>;
+
+using NodeTypeId = StrongId<struct NodeTypeTag, uint16_t>;  // index into GraphSchema::node_types
+using EdgeTypeId = StrongId<struct EdgeTypeTag, uint16_t>;  // index into GraphSchema::edge_types
+using PartitionId = StrongId<struct PartitionTag, uint32_t>;
+using Rank = StrongId<struct RankTag, uint32_t>;  // a trainer's stable number
+
+}  // namespace espalier

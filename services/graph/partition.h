@@ -1,0 +1,61 @@
+// One partition's part of the graph, as arrays: what the partition files hold and a shard answers from.
+// Arrays are owned or mapped (Tensor decides); ids of sources are global, rows are local.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "services/base/tensor.h"
+#include "services/graph/partition_book.h"
+
+namespace espalier::graph {
+
+// The in-edges of the owned destination nodes of one edge type, CSC.
+// Edge ids are implicit: position k of `indices` is global edge id book.EdgeFirst(type)[partition] + k.
+// In-edges of a node are ordered by (time column if declared, source's original id, original edge id).
+struct InEdges {
+  Tensor indptr;   // U32 [n + 1] where the partition has fewer than 2^32 edges of the type, else U64
+  Tensor indices;  // global ids of sources: U32 [m] where the source type has fewer than 2^32 nodes, else U64
+};
+
+// What one partition knows of one node type.
+struct OwnedNodes {
+  uint64_t count = 0;
+  Tensor original_ids;  // U32 or U64 [count], ascending: owned nodes are numbered in original order
+  // Features, labels and other columns by name, each [count, ...].
+  std::map<std::string, Tensor> columns;
+};
+
+// This partition's slice of the original-to-global directory of one node type: the global id of original ids
+// [first, first + global_ids.size()). Slices are equal ranges of original ids: partition p of P holds
+// [n * p / P, n * (p + 1) / P), whoever owns those nodes.
+struct DirectorySlice {
+  uint64_t first = 0;
+  Tensor global_ids;  // U32 or U64
+};
+
+// The owned nodes of one part (train, validation or test) of a named split of one node type.
+// A node's ordinal is its position among the part's nodes of all partitions, ordered by original id.
+struct SplitPart {
+  uint64_t total = 0;  // nodes of the part in all partitions
+  Tensor local_ids;    // U32 [k], ascending
+  Tensor ordinals;     // U64 [k], ascending (owned nodes are numbered in original order)
+};
+
+enum class SplitPartName { kTrain = 0, kValidation = 1, kTest = 2 };
+const char* NameOf(SplitPartName part);  // "train", "validation", "test"
+
+struct Partition {
+  PartitionId id;
+  std::vector<OwnedNodes> nodes;          // by NodeTypeId
+  std::vector<InEdges> in_edges;          // by EdgeTypeId
+  std::vector<DirectorySlice> directory;  // by NodeTypeId
+  // split name -> node type -> the three parts, indexed by SplitPartName.
+  std::map<std::string, std::map<uint16_t, std::vector<SplitPart>>> splits;
+  // Optional, loaded on request: by EdgeTypeId.
+  std::vector<Tensor> original_edge_ids;                    // U32 or U64 [m]; empty where not loaded
+  std::vector<std::map<std::string, Tensor>> edge_columns;  // each [m, ...]
+};
+
+}  // namespace espalier::graph

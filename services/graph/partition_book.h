@@ -1,0 +1,77 @@
+// Who owns which id. After partitioning, ids of each type are contiguous per partition, so the book is a few
+// numbers: partition p owns global ids [first[p], first[p + 1]) of a type.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "services/graph/schema.h"
+
+namespace espalier::graph {
+
+struct NodeLocation {
+  PartitionId partition;
+  LocalNodeId local;
+  friend bool operator==(const NodeLocation&, const NodeLocation&) = default;
+};
+
+// Immutable; thread-safe; cheap to copy for tens of partitions.
+class PartitionBook {
+ public:
+  PartitionBook() = default;
+  // node_first[type] and edge_first[type] have num_partitions + 1 ascending entries that start with 0.
+  // Ranges may be empty. InvalidArgument where that does not hold or does not fit the schema.
+  static Result<PartitionBook> Make(GraphSchema schema, std::vector<std::vector<uint64_t>> node_first,
+                                    std::vector<std::vector<uint64_t>> edge_first);
+
+  const GraphSchema& schema() const { return schema_; }
+  uint32_t num_partitions() const { return num_partitions_; }
+  uint64_t num_nodes(NodeTypeId type) const { return node_first_[type.value].back(); }
+  uint64_t num_edges(EdgeTypeId type) const { return edge_first_[type.value].back(); }
+  uint64_t num_nodes() const;  // over all types
+  uint64_t num_edges() const;
+
+  // [num_partitions + 1]
+  std::span<const uint64_t> NodeFirst(NodeTypeId type) const { return node_first_[type.value]; }
+  std::span<const uint64_t> EdgeFirst(EdgeTypeId type) const { return edge_first_[type.value]; }
+  uint64_t NumOwnedNodes(PartitionId p, NodeTypeId type) const {
+    return node_first_[type.value][p.value + 1] - node_first_[type.value][p.value];
+  }
+  uint64_t NumOwnedEdges(PartitionId p, EdgeTypeId type) const {
+    return edge_first_[type.value][p.value + 1] - edge_first_[type.value][p.value];
+  }
+
+  // The id must be below num_nodes / num_edges of its type (checked).
+  PartitionId OwnerOf(NodeTypeId type, GlobalNodeId node) const;
+  PartitionId OwnerOf(EdgeTypeId type, GlobalEdgeId edge) const;
+  NodeLocation Locate(NodeTypeId type, GlobalNodeId node) const;
+  GlobalNodeId ToGlobal(NodeTypeId type, PartitionId partition, LocalNodeId local) const;
+
+  // One id over all types, ordered by (partition, type, local), as DGL's homogeneous ids are.
+  HomogeneousNodeId ToHomogeneous(NodeTypeId type, GlobalNodeId node) const;
+  HomogeneousEdgeId ToHomogeneous(EdgeTypeId type, GlobalEdgeId edge) const;
+  struct TypedNode {
+    NodeTypeId type;
+    GlobalNodeId node;
+    friend bool operator==(const TypedNode&, const TypedNode&) = default;
+  };
+  struct TypedEdge {
+    EdgeTypeId type;
+    GlobalEdgeId edge;
+    friend bool operator==(const TypedEdge&, const TypedEdge&) = default;
+  };
+  TypedNode ToTyped(HomogeneousNodeId node) const;
+  TypedEdge ToTyped(HomogeneousEdgeId edge) const;
+
+  friend bool operator==(const PartitionBook&, const PartitionBook&) = default;
+
+ private:
+  GraphSchema schema_;
+  uint32_t num_partitions_ = 0;
+  std::vector<std::vector<uint64_t>> node_first_;  // [type][partition]
+  std::vector<std::vector<uint64_t>> edge_first_;
+  std::vector<uint64_t> homogeneous_node_first_;  // [partition * num_node_types + type]
+  std::vector<uint64_t> homogeneous_edge_first_;
+};
+
+}  // namespace espalier::graph

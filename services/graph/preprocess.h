@@ -1,0 +1,32 @@
+// What users usually do to a graph before training on it, in this order: drop self loops, add reverse edges, drop
+// duplicates, normalise features.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "services/graph/source_graph.h"
+
+namespace espalier::graph {
+
+enum class FeatureNormalization { kNone, kRow };
+
+struct PreprocessOptions {
+  // Homogeneous graphs: edge (u, v) also as (v, u) in the same edge type, self loops excepted; the reverse of original
+  // edge i of m has original id m + i. Typed graphs: relation "rev_<relation>" for every edge type, ids alike.
+  bool add_reverse_edges = false;
+  bool drop_self_loops = false;       // of edge types whose ends are of one node type
+  bool drop_duplicate_edges = false;  // of several edges (u, v) of a type, that of the smallest original id stays
+  // kRow: rows of floating node columns of two and more dimensions are divided by their sums; rows that sum to zero
+  // stay. Labels are not features:
+  FeatureNormalization normalize_features = FeatureNormalization::kNone;
+  std::vector<std::string> label_columns = {"node-label"};
+};
+
+// `graph` must be valid (ValidateSourceGraph). Arrays that do not change are shared, not copied; those that do are
+// freed one by one on the way. EdgeSet::original_ids is set where edges no longer stand at their original numbers.
+// InvalidArgument: a graph that was preprocessed before, a relation "rev_..." that exists already, a row whose
+// quotients are not finite.
+Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads);
+
+}  // namespace espalier::graph

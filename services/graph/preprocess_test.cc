@@ -1,0 +1,153 @@
+#include "services/graph/preprocess.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "services/base/philox.h"
+#include "services/graph/testing/small_graphs.h"
+
+namespace espalier::graph {
+namespace {
+
+using testing::EdgeList;
+using testing::EdgesOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+SourceGraph Preprocessed(SourceGraph graph, const PreprocessOptions& options, int threads = 2) {
+  Result<SourceGraph> result = Preprocess(std::move(graph), options, threads);
+  ESPALIER_CHECK(result.ok()) << result.status().ToString();
+  const Status valid = ValidateSourceGraph(*result, 1);
+  ESPALIER_CHECK(valid.ok()) << valid.ToString();
+  return *std::move(result);
+}
+
+std::vector<uint64_t> OriginalIds(const EdgeSet& edges) {
+  if (edges.original_ids.empty()) return {};
+  const auto ids = edges.original_ids.values<uint64_t>();
+  return {ids.begin(), ids.end()};
+}
+
+TEST(PreprocessTest, ChangesNothingWhenNothingIsAsked) {
+  const SourceGraph graph = Preprocessed(testing::HomogeneousGraph(3, {{0, 0}, {0, 1}, {0, 1}}), {});
+  EXPECT_THAT(EdgesOf(graph.edges[0]), ElementsAre(std::pair(0, 0), std::pair(0, 1), std::pair(0, 1)));
+  EXPECT_TRUE(graph.edges[0].original_ids.empty());
+}
+
+TEST(PreprocessTest, SymmetrisesAHomogeneousGraph) {
+  const SourceGraph graph =
+      Preprocessed(testing::HomogeneousGraph(3, {{0, 1}, {2, 2}, {1, 2}}), {.add_reverse_edges = true});
+  EXPECT_THAT(EdgesOf(graph.edges[0]),
+              ElementsAre(std::pair(0, 1), std::pair(2, 2), std::pair(1, 2), std::pair(1, 0), std::pair(2, 1)));
+  EXPECT_THAT(OriginalIds(graph.edges[0]), ElementsAre(0, 1, 2, 3, 5));  // the reverse of i has 3 + i
+}
+
+TEST(PreprocessTest, IdsStayEmptyWhereEveryEdgeStandsAtItsNumber) {
+  const SourceGraph graph = Preprocessed(testing::HomogeneousGraph(3, {{0, 1}, {1, 2}}), {.add_reverse_edges = true});
+  EXPECT_EQ(graph.edges[0].num_edges(), 4u);
+  EXPECT_TRUE(graph.edges[0].original_ids.empty());
+}
+
+TEST(PreprocessTest, DropsSelfLoopsAndDuplicatesAndKeepsTheSmallestId) {
+  SourceGraph graph = testing::HomogeneousGraph(3, {{1, 2}, {0, 0}, {0, 1}, {1, 2}, {2, 1}});
+  graph.edges[0].columns["weight"] = Tensor::FromVector(std::vector<float>{0, 1, 2, 3, 4});
+  graph = Preprocessed(std::move(graph),
+                       {.add_reverse_edges = true, .drop_self_loops = true, .drop_duplicate_edges = true});
+  // (2, 1) is there as edge 4, so the reverse 5 of edge 0 goes; the reverse 9 of edge 4 is edge 0.
+  EXPECT_THAT(EdgesOf(graph.edges[0]), ElementsAre(std::pair(1, 2), std::pair(0, 1), std::pair(2, 1), std::pair(1, 0)));
+  EXPECT_THAT(OriginalIds(graph.edges[0]), ElementsAre(0, 2, 4, 7));
+  EXPECT_THAT(graph.edges[0].columns["weight"].values<float>(), ElementsAre(0, 2, 4, 2));
+}
+
+TEST(PreprocessTest, AgreesWithASetOnARandomGraphForAnyNumberOfThreads) {
+  PhiloxStream random(1, 2);
+  EdgeList edges;
+  for (int i = 0; i < 200'000; ++i) edges.emplace_back(random.NextBelow(500), random.NextBelow(500));
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> smallest;  // the other road
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (edges[i].first != edges[i].second) smallest.try_emplace(edges[i], i);
+  }
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const auto [u, v] = edges[i];
+    if (u != v) smallest.try_emplace({v, u}, edges.size() + i);
+  }
+  std::set<uint64_t> expected;
+  for (const auto& [edge, id] : smallest) expected.insert(id);
+
+  for (const int threads : {1, 3}) {
+    const SourceGraph graph =
+        Preprocessed(testing::HomogeneousGraph(500, edges),
+                     {.add_reverse_edges = true, .drop_self_loops = true, .drop_duplicate_edges = true}, threads);
+    const std::vector<uint64_t> ids = OriginalIds(graph.edges[0]);
+    EXPECT_TRUE(std::equal(ids.begin(), ids.end(), expected.begin(), expected.end()));
+    const EdgeList kept = EdgesOf(graph.edges[0]);
+    for (size_t i = 0; i < kept.size(); ++i) ASSERT_EQ(smallest.at(kept[i]), ids[i]);
+  }
+}
+
+TEST(PreprocessTest, AddsReverseRelationsToATypedGraph) {
+  const SourceGraph graph = Preprocessed(testing::TypedExample(), {.add_reverse_edges = true});
+
+  ASSERT_EQ(graph.schema.num_edge_types(), 6u);
+  const EdgeTypeId reverse = *graph.schema.FindEdgeType("paper:rev_writes:author");
+  EXPECT_THAT(EdgesOf(graph.edges_of(reverse)),
+              ElementsAre(std::pair(0, 0), std::pair(1, 0), std::pair(1, 1), std::pair(2, 1)));
+  EXPECT_THAT(OriginalIds(graph.edges_of(reverse)), ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(graph.edges_of(reverse).columns.at("weight").values<float>(), ElementsAre(0.5f, 1.5f, 2.5f, 3.5f));
+  const EdgeTypeId forward = *graph.schema.FindEdgeType("writes");
+  EXPECT_THAT(OriginalIds(graph.edges_of(forward)), IsEmpty());
+}
+
+TEST(PreprocessTest, KeepsSelfLoopLikePairsBetweenTwoTypes) {
+  const SourceGraph graph =
+      Preprocessed(testing::TypedExample(), {.drop_self_loops = true, .drop_duplicate_edges = true});
+  EXPECT_EQ(graph.edges_of(*graph.schema.FindEdgeType("writes")).num_edges(), 4u);  // a0 -> p0 is no loop
+}
+
+TEST(PreprocessTest, RefusesARelationThatExistsAndAGraphThatWentThroughBefore) {
+  SourceGraph graph = Preprocessed(testing::TypedExample(), {.add_reverse_edges = true});
+  EXPECT_THAT(Preprocess(graph, {.add_reverse_edges = true}, 1).status().message(), HasSubstr("preprocessed before"));
+  for (EdgeSet& edges : graph.edges) edges.original_ids = Tensor();
+  graph.schema = *GraphSchema::Make({"a"}, {{"a", "r", "a"}, {"a", "rev_r", "a"}});
+  graph.nodes = {NodeSet{.count = 3}};
+  graph.edges.resize(2);
+  graph.splits.clear();
+  EXPECT_THAT(Preprocess(graph, {.add_reverse_edges = true}, 1).status().message(),
+              HasSubstr("adding reverse relations: edge type 'a:rev_r:a' is declared twice"));
+}
+
+TEST(PreprocessTest, DividesRowsByTheirSumsAndLeavesLabelsAndZeroRows) {
+  SourceGraph graph = testing::PathGraph(3);
+  graph.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{1, 3, 0, 0, -1, 3}, {3, 2});
+  graph.nodes[0].columns["node-label"] = Tensor::FromVector(std::vector<float>{1, 1, 1, 1, 0, 1}, {3, 2});
+  graph.nodes[0].columns["target"] = Tensor::FromVector(std::vector<float>{5, 6, 7});
+  graph = Preprocessed(std::move(graph), {.normalize_features = FeatureNormalization::kRow});
+
+  EXPECT_THAT(graph.nodes[0].columns["node-feat"].values<float>(), ElementsAre(0.25f, 0.75f, 0, 0, -0.5f, 1.5f));
+  EXPECT_THAT(graph.nodes[0].columns["node-label"].values<float>(), ElementsAre(1, 1, 1, 1, 0, 1));
+  EXPECT_THAT(graph.nodes[0].columns["target"].values<float>(), ElementsAre(5, 6, 7));
+}
+
+TEST(PreprocessTest, NormalisesHalvesAndNamesARowThatOverflows) {
+  SourceGraph graph = testing::PathGraph(2);
+  const auto halves = [](std::vector<uint16_t> bits) {
+    auto owner = std::make_shared<std::vector<uint16_t>>(std::move(bits));
+    return Tensor::Wrap(DType::kF16, {2, 2}, owner->data(), owner);
+  };
+  graph.nodes[0].columns["node-feat"] = halves({FloatToHalf(1), FloatToHalf(3), 0, FloatToHalf(2)});
+  const SourceGraph good = Preprocessed(graph, {.normalize_features = FeatureNormalization::kRow});
+  EXPECT_EQ(good.nodes[0].columns.at("node-feat").ValueAsDouble(0), 0.25);
+  EXPECT_EQ(good.nodes[0].columns.at("node-feat").ValueAsDouble(3), 1.0);
+  // 1e30 / 1e-20 is beyond F32.
+  SourceGraph wide = testing::PathGraph(2);
+  wide.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{1, 1, 1, 1e30f, -1e30f, 1e-20f}, {2, 3});
+  EXPECT_THAT(Preprocess(wide, {.normalize_features = FeatureNormalization::kRow}, 1).status().message(),
+              HasSubstr("column 'node-feat': row 1 divided by its sum is not finite in F32"));
+}
+
+}  // namespace
+}  // namespace espalier::graph

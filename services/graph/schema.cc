@@ -1,0 +1,134 @@
+#include "services/graph/schema.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace espalier::graph {
+namespace {
+
+constexpr size_t kMaxNameLength = 128;
+constexpr size_t kMaxTypes = std::numeric_limits<uint16_t>::max();
+
+bool IsWordCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+std::string JoinNames(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
+std::vector<std::string> NamesOf(const std::vector<CanonicalEdgeType>& types) {
+  std::vector<std::string> names;
+  for (const CanonicalEdgeType& type : types) names.push_back(type.Name());
+  return names;
+}
+
+auto SortKey(const CanonicalEdgeType& type) { return std::tie(type.source, type.relation, type.destination); }
+
+Status CheckEdgeTypeNames(const CanonicalEdgeType& type) {
+  RETURN_IF_ERROR(CheckName("node type", type.source));
+  RETURN_IF_ERROR(CheckName("relation", type.relation));
+  return CheckName("node type", type.destination);
+}
+
+// The position of `name` in sorted `names`, or names.size().
+size_t PositionOf(const std::vector<std::string>& names, std::string_view name) {
+  const auto at = std::lower_bound(names.begin(), names.end(), name);
+  return at != names.end() && *at == name ? static_cast<size_t>(at - names.begin()) : names.size();
+}
+
+}  // namespace
+
+Result<CanonicalEdgeType> ParseCanonicalEdgeType(std::string_view name) {
+  const size_t first = name.find(':');
+  const size_t second = first == std::string_view::npos ? first : name.find(':', first + 1);
+  if (second == std::string_view::npos || name.find(':', second + 1) != std::string_view::npos) {
+    return InvalidArgument("edge type '" + std::string(name) + "': expected 'source:relation:destination'");
+  }
+  CanonicalEdgeType type{std::string(name.substr(0, first)), std::string(name.substr(first + 1, second - first - 1)),
+                         std::string(name.substr(second + 1))};
+  RETURN_IF_ERROR(CheckEdgeTypeNames(type).While("edge type '" + std::string(name) + "'"));
+  return type;
+}
+
+Status CheckName(std::string_view kind, std::string_view name) {
+  const auto refuse = [&](const std::string& why) {
+    return InvalidArgument(std::string(kind) + " '" + std::string(name.substr(0, kMaxNameLength)) + "' " + why);
+  };
+  if (name.empty()) return refuse("is empty: expected a name");
+  if (name.size() > kMaxNameLength)
+    return refuse("... has more than " + std::to_string(kMaxNameLength) + " characters");
+  const bool good = IsWordCharacter(name[0]) && std::all_of(name.begin(), name.end(), [](char c) {
+                      return IsWordCharacter(c) || c == '.' || c == '-';
+                    });
+  if (!good) return refuse("is not a name: expected letters, digits, '_', and '.' or '-' after the first character");
+  return {};
+}
+
+Result<GraphSchema> GraphSchema::Make(std::vector<std::string> node_types, std::vector<CanonicalEdgeType> edge_types) {
+  if (node_types.size() > kMaxTypes || edge_types.size() > kMaxTypes) {
+    return InvalidArgument("a graph has at most " + std::to_string(kMaxTypes) + " node types and as many edge types");
+  }
+  std::sort(node_types.begin(), node_types.end());
+  std::sort(edge_types.begin(), edge_types.end(), [](const auto& a, const auto& b) { return SortKey(a) < SortKey(b); });
+  for (const std::string& name : node_types) RETURN_IF_ERROR(CheckName("node type", name));
+  if (const auto twice = std::adjacent_find(node_types.begin(), node_types.end()); twice != node_types.end()) {
+    return InvalidArgument("node type '" + *twice + "' is declared twice");
+  }
+  if (const auto twice = std::adjacent_find(edge_types.begin(), edge_types.end()); twice != edge_types.end()) {
+    return InvalidArgument("edge type '" + twice->Name() + "' is declared twice");
+  }
+  GraphSchema schema;
+  for (const CanonicalEdgeType& type : edge_types) {
+    RETURN_IF_ERROR(CheckEdgeTypeNames(type).While("edge type '" + type.Name() + "'"));
+    for (const std::string* end : {&type.source, &type.destination}) {
+      const size_t position = PositionOf(node_types, *end);
+      if (position == node_types.size()) {
+        return InvalidArgument("edge type '" + type.Name() + "': there is no node type '" + *end +
+                               "'; there are: " + JoinNames(node_types));
+      }
+      (end == &type.source ? schema.source_ : schema.destination_).emplace_back(static_cast<uint16_t>(position));
+    }
+  }
+  schema.node_types_ = std::move(node_types);
+  schema.edge_types_ = std::move(edge_types);
+  return schema;
+}
+
+Result<NodeTypeId> GraphSchema::FindNodeType(std::string_view name) const {
+  const size_t position = PositionOf(node_types_, name);
+  if (position == node_types_.size()) {
+    return NotFound("there is no node type '" + std::string(name) + "'; there are: " + JoinNames(node_types_));
+  }
+  return NodeTypeId(static_cast<uint16_t>(position));
+}
+
+Result<EdgeTypeId> GraphSchema::FindEdgeType(std::string_view name) const {
+  std::vector<size_t> matches;
+  for (size_t i = 0; i < edge_types_.size(); ++i) {
+    if (edge_types_[i].relation == name || edge_types_[i].Name() == name) matches.push_back(i);
+  }
+  if (matches.empty()) {
+    return NotFound("there is no edge type '" + std::string(name) + "'; there are: " + JoinNames(NamesOf(edge_types_)));
+  }
+  if (matches.size() > 1) {
+    std::vector<CanonicalEdgeType> same;
+    for (const size_t i : matches) same.push_back(edge_types_[i]);
+    return InvalidArgument("relation '" + std::string(name) +
+                           "' is not unique; write one of: " + JoinNames(NamesOf(same)));
+  }
+  return EdgeTypeId(static_cast<uint16_t>(matches[0]));
+}
+
+std::vector<EdgeTypeId> GraphSchema::EdgeTypesInto(NodeTypeId destination) const {
+  std::vector<EdgeTypeId> types;
+  for (size_t i = 0; i < destination_.size(); ++i) {
+    if (destination_[i] == destination) types.emplace_back(static_cast<uint16_t>(i));
+  }
+  return types;
+}
+
+}  // namespace espalier::graph

@@ -1,0 +1,74 @@
+#include "services/graph/schema.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace espalier::graph {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+GraphSchema Library() {
+  return *GraphSchema::Make({"paper", "author"}, {{"paper", "cites", "paper"},
+                                                  {"author", "writes", "paper"},
+                                                  {"author", "likes", "paper"},
+                                                  {"author", "likes", "author"}});
+}
+
+TEST(GraphSchemaTest, NumbersTypesInTheOrderOfTheirNames) {
+  const GraphSchema schema = Library();
+
+  EXPECT_THAT(schema.node_types(), ElementsAre("author", "paper"));
+  EXPECT_EQ(schema.EdgeType(EdgeTypeId(0)).Name(), "author:likes:author");
+  EXPECT_EQ(schema.EdgeType(EdgeTypeId(3)).Name(), "paper:cites:paper");
+  EXPECT_EQ(schema.SourceOf(EdgeTypeId(2)), NodeTypeId(0));
+  EXPECT_EQ(schema.DestinationOf(EdgeTypeId(2)), NodeTypeId(1));
+  EXPECT_FALSE(schema.is_homogeneous());
+}
+
+TEST(GraphSchemaTest, FindsTypesByNameAndRelationsWhereTheyAreUnique) {
+  const GraphSchema schema = Library();
+
+  EXPECT_EQ(*schema.FindNodeType("paper"), NodeTypeId(1));
+  EXPECT_EQ(*schema.FindEdgeType("writes"), EdgeTypeId(2));
+  EXPECT_EQ(*schema.FindEdgeType("author:likes:paper"), EdgeTypeId(1));
+  EXPECT_THAT(schema.EdgeTypesInto(NodeTypeId(1)), ElementsAre(EdgeTypeId(1), EdgeTypeId(2), EdgeTypeId(3)));
+}
+
+TEST(GraphSchemaTest, SaysWhichTypesThereAre) {
+  const GraphSchema schema = Library();
+
+  EXPECT_EQ(schema.FindNodeType("venue").status(), NotFound("there is no node type 'venue'; there are: author, paper"));
+  EXPECT_EQ(schema.FindEdgeType("reads").status().code(), StatusCode::kNotFound);
+  const Status ambiguous = schema.FindEdgeType("likes").status();
+  EXPECT_EQ(ambiguous.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(ambiguous.message(), HasSubstr("author:likes:author, author:likes:paper"));
+}
+
+TEST(GraphSchemaTest, RefusesDuplicatesAndEndsThatAreNoNodeTypes) {
+  EXPECT_THAT(GraphSchema::Make({"a", "a"}, {}).status().message(), HasSubstr("'a' is declared twice"));
+  EXPECT_THAT(GraphSchema::Make({"a"}, {{"a", "r", "a"}, {"a", "r", "a"}}).status().message(),
+              HasSubstr("'a:r:a' is declared twice"));
+  EXPECT_THAT(GraphSchema::Make({"a"}, {{"a", "r", "b"}}).status().message(), HasSubstr("there is no node type 'b'"));
+}
+
+TEST(CheckNameTest, TakesWhatCanBeAKey) {
+  for (const char* good : {"paper", "_x", "9", "a.b-c"}) EXPECT_TRUE(CheckName("column", good).ok()) << good;
+  for (const char* bad : {"", ".a", "-a", "a:b", "a b", "a/b", "\xc3\xa4"}) {
+    EXPECT_EQ(CheckName("column", bad).code(), StatusCode::kInvalidArgument) << bad;
+  }
+  EXPECT_TRUE(CheckName("column", std::string(128, 'a')).ok());
+  EXPECT_FALSE(CheckName("column", std::string(129, 'a')).ok());
+}
+
+TEST(ParseCanonicalEdgeTypeTest, IsTheInverseOfName) {
+  const CanonicalEdgeType type{"author", "writes", "paper"};
+  EXPECT_EQ(*ParseCanonicalEdgeType(type.Name()), type);
+  for (const char* bad : {"", "writes", "a:b", "a:b:c:d", ":b:c", "a::c", "a:b:"}) {
+    EXPECT_FALSE(ParseCanonicalEdgeType(bad).ok()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::graph

@@ -1,0 +1,166 @@
+#include "services/graph/source_graph.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "services/base/parallel.h"
+#include "services/graph/first_violation.h"
+
+namespace espalier::graph {
+namespace {
+
+constexpr int64_t kGrain = 1 << 16;
+
+Status CheckEdgeEnds(const Tensor& ids, uint64_t num_nodes, const std::string& where, int threads) {
+  const auto check = [&]<class T>(T) {
+    const std::span<const T> values = ids.values<T>();
+    return FirstViolation(threads, ids.num_rows(), kGrain, [&](int64_t i) {
+      const T id = values[static_cast<size_t>(i)];
+      // A negative id becomes huge and fails the same test.
+      return static_cast<uint64_t>(static_cast<int64_t>(id)) >= num_nodes;
+    });
+  };
+  std::optional<int64_t> bad;
+  switch (ids.dtype()) {
+    case DType::kU32: bad = check(uint32_t{}); break;
+    case DType::kI32: bad = check(int32_t{}); break;
+    case DType::kI64: bad = check(int64_t{}); break;
+    case DType::kU64: bad = check(uint64_t{}); break;
+    default: return InvalidArgument(where + " are " + ids.ToString() + ": expected U32, I32, I64 or U64");
+  }
+  if (!bad) return {};
+  return OutOfRange(where + "[" + std::to_string(*bad) + "] is " + std::to_string(ids.ValueAsInt(*bad)) +
+                    ": expected 0 to " +
+                    (num_nodes == 0 ? "nothing (the type has no nodes)" : std::to_string(num_nodes - 1)));
+}
+
+// True for NaN and infinities, whose exponent bits are all ones.
+template <class Bits, int kExponentShift, Bits kExponentMask>
+std::optional<int64_t> FirstNotFinite(const Tensor& column, int threads) {
+  const std::byte* bytes = column.bytes();
+  return FirstViolation(threads, column.num_elements(), kGrain, [bytes](int64_t i) {
+    Bits bits;
+    std::memcpy(&bits, bytes + static_cast<size_t>(i) * sizeof(Bits), sizeof(Bits));
+    return ((bits >> kExponentShift) & kExponentMask) == kExponentMask;
+  });
+}
+
+Status CheckFinite(const Tensor& column, const std::string& where, int threads) {
+  std::optional<int64_t> bad;
+  if (column.dtype() == DType::kF16) bad = FirstNotFinite<uint16_t, 10, 0x1F>(column, threads);
+  if (column.dtype() == DType::kBF16) bad = FirstNotFinite<uint16_t, 7, 0xFF>(column, threads);
+  if (column.dtype() == DType::kF32) bad = FirstNotFinite<uint32_t, 23, 0xFF>(column, threads);
+  if (column.dtype() == DType::kF64) bad = FirstNotFinite<uint64_t, 52, 0x7FF>(column, threads);
+  if (!bad) return {};
+  const int64_t row_elements = column.num_elements() / column.num_rows();
+  const double value = column.ValueAsDouble(*bad);
+  return InvalidArgument(where + " row " + std::to_string(*bad / row_elements) + ", value " +
+                         std::to_string(*bad % row_elements) + " is " + (value != value ? "NaN" : "infinite") +
+                         ": expected finite numbers");
+}
+
+Status CheckColumns(const std::map<std::string, Tensor>& columns, uint64_t num_rows, const std::string& where,
+                    int threads) {
+  for (const auto& [name, column] : columns) {
+    RETURN_IF_ERROR(CheckName("column", name).While(where));
+    const std::string what = where + ", column '" + name + "'";
+    if (column.shape().empty() || static_cast<uint64_t>(column.num_rows()) != num_rows) {
+      return InvalidArgument(what + " is " + column.ToString() + ": expected " + std::to_string(num_rows) + " rows");
+    }
+    if (!column.empty()) RETURN_IF_ERROR(CheckFinite(column, what, threads));
+  }
+  return {};
+}
+
+Status CheckEdges(const SourceGraph& graph, EdgeTypeId type, int threads) {
+  const EdgeSet& edges = graph.edges_of(type);
+  const std::string where = "edge type '" + graph.schema.EdgeType(type).Name() + "'";
+  for (const Tensor* ends : {&edges.sources, &edges.destinations}) {
+    if (ends->shape().size() != 1)
+      return InvalidArgument(where + ": ids are " + ends->ToString() + ", expected one dimension");
+  }
+  if (edges.sources.dtype() != edges.destinations.dtype() ||
+      edges.sources.num_rows() != edges.destinations.num_rows()) {
+    return InvalidArgument(where + ": sources are " + edges.sources.ToString() + ", destinations " +
+                           edges.destinations.ToString() + ": expected the same");
+  }
+  RETURN_IF_ERROR(
+      CheckEdgeEnds(edges.sources, graph.nodes_of(graph.schema.SourceOf(type)).count, where + ", sources", threads));
+  RETURN_IF_ERROR(CheckEdgeEnds(edges.destinations, graph.nodes_of(graph.schema.DestinationOf(type)).count,
+                                where + ", destinations", threads));
+  if (!edges.original_ids.empty() &&
+      (edges.original_ids.dtype() != DType::kU64 || edges.original_ids.shape() != edges.sources.shape())) {
+    return InvalidArgument(where + ": original ids are " + edges.original_ids.ToString() + ", expected U64 [" +
+                           std::to_string(edges.num_edges()) + "]");
+  }
+  return CheckColumns(edges.columns, edges.num_edges(), where, threads);
+}
+
+Status CheckPart(const std::vector<uint64_t>& ids, uint64_t num_nodes, const std::string& where) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= num_nodes) {
+      return OutOfRange(where + "[" + std::to_string(i) + "] is " + std::to_string(ids[i]) + ": the type has " +
+                        std::to_string(num_nodes) + " nodes");
+    }
+    if (i > 0 && ids[i] <= ids[i - 1]) {
+      return InvalidArgument(where + "[" + std::to_string(i) + "] is " + std::to_string(ids[i]) + " after " +
+                             std::to_string(ids[i - 1]) + ": expected ascending, distinct ids");
+    }
+  }
+  return {};
+}
+
+Status CheckDisjoint(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b, const std::string& where,
+                     const std::string& parts) {
+  auto i = a.begin(), j = b.begin();
+  while (i != a.end() && j != b.end()) {
+    if (*i == *j) return InvalidArgument(where + ": node " + std::to_string(*i) + " is in both " + parts);
+    (*i < *j ? i : j)++;
+  }
+  return {};
+}
+
+Status CheckSplit(const NodeSplit& split, uint64_t num_nodes, const std::string& where) {
+  RETURN_IF_ERROR(CheckPart(split.train, num_nodes, where + ", train"));
+  RETURN_IF_ERROR(CheckPart(split.validation, num_nodes, where + ", validation"));
+  RETURN_IF_ERROR(CheckPart(split.test, num_nodes, where + ", test"));
+  RETURN_IF_ERROR(CheckDisjoint(split.train, split.validation, where, "train and validation"));
+  RETURN_IF_ERROR(CheckDisjoint(split.train, split.test, where, "train and test"));
+  return CheckDisjoint(split.validation, split.test, where, "validation and test");
+}
+
+}  // namespace
+
+Status ValidateSourceGraph(const SourceGraph& graph, int threads) {
+  const GraphSchema& schema = graph.schema;
+  if (graph.nodes.size() != schema.num_node_types() || graph.edges.size() != schema.num_edge_types()) {
+    return InvalidArgument("the graph has " + std::to_string(graph.nodes.size()) + " node and " +
+                           std::to_string(graph.edges.size()) + " edge sets, its schema " +
+                           std::to_string(schema.num_node_types()) + " and " + std::to_string(schema.num_edge_types()));
+  }
+  uint64_t num_nodes = 0;
+  for (const NodeSet& nodes : graph.nodes) num_nodes += nodes.count;
+  if (num_nodes == 0) return InvalidArgument("the graph is empty: expected at least one node");
+  for (size_t t = 0; t < graph.nodes.size(); ++t) {
+    const std::string where = "node type '" + schema.node_types()[t] + "'";
+    RETURN_IF_ERROR(CheckColumns(graph.nodes[t].columns, graph.nodes[t].count, where, threads));
+  }
+  for (size_t t = 0; t < graph.edges.size(); ++t) {
+    RETURN_IF_ERROR(CheckEdges(graph, EdgeTypeId(static_cast<uint16_t>(t)), threads));
+  }
+  for (const auto& [name, by_type] : graph.splits) {
+    RETURN_IF_ERROR(CheckName("split", name));
+    for (const auto& [type, split] : by_type) {
+      if (type >= graph.nodes.size())
+        return InvalidArgument("split '" + name + "' names node type number " + std::to_string(type));
+      const std::string where = "split '" + name + "' of '" + schema.node_types()[type] + "'";
+      RETURN_IF_ERROR(CheckSplit(split, graph.nodes[type].count, where));
+    }
+  }
+  return {};
+}
+
+}  // namespace espalier::graph

@@ -1,0 +1,101 @@
+#include "services/graph/source_graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "services/graph/testing/small_graphs.h"
+
+namespace espalier::graph {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Violation(const SourceGraph& graph) { return ValidateSourceGraph(graph, 2).ToString(); }
+
+TEST(ValidateSourceGraphTest, AcceptsIsolatedNodesAndEmptyTypes) {
+  EXPECT_EQ(Violation(testing::HomogeneousGraph(4, {{0, 1}})), "OK");
+  EXPECT_EQ(Violation(testing::HomogeneousGraph(1, {})), "OK");
+  EXPECT_EQ(Violation(testing::TypedExample()), "OK");
+}
+
+TEST(ValidateSourceGraphTest, RefusesAGraphWithoutNodes) {
+  EXPECT_THAT(Violation(testing::HomogeneousGraph(0, {})), HasSubstr("INVALID_ARGUMENT: the graph is empty"));
+}
+
+TEST(ValidateSourceGraphTest, NamesTheFirstEdgeOutOfRange) {
+  EXPECT_EQ(Violation(testing::HomogeneousGraph(3, {{0, 1}, {2, 3}, {9, 0}})),
+            "OUT_OF_RANGE: edge type 'node:edge:node', sources[2] is 9: expected 0 to 2");
+  SourceGraph graph = testing::HomogeneousGraph(3, {});
+  graph.edges[0].sources = Tensor::FromVector(std::vector<int64_t>{0, 1});
+  graph.edges[0].destinations = Tensor::FromVector(std::vector<int64_t>{2, -1});
+  EXPECT_THAT(Violation(graph), HasSubstr("destinations[1] is -1: expected 0 to 2"));
+}
+
+TEST(ValidateSourceGraphTest, FindsTheLowestViolationForAnyNumberOfThreads) {
+  testing::EdgeList edges(300'000, {0, 1});
+  edges[70'001] = edges[200'000] = {0, 7};
+  const SourceGraph graph = testing::HomogeneousGraph(3, edges);
+  for (const int threads : {1, 2, 5}) {
+    EXPECT_THAT(ValidateSourceGraph(graph, threads).message(), HasSubstr("destinations[70001] is 7"));
+  }
+}
+
+TEST(ValidateSourceGraphTest, RefusesEndsOfDifferentLengthsAndOtherDTypes) {
+  SourceGraph graph = testing::PathGraph(3);
+  graph.edges[0].destinations = Tensor::FromVector(std::vector<uint32_t>{0});
+  EXPECT_THAT(Violation(graph), HasSubstr("sources are U32 [4], destinations U32 [1]"));
+  graph.edges[0].sources = graph.edges[0].destinations = Tensor::FromVector(std::vector<float>{0});
+  EXPECT_THAT(Violation(graph), HasSubstr("expected U32, I32, I64 or U64"));
+}
+
+TEST(ValidateSourceGraphTest, NamesTheRowOfANumberThatIsNotFinite) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  SourceGraph graph = testing::PathGraph(3);
+  graph.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{0, 1, 2, kNan, 4, 5}, {3, 2});
+  EXPECT_THAT(Violation(graph), HasSubstr("node type 'node', column 'node-feat' row 1, value 1 is NaN"));
+
+  // Infinity as the 16-bit types write it, and as F64.
+  const auto with = [](DType dtype, std::vector<uint16_t> bits) {
+    SourceGraph halves = testing::PathGraph(3);
+    auto owner = std::make_shared<std::vector<uint16_t>>(std::move(bits));
+    halves.nodes[0].columns["node-feat"] = Tensor::Wrap(dtype, {3, 1}, owner->data(), owner);
+    return Violation(halves);
+  };
+  EXPECT_THAT(with(DType::kF16, {0, 0, 0x7C00}), HasSubstr("row 2, value 0 is infinite"));
+  EXPECT_THAT(with(DType::kBF16, {0, 0xFF80, 0}), HasSubstr("row 1, value 0 is infinite"));
+  EXPECT_EQ(with(DType::kBF16, {0x7C00, 0x4000, 0x7F7F}), "OK");
+  EXPECT_EQ(with(DType::kF16, {0x7BFF, 0x4000, 0x8000}), "OK");
+  graph = testing::PathGraph(1);
+  graph.nodes[0].columns["x"] = Tensor::FromVector(std::vector<double>{-std::numeric_limits<double>::infinity()});
+  EXPECT_THAT(Violation(graph), HasSubstr("column 'x' row 0, value 0 is infinite"));
+}
+
+TEST(ValidateSourceGraphTest, RefusesColumnsOfOtherLengths) {
+  SourceGraph graph = testing::PathGraph(3);
+  graph.nodes[0].columns["node-label"] = Tensor::FromVector(std::vector<int64_t>{1, 2});
+  EXPECT_THAT(Violation(graph), HasSubstr("column 'node-label' is I64 [2]: expected 3 rows"));
+  graph = testing::PathGraph(3);
+  graph.edges[0].columns["weight"] = Tensor::FromVector(std::vector<float>{1});
+  EXPECT_THAT(Violation(graph), HasSubstr("'node:edge:node', column 'weight' is F32 [1]: expected 4 rows"));
+  graph = testing::PathGraph(3);
+  graph.nodes[0].columns["a/b"] = Tensor::FromVector(std::vector<int64_t>{1, 2, 3});
+  EXPECT_THAT(Violation(graph), HasSubstr("'a/b' is not a name"));
+}
+
+TEST(ValidateSourceGraphTest, RefusesSplitsThatOverlapOrNameOtherNodes) {
+  SourceGraph graph = testing::PathGraph(3);
+  graph.splits["public"][0] = {.train = {0, 1}, .validation = {}, .test = {1}};
+  EXPECT_THAT(Violation(graph), HasSubstr("split 'public' of 'node': node 1 is in both train and test"));
+  graph.splits["public"][0] = {.train = {1, 0}};
+  EXPECT_THAT(Violation(graph), HasSubstr("train[1] is 0 after 1"));
+  graph.splits["public"][0] = {.test = {3}};
+  EXPECT_THAT(Violation(graph), HasSubstr("OUT_OF_RANGE: split 'public' of 'node', test[0] is 3"));
+  graph = testing::PathGraph(3);
+  graph.splits["public"][1] = {};
+  EXPECT_THAT(Violation(graph), HasSubstr("names node type number 1"));
+}
+
+}  // namespace
+}  // namespace espalier::graph
