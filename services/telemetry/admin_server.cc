@@ -1,0 +1,220 @@
+// One thread, one poll() over the listening socket, a wake-up pipe and the connections. Each connection is a small
+// state machine: read a request head, answer once, send, close. Nothing blocks, so a slow peer holds a slot and
+// nothing else; its deadline takes the slot back.
+#include "services/telemetry/admin_server.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "services/base/check.h"
+#include "services/base/clock.h"
+#include "services/telemetry/http_request.h"
+#include "services/telemetry/listen_socket.h"
+
+namespace espalier::telemetry {
+namespace {
+
+struct Connection {
+  int descriptor = -1;
+  Deadline deadline;
+  std::string received;
+  std::string to_send;  // not empty once the answer is made
+  size_t sent = 0;
+  bool done = false;
+};
+
+bool WouldBlock(int error_number) {
+  return error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINTR;
+}
+
+}  // namespace
+
+class AdminServer::Impl {
+ public:
+  Impl(const AdminServerOptions& options, ListenSocket socket, MetricRegistry& registry)
+      : options_(options),
+        socket_(std::move(socket)),
+        registry_(registry),
+        requests_(registry.AddCounter("espalier_admin_requests_total", "Requests answered on the admin port.")),
+        dropped_(registry.AddCounter("espalier_admin_dropped_connections_total",
+                                     "Admin connections closed unanswered: too slow, too many, or broken.")) {
+    ESPALIER_CHECK(pipe2(wake_.data(), O_CLOEXEC | O_NONBLOCK) == 0) << "pipe2: errno " << errno;
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  ~Impl() {
+    close(wake_[1]);  // the read end becomes readable (hung up) and the loop ends
+    thread_.join();
+    close(wake_[0]);
+    for (const Connection& connection : connections_) close(connection.descriptor);
+    close(socket_.descriptor);
+  }
+
+  const std::string& address() const { return socket_.address; }
+
+  void SetUnreadyReason(std::string reason) {
+    const std::lock_guard lock(mutex_);
+    unready_reason_ = std::move(reason);
+  }
+
+  void SetStatusProvider(std::function<std::string()> provider) {
+    const std::lock_guard lock(provider_mutex_);
+    status_provider_ = std::move(provider);
+  }
+
+ private:
+  void Run();
+  void Accept();
+  void Receive(Connection& connection);
+  void Send(Connection& connection);
+  void Drop(Connection& connection);
+  HttpResponse Answer(const std::string& received);
+  HttpResponse AnswerPath(const std::string& path);
+  int PollMilliseconds() const;
+
+  const AdminServerOptions options_;  // fixed after construction
+  const ListenSocket socket_;
+  MetricRegistry& registry_;  // outlives this
+  Counter requests_;
+  Counter dropped_;
+  std::array<int, 2> wake_ = {-1, -1};
+
+  std::mutex mutex_;
+  std::string unready_reason_ = "starting";  // guarded by mutex_; empty: ready
+  std::mutex provider_mutex_;                // held while the provider runs
+  std::function<std::string()> status_provider_;
+
+  std::list<Connection> connections_;  // owned by thread_; oldest first
+  std::thread thread_;
+};
+
+void AdminServer::Impl::Run() {
+  std::vector<pollfd> polled;
+  while (true) {
+    polled.assign({{wake_[0], POLLIN, 0}, {socket_.descriptor, POLLIN, 0}});
+    for (const Connection& connection : connections_) {
+      const short events = connection.to_send.empty() ? POLLIN : POLLOUT;
+      polled.push_back({connection.descriptor, events, 0});
+    }
+    if (poll(polled.data(), polled.size(), PollMilliseconds()) < 0 && errno != EINTR) return;
+    if (polled[0].revents != 0) return;
+
+    size_t slot = 2;
+    for (Connection& connection : connections_) {
+      if (polled[slot++].revents != 0) connection.to_send.empty() ? Receive(connection) : Send(connection);
+      if (!connection.done && connection.deadline.HasPassed()) Drop(connection);
+    }
+    connections_.remove_if([](const Connection& connection) { return connection.done; });
+    if (polled[1].revents != 0) Accept();
+  }
+}
+
+int AdminServer::Impl::PollMilliseconds() const {
+  if (connections_.empty()) return -1;
+  const auto left = connections_.front().deadline.Remaining();  // the oldest is the first to pass
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+}
+
+void AdminServer::Impl::Accept() {
+  const int descriptor = accept4(socket_.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (descriptor < 0) {
+    // Out of descriptors: free the oldest slot, or poll would return at once for ever.
+    if ((errno == EMFILE || errno == ENFILE) && !connections_.empty()) Drop(connections_.front());
+  } else {
+    if (connections_.size() >= options_.max_connections) Drop(connections_.front());
+    connections_.push_back({descriptor, Deadline::After(options_.connection_deadline), {}, {}, 0, false});
+  }
+  connections_.remove_if([](const Connection& connection) { return connection.done; });
+}
+
+void AdminServer::Impl::Receive(Connection& connection) {
+  std::array<char, 4096> buffer;
+  const ssize_t count = recv(connection.descriptor, buffer.data(), buffer.size(), 0);
+  if (count < 0 && WouldBlock(errno)) return;
+  if (count <= 0) return Drop(connection);
+  connection.received.append(buffer.data(), static_cast<size_t>(count));
+
+  HttpResponse response;
+  if (connection.received.size() > options_.max_request_bytes) {
+    response = {431, "text/plain; charset=utf-8", "request too large\n"};
+  } else if (HasWholeHead(connection.received)) {
+    response = Answer(connection.received);
+  } else {
+    return;
+  }
+  connection.to_send = SerializeResponse(response, !connection.received.starts_with("HEAD "));
+  requests_.Add();
+  Send(connection);
+}
+
+void AdminServer::Impl::Send(Connection& connection) {
+  const ssize_t count = send(connection.descriptor, connection.to_send.data() + connection.sent,
+                             connection.to_send.size() - connection.sent, MSG_NOSIGNAL);
+  if (count < 0 && WouldBlock(errno)) return;
+  if (count < 0) return Drop(connection);
+  connection.sent += static_cast<size_t>(count);
+  if (connection.sent < connection.to_send.size()) return;
+  // Bytes of the request still unread would turn close() into a reset that can eat the answer.
+  shutdown(connection.descriptor, SHUT_WR);
+  std::array<char, 4096> rest;
+  for (int i = 0; i < 64 && recv(connection.descriptor, rest.data(), rest.size(), 0) > 0; ++i) {
+  }
+  close(connection.descriptor);
+  connection.done = true;
+}
+
+void AdminServer::Impl::Drop(Connection& connection) {
+  close(connection.descriptor);
+  connection.done = true;
+  dropped_.Add();
+}
+
+HttpResponse AdminServer::Impl::Answer(const std::string& received) {
+  const std::optional<HttpRequest> request = ParseRequest(received);
+  if (!request.has_value()) return {400, "text/plain; charset=utf-8", "not an HTTP request\n"};
+  if (request->method != "GET" && request->method != "HEAD") {
+    return {405, "text/plain; charset=utf-8", "only GET and HEAD\n"};
+  }
+  return AnswerPath(request->path);
+}
+
+HttpResponse AdminServer::Impl::AnswerPath(const std::string& path) {
+  if (path == "/livez") return {.body = "ok\n"};
+  if (path == "/readyz") {
+    const std::lock_guard lock(mutex_);
+    if (unready_reason_.empty()) return {.body = "ok\n"};
+    return {.status = 503, .body = unready_reason_ + "\n"};
+  }
+  if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.Serialize()};
+  if (path == "/status") {
+    const std::lock_guard lock(provider_mutex_);
+    return {200, "application/json", (status_provider_ ? status_provider_() : std::string("{}")) + "\n"};
+  }
+  return {.status = 404, .body = "try /metrics /livez /readyz /status\n"};
+}
+
+Result<std::unique_ptr<AdminServer>> AdminServer::Start(const AdminServerOptions& options, MetricRegistry& registry) {
+  ASSIGN_OR_RETURN(ListenSocket socket, ListenOn(options.listen_address));
+  return std::unique_ptr<AdminServer>(new AdminServer(std::make_unique<Impl>(options, std::move(socket), registry)));
+}
+
+AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+AdminServer::~AdminServer() = default;
+const std::string& AdminServer::address() const { return impl_->address(); }
+void AdminServer::SetReady() { impl_->SetUnreadyReason(""); }
+void AdminServer::SetNotReady(const std::string& reason) {
+  impl_->SetUnreadyReason(reason.empty() ? "not ready" : reason);
+}
+void AdminServer::SetStatusProvider(std::function<std::string()> provider) {
+  impl_->SetStatusProvider(std::move(provider));
+}
+
+}  // namespace espalier::telemetry

@@ -1,0 +1,143 @@
+#include "services/telemetry/admin_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/telemetry/testing/raw_connection.h"
+
+namespace espalier::telemetry {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+struct TestServer {
+  explicit TestServer(AdminServerOptions options = {}) {
+    Result<std::unique_ptr<AdminServer>> started = AdminServer::Start(options, registry);
+    ESPALIER_CHECK(started.ok()) << started.status().ToString();
+    server = *std::move(started);
+  }
+  std::string Get(const std::string& path) { return HttpGet(server->address(), path); }
+  std::string SendBytes(const std::string& bytes) {
+    RawConnection connection(server->address());
+    connection.Send(bytes);
+    return connection.ReceiveAll();
+  }
+
+  MetricRegistry registry;
+  std::unique_ptr<AdminServer> server;
+};
+
+TEST(AdminServerTest, PicksAPortAndAnswers) {
+  TestServer test;
+
+  EXPECT_THAT(test.server->address(), StartsWith("127.0.0.1:"));
+  EXPECT_THAT(test.server->address(), Not(EndsWith(":0")));
+  EXPECT_THAT(test.Get("/livez"), EndsWith("\r\n\r\nok\n"));
+  EXPECT_THAT(test.Get("/nowhere"), StartsWith("HTTP/1.1 404 "));
+}
+
+TEST(AdminServerTest, IsReadyOnlyWhenTold) {
+  TestServer test;
+
+  EXPECT_THAT(test.Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("starting\n")));
+  test.server->SetReady();
+  EXPECT_THAT(test.Get("/readyz"), StartsWith("HTTP/1.1 200 "));
+  test.server->SetNotReady("draining");
+  EXPECT_THAT(test.Get("/readyz"), EndsWith("draining\n"));
+}
+
+TEST(AdminServerTest, ServesMetricsAndStatus) {
+  TestServer test;
+  test.registry.AddCounter("espalier_test_things_total", "Things.", {{"kind", "a"}}).Add(3);
+  test.registry.AddProcessMetrics();
+
+  const std::string metrics = test.Get("/metrics");
+  EXPECT_THAT(metrics, HasSubstr("Content-Type: text/plain; version=0.0.4"));
+  EXPECT_THAT(metrics, HasSubstr("# HELP espalier_test_things_total Things.\n"));
+  EXPECT_THAT(metrics, HasSubstr("espalier_test_things_total{kind=\"a\"} 3\n"));
+  EXPECT_THAT(metrics, HasSubstr("espalier_process_resident_bytes "));
+
+  EXPECT_THAT(test.Get("/status"), EndsWith("{}\n"));
+  test.server->SetStatusProvider([] { return std::string("{\"epoch\":3}"); });
+  EXPECT_THAT(test.Get("/status?x=y"), AllOf(HasSubstr("application/json"), EndsWith("{\"epoch\":3}\n")));
+  test.server->SetStatusProvider(nullptr);
+  EXPECT_THAT(test.Get("/status"), EndsWith("{}\n"));
+}
+
+TEST(AdminServerTest, AnswersHeadWithoutABody) {
+  TestServer test;
+
+  const std::string answer = test.SendBytes("HEAD /livez HTTP/1.1\r\n\r\n");
+
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 3\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
+}
+
+TEST(AdminServerTest, RefusesOtherMethodsAndGarbage) {
+  TestServer test;
+
+  EXPECT_THAT(test.SendBytes("POST /status HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi"), StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(test.SendBytes("\x16\x03\x01 garbage\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(test.SendBytes(std::string("\0\0\0\n\n", 5)), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(test.SendBytes("GET /livez HTTP/9.9\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(test.SendBytes("GET livez HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(test.Get("/livez"), EndsWith("ok\n"));
+}
+
+TEST(AdminServerTest, RefusesOversizedRequests) {
+  TestServer test({.max_request_bytes = 1024});
+
+  EXPECT_THAT(test.SendBytes("GET /livez HTTP/1.1\r\nX: " + std::string(5000, 'x')), StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(test.Get("/livez"), EndsWith("ok\n"));
+}
+
+TEST(AdminServerTest, DropsHalfOpenRequestsAtTheirDeadline) {
+  TestServer test({.connection_deadline = std::chrono::milliseconds(50)});
+  RawConnection silent(test.server->address());
+  RawConnection half(test.server->address());
+  half.Send("GET /livez HTTP/1.1\r\nX: ");
+
+  EXPECT_THAT(silent.ReceiveAll(), IsEmpty());  // returns because the server closes
+  EXPECT_THAT(half.ReceiveAll(), IsEmpty());
+  EXPECT_THAT(test.Get("/metrics"), HasSubstr("espalier_admin_dropped_connections_total 2\n"));
+}
+
+TEST(AdminServerTest, SlowPeersCannotTakeThePort) {
+  TestServer test({.connection_deadline = std::chrono::hours(1), .max_connections = 4});
+  std::vector<std::unique_ptr<RawConnection>> slow;
+  for (int i = 0; i < 20; ++i) {
+    slow.push_back(std::make_unique<RawConnection>(test.server->address()));
+    slow.back()->Send("GET /li");
+  }
+
+  EXPECT_THAT(test.Get("/livez"), EndsWith("ok\n"));
+}
+
+TEST(AdminServerTest, SendsLargeAnswersInPieces) {
+  TestServer test;
+  const std::string large = "\"" + std::string(size_t{8} << 20, 'x') + "\"";
+  test.server->SetStatusProvider([&] { return large; });
+
+  EXPECT_THAT(test.Get("/status").size(), testing::Gt(large.size()));
+}
+
+TEST(AdminServerTest, SaysWhyItCannotListen) {
+  TestServer first;
+  MetricRegistry registry;
+
+  const auto taken = AdminServer::Start({.listen_address = first.server->address()}, registry);
+  EXPECT_EQ(taken.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(taken.status().message(),
+              HasSubstr("listening on " + first.server->address() + ": Address already in use"));
+  for (const char* bad : {"", "nonsense", ":80", "127.0.0.1:99999", "127.0.0.1:x", "::1:80", "127.0.0.1:"}) {
+    EXPECT_EQ(AdminServer::Start({.listen_address = bad}, registry).status().code(), StatusCode::kInvalidArgument)
+        << bad;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::telemetry

@@ -1,0 +1,54 @@
+#include "services/telemetry/http_request.h"
+
+#include <algorithm>
+
+namespace espalier::telemetry {
+namespace {
+
+const char* ReasonOf(int status) {
+  switch (status) {
+    case 200: return "OK";
+    case 400: return "Bad Request";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 431: return "Request Header Fields Too Large";
+    case 500: return "Internal Server Error";
+    case 503: return "Service Unavailable";
+    default: return "Unknown";
+  }
+}
+
+bool IsPrintable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+}
+
+}  // namespace
+
+bool HasWholeHead(std::string_view received) {
+  return received.find("\r\n\r\n") != std::string_view::npos || received.find("\n\n") != std::string_view::npos;
+}
+
+std::optional<HttpRequest> ParseRequest(std::string_view head) {
+  const std::string_view line = head.substr(0, head.find_first_of("\r\n"));
+  const size_t first_space = line.find(' ');
+  if (first_space == std::string_view::npos) return std::nullopt;
+  const size_t second_space = line.find(' ', first_space + 1);
+  if (second_space == std::string_view::npos) return std::nullopt;
+  const std::string_view method = line.substr(0, first_space);
+  const std::string_view target = line.substr(first_space + 1, second_space - first_space - 1);
+  const std::string_view version = line.substr(second_space + 1);
+  if (version != "HTTP/1.1" && version != "HTTP/1.0") return std::nullopt;
+  if (method.empty() || !IsPrintable(method) || !IsPrintable(target) || !target.starts_with('/')) return std::nullopt;
+  return HttpRequest{std::string(method), std::string(target.substr(0, target.find('?')))};
+}
+
+std::string SerializeResponse(const HttpResponse& response, bool with_body) {
+  std::string text = "HTTP/1.1 " + std::to_string(response.status) + " " + ReasonOf(response.status) + "\r\n";
+  text += "Content-Type: " + response.content_type + "\r\n";
+  text += "Content-Length: " + std::to_string(response.body.size()) + "\r\n";
+  text += "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n";
+  if (with_body) text += response.body;
+  return text;
+}
+
+}  // namespace espalier::telemetry

@@ -1,0 +1,78 @@
+#include "services/telemetry/listen_socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <memory>
+
+namespace espalier::telemetry {
+namespace {
+
+struct FreeAddressList {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+
+Result<std::string> BoundAddress(int descriptor) {
+  sockaddr_storage bound{};
+  socklen_t length = sizeof(bound);
+  if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
+    return FromErrno(errno, "reading the bound address");
+  }
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  const int error = getnameinfo(reinterpret_cast<sockaddr*>(&bound), length, host, sizeof(host), port, sizeof(port),
+                                NI_NUMERICHOST | NI_NUMERICSERV);
+  if (error != 0) return Unavailable(std::string("reading the bound address: ") + gai_strerror(error));
+  const std::string name = host;
+  return (bound.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port;
+}
+
+}  // namespace
+
+Result<HostPort> ParseHostPort(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  const Status bad = InvalidArgument("address '" + address + "': expected host:port, as in 127.0.0.1:0");
+  if (colon == std::string::npos || colon == 0) return bad;
+  HostPort result{address.substr(0, colon), address.substr(colon + 1)};
+  uint32_t port = 0;
+  const char* end = result.port.data() + result.port.size();
+  const auto parsed = std::from_chars(result.port.data(), end, port);
+  if (parsed.ec != std::errc() || parsed.ptr != end || port > 65535) return bad;
+  const bool bracketed = result.host.front() == '[' && result.host.back() == ']';
+  if (bracketed) result.host = result.host.substr(1, result.host.size() - 2);
+  if (result.host.empty() || (!bracketed && result.host.find(':') != std::string::npos)) return bad;
+  return result;
+}
+
+Result<ListenSocket> ListenOn(const std::string& address) {
+  ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(address));
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(at.host.c_str(), at.port.c_str(), &hints, &found);
+  if (error != 0) return InvalidArgument("address '" + address + "': " + gai_strerror(error));
+  const std::unique_ptr<addrinfo, FreeAddressList> list(found);
+
+  const int descriptor = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor < 0) return FromErrno(errno, "making a socket for " + address);
+  const int yes = 1;
+  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  Status status;
+  if (bind(descriptor, found->ai_addr, found->ai_addrlen) != 0 || listen(descriptor, 64) != 0) {
+    status = FromErrno(errno, "listening on " + address);
+  }
+  if (status.ok()) {
+    Result<std::string> bound = BoundAddress(descriptor);
+    if (bound.ok()) return ListenSocket{descriptor, *std::move(bound)};
+    status = bound.status();
+  }
+  close(descriptor);
+  return status;
+}
+
+}  // namespace espalier::telemetry

@@ -1,0 +1,92 @@
+// Metrics as typed handles. A process makes one MetricRegistry in main and passes it on; each library declares
+// its metrics, with help texts, in one place. Names: espalier_<where>_<what>_<unit>, counters end in _total;
+// labels come from closed sets.
+//
+//   struct ServerMetrics {
+//     explicit ServerMetrics(MetricRegistry& r)
+//         : requests(r.AddCounter("espalier_server_requests_total", "Requests answered.")) {}
+//     Counter requests;
+//   };
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace prometheus {
+class Counter;
+class Gauge;
+class Histogram;
+}  // namespace prometheus
+
+namespace espalier::telemetry {
+
+using Labels = std::map<std::string, std::string>;
+
+// Handles are cheap to copy and thread-safe; a default-made one does nothing. The registry outlives them.
+class Counter {
+ public:
+  Counter() = default;
+  void Add(double amount = 1);
+  double Value() const;
+
+ private:
+  friend class MetricRegistry;
+  explicit Counter(prometheus::Counter* metric) : metric_(metric) {}
+  prometheus::Counter* metric_ = nullptr;
+};
+
+class Gauge {
+ public:
+  Gauge() = default;
+  void Set(double value);
+  void Add(double amount);
+  double Value() const;
+
+ private:
+  friend class MetricRegistry;
+  explicit Gauge(prometheus::Gauge* metric) : metric_(metric) {}
+  prometheus::Gauge* metric_ = nullptr;
+};
+
+class Histogram {
+ public:
+  Histogram() = default;
+  void Observe(double value);
+
+ private:
+  friend class MetricRegistry;
+  explicit Histogram(prometheus::Histogram* metric) : metric_(metric) {}
+  prometheus::Histogram* metric_ = nullptr;
+};
+
+// `count` upper bounds, each `factor` times the one before: {0.001, 4, 6} is 1 ms to about 1 s.
+std::vector<double> ExponentialBuckets(double first, double factor, int count);
+
+// Thread-safe. The same name and labels give the same metric. A name that breaks the rule above, or is used for
+// two kinds of metric, is a bug of ours and ends the process.
+class MetricRegistry {
+ public:
+  MetricRegistry();
+  ~MetricRegistry();
+  MetricRegistry(const MetricRegistry&) = delete;
+  MetricRegistry& operator=(const MetricRegistry&) = delete;
+
+  Counter AddCounter(const std::string& name, const std::string& help, const Labels& labels = {});
+  Gauge AddGauge(const std::string& name, const std::string& help, const Labels& labels = {});
+  // `upper_bounds` ascending; the bucket +Inf is added.
+  Histogram AddHistogram(const std::string& name, const std::string& help, const std::vector<double>& upper_bounds,
+                         const Labels& labels = {});
+  // The memory, processor time and open files of this process, read at each scrape (espalier_process_*).
+  void AddProcessMetrics();
+
+  // Prometheus' text format, version 0.0.4.
+  std::string Serialize() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace espalier::telemetry

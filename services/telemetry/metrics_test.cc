@@ -1,0 +1,61 @@
+#include "services/telemetry/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace espalier::telemetry {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(MetricsTest, CountsSetsAndObserves) {
+  MetricRegistry registry;
+  Counter counter = registry.AddCounter("espalier_test_calls_total", "Calls.");
+  Gauge gauge = registry.AddGauge("espalier_test_queue_items", "Waiting.");
+  Histogram histogram = registry.AddHistogram("espalier_test_call_seconds", "Time.", {0.1, 1}, {{"method", "get"}});
+  counter.Add();
+  counter.Add(2);
+  gauge.Set(5);
+  gauge.Add(-1);
+  histogram.Observe(0.5);
+
+  const std::string text = registry.Serialize();
+
+  EXPECT_DOUBLE_EQ(counter.Value(), 3);
+  EXPECT_THAT(text, HasSubstr("espalier_test_calls_total 3\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_test_queue_items 4\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_test_call_seconds_bucket{method=\"get\",le=\"0.1\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_test_call_seconds_bucket{method=\"get\",le=\"1\"} 1\n"));
+}
+
+TEST(MetricsTest, TheSameNameAndLabelsAreTheSameMetric) {
+  MetricRegistry registry;
+  registry.AddCounter("espalier_test_calls_total", "Calls.", {{"x", "1"}}).Add();
+  registry.AddCounter("espalier_test_calls_total", "Calls.", {{"x", "2"}}).Add(5);
+
+  EXPECT_DOUBLE_EQ(registry.AddCounter("espalier_test_calls_total", "Calls.", {{"x", "1"}}).Value(), 1);
+}
+
+TEST(MetricsTest, AHandleWithoutARegistryDoesNothing) {
+  Counter counter;
+  counter.Add();
+  Gauge().Set(1);
+  Histogram().Observe(1);
+
+  EXPECT_DOUBLE_EQ(counter.Value(), 0);
+}
+
+TEST(MetricsTest, MakesExponentialBuckets) { EXPECT_THAT(ExponentialBuckets(0.5, 2, 4), ElementsAre(0.5, 1, 2, 4)); }
+
+TEST(MetricsDeathTest, BadNamesAreBugs) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  MetricRegistry registry;
+
+  EXPECT_DEATH(registry.AddCounter("requests_total", "No prefix."), "counter name requests_total");
+  EXPECT_DEATH(registry.AddCounter("espalier_test_calls", "No total."), "counter name");
+  EXPECT_DEATH(registry.AddGauge("espalier_test_Calls", "Upper case."), "gauge name");
+}
+
+}  // namespace
+}  // namespace espalier::telemetry

@@ -1,0 +1,142 @@
+#include "services/telemetry/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "services/base/check.h"
+
+namespace espalier::telemetry {
+namespace {
+
+// Read by the signal handler: lock-free atomics only.
+std::atomic<int> g_signal_number{0};
+std::atomic<int> g_write_end{-1};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void OnSignal(int signal_number) {
+  const int saved_errno = errno;
+  int none = 0;
+  if (g_signal_number.compare_exchange_strong(none, signal_number)) {
+    const char byte = 1;
+    // The pipe is never read, so one byte keeps it readable.
+    [[maybe_unused]] const ssize_t written = write(g_write_end.load(), &byte, 1);
+  }
+  errno = saved_errno;
+}
+
+Result<std::string> ReadWholeFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return FromErrno(errno, "opening " + path);
+  return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
+Status WriteAll(int descriptor, const std::string& text, const std::string& path) {
+  for (size_t written = 0; written < text.size();) {
+    const ssize_t count = write(descriptor, text.data() + written, text.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FromErrno(errno, "writing " + path);
+    written += static_cast<size_t>(count);
+  }
+  if (fsync(descriptor) != 0 && errno != EINVAL) return FromErrno(errno, "syncing " + path);
+  return {};
+}
+
+}  // namespace
+
+StopSignal& StopSignal::Install() {
+  static StopSignal* const signal = new StopSignal;  // never destroyed: a handler may run until the end
+  return *signal;
+}
+
+StopSignal::StopSignal() {
+  int ends[2] = {-1, -1};
+  ESPALIER_CHECK(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) << "pipe2: errno " << errno;
+  read_end_ = ends[0];
+  write_end_ = ends[1];
+  g_write_end = write_end_;
+  struct sigaction action {};
+  action.sa_handler = OnSignal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  for (const int number : {SIGTERM, SIGINT}) {
+    ESPALIER_CHECK(sigaction(number, &action, nullptr) == 0) << "sigaction: errno " << errno;
+  }
+  signal(SIGPIPE, SIG_IGN);
+}
+
+bool StopSignal::requested() const { return g_signal_number.load() != 0; }
+int StopSignal::signal_number() const { return g_signal_number.load(); }
+int StopSignal::descriptor() const { return read_end_; }
+void StopSignal::Request(int signal_number) { OnSignal(signal_number); }
+
+bool StopSignal::WaitUntil(Deadline deadline) const {
+  while (!requested()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Remaining());
+    if (left.count() == 0) return false;
+    pollfd wait{read_end_, POLLIN, 0};
+    poll(&wait, 1, static_cast<int>(std::min<int64_t>(left.count(), 60'000)));
+  }
+  return true;
+}
+
+void StopSignal::Wait() const {
+  while (!requested()) {
+    pollfd wait{read_end_, POLLIN, 0};
+    poll(&wait, 1, -1);
+  }
+}
+
+void StopSignal::ResetForTesting() {
+  char byte = 0;
+  while (read(read_end_, &byte, 1) == 1) {
+  }
+  g_signal_number = 0;
+}
+
+Status WriteFileAtomically(const std::string& path, const std::string& text) {
+  // In the same folder, so that the rename stays within one file system; distinct among processes and threads.
+  static std::atomic<uint64_t> counter{0};
+  const std::string temporary = path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
+  const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) return FromErrno(errno, "creating " + path);
+  Status status = WriteAll(descriptor, text, path);
+  if (close(descriptor) != 0 && status.ok()) status = FromErrno(errno, "closing " + path);
+  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) status = FromErrno(errno, "renaming to " + path);
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+Status WriteReadyFile(const std::string& path, const ReadyFile& ready) {
+  const nlohmann::ordered_json document = {{"pid", ready.pid != 0 ? ready.pid : static_cast<int64_t>(getpid())},
+                                           {"address", ready.address},
+                                           {"adminAddress", ready.admin_address},
+                                           {"rendezvous", ready.rendezvous}};
+  return WriteFileAtomically(path, document.dump() + "\n");
+}
+
+Result<ReadyFile> ReadReadyFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) return InvalidArgument(path + ": not a JSON object");
+  ReadyFile ready;
+  const auto read = [&](const char* key, std::string* out) {
+    const auto field = document.find(key);
+    if (field != document.end() && field->is_string()) *out = field->get<std::string>();
+  };
+  read("address", &ready.address);
+  read("adminAddress", &ready.admin_address);
+  read("rendezvous", &ready.rendezvous);
+  const auto pid = document.find("pid");
+  if (pid == document.end() || !pid->is_number_integer()) return InvalidArgument(path + ": pid is not an integer");
+  ready.pid = pid->get<int64_t>();
+  return ready;
+}
+
+}  // namespace espalier::telemetry

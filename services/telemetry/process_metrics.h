@@ -1,0 +1,24 @@
+// espalier_process_*: this process as the kernel counts it.
+#pragma once
+
+#include "services/telemetry/metrics.h"
+
+namespace espalier::telemetry {
+
+// Thread-safe.
+class ProcessMetrics {
+ public:
+  explicit ProcessMetrics(MetricRegistry& registry);
+  void Refresh();
+
+ private:
+  Gauge resident_bytes_;
+  Gauge peak_resident_bytes_;
+  Gauge cpu_seconds_;
+  Gauge open_files_;
+};
+
+// The largest resident set so far.
+uint64_t PeakResidentBytes();
+
+}  // namespace espalier::telemetry
