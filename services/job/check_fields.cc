@@ -1,0 +1,260 @@
+#include "services/job/check_fields.h"
+
+#include <algorithm>
+
+#include "services/job/check_scalars.h"
+#include "services/job/scalars.h"
+#include "services/job/suggestion.h"
+
+namespace espalier::job {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The table as a tree: an object's fields are found by name.
+struct TableNode {
+  const FieldSpec* spec = nullptr;
+  std::string name;
+  std::vector<TableNode> fields;
+
+  const TableNode* Find(const std::string& field) const {
+    const auto found = std::find_if(fields.begin(), fields.end(), [&](const TableNode& f) { return f.name == field; });
+    return found == fields.end() ? nullptr : &*found;
+  }
+};
+
+void Insert(TableNode* root, const FieldSpec& field) {
+  TableNode* parent = root;
+  std::string rest = field.path;
+  for (size_t dot = rest.find('.'); dot != std::string::npos; dot = rest.find('.')) {
+    std::string name = rest.substr(0, dot);
+    if (name.ends_with("[]")) name.resize(name.size() - 2);
+    rest = rest.substr(dot + 1);
+    const auto found =
+        std::find_if(parent->fields.begin(), parent->fields.end(), [&](const TableNode& f) { return f.name == name; });
+    ESPALIER_CHECK(found != parent->fields.end()) << field.path << " stands before its object";
+    parent = &*found;
+  }
+  parent->fields.push_back({&field, rest, {}});
+}
+
+const TableNode& TableTree() {
+  static const TableNode* const tree = [] {
+    static const FieldSpec document;  // an object without a path
+    auto* root = new TableNode{&document, "", {}};
+    for (const FieldSpec& field : FieldTable()) Insert(root, field);
+    return root;
+  }();
+  return *tree;
+}
+
+std::string Joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
+
+// ^[0-9]+(\.[0-9]+)?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$
+bool IsQuantity(const std::string& text) {
+  const size_t unit_at = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::string number = text.substr(0, unit_at);
+  const std::string unit = text.substr(unit_at);
+  if (number.empty() || number.front() == '.' || number.back() == '.') return false;
+  if (std::count(number.begin(), number.end(), '.') > 1) return false;
+  const std::string_view units = unit.size() == 2 && unit[1] == 'i' ? "KMGTPE" : "numkMGTPE";
+  return unit.empty() ||
+         ((unit.size() == 1 || unit[1] == 'i') && unit.size() <= 2 && units.find(unit[0]) != std::string_view::npos);
+}
+
+class Checker {
+ public:
+  Checker(CheckedDocument* document, Violations* violations) : document_(document), violations_(violations) {}
+
+  Json Object(const TableNode& table, const YamlNode* node, const std::string& path) {
+    if (node != nullptr && node->kind == YamlKind::kMap) RefuseUnknown(table, *node, path);
+    Json object = Json::object();
+    for (const TableNode& field : table.fields) {
+      const std::string field_path = Joined(path, field.name);
+      const YamlNode* value = FindValue(node, field.name);
+      if (value != nullptr) {
+        Json checked = Given(field, *value, field_path);
+        if (!checked.is_discarded()) object[field.name] = std::move(checked);
+      } else {
+        Missing(field, node, field_path, &object);
+      }
+    }
+    return object;
+  }
+
+ private:
+  // A field without a value (null) counts as not written, as Kubernetes has it.
+  static const YamlNode* FindValue(const YamlNode* node, const std::string& name) {
+    if (node == nullptr) return nullptr;
+    for (const YamlEntry& entry : node->entries) {
+      if (entry.key == name && entry.value.kind != YamlKind::kNull) return &entry.value;
+    }
+    return nullptr;
+  }
+
+  void RefuseUnknown(const TableNode& table, const YamlNode& node, const std::string& path) {
+    for (const YamlEntry& entry : node.entries) {
+      if (table.Find(entry.key) != nullptr) continue;
+      std::vector<std::string> names;
+      for (const TableNode& field : table.fields) names.push_back(field.name);
+      violations_->Add(entry.key_at, Joined(path, Shown(entry.key)), "unknown field" + DidYouMean(entry.key, names));
+    }
+  }
+
+  void Missing(const TableNode& field, const YamlNode* parent, const std::string& field_path, Json* object) {
+    const FieldSpec& spec = *field.spec;
+    if (spec.required) {
+      violations_->Add(parent == nullptr ? Position{0, 1, 1} : parent->at, field_path,
+                       "is missing: expected " + ExpectationOf(spec));
+      return;
+    }
+    if (!spec.default_json.empty()) {
+      Json value = Json::parse(spec.default_json);
+      // So that 0 and 0.0 do not make two effective documents of one.
+      if (spec.type == FieldType::kNumber) value = value.get<double>();
+      (*object)[field.name] = std::move(value);
+    } else if (HasDefaults(field)) {
+      (*object)[field.name] = Object(field, nullptr, field_path);
+    }
+  }
+
+  // An object that stands for its fields' defaults where it is left out. One with a required field does not.
+  static bool HasDefaults(const TableNode& table) {
+    if (table.spec->type != FieldType::kObject || table.spec->is_list) return false;
+    bool any = false;
+    for (const TableNode& field : table.fields) {
+      if (field.spec->required) return false;
+      any = any || !field.spec->default_json.empty() || HasDefaults(field);
+    }
+    return any;
+  }
+
+  // Discarded after a violation.
+  Json Given(const TableNode& field, const YamlNode& node, const std::string& path) {
+    const FieldSpec& spec = *field.spec;
+    document_->positions[path] = node.at;
+    if (spec.availability == Availability::kNotYet) {
+      violations_->Add(node.at, path, spec.meaning + ": not available yet");
+      return Discarded();
+    }
+    if (spec.availability == Availability::kClusterOnly && !inside_cluster_only_) {
+      document_->ignored.push_back(path);
+      inside_cluster_only_ = true;
+      Json value = spec.is_list ? List(field, node, path) : One(field, node, path);
+      inside_cluster_only_ = false;
+      return value;
+    }
+    return spec.is_list ? List(field, node, path) : One(field, node, path);
+  }
+
+  Json List(const TableNode& field, const YamlNode& node, const std::string& path) {
+    const FieldSpec& spec = *field.spec;
+    if (node.kind != YamlKind::kList) {
+      violations_->Add(node.at, path, "expected " + ExpectationOf(spec) + ", found " + Found(node));
+      return Discarded();
+    }
+    if (node.items.size() < spec.minimum_items || node.items.size() > spec.maximum_items) {
+      violations_->Add(node.at, path,
+                       "expected " + ExpectationOf(spec) + ", found " + std::to_string(node.items.size()) + " items");
+      return Discarded();
+    }
+    Json list = Json::array();
+    for (size_t i = 0; i < node.items.size(); ++i) {
+      const std::string item_path = path + "[" + std::to_string(i) + "]";
+      document_->positions[item_path] = node.items[i].at;
+      Json item = One(field, node.items[i], item_path);
+      if (item.is_discarded()) continue;
+      if (!item.is_object() && std::find(list.begin(), list.end(), item) != list.end()) {
+        violations_->Add(node.items[i].at, item_path, Shown(node.items[i].text) + " stands in the list twice");
+      }
+      list.push_back(std::move(item));
+    }
+    return list;
+  }
+
+  Json One(const TableNode& field, const YamlNode& node, const std::string& path) {
+    switch (field.spec->type) {
+      case FieldType::kObject:
+        if (node.kind == YamlKind::kMap) return Object(field, &node, path);
+        violations_->Add(node.at, path, "expected an object, found " + Found(node));
+        return Discarded();
+      case FieldType::kAny: return Anything(node);
+      case FieldType::kStringMap:
+      case FieldType::kQuantities: return Map(*field.spec, node, path);
+      default: break;
+    }
+    std::optional<Json> value = CheckScalar(*field.spec, node, path, violations_);
+    return value.has_value() ? *std::move(value) : Discarded();
+  }
+
+  Json Map(const FieldSpec& spec, const YamlNode& node, const std::string& path) {
+    if (node.kind != YamlKind::kMap || node.entries.size() > spec.maximum_items) {
+      violations_->Add(node.at, path,
+                       "expected " + ExpectationOf(spec) + " with at most " + std::to_string(spec.maximum_items) +
+                           " fields, found " + Found(node));
+      return Discarded();
+    }
+    Json map = Json::object();
+    for (const YamlEntry& entry : node.entries) {
+      const std::string entry_path = Joined(path, Shown(entry.key));
+      const YamlNode& value = entry.value;
+      const bool quantity = spec.type == FieldType::kQuantities;
+      if (value.kind != YamlKind::kScalar ||
+          (quantity ? !IsQuantity(value.text) : value.text.size() > spec.max_length)) {
+        violations_->Add(
+            value.at, entry_path,
+            std::string("expected ") + (quantity ? "a quantity (250m, 2, 512Mi)" : "text") + ", found " + Found(value));
+        continue;
+      }
+      // A bare number is a legal quantity; other text must be text to every reader.
+      if (!quantity && !CheckText(value, entry_path, violations_)) continue;
+      map[entry.key] = value.text;
+    }
+    return map;
+  }
+
+  // What is not looked into keeps its shape; plain scalars are read as JSON would.
+  static Json Anything(const YamlNode& node) {
+    switch (node.kind) {
+      case YamlKind::kNull: return nullptr;
+      case YamlKind::kScalar: {
+        if (!node.plain) return node.text;
+        if (const auto boolean = ReadBool(node.text); boolean.has_value()) return *boolean;
+        if (!IsJsonNumber(node.text)) return node.text;
+        Json number = Json::parse(node.text, nullptr, /*allow_exceptions=*/false);
+        return number.is_discarded() ? Json(node.text) : number;
+      }
+      case YamlKind::kList: {
+        Json list = Json::array();
+        for (const YamlNode& item : node.items) list.push_back(Anything(item));
+        return list;
+      }
+      case YamlKind::kMap: {
+        Json map = Json::object();
+        for (const YamlEntry& entry : node.entries) map[entry.key] = Anything(entry.value);
+        return map;
+      }
+    }
+    return nullptr;
+  }
+
+  static Json Discarded() { return Json(Json::value_t::discarded); }
+
+  CheckedDocument* const document_;
+  Violations* const violations_;
+  bool inside_cluster_only_ = false;
+};
+
+}  // namespace
+
+CheckedDocument CheckFields(const YamlNode& root, Violations* violations) {
+  CheckedDocument document;
+  if (root.kind != YamlKind::kMap) {
+    violations->Add(root.at, "", "expected a DistTraining document, found " + Found(root));
+    return document;
+  }
+  document.values = Checker(&document, violations).Object(TableTree(), &root, "");
+  return document;
+}
+
+}  // namespace espalier::job

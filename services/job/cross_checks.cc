@@ -1,0 +1,153 @@
+#include "services/job/cross_checks.h"
+
+#include <algorithm>
+#include <set>
+
+#include "services/job/enum_names.h"
+
+namespace espalier::job {
+namespace {
+
+class RelationChecker {
+ public:
+  RelationChecker(const CheckedDocument& document, Violations* violations)
+      : document_(document), violations_(violations) {}
+
+  void CheckPartitions(const Partitions& partitions) {
+    const std::string path = "spec.graph.partitions";
+    const bool external = partitions.algorithm == PartitionAlgorithm::kExternal;
+    if (external && partitions.assignment_uri.empty()) {
+      Add(path + ".algorithm", "External needs spec.graph.partitions.assignmentUri");
+    }
+    if (!external && !partitions.assignment_uri.empty()) {
+      Add(path + ".assignmentUri", "only the algorithm External takes an assignment");
+    }
+    if (partitions.algorithm != PartitionAlgorithm::kMetis &&
+        partitions.objective == PartitionObjective::kCommunicationVolume) {
+      Add(path + ".objective", "only METIS can minimise the communication volume");
+    }
+    const bool can_balance =
+        partitions.algorithm == PartitionAlgorithm::kMetis || partitions.algorithm == PartitionAlgorithm::kStreaming;
+    if (!partitions.balance.empty() && !can_balance) {
+      Add(path + ".balance",
+          std::string(NameOf(partitions.algorithm)) + " cannot balance anything but nodes: leave it out");
+    }
+  }
+
+  void CheckTask(const Training& training) {
+    const bool regression = training.task.type == TaskType::kNodeRegression;
+    if (regression && training.task.multi_label) {
+      Add("spec.training.task.multiLabel", "only for NodeClassification");
+    }
+    const Metric metric = training.evaluation.metric;
+    const bool error_metric = metric == Metric::kMeanSquaredError || metric == Metric::kMeanAbsoluteError;
+    if (error_metric != regression) {
+      Add("spec.training.evaluation.metric",
+          std::string(NameOf(metric)) + " does not measure " + NameOf(training.task.type) + ": choose " +
+              (regression ? "MeanSquaredError | MeanAbsoluteError" : "Accuracy | MacroF1 | MicroF1 | ROCAUC"));
+    }
+  }
+
+  void CheckInputs(const std::vector<Input>& inputs) {
+    std::set<std::string> seen;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string path = "spec.training.inputs[" + std::to_string(i) + "]";
+      if (!seen.insert(inputs[i].node_type).second) {
+        Add(path, "a second entry for " + (inputs[i].node_type.empty() ? "an unnamed node type"
+                                                                       : "node type '" + inputs[i].node_type + "'"));
+      }
+      if (inputs[i].node_type.empty() && inputs.size() > 1) {
+        Add(path, "nodeType may be left out only when there is one entry");
+      }
+    }
+  }
+
+  void CheckModel(const Model& model) {
+    if (model.type != ModelType::kRgcn && model.num_bases > 0) Add("spec.training.model.numBases", "only for RGCN");
+  }
+
+  void CheckSampling(const Sampling& sampling) {
+    for (size_t i = 0; i < sampling.layers.size(); ++i) {
+      const SamplingLayer& layer = sampling.layers[i];
+      const std::string path = "spec.training.sampling.layers[" + std::to_string(i) + "]";
+      if (!layer.fanout.has_value() && layer.edge_types.empty()) {
+        Add(path, "expected fanout, edgeTypes or both");
+        continue;
+      }
+      const bool draws = layer.fanout.value_or(0) != 0 ||
+                         std::any_of(layer.edge_types.begin(), layer.edge_types.end(),
+                                     [](const EdgeTypeFanout& edge_type) { return edge_type.fanout != 0; });
+      if (!draws) Add(path, "draws no neighbours at all: a fan-out must be above 0, or -1 for all");
+      std::set<std::string> seen;
+      for (size_t k = 0; k < layer.edge_types.size(); ++k) {
+        if (seen.insert(layer.edge_types[k].type).second) continue;
+        Add(path + ".edgeTypes[" + std::to_string(k) + "]", "a second entry for '" + layer.edge_types[k].type + "'");
+      }
+    }
+  }
+
+  void CheckOptimizer(const Optimizer& optimizer) {
+    if (optimizer.type != OptimizerType::kSgd && optimizer.momentum > 0) {
+      Add("spec.training.optimizer.momentum", "only for SGD");
+    }
+  }
+
+  void CheckRoles(const DistTraining& job) {
+    if (job.server_replicas_per_partition > 1) {
+      Add("spec.servers.replicasPerPartition", "more than one server for a partition is not available yet");
+    }
+    const auto& trainers = document_.values.at("spec").at("trainers");
+    const auto limit = [&](const char* name, int64_t otherwise) { return trainers.value(name, otherwise); };
+    if (limit("minReplicas", 1) > job.trainer_replicas) {
+      Add("spec.trainers.minReplicas",
+          "is above spec.trainers.replicas (" + std::to_string(job.trainer_replicas) + ")");
+    }
+    if (limit("maxReplicas", job.trainer_replicas) < job.trainer_replicas) {
+      Add("spec.trainers.maxReplicas",
+          "is below spec.trainers.replicas (" + std::to_string(job.trainer_replicas) + ")");
+    }
+  }
+
+ private:
+  // At the field's own place, or at that of the nearest object around it that was written.
+  void Add(const std::string& path, const std::string& message) {
+    std::string place = path;
+    while (!document_.positions.contains(place)) {
+      const size_t cut = place.find_last_of(".[");
+      if (cut == std::string::npos) break;
+      place.resize(cut);
+    }
+    const auto found = document_.positions.find(place);
+    violations_->Add(found == document_.positions.end() ? Position{0, 1, 1} : found->second, path, message);
+  }
+
+  const CheckedDocument& document_;
+  Violations* const violations_;
+};
+
+}  // namespace
+
+void FillDependentDefaults(nlohmann::ordered_json* values) {
+  nlohmann::ordered_json& training = values->at("spec").at("training");
+  nlohmann::ordered_json& evaluation = training.at("evaluation");
+  if (evaluation.contains("metric")) return;
+  const nlohmann::ordered_json& task = training.at("task");
+  if (task.at("type") == "NodeRegression") {
+    evaluation["metric"] = "MeanSquaredError";
+  } else {
+    evaluation["metric"] = task.at("multiLabel") == true ? "MicroF1" : "Accuracy";
+  }
+}
+
+void CheckRelations(const DistTraining& job, const CheckedDocument& document, Violations* violations) {
+  RelationChecker checker(document, violations);
+  checker.CheckPartitions(job.graph.partitions);
+  checker.CheckTask(job.training);
+  checker.CheckInputs(job.training.inputs);
+  checker.CheckModel(job.training.model);
+  checker.CheckSampling(job.training.sampling);
+  checker.CheckOptimizer(job.training.optimizer);
+  checker.CheckRoles(job);
+}
+
+}  // namespace espalier::job

@@ -1,0 +1,15 @@
+// What relates the fields of a document to each other.
+#pragma once
+
+#include "services/job/check_fields.h"
+#include "services/job/dist_training.h"
+
+namespace espalier::job {
+
+// Fills in the defaults that depend on other fields (the metric), in both the values and their meaning.
+void FillDependentDefaults(nlohmann::ordered_json* values);
+
+// Violations stand where the field that does not fit was written.
+void CheckRelations(const DistTraining& job, const CheckedDocument& document, Violations* violations);
+
+}  // namespace espalier::job

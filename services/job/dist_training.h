@@ -1,0 +1,144 @@
+// The DistTraining document as a value: what `espalier run -f` and the operator both read. Field names are the
+// document's (docs/disttraining.md); enums are spelled there as here. Parsed, defaulted and validated once
+// (parse.h); everything below may rely on what validation promises.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace espalier::job {
+
+enum class GraphFormat { kOgb, kNpy, kTriples };  // OGB | NPY | Triples
+enum class RowNormalization { kNone, kRow };      // None | Row
+enum class PartitionAlgorithm { kMetis, kRandom, kStreaming, kExternal };
+enum class PartitionObjective { kEdgeCut, kCommunicationVolume };
+enum class PartitionBalance { kNodeTypes, kTrainNodes, kEdges };
+enum class PartitionReuse { kIfPresent, kNever };
+enum class TaskType { kNodeClassification, kNodeRegression };  // others are refused: not there yet
+enum class ModelType { kGraphSage, kRgcn };                    // GraphSAGE | RGCN
+enum class Aggregator { kMean, kGcn, kPool };
+enum class Activation { kRelu };
+enum class LayerNormalization { kNone, kLayer, kBatch };         // None | Layer | Batch
+enum class OptimizerType { kAdam, kAdamW, kSgd };                // Adam | AdamW | SGD
+enum class ScheduleType { kConstant, kLinear, kCosine, kStep };  // after warmupSteps
+enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, kMeanAbsoluteError };
+enum class EvaluationNeighborhood { kFull, kSampled };
+enum class OutputKind { kModel, kEmbeddings, kPredictions };
+enum class TlsMode { kDisabled, kManaged, kSecretRef };
+
+struct GraphSource {
+  std::string uri;
+  GraphFormat format = GraphFormat::kOgb;
+};
+
+struct Preprocess {
+  bool add_reverse_edges = false;
+  bool drop_self_loops = false;
+  bool drop_duplicate_edges = false;
+  RowNormalization normalize_features = RowNormalization::kNone;
+};
+
+struct Partitions {
+  uint32_t count = 1;
+  PartitionAlgorithm algorithm = PartitionAlgorithm::kMetis;
+  PartitionObjective objective = PartitionObjective::kEdgeCut;
+  std::vector<PartitionBalance> balance;
+  PartitionReuse reuse = PartitionReuse::kIfPresent;
+  std::string uri;             // empty: <output.uri>/partitions
+  std::string assignment_uri;  // for External
+};
+
+struct Graph {
+  GraphSource source;
+  Preprocess preprocess;
+  Partitions partitions;
+};
+
+struct Task {
+  TaskType type = TaskType::kNodeClassification;
+  std::string node_type;  // empty: the only one
+  std::string label;
+  std::string split;
+  bool multi_label = false;
+};
+
+struct Input {
+  std::string node_type;              // empty: the only one
+  std::vector<std::string> features;  // concatenated
+};
+
+struct Model {
+  ModelType type = ModelType::kGraphSage;
+  Aggregator aggregator = Aggregator::kMean;
+  int64_t hidden_size = 64;
+  double dropout = 0.5;
+  LayerNormalization normalization = LayerNormalization::kNone;
+  int64_t num_bases = 0;  // R-GCN; 0: one weight per relation
+};
+
+struct EdgeTypeFanout {
+  std::string type;  // "a:r:b" or "r"
+  int32_t fanout = 0;
+};
+struct SamplingLayer {
+  std::optional<int32_t> fanout;  // of every relation not named below; -1: all
+  std::vector<EdgeTypeFanout> edge_types;
+};
+struct Sampling {
+  std::vector<SamplingLayer> layers;  // the first is the model's first layer
+  bool replace = false;
+  std::string weight;  // edge column; empty: uniform
+};
+
+struct Optimizer {
+  OptimizerType type = OptimizerType::kAdam;
+  double learning_rate = 0.01;
+  double weight_decay = 0;
+  double momentum = 0;  // SGD
+};
+
+struct LearningRateSchedule {
+  ScheduleType type = ScheduleType::kConstant;
+  int64_t warmup_steps = 0;
+  int64_t step_epochs = 10;  // Step: every so many epochs ...
+  double factor = 0.1;       // ... times this
+};
+
+struct Evaluation {
+  int64_t every_epochs = 1;
+  Metric metric = Metric::kAccuracy;
+  EvaluationNeighborhood neighborhood = EvaluationNeighborhood::kFull;
+  int64_t patience = 0;  // earlyStopping.patience, in evaluations; 0: never
+};
+
+struct Training {
+  Task task;
+  std::vector<Input> inputs;
+  Model model;
+  Sampling sampling;
+  int64_t batch_size = 1024;  // global
+  int64_t epochs = 10;
+  uint64_t seed = 0;
+  Optimizer optimizer;
+  LearningRateSchedule schedule;
+  Evaluation evaluation;
+};
+
+struct DistTraining {
+  std::string name;
+  Graph graph;
+  Training training;
+  uint32_t server_replicas_per_partition = 1;
+  uint32_t sampler_replicas = 0;  // 0: threads in the trainers
+  uint32_t trainer_replicas = 1;
+  int trainer_threads = 1;
+  std::string output_uri;
+  std::vector<OutputKind> output_save;
+  TlsMode tls = TlsMode::kDisabled;
+  std::chrono::seconds active_deadline{0};  // 0: none
+};
+
+}  // namespace espalier::job

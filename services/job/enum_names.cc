@@ -1,0 +1,101 @@
+#include "services/job/enum_names.h"
+
+#include <array>
+#include <utility>
+
+#include "services/base/check.h"
+
+namespace espalier::job {
+namespace {
+
+template <class E, size_t N>
+using Names = std::array<std::pair<E, const char*>, N>;
+
+constexpr Names<GraphFormat, 3> kGraphFormats = {
+    {{GraphFormat::kOgb, "OGB"}, {GraphFormat::kNpy, "NPY"}, {GraphFormat::kTriples, "Triples"}}};
+constexpr Names<RowNormalization, 2> kRowNormalizations = {
+    {{RowNormalization::kNone, "None"}, {RowNormalization::kRow, "Row"}}};
+constexpr Names<PartitionAlgorithm, 4> kAlgorithms = {{{PartitionAlgorithm::kMetis, "METIS"},
+                                                       {PartitionAlgorithm::kRandom, "Random"},
+                                                       {PartitionAlgorithm::kStreaming, "Streaming"},
+                                                       {PartitionAlgorithm::kExternal, "External"}}};
+constexpr Names<PartitionObjective, 2> kObjectives = {
+    {{PartitionObjective::kEdgeCut, "EdgeCut"}, {PartitionObjective::kCommunicationVolume, "CommunicationVolume"}}};
+constexpr Names<PartitionBalance, 3> kBalances = {{{PartitionBalance::kNodeTypes, "NodeTypes"},
+                                                   {PartitionBalance::kTrainNodes, "TrainNodes"},
+                                                   {PartitionBalance::kEdges, "Edges"}}};
+constexpr Names<PartitionReuse, 2> kReuses = {
+    {{PartitionReuse::kIfPresent, "IfPresent"}, {PartitionReuse::kNever, "Never"}}};
+constexpr Names<TaskType, 2> kTasks = {
+    {{TaskType::kNodeClassification, "NodeClassification"}, {TaskType::kNodeRegression, "NodeRegression"}}};
+constexpr Names<ModelType, 2> kModels = {{{ModelType::kGraphSage, "GraphSAGE"}, {ModelType::kRgcn, "RGCN"}}};
+constexpr Names<Aggregator, 3> kAggregators = {
+    {{Aggregator::kMean, "Mean"}, {Aggregator::kGcn, "GCN"}, {Aggregator::kPool, "Pool"}}};
+constexpr Names<LayerNormalization, 3> kLayerNormalizations = {{{LayerNormalization::kNone, "None"},
+                                                                {LayerNormalization::kLayer, "Layer"},
+                                                                {LayerNormalization::kBatch, "Batch"}}};
+constexpr Names<OptimizerType, 3> kOptimizers = {
+    {{OptimizerType::kAdam, "Adam"}, {OptimizerType::kAdamW, "AdamW"}, {OptimizerType::kSgd, "SGD"}}};
+constexpr Names<ScheduleType, 4> kSchedules = {{{ScheduleType::kConstant, "Constant"},
+                                                {ScheduleType::kLinear, "Linear"},
+                                                {ScheduleType::kCosine, "Cosine"},
+                                                {ScheduleType::kStep, "Step"}}};
+constexpr Names<Metric, 6> kMetrics = {{{Metric::kAccuracy, "Accuracy"},
+                                        {Metric::kMacroF1, "MacroF1"},
+                                        {Metric::kMicroF1, "MicroF1"},
+                                        {Metric::kRocAuc, "ROCAUC"},
+                                        {Metric::kMeanSquaredError, "MeanSquaredError"},
+                                        {Metric::kMeanAbsoluteError, "MeanAbsoluteError"}}};
+constexpr Names<EvaluationNeighborhood, 2> kNeighborhoods = {
+    {{EvaluationNeighborhood::kFull, "Full"}, {EvaluationNeighborhood::kSampled, "Sampled"}}};
+constexpr Names<OutputKind, 3> kOutputs = {{{OutputKind::kModel, "Model"},
+                                            {OutputKind::kEmbeddings, "Embeddings"},
+                                            {OutputKind::kPredictions, "Predictions"}}};
+constexpr Names<TlsMode, 3> kTlsModes = {
+    {{TlsMode::kDisabled, "Disabled"}, {TlsMode::kManaged, "Managed"}, {TlsMode::kSecretRef, "SecretRef"}}};
+
+template <class Table, class E>
+const char* NameIn(const Table& table, E value) {
+  for (const auto& [candidate, name] : table) {
+    if (candidate == value) return name;
+  }
+  ESPALIER_CHECK(false) << "an enum without a name";
+  return "";
+}
+
+template <class Table, class E>
+bool ParseIn(const Table& table, const std::string& name, E* value) {
+  for (const auto& [candidate, candidate_name] : table) {
+    if (name != candidate_name) continue;
+    *value = candidate;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+#define ESPALIER_ENUM_NAMES(Enum, table)                          \
+  const char* NameOf(Enum value) { return NameIn(table, value); } \
+  bool ParseName(const std::string& name, Enum* value) { return ParseIn(table, name, value); }
+
+ESPALIER_ENUM_NAMES(GraphFormat, kGraphFormats)
+ESPALIER_ENUM_NAMES(RowNormalization, kRowNormalizations)
+ESPALIER_ENUM_NAMES(PartitionAlgorithm, kAlgorithms)
+ESPALIER_ENUM_NAMES(PartitionObjective, kObjectives)
+ESPALIER_ENUM_NAMES(PartitionBalance, kBalances)
+ESPALIER_ENUM_NAMES(PartitionReuse, kReuses)
+ESPALIER_ENUM_NAMES(TaskType, kTasks)
+ESPALIER_ENUM_NAMES(ModelType, kModels)
+ESPALIER_ENUM_NAMES(Aggregator, kAggregators)
+ESPALIER_ENUM_NAMES(LayerNormalization, kLayerNormalizations)
+ESPALIER_ENUM_NAMES(OptimizerType, kOptimizers)
+ESPALIER_ENUM_NAMES(ScheduleType, kSchedules)
+ESPALIER_ENUM_NAMES(Metric, kMetrics)
+ESPALIER_ENUM_NAMES(EvaluationNeighborhood, kNeighborhoods)
+ESPALIER_ENUM_NAMES(OutputKind, kOutputs)
+ESPALIER_ENUM_NAMES(TlsMode, kTlsModes)
+
+#undef ESPALIER_ENUM_NAMES
+
+}  // namespace espalier::job

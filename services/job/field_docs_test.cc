@@ -1,0 +1,105 @@
+// docs/disttraining.md holds the field table between two marker lines. It is compared with the parser's own table;
+// ESPALIER_UPDATE_DOCS=1 writes it anew.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "services/job/field_table.h"
+
+namespace espalier::job {
+namespace {
+
+constexpr const char* kDocument = ESPALIER_SOURCE_DIR "/docs/disttraining.md";
+constexpr const char* kBegin = "<!-- fields: begin (made from services/job/field_table*.cc) -->\n";
+constexpr const char* kEnd = "<!-- fields: end -->\n";
+
+std::string Escaped(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  return escaped;
+}
+
+std::string DefaultOf(const FieldSpec& field) {
+  if (field.availability == Availability::kNotYet) return "";
+  if (field.required) return "required";
+  return field.default_json.empty() ? "" : "`" + field.default_json + "`";
+}
+
+std::string TypeOf(const FieldSpec& field) {
+  std::string type = ExpectationOf(field);
+  for (const std::string& later : field.later_values) type += ", later " + later;
+  return type;
+}
+
+std::string MeaningOf(const FieldSpec& field) {
+  switch (field.availability) {
+    case Availability::kUsed: return field.meaning;
+    case Availability::kClusterOnly: return field.meaning + " (cluster only)";
+    case Availability::kNotYet: return field.meaning + " (**not available yet**: refused)";
+  }
+  return "";
+}
+
+// The fields that all roles share are printed once.
+std::string MarkdownTable() {
+  std::string table = "| path | type and range | default | meaning |\n|---|---|---|---|\n";
+  std::vector<FieldSpec> shared;
+  AppendRoleFields("spec.<role>", &shared);
+  std::vector<FieldSpec> of_roles;
+  for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) {
+    AppendRoleFields(std::string("spec.") + role, &of_roles);
+  }
+  const auto is_shared = [&](const FieldSpec& field) {
+    return std::any_of(of_roles.begin(), of_roles.end(), [&](const FieldSpec& f) { return f.path == field.path; });
+  };
+  std::vector<FieldSpec> rows;
+  for (const FieldSpec& field : FieldTable()) {
+    if (!is_shared(field)) rows.push_back(field);
+  }
+  rows.insert(rows.end(), shared.begin(), shared.end());
+  for (const FieldSpec& field : rows) {
+    table += "| `" + field.path + "` | " + Escaped(TypeOf(field)) + " | " + DefaultOf(field) + " | " +
+             Escaped(MeaningOf(field)) + " |\n";
+  }
+  return table;
+}
+
+TEST(FieldDocsTest, TheDocumentedTableIsTheParsersTable) {
+  std::ifstream file(kDocument);
+  ASSERT_TRUE(file) << kDocument;
+  std::ostringstream stream;
+  stream << file.rdbuf();
+  std::string text = stream.str();
+  const size_t begin = text.find(kBegin);
+  const size_t end = text.find(kEnd);
+  ASSERT_NE(begin, std::string::npos);
+  ASSERT_NE(end, std::string::npos);
+  const size_t table_at = begin + std::string(kBegin).size();
+
+  if (std::getenv("ESPALIER_UPDATE_DOCS") != nullptr) {
+    text.replace(table_at, end - table_at, MarkdownTable());
+    std::ofstream(kDocument) << text;
+  } else {
+    EXPECT_EQ(text.substr(table_at, end - table_at), MarkdownTable())
+        << "run this test with ESPALIER_UPDATE_DOCS=1 and commit the page";
+  }
+}
+
+TEST(FieldTableTest, EveryFieldHasAMeaningAndAnObject) {
+  std::vector<std::string> objects = {""};
+  for (const FieldSpec& field : FieldTable()) {
+    EXPECT_NE(field.meaning, "") << field.path;
+    const size_t dot = field.path.rfind('.');
+    const std::string object = dot == std::string::npos ? "" : field.path.substr(0, dot);
+    EXPECT_NE(std::find(objects.begin(), objects.end(), object), objects.end()) << field.path << " before " << object;
+    if (field.type == FieldType::kObject) objects.push_back(field.path + (field.is_list ? "[]" : ""));
+    EXPECT_EQ(field.type == FieldType::kEnum, !field.values.empty()) << field.path;
+    EXPECT_TRUE(!field.is_list || field.maximum_items > 0) << field.path;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::job

@@ -1,0 +1,285 @@
+#include "services/job/field_table.h"
+
+#include <cmath>
+#include <sstream>
+
+namespace espalier::job {
+namespace {
+
+using enum FieldType;
+using enum Availability;
+
+std::vector<FieldSpec> HeaderFields() {
+  return {
+      {.path = "apiVersion",
+       .type = kEnum,
+       .required = true,
+       .values = {"espalier.io/v1alpha1"},
+       .meaning = "version of this document's schema"},
+      {.path = "kind",
+       .type = kEnum,
+       .required = true,
+       .values = {"DistTraining"},
+       .meaning = "what the document describes"},
+      {.path = "metadata", .required = true, .meaning = "the job's identity"},
+      {.path = "metadata.name", .type = kJobName, .required = true, .meaning = "the job's name"},
+      {.path = "metadata.namespace",
+       .type = kString,
+       .max_length = 63,
+       .availability = kClusterOnly,
+       .meaning = "Kubernetes namespace"},
+      {.path = "metadata.labels",
+       .type = kStringMap,
+       .maximum_items = 64,
+       .availability = kClusterOnly,
+       .meaning = "Kubernetes labels"},
+      {.path = "metadata.annotations",
+       .type = kStringMap,
+       .maximum_items = 64,
+       .max_length = 65536,
+       .availability = kClusterOnly,
+       .meaning = "Kubernetes annotations"},
+      {.path = "spec", .required = true, .meaning = "the job"},
+      {.path = "spec.storage", .type = kAny, .availability = kNotYet, .meaning = "object storage (s3:// URIs)"},
+  };
+}
+
+std::vector<FieldSpec> GraphFields() {
+  return {
+      {.path = "spec.graph", .required = true, .meaning = "the graph and how it is cut"},
+      {.path = "spec.graph.source", .required = true, .meaning = "where the graph is"},
+      {.path = "spec.graph.source.uri",
+       .type = kUri,
+       .required = true,
+       .meaning = "folder of the graph: a path or file: URI"},
+      {.path = "spec.graph.source.format",
+       .type = kEnum,
+       .required = true,
+       .values = {"OGB", "NPY", "Triples"},
+       .meaning = "OGB raw CSV, a folder of .npy arrays, or tab-separated triples"},
+      {.path = "spec.graph.preprocess", .meaning = "changes made before cutting, in the order of these fields"},
+      {.path = "spec.graph.preprocess.dropSelfLoops",
+       .type = kBool,
+       .default_json = "false",
+       .meaning = "leave out edges from a node to itself"},
+      {.path = "spec.graph.preprocess.addReverseEdges",
+       .type = kBool,
+       .default_json = "false",
+       .meaning = "one node type: symmetrise; typed: a reverse relation for each relation"},
+      {.path = "spec.graph.preprocess.dropDuplicateEdges",
+       .type = kBool,
+       .default_json = "false",
+       .meaning = "of parallel edges keep the one with the smallest id"},
+      {.path = "spec.graph.preprocess.normalizeFeatures",
+       .type = kEnum,
+       .default_json = "\"None\"",
+       .values = {"None", "Row"},
+       .meaning = "Row: divide each node's features by their sum"},
+      {.path = "spec.graph.partitions", .meaning = "how the graph is cut"},
+      {.path = "spec.graph.partitions.count",
+       .type = kInteger,
+       .default_json = "1",
+       .minimum_integer = 1,
+       .maximum_integer = 4096,
+       .meaning = "partitions; one graph server process each"},
+      {.path = "spec.graph.partitions.algorithm",
+       .type = kEnum,
+       .default_json = "\"METIS\"",
+       .values = {"METIS", "Random", "Streaming", "External"},
+       .meaning = "METIS: fewest cut edges; Streaming: for graphs METIS cannot hold; External: a given assignment"},
+      {.path = "spec.graph.partitions.objective",
+       .type = kEnum,
+       .default_json = "\"EdgeCut\"",
+       .values = {"EdgeCut", "CommunicationVolume"},
+       .meaning = "what METIS minimises"},
+      {.path = "spec.graph.partitions.balance",
+       .type = kEnum,
+       .is_list = true,
+       .maximum_items = 3,
+       .default_json = "[]",
+       .values = {"NodeTypes", "TrainNodes", "Edges"},
+       .meaning = "balanced over partitions besides all nodes together"},
+      {.path = "spec.graph.partitions.reuse",
+       .type = kEnum,
+       .default_json = "\"IfPresent\"",
+       .values = {"IfPresent", "Never"},
+       .meaning = "IfPresent: an identical partitioning is not made twice"},
+      {.path = "spec.graph.partitions.uri",
+       .type = kUri,
+       .meaning = "where partitionings lie; by default `<output.uri>/partitions`"},
+      {.path = "spec.graph.partitions.assignmentUri",
+       .type = kUri,
+       .meaning = "External: folder with one `<node type>.npy` of partition numbers each"},
+  };
+}
+
+std::vector<FieldSpec> RunFields() {
+  return {
+      {.path = "spec.checkpoint", .type = kAny, .availability = kNotYet, .meaning = "saving and resuming a run"},
+      {.path = "spec.output", .meaning = "what a run leaves behind"},
+      {.path = "spec.output.uri",
+       .type = kUri,
+       .meaning = "folder of the outputs; `espalier run` writes to its --output"},
+      {.path = "spec.output.save",
+       .type = kEnum,
+       .is_list = true,
+       .maximum_items = 3,
+       .default_json = R"(["Model","Embeddings","Predictions"])",
+       .values = {"Model", "Embeddings", "Predictions"},
+       .meaning = "what is saved besides the result"},
+      {.path = "spec.tls", .meaning = "protection of the job's connections"},
+      {.path = "spec.tls.mode",
+       .type = kEnum,
+       .default_json = "\"Disabled\"",
+       .values = {"Disabled"},
+       .later_values = {"Managed", "SecretRef"},
+       .meaning = "Disabled: plain text, and loopback only under `espalier run`"},
+      {.path = "spec.tls.secretName", .type = kAny, .availability = kNotYet, .meaning = "certificates of SecretRef"},
+      {.path = "spec.runPolicy", .meaning = "how long and how often"},
+      {.path = "spec.runPolicy.activeDeadlineSeconds",
+       .type = kInteger,
+       .minimum_integer = 1,
+       .maximum_integer = 1'000'000'000,
+       .meaning = "the run is ended after this long; unset: never"},
+      {.path = "spec.runPolicy.suspend", .type = kBool, .availability = kClusterOnly, .meaning = "hold the job"},
+      {.path = "spec.runPolicy.backoffLimit",
+       .type = kInteger,
+       .minimum_integer = 0,
+       .maximum_integer = 1000,
+       .availability = kClusterOnly,
+       .meaning = "counted restarts"},
+      {.path = "spec.runPolicy.cleanPodPolicy",
+       .type = kEnum,
+       .values = {"All", "Running", "None"},
+       .availability = kClusterOnly,
+       .meaning = "pods deleted at the end"},
+      {.path = "spec.runPolicy.ttlSecondsAfterFinished",
+       .type = kInteger,
+       .minimum_integer = 0,
+       .maximum_integer = 1'000'000'000,
+       .availability = kClusterOnly,
+       .meaning = "when the finished resource is deleted"},
+      {.path = "spec.runPolicy.managedBy",
+       .type = kString,
+       .max_length = 63,
+       .availability = kClusterOnly,
+       .meaning = "another controller in charge"},
+      {.path = "spec.runPolicy.forceDeleteAfterSeconds",
+       .type = kInteger,
+       .minimum_integer = 0,
+       .maximum_integer = 86400,
+       .availability = kClusterOnly,
+       .meaning = "patience with pods of dead nodes"},
+  };
+}
+
+std::vector<FieldSpec> RoleFields() {
+  std::vector<FieldSpec> table;
+  table.push_back({.path = "spec.partitioner", .meaning = "the partitioner's process"});
+  AppendRoleFields("spec.partitioner", &table);
+  table.push_back({.path = "spec.servers", .meaning = "the graph servers' processes"});
+  table.push_back({.path = "spec.servers.replicasPerPartition",
+                   .type = kInteger,
+                   .default_json = "1",
+                   .minimum_integer = 1,
+                   .maximum_integer = 16,
+                   .meaning = "servers of each partition (more than one: not available yet)"});
+  AppendRoleFields("spec.servers", &table);
+  table.push_back({.path = "spec.samplers", .meaning = "the samplers' processes"});
+  table.push_back({.path = "spec.samplers.replicas",
+                   .type = kInteger,
+                   .default_json = "0",
+                   .minimum_integer = 0,
+                   .maximum_integer = 1024,
+                   .meaning = "sampler processes in all; 0: threads in the trainers"});
+  AppendRoleFields("spec.samplers", &table);
+  table.push_back({.path = "spec.trainers", .meaning = "the trainers' processes"});
+  table.push_back({.path = "spec.trainers.replicas",
+                   .type = kInteger,
+                   .default_json = "1",
+                   .minimum_integer = 1,
+                   .maximum_integer = 1024,
+                   .meaning = "trainer processes"});
+  table.push_back({.path = "spec.trainers.minReplicas",
+                   .type = kInteger,
+                   .minimum_integer = 1,
+                   .maximum_integer = 1024,
+                   .availability = kClusterOnly,
+                   .meaning = "scaling: at least"});
+  table.push_back({.path = "spec.trainers.maxReplicas",
+                   .type = kInteger,
+                   .minimum_integer = 1,
+                   .maximum_integer = 1024,
+                   .availability = kClusterOnly,
+                   .meaning = "scaling: at most"});
+  table.push_back({.path = "spec.trainers.threads",
+                   .type = kInteger,
+                   .default_json = "1",
+                   .minimum_integer = 1,
+                   .maximum_integer = 1024,
+                   .meaning = "threads of a trainer's math library; part of what makes runs repeatable"});
+  AppendRoleFields("spec.trainers", &table);
+  return table;
+}
+
+std::vector<FieldSpec> MakeTable() {
+  std::vector<FieldSpec> table;
+  for (const std::vector<FieldSpec>& part :
+       {HeaderFields(), GraphFields(), TrainingFields(), RoleFields(), RunFields()}) {
+    table.insert(table.end(), part.begin(), part.end());
+  }
+  return table;
+}
+
+std::string NumberText(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+std::string OneOf(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : " | ") + value;
+  return text;
+}
+
+std::string ExpectedNumber(const FieldSpec& field) {
+  return std::string("a number ") + (field.above_minimum ? "above " : "from ") + NumberText(field.minimum) +
+         (field.below_maximum ? " to below " : " to ") + NumberText(field.maximum);
+}
+
+std::string ExpectedOne(const FieldSpec& field) {
+  switch (field.type) {
+    case kObject: return "an object";
+    case kString: return "text of at most " + std::to_string(field.max_length) + " bytes";
+    case kName: return "a name ([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})";
+    case kEdgeType: return "an edge type (source:relation:destination, or a relation)";
+    case kJobName: return "a name of lower-case letters, digits and '-' that starts with a letter (at most 40)";
+    case kUri: return "a path or file: URI";
+    case kEnum: return OneOf(field.values);
+    case kInteger:
+      return "an integer from " + std::to_string(field.minimum_integer) + " to " +
+             std::to_string(field.maximum_integer);
+    case kNumber: return ExpectedNumber(field);
+    case kBool: return "true or false";
+    case kStringMap: return "an object of text values";
+    case kQuantities: return "an object of quantities (250m, 2, 512Mi)";
+    case kAny: return "anything";
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::vector<FieldSpec>& FieldTable() {
+  static const std::vector<FieldSpec>* const table = new std::vector<FieldSpec>(MakeTable());
+  return *table;
+}
+
+std::string ExpectationOf(const FieldSpec& field) {
+  if (!field.is_list) return ExpectedOne(field);
+  return "a list of " + std::to_string(field.minimum_items) + " to " + std::to_string(field.maximum_items) +
+         " items, each " + ExpectedOne(field);
+}
+
+}  // namespace espalier::job

@@ -1,0 +1,65 @@
+// Every field of the document in one table: what the parser accepts, what it puts where nothing is said, and what
+// docs/disttraining.md prints. Paths are dotted; "[]" marks the items of a list of objects.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace espalier::job {
+
+enum class FieldType {
+  kObject,
+  kString,      // text of at most `max_length` bytes
+  kName,        // a node type, column or split
+  kEdgeType,    // "source:relation:destination" or "relation"
+  kJobName,     // metadata.name
+  kUri,         // a path, or a URI with a scheme that has a driver
+  kEnum,        // one of `values`
+  kInteger,     // minimum_integer .. maximum_integer
+  kNumber,      // minimum .. maximum
+  kBool,        // true or false
+  kStringMap,   // any names, text values
+  kQuantities,  // resource names, Kubernetes quantities
+  kAny,         // not looked into
+};
+
+enum class Availability {
+  kUsed,
+  kClusterOnly,  // validated here, used by the operator: listed as ignored
+  kNotYet,       // refused: the function does not exist
+};
+
+struct FieldSpec {
+  std::string path;
+  FieldType type = FieldType::kObject;
+  bool is_list = false;  // of `type`
+  size_t minimum_items = 0;
+  size_t maximum_items = 0;
+  bool required = false;     // wherever the object that holds it is given
+  std::string default_json;  // "": none
+  std::vector<std::string> values;
+  std::vector<std::string> later_values;  // known, and refused: the function does not exist yet
+  int64_t minimum_integer = 0;
+  int64_t maximum_integer = 0;
+  double minimum = 0;
+  double maximum = 0;
+  bool above_minimum = false;  // the minimum itself is refused
+  bool below_maximum = false;
+  size_t max_length = 1024;
+  Availability availability = Availability::kUsed;
+  std::string meaning;
+};
+
+// In document order: an object before its fields.
+const std::vector<FieldSpec>& FieldTable();
+
+// "integer from 0 to 100000", "OGB | NPY | Triples", "list of names": for messages and the docs.
+std::string ExpectationOf(const FieldSpec& field);
+
+std::vector<FieldSpec> TrainingFields();  // spec.training (field_table_training.cc)
+// Fields that all four roles share (field_table_roles.cc).
+void AppendRoleFields(const std::string& role_path, std::vector<FieldSpec>* table);
+
+}  // namespace espalier::job

@@ -1,0 +1,50 @@
+// text -> tree (yaml_tree) -> overrides -> typed values (check_fields) -> DistTraining (to_training) -> relations.
+#include "services/job/parse.h"
+
+#include "services/job/check_fields.h"
+#include "services/job/cross_checks.h"
+#include "services/job/overrides.h"
+#include "services/job/to_training.h"
+
+namespace espalier::job {
+namespace {
+
+std::vector<std::string> SourceNames(const std::string& file_name,
+                                     const std::vector<std::pair<std::string, std::string>>& overrides) {
+  std::vector<std::string> names = {file_name};
+  for (const auto& [path, value] : overrides) names.push_back("--set " + path);
+  return names;
+}
+
+// nullopt-like: an incomplete tree after violations.
+YamlNode ReadTree(const std::string& text, int source, Violations* violations) {
+  std::vector<YamlError> errors;
+  YamlNode tree = ReadYaml(text, source, {}, &errors);
+  for (YamlError& error : errors) violations->Add(error.at, "", std::move(error.message));
+  return tree;
+}
+
+}  // namespace
+
+Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
+                           const std::vector<std::pair<std::string, std::string>>& overrides) {
+  Violations violations(SourceNames(file_name, overrides));
+  YamlNode tree = ReadTree(text, 0, &violations);
+  RETURN_IF_ERROR(violations.ToStatus());  // half a tree would only yield consequences
+
+  for (size_t i = 0; i < overrides.size(); ++i) {
+    YamlNode value = ReadTree(overrides[i].second, static_cast<int>(i) + 1, &violations);
+    value.at = {static_cast<int>(i) + 1, 1, 1};
+    ApplyOverride(overrides[i].first, std::move(value), &tree, &violations);
+  }
+  CheckedDocument document = CheckFields(tree, &violations);
+  RETURN_IF_ERROR(violations.ToStatus());
+
+  FillDependentDefaults(&document.values);
+  const DistTraining training = ToDistTraining(document.values);
+  CheckRelations(training, document, &violations);
+  RETURN_IF_ERROR(violations.ToStatus());
+  return ParsedJob{training, std::move(document.ignored), document.values.dump(2) + "\n"};
+}
+
+}  // namespace espalier::job

@@ -1,0 +1,24 @@
+// Document -> DistTraining. YAML 1.1 and JSON; what the two YAML versions read differently is refused.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/job/dist_training.h"
+
+namespace espalier::job {
+
+struct ParsedJob {
+  DistTraining training;
+  std::vector<std::string> ignored;  // paths of valid fields that only a cluster uses
+  std::string effective_json;        // the document with overrides and defaults applied: parses to the same value
+};
+
+// `overrides` are ("spec.training.seed", "7") pairs, values in YAML. All violations at once, one per line:
+// "job.yaml:12:5: spec.training.epochs: expected an integer from 0 to 100000, found 'many'".
+Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
+                           const std::vector<std::pair<std::string, std::string>>& overrides);
+
+}  // namespace espalier::job

@@ -1,0 +1,284 @@
+#include "services/job/parse.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "services/job/testing/example_job.h"
+
+namespace espalier::job {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using Overrides = std::vector<std::pair<std::string, std::string>>;
+
+// The example with one line's text replaced.
+std::string ExampleWith(const std::string& from, const std::string& to) {
+  std::string text = kExampleJob;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string ErrorOf(const std::string& text, const Overrides& overrides = {}) {
+  const Result<ParsedJob> job = ParseJob("job.yaml", text, overrides);
+  if (job.ok()) return "";
+  EXPECT_EQ(job.status().code(), StatusCode::kInvalidArgument);
+  return job.status().message();
+}
+
+TEST(ParseJobTest, ReadsEveryFieldOfTheExample) {
+  const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, {});
+
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  const DistTraining& job = parsed->training;
+  EXPECT_EQ(job.name, "cora");
+  EXPECT_EQ(job.graph.source.uri, "/srv/graphs/cora");
+  EXPECT_EQ(job.graph.source.format, GraphFormat::kOgb);
+  EXPECT_EQ(job.graph.preprocess.normalize_features, RowNormalization::kRow);
+  EXPECT_EQ(job.graph.partitions.count, 2u);
+  EXPECT_THAT(job.graph.partitions.balance, ElementsAre(PartitionBalance::kTrainNodes));
+  EXPECT_EQ(job.training.task.split, "public");
+  EXPECT_THAT(job.training.inputs.at(0).features, ElementsAre("node-feat"));
+  EXPECT_EQ(job.training.model.type, ModelType::kGraphSage);
+  ASSERT_EQ(job.training.sampling.layers.size(), 2u);
+  EXPECT_EQ(job.training.sampling.layers[0].fanout, 25);
+  EXPECT_EQ(job.training.batch_size, 140);
+  EXPECT_EQ(job.training.epochs, 50);
+  EXPECT_EQ(job.training.seed, 1u);
+  EXPECT_DOUBLE_EQ(job.training.optimizer.weight_decay, 0.0005);
+  EXPECT_EQ(job.training.evaluation.patience, 20);
+  EXPECT_EQ(job.trainer_replicas, 2u);
+  EXPECT_EQ(job.output_uri, "/srv/results/cora");
+  EXPECT_THAT(job.output_save, ElementsAre(OutputKind::kModel, OutputKind::kEmbeddings, OutputKind::kPredictions));
+  EXPECT_EQ(job.active_deadline, std::chrono::seconds(3600));
+}
+
+TEST(ParseJobTest, ListsWhatOnlyAClusterUses) {
+  const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, {});
+
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_THAT(parsed->ignored,
+              ElementsAre("spec.partitioner.resources", "spec.servers.resources", "spec.trainers.minReplicas",
+                          "spec.trainers.maxReplicas", "spec.trainers.resources", "spec.trainers.template",
+                          "spec.runPolicy.suspend", "spec.runPolicy.backoffLimit", "spec.runPolicy.cleanPodPolicy",
+                          "spec.runPolicy.ttlSecondsAfterFinished"));
+}
+
+TEST(ParseJobTest, TheEffectiveDocumentParsesToTheSameValue) {
+  const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, {{"optimizer", "{learningRate: 0.00001}"}});
+  ASSERT_FALSE(parsed.ok());  // "optimizer" is not below spec, but below spec.training
+
+  const Result<ParsedJob> first =
+      ParseJob("job.yaml", kExampleJob, {{"training.optimizer.learningRate", "0.00001"}, {"trainers.threads", "4"}});
+  ASSERT_TRUE(first.ok()) << first.status().ToString();
+  const Result<ParsedJob> second = ParseJob("job.json", first->effective_json, {});
+  ASSERT_TRUE(second.ok()) << second.status().ToString();
+  EXPECT_EQ(second->effective_json, first->effective_json);
+  EXPECT_EQ(second->ignored, first->ignored);
+  EXPECT_DOUBLE_EQ(second->training.training.optimizer.learning_rate, 0.00001);
+  EXPECT_EQ(second->training.trainer_threads, 4);
+}
+
+TEST(ParseJobTest, DefaultsStandInTheEffectiveDocument) {
+  const Result<ParsedJob> parsed = ParseJob("job.yaml", R"(
+apiVersion: espalier.io/v1alpha1
+kind: DistTraining
+metadata: {name: small}
+spec:
+  graph:
+    source: {uri: graph, format: NPY}
+  training:
+    task: {type: NodeRegression, split: s}
+    inputs: [{features: [x]}]
+    model: {type: GraphSAGE}
+    sampling: {layers: [{fanout: -1}]}
+)",
+                                            {});
+
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  const auto effective = nlohmann::json::parse(parsed->effective_json);
+  EXPECT_EQ(effective["spec"]["training"]["batchSize"], 1024);
+  EXPECT_EQ(effective["spec"]["training"]["evaluation"]["metric"], "MeanSquaredError");
+  EXPECT_EQ(effective["spec"]["graph"]["partitions"]["algorithm"], "METIS");
+  EXPECT_EQ(parsed->training.training.evaluation.metric, Metric::kMeanSquaredError);
+  EXPECT_EQ(parsed->training.training.task.label, "node-label");
+  EXPECT_EQ(parsed->training.training.evaluation.patience, 0);
+  EXPECT_EQ(parsed->training.trainer_replicas, 1u);
+}
+
+TEST(ParseJobTest, NamesFileLineColumnAndPathOfABadValue) {
+  EXPECT_EQ(ErrorOf(ExampleWith("epochs: 50", "epochs: many")),
+            "job.yaml:22:13: spec.training.epochs: expected an integer from 0 to 1000000, found 'many'");
+  EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: -1")), HasSubstr("found '-1'"));
+  EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: \"50\"")), HasSubstr("found the text '50'"));
+  EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: 1_000")), HasSubstr("expected an integer"));
+  EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: 010")), HasSubstr("expected an integer"));
+  EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: 99999999999999999999")), HasSubstr("expected an integer"));
+  EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: [50]")), HasSubstr("found a list"));
+  EXPECT_THAT(ErrorOf(ExampleWith("learningRate: 0.01", "learningRate: 0")), HasSubstr("a number above 0 to 1000"));
+  EXPECT_THAT(ErrorOf(ExampleWith("learningRate: 0.01", "learningRate: .inf")), HasSubstr("expected a number"));
+  EXPECT_THAT(ErrorOf(ExampleWith("dropout: 0.5", "dropout: 1")), HasSubstr("from 0 to below 1"));
+}
+
+TEST(ParseJobTest, ShowsAllViolationsAtOnceInDocumentOrder) {
+  std::string text = ExampleWith("epochs: 50", "epochs: many");
+  text.replace(text.find("count: 2"), 8, "cuont: 2");
+
+  const std::string error = ErrorOf(text);
+
+  EXPECT_THAT(error,
+              HasSubstr("job.yaml:9:18: spec.graph.partitions.'cuont': unknown field (did you mean 'count'?)\n"));
+  EXPECT_THAT(error, HasSubstr("job.yaml:22:13: spec.training.epochs: "));
+  EXPECT_LT(error.find("cuont"), error.find("many"));
+}
+
+TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
+  for (const char* word : {"no", "off", "y", "True", "1_000", "0x10", "1:30", "3.5", "2024-01-01", ".inf", "017"}) {
+    EXPECT_THAT(ErrorOf(ExampleWith("split: public", std::string("split: ") + word)), HasSubstr("in quotes")) << word;
+  }
+  EXPECT_EQ(ErrorOf(ExampleWith("split: public", "split: \"no\"")), "");
+  EXPECT_EQ(ErrorOf(ExampleWith("split: public", "split: 5fold")), "");
+  EXPECT_THAT(ErrorOf(ExampleWith("replace: false", "replace: no")), HasSubstr("expected true or false, found 'no'"));
+}
+
+TEST(ParseJobTest, RefusesWhatDoesNotExistYetByName) {
+  EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/graphs/cora", "uri: \"s3://graphs/cora\"")),
+              HasSubstr("spec.graph.source.uri: s3:// is not available yet"));
+  EXPECT_THAT(ErrorOf(ExampleWith("  graph:\n", "  storage: {s3: {endpoint: x}}\n  graph:\n")),
+              HasSubstr("spec.storage: object storage (s3:// URIs): not available yet"));
+  EXPECT_THAT(ErrorOf(ExampleWith("  output:\n", "  checkpoint: {keep: 2}\n  output:\n")),
+              HasSubstr("spec.checkpoint: saving and resuming a run: not available yet"));
+  EXPECT_THAT(ErrorOf(ExampleWith("type: NodeClassification", "type: LinkPrediction")),
+              HasSubstr("LinkPrediction is not available yet: choose NodeClassification | NodeRegression"));
+  EXPECT_THAT(ErrorOf(ExampleWith("type: GraphSAGE", "type: GAT")), HasSubstr("GAT is not available yet"));
+  EXPECT_THAT(ErrorOf(ExampleWith("features: [node-feat]", "{features: [x], embedding: {size: 8}}")),
+              HasSubstr("spec.training.inputs[0].embedding: learnable rows: not available yet"));
+  EXPECT_THAT(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 2")),
+              HasSubstr("more than one server for a partition is not available yet"));
+  EXPECT_THAT(ErrorOf(ExampleWith("  output:\n", "  tls: {mode: Managed}\n  output:\n")),
+              HasSubstr("Managed is not available yet"));
+}
+
+TEST(ParseJobTest, ChecksTheShapeOfWhatOnlyAClusterUses) {
+  EXPECT_THAT(ErrorOf(ExampleWith("memory: 1Gi", "memory: lots")),
+              HasSubstr("spec.trainers.resources.limits.'memory': expected a quantity (250m, 2, 512Mi), found 'lots'"));
+  EXPECT_THAT(ErrorOf(ExampleWith("cleanPodPolicy: Running", "cleanPodPolicy: Some")),
+              HasSubstr("expected All | Running | None, found 'Some'"));
+  EXPECT_THAT(ErrorOf(ExampleWith("maxReplicas: 4", "maxReplicas: 1")),
+              HasSubstr("is below spec.trainers.replicas (2)"));
+  EXPECT_THAT(ErrorOf(ExampleWith("    threads: 1\n", "    threads: 1\n    nodeSelector: {zone: on}\n")),
+              HasSubstr("some readers of YAML take a plain on for a boolean"));
+}
+
+TEST(ParseJobTest, ChecksWhatRelatesFields) {
+  EXPECT_THAT(ErrorOf(ExampleWith("algorithm: METIS", "algorithm: External")), HasSubstr("External needs"));
+  EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: MeanSquaredError")),
+              HasSubstr("MeanSquaredError does not measure NodeClassification: choose Accuracy"));
+  EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{}")), HasSubstr("layers[1]: expected fanout, edgeTypes or both"));
+  EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{fanout: 0}")), HasSubstr("draws no neighbours at all"));
+  EXPECT_THAT(ErrorOf(ExampleWith("weightDecay: 0.0005", "momentum: 0.9")), HasSubstr("momentum: only for SGD"));
+  EXPECT_THAT(ErrorOf(ExampleWith("- features: [node-feat]", "- features: [a]\n    - features: [b]")),
+              HasSubstr("a second entry for an unnamed node type"));
+}
+
+TEST(ParseJobTest, NamesWhatIsMissing) {
+  EXPECT_THAT(ErrorOf(ExampleWith("      split: public\n", "")),
+              HasSubstr("job.yaml:12:7: spec.training.task.split: is missing: expected a name"));
+  EXPECT_THAT(ErrorOf("spec: {}"), HasSubstr("apiVersion: is missing: expected espalier.io/v1alpha1"));
+  EXPECT_THAT(ErrorOf(ExampleWith("kind: DistTraining", "kind: Deployment")), HasSubstr("expected DistTraining"));
+  EXPECT_THAT(ErrorOf(ExampleWith("name: cora", "name: Cora")), HasSubstr("lower-case letters"));
+}
+
+TEST(ParseJobTest, ReadsFanoutsOfRelations) {
+  const Result<ParsedJob> parsed = ParseJob(
+      "job.yaml",
+      ExampleWith("{fanout: 10}", "{edgeTypes: [{type: \"a:writes:p\", fanout: 3}, {type: cites, fanout: -1}]}"), {});
+
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  const SamplingLayer& layer = parsed->training.training.sampling.layers[1];
+  EXPECT_FALSE(layer.fanout.has_value());
+  EXPECT_EQ(layer.edge_types.at(0).type, "a:writes:p");
+  EXPECT_EQ(layer.edge_types.at(1).fanout, -1);
+}
+
+TEST(ParseJobOverridesTest, ReplaceAddAndUnsetFields) {
+  const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob,
+                                            {{"spec.training.epochs", "3"},
+                                             {"training.seed", "7"},
+                                             {"training.sampling.layers[1].fanout", "5"},
+                                             {"training.inputs[0].features", "[a, b]"},
+                                             {"samplers.replicas", "3"},
+                                             {"metadata.name", "other"},
+                                             {"training.evaluation.earlyStopping", ""}});
+
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->training.training.epochs, 3);
+  EXPECT_EQ(parsed->training.training.seed, 7u);
+  EXPECT_EQ(parsed->training.training.sampling.layers[1].fanout, 5);
+  EXPECT_THAT(parsed->training.training.inputs[0].features, ElementsAre("a", "b"));
+  EXPECT_EQ(parsed->training.sampler_replicas, 3u);
+  EXPECT_EQ(parsed->training.name, "other");
+  EXPECT_EQ(parsed->training.training.evaluation.patience, 0);
+}
+
+TEST(ParseJobOverridesTest, ErrorsNameTheOption) {
+  EXPECT_EQ(ErrorOf(kExampleJob, {{"training.epochs", "many"}}),
+            "--set training.epochs: spec.training.epochs: expected an integer from 0 to 1000000, found 'many'");
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epoch", "3"}}),
+              HasSubstr("--set training.epoch: spec.training.'epoch': unknown field (did you mean 'epochs'?)"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epochs.x", "3"}}), HasSubstr("no object that could hold 'x'"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.inputs[7].features", "[x]"}}), HasSubstr("the list has no item 7"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"a..b", "3"}}), HasSubstr("not a path"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epochs", "[3"}}),
+              HasSubstr("--set training.epochs: expected a field's name"));
+}
+
+TEST(ParseJobUntrustedTest, RefusesBadYamlWithItsPlace) {
+  EXPECT_THAT(ErrorOf("apiVersion: [unclosed"), HasSubstr("job.yaml:"));
+  EXPECT_THAT(ErrorOf(""), HasSubstr("expected a DistTraining document, found nothing"));
+  EXPECT_THAT(ErrorOf("just text"), HasSubstr("expected a DistTraining document"));
+  EXPECT_THAT(ErrorOf("- 1"), HasSubstr("found a list"));
+  EXPECT_THAT(ErrorOf(std::string("\x00\xff\xfe\x01", 4)), Not(""));
+  EXPECT_THAT(ErrorOf(std::string(kExampleJob) + "---\nkind: x\n"), HasSubstr("a second document"));
+  EXPECT_THAT(ErrorOf(ExampleWith("seed: 1", "seed: 1\n    seed: 2")),
+              HasSubstr("for the second time (first on line 23)"));
+  EXPECT_THAT(ErrorOf(ExampleWith("seed: 1", "seed: !!int 1")), HasSubstr("the tag"));
+  EXPECT_THAT(ErrorOf(ExampleWith("seed: 1", "? [a]\n    : 1")), HasSubstr("expected a field's name"));
+}
+
+TEST(ParseJobUntrustedTest, BoundsSizeDepthAndAliases) {
+  EXPECT_THAT(ErrorOf(std::string(2 << 20, ' ')), HasSubstr("at most 1048576 are read"));
+  EXPECT_THAT(ErrorOf(std::string(100, '[') + std::string(100, ']')), HasSubstr("nested deeper than 40 levels"));
+  EXPECT_THAT(ErrorOf(std::string(200'000, '[') + std::string(200'000, ']')), HasSubstr("nested deeper"));
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i) {
+    const std::string previous = "*a" + std::to_string(i - 1);
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + previous;
+    for (int k = 1; k < 10; ++k) laughs += ", " + previous;
+    laughs += "]\n";
+  }
+  EXPECT_THAT(ErrorOf(laughs), HasSubstr("aliases"));
+  std::string long_text = "a: &a " + std::string(500'000, 'x') + "\nb: [*a";
+  for (int i = 0; i < 1000; ++i) long_text += ", *a";
+  EXPECT_THAT(ErrorOf(long_text + "]\n"), HasSubstr("aliases expand to more text"));
+  EXPECT_THAT(ErrorOf("a: &a [*a]"), HasSubstr("job.yaml:1:"));
+}
+
+TEST(ParseJobUntrustedTest, FollowsAliases) {
+  const std::string text =
+      ExampleWith("requests: {cpu: 100m, memory: 256Mi}", "requests: &r {cpu: 100m, memory: 256Mi}");
+  std::string aliased = text;
+  aliased.replace(aliased.find("requests: {cpu: 250m, memory: 512Mi}"), 36, "requests: *r");
+
+  const Result<ParsedJob> parsed = ParseJob("job.yaml", aliased, {});
+
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_THAT(parsed->effective_json, Not(HasSubstr("250m")));
+}
+
+}  // namespace
+}  // namespace espalier::job

@@ -1,0 +1,61 @@
+#include "services/job/suggestion.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace espalier::job {
+namespace {
+
+constexpr size_t kLongestWord = 64;  // longer words are nobody's typing error
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment), three rows at a time.
+size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<size_t> before_last(b.size() + 1);
+  std::vector<size_t> last(b.size() + 1);
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    before_last.swap(last);
+    last.swap(row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, last[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string NearestName(std::string_view word, const std::vector<std::string>& candidates) {
+  if (word.empty() || word.size() > kLongestWord) return "";
+  const std::string lower = Lower(word);
+  // A third of the letters may be wrong; more is another word.
+  size_t nearest_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  std::string nearest;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = EditDistance(lower, Lower(candidate));
+    if (distance >= nearest_distance) continue;
+    nearest_distance = distance;
+    nearest = candidate;
+  }
+  return nearest;
+}
+
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string nearest = NearestName(word, candidates);
+  return nearest.empty() ? "" : " (did you mean '" + nearest + "'?)";
+}
+
+}  // namespace espalier::job

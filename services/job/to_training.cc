@@ -1,0 +1,165 @@
+#include "services/job/to_training.h"
+
+#include "services/base/check.h"
+#include "services/job/enum_names.h"
+
+namespace espalier::job {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The field if it is there; a value's type was checked against the table.
+template <class T>
+void Read(const Json& object, const char* key, T* out) {
+  const auto found = object.find(key);
+  if (found == object.end()) return;
+  if constexpr (std::is_enum_v<T>) {
+    ESPALIER_CHECK(ParseName(found->template get<std::string>(), out)) << key << " has a value the table does not list";
+  } else {
+    *out = found->template get<T>();
+  }
+}
+
+template <class T>
+void ReadList(const Json& object, const char* key, std::vector<T>* out) {
+  const auto found = object.find(key);
+  if (found == object.end()) return;
+  out->clear();
+  for (const Json& item : *found) {
+    T value{};
+    if constexpr (std::is_enum_v<T>) {
+      ESPALIER_CHECK(ParseName(item.get<std::string>(), &value)) << key << " has a value the table does not list";
+    } else {
+      value = item.get<T>();
+    }
+    out->push_back(std::move(value));
+  }
+}
+
+const Json& Child(const Json& object, const char* key) {
+  static const Json* const kNothing = new Json(Json::object());
+  const auto found = object.find(key);
+  return found == object.end() ? *kNothing : *found;
+}
+
+Graph ToGraph(const Json& json) {
+  Graph graph;
+  Read(Child(json, "source"), "uri", &graph.source.uri);
+  Read(Child(json, "source"), "format", &graph.source.format);
+  const Json& preprocess = Child(json, "preprocess");
+  Read(preprocess, "addReverseEdges", &graph.preprocess.add_reverse_edges);
+  Read(preprocess, "dropSelfLoops", &graph.preprocess.drop_self_loops);
+  Read(preprocess, "dropDuplicateEdges", &graph.preprocess.drop_duplicate_edges);
+  Read(preprocess, "normalizeFeatures", &graph.preprocess.normalize_features);
+  const Json& partitions = Child(json, "partitions");
+  Read(partitions, "count", &graph.partitions.count);
+  Read(partitions, "algorithm", &graph.partitions.algorithm);
+  Read(partitions, "objective", &graph.partitions.objective);
+  ReadList(partitions, "balance", &graph.partitions.balance);
+  Read(partitions, "reuse", &graph.partitions.reuse);
+  Read(partitions, "uri", &graph.partitions.uri);
+  Read(partitions, "assignmentUri", &graph.partitions.assignment_uri);
+  return graph;
+}
+
+Task ToTask(const Json& json) {
+  Task task;
+  Read(json, "type", &task.type);
+  Read(json, "nodeType", &task.node_type);
+  Read(json, "label", &task.label);
+  Read(json, "split", &task.split);
+  Read(json, "multiLabel", &task.multi_label);
+  return task;
+}
+
+std::vector<Input> ToInputs(const Json& json) {
+  std::vector<Input> inputs;
+  for (const Json& item : json) {
+    Input& input = inputs.emplace_back();
+    Read(item, "nodeType", &input.node_type);
+    ReadList(item, "features", &input.features);
+  }
+  return inputs;
+}
+
+Model ToModel(const Json& json) {
+  Model model;
+  Read(json, "type", &model.type);
+  Read(json, "aggregator", &model.aggregator);
+  Read(json, "hiddenSize", &model.hidden_size);
+  Read(json, "dropout", &model.dropout);
+  Read(json, "normalization", &model.normalization);
+  Read(json, "numBases", &model.num_bases);
+  return model;
+}
+
+Sampling ToSampling(const Json& json) {
+  Sampling sampling;
+  for (const Json& item : Child(json, "layers")) {
+    SamplingLayer& layer = sampling.layers.emplace_back();
+    if (item.contains("fanout")) layer.fanout = item.at("fanout").get<int32_t>();
+    for (const Json& edge_type : Child(item, "edgeTypes")) {
+      EdgeTypeFanout& fanout = layer.edge_types.emplace_back();
+      Read(edge_type, "type", &fanout.type);
+      Read(edge_type, "fanout", &fanout.fanout);
+    }
+  }
+  Read(json, "replace", &sampling.replace);
+  Read(json, "weight", &sampling.weight);
+  return sampling;
+}
+
+Evaluation ToEvaluation(const Json& json) {
+  Evaluation evaluation;
+  Read(json, "everyEpochs", &evaluation.every_epochs);
+  Read(json, "metric", &evaluation.metric);
+  Read(json, "neighborhood", &evaluation.neighborhood);
+  Read(Child(json, "earlyStopping"), "patience", &evaluation.patience);
+  return evaluation;
+}
+
+Training ToTraining(const Json& json) {
+  Training training;
+  training.task = ToTask(Child(json, "task"));
+  training.inputs = ToInputs(Child(json, "inputs"));
+  training.model = ToModel(Child(json, "model"));
+  training.sampling = ToSampling(Child(json, "sampling"));
+  Read(json, "batchSize", &training.batch_size);
+  Read(json, "epochs", &training.epochs);
+  Read(json, "seed", &training.seed);
+  const Json& optimizer = Child(json, "optimizer");
+  Read(optimizer, "type", &training.optimizer.type);
+  Read(optimizer, "learningRate", &training.optimizer.learning_rate);
+  Read(optimizer, "weightDecay", &training.optimizer.weight_decay);
+  Read(optimizer, "momentum", &training.optimizer.momentum);
+  const Json& schedule = Child(json, "learningRateSchedule");
+  Read(schedule, "type", &training.schedule.type);
+  Read(schedule, "warmupSteps", &training.schedule.warmup_steps);
+  Read(schedule, "stepEpochs", &training.schedule.step_epochs);
+  Read(schedule, "factor", &training.schedule.factor);
+  training.evaluation = ToEvaluation(Child(json, "evaluation"));
+  return training;
+}
+
+}  // namespace
+
+DistTraining ToDistTraining(const Json& values) {
+  DistTraining job;
+  Read(Child(values, "metadata"), "name", &job.name);
+  const Json& spec = Child(values, "spec");
+  job.graph = ToGraph(Child(spec, "graph"));
+  job.training = ToTraining(Child(spec, "training"));
+  Read(Child(spec, "servers"), "replicasPerPartition", &job.server_replicas_per_partition);
+  Read(Child(spec, "samplers"), "replicas", &job.sampler_replicas);
+  Read(Child(spec, "trainers"), "replicas", &job.trainer_replicas);
+  Read(Child(spec, "trainers"), "threads", &job.trainer_threads);
+  Read(Child(spec, "output"), "uri", &job.output_uri);
+  ReadList(Child(spec, "output"), "save", &job.output_save);
+  Read(Child(spec, "tls"), "mode", &job.tls);
+  int64_t deadline_seconds = 0;
+  Read(Child(spec, "runPolicy"), "activeDeadlineSeconds", &deadline_seconds);
+  job.active_deadline = std::chrono::seconds(deadline_seconds);
+  return job;
+}
+
+}  // namespace espalier::job

@@ -1,0 +1,198 @@
+#include "services/job/yaml_tree.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "services/job/scalars.h"
+
+namespace espalier::job {
+namespace {
+
+// Ends the parse: everything after it would be about a document that is not read anyway.
+struct StopReading {};
+
+// What a copy of a tree costs.
+struct TreeSize {
+  size_t nodes = 0;
+  size_t text_bytes = 0;
+};
+
+void AddSizeOf(const YamlNode& node, TreeSize* size) {
+  ++size->nodes;
+  size->text_bytes += node.text.size();
+  for (const YamlNode& item : node.items) AddSizeOf(item, size);
+  for (const YamlEntry& entry : node.entries) {
+    size->text_bytes += entry.key.size();
+    AddSizeOf(entry.value, size);
+  }
+}
+
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  TreeBuilder(int source, const YamlLimits& limits, std::vector<YamlError>* errors)
+      : source_(source), limits_(limits), errors_(errors) {}
+
+  YamlNode Root() && { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Add({.kind = YamlKind::kNull, .at = At(mark), .plain = true}, anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) Stop(At(mark), "an alias inside of what it names");
+    TreeSize copied;
+    AddSizeOf(found->second, &copied);
+    node_count_ += copied.nodes - 1;
+    aliased_bytes_ += copied.text_bytes;
+    if (aliased_bytes_ > limits_.text_bytes) Stop(At(mark), "aliases expand to more text than a document may have");
+    YamlNode copy = found->second;
+    if (static_cast<int>(open_.size()) + DepthOf(copy) > limits_.depth) StopForDepth(At(mark));
+    Add(std::move(copy), 0);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    const bool plain = tag == "?";
+    if (!plain && tag != "!") RefuseTag(mark, tag);
+    const bool null = plain && ReadsAsNull(value);
+    Add({.kind = null ? YamlKind::kNull : YamlKind::kScalar, .at = At(mark), .text = value, .plain = plain}, anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    Open(YamlKind::kList, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { Close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    Open(YamlKind::kMap, mark, tag, anchor);
+  }
+  void OnMapEnd() override { Close(); }
+
+ private:
+  struct OpenNode {
+    YamlNode node;
+    YAML::anchor_t anchor = 0;
+    bool has_key = false;  // of a map: the next node is its value
+    YamlEntry entry;
+  };
+
+  Position At(const YAML::Mark& mark) const { return {source_, mark.line + 1, mark.column + 1}; }
+
+  [[noreturn]] void Stop(Position at, std::string message) {
+    errors_->push_back({at, std::move(message)});
+    throw StopReading{};
+  }
+  [[noreturn]] void StopForDepth(Position at) {
+    Stop(at, "nested deeper than " + std::to_string(limits_.depth) + " levels");
+  }
+
+  void RefuseTag(const YAML::Mark& mark, const std::string& tag) {
+    errors_->push_back({At(mark), "the tag " + tag + " is not accepted: write the value without it"});
+  }
+
+  static int DepthOf(const YamlNode& node) {
+    int depth = 0;
+    for (const YamlNode& item : node.items) depth = std::max(depth, DepthOf(item));
+    for (const YamlEntry& entry : node.entries) depth = std::max(depth, DepthOf(entry.value));
+    return depth + 1;
+  }
+
+  void Open(YamlKind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    if (tag != "?" && tag != "!" && !tag.empty()) RefuseTag(mark, tag);
+    if (static_cast<int>(open_.size()) >= limits_.depth) StopForDepth(At(mark));
+    if (!open_.empty() && open_.back().node.kind == YamlKind::kMap && !open_.back().has_key) {
+      Stop(At(mark), "expected a field's name, found a list or an object (is a bracket not closed?)");
+    }
+    open_.push_back({.node = {.kind = kind, .at = At(mark)}, .anchor = anchor});
+  }
+
+  void Close() {
+    OpenNode closed = std::move(open_.back());
+    open_.pop_back();
+    Add(std::move(closed.node), closed.anchor);
+  }
+
+  void Add(YamlNode node, YAML::anchor_t anchor) {
+    if (++node_count_ > limits_.nodes) {
+      Stop(node.at, "more than " + std::to_string(limits_.nodes) + " values (aliases expanded)");
+    }
+    if (anchor != 0) anchors_[anchor] = node;
+    if (open_.empty()) {
+      root_ = std::move(node);
+    } else if (open_.back().node.kind == YamlKind::kList) {
+      open_.back().node.items.push_back(std::move(node));
+    } else {
+      AddToMap(open_.back(), std::move(node));
+    }
+  }
+
+  void AddToMap(OpenNode& map, YamlNode node) {
+    if (!map.has_key) {
+      map.entry = {.key = node.text, .key_plain = node.plain, .key_at = node.at};
+      map.has_key = true;
+      return;
+    }
+    map.has_key = false;
+    map.entry.value = std::move(node);
+    for (const YamlEntry& earlier : map.node.entries) {
+      if (earlier.key != map.entry.key) continue;
+      errors_->push_back({map.entry.key_at, "the field '" + map.entry.key +
+                                                "' stands here for the second time (first on line " +
+                                                std::to_string(earlier.key_at.line) + ")"});
+      return;
+    }
+    map.node.entries.push_back(std::move(map.entry));
+  }
+
+  const int source_;
+  const YamlLimits limits_;
+  std::vector<YamlError>* const errors_;
+  YamlNode root_;
+  std::vector<OpenNode> open_;
+  std::map<YAML::anchor_t, YamlNode> anchors_;
+  size_t node_count_ = 0;
+  size_t aliased_bytes_ = 0;
+};
+
+}  // namespace
+
+YamlNode ReadYaml(const std::string& text, int source, const YamlLimits& limits, std::vector<YamlError>* errors) {
+  if (text.size() > limits.text_bytes) {
+    errors->push_back({{source, 1, 1},
+                       "the document has " + std::to_string(text.size()) + " bytes; at most " +
+                           std::to_string(limits.text_bytes) + " are read"});
+    return {};
+  }
+  TreeBuilder builder(source, limits, errors);
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    parser.HandleNextDocument(builder);
+    YamlNode root = std::move(builder).Root();
+    std::vector<YamlError> ignored;
+    TreeBuilder second(source, limits, &ignored);
+    if (parser.HandleNextDocument(second)) {
+      errors->push_back({std::move(second).Root().at, "a second document: one file holds one job"});
+    }
+    return root;
+  } catch (const StopReading&) {
+  } catch (const YAML::Exception& error) {
+    errors->push_back(
+        {{source, std::max(0, error.mark.line) + 1, std::max(0, error.mark.column) + 1}, "not YAML: " + error.msg});
+  } catch (const std::exception& error) {
+    errors->push_back({{source, 1, 1}, std::string("not YAML: ") + error.what()});
+  }
+  return {};
+}
+
+}  // namespace espalier::job
