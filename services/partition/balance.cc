@@ -1,0 +1,115 @@
+#include "services/partition/balance.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "services/base/parallel.h"
+#include "services/partition/input_checks.h"
+#include "services/partition/typed_ids.h"
+#include "services/partition/undirected_graph.h"
+
+namespace espalier::partition {
+namespace {
+
+constexpr int64_t kGrain = 1 << 18;
+
+// One constraint before they are put side by side.
+struct Constraint {
+  std::string name;
+  std::vector<uint32_t> weight_of_vertex;
+};
+
+bool Asks(const PartitionOptions& options, BalanceConstraint constraint) {
+  return std::find(options.balance.begin(), options.balance.end(), constraint) != options.balance.end();
+}
+
+std::vector<Constraint> NodeConstraints(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
+                                        bool by_type) {
+  if (!by_type) return {{"nodes", std::vector<uint32_t>(vertex_first.back(), 1)}};
+  std::vector<Constraint> constraints;
+  for (size_t type = 0; type < graph.nodes.size(); ++type) {
+    if (graph.nodes[type].count == 0) continue;
+    Constraint& of_type = constraints.emplace_back();
+    of_type.name = "nodes:" + graph.schema.node_types()[type];
+    of_type.weight_of_vertex.assign(vertex_first.back(), 0);
+    std::fill(of_type.weight_of_vertex.begin() + static_cast<int64_t>(vertex_first[type]),
+              of_type.weight_of_vertex.begin() + static_cast<int64_t>(vertex_first[type + 1]), 1);
+  }
+  return constraints;
+}
+
+VertexWeights SideBySide(const std::vector<Constraint>& constraints, uint64_t num_vertices) {
+  VertexWeights weights;
+  std::vector<const Constraint*> binding;
+  for (const Constraint& constraint : constraints) {
+    uint64_t total = 0;
+    for (const uint32_t weight : constraint.weight_of_vertex) total += weight;
+    if (total == 0) continue;
+    weights.names.push_back(constraint.name);
+    weights.totals.push_back(total);
+    binding.push_back(&constraint);
+  }
+  weights.weights.reserve(num_vertices * binding.size());
+  for (uint64_t vertex = 0; vertex < num_vertices; ++vertex) {
+    for (const Constraint* constraint : binding) {
+      weights.weights.push_back(static_cast<int32_t>(constraint->weight_of_vertex[vertex]));
+    }
+  }
+  return weights;
+}
+
+}  // namespace
+
+std::vector<uint32_t> InDegrees(const graph::SourceGraph& graph, int threads) {
+  const std::vector<uint64_t> vertex_first = VertexFirst(graph);
+  std::vector<uint32_t> degrees(vertex_first.back(), 0);
+  for (uint16_t type = 0; type < graph.edges.size(); ++type) {
+    const graph::EdgeSet& edges = graph.edges[type];
+    const uint64_t first = vertex_first[graph.schema.DestinationOf(EdgeTypeId(type)).value];
+    VisitIds(edges.destinations, [&](auto destinations) {
+      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kGrain, [&](int64_t begin, int64_t end) {
+        for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
+          std::atomic_ref<uint32_t>(degrees[first + IdOf(destinations[edge])]).fetch_add(1, std::memory_order_relaxed);
+        }
+      });
+    });
+  }
+  return degrees;
+}
+
+Status ForTrainingNodes(const graph::SourceGraph& graph, const std::string& train_split,
+                        const std::function<void(NodeTypeId, uint64_t)>& body) {
+  if (!train_split.empty() && !graph.splits.contains(train_split)) {
+    std::string known;
+    for (const auto& [name, unused] : graph.splits) known += (known.empty() ? "" : ", ") + name;
+    return InvalidArgument("balancing training nodes: the graph has no split '" + train_split +
+                           "', it has: " + (known.empty() ? "none" : known));
+  }
+  RETURN_IF_ERROR(CheckSplits(graph));
+  for (const auto& [name, split_of_type] : graph.splits) {
+    if (!train_split.empty() && name != train_split) continue;
+    for (const auto& [type, split] : split_of_type) {
+      for (const uint64_t node : split.train) body(NodeTypeId(type), node);
+    }
+  }
+  return Status();
+}
+
+Result<VertexWeights> MakeVertexWeights(const graph::SourceGraph& graph, const PartitionOptions& options) {
+  const std::vector<uint64_t> vertex_first = VertexFirst(graph);
+  const bool by_type = Asks(options, BalanceConstraint::kNodeTypes) && graph.nodes.size() > 1;
+  std::vector<Constraint> constraints = NodeConstraints(graph, vertex_first, by_type);
+  if (Asks(options, BalanceConstraint::kTrainNodes)) {
+    Constraint train{"train-nodes", std::vector<uint32_t>(vertex_first.back(), 0)};
+    RETURN_IF_ERROR(ForTrainingNodes(graph, options.train_split, [&](NodeTypeId type, uint64_t node) {
+      train.weight_of_vertex[vertex_first[type.value] + node] = 1;
+    }));
+    constraints.push_back(std::move(train));
+  }
+  if (Asks(options, BalanceConstraint::kEdges)) {
+    constraints.push_back({"edges", InDegrees(graph, options.threads)});
+  }
+  return SideBySide(constraints, vertex_first.back());
+}
+
+}  // namespace espalier::partition

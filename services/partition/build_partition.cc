@@ -1,0 +1,180 @@
+#include "services/partition/build_partition.h"
+
+#include <cstring>
+
+#include "services/base/parallel.h"
+#include "services/partition/in_edges.h"
+
+namespace espalier::partition {
+namespace {
+
+constexpr int64_t kGrain = 1 << 14;
+
+// Row i of the answer is row rows[i] of `column`. R: U32 or U64.
+template <class R>
+Tensor GatherRows(const Tensor& column, std::span<const R> rows, int threads) {
+  std::vector<int64_t> shape = column.shape();
+  shape[0] = static_cast<int64_t>(rows.size());
+  Tensor gathered = Tensor::Zeros(column.dtype(), shape);
+  const size_t row_bytes = column.row_bytes();
+  if (gathered.empty()) return gathered;
+  std::byte* const to = gathered.mutable_bytes();
+  ParallelFor(threads, static_cast<int64_t>(rows.size()), kGrain, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      std::memcpy(to + i * row_bytes, column.bytes() + static_cast<size_t>(rows[i]) * row_bytes, row_bytes);
+    }
+  });
+  return gathered;
+}
+
+Tensor Gather(const Tensor& column, const Tensor& rows, int threads) {
+  return rows.dtype() == DType::kU32 ? GatherRows(column, rows.values<uint32_t>(), threads)
+                                     : GatherRows(column, rows.values<uint64_t>(), threads);
+}
+
+// Original ids of the nodes whose global ids are [first, first + count), by local id, which ascend in both.
+template <class T>
+Tensor OwnedOriginalIds(std::span<const T> global_of, uint64_t first, uint64_t count, int threads) {
+  Tensor ids = Tensor::Zeros(DTypeOf<T>::value, {static_cast<int64_t>(count)});
+  const std::span<T> original_of = ids.mutable_values<T>();
+  ParallelFor(threads, static_cast<int64_t>(global_of.size()), kGrain, [&](int64_t begin, int64_t end) {
+    for (auto node = static_cast<size_t>(begin); node < static_cast<size_t>(end); ++node) {
+      const uint64_t local = global_of[node] - first;
+      if (local < count) original_of[local] = static_cast<T>(node);
+    }
+  });
+  return ids;
+}
+
+graph::OwnedNodes BuildNodes(const graph::SourceGraph& graph, const PartitionLayout& layout, PartitionId partition,
+                             NodeTypeId type, int threads) {
+  const Tensor& global_of = layout.global_ids[type.value];
+  const uint64_t first = layout.book.NodeFirst(type)[partition.value];
+  graph::OwnedNodes nodes;
+  nodes.count = layout.book.NumOwnedNodes(partition, type);
+  nodes.original_ids = global_of.dtype() == DType::kU32
+                           ? OwnedOriginalIds(global_of.values<uint32_t>(), first, nodes.count, threads)
+                           : OwnedOriginalIds(global_of.values<uint64_t>(), first, nodes.count, threads);
+  // A partition that owns all nodes has them in original order: its columns are the source's own bytes.
+  const auto owned_rows = [&](const Tensor& column) {
+    return nodes.count == graph.nodes_of(type).count ? column : Gather(column, nodes.original_ids, threads);
+  };
+  for (const auto& [name, column] : graph.nodes_of(type).columns) nodes.columns[name] = owned_rows(column);
+  for (uint16_t edge_type = 0; edge_type < graph.edges.size(); ++edge_type) {
+    if (graph.schema.SourceOf(EdgeTypeId(edge_type)) != type) continue;
+    nodes.columns[OutDegreeColumnName(graph.schema.EdgeType(EdgeTypeId(edge_type)))] =
+        owned_rows(layout.out_degrees[edge_type]);
+  }
+  return nodes;
+}
+
+graph::DirectorySlice BuildDirectory(const PartitionLayout& layout, PartitionId partition, NodeTypeId type) {
+  const DirectoryRange range = DirectoryRangeOf(layout.book.num_nodes(type), layout.book.num_partitions(), partition);
+  const auto map = std::make_shared<Tensor>(layout.global_ids[type.value]);  // keeps the bytes alive
+  return {.first = range.first,
+          .global_ids = Tensor::Wrap(map->dtype(), {static_cast<int64_t>(range.last - range.first)},
+                                     map->bytes() + range.first * SizeOf(map->dtype()), map)};
+}
+
+graph::SplitPart BuildSplitPart(const std::vector<uint64_t>& members, const PartitionLayout& layout,
+                                PartitionId partition, NodeTypeId type) {
+  const Tensor& global_of = layout.global_ids[type.value];
+  const uint64_t first = layout.book.NodeFirst(type)[partition.value];
+  const uint64_t count = layout.book.NumOwnedNodes(partition, type);
+  std::vector<uint32_t> local_ids;
+  std::vector<uint64_t> ordinals;
+  for (size_t ordinal = 0; ordinal < members.size(); ++ordinal) {
+    const uint64_t global = global_of.dtype() == DType::kU32 ? global_of.values<uint32_t>()[members[ordinal]]
+                                                             : global_of.values<uint64_t>()[members[ordinal]];
+    if (global - first >= count) continue;
+    local_ids.push_back(static_cast<uint32_t>(global - first));
+    ordinals.push_back(ordinal);
+  }
+  return {.total = members.size(),
+          .local_ids = Tensor::FromVector(std::move(local_ids)),
+          .ordinals = Tensor::FromVector(std::move(ordinals))};
+}
+
+// U32 or U64 [m]: the user's number of the edge at each position.
+Tensor OriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_rows, DType dtype, int threads) {
+  if (edges.original_ids.empty() && source_rows.dtype() == dtype) return source_rows;
+  Tensor ids = Tensor::Zeros(dtype, source_rows.shape());
+  const std::span<const uint64_t> original_of_row =
+      edges.original_ids.empty() ? std::span<const uint64_t>() : edges.original_ids.values<uint64_t>();
+  const auto fill = [&]<class T>(std::span<T> to) {
+    ParallelFor(threads, source_rows.num_rows(), kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        const auto row = static_cast<uint64_t>(source_rows.ValueAsInt(k));
+        to[static_cast<size_t>(k)] = static_cast<T>(original_of_row.empty() ? row : original_of_row[row]);
+      }
+    });
+  };
+  if (dtype == DType::kU32) {
+    fill(ids.mutable_values<uint32_t>());
+  } else {
+    fill(ids.mutable_values<uint64_t>());
+  }
+  return ids;
+}
+
+}  // namespace
+
+Status CheckTimeColumn(const graph::SourceGraph& graph, const std::string& time_column) {
+  if (time_column.empty()) return Status();
+  bool found = false;
+  for (uint16_t type = 0; type < graph.edges.size(); ++type) {
+    const auto column = graph.edges[type].columns.find(time_column);
+    if (column == graph.edges[type].columns.end()) continue;
+    found = true;
+    if (column->second.num_elements() != column->second.num_rows() || column->second.dtype() == DType::kBool) {
+      return InvalidArgument("time column '" + time_column + "' of edge type '" +
+                             graph.schema.EdgeType(EdgeTypeId(type)).Name() + "': expected one number an edge, found " +
+                             column->second.ToString());
+    }
+  }
+  return found ? Status() : InvalidArgument("no edge type has the time column '" + time_column + "'");
+}
+
+graph::Partition BuildPartition(const graph::SourceGraph& graph, const PartitionLayout& layout, PartitionId partition,
+                                const BuildOptions& options) {
+  graph::Partition built;
+  built.id = partition;
+  for (uint16_t type = 0; type < graph.nodes.size(); ++type) {
+    built.nodes.push_back(BuildNodes(graph, layout, partition, NodeTypeId(type), options.threads));
+    built.directory.push_back(BuildDirectory(layout, partition, NodeTypeId(type)));
+  }
+  for (uint16_t type = 0; type < graph.edges.size(); ++type) {
+    const graph::EdgeSet& edges = graph.edges[type];
+    OrderedInEdges in_edges =
+        BuildInEdges(graph, layout, partition, EdgeTypeId(type), options.time_column, options.threads);
+    built.in_edges.push_back(std::move(in_edges.csc));
+    auto& columns = built.edge_columns.emplace_back();
+    for (const auto& [name, column] : edges.columns) {
+      columns[name] = Gather(column, in_edges.source_rows, options.threads);
+    }
+    built.original_edge_ids.push_back(
+        OriginalEdgeIds(edges, in_edges.source_rows, layout.original_edge_id_dtypes[type], options.threads));
+  }
+  for (const auto& [name, split_of_type] : graph.splits) {
+    for (const auto& [type, split] : split_of_type) {
+      for (const std::vector<uint64_t>* members : {&split.train, &split.validation, &split.test}) {
+        built.splits[name][type].push_back(BuildSplitPart(*members, layout, partition, NodeTypeId(type)));
+      }
+    }
+  }
+  return built;
+}
+
+Result<PartitionSet> BuildAllPartitions(const graph::SourceGraph& graph, const Assignment& assignment,
+                                        uint32_t num_partitions, const BuildOptions& options) {
+  RETURN_IF_ERROR(CheckTimeColumn(graph, options.time_column));
+  ASSIGN_OR_RETURN(const PartitionLayout layout,
+                   MakePartitionLayout(graph, assignment, num_partitions, options.threads));
+  PartitionSet set{.book = layout.book};
+  for (uint32_t p = 0; p < num_partitions; ++p) {
+    set.partitions.push_back(BuildPartition(graph, layout, PartitionId(p), options));
+  }
+  return set;
+}
+
+}  // namespace espalier::partition

@@ -1,0 +1,171 @@
+// A counting sort by destination, then a small sort inside each row. Threads write a row's edges in whatever order
+// they come by; the row's sort has no ties (the last key is the edge's row in the source), so the result does not
+// depend on it. Memory: the CSC itself, one number per edge, and the largest row.
+#include "services/partition/in_edges.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <tuple>
+
+#include "services/base/parallel.h"
+#include "services/partition/typed_ids.h"
+
+namespace espalier::partition {
+namespace {
+
+constexpr int64_t kEdgeGrain = 1 << 18;
+constexpr int64_t kRowGrain = 1 << 12;
+constexpr uint64_t kFirst64BitCount = uint64_t{1} << 32;
+
+// Times as unsigned numbers of the same order: -0 counts as 0, and NaN does not occur (ValidateSourceGraph).
+uint64_t TimeKey(const Tensor& times, int64_t edge) {
+  constexpr uint64_t kSignBit = uint64_t{1} << 63;
+  if (times.dtype() == DType::kU64) return times.values<uint64_t>()[static_cast<size_t>(edge)];
+  if (!IsFloating(times.dtype())) return static_cast<uint64_t>(times.ValueAsInt(edge)) ^ kSignBit;
+  const double time = times.ValueAsDouble(edge);
+  const auto bits = std::bit_cast<uint64_t>(time == 0 ? 0.0 : time);
+  return (bits & kSignBit) != 0 ? ~bits : bits | kSignBit;
+}
+
+// What one edge type looks like from one partition. S: stored ids of the source graph.
+template <class S>
+struct EdgeView {
+  std::span<const S> sources;
+  std::span<const S> destinations;
+  std::span<const uint64_t> original_ids;  // empty: the row itself
+  const Tensor* times = nullptr;           // null: not ordered by time
+  uint64_t first_owned = 0;                // global ids of destinations that the partition owns
+  uint64_t num_owned = 0;
+};
+
+struct SortKey {
+  uint64_t time, source, original_edge_id, row;
+  friend auto operator<=>(const SortKey&, const SortKey&) = default;
+};
+
+// Calls body(edge, local destination) for every in-edge of the partition.
+template <class S, class G, class Body>
+void ForOwnedEdges(const EdgeView<S>& view, std::span<const G> global_of_destination, int threads, const Body& body) {
+  ParallelFor(threads, static_cast<int64_t>(view.destinations.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
+    for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
+      const uint64_t local = global_of_destination[IdOf(view.destinations[edge])] - view.first_owned;
+      if (local < view.num_owned) body(edge, local);
+    }
+  });
+}
+
+// indptr [n + 1] of the row lengths, in place: lengths stand at [1, n].
+template <class P>
+void SumLengths(std::span<P> indptr) {
+  for (size_t row = 1; row < indptr.size(); ++row) indptr[row] += indptr[row - 1];
+}
+
+template <class S, class R>
+void SortRow(const EdgeView<S>& view, std::span<R> row, std::vector<SortKey>* scratch) {
+  scratch->clear();
+  for (const R edge : row) {
+    scratch->push_back({.time = view.times == nullptr ? 0 : TimeKey(*view.times, static_cast<int64_t>(edge)),
+                        .source = IdOf(view.sources[edge]),
+                        .original_edge_id = view.original_ids.empty() ? edge : view.original_ids[edge],
+                        .row = edge});
+  }
+  std::sort(scratch->begin(), scratch->end());
+  for (size_t k = 0; k < row.size(); ++k) row[k] = static_cast<R>((*scratch)[k].row);
+}
+
+// P: indptr, R: rows of the source's edge list, S: its ids, G: global ids of destinations.
+template <class P, class R, class S, class G>
+void FillRows(const EdgeView<S>& view, std::span<const G> global_of_destination, std::span<P> indptr, std::span<R> rows,
+              int threads) {
+  ForOwnedEdges(view, global_of_destination, threads, [&](size_t, uint64_t local) {
+    std::atomic_ref<P>(indptr[local + 1]).fetch_add(1, std::memory_order_relaxed);
+  });
+  SumLengths(indptr);
+  // Each row's start serves as its cursor and ends up as the next row's start: shifting back restores indptr.
+  ForOwnedEdges(view, global_of_destination, threads, [&](size_t edge, uint64_t local) {
+    const P position = std::atomic_ref<P>(indptr[local]).fetch_add(1, std::memory_order_relaxed);
+    rows[position] = static_cast<R>(edge);
+  });
+  std::copy_backward(indptr.begin(), indptr.end() - 1, indptr.end());
+  indptr[0] = 0;
+  ParallelFor(threads, static_cast<int64_t>(view.num_owned), kRowGrain, [&](int64_t begin, int64_t end) {
+    std::vector<SortKey> scratch;
+    for (auto node = static_cast<size_t>(begin); node < static_cast<size_t>(end); ++node) {
+      SortRow(view, rows.subspan(indptr[node], indptr[node + 1] - indptr[node]), &scratch);
+    }
+  });
+}
+
+template <class I, class R, class S, class G>
+void FillIndices(std::span<I> indices, std::span<const R> rows, std::span<const S> sources,
+                 std::span<const G> global_of_source, int threads) {
+  ParallelFor(threads, static_cast<int64_t>(rows.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
+    for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k) {
+      indices[k] = static_cast<I>(global_of_source[IdOf(sources[rows[k]])]);
+    }
+  });
+}
+
+// body(T{}) with T = uint32_t or uint64_t.
+template <class Body>
+void VisitWidth(DType width, const Body& body) {
+  if (width == DType::kU32) {
+    body(uint32_t{});
+  } else {
+    body(uint64_t{});
+  }
+}
+
+DType WidthFor(uint64_t count) { return count < kFirst64BitCount ? DType::kU32 : DType::kU64; }
+
+template <class S>
+void Build(const EdgeView<S>& view, const Tensor& global_of_source, const Tensor& global_of_destination, int threads,
+           OrderedInEdges* in_edges) {
+  VisitWidth(in_edges->csc.indptr.dtype(), [&]<class P>(P) {
+    VisitWidth(in_edges->source_rows.dtype(), [&]<class R>(R) {
+      VisitWidth(global_of_destination.dtype(), [&]<class G>(G) {
+        FillRows(view, global_of_destination.values<G>(), in_edges->csc.indptr.mutable_values<P>(),
+                 in_edges->source_rows.mutable_values<R>(), threads);
+      });
+    });
+  });
+  VisitWidth(in_edges->source_rows.dtype(), [&]<class R>(R) {
+    // Global ids of sources and indices have one width: both follow from the number of source nodes.
+    VisitWidth(global_of_source.dtype(), [&]<class G>(G) {
+      FillIndices(in_edges->csc.indices.mutable_values<G>(), std::as_const(in_edges->source_rows).values<R>(),
+                  view.sources, global_of_source.values<G>(), threads);
+    });
+  });
+}
+
+}  // namespace
+
+OrderedInEdges BuildInEdges(const graph::SourceGraph& graph, const PartitionLayout& layout, PartitionId partition,
+                            EdgeTypeId type, const std::string& time_column, int threads) {
+  const graph::EdgeSet& edges = graph.edges_of(type);
+  const NodeTypeId source_type = graph.schema.SourceOf(type), destination_type = graph.schema.DestinationOf(type);
+  const uint64_t num_owned = layout.book.NumOwnedNodes(partition, destination_type);
+  const uint64_t num_in_edges = layout.book.NumOwnedEdges(partition, type);
+  const Tensor& global_of_source = layout.global_ids[source_type.value];
+  const auto times = edges.columns.find(time_column);
+
+  OrderedInEdges in_edges;
+  in_edges.csc.indptr = Tensor::Zeros(WidthFor(num_in_edges), {static_cast<int64_t>(num_owned) + 1});
+  in_edges.csc.indices = Tensor::Zeros(global_of_source.dtype(), {static_cast<int64_t>(num_in_edges)});
+  in_edges.source_rows = Tensor::Zeros(WidthFor(edges.num_edges()), {static_cast<int64_t>(num_in_edges)});
+  VisitIds(edges.sources, [&](auto sources) {
+    using S = typename decltype(sources)::value_type;
+    const EdgeView<S> view{.sources = sources,
+                           .destinations = edges.destinations.values<S>(),
+                           .original_ids = edges.original_ids.empty() ? std::span<const uint64_t>()
+                                                                      : edges.original_ids.values<uint64_t>(),
+                           .times = time_column.empty() || times == edges.columns.end() ? nullptr : &times->second,
+                           .first_owned = layout.book.NodeFirst(destination_type)[partition.value],
+                           .num_owned = num_owned};
+    Build(view, global_of_source, layout.global_ids[destination_type.value], threads, &in_edges);
+  });
+  return in_edges;
+}
+
+}  // namespace espalier::partition

@@ -1,0 +1,105 @@
+#include "services/partition/input_checks.h"
+
+#include <atomic>
+#include <limits>
+
+#include "services/base/parallel.h"
+#include "services/partition/typed_ids.h"
+
+namespace espalier::partition {
+namespace {
+
+constexpr int64_t kGrain = 1 << 18;
+
+bool IsIdType(DType dtype) {
+  return dtype == DType::kU32 || dtype == DType::kI32 || dtype == DType::kI64 || dtype == DType::kU64;
+}
+
+Status CheckArrays(const graph::EdgeSet& edges, const std::string& name) {
+  if (!IsIdType(edges.sources.dtype()) || edges.sources.dtype() != edges.destinations.dtype() ||
+      edges.sources.shape().size() != 1 || edges.sources.shape() != edges.destinations.shape()) {
+    return InvalidArgument("edge type '" + name +
+                           "': expected sources and destinations as two arrays [m] of U32, I32, I64 or U64 alike, " +
+                           "found " + edges.sources.ToString() + " and " + edges.destinations.ToString());
+  }
+  if (!edges.original_ids.empty() &&
+      (edges.original_ids.dtype() != DType::kU64 || edges.original_ids.shape() != edges.sources.shape())) {
+    return InvalidArgument("edge type '" + name + "': expected original ids as U64 [" +
+                           std::to_string(edges.num_edges()) + "], found " + edges.original_ids.ToString());
+  }
+  for (const auto& [column_name, column] : edges.columns) {
+    if (column.shape().empty() || column.num_rows() != edges.sources.num_rows()) {
+      return InvalidArgument("column '" + column_name + "' of edge type '" + name + "': expected " +
+                             std::to_string(edges.num_edges()) + " rows, found " + column.ToString());
+    }
+  }
+  return Status();
+}
+
+// The lowest edge of which one end does not exist, or the largest number.
+uint64_t FirstBadEdge(const graph::EdgeSet& edges, uint64_t num_sources, uint64_t num_destinations, int threads) {
+  std::atomic<uint64_t> first_bad{std::numeric_limits<uint64_t>::max()};
+  VisitIds(edges.sources, [&](auto sources) {
+    const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
+    ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kGrain, [&](int64_t begin, int64_t end) {
+      for (auto edge = static_cast<uint64_t>(begin); edge < static_cast<uint64_t>(end); ++edge) {
+        if (IdOf(sources[edge]) < num_sources && IdOf(destinations[edge]) < num_destinations) continue;
+        uint64_t seen = first_bad.load();
+        while (edge < seen && !first_bad.compare_exchange_weak(seen, edge)) {
+        }
+        return;
+      }
+    });
+  });
+  return first_bad.load();
+}
+
+Status CheckPart(const std::vector<uint64_t>& part, uint64_t num_nodes) {
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (part[i] >= num_nodes) {
+      return OutOfRange("node " + std::to_string(part[i]) + " does not exist, expected ids below " +
+                        std::to_string(num_nodes));
+    }
+    if (i > 0 && part[i] <= part[i - 1]) {
+      return InvalidArgument("node " + std::to_string(part[i]) + " follows node " + std::to_string(part[i - 1]) +
+                             ", expected ascending ids");
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status CheckSplits(const graph::SourceGraph& graph) {
+  for (const auto& [name, split_of_type] : graph.splits) {
+    for (const auto& [type, split] : split_of_type) {
+      if (type >= graph.nodes.size())
+        return InvalidArgument("split '" + name + "' is of a node type that does not exist");
+      const std::string where = "split '" + name + "' of node type '" + graph.schema.node_types()[type] + "'";
+      for (const std::vector<uint64_t>* part : {&split.train, &split.validation, &split.test}) {
+        RETURN_IF_ERROR(CheckPart(*part, graph.nodes[type].count).While(where));
+      }
+    }
+  }
+  return Status();
+}
+
+Status CheckEdges(const graph::SourceGraph& graph, int threads) {
+  for (uint16_t type = 0; type < graph.edges.size(); ++type) {
+    const graph::EdgeSet& edges = graph.edges[type];
+    const std::string name = graph.schema.EdgeType(EdgeTypeId(type)).Name();
+    RETURN_IF_ERROR(CheckArrays(edges, name));
+    const uint64_t num_sources = graph.nodes_of(graph.schema.SourceOf(EdgeTypeId(type))).count;
+    const uint64_t num_destinations = graph.nodes_of(graph.schema.DestinationOf(EdgeTypeId(type))).count;
+    const uint64_t bad = FirstBadEdge(edges, num_sources, num_destinations, threads);
+    if (bad == std::numeric_limits<uint64_t>::max()) continue;
+    const auto row = static_cast<int64_t>(bad);
+    return OutOfRange("edge type '" + name + "', edge " + std::to_string(bad) + ": " +
+                      std::to_string(edges.sources.ValueAsInt(row)) + " -> " +
+                      std::to_string(edges.destinations.ValueAsInt(row)) + ", expected a source below " +
+                      std::to_string(num_sources) + " and a destination below " + std::to_string(num_destinations));
+  }
+  return Status();
+}
+
+}  // namespace espalier::partition

@@ -1,0 +1,15 @@
+// What every algorithm here relies on before it follows an edge or a split.
+#pragma once
+
+#include "services/graph/source_graph.h"
+
+namespace espalier::partition {
+
+// One pass over the edges, `threads` at once. InvalidArgument where an edge type's arrays do not belong together,
+// OutOfRange for the first edge of a type whose ends do not exist.
+Status CheckEdges(const graph::SourceGraph& graph, int threads);
+
+// OutOfRange for nodes of splits that do not exist, InvalidArgument where a part is not ascending.
+Status CheckSplits(const graph::SourceGraph& graph);
+
+}  // namespace espalier::partition

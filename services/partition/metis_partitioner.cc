@@ -1,0 +1,145 @@
+// METIS: multilevel k-way partitioning (Karypis, Kumar, "A fast and high quality multilevel scheme for partitioning
+// irregular graphs", SIAM J. Sci. Comput. 20, 1998), by the library of that name.
+#include "services/partition/metis_partitioner.h"
+
+#include <metis.h>
+#include <signal.h>
+
+#include <array>
+#include <limits>
+
+#include "services/base/mutex.h"
+#include "services/partition/balance.h"
+#include "services/partition/input_checks.h"
+#include "services/partition/partitioner.h"
+#include "services/partition/random_streams.h"
+#include "services/partition/undirected_graph.h"
+
+namespace espalier::partition {
+namespace {
+
+static_assert(sizeof(idx_t) == sizeof(int32_t), "this file hands METIS arrays of 32-bit numbers");
+constexpr uint64_t kMetisMax = std::numeric_limits<idx_t>::max();
+
+// METIS draws from the C library's rand(), which has one state: one call at a time in a process.
+Mutex metis_mutex;
+
+// METIS answers SIGTERM with a long jump, from wherever its memory management stands. While this exists, SIGTERM
+// waits; the handler that METIS gives back then sees it. (In a process with more threads they must block it too.)
+class SigtermWaits {
+ public:
+  SigtermWaits() {
+    sigset_t sigterm;
+    sigemptyset(&sigterm);
+    sigaddset(&sigterm, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &sigterm, &before_);
+  }
+  ~SigtermWaits() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SigtermWaits(const SigtermWaits&) = delete;
+  SigtermWaits& operator=(const SigtermWaits&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+Status StatusOfMetis(int code) {
+  switch (code) {
+    case METIS_OK: return Status();
+    case METIS_ERROR_MEMORY: return ResourceExhausted("METIS ran out of memory: use the algorithm Streaming");
+    case METIS_ERROR_INPUT: return Internal("METIS refused its input");
+    default: return Internal("METIS gave up with code " + std::to_string(code));
+  }
+}
+
+std::array<idx_t, METIS_NOPTIONS> MetisOptions(const PartitionOptions& options) {
+  std::array<idx_t, METIS_NOPTIONS> metis_options;
+  METIS_SetDefaultOptions(metis_options.data());
+  metis_options[METIS_OPTION_OBJTYPE] =
+      options.objective == Objective::kEdgeCut ? METIS_OBJTYPE_CUT : METIS_OBJTYPE_VOL;
+  metis_options[METIS_OPTION_NUMBERING] = 0;
+  metis_options[METIS_OPTION_SEED] =
+      static_cast<idx_t>(PartitioningKey(options.seed, RandomStream::kMetisSeed) & kMetisMax);
+  return metis_options;
+}
+
+Result<std::vector<uint32_t>> CallMetis(UndirectedGraph graph, VertexWeights weights, const PartitionOptions& options) {
+  auto num_vertices = static_cast<idx_t>(graph.num_vertices());
+  auto num_constraints = static_cast<idx_t>(weights.num_constraints());
+  auto num_partitions = static_cast<idx_t>(options.num_partitions);
+  std::vector<idx_t> offsets(graph.offsets.begin(), graph.offsets.end());
+  graph.offsets = {};
+  // The unsigned twin of idx_t, values below 2^31: the same bytes.
+  auto* const neighbors = reinterpret_cast<idx_t*>(graph.neighbors.data());
+  auto* const edge_weights = graph.weights.empty() ? nullptr : reinterpret_cast<idx_t*>(graph.weights.data());
+  std::array<idx_t, METIS_NOPTIONS> metis_options = MetisOptions(options);
+  std::vector<uint32_t> partition_of(static_cast<size_t>(num_vertices));
+  idx_t objective = 0;
+
+  const MutexLock lock(&metis_mutex);
+  const SigtermWaits sigterm_waits;
+  RETURN_IF_ERROR(StatusOfMetis(
+      METIS_PartGraphKway(&num_vertices, &num_constraints, offsets.data(), neighbors, weights.weights.data(),
+                          /*vsize=*/nullptr, edge_weights, &num_partitions, /*tpwgts=*/nullptr, /*ubvec=*/nullptr,
+                          metis_options.data(), &objective, reinterpret_cast<idx_t*>(partition_of.data()))));
+  return partition_of;
+}
+
+class MetisPartitioner final : public Partitioner {
+ public:
+  const char* name() const override { return "METIS"; }
+  int version() const override { return 1; }
+
+  Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const override {
+    if (options.num_partitions == 0) return InvalidArgument("partitions: expected at least 1, found 0");
+    RETURN_IF_ERROR(CheckEdges(graph, options.threads));
+    const std::vector<uint64_t> vertex_first = VertexFirst(graph);
+    const uint64_t num_vertices = vertex_first.back();
+    if (num_vertices <= options.num_partitions || options.num_partitions == 1) {
+      return SplitByType(vertex_first, OneByOne(num_vertices, options.num_partitions));
+    }
+    ASSIGN_OR_RETURN(VertexWeights weights, MakeVertexWeights(graph, options));
+    RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices, .num_constraints = weights.num_constraints()}));
+    ASSIGN_OR_RETURN(UndirectedGraph undirected, MakeUndirectedGraph(graph, options.threads));
+    uint64_t total_edge_weight = 0;
+    for (const uint32_t weight : undirected.weights) total_edge_weight += weight;
+    RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices,
+                               .num_neighbors = undirected.neighbors.size(),
+                               .total_edge_weight = total_edge_weight,
+                               .num_constraints = weights.num_constraints()}));
+    ASSIGN_OR_RETURN(const std::vector<uint32_t> partition_of,
+                     CallMetis(std::move(undirected), std::move(weights), options));
+    return SplitByType(vertex_first, partition_of);
+  }
+
+ private:
+  // Where there is nothing to choose: one partition, or no more nodes than partitions.
+  static std::vector<uint32_t> OneByOne(uint64_t num_vertices, uint32_t num_partitions) {
+    std::vector<uint32_t> partition_of(num_vertices);
+    for (uint64_t vertex = 0; vertex < num_vertices; ++vertex) {
+      partition_of[vertex] = static_cast<uint32_t>(vertex % num_partitions);
+    }
+    return partition_of;
+  }
+};
+
+}  // namespace
+
+Status FitsMetis(const MetisSize& size) {
+  const auto too_large = [](uint64_t number, const std::string& of_what) {
+    return InvalidArgument("METIS counts in 32 bits and the graph has " + std::to_string(number) + " " + of_what +
+                           ", more than " + std::to_string(kMetisMax) + ": use the algorithm Streaming");
+  };
+  if (size.num_vertices > kMetisMax) return too_large(size.num_vertices, "nodes");
+  if (size.num_vertices * size.num_constraints > kMetisMax) {
+    return too_large(size.num_vertices * size.num_constraints, "nodes times balance constraints");
+  }
+  if (size.num_neighbors > kMetisMax) return too_large(size.num_neighbors, "neighbours (undirected edges twice)");
+  if (size.total_edge_weight > kMetisMax) {
+    return too_large(size.total_edge_weight, "edges in both directions, parallel ones included");
+  }
+  return Status();
+}
+
+std::unique_ptr<Partitioner> MakeMetisPartitioner() { return std::make_unique<MetisPartitioner>(); }
+
+}  // namespace espalier::partition

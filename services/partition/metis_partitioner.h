@@ -1,0 +1,21 @@
+// METIS's own limits, apart from the graph so that they can be asked about without one.
+#pragma once
+
+#include <cstdint>
+
+#include "services/base/status.h"
+
+namespace espalier::partition {
+
+// What METIS's 32-bit numbers have to hold.
+struct MetisSize {
+  uint64_t num_vertices = 0;
+  uint64_t num_neighbors = 0;      // of all vertices: twice the undirected edges
+  uint64_t total_edge_weight = 0;  // of all neighbours
+  uint64_t num_constraints = 1;
+};
+
+// InvalidArgument says what is too large and names the alternative.
+Status FitsMetis(const MetisSize& size);
+
+}  // namespace espalier::partition

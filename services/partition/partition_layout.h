@@ -1,0 +1,46 @@
+// The numbers that a partitioning gives to nodes: original -> global ids, and the book of who owns what.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/graph/partition_book.h"
+#include "services/graph/source_graph.h"
+#include "services/partition/partitioner.h"
+
+namespace espalier::partition {
+
+// What all partitions of a graph have in common; built once, then each partition is built from it.
+// Owned nodes of a partition are numbered in original order; an edge belongs to its destination's owner.
+struct PartitionLayout {
+  graph::PartitionBook book;
+  // By NodeTypeId, [nodes]: the global id of each original id. U32 where the type has fewer than 2^32 nodes.
+  std::vector<Tensor> global_ids;
+  // By EdgeTypeId, [source nodes]: edges that leave each original id. U32 where the type has fewer than 2^32 edges.
+  std::vector<Tensor> out_degrees;
+  // By EdgeTypeId: the dtype of original edge ids in all partitions.
+  std::vector<DType> original_edge_id_dtypes;
+};
+
+// One pass over all edges. The graph should have passed ValidateSourceGraph; what would make a partition wrong is
+// refused here all the same: InvalidArgument for an assignment that does not fit the graph or num_partitions, for
+// columns under names that partitions use themselves; OutOfRange for edges whose ends do not exist.
+Result<PartitionLayout> MakePartitionLayout(const graph::SourceGraph& graph, const Assignment& assignment,
+                                            uint32_t num_partitions, int threads);
+
+// InvalidArgument where the assignment does not fit the graph or names partitions that do not exist.
+Status CheckAssignment(const graph::SourceGraph& graph, const Assignment& assignment, uint32_t num_partitions);
+
+// The node column of the source type that holds the out-degree under an edge type: "out_degree.writes.paper". Where
+// that would be ambiguous or too long for a name, "out_degree.<hash of the canonical name>".
+std::string OutDegreeColumnName(const graph::CanonicalEdgeType& edge_type);
+
+// The original ids [first, last) of one type whose directory partition `partition` of `num_partitions` holds.
+struct DirectoryRange {
+  uint64_t first = 0;
+  uint64_t last = 0;
+};
+DirectoryRange DirectoryRangeOf(uint64_t num_nodes, uint32_t num_partitions, PartitionId partition);
+
+}  // namespace espalier::partition

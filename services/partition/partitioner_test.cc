@@ -1,0 +1,296 @@
+// What every algorithm promises, then what each is for.
+#include "services/partition/partitioner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "services/partition/metis_partitioner.h"
+#include "services/partition/quality.h"
+#include "services/partition/testing/small_graphs.h"
+
+namespace espalier::partition {
+
+namespace {
+
+using testing::CommunityGraph;
+using testing::GraphOf;
+using testing::GridGraph;
+using ::testing::HasSubstr;
+using testing::TypedGraph;
+
+Quality QualityWith(const graph::SourceGraph& graph, const Assignment& assignment, uint32_t num_partitions) {
+  return *QualityOf(graph, assignment, {.num_partitions = num_partitions});
+}
+
+struct Algorithm {
+  const char* name;
+  std::function<std::unique_ptr<Partitioner>()> make;
+};
+class PartitionerTest : public ::testing::TestWithParam<Algorithm> {
+ protected:
+  Assignment Partition(const graph::SourceGraph& graph, const PartitionOptions& options) {
+    const Result<Assignment> assignment = GetParam().make()->Partition(graph, options);
+    EXPECT_TRUE(assignment.ok()) << assignment.status().ToString();
+    return assignment.ok() ? *assignment : Assignment();
+  }
+};
+
+void ExpectValid(const graph::SourceGraph& graph, const Assignment& assignment, uint32_t num_partitions) {
+  ASSERT_EQ(assignment.size(), graph.nodes.size());
+  for (size_t type = 0; type < assignment.size(); ++type) {
+    ASSERT_EQ(assignment[type].size(), graph.nodes[type].count);
+    for (const uint32_t partition : assignment[type]) ASSERT_LT(partition, num_partitions);
+  }
+}
+
+TEST_P(PartitionerTest, HasTheNameOfTheJobDocument) { EXPECT_STREQ(GetParam().make()->name(), GetParam().name); }
+
+TEST_P(PartitionerTest, IsTheSameForAnyNumberOfThreadsAndDependsOnTheSeed) {
+  const graph::SourceGraph graph = CommunityGraph(4, 500, 6, 2, /*seed=*/1);
+  const Assignment once = Partition(graph, {.num_partitions = 4, .seed = 7, .threads = 1});
+  EXPECT_EQ(once, Partition(graph, {.num_partitions = 4, .seed = 7, .threads = 4}));
+  EXPECT_NE(once, Partition(graph, {.num_partitions = 4, .seed = 8, .threads = 1}));
+}
+
+TEST_P(PartitionerTest, IsTheSameWhenSeveralRunAtOnce) {
+  const graph::SourceGraph graph = CommunityGraph(4, 500, 6, 2, /*seed=*/1);
+  const Assignment alone = Partition(graph, {.num_partitions = 4, .seed = 7});
+  std::vector<Assignment> together(4);
+  {
+    std::vector<std::jthread> threads;
+    for (Assignment& assignment : together) {
+      threads.emplace_back(
+          [&] { assignment = *GetParam().make()->Partition(graph, {.num_partitions = 4, .seed = 7}); });
+    }
+  }
+  for (const Assignment& assignment : together) EXPECT_EQ(assignment, alone);
+}
+
+TEST_P(PartitionerTest, BalancesNodes) {
+  const graph::SourceGraph graph = CommunityGraph(5, 300, 5, 1, /*seed=*/1);
+  for (const uint32_t num_partitions : {2u, 3u, 8u}) {
+    const Assignment assignment = Partition(graph, {.num_partitions = num_partitions, .seed = 1});
+    ExpectValid(graph, assignment, num_partitions);
+    EXPECT_LE(QualityWith(graph, assignment, num_partitions).balance.at("nodes"), 1.04) << num_partitions;
+  }
+}
+
+TEST_P(PartitionerTest, BalancesEachNodeType) {
+  const graph::SourceGraph graph = TypedGraph(400, /*seed=*/1);
+  const Assignment assignment =
+      Partition(graph, {.num_partitions = 4, .balance = {BalanceConstraint::kNodeTypes}, .seed = 1});
+  const Quality quality = QualityWith(graph, assignment, 4);
+  EXPECT_LE(quality.balance.at("nodes:author"), 1.06);
+  EXPECT_LE(quality.balance.at("nodes:paper"), 1.06);
+  EXPECT_FALSE(quality.balance.contains("nodes:venue"));  // has no nodes
+}
+
+TEST_P(PartitionerTest, PutsEverythingIntoOnePartition) {
+  const graph::SourceGraph graph = TypedGraph(20, /*seed=*/1);
+  const Assignment assignment = Partition(graph, {.num_partitions = 1});
+  ExpectValid(graph, assignment, 1);
+  EXPECT_EQ(QualityWith(graph, assignment, 1).cut_edges, 0u);
+}
+
+TEST_P(PartitionerTest, TakesMorePartitionsThanNodes) {
+  const graph::SourceGraph graph = GridGraph(1, 3);
+  const Assignment assignment = Partition(graph, {.num_partitions = 8, .seed = 1});
+  ExpectValid(graph, assignment, 8);
+  EXPECT_EQ(std::set<uint32_t>(assignment[0].begin(), assignment[0].end()).size(), 3u);
+}
+
+TEST_P(PartitionerTest, TakesAlmostAsManyPartitionsAsNodes) {
+  const graph::SourceGraph graph = GridGraph(2, 5);
+  for (const uint32_t num_partitions : {5u, 7u, 9u, 10u}) {
+    ExpectValid(graph, Partition(graph, {.num_partitions = num_partitions, .seed = 1}), num_partitions);
+  }
+}
+
+TEST_P(PartitionerTest, TakesIsolatedNodesAndGraphsWithoutEdges) {
+  const graph::SourceGraph lonely = GraphOf(100, {});
+  const Assignment spread = Partition(lonely, {.num_partitions = 4, .balance = {BalanceConstraint::kEdges}, .seed = 1});
+  ExpectValid(lonely, spread, 4);
+  EXPECT_LE(QualityWith(lonely, spread, 4).balance.at("nodes"), 1.08);
+
+  const graph::SourceGraph mostly_lonely = GraphOf(1000, {{0, 1}, {1, 2}, {2, 0}, {3, 3}});
+  ExpectValid(mostly_lonely, Partition(mostly_lonely, {.num_partitions = 4, .seed = 1}), 4);
+}
+
+TEST_P(PartitionerTest, TakesAGraphWithoutNodes) {
+  ExpectValid(GraphOf(0, {}), Partition(GraphOf(0, {}), {.num_partitions = 2}), 2);
+}
+
+// Training nodes that do not exist, constraints that repeat: nothing to balance, no reason to fail.
+TEST_P(PartitionerTest, TakesConstraintsThatDoNotBind) {
+  const graph::SourceGraph graph = GridGraph(10, 10);
+  const Assignment assignment = Partition(
+      graph, {.num_partitions = 2,
+              .balance = {BalanceConstraint::kNodeTypes, BalanceConstraint::kEdges, BalanceConstraint::kTrainNodes},
+              .seed = 1});
+  ExpectValid(graph, assignment, 2);
+}
+
+TEST_P(PartitionerTest, TakesEveryConstraintAndObjective) {
+  const graph::SourceGraph graph = TypedGraph(300, /*seed=*/1);
+  const Assignment assignment = Partition(
+      graph, {.num_partitions = 3,
+              .objective = Objective::kCommunicationVolume,
+              .balance = {BalanceConstraint::kNodeTypes, BalanceConstraint::kEdges, BalanceConstraint::kTrainNodes},
+              .train_split = "public",
+              .seed = 1});
+  ExpectValid(graph, assignment, 3);
+  for (const auto& [constraint, balance] : QualityWith(graph, assignment, 3).balance) {
+    EXPECT_LE(balance, 1.15) << constraint;
+  }
+}
+
+TEST_P(PartitionerTest, RefusesNoPartitionsAtAll) {
+  EXPECT_EQ(GetParam().make()->Partition(GridGraph(2, 2), {.num_partitions = 0}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, PartitionerTest,
+                         ::testing::Values(Algorithm{"METIS", MakeMetisPartitioner},
+                                           Algorithm{"Random", MakeRandomPartitioner},
+                                           Algorithm{"Streaming", MakeStreamingPartitioner}),
+                         [](const auto& algorithm) { return std::string(algorithm.param.name); });
+
+// 0-1-2-...-9     The cheapest balanced cut in two parts is the
+// | | |     |     pair of edges in the middle, both directions of each.
+// 10- ...  -19
+TEST(MetisPartitionerTest, CutsAGridDownTheMiddle) {
+  const graph::SourceGraph grid = GridGraph(2, 10);
+  for (const Objective objective : {Objective::kEdgeCut, Objective::kCommunicationVolume}) {
+    const Assignment parts =
+        *MakeMetisPartitioner()->Partition(grid, {.num_partitions = 2, .objective = objective, .seed = 1});
+    const Quality quality = QualityWith(grid, parts, 2);
+    EXPECT_EQ(quality.cut_edges, 4u);
+    EXPECT_DOUBLE_EQ(quality.balance.at("nodes"), 1.0);
+    EXPECT_EQ(parts[0][0], parts[0][10]);
+    EXPECT_NE(parts[0][0], parts[0][9]);
+  }
+}
+
+TEST(MetisPartitionerTest, FindsPlantedCommunities) {
+  const graph::SourceGraph graph = CommunityGraph(4, 250, 8, 1, /*seed=*/1);
+  const Assignment parts = *MakeMetisPartitioner()->Partition(graph, {.num_partitions = 4, .seed = 1});
+  EXPECT_LT(QualityWith(graph, parts, 4).cut_ratio, 0.1);  // 3 of 4 of the edges across: 1/9 * 3/4
+}
+
+// All training nodes in the left half of the grid: a cut down the middle would give them to one partition.
+TEST(MetisPartitionerTest, BalancesTrainingNodesOfTheNamedSplit) {
+  graph::SourceGraph grid = GridGraph(20, 40);
+  for (uint64_t node = 0; node < 800; ++node) {
+    if (node % 40 < 20) grid.splits["left"][0].train.push_back(node);
+  }
+  const PartitionOptions options{
+      .num_partitions = 2, .balance = {BalanceConstraint::kTrainNodes}, .train_split = "left", .seed = 1};
+  for (const auto& make : {MakeMetisPartitioner, MakeStreamingPartitioner}) {
+    const Quality quality = QualityWith(grid, *make()->Partition(grid, options), 2);
+    EXPECT_LE(quality.balance.at("train-nodes"), 1.05);
+    EXPECT_LE(quality.balance.at("nodes"), 1.05);
+  }
+}
+
+TEST(MetisPartitionerTest, NamesASplitThatDoesNotExist) {
+  graph::SourceGraph grid = GridGraph(2, 4);
+  grid.splits["public"][0].train = {0};
+  const Status refused =
+      MakeMetisPartitioner()
+          ->Partition(grid, {.num_partitions = 2, .balance = {BalanceConstraint::kTrainNodes}, .train_split = "privat"})
+          .status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("'privat', it has: public"));
+}
+
+TEST(MetisPartitionerTest, TakesManyNodeTypesAsConstraints) {
+  constexpr uint32_t kTypes = 24;
+  graph::SourceGraph graph;
+  std::vector<std::string> names;
+  for (uint32_t type = 0; type < kTypes; ++type) names.push_back("t" + std::to_string(100 + type));
+  graph.schema = *graph::GraphSchema::Make(names, {{"t100", "to", "t101"}});
+  graph.nodes.resize(kTypes);
+  for (graph::NodeSet& nodes : graph.nodes) nodes.count = 50;
+  graph.edges.push_back(CommunityGraph(5, 10, 2, 1, /*seed=*/1).edges[0]);
+  const auto parts = MakeMetisPartitioner()->Partition(
+      graph, {.num_partitions = 2, .balance = {BalanceConstraint::kNodeTypes}, .seed = 1});
+  ASSERT_TRUE(parts.ok()) << parts.status().ToString();
+  ExpectValid(graph, *parts, 2);
+}
+
+TEST(MetisPartitionerTest, NamesTheAlternativeWhereTheGraphIsTooLarge) {
+  const uint64_t too_many = uint64_t{1} << 31;
+  for (const MetisSize& size :
+       {MetisSize{.num_vertices = too_many}, MetisSize{.num_vertices = 1, .num_neighbors = too_many},
+        MetisSize{.num_vertices = 1, .total_edge_weight = too_many},
+        MetisSize{.num_vertices = too_many / 2, .num_constraints = 2}}) {
+    const Status refused = FitsMetis(size);
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(refused.message(), HasSubstr("Streaming"));
+  }
+  EXPECT_TRUE(FitsMetis({.num_vertices = too_many - 1, .num_neighbors = too_many - 1}).ok());
+}
+
+TEST(MetisPartitionerTest, RefusesEdgesToNodesThatDoNotExist) {
+  for (const auto& make : {MakeMetisPartitioner, MakeStreamingPartitioner}) {
+    const Status refused = make()->Partition(GraphOf(3, {{0, 1}, {2, 3}}), {.num_partitions = 2}).status();
+    EXPECT_EQ(refused.code(), StatusCode::kOutOfRange);
+    EXPECT_THAT(refused.message(), HasSubstr("edge 1: 2 -> 3"));
+  }
+}
+
+TEST(StreamingPartitionerTest, BeatsRandomClearlyOnPlantedCommunities) {
+  const graph::SourceGraph graph = CommunityGraph(4, 500, 8, 1, /*seed=*/1);
+  const PartitionOptions options{.num_partitions = 4, .seed = 1};
+  const double streaming = QualityWith(graph, *MakeStreamingPartitioner()->Partition(graph, options), 4).cut_ratio;
+  const double random = QualityWith(graph, *MakeRandomPartitioner()->Partition(graph, options), 4).cut_ratio;
+  EXPECT_NEAR(random, 0.75, 0.03);
+  EXPECT_LT(streaming, 0.5 * random);
+}
+
+TEST(StreamingPartitionerTest, BalancesInEdges) {
+  graph::SourceGraph graph = CommunityGraph(4, 500, 8, 1, /*seed=*/1);
+  const Assignment parts = *MakeStreamingPartitioner()->Partition(
+      graph, {.num_partitions = 4, .balance = {BalanceConstraint::kEdges}, .seed = 1});
+  const Quality quality = QualityWith(graph, parts, 4);
+  EXPECT_LE(quality.balance.at("edges"), 1.04);
+  EXPECT_LE(quality.balance.at("nodes"), 1.04);
+}
+
+TEST(RandomPartitionerTest, DiffersByAtMostOneNodeOfEachType) {
+  const graph::SourceGraph graph = TypedGraph(33, /*seed=*/1);
+  const Assignment assignment = *MakeRandomPartitioner()->Partition(graph, {.num_partitions = 7, .seed = 5});
+  for (const std::vector<uint32_t>& partition_of : assignment) {
+    std::vector<size_t> counts(7, 0);
+    for (const uint32_t partition : partition_of) ++counts[partition];
+    const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+    EXPECT_LE(*most - *least, 1u);
+  }
+}
+
+TEST(ExternalPartitionerTest, TakesWhatItIsGiven) {
+  const graph::SourceGraph graph = GraphOf(3, {{0, 1}});
+  const auto partitioner = MakeExternalPartitioner({Tensor::FromVector(std::vector<int64_t>{2, 0, 1})});
+  EXPECT_STREQ(partitioner->name(), "External");
+  EXPECT_EQ(*partitioner->Partition(graph, {.num_partitions = 3}), (Assignment{{2, 0, 1}}));
+}
+
+TEST(ExternalPartitionerTest, NamesWhatDoesNotFit) {
+  const graph::SourceGraph graph = GraphOf(3, {});
+  const auto refusal = [&](std::vector<Tensor> given) {
+    return MakeExternalPartitioner(std::move(given))->Partition(graph, {.num_partitions = 2}).status().message();
+  };
+  EXPECT_THAT(refusal({Tensor::FromVector(std::vector<int32_t>{0, 1, 2})}),
+              HasSubstr("node type 'node': row 2: partition 2 does not exist, expected 0 to 1"));
+  EXPECT_THAT(refusal({Tensor::FromVector(std::vector<int8_t>{0, -1, 1})}), HasSubstr("row 1: partition -1"));
+  EXPECT_THAT(refusal({Tensor::FromVector(std::vector<uint32_t>{0, 1})}), HasSubstr("[3], found U32 [2]"));
+  EXPECT_THAT(refusal({Tensor::FromVector(std::vector<float>{0, 1, 1})}), HasSubstr("F32"));
+  EXPECT_THAT(refusal({}), HasSubstr("one array per node type, 1, found 0"));
+}
+
+}  // namespace
+}  // namespace espalier::partition

@@ -1,0 +1,133 @@
+#include "services/partition/quality.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+
+#include "services/base/parallel.h"
+#include "services/partition/balance.h"
+#include "services/partition/input_checks.h"
+#include "services/partition/partition_layout.h"
+#include "services/partition/typed_ids.h"
+#include "services/partition/undirected_graph.h"
+
+namespace espalier::partition {
+namespace {
+
+constexpr int64_t kGrain = 1 << 18;
+
+// Calls body(source vertex, source's owner, destination's owner) for every edge of which the owners differ.
+template <class Body>
+void ForCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, int threads, const Body& body) {
+  const std::vector<uint64_t> vertex_first = VertexFirst(graph);
+  for (uint16_t type = 0; type < graph.edges.size(); ++type) {
+    const graph::EdgeSet& edges = graph.edges[type];
+    const NodeTypeId source_type = graph.schema.SourceOf(EdgeTypeId(type));
+    const std::vector<uint32_t>& owner_of_source = assignment[source_type.value];
+    const std::vector<uint32_t>& owner_of_destination = assignment[graph.schema.DestinationOf(EdgeTypeId(type)).value];
+    VisitIds(edges.sources, [&](auto sources) {
+      const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
+      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kGrain, [&](int64_t begin, int64_t end) {
+        for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
+          const uint64_t source = IdOf(sources[edge]);
+          const uint32_t from = owner_of_source[source], to = owner_of_destination[IdOf(destinations[edge])];
+          if (from != to) body(vertex_first[source_type.value] + source, to);
+        }
+      });
+    });
+  }
+}
+
+uint64_t CutEdges(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options) {
+  // One counter per partition, far apart: threads seldom meet.
+  constexpr size_t kStride = 8;
+  std::vector<uint64_t> cut_into(options.num_partitions * kStride, 0);
+  ForCutEdges(graph, assignment, options.threads, [&](uint64_t, uint32_t to) {
+    std::atomic_ref<uint64_t>(cut_into[to * kStride]).fetch_add(1, std::memory_order_relaxed);
+  });
+  uint64_t cut = 0;
+  for (const uint64_t count : cut_into) cut += count;
+  return cut;
+}
+
+// Remote in-neighbours, distinct per partition, summed over the partitions: bitmaps of as many partitions as fit.
+uint64_t RemoteNeighbors(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options) {
+  const uint64_t words = (VertexFirst(graph).back() + 63) / 64;
+  if (words == 0) return 0;
+  const auto at_once =
+      static_cast<uint32_t>(std::clamp<uint64_t>(options.bitmap_bytes / (words * 8), 1, options.num_partitions));
+  uint64_t remote = 0;
+  for (uint32_t first = 0; first < options.num_partitions; first += std::min(at_once, options.num_partitions - first)) {
+    std::vector<uint64_t> bitmap(words * at_once, 0);
+    ForCutEdges(graph, assignment, options.threads, [&](uint64_t source, uint32_t to) {
+      if (to - first >= at_once) return;  // wraps where to < first
+      const uint64_t bit = uint64_t{1} << (source % 64);
+      const std::atomic_ref<uint64_t> word(bitmap[(to - first) * words + source / 64]);
+      if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_relaxed);
+    });
+    for (const uint64_t word : bitmap) remote += static_cast<uint64_t>(std::popcount(word));
+  }
+  return remote;
+}
+
+// Largest / average.
+void AddBalance(const std::string& name, const std::vector<uint64_t>& load_of_partition, Quality* quality) {
+  uint64_t total = 0, largest = 0;
+  for (const uint64_t load : load_of_partition) {
+    total += load;
+    largest = std::max(largest, load);
+  }
+  if (total == 0) return;
+  quality->balance[name] =
+      static_cast<double>(largest) * static_cast<double>(load_of_partition.size()) / static_cast<double>(total);
+}
+
+Status AddBalances(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options,
+                   Quality* quality) {
+  const std::vector<uint64_t> none(options.num_partitions, 0);
+  std::vector<uint64_t> all_nodes = none, all_edges = none, train_nodes = none;
+  const std::vector<uint32_t> in_degrees = InDegrees(graph, options.threads);
+  uint64_t vertex = 0;
+  for (size_t type = 0; type < assignment.size(); ++type) {
+    std::vector<uint64_t> of_type = none;
+    for (const uint32_t partition : assignment[type]) {
+      ++of_type[partition];
+      all_edges[partition] += in_degrees[vertex++];
+    }
+    for (uint32_t p = 0; p < options.num_partitions; ++p) all_nodes[p] += of_type[p];
+    if (assignment.size() > 1) AddBalance("nodes:" + graph.schema.node_types()[type], of_type, quality);
+  }
+  std::vector<std::vector<bool>> seen(assignment.size());
+  RETURN_IF_ERROR(ForTrainingNodes(graph, options.train_split, [&](NodeTypeId type, uint64_t node) {
+    seen[type.value].resize(assignment[type.value].size());
+    if (seen[type.value][node]) return;
+    seen[type.value][node] = true;
+    ++train_nodes[assignment[type.value][node]];
+  }));
+  AddBalance("nodes", all_nodes, quality);
+  AddBalance("edges", all_edges, quality);
+  AddBalance("train-nodes", train_nodes, quality);
+  return Status();
+}
+
+}  // namespace
+
+Result<Quality> QualityOf(const graph::SourceGraph& graph, const Assignment& assignment,
+                          const QualityOptions& options) {
+  RETURN_IF_ERROR(CheckAssignment(graph, assignment, options.num_partitions));
+  RETURN_IF_ERROR(CheckEdges(graph, options.threads));
+  Quality quality;
+  uint64_t num_edges = 0;
+  for (const graph::EdgeSet& edges : graph.edges) num_edges += edges.num_edges();
+  const uint64_t num_nodes = VertexFirst(graph).back();
+  quality.cut_edges = CutEdges(graph, assignment, options);
+  if (num_edges > 0) quality.cut_ratio = static_cast<double>(quality.cut_edges) / static_cast<double>(num_edges);
+  if (num_nodes > 0) {
+    const uint64_t remote = RemoteNeighbors(graph, assignment, options);
+    quality.replication = static_cast<double>(num_nodes + remote) / static_cast<double>(num_nodes);
+  }
+  RETURN_IF_ERROR(AddBalances(graph, assignment, options, &quality));
+  return quality;
+}
+
+}  // namespace espalier::partition

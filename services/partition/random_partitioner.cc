@@ -1,0 +1,43 @@
+// Random: nodes of each type are dealt to the partitions in the order of a seeded permutation, so that partitions
+// differ by at most one node of a type. The baseline for cuts, and the cheapest that balances.
+#include "services/base/hash.h"
+#include "services/base/parallel.h"
+#include "services/base/permutation.h"
+#include "services/base/random_purpose.h"
+#include "services/partition/partitioner.h"
+#include "services/partition/random_streams.h"
+
+namespace espalier::partition {
+namespace {
+
+constexpr int64_t kGrain = 1 << 16;
+
+class RandomPartitioner final : public Partitioner {
+ public:
+  const char* name() const override { return "Random"; }
+  int version() const override { return 1; }
+
+  Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const override {
+    if (options.num_partitions == 0) return InvalidArgument("partitions: expected at least 1, found 0");
+    Assignment assignment(graph.nodes.size());
+    for (size_t type = 0; type < graph.nodes.size(); ++type) {
+      const uint64_t count = graph.nodes[type].count;
+      const Permutation order(
+          PartitioningKey(options.seed, RandomStream::kRandomOrder, Hash64(graph.schema.node_types()[type])), count);
+      std::vector<uint32_t>& partition_of = assignment[type];
+      partition_of.resize(count);
+      ParallelFor(options.threads, static_cast<int64_t>(count), kGrain, [&](int64_t begin, int64_t end) {
+        for (auto node = static_cast<uint64_t>(begin); node < static_cast<uint64_t>(end); ++node) {
+          partition_of[node] = static_cast<uint32_t>(order.PositionOf(node) % options.num_partitions);
+        }
+      });
+    }
+    return assignment;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Partitioner> MakeRandomPartitioner() { return std::make_unique<RandomPartitioner>(); }
+
+}  // namespace espalier::partition

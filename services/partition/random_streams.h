@@ -1,0 +1,19 @@
+// The random streams of partition algorithms under RandomPurpose::kPartitioning: never renumber, only add.
+#pragma once
+
+#include "services/base/random_purpose.h"
+
+namespace espalier::partition {
+
+enum class RandomStream : uint32_t {
+  kRandomOrder = 1,     // Random: the order in which a type's nodes are dealt
+  kStreamingOrder = 2,  // Streaming: the order in which nodes come by
+  kMetisSeed = 3,       // METIS: its 31-bit seed
+};
+
+template <class... Parts>
+constexpr uint64_t PartitioningKey(uint64_t seed, RandomStream stream, Parts... parts) {
+  return RandomKey(seed, RandomPurpose::kPartitioning, static_cast<uint64_t>(stream), parts...);
+}
+
+}  // namespace espalier::partition

@@ -1,0 +1,138 @@
+#include "services/partition/undirected_graph.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "services/base/parallel.h"
+#include "services/partition/typed_ids.h"
+
+namespace espalier::partition {
+namespace {
+
+constexpr int64_t kEdgeGrain = 1 << 18;
+constexpr int64_t kVertexGrain = 1 << 12;
+
+// Calls body(u, v) for every edge of every type that is no self loop; u and v are vertices.
+template <class Body>
+void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first, int threads,
+              const Body& body) {
+  for (uint16_t type = 0; type < graph.edges.size(); ++type) {
+    const graph::EdgeSet& edges = graph.edges[type];
+    const uint64_t first_source = vertex_first[graph.schema.SourceOf(EdgeTypeId(type)).value];
+    const uint64_t first_destination = vertex_first[graph.schema.DestinationOf(EdgeTypeId(type)).value];
+    VisitIds(edges.sources, [&](auto sources) {
+      const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
+      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kEdgeGrain, [&](int64_t begin, int64_t end) {
+        for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
+          const uint64_t u = first_source + IdOf(sources[edge]), v = first_destination + IdOf(destinations[edge]);
+          if (u != v) body(u, v);
+        }
+      });
+    });
+  }
+}
+
+// Offsets and neighbours with repetitions, each vertex's sorted.
+UndirectedGraph WithRepetitions(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
+                                int threads) {
+  UndirectedGraph all;
+  all.offsets.assign(vertex_first.back() + 1, 0);
+  const auto count_one = [&](uint64_t vertex) {
+    std::atomic_ref<uint64_t>(all.offsets[vertex + 1]).fetch_add(1, std::memory_order_relaxed);
+  };
+  ForEdges(graph, vertex_first, threads, [&](uint64_t u, uint64_t v) {
+    count_one(u);
+    count_one(v);
+  });
+  for (size_t vertex = 1; vertex < all.offsets.size(); ++vertex) all.offsets[vertex] += all.offsets[vertex - 1];
+  all.neighbors.resize(all.offsets.back());
+  // A vertex's offset serves as its cursor and ends up as the next one's offset: shifting back restores them.
+  const auto place = [&](uint64_t vertex, uint64_t neighbor) {
+    const uint64_t position = std::atomic_ref<uint64_t>(all.offsets[vertex]).fetch_add(1, std::memory_order_relaxed);
+    all.neighbors[position] = static_cast<uint32_t>(neighbor);
+  };
+  ForEdges(graph, vertex_first, threads, [&](uint64_t u, uint64_t v) {
+    place(u, v);
+    place(v, u);
+  });
+  std::copy_backward(all.offsets.begin(), all.offsets.end() - 1, all.offsets.end());
+  all.offsets[0] = 0;
+  ParallelFor(threads, static_cast<int64_t>(all.num_vertices()), kVertexGrain, [&](int64_t begin, int64_t end) {
+    for (auto vertex = static_cast<size_t>(begin); vertex < static_cast<size_t>(end); ++vertex) {
+      std::sort(all.neighbors.begin() + static_cast<int64_t>(all.offsets[vertex]),
+                all.neighbors.begin() + static_cast<int64_t>(all.offsets[vertex + 1]));
+    }
+  });
+  return all;
+}
+
+// Calls body(neighbour, multiplicity) for each run of equal numbers.
+template <class Body>
+void ForRuns(const uint32_t* begin, const uint32_t* end, const Body& body) {
+  while (begin != end) {
+    const uint32_t* const next = std::find_if(begin, end, [first = *begin](uint32_t other) { return other != first; });
+    body(*begin, static_cast<uint32_t>(next - begin));
+    begin = next;
+  }
+}
+
+// The multiplicity that all neighbours have, or 0 where they differ.
+uint32_t CommonMultiplicity(const UndirectedGraph& all) {
+  uint32_t common = 0;
+  bool differs = false;
+  for (size_t vertex = 0; vertex < all.num_vertices() && !differs; ++vertex) {
+    ForRuns(all.neighbors.data() + all.offsets[vertex], all.neighbors.data() + all.offsets[vertex + 1],
+            [&](uint32_t, uint32_t multiplicity) {
+              differs |= common != 0 && common != multiplicity;
+              common = multiplicity;
+            });
+  }
+  return differs ? 0 : common;
+}
+
+// Merges repetitions, moving neighbours down in place.
+void MergeRepetitions(UndirectedGraph* graph) {
+  const bool weighted = CommonMultiplicity(*graph) == 0 && !graph->neighbors.empty();
+  uint64_t kept = 0, row_begin = 0;
+  for (size_t vertex = 0; vertex + 1 < graph->offsets.size(); ++vertex) {
+    const uint64_t row_end = graph->offsets[vertex + 1];
+    ForRuns(graph->neighbors.data() + row_begin, graph->neighbors.data() + row_end,
+            [&](uint32_t neighbor, uint32_t multiplicity) {
+              graph->neighbors[kept++] = neighbor;
+              if (weighted) graph->weights.push_back(multiplicity);
+            });
+    graph->offsets[vertex + 1] = kept;
+    row_begin = row_end;
+  }
+  graph->neighbors.resize(kept);
+}
+
+}  // namespace
+
+std::vector<uint64_t> VertexFirst(const graph::SourceGraph& graph) {
+  std::vector<uint64_t> first = {0};
+  for (const graph::NodeSet& nodes : graph.nodes) first.push_back(first.back() + nodes.count);
+  return first;
+}
+
+Result<UndirectedGraph> MakeUndirectedGraph(const graph::SourceGraph& graph, int threads) {
+  const std::vector<uint64_t> vertex_first = VertexFirst(graph);
+  if (vertex_first.back() >= uint64_t{1} << 32) {
+    return InvalidArgument("the graph has " + std::to_string(vertex_first.back()) +
+                           " nodes, 2^32 or more: only Random and External partition it");
+  }
+  UndirectedGraph merged = WithRepetitions(graph, vertex_first, threads);
+  MergeRepetitions(&merged);
+  return merged;
+}
+
+Assignment SplitByType(const std::vector<uint64_t>& vertex_first, const std::vector<uint32_t>& partition_of_vertex) {
+  Assignment assignment;
+  for (size_t type = 0; type + 1 < vertex_first.size(); ++type) {
+    assignment.emplace_back(partition_of_vertex.begin() + static_cast<int64_t>(vertex_first[type]),
+                            partition_of_vertex.begin() + static_cast<int64_t>(vertex_first[type + 1]));
+  }
+  return assignment;
+}
+
+}  // namespace espalier::partition
