@@ -1,0 +1,50 @@
+// Fan-out neighbour sampling: seeds -> mini-batch, hop by hop. Hop 0 expands the seeds with the last layer's
+// fan-outs, each further hop expands every node met so far with the layer before.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "services/sampler/mini_batch.h"
+#include "services/sampler/neighbor_source.h"
+#include "services/sampler/node_numbering.h"
+
+namespace espalier::sampler {
+
+// Which step's mini-batch, and whose seeds.
+struct BatchRequest {
+  uint32_t epoch = 0;
+  uint32_t step = 0;
+  NodeTypeId seed_type;
+  std::span<const GlobalNodeId> seeds;  // distinct
+  uint32_t global_num_seeds = 0;        // of all trainers
+  bool want_edge_ids = false;
+};
+
+// Keeps its tables from batch to batch. One thread at a time.
+class FanoutSampler {
+ public:
+  // InvalidArgument where the fan-outs do not fit the graph (one entry for each edge type, at least kFullNeighborhood).
+  static Result<FanoutSampler> Make(NeighborSource& source, SamplingSpec spec);
+
+  // A pure function of (graph, spec, request): threads, partitions and calls before do not matter.
+  Result<MiniBatch> Sample(const BatchRequest& request, Deadline deadline);
+
+ private:
+  FanoutSampler(NeighborSource& source, SamplingSpec spec);
+  Status CheckRequest(const BatchRequest& request) const;
+  Status NumberSeeds(const BatchRequest& request, MiniBatch& batch);
+  Result<BatchLayer> ExpandHop(const BatchRequest& request, uint32_t hop, MiniBatch& batch, Deadline deadline);
+  Result<Block> MakeBlock(const RelationQuery& query, RelationSample sample, MiniBatch& batch);
+
+  NeighborSource* source_;  // outlives this
+  SamplingSpec spec_;
+  std::vector<NodeNumbering> numbering_;  // by NodeTypeId
+};
+
+// One mini-batch by a sampler of its own.
+Result<MiniBatch> SampleMiniBatch(NeighborSource& source, const SamplingSpec& spec, uint32_t epoch, uint32_t step,
+                                  NodeTypeId seed_type, std::span<const GlobalNodeId> seeds, uint32_t global_num_seeds,
+                                  Deadline deadline);
+
+}  // namespace espalier::sampler

@@ -1,0 +1,118 @@
+#include "services/sampler/local_mini_batch_source.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "services/base/mutex.h"
+#include "services/sampler/fanout_sampler.h"
+#include "services/sampler/seed_order.h"
+
+namespace espalier::sampler {
+
+LocalMiniBatchSource::LocalMiniBatchSource(NeighborSource& neighbors, SeedSource& seeds, SamplingSpec spec,
+                                           EpochPlan plan, LocalSamplingOptions options)
+    : neighbors_(neighbors), seeds_(seeds), spec_(std::move(spec)), plan_(std::move(plan)), options_(options) {
+  for (int i = 0; i < std::max(1, options_.threads); ++i) workers_.emplace_back([this] { Work(); });
+}
+
+LocalMiniBatchSource::~LocalMiniBatchSource() {
+  MutexLock lock(&mutex_);
+  stopping_ = true;
+}
+
+Status LocalMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
+  if (plan_.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
+  if (plan_.rank.value >= plan_.num_trainers) {
+    return InvalidArgument("rank " + std::to_string(plan_.rank.value) + " of " + std::to_string(plan_.num_trainers) +
+                           " trainers");
+  }
+  RETURN_IF_ERROR(FanoutSampler::Make(neighbors_, spec_).status());
+  ASSIGN_OR_RETURN(const uint64_t total, seeds_.CountOf(plan_.seed_type, plan_.split, graph::SplitPartName::kTrain));
+  const uint64_t num_steps = StepsOfEpoch(total, plan_.batch_size);
+  if (num_steps > std::numeric_limits<uint32_t>::max()) {
+    return InvalidArgument("an epoch would have " + std::to_string(num_steps) + " steps; use larger batches");
+  }
+  MutexLock lock(&mutex_);
+  ++generation_;
+  epoch_ = epoch;
+  num_steps_ = num_steps;
+  next_to_prepare_ = next_to_deliver_ = first_step;
+  ready_.clear();
+  return {};
+}
+
+bool LocalMiniBatchSource::HasTaskOrStops() const {
+  const uint64_t end = std::min<uint64_t>(num_steps_, next_to_deliver_ + std::max(1u, options_.depth));
+  return stopping_ || next_to_prepare_ < end;
+}
+
+bool LocalMiniBatchSource::NextIsReady() const {
+  return next_to_deliver_ >= num_steps_ || ready_.contains(next_to_deliver_);
+}
+
+Result<MiniBatch> LocalMiniBatchSource::Prepare(const Task& task, FanoutSampler& sampler) const {
+  const Deadline deadline = Deadline::After(options_.step_timeout);
+  const SeedQuery query{.node_type = plan_.seed_type,
+                        .split = plan_.split,
+                        .part = graph::SplitPartName::kTrain,
+                        .shuffle = plan_.shuffle,
+                        .seed = spec_.seed,
+                        .epoch = task.epoch,
+                        .step = task.step,
+                        .batch_size = plan_.batch_size};
+  ASSIGN_OR_RETURN(const GlobalBatch batch, seeds_.SeedsOfStep(query, deadline));
+  const std::vector<GlobalNodeId> share =
+      ShareOfBatch(batch, neighbors_.book(), plan_.seed_type, plan_.num_trainers, plan_.rank);
+  return sampler.Sample({.epoch = task.epoch,
+                         .step = task.step,
+                         .seed_type = plan_.seed_type,
+                         .seeds = share,
+                         .global_num_seeds = static_cast<uint32_t>(batch.seeds.size()),
+                         .want_edge_ids = options_.want_edge_ids},
+                        deadline);
+}
+
+void LocalMiniBatchSource::Work() {
+  std::optional<FanoutSampler> sampler;  // made at the first task: StartEpoch has checked the spec by then
+  for (;;) {
+    Task task;
+    {
+      MutexLock lock(&mutex_);
+      mutex_.Await([this] { return HasTaskOrStops(); });
+      if (stopping_) return;
+      task = {generation_, epoch_, static_cast<uint32_t>(next_to_prepare_++)};
+    }
+    if (!sampler.has_value()) {
+      Result<FanoutSampler> made = FanoutSampler::Make(neighbors_, spec_);
+      ESPALIER_CHECK(made.ok()) << made.status().ToString();
+      sampler.emplace(*std::move(made));
+    }
+    Result<MiniBatch> batch = Prepare(task, *sampler);
+    if (!batch.ok()) {
+      batch = std::move(batch).While("preparing epoch " + std::to_string(task.epoch) + " step " +
+                                     std::to_string(task.step));
+    }
+    MutexLock lock(&mutex_);
+    if (task.generation == generation_) ready_.insert_or_assign(task.step, std::move(batch));
+  }
+}
+
+Result<MiniBatch> LocalMiniBatchSource::Next(Deadline deadline) {
+  MutexLock lock(&mutex_);
+  if (generation_ == 0) return FailedPrecondition("StartEpoch comes before Next");
+  if (!mutex_.AwaitBefore(deadline, [this] { return NextIsReady(); })) {
+    return DeadlineExceeded("the mini-batch of epoch " + std::to_string(epoch_) + " step " +
+                            std::to_string(next_to_deliver_) + " was not ready in time");
+  }
+  if (next_to_deliver_ >= num_steps_) {
+    return OutOfRange("epoch " + std::to_string(epoch_) + " has " + std::to_string(num_steps_) + " steps");
+  }
+  const auto ready = ready_.find(next_to_deliver_);
+  if (!ready->second.ok()) return ready->second.status();
+  MiniBatch batch = *std::move(ready->second);
+  ready_.erase(ready);
+  ++next_to_deliver_;
+  return batch;
+}
+
+}  // namespace espalier::sampler

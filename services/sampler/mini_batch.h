@@ -1,0 +1,44 @@
+// A sampled mini-batch as plain arrays.
+//
+// Nodes of a type are numbered by first occurrence: seeds in batch order, then each expanded node's drawn
+// in-edges in stored position order, hop after hop. So the nodes that layer l computes are a prefix of those it
+// reads, one array per type serves all layers, and a mini-batch does not depend on partitions or arrival.
+//
+//   layers:       0 (first, farthest from the seeds)   1 (last)
+//   reads rows    [0, num_nodes(0))                    [0, num_nodes(1))
+//   writes rows   [0, num_nodes(1))                    [0, num_seeds)
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/graph/ids.h"
+
+namespace espalier::sampler {
+
+// One layer's edges of one relation: the in-edges of destination row i are indices[indptr[i] .. indptr[i + 1]),
+// rows of the source type. There are as many destination rows as the layer writes of the destination type.
+struct Block {
+  EdgeTypeId edge_type;
+  std::vector<uint32_t> indptr;        // [rows written + 1]
+  std::vector<uint32_t> indices;       // [edges], < rows read of the source type
+  std::vector<GlobalEdgeId> edge_ids;  // [edges], or empty where not asked for
+};
+
+struct BatchLayer {
+  std::vector<Block> blocks;          // one per relation with a fan-out, ascending edge type
+  std::vector<uint32_t> num_inputs;   // rows read, by NodeTypeId
+  std::vector<uint32_t> num_outputs;  // rows written, by NodeTypeId
+};
+
+struct MiniBatch {
+  uint32_t epoch = 0;
+  uint32_t step = 0;
+  NodeTypeId seed_type;
+  uint32_t num_seeds = 0;                        // of this trainer; 0 is legal
+  uint32_t global_num_seeds = 0;                 // of all trainers: the weight's denominator
+  std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the seeds come first in seed_type's
+  std::vector<BatchLayer> layers;                // as SamplingSpec::layers
+};
+
+}  // namespace espalier::sampler

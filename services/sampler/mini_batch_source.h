@@ -1,0 +1,34 @@
+// Where a trainer's mini-batches come from: threads in its own process (LocalMiniBatchSource) or sampler
+// processes (client/remote_mini_batch_source.h). Both give the same batches.
+#pragma once
+
+#include <string>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/sampler/mini_batch.h"
+
+namespace espalier::sampler {
+
+// What a run trains on; fixes every mini-batch together with (epoch, step, rank).
+struct EpochPlan {
+  NodeTypeId seed_type;
+  std::string split;
+  uint64_t batch_size = 0;  // global
+  bool shuffle = true;
+  uint32_t num_trainers = 1;
+  Rank rank;
+};
+
+// One consumer at a time.
+class MiniBatchSource {
+ public:
+  virtual ~MiniBatchSource() = default;
+  // Begins an epoch at a step: batches from there on may be prepared ahead.
+  virtual Status StartEpoch(uint32_t epoch, uint32_t first_step) = 0;
+  // The next step's mini-batch, in step order; OutOfRange past the epoch's last step. Every rank sees the same
+  // number of steps; a share may be empty.
+  virtual Result<MiniBatch> Next(Deadline deadline) = 0;
+};
+
+}  // namespace espalier::sampler

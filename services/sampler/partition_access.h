@@ -1,0 +1,92 @@
+// Questions to the owner of one partition, in local ids. `shard::GraphShard` answers them in this process (a
+// graph server, or a client that mapped the same files), `client::RemotePartition` asks a server over gRPC, and
+// PartitionedGraph puts the answers of all partitions together.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/tensor.h"
+#include "services/graph/partition_book.h"
+#include "services/sampler/row_source.h"
+#include "services/sampler/sampling_spec.h"
+#include "services/sampler/seed_source.h"
+
+namespace espalier::sampler {
+
+// Called exactly once, on any thread, possibly before the asking call returns.
+template <class T>
+using Done = std::function<void(Result<T>)>;
+using DoneStatus = std::function<void(Status)>;
+
+struct PartitionRelationQuery {
+  EdgeTypeId edge_type;
+  int32_t fanout = 0;                     // > 0 or kFullNeighborhood
+  std::vector<LocalNodeId> destinations;  // owned nodes
+};
+
+struct PartitionHopQuery {
+  std::vector<PartitionRelationQuery> relations;
+  uint64_t seed = 0;
+  HopPosition at;
+  bool replace = false;
+  std::string weight_column;  // empty: uniform
+  bool want_edge_ids = false;
+};
+
+struct PartitionRelationSample {
+  Tensor counts;    // U32 [destinations]: drawn in-edges of each
+  Tensor sources;   // U32 or U64 [drawn]: global ids, concatenated in the order of destinations
+  Tensor edge_ids;  // U32 or U64 [drawn]: global edge ids; empty where not wanted
+};
+
+struct PartitionHopSample {
+  std::vector<PartitionRelationSample> relations;
+};
+
+// Where gathered rows go: row i of the answer is written to out + positions[i] * row_bytes.
+struct RowSink {
+  std::byte* out = nullptr;
+  size_t row_bytes = 0;                 // must equal the column's (InvalidArgument otherwise)
+  std::span<const uint32_t> positions;  // one per row; outlives the call's completion
+};
+
+// The part of a step's global batch that this partition owns.
+struct PartitionSeeds {
+  Tensor positions;  // U32 [k] positions within the step's batch, ascending
+  Tensor nodes;      // U32 or U64 [k] global ids
+};
+
+// Thread-safe. Untrusted arguments (they come from RPCs): ids out of range, unknown names and over-large requests
+// are InvalidArgument, NotFound or ResourceExhausted, never undefined behaviour.
+class PartitionAccess {
+ public:
+  virtual ~PartitionAccess() = default;
+  virtual PartitionId partition() const = 0;
+  // True where asking costs no message: then looking for repeated rows costs more than answering them twice.
+  virtual bool is_in_process() const { return false; }
+
+  virtual void SampleInEdges(PartitionHopQuery query, Deadline deadline, Done<PartitionHopSample> done) = 0;
+  // Rows of an immutable column or of a mutable tensor. `nodes` outlives the completion.
+  virtual void GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes, RowSink sink,
+                          Deadline deadline, DoneStatus done) = 0;
+  virtual void SeedsOfStep(const SeedQuery& query, Deadline deadline, Done<PartitionSeeds> done) = 0;
+  // Global ids (U32 or U64) of original ids that lie in this partition's directory slice.
+  virtual void LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline, Done<Tensor> done) = 0;
+  // U32 [nodes]: in-degrees under one edge type.
+  virtual void InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline, Done<Tensor> done) = 0;
+  // The ends of owned edges: I64 [2, edges], global ids, sources first.
+  virtual void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
+                         Done<Tensor> done) = 0;
+
+  virtual void CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
+                            const std::vector<int64_t>& row_shape, Deadline deadline, DoneStatus done) = 0;
+  virtual void WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
+                         Deadline deadline, DoneStatus done) = 0;
+  virtual void DropTensor(NodeTypeId type, const std::string& name, Deadline deadline, DoneStatus done) = 0;
+};
+
+}  // namespace espalier::sampler

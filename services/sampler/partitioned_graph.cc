@@ -1,0 +1,245 @@
+#include "services/sampler/partitioned_graph.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "services/base/check.h"
+#include "services/sampler/owner_route.h"
+#include "services/sampler/partition_fan_out.h"
+#include "services/sampler/partitioned_graph_state.h"
+#include "services/sampler/seed_order.h"
+
+namespace espalier::sampler {
+namespace {
+
+constexpr uint64_t kUnfilled = std::numeric_limits<uint64_t>::max();
+
+// Directory slices are equal ranges of original ids: partition p of P holds [n p / P, n (p + 1) / P).
+std::vector<uint64_t> DirectoryFirst(uint64_t num_nodes, uint64_t num_partitions) {
+  const uint64_t whole = num_nodes / num_partitions, rest = num_nodes % num_partitions;
+  std::vector<uint64_t> first;
+  for (uint64_t p = 0; p <= num_partitions; ++p) first.push_back(whole * p + rest * p / num_partitions);
+  return first;
+}
+
+Status CheckIds(const Tensor& ids, const std::string& what) {
+  if (ids.dtype() == DType::kU32 || ids.dtype() == DType::kU64) return {};
+  return Internal(what + " are " + ids.ToString() + ", expected U32 or U64");
+}
+
+// The places of the ids that each partition is asked for.
+std::vector<std::vector<uint32_t>> PlacesByOwner(const OwnerRoute& route, size_t num_ids) {
+  std::vector<std::vector<uint32_t>> places(route.locals.size());
+  for (uint32_t i = 0; i < num_ids; ++i) places[route.owner.empty() ? 0 : route.owner[i]].push_back(i);
+  return places;
+}
+
+std::vector<PartitionId> NonEmpty(const std::vector<std::vector<uint32_t>>& places) {
+  std::vector<PartitionId> asked;
+  for (uint32_t p = 0; p < places.size(); ++p) {
+    if (!places[p].empty()) asked.push_back(PartitionId(p));
+  }
+  return asked;
+}
+
+Status CheckCount(const Tensor& answer, size_t expected, PartitionId partition) {
+  if (static_cast<size_t>(answer.num_elements()) == expected) return {};
+  return Internal("partition " + std::to_string(partition.value) + " answered " + answer.ToString() + " to " +
+                  std::to_string(expected) + " questions");
+}
+
+}  // namespace
+
+PartitionedGraph::PartitionedGraph(GraphDescription description,
+                                   std::vector<std::shared_ptr<PartitionAccess>> partitions)
+    : state_(std::make_shared<State>(std::move(description), std::move(partitions))) {
+  ESPALIER_CHECK(state_->partitions.size() == state_->description.book.num_partitions())
+      << state_->partitions.size() << " partitions for a book of " << state_->description.book.num_partitions();
+}
+
+const graph::PartitionBook& PartitionedGraph::book() const { return state_->description.book; }
+const std::vector<ColumnDescription>& PartitionedGraph::columns() const { return state_->description.columns; }
+const GraphDescription& PartitionedGraph::description() const { return state_->description; }
+
+Status PartitionedGraph::State::CheckNodeType(NodeTypeId type) const {
+  if (type.value < description.book.schema().num_node_types()) return {};
+  return InvalidArgument("node type " + std::to_string(type.value) + " does not exist; the graph has " +
+                         std::to_string(description.book.schema().num_node_types()));
+}
+
+Status PartitionedGraph::State::CheckEdgeType(EdgeTypeId type) const {
+  if (type.value < description.book.schema().num_edge_types()) return {};
+  return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; the graph has " +
+                         std::to_string(description.book.schema().num_edge_types()));
+}
+
+Status PartitionedGraph::State::CheckNodes(NodeTypeId type, std::span<const GlobalNodeId> nodes) const {
+  RETURN_IF_ERROR(CheckNodeType(type));
+  if (nodes.size() > std::numeric_limits<uint32_t>::max()) {
+    return ResourceExhausted("a request has 2^32 nodes or more");
+  }
+  const uint64_t num_nodes = description.book.num_nodes(type);
+  for (const GlobalNodeId node : nodes) {
+    if (node.value >= num_nodes) {
+      return InvalidArgument("node " + std::to_string(node.value) + " of type '" +
+                             description.book.schema().NodeTypeName(type) + "' does not exist; there are " +
+                             std::to_string(num_nodes));
+    }
+  }
+  return {};
+}
+
+Result<uint64_t> PartitionedGraph::CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) {
+  RETURN_IF_ERROR(state_->CheckNodeType(type));
+  std::string existing;
+  for (const GraphDescription::SplitCount& candidate : state_->description.splits) {
+    const std::string type_name = book().schema().NodeTypeName(candidate.node_type);
+    existing += " '" + candidate.split + "' of '" + type_name + "'";
+    if (candidate.node_type != type || candidate.split != split) continue;
+    switch (part) {
+      case graph::SplitPartName::kTrain: return candidate.train;
+      case graph::SplitPartName::kValidation: return candidate.validation;
+      case graph::SplitPartName::kTest: return candidate.test;
+    }
+  }
+  return NotFound("there is no split '" + split + "' of node type '" + book().schema().NodeTypeName(type) +
+                  "'; the graph has" + (existing.empty() ? " none" : existing));
+}
+
+Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadline deadline) {
+  if (query.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
+  ASSIGN_OR_RETURN(const uint64_t total, CountOf(query.node_type, query.split, query.part));
+  const uint64_t num_seeds = PositionsOfStep(total, query.batch_size, query.step).size();
+  if (num_seeds > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a batch has 2^32 seeds or more");
+
+  std::vector<PartitionId> asked;
+  for (uint32_t p = 0; p < book().num_partitions(); ++p) asked.push_back(PartitionId(p));
+  const auto fan_out = std::make_shared<PartitionFanOut<PartitionSeeds>>(asked, nullptr);
+  for (size_t p = 0; p < asked.size(); ++p) {
+    state_->partitions[p]->SeedsOfStep(query, deadline, fan_out->Slot(p));
+  }
+  ASSIGN_OR_RETURN(const std::vector<PartitionSeeds> answers, fan_out->Wait(deadline));
+
+  GlobalBatch batch;
+  batch.seeds.resize(num_seeds, GlobalNodeId(kUnfilled));
+  uint64_t filled = 0;
+  for (size_t p = 0; p < answers.size(); ++p) {
+    const auto& [positions, nodes] = answers[p];
+    RETURN_IF_ERROR(CheckIds(nodes, "seeds"));
+    RETURN_IF_ERROR(CheckCount(positions, static_cast<size_t>(nodes.num_elements()), asked[p]));
+    for (int64_t i = 0; i < nodes.num_elements(); ++i) {
+      const auto position = static_cast<uint64_t>(positions.ValueAsInt(i));
+      const auto node = static_cast<uint64_t>(nodes.ValueAsInt(i));
+      if (position >= num_seeds || node >= book().num_nodes(query.node_type) ||
+          batch.seeds[position].value != kUnfilled) {
+        return Internal("partition " + std::to_string(p) + " claims position " + std::to_string(position) + " of " +
+                        std::to_string(num_seeds) + " for seed " + std::to_string(node));
+      }
+      batch.seeds[position] = GlobalNodeId(node);
+      ++filled;
+    }
+  }
+  if (filled == num_seeds) return batch;
+  return Internal("the partitions know " + std::to_string(filled) + " of the " + std::to_string(num_seeds) +
+                  " seeds of step " + std::to_string(query.step));
+}
+
+Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                           Deadline deadline) {
+  RETURN_IF_ERROR(state_->CheckNodeType(type));
+  if (nodes.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 nodes or more");
+  const uint64_t num_nodes = book().num_nodes(type);
+  const std::vector<uint64_t> first = DirectoryFirst(num_nodes, book().num_partitions());
+  auto questions = std::make_shared<std::vector<std::vector<OriginalNodeId>>>(book().num_partitions());
+  std::vector<std::vector<uint32_t>> places(book().num_partitions());
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].value >= num_nodes) {
+      return OutOfRange("original id " + std::to_string(nodes[i].value) + " of node type '" +
+                        book().schema().NodeTypeName(type) + "' does not exist; ids go up to " +
+                        std::to_string(num_nodes) + " exclusive");
+    }
+    const uint32_t p = RangeOf(first, nodes[i].value);
+    (*questions)[p].push_back(nodes[i]);
+    places[p].push_back(i);
+  }
+  const std::vector<PartitionId> asked = NonEmpty(places);
+  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, questions);
+  for (size_t k = 0; k < asked.size(); ++k) {
+    state_->partitions[asked[k].value]->LookUp(type, (*questions)[asked[k].value], deadline, fan_out->Slot(k));
+  }
+  ASSIGN_OR_RETURN(const std::vector<Tensor> answers, fan_out->Wait(deadline));
+
+  std::vector<GlobalNodeId> found(nodes.size());
+  for (size_t k = 0; k < asked.size(); ++k) {
+    const std::vector<uint32_t>& my_places = places[asked[k].value];
+    RETURN_IF_ERROR(CheckIds(answers[k], "looked-up ids"));
+    RETURN_IF_ERROR(CheckCount(answers[k], my_places.size(), asked[k]));
+    for (size_t i = 0; i < my_places.size(); ++i) {
+      found[my_places[i]] = GlobalNodeId(static_cast<uint64_t>(answers[k].ValueAsInt(static_cast<int64_t>(i))));
+    }
+  }
+  RETURN_IF_ERROR(state_->CheckNodes(type, found));
+  return found;
+}
+
+Result<Tensor> PartitionedGraph::InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) {
+  RETURN_IF_ERROR(state_->CheckEdgeType(type));
+  const NodeTypeId node_type = book().schema().DestinationOf(type);
+  RETURN_IF_ERROR(state_->CheckNodes(node_type, nodes));
+  const auto route = std::make_shared<const OwnerRoute>(RouteToOwners(book().NodeFirst(node_type), nodes));
+  const std::vector<std::vector<uint32_t>> places = PlacesByOwner(*route, nodes.size());
+  const std::vector<PartitionId> asked = NonEmpty(places);
+  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, route);
+  for (size_t k = 0; k < asked.size(); ++k) {
+    state_->partitions[asked[k].value]->InDegrees(type, route->locals[asked[k].value], deadline, fan_out->Slot(k));
+  }
+  ASSIGN_OR_RETURN(const std::vector<Tensor> answers, fan_out->Wait(deadline));
+
+  std::vector<uint32_t> degrees(nodes.size());
+  for (size_t k = 0; k < asked.size(); ++k) {
+    const std::vector<uint32_t>& my_places = places[asked[k].value];
+    RETURN_IF_ERROR(CheckIds(answers[k], "in-degrees"));
+    RETURN_IF_ERROR(CheckCount(answers[k], my_places.size(), asked[k]));
+    for (size_t i = 0; i < my_places.size(); ++i) {
+      degrees[my_places[i]] = static_cast<uint32_t>(answers[k].ValueAsInt(static_cast<int64_t>(i)));
+    }
+  }
+  return Tensor::FromVector(std::move(degrees));
+}
+
+Result<Tensor> PartitionedGraph::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline) {
+  RETURN_IF_ERROR(state_->CheckEdgeType(type));
+  if (edges.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 edges or more");
+  auto questions = std::make_shared<std::vector<std::vector<GlobalEdgeId>>>(book().num_partitions());
+  std::vector<std::vector<uint32_t>> places(book().num_partitions());
+  for (uint32_t i = 0; i < edges.size(); ++i) {
+    if (edges[i].value >= book().num_edges(type)) {
+      return InvalidArgument("edge " + std::to_string(edges[i].value) + " of type '" +
+                             book().schema().EdgeType(type).Name() + "' does not exist; there are " +
+                             std::to_string(book().num_edges(type)));
+    }
+    const uint32_t p = RangeOf(book().EdgeFirst(type), edges[i].value);
+    (*questions)[p].push_back(edges[i]);
+    places[p].push_back(i);
+  }
+  const std::vector<PartitionId> asked = NonEmpty(places);
+  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, questions);
+  for (size_t k = 0; k < asked.size(); ++k) {
+    state_->partitions[asked[k].value]->FindEdges(type, (*questions)[asked[k].value], deadline, fan_out->Slot(k));
+  }
+  ASSIGN_OR_RETURN(const std::vector<Tensor> answers, fan_out->Wait(deadline));
+
+  const size_t num_edges = edges.size();
+  std::vector<int64_t> ends(2 * num_edges);
+  for (size_t k = 0; k < asked.size(); ++k) {
+    const std::vector<uint32_t>& my_places = places[asked[k].value];
+    RETURN_IF_ERROR(CheckCount(answers[k], 2 * my_places.size(), asked[k]));
+    for (size_t i = 0; i < my_places.size(); ++i) {
+      ends[my_places[i]] = answers[k].ValueAsInt(static_cast<int64_t>(i));
+      ends[num_edges + my_places[i]] = answers[k].ValueAsInt(static_cast<int64_t>(my_places.size() + i));
+    }
+  }
+  return Tensor::FromVector(std::move(ends), {2, static_cast<int64_t>(num_edges)});
+}
+
+}  // namespace espalier::sampler

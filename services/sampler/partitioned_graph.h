@@ -1,0 +1,63 @@
+// A whole graph over its partitions: routes ids to their owners, asks all of them at once, and puts the answers
+// back into the order of the question. The only place where partitions meet; knows no RPC.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "services/sampler/neighbor_source.h"
+#include "services/sampler/partition_access.h"
+#include "services/sampler/row_source.h"
+#include "services/sampler/seed_source.h"
+#include "services/sampler/tensor_store.h"
+
+namespace espalier::sampler {
+
+// What a client knows of a graph before it asks anything.
+struct GraphDescription {
+  graph::PartitionBook book;
+  std::vector<ColumnDescription> columns;  // immutable ones, sorted by (type, name), original_id included
+  struct SplitCount {
+    NodeTypeId node_type;
+    std::string split;
+    uint64_t train = 0, validation = 0, test = 0;
+  };
+  std::vector<SplitCount> splits;
+};
+
+// Thread-safe.
+class PartitionedGraph final : public NeighborSource, public RowSource, public SeedSource, public TensorStore {
+ public:
+  // partitions[p] answers for partition p. Duplicate rows of a gather are asked for once (of partitions in this
+  // process, where that costs more than it saves, as often as they stand there).
+  PartitionedGraph(GraphDescription description, std::vector<std::shared_ptr<PartitionAccess>> partitions);
+
+  const graph::PartitionBook& book() const override;
+  const std::vector<ColumnDescription>& columns() const override;
+  const GraphDescription& description() const;
+
+  Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) override;
+  Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                            Deadline deadline) override;
+  Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) override;
+  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                           Deadline deadline) override;
+  // U32 [nodes]
+  Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline);
+  // I64 [2, edges], global ids, sources first.
+  Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline);
+
+  Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
+                      Deadline deadline) override;
+  Status WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes, const Tensor& rows,
+                   Deadline deadline) override;
+  Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) override;
+
+ private:
+  // Columns known so far; mutable tensors are added by CreateTensor (guarded inside).
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace espalier::sampler

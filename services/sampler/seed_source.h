@@ -1,0 +1,57 @@
+// Which nodes a step trains on. A step's global batch is a pure function of (seed, epoch, step): positions
+// [step * batch_size, (step + 1) * batch_size) of a pseudo-random permutation (base/permutation.h) of the split's
+// nodes ordered by original id. Each partition finds its own part of it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/random_purpose.h"
+#include "services/base/status.h"
+#include "services/graph/partition.h"
+
+namespace espalier::sampler {
+
+struct SeedQuery {
+  NodeTypeId node_type;
+  std::string split;
+  graph::SplitPartName part = graph::SplitPartName::kTrain;
+  bool shuffle = true;  // false: by original id
+  uint64_t seed = 0;
+  uint32_t epoch = 0;
+  uint32_t step = 0;
+  uint64_t batch_size = 0;  // global
+};
+
+// The key of an epoch's permutation.
+constexpr uint64_t SeedOrderKey(uint64_t seed, uint32_t epoch) {
+  return RandomKey(seed, RandomPurpose::kSeedOrder, epoch);
+}
+
+// A step's global batch in batch order.
+struct GlobalBatch {
+  std::vector<GlobalNodeId> seeds;
+};
+
+// Thread-safe.
+class SeedSource {
+ public:
+  virtual ~SeedSource() = default;
+  // Nodes of the part in all partitions. NotFound where the split does not exist, naming those that do.
+  virtual Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
+  // Fewer seeds than batch_size in an epoch's last step; none past it.
+  virtual Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) = 0;
+  // Global ids of original ids, in the same order; OutOfRange names an id that does not exist.
+  virtual Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                   Deadline deadline) = 0;
+};
+
+// The part of a global batch that one trainer takes: a pure function of (batch, book, number of trainers), balanced
+// to within one (lower ranks take the remainder). A seed of partition p goes to rank p mod T while that rank has
+// room; the rest fill the ranks with room in ascending order. Each share is in batch order.
+std::vector<GlobalNodeId> ShareOfBatch(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
+                                       uint32_t num_trainers, Rank rank);
+
+}  // namespace espalier::sampler

@@ -1,0 +1,48 @@
+#include "services/base/check.h"
+#include "services/sampler/seed_source.h"
+
+namespace espalier::sampler {
+namespace {
+
+constexpr uint32_t kUnassigned = ~0u;
+
+// rank_of[i]: who takes seed i of the batch.
+std::vector<uint32_t> AssignRanks(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
+                                  uint32_t num_trainers) {
+  const size_t num_seeds = batch.seeds.size();
+  std::vector<size_t> room(num_trainers);
+  for (uint32_t r = 0; r < num_trainers; ++r)
+    room[r] = num_seeds / num_trainers + (r < num_seeds % num_trainers ? 1 : 0);
+
+  std::vector<uint32_t> rank_of(num_seeds, kUnassigned);
+  for (size_t i = 0; i < num_seeds; ++i) {
+    const uint32_t preferred = book.OwnerOf(type, batch.seeds[i]).value % num_trainers;
+    if (room[preferred] == 0) continue;
+    --room[preferred];
+    rank_of[i] = preferred;
+  }
+  uint32_t next = 0;
+  for (uint32_t& rank : rank_of) {
+    if (rank != kUnassigned) continue;
+    while (room[next] == 0) ++next;  // the rooms add up to the seeds
+    --room[next];
+    rank = next;
+  }
+  return rank_of;
+}
+
+}  // namespace
+
+std::vector<GlobalNodeId> ShareOfBatch(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
+                                       uint32_t num_trainers, Rank rank) {
+  ESPALIER_CHECK(rank.value < num_trainers) << "rank " << rank.value << " of " << num_trainers;
+  if (num_trainers == 1) return batch.seeds;
+  const std::vector<uint32_t> rank_of = AssignRanks(batch, book, type, num_trainers);
+  std::vector<GlobalNodeId> share;
+  for (size_t i = 0; i < rank_of.size(); ++i) {
+    if (rank_of[i] == rank.value) share.push_back(batch.seeds[i]);
+  }
+  return share;
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,136 @@
+#include "services/sampler/testing/reference_neighbor_source.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "services/base/philox.h"
+
+namespace espalier::sampler::testing {
+namespace {
+
+// The k-th unit of weight among the positions not in `without`.
+uint32_t PositionOfUnit(const std::vector<uint32_t>& weights, const std::set<uint32_t>& without, uint64_t unit) {
+  for (uint32_t position = 0; position < weights.size(); ++position) {
+    if (without.contains(position)) continue;
+    if (unit < weights[position]) return position;
+    unit -= weights[position];
+  }
+  ESPALIER_CHECK(false) << "unit past the row's weight";
+  return 0;
+}
+
+uint32_t WeightOf(const std::vector<uint32_t>& weights, const std::set<uint32_t>& without) {
+  uint32_t total = 0;
+  for (uint32_t position = 0; position < weights.size(); ++position) {
+    if (!without.contains(position)) total += weights[position];
+  }
+  return total;
+}
+
+std::vector<uint32_t> UniformPositions(PhiloxStream words, uint32_t degree, uint32_t count, bool replace) {
+  std::vector<uint32_t> drawn;
+  if (replace) {
+    for (uint32_t i = 0; i < count && degree > 0; ++i) drawn.push_back(words.NextBelow(degree));
+  } else {
+    std::set<uint32_t> chosen;
+    for (uint32_t last = degree - std::min(degree, count); last < degree; ++last) {
+      const uint32_t candidate = words.NextBelow(last + 1);
+      chosen.insert(chosen.contains(candidate) ? last : candidate);
+    }
+    drawn.assign(chosen.begin(), chosen.end());
+  }
+  std::sort(drawn.begin(), drawn.end());
+  return drawn;
+}
+
+std::vector<uint32_t> WeightedPositions(PhiloxStream words, const std::vector<uint32_t>& weights, uint32_t count,
+                                        bool replace) {
+  const uint32_t total = WeightOf(weights, {});
+  if (total == 0) return {};
+  std::vector<uint32_t> with_replacement;
+  for (uint32_t i = 0; i < count; ++i) with_replacement.push_back(PositionOfUnit(weights, {}, words.NextBelow(total)));
+  std::sort(with_replacement.begin(), with_replacement.end());
+  if (replace) return with_replacement;
+  std::set<uint32_t> chosen(with_replacement.begin(), with_replacement.end());
+  while (chosen.size() < count && WeightOf(weights, chosen) > 0) {
+    chosen.insert(PositionOfUnit(weights, chosen, words.NextBelow(WeightOf(weights, chosen))));
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+}  // namespace
+
+std::vector<uint32_t> ReferencePositions(uint64_t key, uint64_t original_id, const std::vector<uint32_t>& weights,
+                                         int32_t fanout, bool replace, bool weighted) {
+  const auto degree = static_cast<uint32_t>(weights.size());
+  const bool all = fanout == kFullNeighborhood || (!replace && degree <= static_cast<uint32_t>(fanout));
+  if (all) {
+    std::vector<uint32_t> positions;
+    for (uint32_t position = 0; position < degree; ++position) {
+      if (!weighted || weights[position] > 0) positions.push_back(position);
+    }
+    return positions;
+  }
+  const PhiloxStream words(key, original_id);
+  const auto count = static_cast<uint32_t>(fanout);
+  return weighted ? WeightedPositions(words, weights, count, replace) : UniformPositions(words, degree, count, replace);
+}
+
+ReferenceNeighborSource::ReferenceNeighborSource(graph::GraphSchema schema, std::vector<uint64_t> num_nodes,
+                                                 std::vector<ReferenceEdges> edges) {
+  std::vector<std::vector<uint64_t>> node_first, edge_first;
+  for (const uint64_t count : num_nodes) node_first.push_back({0, count});
+  for (ReferenceEdges& of_type : edges) {
+    edge_first.push_back({0, of_type.size()});
+    std::stable_sort(of_type.begin(), of_type.end(), [](const ReferenceEdge& a, const ReferenceEdge& b) {
+      return std::pair(a.destination, a.source) < std::pair(b.destination, b.source);
+    });
+    std::map<uint64_t, Row>& rows = rows_.emplace_back();
+    for (size_t i = 0; i < of_type.size(); ++i) {
+      Row& row = rows[of_type[i].destination];
+      if (row.edges.empty()) row.first_edge = i;
+      row.edges.push_back(of_type[i]);
+    }
+  }
+  Result<graph::PartitionBook> book = graph::PartitionBook::Make(std::move(schema), node_first, edge_first);
+  ESPALIER_CHECK(book.ok()) << book.status().ToString();
+  book_ = *std::move(book);
+}
+
+ReferenceEdges ReferenceNeighborSource::InEdgesOf(EdgeTypeId type, uint64_t node) const {
+  const auto row = rows_[type.value].find(node);
+  return row == rows_[type.value].end() ? ReferenceEdges() : row->second.edges;
+}
+
+Result<HopSample> ReferenceNeighborSource::SampleInEdges(const HopQuery& query, Deadline) {
+  HopSample hop;
+  for (const RelationQuery& relation : query.relations) {
+    const std::string name = book_.schema().EdgeType(relation.edge_type).Name();
+    const uint64_t key = NeighborKey(query.seed, query.at, Hash64(name));
+    RelationSample sample{.offsets = {0}};
+    for (const GlobalNodeId node : relation.destinations) {
+      const auto row = rows_[relation.edge_type.value].find(node.value);
+      if (row != rows_[relation.edge_type.value].end()) {
+        std::vector<uint32_t> weights;
+        for (const ReferenceEdge& edge : row->second.edges) weights.push_back(edge.weight);
+        for (const uint32_t position : ReferencePositions(key, node.value, weights, relation.fanout, query.replace,
+                                                          !query.weight_column.empty())) {
+          sample.sources.push_back(GlobalNodeId(row->second.edges[position].source));
+          if (query.want_edge_ids) sample.edge_ids.push_back(GlobalEdgeId(row->second.first_edge + position));
+        }
+      }
+      sample.offsets.push_back(sample.sources.size());
+    }
+    hop.relations.push_back(std::move(sample));
+  }
+  return hop;
+}
+
+graph::GraphSchema HomogeneousSchema() {
+  Result<graph::GraphSchema> schema = graph::GraphSchema::Make({"node"}, {{"node", "edge", "node"}});
+  ESPALIER_CHECK(schema.ok()) << schema.status().ToString();
+  return *std::move(schema);
+}
+
+}  // namespace espalier::sampler::testing

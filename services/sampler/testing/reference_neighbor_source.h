@@ -1,0 +1,51 @@
+// What sampling means, the slow and plain way: a second implementation of docs/sampling.md over an edge list in memory,
+// to compare the fast kernels with. Original ids are global ids; there is one partition.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "services/sampler/neighbor_source.h"
+
+namespace espalier::sampler::testing {
+
+struct ReferenceEdge {
+  uint64_t source;
+  uint64_t destination;
+  uint32_t weight = 1;
+};
+
+// One relation's edges; edge i has original id i.
+using ReferenceEdges = std::vector<ReferenceEdge>;
+
+class ReferenceNeighborSource final : public NeighborSource {
+ public:
+  // edges[type]: of each edge type of the schema; any weight column name means ReferenceEdge::weight.
+  ReferenceNeighborSource(graph::GraphSchema schema, std::vector<uint64_t> num_nodes,
+                          std::vector<ReferenceEdges> edges);
+
+  const graph::PartitionBook& book() const override { return book_; }
+  Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) override;
+
+  // The in-edges of one node in stored order: (source, original edge id).
+  ReferenceEdges InEdgesOf(EdgeTypeId type, uint64_t node) const;
+
+ private:
+  graph::PartitionBook book_;
+  // [edge type] destination -> in-edges in stored order, and the global id of the first.
+  struct Row {
+    uint64_t first_edge = 0;
+    ReferenceEdges edges;
+  };
+  std::vector<std::map<uint64_t, Row>> rows_;
+};
+
+// Positions drawn from a row of these weights, by the letter of docs/sampling.md. Weights matter where `weighted`.
+std::vector<uint32_t> ReferencePositions(uint64_t key, uint64_t original_id, const std::vector<uint32_t>& weights,
+                                         int32_t fanout, bool replace, bool weighted);
+
+// One node type "node" and one edge type.
+graph::GraphSchema HomogeneousSchema();
+
+}  // namespace espalier::sampler::testing
