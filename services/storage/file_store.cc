@@ -1,0 +1,154 @@
+#include "services/storage/file_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "services/storage/object_key.h"
+#include "services/storage/temporary_file.h"
+
+namespace espalier::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileWriter final : public ObjectWriter {
+ public:
+  explicit FileWriter(std::unique_ptr<TemporaryFile> file) : file_(std::move(file)) {}
+  Status Write(std::span<const std::byte> bytes) override { return file_->Write(bytes); }
+  Status Commit() override { return file_->RenameToTarget(); }
+
+ private:
+  std::unique_ptr<TemporaryFile> file_;
+};
+
+// An open regular file and its size.
+class OpenFile {
+ public:
+  static Result<OpenFile> Open(const fs::path& path) {
+    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return FromErrno(errno, "opening " + path.string());
+    OpenFile file(descriptor, path.string());
+    struct stat about {};
+    if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + path.string());
+    if (!S_ISREG(about.st_mode)) return NotFound(path.string() + " is not a file");
+    file.size_bytes_ = static_cast<uint64_t>(about.st_size);
+    return file;
+  }
+  OpenFile(OpenFile&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)),
+        path_(std::move(other.path_)),
+        size_bytes_(other.size_bytes_) {}
+  OpenFile& operator=(OpenFile&&) = delete;
+  ~OpenFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  uint64_t size_bytes() const { return size_bytes_; }
+
+  Result<std::string> Read(ByteRange range) const {
+    if (range.offset > size_bytes_ || range.length > size_bytes_ - range.offset) {
+      return OutOfRange(path_ + " has " + std::to_string(size_bytes_) + " bytes; asked for " +
+                        std::to_string(range.length) + " at " + std::to_string(range.offset));
+    }
+    std::string content(range.length, '\0');
+    for (size_t done = 0; done < content.size();) {
+      const ssize_t got =
+          pread(descriptor_, content.data() + done, content.size() - done, static_cast<off_t>(range.offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return FromErrno(errno, "reading " + path_);
+      if (got == 0) return DataLoss(path_ + " became shorter while it was read");
+      done += static_cast<size_t>(got);
+    }
+    return content;
+  }
+
+ private:
+  OpenFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+
+  int descriptor_;
+  std::string path_;
+  uint64_t size_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<fs::path> FileStore::PathOf(const std::string& key) const {
+  RETURN_IF_ERROR(CheckKey(key));
+  return root_ / key;
+}
+
+Result<ObjectInfo> FileStore::Head(const std::string& key) {
+  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
+  return ObjectInfo{key, file.size_bytes()};
+}
+
+Result<std::string> FileStore::Get(const std::string& key) {
+  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
+  return file.Read({0, file.size_bytes()});
+}
+
+Result<std::string> FileStore::GetRange(const std::string& key, ByteRange range) {
+  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
+  return file.Read(range);
+}
+
+Result<std::unique_ptr<ObjectWriter>> FileStore::Put(const std::string& key) {
+  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(std::unique_ptr<TemporaryFile> file, TemporaryFile::Beside(path));
+  return std::unique_ptr<ObjectWriter>(std::make_unique<FileWriter>(std::move(file)));
+}
+
+Status FileStore::PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) {
+  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFile> file, TemporaryFile::Beside(path));
+  RETURN_IF_ERROR(file->Write(bytes));
+  return file->LinkToTarget();
+}
+
+Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
+  RETURN_IF_ERROR(CheckPrefix(prefix));
+  std::vector<ObjectInfo> found;
+  std::error_code error;
+  // Only the deepest folder that the prefix names needs a walk.
+  const size_t slash = prefix.rfind('/');
+  const fs::path start = slash == std::string::npos ? root_ : root_ / prefix.substr(0, slash);
+  fs::recursive_directory_iterator it(start, error), end;
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) return found;
+  for (; !error && it != end; it.increment(error)) {
+    std::error_code gone;  // files may vanish while we look
+    if (!it->is_regular_file(gone) || it->path().filename().string().starts_with(kTemporaryPrefix)) continue;
+    const std::string key = it->path().lexically_relative(root_).generic_string();
+    const uint64_t size_bytes = it->file_size(gone);
+    if (!gone && key.starts_with(prefix)) found.push_back({key, size_bytes});
+  }
+  if (error) return FromErrno(error.value(), "listing " + start.string());
+  std::sort(found.begin(), found.end(), [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
+  return found;
+}
+
+Status FileStore::Delete(const std::string& key) {
+  ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  if (unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR && errno != EISDIR)
+    return FromErrno(errno, "deleting " + path.string());
+  // Object stores have no folders: an empty one goes with its last object.
+  for (fs::path folder = path.parent_path(); folder != root_ && rmdir(folder.c_str()) == 0;)
+    folder = folder.parent_path();
+  return {};
+}
+
+std::optional<std::string> FileStore::LocalPath(const std::string& key) {
+  if (!Head(key).ok()) return std::nullopt;
+  return (root_ / key).string();
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,186 @@
+#include "services/storage/file_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "services/storage/testing/faulty_store.h"
+#include "services/storage/testing/put_text.h"
+#include "services/storage/testing/temporary_folder.h"
+
+namespace espalier::storage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Files under a folder of any name, the hidden ones too.
+std::vector<std::string> FilesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+// This process's files may not pass `bytes` while it lives: writes beyond fail as they do on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limited = {bytes, old_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limited);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  using Handler = void (*)(int);
+  Handler old_handler_;
+  rlimit old_ = {};
+};
+
+// Root may write everywhere: it steps down while this lives.
+class WithoutRoot {
+ public:
+  WithoutRoot() : was_root_(geteuid() == 0) {
+    if (was_root_ && seteuid(65534) != 0) works_ = false;
+  }
+  ~WithoutRoot() {
+    if (was_root_ && seteuid(0) != 0) std::abort();
+  }
+  bool works() const { return works_; }
+
+ private:
+  const bool was_root_;
+  bool works_ = true;
+};
+
+TEST(FileStoreTest, KeepsObjectsAsFilesOfTheirKeys) {
+  const TemporaryFolder folder;
+  FileStore store(folder.path());
+  ASSERT_TRUE(PutText(store, "a/b.txt", "text").ok());
+
+  std::ifstream file(folder.path() + "/a/b.txt");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "text");
+  EXPECT_EQ(store.LocalPath("a/b.txt"), folder.path() + "/a/b.txt");
+  EXPECT_EQ(store.Describe(), "file://" + folder.path());
+}
+
+TEST(FileStoreTest, LeavesNoFileOfAnUnfinishedWrite) {
+  const TemporaryFolder folder;
+  FileStore store(folder.path());
+  {
+    const auto writer = store.Put("half");
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE((*writer)->Write(BytesOf("half")).ok());
+    EXPECT_EQ(FilesIn(folder.path()).size(), 1u);  // the temporary one
+  }
+  EXPECT_TRUE(store.PutIfAbsent("whole", BytesOf("x")).ok());
+  EXPECT_FALSE(store.PutIfAbsent("whole", BytesOf("y")).ok());
+  EXPECT_THAT(FilesIn(folder.path()), ElementsAre("whole"));
+}
+
+TEST(FileStoreTest, DoesNotListWhatAKilledProcessLeft) {
+  const TemporaryFolder folder;
+  FileStore store(folder.path());
+  ASSERT_TRUE(PutText(store, "a/whole", "x").ok());
+  std::ofstream(folder.path() + "/a/.espalier-1234") << "half";
+
+  const auto objects = store.List("a/");
+  ASSERT_TRUE(objects.ok());
+  ASSERT_EQ(objects->size(), 1u);
+  EXPECT_EQ((*objects)[0].key, "a/whole");
+}
+
+TEST(FileStoreTest, NamesPathAndBytesWhenTheDiskIsFull) {
+  const TemporaryFolder folder;
+  FileStore store(folder.path());
+  const FileSizeLimit limit(100);
+  const auto writer = store.Put("big");
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE((*writer)->Write(BytesOf(std::string(60, 'x'))).ok());
+
+  const Status full = (*writer)->Write(BytesOf(std::string(300, 'x')));
+  EXPECT_EQ(full.code(), StatusCode::kResourceExhausted) << full.ToString();
+  EXPECT_THAT(full.message(), HasSubstr(folder.path() + "/big"));
+  EXPECT_THAT(full.message(), HasSubstr("260 bytes"));  // what is left to write
+  EXPECT_THAT(full.message(), HasSubstr("after 100 bytes"));
+  const Status small = store.PutIfAbsent("small", BytesOf(std::string(101, 'x')));
+  EXPECT_EQ(small.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(store.Get("small").status().code(), StatusCode::kNotFound);
+}
+
+TEST(FileStoreTest, SaysWhereItMayNotWrite) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(chmod(folder.path().c_str(), 0555), 0);
+  FileStore store(folder.path());
+  const WithoutRoot unprivileged;
+  if (!unprivileged.works()) GTEST_SKIP() << "this root cannot become another user";
+
+  const Status put = store.Put("file").status();
+  EXPECT_EQ(put.code(), StatusCode::kPermissionDenied) << put.ToString();
+  EXPECT_THAT(put.message(), HasSubstr(folder.path()));
+  EXPECT_EQ(store.PutIfAbsent("deep/file", BytesOf("x")).code(), StatusCode::kPermissionDenied);
+}
+
+TEST(FileStoreTest, RefusesAFolderWhereAFileLies) {
+  const TemporaryFolder folder;
+  FileStore store(folder.path());
+  ASSERT_TRUE(PutText(store, "a", "file").ok());
+
+  const Status put = store.Put("a/b").status();
+  EXPECT_EQ(put.code(), StatusCode::kFailedPrecondition) << put.ToString();
+  EXPECT_THAT(put.message(), HasSubstr("a file is in its way"));
+}
+
+TEST(OpenStoreTest, OpensPathsAndFileUris) {
+  const TemporaryFolder folder;
+  for (const std::string& uri : {folder.path() + "/x", "file://" + folder.path() + "/x", folder.path() + "/y/../x/",
+                                 "file:" + folder.path() + "/x"}) {
+    const Result<StoreLocation> location = OpenStore(uri);
+    ASSERT_TRUE(location.ok()) << uri << ": " << location.status().ToString();
+    EXPECT_EQ(location->prefix, "");
+    EXPECT_EQ(location->store->Describe(), "file://" + folder.path() + "/x") << uri;
+  }
+}
+
+TEST(OpenStoreTest, MakesRelativePathsAbsolute) {
+  const std::string expected = "file://" + (std::filesystem::current_path() / "graphs").string();
+  EXPECT_EQ(OpenStore("graphs")->store->Describe(), expected);
+  EXPECT_EQ(OpenStore("file:graphs")->store->Describe(), expected);
+}
+
+TEST(OpenStoreTest, NamesTheSchemeItHasNoDriverFor) {
+  const Status s3 = OpenStore("s3://bucket/graphs").status();
+  EXPECT_EQ(s3.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(s3.message(), HasSubstr("s3://"));
+  EXPECT_EQ(OpenStore("file://elsewhere/graphs").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(OpenStore("").status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(FaultyStoreTest, FailsFromTheChosenWriteOn) {
+  const TemporaryFolder folder;
+  FileStore inner(folder.path());
+  FaultyStore store(inner, 2);
+  const auto writer = store.Put("a");
+  ASSERT_TRUE(writer.ok());
+  EXPECT_TRUE((*writer)->Write(BytesOf("0")).ok());
+  EXPECT_TRUE((*writer)->Write(BytesOf("1")).ok());
+  EXPECT_EQ((*writer)->Commit().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(store.PutIfAbsent("b", BytesOf("x")).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(store.num_writes(), 4);
+  EXPECT_THAT(*inner.List(""), IsEmpty());
+}
+
+}  // namespace
+}  // namespace espalier::storage

@@ -1,0 +1,51 @@
+#include "services/storage/object_key.h"
+
+#include <algorithm>
+
+namespace espalier::storage {
+namespace {
+
+constexpr size_t kMaxKeyBytes = 1024;
+
+// What is wrong with a part of a key; null where nothing is.
+const char* FaultOf(std::string_view part) {
+  if (part.empty() || part == "." || part == "..") return "has an empty, '.' or '..' part";
+  if (part.starts_with(kTemporaryPrefix)) return "has a part that starts with '.espalier-', which is reserved";
+  return nullptr;
+}
+
+// What is wrong with a key; null where nothing is.
+const char* FaultOfKey(std::string_view key) {
+  if (key.size() > kMaxKeyBytes) return "is longer than 1024 bytes";
+  if (key.find('\0') != std::string_view::npos || key.find('\\') != std::string_view::npos) {
+    return "has a NUL byte or a backslash";
+  }
+  for (size_t begin = 0; begin <= key.size();) {
+    const size_t end = std::min(key.find('/', begin), key.size());
+    if (const char* fault = FaultOf(key.substr(begin, end - begin)); fault != nullptr) return fault;
+    begin = end + 1;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status CheckKey(const std::string& key) {
+  const char* const fault = FaultOfKey(key);
+  if (fault == nullptr) return Status();
+  return InvalidArgument("object key '" + key.substr(0, kMaxKeyBytes) + "' " + fault);
+}
+
+Status CheckPrefix(const std::string& prefix) {
+  // A prefix is good when something can be added that makes it a key.
+  const char* const fault = FaultOfKey(prefix + "x");
+  if (fault == nullptr) return Status();
+  return InvalidArgument("prefix of object keys '" + prefix.substr(0, kMaxKeyBytes) + "' " + fault);
+}
+
+std::string JoinKey(std::string_view prefix, std::string_view key) {
+  if (prefix.empty()) return std::string(key);
+  return std::string(prefix) + "/" + std::string(key);
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,25 @@
+// What a key may look like.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "services/base/status.h"
+
+namespace espalier::storage {
+
+// File names with this start are a FileStore's unfinished writes: listings leave them out, keys must not have them.
+inline constexpr std::string_view kTemporaryPrefix = ".espalier-";
+
+// Relative, '/'-separated, no empty, "." or ".." part, none that starts with kTemporaryPrefix, no NUL
+// or backslash, at most 1024 bytes (S3's limit):
+// InvalidArgument otherwise.
+Status CheckKey(const std::string& key);
+
+// What a key may start with: as above, but the last part may be empty or unfinished. "" is the prefix of all keys.
+Status CheckPrefix(const std::string& prefix);
+
+// "a/b" + "c" = "a/b/c", "" + "c" = "c".
+std::string JoinKey(std::string_view prefix, std::string_view key);
+
+}  // namespace espalier::storage

@@ -1,0 +1,106 @@
+#include "services/storage/temporary_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+#include "services/storage/object_key.h"
+
+namespace espalier::storage {
+namespace {
+
+// A limit on a file's size is a full disk to whoever has to make room.
+Status WriteError(int error_number, const std::string& doing) {
+  return FromErrno(error_number == EFBIG ? ENOSPC : error_number, doing);
+}
+
+// A rename survives a power cut only when the folder is synced too. Best effort: some file systems refuse it.
+void SyncFolder(const std::filesystem::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  fsync(descriptor);
+  close(descriptor);
+}
+
+constexpr int kMaxTries = 100;
+
+Status MakeFolder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return Status();
+  if (error == std::errc::not_a_directory || error == std::errc::file_exists) {
+    return FailedPrecondition("making folder " + folder.string() + ": a file is in its way");
+  }
+  return FromErrno(error.value(), "making folder " + folder.string());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TemporaryFile>> TemporaryFile::Beside(const std::filesystem::path& target) {
+  const std::filesystem::path folder = target.parent_path();
+  std::string name;
+  int descriptor = -1;
+  // Whoever deletes the last object of a folder removes the folder: it may be gone again before our file is in it.
+  for (int tries = 0; descriptor < 0 && tries < kMaxTries; ++tries) {
+    RETURN_IF_ERROR(MakeFolder(folder));
+    name = (folder / (std::string(kTemporaryPrefix) + "XXXXXX")).string();
+    descriptor = mkostemp(name.data(), O_CLOEXEC);
+    if (descriptor < 0 && errno != ENOENT) break;
+  }
+  if (descriptor < 0) return FromErrno(errno, "creating a file for " + target.string());
+  fchmod(descriptor, 0644);
+  return std::unique_ptr<TemporaryFile>(new TemporaryFile(descriptor, name, target));
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!path_.empty()) unlink(path_.c_str());
+}
+
+Status TemporaryFile::Write(std::span<const std::byte> bytes) {
+  if (descriptor_ < 0) return FailedPrecondition("writing " + target_.string() + ": it is committed");
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return WriteError(errno, "writing " + std::to_string(bytes.size()) + " bytes to " + target_.string() + " after " +
+                                   std::to_string(bytes_written_) + " bytes");
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    bytes_written_ += static_cast<uint64_t>(written);
+  }
+  return {};
+}
+
+Status TemporaryFile::SyncAndClose() {
+  if (descriptor_ < 0) return FailedPrecondition("committing " + target_.string() + ": it is committed");
+  // Some file systems report a full disk only here.
+  if (fsync(descriptor_) != 0)
+    return WriteError(errno, "syncing " + std::to_string(bytes_written_) + " bytes of " + target_.string());
+  const int closed = close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0)
+    return WriteError(errno, "closing " + target_.string() + " after " + std::to_string(bytes_written_) + " bytes");
+  return {};
+}
+
+Status TemporaryFile::RenameToTarget() {
+  RETURN_IF_ERROR(SyncAndClose());
+  if (rename(path_.c_str(), target_.c_str()) != 0) return FromErrno(errno, "renaming to " + target_.string());
+  path_.clear();
+  SyncFolder(target_.parent_path());
+  return {};
+}
+
+Status TemporaryFile::LinkToTarget() {
+  RETURN_IF_ERROR(SyncAndClose());
+  if (link(path_.c_str(), target_.c_str()) != 0) return FromErrno(errno, "creating " + target_.string());
+  SyncFolder(target_.parent_path());
+  return {};
+}
+
+}  // namespace espalier::storage

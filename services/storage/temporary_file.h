@@ -1,0 +1,39 @@
+// A file under a name that nobody looks for, until it is given its own.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include "services/base/status.h"
+
+namespace espalier::storage {
+
+// Removed on destruction unless renamed. One thread at a time.
+class TemporaryFile {
+ public:
+  // Beside `target`, whose folder is made where it is missing.
+  static Result<std::unique_ptr<TemporaryFile>> Beside(const std::filesystem::path& target);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  // ResourceExhausted names the path, the bytes to write and the bytes written so far when the disk is full.
+  Status Write(std::span<const std::byte> bytes);
+  // Syncs and takes target's name, over whatever had it.
+  Status RenameToTarget();
+  // Syncs and takes target's name only where nobody has it: AlreadyExists otherwise.
+  Status LinkToTarget();
+
+ private:
+  TemporaryFile(int descriptor, std::filesystem::path path, std::filesystem::path target)
+      : descriptor_(descriptor), path_(std::move(path)), target_(std::move(target)) {}
+  Status SyncAndClose();
+
+  int descriptor_;
+  std::filesystem::path path_;
+  std::filesystem::path target_;
+  uint64_t bytes_written_ = 0;
+};
+
+}  // namespace espalier::storage

@@ -1,0 +1,47 @@
+// A store that fails on demand: what happens to whoever writes when the disk is full?
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "services/storage/object_store.h"
+
+namespace espalier::storage {
+
+// Passes everything on to `inner`, but the n-th write fails with ResourceExhausted, and so does every one after it.
+// A write is a call of ObjectWriter::Write, ObjectWriter::Commit or PutIfAbsent, counted over all objects from 0.
+// Nothing of a failed call reaches `inner`. Thread-safe.
+class FaultyStore final : public ObjectStore {
+ public:
+  static constexpr int64_t kNever = -1;
+  explicit FaultyStore(ObjectStore& inner, int64_t first_failing_write = kNever);
+
+  // Writes that were asked for, the failed ones too.
+  int64_t num_writes() const { return counter_->writes.load(); }
+
+  std::string Describe() const override { return inner_.Describe(); }
+  Result<ObjectInfo> Head(const std::string& key) override { return inner_.Head(key); }
+  Result<std::string> Get(const std::string& key) override { return inner_.Get(key); }
+  Result<std::string> GetRange(const std::string& key, ByteRange range) override { return inner_.GetRange(key, range); }
+  Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) override;
+  Status PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) override;
+  Result<std::vector<ObjectInfo>> List(const std::string& prefix) override { return inner_.List(prefix); }
+  Status Delete(const std::string& key) override { return inner_.Delete(key); }
+  std::optional<std::string> LocalPath(const std::string& key) override { return inner_.LocalPath(key); }
+
+ private:
+  struct Counter {
+    explicit Counter(int64_t first) : first_failing(first) {}
+    // The next write: fails, or may go on.
+    Status Next(const std::string& key, size_t size_bytes);
+
+    const int64_t first_failing;
+    std::atomic<int64_t> writes{0};
+  };
+  class Writer;
+
+  ObjectStore& inner_;  // outlives this
+  const std::shared_ptr<Counter> counter_;
+};
+
+}  // namespace espalier::storage

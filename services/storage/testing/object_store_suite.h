@@ -1,0 +1,235 @@
+// What every object store does. Include it in one test file of a driver and instantiate:
+//   INSTANTIATE_TEST_SUITE_P(Memory, ObjectStoreSuite, ::testing::Values(StoreCase{"Memory", [] { ... }}));
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/storage/object_store.h"
+#include "services/storage/testing/put_text.h"
+
+namespace espalier::storage {
+
+// Makes an empty store; whatever it needs lives as long as the pointer.
+struct StoreCase {
+  std::string name;
+  std::function<std::shared_ptr<ObjectStore>()> make;
+};
+inline void PrintTo(const StoreCase& store_case, std::ostream* out) { *out << store_case.name; }
+
+class ObjectStoreSuite : public ::testing::TestWithParam<StoreCase> {
+ protected:
+  void SetUp() override { store_ = GetParam().make(); }
+
+  void Put(const std::string& key, const std::string& text) {
+    const Status put = PutText(*store_, key, text);
+    ASSERT_TRUE(put.ok()) << put.ToString();
+  }
+  std::string Get(const std::string& key) {
+    const Result<std::string> text = store_->Get(key);
+    return text.ok() ? *text : text.status().ToString();
+  }
+  std::vector<std::string> Keys(const std::string& prefix) {
+    std::vector<std::string> keys;
+    const Result<std::vector<ObjectInfo>> objects = store_->List(prefix);
+    EXPECT_TRUE(objects.ok()) << objects.status().ToString();
+    if (!objects.ok()) return keys;
+    for (const ObjectInfo& object : *objects) keys.push_back(object.key);
+    return keys;
+  }
+
+  std::shared_ptr<ObjectStore> store_;
+};
+
+TEST_P(ObjectStoreSuite, GivesBackWhatWasPut) {
+  const std::string binary("a\0b\xff\n", 5);
+  Put("runs/7/model.bin", binary);
+
+  EXPECT_EQ(Get("runs/7/model.bin"), binary);
+  const Result<ObjectInfo> info = store_->Head("runs/7/model.bin");
+  ASSERT_TRUE(info.ok()) << info.status().ToString();
+  EXPECT_EQ(info->key, "runs/7/model.bin");
+  EXPECT_EQ(info->size_bytes, 5u);
+}
+
+TEST_P(ObjectStoreSuite, JoinsThePiecesOfAnObject) {
+  const Result<std::unique_ptr<ObjectWriter>> writer = store_->Put("pieces");
+  ASSERT_TRUE(writer.ok());
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string piece = std::to_string(i) + ",";
+    ASSERT_TRUE((*writer)->Write(BytesOf(piece)).ok());
+    expected += piece;
+  }
+  ASSERT_TRUE((*writer)->Commit().ok());
+  EXPECT_EQ(Get("pieces"), expected);
+}
+
+TEST_P(ObjectStoreSuite, KeepsAnEmptyObject) {
+  Put("empty", "");
+  EXPECT_EQ(Get("empty"), "");
+  EXPECT_THAT(Keys(""), ::testing::ElementsAre("empty"));
+}
+
+TEST_P(ObjectStoreSuite, ShowsNothingBeforeCommit) {
+  Put("old", "first");
+  const Result<std::unique_ptr<ObjectWriter>> fresh = store_->Put("fresh");
+  const Result<std::unique_ptr<ObjectWriter>> over = store_->Put("old");
+  ASSERT_TRUE(fresh.ok() && over.ok());
+  ASSERT_TRUE((*fresh)->Write(BytesOf("half")).ok());
+  ASSERT_TRUE((*over)->Write(BytesOf("second")).ok());
+
+  EXPECT_EQ(store_->Get("fresh").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(store_->Head("fresh").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Get("old"), "first");
+  EXPECT_THAT(Keys(""), ::testing::ElementsAre("old"));
+}
+
+TEST_P(ObjectStoreSuite, ForgetsAnObjectThatIsNotCommitted) {
+  {
+    const Result<std::unique_ptr<ObjectWriter>> writer = store_->Put("folder/half");
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE((*writer)->Write(BytesOf("half")).ok());
+  }
+  EXPECT_EQ(store_->Get("folder/half").status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(Keys(""), ::testing::IsEmpty());
+}
+
+TEST_P(ObjectStoreSuite, RefusesToWriteAfterCommit) {
+  const Result<std::unique_ptr<ObjectWriter>> writer = store_->Put("done");
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE((*writer)->Write(BytesOf("all")).ok());
+  ASSERT_TRUE((*writer)->Commit().ok());
+
+  EXPECT_EQ((*writer)->Write(BytesOf("more")).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ((*writer)->Commit().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Get("done"), "all");
+}
+
+TEST_P(ObjectStoreSuite, ReplacesAnObject) {
+  Put("key", "a longer first text");
+  Put("key", "second");
+  EXPECT_EQ(Get("key"), "second");
+}
+
+TEST_P(ObjectStoreSuite, NamesTheKeyThatDoesNotExist) {
+  Put("folder/file", "x");
+  for (const char* key : {"nowhere", "folder", "folder/file/below"}) {
+    const Status status = store_->Get(key).status();
+    EXPECT_EQ(status.code(), StatusCode::kNotFound) << key;
+    EXPECT_THAT(status.message(), ::testing::HasSubstr(key));
+    EXPECT_EQ(store_->Head(key).status().code(), StatusCode::kNotFound) << key;
+    EXPECT_EQ(store_->GetRange(key, {0, 0}).status().code(), StatusCode::kNotFound) << key;
+    EXPECT_EQ(store_->LocalPath(key), std::nullopt) << key;
+  }
+}
+
+TEST_P(ObjectStoreSuite, ReadsExactlyTheRange) {
+  Put("digits", "0123456789");
+  const auto range = [&](uint64_t offset, uint64_t length) { return store_->GetRange("digits", {offset, length}); };
+
+  EXPECT_EQ(*range(0, 10), "0123456789");
+  EXPECT_EQ(*range(3, 4), "3456");
+  EXPECT_EQ(*range(9, 1), "9");
+  EXPECT_EQ(*range(10, 0), "");
+  EXPECT_EQ(range(9, 2).status().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(range(11, 0).status().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(range(5, ~uint64_t{0}).status().code(), StatusCode::kOutOfRange);  // offset + length wraps
+  EXPECT_EQ(range(~uint64_t{0}, 5).status().code(), StatusCode::kOutOfRange);
+}
+
+TEST_P(ObjectStoreSuite, PutsWhereAbsentOnce) {
+  EXPECT_TRUE(store_->PutIfAbsent("a/manifest.json", BytesOf("first")).ok());
+  EXPECT_EQ(store_->PutIfAbsent("a/manifest.json", BytesOf("second")).code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(Get("a/manifest.json"), "first");
+  EXPECT_THAT(Keys(""), ::testing::ElementsAre("a/manifest.json"));
+}
+
+TEST_P(ObjectStoreSuite, LetsOneOfManyPutWhereAbsent) {
+  std::vector<Status> statuses(8);
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < statuses.size(); ++i) {
+      threads.emplace_back([&, i] { statuses[i] = store_->PutIfAbsent("winner", BytesOf(std::to_string(i))); });
+    }
+  }
+  size_t winner = statuses.size();
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    if (!statuses[i].ok()) {
+      EXPECT_EQ(statuses[i].code(), StatusCode::kAlreadyExists) << statuses[i].ToString();
+      continue;
+    }
+    EXPECT_EQ(winner, statuses.size()) << "two winners";
+    winner = i;
+  }
+  EXPECT_EQ(Get("winner"), std::to_string(winner));
+}
+
+TEST_P(ObjectStoreSuite, ListsByPrefixInOrderOfKeys) {
+  for (const char* key : {"b/2", "a", "b/10", "b.txt", "b/1/x", "c/d/e"}) Put(key, key);
+
+  EXPECT_THAT(Keys(""), ::testing::ElementsAre("a", "b.txt", "b/1/x", "b/10", "b/2", "c/d/e"));
+  EXPECT_THAT(Keys("b"), ::testing::ElementsAre("b.txt", "b/1/x", "b/10", "b/2"));
+  EXPECT_THAT(Keys("b/"), ::testing::ElementsAre("b/1/x", "b/10", "b/2"));
+  EXPECT_THAT(Keys("b/1"), ::testing::ElementsAre("b/1/x", "b/10"));
+  EXPECT_THAT(Keys("c/d/e"), ::testing::ElementsAre("c/d/e"));
+  EXPECT_THAT(Keys("c/d/e/"), ::testing::IsEmpty());
+  EXPECT_THAT(Keys("nowhere/"), ::testing::IsEmpty());
+  EXPECT_EQ(store_->List("b/2").status().code(), StatusCode::kOk);
+  EXPECT_EQ((*store_->List("b/2"))[0].size_bytes, 3u);
+}
+
+TEST_P(ObjectStoreSuite, DeletesWhatExistsAndWhatDoesNot) {
+  Put("a/b", "x");
+  Put("a/c", "y");
+  EXPECT_TRUE(store_->Delete("a/b").ok());
+  EXPECT_TRUE(store_->Delete("a/b").ok());
+  EXPECT_TRUE(store_->Delete("never/was").ok());
+  EXPECT_TRUE(store_->Delete("a").ok());  // a prefix is no object
+  EXPECT_THAT(Keys(""), ::testing::ElementsAre("a/c"));
+}
+
+TEST_P(ObjectStoreSuite, RefusesKeysThatLeaveTheStore) {
+  for (const std::string& key :
+       {std::string(""), std::string("/etc/passwd"), std::string(".."), std::string("../x"), std::string("a/../b"),
+        std::string("a//b"), std::string("a/"), std::string("./a"), std::string("a/."), std::string("a\0b", 3),
+        std::string(".espalier-x"), std::string("a/.espalier-x/b"), std::string(1025, 'k')}) {
+    EXPECT_EQ(store_->Get(key).status().code(), StatusCode::kInvalidArgument) << key;
+    EXPECT_EQ(store_->Head(key).status().code(), StatusCode::kInvalidArgument) << key;
+    EXPECT_EQ(store_->GetRange(key, {0, 0}).status().code(), StatusCode::kInvalidArgument) << key;
+    EXPECT_EQ(store_->Put(key).status().code(), StatusCode::kInvalidArgument) << key;
+    EXPECT_EQ(store_->PutIfAbsent(key, BytesOf("x")).code(), StatusCode::kInvalidArgument) << key;
+    EXPECT_EQ(store_->Delete(key).code(), StatusCode::kInvalidArgument) << key;
+    EXPECT_EQ(store_->LocalPath(key), std::nullopt) << key;
+  }
+  for (const char* prefix : {"/", "../", "a/../", "a//"}) {
+    EXPECT_EQ(store_->List(prefix).status().code(), StatusCode::kInvalidArgument) << prefix;
+  }
+}
+
+TEST_P(ObjectStoreSuite, ServesManyThreads) {
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 20; ++i) {
+          const std::string key = "t" + std::to_string(t) + "/" + std::to_string(i);
+          EXPECT_TRUE(PutText(*store_, key, key).ok());
+          EXPECT_TRUE(PutText(*store_, "shared", key).ok());
+          EXPECT_EQ(*store_->Get(key), key);
+          EXPECT_TRUE(store_->Get("shared").ok());
+          EXPECT_TRUE(store_->Delete(key).ok());
+        }
+      });
+    }
+  }
+  EXPECT_THAT(Keys(""), ::testing::ElementsAre("shared"));
+}
+
+}  // namespace espalier::storage
