@@ -1,0 +1,25 @@
+// One idempotent unary call, tried again while the server cannot be reached, until the deadline.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "services/rpc/channel.h"
+
+namespace espalier::rpc {
+
+// Sends `request` to `method` ("/espalier.graph.v1.GraphStore/GatherRows") and calls `done` exactly once, on a gRPC
+// thread, with the reply or an error that names the peer. UNAVAILABLE is retried with jittered backoff as long as the
+// deadline leaves room: a server that restarts in time is not noticed. Everything else is the caller's to decide.
+// Only for calls that may be applied twice. The state of the call lives until `done` has returned.
+void CallWithRetries(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
+                     std::function<void(Result<grpc::ByteBuffer>)> done);
+
+// The same, waiting for the reply.
+Result<grpc::ByteBuffer> CallAndWait(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request,
+                                     Deadline deadline);
+
+}  // namespace espalier::rpc

@@ -1,0 +1,31 @@
+#include "services/rpc/callback_threads.h"
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+
+#include <future>
+
+namespace espalier::rpc {
+namespace {
+
+// A channel takes hold of the threads with its first callback call. Without credentials it is one that fails every
+// call at once and never connects.
+grpc::GenericStub* MakeKeeper() {
+  auto* keeper = new grpc::GenericStub(grpc::CreateChannel("keeper", nullptr));
+  grpc::ClientContext context;
+  const grpc::ByteBuffer request(nullptr, 0);
+  grpc::ByteBuffer reply;
+  std::promise<void> failed;
+  keeper->UnaryCall(&context, "/keeper", grpc::StubOptions(), &request, &reply,
+                    [&failed](const grpc::Status&) { failed.set_value(); });
+  failed.get_future().wait();
+  return keeper;
+}
+
+}  // namespace
+
+void KeepCallbackThreads() { [[maybe_unused]] static const grpc::GenericStub* const keeper = MakeKeeper(); }
+
+}  // namespace espalier::rpc

@@ -1,0 +1,39 @@
+#include "services/rpc/channel.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <utility>
+
+#include "services/rpc/callback_threads.h"
+
+namespace espalier::rpc {
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const ChannelSettings& settings) {
+  KeepCallbackThreads();
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(settings.max_message_bytes));
+  arguments.SetMaxSendMessageSize(static_cast<int>(settings.max_message_bytes));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(settings.keepalive_interval.count()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(settings.keepalive_timeout.count()));
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(settings.longest_reconnect_delay.count()));
+  // Servers of a job are never behind the machine's web proxy.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // Retries are ours (call.h): gRPC's would buffer every request a second time.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  // A connection of its own: channels to one address would otherwise share one, and its flow control.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+Peer::Peer(std::string peer_name, std::string peer_address, const ChannelSettings& settings)
+    : name(std::move(peer_name)),
+      address(std::move(peer_address)),
+      channel(MakeChannel(address, settings)),
+      stub(channel) {}
+
+}  // namespace espalier::rpc

@@ -1,0 +1,24 @@
+// gRPC counts deadlines on the system clock, we on the steady one; what crosses is the remaining time.
+#pragma once
+
+#include <chrono>
+
+#include "services/base/clock.h"
+
+namespace espalier::rpc {
+
+// At most a year ahead, so that "no deadline" does not overflow.
+inline constexpr std::chrono::hours kLongestDeadline{24 * 365};
+
+inline std::chrono::system_clock::time_point ToSystemTime(Deadline deadline) {
+  const std::chrono::nanoseconds remaining = deadline.AtMost(kLongestDeadline).Remaining();
+  return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::system_clock::duration>(remaining);
+}
+
+inline Deadline FromSystemTime(std::chrono::system_clock::time_point time) {
+  const auto now = std::chrono::system_clock::now();
+  if (time >= now + kLongestDeadline) return Deadline::After(kLongestDeadline);
+  return Deadline::After(time - now);
+}
+
+}  // namespace espalier::rpc

@@ -1,0 +1,167 @@
+#include "services/rpc/frame.h"
+
+#include <google/protobuf/stubs/logging.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
+namespace espalier::rpc {
+namespace {
+
+constexpr size_t kPrefixBytes = sizeof(uint32_t);
+// Tensors below this size are copied behind the header: one slice costs less than two.
+constexpr size_t kInlineTensorBytes = 4096;
+
+void StoreLittleEndian(uint32_t value, char* out) {
+  for (int i = 0; i < 4; ++i) out[i] = static_cast<char>(value >> (8 * i));
+}
+
+uint32_t LoadLittleEndian(const std::byte* bytes) {
+  uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) value |= std::to_integer<uint32_t>(bytes[i]) << (8 * i);
+  return value;
+}
+
+// A slice of the tensor's own memory, which it keeps alive until gRPC has sent it.
+grpc::Slice SliceOf(const Tensor& tensor) {
+  auto* owner = new Tensor(tensor);
+  return grpc::Slice(
+      const_cast<std::byte*>(owner->bytes()), owner->size_bytes(),
+      [](void* held) { delete static_cast<Tensor*>(held); }, owner);
+}
+
+const std::byte* BytesOf(const grpc::Slice& slice) { return reinterpret_cast<const std::byte*>(slice.begin()); }
+
+}  // namespace
+
+void DescribeTensors(std::span<const Tensor> tensors, TensorHeaders* headers) {
+  headers->Clear();
+  for (const Tensor& tensor : tensors) {
+    tensor::v1::TensorHeader* header = headers->Add();
+    header->set_dtype(static_cast<uint32_t>(tensor.dtype()));
+    header->mutable_shape()->Add(tensor.shape().begin(), tensor.shape().end());
+  }
+}
+
+grpc::ByteBuffer EncodeFrameBytes(const google::protobuf::MessageLite& header, std::span<const Tensor> tensors) {
+  std::string head(kPrefixBytes, '\0');
+  ESPALIER_CHECK(header.AppendToString(&head)) << "a header has all required fields";
+  ESPALIER_CHECK(head.size() - kPrefixBytes <= kMaxHeaderBytes) << "headers are small: bulk data are tensors";
+  StoreLittleEndian(static_cast<uint32_t>(head.size() - kPrefixBytes), head.data());
+
+  std::vector<grpc::Slice> slices;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.size_bytes() == 0) continue;
+    if (tensor.size_bytes() <= kInlineTensorBytes) {
+      head.append(reinterpret_cast<const char*>(tensor.bytes()), tensor.size_bytes());
+      continue;
+    }
+    if (!head.empty()) slices.emplace_back(head);
+    head.clear();
+    slices.push_back(SliceOf(tensor));
+  }
+  if (!head.empty()) slices.emplace_back(head);
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+Result<FrameReader> FrameReader::Open(const grpc::ByteBuffer& message) {
+  FrameReader reader;
+  if (!message.Valid() || !message.Dump(&reader.slices_).ok()) return InvalidArgument("message without a body");
+  for (const grpc::Slice& slice : reader.slices_) reader.remaining_bytes_ += slice.size();
+  if (reader.remaining_bytes_ < kPrefixBytes) {
+    return InvalidArgument("message of " + std::to_string(reader.remaining_bytes_) +
+                           " bytes: expected 4 bytes of header length first");
+  }
+  std::byte prefix[kPrefixBytes];
+  reader.CopyBytes(prefix, kPrefixBytes);
+  reader.header_bytes_ = LoadLittleEndian(prefix);
+  if (reader.header_bytes_ > kMaxHeaderBytes || reader.header_bytes_ > reader.remaining_bytes_) {
+    return InvalidArgument("header of " + std::to_string(reader.header_bytes_) + " bytes in a message with " +
+                           std::to_string(reader.remaining_bytes_) + " bytes after its length (at most " +
+                           std::to_string(kMaxHeaderBytes) + " are allowed)");
+  }
+  return reader;
+}
+
+Status FrameReader::ReadHeader(google::protobuf::MessageLite* header) {
+  std::string bytes(header_bytes_, '\0');
+  CopyBytes(reinterpret_cast<std::byte*>(bytes.data()), bytes.size());
+  // Protobuf writes to stderr about bad UTF-8: that is not for a peer to trigger.
+  const google::protobuf::LogSilencer silencer;
+  if (!header->ParseFromString(bytes)) {
+    return InvalidArgument("the header of " + std::to_string(bytes.size()) + " bytes is no " + header->GetTypeName());
+  }
+  return Status();
+}
+
+void FrameReader::SkipFinishedSlices() {
+  while (slice_ < slices_.size() && offset_bytes_ == slices_[slice_].size()) {
+    ++slice_;
+    offset_bytes_ = 0;
+  }
+}
+
+void FrameReader::CopyBytes(std::byte* out, size_t size_bytes) {
+  ESPALIER_CHECK(size_bytes <= remaining_bytes_) << "the caller compares with remaining() first";
+  remaining_bytes_ -= size_bytes;
+  while (size_bytes > 0) {
+    SkipFinishedSlices();
+    const grpc::Slice& slice = slices_[slice_];
+    const size_t piece_bytes = std::min(size_bytes, slice.size() - offset_bytes_);
+    std::memcpy(out, BytesOf(slice) + offset_bytes_, piece_bytes);
+    out += piece_bytes;
+    offset_bytes_ += piece_bytes;
+    size_bytes -= piece_bytes;
+  }
+}
+
+Result<Tensor> FrameReader::ReadTensor(const tensor::v1::TensorHeader& header) {
+  if (header.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(header.dtype()))) {
+    return InvalidArgument("dtype number " + std::to_string(header.dtype()) + " does not exist");
+  }
+  const DType dtype = static_cast<DType>(header.dtype());
+  std::vector<int64_t> shape(header.shape().begin(), header.shape().end());
+  const Result<int64_t> count = CheckedElementCount(shape, SizeOf(dtype));
+  if (!count.ok()) return InvalidArgument(count.status().message());
+  const size_t size_bytes = static_cast<size_t>(*count) * SizeOf(dtype);
+  if (size_bytes > remaining_bytes_) {
+    return InvalidArgument("a tensor of " + std::to_string(size_bytes) + " bytes where " +
+                           std::to_string(remaining_bytes_) + " are left in the message");
+  }
+  if (size_bytes == 0) return Tensor::Zeros(dtype, std::move(shape));
+
+  SkipFinishedSlices();
+  const std::byte* data = BytesOf(slices_[slice_]) + offset_bytes_;
+  const bool is_together = size_bytes <= slices_[slice_].size() - offset_bytes_;
+  if (is_together && reinterpret_cast<uintptr_t>(data) % SizeOf(dtype) == 0) {
+    // Slices have inline storage when they are short: the bytes to view are those of the copy that stays.
+    auto owner = std::make_shared<grpc::Slice>(slices_[slice_]);
+    const std::byte* kept = BytesOf(*owner) + offset_bytes_;
+    if (reinterpret_cast<uintptr_t>(kept) % SizeOf(dtype) == 0) {
+      offset_bytes_ += size_bytes;
+      remaining_bytes_ -= size_bytes;
+      return Tensor::Wrap(dtype, std::move(shape), kept, std::move(owner));
+    }
+  }
+  Tensor tensor = Tensor::Zeros(dtype, std::move(shape));
+  CopyBytes(tensor.mutable_bytes(), size_bytes);
+  return tensor;
+}
+
+Result<std::vector<Tensor>> ReadTensors(const TensorHeaders& headers, FrameReader& reader) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(static_cast<size_t>(headers.size()));
+  for (const tensor::v1::TensorHeader& header : headers) {
+    Result<Tensor> tensor = reader.ReadTensor(header);
+    if (!tensor.ok()) return std::move(tensor).status().While("tensor " + std::to_string(tensors.size()));
+    tensors.push_back(*std::move(tensor));
+  }
+  if (reader.remaining() != 0) {
+    return InvalidArgument(std::to_string(reader.remaining()) + " bytes behind the last tensor of the message");
+  }
+  return tensors;
+}
+
+}  // namespace espalier::rpc

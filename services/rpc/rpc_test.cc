@@ -1,0 +1,87 @@
+// Status mapping, addresses, the worker pool.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+
+#include "services/rpc/address.h"
+#include "services/rpc/deadline.h"
+#include "services/rpc/status_map.h"
+#include "services/rpc/worker_pool.h"
+
+namespace espalier::rpc {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(StatusMapTest, KeepsCodeAndMessage) {
+  EXPECT_EQ(FromGrpc(ToGrpc(NotFound("no column 'x'"))), NotFound("no column 'x'"));
+  EXPECT_TRUE(ToGrpc(Status()).ok());
+  EXPECT_TRUE(FromGrpc(grpc::Status::OK).ok());
+}
+
+TEST(StatusMapTest, CutsMessagesThatPeersWouldRefuse) {
+  EXPECT_EQ(ToGrpc(Internal(std::string(100'000, 'x'))).error_message().size(), kMaxStatusMessageBytes);
+}
+
+TEST(DeadlineTest, CrossesTheClocks) {
+  const Deadline there = FromSystemTime(ToSystemTime(Deadline::After(std::chrono::seconds(100))));
+  EXPECT_LE(there.Remaining(), std::chrono::seconds(101));
+  EXPECT_GT(there.Remaining(), std::chrono::seconds(50));
+}
+
+TEST(DeadlineTest, TakesNoDeadlineForAYear) {
+  const Deadline none = FromSystemTime(std::chrono::system_clock::time_point::max());
+  EXPECT_GT(none.Remaining(), kLongestDeadline - std::chrono::hours(1));
+  EXPECT_LE(none.Remaining(), kLongestDeadline);
+}
+
+TEST(AddressTest, ParsesHostAndPort) {
+  EXPECT_EQ(ParseHostPort("127.0.0.1:7000")->port, 7000);
+  EXPECT_EQ(ParseHostPort("[::1]:7000")->host, "::1");
+  EXPECT_EQ(ToString(*ParseHostPort("[::1]:7000")), "[::1]:7000");
+  EXPECT_EQ(ToString(*ParseHostPort("localhost:0")), "localhost:0");
+}
+
+TEST(AddressTest, SaysWhatIsWrong) {
+  for (const char* address : {"", "7000", ":7000", "host:", "host:x", "host:70000", "host:-1", "::1:7000", "host:1 "}) {
+    const auto parsed = ParseHostPort(address);
+    ASSERT_FALSE(parsed.ok()) << address;
+    EXPECT_EQ(parsed.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(parsed.status().message(), HasSubstr("'" + std::string(address) + "'"));
+  }
+}
+
+TEST(AddressTest, KnowsLoopback) {
+  for (const char* host : {"127.0.0.1", "127.3.2.1", "localhost", "::1"}) EXPECT_TRUE(IsLoopback(host)) << host;
+  for (const char* host : {"0.0.0.0", "10.0.0.1", "::", "example.com", "127.example.com", "localhost.evil"}) {
+    EXPECT_FALSE(IsLoopback(host)) << host;
+  }
+}
+
+TEST(WorkerPoolTest, RunsEverythingThatWasAccepted) {
+  std::atomic<int> ran = 0;
+  {
+    WorkerPool pool(3, 1000);
+    for (int i = 0; i < 500; ++i) ASSERT_TRUE(pool.TrySubmit([&] { ++ran; }));
+  }
+  EXPECT_EQ(ran, 500);
+}
+
+TEST(WorkerPoolTest, RefusesWhenTheQueueIsFull) {
+  std::latch started(1), go_on(1);
+  WorkerPool pool(1, 2);
+  ASSERT_TRUE(pool.TrySubmit([&] {
+    started.count_down();
+    go_on.wait();
+  }));
+  started.wait();
+  EXPECT_TRUE(pool.TrySubmit([] {}));
+  EXPECT_TRUE(pool.TrySubmit([] {}));
+  EXPECT_FALSE(pool.TrySubmit([] {}));
+  go_on.count_down();
+}
+
+}  // namespace
+}  // namespace espalier::rpc

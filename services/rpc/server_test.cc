@@ -1,0 +1,135 @@
+// Servers and calls over real sockets on free ports.
+#include "services/rpc/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "espalier/graph/v1/graph.grpc.pb.h"
+#include "services/rpc/address.h"
+#include "services/rpc/call.h"
+
+namespace espalier::rpc {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+constexpr const char* kHealth = "/grpc.health.v1.Health/Check";
+
+std::shared_ptr<Peer> PeerAt(const std::string& address) {
+  return std::make_shared<Peer>("server", address, ChannelSettings());
+}
+
+// A server of something: gRPC serves nothing at all where there is no service.
+Result<std::unique_ptr<RpcServer>> StartOn(const ServerOptions& options) {
+  static graph::v1::GraphStore::CallbackService service;
+  return RpcServer::Start(options, {&service});
+}
+
+grpc::ByteBuffer Empty() { return grpc::ByteBuffer(nullptr, 0); }
+
+std::string BytesOf(const grpc::ByteBuffer& message) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(message.Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return bytes;
+}
+
+TEST(RpcServerTest, PicksAFreePortAndAnswersHealthChecks) {
+  const auto server = StartOn({});
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  EXPECT_NE(ParseHostPort((*server)->address())->port, 0);
+
+  const auto health = CallAndWait(PeerAt((*server)->address()), kHealth, Empty(), Deadline::After(seconds(20)));
+
+  ASSERT_TRUE(health.ok()) << health.status().ToString();
+  EXPECT_EQ(BytesOf(*health), std::string("\x08\x01"));  // status: SERVING
+}
+
+TEST(RpcServerTest, SaysThatAPortIsTaken) {
+  const auto first = StartOn({});
+  ASSERT_TRUE(first.ok());
+
+  const auto second = StartOn({.listen = (*first)->address()});
+
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(second.status().message(), HasSubstr((*first)->address()));
+}
+
+TEST(RpcServerTest, ListensForOtherHostsOnlyWhenAsked) {
+  const auto refused = RpcServer::Start({.listen = "0.0.0.0:0"}, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.status().message(), HasSubstr("--insecure-listen-any"));
+
+  EXPECT_TRUE(StartOn({.listen = "0.0.0.0:0", .allow_other_hosts = true}).ok());
+}
+
+TEST(RpcServerTest, RefusesAddressesThatAreNone) {
+  EXPECT_EQ(RpcServer::Start({.listen = "7000"}, {}).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(RpcServerTest, RefusesCallsAfterDraining) {
+  const auto server = StartOn({});
+  ASSERT_TRUE(server.ok());
+  const std::string address = (*server)->address();
+  (*server)->Drain(Deadline::After(seconds(5)));
+  (*server)->Drain(Deadline::After(seconds(5)));
+
+  const auto health = CallAndWait(PeerAt(address), kHealth, Empty(), Deadline::After(milliseconds(300)));
+
+  EXPECT_EQ(health.status().code(), StatusCode::kUnavailable);
+}
+
+TEST(CallTest, GivesUpAtTheDeadlineAndNamesTheServer) {
+  std::string address;
+  {
+    const auto gone = StartOn({});
+    ASSERT_TRUE(gone.ok());
+    address = (*gone)->address();
+  }
+  const Timer timer;
+
+  const auto reply = CallAndWait(PeerAt(address), kHealth, Empty(), Deadline::After(milliseconds(500)));
+
+  EXPECT_LT(timer.Seconds(), 5);
+  EXPECT_EQ(reply.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(reply.status().message(), HasSubstr("server at " + address + ", Check ("));
+}
+
+TEST(CallTest, WaitsForAServerThatComesUpInTime) {
+  std::string address;
+  {
+    const auto gone = StartOn({});
+    ASSERT_TRUE(gone.ok());
+    address = (*gone)->address();
+  }
+  std::promise<Result<grpc::ByteBuffer>> promise;
+  CallWithRetries(PeerAt(address), kHealth, Empty(), Deadline::After(seconds(60)),
+                  [&](Result<grpc::ByteBuffer> reply) { promise.set_value(std::move(reply)); });
+
+  const auto restarted = StartOn({.listen = address});
+
+  ASSERT_TRUE(restarted.ok()) << restarted.status().ToString();
+  const Result<grpc::ByteBuffer> reply = promise.get_future().get();
+  EXPECT_TRUE(reply.ok()) << reply.status().ToString();
+}
+
+TEST(CallTest, DoesNotRepeatWhatTheServerRefused) {
+  const auto server = StartOn({});
+  ASSERT_TRUE(server.ok());
+
+  const auto reply =
+      CallAndWait(PeerAt((*server)->address()), "/no.such.Service/Method", Empty(), Deadline::After(seconds(20)));
+
+  EXPECT_EQ(reply.status().code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(reply.status().message(), ::testing::Not(HasSubstr("tries")));
+}
+
+}  // namespace
+}  // namespace espalier::rpc
