@@ -1,0 +1,40 @@
+#include "services/collective/agreement.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace espalier::collective {
+namespace {
+
+// What a rank says: its code, then its message, cut and padded with zeros.
+constexpr size_t kStatementBytes = 1024;
+
+std::array<std::byte, kStatementBytes> StatementOf(const Status& status) {
+  std::array<std::byte, kStatementBytes> statement{};
+  statement[0] = static_cast<std::byte>(status.code());
+  std::memcpy(statement.data() + 1, status.message().data(), std::min(status.message().size(), kStatementBytes - 2));
+  return statement;
+}
+
+bool IsKnownCode(int code) {
+  return code > static_cast<int>(StatusCode::kOk) && code <= static_cast<int>(StatusCode::kUnauthenticated);
+}
+
+}  // namespace
+
+Status AgreeOn(const Status& own, Collective& collective, Deadline deadline) {
+  if (collective.size() == 1) return own;
+  ASSIGN_OR_RETURN(const std::vector<std::byte> all, collective.AllGather(StatementOf(own), deadline));
+  for (uint32_t rank = 0; rank < collective.size(); ++rank) {
+    const std::byte* statement = all.data() + rank * kStatementBytes;
+    const int code = std::to_integer<int>(statement[0]);
+    if (code == static_cast<int>(StatusCode::kOk)) continue;
+    const std::string message(reinterpret_cast<const char*>(statement + 1));
+    return Status(IsKnownCode(code) ? static_cast<StatusCode>(code) : StatusCode::kUnknown,
+                  "trainer " + std::to_string(rank) + ": " + message);
+  }
+  return Status();
+}
+
+}  // namespace espalier::collective

@@ -1,0 +1,163 @@
+#include "services/collective/in_process_collective.h"
+#include "services/base/mutex.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace espalier::collective {
+namespace {
+
+enum class Operation { kSumFloat, kSumDouble, kBroadcast, kAllGather, kBarrier };
+
+// What one rank brings to an operation. The memory stays valid until the operation has ended: its owner waits.
+struct Contribution {
+  Operation operation = Operation::kBarrier;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  size_t input_bytes = 0;
+  uint32_t root = 0;
+};
+
+bool Fit(const Contribution& a, const Contribution& b) {
+  return a.operation == b.operation && a.input_bytes == b.input_bytes && a.root == b.root;
+}
+
+template <class T>
+void SumInRankOrder(const std::vector<Contribution>& ranks) {
+  const size_t count = ranks[0].input_bytes / sizeof(T);
+  std::vector<T> sum(count);
+  if (count == 0) return;
+  std::memcpy(sum.data(), ranks[0].input, ranks[0].input_bytes);
+  for (size_t rank = 1; rank < ranks.size(); ++rank) {
+    const T* values = reinterpret_cast<const T*>(ranks[rank].input);
+    for (size_t i = 0; i < count; ++i) sum[i] += values[i];
+  }
+  for (const Contribution& rank : ranks) std::memcpy(rank.output, sum.data(), rank.input_bytes);
+}
+
+void Combine(const std::vector<Contribution>& ranks) {
+  const size_t bytes = ranks[0].input_bytes;
+  switch (ranks[0].operation) {
+    case Operation::kSumFloat: return SumInRankOrder<float>(ranks);
+    case Operation::kSumDouble: return SumInRankOrder<double>(ranks);
+    case Operation::kBroadcast:
+      for (const Contribution& rank : ranks) {
+        if (bytes > 0 && &rank != &ranks[rank.root]) std::memcpy(rank.output, ranks[rank.root].input, bytes);
+      }
+      return;
+    case Operation::kAllGather:
+      for (const Contribution& to : ranks) {
+        for (size_t from = 0; bytes > 0 && from < ranks.size(); ++from) {
+          std::memcpy(to.output + from * bytes, ranks[from].input, bytes);
+        }
+      }
+      return;
+    case Operation::kBarrier: return;
+  }
+}
+
+// Where the ranks meet. Thread-safe.
+class Group {
+ public:
+  explicit Group(uint32_t size) : size_(size), contributions_(size) {}
+
+  uint32_t size() const { return size_; }
+
+  Status Meet(uint32_t rank, Contribution contribution, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    if (reported_death_[rank]) return FailedPrecondition("the group of trainers is dead: " + death_.message());
+    if (!death_.ok()) return ReportDeath(rank);
+    contributions_[rank] = contribution;
+    const uint64_t meeting = meetings_held_;
+    if (++num_arrived_ == size_) {
+      HoldMeeting();
+      return death_.ok() ? Status() : ReportDeath(rank);
+    }
+    mutex_.AwaitBefore(deadline, [&] { return meetings_held_ > meeting || !death_.ok(); });
+    if (meetings_held_ > meeting) return Status();
+    if (death_.ok()) {
+      death_ = Aborted("rank " + std::to_string(rank) + " waited past its deadline for " +
+                       std::to_string(size_ - num_arrived_) + " of " + std::to_string(size_) + " ranks");
+      reported_death_[rank] = true;
+      return DeadlineExceeded(death_.message());
+    }
+    return ReportDeath(rank);
+  }
+
+  void Leave(uint32_t rank) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    if (death_.ok()) death_ = Unavailable("rank " + std::to_string(rank) + " left the group");
+  }
+
+ private:
+  void HoldMeeting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (uint32_t rank = 1; rank < size_; ++rank) {
+      if (Fit(contributions_[0], contributions_[rank])) continue;
+      death_ = InvalidArgument("ranks 0 and " + std::to_string(rank) + " called different operations or sizes");
+      return;
+    }
+    Combine(contributions_);
+    num_arrived_ = 0;
+    ++meetings_held_;
+  }
+
+  Status ReportDeath(uint32_t rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    reported_death_[rank] = true;
+    return death_;
+  }
+
+  const uint32_t size_;
+  Mutex mutex_;
+  std::vector<Contribution> contributions_ ABSL_GUARDED_BY(mutex_);
+  std::vector<bool> reported_death_ ABSL_GUARDED_BY(mutex_) = std::vector<bool>(size_, false);
+  uint32_t num_arrived_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t meetings_held_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status death_ ABSL_GUARDED_BY(mutex_);
+};
+
+class InProcessCollective final : public Collective {
+ public:
+  InProcessCollective(std::shared_ptr<Group> group, uint32_t rank) : group_(std::move(group)), rank_(rank) {}
+  ~InProcessCollective() override { group_->Leave(rank_); }
+
+  Rank rank() const override { return Rank(rank_); }
+  uint32_t size() const override { return group_->size(); }
+
+  Status AllReduceSum(std::span<float> values, Deadline deadline) override {
+    return InPlace(Operation::kSumFloat, std::as_writable_bytes(values), 0, deadline);
+  }
+  Status AllReduceSum(std::span<double> values, Deadline deadline) override {
+    return InPlace(Operation::kSumDouble, std::as_writable_bytes(values), 0, deadline);
+  }
+  Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
+    ESPALIER_CHECK(root.value < size()) << "root " << root.value << " of a group of " << size();
+    return InPlace(Operation::kBroadcast, bytes, root.value, deadline);
+  }
+  Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
+    std::vector<std::byte> all(bytes.size() * size());
+    RETURN_IF_ERROR(group_->Meet(rank_, {Operation::kAllGather, bytes.data(), all.data(), bytes.size(), 0}, deadline));
+    return all;
+  }
+  Status Barrier(Deadline deadline) override { return InPlace(Operation::kBarrier, {}, 0, deadline); }
+
+ private:
+  Status InPlace(Operation operation, std::span<std::byte> bytes, uint32_t root, Deadline deadline) {
+    return group_->Meet(rank_, {operation, bytes.data(), bytes.data(), bytes.size(), root}, deadline);
+  }
+
+  const std::shared_ptr<Group> group_;
+  const uint32_t rank_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Collective>> MakeInProcessGroup(uint32_t size) {
+  ESPALIER_CHECK(size > 0) << "a group needs a rank";
+  auto group = std::make_shared<Group>(size);
+  std::vector<std::unique_ptr<Collective>> ranks;
+  for (uint32_t rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<InProcessCollective>(group, rank));
+  return ranks;
+}
+
+}  // namespace espalier::collective

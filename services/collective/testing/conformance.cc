@@ -1,0 +1,165 @@
+#include "services/collective/testing/conformance.h"
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "services/base/philox.h"
+#include "services/collective/agreement.h"
+
+namespace espalier::collective {
+
+void OnEveryRank(std::vector<std::unique_ptr<Collective>>& ranks, const std::function<void(Collective&)>& body) {
+  std::vector<std::thread> threads;
+  for (auto& rank : ranks) threads.emplace_back([&] { body(*rank); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+namespace {
+
+Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
+Deadline VerySoon() { return Deadline::After(std::chrono::milliseconds(100)); }
+
+template <class T>
+std::vector<T> RandomValues(uint32_t rank, size_t count) {
+  PhiloxStream random(17, rank);
+  std::vector<T> values(count);
+  for (T& value : values) value = static_cast<T>(random.NextUnitDouble() - 0.5);
+  return values;
+}
+
+template <class T>
+std::vector<std::vector<T>> SumsOf(const GroupFactory& make_group, uint32_t size, size_t count) {
+  std::vector<std::vector<T>> sums(size);
+  auto ranks = make_group(size);
+  OnEveryRank(ranks, [&](Collective& collective) {
+    std::vector<T> values = RandomValues<T>(collective.rank().value, count);
+    const Status status = collective.AllReduceSum(std::span<T>(values), Soon());
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    sums[collective.rank().value] = std::move(values);
+  });
+  return sums;
+}
+
+template <class T>
+bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+TEST_P(CollectiveConformanceTest, NumbersItsRanks) {
+  auto ranks = GetParam()(3);
+  ASSERT_EQ(ranks.size(), 3u);
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(ranks[rank]->rank(), Rank(rank));
+    EXPECT_EQ(ranks[rank]->size(), 3u);
+  }
+}
+
+TEST_P(CollectiveConformanceTest, SumsOverRanks) {
+  for (const uint32_t size : {1u, 2u, 3u, 5u}) {
+    auto ranks = GetParam()(size);
+    OnEveryRank(ranks, [&](Collective& collective) {
+      const auto rank = static_cast<float>(collective.rank().value);
+      std::vector<float> values = {rank, 1, 10 * rank};
+      ASSERT_TRUE(collective.AllReduceSum(std::span<float>(values), Soon()).ok());
+      const float ranks_sum = static_cast<float>(size * (size - 1)) / 2;
+      EXPECT_EQ(values, (std::vector<float>{ranks_sum, static_cast<float>(size), 10 * ranks_sum}));
+    });
+  }
+}
+
+TEST_P(CollectiveConformanceTest, GivesEveryRankAndEveryRunTheSameBits) {
+  for (const size_t count : {1u, 7u, 100'003u}) {
+    const auto first = SumsOf<float>(GetParam(), 3, count);
+    const auto again = SumsOf<float>(GetParam(), 3, count);
+    for (uint32_t rank = 0; rank < 3; ++rank) {
+      EXPECT_TRUE(SameBits(first[rank], first[0]));
+      EXPECT_TRUE(SameBits(again[rank], first[0]));
+    }
+  }
+  const auto doubles = SumsOf<double>(GetParam(), 4, 1001);
+  EXPECT_TRUE(SameBits(doubles[3], doubles[0]));
+}
+
+TEST_P(CollectiveConformanceTest, SumsNothing) {
+  auto ranks = GetParam()(2);
+  OnEveryRank(ranks, [](Collective& collective) {
+    EXPECT_TRUE(collective.AllReduceSum(std::span<float>(), Soon()).ok());
+    EXPECT_TRUE(collective.Barrier(Soon()).ok());
+  });
+}
+
+TEST_P(CollectiveConformanceTest, BroadcastsFromAnyRoot) {
+  auto ranks = GetParam()(3);
+  OnEveryRank(ranks, [](Collective& collective) {
+    for (uint32_t root = 0; root < 3; ++root) {
+      std::vector<std::byte> bytes(5000, static_cast<std::byte>(collective.rank().value + 1));
+      ASSERT_TRUE(collective.Broadcast(bytes, Rank(root), Soon()).ok());
+      EXPECT_EQ(bytes, std::vector<std::byte>(5000, static_cast<std::byte>(root + 1)));
+    }
+  });
+}
+
+TEST_P(CollectiveConformanceTest, GathersInRankOrder) {
+  auto ranks = GetParam()(3);
+  OnEveryRank(ranks, [](Collective& collective) {
+    const auto own = static_cast<std::byte>(collective.rank().value + 7);
+    const Result<std::vector<std::byte>> all = collective.AllGather(std::vector<std::byte>{own, std::byte{1}}, Soon());
+    ASSERT_TRUE(all.ok()) << all.status().ToString();
+    EXPECT_EQ(*all, (std::vector<std::byte>{std::byte{7}, std::byte{1}, std::byte{8}, std::byte{1}, std::byte{9},
+                                            std::byte{1}}));
+  });
+}
+
+TEST_P(CollectiveConformanceTest, NobodyLeavesABarrierBeforeEverybodyHasEntered) {
+  auto ranks = GetParam()(4);
+  std::atomic<int> entered = 0;
+  OnEveryRank(ranks, [&](Collective& collective) {
+    for (int round = 1; round <= 20; ++round) {
+      ++entered;
+      ASSERT_TRUE(collective.Barrier(Soon()).ok());
+      EXPECT_GE(entered.load(), 4 * round);
+    }
+  });
+}
+
+TEST_P(CollectiveConformanceTest, EndsAtTheDeadlineWhenARankIsMissingAndIsDeadAfterwards) {
+  auto ranks = GetParam()(2);
+  std::vector<float> values(3, 1.0f);
+  const Status status = ranks[0]->AllReduceSum(std::span<float>(values), VerySoon());
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.ToString();
+  EXPECT_EQ(ranks[0]->Barrier(Soon()).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ranks[0]->AllGather({}, Soon()).status().code(), StatusCode::kFailedPrecondition);
+  // The late one is told at once.
+  EXPECT_FALSE(ranks[1]->AllReduceSum(std::span<float>(values), Soon()).ok());
+  EXPECT_EQ(ranks[1]->Barrier(Soon()).code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_P(CollectiveConformanceTest, TellsTheOthersAtOnceWhenARankIsGone) {
+  auto ranks = GetParam()(3);
+  OnEveryRank(ranks, [&](Collective& collective) {
+    ASSERT_TRUE(collective.Barrier(Soon()).ok());
+    if (collective.rank() == Rank(2)) {
+      ranks[2].reset();
+      return;
+    }
+    std::vector<float> values(1000, 1.0f);
+    const Status status = collective.AllReduceSum(std::span<float>(values), Soon());
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.ToString();
+    EXPECT_EQ(collective.Barrier(Soon()).code(), StatusCode::kFailedPrecondition);
+  });
+}
+
+TEST_P(CollectiveConformanceTest, AgreesOnTheErrorOfTheLowestRankAndLivesOn) {
+  auto ranks = GetParam()(3);
+  OnEveryRank(ranks, [](Collective& collective) {
+    const uint32_t rank = collective.rank().value;
+    EXPECT_TRUE(AgreeOn(Status(), collective, Soon()).ok());
+    const Status own = rank == 0 ? Status() : NotFound("no column 'x" + std::to_string(rank) + "'");
+    EXPECT_EQ(AgreeOn(own, collective, Soon()), NotFound("trainer 1: no column 'x1'"));
+    EXPECT_TRUE(collective.Barrier(Soon()).ok());
+  });
+}
+
+}  // namespace
+}  // namespace espalier::collective
