@@ -1,0 +1,44 @@
+// The fields of a JSON object whose writer is not trusted: each error names the field by its path,
+// "partitions[3].graph.size_bytes".
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "services/base/status.h"
+
+namespace espalier::format {
+
+// A view of one object. Fields that nobody asks for are ignored.
+class JsonFields {
+ public:
+  // `path` is where the object stands: "" for the document itself. InvalidArgument where it is not an object.
+  static Result<JsonFields> Of(const nlohmann::json& value, std::string path);
+
+  Result<std::string> Text(const char* name) const;
+  Result<uint64_t> Unsigned(const char* name) const;
+  Result<double> Real(const char* name) const;  // finite
+  Result<std::vector<uint64_t>> UnsignedList(const char* name) const;
+  Result<JsonFields> Object(const char* name) const;
+  // Calls body(element, its path) for each element of a list.
+  Status ForEach(const char* name,
+                 const std::function<Status(const nlohmann::json& element, const std::string& path)>& body) const;
+  // Calls body(key, value, its path) for each field of this object.
+  Status ForEachField(const std::function<Status(const std::string& key, const nlohmann::json& value,
+                                                 const std::string& path)>& body) const;
+
+  // InvalidArgument("<path of name>: <what>").
+  Status Wrong(const char* name, const std::string& what) const;
+
+ private:
+  JsonFields(const nlohmann::json& object, std::string path) : object_(&object), path_(std::move(path)) {}
+  Result<const nlohmann::json*> Find(const char* name) const;
+  std::string PathOf(const std::string& name) const { return path_.empty() ? name : path_ + "." + name; }
+
+  const nlohmann::json* object_;  // outlives this
+  std::string path_;
+};
+
+}  // namespace espalier::format

@@ -1,0 +1,80 @@
+// The manifest of a partitioned graph (docs/partition-format.md): what exists, how large, with which checksums.
+// Written last: where there is no manifest there is no partitioning.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "services/graph/partition.h"
+#include "services/graph/partition_book.h"
+
+namespace espalier::format {
+
+inline constexpr const char* kPartitionFormatName = "espalier.partitioned-graph";
+inline constexpr int kPartitionFormatVersion = 1;
+inline constexpr uint64_t kChecksumBlockBytes = uint64_t{4} << 20;
+
+// One file of a partitioning, verified block by block: block i covers bytes
+// [i * kChecksumBlockBytes, (i + 1) * kChecksumBlockBytes) and has XXH3-64 block_hashes[i].
+struct FileEntry {
+  std::string key;  // below the partitioning's root
+  uint64_t size_bytes = 0;
+  std::vector<uint64_t> block_hashes;
+  friend bool operator==(const FileEntry&, const FileEntry&) = default;
+};
+
+struct ColumnEntry {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> row_shape;
+  friend bool operator==(const ColumnEntry&, const ColumnEntry&) = default;
+};
+
+struct PartitionEntry {
+  FileEntry graph;              // structure, original ids, directory, splits
+  FileEntry node_columns;       // features and labels
+  FileEntry edge_columns;       // edge features; loaded on request
+  FileEntry original_edge_ids;  // loaded on request
+  friend bool operator==(const PartitionEntry&, const PartitionEntry&) = default;
+};
+
+struct SplitEntry {
+  std::string name;
+  uint16_t node_type = 0;
+  uint64_t train = 0, validation = 0, test = 0;  // nodes
+  friend bool operator==(const SplitEntry&, const SplitEntry&) = default;
+};
+
+struct Quality {
+  uint64_t cut_edges = 0;  // directed edges whose ends have different owners
+  double cut_ratio = 0;    // cut_edges / edges
+  double replication = 0;  // (owned + remote in-neighbours, distinct per partition) / nodes
+  // constraint ("nodes", "edges", "train-nodes", "nodes:paper") -> largest partition / average
+  std::map<std::string, double> balance;
+  friend bool operator==(const Quality&, const Quality&) = default;
+};
+
+struct Manifest {
+  int format_version = kPartitionFormatVersion;
+  std::string partition_key;  // 64 hex digits: SHA-256 of sources, options, algorithm and format versions
+  std::string attempt;        // the folder under the key that this manifest names
+  std::string graph_name;
+  std::string algorithm;  // "METIS", ...
+  uint64_t seed = 0;
+  std::string in_edge_order;  // "source,edge" or "time:<column>,source,edge"
+  graph::PartitionBook book;
+  std::vector<std::vector<ColumnEntry>> node_columns;  // by NodeTypeId, sorted by name
+  std::vector<std::vector<ColumnEntry>> edge_columns;  // by EdgeTypeId
+  std::vector<SplitEntry> splits;
+  std::vector<PartitionEntry> partitions;
+  Quality quality;
+  double partition_seconds = 0;
+  uint64_t peak_memory_bytes = 0;
+};
+
+std::string ManifestToJson(const Manifest& manifest);
+// InvalidArgument names the field that is wrong; another format_version is refused by name. Untrusted input.
+Result<Manifest> ManifestFromJson(const std::string& text);
+
+}  // namespace espalier::format

@@ -1,0 +1,145 @@
+#include "services/format/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "services/format/testing/mutation.h"
+#include "services/format/testing/tiny_graph.h"
+#include "services/storage/memory_store.h"
+
+namespace espalier::format {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+Manifest Tiny() {
+  storage::MemoryStore store;
+  return WriteTinyPartitioning(store, "");
+}
+
+TEST(ManifestTest, ComesBackExactly) {
+  Manifest manifest = Tiny();
+  manifest.seed = ~uint64_t{0};
+  manifest.quality.cut_ratio = 0.1;
+  manifest.quality.replication = 1.0 / 3.0;
+  manifest.quality.balance["nodes:paper"] = 1e-300;
+  manifest.partitions[0].graph.block_hashes[0] = ~uint64_t{0} - 1;
+
+  const Result<Manifest> back = ManifestFromJson(ManifestToJson(manifest));
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(back->partition_key, manifest.partition_key);
+  EXPECT_EQ(back->attempt, manifest.attempt);
+  EXPECT_EQ(back->graph_name, manifest.graph_name);
+  EXPECT_EQ(back->algorithm, manifest.algorithm);
+  EXPECT_EQ(back->seed, manifest.seed);
+  EXPECT_EQ(back->in_edge_order, manifest.in_edge_order);
+  EXPECT_EQ(back->book, manifest.book);
+  EXPECT_EQ(back->node_columns, manifest.node_columns);
+  EXPECT_EQ(back->edge_columns, manifest.edge_columns);
+  EXPECT_EQ(back->splits, manifest.splits);
+  EXPECT_EQ(back->partitions, manifest.partitions);
+  EXPECT_EQ(back->quality, manifest.quality);
+  EXPECT_EQ(back->partition_seconds, manifest.partition_seconds);
+  EXPECT_EQ(back->peak_memory_bytes, manifest.peak_memory_bytes);
+}
+
+TEST(ManifestTest, IsTheSameTextAfterReading) {
+  const std::string text = ManifestToJson(Tiny());
+  EXPECT_EQ(ManifestToJson(*ManifestFromJson(text)), text);
+}
+
+TEST(ManifestTest, IgnoresFieldsOfLaterMinorAdditions) {
+  json document = json::parse(ManifestToJson(Tiny()));
+  document["colour"] = "green";
+  document["partitions"][0]["graph"]["extra"] = 1;
+  EXPECT_TRUE(ManifestFromJson(document.dump()).ok());
+}
+
+TEST(ManifestTest, RefusesAnotherVersionByName) {
+  json document = {{"format", kPartitionFormatName}, {"format_version", 2}};
+  const Status status = ManifestFromJson(document.dump()).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("format_version: this partitioning has version 2"));
+  EXPECT_THAT(status.message(), HasSubstr("reads version 1"));
+}
+
+struct BadField {
+  std::string what;  // part of the message
+  std::string pointer;
+  json value;
+};
+void PrintTo(const BadField& field, std::ostream* out) { *out << field.pointer << " = " << field.value; }
+
+class BadManifestTest : public ::testing::TestWithParam<BadField> {};
+
+TEST_P(BadManifestTest, NamesTheField) {
+  json document = json::parse(ManifestToJson(Tiny()));
+  document[json::json_pointer(GetParam().pointer)] = GetParam().value;
+  const Result<Manifest> manifest = ManifestFromJson(document.dump());
+  ASSERT_FALSE(manifest.ok());
+  EXPECT_EQ(manifest.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(manifest.status().message(), HasSubstr(GetParam().what));
+}
+
+// Node types: author (0), paper (1).
+INSTANTIATE_TEST_SUITE_P(
+    Fields, BadManifestTest,
+    ::testing::Values(
+        BadField{"format: expected 'espalier.partitioned-graph'", "/format", "zip"},
+        BadField{"partition_key: expected 64", "/partition_key", "abc"},
+        BadField{"attempt: expected the name of a folder", "/attempt", ".."},
+        BadField{"attempt: expected the name of a folder", "/attempt", "a/b"},
+        BadField{"seed: expected an integer", "/seed", -1}, BadField{"seed: expected an integer", "/seed", 1.5},
+        BadField{"node_types: expected a list", "/node_types", 3},
+        BadField{"node_types[1]: expected an object", "/node_types/1", nullptr},
+        BadField{"node_types[1].name: expected a string", "/node_types/1/name", 1},
+        BadField{"sorted by name", "/edge_types/0/source", "paper"},
+        BadField{"node_types[1].first[2]: expected an integer", "/node_types/1/first/2", "5"},
+        BadField{"not ascending", "/node_types/1/first", {0, 9, 5}},
+        BadField{"2^62 or more ids", "/node_types/1/first", {0, 3, uint64_t{1} << 62}},
+        BadField{"2^32 or more nodes", "/node_types/1/first", {0, 3, uint64_t{1} << 33}},
+        BadField{"boundaries", "/node_types/1/first", {0, 5}},
+        BadField{"start with 1", "/edge_types/0/first", {1, 2, 4}},
+        BadField{"edge_types[0].source: missing", "/edge_types/0", json::object()},
+        BadField{"node_types[1].columns[0].dtype: 'F7' is not", "/node_types/1/columns/0/dtype", "F7"},
+        BadField{"node_types[1].columns[0].row_shape[0]: expected", "/node_types/1/columns/0/row_shape", {-2}},
+        BadField{"row_shape: shape", "/node_types/1/columns/0/row_shape", {1u << 31, 1u << 31, 1u << 31}},
+        BadField{"node_types[1].columns[1].name", "/node_types/1/columns/1/name", "feat"},
+        BadField{"node_types[1].columns[0].name", "/node_types/1/columns/0/name", "a/b"},
+        BadField{"splits[0].node_type", "/splits/0/node_type", "venue"},
+        BadField{"more nodes than the type", "/splits/0/train", 6},
+        BadField{"splits[0].name", "/splits/0/name", "../x"},
+        BadField{"partitions: expected 2, found 0", "/partitions", json::array()},
+        BadField{"partitions[1].graph.key: object key", "/partitions/1/graph/key", "../../etc/passwd"},
+        BadField{"partitions[1].graph.size_bytes: expected an integer", "/partitions/1/graph/size_bytes", "1"},
+        BadField{"one checksum for each of 1048576 blocks", "/partitions/1/graph/size_bytes", uint64_t{1} << 42},
+        BadField{"each of 4398046511104 blocks", "/partitions/1/graph/size_bytes", ~uint64_t{0}},
+        BadField{"partitions[0].edge_columns.xxh3_64[0]: expected 16", "/partitions/0/edge_columns/xxh3_64/0", "xyz"},
+        BadField{"quality.cut_ratio: expected a number", "/quality/cut_ratio", "high"},
+        BadField{"quality.balance.nodes: expected a number", "/quality/balance/nodes", nullptr},
+        BadField{"peak_memory_bytes: expected an integer", "/peak_memory_bytes", json::array()}));
+
+TEST(ManifestTest, RefusesTextThatIsNotAManifest) {
+  for (const std::string& text : {std::string(), std::string("oops"), std::string("[]"), std::string("{}"),
+                                  std::string("\0", 1), std::string(1000000, '['), std::string("{\"format\":\"\xff\"}"),
+                                  std::string(R"({"format":"a","format":"a"})")}) {
+    EXPECT_EQ(ManifestFromJson(text).status().code(), StatusCode::kInvalidArgument) << text.substr(0, 20);
+  }
+}
+
+TEST(ManifestTest, SurvivesGarbage) {
+  const std::string valid = ManifestToJson(Tiny());
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    const Result<Manifest> manifest = ManifestFromJson(Mutated(valid, random));
+    if (manifest.ok()) {
+      EXPECT_TRUE(ManifestFromJson(ManifestToJson(*manifest)).ok());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier::format

@@ -1,0 +1,106 @@
+#include <nlohmann/json.hpp>
+
+#include "services/base/hash.h"
+#include "services/format/manifest.h"
+
+namespace espalier::format {
+namespace {
+
+// Keeps fields in the order in which they are written.
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const FileEntry& file) {
+  Json hashes = Json::array();
+  for (const uint64_t hash : file.block_hashes) hashes.push_back(HexOf(hash));
+  return {{"key", file.key}, {"size_bytes", file.size_bytes}, {"xxh3_64", hashes}};
+}
+
+Json ToJson(const std::vector<ColumnEntry>& columns) {
+  Json list = Json::array();
+  for (const ColumnEntry& column : columns) {
+    list.push_back({{"name", column.name}, {"dtype", NameOf(column.dtype)}, {"row_shape", column.row_shape}});
+  }
+  return list;
+}
+
+std::vector<uint64_t> ToVector(std::span<const uint64_t> numbers) { return {numbers.begin(), numbers.end()}; }
+
+Json NodeTypes(const Manifest& manifest) {
+  Json list = Json::array();
+  for (uint16_t type = 0; type < manifest.book.schema().num_node_types(); ++type) {
+    list.push_back({{"name", manifest.book.schema().NodeTypeName(NodeTypeId(type))},
+                    {"first", ToVector(manifest.book.NodeFirst(NodeTypeId(type)))},
+                    {"columns", ToJson(manifest.node_columns[type])}});
+  }
+  return list;
+}
+
+Json EdgeTypes(const Manifest& manifest) {
+  Json list = Json::array();
+  for (uint16_t type = 0; type < manifest.book.schema().num_edge_types(); ++type) {
+    const graph::CanonicalEdgeType& name = manifest.book.schema().EdgeType(EdgeTypeId(type));
+    list.push_back({{"source", name.source},
+                    {"relation", name.relation},
+                    {"destination", name.destination},
+                    {"first", ToVector(manifest.book.EdgeFirst(EdgeTypeId(type)))},
+                    {"columns", ToJson(manifest.edge_columns[type])}});
+  }
+  return list;
+}
+
+Json Splits(const Manifest& manifest) {
+  Json list = Json::array();
+  for (const SplitEntry& split : manifest.splits) {
+    list.push_back({{"name", split.name},
+                    {"node_type", manifest.book.schema().NodeTypeName(NodeTypeId(split.node_type))},
+                    {"train", split.train},
+                    {"validation", split.validation},
+                    {"test", split.test}});
+  }
+  return list;
+}
+
+Json Partitions(const Manifest& manifest) {
+  Json list = Json::array();
+  for (const PartitionEntry& partition : manifest.partitions) {
+    list.push_back({{"graph", ToJson(partition.graph)},
+                    {"node_columns", ToJson(partition.node_columns)},
+                    {"edge_columns", ToJson(partition.edge_columns)},
+                    {"original_edge_ids", ToJson(partition.original_edge_ids)}});
+  }
+  return list;
+}
+
+Json ToJson(const Quality& quality) {
+  return {{"cut_edges", quality.cut_edges},
+          {"cut_ratio", quality.cut_ratio},
+          {"replication", quality.replication},
+          {"balance", quality.balance.empty() ? Json::object() : Json(quality.balance)}};
+}
+
+}  // namespace
+
+std::string ManifestToJson(const Manifest& manifest) {
+  ESPALIER_CHECK(manifest.node_columns.size() == manifest.book.schema().num_node_types() &&
+                 manifest.edge_columns.size() == manifest.book.schema().num_edge_types())
+      << "a manifest describes the columns of every type";
+  const Json json = {{"format", kPartitionFormatName},
+                     {"format_version", manifest.format_version},
+                     {"partition_key", manifest.partition_key},
+                     {"attempt", manifest.attempt},
+                     {"graph_name", manifest.graph_name},
+                     {"algorithm", manifest.algorithm},
+                     {"seed", manifest.seed},
+                     {"in_edge_order", manifest.in_edge_order},
+                     {"node_types", NodeTypes(manifest)},
+                     {"edge_types", EdgeTypes(manifest)},
+                     {"splits", Splits(manifest)},
+                     {"partitions", Partitions(manifest)},
+                     {"quality", ToJson(manifest.quality)},
+                     {"partition_seconds", manifest.partition_seconds},
+                     {"peak_memory_bytes", manifest.peak_memory_bytes}};
+  // Names that are not UTF-8 cannot be said in JSON; they get the replacement character.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace espalier::format

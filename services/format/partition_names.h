@@ -1,0 +1,33 @@
+// Where a partitioning's parts stand: keys of files, names of tensors (docs/partition-format.md).
+#pragma once
+
+#include <string>
+
+#include "services/graph/partition.h"
+
+namespace espalier::format {
+
+inline constexpr const char* kManifestKey = "manifest.json";
+
+// "attempt-1/part-00003/graph.safetensors"; `part` is one of the four below.
+std::string PartitionFileKey(const std::string& attempt, PartitionId partition, const std::string& part);
+inline constexpr const char* kGraphPart = "graph";
+inline constexpr const char* kNodeColumnsPart = "nodes";
+inline constexpr const char* kEdgeColumnsPart = "edges";
+inline constexpr const char* kEdgeIdsPart = "edge_ids";
+
+// Names of tensors. None of their pieces holds a '/'.
+std::string IndptrName(const graph::CanonicalEdgeType& type);
+std::string IndicesName(const graph::CanonicalEdgeType& type);
+std::string OriginalIdsName(const std::string& node_type);
+std::string DirectoryName(const std::string& node_type);
+std::string SplitLocalIdsName(const std::string& split, const std::string& node_type, graph::SplitPartName part);
+std::string SplitOrdinalsName(const std::string& split, const std::string& node_type, graph::SplitPartName part);
+// Of a node type, or of an edge type by its canonical name.
+std::string ColumnName(const std::string& type, const std::string& column);
+std::string OriginalEdgeIdsName(const graph::CanonicalEdgeType& type);
+
+inline constexpr graph::SplitPartName kSplitParts[] = {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation,
+                                                       graph::SplitPartName::kTest};
+
+}  // namespace espalier::format

@@ -1,0 +1,124 @@
+#include "services/format/checksum.h"
+#include "services/format/partition_files.h"
+#include "services/format/partition_names.h"
+#include "services/format/safetensors.h"
+#include "services/storage/object_key.h"
+
+namespace espalier::format {
+namespace {
+
+using Tensors = std::map<std::string, Tensor>;
+
+// What a partition must have before it is written; the values are trusted here and verified by who loads them.
+Status CheckStructure(const graph::PartitionBook& book, const graph::Partition& partition) {
+  const size_t num_node_types = book.schema().num_node_types(), num_edge_types = book.schema().num_edge_types();
+  if (partition.id.value >= book.num_partitions()) return InvalidArgument("its number is not in the book");
+  if (partition.nodes.size() != num_node_types || partition.directory.size() != num_node_types) {
+    return InvalidArgument("expected nodes and directory of " + std::to_string(num_node_types) + " node types");
+  }
+  if (partition.in_edges.size() != num_edge_types || partition.original_edge_ids.size() != num_edge_types ||
+      partition.edge_columns.size() != num_edge_types) {
+    return InvalidArgument("expected in-edges, original edge ids and columns of " + std::to_string(num_edge_types) +
+                           " edge types");
+  }
+  for (const auto& [name, types] : partition.splits) {
+    for (const auto& [type, parts] : types) {
+      if (type >= num_node_types || parts.size() != std::size(kSplitParts)) {
+        return InvalidArgument("split '" + name + "': expected three parts of an existing node type");
+      }
+    }
+  }
+  return Status();
+}
+
+Tensors GraphTensors(const graph::GraphSchema& schema, const graph::Partition& partition) {
+  Tensors tensors;
+  for (size_t type = 0; type < partition.in_edges.size(); ++type) {
+    tensors[IndptrName(schema.edge_types()[type])] = partition.in_edges[type].indptr;
+    tensors[IndicesName(schema.edge_types()[type])] = partition.in_edges[type].indices;
+  }
+  for (size_t type = 0; type < partition.nodes.size(); ++type) {
+    tensors[OriginalIdsName(schema.node_types()[type])] = partition.nodes[type].original_ids;
+    tensors[DirectoryName(schema.node_types()[type])] = partition.directory[type].global_ids;
+  }
+  for (const auto& [name, types] : partition.splits) {
+    for (const auto& [type, parts] : types) {
+      for (const graph::SplitPartName part : kSplitParts) {
+        const graph::SplitPart& ids = parts[static_cast<size_t>(part)];
+        tensors[SplitLocalIdsName(name, schema.node_types()[type], part)] = ids.local_ids;
+        tensors[SplitOrdinalsName(name, schema.node_types()[type], part)] = ids.ordinals;
+      }
+    }
+  }
+  return tensors;
+}
+
+Tensors NodeColumnTensors(const graph::GraphSchema& schema, const graph::Partition& partition) {
+  Tensors tensors;
+  for (size_t type = 0; type < partition.nodes.size(); ++type) {
+    for (const auto& [name, column] : partition.nodes[type].columns) {
+      tensors[ColumnName(schema.node_types()[type], name)] = column;
+    }
+  }
+  return tensors;
+}
+
+Tensors EdgeColumnTensors(const graph::GraphSchema& schema, const graph::Partition& partition) {
+  Tensors tensors;
+  for (size_t type = 0; type < partition.edge_columns.size(); ++type) {
+    for (const auto& [name, column] : partition.edge_columns[type]) {
+      tensors[ColumnName(schema.edge_types()[type].Name(), name)] = column;
+    }
+  }
+  return tensors;
+}
+
+Tensors EdgeIdTensors(const graph::GraphSchema& schema, const graph::Partition& partition) {
+  Tensors tensors;
+  for (size_t type = 0; type < partition.original_edge_ids.size(); ++type) {
+    tensors[OriginalEdgeIdsName(schema.edge_types()[type])] = partition.original_edge_ids[type];
+  }
+  return tensors;
+}
+
+Result<FileEntry> WritePart(storage::ObjectStore& store, const std::string& prefix, const std::string& attempt,
+                            PartitionId partition, const char* part, Tensors tensors) {
+  const std::string key = PartitionFileKey(attempt, partition, part);
+  const Safetensors content = {.tensors = std::move(tensors),
+                               .metadata = {{"espalier.format", kPartitionFormatName},
+                                            {"espalier.format_version", std::to_string(kPartitionFormatVersion)},
+                                            {"espalier.part", part},
+                                            {"espalier.partition", std::to_string(partition.value)}}};
+  ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object, store.Put(storage::JoinKey(prefix, key)));
+  HashingWriter writer(std::move(object));
+  RETURN_IF_ERROR(WriteSafetensors(content, writer));
+  RETURN_IF_ERROR(writer.Commit());
+  return writer.Entry(key);
+}
+
+}  // namespace
+
+Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::string& prefix,
+                                      const std::string& attempt, const graph::PartitionBook& book,
+                                      const graph::Partition& partition) {
+  RETURN_IF_ERROR(CheckStructure(book, partition).While("partition " + std::to_string(partition.id.value)));
+  const auto write = [&](const char* part, Tensors tensors) {
+    return WritePart(store, prefix, attempt, partition.id, part, std::move(tensors));
+  };
+  const graph::GraphSchema& schema = book.schema();
+  PartitionEntry entry;
+  ASSIGN_OR_RETURN(entry.graph, write(kGraphPart, GraphTensors(schema, partition)));
+  ASSIGN_OR_RETURN(entry.node_columns, write(kNodeColumnsPart, NodeColumnTensors(schema, partition)));
+  ASSIGN_OR_RETURN(entry.edge_columns, write(kEdgeColumnsPart, EdgeColumnTensors(schema, partition)));
+  ASSIGN_OR_RETURN(entry.original_edge_ids, write(kEdgeIdsPart, EdgeIdTensors(schema, partition)));
+  return entry;
+}
+
+Status CommitManifest(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest) {
+  const std::string text = ManifestToJson(manifest);
+  // What cannot be read back must not be published.
+  RETURN_IF_ERROR(ManifestFromJson(text).status().While("the manifest to be written"));
+  return store.PutIfAbsent(storage::JoinKey(prefix, kManifestKey), std::as_bytes(std::span(text)));
+}
+
+}  // namespace espalier::format

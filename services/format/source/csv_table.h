@@ -1,0 +1,47 @@
+// Comma-separated numbers without a header, as OGB's raw files have them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/base/tensor.h"
+
+namespace espalier::format {
+
+enum class CsvNumbers {
+  kFloats,   // F32, whatever is written
+  kInferred  // I64 where every field is an integer, else F32: pandas' rule
+};
+enum class CsvShape {
+  kMatrix,  // [rows, width], also where the width is 1
+  kSqueeze  // [rows] where the width is 1
+};
+
+struct CsvOptions {
+  CsvNumbers numbers = CsvNumbers::kFloats;
+  CsvShape shape = CsvShape::kMatrix;
+  uint64_t num_rows = 0;  // what the file must have; reading stops at the first row too many
+};
+// Errors name file, line and field. An empty file has width 0.
+Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options);
+
+// One number a line (num-node-list, splits): below `limit`, in the order of the file.
+Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit);
+
+struct CsvEdges {
+  Tensor sources;       // U32, or U64 where a node type has 2^32 nodes or more
+  Tensor destinations;  // alike
+};
+struct CsvEdgeLimits {
+  uint64_t num_sources = 0;
+  uint64_t num_destinations = 0;
+  std::optional<uint64_t> num_edges;  // what the file must have
+};
+// "source,destination" a line.
+Result<CsvEdges> ReadCsvEdges(const std::string& path, const CsvEdgeLimits& limits);
+
+// Rows of text, split at commas (num-node-dict, triplet-type-list).
+Result<std::vector<std::vector<std::string>>> ReadCsvText(const std::string& path, size_t max_rows);
+
+}  // namespace espalier::format

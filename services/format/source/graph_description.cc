@@ -1,0 +1,279 @@
+#include "services/format/source/graph_description.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <set>
+
+namespace espalier::format {
+namespace {
+
+constexpr uint64_t kMaxCount = uint64_t{1} << 40;
+
+int LineOf(const YAML::Node& node) { return node.Mark().line + 1; }
+Status ErrorAt(const YAML::Node& node, const std::string& message) {
+  return InvalidArgument("line " + std::to_string(LineOf(node)) + ": " + message);
+}
+
+using Field = std::function<Status(const YAML::Node& value)>;
+
+// Calls the reader of each field that is there; each at most once, and no others may be there.
+Status ReadFields(const YAML::Node& map, const std::string& what, const std::map<std::string, Field>& fields) {
+  if (!map.IsMap()) return ErrorAt(map, what + " is not a map of fields");
+  std::set<std::string> seen;
+  for (const auto& entry : map) {
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+    const auto field = fields.find(key);
+    if (field == fields.end()) {
+      std::string known;
+      for (const auto& [name, reader] : fields) known += (known.empty() ? "" : ", ") + name;
+      return ErrorAt(entry.first, what + " has an unknown field '" + key + "'; there are: " + known);
+    }
+    if (!seen.insert(key).second) return ErrorAt(entry.first, what + " has the field '" + key + "' twice");
+    RETURN_IF_ERROR(field->second(entry.second));
+  }
+  return {};
+}
+
+Field TextInto(std::string& text, const std::string& field) {
+  return [&text, field](const YAML::Node& value) -> Status {
+    if (!value.IsScalar() || value.Scalar().empty()) return ErrorAt(value, "'" + field + "' is not text");
+    text = value.Scalar();
+    return {};
+  };
+}
+
+Result<uint64_t> NumberOf(const YAML::Node& value, const std::string& field, uint64_t limit) {
+  uint64_t number = 0;
+  const std::string text = value.IsScalar() ? value.Scalar() : "";
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty() || number > limit) {
+    return ErrorAt(
+        value, "'" + field + "' is '" + text.substr(0, 40) + "': expected a number from 0 to " + std::to_string(limit));
+  }
+  return number;
+}
+
+// Below the folder, so that the folder is all of the source.
+Status CheckFileName(const YAML::Node& node, const std::string& file) {
+  bool climbs = file.empty() || file[0] == '/';
+  for (size_t begin = 0; begin <= file.size();) {
+    const size_t end = std::min(file.find('/', begin), file.size());
+    climbs = climbs || file.substr(begin, end - begin) == "..";
+    begin = end + 1;
+  }
+  return climbs ? ErrorAt(node, "'" + file + "' is not the name of a file below the folder") : Status();
+}
+
+Result<ArrayFile> ArrayFileOf(const YAML::Node& node) {
+  ArrayFile array{.line = LineOf(node)};
+  if (node.IsScalar()) {
+    array.file = node.Scalar();
+  } else {
+    RETURN_IF_ERROR(ReadFields(node, "an array",
+                               {{"file", TextInto(array.file, "file")},
+                                {"dtype", [&array](const YAML::Node& value) -> Status {
+                                   const Result<DType> dtype = DTypeFromName(value.IsScalar() ? value.Scalar() : "");
+                                   if (!dtype.ok()) return ErrorAt(value, dtype.status().message());
+                                   array.dtype = *dtype;
+                                   return {};
+                                 }}}));
+  }
+  RETURN_IF_ERROR(CheckFileName(node, array.file));
+  return array;
+}
+
+Field ArrayInto(std::optional<ArrayFile>& array) {
+  return [&array](const YAML::Node& value) -> Status {
+    ASSIGN_OR_RETURN(array, ArrayFileOf(value));
+    return {};
+  };
+}
+
+Field ColumnsInto(std::map<std::string, ArrayFile>& columns) {
+  return [&columns](const YAML::Node& value) -> Status {
+    if (!value.IsMap()) return ErrorAt(value, "'columns' is not a map of names to files");
+    for (const auto& entry : value) {
+      const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "";
+      if (const Status good = graph::CheckName("column", name); !good.ok()) return ErrorAt(entry.first, good.message());
+      if (columns.contains(name)) return ErrorAt(entry.first, "column '" + name + "' is there twice");
+      ASSIGN_OR_RETURN(columns[name], ArrayFileOf(entry.second));
+    }
+    return {};
+  };
+}
+
+Field EdgeTypeInto(graph::CanonicalEdgeType& type) {
+  return [&type](const YAML::Node& value) -> Status {
+    std::string name = value.IsScalar() ? value.Scalar() : "";
+    if (value.IsSequence() && value.size() == 3) {
+      name = value[0].Scalar() + ":" + value[1].Scalar() + ":" + value[2].Scalar();
+    }
+    Result<graph::CanonicalEdgeType> parsed = graph::ParseCanonicalEdgeType(name);
+    if (!parsed.ok()) return ErrorAt(value, parsed.status().message());
+    type = *std::move(parsed);
+    return {};
+  };
+}
+
+Status ReadNodes(const YAML::Node& node, NodeDescription& nodes) {
+  nodes.line = LineOf(node);
+  const auto count = [&nodes](const YAML::Node& value) -> Status {
+    ASSIGN_OR_RETURN(nodes.count, NumberOf(value, "count", kMaxCount));
+    return {};
+  };
+  RETURN_IF_ERROR(
+      ReadFields(node, "a node type",
+                 {{"type", TextInto(nodes.type, "type")}, {"count", count}, {"columns", ColumnsInto(nodes.columns)}}));
+  if (nodes.type.empty()) return ErrorAt(node, "a node type without the field 'type'");
+  if (!nodes.count && nodes.columns.empty()) {
+    return ErrorAt(node, "node type '" + nodes.type + "' has neither 'count' nor columns that tell it");
+  }
+  return {};
+}
+
+Status ReadEdges(const YAML::Node& node, EdgeDescription& edges) {
+  edges.line = LineOf(node);
+  RETURN_IF_ERROR(ReadFields(node, "an edge type",
+                             {{"type", EdgeTypeInto(edges.type)},
+                              {"ids", ArrayInto(edges.ids)},
+                              {"sources", ArrayInto(edges.sources)},
+                              {"destinations", ArrayInto(edges.destinations)},
+                              {"original_ids", ArrayInto(edges.original_ids)},
+                              {"columns", ColumnsInto(edges.columns)}}));
+  if (edges.type.relation.empty()) return ErrorAt(node, "an edge type without the field 'type'");
+  const bool pair = edges.sources && edges.destinations;
+  const bool any_of_pair = edges.sources || edges.destinations;
+  if (edges.ids ? any_of_pair : !pair) {
+    return ErrorAt(node,
+                   "edge type '" + edges.type.Name() + "': expected either 'ids' or 'sources' and 'destinations'");
+  }
+  return {};
+}
+
+Status ReadSplit(const YAML::Node& node, SplitDescription& split) {
+  split.line = LineOf(node);
+  RETURN_IF_ERROR(ReadFields(node, "a split",
+                             {{"name", TextInto(split.name, "name")},
+                              {"type", TextInto(split.type, "type")},
+                              {"train", ArrayInto(split.train)},
+                              {"validation", ArrayInto(split.validation)},
+                              {"test", ArrayInto(split.test)}}));
+  return split.name.empty() ? ErrorAt(node, "a split without the field 'name'") : Status();
+}
+
+// A list of what `read` reads.
+template <class Item>
+Field ListInto(std::vector<Item>& items, const std::string& field, Status (*read)(const YAML::Node&, Item&)) {
+  return [&items, field, read](const YAML::Node& value) -> Status {
+    if (value.IsNull()) return {};
+    if (!value.IsSequence()) return ErrorAt(value, "'" + field + "' is not a list");
+    for (const auto& entry : value) RETURN_IF_ERROR(read(entry, items.emplace_back()));
+    return {};
+  };
+}
+
+Result<GraphDescription> DescriptionOf(const YAML::Node& root) {
+  GraphDescription description;
+  bool has_version = false;
+  const auto version = [&has_version](const YAML::Node& value) -> Status {
+    ASSIGN_OR_RETURN(const uint64_t number, NumberOf(value, "version", 1'000'000));
+    has_version = true;
+    if (number == kDescriptionVersion) return {};
+    return ErrorAt(value, "version " + std::to_string(number) + " of graph.yaml: this program reads version 1");
+  };
+  RETURN_IF_ERROR(ReadFields(root, "graph.yaml",
+                             {{"version", version},
+                              {"name", TextInto(description.name, "name")},
+                              {"nodes", ListInto(description.nodes, "nodes", ReadNodes)},
+                              {"edges", ListInto(description.edges, "edges", ReadEdges)},
+                              {"splits", ListInto(description.splits, "splits", ReadSplit)}}));
+  if (!has_version) return ErrorAt(root, "graph.yaml lacks the field 'version'");
+  if (description.nodes.empty()) return ErrorAt(root, "graph.yaml names no node types");
+  return description;
+}
+
+void EmitArray(YAML::Emitter& out, const ArrayFile& array) {
+  if (!array.dtype) {
+    out << array.file;
+    return;
+  }
+  out << YAML::Flow << YAML::BeginMap << YAML::Key << "file" << YAML::Value << array.file << YAML::Key << "dtype"
+      << YAML::Value << NameOf(*array.dtype) << YAML::EndMap;
+}
+
+void EmitOptional(YAML::Emitter& out, const char* key, const std::optional<ArrayFile>& array) {
+  if (!array) return;
+  out << YAML::Key << key << YAML::Value;
+  EmitArray(out, *array);
+}
+
+void EmitColumns(YAML::Emitter& out, const std::map<std::string, ArrayFile>& columns) {
+  if (columns.empty()) return;
+  out << YAML::Key << "columns" << YAML::Value << YAML::BeginMap;
+  for (const auto& [name, array] : columns) {
+    out << YAML::Key << name << YAML::Value;
+    EmitArray(out, array);
+  }
+  out << YAML::EndMap;
+}
+
+void EmitNodes(YAML::Emitter& out, const NodeDescription& nodes) {
+  out << YAML::BeginMap << YAML::Key << "type" << YAML::Value << nodes.type;
+  if (nodes.count) out << YAML::Key << "count" << YAML::Value << *nodes.count;
+  EmitColumns(out, nodes.columns);
+  out << YAML::EndMap;
+}
+
+void EmitEdges(YAML::Emitter& out, const EdgeDescription& edges) {
+  out << YAML::BeginMap << YAML::Key << "type" << YAML::Value << edges.type.Name();
+  EmitOptional(out, "ids", edges.ids);
+  EmitOptional(out, "sources", edges.sources);
+  EmitOptional(out, "destinations", edges.destinations);
+  EmitOptional(out, "original_ids", edges.original_ids);
+  EmitColumns(out, edges.columns);
+  out << YAML::EndMap;
+}
+
+void EmitSplit(YAML::Emitter& out, const SplitDescription& split) {
+  out << YAML::BeginMap << YAML::Key << "name" << YAML::Value << split.name;
+  if (!split.type.empty()) out << YAML::Key << "type" << YAML::Value << split.type;
+  EmitOptional(out, "train", split.train);
+  EmitOptional(out, "validation", split.validation);
+  EmitOptional(out, "test", split.test);
+  out << YAML::EndMap;
+}
+
+template <class Item>
+void EmitList(YAML::Emitter& out, const char* key, const std::vector<Item>& items,
+              void (*emit)(YAML::Emitter&, const Item&)) {
+  if (items.empty()) return;
+  out << YAML::Key << key << YAML::Value << YAML::BeginSeq;
+  for (const Item& item : items) emit(out, item);
+  out << YAML::EndSeq;
+}
+
+}  // namespace
+
+Result<GraphDescription> ParseGraphDescription(const std::string& yaml) {
+  try {
+    return DescriptionOf(YAML::Load(yaml));
+  } catch (const YAML::Exception& error) {
+    return InvalidArgument("line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
+  }
+}
+
+std::string GraphDescriptionToYaml(const GraphDescription& description) {
+  YAML::Emitter out;
+  out << YAML::BeginMap << YAML::Key << "version" << YAML::Value << kDescriptionVersion;
+  if (!description.name.empty()) out << YAML::Key << "name" << YAML::Value << description.name;
+  EmitList(out, "nodes", description.nodes, EmitNodes);
+  EmitList(out, "edges", description.edges, EmitEdges);
+  EmitList(out, "splits", description.splits, EmitSplit);
+  out << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,88 @@
+// graph.yaml: what the .npy files of a folder are. Example, with everything that there is:
+//
+//   version: 1
+//   name: citations
+//   nodes:
+//     - type: paper
+//       count: 2708                     # optional where a column tells it
+//       columns:                        # features, labels, anything: an array [count, ...] each
+//         node-feat: paper-feat.npy
+//         node-label: {file: paper-label.npy}
+//         embedding: {file: paper-embedding.npy, dtype: BF16}   # BF16 is '<u2' in the file
+//     - {type: author, count: 17}
+//   edges:
+//     - type: [paper, cites, paper]     # or paper:cites:paper
+//       ids: cites.npy                  # integers [2, m]: sources, then destinations
+//       columns: {weight: cites-weight.npy}
+//     - type: [author, writes, paper]
+//       sources: writes-src.npy         # or a pair of [m], of one dtype
+//       destinations: writes-dst.npy
+//       original_ids: writes-ids.npy    # optional, uint64 [m]: the numbers of preprocessed edges
+//   splits:
+//     - name: public
+//       type: paper                     # optional where there is one node type
+//       train: train.npy                # integers: node ids in any order; bool [count]: a mask
+//       validation: validation.npy
+//       test: test.npy                  # parts may be missing
+//
+// Files are named from the folder and lie below it. Edge ids are int32, int64, uint32 or uint64.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/base/dtype.h"
+#include "services/graph/schema.h"
+
+namespace espalier::format {
+
+inline constexpr char kDescriptionFile[] = "graph.yaml";
+inline constexpr int kDescriptionVersion = 1;
+
+struct ArrayFile {
+  std::string file;            // relative to the folder
+  std::optional<DType> dtype;  // empty: the file's
+  int line = 0;                // of graph.yaml, for messages
+};
+
+struct NodeDescription {
+  std::string type;
+  std::optional<uint64_t> count;
+  std::map<std::string, ArrayFile> columns;
+  int line = 0;
+};
+
+struct EdgeDescription {
+  graph::CanonicalEdgeType type;
+  std::optional<ArrayFile> ids;  // or both of the next two
+  std::optional<ArrayFile> sources;
+  std::optional<ArrayFile> destinations;
+  std::optional<ArrayFile> original_ids;
+  std::map<std::string, ArrayFile> columns;
+  int line = 0;
+};
+
+struct SplitDescription {
+  std::string name;
+  std::string type;  // empty: the only one
+  std::optional<ArrayFile> train;
+  std::optional<ArrayFile> validation;
+  std::optional<ArrayFile> test;
+  int line = 0;
+};
+
+struct GraphDescription {
+  std::string name;
+  std::vector<NodeDescription> nodes;
+  std::vector<EdgeDescription> edges;
+  std::vector<SplitDescription> splits;
+};
+
+// Errors begin with "line <n>: ". Unknown and repeated fields are errors.
+Result<GraphDescription> ParseGraphDescription(const std::string& yaml);
+
+std::string GraphDescriptionToYaml(const GraphDescription& description);
+
+}  // namespace espalier::format

@@ -1,0 +1,39 @@
+// Text files, plain or gzip, line by line in bounded memory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "services/base/status.h"
+
+namespace espalier::format {
+
+// Owned by one thread.
+class LineReader {
+ public:
+  // A name that ends in ".gz" must be gzip, any other is taken as it is.
+  static Result<LineReader> Open(const std::string& path);
+  ~LineReader();
+  LineReader(LineReader&&) noexcept;
+  LineReader& operator=(LineReader&&) = delete;
+
+  // The next line without its end ("\n" or "\r\n"), valid until the next call; nullopt at the end of the file.
+  // DataLoss: truncated or corrupt gzip. InvalidArgument: a line of more than 64 MiB.
+  Result<std::optional<std::string_view>> Next();
+
+  // "edge.csv.gz:17", the line that Next returned last: for messages.
+  std::string Where() const;
+  const std::string& path() const;
+
+ private:
+  struct State;
+  explicit LineReader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// "<directory>/<name>.gz" or "<directory>/<name>", whichever exists.
+std::optional<std::string> FindPlainOrGzip(const std::string& directory, const std::string& name);
+
+}  // namespace espalier::format

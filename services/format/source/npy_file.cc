@@ -1,0 +1,68 @@
+#include "services/format/source/npy_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include "services/format/source/mapped_file.h"
+#include "services/format/source/npy_header.h"
+
+namespace espalier::format {
+namespace {
+
+Status WriteAll(int file, std::span<const std::byte> bytes, const std::string& path) {
+  constexpr size_t kMaxWrite = 1 << 30;  // Linux writes less than 2^31 bytes at once
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), std::min(bytes.size(), kMaxWrite));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FromErrno(errno, "writing " + path);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Result<Tensor> TensorOf(const std::shared_ptr<const MappedFile>& file, std::optional<DType> declared) {
+  ASSIGN_OR_RETURN(NpyHeader header, ParseNpyHeader(file->bytes()));
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(header.shape, SizeOf(header.dtype)));
+  const uint64_t promised = static_cast<uint64_t>(count) * SizeOf(header.dtype);
+  const uint64_t present = file->bytes().size() - header.data_offset;
+  if (promised != present) {
+    return InvalidArgument("the header promises " + std::to_string(promised) + " bytes of data, the file has " +
+                           std::to_string(present));
+  }
+  if (declared == DType::kBF16 && header.dtype == DType::kU16) header.dtype = DType::kBF16;
+  if (declared && *declared != header.dtype) {
+    return InvalidArgument(std::string("the dtype is ") + NameOf(header.dtype) + ", declared is " + NameOf(*declared));
+  }
+  const std::byte* data = file->bytes().data() + header.data_offset;
+  if (reinterpret_cast<uintptr_t>(data) % SizeOf(header.dtype) == 0) {
+    return Tensor::Wrap(header.dtype, std::move(header.shape), data, file);
+  }
+  Tensor copy = Tensor::Zeros(header.dtype, std::move(header.shape));
+  if (promised > 0) std::memcpy(copy.mutable_bytes(), data, promised);
+  return copy;
+}
+
+}  // namespace
+
+Result<Tensor> ReadNpy(const std::string& path, std::optional<DType> declared) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  return TensorOf(file, declared).While("reading " + path);
+}
+
+Status WriteNpy(const std::string& path, const Tensor& tensor) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return FromErrno(errno, "creating " + path);
+  const std::string header = NpyHeaderText(tensor.dtype(), tensor.shape());
+  Status status = WriteAll(file, std::as_bytes(std::span(header)), path);
+  if (status.ok()) status = WriteAll(file, tensor.byte_span(), path);
+  // Some file systems tell only here that the disk is full.
+  if (close(file) != 0 && status.ok()) status = FromErrno(errno, "writing " + path);
+  return status;
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,18 @@
+// A graph as a folder of .npy files and graph.yaml (graph_description.h): what `espalier import` and
+// `espalier generate` write, and the easiest way out of Python.
+#pragma once
+
+#include <string>
+
+#include "services/graph/source_graph.h"
+
+namespace espalier::format {
+
+// Columns are mapped, not copied.
+Result<graph::SourceGraph> ReadNpyFolder(const std::string& directory);
+
+// Writes beside `directory` and renames at the end: nothing or all of it is there afterwards. AlreadyExists where
+// `directory` is and is not empty.
+Status WriteNpyFolder(const graph::SourceGraph& graph, const std::string& directory);
+
+}  // namespace espalier::format

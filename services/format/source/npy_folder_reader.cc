@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "services/format/source/graph_description.h"
+#include "services/format/source/npy_file.h"
+#include "services/format/source/npy_folder.h"
+#include "services/format/source/source_name.h"
+#include "services/graph/id_values.h"
+
+namespace espalier::format {
+namespace {
+
+namespace fs = std::filesystem;
+using graph::EdgeSet;
+using graph::NodeSet;
+using graph::NodeSplit;
+using graph::SourceGraph;
+
+constexpr uintmax_t kMaxDescriptionBytes = 16 << 20;
+
+Result<std::string> ReadText(const std::string& path) {
+  std::error_code error;
+  const uintmax_t size_bytes = fs::file_size(path, error);
+  if (error) return NotFound("opening " + path + ": " + error.message());
+  if (size_bytes > kMaxDescriptionBytes) return InvalidArgument(path + " has more than 16 MiB");
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return Unavailable("reading " + path);
+  return std::move(text).str();
+}
+
+// "graph.yaml:12": where a file was asked for.
+std::string At(int line) { return std::string(kDescriptionFile) + ":" + std::to_string(line); }
+
+Result<Tensor> ReadArray(const std::string& directory, const ArrayFile& array) {
+  return ReadNpy(directory + "/" + array.file, array.dtype).While(At(array.line));
+}
+
+Status ReadColumns(const std::string& directory, const std::map<std::string, ArrayFile>& files, uint64_t num_rows,
+                   std::map<std::string, Tensor>& columns) {
+  for (const auto& [name, file] : files) {
+    ASSIGN_OR_RETURN(Tensor column, ReadArray(directory, file));
+    if (column.shape().empty() || static_cast<uint64_t>(column.num_rows()) != num_rows) {
+      return InvalidArgument(At(file.line) + ": column '" + name + "' in " + file.file + " is " + column.ToString() +
+                             ": expected " + std::to_string(num_rows) + " rows");
+    }
+    columns.emplace(name, std::move(column));
+  }
+  return {};
+}
+
+Result<NodeSet> ReadNodes(const std::string& directory, const NodeDescription& description) {
+  NodeSet nodes;
+  if (description.count) {
+    nodes.count = *description.count;
+  } else {
+    ASSIGN_OR_RETURN(const Tensor first, ReadArray(directory, description.columns.begin()->second));
+    nodes.count = static_cast<uint64_t>(first.num_rows());
+  }
+  RETURN_IF_ERROR(ReadColumns(directory, description.columns, nodes.count, nodes.columns));
+  return nodes;
+}
+
+// Row `row` of a matrix, which it keeps alive.
+Tensor RowOf(const Tensor& matrix, size_t row) {
+  return Tensor::Wrap(matrix.dtype(), {matrix.shape()[1]}, matrix.bytes() + row * matrix.row_bytes(),
+                      std::make_shared<Tensor>(matrix));
+}
+
+Status CheckIds(const Tensor& ids, const ArrayFile& file, size_t dimensions) {
+  if (graph::IsIdDType(ids.dtype()) && ids.shape().size() == dimensions) return {};
+  return InvalidArgument(At(file.line) + ": " + file.file + " is " + ids.ToString() +
+                         (dimensions == 2 ? ": expected [2, m]" : ": expected [m]") + " of I32, I64, U32 or U64");
+}
+
+Result<EdgeSet> ReadEdges(const std::string& directory, const EdgeDescription& description) {
+  EdgeSet edges;
+  if (description.ids) {
+    ASSIGN_OR_RETURN(const Tensor ids, ReadArray(directory, *description.ids));
+    RETURN_IF_ERROR(CheckIds(ids, *description.ids, 2));
+    if (ids.shape()[0] != 2) {
+      return InvalidArgument(At(description.ids->line) + ": " + description.ids->file + " is " + ids.ToString() +
+                             ": expected [2, m], sources in the first row and destinations in the second");
+    }
+    edges.sources = RowOf(ids, 0);
+    edges.destinations = RowOf(ids, 1);
+  } else {
+    ASSIGN_OR_RETURN(edges.sources, ReadArray(directory, *description.sources));
+    RETURN_IF_ERROR(CheckIds(edges.sources, *description.sources, 1));
+    ASSIGN_OR_RETURN(edges.destinations, ReadArray(directory, *description.destinations));
+    RETURN_IF_ERROR(CheckIds(edges.destinations, *description.destinations, 1));
+  }
+  if (description.original_ids) {
+    ASSIGN_OR_RETURN(edges.original_ids, ReadArray(directory, *description.original_ids));
+  }
+  RETURN_IF_ERROR(ReadColumns(directory, description.columns, edges.num_edges(), edges.columns));
+  return edges;
+}
+
+Result<std::vector<uint64_t>> IdsOfMask(const Tensor& mask, uint64_t num_nodes) {
+  if (mask.shape().size() != 1 || static_cast<uint64_t>(mask.num_rows()) != num_nodes) {
+    return InvalidArgument("the mask is " + mask.ToString() + ": expected [" + std::to_string(num_nodes) + "]");
+  }
+  std::vector<uint64_t> ids;
+  for (uint64_t id = 0; id < num_nodes; ++id) {
+    if (mask.bytes()[id] != std::byte{0}) ids.push_back(id);
+  }
+  return ids;
+}
+
+Result<std::vector<uint64_t>> SortedIds(const Tensor& ids) {
+  if (!graph::IsIdDType(ids.dtype()) || ids.shape().size() != 1) {
+    return InvalidArgument("the split is " + ids.ToString() + ": expected a mask, BOOL [nodes], or ids, I64 or alike");
+  }
+  std::vector<uint64_t> sorted;
+  graph::VisitIds(ids, [&](const auto& values) {
+    // A negative id becomes huge: validation finds it out of range.
+    for (const auto id : values) sorted.push_back(static_cast<uint64_t>(static_cast<int64_t>(id)));
+  });
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+Result<std::vector<uint64_t>> ReadPart(const std::string& directory, const std::optional<ArrayFile>& file,
+                                       uint64_t num_nodes) {
+  if (!file) return std::vector<uint64_t>();
+  ASSIGN_OR_RETURN(const Tensor tensor, ReadArray(directory, *file));
+  Result<std::vector<uint64_t>> ids = tensor.dtype() == DType::kBool ? IdsOfMask(tensor, num_nodes) : SortedIds(tensor);
+  return std::move(ids).While(At(file->line) + ": " + file->file);
+}
+
+Status ReadSplit(const std::string& directory, const SplitDescription& description, SourceGraph& graph) {
+  if (description.type.empty() && graph.schema.num_node_types() > 1) {
+    return InvalidArgument("a split needs the field 'type' where there are several node types");
+  }
+  const std::string type_name = description.type.empty() ? graph.schema.node_types()[0] : description.type;
+  ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(type_name));
+  const uint64_t num_nodes = graph.nodes_of(type).count;
+  NodeSplit split;
+  ASSIGN_OR_RETURN(split.train, ReadPart(directory, description.train, num_nodes));
+  ASSIGN_OR_RETURN(split.validation, ReadPart(directory, description.validation, num_nodes));
+  ASSIGN_OR_RETURN(split.test, ReadPart(directory, description.test, num_nodes));
+  if (!graph.splits[description.name].emplace(type.value, std::move(split)).second) {
+    return InvalidArgument("split '" + description.name + "' of '" + type_name + "' is there twice");
+  }
+  return {};
+}
+
+Result<graph::GraphSchema> SchemaOf(const GraphDescription& description) {
+  std::vector<std::string> node_types;
+  std::vector<graph::CanonicalEdgeType> edge_types;
+  for (const NodeDescription& nodes : description.nodes) node_types.push_back(nodes.type);
+  for (const EdgeDescription& edges : description.edges) edge_types.push_back(edges.type);
+  return graph::GraphSchema::Make(std::move(node_types), std::move(edge_types)).While(kDescriptionFile);
+}
+
+Result<SourceGraph> ReadDescribed(const std::string& directory, const GraphDescription& description) {
+  SourceGraph graph;
+  graph.name = description.name;
+  ASSIGN_OR_RETURN(graph.schema, SchemaOf(description));
+  graph.nodes.resize(graph.schema.num_node_types());
+  graph.edges.resize(graph.schema.num_edge_types());
+  for (const NodeDescription& nodes : description.nodes) {
+    ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(nodes.type));
+    ASSIGN_OR_RETURN(graph.nodes[type.value], ReadNodes(directory, nodes));
+  }
+  for (const EdgeDescription& edges : description.edges) {
+    ASSIGN_OR_RETURN(const EdgeTypeId type, graph.schema.FindEdgeType(edges.type.Name()));
+    ASSIGN_OR_RETURN(graph.edges[type.value], ReadEdges(directory, edges));
+  }
+  for (const SplitDescription& split : description.splits) {
+    RETURN_IF_ERROR(ReadSplit(directory, split, graph).While(At(split.line)));
+  }
+  return graph;
+}
+
+}  // namespace
+
+Result<SourceGraph> ReadNpyFolder(const std::string& directory) {
+  const std::string path = directory + "/" + kDescriptionFile;
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  ASSIGN_OR_RETURN(GraphDescription description, ParseGraphDescription(text).While(path));
+  if (description.name.empty()) description.name = SourceName(directory);
+  return ReadDescribed(directory, description).While("reading " + directory);
+}
+
+}  // namespace espalier::format

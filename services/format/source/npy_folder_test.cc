@@ -1,0 +1,210 @@
+#include "services/format/source/npy_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "services/format/source/graph_description.h"
+#include "services/format/source/source_reader.h"
+#include "services/format/source/testing/source_files.h"
+#include "services/graph/generators.h"
+#include "services/graph/preprocess.h"
+#include "services/graph/testing/small_graphs.h"
+
+namespace espalier::format {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Result<graph::SourceGraph> Read(const std::string& path) {
+  return ReadSourceGraph({.format = SourceFormat::kNpy, .path = path});
+}
+
+void ExpectSameTensor(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.ToString(), b.ToString());
+  EXPECT_TRUE(std::equal(a.byte_span().begin(), a.byte_span().end(), b.byte_span().begin()));
+}
+
+void ExpectSameGraph(const graph::SourceGraph& a, const graph::SourceGraph& b) {
+  EXPECT_EQ(a.name, b.name);
+  ASSERT_EQ(a.schema, b.schema);
+  for (size_t t = 0; t < a.nodes.size(); ++t) {
+    EXPECT_EQ(a.nodes[t].count, b.nodes[t].count);
+    ASSERT_EQ(a.nodes[t].columns.size(), b.nodes[t].columns.size());
+    for (const auto& [name, column] : a.nodes[t].columns) ExpectSameTensor(column, b.nodes[t].columns.at(name));
+  }
+  for (size_t t = 0; t < a.edges.size(); ++t) {
+    ExpectSameTensor(a.edges[t].sources, b.edges[t].sources);
+    ExpectSameTensor(a.edges[t].destinations, b.edges[t].destinations);
+    EXPECT_EQ(a.edges[t].original_ids.empty(), b.edges[t].original_ids.empty());
+    if (!a.edges[t].original_ids.empty()) ExpectSameTensor(a.edges[t].original_ids, b.edges[t].original_ids);
+    ASSERT_EQ(a.edges[t].columns.size(), b.edges[t].columns.size());
+    for (const auto& [name, column] : a.edges[t].columns) ExpectSameTensor(column, b.edges[t].columns.at(name));
+  }
+  ASSERT_EQ(a.splits.size(), b.splits.size());
+  for (const auto& [name, by_type] : a.splits) {
+    for (const auto& [type, split] : by_type) {
+      const graph::NodeSplit& other = b.splits.at(name).at(type);
+      EXPECT_EQ(split.train, other.train);
+      EXPECT_EQ(split.validation, other.validation);
+      EXPECT_EQ(split.test, other.test);
+    }
+  }
+}
+
+TEST(NpyFolderTest, ReadsBackWhatItWrote) {
+  const testing::TemporaryFolder folder;
+  graph::TypedOptions typed{.num_papers = 200, .num_authors = 100, .features = {.width = 3, .dtype = DType::kBF16}};
+  const std::vector<graph::SourceGraph> graphs = {
+      graph::testing::TypedExample(), *graph::GenerateTypedGraph(typed, 1),
+      *graph::Preprocess(graph::testing::TypedExample(), {.add_reverse_edges = true}, 1)};
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const std::string path = folder.path() + "/new/graph-" + std::to_string(i) + (i == 0 ? "/" : "");
+    ASSERT_EQ(WriteNpyFolder(graphs[i], path), Status());
+    const Result<graph::SourceGraph> back = Read(path);
+    ASSERT_TRUE(back.ok()) << back.status().ToString();
+    ExpectSameGraph(graphs[i], *back);
+  }
+}
+
+TEST(NpyFolderTest, LeavesWhatIsThereAndNothingHalfWritten) {
+  const testing::TemporaryFolder folder;
+  folder.Write("graph/precious.txt", "mine");
+  EXPECT_EQ(WriteNpyFolder(graph::testing::PathGraph(3), folder.path() + "/graph").code(), StatusCode::kAlreadyExists);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/graph/precious.txt"));
+
+  folder.Write("file", "");
+  EXPECT_FALSE(WriteNpyFolder(graph::testing::PathGraph(3), folder.path() + "/file/graph").ok());
+  // A name too long for a file fails in the middle of the work.
+  graph::SourceGraph graph = graph::testing::PathGraph(3);
+  graph.nodes[0].columns[std::string(255, 'x')] = Tensor::FromVector(std::vector<int64_t>{1, 2, 3});
+  EXPECT_FALSE(WriteNpyFolder(graph, folder.path() + "/other").ok());
+  size_t entries = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) entries += entry.exists() ? 1 : 0;
+  EXPECT_EQ(entries, 2u);  // graph and file
+}
+
+// Everything that a description may say.
+const char kDescription[] = R"(version: 1
+name: citations
+nodes:
+  - type: paper
+    columns:
+      node-feat: {file: feat.npy, dtype: BF16}
+      node-label: label.npy
+  - {type: author, count: 2}
+edges:
+  - type: [paper, cites, paper]
+    ids: cites.npy
+  - type: author:writes:paper
+    sources: src.npy
+    destinations: dst.npy
+    columns: {weight: weight.npy}
+splits:
+  - name: public
+    type: paper
+    train: mask.npy
+    test: sub/test.npy
+)";
+
+void WriteDescribed(const testing::TemporaryFolder& folder, const std::string& yaml = kDescription) {
+  const auto npy = [](const std::string& descr, const std::string& shape, const std::string& data) {
+    return testing::Npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }", data);
+  };
+  folder.Write("graph.yaml", yaml);
+  folder.Write("feat.npy", npy("<u2", "(3, 1)", testing::BytesOf<uint16_t>({0x3F80, 0x4000, 0})));
+  folder.Write("label.npy", npy("<i8", "(3,)", testing::BytesOf<int64_t>({0, 1, 0})));
+  folder.Write("cites.npy", npy("<i8", "(2, 2)", testing::BytesOf<int64_t>({0, 1, 2, 0})));
+  folder.Write("src.npy", npy("<i4", "(1,)", testing::BytesOf<int32_t>({1})));
+  folder.Write("dst.npy", npy("<i4", "(1,)", testing::BytesOf<int32_t>({2})));
+  folder.Write("weight.npy", npy("<f2", "(1,)", testing::BytesOf<uint16_t>({0x3C00})));
+  folder.Write("mask.npy", npy("|b1", "(3,)", std::string("\1\0\1", 3)));
+  folder.Write("sub/test.npy", npy("<i8", "(1,)", testing::BytesOf<int64_t>({1})));
+}
+
+TEST(NpyFolderTest, ReadsEverythingThatADescriptionSays) {
+  const testing::TemporaryFolder folder;
+  WriteDescribed(folder);
+
+  const Result<graph::SourceGraph> graph = Read(folder.path());
+
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  EXPECT_EQ(graph->name, "citations");
+  EXPECT_EQ(graph->nodes[0].count, 2u);
+  EXPECT_EQ(graph->nodes[1].count, 3u);
+  EXPECT_EQ(graph->nodes[1].columns.at("node-feat").ToString(), "BF16 [3, 1]");
+  const graph::EdgeSet& cites = graph->edges_of(*graph->schema.FindEdgeType("cites"));
+  EXPECT_THAT(cites.sources.values<int64_t>(), ElementsAre(0, 1));
+  EXPECT_THAT(cites.destinations.values<int64_t>(), ElementsAre(2, 0));
+  const graph::EdgeSet& writes = graph->edges_of(*graph->schema.FindEdgeType("writes"));
+  EXPECT_THAT(writes.destinations.values<int32_t>(), ElementsAre(2));
+  EXPECT_EQ(writes.columns.at("weight").ValueAsDouble(0), 1.0);
+  EXPECT_THAT(graph->splits.at("public").at(1).train, ElementsAre(0, 2));
+  EXPECT_THAT(graph->splits.at("public").at(1).validation, IsEmpty());
+  EXPECT_THAT(graph->splits.at("public").at(1).test, ElementsAre(1));
+}
+
+// What reading says after `from` was replaced by `to` in the description.
+std::string ErrorWith(const std::string& from, const std::string& to) {
+  const testing::TemporaryFolder folder;
+  std::string yaml = kDescription;
+  const size_t at = yaml.find(from);
+  ESPALIER_CHECK(at != std::string::npos) << from;
+  WriteDescribed(folder, yaml.replace(at, from.size(), to));
+  const Result<graph::SourceGraph> graph = Read(folder.path());
+  return graph.ok() ? "OK" : graph.status().ToString();
+}
+
+TEST(NpyFolderTest, NamesTheLineThatIsWrong) {
+  EXPECT_THAT(ErrorWith("version: 1", "version: 2"), HasSubstr("graph.yaml: line 1: version 2 of graph.yaml"));
+  EXPECT_THAT(ErrorWith("version: 1", "verzion: 1"), HasSubstr("line 1: graph.yaml has an unknown field 'verzion'"));
+  EXPECT_THAT(ErrorWith("name: citations", "name: [oops"), HasSubstr("line "));
+  EXPECT_THAT(ErrorWith("name: citations", "version: 1"),
+              HasSubstr("line 2: graph.yaml has the field 'version' twice"));
+  EXPECT_THAT(ErrorWith("count: 2", "count: -2"), HasSubstr("line 8: 'count' is '-2': expected a number"));
+  EXPECT_THAT(ErrorWith(", count: 2", ""), HasSubstr("line 8: node type 'author' has neither 'count' nor columns"));
+  EXPECT_THAT(ErrorWith("dtype: BF16", "dtype: F8"), HasSubstr("line 6: "));
+  EXPECT_THAT(ErrorWith("author:writes:paper", "author:writes"), HasSubstr("line 12: edge type 'author:writes'"));
+  EXPECT_THAT(ErrorWith("    ids: cites.npy\n", ""),
+              HasSubstr("line 10: edge type 'paper:cites:paper': expected either 'ids'"));
+  EXPECT_THAT(ErrorWith("[paper, cites, paper]", "[paper, cites, book]"), HasSubstr("there is no node type 'book'"));
+  EXPECT_THAT(ErrorWith("src.npy", "../src.npy"), HasSubstr("line 13: '../src.npy' is not the name of a file below"));
+  EXPECT_THAT(ErrorWith("src.npy", "/etc/passwd"), HasSubstr("line 13"));
+  EXPECT_THAT(ErrorWith("    type: paper\n    train", "    train"), HasSubstr("a split needs the field 'type'"));
+}
+
+TEST(NpyFolderTest, NamesTheFileThatDoesNotFit) {
+  EXPECT_THAT(ErrorWith("label.npy", "gone.npy"), AllOf(HasSubstr("NOT_FOUND"), HasSubstr("graph.yaml:7: opening ")));
+  EXPECT_THAT(ErrorWith("label.npy", "cites.npy"),
+              HasSubstr("column 'node-label' in cites.npy is I64 [2, 2]: expected 3 rows"));
+  EXPECT_THAT(ErrorWith("ids: cites.npy", "ids: feat.npy"),
+              HasSubstr("graph.yaml:11: feat.npy is U16 [3, 1]: expected [2, m]"));
+  EXPECT_THAT(ErrorWith("dst.npy", "label.npy"), HasSubstr("sources are I32 [1], destinations I64 [3]"));
+  EXPECT_THAT(ErrorWith("train: mask.npy", "train: label.npy"), HasSubstr("train[1] is 0 after 0"));
+  EXPECT_THAT(ErrorWith("type: paper\n    train", "type: author\n    train"),
+              HasSubstr("the mask is BOOL [3]: expected [2]"));
+  EXPECT_THAT(ErrorWith("count: 2", "count: 1"), HasSubstr("OUT_OF_RANGE"));
+}
+
+TEST(GraphDescriptionTest, YamlIsReadBackAsItWas) {
+  const GraphDescription description = *ParseGraphDescription(kDescription);
+  const GraphDescription again = *ParseGraphDescription(GraphDescriptionToYaml(description));
+  EXPECT_EQ(GraphDescriptionToYaml(again), GraphDescriptionToYaml(description));
+  EXPECT_EQ(again.nodes[0].columns.at("node-feat").dtype, DType::kBF16);
+  EXPECT_EQ(again.edges[1].sources->file, "src.npy");
+}
+
+TEST(GraphDescriptionTest, RefusesWhatIsNoDescription) {
+  for (const char* bad : {"", "4", "[]", "version: 1", "version: 1\nnodes: 4", "version: 1\nnodes: [4]",
+                          "version: 1\nnodes: [{type: a, count: 1, columns: [x]}]", "\t", "a: &x [*x]",
+                          "version: 1\nnodes: [{type: a, count: 1}]\nedges: [{type: [[1], 2, 3], ids: x}]"}) {
+    EXPECT_EQ(ParseGraphDescription(bad).status().code(), StatusCode::kInvalidArgument) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::format

@@ -1,0 +1,153 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "services/format/source/graph_description.h"
+#include "services/format/source/npy_file.h"
+#include "services/format/source/npy_folder.h"
+
+namespace espalier::format {
+namespace {
+
+namespace fs = std::filesystem;
+using graph::SourceGraph;
+
+// Writes arrays into one folder and remembers nothing: descriptions carry the names.
+class ArrayWriter {
+ public:
+  explicit ArrayWriter(std::string directory) : directory_(std::move(directory)) {}
+
+  Result<ArrayFile> Write(const std::string& name, const Tensor& tensor) const {
+    ArrayFile file{.file = name + ".npy"};
+    if (tensor.dtype() == DType::kBF16) file.dtype = DType::kBF16;
+    RETURN_IF_ERROR(WriteNpy(directory_ + "/" + file.file, tensor));
+    return file;
+  }
+
+  Status WriteColumns(const std::string& prefix, const std::map<std::string, Tensor>& columns,
+                      std::map<std::string, ArrayFile>& files) const {
+    for (const auto& [name, column] : columns) {
+      ASSIGN_OR_RETURN(files[name], Write(prefix + "." + name, column));
+    }
+    return {};
+  }
+
+  // Parts of splits are small and written only where they hold nodes.
+  Status WritePart(const std::string& name, const std::vector<uint64_t>& ids, std::optional<ArrayFile>& file) const {
+    if (ids.empty()) return {};
+    ASSIGN_OR_RETURN(file, Write(name, Tensor::FromVector(ids)));
+    return {};
+  }
+
+ private:
+  std::string directory_;
+};
+
+// Types and columns are names (CheckName), so joined with ':' replaced they are file names.
+std::string FileStem(const graph::CanonicalEdgeType& type) {
+  return "edges." + type.source + "___" + type.relation + "___" + type.destination;
+}
+
+Status WriteNodes(const SourceGraph& graph, const ArrayWriter& writer, GraphDescription& description) {
+  for (size_t t = 0; t < graph.nodes.size(); ++t) {
+    NodeDescription nodes{.type = graph.schema.node_types()[t], .count = graph.nodes[t].count};
+    RETURN_IF_ERROR(writer.WriteColumns("nodes." + nodes.type, graph.nodes[t].columns, nodes.columns));
+    description.nodes.push_back(std::move(nodes));
+  }
+  return {};
+}
+
+Status WriteEdges(const SourceGraph& graph, const ArrayWriter& writer, GraphDescription& description) {
+  for (size_t t = 0; t < graph.edges.size(); ++t) {
+    const graph::EdgeSet& set = graph.edges[t];
+    EdgeDescription edges{.type = graph.schema.edge_types()[t]};
+    const std::string stem = FileStem(edges.type);
+    ASSIGN_OR_RETURN(edges.sources, writer.Write(stem + ".sources", set.sources));
+    ASSIGN_OR_RETURN(edges.destinations, writer.Write(stem + ".destinations", set.destinations));
+    if (!set.original_ids.empty()) {
+      ASSIGN_OR_RETURN(edges.original_ids, writer.Write(stem + ".original_ids", set.original_ids));
+    }
+    RETURN_IF_ERROR(writer.WriteColumns(stem + ".column", set.columns, edges.columns));
+    description.edges.push_back(std::move(edges));
+  }
+  return {};
+}
+
+Status WriteSplits(const SourceGraph& graph, const ArrayWriter& writer, GraphDescription& description) {
+  for (const auto& [name, by_type] : graph.splits) {
+    for (const auto& [type, parts] : by_type) {
+      SplitDescription split{.name = name, .type = graph.schema.node_types()[type]};
+      const std::string stem = "split." + name + "." + split.type;
+      RETURN_IF_ERROR(writer.WritePart(stem + ".train", parts.train, split.train));
+      RETURN_IF_ERROR(writer.WritePart(stem + ".validation", parts.validation, split.validation));
+      RETURN_IF_ERROR(writer.WritePart(stem + ".test", parts.test, split.test));
+      description.splits.push_back(std::move(split));
+    }
+  }
+  return {};
+}
+
+Status WriteText(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  return file ? Status() : ResourceExhausted("writing " + path + " failed: is the disk full?");
+}
+
+Status WriteAll(const SourceGraph& graph, const std::string& directory) {
+  GraphDescription description{.name = graph.name};
+  const ArrayWriter writer(directory);
+  RETURN_IF_ERROR(WriteNodes(graph, writer, description));
+  RETURN_IF_ERROR(WriteEdges(graph, writer, description));
+  RETURN_IF_ERROR(WriteSplits(graph, writer, description));
+  return WriteText(directory + "/" + kDescriptionFile, GraphDescriptionToYaml(description));
+}
+
+// A folder with a temporary name; removed at the end of the scope unless it was renamed.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  Status RenameTo(const std::string& target) {
+    std::error_code error;
+    fs::rename(path_, target, error);  // replaces an empty folder
+    if (error) return FromErrno(error.value(), "renaming " + path_ + " to " + target);
+    path_.clear();
+    return {};
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory) {
+  fs::path target(directory);
+  if (!target.has_filename()) target = target.parent_path();  // "graph/"
+  std::error_code error;
+  if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
+    return AlreadyExists(target.string() + " is there already: name another folder or remove it");
+  }
+  if (target.has_parent_path()) {
+    fs::create_directories(target.parent_path(), error);
+    if (error) return FromErrno(error.value(), "creating " + target.parent_path().string());
+  }
+  TemporaryFolder temporary(target.string() + ".partial-" + std::to_string(getpid()));
+  fs::remove_all(temporary.path(), error);
+  fs::create_directory(temporary.path(), error);
+  if (error) return FromErrno(error.value(), "creating " + temporary.path());
+  RETURN_IF_ERROR(WriteAll(graph, temporary.path()));
+  return temporary.RenameTo(target.string());
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,226 @@
+#include "services/format/source/ogb_reader.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "services/format/source/csv_table.h"
+#include "services/format/source/line_reader.h"
+#include "services/format/source/source_name.h"
+
+namespace espalier::format {
+namespace {
+
+namespace fs = std::filesystem;
+using graph::EdgeSet;
+using graph::GraphSchema;
+using graph::NodeSet;
+using graph::NodeSplit;
+using graph::SourceGraph;
+
+constexpr uint64_t kMaxCount = uint64_t{1} << 40;
+
+bool IsFolder(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+// Sorted names of what lies in a folder; none where there is no such folder.
+std::vector<std::string> EntriesOf(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::string> RequireCsv(const std::string& directory, const std::string& stem) {
+  if (std::optional<std::string> path = FindPlainOrGzip(directory, stem + ".csv")) return *std::move(path);
+  return NotFound(directory + " has neither " + stem + ".csv.gz nor " + stem + ".csv");
+}
+
+// The count that num-node-list and num-edge-list hold: one line, because several are several graphs.
+Result<uint64_t> ReadCount(const std::string& directory, const std::string& stem) {
+  ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, stem));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, ReadCsvIds(path, kMaxCount));
+  if (counts.size() == 1) return counts[0];
+  return InvalidArgument(path + " counts " + std::to_string(counts.size()) + " graphs: expected one");
+}
+
+Status ReadColumn(const std::string& directory, const std::string& stem, const CsvOptions& options,
+                  std::map<std::string, Tensor>& columns) {
+  const std::optional<std::string> path = FindPlainOrGzip(directory, stem + ".csv");
+  if (!path) return {};
+  ASSIGN_OR_RETURN(columns[stem], ReadCsvTable(*path, options));
+  return {};
+}
+
+// The stem of "node_year.csv.gz" where it begins with `prefix`, else nothing.
+std::string StemWithPrefix(const std::string& file_name, const std::string& prefix) {
+  if (!file_name.starts_with(prefix)) return {};
+  const size_t ending = file_name.ends_with(".csv.gz") ? 7 : file_name.ends_with(".csv") ? 4 : 0;
+  return ending == 0 ? std::string() : file_name.substr(0, file_name.size() - ending);
+}
+
+// `feature` ("node-feat") and every file that begins with `prefix` ("node_").
+Status ReadFeatureColumns(const std::string& directory, const std::string& feature, const std::string& prefix,
+                          uint64_t num_rows, std::map<std::string, Tensor>& columns) {
+  RETURN_IF_ERROR(ReadColumn(directory, feature, {.num_rows = num_rows}, columns));
+  for (const std::string& file_name : EntriesOf(directory)) {
+    const std::string stem = StemWithPrefix(file_name, prefix);
+    if (stem.empty() || columns.contains(stem)) continue;
+    const CsvOptions options{CsvNumbers::kInferred, CsvShape::kSqueeze, num_rows};
+    RETURN_IF_ERROR(ReadColumn(directory, stem, options, columns));
+  }
+  return {};
+}
+
+Status ReadLabels(const std::string& directory, NodeSet& nodes) {
+  return ReadColumn(directory, "node-label", {CsvNumbers::kInferred, CsvShape::kSqueeze, nodes.count}, nodes.columns);
+}
+
+Result<EdgeSet> ReadEdges(const std::string& directory, uint64_t num_sources, uint64_t num_destinations) {
+  CsvEdgeLimits limits{.num_sources = num_sources, .num_destinations = num_destinations};
+  ASSIGN_OR_RETURN(limits.num_edges, ReadCount(directory, "num-edge-list"));
+  ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, "edge"));
+  ASSIGN_OR_RETURN(CsvEdges ends, ReadCsvEdges(path, limits));
+  EdgeSet edges{.sources = std::move(ends.sources), .destinations = std::move(ends.destinations)};
+  RETURN_IF_ERROR(ReadFeatureColumns(directory, "edge-feat", "edge_", edges.num_edges(), edges.columns));
+  return edges;
+}
+
+Result<std::vector<uint64_t>> ReadPart(const std::string& directory, const std::string& part, uint64_t num_nodes) {
+  ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, part));
+  ASSIGN_OR_RETURN(std::vector<uint64_t> ids, ReadCsvIds(path, num_nodes));
+  std::sort(ids.begin(), ids.end());
+  if (const auto twice = std::adjacent_find(ids.begin(), ids.end()); twice != ids.end()) {
+    return InvalidArgument(path + " lists node " + std::to_string(*twice) + " twice");
+  }
+  return ids;
+}
+
+Result<NodeSplit> ReadSplit(const std::string& directory, uint64_t num_nodes) {
+  NodeSplit split;
+  ASSIGN_OR_RETURN(split.train, ReadPart(directory, "train", num_nodes));
+  ASSIGN_OR_RETURN(split.validation, ReadPart(directory, "valid", num_nodes));
+  ASSIGN_OR_RETURN(split.test, ReadPart(directory, "test", num_nodes));
+  return split;
+}
+
+Status ReadHomogeneous(const std::string& raw, SourceGraph& graph) {
+  ASSIGN_OR_RETURN(graph.schema, GraphSchema::Make({"node"}, {{"node", "edge", "node"}}));
+  NodeSet nodes;
+  ASSIGN_OR_RETURN(nodes.count, ReadCount(raw, "num-node-list"));
+  ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(raw, nodes.count, nodes.count));
+  RETURN_IF_ERROR(ReadFeatureColumns(raw, "node-feat", "node_", nodes.count, nodes.columns));
+  RETURN_IF_ERROR(ReadLabels(raw, nodes));
+  graph.nodes.push_back(std::move(nodes));
+  graph.edges.push_back(std::move(edges));
+  return {};
+}
+
+struct NodeCount {
+  std::string type;
+  uint64_t count;
+};
+
+Result<std::vector<NodeCount>> ReadNodeCounts(const std::string& raw) {
+  ASSIGN_OR_RETURN(const std::string path, RequireCsv(raw, "num-node-dict"));
+  ASSIGN_OR_RETURN(const auto rows, ReadCsvText(path, /*max_rows=*/2));
+  if (rows.size() != 2 || rows[0].size() != rows[1].size()) {
+    return InvalidArgument(path + ": expected a line of type names and a line of as many numbers");
+  }
+  std::vector<NodeCount> counts;
+  for (size_t i = 0; i < rows[0].size(); ++i) {
+    const std::string& number = rows[1][i];
+    const bool is_number = !number.empty() && number.size() < 16 &&
+                           std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!is_number || std::stoull(number) > kMaxCount) {
+      return InvalidArgument(path + ":2: the count of '" + rows[0][i] + "' is '" + number + "': expected 0 to 2^40");
+    }
+    counts.push_back({rows[0][i], std::stoull(number)});
+  }
+  return counts;
+}
+
+Result<std::vector<graph::CanonicalEdgeType>> ReadEdgeTypes(const std::string& raw) {
+  constexpr size_t kMaxEdgeTypes = 65'535;
+  ASSIGN_OR_RETURN(const std::string path, RequireCsv(raw, "triplet-type-list"));
+  ASSIGN_OR_RETURN(const auto rows, ReadCsvText(path, kMaxEdgeTypes));
+  std::vector<graph::CanonicalEdgeType> types;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].size() != 3) {
+      return InvalidArgument(path + ":" + std::to_string(i + 1) + " has " + std::to_string(rows[i].size()) +
+                             " fields: expected head,relation,tail");
+    }
+    types.push_back({rows[i][0], rows[i][1], rows[i][2]});
+  }
+  return types;
+}
+
+Result<GraphSchema> ReadSchema(const std::string& raw, const std::vector<NodeCount>& counts) {
+  std::vector<std::string> node_types;
+  for (const NodeCount& count : counts) node_types.push_back(count.type);
+  ASSIGN_OR_RETURN(std::vector<graph::CanonicalEdgeType> edge_types, ReadEdgeTypes(raw));
+  return GraphSchema::Make(std::move(node_types), std::move(edge_types)).While("reading the types in " + raw);
+}
+
+Status ReadHeterogeneous(const std::string& raw, SourceGraph& graph) {
+  ASSIGN_OR_RETURN(const std::vector<NodeCount> counts, ReadNodeCounts(raw));
+  ASSIGN_OR_RETURN(graph.schema, ReadSchema(raw, counts));
+  graph.nodes.resize(counts.size());
+  for (const auto& [type_name, count] : counts) {
+    ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(type_name));
+    NodeSet& nodes = graph.nodes[type.value];
+    nodes.count = count;
+    RETURN_IF_ERROR(ReadFeatureColumns(raw + "/node-feat/" + type_name, "node-feat", "node_", count, nodes.columns));
+    RETURN_IF_ERROR(ReadLabels(raw + "/node-label/" + type_name, nodes));
+  }
+  for (size_t t = 0; t < graph.schema.num_edge_types(); ++t) {
+    const EdgeTypeId id(static_cast<uint16_t>(t));
+    const auto& [head, relation, tail] = graph.schema.EdgeType(id);
+    ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(raw + "/relations/" + head + "___" + relation + "___" + tail,
+                                              graph.nodes_of(graph.schema.SourceOf(id)).count,
+                                              graph.nodes_of(graph.schema.DestinationOf(id)).count));
+    graph.edges.push_back(std::move(edges));
+  }
+  return {};
+}
+
+// Folders of a split that are named like a node type; homogeneous graphs have the files directly.
+Status ReadSplits(const std::string& directory, bool heterogeneous, SourceGraph& graph) {
+  for (const std::string& name : EntriesOf(directory)) {
+    const std::string split_directory = directory + "/" + name;
+    if (!IsFolder(split_directory)) continue;
+    if (!heterogeneous) {
+      ASSIGN_OR_RETURN(graph.splits[name][0], ReadSplit(split_directory, graph.nodes[0].count));
+      continue;
+    }
+    for (const std::string& type_name : EntriesOf(split_directory)) {
+      const std::string type_directory = split_directory + "/" + type_name;
+      if (!IsFolder(type_directory)) continue;
+      ASSIGN_OR_RETURN(const NodeTypeId type,
+                       graph.schema.FindNodeType(type_name).While("reading the split " + split_directory));
+      ASSIGN_OR_RETURN(graph.splits[name][type.value], ReadSplit(type_directory, graph.nodes_of(type).count));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<SourceGraph> ReadOgb(const std::string& directory) {
+  const std::string raw = directory + "/raw";
+  if (!IsFolder(raw)) {
+    return NotFound(directory + " is no graph in OGB's layout: it has no folder raw/");
+  }
+  SourceGraph graph;
+  graph.name = SourceName(directory);
+  const bool heterogeneous = FindPlainOrGzip(raw, "triplet-type-list.csv").has_value();
+  RETURN_IF_ERROR(heterogeneous ? ReadHeterogeneous(raw, graph) : ReadHomogeneous(raw, graph));
+  RETURN_IF_ERROR(ReadSplits(directory + "/split", heterogeneous, graph));
+  return graph;
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,27 @@
+// OGB's raw CSV layout of one graph, each file plain or gzip (".csv.gz"), numbers without headers.
+//
+// Homogeneous, node type "node", edge type node:edge:node:
+//   raw/edge.csv               source,destination
+//   raw/num-node-list.csv      one number        raw/num-edge-list.csv   one number
+//   raw/node-feat.csv          optional, F32 [n, width] column "node-feat";  edge-feat.csv alike
+//   raw/node-label.csv         optional, I64 (F32 where it has fractions) [n] or [n, width] column "node-label"
+//   raw/node_*.csv, edge_*.csv  optional, more columns, named as the file
+//   split/<name>/{train,valid,test}.csv   one node id a line
+// Heterogeneous:
+//   raw/num-node-dict.csv      type names, then their numbers of nodes
+//   raw/triplet-type-list.csv  head,relation,tail a line
+//   raw/relations/<head>___<relation>___<tail>/{edge,num-edge-list,edge-feat,edge_*}.csv
+//   raw/node-feat/<type>/{node-feat,node_*}.csv   raw/node-label/<type>/node-label.csv
+//   split/<name>/<type>/{train,valid,test}.csv
+#pragma once
+
+#include <string>
+
+#include "services/graph/source_graph.h"
+
+namespace espalier::format {
+
+// `directory` holds raw/ and split/. The graph's name is the folder's.
+Result<graph::SourceGraph> ReadOgb(const std::string& directory);
+
+}  // namespace espalier::format

@@ -1,0 +1,31 @@
+// Graphs as their users have them, from a local folder.
+// Everything read is untrusted: a reader answers with a graph that satisfies ValidateSourceGraph, or with an error
+// that names the file and the line or field.
+#pragma once
+
+#include <string>
+
+#include "services/format/source/triples_reader.h"
+#include "services/graph/source_graph.h"
+
+namespace espalier::format {
+
+enum class SourceFormat { kOgb, kNpy, kTriples };
+const char* NameOf(SourceFormat format);  // "OGB", "NPY", "Triples": as in the job document
+
+struct SourceReadOptions {
+  SourceFormat format = SourceFormat::kOgb;
+  std::string path;  // a folder; of triples also one file
+  int threads = 1;
+  TripleOptions triples;  // for kTriples
+};
+
+// OGB: the raw CSV layout (ogb_reader.h). NPY: a folder with graph.yaml (graph_description.h). Triples:
+// triples_reader.h.
+Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options);
+
+// SHA-256 over what decides the graph: the format, its options, and sorted relative names, sizes and bytes of the
+// source's files (OGB: raw/ and split/; others: everything below the path).
+Result<std::string> SourceDigest(const SourceReadOptions& options);
+
+}  // namespace espalier::format

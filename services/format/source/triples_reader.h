@@ -1,0 +1,36 @@
+// Knowledge graphs as lines of "head <tab> relation <tab> tail" (or another order), names being any text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "services/graph/source_graph.h"
+
+namespace espalier::format {
+
+enum class TripleColumns { kHeadRelationTail, kRelationHeadTail };
+// How names become ids: by sorted name, or by first appearance (in train, valid, test; head before tail).
+enum class NameOrder { kSorted, kFirstAppearance };
+
+struct TripleOptions {
+  TripleColumns columns = TripleColumns::kHeadRelationTail;
+  NameOrder names = NameOrder::kSorted;
+};
+
+// The edge column that says which file an edge is from: U8, 0 train, 1 valid, 2 test. Edges of one type stand in the
+// order of the files and lines.
+inline constexpr char kTripleSplitColumn[] = "split";
+
+struct TripleGraph {
+  // One node type, "entity"; an edge type entity:<relation>:entity for each relation. Relations that are no names
+  // (graph/schema.h) have other characters replaced by '_', and a number where two would then be the same.
+  graph::SourceGraph graph;
+  std::vector<std::string> entity_names;    // by original node id
+  std::vector<std::string> relation_names;  // as written in the files, by EdgeTypeId
+};
+
+// `path` is one file, or a folder with train.txt and, where they exist, valid.txt and test.txt; gzip if the name ends
+// in .gz.
+Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options);
+
+}  // namespace espalier::format

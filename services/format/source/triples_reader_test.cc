@@ -1,0 +1,75 @@
+#include "services/format/source/triples_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/format/source/source_reader.h"
+#include "services/format/source/testing/source_files.h"
+#include "services/graph/testing/small_graphs.h"
+
+namespace espalier::format {
+namespace {
+
+using graph::testing::EdgesOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(TriplesReaderTest, NumbersEntitiesBySortedName) {
+  const testing::TemporaryFolder folder;
+  folder.Write("train.txt", "rome\tin\titaly\nparis\tin\tfrance\n");
+  folder.Write("test.txt", "italy\tnear\tfrance\nrome\tin\teurope\n");
+
+  const Result<TripleGraph> read = ReadTriples(folder.path(), {});
+
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(graph::ValidateSourceGraph(read->graph, 1), Status());
+  EXPECT_THAT(read->entity_names, ElementsAre("europe", "france", "italy", "paris", "rome"));
+  EXPECT_THAT(read->relation_names, ElementsAre("in", "near"));
+  EXPECT_EQ(read->graph.schema.EdgeType(EdgeTypeId(1)).Name(), "entity:near:entity");
+  EXPECT_THAT(EdgesOf(read->graph.edges[0]), ElementsAre(std::pair(4, 2), std::pair(3, 1), std::pair(4, 0)));
+  EXPECT_THAT(read->graph.edges[0].columns.at(kTripleSplitColumn).values<uint8_t>(), ElementsAre(0, 0, 2));
+}
+
+TEST(TriplesReaderTest, NumbersEntitiesByFirstAppearanceAndTakesTheOtherColumnOrder) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.WriteGzip("all.txt.gz", "in\trome\titaly\r\nnear\titaly\tfrance");
+
+  const Result<TripleGraph> read =
+      ReadTriples(path, {.columns = TripleColumns::kRelationHeadTail, .names = NameOrder::kFirstAppearance});
+
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_THAT(read->entity_names, ElementsAre("rome", "italy", "france"));
+  EXPECT_THAT(EdgesOf(read->graph.edges[0]), ElementsAre(std::pair(0, 1)));
+}
+
+TEST(TriplesReaderTest, MakesNamesOfRelationsAndKeepsTheOriginals) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.Write("all.txt", "a\t/is/in\tb\na\t_is_in\tb\na\t" + std::string(300, 'r') + "\tb\n");
+
+  const Result<TripleGraph> read = ReadTriples(path, {});
+
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  ASSERT_EQ(read->graph.schema.num_edge_types(), 3u);
+  EXPECT_EQ(read->graph.schema.EdgeType(EdgeTypeId(0)).relation, "_is_in");
+  EXPECT_EQ(read->relation_names[0], "/is/in");
+  EXPECT_EQ(read->graph.schema.EdgeType(EdgeTypeId(1)).relation, "_is_in-2");
+  EXPECT_EQ(read->relation_names[1], "_is_in");
+  EXPECT_EQ(read->relation_names[2], std::string(300, 'r'));
+}
+
+TEST(TriplesReaderTest, NamesTheLineThatIsNoTriple) {
+  const testing::TemporaryFolder folder;
+  const auto message = [&](const std::string& text) {
+    return ReadTriples(folder.Write("t.txt", text), {}).status().message();
+  };
+  EXPECT_THAT(message("a\tb\tc\na b c\n"), HasSubstr("t.txt:2: expected three fields with tabs"));
+  EXPECT_THAT(message("a\tb\tc\td\n"), HasSubstr("t.txt:1: expected three fields"));
+  EXPECT_THAT(message("a\t\tc\n"), HasSubstr("t.txt:1: a field is empty"));
+  EXPECT_THAT(ReadTriples(folder.path(), {}).status().message(), HasSubstr("has no train.txt"));
+  folder.Write("empty/train.txt", "");
+  EXPECT_THAT(ReadSourceGraph({.format = SourceFormat::kTriples, .path = folder.path() + "/empty"}).status().message(),
+              HasSubstr("the graph is empty"));
+}
+
+}  // namespace
+}  // namespace espalier::format

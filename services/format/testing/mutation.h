@@ -1,0 +1,26 @@
+// Valid files with something wrong in them, the same ones in every run.
+#pragma once
+
+#include <random>
+#include <string>
+
+namespace espalier::format {
+
+// Flips bits, overwrites bytes, cuts, doubles or inserts: one to four such changes.
+inline std::string Mutated(std::string bytes, std::mt19937_64& random) {
+  const auto below = [&](size_t limit) { return static_cast<size_t>(random() % limit); };
+  for (size_t changes = 1 + below(4); changes > 0 && !bytes.empty(); --changes) {
+    const size_t at = below(bytes.size());
+    switch (below(6)) {
+      case 0: bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8))); break;
+      case 1: bytes[at] = static_cast<char>(random()); break;
+      case 2: bytes[at] = "0123456789[]{}:,\"-"[below(18)]; break;
+      case 3: bytes.resize(at); break;
+      case 4: bytes.insert(at, bytes.substr(below(bytes.size()), below(16))); break;
+      case 5: bytes.erase(at, below(16)); break;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,74 @@
+#include "services/format/verify.h"
+
+#include "services/format/partition_files.h"
+#include "services/format/verify_parts.h"
+
+namespace espalier::format {
+namespace {
+
+void CountFiles(const PartitionEntry& entry, VerifyReport* report) {
+  for (const FileEntry* file : {&entry.graph, &entry.node_columns, &entry.edge_columns, &entry.original_edge_ids}) {
+    ++report->files;
+    report->bytes += file->size_bytes;
+  }
+}
+
+// Loads all partitions; false where one cannot be, which is a violation.
+bool LoadAll(storage::ObjectStore& store, const std::string& prefix, const VerifyOptions& options,
+             LoadedPartitioning* loaded, VerifyReport* report) {
+  const LoadOptions load = {.node_columns = true,
+                            .edge_columns = true,
+                            .original_edge_ids = true,
+                            .verify_checksums = true,
+                            .threads = options.threads,
+                            .data_dir = options.data_dir};
+  bool all_good = true;
+  for (uint32_t p = 0; p < loaded->manifest.partitions.size(); ++p) {
+    Result<graph::Partition> partition = LoadPartition(store, prefix, loaded->manifest, PartitionId(p), load);
+    CountFiles(loaded->manifest.partitions[p], report);
+    ++report->partitions;
+    if (!partition.ok()) {
+      report->Add("partition " + std::to_string(p) + ": " + partition.status().message());
+      all_good = false;
+      continue;
+    }
+    loaded->partitions.push_back(*std::move(partition));
+  }
+  return all_good;
+}
+
+void CountContent(const Manifest& manifest, VerifyReport* report) {
+  report->nodes = manifest.book.num_nodes();
+  report->edges = manifest.book.num_edges();
+  for (const auto& columns : manifest.node_columns) report->columns += columns.size();
+  for (const auto& columns : manifest.edge_columns) report->columns += columns.size();
+}
+
+}  // namespace
+
+void VerifyReport::Add(std::string violation) {
+  ++num_violations;
+  if (violations.size() < kMaxViolations) violations.push_back(std::move(violation));
+}
+
+Result<VerifyReport> VerifyPartitioning(storage::ObjectStore& store, const std::string& prefix,
+                                        const VerifyOptions& options) {
+  VerifyReport report;
+  LoadedPartitioning loaded;
+  ASSIGN_OR_RETURN(loaded.manifest, ReadManifest(store, prefix));
+  CountContent(loaded.manifest, &report);
+  if (!LoadAll(store, prefix, options, &loaded, &report)) return report;
+  VerifyNodes(&loaded, &report);
+  // What follows looks nodes up.
+  if (!report.ok()) return report;
+  VerifySplits(loaded, &report);
+  VerifyEdges(loaded, &report);
+  VerifyQuality(loaded, &report);
+  if (options.source != nullptr) {
+    report.compared_with_source = true;
+    if (CompareNodes(loaded, *options.source, &report)) CompareEdges(loaded, *options.source, &report);
+  }
+  return report;
+}
+
+}  // namespace espalier::format

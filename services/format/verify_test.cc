@@ -1,0 +1,175 @@
+#include "services/format/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/format/testing/tiny_graph.h"
+#include "services/storage/file_store.h"
+#include "services/storage/testing/put_text.h"
+#include "services/storage/testing/temporary_folder.h"
+
+namespace espalier::format {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Tensor U32(std::vector<uint32_t> values) { return Tensor::FromVector(std::move(values)); }
+
+enum class Against { kFilesOnly, kSource };
+
+class VerifyTest : public ::testing::Test {
+ protected:
+  // Writes set_ and verifies it.
+  VerifyReport Verify(Against against) {
+    const storage::TemporaryFolder folder;
+    storage::FileStore store(folder.path());
+    const auto written = WritePartitioning(store, "p", set_, manifest_);
+    EXPECT_TRUE(written.ok()) << written.status().ToString();
+    const auto report = VerifyPartitioning(
+        store, "p", {.source = against == Against::kSource ? &graph_ : nullptr, .threads = 2, .data_dir = {}});
+    EXPECT_TRUE(report.ok()) << report.status().ToString();
+    return *report;
+  }
+
+  graph::SourceGraph graph_ = TinyGraph();
+  partition::PartitionSet set_ = TinyPartitions(graph_);
+  Manifest manifest_ = TinyManifest(graph_, set_);
+};
+
+TEST_F(VerifyTest, AcceptsWhatThePartitionerMade) {
+  for (const Against against : {Against::kFilesOnly, Against::kSource}) {
+    const VerifyReport report = Verify(against);
+    EXPECT_THAT(report.violations, ElementsAre());
+    EXPECT_TRUE(report.ok());
+    EXPECT_EQ(report.compared_with_source, against == Against::kSource);
+    EXPECT_EQ(report.partitions, 2u);
+    EXPECT_EQ(report.files, 8u);
+    EXPECT_EQ(report.nodes, 8u);
+    EXPECT_EQ(report.edges, 11u);
+    EXPECT_EQ(report.columns, 4u + 2u + 2u);  // of papers, out-degrees, of citations
+    EXPECT_EQ(report.quality, manifest_.quality);
+  }
+}
+
+// By hand: cut are author 0 -> paper 1, paper 0 -> 1, paper 2 -> 1 (three times). Partition 1 also reads author 0 and
+// papers 0 and 2.
+TEST_F(VerifyTest, RecomputesQuality) {
+  const Quality quality = Verify(Against::kFilesOnly).quality;
+  // Author 1 is in partition 1 and paper 4 in partition 0: that edge is cut as well, and partition 0 reads author 1.
+  EXPECT_EQ(quality.cut_edges, 6u);
+  EXPECT_DOUBLE_EQ(quality.cut_ratio, 6.0 / 11);
+  EXPECT_DOUBLE_EQ(quality.replication, (8.0 + 4) / 8);
+  EXPECT_DOUBLE_EQ(quality.balance.at("nodes"), 5.0 / 4);
+  EXPECT_DOUBLE_EQ(quality.balance.at("edges"), 7.0 / 5.5);
+  EXPECT_DOUBLE_EQ(quality.balance.at("train-nodes"), 2.0 / 1.5);
+}
+
+TEST_F(VerifyTest, NeedsAManifest) {
+  const storage::TemporaryFolder folder;
+  storage::FileStore store(folder.path());
+  EXPECT_EQ(VerifyPartitioning(store, "", {.data_dir = {}}).status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(VerifyTest, ReportsEveryFileThatCannotBeLoaded) {
+  const storage::TemporaryFolder folder;
+  storage::FileStore store(folder.path());
+  const Manifest manifest = *WritePartitioning(store, "", set_, manifest_);
+  for (const PartitionEntry& entry : manifest.partitions) {
+    ASSERT_TRUE(storage::PutText(store, entry.graph.key, "short").ok());
+  }
+  const auto report = VerifyPartitioning(store, "", {.data_dir = {}});
+  ASSERT_TRUE(report.ok());
+  EXPECT_THAT(report->violations, ElementsAre(HasSubstr("partition 0: "), HasSubstr("partition 1: ")));
+}
+
+TEST_F(VerifyTest, BoundsTheViolationsItKeeps) {
+  VerifyReport report;
+  for (int i = 0; i < 1000; ++i) report.Add(std::to_string(i));
+  EXPECT_EQ(report.num_violations, 1000u);
+  EXPECT_EQ(report.violations.size(), VerifyReport::kMaxViolations);
+}
+
+TEST_F(VerifyTest, FindsANodeOwnedTwiceAndOneOwnedByNobody) {
+  set_.partitions[1].nodes[1].original_ids = U32({1, 4});  // paper 4 is partition 0's, paper 3 nobody's
+  const VerifyReport report = Verify(Against::kFilesOnly);
+  EXPECT_THAT(report.violations, Contains(HasSubstr("node 4 of 'paper' is owned twice, as global ids 2 and 4")));
+  EXPECT_THAT(report.violations, Contains(HasSubstr("node 3 of 'paper' is owned by no partition")));
+}
+
+TEST_F(VerifyTest, FindsAWrongDirectory) {
+  set_.partitions[0].directory[1].global_ids = U32({0, 1});  // paper 1 has global id 3
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations,
+              ElementsAre(HasSubstr("directory of partition 0 gives node 1 of 'paper' global id 1, it has 3")));
+}
+
+TEST_F(VerifyTest, FindsSplitsThatDoNotCount) {
+  // Training papers are 0, 1 and 3; partition 1 owns 1 and 3.
+  set_.partitions[1].splits["public"][1][0].ordinals = Tensor::FromVector<uint64_t>({0, 2});
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("train: ordinal 1 is in no partition")));
+}
+
+TEST_F(VerifyTest, FindsANodeInTwoParts) {
+  // Paper 4, the only one to validate with, has local id 2 in partition 0; 0 is a training node.
+  set_.partitions[0].splits["public"][1][1].local_ids = U32({0});
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("node 0 of 'paper' is in two parts")));
+  EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("validation: its nodes are not the source's")));
+}
+
+TEST_F(VerifyTest, FindsEdgesOutOfOrder) {
+  // In-edges of paper 1 by time: -3 (edge 3), 5 (edges 0, 6), 7 (edges 2, 4).
+  Tensor& ids = set_.partitions[1].original_edge_ids[1];
+  ASSERT_THAT(ids.values<uint32_t>(), ElementsAre(3, 0, 6, 2, 4));
+  ids = U32({3, 0, 6, 4, 2});
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations,
+              ElementsAre(HasSubstr("of 'paper:cites:paper' (partition 1, position 4) is out of order")));
+}
+
+TEST_F(VerifyTest, FindsAWrongOutDegree) {
+  set_.partitions[0].nodes[0].columns["out_degree.writes.paper"] = U32({2, 1});  // author 2 wrote nothing
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("says 1 for node 2, it has 0 such edges")));
+}
+
+TEST_F(VerifyTest, FindsWrongFigures) {
+  manifest_.quality.cut_edges += 1;
+  manifest_.quality.replication += 0.001;
+  manifest_.quality.balance["train-nodes"] = 1;
+  manifest_.quality.balance["luck"] = 1;
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations,
+              ElementsAre(HasSubstr("quality.cut_edges is recorded as 7, it is 6"), HasSubstr("quality.replication"),
+                          HasSubstr("quality.balance has 'luck'"), HasSubstr("quality.balance.train-nodes")));
+}
+
+TEST_F(VerifyTest, FindsAnEdgeThatIsNotTheSources) {
+  graph_.edges[1].sources = Tensor::FromVector<int64_t>({0, 0, 2, 2, 2, 3, 1});  // edge 5 came from paper 4
+  EXPECT_THAT(Verify(Against::kSource).violations,
+              ElementsAre(HasSubstr("holds edge 5 from node 4, expected edge 5 from node 3")));
+}
+
+TEST_F(VerifyTest, FindsAnEdgeThatIsMissing) {
+  graph_.edges[0].sources = Tensor::FromVector<uint32_t>({0, 0, 1, 1, 2});
+  graph_.edges[0].destinations = Tensor::FromVector<uint32_t>({0, 1, 1, 4, 2});
+  EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre(HasSubstr("node 2 has 0 in-edges, the source has 1")));
+}
+
+TEST_F(VerifyTest, FindsColumnsThatDiffer) {
+  graph_.nodes[1].columns["label"] = Tensor::FromVector<int64_t>({2, 0, -1, 1, 3});
+  graph_.nodes[1].columns["feat"] = Tensor::Zeros(DType::kF32, {5, 3});
+  graph_.nodes[1].columns.erase("half");
+  graph_.edges[1].columns["weight"] = Tensor::FromVector<float>({1, 2, 3, 4, 5, 6, 8});
+  const std::vector<std::string> violations = Verify(Against::kSource).violations;
+  EXPECT_THAT(violations, Contains(HasSubstr("column 'label' of node 4 differs")));
+  EXPECT_THAT(violations, Contains(HasSubstr("column 'feat' is F32 [3, 2], the source's F32 [5, 3]")));
+  EXPECT_THAT(violations, Contains(HasSubstr("column 'half' is not in the source")));
+  EXPECT_THAT(violations, Contains(HasSubstr("a column of edge 6 differs")));
+}
+
+TEST_F(VerifyTest, FindsAnotherGraph) {
+  graph_.nodes[0].count = 4;
+  EXPECT_THAT(Verify(Against::kSource).violations,
+              ElementsAre(HasSubstr("node type 'author' has 3 nodes, the source 4")));
+}
+
+}  // namespace
+}  // namespace espalier::format
