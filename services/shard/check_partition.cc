@@ -1,0 +1,132 @@
+#include "services/shard/check_partition.h"
+
+#include <limits>
+
+#include "services/shard/id_array.h"
+
+namespace espalier::shard {
+namespace {
+
+Status Bad(const std::string& what, const std::string& found, const std::string& expected) {
+  return DataLoss(what + " is " + found + ", expected " + expected);
+}
+
+Status CheckIds(const std::string& what, const Tensor& ids, uint64_t length) {
+  const bool is_ids = ids.dtype() == DType::kU32 || ids.dtype() == DType::kU64 || (ids.empty() && length == 0);
+  if (is_ids && ids.shape().size() == 1 && static_cast<uint64_t>(ids.num_rows()) == length) return {};
+  return Bad(what, ids.ToString(), "U32 or U64 [" + std::to_string(length) + "]");
+}
+
+Status CheckColumns(const std::string& owner, const std::map<std::string, Tensor>& columns, uint64_t length) {
+  for (const auto& [name, column] : columns) {
+    if (!column.shape().empty() && static_cast<uint64_t>(column.num_rows()) == length) continue;
+    return Bad("column '" + name + "' of " + owner, column.ToString(), std::to_string(length) + " rows");
+  }
+  return {};
+}
+
+Status CheckNodes(const graph::PartitionBook& book, const graph::Partition& partition, NodeTypeId type) {
+  const std::string name = "node type '" + book.schema().NodeTypeName(type) + "'";
+  const graph::OwnedNodes& nodes = partition.nodes[type.value];
+  const uint64_t count = book.NumOwnedNodes(partition.id, type);
+  if (nodes.count != count) return Bad(name, std::to_string(nodes.count) + " nodes", std::to_string(count));
+  if (count > std::numeric_limits<uint32_t>::max()) return Bad(name, std::to_string(count) + " nodes", "below 2^32");
+  RETURN_IF_ERROR(CheckIds("original_ids of " + name, nodes.original_ids, count));
+  RETURN_IF_ERROR(CheckColumns(name, nodes.columns, count));
+  const graph::DirectorySlice& directory = partition.directory[type.value];
+  return CheckIds("directory of " + name, directory.global_ids, static_cast<uint64_t>(directory.global_ids.num_rows()));
+}
+
+// indptr ascends from 0 to the number of edges in steps below 2^32.
+Status CheckIndptr(const std::string& name, const Tensor& indptr, uint64_t num_edges) {
+  const IdArray values(indptr);
+  uint64_t previous = 0;
+  for (uint64_t i = 0; i < values.size(); ++i) {
+    const uint64_t value = values[i];
+    if (value >= previous && value <= num_edges && value - previous < std::numeric_limits<uint32_t>::max()) {
+      previous = value;
+      continue;
+    }
+    return Bad("indptr[" + std::to_string(i) + "] of " + name, std::to_string(value),
+               "at least " + std::to_string(previous) + " and at most " + std::to_string(num_edges));
+  }
+  if (values.size() > 0 && (values[0] != 0 || previous != num_edges)) {
+    return Bad("indptr of " + name, "from " + std::to_string(values[0]) + " to " + std::to_string(previous),
+               "from 0 to " + std::to_string(num_edges));
+  }
+  return {};
+}
+
+Status CheckEdges(const graph::PartitionBook& book, const graph::Partition& partition, EdgeTypeId type) {
+  const std::string name = "edge type '" + book.schema().EdgeType(type).Name() + "'";
+  const graph::InEdges& edges = partition.in_edges[type.value];
+  const uint64_t num_edges = book.NumOwnedEdges(partition.id, type);
+  const uint64_t num_rows = book.NumOwnedNodes(partition.id, book.schema().DestinationOf(type));
+  RETURN_IF_ERROR(CheckIds("indptr of " + name, edges.indptr, num_rows + 1));
+  RETURN_IF_ERROR(CheckIds("indices of " + name, edges.indices, num_edges));
+  RETURN_IF_ERROR(CheckIndptr(name, edges.indptr, num_edges));
+  if (type.value >= partition.edge_columns.size()) return {};
+  return CheckColumns(name, partition.edge_columns[type.value], num_edges);
+}
+
+// Ordinals and local ids ascend below their bounds.
+Status CheckSplitPart(const std::string& name, const graph::SplitPart& part, uint64_t num_nodes) {
+  const auto count = static_cast<uint64_t>(part.local_ids.num_rows());
+  RETURN_IF_ERROR(CheckIds("local ids of " + name, part.local_ids, count));
+  RETURN_IF_ERROR(CheckIds("ordinals of " + name, part.ordinals, count));
+  const IdArray locals(part.local_ids), ordinals(part.ordinals);
+  for (uint64_t i = 0; i < count; ++i) {
+    const bool ascends = i == 0 || (locals[i - 1] < locals[i] && ordinals[i - 1] < ordinals[i]);
+    if (ascends && locals[i] < num_nodes && ordinals[i] < part.total) continue;
+    return Bad("entry " + std::to_string(i) + " of " + name,
+               "local id " + std::to_string(locals[i]) + ", ordinal " + std::to_string(ordinals[i]),
+               "ascending, below " + std::to_string(num_nodes) + " and " + std::to_string(part.total));
+  }
+  return {};
+}
+
+Status CheckSplits(const graph::PartitionBook& book, const graph::Partition& partition) {
+  for (const auto& [split, by_type] : partition.splits) {
+    for (const auto& [type, parts] : by_type) {
+      const std::string name = "split '" + split + "' of node type " + std::to_string(type);
+      if (type >= book.schema().num_node_types() || parts.size() != 3) {
+        return Bad(name, std::to_string(parts.size()) + " parts", "3 parts of an existing type");
+      }
+      for (size_t part = 0; part < parts.size(); ++part) {
+        const std::string part_name = NameOf(static_cast<graph::SplitPartName>(part));
+        RETURN_IF_ERROR(CheckSplitPart(part_name + " of " + name, parts[part], partition.nodes[type].count));
+      }
+    }
+  }
+  return {};
+}
+
+Status CheckArrays(const graph::PartitionBook& book, const graph::Partition& partition) {
+  const graph::GraphSchema& schema = book.schema();
+  if (partition.nodes.size() != schema.num_node_types() || partition.directory.size() != schema.num_node_types()) {
+    return Bad("number of node types", std::to_string(partition.nodes.size()), std::to_string(schema.num_node_types()));
+  }
+  if (partition.in_edges.size() != schema.num_edge_types()) {
+    return Bad("number of edge types", std::to_string(partition.in_edges.size()),
+               std::to_string(schema.num_edge_types()));
+  }
+  for (uint16_t type = 0; type < schema.num_node_types(); ++type) {
+    RETURN_IF_ERROR(CheckNodes(book, partition, NodeTypeId(type)));
+  }
+  for (uint16_t type = 0; type < schema.num_edge_types(); ++type) {
+    RETURN_IF_ERROR(CheckEdges(book, partition, EdgeTypeId(type)));
+  }
+  return CheckSplits(book, partition);
+}
+
+}  // namespace
+
+Status CheckPartition(const graph::PartitionBook& book, const graph::Partition& partition) {
+  if (partition.id.value >= book.num_partitions()) {
+    return InvalidArgument("partition " + std::to_string(partition.id.value) + " of " +
+                           std::to_string(book.num_partitions()));
+  }
+  return CheckArrays(book, partition).While("partition " + std::to_string(partition.id.value));
+}
+
+}  // namespace espalier::shard

@@ -1,0 +1,315 @@
+#include "services/shard/graph_shard.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "services/base/hash.h"
+#include "services/sampler/buffer_pool.h"
+#include "services/sampler/seed_order.h"
+#include "services/shard/check_partition.h"
+#include "services/shard/hop_kernel.h"
+#include "services/shard/id_array.h"
+#include "services/shard/mutable_tensors.h"
+#include "services/shard/row_gather.h"
+#include "services/shard/seed_orders.h"
+#include "services/shard/weight_sums.h"
+
+namespace espalier::shard {
+namespace {
+
+// Answers of one hop are in use at a time, for each asking thread.
+constexpr size_t kIdleAnswerBytes = size_t{256} << 20;
+
+bool FitsU32(uint64_t count) { return count <= std::numeric_limits<uint32_t>::max(); }
+
+// Ids below `bound` at the width in which they travel.
+Tensor IdTensor(std::vector<uint64_t> ids, uint64_t bound) {
+  if (!FitsU32(bound)) return Tensor::FromVector(std::move(ids));
+  std::vector<uint32_t> narrow(ids.begin(), ids.end());
+  return Tensor::FromVector(std::move(narrow));
+}
+
+}  // namespace
+
+struct GraphShard::State {
+  State(graph::PartitionBook b, graph::Partition p, ShardLimits l)
+      : book(std::move(b)),
+        partition(std::move(p)),
+        limits(l),
+        weight_sums(partition),
+        tensors(limits.mutable_tensor_bytes),
+        answer_buffers(kIdleAnswerBytes) {
+    for (const graph::CanonicalEdgeType& type : book.schema().edge_types()) {
+      relation_hashes.push_back(Hash64(type.Name()));
+    }
+  }
+
+  // Fixed after construction.
+  const graph::PartitionBook book;
+  const graph::Partition partition;
+  const ShardLimits limits;
+  std::vector<uint64_t> relation_hashes;  // by EdgeTypeId
+  // Thread-safe.
+  WeightSums weight_sums;
+  SeedOrders seed_orders;
+  MutableTensors tensors;
+  sampler::BufferPool answer_buffers;
+
+  Status CheckNodeType(NodeTypeId type) const {
+    if (type.value < book.schema().num_node_types()) return {};
+    return InvalidArgument("node type " + std::to_string(type.value) + " does not exist; there are " +
+                           std::to_string(book.schema().num_node_types()));
+  }
+  Status CheckEdgeType(EdgeTypeId type) const {
+    if (type.value < book.schema().num_edge_types()) return {};
+    return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; there are " +
+                           std::to_string(book.schema().num_edge_types()));
+  }
+  Status CheckCount(size_t count) const {
+    if (count <= limits.max_rows_per_request) return {};
+    return ResourceExhausted("a request for " + std::to_string(count) + " rows, the limit is " +
+                             std::to_string(limits.max_rows_per_request));
+  }
+
+  Result<sampler::PartitionHopSample> SampleInEdges(const sampler::PartitionHopQuery& query);
+  Result<sampler::PartitionRelationSample> SampleOne(const sampler::PartitionHopQuery& query,
+                                                     const sampler::PartitionRelationQuery& relation,
+                                                     uint64_t max_draws);
+  Status GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
+                    const sampler::RowSink& sink);
+  Result<const graph::SplitPart*> FindSplitPart(const sampler::SeedQuery& query) const;
+  Result<sampler::PartitionSeeds> SeedsOfStep(const sampler::SeedQuery& query);
+  Result<Tensor> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
+  Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
+  Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
+  Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape);
+};
+
+Result<sampler::PartitionRelationSample> GraphShard::State::SampleOne(const sampler::PartitionHopQuery& query,
+                                                                      const sampler::PartitionRelationQuery& relation,
+                                                                      uint64_t max_draws) {
+  const EdgeTypeId type = relation.edge_type;
+  RETURN_IF_ERROR(CheckEdgeType(type));
+  RETURN_IF_ERROR(CheckCount(relation.destinations.size()));
+  if (relation.fanout < 1 && relation.fanout != sampler::kFullNeighborhood) {
+    return InvalidArgument("fan-out " + std::to_string(relation.fanout) + ", expected at least 1, or -1 for all");
+  }
+  WeightSums::Sums sums;
+  if (!query.weight_column.empty()) {
+    ASSIGN_OR_RETURN(sums, weight_sums.Get(type, query.weight_column));
+  }
+  const HopOptions options{.key = sampler::NeighborKey(query.seed, query.at, relation_hashes[type.value]),
+                           .fanout = relation.fanout,
+                           .replace = query.replace,
+                           .weight_sums = sums == nullptr ? nullptr : sums->data(),
+                           .want_edge_ids = query.want_edge_ids,
+                           .first_edge = book.EdgeFirst(type)[partition.id.value],
+                           .wide_edge_ids = !FitsU32(book.num_edges(type)),
+                           .max_draws = max_draws};
+  const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
+  return SampleRelation(partition.in_edges[type.value], original_ids, relation.destinations, options, answer_buffers);
+}
+
+Result<sampler::PartitionHopSample> GraphShard::State::SampleInEdges(const sampler::PartitionHopQuery& query) {
+  sampler::PartitionHopSample sample;
+  uint64_t left = limits.max_draws_per_request;
+  for (const sampler::PartitionRelationQuery& relation : query.relations) {
+    Result<sampler::PartitionRelationSample> drawn = SampleOne(query, relation, left);
+    if (!drawn.ok())
+      return std::move(drawn).status().While("sampling edge type " + std::to_string(relation.edge_type.value));
+    left -= static_cast<uint64_t>(drawn->sources.num_elements());
+    sample.relations.push_back(*std::move(drawn));
+  }
+  return sample;
+}
+
+Status GraphShard::State::GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
+                                     const sampler::RowSink& sink) {
+  RETURN_IF_ERROR(CheckNodeType(type));
+  RETURN_IF_ERROR(CheckCount(nodes.size()));
+  const graph::OwnedNodes& owned = partition.nodes[type.value];
+  if (column == sampler::kOriginalIdColumn) {
+    const Tensor& ids = owned.original_ids;
+    if (ids.dtype() == DType::kU32) return GatherWidened(ids.values<uint32_t>(), nodes, sink);
+    return GatherInto(ids.bytes(), owned.count, sizeof(uint64_t), nodes, sink);
+  }
+  const auto found = owned.columns.find(column);
+  if (found != owned.columns.end()) {
+    return GatherInto(found->second.bytes(), owned.count, found->second.row_bytes(), nodes, sink);
+  }
+  if (tensors.Contains(type, column)) return tensors.Gather(type, column, nodes, sink);
+  std::string existing = std::string("'") + sampler::kOriginalIdColumn + "'";
+  for (const auto& [name, tensor] : owned.columns) existing += ", '" + name + "'";
+  for (const std::string& name : tensors.NamesOf(type)) existing += ", '" + name + "'";
+  return NotFound("node type '" + book.schema().NodeTypeName(type) + "' has no column '" + column + "'; it has " +
+                  existing);
+}
+
+Result<const graph::SplitPart*> GraphShard::State::FindSplitPart(const sampler::SeedQuery& query) const {
+  RETURN_IF_ERROR(CheckNodeType(query.node_type));
+  const auto part = static_cast<size_t>(query.part);
+  const auto split = partition.splits.find(query.split);
+  if (split != partition.splits.end() && part < 3) {
+    const auto parts = split->second.find(query.node_type.value);
+    if (parts != split->second.end()) return &parts->second[part];
+  }
+  std::string existing;
+  for (const auto& [name, by_type] : partition.splits) existing += " '" + name + "'";
+  return NotFound("there is no split '" + query.split + "' of node type '" +
+                  book.schema().NodeTypeName(query.node_type) + "'; the graph's splits are" +
+                  (existing.empty() ? " none" : existing));
+}
+
+Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::SeedQuery& query) {
+  ASSIGN_OR_RETURN(const graph::SplitPart* part, FindSplitPart(query));
+  if (query.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
+  const sampler::PositionRange range = sampler::PositionsOfStep(part->total, query.batch_size, query.step);
+  if (!FitsU32(range.size())) return ResourceExhausted("a batch of 2^32 seeds or more");
+  const SeedOrders::Order order = seed_orders.Get(query, *part);
+  const auto before = [](const SeedOrders::OrderedSeed& seed, uint64_t position) { return seed.position < position; };
+  const auto first = std::lower_bound(order->begin(), order->end(), range.first, before);
+  const auto last = std::lower_bound(first, order->end(), range.last, before);
+  RETURN_IF_ERROR(CheckCount(static_cast<size_t>(last - first)));
+
+  std::vector<uint32_t> positions;
+  std::vector<uint64_t> nodes;
+  const uint64_t first_node = book.NodeFirst(query.node_type)[partition.id.value];
+  for (auto seed = first; seed != last; ++seed) {
+    positions.push_back(static_cast<uint32_t>(seed->position - range.first));
+    nodes.push_back(first_node + seed->local_id);
+  }
+  return sampler::PartitionSeeds{.positions = Tensor::FromVector(std::move(positions)),
+                                 .nodes = IdTensor(std::move(nodes), book.num_nodes(query.node_type))};
+}
+
+Result<Tensor> GraphShard::State::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const {
+  RETURN_IF_ERROR(CheckNodeType(type));
+  RETURN_IF_ERROR(CheckCount(nodes.size()));
+  const graph::DirectorySlice& slice = partition.directory[type.value];
+  const IdArray global_ids(slice.global_ids);
+  std::vector<uint64_t> found;
+  found.reserve(nodes.size());
+  for (const OriginalNodeId node : nodes) {
+    if (node.value < slice.first || node.value - slice.first >= global_ids.size()) {
+      return OutOfRange("original id " + std::to_string(node.value) + " is not in this partition's directory slice [" +
+                        std::to_string(slice.first) + ", " + std::to_string(slice.first + global_ids.size()) + ")");
+    }
+    found.push_back(global_ids[node.value - slice.first]);
+  }
+  return IdTensor(std::move(found), book.num_nodes(type));
+}
+
+Result<Tensor> GraphShard::State::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const {
+  RETURN_IF_ERROR(CheckEdgeType(type));
+  RETURN_IF_ERROR(CheckCount(nodes.size()));
+  const IdArray indptr(partition.in_edges[type.value].indptr);
+  std::vector<uint32_t> degrees;
+  degrees.reserve(nodes.size());
+  for (const LocalNodeId node : nodes) {
+    const uint64_t v = node.value;
+    if (v + 1 >= indptr.size()) {
+      return InvalidArgument("node " + std::to_string(v) + " is not one of the " + std::to_string(indptr.size() - 1) +
+                             " that the partition owns");
+    }
+    degrees.push_back(static_cast<uint32_t>(indptr[v + 1] - indptr[v]));
+  }
+  return Tensor::FromVector(std::move(degrees));
+}
+
+Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const {
+  RETURN_IF_ERROR(CheckEdgeType(type));
+  RETURN_IF_ERROR(CheckCount(edges.size()));
+  const IdArray indptr(partition.in_edges[type.value].indptr), indices(partition.in_edges[type.value].indices);
+  const uint64_t first_edge = book.EdgeFirst(type)[partition.id.value];
+  const uint64_t first_node = book.NodeFirst(book.schema().DestinationOf(type))[partition.id.value];
+  std::vector<int64_t> ends(2 * edges.size());
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (edges[i].value < first_edge || edges[i].value - first_edge >= indices.size()) {
+      return InvalidArgument("edge " + std::to_string(edges[i].value) + " is not one of [" +
+                             std::to_string(first_edge) + ", " + std::to_string(first_edge + indices.size()) +
+                             ") that the partition owns");
+    }
+    const uint64_t position = edges[i].value - first_edge;
+    // The row is the last that begins at or before the position (rows without edges begin where the next one does).
+    uint64_t row = 0;
+    for (uint64_t length = indptr.size() - 1; length > 1;) {
+      const uint64_t half = length / 2;
+      if (indptr[row + half] <= position) row += half;
+      length -= half;
+    }
+    ends[i] = static_cast<int64_t>(indices[position]);
+    ends[edges.size() + i] = static_cast<int64_t>(first_node + row);
+  }
+  return Tensor::FromVector(std::move(ends), {2, static_cast<int64_t>(edges.size())});
+}
+
+Status GraphShard::State::CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
+                                       const std::vector<int64_t>& row_shape) {
+  RETURN_IF_ERROR(CheckNodeType(type));
+  const graph::OwnedNodes& owned = partition.nodes[type.value];
+  if (name == sampler::kOriginalIdColumn || owned.columns.contains(name)) {
+    return AlreadyExists("'" + name + "' is an immutable column of node type '" + book.schema().NodeTypeName(type) +
+                         "'");
+  }
+  return tensors.Create(type, name, dtype, owned.count, row_shape);
+}
+
+GraphShard::GraphShard(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GraphShard::~GraphShard() = default;
+
+Result<std::shared_ptr<GraphShard>> GraphShard::Make(graph::PartitionBook book, graph::Partition partition,
+                                                     ShardLimits limits) {
+  RETURN_IF_ERROR(CheckPartition(book, partition));
+  auto state = std::make_unique<State>(std::move(book), std::move(partition), limits);
+  return std::shared_ptr<GraphShard>(new GraphShard(std::move(state)));
+}
+
+const graph::PartitionBook& GraphShard::book() const { return state_->book; }
+const graph::Partition& GraphShard::data() const { return state_->partition; }
+PartitionId GraphShard::partition() const { return state_->partition.id; }
+
+void GraphShard::SampleInEdges(sampler::PartitionHopQuery query, Deadline,
+                               sampler::Done<sampler::PartitionHopSample> done) {
+  done(state_->SampleInEdges(query));
+}
+
+void GraphShard::GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
+                            sampler::RowSink sink, Deadline, sampler::DoneStatus done) {
+  done(state_->GatherRows(type, column, nodes, sink));
+}
+
+void GraphShard::SeedsOfStep(const sampler::SeedQuery& query, Deadline, sampler::Done<sampler::PartitionSeeds> done) {
+  done(state_->SeedsOfStep(query));
+}
+
+void GraphShard::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline, sampler::Done<Tensor> done) {
+  done(state_->LookUp(type, nodes));
+}
+
+void GraphShard::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline, sampler::Done<Tensor> done) {
+  done(state_->InDegrees(type, nodes));
+}
+
+void GraphShard::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline, sampler::Done<Tensor> done) {
+  done(state_->FindEdges(type, edges));
+}
+
+void GraphShard::CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
+                              const std::vector<int64_t>& row_shape, Deadline, sampler::DoneStatus done) {
+  done(state_->CreateTensor(type, name, dtype, row_shape));
+}
+
+void GraphShard::WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
+                           Deadline, sampler::DoneStatus done) {
+  Status checked = state_->CheckNodeType(type);
+  if (checked.ok()) checked = state_->CheckCount(nodes.size());
+  done(checked.ok() ? state_->tensors.Write(type, name, nodes, rows) : checked);
+}
+
+void GraphShard::DropTensor(NodeTypeId type, const std::string& name, Deadline, sampler::DoneStatus done) {
+  Status checked = state_->CheckNodeType(type);
+  if (checked.ok()) state_->tensors.Drop(type, name);
+  done(checked);
+}
+
+}  // namespace espalier::shard

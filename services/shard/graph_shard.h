@@ -1,0 +1,57 @@
+// Answers questions about one partition, in memory or mapped, in local ids. What a graph server wraps in RPCs, and
+// what a process that mapped the same files asks directly.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "services/graph/partition.h"
+#include "services/sampler/partition_access.h"
+
+namespace espalier::shard {
+
+// 0 is not "unlimited" anywhere here: it allows nothing.
+struct ShardLimits {
+  uint64_t max_draws_per_request = uint64_t{1} << 28;  // drawn in-edges of one hop
+  uint64_t max_rows_per_request = uint64_t{1} << 28;   // rows read, written, looked up
+  uint64_t mutable_tensor_bytes = uint64_t{1} << 40;   // of all mutable tensors together
+};
+
+// Thread-safe. Answers on the asking thread, before the call returns; deadlines are the caller's concern.
+class GraphShard final : public sampler::PartitionAccess {
+ public:
+  // Checks every array that later indexes another (they may come from damaged files): DataLoss says which.
+  static Result<std::shared_ptr<GraphShard>> Make(graph::PartitionBook book, graph::Partition partition,
+                                                  ShardLimits limits = {});
+  ~GraphShard() override;
+
+  const graph::PartitionBook& book() const;
+  const graph::Partition& data() const;
+
+  PartitionId partition() const override;
+  bool is_in_process() const override { return true; }
+  void SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
+                     sampler::Done<sampler::PartitionHopSample> done) override;
+  void GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes, sampler::RowSink sink,
+                  Deadline deadline, sampler::DoneStatus done) override;
+  void SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
+                   sampler::Done<sampler::PartitionSeeds> done) override;
+  void LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+              sampler::Done<Tensor> done) override;
+  void InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline,
+                 sampler::Done<Tensor> done) override;
+  void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
+                 sampler::Done<Tensor> done) override;
+  void CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
+                    Deadline deadline, sampler::DoneStatus done) override;
+  void WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
+                 Deadline deadline, sampler::DoneStatus done) override;
+  void DropTensor(NodeTypeId type, const std::string& name, Deadline deadline, sampler::DoneStatus done) override;
+
+ private:
+  struct State;
+  explicit GraphShard(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace espalier::shard

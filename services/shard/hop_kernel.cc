@@ -1,0 +1,240 @@
+#include "services/shard/hop_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "services/base/philox.h"
+#include "services/sampler/draw_words.h"
+#include "services/sampler/neighbor_draws.h"
+#include "services/sampler/weighted_draws.h"
+#include "services/shard/id_array.h"
+
+namespace espalier::shard {
+namespace {
+
+using sampler::kFullNeighborhood;
+
+constexpr size_t kRowPrefetchDistance = 24;
+// Draws in flight between their prefetch and their gather: their cache lines fill most of the first-level cache.
+constexpr size_t kDrawsPerChunk = 384;
+constexpr size_t kMaxRowsPerChunk = 64;
+
+// A destination's in-edges: positions [begin, begin + degree) of the partition.
+struct Row {
+  uint64_t begin;
+  uint64_t original_id;
+  uint32_t degree;
+};
+
+struct Rows {
+  std::vector<Row> rows;
+  uint64_t max_draws = 0;  // of all rows together
+};
+
+template <class Indptr>
+Result<Rows> ReadRows(std::span<const Indptr> indptr, const IdArray& original_ids,
+                      std::span<const LocalNodeId> destinations, const HopOptions& options) {
+  const size_t num_rows = indptr.size() - 1;
+  Rows read;
+  read.rows.reserve(destinations.size());
+  for (size_t i = 0; i < destinations.size(); ++i) {
+    if (i + kRowPrefetchDistance < destinations.size()) {
+      // (A prefetch of an id that does not exist does nothing.)
+      const uint32_t later = destinations[i + kRowPrefetchDistance].value;
+      __builtin_prefetch(indptr.data() + later);
+      original_ids.Prefetch(later);
+    }
+    const uint32_t v = destinations[i].value;
+    if (v >= num_rows) {
+      return InvalidArgument("destination " + std::to_string(v) + " is not one of the " + std::to_string(num_rows) +
+                             " nodes that the partition owns");
+    }
+    const auto degree = static_cast<uint32_t>(indptr[v + 1] - indptr[v]);
+    read.rows.push_back({.begin = indptr[v], .original_id = original_ids[v], .degree = degree});
+    read.max_draws += sampler::NumDrawn(degree, options.fanout, options.replace);
+  }
+  if (read.max_draws > options.max_draws) {
+    return ResourceExhausted("a hop would draw up to " + std::to_string(read.max_draws) + " in-edges, the limit is " +
+                             std::to_string(options.max_draws));
+  }
+  return read;
+}
+
+// Draws the positions of one chunk after the other.
+class Drawer {
+ public:
+  Drawer(const HopOptions& options, const std::byte* indices, size_t index_bytes)
+      : options_(options), indices_(indices), index_bytes_(index_bytes) {
+    if (options.fanout != kFullNeighborhood) blocks_ = sampler::DrawBlocks(static_cast<uint32_t>(options.fanout));
+  }
+
+  // positions: those of all rows one after the other, as positions of the partition; counts[i]: of row i.
+  void Draw(std::span<const Row> rows, std::vector<uint64_t>& positions, uint32_t* counts) {
+    PrepareWords(rows);
+    size_t max_draws = 0;
+    for (const Row& row : rows) max_draws += sampler::NumDrawn(row.degree, options_.fanout, options_.replace);
+    positions.resize(max_draws);
+    uint64_t* next = positions.data();
+    const uint32_t* words = words_.data();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const bool reads_words = ReadsWords(rows[i]);
+      counts[i] = DrawRow(rows[i], words);
+      if (reads_words) words += size_t{4} * blocks_;
+      for (uint32_t k = 0; k < counts[i]; ++k) {
+        next[k] = rows[i].begin + row_positions_[k];
+        __builtin_prefetch(indices_ + next[k] * index_bytes_);
+      }
+      next += counts[i];
+    }
+    positions.resize(static_cast<size_t>(next - positions.data()));
+  }
+
+ private:
+  bool ReadsWords(const Row& row) const { return !sampler::DrawsAll(row.degree, options_.fanout, options_.replace); }
+
+  std::span<const uint32_t> SumsOf(const Row& row) const { return {options_.weight_sums + row.begin, row.degree}; }
+
+  void PrepareWords(std::span<const Row> rows) {
+    streams_.clear();
+    for (const Row& row : rows) {
+      if (!ReadsWords(row)) continue;
+      streams_.push_back(row.original_id);
+      if (options_.weight_sums != nullptr) __builtin_prefetch(options_.weight_sums + row.begin + row.degree - 1);
+    }
+    words_.resize(streams_.size() * 4 * blocks_);
+    sampler::FillDrawWords(options_.key, streams_, blocks_, words_.data());
+    if (options_.weight_sums != nullptr) PrefetchSums(rows);
+  }
+
+  void PrefetchSums(std::span<const Row> rows) const {
+    const uint32_t* words = words_.data();
+    for (const Row& row : rows) {
+      if (!ReadsWords(row)) continue;
+      const uint32_t total = SumsOf(row).back();
+      const float scale = sampler::PositionsPerWeight(row.degree, total);
+      for (int32_t k = 0; k < options_.fanout && total > 0; ++k) {
+        const auto guess = static_cast<uint32_t>(static_cast<float>(BoundedDraw(words[k], total)) * scale);
+        const uint32_t* const middle = SumsOf(row).data() + guess;
+        __builtin_prefetch(middle - sampler::kSearchWindow / 2);
+        __builtin_prefetch(middle + sampler::kSearchWindow / 2 - 1);
+      }
+      words += size_t{4} * blocks_;
+    }
+  }
+
+  // The row's positions into row_positions_; returns how many.
+  uint32_t DrawRow(const Row& row, const uint32_t* words) {
+    const uint32_t max_count = sampler::NumDrawn(row.degree, options_.fanout, options_.replace);
+    if (row_positions_.size() < max_count) row_positions_.resize(max_count);
+    uint32_t* const positions = row_positions_.data();
+    if (options_.weight_sums != nullptr) return DrawWeightedRow(row, words, max_count);
+    if (!ReadsWords(row)) {
+      for (uint32_t k = 0; k < max_count; ++k) positions[k] = k;
+    } else if (options_.replace) {
+      sampler::DrawWithReplacement(words, row.degree, max_count, positions);
+    } else {
+      sampler::DrawWithoutReplacement(words, row.degree, max_count, scratch_, positions);
+    }
+    return max_count;
+  }
+
+  uint32_t DrawWeightedRow(const Row& row, const uint32_t* words, uint32_t max_count) {
+    uint32_t* const positions = row_positions_.data();
+    if (!ReadsWords(row)) return sampler::AllOfPositiveWeight(SumsOf(row), positions);
+    if (!options_.replace) {
+      return sampler::DrawWeightedWithoutReplacement(options_.key, row.original_id, words, SumsOf(row), max_count,
+                                                     positions);
+    }
+    if (SumsOf(row).back() == 0) return 0;
+    sampler::DrawWeightedWithReplacement(words, SumsOf(row), max_count, positions);
+    return max_count;
+  }
+
+  const HopOptions& options_;
+  const std::byte* const indices_;
+  const size_t index_bytes_;
+  uint32_t blocks_ = 0;
+  sampler::DrawScratch scratch_;
+  std::vector<uint64_t> streams_;
+  std::vector<uint32_t> words_;
+  std::vector<uint32_t> row_positions_;
+};
+
+// An output array whose length is known at the end.
+template <class T>
+class Output {
+ public:
+  Output(sampler::BufferPool& buffers, uint64_t max_length)
+      : buffer_(buffers.Take(max_length * sizeof(T))), first_(reinterpret_cast<T*>(buffer_.get())), next_(first_) {}
+
+  T* Extend(size_t count) {
+    T* const extended = next_;
+    next_ += count;
+    return extended;
+  }
+  Tensor Finish() && { return Tensor::Wrap(DTypeOf<T>::value, {next_ - first_}, first_, std::move(buffer_)); }
+
+ private:
+  std::shared_ptr<std::byte> buffer_;
+  T* first_;
+  T* next_;
+};
+
+size_t RowsPerChunk(int32_t fanout) {
+  if (fanout == kFullNeighborhood) return 1;
+  return std::clamp<size_t>(kDrawsPerChunk / static_cast<size_t>(fanout), 1, kMaxRowsPerChunk);
+}
+
+// Passes 2 and 3.
+template <class Index, class EdgeId>
+sampler::PartitionRelationSample DrawAndGather(const Index* indices, const Rows& rows, const HopOptions& options,
+                                               sampler::BufferPool& buffers) {
+  Output<Index> sources(buffers, rows.max_draws);
+  Output<EdgeId> edge_ids(buffers, options.want_edge_ids ? rows.max_draws : 0);
+  const auto gather = [&](const std::vector<uint64_t>& positions) {
+    Index* const out = sources.Extend(positions.size());
+    for (size_t k = 0; k < positions.size(); ++k) out[k] = indices[positions[k]];
+    if (!options.want_edge_ids) return;
+    EdgeId* const ids = edge_ids.Extend(positions.size());
+    for (size_t k = 0; k < positions.size(); ++k) ids[k] = static_cast<EdgeId>(options.first_edge + positions[k]);
+  };
+
+  const std::span<const Row> all(rows.rows);
+  std::vector<uint32_t> counts(all.size());
+  Drawer drawer(options, reinterpret_cast<const std::byte*>(indices), sizeof(Index));
+  std::vector<uint64_t> drawn, waiting;
+  const size_t chunk = RowsPerChunk(options.fanout);
+  for (size_t first = 0; first < all.size(); first += chunk) {
+    drawer.Draw(all.subspan(first, std::min(chunk, all.size() - first)), drawn, counts.data() + first);
+    gather(waiting);
+    waiting.swap(drawn);
+  }
+  gather(waiting);
+  return {.counts = Tensor::FromVector(std::move(counts)),
+          .sources = std::move(sources).Finish(),
+          .edge_ids = options.want_edge_ids ? std::move(edge_ids).Finish() : Tensor()};
+}
+
+template <class Index>
+sampler::PartitionRelationSample DrawWithEdgeIds(const graph::InEdges& edges, const Rows& rows,
+                                                 const HopOptions& options, sampler::BufferPool& buffers) {
+  const auto* indices = reinterpret_cast<const Index*>(edges.indices.bytes());
+  if (options.wide_edge_ids) return DrawAndGather<Index, uint64_t>(indices, rows, options, buffers);
+  return DrawAndGather<Index, uint32_t>(indices, rows, options, buffers);
+}
+
+}  // namespace
+
+Result<sampler::PartitionRelationSample> SampleRelation(const graph::InEdges& edges, const Tensor& original_ids,
+                                                        std::span<const LocalNodeId> destinations,
+                                                        const HopOptions& options, sampler::BufferPool& buffers) {
+  const IdArray ids(original_ids);
+  Result<Rows> rows = edges.indptr.dtype() == DType::kU32
+                          ? ReadRows(edges.indptr.values<uint32_t>(), ids, destinations, options)
+                          : ReadRows(edges.indptr.values<uint64_t>(), ids, destinations, options);
+  if (!rows.ok()) return std::move(rows).status();
+  if (edges.indices.dtype() == DType::kU32) return DrawWithEdgeIds<uint32_t>(edges, *rows, options, buffers);
+  return DrawWithEdgeIds<uint64_t>(edges, *rows, options, buffers);
+}
+
+}  // namespace espalier::shard

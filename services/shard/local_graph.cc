@@ -1,0 +1,86 @@
+#include "services/shard/local_graph.h"
+
+#include <algorithm>
+
+namespace espalier::shard {
+namespace {
+
+std::vector<sampler::ColumnDescription> ColumnsOf(const graph::Partition& partition) {
+  std::vector<sampler::ColumnDescription> columns;
+  for (uint16_t type = 0; type < partition.nodes.size(); ++type) {
+    const size_t first_of_type = columns.size();
+    columns.push_back({NodeTypeId(type), sampler::kOriginalIdColumn, DType::kU64, {}});
+    for (const auto& [name, tensor] : partition.nodes[type].columns) {
+      const auto first_dimension = tensor.shape().begin();
+      const std::vector<int64_t> row_shape(first_dimension + (tensor.shape().empty() ? 0 : 1), tensor.shape().end());
+      columns.push_back({NodeTypeId(type), name, tensor.dtype(), row_shape});
+    }
+    std::sort(columns.begin() + static_cast<std::ptrdiff_t>(first_of_type), columns.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+  }
+  return columns;
+}
+
+bool SameColumns(const std::vector<sampler::ColumnDescription>& a, const std::vector<sampler::ColumnDescription>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.node_type == y.node_type && x.name == y.name && x.dtype == y.dtype && x.row_shape == y.row_shape;
+  });
+}
+
+std::vector<sampler::GraphDescription::SplitCount> SplitsOf(const graph::Partition& partition) {
+  std::vector<sampler::GraphDescription::SplitCount> counts;
+  for (const auto& [split, by_type] : partition.splits) {
+    for (const auto& [type, parts] : by_type) {
+      if (parts.size() != 3) continue;  // GraphShard::Make refuses it
+      counts.push_back({NodeTypeId(type), split, parts[0].total, parts[1].total, parts[2].total});
+    }
+  }
+  return counts;
+}
+
+bool SameSplits(const std::vector<sampler::GraphDescription::SplitCount>& a,
+                const std::vector<sampler::GraphDescription::SplitCount>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.node_type == y.node_type && x.split == y.split && x.train == y.train && x.validation == y.validation &&
+           x.test == y.test;
+  });
+}
+
+}  // namespace
+
+Result<sampler::GraphDescription> DescribePartitions(const graph::PartitionBook& book,
+                                                     const std::vector<graph::Partition>& partitions) {
+  if (partitions.empty() || partitions.size() != book.num_partitions()) {
+    return InvalidArgument(std::to_string(partitions.size()) + " partitions for a book of " +
+                           std::to_string(book.num_partitions()));
+  }
+  sampler::GraphDescription description{
+      .book = book, .columns = ColumnsOf(partitions[0]), .splits = SplitsOf(partitions[0])};
+  for (size_t p = 1; p < partitions.size(); ++p) {
+    if (!SameColumns(description.columns, ColumnsOf(partitions[p]))) {
+      return DataLoss("partition " + std::to_string(p) + " has other columns than partition 0");
+    }
+    if (!SameSplits(description.splits, SplitsOf(partitions[p]))) {
+      return DataLoss("partition " + std::to_string(p) + " has other splits than partition 0");
+    }
+  }
+  return description;
+}
+
+Result<std::unique_ptr<sampler::PartitionedGraph>> OpenLocalGraph(const graph::PartitionBook& book,
+                                                                  std::vector<graph::Partition> partitions,
+                                                                  ShardLimits limits) {
+  ASSIGN_OR_RETURN(sampler::GraphDescription description, DescribePartitions(book, partitions));
+  std::vector<std::shared_ptr<sampler::PartitionAccess>> shards;
+  for (size_t p = 0; p < partitions.size(); ++p) {
+    if (partitions[p].id != PartitionId(static_cast<uint32_t>(p))) {
+      return InvalidArgument("partition " + std::to_string(partitions[p].id.value) + " stands in place " +
+                             std::to_string(p));
+    }
+    ASSIGN_OR_RETURN(std::shared_ptr<GraphShard> shard, GraphShard::Make(book, std::move(partitions[p]), limits));
+    shards.push_back(std::move(shard));
+  }
+  return std::make_unique<sampler::PartitionedGraph>(std::move(description), std::move(shards));
+}
+
+}  // namespace espalier::shard

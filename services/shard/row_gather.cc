@@ -1,0 +1,62 @@
+#include "services/shard/row_gather.h"
+
+#include <cstring>
+
+namespace espalier::shard {
+namespace {
+
+constexpr size_t kPrefetchRows = 8;
+constexpr size_t kPrefetchIds = 32;
+constexpr size_t kCacheLine = 64;
+// Longer rows are left to the processor's own prefetcher after their beginning.
+constexpr size_t kMaxPrefetchBytes = 1024;
+
+void PrefetchRow(const std::byte* row, size_t row_bytes) {
+  const size_t length = row_bytes < kMaxPrefetchBytes ? row_bytes : kMaxPrefetchBytes;
+  for (size_t offset = 0; offset < length; offset += kCacheLine) __builtin_prefetch(row + offset);
+  __builtin_prefetch(row + length - 1);  // rows do not start on lines, so the last line may be one more
+}
+
+}  // namespace
+
+Status CheckGather(uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
+                   const sampler::RowSink& sink) {
+  if (sink.row_bytes != row_bytes) {
+    return InvalidArgument("rows have " + std::to_string(row_bytes) + " bytes, the request expects " +
+                           std::to_string(sink.row_bytes));
+  }
+  if (sink.positions.size() != nodes.size()) {
+    return InvalidArgument(std::to_string(nodes.size()) + " rows for " + std::to_string(sink.positions.size()) +
+                           " positions");
+  }
+  for (const LocalNodeId node : nodes) {
+    if (node.value >= num_rows) {
+      return InvalidArgument("node " + std::to_string(node.value) + " is not one of the " + std::to_string(num_rows) +
+                             " that the partition owns");
+    }
+  }
+  return {};
+}
+
+Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
+                  const sampler::RowSink& sink) {
+  RETURN_IF_ERROR(CheckGather(num_rows, row_bytes, nodes, sink));
+  if (row_bytes == 0) return {};
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i + kPrefetchRows < nodes.size()) PrefetchRow(rows + nodes[i + kPrefetchRows].value * row_bytes, row_bytes);
+    std::memcpy(sink.out + sink.positions[i] * row_bytes, rows + nodes[i].value * row_bytes, row_bytes);
+  }
+  return {};
+}
+
+Status GatherWidened(std::span<const uint32_t> ids, std::span<const LocalNodeId> nodes, const sampler::RowSink& sink) {
+  RETURN_IF_ERROR(CheckGather(ids.size(), sizeof(uint64_t), nodes, sink));
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i + kPrefetchIds < nodes.size()) __builtin_prefetch(ids.data() + nodes[i + kPrefetchIds].value);
+    const uint64_t id = ids[nodes[i].value];
+    std::memcpy(sink.out + sink.positions[i] * sizeof(id), &id, sizeof(id));
+  }
+  return {};
+}
+
+}  // namespace espalier::shard

@@ -1,0 +1,42 @@
+// A source graph cut at random and opened in this process: for everybody's tests.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "services/graph/source_graph.h"
+#include "services/sampler/mini_batch.h"
+#include "services/shard/local_graph.h"
+
+namespace espalier::shard::testing {
+
+struct TestGraph {
+  graph::PartitionBook book;
+  std::vector<std::shared_ptr<GraphShard>> shards;
+  std::unique_ptr<sampler::PartitionedGraph> graph;  // over the shards
+};
+
+// Fails the process where the graph cannot be partitioned: a test's own mistake.
+TestGraph MakeTestGraph(const graph::SourceGraph& source, uint32_t num_partitions, uint64_t seed);
+
+// All partitions of a random cut.
+std::vector<graph::Partition> MakeTestPartitions(const graph::SourceGraph& source, uint32_t num_partitions,
+                                                 uint64_t seed, graph::PartitionBook* book);
+
+// The original ids of global ids.
+std::vector<uint64_t> OriginalIds(sampler::PartitionedGraph& graph, NodeTypeId type,
+                                  const std::vector<GlobalNodeId>& nodes);
+
+// A mini-batch without anything that depends on how the graph was partitioned: its nodes by original ids, its edges
+// by position.
+struct PortableBatch {
+  std::vector<std::vector<uint64_t>> nodes;         // by node type
+  std::vector<std::vector<uint32_t>> edges;         // by block: indptr, then indices
+  std::vector<std::vector<uint32_t>> layer_counts;  // by layer: inputs, then outputs
+  friend bool operator==(const PortableBatch&, const PortableBatch&) = default;
+};
+PortableBatch ToPortable(sampler::PartitionedGraph& graph, const sampler::MiniBatch& batch);
+
+Deadline Soon();
+
+}  // namespace espalier::shard::testing

@@ -1,0 +1,58 @@
+#include "services/shard/weight_sums.h"
+
+#include "services/base/mutex.h"
+#include "services/base/parallel.h"
+#include "services/sampler/weighted_draws.h"
+#include "services/shard/id_array.h"
+
+namespace espalier::shard {
+namespace {
+
+constexpr int64_t kRowsPerTask = 4096;
+
+}  // namespace
+
+Result<WeightSums::Sums> WeightSums::Get(EdgeTypeId type, const std::string& column) {
+  MutexLock lock(&mutex_);
+  const std::pair<uint16_t, std::string> key(type.value, column);
+  const auto found = built_.find(key);
+  if (found != built_.end()) return found->second;
+  Result<Sums> sums = Build(type, column);
+  // An unknown name is not remembered: names come from outside, and the map must not grow with them.
+  if (sums.ok() || sums.status().code() != StatusCode::kNotFound) built_.emplace(key, sums);
+  return sums;
+}
+
+Result<WeightSums::Sums> WeightSums::Build(EdgeTypeId type, const std::string& column) const {
+  static const std::map<std::string, Tensor> kNone;
+  const auto& columns = type.value < partition_.edge_columns.size() ? partition_.edge_columns[type.value] : kNone;
+  const auto found = columns.find(column);
+  if (found == columns.end()) {
+    std::string existing;
+    for (const auto& [name, tensor] : columns) existing += " '" + name + "'";
+    return NotFound("edge type " + std::to_string(type.value) + " has no column '" + column + "' to weight by; it has" +
+                    (existing.empty() ? " none" : existing));
+  }
+  const Tensor& weights = found->second;
+  Status checked = sampler::CheckWeightColumn(weights);
+  if (!checked.ok()) return std::move(checked).While("edge column '" + column + "'");
+
+  const IdArray indptr(partition_.in_edges[type.value].indptr);
+  const auto num_rows = static_cast<int64_t>(indptr.size()) - 1;
+  auto sums = std::make_shared<std::vector<uint32_t>>(static_cast<size_t>(weights.num_rows()));
+  // The first bad weight of the first bad range, so that the message does not depend on threads.
+  std::vector<Status> errors(static_cast<size_t>(num_rows / kRowsPerTask + 1));
+  ParallelFor(AvailableProcessors(), num_rows, kRowsPerTask, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const auto u = static_cast<uint64_t>(row);
+      Status& error = errors[u / kRowsPerTask];
+      if (error.ok()) error = sampler::QuantizeRow(weights, indptr[u], indptr[u + 1], sums->data());
+    }
+  });
+  for (Status& error : errors) {
+    if (!error.ok()) return std::move(error).While("edge column '" + column + "'");
+  }
+  return Sums(std::move(sums));
+}
+
+}  // namespace espalier::shard
