@@ -1,0 +1,90 @@
+#include "services/client/describe.h"
+
+#include <limits>
+#include <utility>
+
+#include "services/rpc/call.h"
+
+namespace espalier::client {
+namespace {
+
+constexpr const char* kDescribe = "/espalier.graph.v1.GraphStore/Describe";
+
+std::vector<std::vector<uint64_t>> RangesOf(const google::protobuf::RepeatedPtrField<graph::v1::Ranges>& ranges) {
+  std::vector<std::vector<uint64_t>> firsts;
+  for (const graph::v1::Ranges& range : ranges) firsts.emplace_back(range.first().begin(), range.first().end());
+  return firsts;
+}
+
+Result<graph::PartitionBook> BookOf(const graph::v1::PartitionBook& book) {
+  constexpr int kMaxTypes = std::numeric_limits<uint16_t>::max();
+  if (book.node_types_size() > kMaxTypes || book.edge_types_size() > kMaxTypes) {
+    return InvalidArgument("more types than there are numbers for");
+  }
+  std::vector<graph::CanonicalEdgeType> edge_types;
+  for (const graph::v1::EdgeType& type : book.edge_types()) {
+    edge_types.push_back({type.source(), type.relation(), type.destination()});
+  }
+  const std::vector<std::string> node_types(book.node_types().begin(), book.node_types().end());
+  ASSIGN_OR_RETURN(graph::GraphSchema schema, graph::GraphSchema::Make(node_types, edge_types));
+  // The ranges come in the order of the types: a server that sorts differently must not be misread.
+  if (schema.node_types() != node_types || schema.edge_types() != edge_types) {
+    return InvalidArgument("types are not sorted");
+  }
+  return graph::PartitionBook::Make(std::move(schema), RangesOf(book.node_ranges()), RangesOf(book.edge_ranges()));
+}
+
+Result<std::vector<sampler::ColumnDescription>> ColumnsOf(const graph::v1::DescribeResponse& response,
+                                                          size_t num_node_types) {
+  std::vector<sampler::ColumnDescription> columns;
+  for (const graph::v1::Column& column : response.columns()) {
+    if (column.node_type() >= num_node_types || column.dtype() > 0xff ||
+        !IsValidDType(static_cast<uint8_t>(column.dtype()))) {
+      return InvalidArgument("column '" + column.name() + "' has an unknown node type or dtype");
+    }
+    const DType dtype = static_cast<DType>(column.dtype());
+    std::vector<int64_t> row_shape(column.row_shape().begin(), column.row_shape().end());
+    RETURN_IF_ERROR(CheckedElementCount(row_shape, SizeOf(dtype)).status().While("column '" + column.name() + "'"));
+    columns.push_back({NodeTypeId(static_cast<uint16_t>(column.node_type())), column.name(), dtype, row_shape});
+  }
+  return columns;
+}
+
+}  // namespace
+
+Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& response) {
+  ServerDescription description;
+  description.partition_key = response.partition_key();
+  description.partition = PartitionId(response.partition());
+  description.incarnation = response.incarnation();
+  description.graph_name = response.graph_name();
+  ASSIGN_OR_RETURN(description.graph.book, BookOf(response.book()).While("partition book"));
+  if (response.partition() >= description.graph.book.num_partitions()) {
+    return InvalidArgument("partition " + std::to_string(response.partition()) + " of " +
+                           std::to_string(description.graph.book.num_partitions()));
+  }
+  const size_t num_node_types = description.graph.book.schema().num_node_types();
+  ASSIGN_OR_RETURN(description.graph.columns, ColumnsOf(response, num_node_types));
+  for (const graph::v1::SplitCount& split : response.splits()) {
+    if (split.node_type() >= num_node_types) return InvalidArgument("split '" + split.split() + "' of an unknown type");
+    description.graph.splits.push_back({NodeTypeId(static_cast<uint16_t>(split.node_type())), split.split(),
+                                        split.train(), split.validation(), split.test()});
+  }
+  if (response.has_mapped_files()) description.mapped_files = response.mapped_files();
+  return description;
+}
+
+Result<ServerDescription> DescribeServer(std::shared_ptr<rpc::Peer> peer, Deadline deadline) {
+  const std::string address = peer->address;
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer reply,
+                   rpc::CallAndWait(std::move(peer), kDescribe, grpc::ByteBuffer(nullptr, 0), deadline));
+  std::vector<grpc::Slice> slices;
+  if (!reply.Dump(&slices).ok()) return Internal("reading the description of " + address);
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  graph::v1::DescribeResponse response;
+  if (!response.ParseFromString(bytes)) return InvalidArgument(address + " does not answer as a graph server does");
+  return DescriptionOf(response).While("what " + address + " says it holds");
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,28 @@
+// What a graph server says it holds.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "espalier/graph/v1/graph.pb.h"
+#include "services/rpc/channel.h"
+#include "services/sampler/partitioned_graph.h"
+
+namespace espalier::client {
+
+struct ServerDescription {
+  std::string partition_key;
+  PartitionId partition;
+  uint64_t incarnation = 0;
+  std::string graph_name;
+  sampler::GraphDescription graph;
+  std::optional<graph::v1::MappedFiles> mapped_files;  // where the server offers its files for mapping
+};
+
+// Asks a server, waiting until it is up or the deadline has passed.
+Result<ServerDescription> DescribeServer(std::shared_ptr<rpc::Peer> peer, Deadline deadline);
+// The reply as values. Untrusted input: InvalidArgument names what does not hold.
+Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& response);
+
+}  // namespace espalier::client

@@ -1,0 +1,173 @@
+#include "services/client/dist_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/sampler/node_numbering.h"
+
+namespace espalier::client {
+namespace {
+
+const std::vector<GlobalNodeId>& NodesOf(const NodesByType& nodes, NodeTypeId type) {
+  static const std::vector<GlobalNodeId> none;
+  const auto entry = nodes.find(type);
+  return entry == nodes.end() ? none : entry->second;
+}
+
+Status CheckTypes(const NodesByType& nodes, const graph::PartitionBook& book) {
+  for (const auto& [type, ids] : nodes) {
+    if (type.value >= book.schema().num_node_types()) {
+      return InvalidArgument("node type " + std::to_string(type.value) + " does not exist");
+    }
+    for (const GlobalNodeId id : ids) {
+      if (id.value >= book.num_nodes(type)) {
+        return InvalidArgument("node " + std::to_string(id.value) + " of type '" + book.schema().NodeTypeName(type) +
+                               "', which has " + std::to_string(book.num_nodes(type)));
+      }
+    }
+  }
+  return Status();
+}
+
+// Numbers the rows of a block: destinations first, then sources as they come.
+class BlockRows {
+ public:
+  explicit BlockRows(const graph::PartitionBook& book) : nodes_(book.schema().num_node_types()) {
+    for (size_t type = 0; type < nodes_.size(); ++type) {
+      // A hash table for every type: one block does not deserve a table of all nodes.
+      numbering_.emplace_back(book.num_nodes(NodeTypeId(static_cast<uint16_t>(type))), /*direct_limit=*/0);
+      numbering_.back().StartBatch();
+    }
+  }
+
+  std::vector<uint32_t> Number(NodeTypeId type, const std::vector<GlobalNodeId>& ids) {
+    std::vector<uint32_t> rows(ids.size());
+    numbering_[type.value].Number(ids, nodes_[type.value], rows.data());
+    return rows;
+  }
+  std::vector<uint32_t> Counts() const {
+    std::vector<uint32_t> counts;
+    for (const auto& nodes : nodes_) counts.push_back(static_cast<uint32_t>(nodes.size()));
+    return counts;
+  }
+  std::vector<std::vector<GlobalNodeId>> TakeNodes() { return std::move(nodes_); }
+
+ private:
+  std::vector<sampler::NodeNumbering> numbering_;
+  std::vector<std::vector<GlobalNodeId>> nodes_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DistGraph>> DistGraph::Open(const Context& context) {
+  ASSIGN_OR_RETURN(Session session, Connect(context.session));
+  return std::make_unique<DistGraph>(session.graph_name, std::move(session.graph), context);
+}
+
+DistGraph::DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph> partitions, const Context& context)
+    : name_(std::move(name)), graph_(std::move(partitions)), context_(context) {}
+
+Result<Tensor> DistGraph::NodeRows(NodeTypeId type, const std::string& column,
+                                   const std::vector<GlobalNodeId>& nodes) const {
+  return graph_->GatherRows(type, column, nodes, CallDeadline());
+}
+
+Result<std::vector<GlobalNodeId>> DistGraph::LookUp(NodeTypeId type, const std::vector<OriginalNodeId>& nodes) const {
+  return graph_->LookUp(type, nodes, CallDeadline());
+}
+
+Result<std::vector<GlobalNodeId>> DistGraph::SplitNodes(NodeTypeId type, const std::string& split,
+                                                        graph::SplitPartName part) const {
+  constexpr uint64_t kNodesPerQuestion = uint64_t{1} << 20;
+  ASSIGN_OR_RETURN(const uint64_t total, graph_->CountOf(type, split, part));
+  std::vector<GlobalNodeId> nodes;
+  nodes.reserve(total);
+  sampler::SeedQuery query;
+  query.node_type = type;
+  query.split = split;
+  query.part = part;
+  query.shuffle = false;
+  query.batch_size = kNodesPerQuestion;
+  for (query.step = 0; nodes.size() < total; ++query.step) {
+    ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_->SeedsOfStep(query, CallDeadline()));
+    if (batch.seeds.empty())
+      return Internal("split '" + split + "' ends before its " + std::to_string(total) + " nodes");
+    nodes.insert(nodes.end(), batch.seeds.begin(), batch.seeds.end());
+  }
+  return nodes;
+}
+
+Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts,
+                                            const DrawOptions& options) const {
+  RETURN_IF_ERROR(CheckTypes(seeds, book()));
+  sampler::HopQuery query;
+  query.seed = options.seed;
+  query.at = options.at;
+  query.replace = options.replace;
+  query.weight_column = options.weight_column;
+  query.want_edge_ids = options.want_edge_ids;
+  for (const auto& [type, fanout] : fanouts) {
+    if (type.value >= schema().num_edge_types()) {
+      return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist");
+    }
+    query.relations.push_back({type, fanout, NodesOf(seeds, schema().DestinationOf(type))});
+  }
+  ASSIGN_OR_RETURN(sampler::HopSample sample, graph_->SampleInEdges(query, CallDeadline()));
+  Frontier frontier;
+  for (size_t r = 0; r < query.relations.size(); ++r) {
+    sampler::RelationSample& drawn = sample.relations[r];
+    const auto& destinations = query.relations[r].destinations;
+    frontier.relations.push_back({query.relations[r].edge_type,
+                                  {destinations.begin(), destinations.end()},
+                                  std::move(drawn.offsets),
+                                  std::move(drawn.sources),
+                                  std::move(drawn.edge_ids)});
+  }
+  return frontier;
+}
+
+Result<Frontier> DistGraph::InSubgraph(const NodesByType& nodes) const {
+  Fanouts all;
+  for (uint16_t type = 0; type < schema().num_edge_types(); ++type) {
+    if (nodes.contains(schema().DestinationOf(EdgeTypeId(type)))) all[EdgeTypeId(type)] = sampler::kFullNeighborhood;
+  }
+  DrawOptions options;
+  options.want_edge_ids = true;
+  return SampleNeighbors(nodes, all, options);
+}
+
+Result<BlockWithNodes> DistGraph::ToBlock(const Frontier& frontier, const NodesByType& destinations) const {
+  RETURN_IF_ERROR(CheckTypes(destinations, book()));
+  BlockRows rows(book());
+  for (const auto& [type, nodes] : destinations) {
+    rows.Number(type, nodes);
+    if (rows.Counts()[type.value] != nodes.size()) return InvalidArgument("destinations are not distinct");
+  }
+  BlockWithNodes result;
+  result.layer.num_outputs = rows.Counts();
+  for (const FrontierRelation& relation : frontier.relations) {
+    if (relation.edge_type.value >= schema().num_edge_types() ||
+        relation.destinations != NodesOf(destinations, schema().DestinationOf(relation.edge_type))) {
+      return InvalidArgument("the frontier's destinations are others than those given");
+    }
+    sampler::Block block;
+    block.edge_type = relation.edge_type;
+    block.indptr.assign(relation.offsets.begin(), relation.offsets.end());
+    block.indices = rows.Number(schema().SourceOf(relation.edge_type), relation.sources);
+    block.edge_ids = relation.edge_ids;
+    result.layer.blocks.push_back(std::move(block));
+  }
+  result.layer.num_inputs = rows.Counts();
+  result.nodes = rows.TakeNodes();
+  return result;
+}
+
+Result<Tensor> DistGraph::InDegrees(EdgeTypeId type, const std::vector<GlobalNodeId>& nodes) const {
+  return graph_->InDegrees(type, nodes, CallDeadline());
+}
+
+Result<Tensor> DistGraph::FindEdges(EdgeTypeId type, const std::vector<GlobalEdgeId>& edges) const {
+  return graph_->FindEdges(type, edges, CallDeadline());
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,99 @@
+// A partitioned graph as a program sees it: one graph, whoever holds its parts. What DGL calls DistGraph.
+//
+// Ids are global and type-wise (graph/ids.h); LookUp translates the user's. Questions go to all owners at once, in
+// one request per partition; each ends within the context's call_timeout.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/client/initialize.h"
+#include "services/sampler/mini_batch.h"
+#include "services/sampler/partitioned_graph.h"
+
+namespace espalier::client {
+
+// Nodes by type; types that are left out have none.
+using NodesByType = std::map<NodeTypeId, std::vector<GlobalNodeId>>;
+// In-edges per node by relation: a number, sampler::kFullNeighborhood for all; relations left out are not drawn.
+using Fanouts = std::map<EdgeTypeId, int32_t>;
+
+// One hop: the drawn in-edges of the seeds, relation by relation.
+struct FrontierRelation {
+  EdgeTypeId edge_type;
+  std::vector<GlobalNodeId> destinations;  // the seeds of the relation's destination type
+  std::vector<uint64_t> offsets;           // edges of destination i: [offsets[i], offsets[i + 1])
+  std::vector<GlobalNodeId> sources;
+  std::vector<GlobalEdgeId> edge_ids;  // empty where not asked for
+};
+struct Frontier {
+  std::vector<FrontierRelation> relations;  // ascending edge type
+};
+
+// A frontier with rows instead of ids: destinations first, then further sources by first occurrence.
+struct BlockWithNodes {
+  std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId: node of each row read
+  sampler::BatchLayer layer;
+};
+
+struct DrawOptions {
+  uint64_t seed = 0;  // equal seeds and positions draw equal edges, whatever the partitioning
+  sampler::HopPosition at;
+  bool replace = false;
+  std::string weight_column;  // empty: uniform
+  bool want_edge_ids = false;
+};
+
+// Thread-safe. Several may exist at once and be destroyed in any order.
+class DistGraph {
+ public:
+  // Waits until every server is up, at most the context's connect timeout.
+  static Result<std::unique_ptr<DistGraph>> Open(const Context& context);
+  // Over partitions that are already there; for programs that hold them in their own process, and for tests.
+  DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph> partitions, const Context& context);
+
+  const std::string& name() const { return name_; }
+  Rank rank() const { return context_.rank; }
+  uint32_t world_size() const { return context_.world_size; }
+
+  const graph::PartitionBook& book() const { return graph_->book(); }
+  const graph::GraphSchema& schema() const { return book().schema(); }
+  uint64_t num_nodes(NodeTypeId type) const { return book().num_nodes(type); }
+  uint64_t num_nodes() const { return book().num_nodes(); }
+  uint64_t num_edges(EdgeTypeId type) const { return book().num_edges(type); }
+  uint64_t num_edges() const { return book().num_edges(); }
+  const std::vector<sampler::ColumnDescription>& node_columns() const { return graph_->columns(); }
+
+  // Rows of a column in the order of `nodes`: [nodes.size(), row_shape...].
+  Result<Tensor> NodeRows(NodeTypeId type, const std::string& column, const std::vector<GlobalNodeId>& nodes) const;
+  // Global ids of the user's ids, in the same order.
+  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, const std::vector<OriginalNodeId>& nodes) const;
+  // All nodes of a split's part, in the order of their original ids.
+  Result<std::vector<GlobalNodeId>> SplitNodes(NodeTypeId type, const std::string& split,
+                                               graph::SplitPartName part) const;
+
+  // Nodes of `seeds` are distinct.
+  Result<Frontier> SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts, const DrawOptions& options) const;
+  // All in-edges of `nodes`, all relations, with edge ids.
+  Result<Frontier> InSubgraph(const NodesByType& nodes) const;
+  // Rows of `destinations` come first in the order given; InvalidArgument unless they are those of the frontier.
+  Result<BlockWithNodes> ToBlock(const Frontier& frontier, const NodesByType& destinations) const;
+
+  // U32 [nodes] under one relation. (Out-degrees are the node column that partitioning wrote.)
+  Result<Tensor> InDegrees(EdgeTypeId type, const std::vector<GlobalNodeId>& nodes) const;
+  // I64 [2, edges] global ids: sources, then destinations.
+  Result<Tensor> FindEdges(EdgeTypeId type, const std::vector<GlobalEdgeId>& edges) const;
+
+  // The sampler's view of the same graph.
+  sampler::PartitionedGraph& partitions() const { return *graph_; }
+  Deadline CallDeadline() const { return Deadline::After(context_.call_timeout); }
+
+ private:
+  const std::string name_;
+  const std::shared_ptr<sampler::PartitionedGraph> graph_;
+  const Context context_;
+};
+
+}  // namespace espalier::client

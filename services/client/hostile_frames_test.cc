@@ -1,0 +1,96 @@
+// Whatever bytes arrive at a server, it answers with an error and goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/philox.h"
+#include "services/client/sample_pieces.h"
+#include "services/client/testing/served_graph.h"
+#include "services/rpc/call.h"
+
+namespace espalier::client {
+namespace {
+
+using testing::ServedGraph;
+
+constexpr const char* kMethods[] = {
+    "/espalier.graph.v1.GraphStore/SampleNeighbors", "/espalier.graph.v1.GraphStore/InSubgraph",
+    "/espalier.graph.v1.GraphStore/GatherRows",      "/espalier.graph.v1.GraphStore/SeedsOfStep",
+    "/espalier.graph.v1.GraphStore/LookUp",          "/espalier.graph.v1.GraphStore/InDegrees",
+    "/espalier.graph.v1.GraphStore/FindEdges",       "/espalier.tensor.v1.TensorStore/Create",
+    "/espalier.tensor.v1.TensorStore/Write",         "/espalier.tensor.v1.TensorStore/Drop"};
+
+grpc::ByteBuffer Message(const std::string& bytes) {
+  const grpc::Slice slice(bytes.data(), bytes.size());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+std::string BytesOf(const grpc::ByteBuffer& message) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(message.Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return bytes;
+}
+
+StatusCode Send(const std::shared_ptr<rpc::Peer>& peer, const char* method, const std::string& bytes) {
+  return rpc::CallAndWait(peer, method, Message(bytes), Deadline::After(std::chrono::seconds(30))).status().code();
+}
+
+std::string ValidSample(const ServedGraph& served) {
+  sampler::PartitionHopQuery query;
+  query.relations.push_back({EdgeTypeId(0), 3, {}});
+  for (uint32_t i = 0; i < 50; ++i) query.relations[0].destinations.emplace_back(i);
+  tensor::v1::RequestIdentity identity;
+  identity.set_partition_key(testing::kPartitionKey);
+  EXPECT_EQ(served.local().book.num_partitions(), 1u);
+  return BytesOf(EncodePiece(query, {{0, 0, 50}}, identity));
+}
+
+TEST(HostileFramesTest, GarbageIsInvalid) {
+  ServedGraph served(testing::SmallGraph(), 1);
+  const auto peer = served.PeerOf(0);
+  for (const char* method : kMethods) {
+    for (const std::string& bytes :
+         {std::string(), std::string("x"), std::string(1000, '\xff'), std::string(64, '\0')}) {
+      EXPECT_THAT(Send(peer, method, bytes),
+                  ::testing::AnyOf(StatusCode::kInvalidArgument, StatusCode::kFailedPrecondition))
+          << method << " " << bytes.size();
+    }
+  }
+  EXPECT_EQ(Send(peer, kMethods[0], ValidSample(served)), StatusCode::kOk);
+}
+
+TEST(HostileFramesTest, OversizedRequestsAreRefused) {
+  ServedGraph served(testing::SmallGraph(), 1, {.max_request_bytes = 1 << 20});
+  const auto peer = served.PeerOf(0);
+  EXPECT_EQ(Send(peer, kMethods[0], std::string(2 << 20, 'x')), StatusCode::kResourceExhausted);
+  EXPECT_EQ(Send(peer, kMethods[0], ValidSample(served)), StatusCode::kOk);
+}
+
+TEST(HostileFramesTest, DamagedRequestsNeverEndTheServer) {
+  ServedGraph served(testing::SmallGraph(), 1);
+  const auto peer = served.PeerOf(0);
+  const std::string valid = ValidSample(served);
+  PhiloxStream random(7, 7);
+  for (int round = 0; round < 1500; ++round) {
+    std::string bytes = valid;
+    for (uint32_t i = 0; i <= random.NextBelow(3); ++i) {
+      // Mostly behind the identity, where damage gets past the gate.
+      const size_t from = random.NextBelow(4) == 0 ? 0 : 70;
+      bytes[from + random.NextBelow(static_cast<uint32_t>(bytes.size() - from))] = static_cast<char>(random.Next());
+    }
+    const StatusCode code = Send(peer, kMethods[random.NextBelow(2)], bytes);
+    EXPECT_THAT(
+        code, ::testing::AnyOf(StatusCode::kOk, StatusCode::kInvalidArgument, StatusCode::kNotFound,
+                               StatusCode::kFailedPrecondition, StatusCode::kAborted, StatusCode::kResourceExhausted));
+    // A damaged incarnation would fence off everything that follows.
+    if (served.server(0).newest_incarnation() != 0) {
+      served.Kill(0);
+      served.Restart(0);
+    }
+  }
+  EXPECT_EQ(Send(peer, kMethods[0], valid), StatusCode::kOk);
+}
+
+}  // namespace
+}  // namespace espalier::client

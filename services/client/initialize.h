@@ -1,0 +1,40 @@
+// A program's place in a job, read from its environment:
+//
+//   ESPALIER_SERVERS          host:port of each partition's graph server, separated by commas; required
+//   ESPALIER_RANK             this program's number among those that share the work, from 0; absent: 0
+//   ESPALIER_WORLD_SIZE       how many there are; absent: 1
+//   ESPALIER_PARTITION_KEY    64 hexadecimal digits; absent: whatever the servers hold
+//   ESPALIER_INCARNATION      the job's restarts so far; absent: the newest that the servers have seen
+//   ESPALIER_ACCESS           auto, rpc or mapped (session.h); absent: auto
+//   ESPALIER_CONNECT_SECONDS  how long to wait for the servers to be up; absent: 60
+//   ESPALIER_CALL_SECONDS     how long one question may take, retries included; absent: 600
+//
+//   ASSIGN_OR_RETURN(const client::Context context, client::Initialize(client::ProcessEnvironment()));
+//   ASSIGN_OR_RETURN(const auto graph, client::DistGraph::Open(context));
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "services/client/session.h"
+#include "services/graph/ids.h"
+
+namespace espalier::client {
+
+using Environment = std::map<std::string, std::string>;
+// The variables of this process.
+Environment ProcessEnvironment();
+
+// Immutable value: any number of graphs may be opened with it, at once or one after another.
+struct Context {
+  SessionOptions session;
+  Rank rank;
+  uint32_t world_size = 1;
+  std::chrono::milliseconds call_timeout{600'000};
+};
+
+// InvalidArgument names the variable that is wrong. Connects to nothing yet.
+Result<Context> Initialize(const Environment& environment);
+
+}  // namespace espalier::client

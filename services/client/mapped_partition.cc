@@ -1,0 +1,87 @@
+#include "services/client/mapped_partition.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "services/format/partition_files.h"
+#include "services/shard/graph_shard.h"
+
+namespace espalier::client {
+
+bool SharesFilesWith(const graph::v1::MappedFiles& files) {
+  if (files.nonce().empty()) return false;
+  std::ifstream file(files.nonce_path(), std::ios::binary);
+  const std::string contents{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return contents == files.nonce();
+}
+
+Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescription& description) {
+  ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(description.mapped_files->partitions_uri()));
+  ASSIGN_OR_RETURN(const format::Manifest manifest, format::ReadManifest(*at.store, at.prefix));
+  if (manifest.partition_key != description.partition_key) {
+    return FailedPrecondition("the files at " + description.mapped_files->partitions_uri() + " are of partitioning '" +
+                              manifest.partition_key + "', the server holds '" + description.partition_key + "'");
+  }
+  format::LoadOptions load;
+  load.verify_checksums = false;
+  load.edge_columns = true;
+  load.data_dir = description.mapped_files->data_dir();
+  ASSIGN_OR_RETURN(graph::Partition partition,
+                   format::LoadPartition(*at.store, at.prefix, manifest, description.partition, load));
+  ASSIGN_OR_RETURN(std::shared_ptr<shard::GraphShard> shard,
+                   shard::GraphShard::Make(manifest.book, std::move(partition)));
+  return std::shared_ptr<sampler::PartitionAccess>(std::move(shard));
+}
+
+MappedPartition::MappedPartition(std::shared_ptr<sampler::PartitionAccess> mapped,
+                                 std::shared_ptr<sampler::PartitionAccess> server,
+                                 std::set<std::pair<NodeTypeId, std::string>> columns)
+    : mapped_(std::move(mapped)), server_(std::move(server)), columns_(std::move(columns)) {}
+
+void MappedPartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
+                                    sampler::Done<sampler::PartitionHopSample> done) {
+  mapped_->SampleInEdges(std::move(query), deadline, std::move(done));
+}
+
+void MappedPartition::GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
+                                 sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) {
+  sampler::PartitionAccess& answers = columns_.contains({type, column}) ? *mapped_ : *server_;
+  answers.GatherRows(type, column, nodes, sink, deadline, std::move(done));
+}
+
+void MappedPartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
+                                  sampler::Done<sampler::PartitionSeeds> done) {
+  mapped_->SeedsOfStep(query, deadline, std::move(done));
+}
+
+void MappedPartition::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+                             sampler::Done<Tensor> done) {
+  mapped_->LookUp(type, nodes, deadline, std::move(done));
+}
+
+void MappedPartition::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline,
+                                sampler::Done<Tensor> done) {
+  mapped_->InDegrees(type, nodes, deadline, std::move(done));
+}
+
+void MappedPartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
+                                sampler::Done<Tensor> done) {
+  mapped_->FindEdges(type, edges, deadline, std::move(done));
+}
+
+void MappedPartition::CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
+                                   const std::vector<int64_t>& row_shape, Deadline deadline, sampler::DoneStatus done) {
+  server_->CreateTensor(type, name, dtype, row_shape, deadline, std::move(done));
+}
+
+void MappedPartition::WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
+                                Deadline deadline, sampler::DoneStatus done) {
+  server_->WriteRows(type, name, std::move(nodes), std::move(rows), deadline, std::move(done));
+}
+
+void MappedPartition::DropTensor(NodeTypeId type, const std::string& name, Deadline deadline,
+                                 sampler::DoneStatus done) {
+  server_->DropTensor(type, name, deadline, std::move(done));
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,56 @@
+// A partition whose files this process maps as its server does: immutable questions are answered here, mutable
+// tensors stay with the server.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "services/client/describe.h"
+#include "services/sampler/partition_access.h"
+
+namespace espalier::client {
+
+// True where this process can read the nonce that the server wrote: same host, same user.
+bool SharesFilesWith(const graph::v1::MappedFiles& files);
+
+// Maps the files that the server described. Its checksums were verified when the server loaded them; the arrays'
+// invariants are checked again. FailedPrecondition where they are not of the described partitioning.
+Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescription& description);
+
+// Thread-safe.
+class MappedPartition final : public sampler::PartitionAccess {
+ public:
+  // `columns` are the immutable ones: (type, name).
+  MappedPartition(std::shared_ptr<sampler::PartitionAccess> mapped, std::shared_ptr<sampler::PartitionAccess> server,
+                  std::set<std::pair<NodeTypeId, std::string>> columns);
+
+  PartitionId partition() const override { return mapped_->partition(); }
+  bool is_in_process() const override { return true; }
+
+  void SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
+                     sampler::Done<sampler::PartitionHopSample> done) override;
+  void GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes, sampler::RowSink sink,
+                  Deadline deadline, sampler::DoneStatus done) override;
+  void SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
+                   sampler::Done<sampler::PartitionSeeds> done) override;
+  void LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+              sampler::Done<Tensor> done) override;
+  void InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline,
+                 sampler::Done<Tensor> done) override;
+  void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
+                 sampler::Done<Tensor> done) override;
+  void CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
+                    Deadline deadline, sampler::DoneStatus done) override;
+  void WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
+                 Deadline deadline, sampler::DoneStatus done) override;
+  void DropTensor(NodeTypeId type, const std::string& name, Deadline deadline, sampler::DoneStatus done) override;
+
+ private:
+  const std::shared_ptr<sampler::PartitionAccess> mapped_;
+  const std::shared_ptr<sampler::PartitionAccess> server_;
+  const std::set<std::pair<NodeTypeId, std::string>> columns_;
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,20 @@
+// Messages of MiniBatchStream <-> values, the trainer's side. Pure.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include "espalier/minibatch/v1/minibatch.pb.h"
+#include "services/graph/partition_book.h"
+#include "services/sampler/mini_batch_source.h"
+#include "services/sampler/sampling_spec.h"
+
+namespace espalier::client {
+
+// What fixes an epoch's batches; identity, epoch, first_step and stride are the caller's to set.
+minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
+
+// A received batch. Untrusted input: every count, row number and id is checked against the others and the book, so
+// that a model may index with them.
+Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book);
+
+}  // namespace espalier::client

@@ -1,0 +1,117 @@
+// Mini-batches over a list of nodes, prepared ahead: what DGL calls DistNodeDataLoader.
+//
+//   NodeLoaderOptions options{.seed_type = paper, .batch_size = 1024, .sampling = spec};
+//   ASSIGN_OR_RETURN(auto loader, NodeDataLoader<Batch>::Make(*graph, train_nodes, options, collate));
+//   RETURN_IF_ERROR(loader->StartEpoch(0));
+//   for (;;) {
+//     ASSIGN_OR_RETURN(std::optional<Batch> batch, loader->Next());
+//     if (!batch) break;
+//     ...
+//   }
+//
+// Batches come in step order and are a pure function of (nodes, seed, epoch, step, rank): threads and partitions do
+// not matter. Every rank gets the same number of batches; a share may be empty.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "services/base/bounded_queue.h"
+#include "services/client/dist_graph.h"
+#include "services/client/node_list_seeds.h"
+#include "services/sampler/local_mini_batch_source.h"
+
+namespace espalier::client {
+
+struct NodeLoaderOptions {
+  NodeTypeId seed_type;
+  uint64_t batch_size = 0;  // of all ranks together, at least 1
+  bool shuffle = true;      // false: in the order of the list
+  LastBatch last_batch = LastBatch::kKeep;
+  sampler::SamplingSpec sampling;  // fan-outs, seed
+  int threads = 1;                 // that draw; collate runs on one more
+  uint32_t batches_ahead = 2;      // at least 1
+  bool want_edge_ids = false;
+};
+
+// What does not depend on the batches' type.
+struct NodeLoaderSource {
+  std::unique_ptr<NodeListSeeds> seeds;
+  std::unique_ptr<sampler::LocalMiniBatchSource> batches;  // uses the seeds
+};
+// InvalidArgument where nodes or options do not fit the graph.
+Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
+                                              const NodeLoaderOptions& options);
+
+// One consumer. T is what `collate` makes of a mini-batch: features fetched, tensors built, whatever training takes.
+template <class T>
+class NodeDataLoader {
+ public:
+  using Collate = std::function<Result<T>(sampler::MiniBatch)>;
+
+  // `graph` outlives the loader. `collate` runs on a thread of the loader, one batch at a time.
+  static Result<std::unique_ptr<NodeDataLoader>> Make(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
+                                                      const NodeLoaderOptions& options, Collate collate) {
+    ASSIGN_OR_RETURN(NodeLoaderSource source, MakeNodeLoaderSource(graph, std::move(nodes), options));
+    return std::unique_ptr<NodeDataLoader>(new NodeDataLoader(graph, std::move(source), options, std::move(collate)));
+  }
+  ~NodeDataLoader() { Stop(); }
+
+  // Begins an epoch at a step, also in the middle of another one.
+  Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) {
+    Stop();
+    RETURN_IF_ERROR(source_.batches->StartEpoch(epoch, first_step));
+    ready_ = std::make_unique<BoundedQueue<Result<T>>>(std::max<uint32_t>(1, options_.batches_ahead));
+    collator_ = std::jthread([this, ready = ready_.get()] { Prepare(*ready); });
+    return Status();
+  }
+
+  // The next step's batch; nullopt after the epoch's last. After an error: the same as after the last batch.
+  Result<std::optional<T>> Next() {
+    if (ready_ == nullptr) return FailedPrecondition("StartEpoch comes before Next");
+    std::optional<Result<T>> batch = ready_->Pop();
+    if (!batch) return std::optional<T>();
+    if (!batch->ok()) return std::move(*batch).status();
+    return std::optional<T>(*std::move(*batch));
+  }
+
+ private:
+  NodeDataLoader(const DistGraph& graph, NodeLoaderSource source, const NodeLoaderOptions& options, Collate collate)
+      : graph_(graph), source_(std::move(source)), options_(options), collate_(std::move(collate)) {}
+
+  // Until the epoch or the queue ends.
+  void Prepare(BoundedQueue<Result<T>>& ready) {
+    for (;;) {
+      Result<sampler::MiniBatch> batch = source_.batches->Next(graph_.CallDeadline());
+      if (!batch.ok()) {
+        if (batch.status().code() != StatusCode::kOutOfRange) ready.Push(std::move(batch).status());
+        break;
+      }
+      Result<T> collated = collate_(*std::move(batch));
+      const bool failed = !collated.ok();
+      if (!ready.Push(std::move(collated)) || failed) break;
+    }
+    ready.Close();
+  }
+
+  void Stop() {
+    if (ready_ != nullptr) ready_->Close();
+    if (collator_.joinable()) collator_.join();
+  }
+
+  const DistGraph& graph_;
+  NodeLoaderSource source_;
+  const NodeLoaderOptions options_;
+  const Collate collate_;
+  std::unique_ptr<BoundedQueue<Result<T>>> ready_;
+  std::jthread collator_;  // last; Stop joins it
+};
+
+// Batches as they are drawn.
+using DistNodeDataLoader = NodeDataLoader<sampler::MiniBatch>;
+
+}  // namespace espalier::client

@@ -1,0 +1,29 @@
+#include "services/client/node_list_seeds.h"
+
+#include "services/sampler/seed_order.h"
+
+namespace espalier::client {
+
+Result<uint64_t> NodeListSeeds::CountOf(NodeTypeId type, const std::string&, graph::SplitPartName) {
+  if (type != type_) return NotFound("no seeds of node type " + std::to_string(type.value));
+  return count_;
+}
+
+Result<sampler::GlobalBatch> NodeListSeeds::SeedsOfStep(const sampler::SeedQuery& query, Deadline) {
+  if (query.node_type != type_) return NotFound("no seeds of node type " + std::to_string(query.node_type.value));
+  if (query.batch_size == 0) return InvalidArgument("a batch size of 0");
+  const sampler::SeedOrder order(query, nodes_.size());
+  const sampler::PositionRange step = sampler::PositionsOfStep(count_, query.batch_size, query.step);
+  sampler::GlobalBatch batch;
+  batch.seeds.reserve(step.size());
+  for (uint64_t position = step.first; position < step.last; ++position) {
+    batch.seeds.push_back(nodes_[order.OrdinalAt(position)]);
+  }
+  return batch;
+}
+
+Result<std::vector<GlobalNodeId>> NodeListSeeds::LookUp(NodeTypeId, std::span<const OriginalNodeId>, Deadline) {
+  return Unimplemented("a list of nodes knows no original ids");
+}
+
+}  // namespace espalier::client

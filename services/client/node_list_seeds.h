@@ -1,0 +1,34 @@
+// A list of nodes as the seeds of epochs: any nodes, not only those of a split.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "services/sampler/seed_source.h"
+
+namespace espalier::client {
+
+enum class LastBatch { kKeep, kDrop };  // what becomes of an epoch's last batch when it is not full
+
+// Every split and part of `type` is the list. The order of an epoch is the same function of (seed, epoch) as that of
+// a split, so the nodes of a split in original order give the batches of that split. Immutable; thread-safe.
+class NodeListSeeds final : public sampler::SeedSource {
+ public:
+  NodeListSeeds(NodeTypeId type, std::vector<GlobalNodeId> nodes, uint64_t batch_size, LastBatch last)
+      : type_(type), nodes_(std::move(nodes)), count_(nodes_.size()) {
+    if (last == LastBatch::kDrop && batch_size > 0) count_ -= count_ % batch_size;
+  }
+
+  Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;
+  // Unimplemented: a list knows no original ids.
+  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                           Deadline deadline) override;
+
+ private:
+  const NodeTypeId type_;
+  const std::vector<GlobalNodeId> nodes_;
+  uint64_t count_;  // nodes of an epoch; dropped ones change from epoch to epoch
+};
+
+}  // namespace espalier::client

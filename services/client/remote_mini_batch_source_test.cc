@@ -1,0 +1,209 @@
+// Streams from sampler servers against mini-batches made in the process.
+#include "services/client/remote_mini_batch_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/client/testing/served_graph.h"
+#include "services/sampler/local_mini_batch_source.h"
+#include "services/server/sampler_server.h"
+
+namespace espalier::client {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kBatchSize = 10;
+
+Deadline Soon() { return Deadline::After(seconds(30)); }
+
+// Two partitions in this process, samplers over them on free ports.
+class Samplers {
+ public:
+  explicit Samplers(size_t count, bool typed = false)
+      : graph_(shard::testing::MakeTestGraph(typed ? testing::SmallTypedGraph() : testing::SmallGraph(), 2, 4)),
+        shared_(std::move(graph_.graph)) {
+    for (size_t i = 0; i < count; ++i) {
+      servers_.push_back(Start("127.0.0.1:0"));
+      options_.samplers.push_back(servers_.back()->address());
+    }
+    options_.partition_key = testing::kPartitionKey;
+  }
+
+  sampler::PartitionedGraph& graph() { return *shared_; }
+  void Kill(size_t i) { servers_[i].reset(); }
+  void Restart(size_t i) { servers_[i] = Start(options_.samplers[i]); }
+  RemoteMiniBatchOptions options() const { return options_; }
+
+  sampler::EpochPlan Plan(uint32_t num_trainers = 1, uint32_t rank = 0) {
+    const auto& split = shared_->description().splits.front();
+    return {.seed_type = split.node_type,
+            .split = split.split,
+            .batch_size = kBatchSize,
+            .num_trainers = num_trainers,
+            .rank = Rank(rank)};
+  }
+  sampler::SamplingSpec Spec() {
+    const size_t num_edge_types = shared_->book().schema().num_edge_types();
+    sampler::SamplingSpec spec{.seed = 21};
+    for (const int32_t fanout : {6, 3}) spec.layers.push_back({std::vector<int32_t>(num_edge_types, fanout)});
+    return spec;
+  }
+  std::unique_ptr<RemoteMiniBatchSource> Open(const sampler::EpochPlan& plan, uint32_t batches_ahead = 2) {
+    RemoteMiniBatchOptions options = options_;
+    options.batches_ahead = batches_ahead;
+    auto source = RemoteMiniBatchSource::Make(shared_->book(), plan, Spec(), options);
+    ESPALIER_CHECK(source.ok()) << source.status().ToString();
+    return *std::move(source);
+  }
+
+ private:
+  std::unique_ptr<server::SamplerServer> Start(const std::string& listen) {
+    server::SamplerServerOptions options;
+    options.rpc.listen = listen;
+    options.worker_threads = 2;
+    options.partition_key = testing::kPartitionKey;
+    auto server = server::SamplerServer::Start(options, shared_);
+    ESPALIER_CHECK(server.ok()) << server.status().ToString();
+    return *std::move(server);
+  }
+
+  shard::testing::TestGraph graph_;
+  std::shared_ptr<sampler::PartitionedGraph> shared_;
+  std::vector<std::unique_ptr<server::SamplerServer>> servers_;
+  RemoteMiniBatchOptions options_;
+};
+
+void ExpectEqual(const sampler::MiniBatch& a, const sampler::MiniBatch& b) {
+  EXPECT_EQ(a.epoch, b.epoch);
+  EXPECT_EQ(a.step, b.step);
+  EXPECT_EQ(a.num_seeds, b.num_seeds);
+  EXPECT_EQ(a.global_num_seeds, b.global_num_seeds);
+  EXPECT_EQ(a.nodes, b.nodes);
+  ASSERT_EQ(a.layers.size(), b.layers.size());
+  for (size_t l = 0; l < a.layers.size(); ++l) {
+    EXPECT_EQ(a.layers[l].num_inputs, b.layers[l].num_inputs);
+    EXPECT_EQ(a.layers[l].num_outputs, b.layers[l].num_outputs);
+    ASSERT_EQ(a.layers[l].blocks.size(), b.layers[l].blocks.size());
+    for (size_t i = 0; i < a.layers[l].blocks.size(); ++i) {
+      EXPECT_EQ(a.layers[l].blocks[i].edge_type, b.layers[l].blocks[i].edge_type);
+      EXPECT_EQ(a.layers[l].blocks[i].indptr, b.layers[l].blocks[i].indptr);
+      EXPECT_EQ(a.layers[l].blocks[i].indices, b.layers[l].blocks[i].indices);
+    }
+  }
+}
+
+// Every batch of the epoch from a step on; returns how many there were.
+int ExpectSameEpoch(Samplers& samplers, sampler::MiniBatchSource& remote, const sampler::EpochPlan& plan,
+                    uint32_t epoch, uint32_t first_step) {
+  sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
+  EXPECT_TRUE(local.StartEpoch(epoch, first_step).ok());
+  EXPECT_TRUE(remote.StartEpoch(epoch, first_step).ok());
+  for (int count = 0;; ++count) {
+    const auto expected = local.Next(Soon());
+    const auto batch = remote.Next(Soon());
+    EXPECT_EQ(batch.status().code(), expected.status().code()) << batch.status().ToString();
+    if (!expected.ok() || !batch.ok()) return count;
+    ExpectEqual(*batch, *expected);
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, GivesTheBatchesThatALocalSourceGives) {
+  for (const size_t num_samplers : {1, 3}) {
+    for (const bool typed : {false, true}) {
+      Samplers samplers(num_samplers, typed);
+      const auto plan = samplers.Plan();
+      const auto remote = samplers.Open(plan);
+      EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 4);
+      EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 1, 2), 2);
+      EXPECT_EQ(remote->num_takeovers(), 0u);
+    }
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, GivesEachRankItsShare) {
+  Samplers samplers(2);
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    const auto plan = samplers.Plan(3, rank);
+    const auto remote = samplers.Open(plan);
+    EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 4);
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, AnotherSamplerTakesOverInStepOrder) {
+  Samplers samplers(3);
+  const auto plan = samplers.Plan();
+  const auto remote = samplers.Open(plan, /*batches_ahead=*/1);  // so that sampler 1 still owes steps when it dies
+  sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
+  ASSERT_TRUE(local.StartEpoch(0, 0).ok());
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  int count = 0;
+  for (;; ++count) {
+    if (count == 2) samplers.Kill(1);
+    const auto expected = local.Next(Soon());
+    const auto batch = remote->Next(Soon());
+    ASSERT_EQ(batch.status().code(), expected.status().code()) << batch.status().ToString();
+    if (!expected.ok()) break;
+    ExpectEqual(*batch, *expected);
+  }
+  EXPECT_GT(count, 6);
+  EXPECT_GE(remote->num_takeovers(), 1u);
+}
+
+TEST(RemoteMiniBatchSourceTest, ReportsThatNoSamplerIsLeft) {
+  Samplers samplers(2);
+  const auto remote = samplers.Open(samplers.Plan());
+  samplers.Kill(0);
+  samplers.Kill(1);
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  const Timer timer;
+  const auto batch = remote->Next(Deadline::After(milliseconds(500)));
+  EXPECT_LT(timer.Seconds(), 10);
+  EXPECT_THAT(batch.status().code(), ::testing::AnyOf(StatusCode::kUnavailable, StatusCode::kDeadlineExceeded));
+
+  samplers.Restart(1);
+  const auto after = remote->Next(Soon());
+  ASSERT_TRUE(after.ok()) << after.status().ToString();
+  EXPECT_EQ(after->step, 0u);
+}
+
+TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
+  Samplers samplers(1);
+  sampler::EpochPlan plan = samplers.Plan();
+  plan.split = "no-such-split";
+  const auto unknown = samplers.Open(plan);
+  ASSERT_TRUE(unknown->StartEpoch(0, 0).ok());
+  const auto none = unknown->Next(Soon());
+  EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(none.status().message(), HasSubstr("no-such-split"));
+
+  RemoteMiniBatchOptions other = samplers.options();
+  other.partition_key = std::string(64, 'e');
+  const auto stranger = RemoteMiniBatchSource::Make(samplers.graph().book(), samplers.Plan(), samplers.Spec(), other);
+  ASSERT_TRUE((*stranger)->StartEpoch(0, 0).ok());
+  EXPECT_EQ((*stranger)->Next(Soon()).status().code(), StatusCode::kFailedPrecondition);
+
+  other.samplers = {"nonsense"};
+  EXPECT_EQ(
+      RemoteMiniBatchSource::Make(samplers.graph().book(), samplers.Plan(), samplers.Spec(), other).status().code(),
+      StatusCode::kInvalidArgument);
+}
+
+TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {
+  Samplers samplers(2);
+  for (int round = 0; round < 10; ++round) {
+    const auto remote = samplers.Open(samplers.Plan());
+    ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+    if (round % 2 == 0) {
+      ASSERT_TRUE(remote->Next(Soon()).ok());
+    }
+    if (round % 3 == 0) {
+      ASSERT_TRUE(remote->StartEpoch(1, 1).ok());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier::client

@@ -1,0 +1,288 @@
+#include "services/client/remote_partition.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "espalier/graph/v1/graph.pb.h"
+#include "services/client/call_window.h"
+#include "services/client/sample_pieces.h"
+#include "services/client/wire_ids.h"
+#include "services/rpc/frame.h"
+
+namespace espalier::client {
+namespace {
+
+constexpr const char* kSampleNeighbors = "/espalier.graph.v1.GraphStore/SampleNeighbors";
+constexpr const char* kGatherRows = "/espalier.graph.v1.GraphStore/GatherRows";
+constexpr const char* kSeedsOfStep = "/espalier.graph.v1.GraphStore/SeedsOfStep";
+constexpr const char* kLookUp = "/espalier.graph.v1.GraphStore/LookUp";
+constexpr const char* kInDegrees = "/espalier.graph.v1.GraphStore/InDegrees";
+constexpr const char* kFindEdges = "/espalier.graph.v1.GraphStore/FindEdges";
+constexpr const char* kCreate = "/espalier.tensor.v1.TensorStore/Create";
+constexpr const char* kWrite = "/espalier.tensor.v1.TensorStore/Write";
+constexpr const char* kDrop = "/espalier.tensor.v1.TensorStore/Drop";
+
+// Names this object's writes; no result depends on it.
+uint64_t RandomClientId() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+// Rows of one piece, straight from the message to their places.
+Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
+  ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));
+  graph::v1::GatherRowsResponse header;
+  RETURN_IF_ERROR(reader.ReadHeader(&header));
+  if (reader.remaining() != positions.size() * sink.row_bytes) {
+    return InvalidArgument("the server's reply has " + std::to_string(reader.remaining()) +
+                           " bytes of rows, expected " + std::to_string(positions.size()) + " rows of " +
+                           std::to_string(sink.row_bytes));
+  }
+  for (const uint32_t position : positions) reader.CopyBytes(sink.out + position * sink.row_bytes, sink.row_bytes);
+  return Status();
+}
+
+// A question of one call whose answer is one tensor.
+template <class Response, class Check>
+void AskForTensor(std::shared_ptr<rpc::Peer> peer, const char* method, grpc::ByteBuffer request, Deadline deadline,
+                  sampler::Done<Tensor> done, Check check) {
+  rpc::CallWithRetries(std::move(peer), method, std::move(request), deadline,
+                       [done = std::move(done), check = std::move(check)](Result<grpc::ByteBuffer> reply) {
+                         if (!reply.ok()) return done(reply.status());
+                         Result<rpc::Frame<Response>> frame = rpc::DecodeFrame<Response>(*reply);
+                         if (!frame.ok()) return done(frame.status());
+                         if (frame->tensors.size() != 1) {
+                           return done(InvalidArgument("the server's reply has not one tensor"));
+                         }
+                         done(check(std::move(frame->tensors[0])));
+                       });
+}
+
+void AskForAcknowledgement(std::shared_ptr<rpc::Peer> peer, const char* method, grpc::ByteBuffer request,
+                           Deadline deadline, sampler::DoneStatus done) {
+  rpc::CallWithRetries(std::move(peer), method, std::move(request), deadline,
+                       [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(reply.status()); });
+}
+
+// U32 or I64 [2, k] as I64 [2, k], ids below the number of nodes.
+Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_t num_destinations) {
+  const std::vector<int64_t> shape = {2, static_cast<int64_t>(count)};
+  const bool is_ends = (ends.dtype() == DType::kU32 || ends.dtype() == DType::kI64) && ends.shape() == shape;
+  if (!is_ends) return InvalidArgument("the server's edge ends are " + ends.ToString());
+  std::vector<int64_t> wide(2 * count);
+  for (size_t i = 0; i < wide.size(); ++i) {
+    wide[i] = ends.dtype() == DType::kU32 ? int64_t{ends.values<uint32_t>()[i]} : ends.values<int64_t>()[i];
+    const uint64_t limit = i < count ? num_sources : num_destinations;
+    if (wide[i] < 0 || static_cast<uint64_t>(wide[i]) >= limit) {
+      return InvalidArgument("the server's edge ends contain node " + std::to_string(wide[i]));
+    }
+  }
+  return Tensor::FromVector(std::move(wide), shape);
+}
+
+}  // namespace
+
+RemotePartition::RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::PartitionBook book,
+                                 const RemotePartitionOptions& options)
+    : peer_(std::move(peer)),
+      book_(std::make_shared<const graph::PartitionBook>(std::move(book))),
+      options_(options),
+      client_id_(RandomClientId()) {}
+
+tensor::v1::RequestIdentity RemotePartition::Identity() const {
+  tensor::v1::RequestIdentity identity;
+  identity.set_partition_key(options_.partition_key);
+  identity.set_partition(options_.partition.value);
+  identity.set_incarnation(options_.incarnation->current());
+  return identity;
+}
+
+void RemotePartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
+                                    sampler::Done<sampler::PartitionHopSample> done) {
+  struct Pending {
+    sampler::PartitionHopQuery query;
+    std::vector<SamplePiece> pieces;
+    std::vector<std::vector<sampler::PartitionRelationSample>> samples;  // by piece
+  };
+  auto pending = std::make_shared<Pending>();
+  pending->query = std::move(query);
+  pending->pieces = PiecesOf(pending->query, options_.reply_bytes_per_call);
+  pending->samples.resize(pending->pieces.size());
+
+  PiecedQuestion question{.method = kSampleNeighbors, .num_pieces = pending->pieces.size()};
+  question.request_of = [pending, identity = Identity()](size_t piece) {
+    return EncodePiece(pending->query, pending->pieces[piece], identity);
+  };
+  question.take_reply = [pending, book = book_](size_t piece, const grpc::ByteBuffer& reply) {
+    ASSIGN_OR_RETURN(pending->samples[piece], DecodePiece(reply, pending->query, pending->pieces[piece], *book));
+    return Status();
+  };
+  AskInPieces(peer_, std::move(question), options_.calls_in_flight, deadline,
+              [pending, done = std::move(done)](const Status& status) {
+                if (!status.ok()) return done(status);
+                done(Assemble(pending->query, pending->pieces, std::move(pending->samples)));
+              });
+}
+
+void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
+                                 sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) {
+  if (sink.positions.size() != nodes.size()) return done(InvalidArgument("one position per row is needed"));
+  const size_t rows_per_call = std::max<size_t>(1, options_.reply_bytes_per_call / std::max<size_t>(1, sink.row_bytes));
+  graph::v1::GatherRowsRequest header;
+  *header.mutable_identity() = Identity();
+  header.set_node_type(type.value);
+  header.set_column(column);
+  header.set_row_bytes(sink.row_bytes);
+
+  const auto length_of = [nodes, rows_per_call](size_t piece) {
+    return std::min(rows_per_call, nodes.size() - piece * rows_per_call);
+  };
+  PiecedQuestion question{.method = kGatherRows};
+  // No rows are still a question: the column may not exist.
+  question.num_pieces = std::max<size_t>(1, (nodes.size() + rows_per_call - 1) / rows_per_call);
+  question.request_of = [header, nodes, rows_per_call, length_of](size_t piece) {
+    const Tensor ids = LocalIdTensor(nodes.subspan(piece * rows_per_call, length_of(piece)));
+    return rpc::EncodeFrame(header, std::span(&ids, 1));
+  };
+  question.take_reply = [sink, rows_per_call, length_of](size_t piece, const grpc::ByteBuffer& reply) {
+    return ScatterRows(reply, sink, sink.positions.subspan(piece * rows_per_call, length_of(piece)));
+  };
+  AskInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+}
+
+void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
+                                  sampler::Done<sampler::PartitionSeeds> done) {
+  graph::v1::SeedsOfStepRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_node_type(query.node_type.value);
+  request.set_split(query.split);
+  switch (query.part) {
+    case graph::SplitPartName::kTrain: request.set_part(graph::v1::SPLIT_PART_TRAIN); break;
+    case graph::SplitPartName::kValidation: request.set_part(graph::v1::SPLIT_PART_VALIDATION); break;
+    case graph::SplitPartName::kTest: request.set_part(graph::v1::SPLIT_PART_TEST); break;
+  }
+  request.set_shuffle(query.shuffle);
+  request.set_seed(query.seed);
+  request.set_epoch(query.epoch);
+  request.set_step(query.step);
+  request.set_batch_size(query.batch_size);
+  if (query.node_type.value >= book_->schema().num_node_types()) return done(InvalidArgument("unknown node type"));
+  const uint64_t num_nodes = book_->num_nodes(query.node_type);
+  rpc::CallWithRetries(
+      peer_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), {}), deadline,
+      [done = std::move(done), num_nodes, batch_size = query.batch_size](const Result<grpc::ByteBuffer>& reply) {
+        if (!reply.ok()) return done(reply.status());
+        auto frame = rpc::DecodeFrame<graph::v1::SeedsOfStepResponse>(*reply);
+        if (!frame.ok()) return done(frame.status());
+        if (frame->tensors.size() != 2 || frame->tensors[0].dtype() != DType::kU32) {
+          return done(InvalidArgument("the server's seeds are not two tensors, positions (U32) and nodes"));
+        }
+        const uint64_t count = static_cast<uint64_t>(frame->tensors[0].num_elements());
+        Status valid = CheckIds(frame->tensors[0], count, batch_size, "seed positions");
+        if (valid.ok()) valid = CheckIds(frame->tensors[1], count, num_nodes, "seeds");
+        if (!valid.ok()) return done(valid);
+        done(sampler::PartitionSeeds{frame->tensors[0], frame->tensors[1]});
+      });
+}
+
+void RemotePartition::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+                             sampler::Done<Tensor> done) {
+  if (type.value >= book_->schema().num_node_types()) return done(InvalidArgument("unknown node type"));
+  graph::v1::LookUpRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_node_type(type.value);
+  const Tensor ids = WideIdTensor(nodes);
+  AskForTensor<graph::v1::LookUpResponse>(
+      peer_, kLookUp, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      [count = nodes.size(), limit = book_->num_nodes(type)](Tensor globals) -> Result<Tensor> {
+        RETURN_IF_ERROR(CheckIds(globals, count, limit, "global ids"));
+        return globals;
+      });
+}
+
+void RemotePartition::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline,
+                                sampler::Done<Tensor> done) {
+  graph::v1::InDegreesRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_edge_type(type.value);
+  const Tensor ids = LocalIdTensor(nodes);
+  AskForTensor<graph::v1::InDegreesResponse>(
+      peer_, kInDegrees, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      [count = nodes.size()](Tensor degrees) -> Result<Tensor> {
+        if (degrees.dtype() != DType::kU32 || static_cast<size_t>(degrees.num_elements()) != count) {
+          return InvalidArgument("the server's in-degrees are " + degrees.ToString());
+        }
+        return degrees;
+      });
+}
+
+void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
+                                sampler::Done<Tensor> done) {
+  if (type.value >= book_->schema().num_edge_types()) return done(InvalidArgument("unknown edge type"));
+  graph::v1::FindEdgesRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_edge_type(type.value);
+  const Tensor ids = WideIdTensor(edges);
+  const graph::GraphSchema& schema = book_->schema();
+  AskForTensor<graph::v1::FindEdgesResponse>(
+      peer_, kFindEdges, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      [count = edges.size(), num_sources = book_->num_nodes(schema.SourceOf(type)),
+       num_destinations = book_->num_nodes(schema.DestinationOf(type))](Tensor ends) {
+        return EdgeEnds(std::move(ends), count, num_sources, num_destinations);
+      });
+}
+
+void RemotePartition::CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
+                                   const std::vector<int64_t>& row_shape, Deadline deadline, sampler::DoneStatus done) {
+  tensor::v1::CreateRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_node_type(type.value);
+  request.set_name(name);
+  request.set_dtype(static_cast<uint32_t>(dtype));
+  request.mutable_row_shape()->Add(row_shape.begin(), row_shape.end());
+  AskForAcknowledgement(peer_, kCreate, rpc::EncodeFrame(std::move(request), {}), deadline, std::move(done));
+}
+
+void RemotePartition::WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
+                                Deadline deadline, sampler::DoneStatus done) {
+  if (rows.shape().empty() || static_cast<size_t>(rows.num_rows()) != nodes.size()) {
+    return done(InvalidArgument("rows " + rows.ToString() + " for " + std::to_string(nodes.size()) + " nodes"));
+  }
+  const size_t row_bytes = std::max<size_t>(1, rows.row_bytes());
+  const size_t rows_per_call = std::max<size_t>(1, options_.reply_bytes_per_call / row_bytes);
+  const size_t num_pieces = std::max<size_t>(1, (nodes.size() + rows_per_call - 1) / rows_per_call);
+  const uint64_t first_sequence = next_sequence_.fetch_add(num_pieces);
+  tensor::v1::WriteRequest header;
+  *header.mutable_identity() = Identity();
+  header.set_node_type(type.value);
+  header.set_name(name);
+  header.set_client_id(client_id_);
+
+  PiecedQuestion question{.method = kWrite, .num_pieces = num_pieces};
+  question.request_of = [header, nodes = std::move(nodes), rows, rows_per_call, first_sequence](size_t piece) {
+    const size_t begin = piece * rows_per_call;
+    const size_t count = std::min(rows_per_call, nodes.size() - begin);
+    tensor::v1::WriteRequest request = header;
+    request.set_sequence(first_sequence + piece);
+    std::vector<int64_t> shape = rows.shape();
+    shape[0] = static_cast<int64_t>(count);
+    const std::byte* bytes = rows.bytes() + begin * rows.row_bytes();
+    const Tensor tensors[] = {LocalIdTensor(std::span<const LocalNodeId>(nodes).subspan(begin, count)),
+                              Tensor::Wrap(rows.dtype(), std::move(shape), bytes, std::make_shared<Tensor>(rows))};
+    return rpc::EncodeFrame(std::move(request), tensors);
+  };
+  question.take_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
+  AskInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+}
+
+void RemotePartition::DropTensor(NodeTypeId type, const std::string& name, Deadline deadline,
+                                 sampler::DoneStatus done) {
+  tensor::v1::DropRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_node_type(type.value);
+  request.set_name(name);
+  AskForAcknowledgement(peer_, kDrop, rpc::EncodeFrame(std::move(request), {}), deadline, std::move(done));
+}
+
+}  // namespace espalier::client

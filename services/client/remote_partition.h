@@ -1,0 +1,65 @@
+// One partition behind a graph server.
+//
+// Requests whose answers would be large are cut into pieces of about reply_bytes_per_call, a few of them in flight
+// at once; rows are copied once, from the received message to their place in the caller's buffer. Calls are repeated
+// while the server cannot be reached and the deadline leaves time, so a server that restarts is waited for.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "espalier/tensor/v1/tensor.pb.h"
+#include "services/client/incarnation.h"
+#include "services/graph/partition_book.h"
+#include "services/rpc/channel.h"
+#include "services/sampler/partition_access.h"
+
+namespace espalier::client {
+
+struct RemotePartitionOptions {
+  std::string partition_key;
+  PartitionId partition;
+  std::shared_ptr<const Incarnation> incarnation = std::make_shared<Incarnation>(0);
+  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // more than 0
+  size_t calls_in_flight = 4;                               // per question; more than 0
+};
+
+// Thread-safe. Questions under way keep what they need alive when it is destroyed.
+class RemotePartition final : public sampler::PartitionAccess {
+ public:
+  RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::PartitionBook book, const RemotePartitionOptions& options);
+
+  PartitionId partition() const override { return options_.partition; }
+  const std::string& address() const { return peer_->address; }
+
+  void SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
+                     sampler::Done<sampler::PartitionHopSample> done) override;
+  void GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes, sampler::RowSink sink,
+                  Deadline deadline, sampler::DoneStatus done) override;
+  void SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
+                   sampler::Done<sampler::PartitionSeeds> done) override;
+  void LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+              sampler::Done<Tensor> done) override;
+  void InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline,
+                 sampler::Done<Tensor> done) override;
+  void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
+                 sampler::Done<Tensor> done) override;
+
+  void CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
+                    Deadline deadline, sampler::DoneStatus done) override;
+  void WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
+                 Deadline deadline, sampler::DoneStatus done) override;
+  void DropTensor(NodeTypeId type, const std::string& name, Deadline deadline, sampler::DoneStatus done) override;
+
+ private:
+  tensor::v1::RequestIdentity Identity() const;
+
+  const std::shared_ptr<rpc::Peer> peer_;
+  const std::shared_ptr<const graph::PartitionBook> book_;
+  const RemotePartitionOptions options_;
+  const uint64_t client_id_;                // names this object's writes to the server
+  std::atomic<uint64_t> next_sequence_{1};  // atomic, because writes come from any thread
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,267 @@
+// One conformance suite for PartitionAccess: what a shard answers in the process, a server answers over gRPC, whole
+// or in pieces.
+#include "services/client/remote_partition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "services/client/testing/served_graph.h"
+
+namespace espalier::client {
+namespace {
+
+using testing::Await;
+using testing::AwaitStatus;
+using ::testing::HasSubstr;
+using testing::ServedGraph;
+
+Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
+
+void ExpectEqual(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.num_elements(), b.num_elements());
+  for (int64_t i = 0; i < a.num_elements(); ++i) ASSERT_EQ(a.ValueAsInt(i), b.ValueAsInt(i)) << i;
+}
+
+// Who answers: the shard itself, a server in one call, a server in many small pieces.
+enum class Who { kShard, kServer, kServerInPieces };
+
+struct Case {
+  const char* name;
+  Who who;
+  bool typed;
+};
+
+class PartitionAccessTest : public ::testing::TestWithParam<Case> {
+ protected:
+  static constexpr uint32_t kPartition = 1;
+
+  PartitionAccessTest()
+      : served_(GetParam().typed ? testing::SmallTypedGraph() : testing::SmallGraph(), 2),
+        shard_(served_.local().shards[kPartition]) {
+    switch (GetParam().who) {
+      case Who::kShard: access_ = shard_; break;
+      case Who::kServer: access_ = served_.Remote(kPartition); break;
+      case Who::kServerInPieces: access_ = served_.Remote(kPartition, /*reply_bytes=*/256); break;
+    }
+  }
+
+  const graph::PartitionBook& book() const { return served_.local().book; }
+  EdgeTypeId edge_type() const { return EdgeTypeId(static_cast<uint16_t>(book().schema().num_edge_types() - 1)); }
+  NodeTypeId destination_type() const { return book().schema().DestinationOf(edge_type()); }
+  std::vector<LocalNodeId> AllOwned(NodeTypeId type) const {
+    std::vector<LocalNodeId> nodes(book().NumOwnedNodes(PartitionId(kPartition), type));
+    for (size_t i = 0; i < nodes.size(); ++i) nodes[i] = LocalNodeId(static_cast<uint32_t>(i));
+    return nodes;
+  }
+  sampler::PartitionHopQuery QueryOfAll(int32_t fanout) const {
+    sampler::PartitionHopQuery query{.seed = 3, .at = {.epoch = 1, .step = 2, .hop = 1}};
+    for (uint16_t type = 0; type < book().schema().num_edge_types(); ++type) {
+      const NodeTypeId destination = book().schema().DestinationOf(EdgeTypeId(type));
+      query.relations.push_back({EdgeTypeId(type), fanout, AllOwned(destination)});
+    }
+    return query;
+  }
+  void ExpectSameSample(const sampler::PartitionHopQuery& query) {
+    const auto expected =
+        Await<sampler::PartitionHopSample>([&](auto done) { shard_->SampleInEdges(query, Soon(), done); });
+    const auto sampled =
+        Await<sampler::PartitionHopSample>([&](auto done) { access_->SampleInEdges(query, Soon(), done); });
+    ASSERT_TRUE(expected.ok()) << expected.status().ToString();
+    ASSERT_TRUE(sampled.ok()) << sampled.status().ToString();
+    ASSERT_EQ(sampled->relations.size(), query.relations.size());
+    for (size_t r = 0; r < query.relations.size(); ++r) {
+      ExpectEqual(sampled->relations[r].counts, expected->relations[r].counts);
+      ExpectEqual(sampled->relations[r].sources, expected->relations[r].sources);
+      ExpectEqual(sampled->relations[r].edge_ids, expected->relations[r].edge_ids);
+    }
+  }
+  Status Gather(NodeTypeId type, const std::string& column, const std::vector<LocalNodeId>& nodes, size_t row_bytes,
+                std::vector<std::byte>* rows) {
+    std::vector<uint32_t> positions(nodes.size());
+    std::iota(positions.rbegin(), positions.rend(), 0u);  // in reverse, to see that positions are obeyed
+    rows->resize(nodes.size() * row_bytes);
+    const sampler::RowSink sink{rows->data(), row_bytes, positions};
+    return AwaitStatus([&](auto done) { access_->GatherRows(type, column, nodes, sink, Soon(), done); });
+  }
+
+  ServedGraph served_;
+  std::shared_ptr<sampler::PartitionAccess> shard_;
+  std::shared_ptr<sampler::PartitionAccess> access_;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, PartitionAccessTest,
+                         ::testing::Values(Case{"Shard", Who::kShard, false}, Case{"Server", Who::kServer, false},
+                                           Case{"Pieces", Who::kServerInPieces, false},
+                                           Case{"TypedServer", Who::kServer, true},
+                                           Case{"TypedPieces", Who::kServerInPieces, true}),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST_P(PartitionAccessTest, KnowsItsPartition) { EXPECT_EQ(access_->partition(), PartitionId(kPartition)); }
+
+TEST_P(PartitionAccessTest, DrawsTheSameInEdges) {
+  for (const int32_t fanout : {1, 5, sampler::kFullNeighborhood}) ExpectSameSample(QueryOfAll(fanout));
+}
+
+TEST_P(PartitionAccessTest, DrawsTheSameWithReplacementAndEdgeIds) {
+  sampler::PartitionHopQuery query = QueryOfAll(4);
+  query.replace = true;
+  query.want_edge_ids = true;
+  ExpectSameSample(query);
+}
+
+TEST_P(PartitionAccessTest, DrawsTheSameByWeights) {
+  if (GetParam().typed) GTEST_SKIP() << "no weights";
+  sampler::PartitionHopQuery query = QueryOfAll(4);
+  query.weight_column = "weight";
+  ExpectSameSample(query);
+}
+
+TEST_P(PartitionAccessTest, AnswersARelationWithoutDestinations) {
+  sampler::PartitionHopQuery query = QueryOfAll(2);
+  query.relations.front().destinations.clear();
+  ExpectSameSample(query);
+}
+
+TEST_P(PartitionAccessTest, GathersRows) {
+  std::vector<LocalNodeId> nodes = AllOwned(destination_type());
+  nodes.push_back(nodes.front());  // repetitions are allowed
+  const Tensor& column =
+      served_.local().shards[kPartition]->data().nodes[destination_type().value].columns.at("node-feat");
+  std::vector<std::byte> rows;
+
+  const Status gathered = Gather(destination_type(), "node-feat", nodes, column.row_bytes(), &rows);
+
+  ASSERT_TRUE(gathered.ok()) << gathered.ToString();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const std::byte* expected = column.bytes() + nodes[i].value * column.row_bytes();
+    const std::byte* found = rows.data() + (nodes.size() - 1 - i) * column.row_bytes();
+    ASSERT_TRUE(std::equal(expected, expected + column.row_bytes(), found)) << i;
+  }
+}
+
+TEST_P(PartitionAccessTest, GathersNoRows) {
+  std::vector<std::byte> rows;
+  EXPECT_TRUE(Gather(destination_type(), sampler::kOriginalIdColumn, {}, 8, &rows).ok());
+  EXPECT_EQ(Gather(destination_type(), "no-such-column", {}, 8, &rows).code(), StatusCode::kNotFound);
+}
+
+TEST_P(PartitionAccessTest, SaysWhatIsWrongWithAGather) {
+  std::vector<std::byte> rows;
+  const std::vector<LocalNodeId> nodes = AllOwned(destination_type());
+  const Status unknown = Gather(destination_type(), "no-such-column", nodes, 8, &rows);
+  EXPECT_EQ(unknown.code(), StatusCode::kNotFound);
+  EXPECT_THAT(unknown.message(), HasSubstr("node-feat"));
+  EXPECT_EQ(Gather(destination_type(), "node-feat", nodes, 3, &rows).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Gather(NodeTypeId(77), "node-feat", nodes, 16, &rows).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Gather(destination_type(), sampler::kOriginalIdColumn, {LocalNodeId(1u << 30)}, 8, &rows).code(),
+            StatusCode::kInvalidArgument);
+}
+
+TEST_P(PartitionAccessTest, SaysWhatIsWrongWithASample) {
+  const auto code_of = [&](const sampler::PartitionHopQuery& query) {
+    return Await<sampler::PartitionHopSample>([&](auto done) { access_->SampleInEdges(query, Soon(), done); })
+        .status()
+        .code();
+  };
+  sampler::PartitionHopQuery query = QueryOfAll(2);
+  query.relations.front().destinations.front() = LocalNodeId(0xffffffffu);
+  EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
+  query = QueryOfAll(2);
+  query.weight_column = "no-such-column";
+  EXPECT_THAT(code_of(query), ::testing::AnyOf(StatusCode::kNotFound, StatusCode::kInvalidArgument));
+  query = QueryOfAll(0);
+  EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
+  query = QueryOfAll(-2);
+  EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
+}
+
+TEST_P(PartitionAccessTest, FindsItsSeedsOfAStep) {
+  const auto& split = served_.local_graph().description().splits.front();
+  const sampler::SeedQuery query{
+      .node_type = split.node_type, .split = split.split, .seed = 9, .epoch = 2, .step = 1, .batch_size = 20};
+  const auto expected = Await<sampler::PartitionSeeds>([&](auto done) { shard_->SeedsOfStep(query, Soon(), done); });
+  const auto seeds = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  ASSERT_TRUE(expected.ok() && seeds.ok()) << seeds.status().ToString();
+  ASSERT_GT(seeds->positions.num_elements(), 0);
+  ExpectEqual(seeds->positions, expected->positions);
+  ExpectEqual(seeds->nodes, expected->nodes);
+
+  sampler::SeedQuery unknown = query;
+  unknown.split = "no-such-split";
+  const auto none = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(unknown, Soon(), done); });
+  EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
+}
+
+TEST_P(PartitionAccessTest, LooksUpOriginalIds) {
+  const graph::DirectorySlice& slice = served_.local().shards[kPartition]->data().directory[destination_type().value];
+  std::vector<OriginalNodeId> ids;
+  for (int64_t i = 0; i < slice.global_ids.num_elements(); i += 3)
+    ids.emplace_back(slice.first + static_cast<uint64_t>(i));
+
+  const auto found = Await<Tensor>([&](auto done) { access_->LookUp(destination_type(), ids, Soon(), done); });
+
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_EQ(found->ValueAsInt(static_cast<int64_t>(i)), slice.global_ids.ValueAsInt(static_cast<int64_t>(3 * i)));
+  }
+  const std::vector<OriginalNodeId> beyond = {OriginalNodeId(uint64_t{1} << 40)};
+  const auto none = Await<Tensor>([&](auto done) { access_->LookUp(destination_type(), beyond, Soon(), done); });
+  EXPECT_FALSE(none.ok());
+}
+
+TEST_P(PartitionAccessTest, CountsInDegrees) {
+  const std::vector<LocalNodeId> nodes = AllOwned(destination_type());
+  const auto degrees = Await<Tensor>([&](auto done) { access_->InDegrees(edge_type(), nodes, Soon(), done); });
+  ASSERT_TRUE(degrees.ok()) << degrees.status().ToString();
+  const Tensor& indptr = served_.local().shards[kPartition]->data().in_edges[edge_type().value].indptr;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    ASSERT_EQ(degrees->ValueAsInt(row), indptr.ValueAsInt(row + 1) - indptr.ValueAsInt(row));
+  }
+}
+
+TEST_P(PartitionAccessTest, FindsTheEndsOfEdges) {
+  const uint64_t first = book().EdgeFirst(edge_type())[kPartition];
+  const std::vector<GlobalEdgeId> edges = {GlobalEdgeId(first + 5), GlobalEdgeId(first), GlobalEdgeId(first + 9)};
+  const auto expected = Await<Tensor>([&](auto done) { shard_->FindEdges(edge_type(), edges, Soon(), done); });
+  const auto ends = Await<Tensor>([&](auto done) { access_->FindEdges(edge_type(), edges, Soon(), done); });
+  ASSERT_TRUE(ends.ok()) << ends.status().ToString();
+  EXPECT_EQ(ends->ToString(), "I64 [2, 3]");
+  ExpectEqual(*ends, *expected);
+
+  const std::vector<GlobalEdgeId> elsewhere = {GlobalEdgeId(first - 1)};
+  const auto none = Await<Tensor>([&](auto done) { access_->FindEdges(edge_type(), elsewhere, Soon(), done); });
+  EXPECT_EQ(none.status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_P(PartitionAccessTest, KeepsMutableTensors) {
+  const NodeTypeId type = destination_type();
+  const auto create = [&](DType dtype) {
+    return AwaitStatus([&](auto done) { access_->CreateTensor(type, "hidden", dtype, {3}, Soon(), done); });
+  };
+  EXPECT_TRUE(create(DType::kF32).ok());
+  EXPECT_TRUE(create(DType::kF32).ok());
+  EXPECT_EQ(create(DType::kF64).code(), StatusCode::kAlreadyExists);
+
+  const std::vector<LocalNodeId> nodes = AllOwned(type);
+  std::vector<float> values(nodes.size() * 3);
+  std::iota(values.begin(), values.end(), 1.f);
+  const Tensor rows = Tensor::FromVector(values, {static_cast<int64_t>(nodes.size()), 3});
+  const Status written = AwaitStatus([&](auto done) { access_->WriteRows(type, "hidden", nodes, rows, Soon(), done); });
+  ASSERT_TRUE(written.ok()) << written.ToString();
+
+  std::vector<std::byte> read;
+  ASSERT_TRUE(Gather(type, "hidden", nodes, 12, &read).ok());
+  const auto* floats = reinterpret_cast<const float*>(read.data());
+  for (size_t i = 0; i < nodes.size(); ++i) ASSERT_EQ(floats[3 * (nodes.size() - 1 - i) + 1], values[3 * i + 1]);
+
+  const auto drop = [&] { return AwaitStatus([&](auto done) { access_->DropTensor(type, "hidden", Soon(), done); }); };
+  EXPECT_TRUE(drop().ok());
+  EXPECT_TRUE(drop().ok());
+  EXPECT_EQ(Gather(type, "hidden", nodes, 12, &read).code(), StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace espalier::client

@@ -1,0 +1,49 @@
+// Connecting to a job's graph servers.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/client/describe.h"
+#include "services/client/remote_partition.h"
+#include "services/sampler/partitioned_graph.h"
+
+namespace espalier::client {
+
+enum class Access {
+  kAuto,    // map a partition's files where the server is on the same host and of the same user, else ask by RPC
+  kRpc,     // always ask by RPC
+  kMapped,  // map all files; FailedPrecondition where that is not possible
+};
+const char* NameOf(Access access);  // "auto", "rpc", "mapped"
+Result<Access> ParseAccess(const std::string& text);
+
+struct SessionOptions {
+  std::vector<std::string> addresses;  // "host:port", one server per partition, in any order
+  std::string partition_key;           // empty: whatever the servers hold, as long as they agree
+  // The job's incarnation: servers refuse it once they have seen a newer one. Absent: the newest that they have seen.
+  std::optional<uint64_t> incarnation;
+  Access access = Access::kAuto;
+  std::chrono::milliseconds connect_timeout{60'000};  // for all servers to be up
+  size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;
+  size_t calls_in_flight = 4;
+  rpc::ChannelSettings channel;
+};
+
+// A graph over its servers. Thread-safe; the graph outlives the session where somebody still holds it.
+struct Session {
+  std::string graph_name;
+  std::string partition_key;
+  std::shared_ptr<Incarnation> incarnation;
+  std::vector<Access> access;  // by partition: kRpc or kMapped
+  std::shared_ptr<sampler::PartitionedGraph> graph;
+};
+
+// Waits until every server is up. InvalidArgument: addresses; FailedPrecondition: servers of different partitionings,
+// a partition missing or served twice, or another partition key than asked for; Unavailable: nobody answers.
+Result<Session> Connect(const SessionOptions& options);
+
+}  // namespace espalier::client

@@ -1,0 +1,73 @@
+#include "services/client/testing/served_graph.h"
+
+#include <utility>
+
+#include "services/graph/generators.h"
+
+namespace espalier::client::testing {
+
+ServedGraph::ServedGraph(const graph::SourceGraph& source, uint32_t num_partitions, const ServedGraphOptions& options)
+    : options_(options), local_(shard::testing::MakeTestGraph(source, num_partitions, /*seed=*/11)) {
+  for (uint32_t p = 0; p < num_partitions; ++p) {
+    servers_.push_back(StartServer(p, "127.0.0.1:0"));
+    addresses_.push_back(servers_.back()->address());
+  }
+}
+
+std::unique_ptr<server::GraphServer> ServedGraph::StartServer(uint32_t partition, const std::string& listen) {
+  server::GraphServerOptions options;
+  options.rpc.listen = listen;
+  options.rpc.max_request_bytes = options_.max_request_bytes;
+  options.limits = options_.limits;
+  options.worker_threads = options_.worker_threads;
+  options.partition_key = kPartitionKey;
+  options.incarnation = options_.incarnation;
+  server::ServedGraph served;
+  served.name = "test";
+  served.description = local_.graph->description();
+  auto server = server::GraphServer::Start(options, std::move(served), local_.shards[partition]);
+  ESPALIER_CHECK(server.ok()) << server.status().ToString();
+  return *std::move(server);
+}
+
+std::shared_ptr<rpc::Peer> ServedGraph::PeerOf(uint32_t partition) const {
+  return std::make_shared<rpc::Peer>("graph server", addresses_[partition], rpc::ChannelSettings());
+}
+
+std::shared_ptr<RemotePartition> ServedGraph::Remote(uint32_t partition, size_t reply_bytes) const {
+  RemotePartitionOptions options;
+  options.partition_key = kPartitionKey;
+  options.partition = PartitionId(partition);
+  options.incarnation = std::make_shared<Incarnation>(options_.incarnation);
+  options.reply_bytes_per_call = reply_bytes;
+  return std::make_shared<RemotePartition>(PeerOf(partition), local_.book, options);
+}
+
+void ServedGraph::Kill(uint32_t partition) { servers_[partition].reset(); }
+
+void ServedGraph::Restart(uint32_t partition) { servers_[partition] = StartServer(partition, addresses_[partition]); }
+
+graph::SourceGraph SmallGraph() {
+  graph::PowerLawOptions options;
+  options.num_nodes = 1500;
+  options.num_edges = 20'000;
+  options.community_size = 150;
+  options.features.width = 4;
+  options.edge_weights = true;
+  options.seed = 5;
+  Result<graph::SourceGraph> graph = graph::GeneratePowerLawGraph(options, 1);
+  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+  return *std::move(graph);
+}
+
+graph::SourceGraph SmallTypedGraph() {
+  graph::TypedOptions options;
+  options.num_papers = 800;
+  options.num_authors = 400;
+  options.seed = 6;
+  Result<graph::SourceGraph> graph = graph::GenerateTypedGraph(options, 1);
+  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+  return *std::move(graph);
+}
+
+}  // namespace espalier::client::testing

@@ -1,0 +1,71 @@
+// A test graph behind real gRPC servers of this process, on free ports.
+#pragma once
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/client/remote_partition.h"
+#include "services/client/session.h"
+#include "services/server/graph_server.h"
+#include "services/shard/testing/test_graph.h"
+
+namespace espalier::client::testing {
+
+inline constexpr const char* kPartitionKey = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+struct ServedGraphOptions {
+  server::ServiceLimits limits;
+  uint64_t incarnation = 0;
+  size_t max_request_bytes = size_t{64} << 20;
+  int worker_threads = 2;
+};
+
+// One server per partition.
+class ServedGraph {
+ public:
+  ServedGraph(const graph::SourceGraph& source, uint32_t num_partitions, const ServedGraphOptions& options = {});
+
+  const shard::testing::TestGraph& local() const { return local_; }
+  sampler::PartitionedGraph& local_graph() const { return *local_.graph; }
+  std::vector<std::string> addresses() const { return addresses_; }
+  server::GraphServer& server(uint32_t partition) { return *servers_[partition]; }
+
+  std::shared_ptr<rpc::Peer> PeerOf(uint32_t partition) const;
+  // A client of one server, with pieces of `reply_bytes`.
+  std::shared_ptr<RemotePartition> Remote(uint32_t partition, size_t reply_bytes = rpc::kPreferredReplyBytes) const;
+  // Ends a server at once: calls under way fail.
+  void Kill(uint32_t partition);
+  // Starts it again at its old address.
+  void Restart(uint32_t partition);
+
+ private:
+  std::unique_ptr<server::GraphServer> StartServer(uint32_t partition, const std::string& listen);
+
+  const ServedGraphOptions options_;
+  shard::testing::TestGraph local_;
+  std::vector<std::unique_ptr<server::GraphServer>> servers_;
+  std::vector<std::string> addresses_;
+};
+
+// A few thousand edges, weights, 4 features; and papers with authors.
+graph::SourceGraph SmallGraph();
+graph::SourceGraph SmallTypedGraph();
+
+// Waits for an asynchronous answer: Await<Tensor>([&](auto done) { access.InDegrees(..., done); }).
+template <class T, class Ask>
+Result<T> Await(Ask ask) {
+  auto promise = std::make_shared<std::promise<Result<T>>>();
+  ask([promise](Result<T> result) { promise->set_value(std::move(result)); });
+  return promise->get_future().get();
+}
+
+template <class Ask>
+Status AwaitStatus(Ask ask) {
+  auto promise = std::make_shared<std::promise<Status>>();
+  ask([promise](Status status) { promise->set_value(std::move(status)); });
+  return promise->get_future().get();
+}
+
+}  // namespace espalier::client::testing

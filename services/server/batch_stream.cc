@@ -1,0 +1,171 @@
+#include "services/server/batch_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/mutex.h"
+#include "services/rpc/status_map.h"
+#include "services/sampler/seed_order.h"
+
+namespace espalier::server {
+
+BatchStream* BatchStream::Start(const MiniBatchService& service, grpc::CallbackServerContext*) {
+  std::shared_ptr<BatchStream> stream(new BatchStream(service));
+  stream->self_ = stream;
+  stream->StartRead(&stream->incoming_);
+  return stream.get();
+}
+
+void BatchStream::OnReadDone(bool ok) {
+  MutexLock lock(&mutex_);
+  if (ended_) return;
+  if (!ok) {  // the trainer has said all it wanted: what its credits cover is still sent
+    if (!started_) End(InvalidArgument("stream without a start"));
+    return;
+  }
+  if (const Status taken = TakeRequest(); !taken.ok()) return End(taken);
+  MakeMore();
+  SendNext();
+  if (!ended_) StartRead(&incoming_);
+}
+
+Status BatchStream::TakeRequest() {
+  ASSIGN_OR_RETURN(const rpc::Frame<minibatch::v1::StreamRequest> frame,
+                   rpc::DecodeFrame<minibatch::v1::StreamRequest>(incoming_));
+  if (started_ == frame.header.has_start()) return InvalidArgument("a stream starts once, with its first message");
+  if (!started_) RETURN_IF_ERROR(TakeStart(frame.header.start()));
+  credits_ += frame.header.more_credits();
+  if (credits_ - next_to_send_ > service_.context_.limits.max_batches_ahead) {
+    return ResourceExhausted("a stream holds at most " + std::to_string(service_.context_.limits.max_batches_ahead) +
+                             " credits");
+  }
+  return Status();
+}
+
+Status BatchStream::TakeStart(const minibatch::v1::StreamStart& start) {
+  RETURN_IF_ERROR(service_.context_.gate->Admit(start.identity()));
+  ASSIGN_OR_RETURN(plan_, StreamPlanOf(start, service_.context_.limits));
+  if (service_.options_.admit) RETURN_IF_ERROR(service_.options_.admit(plan_));
+  const graph::GraphSchema& schema = service_.neighbors_.book().schema();
+  if (plan_.plan.seed_type.value >= schema.num_node_types()) {
+    return InvalidArgument("node type " + std::to_string(plan_.plan.seed_type.value) + " does not exist");
+  }
+  ASSIGN_OR_RETURN(const uint64_t total,
+                   service_.seeds_.CountOf(plan_.plan.seed_type, plan_.plan.split, graph::SplitPartName::kTrain));
+  const uint64_t num_steps = sampler::StepsOfEpoch(total, plan_.plan.batch_size);
+  if (plan_.first_step < num_steps) num_batches_ = (num_steps - plan_.first_step - 1) / plan_.stride + 1;
+  started_ = true;
+  return Status();
+}
+
+void BatchStream::MakeMore() {
+  const uint32_t at_once = std::max<uint32_t>(1, service_.options_.batches_at_once);
+  while (!ended_ && in_the_making_ < at_once && next_to_make_ < std::min(num_batches_, credits_)) {
+    const uint64_t index = next_to_make_++;
+    ++in_the_making_;
+    if (!service_.context_.workers->TrySubmit([self = shared_from_this(), index] { self->MakeBatch(index); })) {
+      --in_the_making_;
+      End(Unavailable("all workers are busy and the queue is full"));
+    }
+  }
+}
+
+void BatchStream::MakeBatch(uint64_t index) {
+  const Timer timer;
+  const uint32_t step = static_cast<uint32_t>(plan_.first_step + index * plan_.stride);
+  Result<std::unique_ptr<sampler::FanoutSampler>> sampler = TakeSampler();
+  Result<grpc::ByteBuffer> batch =
+      sampler.ok() ? DrawBatch(step, **sampler) : Result<grpc::ByteBuffer>(sampler.status());
+  if (service_.context_.metrics != nullptr) {
+    service_.context_.metrics->Finished("MiniBatch", batch.status().code(), timer.Seconds(), 0,
+                                        batch.ok() ? batch->Length() : 0);
+  }
+
+  MutexLock lock(&mutex_);
+  --in_the_making_;
+  if (sampler.ok()) idle_samplers_.push_back(*std::move(sampler));
+  if (ended_) return;
+  ready_.emplace(index, std::move(batch));
+  SendNext();
+  MakeMore();
+}
+
+Result<std::unique_ptr<sampler::FanoutSampler>> BatchStream::TakeSampler() {
+  {
+    MutexLock lock(&mutex_);
+    if (!idle_samplers_.empty()) {
+      std::unique_ptr<sampler::FanoutSampler> sampler = std::move(idle_samplers_.back());
+      idle_samplers_.pop_back();
+      return sampler;
+    }
+  }
+  ASSIGN_OR_RETURN(sampler::FanoutSampler sampler, sampler::FanoutSampler::Make(service_.neighbors_, plan_.spec));
+  return std::make_unique<sampler::FanoutSampler>(std::move(sampler));
+}
+
+Result<grpc::ByteBuffer> BatchStream::DrawBatch(uint32_t step, sampler::FanoutSampler& sampler) const {
+  const Deadline deadline = Deadline::After(service_.options_.step_timeout);
+  sampler::SeedQuery query;
+  query.node_type = plan_.plan.seed_type;
+  query.split = plan_.plan.split;
+  query.shuffle = plan_.plan.shuffle;
+  query.seed = plan_.spec.seed;
+  query.epoch = plan_.epoch;
+  query.step = step;
+  query.batch_size = plan_.plan.batch_size;
+  ASSIGN_OR_RETURN(const sampler::GlobalBatch global, service_.seeds_.SeedsOfStep(query, deadline));
+  const std::vector<GlobalNodeId> share = sampler::ShareOfBatch(global, service_.neighbors_.book(), query.node_type,
+                                                                plan_.plan.num_trainers, plan_.plan.rank);
+  sampler::BatchRequest request;
+  request.epoch = plan_.epoch;
+  request.step = step;
+  request.seed_type = query.node_type;
+  request.seeds = share;
+  request.global_num_seeds = static_cast<uint32_t>(global.seeds.size());
+  ASSIGN_OR_RETURN(const sampler::MiniBatch batch, sampler.Sample(request, deadline));
+  return EncodeMiniBatch(batch);
+}
+
+void BatchStream::SendNext() {
+  if (ended_ || writing_ || !started_) return;
+  if (next_to_send_ == num_batches_) {
+    return End(OutOfRange("epoch " + std::to_string(plan_.epoch) + " has no further step"));
+  }
+  const auto next = ready_.find(next_to_send_);
+  if (next == ready_.end()) return;
+  Result<grpc::ByteBuffer> batch = std::move(next->second);
+  ready_.erase(next);
+  if (!batch.ok()) {
+    // OUT_OF_RANGE would say that the epoch is over.
+    const bool looks_like_the_end = batch.status().code() == StatusCode::kOutOfRange;
+    return End(looks_like_the_end ? Internal(batch.status().message()) : batch.status());
+  }
+  outgoing_.Swap(&*batch);
+  writing_ = true;
+  StartWrite(&outgoing_);
+}
+
+void BatchStream::OnWriteDone(bool ok) {
+  MutexLock lock(&mutex_);
+  writing_ = false;
+  if (ended_) return;
+  if (!ok) return End(Cancelled("the trainer went away"));
+  ++next_to_send_;
+  SendNext();
+  MakeMore();
+}
+
+void BatchStream::OnCancel() {
+  MutexLock lock(&mutex_);
+  End(Cancelled("the trainer went away, or the sampler stops"));
+}
+
+void BatchStream::End(const Status& status) {
+  if (ended_) return;
+  ended_ = true;
+  Finish(rpc::ToGrpc(status));
+}
+
+void BatchStream::OnDone() { const std::shared_ptr<BatchStream> last = std::move(self_); }
+
+}  // namespace espalier::server

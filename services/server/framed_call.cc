@@ -1,0 +1,34 @@
+#include "services/server/framed_call.h"
+
+#include "services/rpc/status_map.h"
+
+namespace espalier::server {
+
+void FramedCall::Finish(const Status& status) {
+  Record(status.code(), 0);
+  reactor_->Finish(rpc::ToGrpc(status));
+}
+
+void FramedCall::FinishWithBytes(grpc::ByteBuffer bytes) {
+  const size_t reply_bytes = bytes.Length();
+  if (reply_bytes > service_.limits.max_reply_bytes) {
+    return Finish(ResourceExhausted("the answer has " + std::to_string(reply_bytes) + " bytes, the limit is " +
+                                    std::to_string(service_.limits.max_reply_bytes) + ": ask for less at once"));
+  }
+  reply_->Swap(&bytes);
+  Record(StatusCode::kOk, reply_bytes);
+  reactor_->Finish(grpc::Status::OK);
+}
+
+void FramedCall::Record(StatusCode code, size_t reply_bytes) {
+  if (service_.metrics == nullptr) return;
+  service_.metrics->Finished(method_, code, timer_.Seconds(), request_->Length(), reply_bytes);
+}
+
+void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& call, std::function<void()> work) {
+  if (!service.workers->TrySubmit(std::move(work))) {
+    call->Finish(Unavailable("all workers are busy and the queue is full"));
+  }
+}
+
+}  // namespace espalier::server

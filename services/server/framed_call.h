@@ -1,0 +1,96 @@
+// What all framed unary methods do around their own three steps (decode, call, encode): a worker thread, the
+// gate, limits, metrics, and exactly one answer.
+#pragma once
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/rpc/deadline.h"
+#include "services/rpc/frame.h"
+#include "services/rpc/worker_pool.h"
+#include "services/server/limits.h"
+#include "services/server/metrics.h"
+#include "services/server/request_gate.h"
+
+namespace espalier::server {
+
+// What a service needs besides its subject. Everything outlives the service; metrics may be null.
+struct ServiceContext {
+  rpc::WorkerPool* workers = nullptr;
+  RequestGate* gate = nullptr;
+  RpcMetrics* metrics = nullptr;
+  ServiceLimits limits;
+};
+
+// One call under way. Shared by whoever may still finish it; Finish is called exactly once, on any thread.
+class FramedCall {
+ public:
+  FramedCall(const ServiceContext& service, const char* method, grpc::CallbackServerContext* context,
+             const grpc::ByteBuffer* request, grpc::ByteBuffer* reply)
+      : service_(service),
+        method_(method),
+        context_(context),
+        request_(request),
+        reply_(reply),
+        reactor_(context->DefaultReactor()),
+        deadline_(rpc::FromSystemTime(context->deadline())) {}
+
+  grpc::ServerUnaryReactor* reactor() const { return reactor_; }
+  const grpc::ByteBuffer& request() const { return *request_; }
+  Deadline deadline() const { return deadline_; }
+  const ServiceLimits& limits() const { return service_.limits; }
+  RequestGate& gate() const { return *service_.gate; }
+  bool IsCancelled() const { return context_->IsCancelled(); }
+
+  void Finish(const Status& status);
+  // Sends header and tensors, or RESOURCE_EXHAUSTED where they are over the limit.
+  template <class Response>
+  void FinishWith(Response header, const std::vector<Tensor>& tensors) {
+    FinishWithBytes(rpc::EncodeFrame(std::move(header), tensors));
+  }
+
+ private:
+  void FinishWithBytes(grpc::ByteBuffer bytes);
+  void Record(StatusCode code, size_t reply_bytes);
+
+  const ServiceContext& service_;
+  const char* const method_;
+  grpc::CallbackServerContext* const context_;
+  const grpc::ByteBuffer* const request_;
+  grpc::ByteBuffer* const reply_;
+  grpc::ServerUnaryReactor* const reactor_;
+  const Deadline deadline_;
+  const Timer timer_;
+};
+
+// Runs `work` on a worker; UNAVAILABLE where all are busy and the queue is full.
+void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& call, std::function<void()> work);
+
+// Decodes a Request on a worker thread, lets the gate look at it, and hands both to `body`, which finishes the call
+// or returns an error: Status body(std::shared_ptr<FramedCall>, rpc::Frame<Request>&&).
+template <class Request, class Body>
+grpc::ServerUnaryReactor* HandleFramed(const ServiceContext& service, const char* method,
+                                       grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* reply, Body body) {
+  auto call = std::make_shared<FramedCall>(service, method, context, request, reply);
+  grpc::ServerUnaryReactor* reactor = call->reactor();
+  Submit(service, call, [call, body = std::move(body)] {
+    if (call->IsCancelled()) return call->Finish(Cancelled("the client went away while the call was queued"));
+    Result<rpc::Frame<Request>> frame = rpc::DecodeFrame<Request>(call->request());
+    if (!frame.ok()) return call->Finish(frame.status());
+    if (const Status admitted = call->gate().Admit(frame->header.identity()); !admitted.ok()) {
+      return call->Finish(admitted);
+    }
+    if (const Status status = body(call, *std::move(frame)); !status.ok()) call->Finish(status);
+  });
+  return reactor;
+}
+
+}  // namespace espalier::server

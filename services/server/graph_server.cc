@@ -1,0 +1,26 @@
+#include "services/server/graph_server.h"
+
+#include <utility>
+
+namespace espalier::server {
+
+GraphServer::GraphServer(const GraphServerOptions& options, ServedGraph served,
+                         std::shared_ptr<sampler::PartitionAccess> partition)
+    : gate_(options.partition_key, partition->partition(), options.incarnation) {
+  if (options.metrics != nullptr) metrics_ = std::make_unique<RpcMetrics>(*options.metrics);
+  workers_ = std::make_unique<rpc::WorkerPool>(options.worker_threads, options.queue_capacity);
+  const ServiceContext context{
+      .workers = workers_.get(), .gate = &gate_, .metrics = metrics_.get(), .limits = options.limits};
+  graph_service_ = std::make_unique<GraphService>(std::move(served), partition, context);
+  tensor_service_ = std::make_unique<TensorService>(std::move(partition), context);
+}
+
+Result<std::unique_ptr<GraphServer>> GraphServer::Start(const GraphServerOptions& options, ServedGraph served,
+                                                        std::shared_ptr<sampler::PartitionAccess> partition) {
+  std::unique_ptr<GraphServer> server(new GraphServer(options, std::move(served), std::move(partition)));
+  ASSIGN_OR_RETURN(server->rpc_,
+                   rpc::RpcServer::Start(options.rpc, {server->graph_service_.get(), server->tensor_service_.get()}));
+  return server;
+}
+
+}  // namespace espalier::server

@@ -1,0 +1,46 @@
+// A graph server as one object: its services, worker threads and gRPC server.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "services/rpc/server.h"
+#include "services/server/graph_service.h"
+#include "services/server/tensor_service.h"
+
+namespace espalier::server {
+
+struct GraphServerOptions {
+  rpc::ServerOptions rpc;
+  ServiceLimits limits;
+  int worker_threads = 1;
+  size_t queue_capacity = 4096;  // calls that may wait for a worker; more get UNAVAILABLE
+  std::string partition_key;
+  uint64_t incarnation = 0;
+  telemetry::MetricRegistry* metrics = nullptr;  // outlives the server; null: none
+};
+
+// Thread-safe.
+class GraphServer {
+ public:
+  // Serves one partition until drained or destroyed.
+  static Result<std::unique_ptr<GraphServer>> Start(const GraphServerOptions& options, ServedGraph served,
+                                                    std::shared_ptr<sampler::PartitionAccess> partition);
+
+  const std::string& address() const { return rpc_->address(); }
+  uint64_t newest_incarnation() const { return gate_.newest_incarnation(); }
+  void Drain(Deadline deadline) { rpc_->Drain(deadline); }
+
+ private:
+  GraphServer(const GraphServerOptions& options, ServedGraph served,
+              std::shared_ptr<sampler::PartitionAccess> partition);
+
+  RequestGate gate_;
+  std::unique_ptr<RpcMetrics> metrics_;
+  std::unique_ptr<GraphService> graph_service_;
+  std::unique_ptr<TensorService> tensor_service_;
+  std::unique_ptr<rpc::WorkerPool> workers_;  // its tasks touch the services: ends before them
+  std::unique_ptr<rpc::RpcServer> rpc_;       // last: drains before what it calls goes away
+};
+
+}  // namespace espalier::server

@@ -1,0 +1,187 @@
+#include "services/server/graph_service.h"
+
+#include <numeric>
+#include <utility>
+
+#include "services/rpc/status_map.h"
+#include "services/server/graph_requests.h"
+#include "services/server/request_tensors.h"
+
+namespace espalier::server {
+namespace {
+
+using Call = std::shared_ptr<FramedCall>;
+
+// Answers with tensors made of the result, or with its error.
+template <class Response, class T, class Encode>
+std::function<void(Result<T>)> Answer(Call call, Encode encode) {
+  return [call = std::move(call), encode = std::move(encode)](Result<T> result) {
+    if (!result.ok()) return call->Finish(result.status());
+    call->FinishWith(Response(), encode(*result));
+  };
+}
+
+// Answers with the one tensor of the result. `request_ids` is what the question points to: kept until answered.
+template <class Response, class Held>
+std::function<void(Result<Tensor>)> AnswerTensor(Call call, Held request_ids) {
+  return Answer<Response, Tensor>(
+      std::move(call), [held = std::move(request_ids)](const Tensor& tensor) { return std::vector<Tensor>{tensor}; });
+}
+
+// The rows of a reply in the making: written in place, then sent from there.
+struct GatheredRows {
+  std::shared_ptr<std::byte[]> bytes;
+  std::vector<uint32_t> positions;  // 0, 1, 2, ...
+  Tensor request_ids;               // the question points into it
+};
+
+// Ends are I64; where all fit they travel as U32.
+Tensor NarrowedEnds(const Tensor& ends) {
+  for (const int64_t id : ends.values<int64_t>()) {
+    if (id < 0 || id > int64_t{0xffffffff}) return ends;
+  }
+  std::vector<uint32_t> narrow(ends.values<int64_t>().begin(), ends.values<int64_t>().end());
+  return Tensor::FromVector(std::move(narrow), ends.shape());
+}
+
+}  // namespace
+
+GraphService::GraphService(ServedGraph served, std::shared_ptr<sampler::PartitionAccess> partition,
+                           const ServiceContext& context)
+    : partition_(std::move(partition)), context_(context) {
+  description_.set_partition_key(context_.gate->partition_key());
+  description_.set_partition(context_.gate->partition().value);
+  description_.set_graph_name(served.name);
+  DescribeGraph(served.description, &description_);
+  if (served.mapped_files) *description_.mutable_mapped_files() = *served.mapped_files;
+}
+
+grpc::ServerUnaryReactor* GraphService::Describe(grpc::CallbackServerContext* context,
+                                                 const graph::v1::DescribeRequest*,
+                                                 graph::v1::DescribeResponse* response) {
+  *response = description_;
+  response->set_incarnation(context_.gate->newest_incarnation());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* GraphService::SampleNeighbors(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
+  using Request = graph::v1::SampleNeighborsRequest;
+  return HandleFramed<Request>(
+      context_, "SampleNeighbors", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        ASSIGN_OR_RETURN(sampler::PartitionHopQuery query, HopQueryOf(frame, call->limits()));
+        partition_->SampleInEdges(
+            std::move(query), call->deadline(),
+            Answer<graph::v1::SampleNeighborsResponse, sampler::PartitionHopSample>(call, TensorsOf));
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* GraphService::InSubgraph(grpc::CallbackServerContext* context,
+                                                   const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
+  using Request = graph::v1::InSubgraphRequest;
+  return HandleFramed<Request>(
+      context_, "InSubgraph", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        ASSIGN_OR_RETURN(sampler::PartitionHopQuery query, HopQueryOf(frame, call->limits()));
+        partition_->SampleInEdges(
+            std::move(query), call->deadline(),
+            Answer<graph::v1::SampleNeighborsResponse, sampler::PartitionHopSample>(call, TensorsOf));
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* GraphService::GatherRows(grpc::CallbackServerContext* context,
+                                                   const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
+  using Request = graph::v1::GatherRowsRequest;
+  return HandleFramed<Request>(
+      context_, "GatherRows", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const std::span<const LocalNodeId> nodes, LocalIds(frame.tensors[0], call->limits()));
+        ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
+        const uint64_t row_bytes = frame.header.row_bytes();
+        if (row_bytes > call->limits().max_reply_bytes || nodes.size() * row_bytes > call->limits().max_reply_bytes) {
+          return ResourceExhausted(std::to_string(nodes.size()) + " rows of " + std::to_string(row_bytes) +
+                                   " bytes in one answer, the limit is " +
+                                   std::to_string(call->limits().max_reply_bytes) + " bytes: ask for fewer");
+        }
+        auto rows = std::make_shared<GatheredRows>();
+        rows->bytes = std::make_shared_for_overwrite<std::byte[]>(nodes.size() * row_bytes);
+        rows->positions.resize(nodes.size());
+        std::iota(rows->positions.begin(), rows->positions.end(), uint32_t{0});
+        rows->request_ids = frame.tensors[0];
+        const std::vector<int64_t> shape = {static_cast<int64_t>(nodes.size()), static_cast<int64_t>(row_bytes)};
+        const sampler::RowSink sink{rows->bytes.get(), row_bytes, rows->positions};
+        partition_->GatherRows(
+            type, frame.header.column(), nodes, sink, call->deadline(), [call, rows, shape](const Status& status) {
+              if (!status.ok()) return call->Finish(status);
+              const std::byte* bytes = rows->bytes.get();
+              call->FinishWith(graph::v1::GatherRowsResponse(), {Tensor::Wrap(DType::kU8, shape, bytes, rows->bytes)});
+            });
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* GraphService::SeedsOfStep(grpc::CallbackServerContext* context,
+                                                    const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
+  using Request = graph::v1::SeedsOfStepRequest;
+  return HandleFramed<Request>(
+      context_, "SeedsOfStep", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        ASSIGN_OR_RETURN(const sampler::SeedQuery query, SeedQueryOf(frame.header));
+        partition_->SeedsOfStep(query, call->deadline(),
+                                Answer<graph::v1::SeedsOfStepResponse, sampler::PartitionSeeds>(
+                                    call, [](const sampler::PartitionSeeds& seeds) {
+                                      return std::vector<Tensor>{seeds.positions, seeds.nodes};
+                                    }));
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* GraphService::LookUp(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                               grpc::ByteBuffer* reply) {
+  using Request = graph::v1::LookUpRequest;
+  return HandleFramed<Request>(
+      context_, "LookUp", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
+        ASSIGN_OR_RETURN(std::vector<OriginalNodeId> ids, WideIds<OriginalNodeId>(frame.tensors[0], call->limits()));
+        auto held = std::make_shared<std::vector<OriginalNodeId>>(std::move(ids));
+        partition_->LookUp(type, *held, call->deadline(), AnswerTensor<graph::v1::LookUpResponse>(call, held));
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* GraphService::InDegrees(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* reply) {
+  using Request = graph::v1::InDegreesRequest;
+  return HandleFramed<Request>(
+      context_, "InDegrees", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(frame.header.edge_type()));
+        ASSIGN_OR_RETURN(const std::span<const LocalNodeId> nodes, LocalIds(frame.tensors[0], call->limits()));
+        partition_->InDegrees(type, nodes, call->deadline(),
+                              AnswerTensor<graph::v1::InDegreesResponse>(call, frame.tensors[0]));
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* GraphService::FindEdges(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* reply) {
+  using Request = graph::v1::FindEdgesRequest;
+  return HandleFramed<Request>(
+      context_, "FindEdges", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(frame.header.edge_type()));
+        ASSIGN_OR_RETURN(std::vector<GlobalEdgeId> ids, WideIds<GlobalEdgeId>(frame.tensors[0], call->limits()));
+        auto held = std::make_shared<std::vector<GlobalEdgeId>>(std::move(ids));
+        partition_->FindEdges(type, *held, call->deadline(),
+                              Answer<graph::v1::FindEdgesResponse, Tensor>(call, [held](const Tensor& ends) {
+                                return std::vector<Tensor>{NarrowedEnds(ends)};
+                              }));
+        return Status();
+      });
+}
+
+}  // namespace espalier::server

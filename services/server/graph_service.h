@@ -1,0 +1,59 @@
+// GraphStore over a PartitionAccess: decode, call, encode.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "espalier/graph/v1/graph.grpc.pb.h"
+#include "services/sampler/partition_access.h"
+#include "services/sampler/partitioned_graph.h"
+#include "services/server/framed_call.h"
+
+namespace espalier::server {
+
+// What Describe says besides the gate's key, partition and incarnation.
+struct ServedGraph {
+  std::string name;
+  sampler::GraphDescription description;
+  std::optional<graph::v1::MappedFiles> mapped_files;  // absent: not offered
+};
+
+namespace internal {
+// Every method but Describe is raw: its messages are frames, not protobuf.
+using S = graph::v1::GraphStore;
+using WithGather = S::WithRawCallbackMethod_GatherRows<S::WithCallbackMethod_Describe<S::Service>>;
+using WithSampling = S::WithRawCallbackMethod_InSubgraph<S::WithRawCallbackMethod_SampleNeighbors<WithGather>>;
+using WithNodes = S::WithRawCallbackMethod_LookUp<S::WithRawCallbackMethod_SeedsOfStep<WithSampling>>;
+using RawGraphStore = S::WithRawCallbackMethod_FindEdges<S::WithRawCallbackMethod_InDegrees<WithNodes>>;
+}  // namespace internal
+
+// Thread-safe.
+class GraphService final : public internal::RawGraphStore {
+ public:
+  GraphService(ServedGraph served, std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context);
+
+  grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const graph::v1::DescribeRequest*,
+                                     graph::v1::DescribeResponse* response) override;
+  grpc::ServerUnaryReactor* SampleNeighbors(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* reply) override;
+  grpc::ServerUnaryReactor* InSubgraph(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* reply) override;
+  grpc::ServerUnaryReactor* GatherRows(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* reply) override;
+  grpc::ServerUnaryReactor* SeedsOfStep(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* reply) override;
+  grpc::ServerUnaryReactor* LookUp(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* reply) override;
+  grpc::ServerUnaryReactor* InDegrees(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* reply) override;
+  grpc::ServerUnaryReactor* FindEdges(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* reply) override;
+
+ private:
+  graph::v1::DescribeResponse description_;  // but for the incarnation
+  const std::shared_ptr<sampler::PartitionAccess> partition_;
+  const ServiceContext context_;
+};
+
+}  // namespace espalier::server

@@ -1,0 +1,18 @@
+// What one request may ask for. Beyond it the answer is RESOURCE_EXHAUSTED.
+#pragma once
+
+#include <cstdint>
+
+#include "services/rpc/limits.h"
+
+namespace espalier::server {
+
+struct ServiceLimits {
+  int32_t max_fanout = 1 << 20;           // drawn in-edges per node; "all" (-1) is always allowed
+  uint64_t max_rows = uint64_t{1} << 24;  // nodes or edges in one request
+  uint64_t max_reply_bytes = rpc::kMaxMessageBytes;
+  uint32_t max_layers = 64;          // of a mini-batch
+  uint32_t max_batches_ahead = 256;  // credits that one mini-batch stream may hold
+};
+
+}  // namespace espalier::server

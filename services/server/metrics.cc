@@ -1,0 +1,32 @@
+#include "services/server/metrics.h"
+#include "services/base/mutex.h"
+
+namespace espalier::server {
+
+RpcMetrics::RpcMetrics(telemetry::MetricRegistry& registry) : registry_(registry) {}
+
+void RpcMetrics::Finished(const std::string& method, StatusCode code, double seconds, size_t request_bytes,
+                          size_t reply_bytes) {
+  MutexLock lock(&mutex_);
+  const auto [entry, is_new] = methods_.try_emplace(method);
+  OfMethod& metrics = entry->second;
+  if (is_new) {
+    metrics.seconds = registry_.AddHistogram("espalier_rpc_call_seconds", "Time from a call's arrival to its answer.",
+                                             telemetry::ExponentialBuckets(0.0001, 4, 10), {{"method", method}});
+    metrics.request_bytes =
+        registry_.AddCounter("espalier_rpc_request_bytes_total", "Bytes of requests.", {{"method", method}});
+    metrics.reply_bytes =
+        registry_.AddCounter("espalier_rpc_reply_bytes_total", "Bytes of replies.", {{"method", method}});
+  }
+  const auto [counter, is_new_code] = metrics.by_code.try_emplace(code);
+  if (is_new_code) {
+    counter->second = registry_.AddCounter("espalier_rpc_calls_total", "Calls answered, by status code.",
+                                           {{"method", method}, {"code", StatusCodeName(code)}});
+  }
+  metrics.seconds.Observe(seconds);
+  metrics.request_bytes.Add(static_cast<double>(request_bytes));
+  metrics.reply_bytes.Add(static_cast<double>(reply_bytes));
+  counter->second.Add();
+}
+
+}  // namespace espalier::server

@@ -1,0 +1,35 @@
+// espalier_rpc_*: what a server process did for its clients.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/telemetry/metrics.h"
+
+namespace espalier::server {
+
+// Thread-safe. The registry outlives this.
+class RpcMetrics {
+ public:
+  explicit RpcMetrics(telemetry::MetricRegistry& registry);
+
+  // One finished call of a method ("GatherRows"); bytes are those of whole messages.
+  void Finished(const std::string& method, StatusCode code, double seconds, size_t request_bytes, size_t reply_bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct OfMethod {
+    telemetry::Histogram seconds;
+    telemetry::Counter request_bytes;
+    telemetry::Counter reply_bytes;
+    std::map<StatusCode, telemetry::Counter> by_code;
+  };
+
+  telemetry::MetricRegistry& registry_;
+  Mutex mutex_;
+  std::map<std::string, OfMethod> methods_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace espalier::server

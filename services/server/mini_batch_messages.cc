@@ -1,0 +1,94 @@
+#include "services/server/mini_batch_messages.h"
+
+#include <string>
+#include <utility>
+
+#include "services/rpc/frame.h"
+#include "services/server/graph_requests.h"
+
+namespace espalier::server {
+namespace {
+
+// U32 [k] where all fit, else U64 [k].
+template <class Id>
+Tensor IdTensor(const std::vector<Id>& ids) {
+  uint64_t all_bits = 0;
+  for (const Id id : ids) all_bits |= id.value;
+  if (all_bits > 0xffffffffu) {
+    std::vector<uint64_t> wide(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) wide[i] = ids[i].value;
+    return Tensor::FromVector(std::move(wide));
+  }
+  std::vector<uint32_t> narrow(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) narrow[i] = static_cast<uint32_t>(ids[i].value);
+  return Tensor::FromVector(std::move(narrow));
+}
+
+}  // namespace
+
+Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const ServiceLimits& limits) {
+  if (start.batch_size() == 0) return InvalidArgument("a batch size of 0");
+  if (start.stride() == 0) return InvalidArgument("a stride of 0");
+  if (start.num_trainers() == 0 || start.rank() >= start.num_trainers()) {
+    return InvalidArgument("rank " + std::to_string(start.rank()) + " of " + std::to_string(start.num_trainers()) +
+                           " trainers");
+  }
+  if (start.batch_size() > limits.max_rows) {
+    return ResourceExhausted("a batch of " + std::to_string(start.batch_size()) + " seeds, the limit is " +
+                             std::to_string(limits.max_rows));
+  }
+  if (static_cast<uint32_t>(start.sampling().layers_size()) > limits.max_layers) {
+    return ResourceExhausted(std::to_string(start.sampling().layers_size()) + " layers, the limit is " +
+                             std::to_string(limits.max_layers));
+  }
+  StreamPlan stream;
+  ASSIGN_OR_RETURN(stream.plan.seed_type, NodeTypeOf(start.seed_type()));
+  stream.plan.split = start.split();
+  stream.plan.batch_size = start.batch_size();
+  stream.plan.shuffle = start.shuffle();
+  stream.plan.num_trainers = start.num_trainers();
+  stream.plan.rank = Rank(start.rank());
+  stream.incarnation = start.identity().incarnation();
+  stream.epoch = start.epoch();
+  stream.first_step = start.first_step();
+  stream.stride = start.stride();
+  stream.spec.replace = start.sampling().replace();
+  stream.spec.weight_column = start.sampling().weight_column();
+  stream.spec.seed = start.sampling().seed();
+  for (const minibatch::v1::LayerSpec& layer : start.sampling().layers()) {
+    for (const int32_t fanout : layer.fanouts()) {
+      if (fanout > limits.max_fanout) {
+        return ResourceExhausted("fan-out " + std::to_string(fanout) + ", the limit is " +
+                                 std::to_string(limits.max_fanout));
+      }
+    }
+    stream.spec.layers.push_back({{layer.fanouts().begin(), layer.fanouts().end()}});
+  }
+  return stream;
+}
+
+grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch) {
+  minibatch::v1::MiniBatch header;
+  header.set_epoch(batch.epoch);
+  header.set_step(batch.step);
+  header.set_seed_type(batch.seed_type.value);
+  header.set_num_seeds(batch.num_seeds);
+  header.set_global_num_seeds(batch.global_num_seeds);
+  header.set_num_node_types(static_cast<uint32_t>(batch.nodes.size()));
+  std::vector<Tensor> tensors;
+  for (const std::vector<GlobalNodeId>& nodes : batch.nodes) tensors.push_back(IdTensor(nodes));
+  for (const sampler::BatchLayer& layer : batch.layers) {
+    minibatch::v1::Layer* entry = header.add_layers();
+    entry->mutable_num_inputs()->Add(layer.num_inputs.begin(), layer.num_inputs.end());
+    entry->mutable_num_outputs()->Add(layer.num_outputs.begin(), layer.num_outputs.end());
+    for (const sampler::Block& block : layer.blocks) {
+      entry->add_edge_types(block.edge_type.value);
+      tensors.push_back(Tensor::FromVector(block.indptr));
+      tensors.push_back(Tensor::FromVector(block.indices));
+      tensors.push_back(IdTensor(block.edge_ids));
+    }
+  }
+  return rpc::EncodeFrame(std::move(header), tensors);
+}
+
+}  // namespace espalier::server

@@ -1,0 +1,28 @@
+// Messages of MiniBatchStream <-> values. Pure.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include "espalier/minibatch/v1/minibatch.pb.h"
+#include "services/sampler/mini_batch_source.h"
+#include "services/sampler/sampling_spec.h"
+#include "services/server/limits.h"
+
+namespace espalier::server {
+
+// What a stream was asked for.
+struct StreamPlan {
+  sampler::EpochPlan plan;
+  sampler::SamplingSpec spec;
+  uint64_t incarnation = 0;
+  uint32_t epoch = 0;
+  uint32_t first_step = 0;
+  uint32_t stride = 1;
+};
+
+// Untrusted input; fan-outs are checked against the graph by the sampler.
+Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const ServiceLimits& limits);
+
+grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch);
+
+}  // namespace espalier::server

@@ -1,0 +1,43 @@
+// MiniBatchStream over a graph: draws the batches that a trainer asks for, ahead of it as far as its credits go.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "espalier/minibatch/v1/minibatch.grpc.pb.h"
+#include "services/sampler/neighbor_source.h"
+#include "services/sampler/seed_source.h"
+#include "services/server/framed_call.h"
+#include "services/server/mini_batch_messages.h"
+
+namespace espalier::server {
+
+struct MiniBatchServiceOptions {
+  // Batches of one stream in the making at once, at least 1.
+  uint32_t batches_at_once = 1;
+  // How long one batch may wait for graph servers.
+  std::chrono::milliseconds step_timeout = std::chrono::minutes(10);
+  // Refuses streams that are not of this sampler's job; null accepts all.
+  std::function<Status(const StreamPlan&)> admit;
+};
+
+// Thread-safe.
+class MiniBatchService final
+    : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
+ public:
+  // `neighbors` and `seeds` are thread-safe and outlive this, as what `context` names does.
+  MiniBatchService(sampler::NeighborSource& neighbors, sampler::SeedSource& seeds, const ServiceContext& context,
+                   MiniBatchServiceOptions options);
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context) override;
+
+ private:
+  friend class BatchStream;
+
+  sampler::NeighborSource& neighbors_;
+  sampler::SeedSource& seeds_;
+  const ServiceContext context_;
+  const MiniBatchServiceOptions options_;
+};
+
+}  // namespace espalier::server

@@ -1,0 +1,44 @@
+// A sampler as one object: its service, worker threads and gRPC server.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "services/rpc/server.h"
+#include "services/sampler/partitioned_graph.h"
+#include "services/server/mini_batch_service.h"
+
+namespace espalier::server {
+
+struct SamplerServerOptions {
+  rpc::ServerOptions rpc;
+  ServiceLimits limits;
+  int worker_threads = 1;
+  size_t queue_capacity = 4096;
+  std::string partition_key;
+  uint64_t incarnation = 0;
+  std::function<Status(const StreamPlan&)> admit;  // refuses streams of other jobs; null accepts all
+  telemetry::MetricRegistry* metrics = nullptr;    // outlives the server; null: none
+};
+
+// Thread-safe.
+class SamplerServer {
+ public:
+  static Result<std::unique_ptr<SamplerServer>> Start(const SamplerServerOptions& options,
+                                                      std::shared_ptr<sampler::PartitionedGraph> graph);
+
+  const std::string& address() const { return rpc_->address(); }
+  void Drain(Deadline deadline) { rpc_->Drain(deadline); }
+
+ private:
+  SamplerServer(const SamplerServerOptions& options, std::shared_ptr<sampler::PartitionedGraph> graph);
+
+  const std::shared_ptr<sampler::PartitionedGraph> graph_;
+  RequestGate gate_;
+  std::unique_ptr<RpcMetrics> metrics_;
+  std::unique_ptr<MiniBatchService> service_;
+  std::unique_ptr<rpc::WorkerPool> workers_;  // its tasks touch the service: ends before it
+  std::unique_ptr<rpc::RpcServer> rpc_;       // last: drains before what it calls goes away
+};
+
+}  // namespace espalier::server

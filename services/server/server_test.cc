@@ -1,0 +1,143 @@
+// The parts of the server that need no network: gate, applied writes, requests.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/server/applied_writes.h"
+#include "services/server/graph_requests.h"
+#include "services/server/metrics.h"
+#include "services/server/mini_batch_messages.h"
+#include "services/server/request_gate.h"
+#include "services/server/request_tensors.h"
+
+namespace espalier::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+tensor::v1::RequestIdentity Identity(const std::string& key, uint32_t partition, uint64_t incarnation) {
+  tensor::v1::RequestIdentity identity;
+  identity.set_partition_key(key);
+  identity.set_partition(partition);
+  identity.set_incarnation(incarnation);
+  return identity;
+}
+
+TEST(RequestGateTest, AdmitsItsOwnAndRaisesTheIncarnation) {
+  RequestGate gate("k", PartitionId(2), 5);
+  EXPECT_TRUE(gate.Admit(Identity("k", 2, 5)).ok());
+  EXPECT_EQ(gate.Admit(Identity("k", 2, 4)).code(), StatusCode::kAborted);
+  EXPECT_TRUE(gate.Admit(Identity("k", 2, 9)).ok());
+  EXPECT_EQ(gate.newest_incarnation(), 9u);
+  EXPECT_EQ(gate.Admit(Identity("k", 2, 5)).code(), StatusCode::kAborted);
+}
+
+TEST(RequestGateTest, StrangersDoNotRaiseTheIncarnation) {
+  RequestGate gate("k", PartitionId(2), 5);
+  EXPECT_EQ(gate.Admit(Identity("other", 2, 9)).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(gate.Admit(Identity("k", 1, 9)).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(gate.newest_incarnation(), 5u);
+}
+
+TEST(AppliedWritesTest, RemembersWhatWasApplied) {
+  AppliedWrites applied;
+  EXPECT_FALSE(applied.Contains(1, 7));
+  applied.Add(1, 7);
+  EXPECT_TRUE(applied.Contains(1, 7));
+  EXPECT_FALSE(applied.Contains(1, 6));
+  EXPECT_FALSE(applied.Contains(2, 7));
+}
+
+TEST(AppliedWritesTest, ForgetsTheOldestAsApplied) {
+  AppliedWrites applied;
+  for (uint64_t sequence = 1; sequence <= 2 * AppliedWrites::kWritesPerClient; ++sequence) applied.Add(1, sequence);
+  EXPECT_TRUE(applied.Contains(1, 1));
+  EXPECT_TRUE(applied.Contains(1, AppliedWrites::kWritesPerClient));
+  EXPECT_FALSE(applied.Contains(1, 2 * AppliedWrites::kWritesPerClient + 1));
+}
+
+TEST(AppliedWritesTest, HoldsABoundedNumberOfClients) {
+  AppliedWrites applied;
+  for (uint64_t client = 0; client <= AppliedWrites::kClients; ++client) applied.Add(client, 1);
+  EXPECT_FALSE(applied.Contains(0, 1));
+  EXPECT_TRUE(applied.Contains(1, 1));
+}
+
+TEST(RequestTensorsTest, TakesVectorsOfIdsOnly) {
+  const ServiceLimits limits{.max_rows = 3};
+  EXPECT_TRUE(LocalIds(Tensor::FromVector<uint32_t>({1, 2, 3}), limits).ok());
+  EXPECT_EQ(LocalIds(Tensor::FromVector<uint32_t>({1, 2, 3, 4}), limits).status().code(),
+            StatusCode::kResourceExhausted);
+  EXPECT_EQ(LocalIds(Tensor::FromVector<uint64_t>({1}), limits).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(LocalIds(Tensor::FromVector<uint32_t>({1, 2}, {2, 1}), limits).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(LocalIds(Tensor::FromVector<float>({1}), limits).status().code(), StatusCode::kInvalidArgument);
+  const auto wide = WideIds<OriginalNodeId>(Tensor::FromVector<uint64_t>({1, uint64_t{1} << 40}), limits);
+  ASSERT_TRUE(wide.ok());
+  EXPECT_EQ((*wide)[1], OriginalNodeId(uint64_t{1} << 40));
+}
+
+TEST(GraphRequestsTest, RefusesUnknownPartsAndEmptyBatches) {
+  graph::v1::SeedsOfStepRequest request;
+  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("split part"));
+  request.set_part(graph::v1::SPLIT_PART_TEST);
+  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("batch size"));
+  request.set_batch_size(4);
+  EXPECT_TRUE(SeedQueryOf(request).ok());
+  request.set_node_type(65'536);
+  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("65536"));
+}
+
+TEST(GraphRequestsTest, RefusesDrawsThatCouldNotBeSent) {
+  rpc::Frame<graph::v1::SampleNeighborsRequest> frame;
+  graph::v1::RelationQuery* relation = frame.header.add_relations();
+  relation->set_fanout(1000);
+  frame.tensors.push_back(Tensor::Zeros(DType::kU32, {1000}));
+  frame.header.set_replace(true);
+  const ServiceLimits limits{.max_reply_bytes = 1'000'000};
+  EXPECT_EQ(HopQueryOf(frame, limits).status().code(), StatusCode::kResourceExhausted);
+  relation->set_fanout(100);
+  EXPECT_TRUE(HopQueryOf(frame, limits).ok());
+  frame.tensors.clear();
+  EXPECT_EQ(HopQueryOf(frame, limits).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(MiniBatchMessagesTest, RefusesPlansThatMakeNoSense) {
+  minibatch::v1::StreamStart good;
+  good.set_batch_size(8);
+  good.set_num_trainers(2);
+  good.set_rank(1);
+  good.set_stride(3);
+  const ServiceLimits limits{.max_fanout = 10, .max_rows = 100, .max_layers = 2};
+  EXPECT_TRUE(StreamPlanOf(good, limits).ok());
+  const auto code_of = [&](auto change) {
+    minibatch::v1::StreamStart start = good;
+    change(start);
+    return StreamPlanOf(start, limits).status().code();
+  };
+  EXPECT_EQ(code_of([](auto& start) { start.set_batch_size(0); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& start) { start.set_batch_size(101); }), StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of([](auto& start) { start.set_num_trainers(0); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& start) { start.set_rank(2); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& start) { start.set_stride(0); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& start) { start.set_seed_type(1 << 20); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& start) {
+              for (int i = 0; i < 3; ++i) start.mutable_sampling()->add_layers();
+            }),
+            StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of([](auto& start) { start.mutable_sampling()->add_layers()->add_fanouts(11); }),
+            StatusCode::kResourceExhausted);
+}
+
+TEST(RpcMetricsTest, CountsCallsByMethodAndCode) {
+  telemetry::MetricRegistry registry;
+  RpcMetrics metrics(registry);
+  metrics.Finished("GatherRows", StatusCode::kOk, 0.01, 100, 2000);
+  metrics.Finished("GatherRows", StatusCode::kNotFound, 0.01, 50, 0);
+  const std::string text = registry.Serialize();
+  EXPECT_THAT(text, HasSubstr("espalier_rpc_request_bytes_total{method=\"GatherRows\"} 150"));
+  EXPECT_THAT(text, HasSubstr("espalier_rpc_reply_bytes_total{method=\"GatherRows\"} 2000"));
+  EXPECT_THAT(text, HasSubstr("code=\"NOT_FOUND\""));
+}
+
+}  // namespace
+}  // namespace espalier::server
