@@ -1,0 +1,28 @@
+// A mini-batch with everything that a training step reads.
+#pragma once
+
+#include <vector>
+
+#include "services/sampler/mini_batch.h"
+#include "services/trainer/model.h"
+#include "services/trainer/node_data.h"
+
+namespace espalier::trainer {
+
+struct BatchTensors {
+  sampler::MiniBatch batch;
+  TypedRows features;                       // by NodeTypeId: f32 [nodes, F]
+  std::vector<torch::Tensor> original_ids;  // by NodeTypeId: i64 [nodes]
+  torch::Tensor labels;                     // of the seeds, as losses.h takes them
+  double sample_seconds = 0;                // spent waiting for the mini-batch
+  double fetch_seconds = 0;                 // spent gathering rows
+};
+
+// Gathers each type's rows once: a mini-batch's nodes are distinct.
+Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, Deadline deadline);
+
+// A share without seeds, with the blocks that `relations` (by layer) say: what a rank without a batch takes part
+// in a step with, so that the collective operations of all ranks still match.
+BatchTensors EmptyBatch(const std::vector<std::vector<EdgeTypeId>>& relations, const NodeData& data);
+
+}  // namespace espalier::trainer

@@ -1,0 +1,14 @@
+// Random half-words for dropout masks: a pure function of (key, node, column), whoever computes it. Column j of
+// node v takes half-word j % 8 (low half of a word first) of Philox4x32(key, j / 8, v).
+#pragma once
+
+#include <cstdint>
+
+namespace espalier::trainer {
+
+inline constexpr int64_t kDropoutColumnsAtOnce = 32;
+
+// Fills half_words[0 .. 32 * ceil(width / 32)): a whole number of groups of kDropoutColumnsAtOnce.
+void DropoutHalfWords(uint64_t key, uint64_t original_id, int64_t width, uint16_t* half_words);
+
+}  // namespace espalier::trainer

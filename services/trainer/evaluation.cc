@@ -1,0 +1,115 @@
+#include "services/trainer/evaluation.h"
+
+#include "services/base/hash.h"
+#include "services/collective/agreement.h"
+#include "services/trainer/forward_pass.h"
+
+namespace espalier::trainer {
+namespace {
+
+// Draws for evaluation share nothing with those of training steps.
+sampler::SamplingSpec ForEvaluation(sampler::SamplingSpec spec) {
+  spec.seed = HashCombine(spec.seed, Hash64("evaluation"));
+  return spec;
+}
+
+}  // namespace
+
+Evaluator::Evaluator(GraphAccess graph, const NodeData& data, collective::Collective& collective,
+                     EvaluationOptions options, FullInference inference, sampler::FanoutSampler sampler)
+    : graph_(graph),
+      data_(data),
+      collective_(collective),
+      options_(std::move(options)),
+      inference_(std::move(inference)),
+      sampler_(std::move(sampler)) {}
+
+Result<std::unique_ptr<Evaluator>> Evaluator::Make(GraphAccess graph, const NodeData& data,
+                                                   collective::Collective& collective, EvaluationOptions options) {
+  ASSIGN_OR_RETURN(FullInference inference,
+                   FullInference::Make(graph, data, options.sampling, collective, options.inference));
+  ASSIGN_OR_RETURN(sampler::FanoutSampler sampler,
+                   sampler::FanoutSampler::Make(graph.neighbors, ForEvaluation(options.sampling)));
+  return std::unique_ptr<Evaluator>(
+      new Evaluator(graph, data, collective, std::move(options), std::move(inference), std::move(sampler)));
+}
+
+Result<std::optional<double>> Evaluator::Evaluate(Model& model, graph::SplitPartName part) {
+  RETURN_IF_ERROR(Begin(model));
+  ASSIGN_OR_RETURN(const std::optional<double> metric, MetricOf(model, part));
+  RETURN_IF_ERROR(End());
+  return metric;
+}
+
+std::string Evaluator::NextTensorPrefix() { return options_.tensor_prefix + "-pass" + std::to_string(num_passes_++); }
+
+Status Evaluator::Begin(Model& model) {
+  if (!has_full_pass()) return Status();
+  return inference_.ComputeHidden(model, NextTensorPrefix());
+}
+
+Status Evaluator::End() { return inference_.DropHidden(); }
+
+Result<std::optional<double>> Evaluator::MetricOf(Model& model, graph::SplitPartName part) {
+  MetricAccumulator metric(options_.metric, data_.num_outputs());
+  if (has_full_pass()) {
+    RETURN_IF_ERROR(
+        inference_.ForSplit(model, options_.split, part, [&](uint64_t chunk, auto nodes, const torch::Tensor& outputs) {
+          return AddChunk(chunk, nodes, outputs, metric);
+        }));
+  } else {
+    RETURN_IF_ERROR(AddSampled(model, part, metric));
+  }
+  RETURN_IF_ERROR(metric.MergeOverRanks(collective_, options_.inference.timeouts.ForCollective()));
+  const Result<double> value = metric.Value();
+  if (value.ok()) return std::optional<double>(*value);
+  if (value.status().code() == StatusCode::kFailedPrecondition) return std::optional<double>();
+  return value.status();
+}
+
+Status Evaluator::AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
+                           MetricAccumulator& metric) {
+  ASSIGN_OR_RETURN(const torch::Tensor labels, data_.Labels(nodes, options_.inference.timeouts.ForData()));
+  RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), labels, data_.num_outputs()));
+  metric.Add(chunk, outputs, labels);
+  return Status();
+}
+
+Status Evaluator::AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric) {
+  const uint64_t chunk_nodes = options_.inference.chunk_nodes;
+  const auto compute = [&]() -> Status {
+    ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOf(data_.seed_type(), options_.split, part));
+    for (uint32_t chunk = collective_.rank().value; chunk * chunk_nodes < count; chunk += collective_.size()) {
+      RETURN_IF_ERROR(AddSampledChunk(model, part, chunk, metric));
+    }
+    return Status();
+  };
+  return collective::AgreeOn(compute(), collective_, options_.inference.timeouts.ForCollective());
+}
+
+Status Evaluator::AddSampledChunk(Model& model, graph::SplitPartName part, uint32_t chunk, MetricAccumulator& metric) {
+  const Deadline deadline = options_.inference.timeouts.ForData();
+  const sampler::SeedQuery query{.node_type = data_.seed_type(),
+                                 .split = options_.split,
+                                 .part = part,
+                                 .shuffle = false,
+                                 .step = chunk,
+                                 .batch_size = options_.inference.chunk_nodes};
+  ASSIGN_OR_RETURN(const sampler::GlobalBatch nodes, graph_.seeds.SeedsOfStep(query, deadline));
+  const sampler::BatchRequest request{.step = chunk,
+                                      .seed_type = data_.seed_type(),
+                                      .seeds = nodes.seeds,
+                                      .global_num_seeds = static_cast<uint32_t>(nodes.seeds.size())};
+  ASSIGN_OR_RETURN(sampler::MiniBatch batch, sampler_.Sample(request, deadline));
+  ASSIGN_OR_RETURN(const BatchTensors tensors, FetchBatch(std::move(batch), data_, deadline));
+  RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), tensors.labels, data_.num_outputs()));
+  try {
+    const torch::NoGradGuard no_gradients;
+    metric.Add(chunk, ForwardPass(model, tensors, LayerRun()), tensors.labels);
+  } catch (const std::exception& error) {  // torch, out of memory for one
+    return Internal(error.what());
+  }
+  return Status();
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,62 @@
+// Metrics of a model on the parts of a split, over full neighbourhoods (layer by layer, exact) or sampled ones (the
+// job's own fan-outs, drawn from random streams of their own). Either way the split is walked in original-id order
+// in fixed-size chunks, so a metric does not depend on partitions.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "services/trainer/full_inference.h"
+#include "services/trainer/metrics.h"
+
+namespace espalier::trainer {
+
+struct EvaluationOptions {
+  job::Metric metric = job::Metric::kAccuracy;
+  job::EvaluationNeighborhood neighborhood = job::EvaluationNeighborhood::kFull;
+  std::string split;
+  sampler::SamplingSpec sampling;
+  std::string tensor_prefix;  // of stored activations; the job's incarnation makes it unique
+  InferenceOptions inference;
+};
+
+// Every rank calls the same functions in the same order. Owned by one thread.
+class Evaluator {
+ public:
+  // Everything outlives this.
+  static Result<std::unique_ptr<Evaluator>> Make(GraphAccess graph, const NodeData& data,
+                                                 collective::Collective& collective, EvaluationOptions options);
+
+  // One part with the model as it is; none where no node of the part is labelled. The same on every rank.
+  Result<std::optional<double>> Evaluate(Model& model, graph::SplitPartName part);
+
+  // For passes that want more than one part, or outputs too: Begin, any of the functions below, End.
+  Status Begin(Model& model);
+  Result<std::optional<double>> MetricOf(Model& model, graph::SplitPartName part);
+  Status End();
+
+  // A pass over full neighbourhoods for outputs, whatever the metrics are computed over: ComputeHidden first, unless
+  // Begin did so already.
+  FullInference& inference() { return inference_; }
+  bool has_full_pass() const { return options_.neighborhood == job::EvaluationNeighborhood::kFull; }
+  std::string NextTensorPrefix();
+
+ private:
+  Evaluator(GraphAccess graph, const NodeData& data, collective::Collective& collective, EvaluationOptions options,
+            FullInference inference, sampler::FanoutSampler sampler);
+  Status AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
+                  MetricAccumulator& metric);
+  Status AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric);
+  Status AddSampledChunk(Model& model, graph::SplitPartName part, uint32_t chunk, MetricAccumulator& metric);
+
+  GraphAccess graph_;
+  const NodeData& data_;
+  collective::Collective& collective_;
+  const EvaluationOptions options_;
+  FullInference inference_;
+  sampler::FanoutSampler sampler_;
+  uint64_t num_passes_ = 0;
+};
+
+}  // namespace espalier::trainer

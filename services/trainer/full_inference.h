@@ -1,0 +1,75 @@
+// Layer-wise inference over full neighbourhoods. Layer l is computed for all nodes that later layers need before
+// layer l + 1 begins, and its activations are kept in tensors on the owners of the rows, so each node is computed
+// once, whatever its degree.
+//
+// Nodes are walked in original-id order in chunks of fixed size, chunk c by rank c mod T, whoever owns them: a row's
+// GEMM result depends on the size of its batch, so this is what makes results the same bits for any partitioning
+// and any number of trainers. Every rank calls the same functions; an error of one ends the pass of all.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "services/collective/collective.h"
+#include "services/sampler/fanout_sampler.h"
+#include "services/trainer/graph_access.h"
+#include "services/trainer/model.h"
+#include "services/trainer/node_data.h"
+
+namespace espalier::trainer {
+
+struct InferenceOptions {
+  uint64_t chunk_nodes = 4096;
+  Timeouts timeouts;
+};
+
+// Called on the rank that computed the chunk: outputs f32 [nodes, C].
+using OnChunk =
+    std::function<Status(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs)>;
+
+// Owned by one thread.
+class FullInference {
+ public:
+  // Everything outlives this. `spec` says which relations each layer reads.
+  static Result<FullInference> Make(GraphAccess graph, const NodeData& data, const sampler::SamplingSpec& spec,
+                                    collective::Collective& collective, const InferenceOptions& options);
+
+  // Computes the activations that enter the last layer. The tensors' names begin with `prefix`, which no other pass
+  // may use at the same time.
+  Status ComputeHidden(Model& model, const std::string& prefix);
+  // The last layer, after ComputeHidden: for the nodes of a split's part, or for all nodes of the seed type.
+  Status ForSplit(Model& model, const std::string& split, graph::SplitPartName part, const OnChunk& on_chunk);
+  Status ForAllNodes(Model& model, const OnChunk& on_chunk);
+
+  // Node type -> name of the tensor with the activations that enter the last layer; none for a model of one layer.
+  const std::map<NodeTypeId, std::string>& hidden() const { return hidden_; }
+  // Drops the stored activations. Every rank has ended its reads.
+  Status DropHidden();
+
+ private:
+  using Tensors = std::map<NodeTypeId, std::string>;
+
+  FullInference(GraphAccess graph, const NodeData& data, collective::Collective& collective,
+                const InferenceOptions& options);
+  Status ComputeLayer(Model& model, int layer, const std::string& prefix);
+  Status ComputeChunk(Model& model, int layer, NodeTypeId type, uint64_t chunk, const std::string& tensor);
+  Result<torch::Tensor> Outputs(Model& model, int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes,
+                                Deadline deadline);
+  Result<torch::Tensor> RowsRead(int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline);
+  Result<std::vector<GlobalNodeId>> NodesOfChunk(NodeTypeId type, uint64_t chunk, Deadline deadline);
+  Status Drop(const Tensors& tensors);
+  bool IsMine(uint64_t chunk) const { return chunk % collective_->size() == collective_->rank().value; }
+  uint64_t NumChunks(uint64_t num_nodes) const { return (num_nodes + options_.chunk_nodes - 1) / options_.chunk_nodes; }
+
+  GraphAccess graph_;
+  const NodeData* data_;
+  collective::Collective* collective_;
+  InferenceOptions options_;
+  std::vector<std::vector<NodeTypeId>> types_;    // types_[l]: what layer l reads
+  std::vector<sampler::FanoutSampler> samplers_;  // by layer: one hop, all in-edges
+  Tensors hidden_;
+};
+
+}  // namespace espalier::trainer

@@ -1,0 +1,33 @@
+// What follows a hidden layer's sum: bias, normalisation, ReLU, dropout.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <optional>
+#include <vector>
+
+#include "services/trainer/activation.h"
+#include "services/trainer/batch_norm.h"
+
+namespace espalier::trainer {
+
+// The dropout of a layer's rows, where rows of the given node types lie one after another.
+DropoutPlan DropoutOf(double probability, int layer, const std::vector<NodeTypeId>& types,
+                      const std::vector<int64_t>& num_rows, const LayerRun& run);
+
+// Owns the layer's bias and normalisation parameters.
+class HiddenEpilogueImpl : public torch::nn::Module {
+ public:
+  HiddenEpilogueImpl(job::LayerNormalization normalization, int64_t width);
+
+  // x: a layer's sum without bias, f32 [N, F]; overwritten.
+  torch::Tensor forward(const torch::Tensor& x, const DropoutPlan& dropout, const LayerRun& run);
+
+ private:
+  torch::Tensor bias_;  // f32 [F]
+  BatchNorm batch_norm_{nullptr};
+  torch::Tensor layer_norm_weight_, layer_norm_bias_;  // f32 [F], or undefined
+};
+TORCH_MODULE(HiddenEpilogue);
+
+}  // namespace espalier::trainer

@@ -1,0 +1,19 @@
+// First values of parameters: a pure function of (seed, parameter name), whatever order modules are built in and
+// however many threads there are.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+
+namespace espalier::trainer {
+
+// Fills with uniform numbers in (-bound, bound), bound = gain * sqrt(6 / (fan_in + fan_out)) (Glorot, Bengio 2010).
+// Matrices are [fan_out, fan_in], as torch's Linear keeps them.
+void FillXavierUniform(torch::Tensor matrix, double gain, uint64_t seed, const std::string& name);
+void FillUniform(torch::Tensor values, double bound, uint64_t seed, const std::string& name);
+
+// torch's calculate_gain("relu").
+inline constexpr double kReluGain = 1.4142135623730951;
+
+}  // namespace espalier::trainer

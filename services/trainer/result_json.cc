@@ -1,0 +1,149 @@
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "services/trainer/metrics.h"
+#include "services/trainer/outputs.h"
+#include "services/trainer/train_job.h"
+
+namespace espalier::trainer {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json OrNull(const std::optional<double>& value) {
+  return value.has_value() ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json SecondsJson(const SecondsSplit& seconds) {
+  return {{"sample", seconds.sample},
+          {"fetch", seconds.fetch},
+          {"wait", seconds.wait},
+          {"compute", seconds.compute},
+          {"communicate", seconds.communicate},
+          {"evaluate", seconds.evaluate}};
+}
+
+const char* NameOf(LoopEnd end) {
+  switch (end) {
+    case LoopEnd::kAllEpochs: return "AllEpochs";
+    case LoopEnd::kEarlyStopping: return "EarlyStopping";
+    case LoopEnd::kStopRequested: return "StopRequested";
+  }
+  return "";
+}
+
+const char* NameOf(job::ModelType type) {
+  switch (type) {
+    case job::ModelType::kGraphSage: return "GraphSAGE";
+    case job::ModelType::kRgcn: return "RGCN";
+  }
+  return "";
+}
+
+const char* NameOf(job::Aggregator aggregator) {
+  switch (aggregator) {
+    case job::Aggregator::kMean: return "Mean";
+    case job::Aggregator::kGcn: return "Gcn";
+    case job::Aggregator::kPool: return "Pool";
+  }
+  return "";
+}
+
+const char* NameOf(job::LayerNormalization normalization) {
+  switch (normalization) {
+    case job::LayerNormalization::kNone: return "None";
+    case job::LayerNormalization::kLayer: return "Layer";
+    case job::LayerNormalization::kBatch: return "Batch";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string ResultKey(const std::string& part, job::Metric metric) {
+  std::string name = NameOf(metric);
+  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+  return part + name;
+}
+
+std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
+  const job::Model& model = facts.job.training.model;
+  std::string features;
+  for (const job::Input& input : facts.job.training.inputs) {
+    for (const std::string& name : input.features) {
+      features += (features.empty() ? "" : ",") + (input.node_type.empty() ? "" : input.node_type + ":") + name;
+    }
+  }
+  return {{"format", "espalier-model-1"},
+          {"model", NameOf(model.type)},
+          {"aggregator", NameOf(model.aggregator)},
+          {"hiddenSize", std::to_string(model.hidden_size)},
+          {"layers", std::to_string(facts.job.training.sampling.layers.size())},
+          {"normalization", NameOf(model.normalization)},
+          {"numBases", std::to_string(model.num_bases)},
+          {"outputs", std::to_string(facts.num_outputs)},
+          {"features", features},
+          {"label", facts.job.training.task.label},
+          {"seed", std::to_string(facts.job.training.seed)}};
+}
+
+std::map<std::string, std::string> NodeResultAttributes(const RunFacts& facts) {
+  std::map<std::string, std::string> attributes = ModelMetadata(facts);
+  attributes.erase("format");
+  attributes["job"] = facts.job.name;
+  attributes["graph"] = facts.graph_name.empty() ? facts.job.graph.source.uri : facts.graph_name;
+  return attributes;
+}
+
+std::string EpochJson(const EpochReport& report, job::Metric metric) {
+  ordered_json line = {{"epoch", report.epoch},
+                       {"loss", report.loss},
+                       {ResultKey("validation", metric), OrNull(report.validation)},
+                       {"learningRate", report.learning_rate},
+                       {"seeds", report.num_seeds},
+                       {"seconds", report.total_seconds},
+                       {"secondsSplit", SecondsJson(report.seconds)}};
+  return line.dump();
+}
+
+std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome) {
+  const job::Metric metric = facts.job.training.evaluation.metric;
+  ordered_json losses = ordered_json::array(), seconds = ordered_json::array(), history = ordered_json::array();
+  for (const EpochReport& epoch : outcome.loop.epochs) {
+    losses.push_back(epoch.loss);
+    seconds.push_back(epoch.total_seconds);
+    history.push_back(OrNull(epoch.validation));
+  }
+  const ordered_json result = {{"name", facts.job.name},
+                               {ResultKey("test", metric), OrNull(outcome.test)},
+                               {ResultKey("validation", metric), OrNull(outcome.validation)},
+                               {"bestEpoch", outcome.loop.best_epoch},
+                               {"epochs", outcome.loop.epochs.size()},
+                               {"end", NameOf(outcome.loop.end)},
+                               {"lossPerEpoch", losses},
+                               {"lossPerStep", outcome.loop.first_epoch_losses},
+                               {ResultKey("validation", metric) + "PerEpoch", history},
+                               {"secondsPerEpoch", seconds},
+                               {"seconds", outcome.total_seconds},
+                               {"parametersDigest", outcome.parameters_digest},
+                               {"graph", facts.graph_name.empty() ? facts.job.graph.source.uri : facts.graph_name},
+                               {"nodes", facts.num_nodes},
+                               {"edges", facts.num_edges},
+                               {"partitions", facts.num_partitions},
+                               {"samplers", facts.job.sampler_replicas},
+                               {"trainers", facts.num_trainers},
+                               {"threads", facts.math.threads},
+                               {"seed", facts.job.training.seed},
+                               {"batchSize", facts.job.training.batch_size},
+                               {"stepsPerEpoch", facts.steps_per_epoch},
+                               {"outputs", facts.num_outputs},
+                               {"blas", facts.math.blas},
+                               {"blasKernel", facts.math.blas_kernel},
+                               {"torch", facts.math.torch_version},
+                               {"cpuCapability", facts.math.cpu_capability},
+                               {"collective", facts.num_trainers > 1 ? "Gloo" : "None"},
+                               {"incarnation", facts.incarnation}};
+  return result.dump(2) + "\n";
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,82 @@
+#include "services/trainer/rgcn_convolution.h"
+
+#include "services/base/check.h"
+#include "services/trainer/initialization.h"
+#include "services/trainer/segment_ops.h"
+
+namespace espalier::trainer {
+namespace {
+
+// The destinations that have edges under one relation, and their segments: in a graph of many relations most
+// destinations have none under most of them.
+struct OccupiedRows {
+  std::vector<uint32_t> rows;    // in the written matrix
+  std::vector<uint32_t> indptr;  // [rows + 1]
+};
+
+OccupiedRows OccupiedRowsOf(const sampler::Block& block, int64_t first_row) {
+  OccupiedRows result;
+  result.indptr.push_back(0);
+  for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
+    if (block.indptr[i] == block.indptr[i + 1]) continue;
+    result.rows.push_back(static_cast<uint32_t>(first_row) + static_cast<uint32_t>(i));
+    result.indptr.push_back(block.indptr[i + 1]);
+  }
+  return result;
+}
+
+}  // namespace
+
+RgcnConvolution::RgcnConvolution(std::vector<EdgeTypeId> relations, int64_t num_bases, int64_t inputs, int64_t outputs,
+                                 graph::GraphSchema schema, uint64_t seed, const std::string& name)
+    : relations_(std::move(relations)), schema_(std::move(schema)) {
+  self_ = register_module("self", Linear(inputs, outputs, Bias::kNone, kReluGain, seed, name + ".self"));
+  if (relations_.empty()) return;
+  if (num_bases > 0) {
+    bases_ = torch::empty({num_bases, inputs, outputs});
+    for (int64_t b = 0; b < num_bases; ++b) {
+      FillXavierUniform(bases_[b], kReluGain, seed, name + ".bases." + std::to_string(b));
+    }
+    bases_ = register_parameter("bases", bases_);
+    coefficients_ = torch::empty({static_cast<int64_t>(relations_.size()), num_bases});
+    FillXavierUniform(coefficients_, kReluGain, seed, name + ".coefficients");
+    coefficients_ = register_parameter("coefficients", coefficients_);
+    return;
+  }
+  for (const EdgeTypeId relation : relations_) {
+    // Module names are separated by dots, which type names may contain too.
+    std::string key = "relation_" + schema_.EdgeType(relation).Name();
+    std::replace(key.begin(), key.end(), '.', '_');
+    key += "_" + std::to_string(relation.value);
+    torch::Tensor weight = torch::empty({inputs, outputs});
+    FillXavierUniform(weight, kReluGain, seed, name + "." + key);
+    weights_.push_back(register_parameter(key, weight));
+  }
+}
+
+torch::Tensor RgcnConvolution::RelationWeights() const {
+  if (!bases_.defined()) return {};
+  const int64_t inputs = bases_.size(1), outputs = bases_.size(2);
+  return torch::mm(coefficients_, bases_.reshape({bases_.size(0), inputs * outputs})).reshape({-1, inputs, outputs});
+}
+
+torch::Tensor RgcnConvolution::Forward(const sampler::BatchLayer& edges, const TypedRows& inputs,
+                                       const WrittenRows& written) {
+  ESPALIER_CHECK(edges.blocks.size() == relations_.size()) << "a block for each sampled relation";
+  torch::Tensor sum = self_->forward(SelfRows(inputs, written));
+  const torch::Tensor combined = RelationWeights();
+  for (size_t r = 0; r < relations_.size(); ++r) {
+    const sampler::Block& block = edges.blocks[r];
+    const int64_t first_row = written.first[schema_.DestinationOf(relations_[r]).value];
+    // No row of that type is written here or on any other trainer: the relation takes no part.
+    if (first_row < 0) continue;
+    const OccupiedRows occupied = OccupiedRowsOf(block, first_row);
+    const torch::Tensor means =
+        SegmentMean({occupied.indptr, block.indices}, inputs[schema_.SourceOf(relations_[r]).value]);
+    const torch::Tensor weight = combined.defined() ? combined[static_cast<int64_t>(r)] : weights_[r];
+    sum = AddToRows(sum, torch::mm(means, weight), occupied.rows);
+  }
+  return sum;
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,27 @@
+// The document's sampling section on a given graph.
+#pragma once
+
+#include <vector>
+
+#include "services/graph/schema.h"
+#include "services/job/dist_training.h"
+#include "services/sampler/sampling_spec.h"
+
+namespace espalier::trainer {
+
+// InvalidArgument or NotFound names the field and the edge type that does not fit the graph.
+Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, const graph::GraphSchema& schema,
+                                             uint64_t seed);
+
+// The relations that each layer samples, by layer, ascending.
+std::vector<std::vector<EdgeTypeId>> RelationsOf(const sampler::SamplingSpec& spec);
+
+// The same relations with all in-edges: what full-neighbourhood inference computes layer `layer` from.
+sampler::SamplingSpec FullNeighborhoodOf(const sampler::SamplingSpec& spec, size_t layer);
+
+// The node types whose rows each layer must write for the seed type's outputs, by layer, ascending; entry L, one
+// past the last layer, is the seed type alone. So types[l + 1] is what layer l writes and types[0] what layer 0 reads.
+std::vector<std::vector<NodeTypeId>> TypesOf(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
+                                             NodeTypeId seed_type);
+
+}  // namespace espalier::trainer

@@ -1,0 +1,54 @@
+// One trainer's part of a job: from an open graph to a trained model and its files. What runs in espalier-trainer,
+// and in tests with threads as trainers.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "services/collective/collective.h"
+#include "services/job/dist_training.h"
+#include "services/sampler/mini_batch_source.h"
+#include "services/trainer/graph_access.h"
+#include "services/trainer/math_setup.h"
+#include "services/trainer/training_loop.h"
+
+namespace espalier::trainer {
+
+struct TrainOptions {
+  std::string graph_name;  // for results; empty: the document's URI
+  std::string output_dir;  // rank 0 writes model, node results and result.json below it; empty: nothing is written
+  std::string audit_path;  // this rank's record of what was sampled; empty: none
+  uint64_t incarnation = 1;
+  uint64_t inference_chunk_nodes = 4096;  // results depend on it
+  Timeouts timeouts;
+  MathSettings math;                                  // reported with the results
+  const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: never
+  std::function<void(const EpochReport&)> on_epoch;   // may be empty
+  std::function<void(const RunPosition&)> on_step;    // may be empty
+};
+
+// The same on every rank, seconds apart.
+struct TrainOutcome {
+  LoopResult loop;                   // without the best state: the model has become it
+  std::optional<double> validation;  // of the best parameters, the job's metric
+  std::optional<double> test;
+  std::string parameters_digest;  // of the best parameters
+  int64_t num_outputs = 0;
+  double total_seconds = 0;
+
+  bool stopped() const { return loop.end == LoopEnd::kStopRequested; }
+};
+
+// What a trainer's mini-batches are; for whoever makes the MiniBatchSource.
+Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const graph::GraphSchema& schema,
+                                       uint32_t num_trainers, Rank rank);
+
+// Every rank of the group calls it with the same job. A job that was asked to stop ends ok with stopped(): its model
+// files are written, result.json is not. On an error the caller drops the collective, so that no rank waits for
+// another.
+Result<TrainOutcome> TrainJob(const job::DistTraining& job, GraphAccess graph, sampler::MiniBatchSource& batches,
+                              collective::Collective& collective, const TrainOptions& options);
+
+}  // namespace espalier::trainer

@@ -1,0 +1,318 @@
+// Whole runs on generated graphs, with threads as trainers and all partitions in this process.
+#include "services/trainer/train_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "services/collective/in_process_collective.h"
+#include "services/collective/self_collective.h"
+#include "services/graph/generators.h"
+#include "services/sampler/audit.h"
+#include "services/sampler/local_mini_batch_source.h"
+#include "services/shard/testing/test_graph.h"
+#include "services/trainer/sampling_plan.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+const graph::SourceGraph& CommunityGraph() {
+  static const graph::SourceGraph* const graph = [] {
+    graph::PowerLawOptions options;
+    options.num_nodes = 600;
+    options.num_edges = 6000;
+    options.community_size = 100;
+    options.within_community = 0.9;
+    options.num_classes = 3;
+    options.features = {.width = 16, .dtype = DType::kF32, .signal = 0.3};
+    options.split = {.train = 0.3, .validation = 0.2, .test = 0.3};
+    options.seed = 5;
+    return new graph::SourceGraph(*graph::GeneratePowerLawGraph(options, 1));
+  }();
+  return *graph;
+}
+
+job::DistTraining CommunityJob() {
+  job::DistTraining job;
+  job.name = "community";
+  job.training.task.label = graph::kLabelColumn;
+  job.training.task.split = graph::kRandomSplit;
+  job.training.inputs = {{"", {graph::kFeatureColumn}}};
+  job.training.model.hidden_size = 16;
+  job.training.model.dropout = 0.2;
+  job.training.sampling.layers = {{5, {}}, {5, {}}};
+  job.training.batch_size = 50;
+  job.training.epochs = 4;
+  job.training.seed = 1;
+  return job;
+}
+
+struct Trainers {
+  uint32_t partitions = 1;
+  uint32_t trainers = 1;
+  std::string audit_name;             // empty: none
+  std::atomic<bool>* stop = nullptr;  // of rank 0
+  std::function<void(const RunPosition&, uint32_t rank)> on_step;
+  uint32_t failing_rank = UINT32_MAX;  // its source fails at the third mini-batch
+  std::string output_dir;
+};
+
+std::string AuditPath(const std::string& name, uint32_t rank) {
+  return testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name() + "-" + name + "-" +
+         std::to_string(rank) + ".bin";
+}
+
+// The batches of another source until it breaks.
+class BreakingSource final : public sampler::MiniBatchSource {
+ public:
+  explicit BreakingSource(sampler::MiniBatchSource& source) : source_(source) {}
+  Status StartEpoch(uint32_t epoch, uint32_t first_step) override { return source_.StartEpoch(epoch, first_step); }
+  Result<sampler::MiniBatch> Next(Deadline deadline) override {
+    if (++num_calls_ > 2) return Unavailable("graph server 1 is gone");
+    return source_.Next(deadline);
+  }
+
+ private:
+  sampler::MiniBatchSource& source_;
+  int num_calls_ = 0;
+};
+
+Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
+                             collective::Collective& collective, const Trainers& trainers) {
+  const uint32_t rank = collective.rank().value;
+  const graph::GraphSchema& schema = graph.book().schema();
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
+  BreakingSource breaking(source);
+  TrainOptions options;
+  options.inference_chunk_nodes = 128;
+  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
+  options.output_dir = trainers.output_dir;
+  if (!trainers.audit_name.empty()) options.audit_path = AuditPath(trainers.audit_name, rank);
+  if (rank == 0) options.stop_requested = trainers.stop;
+  options.on_step = [&](const RunPosition& position) {
+    if (trainers.on_step) trainers.on_step(position, rank);
+  };
+  sampler::MiniBatchSource* chosen = &source;
+  if (rank == trainers.failing_rank) chosen = &breaking;
+  return TrainJob(job, {graph, graph, graph, graph}, *chosen, collective, options);
+}
+
+std::vector<Result<TrainOutcome>> RunRanks(const graph::SourceGraph& source, const job::DistTraining& job,
+                                           const Trainers& trainers) {
+  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, trainers.partitions, 11);
+  auto ranks = collective::MakeInProcessGroup(trainers.trainers);
+  std::vector<Result<TrainOutcome>> outcomes(trainers.trainers, Unavailable("did not run"));
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < trainers.trainers; ++rank) {
+    threads.emplace_back([&, rank] {
+      outcomes[rank] = RunRank(job, *graph.graph, *ranks[rank], trainers);
+      ranks[rank].reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return outcomes;
+}
+
+TrainOutcome Train(const job::DistTraining& job, const Trainers& trainers = {}) {
+  auto outcomes = RunRanks(CommunityGraph(), job, trainers);
+  for (const auto& outcome : outcomes) EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+  return outcomes[0].ok() ? *outcomes[0] : TrainOutcome();
+}
+
+std::string SamplesDigest(const Trainers& trainers) {
+  std::vector<std::string> paths;
+  for (uint32_t rank = 0; rank < trainers.trainers; ++rank) paths.push_back(AuditPath(trainers.audit_name, rank));
+  const auto summary = sampler::MergeAudits(paths);
+  EXPECT_TRUE(summary.ok()) << summary.status().ToString();
+  return summary.ok() ? summary->samples_digest : "";
+}
+
+TEST(TrainJobTest, LearnsTheCommunities) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 10;
+  const TrainOutcome outcome = Train(job);
+  ASSERT_EQ(outcome.loop.epochs.size(), 10u);
+  EXPECT_LT(outcome.loop.epochs.back().loss, 0.5 * outcome.loop.epochs.front().loss);
+  ASSERT_TRUE(outcome.test.has_value() && outcome.validation.has_value());
+  EXPECT_GT(*outcome.test, 0.9);
+  EXPECT_EQ(outcome.validation, outcome.loop.best_validation);
+  EXPECT_EQ(outcome.loop.first_epoch_losses.size(), 4u);  // 180 training nodes in batches of 50
+}
+
+TEST(TrainJobTest, GivesTheSameBitsForAnyPartitioning) {
+  const job::DistTraining job = CommunityJob();
+  const TrainOutcome one = Train(job, {.partitions = 1, .audit_name = "1"});
+  for (const uint32_t partitions : {2u, 4u}) {
+    const Trainers trainers{.partitions = partitions, .audit_name = std::to_string(partitions)};
+    const TrainOutcome several = Train(job, trainers);
+    EXPECT_EQ(several.parameters_digest, one.parameters_digest) << partitions;
+    EXPECT_EQ(several.test, one.test) << partitions;
+    EXPECT_EQ(SamplesDigest(trainers), SamplesDigest({.audit_name = "1"})) << partitions;
+  }
+}
+
+TEST(TrainJobTest, TakesTheSameStepsWithSeveralTrainers) {
+  const job::DistTraining job = CommunityJob();
+  const TrainOutcome one = Train(job, {.audit_name = "1"});
+  for (const uint32_t count : {2u, 3u}) {
+    const Trainers trainers{.partitions = 2, .trainers = count, .audit_name = std::to_string(count)};
+    const TrainOutcome several = Train(job, trainers);
+    ASSERT_EQ(several.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
+    for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
+      EXPECT_NEAR(several.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-4);
+    }
+    EXPECT_EQ(SamplesDigest(trainers), SamplesDigest({.audit_name = "1"})) << count;
+    EXPECT_NEAR(*several.test, *one.test, 0.01);
+    EXPECT_EQ(Train(job, {.partitions = 2, .trainers = count}).parameters_digest, several.parameters_digest);
+  }
+}
+
+TEST(TrainJobTest, DependsOnTheSeed) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 1;
+  const TrainOutcome one = Train(job, {.audit_name = "1"});
+  EXPECT_EQ(Train(job).parameters_digest, one.parameters_digest);
+  job.training.seed = 2;
+  EXPECT_NE(Train(job, {.audit_name = "2"}).parameters_digest, one.parameters_digest);
+  EXPECT_NE(SamplesDigest({.audit_name = "2"}), SamplesDigest({.audit_name = "1"}));
+}
+
+TEST(TrainJobTest, KeepsInStepWhenMostSharesAreEmpty) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 1;
+  job.training.batch_size = 2;
+  for (const auto normalization : {job::LayerNormalization::kNone, job::LayerNormalization::kBatch}) {
+    job.training.model.normalization = normalization;
+    EXPECT_EQ(Train(job, {.partitions = 2, .trainers = 3}).loop.first_epoch_losses.size(), 90u);
+  }
+}
+
+TEST(TrainJobTest, StopsAllTrainersAfterTheStepInWhichOneIsAsked) {
+  std::atomic<bool> stop = false;
+  const Trainers trainers{.trainers = 2, .stop = &stop, .on_step = [&](const RunPosition& position, uint32_t rank) {
+                            if (rank == 0 && position.epoch == 1 && position.step == 1) stop = true;
+                          }};
+  const auto outcomes = RunRanks(CommunityGraph(), CommunityJob(), trainers);
+  for (const auto& outcome : outcomes) {
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_TRUE(outcome->stopped());
+    EXPECT_EQ(outcome->loop.epochs.size(), 2u);
+    EXPECT_EQ(outcome->loop.epochs[1].num_seeds, 150u);  // the third step saw the request
+  }
+}
+
+TEST(TrainJobTest, EndsAllTrainersWithTheErrorOfOne) {
+  for (const auto normalization : {job::LayerNormalization::kNone, job::LayerNormalization::kBatch}) {
+    job::DistTraining job = CommunityJob();
+    job.training.model.normalization = normalization;
+    const auto outcomes = RunRanks(CommunityGraph(), job, {.trainers = 3, .failing_rank = 1});
+    for (const auto& outcome : outcomes) {
+      EXPECT_EQ(outcome.status().code(), StatusCode::kUnavailable);
+      EXPECT_THAT(outcome.status().message(), HasSubstr("trainer 1: mini-batch of epoch 0, step 2"));
+      EXPECT_THAT(outcome.status().message(), HasSubstr("graph server 1 is gone"));
+    }
+  }
+}
+
+TEST(TrainJobTest, StopsEarlyAndKeepsTheBest) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 60;
+  job.training.evaluation.patience = 3;
+  const TrainOutcome outcome = Train(job);
+  EXPECT_EQ(outcome.loop.end, LoopEnd::kEarlyStopping);
+  EXPECT_EQ(outcome.loop.epochs.back().epoch, outcome.loop.best_epoch + 3);
+  EXPECT_EQ(outcome.validation, outcome.loop.epochs[outcome.loop.best_epoch].validation);
+  for (const EpochReport& epoch : outcome.loop.epochs) EXPECT_LE(epoch.validation, outcome.loop.best_validation);
+}
+
+TEST(TrainJobTest, AuditsOnlyWhatItTrainedOn) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 60;
+  job.training.evaluation.patience = 2;
+  const TrainOutcome early = Train(job, {.trainers = 2, .audit_name = "early"});
+  ASSERT_EQ(early.loop.end, LoopEnd::kEarlyStopping);
+  job.training.epochs = static_cast<int64_t>(early.loop.epochs.size());
+  job.training.evaluation.patience = 0;
+  Train(job, {.audit_name = "whole"});
+  EXPECT_EQ(SamplesDigest({.trainers = 2, .audit_name = "early"}), SamplesDigest({.audit_name = "whole"}));
+}
+
+TEST(TrainJobTest, EvaluatesOverSampledNeighborhoods) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 10;
+  job.training.evaluation.neighborhood = job::EvaluationNeighborhood::kSampled;
+  const TrainOutcome one = Train(job);
+  EXPECT_GT(*one.test, 0.85);
+  const TrainOutcome cut = Train(job, {.partitions = 3});
+  EXPECT_EQ(cut.test, one.test);
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The elements of a .npy file whose header says `description`.
+template <class T>
+std::vector<T> ReadNpy(const std::string& path, const std::string& description) {
+  const std::string text = ReadFile(path);
+  EXPECT_EQ(text.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
+  const size_t begin = 10u + static_cast<uint8_t>(text[8]) + (size_t{static_cast<uint8_t>(text[9])} << 8);
+  EXPECT_EQ(begin % 64, 0u);
+  EXPECT_THAT(text.substr(10, begin - 10), HasSubstr(description));
+  std::vector<T> values((text.size() - begin) / sizeof(T));
+  std::memcpy(values.data(), text.data() + begin, values.size() * sizeof(T));
+  return values;
+}
+
+TEST(TrainJobTest, WritesModelAndNodeResultsUnderOriginalIds) {
+  job::DistTraining job = CommunityJob();
+  job.output_save = {job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
+  const std::string dir = testing::TempDir() + "/train-job-outputs";
+  std::filesystem::remove_all(dir);
+  const TrainOutcome outcome = Train(job, {.partitions = 3, .trainers = 2, .output_dir = dir});
+
+  const graph::SourceGraph& source = CommunityGraph();
+  const auto ids = ReadNpy<uint64_t>(dir + "/predictions/node/ids.npy", "(600,)");
+  const auto classes = ReadNpy<int64_t>(dir + "/predictions/node/values.npy", "(600,)");
+  ASSERT_EQ(ids.size(), 600u);
+  ASSERT_EQ(classes.size(), 600u);
+  for (size_t row = 0; row < ids.size(); ++row) EXPECT_EQ(ids[row], row);
+  const Tensor& labels = source.nodes[0].columns.at(graph::kLabelColumn);
+  const std::vector<uint64_t>& test = source.splits.at(graph::kRandomSplit).at(0).test;
+  const auto right = std::count_if(test.begin(), test.end(), [&](uint64_t node) {
+    return classes[node] == labels.ValueAsInt(static_cast<int64_t>(node));
+  });
+  EXPECT_DOUBLE_EQ(*outcome.test, static_cast<double>(right) / static_cast<double>(test.size()));
+
+  EXPECT_EQ(ReadNpy<float>(dir + "/logits/node/values.npy", "(600, 3)").size(), 1800u);
+  EXPECT_EQ(ReadNpy<float>(dir + "/embeddings/node/values.npy", "(600, 16)").size(), 9600u);
+  for (const char* file : {"result.json", "metrics.jsonl", "model/best.safetensors", "model/last.safetensors",
+                           "embeddings/manifest.json", "predictions/manifest.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(dir + "/" + file)) << file;
+  }
+  EXPECT_THAT(ReadFile(dir + "/result.json"), HasSubstr(outcome.parameters_digest));
+}
+
+TEST(TrainJobTest, SaysWhatTheGraphDoesNotHave) {
+  job::DistTraining job = CommunityJob();
+  job.training.inputs = {{"", {"feat"}}};
+  const auto outcomes = RunRanks(CommunityGraph(), job, {});
+  EXPECT_EQ(outcomes[0].status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(outcomes[0].status().message(), HasSubstr("no column 'feat'; it has: "));
+  EXPECT_THAT(outcomes[0].status().message(), HasSubstr(graph::kFeatureColumn));
+}
+
+}  // namespace
+}  // namespace espalier::trainer
