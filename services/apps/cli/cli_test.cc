@@ -1,0 +1,198 @@
+// The binary as users and scripts meet it: output, files and exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace espalier::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+struct Ended {
+  int code = -1;
+  std::string output;
+  std::string error;
+};
+
+class CliTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
+    root_ = fs::path(testing::TempDir()) / (std::string("espalier-cli-") + info->name() + std::to_string(getpid()));
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  // Runs in the test's folder; `arguments` are for the shell.
+  Ended Espalier(const std::string& arguments) const {
+    const std::string command =
+        "cd '" + root_.string() + "' && '" ESPALIER_BINARY "' " + arguments + " 2>stderr.txt </dev/null";
+    std::FILE* pipe = popen(command.c_str(), "r");
+    Ended ended;
+    std::array<char, 4096> buffer;
+    for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+      ended.output.append(buffer.data(), n);
+    const int state = pclose(pipe);
+    ended.code = WIFEXITED(state) ? WEXITSTATUS(state) : 1000 + WTERMSIG(state);
+    std::ifstream error(root_ / "stderr.txt");
+    ended.error = {std::istreambuf_iterator<char>(error), {}};
+    return ended;
+  }
+  void MakeGraph() const {
+    const Ended made = Espalier("generate -q --nodes 300 --edges 2000 --features 4 --classes 3 --seed 7 -o graph");
+    ASSERT_EQ(made.code, 0) << made.error;
+  }
+
+  fs::path root_;
+};
+
+TEST_F(CliTest, HelpIsSuccessAndUsageErrorsAre64) {
+  EXPECT_THAT(Espalier("--help").output, HasSubstr("espalier generate --nodes"));
+  EXPECT_EQ(Espalier("--help").code, 0);
+  for (const char* command : {"generate", "import", "partition", "inspect", "verify", "run"}) {
+    const Ended help = Espalier(std::string(command) + " --help");
+    EXPECT_EQ(help.code, 0);
+    EXPECT_THAT(help.output, HasSubstr("Examples:\n  espalier " + std::string(command))) << command;
+  }
+  EXPECT_EQ(Espalier("").code, 64);
+  EXPECT_EQ(Espalier("frobnicate").code, 64);
+  EXPECT_EQ(Espalier("generate").code, 64);
+  EXPECT_EQ(Espalier("generate -o g --nodes many").code, 64);
+  EXPECT_EQ(Espalier("generate -o g --nodes 100 --communities 1000").code, 64);
+  EXPECT_EQ(Espalier("partition graph --format NPY -o p --algorithm External").code, 64);
+}
+
+TEST_F(CliTest, GeneratesTheSameGraphFromTheSameSeed) {
+  const std::string options = "generate --json --nodes 300 --edges 2000 --features 4 --threads ";
+  const Ended one = Espalier(options + "1 --seed 7 -o one");
+  const Ended two = Espalier(options + "3 --seed 7 -o two");
+
+  ASSERT_EQ(one.code, 0) << one.error;
+  const auto summary = nlohmann::json::parse(one.output);
+  EXPECT_EQ(summary["nodes"]["node"]["count"], 300);
+  EXPECT_EQ(summary["nodes"]["node"]["columns"]["node-feat"]["rowShape"], nlohmann::json::array({4}));
+  EXPECT_EQ(std::system(("diff -r '" + (root_ / "one").string() + "' '" + (root_ / "two").string() + "'").c_str()), 0);
+}
+
+TEST_F(CliTest, RefusesToOverwriteAFolder) {
+  MakeGraph();
+  const Ended again = Espalier("generate --nodes 10 --edges 20 -o graph");
+  EXPECT_EQ(again.code, 65);
+  EXPECT_THAT(again.error, HasSubstr("espalier: "));
+}
+
+TEST_F(CliTest, ImportsWithPreprocessing) {
+  MakeGraph();
+  const Ended imported = Espalier("import graph --format NPY --add-reverse-edges --json -q -o both");
+  ASSERT_EQ(imported.code, 0) << imported.error;
+  EXPECT_EQ(nlohmann::json::parse(imported.output)["edges"].begin().value()["count"], 4000);
+  EXPECT_THAT(imported.error, IsEmpty());
+
+  const Ended missing = Espalier("import nowhere --format OGB -o x");
+  EXPECT_EQ(missing.code, 65);
+  EXPECT_THAT(missing.error, HasSubstr("nowhere"));
+  EXPECT_FALSE(fs::exists(root_ / "x"));
+}
+
+TEST_F(CliTest, PartitionsOnceAndInspects) {
+  MakeGraph();
+  const Ended cut =
+      Espalier("partition graph --format NPY -n 2 --balance TrainNodes --json -o parts --export-mappings maps");
+  ASSERT_EQ(cut.code, 0) << cut.error;
+  const auto report = nlohmann::json::parse(cut.output);
+  EXPECT_EQ(report["reused"], false);
+  EXPECT_TRUE(fs::exists(root_ / "maps"));
+  const Ended again = Espalier("partition graph --format NPY -n 2 --balance TrainNodes --json -o parts");
+  EXPECT_EQ(nlohmann::json::parse(again.output)["reused"], true);
+
+  const Ended inspected = Espalier("inspect parts --json");
+  ASSERT_EQ(inspected.code, 0) << inspected.error;
+  const auto book = nlohmann::json::parse(inspected.output);
+  EXPECT_EQ(book["partitionKey"], report["partitionKey"]);
+  EXPECT_EQ(book["nodes"]["node"]["first"].size(), 3u);
+  EXPECT_EQ(book["nodes"]["node"]["first"][2], 300);
+  EXPECT_THAT(Espalier("inspect parts").output, HasSubstr("nodes node: 300; node-feat F32 [4], node-label I64"));
+}
+
+TEST_F(CliTest, FindsANodeByItsOriginalId) {
+  MakeGraph();
+  ASSERT_EQ(Espalier("partition graph --format NPY -n 3 --algorithm Random -q -o parts").code, 0);
+  const auto book = nlohmann::json::parse(Espalier("inspect parts --json").output);
+  for (const int id : {0, 150, 299}) {
+    const Ended found = Espalier("inspect parts --json --node " + std::to_string(id));
+    ASSERT_EQ(found.code, 0) << found.error;
+    const auto node = nlohmann::json::parse(found.output);
+    const uint64_t first = book["nodes"]["node"]["first"][node["partition"].get<size_t>()];
+    EXPECT_EQ(node["originalId"], id);
+    EXPECT_EQ(node["globalId"], first + node["localId"].get<uint64_t>());
+    EXPECT_EQ(node["columns"]["node-feat"].size(), 4u);
+  }
+  EXPECT_EQ(Espalier("inspect parts --node 300").code, 65);
+  EXPECT_EQ(Espalier("inspect parts --node 0 --type nobody").code, 65);
+}
+
+TEST_F(CliTest, InspectSaysWhatItFound) {
+  EXPECT_EQ(Espalier("inspect nowhere").code, 65);
+  MakeGraph();
+  ASSERT_EQ(Espalier("partition graph --format NPY -n 2 -q -o parts").code, 0);
+  ASSERT_EQ(Espalier("partition graph --format NPY -n 3 -q -o parts").code, 0);
+  const Ended two = Espalier("inspect parts");
+  EXPECT_EQ(two.code, 65);
+  EXPECT_THAT(two.error, HasSubstr("holds 2 partitionings; name one of:"));
+}
+
+TEST_F(CliTest, VerifiesAndFindsAFlippedBit) {
+  MakeGraph();
+  ASSERT_EQ(Espalier("partition graph --format NPY -n 2 -q -o parts --add-reverse-edges").code, 0);
+  const Ended good = Espalier("verify parts --json --source graph --format NPY --add-reverse-edges");
+  ASSERT_EQ(good.code, 0) << good.error;
+  EXPECT_EQ(nlohmann::json::parse(good.output)["comparedWithSource"], true);
+  EXPECT_EQ(nlohmann::json::parse(good.output)["edges"], 4000);
+
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "parts")) {
+    if (entry.path().filename() != "graph.safetensors") continue;
+    fs::permissions(entry.path(), fs::perms::owner_write, fs::perm_options::add);
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(-5, std::ios::end);
+    const auto byte = static_cast<char>(file.get() ^ 4);
+    file.seekp(-5, std::ios::end);
+    file.put(byte);
+    break;
+  }
+  const Ended bad = Espalier("verify parts");
+  EXPECT_EQ(bad.code, 65);
+  EXPECT_THAT(bad.error, HasSubstr("graph.safetensors"));
+  EXPECT_EQ(Espalier("verify parts --source graph").code, 64);
+}
+
+TEST_F(CliTest, RunRefusesABadDocumentWithEveryPlace) {
+  std::ofstream(root_ / "job.yaml") << "apiVersion: espalier.io/v1alpha1\nkind: DistTraining\nspeck: {}\n";
+  const Ended ended = Espalier("run -f job.yaml -o out");
+  EXPECT_EQ(ended.code, 64);
+  EXPECT_THAT(ended.error, AllOf(StartsWith("espalier: job.yaml:1:1: metadata: is missing"),
+                                 HasSubstr("job.yaml:3:1: 'speck': unknown field (did you mean 'spec'?)")));
+  EXPECT_FALSE(fs::exists(root_ / "out"));
+}
+
+TEST_F(CliTest, OutputThatCannotBeWrittenIsNoSuccess) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full";
+  MakeGraph();
+  const Ended ended = Espalier("import graph --format NPY -q --json -o copy >/dev/full");
+  EXPECT_EQ(ended.code, 74);
+  EXPECT_THAT(ended.error, HasSubstr("writing to standard output: No space left on device"));
+}
+
+}  // namespace
+}  // namespace espalier::cli

@@ -1,0 +1,30 @@
+#include "services/apps/cli/command.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "services/base/parallel.h"
+
+namespace espalier::cli {
+
+void AddOutputFlags(CLI::App* command, OutputFlags* flags) {
+  command->add_flag("-q,--quiet", flags->quiet, "No progress, errors only");
+  command->add_flag("--json", flags->json, "Print the result as JSON");
+}
+
+terminal::ProgressStyle StyleOf(const OutputFlags& flags) { return terminal::StyleFor(stderr, flags.quiet); }
+
+void AddThreadsFlag(CLI::App* command, int* threads) {
+  *threads = AvailableProcessors();
+  command->add_option("--threads", *threads, "Threads; results do not depend on them")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
+Outcome Done(std::string output) { return {.output = std::move(output)}; }
+
+Outcome Fail(ExitCode code, std::string error) { return {.code = code, .error = std::move(error)}; }
+
+Outcome Fail(const Status& status) { return Fail(ExitCodeOf(status.code()), status.message()); }
+
+}  // namespace espalier::cli

@@ -1,0 +1,46 @@
+// What the subcommands of `espalier` have in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "services/apps/terminal/progress.h"
+#include "services/base/exit_code.h"
+#include "services/base/status.h"
+
+namespace espalier::cli {
+
+// How a command ended. main prints it, after every progress bar is gone.
+struct Outcome {
+  ExitCode code = ExitCode::kDone;
+  std::string output;  // to standard output
+  std::string error;   // to standard error
+};
+
+// Each Add function declares its subcommand and, when it was given, puts what it does into *chosen.
+using Command = std::function<Outcome()>;
+void AddGenerateCommand(CLI::App* app, Command* chosen);
+void AddImportCommand(CLI::App* app, Command* chosen);
+void AddInspectCommand(CLI::App* app, Command* chosen);
+void AddPartitionCommand(CLI::App* app, Command* chosen);
+void AddRunCommand(CLI::App* app, Command* chosen);
+void AddVerifyCommand(CLI::App* app, Command* chosen);
+
+// --quiet and --json.
+struct OutputFlags {
+  bool quiet = false;
+  bool json = false;
+};
+void AddOutputFlags(CLI::App* command, OutputFlags* flags);
+terminal::ProgressStyle StyleOf(const OutputFlags& flags);
+
+// --threads, by default all processors.
+void AddThreadsFlag(CLI::App* command, int* threads);
+
+Outcome Done(std::string output);
+Outcome Fail(ExitCode code, std::string error);
+// With the code that fits work on data.
+Outcome Fail(const Status& status);
+
+}  // namespace espalier::cli

@@ -1,0 +1,53 @@
+// espalier import: a graph in any format that Espalier reads -> a folder of .npy arrays, preprocessed once.
+#include "services/apps/cli/command.h"
+#include "services/apps/cli/graph_summary.h"
+#include "services/apps/cli/source_flags.h"
+#include "services/format/source/npy_folder.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  espalier import --format OGB services/examples/cora --output cora
+  espalier import --format Triples wordnet --add-reverse-edges --output wordnet-npy
+  espalier import --format NPY graph --drop-self-loops --normalize-features --output clean)";
+
+struct Flags {
+  SourceFlags source;
+  std::string output;
+  int threads = 1;
+  OutputFlags out;
+};
+
+Outcome Import(const Flags& flags) {
+  terminal::Progress progress(StyleOf(flags.out), stderr);
+  const Timer timer;
+  progress.Begin("reading " + flags.source.path);
+  Result<graph::SourceGraph> read = ReadSource(flags.source, flags.threads);
+  if (!read.ok()) return Fail(read.status());
+  progress.Begin("preprocessing");
+  const Result<graph::SourceGraph> graph = PreprocessSource(flags.source, *std::move(read), flags.threads);
+  if (!graph.ok()) return Fail(graph.status());
+  progress.Begin("writing " + flags.output);
+  const Status written = format::WriteNpyFolder(*graph, flags.output);
+  if (!written.ok()) return Fail(written);
+  progress.End("done in " + terminal::DurationText(timer.Seconds()));
+  if (flags.out.json) return Done(SummaryAsJson(*graph, flags.output));
+  return Done(flags.out.quiet ? "" : SummaryAsText(*graph, flags.output));
+}
+
+}  // namespace
+
+void AddImportCommand(CLI::App* app, Command* chosen) {
+  CLI::App* command = app->add_subcommand("import", "Read a graph in any format and write it as .npy arrays");
+  auto flags = std::make_shared<Flags>();
+  command->footer(kFooter);
+  command->add_option("source", flags->source.path, "Folder of the graph; of triples also one file")->required();
+  command->add_option("-o,--output", flags->output, "Folder to make; must not exist, or be empty")->required();
+  AddSourceFlags(command, &flags->source)->required();
+  AddThreadsFlag(command, &flags->threads);
+  AddOutputFlags(command, &flags->out);
+  command->callback([=] { *chosen = [flags] { return Import(*flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,128 @@
+#include "services/apps/cli/manifest_report.h"
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace espalier::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Fixed(double value, int decimals) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+std::string ColumnsText(const std::vector<format::ColumnEntry>& columns) {
+  std::string text;
+  for (const format::ColumnEntry& column : columns) {
+    text += (text.empty() ? "" : ", ") + column.name + " " + NameOf(column.dtype);
+    for (const int64_t length : column.row_shape) text += " [" + std::to_string(length) + "]";
+  }
+  return text.empty() ? "" : "; " + text;
+}
+
+Json ColumnsJson(const std::vector<format::ColumnEntry>& columns) {
+  Json json = Json::object();
+  for (const format::ColumnEntry& column : columns) {
+    json[column.name] = {{"dtype", NameOf(column.dtype)}, {"rowShape", column.row_shape}};
+  }
+  return json;
+}
+
+uint64_t BytesOf(const format::PartitionEntry& entry) {
+  return entry.graph.size_bytes + entry.node_columns.size_bytes + entry.edge_columns.size_bytes +
+         entry.original_edge_ids.size_bytes;
+}
+
+// "nodes paper: 2708 in 2 partitions: [0, 1354) [1354, 2708)"
+std::string RangesText(std::span<const uint64_t> first) {
+  constexpr size_t kMostShown = 16;
+  std::string text;
+  for (size_t p = 0; p + 1 < first.size() && p < kMostShown; ++p) {
+    text += " [" + std::to_string(first[p]) + ", " + std::to_string(first[p + 1]) + ")";
+  }
+  return first.size() - 1 > kMostShown ? text + " ..." : text;
+}
+
+}  // namespace
+
+std::string ManifestAsText(const format::Manifest& manifest, const std::string& uri) {
+  const graph::PartitionBook& book = manifest.book;
+  const graph::GraphSchema& schema = book.schema();
+  std::string text = manifest.graph_name + " in " + std::to_string(book.num_partitions()) + " partitions by " +
+                     manifest.algorithm + " (seed " + std::to_string(manifest.seed) + ")\n  at " + uri + "\n  key " +
+                     manifest.partition_key + "\n";
+  for (size_t t = 0; t < schema.num_node_types(); ++t) {
+    const NodeTypeId type(static_cast<uint16_t>(t));
+    text += "  nodes " + schema.NodeTypeName(type) + ": " + std::to_string(book.num_nodes(type)) +
+            ColumnsText(manifest.node_columns[t]) + "\n    global ids" + RangesText(book.NodeFirst(type)) + "\n";
+  }
+  for (size_t t = 0; t < schema.num_edge_types(); ++t) {
+    const EdgeTypeId type(static_cast<uint16_t>(t));
+    text += "  edges " + schema.EdgeType(type).Name() + ": " + std::to_string(book.num_edges(type)) +
+            ColumnsText(manifest.edge_columns[t]) + "\n    global ids" + RangesText(book.EdgeFirst(type)) + "\n";
+  }
+  text += "  in-edge order: " + manifest.in_edge_order + "\n";
+  for (const format::SplitEntry& split : manifest.splits) {
+    text += "  split " + split.name + " of " + schema.node_types()[split.node_type] + ": " +
+            std::to_string(split.train) + " train, " + std::to_string(split.validation) + " validation, " +
+            std::to_string(split.test) + " test\n";
+  }
+  const format::Quality& quality = manifest.quality;
+  text += "  cut " + Fixed(100 * quality.cut_ratio, 2) + " % of the edges (" + std::to_string(quality.cut_edges) +
+          "), replication " + Fixed(quality.replication, 3) + "\n  largest partition / average:";
+  for (const auto& [constraint, balance] : quality.balance) text += " " + constraint + " " + Fixed(balance, 3);
+  text += "\n";
+  for (size_t p = 0; p < manifest.partitions.size(); ++p) {
+    text += "  partition " + std::to_string(p) + ": " + std::to_string(BytesOf(manifest.partitions[p])) + " bytes\n";
+  }
+  return text + "  made in " + Fixed(manifest.partition_seconds, 1) + " s with at most " +
+         std::to_string(manifest.peak_memory_bytes >> 20) + " MiB\n";
+}
+
+std::string ManifestAsJson(const format::Manifest& manifest, const std::string& uri) {
+  const graph::PartitionBook& book = manifest.book;
+  const graph::GraphSchema& schema = book.schema();
+  Json json = {{"uri", uri},
+               {"partitionKey", manifest.partition_key},
+               {"graph", manifest.graph_name},
+               {"algorithm", manifest.algorithm},
+               {"seed", manifest.seed},
+               {"formatVersion", manifest.format_version},
+               {"inEdgeOrder", manifest.in_edge_order},
+               {"partitions", book.num_partitions()}};
+  const auto list = [](std::span<const uint64_t> first) { return std::vector<uint64_t>(first.begin(), first.end()); };
+  json["nodes"] = Json::object();
+  for (size_t t = 0; t < schema.num_node_types(); ++t) {
+    const NodeTypeId type(static_cast<uint16_t>(t));
+    json["nodes"][schema.NodeTypeName(type)] = {{"count", book.num_nodes(type)},
+                                                {"first", list(book.NodeFirst(type))},
+                                                {"columns", ColumnsJson(manifest.node_columns[t])}};
+  }
+  json["edges"] = Json::object();
+  for (size_t t = 0; t < schema.num_edge_types(); ++t) {
+    const EdgeTypeId type(static_cast<uint16_t>(t));
+    json["edges"][schema.EdgeType(type).Name()] = {{"count", book.num_edges(type)},
+                                                   {"first", list(book.EdgeFirst(type))},
+                                                   {"columns", ColumnsJson(manifest.edge_columns[t])}};
+  }
+  json["splits"] = Json::object();
+  for (const format::SplitEntry& split : manifest.splits) {
+    json["splits"][split.name][schema.node_types()[split.node_type]] = {
+        {"train", split.train}, {"validation", split.validation}, {"test", split.test}};
+  }
+  json["quality"] = {{"cutEdges", manifest.quality.cut_edges},
+                     {"cutRatio", manifest.quality.cut_ratio},
+                     {"replication", manifest.quality.replication},
+                     {"balance", manifest.quality.balance}};
+  json["bytes"] = Json::array();
+  for (const format::PartitionEntry& entry : manifest.partitions) json["bytes"].push_back(BytesOf(entry));
+  json["seconds"] = manifest.partition_seconds;
+  json["peakMemoryBytes"] = manifest.peak_memory_bytes;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace espalier::cli

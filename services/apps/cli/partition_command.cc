@@ -1,0 +1,132 @@
+// espalier partition: a graph -> partitions, with the same pipeline as espalier-partitioner.
+#include "services/apps/cli/command.h"
+#include "services/apps/cli/source_flags.h"
+#include "services/apps/partitioning/mapping_export.h"
+#include "services/apps/partitioning/partition_pipeline.h"
+#include "services/apps/partitioning/report.h"
+#include "services/apps/partitioning/stop_watcher.h"
+#include "services/job/enum_names.h"
+#include "services/storage/object_store.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  espalier partition services/examples/cora --format OGB --count 2 --output partitions
+  espalier partition graph --format NPY --count 8 --algorithm Streaming --balance Edges --output partitions
+  espalier partition graph --format NPY --count 4 --algorithm External --assignment parts --output partitions
+
+Partitions go to OUTPUT/<key>/, where the key is a hash of the graph and the options: what is there is not made again.)";
+
+constexpr auto kStopGrace = std::chrono::seconds(10);
+
+struct Flags {
+  SourceFlags source;
+  std::string output;
+  uint32_t count = 2;
+  std::string algorithm = "METIS";
+  std::string objective = "EdgeCut";
+  std::vector<std::string> balance;
+  std::string assignment;
+  bool again = false;
+  uint64_t seed = 0;
+  std::string mappings_folder;
+  partitioning::PartitionPipelineOptions pipeline;
+  OutputFlags out;
+};
+
+void Declare(CLI::App* command, Flags* flags) {
+  command->footer(kFooter);
+  command->add_option("source", flags->source.path, "Folder of the graph; of triples also one file")->required();
+  AddSourceFlags(command, &flags->source)->required();
+  command->add_option("-o,--output", flags->output, "Folder or file: URI of partitionings")->required();
+  command->add_option("-n,--count", flags->count, "Partitions")->check(CLI::Range(1, 4096))->capture_default_str();
+  command->add_option("--algorithm", flags->algorithm, "METIS, Random, Streaming or External")
+      ->check(CLI::IsMember({"METIS", "Random", "Streaming", "External"}))
+      ->capture_default_str();
+  command->add_option("--objective", flags->objective, "METIS: EdgeCut or CommunicationVolume")
+      ->check(CLI::IsMember({"EdgeCut", "CommunicationVolume"}))
+      ->capture_default_str();
+  command->add_option("--balance", flags->balance, "Besides nodes: NodeTypes, TrainNodes, Edges (separated by commas)")
+      ->check(CLI::IsMember({"NodeTypes", "TrainNodes", "Edges"}))
+      ->delimiter(',');
+  command->add_option("--train-split", flags->pipeline.train_split, "Whose training nodes TrainNodes balances");
+  command->add_option("--assignment", flags->assignment, "External: folder with <node type>.npy of partition numbers");
+  command->add_option("--time-column", flags->pipeline.time_column, "Edge column that orders in-edges");
+  command->add_option("--seed", flags->seed, "Of everything random in the algorithm")->capture_default_str();
+  command->add_flag("--again", flags->again, "Make it even if an identical partitioning is there");
+  command->add_option("--export-mappings", flags->mappings_folder,
+                      "Also write original -> partition and original -> global ids as .npy files into this folder");
+  AddThreadsFlag(command, &flags->pipeline.threads);
+  AddOutputFlags(command, &flags->out);
+}
+
+template <class E>
+E Parsed(const std::string& name) {
+  E value{};
+  ESPALIER_CHECK(job::ParseName(name, &value)) << name;  // CLI11 has checked it
+  return value;
+}
+
+job::Graph GraphOf(const Flags& flags) {
+  job::Graph graph;
+  graph.source = {flags.source.path, Parsed<job::GraphFormat>(flags.source.format)};
+  graph.preprocess.drop_self_loops = flags.source.drop_self_loops;
+  graph.preprocess.add_reverse_edges = flags.source.add_reverse_edges;
+  graph.preprocess.drop_duplicate_edges = flags.source.drop_duplicate_edges;
+  if (flags.source.normalize_features) graph.preprocess.normalize_features = job::RowNormalization::kRow;
+  graph.partitions.count = flags.count;
+  graph.partitions.algorithm = Parsed<job::PartitionAlgorithm>(flags.algorithm);
+  graph.partitions.objective = Parsed<job::PartitionObjective>(flags.objective);
+  for (const std::string& name : flags.balance) {
+    graph.partitions.balance.push_back(Parsed<job::PartitionBalance>(name));
+  }
+  graph.partitions.reuse = flags.again ? job::PartitionReuse::kNever : job::PartitionReuse::kIfPresent;
+  graph.partitions.assignment_uri = flags.assignment;
+  return graph;
+}
+
+Status CheckFlags(const Flags& flags) {
+  if ((flags.algorithm == "External") != !flags.assignment.empty()) {
+    return InvalidArgument("--algorithm External and --assignment go together");
+  }
+  return {};
+}
+
+Outcome Partition(Flags flags) {
+  const Status usage = CheckFlags(flags);
+  if (!usage.ok()) return Fail(ExitCode::kBadDocument, usage.message());
+  partitioning::StopWatcher stop(kStopGrace);
+  flags.pipeline.triples = TripleOptionsOf(flags.source);
+  flags.pipeline.stop_requested = [&] { return stop.requested(); };
+  terminal::Progress progress(StyleOf(flags.out), stderr);
+  std::string current;
+  const auto show = [&](std::string_view phase, double fraction) {
+    if (phase != current) progress.Begin(current = phase);
+    progress.Update(fraction, "");
+  };
+  const Result<partitioning::PartitionOutcome> outcome =
+      partitioning::PartitionGraph(GraphOf(flags), flags.seed, flags.output, show, flags.pipeline);
+  if (!outcome.ok()) return Fail(outcome.status());
+  if (!flags.mappings_folder.empty()) {
+    progress.Begin("exporting mappings");
+    const Result<storage::StoreLocation> location = storage::OpenStore(outcome->uri);
+    if (!location.ok()) return Fail(location.status());
+    const Status exported =
+        partitioning::ExportMappings(*location->store, location->prefix, outcome->manifest, flags.mappings_folder);
+    if (!exported.ok()) return Fail(exported.While("exporting mappings"));
+  }
+  if (flags.out.json) return Done(partitioning::ReportAsJson(*outcome) + "\n");
+  return Done(flags.out.quiet ? "" : partitioning::ReportAsText(*outcome));
+}
+
+}  // namespace
+
+void AddPartitionCommand(CLI::App* app, Command* chosen) {
+  CLI::App* command = app->add_subcommand("partition", "Cut a graph into partitions");
+  auto flags = std::make_shared<Flags>();
+  Declare(command, flags.get());
+  command->callback([=] { *chosen = [flags] { return Partition(*flags); }; });
+}
+
+}  // namespace espalier::cli

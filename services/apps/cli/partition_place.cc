@@ -1,0 +1,52 @@
+#include "services/apps/cli/partition_place.h"
+
+#include <vector>
+
+#include "services/format/partition_files.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr std::string_view kManifest = "manifest.json";
+
+std::string Joined(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : prefix + "/" + name;
+}
+
+// The folders directly below `prefix` that have a manifest.
+Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const std::string& prefix) {
+  const std::string below = prefix.empty() ? "" : prefix + "/";
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(below));
+  std::vector<std::string> keys;
+  for (const storage::ObjectInfo& object : objects) {
+    const std::string rest = object.key.substr(below.size());
+    const size_t slash = rest.find('/');
+    if (slash != std::string::npos && rest.substr(slash + 1) == kManifest) keys.push_back(rest.substr(0, slash));
+  }
+  return keys;
+}
+
+Status NotOne(const std::string& uri, const std::vector<std::string>& keys) {
+  if (keys.empty()) return NotFound(uri + " holds no partitioning: there is no manifest.json in it or right below it");
+  std::string message = uri + " holds " + std::to_string(keys.size()) + " partitionings; name one of:";
+  for (const std::string& key : keys) message += "\n  " + uri + "/" + key;
+  return InvalidArgument(message);
+}
+
+}  // namespace
+
+Result<PartitionPlace> OpenPartitioning(const std::string& uri) {
+  ASSIGN_OR_RETURN(const storage::StoreLocation location, storage::OpenStore(uri));
+  PartitionPlace place{location.store, location.prefix, uri, {}};
+  const Result<storage::ObjectInfo> here = place.store->Head(Joined(place.prefix, std::string(kManifest)));
+  if (!here.ok() && here.status().code() == StatusCode::kNotFound) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysBelow(*place.store, place.prefix));
+    if (keys.size() != 1) return NotOne(uri, keys);
+    place.prefix = Joined(place.prefix, keys[0]);
+    place.uri += "/" + keys[0];
+  }
+  ASSIGN_OR_RETURN(place.manifest, format::ReadManifest(*place.store, place.prefix));
+  return place;
+}
+
+}  // namespace espalier::cli

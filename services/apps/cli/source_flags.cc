@@ -1,0 +1,65 @@
+#include "services/apps/cli/source_flags.h"
+
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/job/enum_names.h"
+
+namespace espalier::cli {
+namespace {
+
+format::SourceFormat FormatOf(const std::string& name) {
+  job::GraphFormat format{};
+  ESPALIER_CHECK(job::ParseName(name, &format)) << name;  // CLI11 has checked it
+  switch (format) {
+    case job::GraphFormat::kOgb: return format::SourceFormat::kOgb;
+    case job::GraphFormat::kNpy: return format::SourceFormat::kNpy;
+    case job::GraphFormat::kTriples: return format::SourceFormat::kTriples;
+  }
+  return format::SourceFormat::kOgb;
+}
+
+}  // namespace
+
+CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
+  CLI::Option* format =
+      command->add_option("--format", flags->format, "OGB (raw CSV), NPY (folder with graph.yaml) or Triples")
+          ->check(CLI::IsMember({"OGB", "NPY", "Triples"}));
+  command->add_flag("--relation-first", flags->relation_first,
+                    "Triples: relation, head, tail instead of head, relation, tail");
+  command->add_flag("--first-appearance", flags->first_appearance,
+                    "Triples: ids by first appearance, not by sorted name");
+  command->add_flag("--drop-self-loops", flags->drop_self_loops, "Leave out edges from a node to itself");
+  command->add_flag("--add-reverse-edges", flags->add_reverse_edges,
+                    "One node type: symmetrise; typed: a reverse relation for each relation");
+  command->add_flag("--drop-duplicate-edges", flags->drop_duplicate_edges, "Keep one of parallel edges");
+  command->add_flag("--normalize-features", flags->normalize_features, "Divide each node's features by their sum");
+  return format;
+}
+
+format::TripleOptions TripleOptionsOf(const SourceFlags& flags) {
+  format::TripleOptions options;
+  if (flags.relation_first) options.columns = format::TripleColumns::kRelationHeadTail;
+  if (flags.first_appearance) options.names = format::NameOrder::kFirstAppearance;
+  return options;
+}
+
+Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, int threads) {
+  format::SourceReadOptions options;
+  options.format = FormatOf(flags.format);
+  options.path = flags.path;
+  options.threads = threads;
+  options.triples = TripleOptionsOf(flags);
+  return format::ReadSourceGraph(options);
+}
+
+Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads) {
+  graph::PreprocessOptions options;
+  options.drop_self_loops = flags.drop_self_loops;
+  options.add_reverse_edges = flags.add_reverse_edges;
+  options.drop_duplicate_edges = flags.drop_duplicate_edges;
+  if (flags.normalize_features) options.normalize_features = graph::FeatureNormalization::kRow;
+  return graph::Preprocess(std::move(source), options, threads);
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,30 @@
+// A source graph on the command line: where it is, its format, and what is done to it first.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "services/format/source/source_reader.h"
+#include "services/graph/preprocess.h"
+
+namespace espalier::cli {
+
+struct SourceFlags {
+  std::string path;
+  std::string format;  // "OGB", "NPY", "Triples"
+  bool relation_first = false;
+  bool first_appearance = false;
+  bool drop_self_loops = false;
+  bool add_reverse_edges = false;
+  bool drop_duplicate_edges = false;
+  bool normalize_features = false;
+};
+
+// --format, the order of triples, and the preprocessing flags; the path is the caller's.
+CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags);
+
+format::TripleOptions TripleOptionsOf(const SourceFlags& flags);
+Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, int threads);
+Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads);
+
+}  // namespace espalier::cli

@@ -1,0 +1,110 @@
+// espalier verify: recomputes from the files everything that a partitioning promises.
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "services/apps/cli/command.h"
+#include "services/apps/cli/partition_place.h"
+#include "services/apps/cli/source_flags.h"
+#include "services/format/verify.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  espalier verify out/partitions
+  espalier verify out/partitions --source services/examples/cora --format OGB --normalize-features
+
+With --source the graph is compared edge for edge and row for row; it must be preprocessed as it was when it was cut.
+Exit code 65 and the violations when something does not hold.)";
+
+struct Flags {
+  std::string uri;
+  SourceFlags source;
+  int threads = 1;
+  OutputFlags out;
+};
+
+std::string AsJson(const format::VerifyReport& report, const std::string& uri) {
+  const nlohmann::ordered_json json = {{"uri", uri},
+                                       {"ok", report.ok()},
+                                       {"partitions", report.partitions},
+                                       {"files", report.files},
+                                       {"bytes", report.bytes},
+                                       {"nodes", report.nodes},
+                                       {"edges", report.edges},
+                                       {"columns", report.columns},
+                                       {"comparedWithSource", report.compared_with_source},
+                                       {"cutEdges", report.quality.cut_edges},
+                                       {"replication", report.quality.replication},
+                                       {"numViolations", report.num_violations},
+                                       {"violations", report.violations}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string AsText(const format::VerifyReport& report, const std::string& uri) {
+  std::string text = uri + ": " + (report.ok() ? "everything holds" : "NOT as promised") + "\n  looked at " +
+                     std::to_string(report.partitions) + " partitions, " + std::to_string(report.files) + " files, " +
+                     terminal::CountText(static_cast<double>(report.bytes)) + "B, " + std::to_string(report.nodes) +
+                     " nodes, " + std::to_string(report.edges) + " edges, " + std::to_string(report.columns) +
+                     " columns" + (report.compared_with_source ? "; compared with the source" : "") + "\n";
+  return text;
+}
+
+std::string ViolationsText(const format::VerifyReport& report) {
+  std::string text = std::to_string(report.num_violations) + " violations";
+  for (const std::string& violation : report.violations) text += "\n  " + violation;
+  if (report.num_violations > report.violations.size()) text += "\n  ...";
+  return text;
+}
+
+Result<std::optional<graph::SourceGraph>> SourceOf(const Flags& flags, terminal::Progress& progress) {
+  if (flags.source.path.empty()) return std::optional<graph::SourceGraph>();
+  progress.Begin("reading " + flags.source.path);
+  ASSIGN_OR_RETURN(graph::SourceGraph read, ReadSource(flags.source, flags.threads));
+  ASSIGN_OR_RETURN(graph::SourceGraph graph, PreprocessSource(flags.source, std::move(read), flags.threads));
+  return std::optional(std::move(graph));
+}
+
+Outcome Verify(const Flags& flags) {
+  if (flags.source.path.empty() != flags.source.format.empty()) {
+    return Fail(ExitCode::kBadDocument, "--source and --format go together");
+  }
+  terminal::Progress progress(StyleOf(flags.out), stderr);
+  const Result<PartitionPlace> place = OpenPartitioning(flags.uri);
+  if (!place.ok()) return Fail(place.status());
+  const auto source = SourceOf(flags, progress);
+  if (!source.ok()) return Fail(source.status());
+  progress.Begin("verifying " + place->uri);
+  format::VerifyOptions options;
+  options.source = source->has_value() ? &source->value() : nullptr;
+  options.threads = flags.threads;
+  const Result<format::VerifyReport> report = format::VerifyPartitioning(*place->store, place->prefix, options);
+  if (!report.ok()) return Fail(report.status());
+  Outcome outcome;
+  if (flags.out.json) {
+    outcome.output = AsJson(*report, place->uri);
+  } else if (!flags.out.quiet) {
+    outcome.output = AsText(*report, place->uri);
+  }
+  if (!report->ok()) {
+    outcome.code = ExitCode::kBadInput;
+    outcome.error = ViolationsText(*report);
+  }
+  return outcome;
+}
+
+}  // namespace
+
+void AddVerifyCommand(CLI::App* app, Command* chosen) {
+  CLI::App* command = app->add_subcommand("verify", "Recompute everything that a partitioning promises");
+  auto flags = std::make_shared<Flags>();
+  command->footer(kFooter);
+  command->add_option("uri", flags->uri, "A partitioning, or a folder that holds one")->required();
+  command->add_option("--source", flags->source.path, "The graph that was cut");
+  AddSourceFlags(command, &flags->source);
+  AddThreadsFlag(command, &flags->threads);
+  AddOutputFlags(command, &flags->out);
+  command->callback([=] { *chosen = [flags] { return Verify(*flags); }; });
+}
+
+}  // namespace espalier::cli

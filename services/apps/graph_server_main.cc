@@ -1,0 +1,127 @@
+// espalier-graph-server: holds one partition and answers clients about it.
+#include <filesystem>
+#include <optional>
+
+#include "CLI/CLI.hpp"
+#include "services/apps/serving/nonce_file.h"
+#include "services/apps/serving/served_graph.h"
+#include "services/apps/serving/service_process.h"
+#include "services/server/graph_server.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::serving {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+struct Flags {
+  std::string partitions_uri;
+  uint32_t partition = 0;
+  uint64_t incarnation = 0;
+  std::string data_dir;
+  int32_t max_fanout = server::ServiceLimits().max_fanout;
+  uint64_t max_rows = server::ServiceLimits().max_rows;
+  int max_streams = rpc::ServerOptions().max_concurrent_streams;
+  bool no_mapping = false;
+  ProcessOptions process;
+};
+
+void AddFlags(CLI::App& app, Flags* flags) {
+  app.add_option("--partitions", flags->partitions_uri, "URI of the folder with manifest.json")
+      ->envname("ESPALIER_PARTITIONS")
+      ->required();
+  app.add_option("--partition", flags->partition, "which partition to serve, from 0")
+      ->envname("ESPALIER_PARTITION")
+      ->required();
+  app.add_option("--incarnation", flags->incarnation, "the job's restarts so far; older clients are refused")
+      ->envname("ESPALIER_INCARNATION")
+      ->capture_default_str();
+  app.add_option("--data-dir", flags->data_dir, "where files are copied that cannot be mapped where they lie")
+      ->envname("ESPALIER_DATA_DIR");
+  app.add_option("--max-fanout", flags->max_fanout,
+                 "in-edges per node that a request may draw (all of them is allowed)")
+      ->envname("ESPALIER_MAX_FANOUT")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  app.add_option("--max-rows", flags->max_rows, "nodes or edges in one request")
+      ->envname("ESPALIER_MAX_ROWS")
+      ->capture_default_str();
+  app.add_option("--max-streams", flags->max_streams, "calls under way per connection; further ones wait")
+      ->envname("ESPALIER_MAX_STREAMS")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_flag("--no-mapping", flags->no_mapping, "do not offer the files to clients of the same host and user");
+  AddProcessFlags(app, &flags->process);
+}
+
+server::GraphServerOptions ServerOptionsOf(const Flags& flags, const format::Manifest& manifest,
+                                           telemetry::MetricRegistry& metrics) {
+  server::GraphServerOptions options;
+  options.rpc = RpcOptionsOf(flags.process);
+  options.rpc.max_concurrent_streams = flags.max_streams;
+  options.limits.max_fanout = flags.max_fanout;
+  options.limits.max_rows = flags.max_rows;
+  options.limits.max_reply_bytes = options.rpc.max_reply_bytes;
+  options.worker_threads = ThreadsOf(flags.process);
+  options.partition_key = manifest.partition_key;
+  options.incarnation = flags.incarnation;
+  options.metrics = &metrics;
+  return options;
+}
+
+// Absent where the nonce cannot be written: mapping is an offer, serving is the duty.
+std::optional<NonceFile> MakeNonce(const Flags& flags) {
+  if (flags.no_mapping) return std::nullopt;
+  const std::string folder = flags.data_dir.empty() ? std::filesystem::temp_directory_path().string() : flags.data_dir;
+  Result<NonceFile> nonce = NonceFile::Create(folder);
+  if (nonce.ok()) return *std::move(nonce);
+  Log(Level::kWarning, "files are not offered for mapping", {{"error", nonce.status()}});
+  return std::nullopt;
+}
+
+Result<ExitCode> Run(const Flags& flags) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("graph-server", flags.process));
+  const Timer timer;
+  ASSIGN_OR_RETURN(const LoadedPartition loaded, LoadServedPartition(flags.partitions_uri, flags.partition,
+                                                                     flags.data_dir, ThreadsOf(flags.process)));
+  Log(Level::kInfo, "partition loaded",
+      {{"partition", flags.partition}, {"key", loaded.manifest.partition_key}, {"seconds", timer.Seconds()}});
+
+  server::ServedGraph served;
+  served.name = loaded.manifest.graph_name;
+  served.description = DescriptionOf(loaded.manifest);
+  const std::optional<NonceFile> nonce = MakeNonce(flags);
+  if (nonce) {
+    served.mapped_files.emplace();
+    served.mapped_files->set_nonce_path(nonce->path());
+    served.mapped_files->set_nonce(nonce->nonce());
+    served.mapped_files->set_partitions_uri(flags.partitions_uri);
+    served.mapped_files->set_data_dir(flags.data_dir);
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<server::GraphServer> server,
+                   server::GraphServer::Start(ServerOptionsOf(flags, loaded.manifest, process->metrics()),
+                                              std::move(served), loaded.shard));
+  return process->ServeUntilStopped(server->address(), [&](Deadline deadline) { server->Drain(deadline); });
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{
+      "Serves one partition of a graph.\n\nExample:\n  espalier-graph-server --partitions file:///srv/cora "
+      "--partition 0 --listen 127.0.0.1:7000"};
+  Flags flags;
+  AddFlags(app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
+  }
+  if (const Status checked = CheckFlags(flags.process); !checked.ok()) return Fail(checked, ExitCode::kBadDocument);
+  const Result<ExitCode> ended = Run(flags);
+  return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status());
+}
+
+}  // namespace
+}  // namespace espalier::serving
+
+int main(int argc, char** argv) { return espalier::serving::Main(argc, argv); }

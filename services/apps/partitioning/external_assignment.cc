@@ -1,0 +1,68 @@
+#include "services/apps/partitioning/external_assignment.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "services/apps/partitioning/local_path.h"
+#include "services/base/sha256.h"
+#include "services/format/source/npy_file.h"
+
+namespace espalier::partitioning {
+namespace {
+
+// The file itself, or the folder's .npy files sorted by name.
+Result<std::vector<std::filesystem::path>> FilesAt(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return std::vector<std::filesystem::path>{path};
+  std::vector<std::filesystem::path> files;
+  for (auto entry = std::filesystem::directory_iterator(path, error); !error && entry != end(entry);
+       entry.increment(error)) {
+    if (entry->path().extension() == ".npy") files.push_back(entry->path());
+  }
+  if (error) return FromErrno(error.value(), "listing " + path);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Status Feed(const std::filesystem::path& file, Sha256* digest) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return FromErrno(errno, "opening the assignment " + file.string());
+  std::error_code error;
+  digest->Update(file.filename().string() + '\n' + std::to_string(std::filesystem::file_size(file, error)) + '\n');
+  if (error) return FromErrno(error.value(), "reading the assignment " + file.string());
+  std::vector<char> block(1 << 20);
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+    digest->Update(std::string_view(block.data(), static_cast<size_t>(in.gcount())));
+  }
+  return in.bad() ? FromErrno(errno, "reading the assignment " + file.string()) : Status();
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& uri, const graph::GraphSchema& schema) {
+  ASSIGN_OR_RETURN(const std::string path, LocalPathOf(uri));
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  if (!is_folder && schema.num_node_types() != 1) {
+    return InvalidArgument("the graph has " + std::to_string(schema.num_node_types()) +
+                           " node types: expected a folder with <node type>.npy for each, found " + path);
+  }
+  std::vector<Tensor> assignment;
+  for (const std::string& type : schema.node_types()) {
+    ASSIGN_OR_RETURN(Tensor of_type, format::ReadNpy(is_folder ? path + "/" + type + ".npy" : path)
+                                         .While("reading the assignment of node type '" + type + "'"));
+    assignment.push_back(std::move(of_type));
+  }
+  return assignment;
+}
+
+Result<std::string> ExternalAssignmentDigest(const std::string& uri) {
+  ASSIGN_OR_RETURN(const std::string path, LocalPathOf(uri));
+  ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> files, FilesAt(path));
+  Sha256 digest;
+  for (const std::filesystem::path& file : files) RETURN_IF_ERROR(Feed(file, &digest));
+  return digest.HexDigest();
+}
+
+}  // namespace espalier::partitioning

@@ -1,0 +1,69 @@
+#include "services/apps/partitioning/mapping_export.h"
+
+#include <filesystem>
+
+#include "services/format/partition_files.h"
+#include "services/format/source/npy_file.h"
+
+namespace espalier::partitioning {
+namespace {
+
+// One type's way from original ids to owners and global ids.
+struct Mapping {
+  std::vector<int32_t> partition_of;
+  std::vector<int64_t> global_of;
+
+  void Set(uint64_t original, uint32_t partition, uint64_t global) {
+    if (original >= partition_of.size()) {
+      partition_of.resize(original + 1, -1);
+      global_of.resize(original + 1, -1);
+    }
+    partition_of[original] = static_cast<int32_t>(partition);
+    global_of[original] = static_cast<int64_t>(global);
+  }
+};
+
+// Row k of `original_ids` is global id `first + k`.
+void Add(const Tensor& original_ids, uint32_t partition, uint64_t first, Mapping* mapping) {
+  for (int64_t k = 0; k < original_ids.num_rows(); ++k) {
+    mapping->Set(static_cast<uint64_t>(original_ids.ValueAsInt(k)), partition, first + static_cast<uint64_t>(k));
+  }
+}
+
+Status Write(Mapping mapping, const std::string& start_of_path) {
+  RETURN_IF_ERROR(
+      format::WriteNpy(start_of_path + ".partition.npy", Tensor::FromVector(std::move(mapping.partition_of))));
+  return format::WriteNpy(start_of_path + ".global.npy", Tensor::FromVector(std::move(mapping.global_of)));
+}
+
+}  // namespace
+
+Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
+                      const std::string& directory) {
+  const graph::PartitionBook& book = manifest.book;
+  const graph::GraphSchema& schema = book.schema();
+  std::vector<Mapping> nodes(schema.num_node_types()), edges(schema.num_edge_types());
+  for (uint32_t p = 0; p < book.num_partitions(); ++p) {
+    ASSIGN_OR_RETURN(const graph::Partition partition,
+                     format::LoadPartition(store, prefix, manifest, PartitionId(p),
+                                           {.node_columns = false, .original_edge_ids = true}));
+    for (uint16_t type = 0; type < nodes.size(); ++type) {
+      Add(partition.nodes[type].original_ids, p, book.NodeFirst(NodeTypeId(type))[p], &nodes[type]);
+    }
+    for (uint16_t type = 0; type < edges.size(); ++type) {
+      Add(partition.original_edge_ids[type], p, book.EdgeFirst(EdgeTypeId(type))[p], &edges[type]);
+    }
+  }
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) return FromErrno(error.value(), "making the folder " + directory);
+  for (uint16_t type = 0; type < nodes.size(); ++type) {
+    RETURN_IF_ERROR(Write(std::move(nodes[type]), directory + "/nodes." + schema.node_types()[type]));
+  }
+  for (uint16_t type = 0; type < edges.size(); ++type) {
+    RETURN_IF_ERROR(Write(std::move(edges[type]), directory + "/edges." + schema.edge_types()[type].Name()));
+  }
+  return Status();
+}
+
+}  // namespace espalier::partitioning

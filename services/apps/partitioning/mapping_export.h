@@ -1,0 +1,20 @@
+// Which partition and which global id the user's nodes and edges got, as arrays that NumPy reads.
+#pragma once
+
+#include <string>
+
+#include "services/format/manifest.h"
+#include "services/storage/object_store.h"
+
+namespace espalier::partitioning {
+
+// Writes into the folder `directory` (made if need be), for each node type T and each canonical edge type S:R:D:
+//   nodes.T.partition.npy      I32 [nodes]              owner by original id
+//   nodes.T.global.npy         I64 [nodes]              global id by original id
+//   edges.S:R:D.partition.npy  I32 [largest id + 1]     owner by original edge id; -1: no such edge (dropped)
+//   edges.S:R:D.global.npy     I64 [largest id + 1]     global id by original edge id; -1 likewise
+// Reads structure and original edge ids of all partitions, one after another.
+Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
+                      const std::string& directory);
+
+}  // namespace espalier::partitioning

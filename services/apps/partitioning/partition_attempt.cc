@@ -1,0 +1,73 @@
+#include "services/apps/partitioning/partition_attempt.h"
+
+#include <random>
+
+#include "services/base/hash.h"
+#include "services/format/partition_files.h"
+
+namespace espalier::partitioning {
+namespace {
+
+std::string Below(const std::string& prefix, const std::string& key) {
+  return prefix.empty() ? key : prefix + "/" + key;
+}
+
+Status CheckFile(storage::ObjectStore& store, const std::string& prefix, const format::FileEntry& file) {
+  if (file.key.empty()) return Status();
+  const std::string key = Below(prefix, file.key);
+  const Result<storage::ObjectInfo> found = store.Head(key);
+  if (found.ok() && found->size_bytes == file.size_bytes) return Status();
+  if (!found.ok() && found.status().code() != StatusCode::kNotFound) return found.status();
+  return DataLoss(store.Describe() + ": the partitioning's file " + key + " is " +
+                  (found.ok()
+                       ? std::to_string(found->size_bytes) + " bytes long, expected " + std::to_string(file.size_bytes)
+                       : "missing") +
+                  "; delete " + Below(prefix, "manifest.json") + " to have it made again");
+}
+
+// Deletes every object whose key starts with `start`, but those that start with `spared` (unless it is empty).
+void DeleteBelow(storage::ObjectStore& store, const std::string& start, const std::string& spared) {
+  const Result<std::vector<storage::ObjectInfo>> objects = store.List(start);
+  if (!objects.ok()) return;
+  for (const storage::ObjectInfo& object : *objects) {
+    if (!spared.empty() && object.key.starts_with(spared)) continue;
+    const Status deleted = store.Delete(object.key);
+    if (!deleted.ok()) return;  // the store is in trouble; nobody reads files that no manifest names
+  }
+}
+
+}  // namespace
+
+Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix) {
+  // Asked for first, so that NotFound can only mean the manifest itself.
+  const Result<storage::ObjectInfo> head = store.Head(Below(prefix, "manifest.json"));
+  if (!head.ok() && head.status().code() == StatusCode::kNotFound) return std::optional<format::Manifest>();
+  if (!head.ok()) return head.status();
+  ASSIGN_OR_RETURN(format::Manifest manifest, format::ReadManifest(store, prefix));
+  for (const format::PartitionEntry& partition : manifest.partitions) {
+    for (const format::FileEntry* file :
+         {&partition.graph, &partition.node_columns, &partition.edge_columns, &partition.original_edge_ids}) {
+      RETURN_IF_ERROR(CheckFile(store, prefix, *file));
+    }
+  }
+  return std::optional<format::Manifest>(std::move(manifest));
+}
+
+std::string NewAttemptName() {
+  // Names of tries are no results: this is the one place where true randomness is wanted.
+  std::random_device random;
+  return "attempt-" + HexOf((uint64_t{random()} << 32) | random());
+}
+
+AttemptFiles::AttemptFiles(storage::ObjectStore& store, std::string prefix, std::string attempt)
+    : store_(store), prefix_(std::move(prefix)), attempt_(std::move(attempt)) {}
+
+AttemptFiles::~AttemptFiles() {
+  if (!keep_) DeleteBelow(store_, Below(prefix_, attempt_) + "/", "");
+}
+
+void DeleteOtherAttempts(storage::ObjectStore& store, const std::string& prefix, const std::string& winner) {
+  DeleteBelow(store, Below(prefix, "attempt-"), Below(prefix, winner) + "/");
+}
+
+}  // namespace espalier::partitioning

@@ -1,0 +1,41 @@
+// One try at writing a partitioning into a store. Tries at once do no harm: each writes below its own name, and
+// the manifest, put where none is, names the winner.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "services/format/manifest.h"
+#include "services/storage/object_store.h"
+
+namespace espalier::partitioning {
+
+// The manifest at `<prefix>/manifest.json` if there is one and all its files exist with their sizes. DataLoss names
+// a file that is missing or cut; other errors are the store's and the manifest's own.
+Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix);
+
+// A name that no other try has.
+std::string NewAttemptName();
+
+// Deletes the files below `<prefix>/<attempt>/` when it goes, unless they were kept. One thread at a time.
+class AttemptFiles {
+ public:
+  AttemptFiles(storage::ObjectStore& store, std::string prefix, std::string attempt);
+  ~AttemptFiles();
+  AttemptFiles(const AttemptFiles&) = delete;
+  AttemptFiles& operator=(const AttemptFiles&) = delete;
+
+  void Keep() { keep_ = true; }
+
+ private:
+  storage::ObjectStore& store_;  // outlives this
+  const std::string prefix_;
+  const std::string attempt_;
+  bool keep_ = false;
+};
+
+// After a commit: deletes what other tries left below `prefix`. They cannot win any more, and one that still runs
+// finds the manifest and takes it. Errors are not the caller's concern: the partitioning is there.
+void DeleteOtherAttempts(storage::ObjectStore& store, const std::string& prefix, const std::string& winner);
+
+}  // namespace espalier::partitioning

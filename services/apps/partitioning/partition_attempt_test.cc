@@ -1,0 +1,87 @@
+#include "services/apps/partitioning/partition_attempt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/apps/partitioning/local_path.h"
+#include "services/storage/memory_store.h"
+
+namespace espalier::partitioning {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+void PutText(storage::ObjectStore& store, const std::string& key, const std::string& text) {
+  const auto writer = *store.Put(key);
+  ASSERT_TRUE(writer->Write(std::as_bytes(std::span(text))).ok());
+  ASSERT_TRUE(writer->Commit().ok());
+}
+
+std::vector<std::string> KeysIn(storage::ObjectStore& store) {
+  std::vector<std::string> keys;
+  const std::vector<storage::ObjectInfo> objects = *store.List("");
+  for (const storage::ObjectInfo& object : objects) keys.push_back(object.key);
+  return keys;
+}
+
+TEST(AttemptFilesTest, GoesWithItsFilesAndNoOthers) {
+  storage::MemoryStore store;
+  PutText(store, "key/attempt-1/part", "x");
+  PutText(store, "key/attempt-10/part", "x");
+  { const AttemptFiles files(store, "key", "attempt-1"); }
+  EXPECT_THAT(KeysIn(store), ElementsAre("key/attempt-10/part"));
+}
+
+TEST(AttemptFilesTest, LeavesWhatIsKept) {
+  storage::MemoryStore store;
+  PutText(store, "key/attempt-1/part", "x");
+  {
+    AttemptFiles files(store, "key", "attempt-1");
+    files.Keep();
+  }
+  EXPECT_THAT(KeysIn(store), ElementsAre("key/attempt-1/part"));
+}
+
+TEST(DeleteOtherAttemptsTest, LeavesTheWinnerTheManifestAndOtherKeys) {
+  storage::MemoryStore store;
+  for (const char* key : {"key/attempt-1/part", "key/attempt-10/part", "key/attempt-2/part", "key/manifest.json",
+                          "other/attempt-2/part"}) {
+    PutText(store, key, "x");
+  }
+  DeleteOtherAttempts(store, "key", "attempt-1");
+  EXPECT_THAT(KeysIn(store), ElementsAre("key/attempt-1/part", "key/manifest.json", "other/attempt-2/part"));
+}
+
+TEST(FindPartitioningTest, FindsNothingWhereThereIsNoManifest) {
+  storage::MemoryStore store;
+  PutText(store, "key/attempt-1/part", "x");
+  const auto found = FindPartitioning(store, "key");
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE(found->has_value());
+}
+
+TEST(FindPartitioningTest, DoesNotTakeGarbageForNothing) {
+  storage::MemoryStore store;
+  PutText(store, "key/manifest.json", "{oops");
+  EXPECT_FALSE(FindPartitioning(store, "key").ok());
+}
+
+TEST(NewAttemptNameTest, IsNewEachTime) { EXPECT_NE(NewAttemptName(), NewAttemptName()); }
+
+TEST(LocalPathTest, TakesFileUrisAndPaths) {
+  EXPECT_EQ(*LocalPathOf("file:///a/b"), "/a/b");
+  EXPECT_EQ(*LocalPathOf("file:/a/b"), "/a/b");
+  EXPECT_EQ(*LocalPathOf("file:a/b"), "a/b");
+  EXPECT_EQ(*LocalPathOf("a/b"), "a/b");
+}
+
+TEST(LocalPathTest, RefusesOtherSchemesHostsAndNothing) {
+  EXPECT_THAT(LocalPathOf("s3://bucket/a").status().message(), HasSubstr("s3://"));
+  EXPECT_THAT(LocalPathOf("file://host/a").status().message(), HasSubstr("three slashes"));
+  EXPECT_EQ(LocalPathOf("").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(LocalPathOf("file://").status().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace espalier::partitioning

@@ -1,0 +1,59 @@
+#include "services/apps/partitioning/partition_key.h"
+
+#include <nlohmann/json.hpp>
+
+#include "services/base/sha256.h"
+#include "services/format/manifest.h"
+#include "services/job/enum_names.h"
+
+namespace espalier::partitioning {
+namespace {
+
+nlohmann::json PreprocessingOf(const job::Preprocess& preprocess, const PartitionContext& context) {
+  nlohmann::json json = {{"addReverseEdges", preprocess.add_reverse_edges},
+                         {"dropSelfLoops", preprocess.drop_self_loops},
+                         {"dropDuplicateEdges", preprocess.drop_duplicate_edges},
+                         {"normalizeFeatures", job::NameOf(preprocess.normalize_features)}};
+  if (preprocess.normalize_features != job::RowNormalization::kNone) {
+    json["labels"] = PreprocessOptionsFor(preprocess, context).label_columns;
+  }
+  return json;
+}
+
+nlohmann::json AlgorithmOf(const job::Partitions& partitions, const PartitionContext& context,
+                           const PartitionKeyInput& input) {
+  nlohmann::json json = {{"name", job::NameOf(partitions.algorithm)},
+                         {"version", input.algorithm_version},
+                         {"partitions", partitions.count}};
+  if (partitions.algorithm == job::PartitionAlgorithm::kExternal) {
+    json["assignment"] = input.assignment_digest;
+  } else {
+    json["seed"] = context.seed;
+  }
+  // The report in the manifest counts the training nodes of the balanced split, whatever the algorithm.
+  const partition::PartitionOptions options = PartitionOptionsFor(partitions, context);
+  for (const partition::BalanceConstraint constraint : options.balance) {
+    json["balance"].push_back(static_cast<int>(constraint));
+  }
+  json["trainSplit"] = options.train_split;
+  if (partitions.algorithm == job::PartitionAlgorithm::kMetis) {
+    json["objective"] = job::NameOf(partitions.objective);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string PartitionKey(const job::Graph& graph, const PartitionContext& context, const PartitionKeyInput& input) {
+  // Keys of JSON objects are sorted, so the text is the same whoever writes it.
+  const nlohmann::json json = {
+      {"source", {{"digest", input.source_digest}, {"format", job::NameOf(graph.source.format)}}},
+      {"preprocess", PreprocessingOf(graph.preprocess, context)},
+      {"algorithm", AlgorithmOf(graph.partitions, context, input)},
+      {"timeColumn", context.time_column},
+      {"nonce", input.nonce},
+      {"formatVersion", format::kPartitionFormatVersion}};
+  return Sha256Hex(json.dump());
+}
+
+}  // namespace espalier::partitioning

@@ -1,0 +1,43 @@
+// A graph as its user has it -> partitions in a store.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "services/format/manifest.h"
+#include "services/format/source/triples_reader.h"
+#include "services/job/dist_training.h"
+
+namespace espalier::partitioning {
+
+// Called on the calling thread when a phase ("digesting", "reading", "preprocessing", "cutting", "measuring",
+// "writing") starts (0), gets on, and ends (1).
+using PartitionProgress = std::function<void(std::string_view phase, double fraction)>;
+
+struct PartitionPipelineOptions {
+  int threads = 1;           // results do not depend on it
+  std::string train_split;   // whose training nodes TrainNodes balances; empty: every split's
+  std::string label_column;  // exempt from feature normalisation, next to "node-label"
+  std::string time_column;   // edge column that orders in-edges; empty: none
+  format::TripleOptions triples;
+  // Asked between phases and partitions: true ends the work as Cancelled, with nothing left behind.
+  std::function<bool()> stop_requested;
+};
+
+struct PartitionOutcome {
+  std::string uri;            // <output>/<key>
+  std::string partition_key;  // = manifest.partition_key
+  bool reused = false;        // it was there already, or another process was faster
+  format::Manifest manifest;  // quality, seconds and peak memory as of when it was made
+};
+
+// Partitions graph.source as graph.partitions says into `<output_uri>/<key>/`, where the key is a hash of everything
+// that the result depends on; what is there already is taken as it is (reuse: IfPresent). Each partition is written
+// as it is built, the manifest last; files of a try that fails are deleted. Peak memory: the source, what the
+// algorithm needs, then one partition at a time.
+// Errors: of the source (InvalidArgument, NotFound, OutOfRange, DataLoss), of the stores, Cancelled.
+Result<PartitionOutcome> PartitionGraph(const job::Graph& graph, uint64_t seed, const std::string& output_uri,
+                                        const PartitionProgress& progress, const PartitionPipelineOptions& options);
+
+}  // namespace espalier::partitioning

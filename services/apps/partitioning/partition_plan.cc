@@ -1,0 +1,67 @@
+#include "services/apps/partitioning/partition_plan.h"
+
+#include <algorithm>
+
+namespace espalier::partitioning {
+namespace {
+
+partition::Objective ObjectiveOf(job::PartitionObjective objective) {
+  switch (objective) {
+    case job::PartitionObjective::kEdgeCut: return partition::Objective::kEdgeCut;
+    case job::PartitionObjective::kCommunicationVolume: return partition::Objective::kCommunicationVolume;
+  }
+  return partition::Objective::kEdgeCut;
+}
+
+partition::BalanceConstraint ConstraintOf(job::PartitionBalance balance) {
+  switch (balance) {
+    case job::PartitionBalance::kNodeTypes: return partition::BalanceConstraint::kNodeTypes;
+    case job::PartitionBalance::kTrainNodes: return partition::BalanceConstraint::kTrainNodes;
+    case job::PartitionBalance::kEdges: return partition::BalanceConstraint::kEdges;
+  }
+  return partition::BalanceConstraint::kNodeTypes;
+}
+
+}  // namespace
+
+graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context) {
+  graph::PreprocessOptions options;
+  options.add_reverse_edges = preprocess.add_reverse_edges;
+  options.drop_self_loops = preprocess.drop_self_loops;
+  options.drop_duplicate_edges = preprocess.drop_duplicate_edges;
+  options.normalize_features = preprocess.normalize_features == job::RowNormalization::kRow
+                                   ? graph::FeatureNormalization::kRow
+                                   : graph::FeatureNormalization::kNone;
+  if (!context.label_column.empty() && context.label_column != options.label_columns.front()) {
+    options.label_columns.push_back(context.label_column);
+  }
+  return options;
+}
+
+partition::PartitionOptions PartitionOptionsFor(const job::Partitions& partitions, const PartitionContext& context) {
+  partition::PartitionOptions options;
+  options.num_partitions = partitions.count;
+  options.objective = ObjectiveOf(partitions.objective);
+  for (const job::PartitionBalance balance : partitions.balance) options.balance.push_back(ConstraintOf(balance));
+  std::sort(options.balance.begin(), options.balance.end());
+  options.balance.erase(std::unique(options.balance.begin(), options.balance.end()), options.balance.end());
+  if (std::count(options.balance.begin(), options.balance.end(), partition::BalanceConstraint::kTrainNodes) > 0) {
+    options.train_split = context.train_split;
+  }
+  options.seed = context.seed;
+  options.threads = context.threads;
+  return options;
+}
+
+std::unique_ptr<partition::Partitioner> PartitionerFor(job::PartitionAlgorithm algorithm,
+                                                       std::vector<Tensor> assignment) {
+  switch (algorithm) {
+    case job::PartitionAlgorithm::kMetis: return partition::MakeMetisPartitioner();
+    case job::PartitionAlgorithm::kRandom: return partition::MakeRandomPartitioner();
+    case job::PartitionAlgorithm::kStreaming: return partition::MakeStreamingPartitioner();
+    case job::PartitionAlgorithm::kExternal: return partition::MakeExternalPartitioner(std::move(assignment));
+  }
+  return nullptr;
+}
+
+}  // namespace espalier::partitioning

@@ -1,0 +1,32 @@
+// What a job document asks of partitioning, in the words of the libraries that do it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/graph/preprocess.h"
+#include "services/job/dist_training.h"
+#include "services/partition/partitioner.h"
+
+namespace espalier::partitioning {
+
+// What the rest of the document says about a partitioning.
+struct PartitionContext {
+  uint64_t seed = 0;
+  std::string train_split;   // balanced where the document asks for TrainNodes
+  std::string label_column;  // exempt from feature normalisation, next to "node-label"; may be empty
+  std::string time_column;   // orders in-edges; empty: none
+  int threads = 1;           // results do not depend on it
+};
+
+graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context);
+
+// Balance constraints sorted and without repetitions; train_split only where it matters.
+partition::PartitionOptions PartitionOptionsFor(const job::Partitions& partitions, const PartitionContext& context);
+
+// `assignment` is External's, by node type.
+std::unique_ptr<partition::Partitioner> PartitionerFor(job::PartitionAlgorithm algorithm,
+                                                       std::vector<Tensor> assignment);
+
+}  // namespace espalier::partitioning

@@ -1,0 +1,65 @@
+#include "services/apps/partitioning/partition_writer.h"
+
+#include "services/format/partition_files.h"
+
+namespace espalier::partitioning {
+namespace {
+
+std::vector<format::ColumnEntry> ColumnsOf(const std::map<std::string, Tensor>& columns) {
+  std::vector<format::ColumnEntry> entries;
+  for (const auto& [name, column] : columns) {
+    entries.push_back({.name = name,
+                       .dtype = column.dtype(),
+                       .row_shape = std::vector<int64_t>(column.shape().begin() + 1, column.shape().end())});
+  }
+  return entries;
+}
+
+// Columns are the same in all partitions: the first one tells.
+void DescribeColumns(const graph::Partition& partition, format::Manifest* manifest) {
+  for (const graph::OwnedNodes& nodes : partition.nodes) manifest->node_columns.push_back(ColumnsOf(nodes.columns));
+  for (const auto& columns : partition.edge_columns) manifest->edge_columns.push_back(ColumnsOf(columns));
+}
+
+std::vector<format::SplitEntry> SplitsOf(const graph::SourceGraph& graph) {
+  std::vector<format::SplitEntry> entries;
+  for (const auto& [name, split_of_type] : graph.splits) {
+    for (const auto& [type, split] : split_of_type) {
+      entries.push_back({.name = name,
+                         .node_type = type,
+                         .train = split.train.size(),
+                         .validation = split.validation.size(),
+                         .test = split.test.size()});
+    }
+  }
+  return entries;
+}
+
+}  // namespace
+
+Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std::string& prefix,
+                                         const std::string& attempt, const graph::SourceGraph& graph,
+                                         const partition::Assignment& assignment,
+                                         const PartitionWriterOptions& options) {
+  RETURN_IF_ERROR(partition::CheckTimeColumn(graph, options.build.time_column));
+  ASSIGN_OR_RETURN(const partition::PartitionLayout layout,
+                   partition::MakePartitionLayout(graph, assignment, options.num_partitions, options.build.threads));
+  format::Manifest manifest;
+  manifest.attempt = attempt;
+  manifest.graph_name = graph.name;
+  manifest.in_edge_order =
+      options.build.time_column.empty() ? "source,edge" : "time:" + options.build.time_column + ",source,edge";
+  manifest.book = layout.book;
+  manifest.splits = SplitsOf(graph);
+  for (uint32_t p = 0; p < options.num_partitions; ++p) {
+    if (options.before_partition) RETURN_IF_ERROR(options.before_partition(p));
+    const graph::Partition built = partition::BuildPartition(graph, layout, PartitionId(p), options.build);
+    if (p == 0) DescribeColumns(built, &manifest);
+    ASSIGN_OR_RETURN(format::PartitionEntry entry, format::WritePartition(store, prefix, attempt, layout.book, built)
+                                                       .While("writing partition " + std::to_string(p)));
+    manifest.partitions.push_back(std::move(entry));
+  }
+  return manifest;
+}
+
+}  // namespace espalier::partitioning

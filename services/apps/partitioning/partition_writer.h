@@ -1,0 +1,29 @@
+// Builds the partitions of an assignment one by one and writes each as it is built.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "services/format/manifest.h"
+#include "services/graph/source_graph.h"
+#include "services/partition/build_partition.h"
+#include "services/partition/partitioner.h"
+#include "services/storage/object_store.h"
+
+namespace espalier::partitioning {
+
+struct PartitionWriterOptions {
+  partition::BuildOptions build;
+  uint32_t num_partitions = 1;
+  // Called before each partition with how many are written; an error ends the work.
+  std::function<Status(uint32_t written)> before_partition;
+};
+
+// Writes the files below `<prefix>/<attempt>/`; the manifest that comes back says what they hold (book, columns,
+// splits, files, in-edge order) and is not committed.
+Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std::string& prefix,
+                                         const std::string& attempt, const graph::SourceGraph& graph,
+                                         const partition::Assignment& assignment,
+                                         const PartitionWriterOptions& options);
+
+}  // namespace espalier::partitioning

@@ -1,0 +1,157 @@
+// espalier-partitioner: the graph of a job document -> partitions in object storage. Standard output is the report
+// (one line of JSON unless a person looks on), standard error the log. Exit codes: docs/exit-codes.md.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "services/apps/partitioning/mapping_export.h"
+#include "services/apps/partitioning/partition_pipeline.h"
+#include "services/apps/partitioning/report.h"
+#include "services/apps/partitioning/stop_watcher.h"
+#include "services/base/clock.h"
+#include "services/base/exit_code.h"
+#include "services/base/parallel.h"
+#include "services/job/parse.h"
+#include "services/storage/object_store.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::partitioning {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+constexpr auto kStopGrace = std::chrono::seconds(10);
+
+struct Flags {
+  std::string job_path;
+  std::vector<std::string> overrides;
+  std::string output_uri;
+  std::string mappings_folder;
+  std::string time_column;
+  std::string log_format = "auto";
+  int threads = AvailableProcessors();
+  bool json = false;
+};
+
+void Declare(CLI::App* app, Flags* flags) {
+  app->description("Partitions the graph of a job document. What is there already is not made again.");
+  app->footer("Example: espalier-partitioner --job cora.yaml --output file:///srv/partitions");
+  app->add_option("--job", flags->job_path, "The DistTraining document (YAML or JSON)")->required();
+  app->add_option("--set", flags->overrides, "path=value: overrides a field, e.g. spec.graph.partitions.count=4");
+  app->add_option("--output", flags->output_uri,
+                  "Where partitionings lie; default: spec.graph.partitions.uri, else <spec.output.uri>/partitions");
+  app->add_option("--export-mappings", flags->mappings_folder,
+                  "Also write original -> partition and original -> global ids as .npy files into this folder");
+  app->add_option("--time-column", flags->time_column, "Edge column that orders in-edges (default: none)");
+  app->add_option("--threads", flags->threads, "Threads; results do not depend on them")->check(CLI::Range(1, 1024));
+  app->add_option("--log-format", flags->log_format, "auto, text or json")->capture_default_str();
+  app->add_flag("--json", flags->json, "Report as one line of JSON on a terminal too");
+}
+
+Result<job::ParsedJob> ReadJob(const Flags& flags) {
+  std::ifstream file(flags.job_path);
+  if (!file) return FromErrno(errno, "opening the job document " + flags.job_path);
+  std::stringstream text;
+  text << file.rdbuf();
+  std::vector<std::pair<std::string, std::string>> overrides;
+  for (const std::string& override_text : flags.overrides) {
+    const size_t equals = override_text.find('=');
+    if (equals == std::string::npos) return InvalidArgument("--set " + override_text + ": expected path=value");
+    overrides.emplace_back(override_text.substr(0, equals), override_text.substr(equals + 1));
+  }
+  return job::ParseJob(flags.job_path, text.str(), overrides);
+}
+
+Result<std::string> OutputUri(const Flags& flags, const job::DistTraining& training) {
+  if (!flags.output_uri.empty()) return flags.output_uri;
+  if (!training.graph.partitions.uri.empty()) return training.graph.partitions.uri;
+  if (!training.output_uri.empty()) return training.output_uri + "/partitions";
+  return InvalidArgument(
+      "no place for the partitions: expected --output, spec.graph.partitions.uri or spec.output.uri");
+}
+
+// One line of log per phase that took its time.
+class PhaseLog {
+ public:
+  void operator()(std::string_view phase, double fraction) {
+    if (phase != phase_) {
+      phase_ = phase;
+      timer_ = Timer();
+      Log(Level::kInfo, "phase started", {{"phase", phase}});
+    }
+    if (fraction == 1) {
+      Log(Level::kInfo, "phase done", {{"phase", phase}, {"seconds", timer_.Seconds()}});
+    }
+  }
+
+ private:
+  std::string phase_;
+  Timer timer_;
+};
+
+Status Export(const Flags& flags, const PartitionOutcome& outcome) {
+  if (flags.mappings_folder.empty()) return Status();
+  ASSIGN_OR_RETURN(const storage::StoreLocation location, storage::OpenStore(outcome.uri));
+  return ExportMappings(*location.store, location.prefix, outcome.manifest, flags.mappings_folder)
+      .While("exporting mappings");
+}
+
+int Fail(const Status& status, ExitCode code) {
+  Log(Level::kError, "partitioning failed", {{"error", status}, {"exit_code", static_cast<int>(code)}});
+  return static_cast<int>(code);
+}
+
+int Run(const Flags& flags) {
+  const Result<job::ParsedJob> parsed = ReadJob(flags);
+  if (!parsed.ok()) return Fail(parsed.status(), ExitCode::kBadDocument);
+  const job::DistTraining& training = parsed->training;
+  const Result<std::string> output_uri = OutputUri(flags, training);
+  if (!output_uri.ok()) return Fail(output_uri.status(), ExitCode::kBadDocument);
+  const Result<storage::StoreLocation> output = storage::OpenStore(*output_uri);
+  if (!output.ok()) return Fail(output.status(), ExitCode::kBadDocument);
+  Log(Level::kInfo, "effective configuration",
+      {{"job", parsed->effective_json}, {"output", *output_uri}, {"threads", flags.threads}});
+
+  StopWatcher stop(kStopGrace);
+  const PartitionPipelineOptions options{.threads = flags.threads,
+                                         .train_split = training.training.task.split,
+                                         .label_column = training.training.task.label,
+                                         .time_column = flags.time_column,
+                                         .stop_requested = [&] { return stop.requested(); }};
+  const Result<PartitionOutcome> outcome =
+      PartitionGraph(training.graph, training.training.seed, *output_uri, PhaseLog(), options);
+  if (!outcome.ok()) return Fail(outcome.status(), ExitCodeOf(outcome.status().code()));
+  Log(Level::kInfo, outcome->reused ? "partitions reused" : "partitions written",
+      {{"uri", outcome->uri}, {"cut_ratio", outcome->manifest.quality.cut_ratio}});
+  const Status exported = Export(flags, *outcome);
+  if (!exported.ok()) return Fail(exported, ExitCodeOf(exported.code()));
+
+  const bool for_people = !flags.json && isatty(STDOUT_FILENO) == 1;
+  std::cout << (for_people ? ReportAsText(*outcome) : ReportAsJson(*outcome) + "\n") << std::flush;
+  if (!std::cout) return Fail(Unavailable("writing the report to standard output"), ExitCode::kUnavailable);
+  return static_cast<int>(ExitCode::kDone);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app;
+  Flags flags;
+  Declare(&app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
+  }
+  const Result<telemetry::LogFormat> log_format = telemetry::ParseLogFormat(flags.log_format);
+  if (!log_format.ok()) return Fail(log_format.status(), ExitCode::kBadDocument);
+  telemetry::InitializeLogging({.format = *log_format, .process_fields = {{"role", "partitioner"}}});
+  return Run(flags);
+}
+
+}  // namespace
+}  // namespace espalier::partitioning
+
+int main(int argc, char** argv) { return espalier::partitioning::Main(argc, argv); }

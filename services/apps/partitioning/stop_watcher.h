@@ -1,0 +1,35 @@
+// SIGTERM and SIGINT for a process that calls METIS, which puts a handler of its own on SIGTERM that jumps out of
+// wherever it is. Here no handler ever runs: both signals are blocked in every thread, and one thread waits for them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace espalier::partitioning {
+
+// One per process, made in main before any other thread. Thread-safe.
+class StopWatcher {
+ public:
+  // After a signal the process has `grace` to end by itself; then it is ended with exit code 75, wherever it is. (METIS
+  // cannot be asked to stop, and nothing is written while it works.)
+  explicit StopWatcher(std::chrono::milliseconds grace);
+  // No longer ends the process.
+  ~StopWatcher();
+
+  bool requested() const { return requested_.load(); }
+
+ private:
+  void Watch();
+
+  const std::chrono::milliseconds grace_;
+  std::atomic<bool> requested_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;  // of finished_
+  bool finished_ = false;            // guarded by mutex_
+  std::jthread thread_;              // last: joins before the rest goes away
+};
+
+}  // namespace espalier::partitioning

@@ -1,0 +1,77 @@
+#include "services/apps/run/job_file.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace espalier::run {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::streamsize kMostBytes = 4 << 20;
+
+Result<std::string> ReadText(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return InvalidArgument(path + " is a folder, not a job document");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return FromErrno(errno, "opening " + path);
+  std::string text(static_cast<size_t>(kMostBytes), '\0');
+  file.read(text.data(), kMostBytes);
+  if (file.bad()) return FromErrno(errno, "reading " + path);
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+// "file:" URIs and bare paths as absolute paths.
+void MakeAbsolute(Json* object, const char* key) {
+  const auto field = object->find(key);
+  if (field == object->end()) return;
+  std::string path = field->get<std::string>();
+  if (path.starts_with("file://")) {
+    path = path.substr(7);
+  } else if (path.starts_with("file:")) {
+    path = path.substr(5);
+  }
+  *field = std::filesystem::absolute(path).lexically_normal().string();
+}
+
+}  // namespace
+
+Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings) {
+  std::vector<std::pair<std::string, std::string>> overrides;
+  for (const std::string& setting : settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return InvalidArgument("--set " + setting + ": expected path=value, as in --set training.epochs=3");
+    }
+    overrides.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  return job::ParseJob(path, text, overrides);
+}
+
+Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
+  Json document = Json::parse(parsed.effective_json);
+  Json& spec = document.at("spec");
+  Json& graph = spec.at("graph");
+  MakeAbsolute(&graph.at("source"), "uri");
+  Json& partitions = graph.at("partitions");
+  if (!partitions.contains("uri")) partitions["uri"] = folder.PartitionsFolder();
+  MakeAbsolute(&partitions, "uri");
+  MakeAbsolute(&partitions, "assignmentUri");
+
+  RunJob result;
+  result.ignored = parsed.ignored;
+  if (!parsed.training.output_uri.empty()) result.ignored.push_back("spec.output.uri (--output takes its place)");
+  spec["output"]["uri"] = folder.path();
+  result.json = document.dump(2) + "\n";
+  // The children parse the same text; what they cannot read is found here.
+  Result<job::ParsedJob> placed = job::ParseJob(folder.JobFile(), result.json, {});
+  if (!placed.ok()) return std::move(placed).status();
+  result.training = std::move(placed->training);
+  return result;
+}
+
+}  // namespace espalier::run

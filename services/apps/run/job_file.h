@@ -1,0 +1,25 @@
+// The document as the processes of a run read it: every path absolute, every place that `run` decides filled in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "services/apps/run/run_folder.h"
+#include "services/job/parse.h"
+
+namespace espalier::run {
+
+struct RunJob {
+  job::DistTraining training;
+  std::string json;
+  std::vector<std::string> ignored;  // fields that `run` does not use
+};
+
+// Reads the document and applies "path=value" settings. Errors are those of the document (exit code 64).
+Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings);
+
+// Relative paths start at the working directory; partitions lie in the folder unless the document says otherwise;
+// outputs always go to the folder.
+Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder);
+
+}  // namespace espalier::run

@@ -1,0 +1,46 @@
+#include "services/apps/run/log_tail.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "services/apps/run/training_view.h"
+
+namespace espalier::run {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(LogTailTest, GivesTheLastLinesReadably) {
+  const std::string path = testing::TempDir() + "log-tail-" + std::to_string(getpid());
+  std::ofstream file(path);
+  for (int i = 0; i < 20'000; ++i) file << "filler " << i << "\n";
+  file << R"({"time":"t","level":"error","role":"server","message":"lost","peer":"x:1","n":3})"
+       << "\nbare\x1b[31m text";
+  file.close();
+
+  EXPECT_THAT(LastLines(path, 3), ElementsAre("filler 19999", "ERROR lost peer=x:1 n=3", "bare?[31m text"));
+  EXPECT_THAT(LastLines(path + "-none", 3), IsEmpty());
+  EXPECT_EQ(ReadableLine("{\"not\":1}"), "{\"not\":1}");
+  EXPECT_EQ(ReadableLine("{broken"), "{broken");
+  unlink(path.c_str());
+}
+
+TEST(TrainingViewTest, ReadsTheStatusOfATrainer) {
+  const auto status = ParseTrainingStatus(
+      R"({"epoch":3,"epochs":50,"percent":6.5,"etaSeconds":12,"metrics":{"loss":0.51234,"x":"y"},"more":[1]})");
+
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->text, "epoch 3 of 50  loss 0.5123");
+  EXPECT_DOUBLE_EQ(status->fraction, 0.065);
+  EXPECT_EQ(status->remaining_seconds, 12);
+  EXPECT_FALSE(ParseTrainingStatus("{}").has_value());
+  EXPECT_FALSE(ParseTrainingStatus("nonsense").has_value());
+  EXPECT_LT(ParseTrainingStatus("{\"epoch\":0}")->fraction, 0);
+}
+
+}  // namespace
+}  // namespace espalier::run

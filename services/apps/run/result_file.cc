@@ -1,0 +1,69 @@
+#include "services/apps/run/result_file.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "services/telemetry/process.h"
+
+namespace espalier::run {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The trainer's word stands.
+void AddIfAbsent(Json* result, const char* key, Json value) {
+  if (!result->contains(key)) (*result)[key] = std::move(value);
+}
+
+std::string Shown(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+}  // namespace
+
+Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts) {
+  std::ifstream file(folder.ResultFile(), std::ios::binary);
+  if (!file) return FromErrno(errno, "reading the trainer's " + folder.ResultFile());
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  Json result = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!result.is_object()) return Internal("the trainer's " + folder.ResultFile() + " is no JSON object");
+
+  AddIfAbsent(&result, "job", job.training.name);
+  AddIfAbsent(&result, "graph", job.training.graph.source.uri);
+  AddIfAbsent(&result, "partitions", job.training.graph.partitions.count);
+  AddIfAbsent(&result, "samplers", job.training.sampler_replicas);
+  AddIfAbsent(&result, "trainers", job.training.trainer_replicas);
+  result["access"] = facts.access;
+  result["partitionKey"] = facts.partition_key;
+  result["partitionUri"] = facts.partition_uri;
+  if (facts.samples_digest.has_value()) {
+    result["samplesDigest"] = *facts.samples_digest;
+    result["sampledExpansions"] = facts.num_expansions;
+  }
+  result["runSeconds"] = facts.total_seconds;
+  std::string completed = result.dump(2) + "\n";
+  RETURN_IF_ERROR(telemetry::WriteFileAtomically(folder.ResultFile(), completed));
+  return completed;
+}
+
+std::vector<std::string> SummaryLines(const std::string& result_json, const RunFolder& folder) {
+  const Json result = Json::parse(result_json, nullptr, /*allow_exceptions=*/false);
+  std::vector<std::string> lines;
+  if (result.is_object()) {
+    for (const auto& [key, value] : result.items()) {
+      const bool metric = key.starts_with("test") || key.starts_with("validation");
+      if ((metric && value.is_number()) || key == "bestEpoch" || key == "samplesDigest") {
+        lines.push_back(key + ": " + Shown(value));
+      }
+    }
+  }
+  lines.push_back("result: " + folder.ResultFile());
+  for (const char* output : {"model", "embeddings", "predictions", "logs"}) {
+    std::error_code error;
+    const std::string path = folder.path() + "/" + output;
+    if (std::filesystem::exists(path, error)) lines.push_back(std::string(output) + ": " + path);
+  }
+  return lines;
+}
+
+}  // namespace espalier::run

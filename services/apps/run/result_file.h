@@ -1,0 +1,28 @@
+// DIR/result.json: what the trainer wrote, and what only the run knows.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/apps/run/job_file.h"
+
+namespace espalier::run {
+
+struct RunFacts {
+  std::string partition_key;
+  std::string partition_uri;
+  std::string access;
+  std::optional<std::string> samples_digest;  // with --audit
+  uint64_t num_expansions = 0;
+  double total_seconds = 0;
+};
+
+// Adds the facts to the trainer's result (fields that it wrote itself stay) and replaces the file. NotFound where
+// the trainer left none. The document that was written.
+Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts);
+
+// The lines a run ends with: the task's metrics and where the outputs lie.
+std::vector<std::string> SummaryLines(const std::string& result_json, const RunFolder& folder);
+
+}  // namespace espalier::run

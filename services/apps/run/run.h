@@ -1,0 +1,39 @@
+// `espalier run`: a whole job as processes of this machine.
+//
+// Flow: job.json -> partitioner -> graph servers -> samplers -> trainer 0 -> other trainers -> result.json.
+// Each child says that it is ready, and where, in a file; a child that ends too early ends the run.
+// Guarantees: when Run returns, or this process is killed in any way, no child runs; two runs in different folders
+// do not meet (every port is picked by the kernel); two runs in one folder are refused.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "services/apps/run/commands.h"
+#include "services/apps/terminal/progress.h"
+#include "services/base/exit_code.h"
+
+namespace espalier::run {
+
+struct RunOptions {
+  std::string job_file;
+  std::vector<std::string> settings;  // "path=value"
+  std::string output_folder;
+  bool keep_logs = false;  // of an earlier run in the same folder
+  RoleOptions roles;
+  std::chrono::milliseconds ready_deadline{std::chrono::minutes(10)};  // of each process
+  std::chrono::milliseconds stop_grace{std::chrono::seconds(15)};      // from SIGTERM to SIGKILL
+};
+
+// What is printed and returned.
+struct RunOutcome {
+  ExitCode code = ExitCode::kDone;
+  std::string error;                 // several lines; empty when done
+  std::string result_json;           // when done
+  std::vector<std::string> summary;  // when done
+};
+
+RunOutcome Run(const RunOptions& options, terminal::Progress& progress);
+
+}  // namespace espalier::run

@@ -1,0 +1,257 @@
+#include "services/apps/run/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "services/apps/run/run_folder.h"
+#include "services/job/testing/example_job.h"
+#include "services/telemetry/process.h"
+
+namespace espalier::run {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string ReadText(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A folder with a job of 2 partitions, 2 trainers and 1 sampler, and with fake role binaries.
+class RunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
+    root_ = fs::path(testing::TempDir()) / (std::string("espalier-run-") + info->name() + std::to_string(getpid()));
+    fs::remove_all(root_);
+    fs::create_directories(root_ / "bin");
+    std::ofstream(root_ / "job.yaml") << job::kExampleJob;
+    for (const char* name : {"espalier-partitioner", "espalier-graph-server", "espalier-sampler", "espalier-trainer"}) {
+      fs::create_symlink(ESPALIER_FAKE_ROLE, root_ / "bin" / name);
+    }
+    telemetry::StopSignal::Install().ResetForTesting();
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void Let(const std::string& behavior) {
+    std::ofstream(root_ / "bin" / "behavior", std::ios::app) << behavior << "\n";
+  }
+
+  RunOptions Options() const {
+    RunOptions options;
+    options.job_file = root_ / "job.yaml";
+    options.settings = {"samplers.replicas=1"};
+    options.output_folder = root_ / "out";
+    options.roles.program_folder = root_ / "bin";
+    options.ready_deadline = std::chrono::seconds(60);
+    options.stop_grace = std::chrono::seconds(60);
+    return options;
+  }
+  static RunOutcome RunQuietly(const RunOptions& options) {
+    terminal::Progress progress(terminal::ProgressStyle::kQuiet, stderr);
+    return run::Run(options, progress);
+  }
+  RunOutcome RunQuietly() const { return RunQuietly(Options()); }
+
+  // Every child that ever got ready is gone.
+  void ExpectNoChildRuns() const {
+    for (const char* child : {"server-0", "server-1", "sampler-0", "trainer-0", "trainer-1"}) {
+      const auto ready = telemetry::ReadReadyFile(root_ / "out" / "run" / (std::string(child) + ".json"));
+      if (!ready.ok()) continue;
+      EXPECT_EQ(kill(static_cast<pid_t>(ready->pid), 0), -1) << child;
+    }
+  }
+  std::string ArgumentsOf(const std::string& child) const {
+    return ReadText(root_ / "out" / "run" / (child + ".args"));
+  }
+
+  fs::path root_;
+};
+
+TEST_F(RunTest, RunsEveryRoleAndLeavesTheResult) {
+  const RunOutcome outcome = RunQuietly();
+
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  ExpectNoChildRuns();
+  const auto result = nlohmann::json::parse(ReadText(root_ / "out" / "result.json"));
+  EXPECT_EQ(result["testAccuracy"], 0.8125);
+  EXPECT_EQ(result["partitionKey"], "k");
+  EXPECT_EQ(result["trainers"], 2);
+  EXPECT_THAT(outcome.summary, Contains("testAccuracy: 0.8125"));
+  const std::string out = (root_ / "out").string();
+  EXPECT_THAT(ArgumentsOf("server-1"), HasSubstr("--partitions\n" + out + "/partitions/k\n--partition\n1\n"));
+  EXPECT_THAT(ArgumentsOf("sampler-0"), HasSubstr("--servers\n127.0.0.1:10,127.0.0.1:11\n"));
+  EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--rendezvous\n127.0.0.1:0\n"));
+  EXPECT_THAT(ArgumentsOf("trainer-1"),
+              AllOf(HasSubstr("--rendezvous\n127.0.0.1:3\n"), HasSubstr("--samplers\n127.0.0.1:10\n"),
+                    HasSubstr("--rank\n1\n"), HasSubstr("OMP_NUM_THREADS=1\n"), Not(HasSubstr("--audit"))));
+}
+
+TEST_F(RunTest, WritesTheEffectiveDocumentWithItsPlaces) {
+  RunOptions options = Options();
+  options.settings.push_back("training.epochs=3");
+  options.settings.push_back("graph.source.uri=relative/graph");
+  ASSERT_EQ(RunQuietly(options).code, ExitCode::kDone);
+
+  const auto job = nlohmann::json::parse(ReadText(root_ / "out" / "job.json"));
+  EXPECT_EQ(job["spec"]["training"]["epochs"], 3);
+  EXPECT_EQ(job["spec"]["graph"]["source"]["uri"], fs::absolute("relative/graph").string());
+  EXPECT_EQ(job["spec"]["graph"]["partitions"]["uri"], (root_ / "out" / "partitions").string());
+  EXPECT_EQ(job["spec"]["output"]["uri"], (root_ / "out").string());
+}
+
+TEST_F(RunTest, ACrashedServerEndsTheRunWithItsNameAndLastWords) {
+  Let("server-1 signal 11");
+  Let("trainer-0 hang 0");
+  Let("trainer-1 hang 0");
+
+  const RunOutcome outcome = RunQuietly();
+
+  EXPECT_EQ(outcome.code, ExitCode::kBug);
+  EXPECT_THAT(outcome.error, HasSubstr("server-1 ended with signal 11 (Segmentation fault)"));
+  EXPECT_THAT(outcome.error, HasSubstr("server-1| ERROR this is the end why=signal"));
+  EXPECT_THAT(outcome.error, HasSubstr("whole log: " + (root_ / "out/logs/server-1.log").string()));
+  EXPECT_FALSE(fs::exists(root_ / "out" / "result.json"));
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, AChildsExitCodeBecomesTheRuns) {
+  Let("trainer-1 exit 65");
+  Let("trainer-0 hang 0");
+  const RunOutcome outcome = RunQuietly();
+  EXPECT_EQ(outcome.code, ExitCode::kBadInput);
+  EXPECT_THAT(outcome.error, HasSubstr("trainer-1 ended with exit code 65 (bad input) while "));
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, NamesTheCauseRatherThanItsConsequences) {
+  Let("trainer-0 exit 74");  // as a trainer does whose server is gone
+  Let("trainer-1 exit 74");
+  Let("sampler-0 exit 3");
+
+  const RunOutcome outcome = RunQuietly();
+
+  EXPECT_THAT(outcome.error, HasSubstr("sampler-0 ended with exit code 3 "));
+  EXPECT_EQ(outcome.code, ExitCode::kBug);
+}
+
+TEST_F(RunTest, ABadGraphEndsTheRunBeforeAnythingElseStarts) {
+  Let("partitioner exit 65");
+  const RunOutcome outcome = RunQuietly();
+  EXPECT_EQ(outcome.code, ExitCode::kBadInput);
+  EXPECT_THAT(outcome.error, HasSubstr("partitioner ended with exit code 65 (bad input) while partitioning"));
+  EXPECT_EQ(ArgumentsOf("server-0"), "");
+}
+
+TEST_F(RunTest, AServerThatEndsWithoutBeingAskedIsAFailure) {
+  Let("server-0 exit-early 0");
+  const RunOutcome outcome = RunQuietly();
+  EXPECT_EQ(outcome.code, ExitCode::kBug);
+  EXPECT_THAT(outcome.error, HasSubstr("server-0 ended with exit code 0"));
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, AChildThatNeverGetsReadyMeetsTheDeadline) {
+  Let("server-1 never-ready 0");
+  RunOptions options = Options();
+  options.ready_deadline = std::chrono::milliseconds(200);
+  const RunOutcome outcome = RunQuietly(options);
+  EXPECT_EQ(outcome.code, ExitCode::kUnavailable);
+  EXPECT_THAT(outcome.error, HasSubstr("the deadline passed while waiting for server-1"));
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, AStopEndsEverybody) {
+  Let("trainer-1 signal-run 15");
+  Let("trainer-0 hang 0");
+  const RunOutcome outcome = RunQuietly();
+  EXPECT_EQ(outcome.code, ExitCode::kAskedToStop);
+  EXPECT_THAT(outcome.error, HasSubstr("stopped while "));
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, WhoIgnoresTheStopIsKilledAfterTheGrace) {
+  Let("trainer-0 ignore-term 0");
+  Let("trainer-1 exit 70");
+  RunOptions options = Options();
+  options.stop_grace = std::chrono::milliseconds(100);
+  const RunOutcome outcome = RunQuietly(options);
+  EXPECT_EQ(outcome.code, ExitCode::kBug);
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, NothingSurvivesAKilledRun) {
+  Let("trainer-0 signal-run 9");
+  // Orphans come to this process, which can then wait for them.
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  const pid_t run = fork();
+  if (run == 0) {
+    RunQuietly();
+    _exit(0);
+  }
+  int state = 0;
+  ASSERT_EQ(waitpid(run, &state, 0), run);
+  EXPECT_TRUE(WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL);
+  while (waitpid(-1, &state, 0) > 0) {  // hangs if a child lives on
+    EXPECT_TRUE(WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL);
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, AFolderInUseIsRefused) {
+  const Result<RunFolder> other = RunFolder::Open(root_ / "out", false);
+  ASSERT_TRUE(other.ok()) << other.status().ToString();
+  const RunOutcome outcome = RunQuietly();
+  EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
+  EXPECT_THAT(outcome.error, HasSubstr("another run is using " + (root_ / "out").string()));
+}
+
+TEST_F(RunTest, AnEarlierResultDoesNotOutliveAFailedRun) {
+  ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
+  Let("trainer-1 exit 70");
+  EXPECT_EQ(RunQuietly().code, ExitCode::kBug);
+  EXPECT_FALSE(fs::exists(root_ / "out" / "result.json"));
+}
+
+TEST_F(RunTest, ErrorsOfTheDocumentComeBeforeAnyFolder) {
+  RunOptions options = Options();
+  options.settings = {"training.epochs=many"};
+  EXPECT_THAT(RunQuietly(options).error, HasSubstr("--set training.epochs: spec.training.epochs: expected an integer"));
+  options.settings = {"training.epochs"};
+  EXPECT_THAT(RunQuietly(options).error, HasSubstr("expected path=value"));
+  options.settings.clear();
+  options.job_file = root_ / "none.yaml";
+  EXPECT_EQ(RunQuietly(options).code, ExitCode::kBadDocument);
+  EXPECT_FALSE(fs::exists(root_ / "out"));
+}
+
+TEST_F(RunTest, AMissingProgramIsNamed) {
+  fs::remove(root_ / "bin" / "espalier-sampler");
+  const RunOutcome outcome = RunQuietly();
+  EXPECT_THAT(outcome.error, AllOf(HasSubstr("starting sampler-0"), HasSubstr("No such file")));
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, AMissingAuditIsNoSuccess) {
+  RunOptions options = Options();
+  options.roles.audit = true;
+  const RunOutcome outcome = RunQuietly(options);
+  EXPECT_NE(outcome.code, ExitCode::kDone);
+  EXPECT_THAT(outcome.error, HasSubstr("merging the audit"));
+}
+
+}  // namespace
+}  // namespace espalier::run

@@ -1,0 +1,48 @@
+#include "services/apps/run/training_view.h"
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace espalier::run {
+namespace {
+
+std::string NumberText(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return text.data();
+}
+
+// "loss 0.51  validationAccuracy 0.78"
+std::string MetricsText(const nlohmann::ordered_json& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics.items()) {
+    if (value.is_number()) text += "  " + name + " " + NumberText(value.get<double>());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<TrainingStatus> ParseTrainingStatus(const std::string& json) {
+  const auto document = nlohmann::ordered_json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("epoch") || !document["epoch"].is_number_integer())
+    return std::nullopt;
+  const auto number = [&](const char* key) -> std::optional<double> {
+    const auto found = document.find(key);
+    if (found == document.end() || !found->is_number()) return std::nullopt;
+    return found->get<double>();
+  };
+  TrainingStatus status;
+  status.epoch = document["epoch"].get<int64_t>();
+  if (const auto percent = number("percent"); percent.has_value()) status.fraction = *percent / 100;
+  status.remaining_seconds = number("etaSeconds");
+  status.text = "epoch " + std::to_string(status.epoch);
+  if (const auto epochs = number("epochs"); epochs.has_value()) status.text += " of " + NumberText(*epochs);
+  if (const auto metrics = document.find("metrics"); metrics != document.end() && metrics->is_object()) {
+    status.text += MetricsText(*metrics);
+  }
+  return status;
+}
+
+}  // namespace espalier::run

@@ -1,0 +1,19 @@
+// What a run shows while it trains: rank 0's /status as text.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace espalier::run {
+
+struct TrainingStatus {
+  double fraction = -1;                     // of all steps; negative: not known
+  std::optional<double> remaining_seconds;  // as the trainer estimates it
+  int64_t epoch = -1;                       // the latest that began
+  std::string text;                         // "epoch 12 of 50  loss 0.51  Accuracy 0.78"
+};
+
+// nullopt for what is no status of a trainer. Unknown fields are left alone.
+std::optional<TrainingStatus> ParseTrainingStatus(const std::string& json);
+
+}  // namespace espalier::run

@@ -1,0 +1,107 @@
+// espalier-sampler: draws mini-batches from the graph servers and streams them to trainers.
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "CLI/CLI.hpp"
+#include "services/apps/serving/job_check.h"
+#include "services/apps/serving/service_process.h"
+#include "services/client/session.h"
+#include "services/job/parse.h"
+#include "services/server/sampler_server.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::serving {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+struct Flags {
+  std::string job_file;
+  std::vector<std::string> servers;
+  std::string access = "auto";
+  std::optional<uint64_t> incarnation;
+  int connect_seconds = 120;
+  ProcessOptions process;
+};
+
+void AddFlags(CLI::App& app, Flags* flags) {
+  app.add_option("--job", flags->job_file, "the job's document")->envname("ESPALIER_JOB")->required();
+  app.add_option("--servers", flags->servers, "host:port of each partition's graph server, separated by commas")
+      ->envname("ESPALIER_SERVERS")
+      ->delimiter(',')
+      ->required();
+  app.add_option("--access", flags->access, "auto, rpc, or mapped (share the servers' files)")
+      ->envname("ESPALIER_ACCESS")
+      ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
+      ->capture_default_str();
+  app.add_option("--incarnation", flags->incarnation, "the job's restarts so far; absent: as the servers say")
+      ->envname("ESPALIER_INCARNATION");
+  app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers to be up")
+      ->envname("ESPALIER_CONNECT_SECONDS")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
+  AddProcessFlags(app, &flags->process);
+}
+
+Result<job::DistTraining> ReadJob(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFound("the job document " + path + " cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  ASSIGN_OR_RETURN(job::ParsedJob parsed, job::ParseJob(path, text, {}));
+  return std::move(parsed.training);
+}
+
+Result<client::Session> ConnectTo(const Flags& flags) {
+  client::SessionOptions options;
+  options.addresses = flags.servers;
+  options.incarnation = flags.incarnation;
+  options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
+  ASSIGN_OR_RETURN(options.access, client::ParseAccess(flags.access));
+  return client::Connect(options);
+}
+
+Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("sampler", flags.process));
+  ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags));
+  Log(Level::kInfo, "graph opened",
+      {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
+
+  server::SamplerServerOptions options;
+  options.rpc = RpcOptionsOf(flags.process);
+  options.worker_threads = ThreadsOf(flags.process);
+  options.partition_key = session.partition_key;
+  options.incarnation = session.incarnation->current();
+  options.metrics = &process->metrics();
+  options.admit = [&](const server::StreamPlan& stream) {
+    session.incarnation->RaiseTo(stream.incarnation);
+    return CheckStreamIsOfJob(stream, training.training);
+  };
+  ASSIGN_OR_RETURN(const std::unique_ptr<server::SamplerServer> server,
+                   server::SamplerServer::Start(options, session.graph));
+  return process->ServeUntilStopped(server->address(), [&](Deadline deadline) { server->Drain(deadline); });
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{
+      "Draws mini-batches and streams them to trainers.\n\nExample:\n  espalier-sampler --job job.yaml "
+      "--servers 127.0.0.1:7000,127.0.0.1:7001 --listen 127.0.0.1:7100"};
+  Flags flags;
+  AddFlags(app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
+  }
+  if (const Status checked = CheckFlags(flags.process); !checked.ok()) return Fail(checked, ExitCode::kBadDocument);
+  const Result<job::DistTraining> training = ReadJob(flags.job_file);
+  if (!training.ok()) return Fail(training.status(), ExitCode::kBadDocument);
+  const Result<ExitCode> ended = Run(flags, *training);
+  return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status());
+}
+
+}  // namespace
+}  // namespace espalier::serving
+
+int main(int argc, char** argv) { return espalier::serving::Main(argc, argv); }

@@ -1,0 +1,27 @@
+// Proof of a shared file system: a file that only processes of this host and user can read.
+#pragma once
+
+#include <string>
+
+#include "services/base/status.h"
+
+namespace espalier::serving {
+
+// Holds a random text at a random name, readable by its owner only; removed with this object.
+class NonceFile {
+ public:
+  static Result<NonceFile> Create(const std::string& folder);
+  NonceFile(NonceFile&& other) noexcept;
+  NonceFile& operator=(NonceFile&&) = delete;
+  ~NonceFile();
+
+  const std::string& path() const { return path_; }    // absolute
+  const std::string& nonce() const { return nonce_; }  // the file's contents
+
+ private:
+  NonceFile(std::string path, std::string nonce);
+  std::string path_;
+  std::string nonce_;
+};
+
+}  // namespace espalier::serving

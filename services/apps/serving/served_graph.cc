@@ -1,0 +1,48 @@
+#include "services/apps/serving/served_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/format/partition_files.h"
+
+namespace espalier::serving {
+
+sampler::GraphDescription DescriptionOf(const format::Manifest& manifest) {
+  sampler::GraphDescription description{.book = manifest.book, .columns = {}, .splits = {}};
+  for (uint16_t type = 0; type < manifest.node_columns.size(); ++type) {
+    description.columns.push_back({NodeTypeId(type), sampler::kOriginalIdColumn, DType::kU64, {}});
+    for (const format::ColumnEntry& column : manifest.node_columns[type]) {
+      description.columns.push_back({NodeTypeId(type), column.name, column.dtype, column.row_shape});
+    }
+  }
+  std::sort(description.columns.begin(), description.columns.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.node_type, a.name) < std::pair(b.node_type, b.name);
+  });
+  for (const format::SplitEntry& split : manifest.splits) {
+    description.splits.push_back({NodeTypeId(split.node_type), split.name, split.train, split.validation, split.test});
+  }
+  return description;
+}
+
+Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t partition, const std::string& data_dir,
+                                            int threads) {
+  ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(uri));
+  LoadedPartition loaded;
+  ASSIGN_OR_RETURN(loaded.manifest, format::ReadManifest(*at.store, at.prefix));
+  if (partition >= loaded.manifest.book.num_partitions()) {
+    return OutOfRange("partition " + std::to_string(partition) + " of " + uri + ", which has " +
+                      std::to_string(loaded.manifest.book.num_partitions()));
+  }
+  format::LoadOptions load;
+  load.threads = threads;
+  load.data_dir = data_dir;
+  // Weighted draws need the weights; the arrays are mapped, so unused ones cost address space only.
+  load.edge_columns = std::any_of(loaded.manifest.edge_columns.begin(), loaded.manifest.edge_columns.end(),
+                                  [](const auto& columns) { return !columns.empty(); });
+  ASSIGN_OR_RETURN(graph::Partition arrays,
+                   format::LoadPartition(*at.store, at.prefix, loaded.manifest, PartitionId(partition), load));
+  ASSIGN_OR_RETURN(loaded.shard, shard::GraphShard::Make(loaded.manifest.book, std::move(arrays)));
+  return loaded;
+}
+
+}  // namespace espalier::serving

@@ -1,0 +1,231 @@
+// Partition files on disk, served, and mapped by a client of the same host; job checks; nonces.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "services/apps/serving/job_check.h"
+#include "services/apps/serving/nonce_file.h"
+#include "services/apps/serving/served_graph.h"
+#include "services/client/session.h"
+#include "services/client/testing/served_graph.h"
+#include "services/format/partition_files.h"
+#include "services/server/graph_server.h"
+
+namespace espalier::serving {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "espalier-serving-XXXXXX").string();
+    ESPALIER_CHECK(mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+const std::string kKey(64, 'a');
+
+// The small graph in two partitions under <folder>/parts.
+std::string WritePartitions(const TemporaryFolder& folder) {
+  const std::string uri = "file://" + folder.path() + "/parts";
+  format::Manifest manifest;
+  const std::vector<graph::Partition> partitions =
+      shard::testing::MakeTestPartitions(client::testing::SmallGraph(), 2, 11, &manifest.book);
+  auto at = storage::OpenStore(uri);
+  ESPALIER_CHECK(at.ok()) << at.status().ToString();
+  manifest.partition_key = kKey;
+  manifest.attempt = "attempt-0";
+  manifest.graph_name = "small";
+  manifest.algorithm = "Random";
+  manifest.in_edge_order = "source,edge";
+  for (const graph::Partition& partition : partitions) {
+    auto entry = format::WritePartition(*at->store, at->prefix, manifest.attempt, manifest.book, partition);
+    ESPALIER_CHECK(entry.ok()) << entry.status().ToString();
+    manifest.partitions.push_back(*std::move(entry));
+  }
+  for (const graph::OwnedNodes& nodes : partitions[0].nodes) {
+    auto& columns = manifest.node_columns.emplace_back();
+    for (const auto& [name, tensor] : nodes.columns) {
+      columns.push_back({name, tensor.dtype(), {tensor.shape().begin() + 1, tensor.shape().end()}});
+    }
+  }
+  for (const auto& edge_columns : partitions[0].edge_columns) {
+    auto& columns = manifest.edge_columns.emplace_back();
+    for (const auto& [name, tensor] : edge_columns) {
+      columns.push_back({name, tensor.dtype(), {tensor.shape().begin() + 1, tensor.shape().end()}});
+    }
+  }
+  for (const auto& [name, by_type] : partitions[0].splits) {
+    for (const auto& [type, parts] : by_type) {
+      manifest.splits.push_back({name, type, parts[0].total, parts[1].total, parts[2].total});
+    }
+  }
+  const Status committed = format::CommitManifest(*at->store, at->prefix, manifest);
+  ESPALIER_CHECK(committed.ok()) << committed.ToString();
+  return uri;
+}
+
+// As graph_server_main does it.
+class Served {
+ public:
+  explicit Served(const std::string& uri) {
+    for (uint32_t p = 0; p < 2; ++p) {
+      auto loaded = LoadServedPartition(uri, p, /*data_dir=*/"", /*threads=*/1);
+      ESPALIER_CHECK(loaded.ok()) << loaded.status().ToString();
+      auto nonce = NonceFile::Create(std::filesystem::temp_directory_path().string());
+      ESPALIER_CHECK(nonce.ok()) << nonce.status().ToString();
+      nonces_.push_back(*std::move(nonce));
+      server::ServedGraph served;
+      served.name = loaded->manifest.graph_name;
+      served.description = DescriptionOf(loaded->manifest);
+      served.mapped_files.emplace();
+      served.mapped_files->set_nonce_path(nonces_.back().path());
+      served.mapped_files->set_nonce(nonces_.back().nonce());
+      served.mapped_files->set_partitions_uri(uri);
+      server::GraphServerOptions options;
+      options.partition_key = loaded->manifest.partition_key;
+      auto server = server::GraphServer::Start(options, std::move(served), loaded->shard);
+      ESPALIER_CHECK(server.ok()) << server.status().ToString();
+      servers_.push_back(*std::move(server));
+    }
+  }
+  Result<client::Session> Connect(client::Access access) const {
+    client::SessionOptions options;
+    for (const auto& server : servers_) options.addresses.push_back(server->address());
+    options.access = access;
+    return client::Connect(options);
+  }
+  void SpoilNonces() {
+    for (const NonceFile& nonce : nonces_) std::ofstream(nonce.path()) << "somebody else's";
+  }
+
+ private:
+  std::vector<NonceFile> nonces_;
+  std::vector<std::unique_ptr<server::GraphServer>> servers_;
+};
+
+Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
+
+Result<Tensor> AllRows(sampler::PartitionedGraph& graph, const std::string& column) {
+  std::vector<GlobalNodeId> nodes;
+  for (uint64_t i = 0; i < graph.book().num_nodes(NodeTypeId(0)); ++i) nodes.emplace_back(i);
+  return graph.GatherRows(NodeTypeId(0), column, nodes, Soon());
+}
+
+TEST(ServingTest, MappedAndRemoteAccessAnswerAlike) {
+  const TemporaryFolder folder;
+  const Served served(WritePartitions(folder));
+  const auto mapped = served.Connect(client::Access::kAuto);
+  const auto remote = served.Connect(client::Access::kRpc);
+  ASSERT_TRUE(mapped.ok()) << mapped.status().ToString();
+  ASSERT_TRUE(remote.ok()) << remote.status().ToString();
+  EXPECT_THAT(mapped->access, ::testing::Each(client::Access::kMapped));
+  EXPECT_THAT(remote->access, ::testing::Each(client::Access::kRpc));
+  EXPECT_EQ(mapped->graph_name, "small");
+  ASSERT_EQ(mapped->graph->columns().size(), remote->graph->columns().size());
+
+  for (const std::string column : {"node-feat", "original_id"}) {
+    const auto a = AllRows(*mapped->graph, column), b = AllRows(*remote->graph, column);
+    ASSERT_TRUE(a.ok() && b.ok()) << a.status().ToString() << b.status().ToString();
+    EXPECT_TRUE(std::equal(a->byte_span().begin(), a->byte_span().end(), b->byte_span().begin()));
+  }
+  const std::vector<GlobalNodeId> seeds = {GlobalNodeId(1400), GlobalNodeId(2)};
+  sampler::HopQuery query{.relations = {{EdgeTypeId(0), 5, seeds}}, .seed = 4, .weight_column = "weight"};
+  const auto a = mapped->graph->SampleInEdges(query, Soon()), b = remote->graph->SampleInEdges(query, Soon());
+  ASSERT_TRUE(a.ok() && b.ok()) << a.status().ToString() << b.status().ToString();
+  EXPECT_EQ(a->relations[0].sources, b->relations[0].sources);
+}
+
+TEST(ServingTest, MutableTensorsStayWithTheServerUnderMappedAccess) {
+  const TemporaryFolder folder;
+  const Served served(WritePartitions(folder));
+  const auto writer = served.Connect(client::Access::kMapped);
+  const auto reader = served.Connect(client::Access::kMapped);
+  ASSERT_TRUE(writer.ok() && reader.ok());
+  const NodeTypeId type(0);
+  ASSERT_TRUE(writer->graph->CreateTensor(type, "hidden", DType::kF32, {2}, Soon()).ok());
+  ASSERT_TRUE(reader->graph->CreateTensor(type, "hidden", DType::kF32, {2}, Soon()).ok());
+  const std::vector<GlobalNodeId> nodes = {GlobalNodeId(1400), GlobalNodeId(2)};
+  const Tensor rows = Tensor::FromVector<float>({1, 2, 3, 4}, {2, 2});
+
+  ASSERT_TRUE(writer->graph->WriteRows(type, "hidden", nodes, rows, Soon()).ok());
+  const auto read = reader->graph->GatherRows(type, "hidden", nodes, Soon());
+
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_TRUE(std::equal(rows.byte_span().begin(), rows.byte_span().end(), read->byte_span().begin()));
+}
+
+TEST(ServingTest, MapsNothingWithoutTheNonce) {
+  const TemporaryFolder folder;
+  Served served(WritePartitions(folder));
+  served.SpoilNonces();
+  const auto automatic = served.Connect(client::Access::kAuto);
+  ASSERT_TRUE(automatic.ok());
+  EXPECT_THAT(automatic->access, ::testing::Each(client::Access::kRpc));
+  EXPECT_EQ(served.Connect(client::Access::kMapped).status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(ServedGraphTest, SaysWhatIsNotThere) {
+  const TemporaryFolder folder;
+  const std::string uri = WritePartitions(folder);
+  EXPECT_EQ(LoadServedPartition(uri, 2, "", 1).status().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(LoadServedPartition("file://" + folder.path() + "/none", 0, "", 1).status().code(), StatusCode::kNotFound);
+}
+
+TEST(NonceFileTest, IsForItsOwnerAndGoesAway) {
+  const TemporaryFolder folder;
+  std::string path;
+  {
+    const auto nonce = NonceFile::Create(folder.path());
+    ASSERT_TRUE(nonce.ok()) << nonce.status().ToString();
+    path = nonce->path();
+    EXPECT_EQ(std::filesystem::status(path).permissions(),
+              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    std::ifstream file(path);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), nonce->nonce());
+    EXPECT_EQ(nonce->nonce().size(), 64u);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_THAT(NonceFile::Create(folder.path() + "/none").status().message(), HasSubstr("/none"));
+}
+
+TEST(JobCheckTest, NamesTheFirstDifference) {
+  job::Training training;
+  training.seed = 3;
+  training.batch_size = 64;
+  training.task.split = "public";
+  training.sampling.layers.resize(2);
+  server::StreamPlan good;
+  good.spec.seed = 3;
+  good.spec.layers.resize(2);
+  good.plan.batch_size = 64;
+  good.plan.split = "public";
+  EXPECT_TRUE(CheckStreamIsOfJob(good, training).ok());
+
+  const auto message_of = [&](auto change) {
+    server::StreamPlan stream = good;
+    change(stream);
+    const Status status = CheckStreamIsOfJob(stream, training);
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+    return status.message();
+  };
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.seed = 4; }), HasSubstr("seed 4"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.plan.batch_size = 65; }), HasSubstr("batch size 65"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.plan.split = "other"; }), HasSubstr("split other"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.layers.resize(3); }), HasSubstr("layers 3"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.replace = true; }), HasSubstr("replacement on"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.weight_column = "w"; }), HasSubstr("weight 'w'"));
+}
+
+}  // namespace
+}  // namespace espalier::serving

@@ -1,0 +1,86 @@
+#include "services/apps/terminal/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace espalier::terminal {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class FakeClock : public Clock {
+ public:
+  SteadyTime Now() override { return now_; }
+  void SleepFor(std::chrono::nanoseconds duration) override { now_ += duration; }
+
+ private:
+  SteadyTime now_ = SteadyTime(std::chrono::hours(1));
+};
+
+// What `use` printed.
+template <class F>
+std::string Printed(ProgressStyle style, F use) {
+  char* text = nullptr;
+  size_t size = 0;
+  std::FILE* file = open_memstream(&text, &size);
+  {
+    FakeClock clock;
+    Progress progress(style, file, clock);
+    use(progress, clock);
+  }
+  std::fclose(file);
+  const std::string printed(text, size);
+  std::free(text);
+  return printed;
+}
+
+TEST(ProgressTextTest, SaysBarsDurationsAndCounts) {
+  EXPECT_EQ(BarText(0, 12), "[          ]");
+  EXPECT_EQ(BarText(0.5, 12), "[====>     ]");
+  EXPECT_EQ(BarText(7, 12), "[==========]");
+  EXPECT_EQ(DurationText(0.25), "0.2 s");
+  EXPECT_EQ(DurationText(59.6), "1 min 0 s");
+  EXPECT_EQ(DurationText(7500), "2 h 5 min");
+  EXPECT_EQ(CountText(999), "999");
+  EXPECT_EQ(CountText(1'234'000), "1.2 M");
+}
+
+TEST(ProgressTest, PrintsFewPlainLinesWhereNothingCanRedraw) {
+  const std::string printed = Printed(ProgressStyle::kLines, [](Progress& progress, FakeClock& clock) {
+    progress.Begin("training");
+    for (int i = 1; i <= 100; ++i) {
+      clock.SleepFor(std::chrono::milliseconds(100));
+      progress.Update(i / 100.0, "epoch " + std::to_string(i));
+    }
+    progress.End("trained");
+  });
+
+  EXPECT_EQ(printed,
+            "training\ntraining  50 %  epoch 50  5.0 s left\ntraining 100 %  epoch 100  0.0 s left\ntrained\n");
+}
+
+TEST(ProgressTest, RedrawsItsBarAndClearsIt) {
+  const std::string printed = Printed(ProgressStyle::kBar, [](Progress& progress, FakeClock& clock) {
+    progress.Begin("training");
+    clock.SleepFor(std::chrono::seconds(2));
+    progress.Update(0.5, "epoch 5");
+    progress.Note("a line");
+  });
+
+  EXPECT_THAT(printed, HasSubstr("\r\033[Ktraining [=============>              ]  50 %  epoch 5  2.0 s left"));
+  EXPECT_THAT(printed, testing::EndsWith("\r\033[Ka line\n"));
+}
+
+TEST(ProgressTest, IsSilentWhenQuiet) {
+  EXPECT_EQ(Printed(ProgressStyle::kQuiet,
+                    [](Progress& progress, FakeClock&) {
+                      progress.Begin("x");
+                      progress.Update(0.5, "y");
+                      progress.End("z");
+                    }),
+            "");
+}
+
+}  // namespace
+}  // namespace espalier::terminal

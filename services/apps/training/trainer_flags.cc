@@ -1,0 +1,129 @@
+#include "services/apps/training/trainer_flags.h"
+
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+
+namespace espalier::training {
+namespace {
+
+void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
+  app.add_option("--job", flags->job_file, "the job's document")->envname("ESPALIER_JOB")->required();
+  app.add_option("--servers", flags->servers, "host:port of each partition's graph server, separated by commas")
+      ->envname("ESPALIER_SERVERS")
+      ->delimiter(',')
+      ->required();
+  app.add_option("--samplers", flags->samplers, "host:port of each sampler; absent: threads of this process sample")
+      ->envname("ESPALIER_SAMPLERS")
+      ->delimiter(',');
+  app.add_option("--access", flags->access, "auto, rpc, or mapped (share the servers' files)")
+      ->envname("ESPALIER_ACCESS")
+      ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
+      ->capture_default_str();
+  app.add_option("--incarnation", flags->incarnation, "the job's incarnation: servers refuse older ones")
+      ->envname("ESPALIER_INCARNATION")
+      ->capture_default_str();
+  app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers to be up")
+      ->envname("ESPALIER_CONNECT_SECONDS")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.add_option("--data-timeout-seconds", flags->data_timeout_seconds, "the longest wait for a mini-batch or rows")
+      ->envname("ESPALIER_DATA_TIMEOUT_SECONDS")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+}
+
+void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
+  app.add_option("--rank", flags->rank, "this trainer's number, from 0")
+      ->envname("ESPALIER_RANK")
+      ->capture_default_str();
+  app.add_option("--world-size", flags->world_size, "trainers in all")
+      ->envname("ESPALIER_WORLD_SIZE")
+      ->check(CLI::Range(1u, 65536u))
+      ->capture_default_str();
+  app.add_option("--rendezvous", flags->rendezvous,
+                 "host:port where trainers meet; rank 0 listens there, port 0 picks a free one (see --ready-file)")
+      ->envname("ESPALIER_RENDEZVOUS")
+      ->capture_default_str();
+  app.add_option("--local-address", flags->local_address,
+                 "address of this machine for the all-reduce; absent: the one that faces the rendezvous")
+      ->envname("ESPALIER_LOCAL_ADDRESS");
+  app.add_option(
+         "--collective-timeout-seconds", flags->collective_timeout_seconds,
+         "the longest wait for other trainers; longer than --data-timeout-seconds, which they may be waiting for")
+      ->envname("ESPALIER_COLLECTIVE_TIMEOUT_SECONDS")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+}
+
+void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
+  app.add_option("--output", flags->output_dir, "folder for model, node results and result.json; absent: none")
+      ->envname("ESPALIER_OUTPUT");
+  app.add_option("--audit", flags->audit_path, "file for the record of what was sampled; absent: none")
+      ->envname("ESPALIER_AUDIT");
+  app.add_option("--threads", flags->threads, "of the math library; 0: spec.trainers.threads")
+      ->envname("ESPALIER_THREADS")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--sampler-threads", flags->sampler_threads, "that draw mini-batches where there are no samplers")
+      ->envname("ESPALIER_SAMPLER_THREADS")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
+      ->envname("ESPALIER_ADMIN_LISTEN")
+      ->capture_default_str();
+  app.add_option("--ready-file", flags->ready_file,
+                 "where to write {\"address\", \"admin\", \"rendezvous\"} once others may connect")
+      ->envname("ESPALIER_READY_FILE");
+  app.add_option("--log-format", flags->log_format, "text, json, or auto (text on a terminal)")
+      ->envname("ESPALIER_LOG_FORMAT")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddTrainerFlags(CLI::App& app, TrainerFlags* flags) {
+  AddGraphFlags(app, flags);
+  AddGroupFlags(app, flags);
+  AddOwnFlags(app, flags);
+}
+
+Status CheckTrainerFlags(const TrainerFlags& flags) {
+  if (flags.rank >= flags.world_size) {
+    return InvalidArgument("--rank " + std::to_string(flags.rank) + ": expected a number below --world-size " +
+                           std::to_string(flags.world_size));
+  }
+  if (flags.collective_timeout_seconds <= flags.data_timeout_seconds) {
+    return InvalidArgument(
+        "--collective-timeout-seconds must exceed --data-timeout-seconds: trainers wait for each "
+        "other while one of them waits for data");
+  }
+  ASSIGN_OR_RETURN(const HostPort rendezvous, ParseHostPort(flags.rendezvous));
+  if (rendezvous.port == 0 && flags.rank > 0) {
+    return InvalidArgument("--rendezvous " + flags.rendezvous + ": expected the port that rank 0 listens on");
+  }
+  return Status();
+}
+
+Result<job::ParsedJob> ReadJob(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return FromErrno(errno, "reading the job document " + path);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return job::ParseJob(path, text, {});
+}
+
+Result<HostPort> ParseHostPort(const std::string& text) {
+  const Status error = InvalidArgument("'" + text + "': expected host:port");
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) return error;
+  HostPort parsed;
+  parsed.host = text.substr(0, colon);
+  if (parsed.host.front() == '[' && parsed.host.back() == ']') parsed.host = parsed.host.substr(1, colon - 2);
+  const char* end = text.data() + text.size();
+  const auto [stopped, failure] = std::from_chars(text.data() + colon + 1, end, parsed.port);
+  if (failure != std::errc() || stopped != end || parsed.host.empty()) return error;
+  return parsed;
+}
+
+}  // namespace espalier::training

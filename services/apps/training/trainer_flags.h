@@ -1,0 +1,49 @@
+// What espalier-trainer is told: flags, each with an environment variable, and the job's document.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "services/job/parse.h"
+
+namespace espalier::training {
+
+struct TrainerFlags {
+  std::string job_file;
+  std::vector<std::string> servers;
+  std::vector<std::string> samplers;  // empty: threads of this process draw the mini-batches
+  std::string access = "auto";
+  uint32_t rank = 0;
+  uint32_t world_size = 1;
+  std::string rendezvous = "127.0.0.1:0";
+  std::string local_address;  // empty: the one that faces the rendezvous
+  std::string output_dir;
+  std::string audit_path;
+  std::string admin_listen = "127.0.0.1:0";
+  std::string ready_file;
+  std::string log_format = "auto";
+  uint64_t incarnation = 1;
+  int threads = 0;  // 0: as the document says
+  int sampler_threads = 1;
+  int connect_seconds = 120;
+  int data_timeout_seconds = 600;
+  int collective_timeout_seconds = 660;
+};
+
+void AddTrainerFlags(CLI::App& app, TrainerFlags* flags);
+
+// InvalidArgument where flags contradict each other.
+Status CheckTrainerFlags(const TrainerFlags& flags);
+
+Result<job::ParsedJob> ReadJob(const std::string& path);
+
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+};
+// "127.0.0.1:0", "[::1]:7000", "cora-trainer-0.cora:7000"
+Result<HostPort> ParseHostPort(const std::string& text);
+
+}  // namespace espalier::training

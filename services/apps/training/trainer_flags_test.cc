@@ -1,0 +1,49 @@
+#include "services/apps/training/trainer_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace espalier::training {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(TrainerFlagsTest, ReadsHostsAndPorts) {
+  EXPECT_EQ(ParseHostPort("127.0.0.1:0")->host, "127.0.0.1");
+  EXPECT_EQ(ParseHostPort("cora-trainer-0.cora:7000")->port, 7000);
+  EXPECT_EQ(ParseHostPort("[::1]:7000")->host, "::1");
+  for (const char* text : {"", "127.0.0.1", ":7000", "host:", "host:x", "host:70000", "host:70 ", "[]:1"}) {
+    EXPECT_EQ(ParseHostPort(text).status().code(), StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST(TrainerFlagsTest, FindsContradictions) {
+  TrainerFlags flags;
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.rank = 1;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("below --world-size 1"));
+  flags.world_size = 2;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("the port that rank 0 listens on"));
+  flags.rendezvous = "127.0.0.1:7000";
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.data_timeout_seconds = flags.collective_timeout_seconds;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("must exceed"));
+}
+
+TEST(TrainerFlagsTest, SplitsLists) {
+  CLI::App app;
+  TrainerFlags flags;
+  AddTrainerFlags(app, &flags);
+  app.parse("--job j.yaml --servers a:1,b:2 --samplers c:3");
+  EXPECT_EQ(flags.servers, (std::vector<std::string>{"a:1", "b:2"}));
+  EXPECT_EQ(flags.samplers, (std::vector<std::string>{"c:3"}));
+}
+
+TEST(TrainerFlagsTest, NamesADocumentThatIsNotThere) {
+  const Status status = ReadJob(testing::TempDir() + "/no-such-job.yaml").status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("no-such-job.yaml"));
+}
+
+}  // namespace
+}  // namespace espalier::training

@@ -1,0 +1,260 @@
+// espalier-trainer: one rank of a job's data-parallel training.
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "services/apps/training/trainer_flags.h"
+#include "services/apps/training/training_status.h"
+#include "services/base/exit_code.h"
+#include "services/client/remote_mini_batch_source.h"
+#include "services/client/session.h"
+#include "services/collective/self_collective.h"
+#include "services/sampler/local_mini_batch_source.h"
+#include "services/telemetry/admin_server.h"
+#include "services/telemetry/log.h"
+#include "services/telemetry/process.h"
+#include "services/trainer/gloo_collective.h"
+#include "services/trainer/math_setup.h"
+#include "services/trainer/outputs.h"
+#include "services/trainer/sampling_plan.h"
+#include "services/trainer/train_job.h"
+
+namespace espalier::training {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+// Turns SIGTERM into the flag that rides on the next step's all-reduce. Before training there is nothing to save
+// and nobody who looks at the flag: then the process ends.
+class StopWatcher {
+ public:
+  StopWatcher() : thread_([this](std::stop_token ended) { Watch(ended); }) {}
+
+  const std::atomic<bool>& requested() const { return requested_; }
+  void TrainingBegins() { training_ = true; }
+
+ private:
+  void Watch(const std::stop_token& ended) {
+    telemetry::StopSignal& signal = telemetry::StopSignal::Install();
+    while (!ended.stop_requested()) {
+      if (!signal.WaitUntil(Deadline::After(std::chrono::milliseconds(100)))) continue;
+      Log(Level::kInfo, "asked to stop", {{"signal", signal.signal_number()}});
+      requested_ = true;
+      if (!training_) _exit(static_cast<int>(ExitCode::kAskedToStop));
+      return;
+    }
+  }
+
+  std::atomic<bool> requested_ = false;  // atomic, because the training thread reads it at every step
+  std::atomic<bool> training_ = false;   // atomic, because the training thread sets it
+  std::jthread thread_;                  // last: joined before the rest goes away
+};
+
+// Idle OpenMP threads that spin take the processor from the machine's other processes. libgomp reads its settings
+// when it is loaded, before main, hence the second start.
+void RestartWithPassiveThreads(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  execv("/proc/self/exe", argv);  // where that fails, on we go: slower
+}
+
+trainer::Timeouts TimeoutsOf(const TrainerFlags& flags) {
+  return {std::chrono::seconds(flags.data_timeout_seconds), std::chrono::seconds(flags.collective_timeout_seconds)};
+}
+
+// Rank 0 listens, so that its port can be told to the others before anything else takes time.
+Result<std::unique_ptr<trainer::Rendezvous>> HostRendezvous(const TrainerFlags& flags) {
+  if (flags.world_size == 1 || flags.rank > 0) return std::unique_ptr<trainer::Rendezvous>();
+  ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(flags.rendezvous));
+  return trainer::Rendezvous::Host(at.host, at.port);
+}
+
+Result<std::unique_ptr<collective::Collective>> ConnectTrainers(const TrainerFlags& flags,
+                                                                std::unique_ptr<trainer::Rendezvous> rendezvous) {
+  if (flags.world_size == 1) return std::unique_ptr<collective::Collective>(new collective::SelfCollective());
+  const Deadline deadline = TimeoutsOf(flags).ForCollective();
+  if (rendezvous == nullptr) {
+    ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(flags.rendezvous));
+    ASSIGN_OR_RETURN(rendezvous, trainer::Rendezvous::Join(at.host, at.port, deadline));
+  }
+  const trainer::GlooOptions options{Rank(flags.rank), flags.world_size, flags.local_address,
+                                     std::to_string(flags.incarnation)};
+  return trainer::ConnectGloo(std::move(rendezvous), options, deadline);
+}
+
+Result<client::Session> OpenGraph(const TrainerFlags& flags) {
+  client::SessionOptions options;
+  options.addresses = flags.servers;
+  options.incarnation = flags.incarnation;
+  options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
+  ASSIGN_OR_RETURN(options.access, client::ParseAccess(flags.access));
+  return client::Connect(options);
+}
+
+Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags& flags, const job::Training& training,
+                                                              const client::Session& session) {
+  const graph::GraphSchema& schema = session.graph->book().schema();
+  ASSIGN_OR_RETURN(const sampler::EpochPlan plan,
+                   trainer::EpochPlanOf(training, schema, flags.world_size, Rank(flags.rank)));
+  ASSIGN_OR_RETURN(const sampler::SamplingSpec spec, trainer::SamplingSpecOf(training.sampling, schema, training.seed));
+  if (flags.samplers.empty()) {
+    sampler::LocalSamplingOptions options;
+    options.threads = flags.sampler_threads;
+    options.step_timeout = TimeoutsOf(flags).data;
+    return std::unique_ptr<sampler::MiniBatchSource>(
+        new sampler::LocalMiniBatchSource(*session.graph, *session.graph, spec, plan, options));
+  }
+  client::RemoteMiniBatchOptions options;
+  options.samplers = flags.samplers;
+  options.partition_key = session.partition_key;
+  options.incarnation = flags.incarnation;
+  ASSIGN_OR_RETURN(std::unique_ptr<client::RemoteMiniBatchSource> source,
+                   client::RemoteMiniBatchSource::Make(session.graph->book(), plan, spec, options));
+  return std::unique_ptr<sampler::MiniBatchSource>(std::move(source));
+}
+
+void LogEpoch(const trainer::EpochReport& report, job::Metric metric) {
+  std::vector<telemetry::Field> fields = {{"epoch", report.epoch}, {"loss", report.loss}};
+  if (report.validation.has_value()) fields.push_back({trainer::ResultKey("validation", metric), *report.validation});
+  const trainer::SecondsSplit& seconds = report.seconds;
+  for (telemetry::Field field : std::initializer_list<telemetry::Field>{{"seconds", report.total_seconds},
+                                                                        {"sample", seconds.sample},
+                                                                        {"fetch", seconds.fetch},
+                                                                        {"wait", seconds.wait},
+                                                                        {"compute", seconds.compute},
+                                                                        {"communicate", seconds.communicate},
+                                                                        {"evaluate", seconds.evaluate}}) {
+    fields.push_back(std::move(field));
+  }
+  Log(Level::kInfo, "epoch", fields);
+}
+
+void LogOutcome(const trainer::TrainOutcome& outcome, job::Metric metric) {
+  std::vector<telemetry::Field> fields = {{"epochs", outcome.loop.epochs.size()},
+                                          {"best_epoch", outcome.loop.best_epoch},
+                                          {"seconds", outcome.total_seconds},
+                                          {"parameters_digest", outcome.parameters_digest}};
+  if (outcome.test.has_value()) fields.push_back({trainer::ResultKey("test", metric), *outcome.test});
+  Log(Level::kInfo, outcome.stopped() ? "stopped on request" : "trained", fields);
+}
+
+Status WriteReady(const TrainerFlags& flags, const telemetry::AdminServer& admin,
+                  const trainer::Rendezvous* rendezvous) {
+  if (flags.ready_file.empty()) return Status();
+  telemetry::ReadyFile ready;
+  ready.admin_address = admin.address();
+  if (rendezvous != nullptr) {
+    ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(flags.rendezvous));
+    const std::string host = at.host.find(':') == std::string::npos ? at.host : "[" + at.host + "]";
+    ready.rendezvous = host + ":" + std::to_string(rendezvous->port());
+  }
+  return telemetry::WriteReadyFile(flags.ready_file, ready);
+}
+
+Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, trainer::MathSettings math) {
+  StopWatcher stop;
+  telemetry::MetricRegistry metrics;
+  metrics.AddProcessMetrics();
+  TrainingStatus status(job, flags.rank, flags.world_size, flags.incarnation, metrics);
+  telemetry::AdminServerOptions admin_options;
+  admin_options.listen_address = flags.admin_listen;
+  ASSIGN_OR_RETURN(const std::unique_ptr<telemetry::AdminServer> admin,
+                   telemetry::AdminServer::Start(admin_options, metrics));
+  admin->SetStatusProvider([&] { return status.Json(); });
+
+  ASSIGN_OR_RETURN(std::unique_ptr<trainer::Rendezvous> rendezvous, HostRendezvous(flags));
+  RETURN_IF_ERROR(WriteReady(flags, *admin, rendezvous.get()));
+  ASSIGN_OR_RETURN(const client::Session session, OpenGraph(flags).While("opening the graph"));
+  Log(Level::kInfo, "graph opened",
+      {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
+  ASSIGN_OR_RETURN(const std::unique_ptr<sampler::MiniBatchSource> batches, MakeBatches(flags, job.training, session));
+  ASSIGN_OR_RETURN(const std::unique_ptr<collective::Collective> collective,
+                   ConnectTrainers(flags, std::move(rendezvous)));
+  Log(Level::kInfo, "trainers connected", {{"trainers", flags.world_size}});
+  admin->SetReady();
+
+  trainer::TrainOptions options;
+  options.graph_name = session.graph_name;
+  options.output_dir = flags.output_dir;
+  options.audit_path = flags.audit_path;
+  options.incarnation = flags.incarnation;
+  options.timeouts = TimeoutsOf(flags);
+  options.math = std::move(math);
+  options.stop_requested = &stop.requested();
+  options.on_step = [&](const trainer::RunPosition& position) { status.OnStep(position); };
+  options.on_epoch = [&](const trainer::EpochReport& report) {
+    status.OnEpoch(report);
+    if (flags.rank == 0) LogEpoch(report, job.training.evaluation.metric);
+  };
+  stop.TrainingBegins();
+  sampler::PartitionedGraph& graph = *session.graph;
+  ASSIGN_OR_RETURN(const trainer::TrainOutcome outcome,
+                   trainer::TrainJob(job, {graph, graph, graph, graph}, *batches, *collective, options));
+  if (flags.rank == 0) LogOutcome(outcome, job.training.evaluation.metric);
+  admin->SetStatusProvider(nullptr);
+  return outcome.stopped() ? ExitCode::kAskedToStop : ExitCode::kDone;
+}
+
+// The document as one line of a log.
+std::string OneLine(const std::string& json) {
+  const auto document = nlohmann::ordered_json::parse(json, nullptr, /*allow_exceptions=*/false);
+  return document.is_discarded() ? json : document.dump();
+}
+
+int Fail(const Status& status, ExitCode code) {
+  Log(Level::kError, "cannot go on", {{"error", status}, {"exit_code", static_cast<int>(code)}});
+  return static_cast<int>(code);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{
+      "One rank of a job's training. `espalier run` starts it; by hand:\n\n"
+      "  espalier-trainer --job job.yaml --servers 127.0.0.1:7000,127.0.0.1:7001 --output results"};
+  TrainerFlags flags;
+  AddTrainerFlags(app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
+  }
+  telemetry::LogOptions log;
+  const Result<telemetry::LogFormat> format = telemetry::ParseLogFormat(flags.log_format);
+  if (!format.ok()) return Fail(format.status(), ExitCode::kBadDocument);
+  log.format = *format;
+  log.process_fields = {{"role", "trainer"}, {"rank", flags.rank}};
+  telemetry::InitializeLogging(std::move(log));
+  telemetry::StopSignal::Install();
+
+  if (const Status status = CheckTrainerFlags(flags); !status.ok()) return Fail(status, ExitCode::kBadDocument);
+  const Result<job::ParsedJob> job = ReadJob(flags.job_file);
+  if (!job.ok()) return Fail(job.status(), ExitCode::kBadDocument);
+  const Result<trainer::MathSettings> math =
+      trainer::SetUpMath(flags.threads > 0 ? flags.threads : job->training.trainer_threads);
+  if (!math.ok()) return Fail(math.status(), ExitCode::kBadDocument);
+  Log(Level::kInfo, "configuration",
+      {{"document", OneLine(job->effective_json)},
+       {"trainers", flags.world_size},
+       {"incarnation", flags.incarnation},
+       {"threads", math->threads},
+       {"blas", math->blas},
+       {"blas_kernel", math->blas_kernel},
+       {"torch", math->torch_version},
+       {"cpu_capability", math->cpu_capability}});
+  if (const std::string warning = trainer::BlasWarning(*math); !warning.empty()) {
+    Log(Level::kWarning, "slow BLAS", {{"warning", warning}});
+  }
+  const Result<ExitCode> ended = Train(flags, job->training, *math);
+  return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status(), ExitCodeOf(ended.status().code()));
+}
+
+}  // namespace
+}  // namespace espalier::training
+
+int main(int argc, char** argv) {
+  espalier::training::RestartWithPassiveThreads(argv);
+  return espalier::training::Main(argc, argv);
+}

@@ -1,0 +1,91 @@
+#include "services/apps/training/training_status.h"
+
+#include <nlohmann/json.hpp>
+
+#include "services/base/mutex.h"
+#include "services/trainer/outputs.h"
+
+namespace espalier::training {
+namespace {
+
+telemetry::Counter SecondsCounter(telemetry::MetricRegistry& metrics, const std::string& stage) {
+  return metrics.AddCounter("espalier_trainer_stage_seconds_total",
+                            "Seconds spent by stage; sampling and fetching go on beside the computation.",
+                            {{"stage", stage}});
+}
+
+// The share of all steps that are done.
+double FractionOf(const trainer::RunPosition& position) {
+  const double all = static_cast<double>(position.num_epochs) * position.steps_per_epoch;
+  const double done = static_cast<double>(position.epoch) * position.steps_per_epoch + position.step + 1;
+  return all == 0 ? 1 : done / all;
+}
+
+}  // namespace
+
+TrainingStatus::TrainingStatus(const job::DistTraining& job, uint32_t rank, uint32_t num_trainers, uint64_t incarnation,
+                               telemetry::MetricRegistry& metrics)
+    : job_name_(job.name),
+      metric_(job.training.evaluation.metric),
+      rank_(rank),
+      num_trainers_(num_trainers),
+      incarnation_(incarnation),
+      steps_(metrics.AddCounter("espalier_trainer_steps_total", "Training steps taken.")),
+      seeds_(metrics.AddCounter("espalier_trainer_seeds_total", "Training nodes seen, of all trainers.")),
+      epoch_(metrics.AddGauge("espalier_trainer_epoch_count", "Epochs ended.")),
+      loss_(metrics.AddGauge("espalier_trainer_loss_value", "Mean loss of the last epoch.")),
+      validation_(metrics.AddGauge("espalier_trainer_validation_value", "The job's metric at the last evaluation.")),
+      sample_seconds_(SecondsCounter(metrics, "sample")),
+      fetch_seconds_(SecondsCounter(metrics, "fetch")),
+      wait_seconds_(SecondsCounter(metrics, "wait")),
+      compute_seconds_(SecondsCounter(metrics, "compute")),
+      communicate_seconds_(SecondsCounter(metrics, "communicate")),
+      evaluate_seconds_(SecondsCounter(metrics, "evaluate")) {}
+
+void TrainingStatus::OnStep(const trainer::RunPosition& position) {
+  steps_.Add();
+  MutexLock lock(&mutex_);
+  if (!position_.has_value()) timer_ = Timer();
+  position_ = position;
+}
+
+void TrainingStatus::OnEpoch(const trainer::EpochReport& report) {
+  seeds_.Add(static_cast<double>(report.num_seeds));
+  epoch_.Set(report.epoch + 1);
+  loss_.Set(report.loss);
+  if (report.validation.has_value()) validation_.Set(*report.validation);
+  sample_seconds_.Add(report.seconds.sample);
+  fetch_seconds_.Add(report.seconds.fetch);
+  wait_seconds_.Add(report.seconds.wait);
+  compute_seconds_.Add(report.seconds.compute);
+  communicate_seconds_.Add(report.seconds.communicate);
+  evaluate_seconds_.Add(report.seconds.evaluate);
+  MutexLock lock(&mutex_);
+  last_epoch_ = report;
+  if (report.validation.has_value()) last_validation_ = report.validation;
+}
+
+std::string TrainingStatus::Json() const {
+  MutexLock lock(&mutex_);
+  nlohmann::ordered_json status = {
+      {"job", job_name_}, {"rank", rank_}, {"trainers", num_trainers_}, {"incarnation", incarnation_}};
+  if (position_.has_value()) {
+    const double fraction = FractionOf(*position_);
+    status["epoch"] = position_->epoch;
+    status["step"] = position_->step;
+    status["epochs"] = position_->num_epochs;
+    status["stepsPerEpoch"] = position_->steps_per_epoch;
+    status["percent"] = 100 * fraction;
+    status["etaSeconds"] = timer_.Seconds() * (1 - fraction) / fraction;
+  }
+  nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
+  if (last_epoch_.has_value()) {
+    metrics["loss"] = last_epoch_->loss;
+    metrics["secondsPerEpoch"] = last_epoch_->total_seconds;
+  }
+  if (last_validation_.has_value()) metrics[trainer::ResultKey("validation", metric_)] = *last_validation_;
+  status["metrics"] = std::move(metrics);
+  return status.dump();
+}
+
+}  // namespace espalier::training

@@ -1,0 +1,44 @@
+// How far a trainer is, for /status and /metrics.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "services/base/mutex.h"
+#include "services/telemetry/metrics.h"
+#include "services/trainer/training_loop.h"
+
+namespace espalier::training {
+
+// Written by the training thread, read by the admin server's. Thread-safe.
+class TrainingStatus {
+ public:
+  TrainingStatus(const job::DistTraining& job, uint32_t rank, uint32_t num_trainers, uint64_t incarnation,
+                 telemetry::MetricRegistry& metrics);
+
+  void OnStep(const trainer::RunPosition& position);
+  void OnEpoch(const trainer::EpochReport& report);
+
+  // {"job", "rank", "incarnation", "epoch", "step", "epochs", "percent", "etaSeconds", "metrics": {"loss", ...}}
+  std::string Json() const;
+
+ private:
+  const std::string job_name_;
+  const job::Metric metric_;
+  const uint32_t rank_;
+  const uint32_t num_trainers_;
+  const uint64_t incarnation_;
+
+  telemetry::Counter steps_, seeds_;
+  telemetry::Gauge epoch_, loss_, validation_;
+  telemetry::Counter sample_seconds_, fetch_seconds_, wait_seconds_, compute_seconds_, communicate_seconds_,
+      evaluate_seconds_;
+
+  mutable Mutex mutex_;
+  Timer timer_ ABSL_GUARDED_BY(mutex_);  // since the first step began, about
+  std::optional<trainer::RunPosition> position_ ABSL_GUARDED_BY(mutex_);
+  std::optional<trainer::EpochReport> last_epoch_ ABSL_GUARDED_BY(mutex_);
+  std::optional<double> last_validation_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace espalier::training

@@ -1,0 +1,46 @@
+#include "services/apps/training/training_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace espalier::training {
+namespace {
+
+job::DistTraining Job() {
+  job::DistTraining job;
+  job.name = "cora";
+  return job;
+}
+
+TEST(TrainingStatusTest, SaysNothingOfProgressBeforeTheFirstStep) {
+  telemetry::MetricRegistry metrics;
+  const auto status = nlohmann::json::parse(TrainingStatus(Job(), 0, 2, 3, metrics).Json());
+  EXPECT_EQ(status["job"], "cora");
+  EXPECT_EQ(status["incarnation"], 3);
+  EXPECT_FALSE(status.contains("percent"));
+}
+
+TEST(TrainingStatusTest, SaysHowFarItIs) {
+  telemetry::MetricRegistry metrics;
+  TrainingStatus training(Job(), 0, 1, 1, metrics);
+  training.OnStep({.epoch = 1, .step = 4, .num_epochs = 4, .steps_per_epoch = 5});
+  trainer::EpochReport report;
+  report.epoch = 1;
+  report.loss = 0.25;
+  report.validation = 0.75;
+  training.OnEpoch(report);
+  report.validation.reset();  // not evaluated: the last one stands
+  training.OnEpoch(report);
+  const auto status = nlohmann::json::parse(training.Json());
+  EXPECT_EQ(status["percent"], 50.0);
+  EXPECT_EQ(status["epochs"], 4);
+  EXPECT_GE(status["etaSeconds"].get<double>(), 0.0);
+  EXPECT_EQ(status["metrics"]["loss"], 0.25);
+  EXPECT_EQ(status["metrics"]["validationAccuracy"], 0.75);
+  EXPECT_THAT(metrics.Serialize(), testing::HasSubstr("espalier_trainer_steps_total 1"));
+}
+
+}  // namespace
+}  // namespace espalier::training
