@@ -1,0 +1,28 @@
+// The graph that the benchmarks of sampling and gathering share: ogbn-products' shape, generated.
+#pragma once
+
+#include <memory>
+
+#include "services/sampler/partitioned_graph.h"
+#include "services/shard/graph_shard.h"
+
+namespace espalier::benchmarks {
+
+struct BenchGraphOptions {
+  double scale = 1.0;  // of 2.4 M nodes and 123 M edges
+  uint32_t num_partitions = 1;
+  int64_t feature_width = 0;
+  bool edge_weights = false;
+  int threads = 2;
+  uint64_t seed = 1;
+};
+
+struct BenchGraph {
+  std::vector<std::shared_ptr<shard::GraphShard>> shards;
+  std::unique_ptr<sampler::PartitionedGraph> graph;  // over the shards, as with mapped access
+};
+
+// Prints what it does; ends the process where the graph cannot be made.
+BenchGraph MakeBenchGraph(const BenchGraphOptions& options);
+
+}  // namespace espalier::benchmarks

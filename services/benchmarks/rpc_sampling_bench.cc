@@ -1,0 +1,246 @@
+// Sampling through graph server processes by client processes, on the machine's processors together. Two ratios from
+// the same run: to what gRPC alone carries (large messages of nothing, 4 bytes taken for an edge), and to the same
+// sampling without RPC.
+#include <grpcpp/support/server_callback.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "espalier/tensor/v1/tensor.grpc.pb.h"
+#include "services/benchmarks/bench_graph.h"
+#include "services/benchmarks/stopwatch.h"
+#include "services/client/session.h"
+#include "services/graph/generators.h"
+#include "services/rpc/call.h"
+#include "services/sampler/fanout_sampler.h"
+#include "services/server/graph_server.h"
+
+namespace espalier::benchmarks {
+namespace {
+
+constexpr size_t kFloorReplyBytes = size_t{1} << 20;
+constexpr const char* kFloorMethod = "/espalier.tensor.v1.TensorStore/Drop";
+
+struct Options {
+  BenchGraphOptions graph = {.scale = 0.1, .num_partitions = 2};
+  std::vector<int32_t> fanouts = {15, 10, 5};
+  uint64_t batch_size = 1024;
+  uint32_t batches = 40;
+  uint32_t clients = 2;
+  int client_threads = 2;
+  int server_threads = 2;
+};
+
+// Whatever is asked, a megabyte of zeros from the same memory.
+class FloorService final
+    : public tensor::v1::TensorStore::WithRawCallbackMethod_Drop<tensor::v1::TensorStore::Service> {
+ public:
+  grpc::ServerUnaryReactor* Drop(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
+                                 grpc::ByteBuffer* reply) override {
+    static const std::vector<char> zeros(kFloorReplyBytes);
+    const grpc::Slice slice(zeros.data(), zeros.size(), grpc::Slice::STATIC_SLICE);
+    *reply = grpc::ByteBuffer(&slice, 1);
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+};
+
+// One line of text from a child to its parent.
+struct Pipe {
+  Pipe() { ESPALIER_CHECK(pipe(ends) == 0); }
+  void Write(const std::string& line) const {
+    ESPALIER_CHECK(write(ends[1], line.data(), line.size()) == static_cast<ssize_t>(line.size()));
+    ESPALIER_CHECK(write(ends[1], "\n", 1) == 1);
+  }
+  std::string Read() const {
+    std::string line;
+    for (char letter; read(ends[0], &letter, 1) == 1 && letter != '\n';) line += letter;
+    return line;
+  }
+  int ends[2];
+};
+
+// Runs `work` in a child. gRPC must not have been used before: it does not survive a fork.
+pid_t Fork(const std::function<void()>& work) {
+  std::fflush(stdout);  // or the child prints it again
+  const pid_t child = fork();
+  ESPALIER_CHECK(child >= 0);
+  if (child > 0) return child;
+  work();
+  std::fflush(stdout);
+  _exit(0);
+}
+
+void Serve(const Options& options, const BenchGraph& bench, uint32_t partition, const Pipe& addresses) {
+  server::GraphServerOptions server;
+  server.partition_key = "bench";
+  server.worker_threads = options.server_threads;
+  server::ServedGraph served;
+  served.description = bench.graph->description();
+  const auto graph_server = server::GraphServer::Start(server, std::move(served), bench.shards[partition]);
+  ESPALIER_CHECK(graph_server.ok()) << graph_server.status().ToString();
+  FloorService floor;
+  const auto floor_server = rpc::RpcServer::Start({}, {&floor});
+  ESPALIER_CHECK(floor_server.ok()) << floor_server.status().ToString();
+  addresses.Write((*graph_server)->address() + " " + (*floor_server)->address());
+  for (;;) pause();  // until the parent ends it
+}
+
+struct Work {
+  std::atomic<uint32_t> next_step{0};
+  std::atomic<uint64_t> edges{0};
+};
+
+void SampleSteps(const Options& options, sampler::PartitionedGraph& graph, uint32_t first, uint32_t last, Work& work) {
+  sampler::SamplingSpec spec{.seed = 7};
+  for (const int32_t fanout : options.fanouts) spec.layers.push_back({{fanout}});
+  Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(graph, spec);
+  ESPALIER_CHECK(sampler.ok()) << sampler.status().ToString();
+  const Deadline deadline = Deadline::After(std::chrono::minutes(10));
+  for (uint32_t step; (step = first + work.next_step++) < last;) {
+    const auto seeds = graph.SeedsOfStep(
+        {.split = graph::kRandomSplit, .seed = 7, .step = step, .batch_size = options.batch_size}, deadline);
+    ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
+    const auto batch = sampler->Sample({.step = step, .seeds = seeds->seeds}, deadline);
+    ESPALIER_CHECK(batch.ok()) << batch.status().ToString();
+    for (const sampler::BatchLayer& layer : batch->layers) work.edges += layer.blocks[0].indices.size();
+  }
+}
+
+uint64_t SampleBatches(const Options& options, sampler::PartitionedGraph& graph, uint32_t first, uint32_t count) {
+  Work work;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < options.client_threads; ++t) {
+      threads.emplace_back([&] { SampleSteps(options, graph, first, first + count, work); });
+    }
+  }
+  return work.edges;
+}
+
+// Edges a second of one client; warms up, reports that it is ready, and starts when told to.
+void Sample(const Options& options, uint32_t client, const std::vector<std::string>& servers, const Pipe& ready,
+            const Pipe& start, const Pipe& results) {
+  client::SessionOptions session_options;
+  session_options.addresses = servers;
+  session_options.access = client::Access::kRpc;
+  const auto session = client::Connect(session_options);
+  ESPALIER_CHECK(session.ok()) << session.status().ToString();
+  const uint32_t first = client * (options.batches + 8);
+  SampleBatches(options, *session->graph, first, 8);
+  ready.Write("ready");
+  start.Read();
+  const Stopwatch watch(ClockKind::kWall);
+  const uint64_t edges = SampleBatches(options, *session->graph, first + 8, options.batches);
+  results.Write(std::to_string(static_cast<double>(edges) / watch.Seconds()));
+}
+
+// Bytes a second of one client: four calls in flight, one after another for a second.
+void MeasureFloor(const std::vector<std::string>& servers, const Pipe& ready, const Pipe& start, const Pipe& results) {
+  constexpr int kInFlight = 4;
+  std::atomic<uint64_t> bytes{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::jthread> callers;
+  std::vector<std::shared_ptr<rpc::Peer>> peers;
+  for (const std::string& address : servers) {
+    peers.push_back(std::make_shared<rpc::Peer>("floor", address, rpc::ChannelSettings()));
+  }
+  ready.Write("ready");
+  start.Read();
+  const Stopwatch watch(ClockKind::kWall);
+  for (int i = 0; i < kInFlight; ++i) {
+    callers.emplace_back([&, peer = peers[static_cast<size_t>(i) % peers.size()]] {
+      while (!stop) {
+        const auto reply = rpc::CallAndWait(peer, kFloorMethod, grpc::ByteBuffer(nullptr, 0),
+                                            Deadline::After(std::chrono::minutes(1)));
+        ESPALIER_CHECK(reply.ok()) << reply.status().ToString();
+        bytes += reply->Length();
+        if (watch.Seconds() > 1) stop = true;
+      }
+    });
+  }
+  callers.clear();
+  results.Write(std::to_string(static_cast<double>(bytes) / watch.Seconds()));
+}
+
+// All clients at once; the sum of their rates.
+double RunClients(uint32_t count,
+                  const std::function<void(uint32_t client, const Pipe&, const Pipe&, const Pipe&)>& client) {
+  const Pipe ready, start, results;
+  std::vector<pid_t> children;
+  for (uint32_t c = 0; c < count; ++c) children.push_back(Fork([&] { client(c, ready, start, results); }));
+  for (uint32_t c = 0; c < count; ++c) ready.Read();
+  for (uint32_t c = 0; c < count; ++c) start.Write("go");
+  double sum = 0;
+  for (uint32_t c = 0; c < count; ++c) sum += std::stod(results.Read());
+  for (const pid_t child : children) waitpid(child, nullptr, 0);
+  return sum;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Sampling through server processes, with the floor measured in the same run");
+  app.add_option("--scale", options.graph.scale, "1 is 2.4 M nodes, 123 M edges")->capture_default_str();
+  app.add_option("--servers", options.graph.num_partitions, "partitions, each with a server")->capture_default_str();
+  app.add_option("--clients", options.clients)->capture_default_str();
+  app.add_option("--client-threads", options.client_threads, "batches in the making")->capture_default_str();
+  app.add_option("--server-threads", options.server_threads)->capture_default_str();
+  app.add_option("--fanouts", options.fanouts, "by layer, the seeds' last")->delimiter(',')->capture_default_str();
+  app.add_option("--batch-size", options.batch_size)->capture_default_str();
+  app.add_option("--batches", options.batches, "measured, of each client")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+
+  const BenchGraph bench = MakeBenchGraph(options.graph);
+  std::vector<pid_t> server_processes;
+  std::vector<std::string> servers, floors;
+  for (uint32_t p = 0; p < options.graph.num_partitions; ++p) {
+    const Pipe addresses;
+    server_processes.push_back(Fork([&] { Serve(options, bench, p, addresses); }));
+    const std::string line = addresses.Read();
+    servers.push_back(line.substr(0, line.find(' ')));
+    floors.push_back(line.substr(line.find(' ') + 1));
+  }
+  const double floor_bytes =
+      RunClients(options.clients, [&](uint32_t, const Pipe& ready, const Pipe& start, const Pipe& results) {
+        MeasureFloor(floors, ready, start, results);
+      });
+  const double edges =
+      RunClients(options.clients, [&](uint32_t client, const Pipe& ready, const Pipe& start, const Pipe& results) {
+        Sample(options, client, servers, ready, start, results);
+      });
+  const double local_edges =
+      RunClients(options.clients, [&](uint32_t client, const Pipe& ready, const Pipe& start, const Pipe& results) {
+        const uint32_t first = client * (options.batches + 8);
+        SampleBatches(options, *bench.graph, first, 8);
+        ready.Write("ready");
+        start.Read();
+        const Stopwatch watch(ClockKind::kWall);
+        const uint64_t drawn = SampleBatches(options, *bench.graph, first + 8, options.batches);
+        results.Write(std::to_string(static_cast<double>(drawn) / watch.Seconds()));
+      });
+  for (const pid_t server : server_processes) {
+    kill(server, SIGKILL);
+    waitpid(server, nullptr, 0);
+  }
+  const double clients = options.clients;
+  std::printf("%u servers, %u clients\n", options.graph.num_partitions, options.clients);
+  std::printf("raw gRPC, 1 MB replies   %7.2f GB/s a client\n", floor_bytes / clients / 1e9);
+  std::printf("sampling without RPC     %7.2f M edges/s a client\n", local_edges / clients / 1e6);
+  std::printf(
+      "sampling through servers %7.2f M edges/s a client: %.0f %% of sampling without RPC, %.1f %% of gRPC's bytes\n",
+      edges / clients / 1e6, 100 * edges / local_edges, 100 * 4 * edges / floor_bytes);
+  return 0;
+}
+
+}  // namespace
+}  // namespace espalier::benchmarks
+
+int main(int argc, char** argv) { return espalier::benchmarks::Main(argc, argv); }

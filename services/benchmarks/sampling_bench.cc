@@ -1,0 +1,155 @@
+// In-process sampling on a products-shaped graph, as a ratio to what the rate of independent random cache lines
+// allows: an edge costs 2.1 lines (its index, its node's slot in the numbering, a share of its row's bounds).
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdio>
+#include <map>
+#include <thread>
+
+#include "services/benchmarks/bench_graph.h"
+#include "services/benchmarks/random_lines.h"
+#include "services/benchmarks/stopwatch.h"
+#include "services/graph/generators.h"
+#include "services/sampler/fanout_sampler.h"
+
+namespace espalier::benchmarks {
+namespace {
+
+constexpr double kLinesPerEdge = 2.1;
+
+struct Options {
+  BenchGraphOptions graph;
+  std::vector<int32_t> fanouts = {15, 10, 5};
+  uint64_t batch_size = 1024;
+  uint32_t batches = 60;
+  bool weighted = false;
+  ClockKind clock = ClockKind::kWall;
+};
+
+struct Rate {
+  double edges_per_second = 0;
+  double edges_per_batch = 0;
+  double nodes_per_batch = 0;
+  double share_in_hops = 0;  // of the time: the graph's part, the rest numbers nodes
+};
+
+// Passes on to the graph, and measures how long it takes.
+class TimedSource final : public sampler::NeighborSource {
+ public:
+  TimedSource(sampler::NeighborSource& source, ClockKind clock) : source_(source), clock_(clock) {}
+  const graph::PartitionBook& book() const override { return source_.book(); }
+  Result<sampler::HopSample> SampleInEdges(const sampler::HopQuery& query, Deadline deadline) override {
+    const Stopwatch watch(clock_);
+    Result<sampler::HopSample> sample = source_.SampleInEdges(query, deadline);
+    seconds += watch.Seconds();
+    return sample;
+  }
+  double seconds = 0;
+
+ private:
+  sampler::NeighborSource& source_;
+  const ClockKind clock_;
+};
+
+sampler::SamplingSpec SpecOf(const Options& options, bool weighted) {
+  sampler::SamplingSpec spec{.seed = 7};
+  for (const int32_t fanout : options.fanouts) spec.layers.push_back({{fanout}});
+  if (weighted) spec.weight_column = graph::kEdgeWeightColumn;
+  return spec;
+}
+
+struct Totals {
+  std::atomic<uint64_t> edges{0}, nodes{0};
+  std::atomic<double> seconds{0}, hop_seconds{0};  // of all threads together
+};
+
+void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, bool weighted, uint32_t first_step,
+                 uint32_t num_steps, std::atomic<uint32_t>& next, Totals& totals) {
+  const Stopwatch watch(options.clock);
+  TimedSource source(graph, options.clock);
+  Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(source, SpecOf(options, weighted));
+  ESPALIER_CHECK(sampler.ok()) << sampler.status().ToString();
+  const Deadline deadline = Deadline::After(std::chrono::hours(1));
+  for (uint32_t step; (step = next++) < num_steps;) {
+    const Result<sampler::GlobalBatch> seeds = graph.SeedsOfStep(
+        {.split = graph::kRandomSplit, .seed = 7, .step = first_step + step, .batch_size = options.batch_size},
+        deadline);
+    ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
+    const Result<sampler::MiniBatch> batch =
+        sampler->Sample({.step = first_step + step, .seeds = seeds->seeds}, deadline);
+    ESPALIER_CHECK(batch.ok()) << batch.status().ToString();
+    for (const sampler::BatchLayer& layer : batch->layers) totals.edges += layer.blocks[0].indices.size();
+    totals.nodes += batch->nodes[0].size();
+  }
+  totals.seconds += watch.Seconds();
+  totals.hop_seconds += source.seconds;
+}
+
+Rate Measure(sampler::PartitionedGraph& graph, const Options& options, bool weighted, int threads) {
+  constexpr uint32_t kWarmUp = 8;
+  Rate rate;
+  for (const bool counts : {false, true}) {
+    const uint32_t num_steps = counts ? options.batches : kWarmUp;
+    Totals totals;
+    std::atomic<uint32_t> next{0};
+    {
+      std::vector<std::jthread> workers;
+      for (int t = 0; t < threads; ++t) {
+        workers.emplace_back(
+            [&] { SampleSteps(graph, options, weighted, counts ? kWarmUp : 0, num_steps, next, totals); });
+      }
+    }
+    const double seconds = totals.seconds / threads;
+    rate = {.edges_per_second = static_cast<double>(totals.edges) / seconds,
+            .edges_per_batch = static_cast<double>(totals.edges) / num_steps,
+            .nodes_per_batch = static_cast<double>(totals.nodes) / num_steps,
+            .share_in_hops = totals.hop_seconds / totals.seconds};
+  }
+  return rate;
+}
+
+void Print(const char* name, const Rate& rate, double lines_per_second) {
+  std::printf(
+      "%-22s %6.1f M edges/s  %5.1f %% of the random-line ceiling (%.0f M lines/s)  [%.0fk edges, %.0fk nodes a batch; "
+      "%.0f %% in hops]\n",
+      name, rate.edges_per_second / 1e6, 100 * rate.edges_per_second * kLinesPerEdge / lines_per_second,
+      lines_per_second / 1e6, rate.edges_per_batch / 1e3, rate.nodes_per_batch / 1e3, 100 * rate.share_in_hops);
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Sampling in one process, as a ratio to the floor measured in the same run");
+  app.add_option("--scale", options.graph.scale, "size of the graph; 1 is 2.4 M nodes, 123 M edges")
+      ->capture_default_str();
+  app.add_option("--partitions", options.graph.num_partitions, "partitions in this process")->capture_default_str();
+  app.add_option("--fanouts", options.fanouts, "by layer, the seeds' last")->delimiter(',')->capture_default_str();
+  app.add_option("--batch-size", options.batch_size)->capture_default_str();
+  app.add_option("--batches", options.batches, "batches measured")->capture_default_str();
+  const std::map<std::string, ClockKind> clocks = {{"wall", ClockKind::kWall}, {"cpu", ClockKind::kThreadCpu}};
+  app.add_option("--clock", options.clock, "wall, or cpu on a machine that others use too")
+      ->transform(CLI::CheckedTransformer(clocks));
+  app.add_flag("--weighted", options.weighted, "weighted draws as well");
+  CLI11_PARSE(app, argc, argv);
+  options.graph.edge_weights = options.weighted;
+
+  const BenchGraph bench = MakeBenchGraph(options.graph);
+  const Tensor& indices = bench.shards[0]->data().in_edges[0].indices;
+  const double one_line = RandomLinesPerSecond(indices.values<uint32_t>(), 1, options.clock);
+  const double two_lines = RandomLinesPerSecond(indices.values<uint32_t>(), 2, options.clock);
+
+  const Rate one = Measure(*bench.graph, options, false, 1);
+  Print("uniform, 1 thread", one, one_line);
+  const Rate two = Measure(*bench.graph, options, false, 2);
+  Print("uniform, 2 threads", two, two_lines);
+  std::printf("2 threads / 1 thread: %.2f\n", two.edges_per_second / one.edges_per_second);
+  if (!options.weighted) return 0;
+  const Rate weighted = Measure(*bench.graph, options, true, 1);
+  Print("weighted, 1 thread", weighted, one_line);
+  std::printf("uniform / weighted: %.2f\n", one.edges_per_second / weighted.edges_per_second);
+  return 0;
+}
+
+}  // namespace
+}  // namespace espalier::benchmarks
+
+int main(int argc, char** argv) { return espalier::benchmarks::Main(argc, argv); }
