@@ -1,0 +1,132 @@
+"""Bad input ends with what, where and what was expected, the right exit code, and nothing half-written."""
+
+import gzip
+import json
+import pathlib
+import shutil
+
+import numpy as np
+
+from harness import CORA, Scenario, espalier, job
+
+
+class BadInput(Scenario):
+    def copy_of_cora(self):
+        copy = self.dir / "cora"
+        shutil.copytree(CORA, copy)
+        return copy
+
+    def expect_refusal(self, source, *words, code=65, source_format="OGB"):
+        out = self.dir / "imported"
+        process = espalier("import", source, "--format", source_format, "--output", out)
+        self.assertEqual(process.returncode, code, process.stderr)
+        for word in words:
+            self.assertIn(word, process.stderr)
+        self.assertFalse(out.exists())
+        self.assertEqual([p for p in self.dir.iterdir() if "imported" in p.name], [])
+
+    def edit(self, path, change):
+        path.write_bytes(gzip.compress(change(gzip.decompress(path.read_bytes()))))
+
+    def test_edge_id_out_of_range(self):
+        copy = self.copy_of_cora()
+        self.edit(copy / "raw/edge.csv.gz", lambda text: text.replace(b"0,633\n", b"0,2708\n", 1))
+        self.expect_refusal(copy, "2708")
+
+    def test_negative_edge_id(self):
+        copy = self.copy_of_cora()
+        self.edit(copy / "raw/edge.csv.gz", lambda text: text.replace(b"0,633\n", b"0,-1\n", 1))
+        self.expect_refusal(copy, "edge.csv.gz:1", "-1")
+
+    def test_ragged_row(self):
+        copy = self.copy_of_cora()
+        self.edit(copy / "raw/edge.csv.gz", lambda text: text.replace(b"0,633\n", b"0,633,7\n", 1))
+        self.expect_refusal(copy, "edge.csv.gz:1")
+
+    def test_truncated_gzip(self):
+        copy = self.copy_of_cora()
+        edges = copy / "raw/edge.csv.gz"
+        edges.write_bytes(edges.read_bytes()[:-100])
+        self.expect_refusal(copy, "edge.csv.gz")
+
+    def test_label_count_mismatch(self):
+        copy = self.copy_of_cora()
+        self.edit(copy / "raw/node-label.csv.gz", lambda text: text[: text.rindex(b"\n", 0, -1) + 1])
+        self.expect_refusal(copy, "2707", "2708")
+
+    def test_nan_feature(self):
+        graph = self.generate("--nodes", 50, "--edges", 200, "--classes", 2, "--features", 4)
+        features = next(graph.rglob("*node-feat*.npy"))
+        values = np.load(features)
+        values[7, 2] = np.nan
+        np.save(features, values)
+        self.expect_refusal(graph, "node-feat", "7", source_format="NPY")
+
+    def test_npy_in_other_orders_and_types(self):
+        graph = self.generate("--nodes", 50, "--edges", 200, "--classes", 2, "--features", 4)
+        features = next(graph.rglob("*node-feat*.npy"))
+        values = np.load(features)
+        for bad, word in ((np.asfortranarray(values), "ortran"), (values.astype(">f4"), "ndian"),
+                          (values.astype(object), "object")):
+            np.save(features, bad, allow_pickle=True)
+            with self.subTest(word=word):
+                self.expect_refusal(graph, features.name, word, source_format="NPY")
+
+    def test_npy_header_that_promises_terabytes(self):
+        graph = self.generate("--nodes", 50, "--edges", 200, "--classes", 2, "--features", 4)
+        features = next(graph.rglob("*node-feat*.npy"))
+        content = features.read_bytes()
+        features.write_bytes(content.replace(b"(50, 4), }          ", b"(99999999999, 999), }"[:20], 1)
+                             if b"(50, 4), }          " in content else content[:20])
+        self.expect_refusal(graph, features.name, source_format="NPY")
+
+    def test_missing_source(self):
+        self.expect_refusal(self.dir / "nowhere", "nowhere")
+
+    def test_document_errors_are_listed_with_their_places(self):
+        document = job(CORA, "OGB", training__epochs="many", training__modle={})
+        process = espalier("run", "-f", self.write_job(document), "--output", self.dir / "run")
+        self.assertEqual(process.returncode, 64)
+        self.assertIn("spec.training.epochs", process.stderr)
+        self.assertIn("modle", process.stderr)
+        self.assertIn("job.json:1:", process.stderr)
+        self.assertFalse((self.dir / "run" / "result.json").exists())
+
+    def test_fields_whose_function_does_not_exist_are_refused(self):
+        for changes in (dict(training__model={"type": "GAT"}), dict(checkpoint={"every": {"epochs": 5}, "keep": 2}),
+                        dict(storage={"s3": {"region": "us-east-1"}})):
+            process = espalier("run", "-f", self.write_job(job(CORA, "OGB", **changes)), "--output", self.dir / "run")
+            with self.subTest(**changes):
+                self.assertEqual(process.returncode, 64, process.stderr)
+
+    def partitioned(self):
+        graph = self.generate("--nodes", 500, "--edges", 3000, "--classes", 3, "--features", 4)
+        process = espalier("partition", graph, "--format", "NPY", "--count", 2, "--output", self.dir / "parts", "--json")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return graph, pathlib.Path(json.loads(process.stdout)["uri"].removeprefix("file://"))
+
+    def test_a_flipped_bit_and_a_short_file_are_found(self):
+        document = job(self.generate("--nodes", 500, "--edges", 3000, "--classes", 3, "--features", 4))
+        self.run_job(document)
+        parts = self.dir / "run/partitions"
+        victim = next(parts.rglob("graph.safetensors"))
+        good = victim.read_bytes()
+        middle = len(good) // 2
+        for bad in (good[:-1], good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:]):
+            victim.write_bytes(bad)
+            verified = espalier("verify", parts)
+            self.assertEqual(verified.returncode, 65)
+            self.assertIn("graph.safetensors", verified.stdout + verified.stderr)
+            again = espalier("run", "-f", self.write_job(document), "--output", self.dir / "run")
+            self.assertEqual(again.returncode, 65, again.stderr)
+            self.assertIn("graph.safetensors", again.stdout + again.stderr)
+            self.assertFalse((self.dir / "run/result.json").exists())
+
+    def test_a_manifest_of_another_version(self):
+        _, parts = self.partitioned()
+        manifest = json.loads((parts / "manifest.json").read_text())
+        manifest["format_version"] = 99
+        (parts / "manifest.json").write_text(json.dumps(manifest))
+        process = espalier("inspect", parts)
+        self.assertEqual(process.returncode, 65)
+        self.assertIn("99", process.stderr)

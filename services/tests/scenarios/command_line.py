@@ -1,0 +1,34 @@
+"""generate, import, partition, inspect, verify as a user meets them."""
+
+import json
+
+from harness import CORA, Scenario, espalier
+
+
+class CommandLine(Scenario):
+    def test_help_shows_examples_and_usage_errors_exit_with_64(self):
+        for command in ("generate", "import", "partition", "inspect", "verify", "run"):
+            shown = espalier(command, "--help")
+            self.assertEqual(shown.returncode, 0)
+            self.assertIn("espalier " + command, shown.stdout)
+        self.assertEqual(espalier("partition", "--no-such-flag").returncode, 64)
+        self.assertEqual(espalier("no-such-command").returncode, 64)
+
+    def test_a_graph_is_imported_partitioned_verified_and_found_again(self):
+        imported = self.dir / "cora"
+        self.assertEqual(espalier("import", CORA, "--format", "OGB", "--output", imported).returncode, 0)
+        partition = ["partition", imported, "--format", "NPY", "--count", 3, "--output", self.dir / "parts", "--json"]
+        first = espalier(*partition)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        again = espalier(*partition)
+        self.assertEqual(json.loads(first.stdout)["uri"], json.loads(again.stdout)["uri"])
+        self.assertTrue(json.loads(again.stdout)["reused"])
+
+        uri = json.loads(first.stdout)["uri"]
+        verified = espalier("verify", uri, "--source", imported, "--format", "NPY")
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        book = json.loads(espalier("inspect", uri, "--json").stdout)
+        self.assertEqual(book["partitions"], 3)
+        (nodes,), (edges,) = book["nodes"].values(), book["edges"].values()
+        self.assertEqual((nodes["count"], edges["count"]), (2708, 10556))
+        self.assertEqual((nodes["first"][0], nodes["first"][-1], len(nodes["first"])), (0, 2708, 4))

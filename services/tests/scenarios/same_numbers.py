@@ -1,0 +1,50 @@
+"""One seed gives one result, however the work is spread over partitions, samplers, trainers and transports."""
+
+from harness import Scenario, job
+
+GRAPH = ["--nodes", 3000, "--edges", 40000, "--communities", 30, "--classes", 5, "--features", 12, "--seed", 3]
+
+
+class SameNumbers(Scenario):
+    def setUp(self):
+        super().setUp()
+        self.graph = self.generate(*GRAPH)
+        self.counter = 0
+
+    def train(self, *args, **changes):
+        self.counter += 1
+        return self.run_job(job(self.graph, **changes), f"run-{self.counter}", "--audit", *args)
+
+    def test_one_trainer_ends_with_the_same_bits_whatever_the_partitions_samplers_and_access(self):
+        expected = self.train(graph__partitions={"count": 1, "algorithm": "METIS"})
+        spread = [
+            ([], dict(graph__partitions={"count": 2, "algorithm": "METIS"})),
+            ([], dict(graph__partitions={"count": 4, "algorithm": "Random"}, samplers={"replicas": 1})),
+            (["--access", "rpc"], dict(graph__partitions={"count": 4, "algorithm": "METIS"}, samplers={"replicas": 3})),
+            (["--access", "rpc"], dict(graph__partitions={"count": 2, "algorithm": "Streaming"})),
+        ]
+        for args, changes in spread:
+            result = self.train(*args, **changes)
+            with self.subTest(args=args, **changes):
+                self.assertEqual(result["samplesDigest"], expected["samplesDigest"])
+                self.assertEqual(result["parametersDigest"], expected["parametersDigest"])
+                self.assertEqual(result["lossPerEpoch"], expected["lossPerEpoch"])
+                self.assertEqual(result["testAccuracy"], expected["testAccuracy"])
+
+    def test_several_trainers_draw_the_same_samples_and_learn_the_same_within_rounding(self):
+        one = self.train()
+        for trainers in (2, 3):
+            result = self.train(trainers={"replicas": trainers, "threads": 1})
+            self.assertEqual(result["samplesDigest"], one["samplesDigest"])
+            self.assertEqual(len(result["lossPerStep"]), len(one["lossPerStep"]))
+            for mine, theirs in zip(result["lossPerStep"], one["lossPerStep"]):
+                self.assertLess(abs(mine - theirs), 1e-4 * abs(theirs))
+            self.assertAlmostEqual(result["testAccuracy"], one["testAccuracy"], delta=0.01)
+
+    def test_the_seed_decides(self):
+        first, again = self.train(), self.train()
+        other = self.train(training__seed=2)
+        self.assertEqual(first["parametersDigest"], again["parametersDigest"])
+        self.assertEqual(first["samplesDigest"], again["samplesDigest"])
+        self.assertNotEqual(first["parametersDigest"], other["parametersDigest"])
+        self.assertNotEqual(first["samplesDigest"], other["samplesDigest"])

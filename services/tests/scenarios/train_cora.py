@@ -1,0 +1,46 @@
+"""Cora through the real processes: accuracy, and what a Python user finds afterwards."""
+
+import json
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from harness import CORA, Scenario, job
+
+
+class TrainCora(Scenario):
+    def test_reaches_the_accuracy_and_leaves_files_that_python_opens(self):
+        result = self.run_job(job(
+            CORA, "OGB", graph__preprocess={"normalizeFeatures": "Row"},
+            training__task={"type": "NodeClassification", "label": "node-label", "split": "public"},
+            training__model={"type": "GraphSAGE", "aggregator": "Mean", "hiddenSize": 64, "dropout": 0.5},
+            training__sampling={"layers": [{"fanout": 25}, {"fanout": 10}]}, training__batchSize=140,
+            training__epochs=60, training__optimizer={"type": "Adam", "learningRate": 0.01, "weightDecay": 0.0005},
+            trainers={"replicas": 2, "threads": 1}, output__save=["Model", "Embeddings", "Predictions"]))
+
+        self.assertGreaterEqual(result["testAccuracy"], 0.77)
+        self.assertEqual(result["partitions"], 2)
+        self.assertEqual(result["trainers"], 2)
+        self.assertEqual(len(result["lossPerEpoch"]), len(result["secondsPerEpoch"]))
+        self.assertLess(result["lossPerEpoch"][-1], result["lossPerEpoch"][0])
+
+        out = self.dir / "run"
+        model = load_file(next(out.glob("model/*.safetensors")))
+        self.assertTrue(all(np.isfinite(tensor).all() for tensor in model.values()))
+        embeddings = self.rows_by_id(out / "embeddings", "embeddings")
+        self.assertEqual(embeddings.shape, (2708, 64))
+        classes = self.rows_by_id(out / "predictions", "classes")
+        labels = np.loadtxt(CORA / "raw/node-label.csv.gz", dtype=np.int64)
+        test = np.loadtxt(CORA / "split/public/test.csv.gz", dtype=np.int64)
+        self.assertAlmostEqual(float((classes[test] == labels[test]).mean()), result["testAccuracy"], places=6)
+
+    def rows_by_id(self, folder, name):
+        """An output of the node type `node` in the order of original ids."""
+        manifest = json.loads((folder / "manifest.json").read_text())
+        self.assertTrue(manifest)
+        ids = np.load(folder / "node.original_ids.npy")
+        values = np.load(folder / f"node.{name}.npy")
+        self.assertEqual(sorted(ids.tolist()), list(range(2708)))
+        by_id = np.empty_like(values)
+        by_id[ids] = values
+        return by_id
