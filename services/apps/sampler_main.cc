@@ -75,8 +75,9 @@ Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
   options.incarnation = session.incarnation->current();
   options.metrics = &process->metrics();
   options.admit = [&](const server::StreamPlan& stream) {
+    RETURN_IF_ERROR(CheckStreamIsOfJob(stream, training.training));
     session.incarnation->RaiseTo(stream.incarnation);
-    return CheckStreamIsOfJob(stream, training.training);
+    return Status();
   };
   ASSIGN_OR_RETURN(const std::unique_ptr<server::SamplerServer> server,
                    server::SamplerServer::Start(options, session.graph));

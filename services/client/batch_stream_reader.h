@@ -27,6 +27,11 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
   // The next message; a credit goes back for it. Once the stream has ended and its messages are taken: the status it
   // ended with, which is never ok. DeadlineExceeded leaves the stream as it is.
   Result<grpc::ByteBuffer> Next(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  // True once no further message can come: what Next answers then is the stream's own end.
+  bool HasEnded() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return ended_ && messages_.empty();
+  }
   // Ends the stream; its resources go when gRPC is done with it.
   void Cancel() { context_.TryCancel(); }
 

@@ -1,7 +1,8 @@
 #include "services/client/mapped_partition.h"
 
-#include <fstream>
-#include <iterator>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "services/format/partition_files.h"
 #include "services/shard/graph_shard.h"
@@ -10,9 +11,17 @@ namespace espalier::client {
 
 bool SharesFilesWith(const graph::v1::MappedFiles& files) {
   if (files.nonce().empty()) return false;
-  std::ifstream file(files.nonce_path(), std::ios::binary);
-  const std::string contents{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return contents == files.nonce();
+  // The path comes from a peer: it may name a device or a pipe.
+  const int descriptor = open(files.nonce_path().c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  struct stat about {};
+  std::string contents(files.nonce().size(), '\0');
+  const bool same = fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() &&
+                    static_cast<size_t>(about.st_size) == contents.size() &&
+                    read(descriptor, contents.data(), contents.size()) == static_cast<ssize_t>(contents.size()) &&
+                    contents == files.nonce();
+  close(descriptor);
+  return same;
 }
 
 Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescription& description) {

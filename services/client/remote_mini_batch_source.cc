@@ -86,7 +86,8 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
       return batch;
     }
     const StatusCode code = message.status().code();
-    if (code == StatusCode::kDeadlineExceeded) return std::move(message).status();
+    // The caller's deadline, unless the stream itself ended so: such a one is replaced at the next call.
+    if (code == StatusCode::kDeadlineExceeded && !lane.stream->HasEnded()) return std::move(message).status();
     if (!IsOfThisSamplerOnly(code)) {
       lane.stream.reset();
       return std::move(message).status();

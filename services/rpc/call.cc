@@ -56,7 +56,11 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     last_unavailable_ = status;
     const std::chrono::milliseconds delay = DelayBefore(attempts_, peer_->retry, JitterWord());
     if (attempts_ >= peer_->retry.max_attempts || deadline_.Remaining() <= delay) return done_(Described(status));
-    alarm_.Set(std::chrono::system_clock::now() + delay, [self = shared_from_this()](bool) { self->Attempt(); });
+    alarm_.emplace();  // a new one each time: the last one's callback may still be returning
+    alarm_->Set(std::chrono::system_clock::now() + delay, [self = shared_from_this()](bool) mutable {
+      const auto held = std::move(self);  // gRPC keeps the callback, which must not keep us
+      held->Attempt();
+    });
   }
 
   Status Described(const Status& status) const {
@@ -74,7 +78,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   Status last_unavailable_;
   std::optional<grpc::ClientContext> context_;  // of the current attempt
   grpc::ByteBuffer reply_;
-  grpc::Alarm alarm_;
+  std::optional<grpc::Alarm> alarm_;
 };
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include "services/server/applied_writes.h"
-#include "services/base/mutex.h"
 
 namespace espalier::server {
 
-bool AppliedWrites::Contains(uint64_t client_id, uint64_t sequence) const {
+AppliedWrites::Seen AppliedWrites::Look(uint64_t client_id, uint64_t sequence) const {
   MutexLock lock(&mutex_);
   const auto client = clients_.find(client_id);
-  if (client == clients_.end()) return false;
-  return sequence < client->second.below || client->second.sequences.contains(sequence);
+  if (client == clients_.end()) return Seen::kNo;
+  if (sequence < client->second.below) return Seen::kForgotten;
+  return client->second.sequences.contains(sequence) ? Seen::kApplied : Seen::kNo;
 }
 
 void AppliedWrites::Add(uint64_t client_id, uint64_t sequence) {

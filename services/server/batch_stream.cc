@@ -71,6 +71,13 @@ void BatchStream::MakeMore() {
 }
 
 void BatchStream::MakeBatch(uint64_t index) {
+  {
+    MutexLock lock(&mutex_);
+    if (ended_) {  // while it was queued: nobody wants the batch
+      --in_the_making_;
+      return;
+    }
+  }
   const Timer timer;
   const uint32_t step = static_cast<uint32_t>(plan_.first_step + index * plan_.stride);
   Result<std::unique_ptr<sampler::FanoutSampler>> sampler = TakeSampler();
@@ -123,7 +130,12 @@ Result<grpc::ByteBuffer> BatchStream::DrawBatch(uint32_t step, sampler::FanoutSa
   request.seeds = share;
   request.global_num_seeds = static_cast<uint32_t>(global.seeds.size());
   ASSIGN_OR_RETURN(const sampler::MiniBatch batch, sampler.Sample(request, deadline));
-  return EncodeMiniBatch(batch);
+  grpc::ByteBuffer bytes = EncodeMiniBatch(batch);
+  if (bytes.Length() > service_.context_.limits.max_reply_bytes) {
+    return ResourceExhausted("a mini-batch of " + std::to_string(bytes.Length()) + " bytes, the limit is " +
+                             std::to_string(service_.context_.limits.max_reply_bytes));
+  }
+  return bytes;
 }
 
 void BatchStream::SendNext() {

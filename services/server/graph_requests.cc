@@ -39,6 +39,13 @@ Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const Service
   return Status();
 }
 
+// A type may be asked for more than once, so the number of types does not bound this.
+Status CheckRelationCount(int count, const ServiceLimits& limits) {
+  if (static_cast<uint32_t>(count) <= limits.max_relations) return Status();
+  return ResourceExhausted(std::to_string(count) + " relations in one request, the limit is " +
+                           std::to_string(limits.max_relations));
+}
+
 }  // namespace
 
 Result<NodeTypeId> NodeTypeOf(uint32_t number) {
@@ -55,6 +62,7 @@ Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::Sample
                                               const ServiceLimits& limits) {
   const graph::v1::SampleNeighborsRequest& request = frame.header;
   RETURN_IF_ERROR(CheckTensorCount(frame.tensors, static_cast<size_t>(request.relations_size())));
+  RETURN_IF_ERROR(CheckRelationCount(request.relations_size(), limits));
   sampler::PartitionHopQuery query;
   for (int r = 0; r < request.relations_size(); ++r) {
     const graph::v1::RelationQuery& asked = request.relations(r);
@@ -75,6 +83,7 @@ Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::InSubg
                                               const ServiceLimits& limits) {
   const graph::v1::InSubgraphRequest& request = frame.header;
   RETURN_IF_ERROR(CheckTensorCount(frame.tensors, static_cast<size_t>(request.edge_types_size())));
+  RETURN_IF_ERROR(CheckRelationCount(request.edge_types_size(), limits));
   sampler::PartitionHopQuery query;
   for (int r = 0; r < request.edge_types_size(); ++r) {
     ASSIGN_OR_RETURN(

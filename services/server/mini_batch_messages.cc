@@ -33,6 +33,10 @@ Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const S
     return InvalidArgument("rank " + std::to_string(start.rank()) + " of " + std::to_string(start.num_trainers()) +
                            " trainers");
   }
+  if (start.num_trainers() > limits.max_trainers) {
+    return ResourceExhausted(std::to_string(start.num_trainers()) + " trainers, the limit is " +
+                             std::to_string(limits.max_trainers));
+  }
   if (start.batch_size() > limits.max_rows) {
     return ResourceExhausted("a batch of " + std::to_string(start.batch_size()) + " seeds, the limit is " +
                              std::to_string(limits.max_rows));

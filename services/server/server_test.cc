@@ -38,28 +38,41 @@ TEST(RequestGateTest, StrangersDoNotRaiseTheIncarnation) {
   EXPECT_EQ(gate.newest_incarnation(), 5u);
 }
 
+using Seen = AppliedWrites::Seen;
+
 TEST(AppliedWritesTest, RemembersWhatWasApplied) {
   AppliedWrites applied;
-  EXPECT_FALSE(applied.Contains(1, 7));
+  EXPECT_EQ(applied.Look(1, 7), Seen::kNo);
   applied.Add(1, 7);
-  EXPECT_TRUE(applied.Contains(1, 7));
-  EXPECT_FALSE(applied.Contains(1, 6));
-  EXPECT_FALSE(applied.Contains(2, 7));
+  EXPECT_EQ(applied.Look(1, 7), Seen::kApplied);
+  EXPECT_EQ(applied.Look(1, 6), Seen::kNo);
+  EXPECT_EQ(applied.Look(2, 7), Seen::kNo);
 }
 
-TEST(AppliedWritesTest, ForgetsTheOldestAsApplied) {
+TEST(AppliedWritesTest, KnowsWhatItHasForgotten) {
   AppliedWrites applied;
   for (uint64_t sequence = 1; sequence <= 2 * AppliedWrites::kWritesPerClient; ++sequence) applied.Add(1, sequence);
-  EXPECT_TRUE(applied.Contains(1, 1));
-  EXPECT_TRUE(applied.Contains(1, AppliedWrites::kWritesPerClient));
-  EXPECT_FALSE(applied.Contains(1, 2 * AppliedWrites::kWritesPerClient + 1));
+  EXPECT_EQ(applied.Look(1, 1), Seen::kForgotten);
+  EXPECT_EQ(applied.Look(1, AppliedWrites::kWritesPerClient), Seen::kForgotten);
+  EXPECT_EQ(applied.Look(1, 2 * AppliedWrites::kWritesPerClient), Seen::kApplied);
+  EXPECT_EQ(applied.Look(1, 2 * AppliedWrites::kWritesPerClient + 1), Seen::kNo);
 }
 
 TEST(AppliedWritesTest, HoldsABoundedNumberOfClients) {
   AppliedWrites applied;
   for (uint64_t client = 0; client <= AppliedWrites::kClients; ++client) applied.Add(client, 1);
-  EXPECT_FALSE(applied.Contains(0, 1));
-  EXPECT_TRUE(applied.Contains(1, 1));
+  EXPECT_EQ(applied.Look(0, 1), Seen::kNo);
+  EXPECT_EQ(applied.Look(1, 1), Seen::kApplied);
+}
+
+TEST(HopQueryOfTest, BoundsTheNumberOfRelations) {
+  rpc::Frame<graph::v1::InSubgraphRequest> frame;
+  for (int i = 0; i < 4; ++i) {
+    frame.header.add_edge_types(0);
+    frame.tensors.push_back(Tensor::FromVector<uint32_t>({}));
+  }
+  EXPECT_TRUE(HopQueryOf(frame, {.max_relations = 4}).ok());
+  EXPECT_EQ(HopQueryOf(frame, {.max_relations = 3}).status().code(), StatusCode::kResourceExhausted);
 }
 
 TEST(RequestTensorsTest, TakesVectorsOfIdsOnly) {

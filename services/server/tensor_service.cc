@@ -52,7 +52,11 @@ grpc::ServerUnaryReactor* TensorService::Write(grpc::CallbackServerContext* cont
       context_, "Write", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         const uint64_t client_id = frame.header.client_id();
         const uint64_t sequence = frame.header.sequence();
-        if (sequence != 0 && applied_.Contains(client_id, sequence)) {
+        const AppliedWrites::Seen seen = sequence == 0 ? AppliedWrites::Seen::kNo : applied_.Look(client_id, sequence);
+        if (seen == AppliedWrites::Seen::kForgotten) {
+          return Aborted("write " + std::to_string(sequence) + " is older than what is remembered of its client");
+        }
+        if (seen == AppliedWrites::Seen::kApplied) {
           call->FinishWith(tensor::v1::WriteResponse(), {});
           return Status();
         }

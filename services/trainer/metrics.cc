@@ -43,6 +43,11 @@ uint64_t BitsOf(double value) { return std::bit_cast<uint64_t>(value); }
 
 bool NeedsCounts(job::Metric metric) { return metric == job::Metric::kMacroF1 || metric == job::Metric::kMicroF1; }
 
+Status NotNumbers() {
+  return InvalidArgument(
+      "the model's outputs are not numbers: the features may hold NaN, or the learning rate is too high");
+}
+
 }  // namespace
 
 const char* NameOf(job::Metric metric) {
@@ -222,7 +227,9 @@ Result<double> MetricAccumulator::Value() const {
     total.count += sum.count;
   }
   if (total.count == 0) return FailedPrecondition("mean error of no labelled node");
-  return total.sum / static_cast<double>(total.count);
+  const double mean = total.sum / static_cast<double>(total.count);
+  if (std::isnan(mean)) return NotNumbers();
+  return mean;
 }
 
 Result<double> MetricAccumulator::F1() const {
@@ -245,6 +252,10 @@ Result<double> MetricAccumulator::F1() const {
 // The share of (positive, negative) pairs in which the positive one scores higher, ties counted half, by one walk
 // over the scores in descending order. Counts are integers: the order of equal scores does not matter.
 Result<double> MetricAccumulator::RocAuc() const {
+  // (Merged over ranks before: all of them see the same.)
+  if (std::any_of(scores_.begin(), scores_.end(), [](const Score& s) { return std::isnan(s.score); })) {
+    return NotNumbers();
+  }
   std::vector<Score> sorted = scores_;
   std::sort(sorted.begin(), sorted.end(), [](const Score& a, const Score& b) {
     return a.column != b.column ? a.column < b.column : a.score > b.score;

@@ -85,6 +85,16 @@ TEST(MetricsTest, NothingLabelledIsAnError) {
   EXPECT_EQ(accumulator.Value().status().code(), StatusCode::kFailedPrecondition);
 }
 
+TEST(MetricsTest, OutputsThatAreNoNumbersAreAnError) {
+  const Tensor outputs = torch::tensor({{0.f, NAN}, {1.f, 2.f}});
+  MetricAccumulator curve(job::Metric::kRocAuc, 2);
+  curve.Add(0, outputs, torch::tensor({1, 0}, torch::kInt64));
+  EXPECT_EQ(curve.Value().status().code(), StatusCode::kInvalidArgument);
+  MetricAccumulator error(job::Metric::kMeanSquaredError, 2);
+  error.Add(0, outputs, torch::zeros({2, 2}));
+  EXPECT_EQ(error.Value().status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST(MetricsTest, RanksHoldingAlternateChunksAgreeWithOneToTheBit) {
   const Tensor outputs = RandomMatrix(3, 1000, 2), targets = RandomMatrix(4, 1000, 2);
   const Tensor classes = (RandomMatrix(5, 1000, 1) > 0).to(torch::kInt64).view(-1);

@@ -90,6 +90,8 @@ class TrainerRun {
                                                  EvaluationOptionsOf(job_.training, parts_.sampling, options_)));
     RETURN_IF_ERROR(Train(batches));
     RETURN_IF_ERROR(SaveModels());
+    // Only now: a metrics line that could not be written must not cost the models.
+    RETURN_IF_ERROR(collective::AgreeOn(records_, collective_, options_.timeouts.ForCollective()));
     if (!outcome_.stopped()) RETURN_IF_ERROR(EvaluateBest());
     outcome_.total_seconds = timer_.Seconds();
     if (!outcome_.stopped() && outputs_ != nullptr) RETURN_IF_ERROR(outputs_->WriteResult(outcome_));
@@ -141,9 +143,8 @@ class TrainerRun {
     loop.timeouts = options_.timeouts;
     loop.stop_requested = options_.stop_requested;
     loop.on_step = options_.on_step;
-    Status history;
     loop.on_epoch = [&](const EpochReport& report) {
-      if (outputs_ != nullptr && history.ok()) history = outputs_->AppendEpoch(report);
+      if (outputs_ != nullptr && records_.ok()) records_ = outputs_->AppendEpoch(report);
       if (options_.on_epoch) options_.on_epoch(report);
     };
     {
@@ -151,9 +152,9 @@ class TrainerRun {
       ASSIGN_OR_RETURN(outcome_.loop,
                        RunTrainingLoop(*parts_.model, parts_.data, prefetcher, *evaluator_, collective_, loop));
     }
-    if (audit_ != nullptr) RETURN_IF_ERROR(audit_->Close());
+    if (audit_ != nullptr && records_.ok()) records_ = audit_->Close();
     outcome_.num_outputs = parts_.data.num_outputs();
-    return history;
+    return Status();
   }
 
   // Leaves the best parameters in the model.
@@ -192,6 +193,7 @@ class TrainerRun {
   Parts parts_;
   Timer timer_;
   std::unique_ptr<Outputs> outputs_;  // rank 0's
+  Status records_;                    // of metrics.jsonl and the audit, the first error
   std::unique_ptr<sampler::AuditWriter> audit_;
   std::unique_ptr<Evaluator> evaluator_;
   TrainOutcome outcome_;

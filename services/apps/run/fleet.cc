@@ -106,7 +106,10 @@ WaitEnd Fleet::WaitFinished(Role role, std::optional<Deadline> deadline, const s
     if (stop_.requested()) return WaitEnd::kStopRequested;
     if (FindFailure(role)) return WaitEnd::kChildFailed;
     const bool all_done = std::all_of(members_.begin(), members_.end(), [&](Member& member) {
-      return member.role != role || member.process.Poll().has_value();
+      if (member.role != role) return true;
+      // Only a good end counts here: a bad one is FindFailure's to name, at the next turn.
+      const std::optional<ExitState> end = member.process.Poll();
+      return end.has_value() && end->ok();
     });
     if (all_done) return WaitEnd::kDone;
     if (deadline.has_value() && deadline->HasPassed()) return WaitEnd::kDeadline;

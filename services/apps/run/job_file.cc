@@ -21,6 +21,9 @@ Result<std::string> ReadText(const std::string& path) {
   file.read(text.data(), kMostBytes);
   if (file.bad()) return FromErrno(errno, "reading " + path);
   text.resize(static_cast<size_t>(file.gcount()));
+  if (file.gcount() == kMostBytes && file.peek() != std::ifstream::traits_type::eof()) {
+    return InvalidArgument(path + " is larger than 4 MiB: not a job document");
+  }
   return text;
 }
 
@@ -66,7 +69,11 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
   result.ignored = parsed.ignored;
   if (!parsed.training.output_uri.empty()) result.ignored.push_back("spec.output.uri (--output takes its place)");
   spec["output"]["uri"] = folder.path();
-  result.json = document.dump(2) + "\n";
+  try {
+    result.json = document.dump(2) + "\n";
+  } catch (const Json::exception&) {
+    return InvalidArgument("the output folder, or a path in the document, is not UTF-8: " + folder.path());
+  }
   // The children parse the same text; what they cannot read is found here.
   Result<job::ParsedJob> placed = job::ParseJob(folder.JobFile(), result.json, {});
   if (!placed.ok()) return std::move(placed).status();

@@ -23,7 +23,7 @@ std::string Shown(const Json& value) { return value.is_string() ? value.get<std:
 
 Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts) {
   std::ifstream file(folder.ResultFile(), std::ios::binary);
-  if (!file) return FromErrno(errno, "reading the trainer's " + folder.ResultFile());
+  if (!file) return Internal("the trainers ended well without leaving " + folder.ResultFile());
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   Json result = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!result.is_object()) return Internal("the trainer's " + folder.ResultFile() + " is no JSON object");

@@ -269,7 +269,7 @@ RunOutcome Run(const RunOptions& options, terminal::Progress& progress) {
   facts.access = options.roles.access;
   facts.total_seconds = timer.Seconds();
   const Result<std::string> result = CompleteResult(*folder, *job, facts);
-  if (!result.ok()) return Failed(ExitCodeOf(result.status().code()), result.status().message());
+  if (!result.ok()) return FailedAfterStart(*folder, {ExitCodeOf(result.status().code()), result.status().message()});
   return {.code = ExitCode::kDone, .error = {}, .result_json = *result, .summary = SummaryLines(*result, *folder)};
 }
 

@@ -45,7 +45,8 @@ Result<RunFolder> RunFolder::Open(const std::string& path, bool keep_logs) {
     return FailedPrecondition("another run is using " + result.path() + ": choose another --output, or wait for it");
   }
 
-  std::vector<std::string> leftovers = {"result.json", "run", "audit"};
+  std::vector<std::string> leftovers = {"result.json", "metrics.jsonl", "model", "embeddings",
+                                        "predictions", "logits",        "run",   "audit"};
   if (!keep_logs) leftovers.push_back("logs");
   for (const std::string& name : leftovers) RETURN_IF_ERROR(Remove(folder / name));
   for (const char* name : {"logs", "run", "audit"}) RETURN_IF_ERROR(MakeFolder(folder / name));
