@@ -23,7 +23,7 @@ Published for comparison: GCN 81.5 % (Kipf and Welling 2017), GraphSAGE 83.3 % (
 What the run left in $output:
   result.json    metrics, losses per epoch, digests
   model/         safetensors, best and last
-  embeddings/, predictions/   .npy under the original node ids
+  embeddings/, predictions/, logits/   .npy under the original node ids
   logs/          one file per process
 Next: README.md, "Your own graph".
 MESSAGE

@@ -27,19 +27,19 @@ class TrainCora(Scenario):
         out = self.dir / "run"
         model = load_file(next(out.glob("model/*.safetensors")))
         self.assertTrue(all(np.isfinite(tensor).all() for tensor in model.values()))
-        embeddings = self.rows_by_id(out / "embeddings", "embeddings")
+        embeddings = self.rows_by_id(out / "embeddings")
         self.assertEqual(embeddings.shape, (2708, 64))
-        classes = self.rows_by_id(out / "predictions", "classes")
+        classes = self.rows_by_id(out / "predictions")
         labels = np.loadtxt(CORA / "raw/node-label.csv.gz", dtype=np.int64)
         test = np.loadtxt(CORA / "split/public/test.csv.gz", dtype=np.int64)
         self.assertAlmostEqual(float((classes[test] == labels[test]).mean()), result["testAccuracy"], places=6)
 
-    def rows_by_id(self, folder, name):
+    def rows_by_id(self, folder):
         """An output of the node type `node` in the order of original ids."""
         manifest = json.loads((folder / "manifest.json").read_text())
         self.assertTrue(manifest)
-        ids = np.load(folder / "node.original_ids.npy")
-        values = np.load(folder / f"node.{name}.npy")
+        ids = np.load(folder / "node/ids.npy")
+        values = np.load(folder / "node/values.npy")
         self.assertEqual(sorted(ids.tolist()), list(range(2708)))
         by_id = np.empty_like(values)
         by_id[ids] = values
