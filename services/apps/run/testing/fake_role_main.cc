@@ -61,7 +61,10 @@ int Misbehave(const Behavior& behavior) {
   std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"this is the end\",\"why\":\"%s\"}\n",
                behavior.action.c_str());
   if (behavior.action == "exit") return behavior.number;
-  if (behavior.action == "signal") return raise(behavior.number);
+  if (behavior.action == "signal") {
+    signal(behavior.number, SIG_DFL);  // sanitizers catch some
+    return raise(behavior.number);
+  }
   if (behavior.action == "hang") return WaitForStop(75);
   if (behavior.action == "ignore-term") {
     signal(SIGTERM, SIG_IGN);
