@@ -6,6 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 source services/cmake/install-packages.sh
+source services/cmake/install-test-tools.sh
 
 presets=(release asan)
 case "${1:-}" in
@@ -16,12 +17,13 @@ case "${1:-}" in
 esac
 
 install_packages
+install_versitygw
 
-# Tests open our files with Python's numpy and safetensors (Debian lacks the latter).
-if ! build/python/bin/python -c 'import safetensors, numpy' 2>/dev/null; then
+# Tests open our files with Python's numpy, safetensors and TensorBoard's reader (Debian lacks the last two).
+if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard' 2>/dev/null; then
   echo "== preparing build/python"
   python3 -m venv build/python
-  build/python/bin/pip install --quiet 'numpy==1.26.4' 'safetensors==0.4.5'
+  build/python/bin/pip install --quiet 'numpy==1.26.4' 'safetensors==0.4.5' 'tensorboard==2.18.0'
 fi
 
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1}"
@@ -31,7 +33,8 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-suppressions=$PWD/services/cmake/tsan.supp 
 mkdir -p build
 for preset in "${presets[@]}"; do
   echo "== $preset: build"
-  cmake --preset "$preset" -DESPALIER_PYTHON="$PWD/build/python/bin/python" >"build/$preset-configure.log" 2>&1 ||
+  cmake --preset "$preset" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
+    -DESPALIER_VERSITYGW="$VERSITYGW" >"build/$preset-configure.log" 2>&1 ||
     { cat "build/$preset-configure.log"; exit 1; }
   cmake --build --preset "$preset"
 done

@@ -1,7 +1,10 @@
 # Every package that a target may link (the Debian names stand in packages.txt).
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
+find_package(CURL 7.88 REQUIRED)
+find_package(LibArchive REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(pugixml REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)

@@ -43,6 +43,9 @@ function(espalier_test)
   set(target espalier_${ARG_NAME}_test)
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main espalier_warnings)
+  if(ESPALIER_SANITIZER STREQUAL "thread")
+    target_link_libraries(${target} PRIVATE espalier_tsan_edges)  # rpc/testing/tsan_edges.cc
+  endif()
   gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 TEST_PREFIX ${ARG_NAME}. PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
 endfunction()
 
