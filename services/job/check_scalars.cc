@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "services/job/check_uris.h"
 #include "services/job/scalars.h"
 #include "services/job/suggestion.h"
 
@@ -40,17 +41,14 @@ bool IsJobName(const std::string& text) {
                                            [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-// What is wrong with a URI; "" for nothing.
-std::string UriProblem(const std::string& text) {
-  if (text.empty()) return "is empty";
-  if (text.find('\0') != std::string::npos) return "contains a zero byte";
-  if (text.starts_with("s3://")) return "s3:// is not available yet: use a path or file: URI";
-  if (text.starts_with("file://") && !text.starts_with("file:///")) return "a file: URI has no host: file:///folder";
-  const size_t scheme = text.find("://");
-  if (scheme != std::string::npos && !text.starts_with("file:")) {
-    return "there is no driver for " + text.substr(0, scheme) + "://: use a path or file: URI";
+// What is wrong with a place or an address; "" for nothing and for fields of other types.
+std::string PlaceProblem(FieldType type, const std::string& text) {
+  switch (type) {
+    case FieldType::kUri: return UriProblem(text);
+    case FieldType::kEndpoint: return EndpointProblem(text);
+    case FieldType::kObjectName: return ObjectNameProblem(text);
+    default: return "";
   }
-  return "";
 }
 
 std::string Expected(const FieldSpec& field, const YamlNode& node) {
@@ -106,8 +104,8 @@ std::optional<Json> CheckTextual(const FieldSpec& field, const YamlNode& node, c
               }());
   } else if (field.type == FieldType::kEnum && !Contains(field.values, node.text)) {
     problem = Expected(field, node) + DidYouMean(node.text, field.values);
-  } else if (field.type == FieldType::kUri && !UriProblem(node.text).empty()) {
-    problem = UriProblem(node.text);
+  } else if (const std::string fault = PlaceProblem(field.type, node.text); !fault.empty()) {
+    problem = fault;
   } else if (!FitsTextType(field, node.text)) {
     problem = Expected(field, node);
   }

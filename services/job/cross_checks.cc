@@ -62,8 +62,24 @@ class RelationChecker {
     }
   }
 
-  void CheckModel(const Model& model) {
+  void CheckModel(const DistTraining& job) {
+    const Model& model = job.training.model;
     if (model.type != ModelType::kRgcn && model.num_bases > 0) Add("spec.training.model.numBases", "only for RGCN");
+    if (job.training.epochs == 0 && model.uri.empty()) {
+      Add("spec.training.epochs",
+          "0 epochs need a model to apply: set spec.training.model.uri, or train for at least 1");
+    }
+    if (!job.checkpoint.resume_from.empty() && !model.uri.empty()) {
+      Add("spec.checkpoint.resumeFrom", "a checkpoint brings its model: leave out spec.training.model.uri");
+    }
+  }
+
+  void CheckTls(const DistTraining& job) {
+    const bool needs_secret = job.tls == TlsMode::kSecretRef;
+    if (needs_secret && job.tls_secret.empty()) Add("spec.tls.mode", "SecretRef needs spec.tls.secretName");
+    if (!needs_secret && !job.tls_secret.empty()) {
+      Add("spec.tls.secretName", "only the mode SecretRef takes a Secret");
+    }
   }
 
   void CheckSampling(const Sampling& sampling) {
@@ -127,7 +143,9 @@ class RelationChecker {
 
 }  // namespace
 
-void FillDependentDefaults(nlohmann::ordered_json* values) {
+namespace {
+
+void FillMetric(nlohmann::ordered_json* values) {
   nlohmann::ordered_json& training = values->at("spec").at("training");
   nlohmann::ordered_json& evaluation = training.at("evaluation");
   if (evaluation.contains("metric")) return;
@@ -139,15 +157,34 @@ void FillDependentDefaults(nlohmann::ordered_json* values) {
   }
 }
 
+// Only a document that says nothing of when: one trigger alone means that one alone.
+void FillCheckpointEvery(nlohmann::ordered_json* values) {
+  nlohmann::ordered_json& checkpoint = values->at("spec").at("checkpoint");
+  if (checkpoint.contains("every") && !checkpoint.at("every").empty()) return;
+  nlohmann::ordered_json filled = {{"every", {{"seconds", 600}}}};  // first, as in the table
+  for (const auto& [name, value] : checkpoint.items()) {
+    if (name != "every") filled[name] = value;
+  }
+  checkpoint = std::move(filled);
+}
+
+}  // namespace
+
+void FillDependentDefaults(nlohmann::ordered_json* values) {
+  FillMetric(values);
+  FillCheckpointEvery(values);
+}
+
 void CheckRelations(const DistTraining& job, const CheckedDocument& document, Violations* violations) {
   RelationChecker checker(document, violations);
   checker.CheckPartitions(job.graph.partitions);
   checker.CheckTask(job.training);
   checker.CheckInputs(job.training.inputs);
-  checker.CheckModel(job.training.model);
+  checker.CheckModel(job);
   checker.CheckSampling(job.training.sampling);
   checker.CheckOptimizer(job.training.optimizer);
   checker.CheckRoles(job);
+  checker.CheckTls(job);
 }
 
 }  // namespace espalier::job

@@ -6,7 +6,7 @@
 
 namespace espalier::job {
 
-// Fills in the defaults that depend on other fields (the metric), in both the values and their meaning.
+// Fills in the defaults that depend on other fields (the metric, when to save).
 void FillDependentDefaults(nlohmann::ordered_json* values);
 
 // Violations stand where the field that does not fit was written.

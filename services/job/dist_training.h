@@ -29,6 +29,12 @@ enum class EvaluationNeighborhood { kFull, kSampled };
 enum class OutputKind { kModel, kEmbeddings, kPredictions };
 enum class TlsMode { kDisabled, kManaged, kSecretRef };
 
+struct S3Storage {
+  std::string endpoint;            // "https://s3.example.com"; empty: AWS
+  std::string region;              // empty: the environment's, then us-east-1
+  std::string credentials_secret;  // Kubernetes secret; on a laptop the environment is used
+};
+
 struct GraphSource {
   std::string uri;
   GraphFormat format = GraphFormat::kOgb;
@@ -53,6 +59,7 @@ struct Partitions {
 
 struct Graph {
   GraphSource source;
+  std::string time_column;  // edge column; in-edges are ordered by it first; empty: none
   Preprocess preprocess;
   Partitions partitions;
 };
@@ -71,6 +78,7 @@ struct Input {
 };
 
 struct Model {
+  std::string uri;  // a model file to start from, or (epochs: 0) to infer with; empty: a new model
   ModelType type = ModelType::kGraphSage;
   Aggregator aggregator = Aggregator::kMean;
   int64_t hidden_size = 64;
@@ -114,6 +122,15 @@ struct Evaluation {
   int64_t patience = 0;  // earlyStopping.patience, in evaluations; 0: never
 };
 
+// When the state of a run is saved; the triggers are joined by "or". All zero: only when asked to stop.
+struct Checkpoint {
+  int64_t every_epochs = 0;
+  int64_t every_steps = 0;
+  std::chrono::seconds every{0};
+  int64_t keep = 2;         // newest complete ones; the best is kept besides
+  std::string resume_from;  // URI of a checkpoint or of a folder of checkpoints; empty: the run's own newest
+};
+
 struct Training {
   Task task;
   std::vector<Input> inputs;
@@ -129,15 +146,20 @@ struct Training {
 
 struct DistTraining {
   std::string name;
+  S3Storage s3;
   Graph graph;
   Training training;
+  Checkpoint checkpoint;
   uint32_t server_replicas_per_partition = 1;
   uint32_t sampler_replicas = 0;  // 0: threads in the trainers
   uint32_t trainer_replicas = 1;
   int trainer_threads = 1;
   std::string output_uri;
   std::vector<OutputKind> output_save;
+  std::string output_nodes_uri;  // folder with a `<node type>.npy` of original ids each; empty: all nodes
   TlsMode tls = TlsMode::kDisabled;
+  std::string tls_secret;                   // of SecretRef
+  int64_t backoff_limit = 3;                // counted failures that are retried; one more and the run has failed
   std::chrono::seconds active_deadline{0};  // 0: none
 };
 

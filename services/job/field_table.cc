@@ -40,7 +40,18 @@ std::vector<FieldSpec> HeaderFields() {
        .availability = kClusterOnly,
        .meaning = "Kubernetes annotations"},
       {.path = "spec", .required = true, .meaning = "the job"},
-      {.path = "spec.storage", .type = kAny, .availability = kNotYet, .meaning = "object storage (s3:// URIs)"},
+      {.path = "spec.storage", .meaning = "how s3:// URIs are reached; the credentials stand in the environment"},
+      {.path = "spec.storage.s3", .meaning = "the S3 service, AWS's or another's"},
+      {.path = "spec.storage.s3.endpoint", .type = kEndpoint, .meaning = "its address; unset: AWS"},
+      {.path = "spec.storage.s3.region",
+       .type = kName,
+       .meaning = "its region; unset: that of the environment, else us-east-1"},
+      {.path = "spec.storage.s3.credentials", .meaning = "who asks"},
+      {.path = "spec.storage.s3.credentials.secretName",
+       .type = kObjectName,
+       .required = true,
+       .availability = kClusterOnly,
+       .meaning = "Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
   };
 }
 
@@ -48,15 +59,15 @@ std::vector<FieldSpec> GraphFields() {
   return {
       {.path = "spec.graph", .required = true, .meaning = "the graph and how it is cut"},
       {.path = "spec.graph.source", .required = true, .meaning = "where the graph is"},
-      {.path = "spec.graph.source.uri",
-       .type = kUri,
-       .required = true,
-       .meaning = "folder of the graph: a path or file: URI"},
+      {.path = "spec.graph.source.uri", .type = kUri, .required = true, .meaning = "folder of the graph"},
       {.path = "spec.graph.source.format",
        .type = kEnum,
        .required = true,
        .values = {"OGB", "NPY", "Triples"},
        .meaning = "OGB raw CSV, a folder of .npy arrays, or tab-separated triples"},
+      {.path = "spec.graph.timeColumn",
+       .type = kName,
+       .meaning = "edge column by which a node's in-edges are ordered first, then by source; unset: by source"},
       {.path = "spec.graph.preprocess", .meaning = "changes made before cutting, in the order of these fields"},
       {.path = "spec.graph.preprocess.dropSelfLoops",
        .type = kBool,
@@ -110,66 +121,6 @@ std::vector<FieldSpec> GraphFields() {
       {.path = "spec.graph.partitions.assignmentUri",
        .type = kUri,
        .meaning = "External: folder with one `<node type>.npy` of partition numbers each"},
-  };
-}
-
-std::vector<FieldSpec> RunFields() {
-  return {
-      {.path = "spec.checkpoint", .type = kAny, .availability = kNotYet, .meaning = "saving and resuming a run"},
-      {.path = "spec.output", .meaning = "what a run leaves behind"},
-      {.path = "spec.output.uri",
-       .type = kUri,
-       .meaning = "folder of the outputs; `espalier run` writes to its --output"},
-      {.path = "spec.output.save",
-       .type = kEnum,
-       .is_list = true,
-       .maximum_items = 3,
-       .default_json = R"(["Model","Embeddings","Predictions"])",
-       .values = {"Model", "Embeddings", "Predictions"},
-       .meaning = "what is saved besides the result"},
-      {.path = "spec.tls", .meaning = "protection of the job's connections"},
-      {.path = "spec.tls.mode",
-       .type = kEnum,
-       .default_json = "\"Disabled\"",
-       .values = {"Disabled"},
-       .later_values = {"Managed", "SecretRef"},
-       .meaning = "Disabled: plain text, and loopback only under `espalier run`"},
-      {.path = "spec.tls.secretName", .type = kAny, .availability = kNotYet, .meaning = "certificates of SecretRef"},
-      {.path = "spec.runPolicy", .meaning = "how long and how often"},
-      {.path = "spec.runPolicy.activeDeadlineSeconds",
-       .type = kInteger,
-       .minimum_integer = 1,
-       .maximum_integer = 1'000'000'000,
-       .meaning = "the run is ended after this long; unset: never"},
-      {.path = "spec.runPolicy.suspend", .type = kBool, .availability = kClusterOnly, .meaning = "hold the job"},
-      {.path = "spec.runPolicy.backoffLimit",
-       .type = kInteger,
-       .minimum_integer = 0,
-       .maximum_integer = 1000,
-       .availability = kClusterOnly,
-       .meaning = "counted restarts"},
-      {.path = "spec.runPolicy.cleanPodPolicy",
-       .type = kEnum,
-       .values = {"All", "Running", "None"},
-       .availability = kClusterOnly,
-       .meaning = "pods deleted at the end"},
-      {.path = "spec.runPolicy.ttlSecondsAfterFinished",
-       .type = kInteger,
-       .minimum_integer = 0,
-       .maximum_integer = 1'000'000'000,
-       .availability = kClusterOnly,
-       .meaning = "when the finished resource is deleted"},
-      {.path = "spec.runPolicy.managedBy",
-       .type = kString,
-       .max_length = 63,
-       .availability = kClusterOnly,
-       .meaning = "another controller in charge"},
-      {.path = "spec.runPolicy.forceDeleteAfterSeconds",
-       .type = kInteger,
-       .minimum_integer = 0,
-       .maximum_integer = 86400,
-       .availability = kClusterOnly,
-       .meaning = "patience with pods of dead nodes"},
   };
 }
 
@@ -255,7 +206,9 @@ std::string ExpectedOne(const FieldSpec& field) {
     case kName: return "a name ([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})";
     case kEdgeType: return "an edge type (source:relation:destination, or a relation)";
     case kJobName: return "a name of lower-case letters, digits and '-' that starts with a letter (at most 40)";
-    case kUri: return "a path or file: URI";
+    case kUri: return "a path, a file: URI or s3://bucket/prefix";
+    case kEndpoint: return "http://host[:port] or https://host[:port]";
+    case kObjectName: return "a name of lower-case letters, digits, '-' and '.' (at most 253)";
     case kEnum: return OneOf(field.values);
     case kInteger:
       return "an integer from " + std::to_string(field.minimum_integer) + " to " +

@@ -15,7 +15,9 @@ enum class FieldType {
   kName,        // a node type, column or split
   kEdgeType,    // "source:relation:destination" or "relation"
   kJobName,     // metadata.name
-  kUri,         // a path, or a URI with a scheme that has a driver
+  kUri,         // a path, "file:" or "s3://bucket/prefix"
+  kEndpoint,    // "https://host:port"
+  kObjectName,  // of a Kubernetes object
   kEnum,        // one of `values`
   kInteger,     // minimum_integer .. maximum_integer
   kNumber,      // minimum .. maximum
@@ -59,6 +61,7 @@ const std::vector<FieldSpec>& FieldTable();
 std::string ExpectationOf(const FieldSpec& field);
 
 std::vector<FieldSpec> TrainingFields();  // spec.training (field_table_training.cc)
+std::vector<FieldSpec> RunFields();       // spec.checkpoint, output, tls, runPolicy (field_table_run.cc)
 // Fields that all four roles share (field_table_roles.cc).
 void AppendRoleFields(const std::string& role_path, std::vector<FieldSpec>* table);
 

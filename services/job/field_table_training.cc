@@ -89,7 +89,9 @@ std::vector<FieldSpec> TaskAndModelFields() {
        .minimum_integer = 0,
        .maximum_integer = 1000,
        .meaning = "RGCN: basis matrices that relations share; 0: one matrix per relation"},
-      {.path = "spec.training.model.uri", .type = kAny, .availability = kNotYet, .meaning = "a model to start from"},
+      {.path = "spec.training.model.uri",
+       .type = kUri,
+       .meaning = "a model file to start from; with `epochs: 0` the model that is evaluated and applied as it is"},
   };
 }
 
@@ -144,7 +146,7 @@ std::vector<FieldSpec> OptimizationFields() {
        .default_json = "10",
        .minimum_integer = 0,
        .maximum_integer = 1'000'000,
-       .meaning = "passes over the training nodes"},
+       .meaning = "passes over the training nodes; 0 (only with `model.uri`): evaluate and write outputs only"},
       {.path = "spec.training.seed",
        .type = kInteger,
        .default_json = "0",

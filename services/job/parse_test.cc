@@ -12,6 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
@@ -61,11 +62,11 @@ TEST(ParseJobTest, ListsWhatOnlyAClusterUses) {
   const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, {});
 
   ASSERT_TRUE(parsed.ok());
-  EXPECT_THAT(parsed->ignored,
-              ElementsAre("spec.partitioner.resources", "spec.servers.resources", "spec.trainers.minReplicas",
-                          "spec.trainers.maxReplicas", "spec.trainers.resources", "spec.trainers.template",
-                          "spec.runPolicy.suspend", "spec.runPolicy.backoffLimit", "spec.runPolicy.cleanPodPolicy",
-                          "spec.runPolicy.ttlSecondsAfterFinished"));
+  EXPECT_THAT(
+      parsed->ignored,
+      ElementsAre("spec.partitioner.resources", "spec.servers.resources", "spec.trainers.minReplicas",
+                  "spec.trainers.maxReplicas", "spec.trainers.resources", "spec.trainers.template",
+                  "spec.runPolicy.suspend", "spec.runPolicy.cleanPodPolicy", "spec.runPolicy.ttlSecondsAfterFinished"));
 }
 
 TEST(ParseJobTest, TheEffectiveDocumentParsesToTheSameValue) {
@@ -146,12 +147,6 @@ TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
 }
 
 TEST(ParseJobTest, RefusesWhatDoesNotExistYetByName) {
-  EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/graphs/cora", "uri: \"s3://graphs/cora\"")),
-              HasSubstr("spec.graph.source.uri: s3:// is not available yet"));
-  EXPECT_THAT(ErrorOf(ExampleWith("  graph:\n", "  storage: {s3: {endpoint: x}}\n  graph:\n")),
-              HasSubstr("spec.storage: object storage (s3:// URIs): not available yet"));
-  EXPECT_THAT(ErrorOf(ExampleWith("  output:\n", "  checkpoint: {keep: 2}\n  output:\n")),
-              HasSubstr("spec.checkpoint: saving and resuming a run: not available yet"));
   EXPECT_THAT(ErrorOf(ExampleWith("type: NodeClassification", "type: LinkPrediction")),
               HasSubstr("LinkPrediction is not available yet: choose NodeClassification | NodeRegression"));
   EXPECT_THAT(ErrorOf(ExampleWith("type: GraphSAGE", "type: GAT")), HasSubstr("GAT is not available yet"));
@@ -159,8 +154,86 @@ TEST(ParseJobTest, RefusesWhatDoesNotExistYetByName) {
               HasSubstr("spec.training.inputs[0].embedding: learnable rows: not available yet"));
   EXPECT_THAT(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 2")),
               HasSubstr("more than one server for a partition is not available yet"));
-  EXPECT_THAT(ErrorOf(ExampleWith("  output:\n", "  tls: {mode: Managed}\n  output:\n")),
-              HasSubstr("Managed is not available yet"));
+}
+
+TEST(ParseJobTest, ReadsWhereAndHowARunIsKept) {
+  const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob,
+                                            {{"storage.s3.endpoint", "https://s3.example.com"},
+                                             {"storage.s3.region", "eu-west-1"},
+                                             {"storage.s3.credentials.secretName", "cora-s3"},
+                                             {"graph.source.uri", "s3://graphs/cora"},
+                                             {"graph.timeColumn", "year"},
+                                             {"checkpoint.every.epochs", "5"},
+                                             {"checkpoint.every.steps", "100"},
+                                             {"checkpoint.keep", "3"},
+                                             {"checkpoint.resumeFrom", "s3://results/earlier/checkpoints"},
+                                             {"output.uri", "s3://results/cora"},
+                                             {"output.nodesUri", "s3://graphs/chosen"},
+                                             {"tls", "{mode: SecretRef, secretName: cora-tls}"},
+                                             {"runPolicy.backoffLimit", "0"}});
+
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  const DistTraining& job = parsed->training;
+  EXPECT_EQ(job.s3.endpoint, "https://s3.example.com");
+  EXPECT_EQ(job.s3.region, "eu-west-1");
+  EXPECT_EQ(job.s3.credentials_secret, "cora-s3");
+  EXPECT_EQ(job.graph.source.uri, "s3://graphs/cora");
+  EXPECT_EQ(job.graph.time_column, "year");
+  EXPECT_EQ(job.checkpoint.every_epochs, 5);
+  EXPECT_EQ(job.checkpoint.every_steps, 100);
+  EXPECT_EQ(job.checkpoint.every, std::chrono::seconds(0));
+  EXPECT_EQ(job.checkpoint.keep, 3);
+  EXPECT_EQ(job.checkpoint.resume_from, "s3://results/earlier/checkpoints");
+  EXPECT_EQ(job.output_uri, "s3://results/cora");
+  EXPECT_EQ(job.output_nodes_uri, "s3://graphs/chosen");
+  EXPECT_EQ(job.tls, TlsMode::kSecretRef);
+  EXPECT_EQ(job.tls_secret, "cora-tls");
+  EXPECT_EQ(job.backoff_limit, 0);
+  EXPECT_THAT(parsed->ignored, IsSupersetOf({"spec.storage.s3.credentials.secretName", "spec.tls.secretName"}));
+}
+
+TEST(ParseJobTest, SavesEveryTenMinutesWhereNothingIsSaid) {
+  const auto checkpoint_of = [](const Overrides& overrides) {
+    const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, overrides);
+    EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
+    return parsed.ok() ? parsed->training.checkpoint : Checkpoint{};
+  };
+  for (const Overrides& silent : {Overrides{}, {{"checkpoint.every", "{}"}}, {{"checkpoint.every.seconds", ""}}}) {
+    EXPECT_EQ(checkpoint_of(silent).every, std::chrono::seconds(600));
+    EXPECT_EQ(checkpoint_of(silent).every_epochs, 0);
+    EXPECT_EQ(checkpoint_of(silent).keep, 2);
+  }
+  EXPECT_EQ(checkpoint_of({{"checkpoint.every.steps", "7"}}).every, std::chrono::seconds(0));
+  EXPECT_EQ(checkpoint_of({{"checkpoint.every.seconds", "0"}}).every, std::chrono::seconds(0));
+}
+
+TEST(ParseJobTest, KeepsTheNewFieldsInTheEffectiveDocument) {
+  const Result<ParsedJob> first = ParseJob(
+      "job.yaml", kExampleJob, {{"storage.s3.endpoint", "http://127.0.0.1:9000"}, {"training.model.uri", "model.bin"}});
+  ASSERT_TRUE(first.ok()) << first.status().ToString();
+  const auto spec = nlohmann::json::parse(first->effective_json)["spec"];
+  EXPECT_EQ(spec["storage"]["s3"]["endpoint"], "http://127.0.0.1:9000");
+  EXPECT_EQ(spec["training"]["model"]["uri"], "model.bin");
+  EXPECT_EQ(spec["checkpoint"]["every"]["seconds"], 600);
+  EXPECT_EQ(spec["checkpoint"]["keep"], 2);
+  EXPECT_EQ(spec["tls"]["mode"], "Disabled");
+  const Result<ParsedJob> second = ParseJob("job.json", first->effective_json, {});
+  ASSERT_TRUE(second.ok()) << second.status().ToString();
+  EXPECT_EQ(second->effective_json, first->effective_json);
+}
+
+TEST(ParseJobTest, RefusesPlacesThatAreNone) {
+  EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/graphs/cora", "uri: \"s3://Graphs/cora\"")),
+              HasSubstr("job.yaml:7:19: spec.graph.source.uri: expected s3://bucket/prefix with a bucket of 3 to 63"));
+  EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/results/cora", "uri: gs://results")),
+              HasSubstr("spec.output.uri: there is no driver for gs://"));
+  EXPECT_THAT(ErrorOf(ExampleWith("  graph:\n", "  storage: {s3: {endpoint: s3.example.com}}\n  graph:\n")),
+              HasSubstr("job.yaml:6:28: spec.storage.s3.endpoint: expected http://host[:port] or https://host[:port]"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"checkpoint.keep", "0"}}), HasSubstr("an integer from 1 to 1000"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"checkpoint.every.seconds", "-1"}}), HasSubstr("an integer from 0 to 1000000000"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"checkpoint.resumeFrom", "s3://"}}), HasSubstr("with a bucket"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"storage.s3.credentials", "{}"}}), HasSubstr("secretName: is missing"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"storage.s3.credentials.secretName", "A_b"}}), HasSubstr("lower-case letters"));
 }
 
 TEST(ParseJobTest, ChecksTheShapeOfWhatOnlyAClusterUses) {
@@ -180,6 +253,13 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
               HasSubstr("MeanSquaredError does not measure NodeClassification: choose Accuracy"));
   EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{}")), HasSubstr("layers[1]: expected fanout, edgeTypes or both"));
   EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{fanout: 0}")), HasSubstr("draws no neighbours at all"));
+  EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: 0")),
+              HasSubstr("spec.training.epochs: 0 epochs need a model to apply: set spec.training.model.uri"));
+  EXPECT_EQ(ErrorOf(ExampleWith("epochs: 50", "epochs: 0"), {{"training.model.uri", "s3://results/m"}}), "");
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"checkpoint.resumeFrom", "a"}, {"training.model.uri", "b"}}),
+              HasSubstr("spec.checkpoint.resumeFrom: a checkpoint brings its model"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"tls.mode", "SecretRef"}}), HasSubstr("SecretRef needs spec.tls.secretName"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"tls", "{mode: Managed, secretName: a}"}}), HasSubstr("only the mode SecretRef"));
   EXPECT_THAT(ErrorOf(ExampleWith("weightDecay: 0.0005", "momentum: 0.9")), HasSubstr("momentum: only for SGD"));
   EXPECT_THAT(ErrorOf(ExampleWith("- features: [node-feat]", "- features: [a]\n    - features: [b]")),
               HasSubstr("a second entry for an unnamed node type"));

@@ -46,6 +46,7 @@ Graph ToGraph(const Json& json) {
   Graph graph;
   Read(Child(json, "source"), "uri", &graph.source.uri);
   Read(Child(json, "source"), "format", &graph.source.format);
+  Read(json, "timeColumn", &graph.time_column);
   const Json& preprocess = Child(json, "preprocess");
   Read(preprocess, "addReverseEdges", &graph.preprocess.add_reverse_edges);
   Read(preprocess, "dropSelfLoops", &graph.preprocess.drop_self_loops);
@@ -84,6 +85,7 @@ std::vector<Input> ToInputs(const Json& json) {
 
 Model ToModel(const Json& json) {
   Model model;
+  Read(json, "uri", &model.uri);
   Read(json, "type", &model.type);
   Read(json, "aggregator", &model.aggregator);
   Read(json, "hiddenSize", &model.hidden_size);
@@ -141,24 +143,52 @@ Training ToTraining(const Json& json) {
   return training;
 }
 
+S3Storage ToS3(const Json& json) {
+  S3Storage s3;
+  Read(json, "endpoint", &s3.endpoint);
+  Read(json, "region", &s3.region);
+  Read(Child(json, "credentials"), "secretName", &s3.credentials_secret);
+  return s3;
+}
+
+std::chrono::seconds ReadSeconds(const Json& object, const char* key) {
+  int64_t seconds = 0;
+  Read(object, key, &seconds);
+  return std::chrono::seconds(seconds);
+}
+
+Checkpoint ToCheckpoint(const Json& json) {
+  Checkpoint checkpoint;
+  const Json& every = Child(json, "every");
+  Read(every, "epochs", &checkpoint.every_epochs);
+  Read(every, "steps", &checkpoint.every_steps);
+  checkpoint.every = ReadSeconds(every, "seconds");
+  Read(json, "keep", &checkpoint.keep);
+  Read(json, "resumeFrom", &checkpoint.resume_from);
+  return checkpoint;
+}
+
 }  // namespace
 
 DistTraining ToDistTraining(const Json& values) {
   DistTraining job;
   Read(Child(values, "metadata"), "name", &job.name);
   const Json& spec = Child(values, "spec");
+  job.s3 = ToS3(Child(Child(spec, "storage"), "s3"));
   job.graph = ToGraph(Child(spec, "graph"));
   job.training = ToTraining(Child(spec, "training"));
+  job.checkpoint = ToCheckpoint(Child(spec, "checkpoint"));
   Read(Child(spec, "servers"), "replicasPerPartition", &job.server_replicas_per_partition);
   Read(Child(spec, "samplers"), "replicas", &job.sampler_replicas);
   Read(Child(spec, "trainers"), "replicas", &job.trainer_replicas);
   Read(Child(spec, "trainers"), "threads", &job.trainer_threads);
   Read(Child(spec, "output"), "uri", &job.output_uri);
   ReadList(Child(spec, "output"), "save", &job.output_save);
+  Read(Child(spec, "output"), "nodesUri", &job.output_nodes_uri);
   Read(Child(spec, "tls"), "mode", &job.tls);
-  int64_t deadline_seconds = 0;
-  Read(Child(spec, "runPolicy"), "activeDeadlineSeconds", &deadline_seconds);
-  job.active_deadline = std::chrono::seconds(deadline_seconds);
+  Read(Child(spec, "tls"), "secretName", &job.tls_secret);
+  Read(Child(spec, "runPolicy"), "backoffLimit", &job.backoff_limit);
+  job.active_deadline = ReadSeconds(Child(spec, "runPolicy"), "activeDeadlineSeconds");
   return job;
 }
 

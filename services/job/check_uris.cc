@@ -1,0 +1,109 @@
+#include "services/job/check_uris.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace espalier::job {
+namespace {
+
+constexpr size_t kMaxKeyBytes = 1024;  // S3's limit
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || IsDigit(c); }
+
+bool HasControlCharacter(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+// The part up to `separator`, which goes with it.
+std::string_view TakeUntil(char separator, std::string_view* rest) {
+  const size_t end = std::min(rest->find(separator), rest->size());
+  const std::string_view part = rest->substr(0, end);
+  rest->remove_prefix(std::min(end + 1, rest->size()));
+  return part;
+}
+
+bool IsBucket(std::string_view name) {
+  if (name.size() < 3 || name.size() > 63 || !IsLowerOrDigit(name.front()) || !IsLowerOrDigit(name.back())) {
+    return false;
+  }
+  return name.find("..") == std::string_view::npos &&
+         std::all_of(name.begin(), name.end(), [](char c) { return IsLowerOrDigit(c) || c == '.' || c == '-'; });
+}
+
+std::string S3Problem(std::string_view rest) {
+  const std::string_view bucket = TakeUntil('/', &rest);
+  if (!IsBucket(bucket)) {
+    return "expected s3://bucket/prefix with a bucket of 3 to 63 lower-case letters, digits, '-' and '.', found '" +
+           std::string(bucket) + "'";
+  }
+  if (rest.size() > kMaxKeyBytes) return "the prefix of an s3:// URI has at most 1024 bytes";
+  while (!rest.empty()) {
+    const std::string_view part = TakeUntil('/', &rest);
+    if (part.empty() || part == "." || part == "..") {
+      return "the prefix of an s3:// URI has no empty, '.' or '..' part";
+    }
+    if (part.find('\\') != std::string_view::npos) return "the prefix of an s3:// URI has no backslash";
+  }
+  return "";
+}
+
+bool IsPort(std::string_view text) {
+  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), IsDigit)) return false;
+  const int port = std::stoi(std::string(text));
+  return port >= 1 && port <= 65535;
+}
+
+bool IsHost(std::string_view host) {
+  if (host.starts_with('[')) {
+    return host.size() > 4 && host.ends_with(']') &&
+           host.substr(1, host.size() - 2).find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
+  }
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  return !host.empty() && host.size() <= 253 && host.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string UriProblem(const std::string& text) {
+  if (text.empty()) return "is empty";
+  if (HasControlCharacter(text)) return "contains a control character";
+  if (text.starts_with("s3://")) return S3Problem(std::string_view(text).substr(5));
+  if (text.starts_with("s3:")) return "expected s3://bucket/prefix";
+  if (text == "file:" || text == "file://") return "names no folder: file:///folder";
+  if (text.starts_with("file://") && !text.starts_with("file:///")) return "a file: URI has no host: file:///folder";
+  const size_t scheme = text.find("://");
+  if (scheme != std::string::npos && !text.starts_with("file:")) {
+    return "there is no driver for " + text.substr(0, scheme) + "://: use a path, a file: URI or s3://bucket/prefix";
+  }
+  return "";
+}
+
+std::string EndpointProblem(const std::string& text) {
+  const std::string expected = "expected http://host[:port] or https://host[:port]";
+  std::string_view rest = text;
+  if (rest.starts_with("https://")) {
+    rest.remove_prefix(8);
+  } else if (rest.starts_with("http://")) {
+    rest.remove_prefix(7);
+  } else {
+    return expected;
+  }
+  // Not repeated in the message: what stands before '@' could be a password.
+  if (rest.find('@') != std::string_view::npos) return "an endpoint has no user or password: " + expected;
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  const size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;  // colons before it are IPv6's own
+  if (bracket == std::string_view::npos) return expected;
+  const size_t colon = rest.find(':', bracket);
+  if (colon != std::string_view::npos && !IsPort(rest.substr(colon + 1))) return expected;
+  return IsHost(rest.substr(0, colon)) ? "" : expected;
+}
+
+std::string ObjectNameProblem(const std::string& text) {
+  const bool good =
+      !text.empty() && text.size() <= 253 && IsLowerOrDigit(text.front()) && IsLowerOrDigit(text.back()) &&
+      std::all_of(text.begin(), text.end(), [](char c) { return IsLowerOrDigit(c) || c == '-' || c == '.'; });
+  return good ? "" : "expected a name of lower-case letters, digits, '-' and '.' (at most 253)";
+}
+
+}  // namespace espalier::job

@@ -1,0 +1,17 @@
+// What may stand where a document names a place.
+#pragma once
+
+#include <string>
+
+namespace espalier::job {
+
+// What is wrong with a place for graphs, models and results: a path, "file:" or "s3://bucket/prefix"; "" for nothing.
+std::string UriProblem(const std::string& text);
+
+// What is wrong with the address of an S3 service: "http(s)://host[:port][/]"; "" for nothing.
+std::string EndpointProblem(const std::string& text);
+
+// What is wrong with the name of a Kubernetes object (a DNS subdomain of at most 253 bytes); "" for nothing.
+std::string ObjectNameProblem(const std::string& text);
+
+}  // namespace espalier::job

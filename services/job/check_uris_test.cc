@@ -1,0 +1,65 @@
+#include "services/job/check_uris.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace espalier::job {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(UriProblemTest, AcceptsPathsFilesAndBuckets) {
+  for (const char* uri : {"graph", "/srv/graph", "file:graph", "file:/srv", "file:///srv/g", "s3://graphs",
+                          "s3://graphs/", "s3://graphs/cora", "s3://my-bucket.v2/a b/c%20d/"}) {
+    EXPECT_EQ(UriProblem(uri), "") << uri;
+  }
+}
+
+TEST(UriProblemTest, SaysWhatIsMalformed) {
+  EXPECT_EQ(UriProblem(""), "is empty");
+  EXPECT_THAT(UriProblem("file://host/graph"), HasSubstr("no host"));
+  EXPECT_THAT(UriProblem("file://"), HasSubstr("names no folder"));
+  EXPECT_THAT(UriProblem("gs://graphs/cora"), HasSubstr("there is no driver for gs://"));
+  EXPECT_THAT(UriProblem("s3:graphs/cora"), HasSubstr("expected s3://bucket/prefix"));
+  EXPECT_THAT(UriProblem("a\nb"), HasSubstr("control character"));
+  EXPECT_THAT(UriProblem("s3://graphs//cora"), HasSubstr("no empty, '.' or '..' part"));
+  EXPECT_THAT(UriProblem("s3://graphs/../other"), HasSubstr("no empty, '.' or '..' part"));
+  EXPECT_THAT(UriProblem("s3://graphs/a\\b"), HasSubstr("no backslash"));
+  EXPECT_THAT(UriProblem("s3://graphs/" + std::string(1025, 'x')), HasSubstr("at most 1024 bytes"));
+}
+
+TEST(UriProblemTest, NamesTheBucketThatIsNone) {
+  for (const char* uri : {"s3://", "s3:///cora", "s3://ab/c", "s3://Graphs/cora", "s3://-graphs/c", "s3://a..b/c",
+                          "s3://user@graphs/c", "s3://graphs:9000/c"}) {
+    EXPECT_THAT(UriProblem(uri), HasSubstr("with a bucket of 3 to 63")) << uri;
+  }
+  EXPECT_NE(UriProblem("s3://" + std::string(64, 'a')), "");
+}
+
+TEST(EndpointProblemTest, AcceptsHostsWithAndWithoutPorts) {
+  for (const char* endpoint : {"https://s3.example.com", "https://s3.example.com/", "http://127.0.0.1:9000",
+                               "http://minio.storage.svc:80/", "http://[::1]:9000", "https://[2001:db8::1]"}) {
+    EXPECT_EQ(EndpointProblem(endpoint), "") << endpoint;
+  }
+}
+
+TEST(EndpointProblemTest, RefusesWhatIsNoAddress) {
+  for (const char* endpoint : {"", "s3.example.com", "ftp://host", "https://", "https:///", "http://host:0",
+                               "http://host:65536", "http://host:", "http://host:9a", "http://host/path",
+                               "http://host?x=1", "http://ho st", "http://[::1", "http://[]:9000"}) {
+    EXPECT_THAT(EndpointProblem(endpoint), HasSubstr("expected http://host[:port]")) << endpoint;
+  }
+  const std::string with_password = EndpointProblem("https://me:hunter2@s3.example.com");
+  EXPECT_THAT(with_password, HasSubstr("no user or password"));
+  EXPECT_THAT(with_password, Not(HasSubstr("hunter2")));
+}
+
+TEST(ObjectNameProblemTest, FollowsKubernetes) {
+  EXPECT_EQ(ObjectNameProblem("cora-s3.v1"), "");
+  for (const char* name : {"", "Cora", "-cora", "cora-", "a_b", "a/b"}) EXPECT_NE(ObjectNameProblem(name), "") << name;
+  EXPECT_NE(ObjectNameProblem(std::string(254, 'a')), "");
+}
+
+}  // namespace
+}  // namespace espalier::job
