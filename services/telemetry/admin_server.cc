@@ -1,6 +1,7 @@
 // One thread, one poll() over the listening socket, a wake-up pipe and the connections. Each connection is a small
 // state machine: read a request head, answer once, send, close. Nothing blocks, so a slow peer holds a slot and
-// nothing else; its deadline takes the slot back.
+// nothing else; its deadline takes the slot back. A descriptor is kept in reserve, so that a process that has run out
+// of them can still take a connection and turn it away: left alone, it would make poll() return at once for ever.
 #include "services/telemetry/admin_server.h"
 
 #include <fcntl.h>
@@ -8,11 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <list>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "services/base/check.h"
 #include "services/base/clock.h"
@@ -31,6 +34,8 @@ struct Connection {
   bool done = false;
 };
 
+constexpr std::chrono::milliseconds kPauseWithoutResources{100};
+
 bool WouldBlock(int error_number) {
   return error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINTR;
 }
@@ -47,6 +52,7 @@ class AdminServer::Impl {
         dropped_(registry.AddCounter("espalier_admin_dropped_connections_total",
                                      "Admin connections closed unanswered: too slow, too many, or broken.")) {
     ESPALIER_CHECK(pipe2(wake_.data(), O_CLOEXEC | O_NONBLOCK) == 0) << "pipe2: errno " << errno;
+    Reserve();
     thread_ = std::thread([this] { Run(); });
   }
 
@@ -54,6 +60,7 @@ class AdminServer::Impl {
     close(wake_[1]);  // the read end becomes readable (hung up) and the loop ends
     thread_.join();
     close(wake_[0]);
+    Release();
     for (const Connection& connection : connections_) close(connection.descriptor);
     close(socket_.descriptor);
   }
@@ -73,12 +80,17 @@ class AdminServer::Impl {
  private:
   void Run();
   void Accept();
+  void TurnAway();
+  void Reserve() { reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC); }
+  void Release() {
+    if (reserve_ >= 0) close(std::exchange(reserve_, -1));
+  }
   void Receive(Connection& connection);
   void Send(Connection& connection);
   void Drop(Connection& connection);
   HttpResponse Answer(const std::string& received);
   HttpResponse AnswerPath(const std::string& path);
-  int PollMilliseconds() const;
+  int PollMilliseconds(bool accepts) const;
 
   const AdminServerOptions options_;  // fixed after construction
   const ListenSocket socket_;
@@ -92,19 +104,23 @@ class AdminServer::Impl {
   std::mutex provider_mutex_;                // held while the provider runs
   std::function<std::string()> status_provider_;
 
-  std::list<Connection> connections_;  // owned by thread_; oldest first
+  // Owned by thread_ from here on.
+  int reserve_ = -1;  // -1: somebody else has taken it
+  Deadline accepts_again_ = Deadline::After(std::chrono::seconds(0));
+  std::list<Connection> connections_;  // oldest first
   std::thread thread_;
 };
 
 void AdminServer::Impl::Run() {
   std::vector<pollfd> polled;
   while (true) {
-    polled.assign({{wake_[0], POLLIN, 0}, {socket_.descriptor, POLLIN, 0}});
+    const bool accepts = accepts_again_.HasPassed();
+    polled.assign({{wake_[0], POLLIN, 0}, {accepts ? socket_.descriptor : -1, POLLIN, 0}});
     for (const Connection& connection : connections_) {
       const short events = connection.to_send.empty() ? POLLIN : POLLOUT;
       polled.push_back({connection.descriptor, events, 0});
     }
-    if (poll(polled.data(), polled.size(), PollMilliseconds()) < 0 && errno != EINTR) return;
+    if (poll(polled.data(), polled.size(), PollMilliseconds(accepts)) < 0 && errno != EINTR) return;
     if (polled[0].revents != 0) return;
 
     size_t slot = 2;
@@ -117,22 +133,38 @@ void AdminServer::Impl::Run() {
   }
 }
 
-int AdminServer::Impl::PollMilliseconds() const {
-  if (connections_.empty()) return -1;
-  const auto left = connections_.front().deadline.Remaining();  // the oldest is the first to pass
+int AdminServer::Impl::PollMilliseconds(bool accepts) const {
+  if (connections_.empty() && accepts) return -1;
+  auto left = std::chrono::nanoseconds::max();
+  if (!connections_.empty()) left = connections_.front().deadline.Remaining();  // the oldest is the first to pass
+  if (!accepts) left = std::min(left, accepts_again_.Remaining());
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
 }
 
 void AdminServer::Impl::Accept() {
   const int descriptor = accept4(socket_.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (descriptor < 0) {
-    // Out of descriptors: free the oldest slot, or poll would return at once for ever.
-    if ((errno == EMFILE || errno == ENFILE) && !connections_.empty()) Drop(connections_.front());
-  } else {
+  if (descriptor >= 0) {
     if (connections_.size() >= options_.max_connections) Drop(connections_.front());
     connections_.push_back({descriptor, Deadline::After(options_.connection_deadline), {}, {}, 0, false});
+  } else if (errno == EMFILE || errno == ENFILE) {
+    // The next connection finds the oldest one's descriptor; where there is none, this one is turned away.
+    connections_.empty() ? TurnAway() : Drop(connections_.front());
+  } else if (errno == ENOBUFS || errno == ENOMEM) {
+    accepts_again_ = Deadline::After(kPauseWithoutResources);
   }
   connections_.remove_if([](const Connection& connection) { return connection.done; });
+}
+
+void AdminServer::Impl::TurnAway() {
+  Release();
+  const int descriptor = accept4(socket_.descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (descriptor >= 0) {
+    close(descriptor);
+    dropped_.Add();
+  } else if (!WouldBlock(errno)) {
+    accepts_again_ = Deadline::After(kPauseWithoutResources);
+  }
+  Reserve();
 }
 
 void AdminServer::Impl::Receive(Connection& connection) {

@@ -1,7 +1,9 @@
 #include "services/telemetry/admin_server.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "services/telemetry/testing/raw_connection.h"
 
@@ -137,6 +139,50 @@ TEST(AdminServerTest, SaysWhyItCannotListen) {
     EXPECT_EQ(AdminServer::Start({.listen_address = bad}, registry).status().code(), StatusCode::kInvalidArgument)
         << bad;
   }
+}
+
+// Takes every descriptor that the process may still have, until it goes away.
+class NoDescriptorsLeft {
+ public:
+  NoDescriptorsLeft() {
+    ESPALIER_CHECK(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    rlimit few = before_;
+    few.rlim_cur = 256;
+    ESPALIER_CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    for (int taken = dup(0); taken >= 0; taken = dup(0)) taken_.push_back(taken);
+    ESPALIER_CHECK(errno == EMFILE);
+  }
+  ~NoDescriptorsLeft() {
+    for (const int taken : taken_) close(taken);
+    setrlimit(RLIMIT_NOFILE, &before_);
+  }
+
+ private:
+  rlimit before_{};
+  std::vector<int> taken_;
+};
+
+TEST(AdminServerTest, TurnsConnectionsAwayWhenThereAreNoDescriptors) {
+  TestServer test;
+  const Result<HostPort> at = ParseHostPort(test.server->address());
+  ASSERT_TRUE(at.ok());
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(std::stoi(at->port)));
+  ASSERT_EQ(inet_pton(AF_INET, at->host.c_str(), &address.sin_addr), 1);
+  const int client = socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_GE(client, 0);
+  const timeval patience{.tv_sec = 30, .tv_usec = 0};
+  setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  {
+    const NoDescriptorsLeft none;
+    ASSERT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    char byte = 0;
+    const ssize_t received = recv(client, &byte, 1, 0);
+    EXPECT_TRUE(received == 0 || (received < 0 && errno == ECONNRESET)) << received << ", errno " << errno;
+  }
+  close(client);
+  EXPECT_THAT(test.Get("/metrics"), HasSubstr("espalier_admin_dropped_connections_total 1\n"));
 }
 
 }  // namespace

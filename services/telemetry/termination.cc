@@ -1,0 +1,103 @@
+#include "services/telemetry/termination.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace espalier::telemetry {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kGap = " ... ";
+
+// Invalid UTF-8 becomes U+FFFD rather than an exception.
+std::string Dumped(const Json& document) {
+  return document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+}
+
+Json DocumentOf(const TerminationMessage& message) {
+  Json document = {{"reason", TerminationReason(message.code)}, {"exitCode", static_cast<int>(message.code)}};
+  document["message"] = message.message;
+  if (message.partition.has_value()) {
+    const TerminationMessage::Partition& partition = *message.partition;
+    document["partition"] = {{"hash", partition.hash}, {"bytes", partition.bytes}, {"cut", partition.cut}};
+  }
+  if (!message.checkpoint.empty()) document["checkpoint"] = message.checkpoint;
+  for (const Field& field : message.metrics) {
+    std::visit([&](const auto& value) { document["metrics"][field.key] = value; }, field.value.variant());
+  }
+  return document;
+}
+
+// The beginning says where, the end says why: both stay.
+std::string WithoutMiddle(const std::string& text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  const size_t kept = bytes > std::string_view(kGap).size() ? bytes - std::string_view(kGap).size() : 0;
+  return text.substr(0, kept / 2) + kGap + text.substr(text.size() - kept / 2);
+}
+
+Status WriteInPlace(const std::string& path, const std::string& text) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return FromErrno(errno, "opening " + path);
+  const ssize_t written = write(file, text.data(), text.size());
+  const int error_number = written < 0 ? errno : ENOSPC;
+  close(file);
+  return written == static_cast<ssize_t>(text.size()) ? Status() : FromErrno(error_number, "writing " + path);
+}
+
+}  // namespace
+
+const char* TerminationReason(ExitCode code) {
+  switch (code) {
+    case ExitCode::kDone: return "Done";
+    case ExitCode::kBadDocument: return "BadDocument";
+    case ExitCode::kBadInput: return "BadInput";
+    case ExitCode::kBug: return "Internal";
+    case ExitCode::kUnavailable: return "Unavailable";
+    case ExitCode::kAskedToStop: return "Stopped";
+    case ExitCode::kBadCredentials: return "NotPermitted";
+  }
+  return "Internal";
+}
+
+std::string TerminationJson(const TerminationMessage& message) {
+  Json document = DocumentOf(message);
+  std::string text = Dumped(document);
+  // Escapes make a character up to six bytes long, hence the halving.
+  for (size_t bytes = 3072; text.size() > kMaxTerminationBytes && bytes >= 48; bytes /= 2) {
+    document["message"] = WithoutMiddle(message.message, bytes);
+    if (bytes < 1024) document.erase("metrics");
+    text = Dumped(document);
+  }
+  if (text.size() <= kMaxTerminationBytes) return text;
+  return Dumped({{"reason", TerminationReason(message.code)}, {"exitCode", static_cast<int>(message.code)}});
+}
+
+void WriteTermination(const TerminationMessage& message) {
+  const char* path = std::getenv("ESPALIER_TERMINATION_LOG");
+  if (path == nullptr || *path == '\0') return;
+  const Status written = WriteInPlace(path, TerminationJson(message));
+  if (!written.ok()) Log(Level::kWarning, "no termination message", {{"error", written}});
+}
+
+void WriteTermination(const Status& status, ExitCode code) {
+  WriteTermination({.code = code, .message = status.ToString(), .partition = {}, .checkpoint = {}, .metrics = {}});
+}
+
+std::string ReadTerminationMessage(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxTerminationBytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) return {};
+  const auto message = document.find("message");
+  return message != document.end() && message->is_string() ? message->get<std::string>() : std::string();
+}
+
+}  // namespace espalier::telemetry
