@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "services/base/failpoint.h"
 #include "services/storage/object_key.h"
 #include "services/storage/temporary_file.h"
 
@@ -21,8 +22,14 @@ namespace fs = std::filesystem;
 class FileWriter final : public ObjectWriter {
  public:
   explicit FileWriter(std::unique_ptr<TemporaryFile> file) : file_(std::move(file)) {}
-  Status Write(std::span<const std::byte> bytes) override { return file_->Write(bytes); }
-  Status Commit() override { return file_->RenameToTarget(); }
+  Status Write(std::span<const std::byte> bytes) override {
+    RETURN_IF_ERROR(Failpoint("store.put_part"));
+    return file_->Write(bytes);
+  }
+  Status Commit() override {
+    RETURN_IF_ERROR(Failpoint("store.commit"));
+    return file_->RenameToTarget();
+  }
 
  private:
   std::unique_ptr<TemporaryFile> file_;
@@ -86,18 +93,21 @@ Result<fs::path> FileStore::PathOf(const std::string& key) const {
 
 Result<ObjectInfo> FileStore::Head(const std::string& key) {
   ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  RETURN_IF_ERROR(Failpoint("store.head"));
   ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
   return ObjectInfo{key, file.size_bytes()};
 }
 
 Result<std::string> FileStore::Get(const std::string& key) {
   ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  RETURN_IF_ERROR(Failpoint("store.get"));
   ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
   return file.Read({0, file.size_bytes()});
 }
 
 Result<std::string> FileStore::GetRange(const std::string& key, ByteRange range) {
   ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  RETURN_IF_ERROR(Failpoint("store.get"));
   ASSIGN_OR_RETURN(const OpenFile file, OpenFile::Open(path));
   return file.Read(range);
 }
@@ -110,6 +120,7 @@ Result<std::unique_ptr<ObjectWriter>> FileStore::Put(const std::string& key) {
 
 Status FileStore::PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) {
   ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  RETURN_IF_ERROR(Failpoint("store.put_if_absent"));
   ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFile> file, TemporaryFile::Beside(path));
   RETURN_IF_ERROR(file->Write(bytes));
   return file->LinkToTarget();
@@ -117,6 +128,7 @@ Status FileStore::PutIfAbsent(const std::string& key, std::span<const std::byte>
 
 Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
   RETURN_IF_ERROR(CheckPrefix(prefix));
+  RETURN_IF_ERROR(Failpoint("store.list"));
   std::vector<ObjectInfo> found;
   std::error_code error;
   // Only the deepest folder that the prefix names needs a walk.
@@ -138,6 +150,7 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
 
 Status FileStore::Delete(const std::string& key) {
   ASSIGN_OR_RETURN(const fs::path path, PathOf(key));
+  RETURN_IF_ERROR(Failpoint("store.delete"));
   if (unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR && errno != EISDIR)
     return FromErrno(errno, "deleting " + path.string());
   // Object stores have no folders: an empty one goes with its last object.

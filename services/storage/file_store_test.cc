@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "services/storage/open_store.h"
 #include "services/storage/testing/faulty_store.h"
 #include "services/storage/testing/put_text.h"
 #include "services/storage/testing/temporary_folder.h"
@@ -161,9 +162,9 @@ TEST(OpenStoreTest, MakesRelativePathsAbsolute) {
 }
 
 TEST(OpenStoreTest, NamesTheSchemeItHasNoDriverFor) {
-  const Status s3 = OpenStore("s3://bucket/graphs").status();
-  EXPECT_EQ(s3.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(s3.message(), HasSubstr("s3://"));
+  const Status gs = OpenStore("gs://bucket/graphs").status();
+  EXPECT_EQ(gs.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(gs.message(), HasSubstr("gs://"));
   EXPECT_EQ(OpenStore("file://elsewhere/graphs").status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(OpenStore("").status().code(), StatusCode::kInvalidArgument);
 }

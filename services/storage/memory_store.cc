@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "services/base/failpoint.h"
+#include "services/base/hash.h"
 #include "services/base/mutex.h"
 #include "services/storage/object_key.h"
 
@@ -20,11 +22,13 @@ class MemoryStore::Writer final : public ObjectWriter {
 
   Status Write(std::span<const std::byte> bytes) override {
     if (committed_) return FailedPrecondition("writing mem://" + key_ + ": it is committed");
+    RETURN_IF_ERROR(Failpoint("store.put_part"));
     content_ += ToText(bytes);
     return {};
   }
   Status Commit() override {
     if (std::exchange(committed_, true)) return FailedPrecondition("committing mem://" + key_ + ": it is committed");
+    RETURN_IF_ERROR(Failpoint("store.commit"));
     MutexLock lock(&store_.mutex_);
     store_.objects_[key_] = std::move(content_);
     return {};
@@ -38,12 +42,14 @@ class MemoryStore::Writer final : public ObjectWriter {
 };
 
 Result<ObjectInfo> MemoryStore::Head(const std::string& key) {
+  RETURN_IF_ERROR(Failpoint("store.head"));
   ASSIGN_OR_RETURN(const std::string content, Get(key));
-  return ObjectInfo{key, content.size()};
+  return ObjectInfo{key, content.size(), HexOf(Hash64(content))};
 }
 
 Result<std::string> MemoryStore::Get(const std::string& key) {
   RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(Failpoint("store.get"));
   MutexLock lock(&mutex_);
   const auto found = objects_.find(key);
   if (found == objects_.end()) return NotFound("no object mem://" + key);
@@ -66,6 +72,7 @@ Result<std::unique_ptr<ObjectWriter>> MemoryStore::Put(const std::string& key) {
 
 Status MemoryStore::PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) {
   RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(Failpoint("store.put_if_absent"));
   MutexLock lock(&mutex_);
   if (!objects_.emplace(key, ToText(bytes)).second) return AlreadyExists("mem://" + key + " exists");
   return {};
@@ -73,16 +80,18 @@ Status MemoryStore::PutIfAbsent(const std::string& key, std::span<const std::byt
 
 Result<std::vector<ObjectInfo>> MemoryStore::List(const std::string& prefix) {
   RETURN_IF_ERROR(CheckPrefix(prefix));
+  RETURN_IF_ERROR(Failpoint("store.list"));
   MutexLock lock(&mutex_);
   std::vector<ObjectInfo> found;
   for (auto it = objects_.lower_bound(prefix); it != objects_.end() && it->first.starts_with(prefix); ++it) {
-    found.push_back({it->first, it->second.size()});
+    found.push_back({it->first, it->second.size(), HexOf(Hash64(it->second))});
   }
   return found;
 }
 
 Status MemoryStore::Delete(const std::string& key) {
   RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(Failpoint("store.delete"));
   MutexLock lock(&mutex_);
   objects_.erase(key);
   return {};

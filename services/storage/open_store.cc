@@ -1,31 +1,18 @@
+#include "services/storage/open_store.h"
+
 #include <filesystem>
 
 #include "services/storage/file_store.h"
-#include "services/storage/object_store.h"
+#include "services/storage/file_uri.h"
+#include "services/storage/s3/open_s3.h"
 
 namespace espalier::storage {
-namespace {
-
-// "file:///a/b" and "file:/a/b" -> "/a/b"; "file:a/b" and "a/b" -> "a/b".
-Result<std::string> PathOfUri(const std::string& uri) {
-  if (uri.starts_with("file:")) {
-    std::string path = uri.substr(5);
-    if (!path.starts_with("//")) return path;
-    path.erase(0, 2);
-    if (path.starts_with("/")) return path;
-    return InvalidArgument("'" + uri + "' names a host; a file URI has three slashes: file:///path");
+Result<StoreLocation> OpenStore(const std::string& uri, const StoreSettings& settings) {
+  if (uri.starts_with("s3://")) {
+    ASSIGN_OR_RETURN(std::shared_ptr<ObjectStore> store, OpenS3Store(uri, settings.s3));
+    return StoreLocation{std::move(store), ""};
   }
-  const size_t colon = uri.find("://");
-  if (colon == std::string::npos) return uri;
-  return InvalidArgument("there is no driver for '" + uri.substr(0, colon) + "://' in '" + uri +
-                         "'; expected file: or a path");
-}
-
-}  // namespace
-
-Result<StoreLocation> OpenStore(const std::string& uri) {
-  ASSIGN_OR_RETURN(const std::string path, PathOfUri(uri));
-  if (path.empty()) return InvalidArgument("'" + uri + "' names no folder");
+  ASSIGN_OR_RETURN(const std::string path, LocalPathOf(uri));
   std::error_code error;
   const std::filesystem::path root = std::filesystem::absolute(path, error).lexically_normal();
   if (error) return FromErrno(error.value(), "resolving '" + path + "'");

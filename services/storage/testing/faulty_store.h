@@ -23,10 +23,14 @@ class FaultyStore final : public ObjectStore {
   Result<ObjectInfo> Head(const std::string& key) override { return inner_.Head(key); }
   Result<std::string> Get(const std::string& key) override { return inner_.Get(key); }
   Result<std::string> GetRange(const std::string& key, ByteRange range) override { return inner_.GetRange(key, range); }
+  Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out) override {
+    return inner_.ReadRange(key, range, out);
+  }
   Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) override;
   Status PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) override;
   Result<std::vector<ObjectInfo>> List(const std::string& prefix) override { return inner_.List(prefix); }
   Status Delete(const std::string& key) override { return inner_.Delete(key); }
+  Status DeleteMany(std::span<const std::string> keys) override { return inner_.DeleteMany(keys); }
   std::optional<std::string> LocalPath(const std::string& key) override { return inner_.LocalPath(key); }
 
  private:

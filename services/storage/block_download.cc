@@ -1,0 +1,207 @@
+#include "services/storage/block_download.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "services/base/failpoint.h"
+#include "services/base/hash.h"
+#include "services/base/mutex.h"
+
+namespace espalier::storage {
+namespace {
+
+constexpr auto kBetweenReports = std::chrono::seconds(1);
+
+uint64_t NumBlocks(const BlockDownload& download) {
+  return (download.size_bytes + download.block_bytes - 1) / download.block_bytes;
+}
+
+uint64_t JournalOffset(uint64_t size_bytes) { return (size_bytes + 7) / 8 * 8; }
+
+// The whole partial file, writable. Its blocks are allocated: no write into it can fail for want of room.
+class WritableMapping {
+ public:
+  static Result<WritableMapping> Of(const PartialFile& file, uint64_t size_bytes) {
+    if (size_bytes == 0) return WritableMapping({});
+    void* const address = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0);
+    if (address == MAP_FAILED) {
+      return FromErrno(errno, "mapping " + std::to_string(size_bytes) + " bytes of " + file.path);
+    }
+    return WritableMapping({static_cast<std::byte*>(address), size_bytes});
+  }
+  WritableMapping(WritableMapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  WritableMapping& operator=(WritableMapping&&) = delete;
+  ~WritableMapping() {
+    if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+  }
+  std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit WritableMapping(std::span<std::byte> bytes) : bytes_(bytes) {}
+  std::span<std::byte> bytes_;
+};
+
+// One download: workers take the next block until none is left or one has failed.
+class Downloader {
+ public:
+  Downloader(ObjectStore& store, const BlockDownload& download, const DownloadOptions& options,
+             std::span<std::byte> file, bool resumed)
+      : store_(store),
+        download_(download),
+        options_(options),
+        file_(file),
+        resumed_(resumed),
+        num_blocks_(NumBlocks(download)) {}
+
+  Result<DownloadReport> Run() {
+    {
+      std::vector<std::jthread> workers;
+      const auto count = static_cast<int>(
+          std::min<uint64_t>(num_blocks_, static_cast<uint64_t>(std::max(1, options_.parallel_requests))));
+      {
+        MutexLock lock(&mutex_);
+        working_ = count;
+      }
+      for (int i = 0; i < count; ++i) workers.emplace_back([this] { Work(); });
+      Watch();
+    }
+    MutexLock lock(&mutex_);
+    if (!error_.ok()) return error_;
+    if (options_.progress) options_.progress(download_.size_bytes, download_.size_bytes);
+    return DownloadReport{.fetched_bytes = fetched_bytes_, .kept_bytes = kept_bytes_};
+  }
+
+ private:
+  std::string Where() const { return store_.Describe() + ": " + download_.key; }
+
+  void Work() {
+    for (uint64_t block; !failed_ && (block = next_block_.fetch_add(1)) < num_blocks_;) {
+      const Status status = TakeBlock(block);
+      if (!status.ok()) Fail(status);
+    }
+    MutexLock lock(&mutex_);
+    --working_;
+  }
+
+  // On the calling thread, until all workers have ended.
+  void Watch() {
+    while (true) {
+      bool done = false;
+      {
+        MutexLock lock(&mutex_);
+        done = mutex_.AwaitBefore(Deadline::After(kBetweenReports), [this] { return working_ == 0; });
+      }
+      if (done) return;
+      if (options_.stop_requested && options_.stop_requested()) Fail(Cancelled("asked to stop downloading " + Where()));
+      if (options_.progress) options_.progress(fetched_bytes_ + kept_bytes_, download_.size_bytes);
+    }
+  }
+
+  void Fail(const Status& status) {
+    MutexLock lock(&mutex_);
+    if (error_.ok()) error_ = status;
+    failed_ = true;
+  }
+
+  ByteRange RangeOf(uint64_t block) const {
+    const uint64_t offset = block * download_.block_bytes;
+    return {.offset = offset, .length = std::min(download_.block_bytes, download_.size_bytes - offset)};
+  }
+
+  std::byte* JournalEntry(uint64_t block) const {
+    return file_.data() + JournalOffset(download_.size_bytes) + block * sizeof(uint64_t);
+  }
+
+  // 0: not known. (A block whose hash is 0 is fetched again: that costs time only.)
+  uint64_t NotedHash(uint64_t block) const {
+    uint64_t hash = 0;
+    std::memcpy(&hash, JournalEntry(block), sizeof(hash));
+    return hash;
+  }
+
+  bool IsPresent(uint64_t block, std::span<const std::byte> bytes) const {
+    if (!resumed_) return false;
+    if (!download_.block_hashes.empty()) return Hash64(bytes) == download_.block_hashes[block];
+    const uint64_t noted = NotedHash(block);
+    return noted != 0 && Hash64(bytes) == noted;
+  }
+
+  Status TakeBlock(uint64_t block) {
+    const ByteRange range = RangeOf(block);
+    const std::span<std::byte> bytes = file_.subspan(range.offset, range.length);
+    if (IsPresent(block, bytes)) {
+      kept_bytes_ += range.length;
+      return Status();
+    }
+    RETURN_IF_ERROR(Fetch(block, range, bytes));
+    fetched_bytes_ += range.length;
+    return Failpoint("download.block");
+  }
+
+  // A block that arrives damaged is fetched again; a store that fails has tried again itself.
+  Status Fetch(uint64_t block, ByteRange range, std::span<std::byte> bytes) {
+    for (int fetch = 1;; ++fetch) {
+      if (options_.deadline.HasPassed()) {
+        return DeadlineExceeded("downloading " + Where() + ": " + std::to_string(fetched_bytes_ + kept_bytes_) +
+                                " of " + std::to_string(download_.size_bytes) + " bytes are there");
+      }
+      const Status read = store_.ReadRange(download_.key, range, bytes);
+      if (read.code() == StatusCode::kOutOfRange) {
+        return DataLoss(Where() + " is shorter than the " + std::to_string(download_.size_bytes) +
+                        " bytes expected: " + read.message());
+      }
+      if (!read.ok()) return read.While("downloading " + Where());
+      const uint64_t hash = Hash64(bytes);
+      if (download_.block_hashes.empty()) {
+        std::memcpy(JournalEntry(block), &hash, sizeof(hash));
+        return Status();
+      }
+      if (hash == download_.block_hashes[block]) return Status();
+      if (fetch >= options_.max_fetches_per_block) {
+        return DataLoss(Where() + ": block " + std::to_string(block) + " (" + std::to_string(range.length) +
+                        " bytes at offset " + std::to_string(range.offset) + ") has checksum " + HexOf(hash) +
+                        ", expected " + HexOf(download_.block_hashes[block]) + ", fetched " + std::to_string(fetch) +
+                        " times");
+      }
+    }
+  }
+
+  ObjectStore& store_;              // outlives this
+  const BlockDownload& download_;   // outlives this
+  const DownloadOptions& options_;  // outlives this
+  const std::span<std::byte> file_;
+  const bool resumed_;
+  const uint64_t num_blocks_;
+  std::atomic<uint64_t> next_block_{0};                     // atomic, because workers share them
+  std::atomic<uint64_t> fetched_bytes_{0}, kept_bytes_{0};  // likewise
+  std::atomic<bool> failed_{false};                         // likewise
+  Mutex mutex_;
+  int working_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status error_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+uint64_t JournalBytes(const BlockDownload& download) {
+  if (!download.block_hashes.empty() || download.size_bytes == 0) return 0;
+  return JournalOffset(download.size_bytes) - download.size_bytes + NumBlocks(download) * sizeof(uint64_t);
+}
+
+Result<DownloadReport> DownloadBlocks(ObjectStore& store, const BlockDownload& download, const PartialFile& partial,
+                                      const DownloadOptions& options) {
+  if (!download.block_hashes.empty() && download.block_hashes.size() != NumBlocks(download)) {
+    return InvalidArgument(download.key + ": " + std::to_string(download.block_hashes.size()) + " checksums for " +
+                           std::to_string(NumBlocks(download)) + " blocks");
+  }
+  ASSIGN_OR_RETURN(const WritableMapping mapping,
+                   WritableMapping::Of(partial, download.size_bytes + JournalBytes(download)));
+  return Downloader(store, download, options, mapping.bytes(), partial.resumed).Run();
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,58 @@
+#include "services/storage/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace espalier::storage {
+namespace {
+
+constexpr auto kPause = std::chrono::milliseconds(5);
+
+// Whoever removes a locked file leaves those who had it open with a lock of no name.
+bool HasName(int descriptor, const std::string& path) {
+  struct stat open_file = {}, named_file = {};
+  return fstat(descriptor, &open_file) == 0 && stat(path.c_str(), &named_file) == 0 &&
+         open_file.st_dev == named_file.st_dev && open_file.st_ino == named_file.st_ino;
+}
+
+}  // namespace
+
+Result<FileLock> FileLock::TryAcquire(const std::string& path, LockMode mode) {
+  FileLock lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (lock.descriptor_ < 0) return FromErrno(errno, "opening " + path);
+  const int operation = (mode == LockMode::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB;
+  while (flock(lock.descriptor_, operation) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EWOULDBLOCK) return Unavailable(path + " is locked by somebody else");
+    return FromErrno(errno, "locking " + path);
+  }
+  if (!HasName(lock.descriptor_, path)) return Unavailable(path + " was replaced while it was locked");
+  return lock;
+}
+
+Result<FileLock> FileLock::Acquire(const std::string& path, LockMode mode, Deadline deadline) {
+  while (true) {
+    Result<FileLock> lock = TryAcquire(path, mode);
+    if (lock.ok() || lock.status().code() != StatusCode::kUnavailable) return lock;
+    if (deadline.HasPassed()) return DeadlineExceeded("waiting for the lock on " + path);
+    Clock::Real().SleepFor(kPause);
+  }
+}
+
+FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileLock& FileLock::operator=(FileLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,36 @@
+// A lock that processes share through a file (flock): the kernel gives it back when its holder dies.
+#pragma once
+
+#include <string>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+
+namespace espalier::storage {
+
+enum class LockMode { kShared, kExclusive };
+
+// Held from Acquire to destruction. One thread at a time; two locks of one process exclude each other like those of
+// two processes.
+class FileLock {
+ public:
+  // Makes the file (0600; its folder exists) where it is missing. The file locked is the one that has the name
+  // afterwards, whoever unlinks and makes it meanwhile. NotFound: the folder is gone. DeadlineExceeded names the path.
+  static Result<FileLock> Acquire(const std::string& path, LockMode mode, Deadline deadline);
+  // The same without waiting: Unavailable where somebody else holds it.
+  static Result<FileLock> TryAcquire(const std::string& path, LockMode mode);
+
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&& other) noexcept;
+  ~FileLock();
+
+  // Open for reading and writing; this object's.
+  int descriptor() const { return descriptor_; }
+
+ private:
+  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+
+  int descriptor_;
+};
+
+}  // namespace espalier::storage

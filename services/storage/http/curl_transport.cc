@@ -1,0 +1,258 @@
+#include "services/storage/http/curl_transport.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "services/base/check.h"
+#include "services/storage/http/url.h"
+
+namespace espalier::storage {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kMaxHeaderBytes = 64 * 1024;
+constexpr long kReceiveBufferBytes = 512 * 1024;     // NOLINT: curl's type
+constexpr long kLowSpeedBytesPerSecond = 32 * 1024;  // NOLINT
+
+// One exchange while curl calls back.
+struct Exchange {
+  const HttpRequest& request;
+  const SendOptions& options;
+  HttpResponse response;
+  size_t body_sent = 0;
+  size_t header_bytes = 0;
+  bool has_overflown = false;
+};
+
+std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && std::strchr(" \t\r\n", text.back()) != nullptr) text.remove_suffix(1);
+  return text;
+}
+
+size_t OnHeader(char* bytes, size_t one, size_t count, void* user) {
+  Exchange& exchange = *static_cast<Exchange*>(user);
+  const std::string_view line = Trimmed({bytes, one * count});
+  exchange.header_bytes += one * count;
+  if (exchange.header_bytes > kMaxHeaderBytes) {
+    exchange.has_overflown = true;
+    return 0;
+  }
+  if (line.starts_with("HTTP/")) {  // after a 1xx answer the true one follows
+    exchange.response.headers.clear();
+    return one * count;
+  }
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return one * count;
+  std::string name(Trimmed(line.substr(0, colon)));
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  exchange.response.headers.emplace_back(std::move(name), std::string(Trimmed(line.substr(colon + 1))));
+  return one * count;
+}
+
+bool IsSuccess(CURL* easy) {
+  long status = 0;  // NOLINT: curl's type
+  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  return status >= 200 && status < 300;
+}
+
+// Where curl's body goes: the handle is needed to know the status by then.
+struct Receiver {
+  CURL* easy;
+  Exchange& exchange;
+};
+
+size_t OnBody(char* bytes, size_t one, size_t count, void* user) {
+  Receiver& receiver = *static_cast<Receiver*>(user);
+  HttpResponse& response = receiver.exchange.response;
+  const SendOptions& options = receiver.exchange.options;
+  const size_t size_bytes = one * count;
+  const bool goes_into = options.into.data() != nullptr && IsSuccess(receiver.easy);
+  const size_t room =
+      goes_into ? options.into.size() - response.bytes_into : options.max_body_bytes - response.body.size();
+  if (size_bytes > room) {
+    receiver.exchange.has_overflown = true;
+    return 0;
+  }
+  if (goes_into) {
+    std::memcpy(options.into.data() + response.bytes_into, bytes, size_bytes);
+    response.bytes_into += size_bytes;
+  } else {
+    response.body.append(bytes, size_bytes);
+  }
+  return size_bytes;
+}
+
+size_t OnRead(char* buffer, size_t one, size_t count, void* user) {
+  Exchange& exchange = *static_cast<Exchange*>(user);
+  const std::span<const std::byte> rest = exchange.request.body.subspan(exchange.body_sent);
+  const size_t size_bytes = std::min(rest.size(), one * count);
+  std::memcpy(buffer, rest.data(), size_bytes);
+  exchange.body_sent += size_bytes;
+  return size_bytes;
+}
+
+// Curl sends the body again where a kept connection turns out to be closed.
+int OnSeek(void* user, curl_off_t offset, int origin) {
+  Exchange& exchange = *static_cast<Exchange*>(user);
+  if (origin != SEEK_SET || offset < 0 || static_cast<size_t>(offset) > exchange.request.body.size()) {
+    return CURL_SEEKFUNC_CANTSEEK;
+  }
+  exchange.body_sent = static_cast<size_t>(offset);
+  return CURL_SEEKFUNC_OK;
+}
+
+class HeaderList {
+ public:
+  explicit HeaderList(const HttpHeaders& headers) {
+    // An empty value needs ';' to be sent at all.
+    for (const auto& [name, value] : headers) Append(value.empty() ? name + ";" : name + ": " + value);
+    Append("Expect:");  // no waiting for "100 Continue": a round trip for each part
+  }
+  ~HeaderList() { curl_slist_free_all(list_); }
+  HeaderList(const HeaderList&) = delete;
+  HeaderList& operator=(const HeaderList&) = delete;
+  curl_slist* get() const { return list_; }
+
+ private:
+  void Append(const std::string& line) {
+    curl_slist* const longer = curl_slist_append(list_, line.c_str());
+    ESPALIER_CHECK(longer != nullptr) << "out of memory";
+    list_ = longer;
+  }
+  curl_slist* list_ = nullptr;
+};
+
+template <class T>
+void Set(CURL* easy, CURLoption option, T value) {
+  const CURLcode code = curl_easy_setopt(easy, option, value);
+  ESPALIER_CHECK(code == CURLE_OK) << "curl option " << option << ": " << curl_easy_strerror(code);
+}
+
+void SetMethod(CURL* easy, const HttpRequest& request) {
+  if (request.method == "HEAD") {
+    Set(easy, CURLOPT_NOBODY, 1L);
+  } else if (request.method == "GET") {
+    Set(easy, CURLOPT_HTTPGET, 1L);
+  } else {
+    // PUT and POST send a length even where it is 0.
+    if (request.method != "DELETE" || !request.body.empty()) {
+      Set(easy, CURLOPT_UPLOAD, 1L);
+      Set(easy, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    }
+    Set(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+}
+
+void SetLimits(CURL* easy, const SendOptions& options, milliseconds connect_timeout) {
+  // Rounded up: 0 would be no limit at all.
+  const auto remaining = std::chrono::ceil<milliseconds>(options.deadline.Remaining());
+  const milliseconds total = std::clamp(remaining, milliseconds(1), milliseconds(std::chrono::hours(24)));
+  Set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(total.count()));                                    // NOLINT
+  Set(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(std::min(total, connect_timeout).count()));  // NOLINT
+  Set(easy, CURLOPT_LOW_SPEED_LIMIT, kLowSpeedBytesPerSecond);
+  Set(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_timeout.count()));  // NOLINT
+}
+
+Status StatusOfCurl(CURLcode code, const Exchange& exchange, const std::string& origin, const char* details) {
+  if (exchange.has_overflown) return Internal(origin + " answers with more bytes than were asked for");
+  const std::string message = origin + ": " + (details[0] != '\0' ? details : curl_easy_strerror(code));
+  switch (code) {
+    case CURLE_OPERATION_TIMEDOUT: return DeadlineExceeded(message);
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR: return FailedPrecondition(message);
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL: return InvalidArgument(message);
+    default: return Unavailable(message);
+  }
+}
+
+void InitializeCurl() {
+  static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
+  ESPALIER_CHECK(code == CURLE_OK) << curl_easy_strerror(code);
+}
+
+}  // namespace
+
+class CurlTransport::Handle {
+ public:
+  Handle() : easy_(curl_easy_init()) { ESPALIER_CHECK(easy_ != nullptr) << "out of memory"; }
+  ~Handle() { curl_easy_cleanup(easy_); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  Result<HttpResponse> Perform(const HttpRequest& request, const SendOptions& options, const CurlOptions& settings) {
+    ASSIGN_OR_RETURN(const Url url, ParseUrl(request.url));
+    curl_easy_reset(easy_);  // keeps the connection and the TLS session
+    Exchange exchange{.request = request, .options = options};
+    Receiver receiver{easy_, exchange};
+    const HeaderList headers(request.headers);
+    char details[CURL_ERROR_SIZE] = "";
+    Set(easy_, CURLOPT_ERRORBUFFER, details);
+    Set(easy_, CURLOPT_URL, request.url.c_str());
+    Set(easy_, CURLOPT_HTTPHEADER, headers.get());
+    Set(easy_, CURLOPT_HEADERFUNCTION, &OnHeader);
+    Set(easy_, CURLOPT_HEADERDATA, &exchange);
+    Set(easy_, CURLOPT_WRITEFUNCTION, &OnBody);
+    Set(easy_, CURLOPT_WRITEDATA, &receiver);
+    Set(easy_, CURLOPT_READFUNCTION, &OnRead);
+    Set(easy_, CURLOPT_READDATA, &exchange);
+    Set(easy_, CURLOPT_SEEKFUNCTION, &OnSeek);
+    Set(easy_, CURLOPT_SEEKDATA, &exchange);
+    SetMethod(easy_, request);
+    SetLimits(easy_, options, settings.connect_timeout);
+    SetTransport(request, settings);
+    const CURLcode code = curl_easy_perform(easy_);
+    if (code != CURLE_OK) return StatusOfCurl(code, exchange, url.Origin(), details);
+    long status = 0;  // NOLINT: curl's type
+    curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+    exchange.response.status = static_cast<int>(status);
+    return std::move(exchange.response);
+  }
+
+ private:
+  void SetTransport(const HttpRequest& request, const CurlOptions& settings) {
+    Set(easy_, CURLOPT_NOSIGNAL, 1L);
+    Set(easy_, CURLOPT_PATH_AS_IS, 1L);  // the signature covers the path as it is
+    Set(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));  // NOLINT
+    Set(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
+    Set(easy_, CURLOPT_BUFFERSIZE, kReceiveBufferBytes);
+    Set(easy_, CURLOPT_UPLOAD_BUFFERSIZE, kReceiveBufferBytes);
+    Set(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
+    Set(easy_, CURLOPT_MAXCONNECTS, 2L);
+    if (!settings.ca_file.empty()) Set(easy_, CURLOPT_CAINFO, settings.ca_file.c_str());
+    if (request.proxy == ProxyUse::kNone) Set(easy_, CURLOPT_NOPROXY, "*");
+  }
+
+  CURL* const easy_;
+};
+
+CurlTransport::CurlTransport(CurlOptions options) : options_(std::move(options)) { InitializeCurl(); }
+CurlTransport::~CurlTransport() = default;
+
+std::unique_ptr<CurlTransport::Handle> CurlTransport::TakeHandle() {
+  MutexLock lock(&mutex_);
+  if (idle_.empty()) return std::make_unique<Handle>();
+  std::unique_ptr<Handle> handle = std::move(idle_.back());
+  idle_.pop_back();
+  return handle;
+}
+
+void CurlTransport::GiveBack(std::unique_ptr<Handle> handle) {
+  MutexLock lock(&mutex_);
+  if (idle_.size() < options_.max_idle_connections) idle_.push_back(std::move(handle));
+}
+
+Result<HttpResponse> CurlTransport::Send(const HttpRequest& request, const SendOptions& options) {
+  if (options.deadline.HasPassed()) return DeadlineExceeded("no time is left to send a request");
+  std::unique_ptr<Handle> handle = TakeHandle();
+  Result<HttpResponse> response = handle->Perform(request, options, options_);
+  GiveBack(std::move(handle));
+  return response;
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,67 @@
+// One HTTP exchange: what protocols over HTTP (S3, STS, metadata endpoints) ask of the network. CurlTransport does it
+// for real, tests script it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+
+namespace espalier::storage {
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+enum class ProxyUse { kEnvironment, kNone };  // https_proxy, http_proxy, no_proxy | always directly
+
+struct HttpRequest {
+  std::string method;               // "GET"
+  std::string url;                  // "https://host:9000/path?query", percent-encoded as it is sent
+  HttpHeaders headers;              // may hold secrets: never logged
+  std::span<const std::byte> body;  // outlives the exchange
+  ProxyUse proxy = ProxyUse::kEnvironment;
+};
+
+struct HttpResponse {
+  int status = 0;
+  HttpHeaders headers;    // names in lower case
+  std::string body;       // empty where it went to SendOptions::into
+  size_t bytes_into = 0;  // of SendOptions::into that were written
+
+  // The value of the first header of that (lower-case) name; null where there is none.
+  const std::string* Header(std::string_view name) const;
+};
+
+struct SendOptions {
+  Deadline deadline;
+  // Less than 32 KiB/s on average for so long, in either direction: the exchange fails.
+  std::chrono::seconds stall_timeout{15};
+  size_t max_body_bytes = size_t{1} << 20;  // of HttpResponse::body
+  // Where the body of a 2xx answer goes; null data: to HttpResponse::body. Outlives the exchange. On an error its
+  // contents are unspecified.
+  std::span<std::byte> into;
+};
+
+// Thread-safe.
+class HttpTransport {
+ public:
+  virtual ~HttpTransport() = default;
+  // The complete answer, whatever its status. Errors: Unavailable (no connection, reset, cut short),
+  // DeadlineExceeded, FailedPrecondition (the server's certificate is not trusted), Internal (more bytes than there
+  // is room for). Messages name the host, nothing else of the request.
+  virtual Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) = 0;
+};
+
+inline const std::string* HttpResponse::Header(std::string_view name) const {
+  for (const auto& [header, value] : headers) {
+    if (header == name) return &value;
+  }
+  return nullptr;
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,117 @@
+#include "services/storage/local_cache.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "services/base/failpoint.h"
+#include "services/storage/cache_room.h"
+#include "services/storage/object_key.h"
+
+namespace espalier::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status MakeFolder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return Status();
+  if (error == std::errc::not_a_directory || error == std::errc::file_exists) {
+    return FailedPrecondition("making folder " + folder.string() + ": a file is in its way");
+  }
+  return FromErrno(error.value(), "making folder " + folder.string());
+}
+
+// Makes the folder of `path` and locks the file, as often as an eviction of an emptied folder comes in between.
+Result<FileLock> LockInFolder(const fs::path& path, LockMode mode, Deadline deadline) {
+  while (true) {
+    RETURN_IF_ERROR(MakeFolder(path.parent_path()));
+    Result<FileLock> lock = FileLock::Acquire(path, mode, deadline);
+    if (lock.ok() || lock.status().code() != StatusCode::kNotFound) return lock;
+    if (deadline.HasPassed()) return DeadlineExceeded("waiting for the lock on " + path.string());
+  }
+}
+
+bool IsComplete(const std::string& path, const CachedFileRequest& request) {
+  struct stat about = {};
+  if (lstat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  if (static_cast<uint64_t>(about.st_size) != request.size_bytes) return false;
+  return !request.is_good || request.is_good(path);
+}
+
+}  // namespace
+
+std::string DefaultCacheFolder(const EnvironmentMap& environment) {
+  const std::string cache = ValueOf(environment, "XDG_CACHE_HOME");
+  if (cache.starts_with('/')) return cache + "/espalier";
+  const std::string home = ValueOf(environment, "HOME");
+  return home.starts_with('/') ? home + "/.cache/espalier" : "";
+}
+
+Result<LocalCache> LocalCache::Open(const LocalCacheOptions& options) {
+  if (options.folder.empty()) return InvalidArgument("a cache needs a folder");
+  std::error_code error;
+  const fs::path folder = fs::absolute(options.folder, error);
+  if (error) return FromErrno(error.value(), "finding " + options.folder);
+  RETURN_IF_ERROR(MakeFolder(folder));
+  // Without links in it, so that every path below has one spelling.
+  const fs::path real = fs::canonical(folder, error);
+  if (error) return FromErrno(error.value(), "finding " + options.folder);
+  return LocalCache({.folder = real.string(), .max_bytes = options.max_bytes});
+}
+
+Result<std::shared_ptr<CacheEntry>> LocalCache::Pin(const std::string& name, Deadline deadline) const {
+  RETURN_IF_ERROR(CheckKey(name));
+  const fs::path folder = fs::path(options_.folder) / name;
+  ASSIGN_OR_RETURN(FileLock pin, LockInFolder(folder / kPinName, LockMode::kShared, deadline));
+  if (futimens(pin.descriptor(), nullptr) != 0) return FromErrno(errno, "touching the pin of " + folder.string());
+  return std::shared_ptr<CacheEntry>(new CacheEntry(options_, folder.string(), std::move(pin)));
+}
+
+Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Deadline deadline) {
+  RETURN_IF_ERROR(CheckKey(request.name));
+  const fs::path path = fs::path(folder_) / request.name;
+  if (IsComplete(path, request)) return path.string();
+  const fs::path partial = path.parent_path() / (std::string(kTemporaryPrefix) + "partial-" + path.filename().string());
+  ASSIGN_OR_RETURN(const FileLock lock, LockInFolder(partial, LockMode::kExclusive, deadline));
+  if (IsComplete(path, request)) {  // somebody else has made it meanwhile
+    unlink(partial.c_str());
+    return path.string();
+  }
+  RETURN_IF_ERROR(Make(request, lock, partial, path, deadline));
+  return path.string();
+}
+
+Status CacheEntry::Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,
+                        const std::string& path, Deadline deadline) const {
+  const int descriptor = lock.descriptor();
+  struct stat about = {};
+  if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + partial);
+  unlink(path.c_str());  // not good; who has it mapped keeps it
+  const uint64_t size_bytes = request.size_bytes + request.journal_bytes;
+  bool resumed = about.st_size > 0;
+  if (static_cast<uint64_t>(about.st_size) > size_bytes) {  // of other contents under the same name
+    if (ftruncate(descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial);
+    resumed = false;
+  }
+  const Status room = MakeRoom(options_.folder, options_.max_bytes, descriptor, partial, size_bytes, deadline);
+  if (!room.ok()) {
+    unlink(partial.c_str());  // a full disk is not for half a file
+    return room;
+  }
+  RETURN_IF_ERROR(request.fill({.descriptor = descriptor, .path = partial, .resumed = resumed}));
+  if (request.journal_bytes > 0 && ftruncate(descriptor, static_cast<off_t>(request.size_bytes)) != 0) {
+    return FromErrno(errno, "cutting " + partial);
+  }
+  RETURN_IF_ERROR(Failpoint("download.before_rename"));
+  fchmod(descriptor, 0644);
+  if (rename(partial.c_str(), path.c_str()) != 0) return FromErrno(errno, "renaming " + partial + " to " + path);
+  return Status();
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,272 @@
+#include "services/storage/local_cache.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "services/storage/testing/temporary_folder.h"
+
+namespace espalier::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Status Write(const PartialFile& partial, const std::string& text) {
+  if (pwrite(partial.descriptor, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    return FromErrno(errno, "writing " + partial.path);
+  }
+  return Status();
+}
+
+// The file `name` with 100 times `letter`.
+CachedFileRequest Request(const std::string& name, char letter) {
+  return {.name = name, .size_bytes = 100, .is_good = nullptr, .fill = [letter](const PartialFile& partial) {
+            return Write(partial, std::string(100, letter));
+          }};
+}
+
+class LocalCacheTest : public ::testing::Test {
+ protected:
+  LocalCache Open(uint64_t max_bytes = 0) { return *LocalCache::Open({.folder = path(), .max_bytes = max_bytes}); }
+  std::string path() const { return folder_.path() + "/cache"; }
+
+  // A file "f" in `entry`, which is not in use afterwards and was used `age` seconds ago.
+  void Leave(const LocalCache& cache, const std::string& entry, int age) {
+    const auto pinned = cache.Pin(entry, Soon());
+    ASSERT_TRUE(pinned.ok()) << pinned.status().ToString();
+    const auto made = (*pinned)->GetOrMake(Request("f", 'x'), Soon());
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    const fs::path pin = fs::path(path()) / entry / ".espalier-pin";
+    fs::last_write_time(pin, fs::last_write_time(pin) - std::chrono::seconds(age));
+  }
+  bool Has(const std::string& entry) const { return fs::exists(fs::path(path()) / entry / "f"); }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(LocalCacheTest, MakesAFileOnce) {
+  const LocalCache cache = Open();
+  int fills = 0;
+  CachedFileRequest request = Request("a/b", 'x');
+  request.fill = [&](const PartialFile& partial) {
+    ++fills;
+    EXPECT_FALSE(partial.resumed);
+    return Write(partial, std::string(100, 'x'));
+  };
+  for (int i = 0; i < 3; ++i) {
+    const auto made = (*cache.Pin("e", Soon()))->GetOrMake(request, Soon());
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    EXPECT_EQ(*made, cache.folder() + "/e/a/b");
+    EXPECT_EQ(Contents(*made), std::string(100, 'x'));
+  }
+  EXPECT_EQ(fills, 1);
+}
+
+TEST_F(LocalCacheTest, ReplacesAFileThatIsNotGoodWithoutTouchingWhoeverHasItMapped) {
+  const LocalCache cache = Open();
+  const auto entry = *cache.Pin("e", Soon());
+  const std::string made = *entry->GetOrMake(Request("f", 'x'), Soon());
+  const int descriptor = open(made.c_str(), O_RDONLY);
+  const void* const mapped = mmap(nullptr, 100, PROT_READ, MAP_SHARED, descriptor, 0);
+  close(descriptor);
+  ASSERT_NE(mapped, MAP_FAILED);
+
+  CachedFileRequest request = Request("f", 'y');
+  request.is_good = [](const std::string& file) { return Contents(file) == std::string(100, 'y'); };
+  EXPECT_EQ(Contents(*entry->GetOrMake(request, Soon())), std::string(100, 'y'));
+  EXPECT_EQ(std::string(static_cast<const char*>(mapped), 100), std::string(100, 'x'));
+  munmap(const_cast<void*>(mapped), 100);
+}
+
+TEST_F(LocalCacheTest, GivesTheNextTryWhatABrokenOneLeft) {
+  const auto entry = *Open().Pin("e", Soon());
+  CachedFileRequest request = Request("f", 'x');
+  request.fill = [](const PartialFile& partial) {
+    EXPECT_TRUE(Write(partial, "half").ok());
+    return Unavailable("the store went away");
+  };
+  EXPECT_EQ(entry->GetOrMake(request, Soon()).status().code(), StatusCode::kUnavailable);
+  request.fill = [](const PartialFile& partial) {
+    EXPECT_TRUE(partial.resumed);
+    std::string found(4, '\0');
+    EXPECT_EQ(pread(partial.descriptor, found.data(), 4, 0), 4);
+    EXPECT_EQ(found, "half");
+    return Write(partial, std::string(100, 'x'));
+  };
+  EXPECT_TRUE(entry->GetOrMake(request, Soon()).ok());
+}
+
+TEST_F(LocalCacheTest, EvictsTheLeastRecentlyUsedEntries) {
+  const LocalCache cache = Open(/*max_bytes=*/350);
+  Leave(cache, "old", 30);
+  Leave(cache, "a/older", 40);
+  Leave(cache, "new", 10);
+  Leave(cache, "one-more", 0);
+  EXPECT_FALSE(Has("a/older"));
+  EXPECT_FALSE(fs::exists(path() + "/a"));  // nor its folder
+  EXPECT_TRUE(Has("old") && Has("new") && Has("one-more"));
+
+  EXPECT_TRUE(cache.Pin("old", Soon()).ok());  // a use
+  Leave(cache, "and-one", 0);
+  EXPECT_TRUE(Has("old"));
+  EXPECT_FALSE(Has("new"));
+}
+
+TEST_F(LocalCacheTest, EvictsNothingThatIsInUse) {
+  const LocalCache cache = Open(/*max_bytes=*/250);
+  Leave(cache, "old", 30);
+  const auto in_use = *LocalCache::Open({.folder = path()})->Pin("old", Soon());
+  const fs::path pin = path() + "/old/.espalier-pin";
+  fs::last_write_time(pin, fs::last_write_time(pin) - std::chrono::seconds(30));
+  Leave(cache, "new", 10);
+  Leave(cache, "newer", 0);
+  EXPECT_TRUE(Has("old"));
+  EXPECT_FALSE(Has("new"));
+
+  const auto also_in_use = *cache.Pin("newer", Soon());
+  const Status full = (*cache.Pin("newest", Soon()))->GetOrMake(Request("f", 'x'), Soon()).status();
+  EXPECT_EQ(full.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(full.message(), HasSubstr("limited to 250 bytes, of which 200 are in use"));
+  EXPECT_THAT(full.message(), HasSubstr(path() + "/newest/.espalier-partial-f"));
+  EXPECT_FALSE(fs::exists(path() + "/newest/.espalier-partial-f"));
+}
+
+TEST_F(LocalCacheTest, EvictsAnEntryWithoutTheOnesInIt) {
+  const LocalCache cache = Open(/*max_bytes=*/250);
+  Leave(cache, "outer", 30);
+  Leave(cache, "outer/inner", 10);
+  Leave(cache, "new", 0);
+  EXPECT_FALSE(Has("outer"));
+  EXPECT_TRUE(Has("outer/inner") && Has("new"));
+}
+
+TEST_F(LocalCacheTest, EvictsWhatADeadProcessLeftUnfinished) {
+  const LocalCache cache = Open(/*max_bytes=*/150);
+  {
+    const auto entry = *cache.Pin("dead", Soon());
+    CachedFileRequest request = Request("f", 'x');
+    request.fill = [](const PartialFile&) { return Unavailable("killed"); };
+    EXPECT_FALSE(entry->GetOrMake(request, Soon()).ok());
+  }
+  ASSERT_TRUE(fs::exists(path() + "/dead/.espalier-partial-f"));
+  Leave(cache, "new", 0);
+  EXPECT_FALSE(fs::exists(path() + "/dead"));
+}
+
+TEST_F(LocalCacheTest, LetsOneOfManyMakeAFileAndTheOthersWait) {
+  std::atomic<int> fills{0}, making{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      const LocalCache cache = Open(1000);
+      const auto entry = cache.Pin("e", Soon());
+      ASSERT_TRUE(entry.ok()) << entry.status().ToString();
+      CachedFileRequest request = Request("f", 'x');
+      request.fill = [&](const PartialFile& partial) {
+        ++fills;
+        EXPECT_EQ(++making, 1);
+        const Status status = Write(partial, std::string(100, 'x'));
+        --making;
+        return status;
+      };
+      const auto made = (*entry)->GetOrMake(request, Soon());
+      ASSERT_TRUE(made.ok()) << made.status().ToString();
+      EXPECT_EQ(Contents(*made), std::string(100, 'x'));
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(fills, 1);
+}
+
+// Room for three of six entries: everybody gets what he asks for, and it stays while he looks at it.
+TEST_F(LocalCacheTest, ServesManyWhileItEvicts) {
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      const LocalCache cache = Open(300);
+      for (int i = 0; i < 60; ++i) {
+        const int which = (i * (t + 1) + t) % 6;
+        const auto entry = cache.Pin("entry-" + std::to_string(which), Soon());
+        ASSERT_TRUE(entry.ok()) << entry.status().ToString();
+        const auto letter = static_cast<char>('a' + which);
+        const auto made = (*entry)->GetOrMake(Request("folder/f", letter), Soon());
+        ASSERT_TRUE(made.ok()) << made.status().ToString();
+        ASSERT_EQ(Contents(*made), std::string(100, letter));
+      }
+    });
+  }
+  threads.clear();
+  uint64_t total = 0;
+  for (const auto& file : fs::recursive_directory_iterator(path())) {
+    if (file.is_regular_file()) total += file.file_size();
+  }
+  EXPECT_LE(total, 300u);
+}
+
+// A process that dies with the lock of a file in the making does not block the others.
+TEST_F(LocalCacheTest, OutlivesAProcessThatDiesWhileItMakesAFile) {
+  const LocalCache cache = Open();
+  EXPECT_EXIT(
+      {
+        CachedFileRequest request = Request("f", 'x');
+        request.fill = [](const PartialFile& partial) {
+          (void)Write(partial, "half");
+          _exit(7);
+          return Status();
+        };
+        (void)(*cache.Pin("e", Soon()))->GetOrMake(request, Soon());
+      },
+      ::testing::ExitedWithCode(7), "");
+  EXPECT_FALSE(Has("e"));
+  const auto made = (*cache.Pin("e", Soon()))->GetOrMake(Request("f", 'x'), Soon());
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  EXPECT_EQ(Contents(*made), std::string(100, 'x'));
+}
+
+TEST_F(LocalCacheTest, RefusesNamesThatLeaveIt) {
+  const LocalCache cache = Open();
+  EXPECT_EQ(cache.Pin("../e", Soon()).status().code(), StatusCode::kInvalidArgument);
+  const auto entry = *cache.Pin("e", Soon());
+  EXPECT_EQ(entry->GetOrMake(Request("../f", 'x'), Soon()).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(LocalCache::Open({.folder = ""}).status().code(), StatusCode::kInvalidArgument);
+  std::ofstream(folder_.path() + "/file") << "x";
+  EXPECT_EQ(LocalCache::Open({.folder = folder_.path() + "/file"}).status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(FileLockTest, ExcludesAndTimesOut) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/lock";
+  {
+    const auto shared = FileLock::TryAcquire(path, LockMode::kShared);
+    ASSERT_TRUE(shared.ok());
+    EXPECT_TRUE(FileLock::TryAcquire(path, LockMode::kShared).ok());
+    EXPECT_EQ(FileLock::TryAcquire(path, LockMode::kExclusive).status().code(), StatusCode::kUnavailable);
+    const Status late = FileLock::Acquire(path, LockMode::kExclusive, Deadline::At(SteadyTime())).status();
+    EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(late.message(), HasSubstr(path));
+  }
+  EXPECT_TRUE(FileLock::TryAcquire(path, LockMode::kExclusive).ok());
+  EXPECT_EQ(FileLock::TryAcquire(folder.path() + "/none/lock", LockMode::kShared).status().code(),
+            StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace espalier::storage

@@ -1,0 +1,29 @@
+// From a URI to a store.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "services/storage/object_store.h"
+#include "services/storage/store_settings.h"
+
+namespace espalier::storage {
+
+// The store and the key prefix that a URI names: "file:///a/b", "file:a/b", a bare path, or "s3://bucket/a/b".
+// InvalidArgument for schemes without a driver and for S3 settings that are none; FailedPrecondition for S3 without
+// credentials. Nothing is contacted. The store is rooted there, so that no key can leave it, and the prefix "".
+struct StoreLocation {
+  std::shared_ptr<ObjectStore> store;
+  std::string prefix;  // "" or ends without '/'
+};
+Result<StoreLocation> OpenStore(const std::string& uri, const StoreSettings& settings = {});
+
+// OpenStore with its settings, for those who open several; in tests, other stores.
+using StoreOpener = std::function<Result<StoreLocation>(const std::string& uri)>;
+inline StoreOpener OpenerWith(StoreSettings settings) {
+  return [settings = std::move(settings)](const std::string& uri) { return OpenStore(uri, settings); };
+}
+
+}  // namespace espalier::storage

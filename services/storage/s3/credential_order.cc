@@ -1,0 +1,40 @@
+#include "services/storage/http/url.h"
+#include "services/storage/s3/credential_sources.h"
+
+namespace espalier::storage {
+namespace {
+
+// ~/.aws/credentials is nobody's explicit wish: used only where it has what is asked for.
+bool HasProfile(const std::string& path, const std::string& profile) {
+  return !path.empty() && SharedFileCredentials(path, profile)->Fetch(Deadline::After(std::chrono::seconds(1))).ok();
+}
+
+Result<std::unique_ptr<CredentialSource>> MakeWebIdentity(const S3Settings& settings, HttpTransport& transport) {
+  if (settings.credentials.role_arn.empty()) {
+    return InvalidArgument("AWS_WEB_IDENTITY_TOKEN_FILE is set, but AWS_ROLE_ARN is not");
+  }
+  if (!settings.credentials.sts_endpoint.empty()) {
+    Result<Url> url = ParseUrl(settings.credentials.sts_endpoint);
+    if (!url.ok()) return std::move(url).status().While("reading AWS_ENDPOINT_URL_STS");
+  }
+  return WebIdentityCredentials(settings, transport);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CredentialSource>> MakeCredentialSource(const S3Settings& settings, HttpTransport& transport) {
+  const S3CredentialSettings& from = settings.credentials;
+  if (!from.access_key_id.empty() && !from.secret_access_key.empty()) return FixedCredentials(from);
+  if (!from.shared_file.empty()) return SharedFileCredentials(from.shared_file, from.profile);
+  if (HasProfile(from.default_shared_file, from.profile)) {
+    return SharedFileCredentials(from.default_shared_file, from.profile);
+  }
+  if (!from.web_identity_token_file.empty()) return MakeWebIdentity(settings, transport);
+  if (!from.container_uri.empty()) return ContainerCredentials(from, transport);
+  if (from.instance_metadata) return InstanceMetadataCredentials(transport);
+  return FailedPrecondition(
+      "there are no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another source of "
+      "docs/object-storage.md");
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,69 @@
+#include "services/storage/s3/credentials.h"
+
+#include <algorithm>
+
+#include "services/telemetry/log.h"
+
+namespace espalier::storage {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kRefreshBefore{300};     // expiry
+constexpr seconds kRefreshAgainAfter{30};  // a refresh that failed
+constexpr seconds kFetchTimeout{10};
+
+}  // namespace
+
+bool CredentialCache::IsUsable(seconds margin) const {
+  return current_.has_value() && (!current_->expires || now_() + margin < *current_->expires);
+}
+
+Result<Credentials> CredentialCache::Get(Deadline deadline) {
+  {
+    MutexLock lock(&mutex_);
+    const bool may_wait = IsUsable(seconds(0));
+    const bool is_due = !IsUsable(kRefreshBefore) && !(next_refresh_ && now_() < *next_refresh_);
+    if (may_wait && (!is_due || is_fetching_)) return *current_;
+    const auto is_free = [this] { return !is_fetching_; };
+    if (!mutex_.AwaitBefore(deadline, is_free)) return DeadlineExceeded("waiting for credentials: " + Describe());
+    if (IsUsable(kRefreshBefore)) return *current_;  // somebody else has fetched
+    is_fetching_ = true;
+  }
+  Result<Credentials> fetched = FetchNow(deadline);
+  MutexLock lock(&mutex_);
+  is_fetching_ = false;
+  if (fetched.ok()) {
+    current_ = *fetched;
+    next_refresh_.reset();
+    // A source that hands out what is about to expire is not asked at every call.
+    if (!IsUsable(kRefreshBefore)) next_refresh_ = now_() + kRefreshAgainAfter;
+    return fetched;
+  }
+  if (!IsUsable(seconds(0))) return fetched;
+  next_refresh_ = now_() + kRefreshAgainAfter;
+  telemetry::Log(telemetry::Level::kWarning, "refreshing credentials failed; those at hand are still valid",
+                 {{"source", Describe()}, {"error", fetched.status()}});
+  return *current_;
+}
+
+Result<Credentials> CredentialCache::FetchNow(Deadline deadline) {
+  Result<Credentials> fetched = source_->Fetch(deadline.AtMost(kFetchTimeout));
+  if (!fetched.ok()) return std::move(fetched).While("getting credentials from the " + Describe());
+  if (fetched->expires && *fetched->expires <= now_()) {
+    return Status(StatusCode::kPermissionDenied, "the credentials from the " + Describe() + " have expired");
+  }
+  return fetched;
+}
+
+bool CredentialCache::Renew(const std::string& access_key_id) {
+  if (!source_->IsRenewable()) return false;
+  MutexLock lock(&mutex_);
+  if (current_ && current_->access_key_id == access_key_id) {
+    current_.reset();
+    next_refresh_.reset();
+  }
+  return true;
+}
+
+}  // namespace espalier::storage

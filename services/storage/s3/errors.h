@@ -1,0 +1,36 @@
+// What a service's refusal means, and what to do about it.
+#pragma once
+
+#include <string>
+
+#include "services/storage/http/http_transport.h"
+
+namespace espalier::storage {
+
+// docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+struct S3Error {
+  int http_status = 0;
+  std::string code;        // "SlowDown"; "" where the answer has no body, as with HEAD
+  std::string message;     // printable and short
+  std::string request_id;  // for the service's operators
+  std::string region;      // where the bucket is, when the service says so
+};
+
+// From an answer that is not 2xx, or a 2xx one with an error as its body. Never fails: what cannot be read is left out.
+S3Error ErrorOf(const HttpResponse& response);
+
+// False for a 404 that says that something else does not exist: the bucket, the access key.
+bool IsAboutTheObject(const S3Error& error);
+
+enum class Remedy {
+  kNone,      // the same request fails again
+  kRetry,     // later
+  kRenew,     // with other credentials
+  kSetClock,  // with the service's time in the signature
+};
+Remedy RemedyFor(const S3Error& error);
+
+// The status of the error; `doing` is its context, like "reading s3://bucket/key".
+Status StatusOf(const S3Error& error, const std::string& doing);
+
+}  // namespace espalier::storage

@@ -1,0 +1,137 @@
+// Credentials over plain HTTP from an agent beside this process: EKS Pod Identity and ECS (a token, one GET) and EC2
+// instances (IMDSv2: a PUT for a session, then two GETs). The answers are JSON of one shape.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "services/storage/http/url.h"
+#include "services/storage/s3/credential_sources.h"
+#include "services/storage/s3/small_file.h"
+
+namespace espalier::storage {
+namespace {
+
+using telemetry::Secret;
+
+constexpr char kInstanceOrigin[] = "http://169.254.169.254";
+constexpr char kRolePath[] = "/latest/meta-data/iam/security-credentials/";
+
+std::string TextAt(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+Result<Credentials> ParseAnswer(const std::string& body) {
+  const nlohmann::json object = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return DataLoss("the answer is no JSON object");
+  if (const std::string code = TextAt(object, "Code"); !code.empty() && code != "Success") {
+    return Unavailable("the answer is no success");
+  }
+  Credentials credentials{.access_key_id = TextAt(object, "AccessKeyId"),
+                          .secret_access_key = Secret(TextAt(object, "SecretAccessKey")),
+                          .session_token = Secret(TextAt(object, "Token")),
+                          .expires = ParseExtendedUtc(TextAt(object, "Expiration"))};
+  if (credentials.access_key_id.empty() || credentials.secret_access_key.empty()) {
+    return DataLoss("the answer has not both AccessKeyId and SecretAccessKey");
+  }
+  return credentials;
+}
+
+// The body of a 200 answer. Never through a proxy: these addresses mean something else there.
+Result<std::string> Ask(HttpTransport& transport, HttpRequest request, Deadline deadline) {
+  request.proxy = ProxyUse::kNone;
+  ASSIGN_OR_RETURN(HttpResponse response, transport.Send(request, {.deadline = deadline}));
+  if (response.status == 200) return std::move(response.body);
+  const std::string message = "the endpoint answered " + std::to_string(response.status);
+  const bool is_transient = response.status >= 500 || response.status == 429;
+  return Status(is_transient ? StatusCode::kUnavailable : StatusCode::kPermissionDenied, message);
+}
+
+bool IsOneLine(const std::string& text) {
+  return std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+}
+
+class ContainerSource final : public CredentialSource {
+ public:
+  ContainerSource(const S3CredentialSettings& settings, std::string host, HttpTransport& transport)
+      : url_(settings.container_uri),
+        host_(std::move(host)),
+        token_file_(settings.container_token_file),
+        token_(settings.container_token),
+        transport_(transport) {}
+
+  std::string Describe() const override { return "container endpoint at " + host_; }
+  bool IsRenewable() const override { return true; }
+
+  Result<Credentials> Fetch(Deadline deadline) override {
+    HttpRequest request{.method = "GET", .url = url_};
+    Secret token = token_;
+    if (!token_file_.empty()) {
+      ASSIGN_OR_RETURN(std::string text, ReadSmallFile(token_file_));
+      token = Secret(std::move(text));
+    }
+    if (!IsOneLine(token.Reveal())) return FailedPrecondition("the authorization token has a line break");
+    if (!token.empty()) request.headers.emplace_back("authorization", token.Reveal());
+    ASSIGN_OR_RETURN(const std::string body, Ask(transport_, request, deadline));
+    return ParseAnswer(body);
+  }
+
+ private:
+  const std::string url_;
+  const std::string host_;
+  const std::string token_file_;
+  const Secret token_;
+  HttpTransport& transport_;  // outlives this
+};
+
+class InstanceSource final : public CredentialSource {
+ public:
+  explicit InstanceSource(HttpTransport& transport) : transport_(transport) {}
+  std::string Describe() const override { return "instance metadata"; }
+  bool IsRenewable() const override { return true; }
+
+  Result<Credentials> Fetch(Deadline deadline) override {
+    HttpRequest session{.method = "PUT", .url = std::string(kInstanceOrigin) + "/latest/api/token"};
+    session.headers.emplace_back("x-aws-ec2-metadata-token-ttl-seconds", "300");
+    ASSIGN_OR_RETURN(const std::string token, Ask(transport_, session, deadline));
+    if (token.empty() || !IsOneLine(token)) return DataLoss("the session token is none");
+    const HttpHeaders headers = {{"x-aws-ec2-metadata-token", token}};
+    const std::string roles_url = std::string(kInstanceOrigin) + kRolePath;
+    ASSIGN_OR_RETURN(const std::string roles,
+                     Ask(transport_, {.method = "GET", .url = roles_url, .headers = headers}, deadline));
+    const std::string role = roles.substr(0, roles.find_first_of("\r\n"));
+    if (role.empty()) return FailedPrecondition("the machine has no role");
+    const std::string url = roles_url + PercentEncode(role, SlashEncoding::kEncode);
+    ASSIGN_OR_RETURN(const std::string body,
+                     Ask(transport_, {.method = "GET", .url = url, .headers = headers}, deadline));
+    return ParseAnswer(body);
+  }
+
+ private:
+  HttpTransport& transport_;  // outlives this
+};
+
+// Loopback, and the fixed addresses of ECS and EKS. (127.example.com is a name, not an address.)
+bool IsAgentHost(const std::string& host) {
+  const bool is_loopback = host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
+  return is_loopback || host == "localhost" || host == "[::1]" || host == "169.254.170.2" || host == "169.254.170.23" ||
+         host == "[fd00:ec2::23]";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CredentialSource>> ContainerCredentials(const S3CredentialSettings& settings,
+                                                               HttpTransport& transport) {
+  Result<Url> url = ParseUrl(settings.container_uri);
+  if (!url.ok()) return std::move(url).status().While("reading AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (url->scheme == "http" && !IsAgentHost(url->host)) {
+    return InvalidArgument("AWS_CONTAINER_CREDENTIALS_FULL_URI sends credentials in the clear to " + url->host +
+                           "; expected https, or an address of this machine");
+  }
+  return std::unique_ptr<CredentialSource>(std::make_unique<ContainerSource>(settings, url->host, transport));
+}
+
+std::unique_ptr<CredentialSource> InstanceMetadataCredentials(HttpTransport& transport) {
+  return std::make_unique<InstanceSource>(transport);
+}
+
+}  // namespace espalier::storage

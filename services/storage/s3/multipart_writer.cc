@@ -1,0 +1,203 @@
+#include "services/storage/s3/multipart_writer.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <deque>
+#include <future>
+#include <utility>
+#include <vector>
+
+#include "services/base/failpoint.h"
+#include "services/storage/s3/responses.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::storage {
+namespace {
+
+constexpr int kMaxParts = 10000;
+constexpr uint64_t kMaxBytesInFlight = uint64_t{256} << 20;
+// Services may copy all parts before they answer.
+constexpr std::chrono::seconds kCompletionTime{60};
+
+class S3Writer final : public ObjectWriter {
+ public:
+  S3Writer(std::shared_ptr<S3Client> client, S3Bucket bucket, std::string key, PartSizes part_sizes)
+      : client_(std::move(client)),
+        bucket_(std::move(bucket)),
+        key_(std::move(key)),
+        uri_("s3://" + bucket_.name + "/" + key_),
+        part_sizes_(part_sizes) {}
+
+  ~S3Writer() override {
+    if (!is_committed_) Abort();
+  }
+
+  Status Write(std::span<const std::byte> bytes) override {
+    if (is_committed_) return FailedPrecondition("writing " + uri_ + ": it is committed");
+    while (failure_.ok() && !bytes.empty()) {
+      const size_t part_bytes = part_sizes_.BytesOf(num_parts_ + 1);
+      const size_t taken = std::min(bytes.size(), part_bytes - buffer_.size());
+      buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(taken));
+      bytes = bytes.subspan(taken);
+      // A full part goes only when more follows: an object of just one part needs no multipart upload.
+      if (buffer_.size() == part_bytes && !bytes.empty()) Fail(StartPart());
+    }
+    return failure_;
+  }
+
+  Status Commit() override {
+    if (is_committed_) return FailedPrecondition("committing " + uri_ + ": it is committed");
+    if (failure_.ok()) Fail(upload_id_.empty() ? PutWhole() : CompleteUpload());
+    is_committed_ = failure_.ok();
+    return failure_;
+  }
+
+ private:
+  void Fail(Status status) {
+    if (failure_.ok()) failure_ = std::move(status);
+  }
+
+  Status PutWhole() {
+    RETURN_IF_ERROR(Failpoint("store.commit"));
+    const S3Call call{
+        .request = PutObjectRequest(key_, buffer_), .doing = "writing " + uri_, .transfer_bytes = buffer_.size()};
+    return client_->Send(bucket_, call).status();
+  }
+
+  // Sends the buffer off as the next part.
+  Status StartPart() {
+    if (num_parts_ == kMaxParts) {
+      return InvalidArgument("writing " + uri_ + ": it is larger than " + std::to_string(total_bytes_) +
+                             " bytes, all that " + std::to_string(kMaxParts) + " parts can hold");
+    }
+    if (upload_id_.empty()) RETURN_IF_ERROR(BeginUpload());
+    while (in_flight_.size() >= PartSizes::MaxInFlight(buffer_.size())) RETURN_IF_ERROR(FinishOldestPart());
+    ++num_parts_;
+    total_bytes_ += buffer_.size();
+    in_flight_.push_back(std::async(
+        std::launch::async,
+        [this, number = num_parts_, bytes = std::exchange(buffer_, {})] { return UploadPart(number, bytes); }));
+    return Status();
+  }
+
+  Status BeginUpload() {
+    const S3Call call{.request = CreateMultipartUploadRequest(key_, writer_name_),
+                      .doing = "starting to write " + uri_};
+    ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+    Result<std::string> id = ParseUploadId(response.body);
+    if (!id.ok()) return std::move(id).status().While(call.doing);
+    upload_id_ = *std::move(id);
+    return Status();
+  }
+
+  struct SentPart {
+    UploadedPart part;
+    uint64_t size_bytes = 0;
+  };
+
+  // Runs in a thread of its own; touches nothing that changes.
+  Result<SentPart> UploadPart(int number, const std::vector<std::byte>& bytes) const {
+    RETURN_IF_ERROR(Failpoint("store.put_part"));
+    const S3Call call{.request = UploadPartRequest(key_, upload_id_, number, bytes),
+                      .doing = "writing part " + std::to_string(number) + " of " + uri_,
+                      .transfer_bytes = bytes.size(),
+                      .check = [](const HttpResponse& response) { return ETagOf(response).status(); }};
+    ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+    ASSIGN_OR_RETURN(std::string etag, ETagOf(response));
+    return SentPart{{number, std::move(etag), Crc32Of(bytes)}, bytes.size()};
+  }
+
+  Status FinishOldestPart() {
+    std::future<Result<SentPart>> oldest = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    ASSIGN_OR_RETURN(SentPart sent, oldest.get());
+    crc32_ = static_cast<uint32_t>(crc32_combine(crc32_, sent.part.crc32, static_cast<z_off_t>(sent.size_bytes)));
+    parts_.push_back(std::move(sent.part));
+    return Status();
+  }
+
+  Status CompleteUpload() {
+    if (!buffer_.empty()) RETURN_IF_ERROR(StartPart());
+    while (!in_flight_.empty()) RETURN_IF_ERROR(FinishOldestPart());
+    RETURN_IF_ERROR(Failpoint("store.commit"));
+    const S3Call call{.request = CompleteMultipartUploadRequest(key_, upload_id_, parts_, crc32_),
+                      .doing = "committing " + uri_,
+                      .extra_time = kCompletionTime,
+                      .known_statuses = {404},
+                      .check = [this](const HttpResponse& response) { return CheckCompletion(response); }};
+    ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+    if (response.status != 404) return Status();
+    // An earlier request may have gone through although its answer was lost: then the object has our name on it.
+    if (IsOurs()) return Status();
+    return StatusOf(ErrorOf(response), call.doing);
+  }
+
+  Status CheckCompletion(const HttpResponse& response) const {
+    if (IsCompletedUpload(response.body)) return Status();
+    const S3Error error = ErrorOf(response);
+    if (error.code.empty()) return DataLoss("the answer to the completion of an upload is none");
+    return StatusOf(error, "completing the upload");
+  }
+
+  bool IsOurs() {
+    const S3Call call{.request = HeadObjectRequest(key_), .doing = "looking at " + uri_};
+    const Result<HttpResponse> response = client_->Send(bucket_, call);
+    const std::string* const writer = response.ok() ? response->Header(kWriterHeader) : nullptr;
+    return writer != nullptr && *writer == writer_name_;
+  }
+
+  void Abort() {
+    for (std::future<Result<SentPart>>& part : in_flight_) part.wait();
+    if (upload_id_.empty()) return;
+    // Where the service was out of reach just now, nobody should wait for it once more.
+    const bool is_out_of_reach = IsRetryable(failure_.code());
+    const S3Call call{.request = AbortMultipartUploadRequest(key_, upload_id_),
+                      .doing = "aborting the upload of " + uri_,
+                      .known_statuses = {404},
+                      .max_attempts = is_out_of_reach ? 1 : 0};
+    const Result<HttpResponse> response = client_->Send(bucket_, call);
+    if (response.ok()) return;
+    telemetry::Log(telemetry::Level::kWarning, "an unfinished upload stays in the bucket",
+                   {{"object", uri_}, {"error", response.status()}});
+  }
+
+  const std::shared_ptr<S3Client> client_;
+  const S3Bucket bucket_;
+  const std::string key_;
+  const std::string uri_;
+  const PartSizes part_sizes_;
+  const std::string writer_name_ = NewWriterName();
+
+  std::vector<std::byte> buffer_;    // the part in the making
+  std::string upload_id_;            // "" before the first part; fixed while parts are in flight
+  int num_parts_ = 0;                // sent off
+  uint64_t total_bytes_ = 0;         // in them
+  std::vector<UploadedPart> parts_;  // arrived, in order
+  uint32_t crc32_ = 0;               // of parts_
+  Status failure_;                   // the first, for good
+  bool is_committed_ = false;
+  std::deque<std::future<Result<SentPart>>> in_flight_;  // in order; last, because they use what is above
+};
+
+}  // namespace
+
+uint64_t PartSizes::BytesOf(int number) const {
+  // With 8 MiB: 1000 parts each of 8, 32, 128 and 256 MiB, 6000 of 832 MiB: 5.16 TiB.
+  if (number <= 1000) return first_bytes;
+  if (number <= 2000) return first_bytes * 4;
+  if (number <= 3000) return first_bytes * 16;
+  if (number <= 4000) return first_bytes * 32;
+  return first_bytes * 104;
+}
+
+size_t PartSizes::MaxInFlight(uint64_t part_bytes) {
+  return static_cast<size_t>(std::clamp<uint64_t>(kMaxBytesInFlight / std::max<uint64_t>(part_bytes, 1), 1, 3));
+}
+
+std::unique_ptr<ObjectWriter> MakeS3Writer(std::shared_ptr<S3Client> client, S3Bucket bucket, std::string bucket_key,
+                                           PartSizes part_sizes) {
+  return std::make_unique<S3Writer>(std::move(client), std::move(bucket), std::move(bucket_key), part_sizes);
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,169 @@
+#include "services/storage/s3/requests.h"
+
+#include <openssl/evp.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+
+#include "services/base/check.h"
+
+namespace espalier::storage {
+namespace {
+
+constexpr char kXmlNamespace[] = "http://s3.amazonaws.com/doc/2006-03-01/";
+
+std::string Base64(std::span<const unsigned char> bytes) {
+  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
+  const int length =
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes.data(), static_cast<int>(bytes.size()));
+  text.resize(static_cast<size_t>(length));
+  return text;
+}
+
+std::string Md5InBase64(const std::string& text) {
+  std::array<unsigned char, 16> digest;
+  unsigned int length = 0;
+  const int made = EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_md5(), nullptr);
+  ESPALIER_CHECK(made == 1 && length == digest.size()) << "MD5 failed";
+  return Base64(digest);
+}
+
+std::string EscapedXml(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&': escaped += "&amp;"; break;
+      case '<': escaped += "&lt;"; break;
+      case '>': escaped += "&gt;"; break;
+      case '"': escaped += "&quot;"; break;
+      default: escaped += c;
+    }
+  }
+  return escaped;
+}
+
+}  // namespace
+
+S3Request HeadObjectRequest(const std::string& key) { return {.method = "HEAD", .key = key}; }
+
+S3Request GetObjectRequest(const std::string& key) {
+  return {.method = "GET", .key = key, .headers = {{"x-amz-checksum-mode", "ENABLED"}}};
+}
+
+S3Request GetObjectRangeRequest(const std::string& key, ByteRange range, const std::string& etag) {
+  const uint64_t last = range.offset + range.length - 1;
+  S3Request request{.method = "GET", .key = key};
+  request.headers.emplace_back("range", "bytes=" + std::to_string(range.offset) + "-" + std::to_string(last));
+  if (!etag.empty()) request.headers.emplace_back("if-match", etag);
+  return request;
+}
+
+S3Request PutObjectRequest(const std::string& key, std::span<const std::byte> bytes) {
+  return {
+      .method = "PUT", .key = key, .headers = {{"x-amz-checksum-crc32", EncodedCrc32(Crc32Of(bytes))}}, .data = bytes};
+}
+
+S3Request PutMarkedObjectRequest(const std::string& key, std::span<const std::byte> bytes, const std::string& writer,
+                                 PutCondition condition) {
+  S3Request request = PutObjectRequest(key, bytes);
+  request.headers.emplace_back(kWriterHeader, writer);
+  if (condition == PutCondition::kIfAbsent) request.headers.emplace_back("if-none-match", "*");
+  return request;
+}
+
+S3Request DeleteObjectRequest(const std::string& key) { return {.method = "DELETE", .key = key}; }
+
+S3Request DeleteObjectsRequest(std::span<const std::string> keys) {
+  std::string xml = std::string("<Delete xmlns=\"") + kXmlNamespace + "\"><Quiet>true</Quiet>";
+  for (const std::string& key : keys) xml += "<Object><Key>" + EscapedXml(key) + "</Key></Object>";
+  xml += "</Delete>";
+  // The one operation for which S3 insists on a digest beside the signature.
+  return {.method = "POST",
+          .query = {{"delete", ""}},
+          .headers = {{"content-md5", Md5InBase64(xml)}, {"content-type", "application/xml"}},
+          .text = xml};
+}
+
+bool FitsXml(const std::string& key) {
+  return std::none_of(key.begin(), key.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+S3Request ListObjectsRequest(const std::string& prefix, const std::string& continuation_token) {
+  // Encoded, because keys may hold bytes that XML cannot.
+  S3Request request{.method = "GET", .query = {{"list-type", "2"}, {"encoding-type", "url"}}};
+  if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
+  if (!continuation_token.empty()) request.query.emplace_back("continuation-token", continuation_token);
+  return request;
+}
+
+S3Request CreateMultipartUploadRequest(const std::string& key, const std::string& writer) {
+  return {.method = "POST",
+          .key = key,
+          .query = {{"uploads", ""}},
+          .headers = {
+              {"x-amz-checksum-algorithm", "CRC32"}, {"x-amz-checksum-type", "FULL_OBJECT"}, {kWriterHeader, writer}}};
+}
+
+S3Request UploadPartRequest(const std::string& key, const std::string& upload_id, int number,
+                            std::span<const std::byte> bytes) {
+  S3Request request = PutObjectRequest(key, bytes);
+  request.query = {{"partNumber", std::to_string(number)}, {"uploadId", upload_id}};
+  return request;
+}
+
+S3Request CompleteMultipartUploadRequest(const std::string& key, const std::string& upload_id,
+                                         std::span<const UploadedPart> parts, uint32_t crc32) {
+  std::string xml = std::string("<CompleteMultipartUpload xmlns=\"") + kXmlNamespace + "\">";
+  for (const UploadedPart& part : parts) {
+    xml += "<Part><ChecksumCRC32>" + EncodedCrc32(part.crc32) + "</ChecksumCRC32><ETag>" + EscapedXml(part.etag) +
+           "</ETag><PartNumber>" + std::to_string(part.number) + "</PartNumber></Part>";
+  }
+  xml += "</CompleteMultipartUpload>";
+  return {.method = "POST",
+          .key = key,
+          .query = {{"uploadId", upload_id}},
+          .headers = {{"content-type", "application/xml"},
+                      {"x-amz-checksum-crc32", EncodedCrc32(crc32)},
+                      {"x-amz-checksum-type", "FULL_OBJECT"}},
+          .text = xml};
+}
+
+S3Request AbortMultipartUploadRequest(const std::string& key, const std::string& upload_id) {
+  return {.method = "DELETE", .key = key, .query = {{"uploadId", upload_id}}};
+}
+
+std::string EncodedCrc32(uint32_t crc32) {
+  const std::array<unsigned char, 4> bytes = {
+      static_cast<unsigned char>(crc32 >> 24), static_cast<unsigned char>(crc32 >> 16),
+      static_cast<unsigned char>(crc32 >> 8), static_cast<unsigned char>(crc32)};
+  return Base64(bytes);
+}
+
+uint32_t Crc32Of(std::span<const std::byte> bytes) {
+  return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+}
+
+HttpRequest SignedHttpRequest(const S3Request& request, const S3Bucket& bucket, const Credentials& credentials,
+                              WallTime now, const std::string& payload_sha256) {
+  SignableRequest signable{.method = request.method,
+                           .path = bucket.path_prefix + (request.key.empty() ? "" : "/" + request.key),
+                           .query = request.query,
+                           .headers = request.headers,
+                           .payload_sha256 = payload_sha256};
+  signable.headers.emplace_back("host", bucket.host);
+  signable.headers.emplace_back("x-amz-content-sha256", payload_sha256);
+  signable.headers.emplace_back("x-amz-date", BasicUtc(now));
+  if (!credentials.session_token.empty()) {
+    signable.headers.emplace_back("x-amz-security-token", credentials.session_token.Reveal());
+  }
+  const std::string query = CanonicalQuery(signable.query);
+  HttpRequest http{.method = request.method,
+                   .url = bucket.Origin() + CanonicalPath(signable.path) + (query.empty() ? "" : "?" + query),
+                   .headers = signable.headers,
+                   .body = request.body()};
+  http.headers.emplace_back("authorization", Authorization(signable, {now, bucket.region, "s3"}, credentials));
+  return http;
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,113 @@
+#include "services/storage/s3/responses.h"
+
+#include <pugixml.hpp>
+
+#include <charconv>
+#include <string_view>
+
+#include "services/storage/http/url.h"
+#include "services/storage/s3/requests.h"
+
+namespace espalier::storage {
+namespace {
+
+std::optional<uint64_t> NumberOf(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The root element, which must have that name.
+Result<pugi::xml_node> RootOf(pugi::xml_document& document, const std::string& body, std::string_view name) {
+  const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
+  if (!parsed) return DataLoss(std::string("the service's answer is no XML: ") + parsed.description());
+  const pugi::xml_node root = document.document_element();
+  if (root.name() == name) return root;
+  return DataLoss("the service's answer is no " + std::string(name));
+}
+
+}  // namespace
+
+Result<uint64_t> ContentLengthOf(const HttpResponse& response) {
+  const std::string* const text = response.Header("content-length");
+  const std::optional<uint64_t> length = text == nullptr ? std::nullopt : NumberOf(*text);
+  if (!length) return DataLoss("the service's answer has no Content-Length");
+  return *length;
+}
+
+Result<ContentRange> ContentRangeOf(const HttpResponse& response) {
+  const std::string* const header = response.Header("content-range");
+  const std::string_view text = header == nullptr ? std::string_view() : *header;
+  const size_t dash = text.find('-'), slash = text.find('/');
+  if (text.starts_with("bytes ") && dash != text.npos && slash != text.npos && dash < slash) {
+    const auto first = NumberOf(text.substr(6, dash - 6));
+    const auto last = NumberOf(text.substr(dash + 1, slash - dash - 1));
+    const auto total = NumberOf(text.substr(slash + 1));
+    if (first && last && total && *first <= *last && *last < *total) return ContentRange{*first, *last, *total};
+  }
+  return DataLoss("the service's answer to a range has no Content-Range");
+}
+
+Status CheckCrc32(const HttpResponse& response) {
+  const std::string* const expected = response.Header("x-amz-checksum-crc32");
+  // "...-3" is a checksum of three parts' checksums.
+  if (expected == nullptr || expected->find('-') != std::string::npos) return Status();
+  const std::string* const type = response.Header("x-amz-checksum-type");
+  if (type != nullptr && *type != "FULL_OBJECT") return Status();
+  const std::string actual = EncodedCrc32(Crc32Of(std::as_bytes(std::span(response.body))));
+  if (actual == *expected) return Status();
+  return DataLoss("the bytes have CRC-32 " + actual + ", the object " + expected->substr(0, 16));
+}
+
+Result<ListPage> ParseListPage(const std::string& body) {
+  pugi::xml_document document;
+  ASSIGN_OR_RETURN(const pugi::xml_node root, RootOf(document, body, "ListBucketResult"));
+  const bool is_encoded = std::string_view(root.child_value("EncodingType")) == "url";
+  ListPage page;
+  for (const pugi::xml_node entry : root.children("Contents")) {
+    ObjectInfo object{.key = entry.child_value("Key"), .etag = entry.child_value("ETag")};
+    if (is_encoded) {
+      ASSIGN_OR_RETURN(object.key, PercentDecode(object.key, PlusDecoding::kSpace));
+    }
+    const std::optional<uint64_t> size_bytes = NumberOf(entry.child_value("Size"));
+    if (object.key.empty() || !size_bytes) return DataLoss("an object in the service's listing has no key or no size");
+    object.size_bytes = *size_bytes;
+    page.objects.push_back(std::move(object));
+  }
+  if (std::string_view(root.child_value("IsTruncated")) != "true") return page;
+  page.continuation_token = root.child_value("NextContinuationToken");
+  if (page.continuation_token.empty()) return DataLoss("the service's listing goes on, but does not say where");
+  return page;
+}
+
+Result<std::string> ParseUploadId(const std::string& body) {
+  pugi::xml_document document;
+  ASSIGN_OR_RETURN(const pugi::xml_node root, RootOf(document, body, "InitiateMultipartUploadResult"));
+  std::string id = root.child_value("UploadId");
+  if (id.empty() || id.size() > 4096) return DataLoss("the service's answer has no UploadId");
+  return id;
+}
+
+Result<std::string> ETagOf(const HttpResponse& response) {
+  const std::string* const etag = response.Header("etag");
+  if (etag == nullptr || etag->empty() || etag->size() > 1024) return DataLoss("the service's answer has no ETag");
+  return *etag;
+}
+
+bool IsCompletedUpload(const std::string& body) {
+  pugi::xml_document document;
+  return RootOf(document, body, "CompleteMultipartUploadResult").ok();
+}
+
+Result<std::vector<DeleteFailure>> ParseDeleteResult(const std::string& body) {
+  pugi::xml_document document;
+  ASSIGN_OR_RETURN(const pugi::xml_node root, RootOf(document, body, "DeleteResult"));
+  std::vector<DeleteFailure> failures;
+  for (const pugi::xml_node error : root.children("Error")) {
+    failures.push_back({error.child_value("Key"), error.child_value("Code"), error.child_value("Message")});
+  }
+  return failures;
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,44 @@
+// S3's answers, read. What a service sends is untrusted: anything that is not as documented is DataLoss.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/storage/http/http_transport.h"
+#include "services/storage/object_store.h"
+
+namespace espalier::storage {
+
+// Of a 2xx answer to HEAD or GET of a whole object.
+Result<uint64_t> ContentLengthOf(const HttpResponse& response);
+
+struct ContentRange {
+  uint64_t first = 0, last = 0, total = 0;  // first <= last < total
+};
+// Of a 206 answer: "bytes 3-6/10".
+Result<ContentRange> ContentRangeOf(const HttpResponse& response);
+
+// ok where the body is what the service keeps a whole-object CRC-32 of, and where it keeps none.
+Status CheckCrc32(const HttpResponse& response);
+
+struct ListPage {
+  std::vector<ObjectInfo> objects;
+  std::string continuation_token;  // "": this was the last page
+};
+Result<ListPage> ParseListPage(const std::string& body);
+
+Result<std::string> ParseUploadId(const std::string& body);
+Result<std::string> ETagOf(const HttpResponse& response);
+
+// S3 answers 200 before it knows how a long operation ends: ok only where the body says that it went well.
+bool IsCompletedUpload(const std::string& body);
+
+struct DeleteFailure {
+  std::string key, code, message;
+};
+// Those that were not deleted.
+Result<std::vector<DeleteFailure>> ParseDeleteResult(const std::string& body);
+
+}  // namespace espalier::storage

@@ -1,0 +1,153 @@
+#include "services/storage/s3/responses.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/storage/s3/errors.h"
+
+namespace espalier::storage {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(S3ResponseTest, ReadsAPageOfAListing) {
+  const Result<ListPage> page = ParseListPage(
+      "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>b</Name>"
+      "<EncodingType>url</EncodingType><IsTruncated>true</IsTruncated><NextContinuationToken>t/1=</"
+      "NextContinuationToken>"
+      "<Contents><Key>dir/a+b%2Bc%C3%A4</Key><Size>12</Size><ETag>&quot;e&quot;</ETag></Contents>"
+      "<Contents><Key>z</Key><Size>0</Size></Contents></ListBucketResult>");
+
+  ASSERT_TRUE(page.ok()) << page.status().ToString();
+  ASSERT_EQ(page->objects.size(), 2u);
+  EXPECT_EQ(page->objects[0].key, "dir/a b+c\xc3\xa4");
+  EXPECT_EQ(page->objects[0].size_bytes, 12u);
+  EXPECT_EQ(page->objects[0].etag, "\"e\"");
+  EXPECT_EQ(page->continuation_token, "t/1=");
+}
+
+TEST(S3ResponseTest, TakesKeysAsTheyAreWhereNothingSaysThatTheyAreEncoded) {
+  const Result<ListPage> page =
+      ParseListPage("<ListBucketResult><Contents><Key>a+b%41</Key><Size>1</Size></Contents></ListBucketResult>");
+  ASSERT_TRUE(page.ok());
+  EXPECT_EQ(page->objects[0].key, "a+b%41");
+}
+
+TEST(S3ResponseTest, RefusesListingsThatAreNone) {
+  for (const char* body :
+       {"", "no xml", "<html></html>", "<ListBucketResult>",
+        "<ListBucketResult><Contents><Key>k</Key></Contents></ListBucketResult>",
+        "<ListBucketResult><Contents><Key>k</Key><Size>-1</Size></Contents></ListBucketResult>",
+        "<ListBucketResult><Contents><Key>k</Key><Size>99999999999999999999</Size></Contents></ListBucketResult>",
+        "<ListBucketResult><Contents><Size>1</Size></Contents></ListBucketResult>",
+        "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"}) {
+    EXPECT_EQ(ParseListPage(body).status().code(), StatusCode::kDataLoss) << body;
+  }
+  EXPECT_FALSE(ParseListPage("<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>%4</Key><Size>1</Size>"
+                             "</Contents></ListBucketResult>")
+                   .ok());
+}
+
+TEST(S3ResponseTest, TakesDeepNestingWithoutFear) {
+  std::string body = "<ListBucketResult>";
+  for (int i = 0; i < 100000; ++i) body += "<a>";
+  EXPECT_EQ(ParseListPage(body).status().code(), StatusCode::kDataLoss);
+}
+
+HttpResponse WithHeader(const std::string& name, const std::string& value) { return {206, {{name, value}}, "", 0}; }
+
+TEST(S3ResponseTest, ReadsContentRanges) {
+  const Result<ContentRange> range = ContentRangeOf(WithHeader("content-range", "bytes 3-6/10"));
+  ASSERT_TRUE(range.ok());
+  EXPECT_EQ(range->first, 3u);
+  EXPECT_EQ(range->last, 6u);
+  EXPECT_EQ(range->total, 10u);
+  for (const char* text : {"", "bytes */10", "bytes 6-3/10", "bytes 3-10/10", "bytes 3-6/*", "3-6/10", "bytes 3-6"}) {
+    EXPECT_EQ(ContentRangeOf(WithHeader("content-range", text)).status().code(), StatusCode::kDataLoss) << text;
+  }
+}
+
+TEST(S3ResponseTest, SeesAFlippedBit) {
+  HttpResponse response{200, {{"x-amz-checksum-crc32", "y/Q5Jg=="}}, "123456789", 0};
+  EXPECT_TRUE(CheckCrc32(response).ok());
+  response.body[3] ^= 1;
+  EXPECT_EQ(CheckCrc32(response).code(), StatusCode::kDataLoss);
+  response.headers = {{"x-amz-checksum-crc32", "y/Q5Jg==-2"}};  // of parts: says nothing about the whole
+  EXPECT_TRUE(CheckCrc32(response).ok());
+  response.headers = {{"x-amz-checksum-crc32", "y/Q5Jg=="}, {"x-amz-checksum-type", "COMPOSITE"}};
+  EXPECT_TRUE(CheckCrc32(response).ok());
+}
+
+TEST(S3ResponseTest, KnowsACompletedUpload) {
+  EXPECT_TRUE(IsCompletedUpload("<?xml version=\"1.0\"?>\n\n   <CompleteMultipartUploadResult/>"));
+  EXPECT_FALSE(IsCompletedUpload("<Error><Code>InternalError</Code></Error>"));
+  EXPECT_FALSE(IsCompletedUpload(""));
+}
+
+TEST(S3ResponseTest, ReadsWhatWasNotDeleted) {
+  const auto failures = ParseDeleteResult(
+      "<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>m</Message></Error></DeleteResult>");
+  ASSERT_TRUE(failures.ok());
+  ASSERT_EQ(failures->size(), 1u);
+  EXPECT_EQ((*failures)[0].code, "AccessDenied");
+}
+
+HttpResponse Refusal(int status, const std::string& code, const std::string& message = "m") {
+  return {status, {}, "<Error><Code>" + code + "</Code><Message>" + message + "</Message></Error>", 0};
+}
+
+TEST(S3ErrorTest, KnowsTheRemedy) {
+  const auto remedy = [](int status, const std::string& code) { return RemedyFor(ErrorOf(Refusal(status, code))); };
+  EXPECT_EQ(remedy(503, "SlowDown"), Remedy::kRetry);
+  EXPECT_EQ(remedy(429, ""), Remedy::kRetry);
+  EXPECT_EQ(remedy(400, "RequestTimeout"), Remedy::kRetry);
+  EXPECT_EQ(remedy(400, "BadDigest"), Remedy::kRetry);
+  EXPECT_EQ(remedy(409, "ConditionalRequestConflict"), Remedy::kRetry);
+  EXPECT_EQ(remedy(200, "InternalError"), Remedy::kRetry);
+  EXPECT_EQ(remedy(400, "ExpiredToken"), Remedy::kRenew);
+  EXPECT_EQ(remedy(403, "RequestTimeTooSkewed"), Remedy::kSetClock);
+  EXPECT_EQ(remedy(403, "AccessDenied"), Remedy::kNone);
+  EXPECT_EQ(remedy(403, "SignatureDoesNotMatch"), Remedy::kNone);
+  EXPECT_EQ(remedy(404, "NoSuchKey"), Remedy::kNone);
+  EXPECT_EQ(RemedyFor(ErrorOf({403, {}, "", 0})), Remedy::kRenew);  // HEAD: perhaps the token has expired
+}
+
+TEST(S3ErrorTest, ChoosesTheStatusByWhatTheCallerShouldDo) {
+  const auto code = [](int status, const std::string& name) {
+    return StatusOf(ErrorOf(Refusal(status, name)), "x").code();
+  };
+  EXPECT_EQ(code(404, "NoSuchKey"), StatusCode::kNotFound);
+  EXPECT_EQ(code(404, "NoSuchBucket"), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code(403, "AccessDenied"), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code(400, "ExpiredToken"), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code(403, "RequestTimeTooSkewed"), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code(503, "SlowDown"), StatusCode::kUnavailable);
+  EXPECT_EQ(code(403, "QuotaExceeded"), StatusCode::kResourceExhausted);
+  EXPECT_EQ(code(416, "InvalidRange"), StatusCode::kOutOfRange);
+  EXPECT_EQ(code(400, "KeyTooLongError"), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(301, "PermanentRedirect"), StatusCode::kFailedPrecondition);
+}
+
+TEST(S3ErrorTest, SaysWhatHappenedInOneShortLine) {
+  HttpResponse response = Refusal(301, "PermanentRedirect", "go\naway " + std::string(1000, 'x'));
+  response.headers = {{"x-amz-bucket-region", "eu-west-1"}, {"x-amz-request-id", "R1"}};
+  const std::string message = StatusOf(ErrorOf(response), "reading s3://b/k").message();
+  EXPECT_THAT(message, HasSubstr("reading s3://b/k: the service answered 301 PermanentRedirect: go away x"));
+  EXPECT_THAT(message, HasSubstr("the bucket is in region eu-west-1"));
+  EXPECT_THAT(message, HasSubstr("(request R1)"));
+  EXPECT_LT(message.size(), 600u);
+  EXPECT_THAT(message, Not(HasSubstr("\n")));
+}
+
+TEST(S3ErrorTest, TellsNothingOfTheRequestThatTheServiceQuotes) {
+  const HttpResponse response{403,
+                              {},
+                              "<Error><Code>SignatureDoesNotMatch</Code><Message>m</Message>"
+                              "<CanonicalRequest>x-amz-security-token:hush</CanonicalRequest></Error>",
+                              0};
+  EXPECT_THAT(StatusOf(ErrorOf(response), "x").message(), Not(HasSubstr("hush")));
+}
+
+}  // namespace
+}  // namespace espalier::storage

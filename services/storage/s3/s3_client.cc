@@ -1,0 +1,171 @@
+#include "services/storage/s3/s3_client.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <random>
+
+#include "services/base/hash.h"
+#include "services/base/sha256.h"
+
+namespace espalier::storage {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kAnswerTime{20};                      // for a request without a body to speak of
+constexpr uint64_t kSlowestBytesPerSecond = 128 << 10;  // what a transfer's time is reckoned by
+constexpr seconds kStallTime{15};
+constexpr seconds kMaxRetryAfter{10};      // that a service may ask for
+constexpr seconds kMaxClockSkew{15 * 60};  // that S3 puts up with
+
+uint64_t RandomSeed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+// What the answer's Retry-After asks for; zero where it does not. (Dates are ignored.)
+milliseconds RetryAfterOf(const HttpResponse& response) {
+  const std::string* const text = response.Header("retry-after");
+  if (text == nullptr) return milliseconds(0);
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error != std::errc() || end != text->data() + text->size() || number < 0) return milliseconds(0);
+  return std::min<milliseconds>(kMaxRetryAfter, seconds(std::min<int64_t>(number, kMaxRetryAfter.count())));
+}
+
+}  // namespace
+
+// What one call has been through.
+struct S3Client::Progress {
+  std::string payload_sha256;
+  bool has_renewed = false;
+  bool has_set_clock = false;
+};
+
+// What became of one request.
+struct S3Client::Outcome {
+  enum class Next { kReturn, kRetryNow, kRetryLater };
+  Next next = Next::kReturn;
+  Result<HttpResponse> answer;
+  milliseconds wait_at_least{0};
+};
+
+S3Client::S3Client(std::shared_ptr<HttpTransport> transport, std::unique_ptr<CredentialSource> credentials,
+                   S3ClientOptions options)
+    : options_(std::move(options)),
+      transport_(std::move(transport)),
+      credentials_(std::move(credentials), options_.now),
+      jitter_seed_(options_.jitter_seed != 0 ? options_.jitter_seed : RandomSeed()) {}
+
+Result<HttpResponse> S3Client::Send(const S3Bucket& bucket, const S3Call& call) {
+  Sha256 digest;
+  digest.Update(call.request.body());
+  Progress progress{.payload_sha256 = digest.HexDigest()};
+  const Deadline last_start = Deadline::After(options_.retry_budget, *options_.clock);
+  const int max_attempts = call.max_attempts > 0 ? call.max_attempts : options_.retry.max_attempts;
+  for (int attempt = 1;; ++attempt) {
+    Outcome outcome = Try(bucket, call, progress);
+    if (outcome.next == Outcome::Next::kReturn) return std::move(outcome.answer);
+    const milliseconds delay =
+        outcome.next == Outcome::Next::kRetryNow
+            ? milliseconds(0)
+            : std::max(DelayBefore(attempt, options_.retry, RandomWord()), outcome.wait_at_least);
+    if (attempt >= max_attempts || delay >= last_start.Remaining(*options_.clock)) {
+      const Status last = std::move(outcome.answer).status();
+      return Status(last.code(), last.message() + "; gave up after " + std::to_string(attempt) +
+                                     (attempt == 1 ? " request" : " requests"));
+    }
+    if (delay.count() > 0) options_.clock->SleepFor(delay);
+  }
+}
+
+S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Progress& progress) {
+  const seconds transfer_time(call.transfer_bytes / kSlowestBytesPerSecond);
+  const Deadline deadline = Deadline::After(kAnswerTime + call.extra_time + transfer_time, *options_.clock);
+  const Result<Credentials> credentials = credentials_.Get(deadline);
+  if (!credentials.ok()) {
+    const bool may_pass = IsRetryable(credentials.status().code());
+    return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, credentials.status().While(call.doing)};
+  }
+  const HttpRequest request = SignedHttpRequest(call.request, bucket, *credentials, Now(), progress.payload_sha256);
+  num_requests_.fetch_add(1, std::memory_order_relaxed);
+  Result<HttpResponse> response = transport_->Send(request, {.deadline = deadline,
+                                                             .stall_timeout = std::max(kStallTime, call.extra_time),
+                                                             .max_body_bytes = call.max_body_bytes,
+                                                             .into = call.into});
+  if (response.ok()) return Judge(call, *std::move(response), *credentials, progress);
+  const bool may_pass = IsRetryable(response.status().code());
+  return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn,
+          std::move(response).status().While(call.doing)};
+}
+
+S3Client::Outcome S3Client::Judge(const S3Call& call, HttpResponse response, const Credentials& credentials,
+                                  Progress& progress) {
+  const auto& known = call.known_statuses;
+  const bool is_known = std::find(known.begin(), known.end(), response.status) != known.end();
+  if (is_known && IsAboutTheObject(ErrorOf(response))) {
+    return {Outcome::Next::kReturn, std::move(response)};
+  }
+  if (response.status < 200 || response.status >= 300) return JudgeRefusal(call, response, credentials, progress);
+  Status checked = call.check ? call.check(response) : Status();
+  if (checked.ok()) return {Outcome::Next::kReturn, std::move(response)};
+  const bool may_pass = checked.code() == StatusCode::kDataLoss || IsRetryable(checked.code());
+  return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, std::move(checked).While(call.doing)};
+}
+
+S3Client::Outcome S3Client::JudgeRefusal(const S3Call& call, const HttpResponse& response,
+                                         const Credentials& credentials, Progress& progress) {
+  const S3Error error = ErrorOf(response);
+  const Status status = StatusOf(error, call.doing);
+  Remedy remedy = RemedyFor(error);
+  // Answers to HEAD have no body that names the clock.
+  if (remedy == Remedy::kRenew && error.code.empty() && IsClockWrong(response)) remedy = Remedy::kSetClock;
+  switch (remedy) {
+    case Remedy::kNone: break;
+    case Remedy::kRetry: return {Outcome::Next::kRetryLater, status, RetryAfterOf(response)};
+    case Remedy::kRenew:
+      if (!std::exchange(progress.has_renewed, true) && credentials_.Renew(credentials.access_key_id)) {
+        return {Outcome::Next::kRetryNow, status};
+      }
+      break;
+    case Remedy::kSetClock:
+      if (!std::exchange(progress.has_set_clock, true) && SetClockBy(response)) {
+        return {Outcome::Next::kRetryNow, status};
+      }
+      break;
+  }
+  return {Outcome::Next::kReturn, status};
+}
+
+bool S3Client::IsClockWrong(const HttpResponse& response) const {
+  const std::string* const text = response.Header("date");
+  const std::optional<WallTime> date = text == nullptr ? std::nullopt : ParseHttpDate(*text);
+  return date && std::chrono::abs(*date - Now()) >= kMaxClockSkew;
+}
+
+bool S3Client::SetClockBy(const HttpResponse& response) {
+  const std::string* const text = response.Header("date");
+  const std::optional<WallTime> date = text == nullptr ? std::nullopt : ParseHttpDate(*text);
+  if (!date) return false;
+  const auto offset = std::chrono::duration_cast<seconds>(*date - options_.now());
+  clock_offset_seconds_.store(offset.count(), std::memory_order_relaxed);
+  telemetry::Log(telemetry::Level::kWarning, "this machine's clock is wrong; signing with the service's time",
+                 {{"offset_seconds", offset.count()}});
+  return true;
+}
+
+WallTime S3Client::Now() const {
+  return options_.now() + seconds(clock_offset_seconds_.load(std::memory_order_relaxed));
+}
+
+uint32_t S3Client::RandomWord() {
+  const uint64_t number = num_random_words_.fetch_add(1, std::memory_order_relaxed);
+  return static_cast<uint32_t>(HashCombine(jitter_seed_, number) >> 32);
+}
+
+std::string NewWriterName() { return HexOf(RandomSeed()) + HexOf(RandomSeed()); }
+
+}  // namespace espalier::storage

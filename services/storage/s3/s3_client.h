@@ -1,0 +1,81 @@
+// S3 operations that end well although requests fail: signs, sends, and tries again what may go better.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/backoff.h"
+#include "services/base/clock.h"
+#include "services/storage/s3/credentials.h"
+#include "services/storage/s3/errors.h"
+#include "services/storage/s3/requests.h"
+
+namespace espalier::storage {
+
+struct S3ClientOptions {
+  RetryPolicy retry{
+      .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
+  // No request of a call starts later than so long after its first one.
+  std::chrono::seconds retry_budget{40};
+  Clock* clock = &Clock::Real();  // outlives the client
+  WallClock now = SystemTime;
+  uint64_t jitter_seed = 0;  // 0: a random one
+};
+
+// An operation with what its answers must be like.
+struct S3Call {
+  S3Request request;
+  std::string doing;  // "reading s3://bucket/key": the context of errors
+  size_t max_body_bytes = size_t{1} << 20;
+  std::span<std::byte> into;           // see SendOptions
+  uint64_t transfer_bytes = 0;         // of the bodies: large ones get more time
+  std::chrono::seconds extra_time{0};  // that the service may need before it answers
+  std::vector<int> known_statuses;     // beside 2xx: handed back as answers, not errors
+  int max_attempts = 0;                // 0: the client's
+  // Looks at a 2xx answer: DataLoss and retryable errors have the request sent again.
+  std::function<Status(const HttpResponse&)> check;
+};
+
+// Thread-safe. Serves all buckets of one service with one set of credentials.
+class S3Client {
+ public:
+  S3Client(std::shared_ptr<HttpTransport> transport, std::unique_ptr<CredentialSource> credentials,
+           S3ClientOptions options = {});
+
+  // Requests that fail by 5xx, 429, SlowDown and the like, resets, timeouts or `check` are sent again with growing,
+  // jittered delays; refused credentials are renewed once; a wrong clock is corrected once by the service's own.
+  // Errors: NotFound, PermissionDenied, ..., and the last one's when nothing helped, with the number of requests.
+  Result<HttpResponse> Send(const S3Bucket& bucket, const S3Call& call);
+
+  // Requests sent so far, the repeated ones too.
+  int64_t num_requests() const { return num_requests_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Progress;
+  struct Outcome;
+  Outcome Try(const S3Bucket& bucket, const S3Call& call, Progress& progress);
+  Outcome Judge(const S3Call& call, HttpResponse response, const Credentials& credentials, Progress& progress);
+  Outcome JudgeRefusal(const S3Call& call, const HttpResponse& response, const Credentials& credentials,
+                       Progress& progress);
+  bool SetClockBy(const HttpResponse& response);
+  bool IsClockWrong(const HttpResponse& response) const;
+  WallTime Now() const;
+  uint32_t RandomWord();
+
+  const S3ClientOptions options_;
+  const std::shared_ptr<HttpTransport> transport_;
+  CredentialCache credentials_;
+  const uint64_t jitter_seed_;
+  // Atomics, because every thread that sends reads and writes them.
+  std::atomic<int64_t> clock_offset_seconds_{0};  // the service's clock minus ours
+  std::atomic<int64_t> num_requests_{0};
+  std::atomic<uint64_t> num_random_words_{0};
+};
+
+// 32 random hexadecimal digits: the name of one writer of one object.
+std::string NewWriterName();
+
+}  // namespace espalier::storage

@@ -1,0 +1,223 @@
+#include "services/storage/s3/s3_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/testing/fake_clock.h"
+#include "services/storage/s3/credential_sources.h"
+#include "services/storage/testing/scripted_transport.h"
+
+namespace espalier::storage {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using telemetry::Secret;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Credentials "id1", "id2", ...; renewable where a test says so.
+class NumberedCredentials final : public CredentialSource {
+ public:
+  explicit NumberedCredentials(bool is_renewable) : is_renewable_(is_renewable) {}
+  std::string Describe() const override { return "test"; }
+  bool IsRenewable() const override { return is_renewable_; }
+  Result<Credentials> Fetch(Deadline) override {
+    return Credentials{"id" + std::to_string(++number_), Secret("hush-secret"), Secret("hush-token"), {}};
+  }
+
+ private:
+  const bool is_renewable_;
+  int number_ = 0;
+};
+
+class S3ClientTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<S3Client> Client(bool is_renewable = true) {
+    return std::make_unique<S3Client>(
+        service_, std::make_unique<NumberedCredentials>(is_renewable),
+        S3ClientOptions{.clock = &clock_, .now = [this] { return now_; }, .jitter_seed = 7});
+  }
+  static Result<HttpResponse> Send(S3Client& client, S3Call call = {}) {
+    const S3Bucket bucket{.scheme = "http", .host = "s3.test", .path_prefix = "/b", .name = "b", .region = "us-east-1"};
+    if (call.request.method.empty()) call.request = GetObjectRequest("k");
+    call.doing = "reading s3://b/k";
+    return client.Send(bucket, call);
+  }
+  Status Refused(S3Client& client) { return Send(client).status(); }
+  void AnswerError(int status, const std::string& code, HttpHeaders headers = {}) {
+    service_->Answer(status, "<Error><Code>" + code + "</Code><Message>m</Message></Error>", std::move(headers));
+  }
+  size_t NumRequests() const { return service_->sent().size(); }
+
+  std::shared_ptr<ScriptedTransport> service_ = std::make_shared<ScriptedTransport>();
+  FakeClock clock_;
+  WallTime now_{seconds(1'800'000'000)};
+};
+
+TEST_F(S3ClientTest, TriesAgainWithGrowingDelays) {
+  service_->Answer(503);
+  AnswerError(503, "SlowDown");
+  service_->Answer(429);
+  AnswerError(500, "InternalError");
+  service_->Fail(Unavailable("reset"));
+  service_->Fail(DeadlineExceeded("slow"));
+  service_->Answer(200, "bytes");
+
+  const Result<HttpResponse> response = Send(*Client());
+
+  ASSERT_TRUE(response.ok()) << response.status().ToString();
+  EXPECT_EQ(response->body, "bytes");
+  const std::vector<std::chrono::nanoseconds> slept = clock_.slept();
+  ASSERT_EQ(slept.size(), 6u);
+  milliseconds step(50);
+  for (const auto& delay : slept) {
+    EXPECT_GE(delay, step / 2);
+    EXPECT_LE(delay, step);
+    step *= 2;
+  }
+}
+
+TEST_F(S3ClientTest, GivesUpWithinAMinuteAndSaysWhy) {
+  const SteadyTime start = clock_.Now();
+  for (int i = 0; i < 20; ++i) AnswerError(503, "SlowDown");
+  const Status status = Refused(*Client());
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("reading s3://b/k: the service answered 503 SlowDown"));
+  EXPECT_THAT(status.message(), HasSubstr("gave up after 10 requests"));
+  EXPECT_LT(clock_.Now() - start, seconds(60));
+}
+
+TEST_F(S3ClientTest, StartsNoRequestAfterItsBudget) {
+  for (int i = 0; i < 20; ++i) {
+    service_->Add([this](const SentRequest&) -> Result<HttpResponse> {
+      clock_.Advance(seconds(15));  // a stall
+      return DeadlineExceeded("slow");
+    });
+  }
+  const SteadyTime start = clock_.Now();
+  EXPECT_EQ(Refused(*Client()).code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(NumRequests(), 3u);
+  EXPECT_LT(clock_.Now() - start, seconds(60));
+}
+
+TEST_F(S3ClientTest, WaitsAsLongAsTheServiceAsksForWithinReason) {
+  service_->Answer(503, "", {{"retry-after", "2"}});
+  service_->Answer(503, "", {{"retry-after", "86400"}});
+  service_->Answer(503, "", {{"retry-after", "-5"}});
+  service_->Answer(200);
+  EXPECT_TRUE(Send(*Client()).ok());
+  EXPECT_EQ(clock_.slept()[0], seconds(2));
+  EXPECT_EQ(clock_.slept()[1], seconds(10));
+  EXPECT_LT(clock_.slept()[2], seconds(1));
+}
+
+TEST_F(S3ClientTest, AsksOnceWhereNothingElseWouldHelp) {
+  AnswerError(403, "AccessDenied");
+  AnswerError(404, "NoSuchKey");
+  AnswerError(403, "SignatureDoesNotMatch");
+  service_->Fail(FailedPrecondition("certificate"));
+  const auto client = Client();
+  EXPECT_EQ(Refused(*client).code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(Refused(*client).code(), StatusCode::kNotFound);
+  EXPECT_EQ(Refused(*client).code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(Refused(*client).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(NumRequests(), 4u);
+}
+
+TEST_F(S3ClientTest, RenewsExpiredCredentialsOnce) {
+  AnswerError(400, "ExpiredToken");
+  service_->Answer(200);
+  const auto client = Client();
+  EXPECT_TRUE(Send(*client).ok());
+  EXPECT_THAT(service_->sent()[0].Header("authorization"), HasSubstr("Credential=id1/"));
+  EXPECT_THAT(service_->sent()[1].Header("authorization"), HasSubstr("Credential=id2/"));
+  EXPECT_TRUE(clock_.slept().empty());
+
+  AnswerError(400, "ExpiredToken");
+  AnswerError(400, "ExpiredToken");
+  EXPECT_EQ(Refused(*client).code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(NumRequests(), 4u);
+}
+
+TEST_F(S3ClientTest, CannotRenewCredentialsOfTheEnvironment) {
+  AnswerError(400, "ExpiredToken");
+  EXPECT_EQ(Refused(*Client(/*is_renewable=*/false)).code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(NumRequests(), 1u);
+}
+
+TEST_F(S3ClientTest, TakesABareRefusalOfHeadForExpiredCredentials) {
+  service_->Answer(403);
+  service_->Answer(403);
+  EXPECT_EQ(Send(*Client(), {.request = HeadObjectRequest("k")}).status().code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(NumRequests(), 2u);
+}
+
+TEST_F(S3ClientTest, SetsItsClockByTheServicesOnce) {
+  now_ = *ParseHttpDate("Sun, 30 Aug 2015 11:00:00 GMT");
+  AnswerError(403, "RequestTimeTooSkewed", {{"date", "Sun, 30 Aug 2015 12:36:00 GMT"}});
+  service_->Answer(200);
+  service_->Answer(200);
+  const auto client = Client();
+  EXPECT_TRUE(Send(*client).ok());
+  EXPECT_EQ(service_->sent()[0].Header("x-amz-date"), "20150830T110000Z");
+  EXPECT_EQ(service_->sent()[1].Header("x-amz-date"), "20150830T123600Z");
+  EXPECT_TRUE(Send(*client).ok());
+  EXPECT_EQ(service_->sent()[2].Header("x-amz-date"), "20150830T123600Z") << "and remembers";
+
+  AnswerError(403, "RequestTimeTooSkewed", {{"date", "Sun, 30 Aug 2015 12:36:00 GMT"}});
+  AnswerError(403, "RequestTimeTooSkewed", {{"date", "Sun, 30 Aug 2015 12:36:00 GMT"}});
+  EXPECT_EQ(Refused(*client).code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(NumRequests(), 5u);
+}
+
+TEST_F(S3ClientTest, SetsItsClockByABareRefusalOfHead) {
+  now_ = *ParseHttpDate("Sun, 30 Aug 2015 11:00:00 GMT");
+  service_->Answer(403, "", {{"date", "Sun, 30 Aug 2015 12:36:00 GMT"}});
+  service_->Answer(200);
+  EXPECT_TRUE(Send(*Client(/*is_renewable=*/false), {.request = HeadObjectRequest("k")}).ok());
+}
+
+TEST_F(S3ClientTest, HandsKnownStatusesBack) {
+  service_->Answer(412);
+  const Result<HttpResponse> response = Send(*Client(), {.known_statuses = {404, 412}});
+  ASSERT_TRUE(response.ok());
+  EXPECT_EQ(response->status, 412);
+}
+
+TEST_F(S3ClientTest, TakesAMissingBucketOrKeyIdForNoMissingObject) {
+  AnswerError(404, "NoSuchBucket");
+  AnswerError(404, "InvalidAccessKeyId");
+  const auto client = Client(/*is_renewable=*/false);
+  EXPECT_EQ(Send(*client, {.known_statuses = {404}}).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Send(*client, {.known_statuses = {404}}).status().code(), StatusCode::kPermissionDenied);
+}
+
+TEST_F(S3ClientTest, TriesAgainWhatTheCheckRefuses) {
+  service_->Answer(200, "bad");
+  service_->Answer(200, "good");
+  const auto check = [](const HttpResponse& response) {
+    return response.body == "good" ? Status() : DataLoss("checksum");
+  };
+  EXPECT_EQ(Send(*Client(), {.check = check})->body, "good");
+  for (int i = 0; i < 10; ++i) service_->Answer(200, "bad");
+  EXPECT_EQ(Send(*Client(), {.check = check}).status().code(), StatusCode::kDataLoss);
+}
+
+TEST_F(S3ClientTest, TellsNoSecrets) {
+  for (int i = 0; i < 10; ++i) service_->Fail(Unavailable("reset"));
+  const std::string message = Refused(*Client()).ToString();
+  EXPECT_THAT(message, Not(HasSubstr("hush")));
+  EXPECT_THAT(service_->sent()[0].Header("authorization"), Not(HasSubstr("hush")));
+}
+
+TEST_F(S3ClientTest, FailsAtOnceWithoutCredentials) {
+  S3Client client(service_, SharedFileCredentials("/no/such/file", "default"), {.clock = &clock_});
+  const Status status = Refused(client);
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("reading s3://b/k: getting credentials from the shared file /no/such/file"));
+  EXPECT_EQ(NumRequests(), 0u);
+}
+
+}  // namespace
+}  // namespace espalier::storage

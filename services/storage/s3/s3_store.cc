@@ -1,0 +1,255 @@
+#include "services/storage/s3/s3_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/base/failpoint.h"
+#include "services/storage/object_key.h"
+#include "services/storage/s3/responses.h"
+
+namespace espalier::storage {
+namespace {
+
+constexpr size_t kMaxKeyBytes = 1024;  // S3's limit
+constexpr size_t kMaxGetBytes = size_t{16} << 30;
+constexpr uint64_t kUnknownTransferBytes = uint64_t{256} << 20;  // of an object that nobody has asked the size of
+constexpr uint64_t kMaxPieceBytes = uint64_t{64} << 20;          // what a reset costs at most
+constexpr size_t kMaxListingBytes = size_t{16} << 20;            // of one page
+constexpr size_t kMaxKeysPerDelete = 1000;
+constexpr int kMaxEmptyPages = 1000;  // one after another, of a listing
+
+bool IsWriter(const HttpResponse& head, const std::string& writer) {
+  const std::string* const found = head.Header(kWriterHeader);
+  return found != nullptr && *found == writer;
+}
+
+// Of a piece that is wanted; bytes that are missing at the object's end are no fault of the answer.
+Status CheckPiece(const HttpResponse& response, ByteRange range) {
+  if (response.status != 206) return Internal("the service sends whole objects where a range was asked for");
+  ASSIGN_OR_RETURN(const ContentRange sent, ContentRangeOf(response));
+  const uint64_t last = std::min(range.offset + range.length, sent.total) - 1;
+  if (sent.first == range.offset && sent.last == last && response.bytes_into == last - sent.first + 1) return Status();
+  return DataLoss("the service sent " + std::to_string(response.bytes_into) +
+                  " bytes, which are not the range asked for");
+}
+
+// ok where all are gone.
+Status CheckDeletions(const HttpResponse& response) {
+  ASSIGN_OR_RETURN(const std::vector<DeleteFailure> failures, ParseDeleteResult(response.body));
+  for (const DeleteFailure& failure : failures) {
+    if (failure.code == "NoSuchKey") continue;
+    S3Error error{.http_status = failure.code == "AccessDenied" ? 403 : 500, .code = failure.code.substr(0, 100)};
+    return StatusOf(error, failure.key.substr(0, kMaxKeyBytes));
+  }
+  return Status();
+}
+
+}  // namespace
+
+S3Store::S3Store(std::shared_ptr<S3Client> client, S3Bucket bucket, std::string root, PartSizes part_sizes)
+    : client_(std::move(client)), bucket_(std::move(bucket)), root_(std::move(root)), part_sizes_(part_sizes) {
+  ESPALIER_CHECK(root_.empty() || CheckKey(root_).ok()) << root_;
+}
+
+std::string S3Store::UriOf(const std::string& key) const {
+  const std::string path = key.empty() ? root_ : JoinKey(root_, key);
+  return "s3://" + bucket_.name + (path.empty() ? "" : "/" + path);
+}
+
+Result<std::string> S3Store::BucketKeyOf(const std::string& key) const {
+  RETURN_IF_ERROR(CheckKey(key));
+  std::string bucket_key = JoinKey(root_, key);
+  if (bucket_key.size() <= kMaxKeyBytes) return bucket_key;
+  return InvalidArgument("object key '" + bucket_key.substr(0, 64) + "...' is longer than 1024 bytes");
+}
+
+Result<HttpResponse> S3Store::SendHead(const std::string& bucket_key, const std::string& uri) {
+  const S3Call call{.request = HeadObjectRequest(bucket_key), .doing = "looking at " + uri, .known_statuses = {404}};
+  ASSIGN_OR_RETURN(HttpResponse response, client_->Send(bucket_, call));
+  if (response.status == 404) return NotFound("there is no object " + uri);
+  return response;
+}
+
+Result<ObjectInfo> S3Store::Head(const std::string& key) {
+  ASSIGN_OR_RETURN(const std::string bucket_key, BucketKeyOf(key));
+  RETURN_IF_ERROR(Failpoint("store.head"));
+  ASSIGN_OR_RETURN(const HttpResponse response, SendHead(bucket_key, UriOf(key)));
+  ASSIGN_OR_RETURN(const uint64_t size_bytes, ContentLengthOf(response));
+  const std::string* const etag = response.Header("etag");
+  return ObjectInfo{key, size_bytes, etag == nullptr ? "" : *etag};
+}
+
+Result<std::string> S3Store::Get(const std::string& key) {
+  ASSIGN_OR_RETURN(const std::string bucket_key, BucketKeyOf(key));
+  RETURN_IF_ERROR(Failpoint("store.get"));
+  const S3Call call{.request = GetObjectRequest(bucket_key),
+                    .doing = "reading " + UriOf(key),
+                    .max_body_bytes = kMaxGetBytes,
+                    .transfer_bytes = kUnknownTransferBytes,
+                    .check = CheckCrc32};
+  ASSIGN_OR_RETURN(HttpResponse response, client_->Send(bucket_, call));
+  return std::move(response.body);
+}
+
+Status S3Store::CheckInside(const std::string& key, ByteRange range) {
+  ASSIGN_OR_RETURN(const ObjectInfo object, Head(key));
+  if (range.offset <= object.size_bytes && range.length <= object.size_bytes - range.offset) return Status();
+  return OutOfRange(UriOf(key) + " has " + std::to_string(object.size_bytes) + " bytes; asked for " +
+                    std::to_string(range.length) + " at " + std::to_string(range.offset));
+}
+
+Result<std::string> S3Store::GetRange(const std::string& key, ByteRange range) {
+  // Before memory is set aside for what may not exist.
+  if (range.length > kMaxPieceBytes) RETURN_IF_ERROR(CheckInside(key, range));
+  std::string bytes(range.length, '\0');
+  RETURN_IF_ERROR(ReadRange(key, range, std::as_writable_bytes(std::span(bytes))));
+  return bytes;
+}
+
+Status S3Store::ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out) {
+  ESPALIER_CHECK(out.size() == range.length) << out.size() << " bytes for a range of " << range.length;
+  RETURN_IF_ERROR(BucketKeyOf(key).status());
+  RETURN_IF_ERROR(Failpoint("store.get"));
+  // HTTP cannot ask for nothing, nor for what lies past 2^64.
+  if (range.length == 0 || range.offset + range.length < range.offset) return CheckInside(key, range);
+  std::string etag;
+  for (uint64_t done = 0; done < range.length;) {
+    const uint64_t length = std::min(kMaxPieceBytes, range.length - done);
+    RETURN_IF_ERROR(ReadPiece(key, {range.offset + done, length}, out.subspan(done, length), etag));
+    done += length;
+  }
+  return Status();
+}
+
+Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& etag) {
+  const S3Call call{.request = GetObjectRangeRequest(JoinKey(root_, key), range, etag),
+                    .doing = "reading " + std::to_string(range.length) + " bytes at " + std::to_string(range.offset) +
+                             " of " + UriOf(key),
+                    .into = out,
+                    .transfer_bytes = range.length,
+                    .known_statuses = {412, 416},
+                    .check = [range](const HttpResponse& response) { return CheckPiece(response, range); }};
+  ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+  if (response.status == 412) return Aborted(call.doing + ": the object was replaced meanwhile");
+  if (response.status == 416) return OutOfRange(call.doing + ": the object ends before");
+  ASSIGN_OR_RETURN(const ContentRange sent, ContentRangeOf(response));
+  if (sent.last + 1 != range.offset + range.length) {
+    return OutOfRange(call.doing + ": the object has " + std::to_string(sent.total) + " bytes");
+  }
+  if (const std::string* found = response.Header("etag"); found != nullptr) etag = *found;
+  return Status();
+}
+
+Result<std::unique_ptr<ObjectWriter>> S3Store::Put(const std::string& key) {
+  ASSIGN_OR_RETURN(std::string bucket_key, BucketKeyOf(key));
+  return MakeS3Writer(client_, bucket_, std::move(bucket_key), part_sizes_);
+}
+
+Status S3Store::PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) {
+  ASSIGN_OR_RETURN(const std::string bucket_key, BucketKeyOf(key));
+  RETURN_IF_ERROR(Failpoint("store.put_if_absent"));
+  const std::string uri = UriOf(key);
+  // Services that do not know the condition ignore it: what exists is safe from them at least.
+  const Result<HttpResponse> found = SendHead(bucket_key, uri);
+  if (found.ok()) return AlreadyExists(uri + " exists");
+  if (found.status().code() != StatusCode::kNotFound) return found.status();
+  const std::string writer = NewWriterName();
+  const S3Call call{.request = PutMarkedObjectRequest(bucket_key, bytes, writer, PutCondition::kIfAbsent),
+                    .doing = "writing " + uri,
+                    .transfer_bytes = bytes.size(),
+                    .known_statuses = {412, 501}};
+  ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+  if (response.status == 501) return PutWithoutCondition(bucket_key, uri, bytes);
+  if (response.status != 412) return Status();
+  // Perhaps it is our own, by a request whose answer was lost.
+  ASSIGN_OR_RETURN(const HttpResponse head, SendHead(bucket_key, uri));
+  return IsWriter(head, writer) ? Status() : AlreadyExists(uri + " exists");
+}
+
+// For services without conditional writes, right after a look at the key: of two writers at the same moment the last
+// one wins, and the first one learns of it unless it looked before the other wrote.
+Status S3Store::PutWithoutCondition(const std::string& bucket_key, const std::string& uri,
+                                    std::span<const std::byte> bytes) {
+  const std::string writer = NewWriterName();
+  const S3Call call{.request = PutMarkedObjectRequest(bucket_key, bytes, writer, PutCondition::kAlways),
+                    .doing = "writing " + uri,
+                    .transfer_bytes = bytes.size()};
+  RETURN_IF_ERROR(client_->Send(bucket_, call).status());
+  ASSIGN_OR_RETURN(const HttpResponse head, SendHead(bucket_key, uri));
+  return IsWriter(head, writer) ? Status() : AlreadyExists(uri + " exists");
+}
+
+Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
+  RETURN_IF_ERROR(CheckPrefix(prefix));
+  RETURN_IF_ERROR(Failpoint("store.list"));
+  const std::string start = root_.empty() ? "" : root_ + "/";
+  std::vector<ObjectInfo> found;
+  std::string token;
+  for (int num_empty_pages = 0; num_empty_pages < kMaxEmptyPages;) {
+    const S3Call call{.request = ListObjectsRequest(start + prefix, token),
+                      .doing = "listing " + UriOf("") + "/" + prefix,
+                      .max_body_bytes = kMaxListingBytes,
+                      .check = [](const HttpResponse& response) { return ParseListPage(response.body).status(); }};
+    ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+    ASSIGN_OR_RETURN(ListPage page, ParseListPage(response.body));
+    num_empty_pages = page.objects.empty() ? num_empty_pages + 1 : 0;
+    for (ObjectInfo& object : page.objects) {
+      if (!object.key.starts_with(start + prefix)) return DataLoss(call.doing + ": the service lists other keys");
+      object.key.erase(0, start.size());
+      if (CheckKey(object.key).ok()) found.push_back(std::move(object));
+    }
+    if (!page.continuation_token.empty() && page.continuation_token != token) {
+      token = std::move(page.continuation_token);
+      continue;
+    }
+    if (!page.continuation_token.empty()) return DataLoss(call.doing + ": the service's listing goes round in circles");
+    std::sort(found.begin(), found.end(), [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
+    return found;
+  }
+  return DataLoss("listing " + UriOf("") + "/" + prefix + ": the service's listing does not end");
+}
+
+Status S3Store::Delete(const std::string& key) {
+  ASSIGN_OR_RETURN(const std::string bucket_key, BucketKeyOf(key));
+  RETURN_IF_ERROR(Failpoint("store.delete"));
+  const S3Call call{
+      .request = DeleteObjectRequest(bucket_key), .doing = "deleting " + UriOf(key), .known_statuses = {404}};
+  return client_->Send(bucket_, call).status();
+}
+
+Status S3Store::DeleteMany(std::span<const std::string> keys) {
+  std::vector<std::string> batch;
+  for (const std::string& key : keys) {
+    ASSIGN_OR_RETURN(std::string bucket_key, BucketKeyOf(key));
+    if (!FitsXml(bucket_key)) {
+      RETURN_IF_ERROR(Delete(key));
+      continue;
+    }
+    batch.push_back(std::move(bucket_key));
+  }
+  for (size_t begin = 0; begin < batch.size(); begin += kMaxKeysPerDelete) {
+    RETURN_IF_ERROR(Failpoint("store.delete"));
+    RETURN_IF_ERROR(DeleteBatch(std::span(batch).subspan(begin, std::min(kMaxKeysPerDelete, batch.size() - begin))));
+  }
+  return Status();
+}
+
+Status S3Store::DeleteBatch(std::span<const std::string> bucket_keys) {
+  const S3Call call{.request = DeleteObjectsRequest(bucket_keys),
+                    .doing = "deleting " + std::to_string(bucket_keys.size()) + " objects of s3://" + bucket_.name,
+                    .max_body_bytes = kMaxListingBytes,
+                    .known_statuses = {501},
+                    .check = CheckDeletions};
+  ASSIGN_OR_RETURN(const HttpResponse response, client_->Send(bucket_, call));
+  if (response.status != 501) return Status();
+  for (const std::string& bucket_key : bucket_keys) {
+    const S3Call one{.request = DeleteObjectRequest(bucket_key),
+                     .doing = "deleting s3://" + bucket_.name + "/" + bucket_key,
+                     .known_statuses = {404}};
+    RETURN_IF_ERROR(client_->Send(bucket_, one).status());
+  }
+  return Status();
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,351 @@
+#include "services/storage/s3/s3_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "services/base/failpoint.h"
+#include "services/base/testing/fake_clock.h"
+#include "services/storage/s3/credential_sources.h"
+#include "services/storage/testing/fake_s3.h"
+#include "services/storage/testing/faulty_transport.h"
+#include "services/storage/testing/put_text.h"
+#include "services/storage/testing/scripted_transport.h"
+
+namespace espalier::storage {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr PartSizes kSmallParts{.first_bytes = 100};
+const WallTime kNow{seconds(1'800'000'000)};
+
+// Sends on, but may answer in the service's place or after it.
+class Interceptor final : public HttpTransport {
+ public:
+  explicit Interceptor(HttpTransport& inner) : inner_(inner) {}
+  Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) override {
+    if (before) {
+      if (auto answer = before(request)) return ScriptedTransport::Deliver(*answer, options);
+    }
+    Result<HttpResponse> response = inner_.Send(request, options);
+    return after ? after(request, std::move(response)) : std::move(response);
+  }
+  std::function<std::optional<HttpResponse>(const HttpRequest&)> before;
+  std::function<Result<HttpResponse>(const HttpRequest&, Result<HttpResponse>)> after;
+
+ private:
+  HttpTransport& inner_;
+};
+
+class S3StoreTest : public ::testing::Test {
+ protected:
+  S3Store Store(std::shared_ptr<HttpTransport> transport, const std::string& root = "jobs/1") {
+    auto client = std::make_shared<S3Client>(
+        std::move(transport),
+        FixedCredentials({.access_key_id = "AKID", .secret_access_key = telemetry::Secret("secret")}),
+        S3ClientOptions{.clock = &clock_, .now = [] { return kNow; }, .jitter_seed = 1});
+    return S3Store(std::move(client), FakeS3::Bucket(), root, kSmallParts);
+  }
+  std::vector<std::string> Keys(S3Store& store) {
+    std::vector<std::string> keys;
+    const auto objects = store.List("");
+    EXPECT_TRUE(objects.ok()) << objects.status().ToString();
+    for (const ObjectInfo& object : *objects) keys.push_back(object.key);
+    return keys;
+  }
+
+  FakeClock clock_;
+  std::shared_ptr<FakeS3> service_ = std::make_shared<FakeS3>();
+  std::shared_ptr<Interceptor> network_ = std::make_shared<Interceptor>(*service_);
+};
+
+std::string Digits(size_t length) {
+  std::string text;
+  while (text.size() < length) text += std::to_string(text.size()) + ",";
+  return text.substr(0, length);
+}
+
+TEST_F(S3StoreTest, PutsASmallObjectInOneRequest) {
+  S3Store store = Store(service_);
+  ASSERT_TRUE(PutText(store, "k", Digits(100)).ok());
+  EXPECT_EQ(service_->num_requests(), 1);
+  EXPECT_EQ(*store.Get("k"), Digits(100));
+}
+
+TEST_F(S3StoreTest, PutsALargeObjectInParts) {
+  S3Store store = Store(service_);
+  ASSERT_TRUE(PutText(store, "k", Digits(1001)).ok());
+  EXPECT_EQ(service_->num_requests(), 1 + 11 + 1);
+  EXPECT_EQ(*store.Get("k"), Digits(1001));
+  EXPECT_EQ(service_->num_open_uploads(), 0u);
+}
+
+TEST_F(S3StoreTest, AbortsWhatIsNotCommitted) {
+  S3Store store = Store(service_);
+  {
+    const auto writer = store.Put("k");
+    ASSERT_TRUE((*writer)->Write(BytesOf(Digits(500))).ok());
+    EXPECT_EQ(service_->num_open_uploads(), 1u);
+  }
+  EXPECT_EQ(service_->num_open_uploads(), 0u);
+  EXPECT_TRUE(Keys(store).empty());
+}
+
+TEST_F(S3StoreTest, AbortsAfterAFailureAndStaysFailed) {
+  network_->before = [](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.url.find("partNumber=3") == std::string::npos) return std::nullopt;
+    return HttpResponse{403, {}, "<Error><Code>AccessDenied</Code><Message>m</Message></Error>", 0};
+  };
+  S3Store store = Store(network_);
+  {
+    const auto writer = store.Put("k");
+    (void)(*writer)->Write(BytesOf(Digits(1000)));
+    EXPECT_EQ((*writer)->Commit().code(), StatusCode::kPermissionDenied);
+    EXPECT_EQ((*writer)->Write(BytesOf("more")).code(), StatusCode::kPermissionDenied);
+    EXPECT_EQ((*writer)->Commit().code(), StatusCode::kPermissionDenied);
+  }
+  EXPECT_EQ(service_->num_open_uploads(), 0u);
+  EXPECT_TRUE(Keys(store).empty());
+}
+
+TEST_F(S3StoreTest, AbortsWithOneRequestWhereTheServiceIsOutOfReach) {
+  std::atomic<bool> is_out_of_reach{false};  // atomic, because parts are sent by threads
+  std::atomic<int> num_aborts{0};
+  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) -> Result<HttpResponse> {
+    num_aborts += request.method == "DELETE" ? 1 : 0;
+    if (is_out_of_reach) return Unavailable("no route");
+    return response;
+  };
+  S3Store store = Store(network_);
+  {
+    const auto writer = store.Put("k");
+    ASSERT_TRUE((*writer)->Write(BytesOf(Digits(500))).ok());
+    is_out_of_reach = true;
+    EXPECT_EQ((*writer)->Commit().code(), StatusCode::kUnavailable);
+  }
+  EXPECT_EQ(num_aborts.load(), 1);
+}
+
+TEST_F(S3StoreTest, BelievesNoSuccessWithAnErrorInside) {
+  int num_errors = 0;
+  network_->before = [&](const HttpRequest& request) -> std::optional<HttpResponse> {
+    const bool is_completion = request.method == "POST" && request.url.find("uploadId") != std::string::npos;
+    if (!is_completion || num_errors == 2) return std::nullopt;
+    ++num_errors;
+    return HttpResponse{200, {}, "<Error><Code>InternalError</Code><Message>m</Message></Error>", 0};
+  };
+  S3Store store = Store(network_);
+  EXPECT_TRUE(PutText(store, "k", Digits(500)).ok());
+  EXPECT_EQ(*store.Get("k"), Digits(500));
+  num_errors = -100;
+  EXPECT_EQ(PutText(store, "l", Digits(500)).code(), StatusCode::kUnavailable);
+  EXPECT_THAT(Keys(store), ElementsAre("k"));
+}
+
+TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToTheCompletionIsLost) {
+  bool is_lost = false;
+  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) -> Result<HttpResponse> {
+    const bool is_completion = request.method == "POST" && request.url.find("uploadId") != std::string::npos;
+    if (is_completion && !std::exchange(is_lost, true)) return Unavailable("reset");
+    return response;
+  };
+  S3Store store = Store(network_);
+  EXPECT_TRUE(PutText(store, "k", Digits(500)).ok());
+  EXPECT_EQ(*store.Get("k"), Digits(500));
+}
+
+TEST_F(S3StoreTest, KnowsItsOwnObjectWhenTheAnswerToPutIfAbsentIsLost) {
+  bool is_lost = false;
+  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) -> Result<HttpResponse> {
+    if (request.method == "PUT" && !std::exchange(is_lost, true)) return Unavailable("reset");
+    return response;
+  };
+  S3Store store = Store(network_);
+  EXPECT_TRUE(store.PutIfAbsent("k", BytesOf("mine")).ok());
+  EXPECT_EQ(store.PutIfAbsent("k", BytesOf("mine")).code(), StatusCode::kAlreadyExists);
+}
+
+TEST_F(S3StoreTest, TakesAnothersObjectForAnothers) {
+  S3Store other = Store(service_);
+  network_->before = [&](const HttpRequest& request) -> std::optional<HttpResponse> {
+    // Somebody writes the same bytes between our look and our request.
+    const bool is_put = request.method == "PUT";
+    EXPECT_TRUE(!is_put || other.PutIfAbsent("k", BytesOf("same")).ok());
+    return std::nullopt;
+  };
+  S3Store store = Store(network_);
+  EXPECT_EQ(store.PutIfAbsent("k", BytesOf("same")).code(), StatusCode::kAlreadyExists);
+}
+
+TEST_F(S3StoreTest, PutsIfAbsentWhereTheServiceKnowsNoConditions) {
+  service_->set_conditions(FakeS3::Conditions::kRefused);
+  S3Store store = Store(service_);
+  EXPECT_TRUE(store.PutIfAbsent("k", BytesOf("first")).ok());
+  EXPECT_EQ(store.PutIfAbsent("k", BytesOf("second")).code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(*store.Get("k"), "first");
+}
+
+TEST_F(S3StoreTest, LearnsThatAnotherOverwroteItWithoutConditions) {
+  service_->set_conditions(FakeS3::Conditions::kRefused);
+  S3Store other = Store(service_);
+  bool is_unconditional = false;
+  network_->after = [&](const HttpRequest& request, Result<HttpResponse> response) {
+    if (request.method == "PUT" && response->status == 200 && !std::exchange(is_unconditional, true)) {
+      EXPECT_TRUE(PutText(other, "k", "theirs").ok());
+    }
+    return response;
+  };
+  S3Store store = Store(network_);
+  EXPECT_EQ(store.PutIfAbsent("k", BytesOf("mine")).code(), StatusCode::kAlreadyExists);
+}
+
+TEST_F(S3StoreTest, ListsPageByPage) {
+  service_->set_page_size(7);
+  S3Store store = Store(service_), neighbour = Store(service_, "jobs/10");
+  ASSERT_TRUE(PutText(neighbour, "x", "").ok());
+  for (int i = 10; i < 60; ++i) ASSERT_TRUE(PutText(store, "a b/" + std::to_string(i), "").ok());
+  const std::vector<std::string> keys = Keys(store);
+  ASSERT_EQ(keys.size(), 50u);
+  EXPECT_EQ(keys.front(), "a b/10");
+  EXPECT_EQ(keys.back(), "a b/59");
+}
+
+TEST_F(S3StoreTest, LeavesOutWhatNoStoreCouldName) {
+  auto script = std::make_shared<ScriptedTransport>();
+  script->Answer(
+      200,
+      "<ListBucketResult><Contents><Key>jobs/1/a/</Key><Size>0</Size></Contents><Contents><Key>jobs/1/b//c</Key>"
+      "<Size>0</Size></Contents><Contents><Key>jobs/1/d</Key><Size>1</Size></Contents></ListBucketResult>");
+  S3Store store = Store(script);
+  EXPECT_THAT(Keys(store), ElementsAre("d"));
+}
+
+TEST_F(S3StoreTest, EndsAListingThatGoesRoundInCircles) {
+  auto script = std::make_shared<ScriptedTransport>();
+  const std::string page =
+      "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"
+      "<Contents><Key>jobs/1/d</Key><Size>1</Size></Contents></ListBucketResult>";
+  script->Answer(200, page);
+  script->Answer(200, page);
+  S3Store store = Store(script);
+  EXPECT_EQ(store.List("").status().code(), StatusCode::kDataLoss);
+}
+
+TEST_F(S3StoreTest, DeletesManyInOneRequest) {
+  S3Store store = Store(service_);
+  std::vector<std::string> keys;
+  for (int i = 0; i < 1500; ++i) keys.push_back("a<&>/" + std::to_string(i));
+  for (int i = 0; i < 1500; i += 100) ASSERT_TRUE(PutText(store, keys[static_cast<size_t>(i)], "x").ok());
+  const int64_t before = service_->num_requests();
+  EXPECT_TRUE(store.DeleteMany(keys).ok());
+  EXPECT_EQ(service_->num_requests() - before, 2);
+  EXPECT_TRUE(Keys(store).empty());
+}
+
+TEST_F(S3StoreTest, TellsWhatCouldNotBeDeleted) {
+  auto script = std::make_shared<ScriptedTransport>();
+  script->Answer(
+      200,
+      "<DeleteResult><Error><Key>jobs/1/a</Key><Code>AccessDenied</Code><Message>m</Message></Error></DeleteResult>");
+  script->Answer(
+      200,
+      "<DeleteResult><Error><Key>jobs/1/a</Key><Code>InternalError</Code><Message>m</Message></Error></DeleteResult>");
+  script->Answer(200, "<DeleteResult/>");
+  S3Store store = Store(script);
+  const Status denied = store.DeleteMany(std::vector<std::string>{"a", "b"});
+  EXPECT_EQ(denied.code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(denied.message(), HasSubstr("jobs/1/a"));
+  EXPECT_TRUE(store.DeleteMany(std::vector<std::string>{"a", "b"}).ok()) << "tried again";
+}
+
+TEST_F(S3StoreTest, RefusesAPieceOfAnotherRange) {
+  auto script = std::make_shared<ScriptedTransport>();
+  for (int i = 0; i < 10; ++i) script->Answer(206, "3456", {{"content-range", "bytes 4-7/10"}});
+  script->Answer(200, "0123");
+  S3Store store = Store(script);
+  EXPECT_EQ(store.GetRange("k", {3, 4}).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(store.GetRange("k", {3, 4}).status().code(), StatusCode::kInternal) << "a service that knows no ranges";
+}
+
+TEST_F(S3StoreTest, SetsNoMemoryAsideForWhatDoesNotExist) {
+  S3Store store = Store(service_);
+  ASSERT_TRUE(PutText(store, "k", "0123456789").ok());
+  EXPECT_EQ(store.GetRange("k", {0, uint64_t{1} << 62}).status().code(), StatusCode::kOutOfRange);
+}
+
+TEST_F(S3StoreTest, KeepsItsKeysBelowItsRoot) {
+  S3Store store = Store(service_), bucket = Store(service_, "");
+  ASSERT_TRUE(PutText(store, "a", "x").ok());
+  EXPECT_EQ(*bucket.Get("jobs/1/a"), "x");
+  EXPECT_EQ(store.Describe(), "s3://bucket/jobs/1");
+  EXPECT_EQ(bucket.Describe(), "s3://bucket");
+  EXPECT_EQ(store.Head(std::string(1020, 'k')).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(S3StoreTest, PassesItsFailpoints) {
+  S3Store store = Store(service_);
+  ASSERT_TRUE(
+      ArmFailpoints("store.commit=error:UNAVAILABLE@1;store.put_part=error:UNAVAILABLE@2;store.get=error:DATA_LOSS@1")
+          .ok());
+  EXPECT_EQ(PutText(store, "k", "x").code(), StatusCode::kUnavailable);
+  EXPECT_EQ(PutText(store, "k", Digits(500)).code(), StatusCode::kUnavailable);
+  EXPECT_EQ(store.Get("k").status().code(), StatusCode::kDataLoss);
+  ASSERT_TRUE(ArmFailpoints("").ok());
+  EXPECT_TRUE(Keys(store).empty());
+  EXPECT_EQ(service_->num_open_uploads(), 0u);
+}
+
+// 5 TiB in 10 000 parts, and little memory where little is written.
+TEST(PartSizesTest, HoldTheLargestObject) {
+  const PartSizes sizes;
+  uint64_t total = 0;
+  for (int number = 1; number <= 10000; ++number) total += sizes.BytesOf(number);
+  EXPECT_GE(total, uint64_t{5} << 40);
+  EXPECT_LE(sizes.BytesOf(10000), uint64_t{5} << 30);
+  EXPECT_EQ(PartSizes::MaxInFlight(sizes.BytesOf(1)), 3u);
+  EXPECT_EQ(PartSizes::MaxInFlight(sizes.BytesOf(10000)), 1u);
+}
+
+// What a run does to a store, in small.
+Status Work(S3Store& store) {
+  for (int i = 0; i < 20; ++i) {
+    const std::string key = "step-" + std::to_string(i) + "/", large = Digits(950);
+    RETURN_IF_ERROR(PutText(store, key + "model", large));
+    RETURN_IF_ERROR(PutText(store, key + "small", key));
+    RETURN_IF_ERROR(store.PutIfAbsent(key + "manifest.json", BytesOf(key)));
+    ASSIGN_OR_RETURN(const std::string all, store.Get(key + "model"));
+    ASSIGN_OR_RETURN(const std::string part, store.GetRange(key + "model", {100, 300}));
+    ASSIGN_OR_RETURN(const ObjectInfo info, store.Head(key + "model"));
+    if (all != large || part != large.substr(100, 300) || info.size_bytes != large.size())
+      return Internal("other bytes");
+    if (i >= 2) RETURN_IF_ERROR(store.DeleteMany(std::vector<std::string>{key + "model", key + "small"}));
+  }
+  ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(""));
+  return objects.size() == 20 + 4 ? Status() : Internal("lists " + std::to_string(objects.size()));
+}
+
+TEST_F(S3StoreTest, EndsRightWithThirtyPercentFaultsAndAtMostTwiceTheRequests) {
+  S3Store calm = Store(service_);
+  ASSERT_TRUE(Work(calm).ok());
+  const int64_t ideal = service_->num_requests();
+  int64_t total = 0;
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    FakeS3 service;
+    auto network = std::make_shared<FaultyTransport>(service, 30, seed);
+    S3Store store = Store(network);
+    const Status status = Work(store);
+    EXPECT_TRUE(status.ok()) << "seed " << seed << ": " << status.ToString();
+    EXPECT_LE(network->num_requests(), 2 * ideal) << "seed " << seed;
+    EXPECT_GT(network->num_faults(), ideal / 5);
+    EXPECT_LE(service.num_open_uploads(), 20u);  // begun by requests whose answers were lost; lifecycle rules end them
+    total += network->num_requests();
+  }
+  EXPECT_LT(static_cast<double>(total) / 20, 1.7 * static_cast<double>(ideal));
+}
+
+}  // namespace
+}  // namespace espalier::storage

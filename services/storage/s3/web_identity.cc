@@ -1,0 +1,78 @@
+// docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html: a form with the token, no signature;
+// the answer is XML.
+#include <pugixml.hpp>
+
+#include "services/storage/http/url.h"
+#include "services/storage/s3/bucket.h"
+#include "services/storage/s3/credential_sources.h"
+#include "services/storage/s3/errors.h"
+#include "services/storage/s3/small_file.h"
+
+namespace espalier::storage {
+namespace {
+
+using telemetry::Secret;
+
+Result<Credentials> ParseAnswer(const std::string& body) {
+  pugi::xml_document document;
+  if (!document.load_buffer(body.data(), body.size())) return DataLoss("the answer is no XML");
+  const pugi::xml_node node = document.document_element().child("AssumeRoleWithWebIdentityResult").child("Credentials");
+  Credentials credentials{.access_key_id = node.child_value("AccessKeyId"),
+                          .secret_access_key = Secret(node.child_value("SecretAccessKey")),
+                          .session_token = Secret(node.child_value("SessionToken")),
+                          .expires = ParseExtendedUtc(node.child_value("Expiration"))};
+  const bool is_complete = !credentials.access_key_id.empty() && !credentials.secret_access_key.empty() &&
+                           !credentials.session_token.empty() && credentials.expires.has_value();
+  if (!is_complete) return DataLoss("the answer has no complete credentials");
+  return credentials;
+}
+
+class WebIdentitySource final : public CredentialSource {
+ public:
+  WebIdentitySource(const S3Settings& settings, HttpTransport& transport)
+      : role_arn_(settings.credentials.role_arn),
+        session_name_(settings.credentials.role_session_name.empty() ? "espalier"
+                                                                     : settings.credentials.role_session_name),
+        token_file_(settings.credentials.web_identity_token_file),
+        url_((settings.credentials.sts_endpoint.empty() ? AwsOrigin("sts", settings.region)
+                                                        : settings.credentials.sts_endpoint) +
+             "/"),
+        transport_(transport) {}
+
+  std::string Describe() const override { return "web identity of role " + role_arn_; }
+  bool IsRenewable() const override { return true; }
+
+  Result<Credentials> Fetch(Deadline deadline) override {
+    ASSIGN_OR_RETURN(const std::string token, ReadSmallFile(token_file_));
+    const auto encoded = [](const std::string& text) { return PercentEncode(text, SlashEncoding::kEncode); };
+    const std::string form = "Action=AssumeRoleWithWebIdentity&RoleArn=" + encoded(role_arn_) +
+                             "&RoleSessionName=" + encoded(session_name_) +
+                             "&Version=2011-06-15&WebIdentityToken=" + encoded(token);
+    const HttpRequest request{.method = "POST",
+                              .url = url_,
+                              .headers = {{"content-type", "application/x-www-form-urlencoded"}},
+                              .body = std::as_bytes(std::span(form))};
+    ASSIGN_OR_RETURN(const HttpResponse response, transport_.Send(request, {.deadline = deadline}));
+    if (response.status == 200) return ParseAnswer(response.body);
+    S3Error error = ErrorOf(response);
+    // IDPCommunicationError and its like are the service's to mend.
+    if (error.code == "IDPCommunicationError") return Unavailable("the service answered " + error.code);
+    error.message.clear();  // may quote the token
+    return StatusOf(error, "asking " + url_);
+  }
+
+ private:
+  const std::string role_arn_;
+  const std::string session_name_;
+  const std::string token_file_;
+  const std::string url_;
+  HttpTransport& transport_;  // outlives this
+};
+
+}  // namespace
+
+std::unique_ptr<CredentialSource> WebIdentityCredentials(const S3Settings& settings, HttpTransport& transport) {
+  return std::make_unique<WebIdentitySource>(settings, transport);
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,64 @@
+#include "services/storage/testing/faulty_transport.h"
+
+namespace espalier::storage {
+namespace {
+
+constexpr uint32_t kNumFaults = 10;
+
+HttpResponse Refusal(int status, const std::string& code) {
+  return {status, {}, "<Error><Code>" + code + "</Code><Message>a bad day</Message></Error>"};
+}
+
+}  // namespace
+
+int64_t FaultyTransport::num_requests() const {
+  MutexLock lock(&mutex_);
+  return num_requests_;
+}
+
+int64_t FaultyTransport::num_faults() const {
+  MutexLock lock(&mutex_);
+  return num_faults_;
+}
+
+FaultyTransport::Fault FaultyTransport::NextFault() {
+  MutexLock lock(&mutex_);
+  ++num_requests_;
+  if (random_() % 100 >= static_cast<uint32_t>(percent_)) return Fault::kNone;
+  ++num_faults_;
+  return static_cast<Fault>(1 + random_() % kNumFaults);
+}
+
+Result<HttpResponse> FaultyTransport::Send(const HttpRequest& request, const SendOptions& options) {
+  const Fault fault = NextFault();
+  switch (fault) {
+    case Fault::kNone: return inner_.Send(request, options);
+    case Fault::kUnavailable: return HttpResponse{503};
+    case Fault::kTooMany: return HttpResponse{429, {{"retry-after", "1"}}};
+    case Fault::kSlowDown: return Refusal(503, "SlowDown");
+    case Fault::kInternal: return Refusal(500, "InternalError");
+    case Fault::kTimeoutBefore: return DeadlineExceeded("no answer");
+    case Fault::kTimeoutAfter:
+    case Fault::kReset:
+    case Fault::kCutShort:
+    case Fault::kFlippedBit:
+    case Fault::kErrorInside: break;
+  }
+  // From here on the service does its work, and the answer is what suffers.
+  Result<HttpResponse> response = inner_.Send(request, options);
+  if (fault == Fault::kTimeoutAfter) return DeadlineExceeded("no answer in time");
+  const bool has_checksum = response.ok() && response->Header("x-amz-checksum-crc32") != nullptr;
+  if (fault == Fault::kFlippedBit && has_checksum && !response->body.empty()) {
+    response->body[response->body.size() / 2] ^= 4;
+    return response;
+  }
+  if (fault == Fault::kCutShort && response.ok() && response->status == 206 && response->bytes_into > 1) {
+    --response->bytes_into;
+    return response;
+  }
+  const bool is_completion = request.method == "POST" && request.url.find("uploadId=") != std::string::npos;
+  if (fault == Fault::kErrorInside && is_completion) return Refusal(200, "InternalError");
+  return Unavailable("the connection was reset");
+}
+
+}  // namespace espalier::storage

@@ -1,0 +1,48 @@
+// A network on a bad day, by a seed.
+#pragma once
+
+#include <random>
+
+#include "services/base/mutex.h"
+#include "services/storage/http/http_transport.h"
+
+namespace espalier::storage {
+
+// Lets so many of a hundred requests go wrong, each in one of the ways that networks and services know: refused with
+// 503, 429, 500 or SlowDown; timed out, before or after the service has done its work; an answer that is reset, cut
+// short or has a bit flipped; an error as the body of a 200. Bits are flipped only where a checksum shows it: in whole
+// objects. Thread-safe.
+class FaultyTransport final : public HttpTransport {
+ public:
+  FaultyTransport(HttpTransport& inner, int percent, uint32_t seed) : inner_(inner), percent_(percent), random_(seed) {}
+
+  Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) override;
+
+  int64_t num_requests() const;
+  int64_t num_faults() const;
+
+ private:
+  enum class Fault {
+    kNone,
+    kUnavailable,
+    kTooMany,
+    kSlowDown,
+    kInternal,
+    kTimeoutBefore,
+    kTimeoutAfter,
+    kReset,
+    kCutShort,
+    kFlippedBit,
+    kErrorInside
+  };
+  Fault NextFault();
+
+  HttpTransport& inner_;  // outlives this
+  const int percent_;
+  mutable Mutex mutex_;
+  std::mt19937 random_ ABSL_GUARDED_BY(mutex_);
+  int64_t num_requests_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t num_faults_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace espalier::storage

@@ -1,0 +1,85 @@
+// A service that answers what a test says.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "services/base/mutex.h"
+#include "services/storage/http/http_transport.h"
+
+namespace espalier::storage {
+
+// A request as it was sent, with its body.
+struct SentRequest {
+  std::string method, url, body;
+  HttpHeaders headers;
+  ProxyUse proxy = ProxyUse::kEnvironment;
+
+  // "" where there is no such header.
+  std::string Header(std::string_view name) const {
+    for (const auto& [header, value] : headers) {
+      if (header == name) return value;
+    }
+    return "";
+  }
+};
+
+// Gives the answers in their order, then fails with Internal("the script is over"). Thread-safe.
+class ScriptedTransport final : public HttpTransport {
+ public:
+  using Step = std::function<Result<HttpResponse>(const SentRequest&)>;
+
+  void Add(Step step) {
+    MutexLock lock(&mutex_);
+    steps_.push_back(std::move(step));
+  }
+  void Answer(int status, std::string body = "", HttpHeaders headers = {}) {
+    Add([=](const SentRequest&) { return HttpResponse{status, headers, body}; });
+  }
+  void Fail(Status status) {
+    Add([=](const SentRequest&) -> Result<HttpResponse> { return status; });
+  }
+  std::vector<SentRequest> sent() const {
+    MutexLock lock(&mutex_);
+    return sent_;
+  }
+
+  Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) override {
+    Step step;
+    SentRequest sent{request.method, request.url, "", request.headers, request.proxy};
+    sent.body.assign(reinterpret_cast<const char*>(request.body.data()), request.body.size());
+    {
+      MutexLock lock(&mutex_);
+      sent_.push_back(sent);
+      if (steps_.empty()) return Internal("the script is over");
+      step = std::move(steps_.front());
+      steps_.pop_front();
+    }
+    Result<HttpResponse> response = step(sent);
+    if (response.ok()) return Deliver(*std::move(response), options);
+    return response;
+  }
+
+  // The answer with its body where `options` want it.
+  static Result<HttpResponse> Deliver(HttpResponse response, const SendOptions& options) {
+    const bool goes_into = options.into.data() != nullptr && response.status >= 200 && response.status < 300;
+    if (response.body.size() > (goes_into ? options.into.size() : options.max_body_bytes)) {
+      return Internal("the service answers with more bytes than were asked for");
+    }
+    if (!goes_into) return response;
+    const auto bytes = std::as_bytes(std::span(response.body));
+    std::copy(bytes.begin(), bytes.end(), options.into.begin());
+    response.bytes_into = bytes.size();
+    response.body.clear();
+    return response;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::deque<Step> steps_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SentRequest> sent_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace espalier::storage
