@@ -19,6 +19,8 @@ class Collective {
   virtual ~Collective() = default;
   virtual Rank rank() const = 0;
   virtual uint32_t size() const = 0;
+  // "None", "InProcess", "Gloo", ...: which order sums are taken in, hence part of what makes runs repeatable.
+  virtual const char* backend() const = 0;
 
   // values becomes the element-wise sum over ranks, the same bits on every rank and in every run of the same size.
   virtual Status AllReduceSum(std::span<float> values, Deadline deadline) = 0;
@@ -29,6 +31,9 @@ class Collective {
   virtual Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) = 0;
   // Returns when every rank has called it.
   virtual Status Barrier(Deadline deadline) = 0;
+  // Leaves the group, which is dead then: peers that wait, or call later, fail at once instead of at their deadline.
+  // For a rank that goes on with something else (cleaning up) after an error. Calling it again is fine.
+  virtual void Abandon() = 0;
 };
 
 }  // namespace espalier::collective

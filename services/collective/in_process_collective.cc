@@ -87,6 +87,7 @@ class Group {
 
   void Leave(uint32_t rank) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
+    reported_death_[rank] = true;  // whoever left needs no telling
     if (death_.ok()) death_ = Unavailable("rank " + std::to_string(rank) + " left the group");
   }
 
@@ -123,6 +124,7 @@ class InProcessCollective final : public Collective {
 
   Rank rank() const override { return Rank(rank_); }
   uint32_t size() const override { return group_->size(); }
+  const char* backend() const override { return "InProcess"; }
 
   Status AllReduceSum(std::span<float> values, Deadline deadline) override {
     return InPlace(Operation::kSumFloat, std::as_writable_bytes(values), 0, deadline);
@@ -140,6 +142,7 @@ class InProcessCollective final : public Collective {
     return all;
   }
   Status Barrier(Deadline deadline) override { return InPlace(Operation::kBarrier, {}, 0, deadline); }
+  void Abandon() override { group_->Leave(rank_); }
 
  private:
   Status InPlace(Operation operation, std::span<std::byte> bytes, uint32_t root, Deadline deadline) {

@@ -9,11 +9,13 @@ class SelfCollective final : public Collective {
  public:
   Rank rank() const override { return Rank(0); }
   uint32_t size() const override { return 1; }
+  const char* backend() const override { return "None"; }
   Status AllReduceSum(std::span<float>, Deadline) override { return Status(); }
   Status AllReduceSum(std::span<double>, Deadline) override { return Status(); }
   Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override;
   Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override;
   Status Barrier(Deadline) override { return Status(); }
+  void Abandon() override {}  // nobody waits for the only one
 };
 
 }  // namespace espalier::collective

@@ -150,6 +150,20 @@ TEST_P(CollectiveConformanceTest, TellsTheOthersAtOnceWhenARankIsGone) {
   });
 }
 
+TEST_P(CollectiveConformanceTest, ReleasesTheOthersAtOnceWhenARankAbandonsTheGroup) {
+  auto ranks = GetParam()(3);
+  OnEveryRank(ranks, [&](Collective& collective) {
+    ASSERT_TRUE(collective.Barrier(Soon()).ok());
+    if (collective.rank() == Rank(1)) {
+      collective.Abandon();
+      collective.Abandon();
+    } else {
+      EXPECT_EQ(collective.Barrier(Soon()).code(), StatusCode::kUnavailable);
+    }
+    EXPECT_EQ(collective.Barrier(Soon()).code(), StatusCode::kFailedPrecondition);
+  });
+}
+
 TEST_P(CollectiveConformanceTest, AgreesOnTheErrorOfTheLowestRankAndLivesOn) {
   auto ranks = GetParam()(3);
   OnEveryRank(ranks, [](Collective& collective) {
