@@ -1,9 +1,13 @@
 #include "services/rpc/address.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <charconv>
+#include <memory>
 
 namespace espalier::rpc {
 
@@ -39,6 +43,31 @@ bool IsLoopback(const std::string& host) {
   if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
   in6_addr v6;
   return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+// Connecting a datagram socket says it without sending anything.
+Result<std::string> LocalAddressFacing(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), "9", &hints, &found); error != 0) {
+    return Unavailable("looking up '" + host + "': " + gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
+  for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
+    const int descriptor = socket(candidate->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) continue;
+    sockaddr_storage local{};
+    socklen_t length = sizeof(local);
+    char text[NI_MAXHOST];
+    const bool known = connect(descriptor, candidate->ai_addr, candidate->ai_addrlen) == 0 &&
+                       getsockname(descriptor, reinterpret_cast<sockaddr*>(&local), &length) == 0 &&
+                       getnameinfo(reinterpret_cast<const sockaddr*>(&local), length, text, sizeof(text), nullptr, 0,
+                                   NI_NUMERICHOST) == 0;
+    close(descriptor);
+    if (known) return std::string(text);
+  }
+  return Unavailable("no interface of this machine faces '" + host + "'");
 }
 
 }  // namespace espalier::rpc

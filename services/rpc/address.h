@@ -19,4 +19,7 @@ std::string ToString(const HostPort& address);  // brackets around IPv6 literals
 // True for 127.0.0.0/8, ::1 and "localhost": reachable from this machine only.
 bool IsLoopback(const std::string& host);
 
+// The address of this machine's interface that faces `host`: where packets to it leave. Unavailable: an unknown host.
+Result<std::string> LocalAddressFacing(const std::string& host);
+
 }  // namespace espalier::rpc

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <future>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "services/base/hash.h"
+#include "services/base/mutex.h"
 #include "services/rpc/deadline.h"
 #include "services/rpc/status_map.h"
 
@@ -36,31 +38,83 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
         deadline_(deadline),
         done_(std::move(done)) {}
 
-  void Attempt() {
-    ++attempts_;
-    context_.emplace();
-    context_->set_deadline(ToSystemTime(deadline_));
-    reply_.Clear();
-    peer_->stub.UnaryCall(&*context_, method_, grpc::StubOptions(), &request_, &reply_,
-                          [self = shared_from_this()](grpc::Status status) { self->Finished(FromGrpc(status)); });
+  void Start() {
+    on_stop_.emplace(peer_->stop, CancelCall{weak_from_this()});
+    Attempt();
   }
 
  private:
-  void Finished(const Status& status) {
+  struct CancelCall {
+    std::weak_ptr<RetriedCall> call;
+    void operator()() const {
+      if (const auto held = call.lock()) held->CancelWhatIsUnderWay();
+    }
+  };
+
+  void Attempt() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const auto context = std::make_shared<grpc::ClientContext>();
+    context->set_deadline(ToSystemTime(deadline_));
+    {
+      MutexLock lock(&mutex_);
+      context_ = context;
+    }
+    // Looked at after the context is in its place: a stop that comes later finds it there.
+    if (peer_->stop.stop_requested()) return done_(Stopped());
+    ++attempts_;
+    reply_.Clear();
+    peer_->stub.UnaryCall(
+        context.get(), method_, grpc::StubOptions(), &request_, &reply_,
+        [self = shared_from_this(), context](grpc::Status status) { self->Finished(FromGrpc(status)); });
+  }
+
+  void Finished(Status status) {
     if (status.ok()) return done_(std::move(reply_));
+    // Nobody here cancels a call but the stop: a server that is going away did.
+    if (status.code() == StatusCode::kCancelled) {
+      status = Unavailable("the server cancelled the call: " + status.message());
+    }
     if (status.code() != StatusCode::kUnavailable) {
       // A deadline that passed while connecting for the n-th time: the reason is that nobody answers.
       const bool gave_up = status.code() == StatusCode::kDeadlineExceeded && !last_unavailable_.ok();
       return done_(Described(gave_up ? last_unavailable_ : status));
     }
+    if (peer_->stop.stop_requested()) return done_(Stopped());
     last_unavailable_ = status;
     const std::chrono::milliseconds delay = DelayBefore(attempts_, peer_->retry, JitterWord());
     if (attempts_ >= peer_->retry.max_attempts || deadline_.Remaining() <= delay) return done_(Described(status));
-    alarm_.emplace();  // a new one each time: the last one's callback may still be returning
+    if (!AttemptAfter(delay)) done_(Stopped());
+  }
+
+  // False where a stop was asked for: then nothing follows.
+  bool AttemptAfter(std::chrono::milliseconds delay) ABSL_LOCKS_EXCLUDED(mutex_) {
+    // A new one each time: the last one's callback may still be returning.
+    auto alarm = std::make_shared<grpc::Alarm>();
+    MutexLock lock(&mutex_);
+    alarm_.swap(alarm);
+    if (peer_->stop.stop_requested()) return false;
     alarm_->Set(std::chrono::system_clock::now() + delay, [self = shared_from_this()](bool) mutable {
       const auto held = std::move(self);  // gRPC keeps the callback, which must not keep us
       held->Attempt();
     });
+    return true;
+  }
+
+  void CancelWhatIsUnderWay() ABSL_LOCKS_EXCLUDED(mutex_) {
+    std::shared_ptr<grpc::ClientContext> context;
+    std::shared_ptr<grpc::Alarm> alarm;
+    {
+      MutexLock lock(&mutex_);
+      context = context_;
+      alarm = alarm_;
+    }
+    // What has ended does not mind.
+    if (context != nullptr) context->TryCancel();
+    if (alarm != nullptr) alarm->Cancel();
+  }
+
+  Status Stopped() const {
+    return Described(Cancelled("the process was asked to stop" +
+                               (last_unavailable_.ok() ? "" : "; last error: " + last_unavailable_.message())));
   }
 
   Status Described(const Status& status) const {
@@ -74,18 +128,22 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   const grpc::ByteBuffer request_;
   const Deadline deadline_;
   const std::function<void(Result<grpc::ByteBuffer>)> done_;
+  // Of the attempt, or the wait, that is under way.
   int attempts_ = 0;
   Status last_unavailable_;
-  std::optional<grpc::ClientContext> context_;  // of the current attempt
   grpc::ByteBuffer reply_;
-  std::optional<grpc::Alarm> alarm_;
+
+  Mutex mutex_;
+  std::shared_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);  // of the newest attempt
+  std::shared_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);            // of the newest wait
+  std::optional<std::stop_callback<CancelCall>> on_stop_;                 // last: it looks at the others
 };
 
 }  // namespace
 
 void CallWithRetries(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
                      std::function<void(Result<grpc::ByteBuffer>)> done) {
-  std::make_shared<RetriedCall>(std::move(peer), method, std::move(request), deadline, std::move(done))->Attempt();
+  std::make_shared<RetriedCall>(std::move(peer), method, std::move(request), deadline, std::move(done))->Start();
 }
 
 Result<grpc::ByteBuffer> CallAndWait(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request,

@@ -81,7 +81,9 @@ TEST(RpcServerTest, RefusesCallsAfterDraining) {
   (*server)->Drain(Deadline::After(seconds(5)));
   (*server)->Drain(Deadline::After(seconds(5)));
 
-  const auto health = CallAndWait(PeerAt(address), kHealth, Empty(), Deadline::After(milliseconds(300)));
+  const auto peer = PeerAt(address);
+  peer->retry.max_attempts = 1;
+  const auto health = CallAndWait(peer, kHealth, Empty(), Deadline::After(seconds(60)));
 
   EXPECT_EQ(health.status().code(), StatusCode::kUnavailable);
 }

@@ -1,0 +1,118 @@
+// Retried calls that are told to stop, and what they leave behind.
+#include "services/rpc/call.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <future>
+#include <utility>
+
+#include "espalier/graph/v1/graph.grpc.pb.h"
+#include "services/rpc/server.h"
+#include "services/telemetry/listen_socket.h"
+
+namespace espalier::rpc {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+constexpr const char* kHealth = "/grpc.health.v1.Health/Check";
+
+grpc::ByteBuffer Empty() { return grpc::ByteBuffer(nullptr, 0); }
+
+// An address that refuses connections, or takes them and never answers.
+class DeafAddress {
+ public:
+  enum class Kind { kRefuses, kNeverAnswers };
+  explicit DeafAddress(Kind kind) {
+    const auto socket = telemetry::ListenOn("127.0.0.1:0");
+    ESPALIER_CHECK(socket.ok()) << socket.status().ToString();
+    address_ = socket->address;
+    descriptor_ = socket->descriptor;
+    if (kind == Kind::kRefuses) close(std::exchange(descriptor_, -1));
+  }
+  ~DeafAddress() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  const std::string& address() const { return address_; }
+
+ private:
+  std::string address_;
+  int descriptor_ = -1;
+};
+
+std::shared_ptr<Peer> StoppablePeer(const std::string& address, const std::stop_source& stop) {
+  ChannelSettings settings;
+  settings.stop = stop.get_token();
+  return std::make_shared<Peer>("server", address, settings);
+}
+
+TEST(CallTest, EndsAtOnceWhenAskedToStop) {
+  for (const DeafAddress::Kind kind : {DeafAddress::Kind::kRefuses, DeafAddress::Kind::kNeverAnswers}) {
+    const DeafAddress deaf(kind);
+    std::stop_source stop;
+    std::promise<Status> ended;
+    CallWithRetries(StoppablePeer(deaf.address(), stop), kHealth, Empty(), Deadline::After(std::chrono::hours(1)),
+                    [&](const Result<grpc::ByteBuffer>& reply) { ended.set_value(reply.status()); });
+    stop.request_stop();
+
+    std::future<Status> end = ended.get_future();
+    ASSERT_EQ(end.wait_for(seconds(60)), std::future_status::ready);
+    const Status status = end.get();
+    EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr(deaf.address()));
+  }
+}
+
+TEST(CallTest, ManyCallsEndTogether) {
+  const DeafAddress deaf(DeafAddress::Kind::kRefuses);
+  std::stop_source stop;
+  const auto peer = StoppablePeer(deaf.address(), stop);
+  std::vector<std::promise<Status>> ended(200);
+  std::vector<std::future<Status>> ends;
+  for (auto& end : ended) {
+    ends.push_back(end.get_future());
+    CallWithRetries(peer, kHealth, Empty(), Deadline::After(std::chrono::hours(1)),
+                    [&end](const Result<grpc::ByteBuffer>& reply) { end.set_value(reply.status()); });
+    if (ends.size() == 150) stop.request_stop();
+  }
+  for (auto& end : ends) {
+    ASSERT_EQ(end.wait_for(seconds(60)), std::future_status::ready);
+    EXPECT_EQ(end.get().code(), StatusCode::kCancelled);
+  }
+}
+
+TEST(CallTest, DoesNotBeginOnceStopped) {
+  static graph::v1::GraphStore::CallbackService service;
+  const auto server = RpcServer::Start({}, {&service});
+  ASSERT_TRUE(server.ok());
+  std::stop_source stop;
+  const auto peer = StoppablePeer((*server)->address(), stop);
+  EXPECT_TRUE(CallAndWait(peer, kHealth, Empty(), Deadline::After(seconds(60))).ok());
+  stop.request_stop();
+  EXPECT_EQ(CallAndWait(peer, kHealth, Empty(), Deadline::After(seconds(60))).status().code(), StatusCode::kCancelled);
+}
+
+// The wait between two tries holds the call; once it has been answered nothing does.
+TEST(CallTest, LetsGoOfItsStateAfterRetries) {
+  const DeafAddress deaf(DeafAddress::Kind::kRefuses);
+  std::stop_source never;
+  std::promise<void> gone;
+  std::shared_ptr<int> state(new int(0), [&](const int* number) {
+    delete number;
+    gone.set_value();
+  });
+  std::promise<Status> ended;
+  CallWithRetries(
+      StoppablePeer(deaf.address(), never), kHealth, Empty(), Deadline::After(std::chrono::milliseconds(300)),
+      [state = std::move(state), &ended](const Result<grpc::ByteBuffer>& reply) { ended.set_value(reply.status()); });
+  const Status status = ended.get_future().get();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("tries)"));
+  EXPECT_EQ(gone.get_future().wait_for(seconds(60)), std::future_status::ready);
+}
+
+}  // namespace
+}  // namespace espalier::rpc

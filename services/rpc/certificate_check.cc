@@ -1,0 +1,64 @@
+#include <openssl/x509v3.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+
+#include "services/rpc/certificates.h"
+#include "services/rpc/openssl_handles.h"
+
+namespace espalier::rpc {
+namespace {
+
+constexpr std::streamsize kMostBytes = std::streamsize{1} << 20;
+
+Result<std::string> ReadPem(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return FromErrno(errno, "reading " + path);
+  std::string text(static_cast<size_t>(kMostBytes), '\0');
+  file.read(text.data(), kMostBytes);
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+Status CheckChain(const std::vector<CertificateHandle>& chain, const std::vector<CertificateHandle>& authorities,
+                  int purpose) {
+  const StoreHandle store(X509_STORE_new());
+  for (const CertificateHandle& authority : authorities) X509_STORE_add_cert(store.get(), authority.get());
+  STACK_OF(X509)* between = sk_X509_new_null();
+  for (size_t i = 1; i < chain.size(); ++i) sk_X509_push(between, chain[i].get());
+  const StoreContextHandle context(X509_STORE_CTX_new());
+  const bool ready = X509_STORE_CTX_init(context.get(), store.get(), chain[0].get(), between) == 1 &&
+                     X509_STORE_CTX_set_purpose(context.get(), purpose) == 1;
+  const bool good = ready && X509_verify_cert(context.get()) == 1;
+  const std::string why = X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get()));
+  sk_X509_free(between);
+  ERR_clear_error();
+  return good ? Status() : Status(StatusCode::kUnauthenticated, why);
+}
+
+}  // namespace
+
+Status CheckCertificateFiles(const std::string& ca_file, const std::string& certificate_file,
+                             const std::string& key_file, const PeerIdentity& identity) {
+  ASSIGN_OR_RETURN(const std::string ca_pem, ReadPem(ca_file));
+  ASSIGN_OR_RETURN(const std::string certificate_pem, ReadPem(certificate_file));
+  ASSIGN_OR_RETURN(const std::string key_pem, ReadPem(key_file));
+  const std::vector<CertificateHandle> authorities = ReadCertificates(ca_pem);
+  if (authorities.empty()) return InvalidArgument(ca_file + ": expected certificates in PEM");
+  const std::vector<CertificateHandle> chain = ReadCertificates(certificate_pem);
+  if (chain.empty()) return InvalidArgument(certificate_file + ": expected certificates in PEM");
+  const KeyHandle key = ReadKey(key_pem);
+  if (key == nullptr) return InvalidArgument(key_file + ": expected a private key in PEM without a passphrase");
+  if (X509_check_private_key(chain[0].get(), key.get()) != 1) {
+    ERR_clear_error();
+    return InvalidArgument(key_file + " is not the key of " + certificate_file);
+  }
+  for (const int purpose : {X509_PURPOSE_SSL_SERVER, X509_PURPOSE_SSL_CLIENT}) {
+    RETURN_IF_ERROR(CheckChain(chain, authorities, purpose).While(certificate_file + " against " + ca_file));
+  }
+  const PeerRole role = identity.role;
+  return CheckPeer(UriNamesOf(chain[0].get()), identity.job, {&role, 1}).status().While(certificate_file);
+}
+
+}  // namespace espalier::rpc

@@ -1,0 +1,42 @@
+// X.509 certificates of a job: a throw-away authority and the leaves it signs, all EC P-256, as PEM text; and what
+// can be said about certificate files before anybody connects.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/rpc/peer_identity.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::rpc {
+
+struct KeyAndCertificate {
+  telemetry::Secret key_pem;
+  std::string certificate_pem;
+};
+
+// A self-signed authority that may sign leaves only, valid from an hour ago for `validity`.
+Result<KeyAndCertificate> MakeCertificateAuthority(const std::string& common_name, std::chrono::seconds validity);
+
+struct LeafOptions {
+  PeerIdentity identity;  // becomes the SPIFFE URI
+  std::vector<std::string> dns_names;
+  std::vector<std::string> ip_addresses;
+  // From now; the start lies in the past because clocks differ.
+  std::chrono::seconds valid_since = std::chrono::hours(1);
+  std::chrono::seconds valid_for = std::chrono::hours(24);
+};
+
+// A leaf for both ends of connections. InvalidArgument: a name that cannot stand in a certificate, an authority that
+// is none.
+Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const LeafOptions& options);
+
+// Whether a process with `identity` can use these files: all readable, the key that of the certificate, the
+// certificate valid now, signed by the authority, fit for both ends, and of that identity. Errors name the file and
+// say what is wrong: what a peer would answer with a refusal that says less.
+Status CheckCertificateFiles(const std::string& ca_file, const std::string& certificate_file,
+                             const std::string& key_file, const PeerIdentity& identity);
+
+}  // namespace espalier::rpc

@@ -1,0 +1,78 @@
+#include "services/rpc/handshake_log.h"
+
+#include <grpc/support/log.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::rpc {
+namespace {
+
+// So many lines at once, and one more every second.
+constexpr double kMostLines = 10;
+
+// Thread-safe.
+class LineLimit {
+ public:
+  // True where a line may be written; then `left_out` is the number of lines refused since the last one.
+  bool Take(uint64_t* left_out) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    allowed_ = std::min(kMostLines, allowed_ + since_last_.Seconds());
+    since_last_ = Timer();
+    if (allowed_ < 1) {
+      ++left_out_;
+      return false;
+    }
+    --allowed_;
+    *left_out = std::exchange(left_out_, 0);
+    return true;
+  }
+
+ private:
+  Mutex mutex_;
+  Timer since_last_ ABSL_GUARDED_BY(mutex_);
+  double allowed_ ABSL_GUARDED_BY(mutex_) = kMostLines;
+  uint64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// One for each source of lines, so that noise in one hides nothing of the other.
+LineLimit refusals;
+LineLimit grpc_errors;
+
+void OnGrpcLog(gpr_log_func_args* line) {
+  const std::string_view text = line->message;
+  // Said of every connection: processes are known by job and role, their certificates need not hold host names.
+  if (gpr_should_log(line->severity) == 0 || text.starts_with("No match found for server name")) return;
+  uint64_t left_out = 0;
+  if (!grpc_errors.Take(&left_out)) return;
+  const auto says = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
+  std::string error(text);
+  // OpenSSL knows more and does not say it.
+  if (says("certificate verify failed"))
+    error += " The peer's certificate has expired, or is not of the job's authority.";
+  if (says("wrong version number")) error += " The peer does not speak TLS.";
+  telemetry::Log(telemetry::Level::kWarning, says("andshake") ? "TLS handshake failed" : "gRPC reports",
+                 {{"error", error}, {"left_out", left_out}});
+}
+
+}  // namespace
+
+void LogRefusal(const char* event, const std::string& subject, const Status& why) {
+  uint64_t left_out = 0;
+  if (!refusals.Take(&left_out)) return;
+  telemetry::Log(telemetry::Level::kWarning, event, {{"subject", subject}, {"why", why}, {"left_out", left_out}});
+}
+
+void SendHandshakeErrorsToLog() {
+  [[maybe_unused]] static const bool done = [] {
+    gpr_set_log_function(&OnGrpcLog);
+    return true;
+  }();
+}
+
+}  // namespace espalier::rpc

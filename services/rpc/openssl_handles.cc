@@ -1,0 +1,51 @@
+#include "services/rpc/openssl_handles.h"
+
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+namespace espalier::rpc {
+namespace {
+
+BioHandle BioOf(const std::string& text) {
+  return BioHandle(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// Keys with a passphrase are refused rather than asked for at a terminal.
+int NoPassphrase(char*, int, int, void*) { return -1; }
+
+}  // namespace
+
+std::vector<CertificateHandle> ReadCertificates(const std::string& pem) {
+  const BioHandle bio = BioOf(pem);
+  std::vector<CertificateHandle> certificates;
+  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr)) {
+    certificates.emplace_back(certificate);
+  }
+  const bool is_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  if (!is_end) certificates.clear();
+  return certificates;
+}
+
+KeyHandle ReadKey(const std::string& pem) {
+  const BioHandle bio = BioOf(pem);
+  KeyHandle key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr));
+  ERR_clear_error();
+  return key;
+}
+
+std::vector<std::string> UriNamesOf(X509* certificate) {
+  std::vector<std::string> names;
+  auto* all = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  const std::unique_ptr<GENERAL_NAMES, OpenSslFree<&GENERAL_NAMES_free>> owner(all);
+  for (int i = 0; all != nullptr && i < sk_GENERAL_NAME_num(all); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(all, i);
+    if (name->type != GEN_URI) continue;
+    const ASN1_IA5STRING* uri = name->d.uniformResourceIdentifier;
+    names.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
+                       static_cast<size_t>(ASN1_STRING_length(uri)));
+  }
+  return names;
+}
+
+}  // namespace espalier::rpc

@@ -1,0 +1,45 @@
+// OpenSSL's objects with owners, and its errors as statuses.
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/status.h"
+
+namespace espalier::rpc {
+
+template <auto Free>
+struct OpenSslFree {
+  template <class T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+
+using BioHandle = std::unique_ptr<BIO, OpenSslFree<&BIO_free_all>>;
+using KeyHandle = std::unique_ptr<EVP_PKEY, OpenSslFree<&EVP_PKEY_free>>;
+using CertificateHandle = std::unique_ptr<X509, OpenSslFree<&X509_free>>;
+using StoreHandle = std::unique_ptr<X509_STORE, OpenSslFree<&X509_STORE_free>>;
+using StoreContextHandle = std::unique_ptr<X509_STORE_CTX, OpenSslFree<&X509_STORE_CTX_free>>;
+
+// `doing` failed; empties OpenSSL's error queue of this thread.
+inline Status OpenSslError(StatusCode code, const std::string& doing) {
+  char text[256] = "unknown error";
+  if (const unsigned long error = ERR_get_error(); error != 0) ERR_error_string_n(error, text, sizeof(text));
+  ERR_clear_error();
+  return Status(code, doing + ": " + text);
+}
+
+// All certificates of a PEM text, in order; empty where there is none or one is malformed.
+std::vector<CertificateHandle> ReadCertificates(const std::string& pem);
+KeyHandle ReadKey(const std::string& pem);  // null where there is none
+// The URI names among the subject alternative names.
+std::vector<std::string> UriNamesOf(X509* certificate);
+
+}  // namespace espalier::rpc

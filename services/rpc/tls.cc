@@ -1,0 +1,118 @@
+#include "services/rpc/tls.h"
+
+#include <grpcpp/security/auth_context.h>
+#include <grpcpp/security/auth_metadata_processor.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "services/rpc/certificates.h"
+#include "services/rpc/handshake_log.h"
+#include "services/rpc/status_map.h"
+
+namespace espalier::rpc {
+namespace {
+
+using grpc::experimental::CertificateVerifier;
+using grpc::experimental::ExternalCertificateVerifier;
+using grpc::experimental::TlsCustomVerificationCheckRequest;
+
+constexpr const char* kHealthService = "/grpc.health.v1.Health/";
+
+std::string Text(grpc::string_ref text) { return std::string(text.data(), text.size()); }
+
+// After gRPC has verified the chain: is the peer a process of this job, in one of these roles?
+class IdentityVerifier final : public ExternalCertificateVerifier {
+ public:
+  IdentityVerifier(JobIdentity job, std::vector<PeerRole> roles) : job_(std::move(job)), roles_(std::move(roles)) {}
+
+  bool Verify(TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
+              grpc::Status* verdict) override {
+    std::vector<std::string> uri_names;
+    for (const grpc::string_ref& name : request->uri_names()) uri_names.push_back(Text(name));
+    const Status checked = CheckPeer(uri_names, job_, roles_).status();
+    if (!checked.ok()) {
+      const std::string target = Text(request->target_name());
+      LogRefusal(target.empty() ? "a client's connection was refused" : "a server was refused", target, checked);
+    }
+    *verdict = ToGrpc(checked);
+    return true;  // done
+  }
+  void Cancel(TlsCustomVerificationCheckRequest*) override {}  // nothing is ever pending
+
+ private:
+  const JobIdentity job_;
+  const std::vector<PeerRole> roles_;
+};
+
+// For every call: may the connection's role make it?
+class CallerCheck final : public grpc::AuthMetadataProcessor {
+ public:
+  CallerCheck(JobIdentity job, std::vector<PeerRole> callers) : job_(std::move(job)), callers_(std::move(callers)) {}
+
+  bool IsBlocking() const override { return false; }
+
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* connection, OutputMetadata*,
+                       OutputMetadata*) override {
+    std::vector<std::string> identities;
+    for (const grpc::string_ref& id : connection->FindPropertyValues("peer_spiffe_id")) identities.push_back(Text(id));
+    const auto path = metadata.find(":path");
+    const std::string method = path == metadata.end() ? "" : Text(path->second);
+    const bool is_open = method.starts_with(kHealthService);
+    const std::span<const PeerRole> roles = is_open ? std::span<const PeerRole>(kPeerRoles) : callers_;
+    const Status checked = CheckPeer(identities, job_, roles).status();
+    if (checked.ok()) return grpc::Status::OK;
+    LogRefusal("a call was refused", method, checked);
+    return ToGrpc(checked.While("the server refuses this certificate"));
+  }
+
+ private:
+  const JobIdentity job_;
+  const std::vector<PeerRole> callers_;
+};
+
+template <class Options>
+void Fill(std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates, const JobIdentity& job,
+          std::vector<PeerRole> peer_roles, Options& options) {
+  options.set_certificate_provider(std::move(certificates));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_certificate_verifier(ExternalCertificateVerifier::Create<IdentityVerifier>(job, std::move(peer_roles)));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::Load(const TlsSettings& settings, PeerRole role) {
+  RETURN_IF_ERROR(
+      CheckCertificateFiles(settings.ca_file, settings.certificate_file, settings.key_file, {settings.job, role}));
+  SendHandshakeErrorsToLog();
+  return std::shared_ptr<const TransportSecurity>(new TransportSecurity(settings));
+}
+
+TransportSecurity::TransportSecurity(const TlsSettings& settings)
+    : job_(settings.job),
+      certificates_(std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+          settings.key_file, settings.certificate_file, settings.ca_file,
+          static_cast<unsigned>(std::max<int64_t>(1, settings.refresh_interval.count())))) {}
+
+std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ChannelCredentials(PeerRole server_role) const {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  Fill(certificates_, job_, {server_role}, options);
+  options.set_verify_server_certs(true);
+  // A server is known by job and role, not by the name it was found under.
+  options.set_check_call_host(false);
+  return grpc::experimental::TlsCredentials(options);
+}
+
+std::shared_ptr<grpc::ServerCredentials> TransportSecurity::ServerCredentials(std::vector<PeerRole> callers) const {
+  grpc::experimental::TlsServerCredentialsOptions options(certificates_);
+  Fill(certificates_, job_, {std::begin(kPeerRoles), std::end(kPeerRoles)}, options);
+  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::experimental::TlsServerCredentials(options);
+  credentials->SetAuthMetadataProcessor(std::make_shared<CallerCheck>(job_, std::move(callers)));
+  return credentials;
+}
+
+}  // namespace espalier::rpc
