@@ -17,6 +17,7 @@ class JsonFields {
   // `path` is where the object stands: "" for the document itself. InvalidArgument where it is not an object.
   static Result<JsonFields> Of(const nlohmann::json& value, std::string path);
 
+  bool Has(const char* name) const { return object_->contains(name); }
   Result<std::string> Text(const char* name) const;
   Result<uint64_t> Unsigned(const char* name) const;
   Result<double> Real(const char* name) const;  // finite

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "services/base/hash.h"
+#include "services/format/file_entry_json.h"
 #include "services/format/json_fields.h"
 #include "services/format/manifest.h"
 #include "services/format/strict_json.h"
@@ -13,26 +13,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMaxDepth = 16;
-
-Result<FileEntry> FileFrom(const JsonFields& fields) {
-  FileEntry file;
-  ASSIGN_OR_RETURN(file.key, fields.Text("key"));
-  if (const Status good = storage::CheckKey(file.key); !good.ok()) return fields.Wrong("key", good.message());
-  ASSIGN_OR_RETURN(file.size_bytes, fields.Unsigned("size_bytes"));
-  RETURN_IF_ERROR(fields.ForEach("xxh3_64", [&](const json& element, const std::string& path) -> Status {
-    if (!element.is_string() || !ParseHex(element.get_ref<const std::string&>(), &file.block_hashes.emplace_back())) {
-      return InvalidArgument(path + ": expected 16 hexadecimal digits");
-    }
-    return Status();
-  }));
-  const uint64_t num_blocks =
-      file.size_bytes / kChecksumBlockBytes + (file.size_bytes % kChecksumBlockBytes == 0 ? 0 : 1);
-  if (file.block_hashes.size() != num_blocks) {
-    return fields.Wrong("xxh3_64", "expected one checksum for each of " + std::to_string(num_blocks) +
-                                       " blocks, found " + std::to_string(file.block_hashes.size()));
-  }
-  return file;
-}
 
 Result<ColumnEntry> ColumnFrom(const JsonFields& fields) {
   ColumnEntry column;
@@ -153,7 +133,7 @@ Status ReadSplits(const JsonFields& document, Manifest* manifest) {
 
 Status ReadFile(const JsonFields& partition, const char* name, FileEntry* file) {
   ASSIGN_OR_RETURN(const JsonFields fields, partition.Object(name));
-  ASSIGN_OR_RETURN(*file, FileFrom(fields));
+  ASSIGN_OR_RETURN(*file, FileEntryFromJson(fields));
   return Status();
 }
 

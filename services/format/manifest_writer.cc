@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "services/base/hash.h"
+#include "services/format/file_entry_json.h"
 #include "services/format/manifest.h"
 
 namespace espalier::format {
@@ -8,12 +8,6 @@ namespace {
 
 // Keeps fields in the order in which they are written.
 using Json = nlohmann::ordered_json;
-
-Json ToJson(const FileEntry& file) {
-  Json hashes = Json::array();
-  for (const uint64_t hash : file.block_hashes) hashes.push_back(HexOf(hash));
-  return {{"key", file.key}, {"size_bytes", file.size_bytes}, {"xxh3_64", hashes}};
-}
 
 Json ToJson(const std::vector<ColumnEntry>& columns) {
   Json list = Json::array();
@@ -63,10 +57,10 @@ Json Splits(const Manifest& manifest) {
 Json Partitions(const Manifest& manifest) {
   Json list = Json::array();
   for (const PartitionEntry& partition : manifest.partitions) {
-    list.push_back({{"graph", ToJson(partition.graph)},
-                    {"node_columns", ToJson(partition.node_columns)},
-                    {"edge_columns", ToJson(partition.edge_columns)},
-                    {"original_edge_ids", ToJson(partition.original_edge_ids)}});
+    list.push_back({{"graph", FileEntryToJson(partition.graph)},
+                    {"node_columns", FileEntryToJson(partition.node_columns)},
+                    {"edge_columns", FileEntryToJson(partition.edge_columns)},
+                    {"original_edge_ids", FileEntryToJson(partition.original_edge_ids)}});
   }
   return list;
 }

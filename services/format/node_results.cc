@@ -1,9 +1,6 @@
 #include "services/format/node_results.h"
 
-#include <nlohmann/json.hpp>
-
 #include "services/base/hash.h"
-#include "services/format/npy_writer.h"
 #include "services/graph/schema.h"
 #include "services/storage/object_key.h"
 
@@ -11,6 +8,9 @@ namespace espalier::format {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// NumPy has no bfloat16.
+DType StoredDType(DType dtype) { return dtype == DType::kBF16 ? DType::kF32 : dtype; }
 
 Tensor WithoutBFloat16(const Tensor& tensor) {
   if (tensor.dtype() != DType::kBF16) return tensor;
@@ -21,52 +21,91 @@ Tensor WithoutBFloat16(const Tensor& tensor) {
   return widened;
 }
 
-Status CheckResult(const NodeResult& result) {
-  RETURN_IF_ERROR(graph::CheckName("node type", result.node_type));
-  if (result.ids.shape().size() == 1 && !IsFloating(result.ids.dtype()) && !result.values.shape().empty() &&
-      result.values.num_rows() == result.ids.num_rows()) {
-    return Status();
-  }
-  return InvalidArgument("results of '" + result.node_type + "': expected an id for each row, found ids " +
-                         result.ids.ToString() + " and values " + result.values.ToString());
-}
-
-// Writes one array; its entry in the manifest. `file` is below the kind's folder.
-Result<Json> WriteArray(storage::ObjectStore& store, const std::string& folder, const std::string& file,
-                        const Tensor& tensor) {
-  ASSIGN_OR_RETURN(const FileEntry entry, WriteNpy(store, storage::JoinKey(folder, file), tensor));
-  Json hashes = Json::array();
-  for (const uint64_t hash : entry.block_hashes) hashes.push_back(HexOf(hash));
-  return Json{{"file", file},
-              {"dtype", NameOf(tensor.dtype())},
-              {"shape", tensor.shape()},
-              {"size_bytes", entry.size_bytes},
-              {"xxh3_64", hashes}};
+std::vector<int64_t> ArrayShape(int64_t rows, const std::vector<int64_t>& row_shape) {
+  std::vector<int64_t> shape = {rows};
+  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  return shape;
 }
 
 }  // namespace
 
-Status WriteNodeResults(storage::ObjectStore& store, const std::string& prefix, const std::string& kind,
-                        const std::map<std::string, std::string>& attributes, const std::vector<NodeResult>& results) {
-  const std::string folder = storage::JoinKey(prefix, kind);
-  Json types = Json::array();
-  for (const NodeResult& result : results) {
-    RETURN_IF_ERROR(CheckResult(result));
-    ASSIGN_OR_RETURN(const Json ids, WriteArray(store, folder, result.node_type + "/ids.npy", result.ids));
-    ASSIGN_OR_RETURN(const Json values,
-                     WriteArray(store, folder, result.node_type + "/values.npy", WithoutBFloat16(result.values)));
-    types.push_back(
-        {{"node_type", result.node_type}, {"rows", result.ids.num_rows()}, {"ids", ids}, {"values", values}});
+NodeResultsWriter::NodeResultsWriter(storage::ObjectStore& store, std::string prefix, std::string kind,
+                                     std::map<std::string, std::string> attributes)
+    : store_(store),
+      folder_(storage::JoinKey(prefix, kind)),
+      kind_(std::move(kind)),
+      attributes_(std::move(attributes)) {}
+
+Status NodeResultsWriter::Begin(const NodeResultShape& shape) {
+  RETURN_IF_ERROR(EndType());
+  RETURN_IF_ERROR(graph::CheckName("node type", shape.node_type));
+  if (IsFloating(shape.id_dtype) || shape.id_dtype == DType::kBool) {
+    return InvalidArgument("results of '" + shape.node_type + "': ids are " + NameOf(shape.id_dtype) +
+                           "; expected integers");
   }
+  const std::string folder = storage::JoinKey(folder_, shape.node_type);
+  const auto rows = static_cast<int64_t>(shape.rows);
+  ASSIGN_OR_RETURN(NpyWriter ids, NpyWriter::Open(store_, folder + "/ids.npy", shape.id_dtype, {rows}));
+  ASSIGN_OR_RETURN(NpyWriter values, NpyWriter::Open(store_, folder + "/values.npy", StoredDType(shape.value_dtype),
+                                                     ArrayShape(rows, shape.row_shape)));
+  open_.emplace(Open{shape, std::move(ids), std::move(values)});
+  return Status();
+}
+
+Status NodeResultsWriter::Append(const Tensor& ids, const Tensor& values) {
+  if (!open_.has_value()) return InvalidArgument("rows of no node type");
+  const NodeResultShape& shape = open_->shape;
+  if (ids.dtype() != shape.id_dtype || ids.shape().size() != 1 || values.dtype() != shape.value_dtype ||
+      values.shape() != ArrayShape(ids.num_rows(), shape.row_shape)) {
+    return InvalidArgument("results of '" + shape.node_type + "': expected an id for each row, found ids " +
+                           ids.ToString() + " and values " + values.ToString());
+  }
+  RETURN_IF_ERROR(open_->ids.Write(ids.byte_span()));
+  return open_->values.Write(WithoutBFloat16(values).byte_span());
+}
+
+Status NodeResultsWriter::EndType() {
+  if (!open_.has_value()) return Status();
+  const NodeResultShape shape = open_->shape;
+  const auto rows = static_cast<int64_t>(shape.rows);
+  ASSIGN_OR_RETURN(FileEntry ids, open_->ids.Commit());
+  ASSIGN_OR_RETURN(FileEntry values, open_->values.Commit());
+  open_.reset();
+  Json type = {{"node_type", shape.node_type}, {"rows", rows}};
+  type["ids"] = AddFile(std::move(ids), shape.id_dtype, {rows});
+  type["values"] = AddFile(std::move(values), StoredDType(shape.value_dtype), ArrayShape(rows, shape.row_shape));
+  node_types_.push_back(std::move(type));
+  return Status();
+}
+
+// The file's entry in this kind's own manifest: its name is below the kind's folder.
+Json NodeResultsWriter::AddFile(FileEntry entry, DType dtype, std::vector<int64_t> shape) {
+  Json hashes = Json::array();
+  for (const uint64_t hash : entry.block_hashes) hashes.push_back(HexOf(hash));
+  Json json = {{"file", entry.key.substr(folder_.size() + 1)},
+               {"dtype", NameOf(dtype)},
+               {"shape", shape},
+               {"size_bytes", entry.size_bytes},
+               {"xxh3_64", hashes}};
+  files_.push_back({std::move(entry), kind_, dtype, std::move(shape)});
+  return json;
+}
+
+Result<std::vector<OutputFile>> NodeResultsWriter::Commit() {
+  RETURN_IF_ERROR(EndType());
   const Json manifest = {{"format", "espalier.node-results"},
                          {"format_version", 1},
-                         {"kind", kind},
-                         {"attributes", attributes.empty() ? Json::object() : Json(attributes)},
-                         {"node_types", types}};
+                         {"kind", kind_},
+                         {"attributes", attributes_.empty() ? Json::object() : Json(attributes_)},
+                         {"node_types", node_types_}};
   const std::string text = manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  ASSIGN_OR_RETURN(const auto writer, store.Put(storage::JoinKey(folder, "manifest.json")));
-  RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(text))));
-  return writer->Commit();
+  const std::string key = storage::JoinKey(folder_, "manifest.json");
+  ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object, store_.Put(key));
+  HashingWriter writer(std::move(object));
+  RETURN_IF_ERROR(writer.Write(std::as_bytes(std::span(text))));
+  RETURN_IF_ERROR(writer.Commit());
+  files_.push_back({writer.Entry(key), kind_, std::nullopt, {}});
+  return std::move(files_);
 }
 
 }  // namespace espalier::format

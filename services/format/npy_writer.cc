@@ -1,7 +1,5 @@
 #include "services/format/npy_writer.h"
 
-#include "services/format/checksum.h"
-
 namespace espalier::format {
 namespace {
 
@@ -35,10 +33,9 @@ std::string TupleOf(const std::vector<int64_t>& shape) {
   return tuple + (shape.size() == 1 ? ",)" : ")");
 }
 
-Result<std::string> Header(const Tensor& tensor, BFloat16Policy bfloat16) {
-  ASSIGN_OR_RETURN(const std::string descriptor, DescriptorOf(tensor.dtype(), bfloat16));
-  std::string dictionary =
-      "{'descr': '" + descriptor + "', 'fortran_order': False, 'shape': " + TupleOf(tensor.shape()) + ", }";
+Result<std::string> Header(DType dtype, const std::vector<int64_t>& shape, BFloat16Policy bfloat16) {
+  ASSIGN_OR_RETURN(const std::string descriptor, DescriptorOf(dtype, bfloat16));
+  std::string dictionary = "{'descr': '" + descriptor + "', 'fortran_order': False, 'shape': " + TupleOf(shape) + ", }";
   while ((kPreambleBytes + dictionary.size() + 1) % kAlignment != 0) dictionary += ' ';
   dictionary += '\n';
   if (dictionary.size() > 0xFFFF) return InvalidArgument("the tensor has too many dimensions for a .npy 1.0 header");
@@ -52,15 +49,40 @@ Result<std::string> Header(const Tensor& tensor, BFloat16Policy bfloat16) {
 
 }  // namespace
 
+Result<NpyWriter> NpyWriter::Open(storage::ObjectStore& store, const std::string& key, DType dtype,
+                                  const std::vector<int64_t>& shape, BFloat16Policy bfloat16) {
+  const std::string writing = "writing " + key;
+  ASSIGN_OR_RETURN(const int64_t num_elements, CheckedElementCount(shape, SizeOf(dtype)).While(writing));
+  ASSIGN_OR_RETURN(const std::string header, Header(dtype, shape, bfloat16).While(writing));
+  ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object, store.Put(key));
+  auto writer = std::make_unique<HashingWriter>(std::move(object));
+  RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(header))));
+  return NpyWriter(key, std::move(writer), static_cast<uint64_t>(num_elements) * SizeOf(dtype));
+}
+
+Status NpyWriter::Write(std::span<const std::byte> elements) {
+  if (elements.size() > bytes_missing_) {
+    return InvalidArgument("writing " + key_ + ": " + std::to_string(elements.size() - bytes_missing_) +
+                           " bytes more than the array has room for");
+  }
+  bytes_missing_ -= elements.size();
+  return elements.empty() ? Status() : writer_->Write(elements);
+}
+
+Result<FileEntry> NpyWriter::Commit() {
+  if (bytes_missing_ > 0) {
+    return InvalidArgument("writing " + key_ + ": the array's last " + std::to_string(bytes_missing_) +
+                           " bytes are missing");
+  }
+  RETURN_IF_ERROR(writer_->Commit());
+  return writer_->Entry(key_);
+}
+
 Result<FileEntry> WriteNpy(storage::ObjectStore& store, const std::string& key, const Tensor& tensor,
                            BFloat16Policy bfloat16) {
-  ASSIGN_OR_RETURN(const std::string header, Header(tensor, bfloat16).While("writing " + key));
-  ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object, store.Put(key));
-  HashingWriter writer(std::move(object));
-  RETURN_IF_ERROR(writer.Write(std::as_bytes(std::span(header))));
-  if (!tensor.empty()) RETURN_IF_ERROR(writer.Write(tensor.byte_span()));
-  RETURN_IF_ERROR(writer.Commit());
-  return writer.Entry(key);
+  ASSIGN_OR_RETURN(NpyWriter writer, NpyWriter::Open(store, key, tensor.dtype(), tensor.shape(), bfloat16));
+  RETURN_IF_ERROR(writer.Write(tensor.byte_span()));
+  return writer.Commit();
 }
 
 }  // namespace espalier::format

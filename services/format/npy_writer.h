@@ -1,9 +1,12 @@
 // NumPy's .npy files, version 1.0: what users open their results with.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "services/base/tensor.h"
+#include "services/format/checksum.h"
 #include "services/format/manifest.h"
 #include "services/storage/object_store.h"
 
@@ -12,7 +15,29 @@ namespace espalier::format {
 // NumPy has no bfloat16: refuse such tensors (InvalidArgument), or store their bit patterns as unsigned 16-bit numbers.
 enum class BFloat16Policy { kRefuse, kStoreBits };
 
-// Puts the tensor under `key`, C order, little-endian. Its size and checksums come back.
+// An array of known shape that is put piece by piece, so that it need not fit memory. C order, little-endian. One
+// thread at a time; destroyed without Commit it leaves nothing behind.
+class NpyWriter {
+ public:
+  // `store` outlives this.
+  static Result<NpyWriter> Open(storage::ObjectStore& store, const std::string& key, DType dtype,
+                                const std::vector<int64_t>& shape, BFloat16Policy bfloat16 = BFloat16Policy::kRefuse);
+
+  // The next elements. InvalidArgument where there are more than the shape has room for.
+  Status Write(std::span<const std::byte> elements);
+  // The object's size and checksums. InvalidArgument where elements are missing: then nothing is visible.
+  Result<FileEntry> Commit();
+
+ private:
+  NpyWriter(std::string key, std::unique_ptr<HashingWriter> writer, uint64_t bytes_missing)
+      : key_(std::move(key)), writer_(std::move(writer)), bytes_missing_(bytes_missing) {}
+
+  std::string key_;
+  std::unique_ptr<HashingWriter> writer_;
+  uint64_t bytes_missing_;
+};
+
+// Puts the tensor under `key`. Its size and checksums come back.
 Result<FileEntry> WriteNpy(storage::ObjectStore& store, const std::string& key, const Tensor& tensor,
                            BFloat16Policy bfloat16 = BFloat16Policy::kRefuse);
 

@@ -4,12 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "services/base/hash.h"
-#include "services/format/node_results.h"
 #include "services/storage/memory_store.h"
-#include "services/storage/testing/faulty_store.h"
 
 namespace espalier::format {
 namespace {
@@ -64,57 +61,33 @@ TEST(NpyWriterTest, RefusesBFloat16UnlessAskedForItsBits) {
   EXPECT_THAT(Npy(tensor, BFloat16Policy::kStoreBits), HasSubstr("'<u2'"));
 }
 
-TEST(NodeResultsTest, DescribesItsFiles) {
+TEST(NpyWriterTest, JoinsThePiecesOfAnArray) {
+  const Tensor tensor = Tensor::FromVector<int32_t>({1, 2, 3, 4, 5, 6}, {3, 2});
   storage::MemoryStore store;
-  const NodeResult result = {"paper", Tensor::FromVector<uint64_t>({3, 5}), Tensor::Zeros(DType::kF16, {2, 4})};
-  ASSERT_TRUE(WriteNodeResults(store, "out", "embeddings", {{"graph", "tiny"}}, {result}).ok());
-
-  const auto manifest = nlohmann::json::parse(*store.Get("out/embeddings/manifest.json"));
-  EXPECT_EQ(manifest["format"], "espalier.node-results");
-  EXPECT_EQ(manifest["kind"], "embeddings");
-  EXPECT_EQ(manifest["attributes"]["graph"], "tiny");
-  const auto& type = manifest["node_types"][0];
-  EXPECT_EQ(type["rows"], 2);
-  EXPECT_EQ(type["values"]["file"], "paper/values.npy");
-  EXPECT_EQ(type["values"]["dtype"], "F16");
-  EXPECT_EQ(type["values"]["shape"], nlohmann::json({2, 4}));
-  EXPECT_EQ(type["ids"]["size_bytes"], store.Get("out/embeddings/paper/ids.npy")->size());
-  EXPECT_EQ(type["ids"]["xxh3_64"][0], HexOf(Hash64(*store.Get("out/embeddings/paper/ids.npy"))));
+  Result<NpyWriter> writer = NpyWriter::Open(store, "pieces.npy", DType::kI32, {3, 2});
+  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+  ASSERT_TRUE(writer->Write(tensor.byte_span().first(8)).ok());
+  EXPECT_EQ(store.Get("pieces.npy").status().code(), StatusCode::kNotFound);
+  ASSERT_TRUE(writer->Write(tensor.byte_span().subspan(8)).ok());
+  const Result<FileEntry> entry = writer->Commit();
+  ASSERT_TRUE(entry.ok()) << entry.status().ToString();
+  EXPECT_EQ(*store.Get("pieces.npy"), Npy(tensor));
+  EXPECT_THAT(entry->block_hashes, ::testing::ElementsAre(Hash64(Npy(tensor))));
 }
 
-TEST(NodeResultsTest, WidensBFloat16) {
+TEST(NpyWriterTest, RefusesAnArrayOfAnotherSize) {
+  const Tensor tensor = Tensor::Zeros(DType::kF32, {4});
   storage::MemoryStore store;
-  Tensor halves = Tensor::Zeros(DType::kBF16, {1, 1});
-  const uint16_t bits = FloatToBFloat16(1.5F);
-  std::memcpy(halves.mutable_bytes(), &bits, 2);
-  ASSERT_TRUE(WriteNodeResults(store, "", "embeddings", {}, {{"n", Tensor::FromVector<uint64_t>({0}), halves}}).ok());
-  const std::string bytes = *store.Get("embeddings/n/values.npy");
-  float value = 0;
-  std::memcpy(&value, bytes.data() + bytes.size() - 4, 4);
-  EXPECT_EQ(value, 1.5F);
-  EXPECT_THAT(bytes, HasSubstr("'<f4'"));
-}
-
-TEST(NodeResultsTest, RefusesRowsWithoutIds) {
-  storage::MemoryStore store;
-  const NodeResult bad[] = {{"n", Tensor::FromVector<uint64_t>({1}), Tensor::Zeros(DType::kF32, {2, 4})},
-                            {"n", Tensor::FromVector<float>({1, 2}), Tensor::Zeros(DType::kF32, {2, 4})},
-                            {"n", Tensor::FromVector<uint64_t>({1}, {1, 1}), Tensor::Zeros(DType::kF32, {1})},
-                            {"../n", Tensor::FromVector<uint64_t>({1}), Tensor::Zeros(DType::kF32, {1})}};
-  for (const NodeResult& result : bad) {
-    EXPECT_EQ(WriteNodeResults(store, "", "predictions", {}, {result}).code(), StatusCode::kInvalidArgument);
+  {
+    Result<NpyWriter> longer = NpyWriter::Open(store, "x.npy", DType::kF32, {5});
+    ASSERT_TRUE(longer.ok() && longer->Write(tensor.byte_span()).ok());
+    EXPECT_THAT(longer->Commit().status().message(), HasSubstr("x.npy: the array's last 4 bytes are missing"));
+    Result<NpyWriter> shorter = NpyWriter::Open(store, "x.npy", DType::kF32, {3});
+    ASSERT_TRUE(shorter.ok());
+    EXPECT_THAT(shorter->Write(tensor.byte_span()).message(), HasSubstr("x.npy: 4 bytes more"));
   }
   EXPECT_TRUE(store.List("")->empty());
-}
-
-TEST(NodeResultsTest, LeavesNoManifestWhenTheDiskIsFull) {
-  const NodeResult result = {"n", Tensor::FromVector<uint64_t>({1}), Tensor::Zeros(DType::kF32, {1})};
-  for (int64_t n = 0; n < 8; ++n) {
-    storage::MemoryStore inner;
-    storage::FaultyStore store(inner, n);
-    EXPECT_EQ(WriteNodeResults(store, "", "predictions", {}, {result}).code(), StatusCode::kResourceExhausted) << n;
-    EXPECT_EQ(inner.Get("predictions/manifest.json").status().code(), StatusCode::kNotFound) << n;
-  }
+  EXPECT_EQ(NpyWriter::Open(store, "x.npy", DType::kF32, {-1}).status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // Writing and reading the files of a partitioning.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "services/format/manifest.h"
 #include "services/storage/object_store.h"
@@ -17,12 +20,25 @@ struct LoadOptions {
   bool original_edge_ids = false;
   bool verify_checksums = true;
   int threads = 1;
-  // Files that cannot be mapped where they lie are copied here first (tmpfs or disk). Empty: they must be local.
+  // Files that cannot be mapped where they lie are copied into this cache first (storage/local_cache.h; tmpfs or
+  // disk) and stay there while the partition is in use. Empty: they must be local.
   std::string data_dir;
+  uint64_t cache_bytes = 0;  // limit of data_dir; 0: the disk's
+  int parallel_requests = 8;
+  std::chrono::seconds download_timeout{3600};  // of all files together
+  // Called on the calling thread about every second of a download.
+  std::function<void(const std::string& key, uint64_t present_bytes, uint64_t size_bytes)> progress = nullptr;
+  std::function<bool()> stop_requested = nullptr;  // true ends a download as Cancelled; any thread
 };
 
+// The folder below `data_dir` where LoadPartition puts copies of this partitioning's files: a partitioning itself,
+// with its manifest, named by the hash of the manifest (and so of all files' checksums). Absolute.
+Result<std::string> FolderOfCopies(const std::string& data_dir, const Manifest& manifest);
+
 // Maps one partition. Every checksum and every invariant that a reader relies on is verified before it returns
-// (monotone indptr, ids in range, ...): DataLoss names file, block and offset. Untrusted input.
+// (monotone indptr, ids in range, ...): DataLoss names file, block and offset. Untrusted input. Files that are fetched
+// come in parallel ranges; a download that broke goes on where it was at the next call. ResourceExhausted: no room in
+// data_dir, with path and sizes.
 Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
                                        PartitionId partition, const LoadOptions& options);
 

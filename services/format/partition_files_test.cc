@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr LoadOptions kAll = {.node_columns = true, .edge_columns = true, .original_edge_ids = true, .data_dir = {}};
+const LoadOptions kAll = {.node_columns = true, .edge_columns = true, .original_edge_ids = true, .data_dir = {}};
 
 void ExpectSame(const Tensor& a, const Tensor& b, const std::string& what) {
   ASSERT_EQ(a.ToString(), b.ToString()) << what;
@@ -137,8 +137,8 @@ TEST(PartitionFilesTest, CopiesAgainWhatWasDamaged) {
   LoadOptions options = kAll;
   options.data_dir = data_dir.path();
   ASSERT_TRUE(LoadPartition(store, "", manifest, PartitionId(0), options).ok());
-  storage::FileStore copies(data_dir.path());
-  const std::string copy = storage::JoinKey(manifest.partition_key, manifest.partitions[0].graph.key);
+  storage::FileStore copies(*FolderOfCopies(data_dir.path(), manifest));
+  const std::string copy = manifest.partitions[0].graph.key;
   ASSERT_TRUE(storage::PutText(copies, copy, "damaged").ok());
 
   EXPECT_TRUE(LoadPartition(store, "", manifest, PartitionId(0), options).ok());

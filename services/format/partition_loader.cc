@@ -1,22 +1,26 @@
-#include <filesystem>
+#include <memory>
+#include <utility>
 
 #include "services/format/checksum.h"
 #include "services/format/mapped_object.h"
+#include "services/format/partition_copies.h"
 #include "services/format/partition_files.h"
 #include "services/format/partition_names.h"
 #include "services/format/partition_validation.h"
 #include "services/format/safetensors.h"
-#include "services/storage/file_store.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::format {
 namespace {
 
+// What tensors keep alive: the mapping, and the copy's place in the cache.
+using MappedCopy = std::pair<std::shared_ptr<const MappedObject>, std::shared_ptr<const void>>;
+
 class PartitionLoader {
  public:
   PartitionLoader(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
                   PartitionId partition, const LoadOptions& options)
-      : store_(store), prefix_(prefix), manifest_(manifest), partition_(partition), options_(options) {}
+      : copies_(store, prefix, manifest, options), manifest_(manifest), partition_(partition), options_(options) {}
 
   Result<graph::Partition> Load() {
     const PartitionEntry& entry = manifest_.partitions[partition_.value];
@@ -50,10 +54,14 @@ class PartitionLoader {
   // Maps one file, verifies it, and hands its tensors to `take`. Errors name the file.
   template <class TakeTensors>
   Status Read(const FileEntry& entry, const char* part, const TakeTensors& take) {
-    ASSIGN_OR_RETURN(const std::string path, LocalCopy(entry));
+    ASSIGN_OR_RETURN(const LocalFile file, copies_.Get(entry));
+    const std::string& path = file.path;
     ASSIGN_OR_RETURN(const auto mapped, MappedObject::Open(path, entry.size_bytes));
-    if (options_.verify_checksums) RETURN_IF_ERROR(CheckBlocks(entry, mapped->bytes(), path, options_.threads));
-    ASSIGN_OR_RETURN(Safetensors content, ReadSafetensors(mapped->bytes(), mapped).While(path));
+    if (options_.verify_checksums && !file.verified) {
+      RETURN_IF_ERROR(CheckBlocks(entry, mapped->bytes(), path, options_.threads));
+    }
+    const auto owner = std::make_shared<const MappedCopy>(mapped, file.pin);
+    ASSIGN_OR_RETURN(Safetensors content, ReadSafetensors(mapped->bytes(), owner).While(path));
     RETURN_IF_ERROR(CheckMetadata(content.metadata, part).While(path));
     TensorTable table(std::move(content.tensors));
     return take(&table).While(path);
@@ -73,52 +81,7 @@ class PartitionLoader {
     return Status();
   }
 
-  // The path of a local file with the object's bytes: the object itself, or its copy under data_dir.
-  Result<std::string> LocalCopy(const FileEntry& entry) {
-    const std::string key = storage::JoinKey(prefix_, entry.key);
-    if (const std::optional<std::string> path = store_.LocalPath(key)) return *path;
-    ASSIGN_OR_RETURN(const storage::ObjectInfo object, store_.Head(key).While(store_.Describe()));
-    if (object.size_bytes != entry.size_bytes) {
-      return DataLoss(store_.Describe() + ": " + key + " has " + std::to_string(object.size_bytes) +
-                      " bytes, expected " + std::to_string(entry.size_bytes));
-    }
-    if (options_.data_dir.empty()) {
-      return FailedPrecondition(store_.Describe() + ": " + key +
-                                " is not a local file: a data directory is needed to copy it to");
-    }
-    std::error_code error;
-    const std::filesystem::path folder = std::filesystem::absolute(options_.data_dir, error);
-    if (error) return FromErrno(error.value(), "finding " + options_.data_dir);
-    storage::FileStore copies(folder.lexically_normal().string());
-    const std::string copy_key = storage::JoinKey(manifest_.partition_key, entry.key);
-    if (!IsGoodCopy(copies, copy_key, entry)) RETURN_IF_ERROR(Copy(key, entry, copies, copy_key));
-    const std::optional<std::string> path = copies.LocalPath(copy_key);
-    if (!path) return Unavailable(copies.Describe() + ": " + copy_key + " vanished after it was copied");
-    return *path;
-  }
-
-  // A copy from before a restart; its checksums are verified like those of any other file.
-  bool IsGoodCopy(storage::FileStore& copies, const std::string& copy_key, const FileEntry& entry) const {
-    const std::optional<std::string> path = copies.LocalPath(copy_key);
-    if (!path) return false;
-    const auto mapped = MappedObject::Open(*path, entry.size_bytes);
-    return mapped.ok() && CheckBlocks(entry, (*mapped)->bytes(), *path, options_.threads).ok();
-  }
-
-  // Block by block: a bad one ends the copy before the rest is fetched.
-  Status Copy(const std::string& key, const FileEntry& entry, storage::FileStore& copies, const std::string& copy_key) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, copies.Put(copy_key));
-    for (uint64_t block = 0; block < entry.block_hashes.size(); ++block) {
-      ASSIGN_OR_RETURN(const std::string bytes, store_.GetRange(key, BlockRange(entry, block)));
-      const auto view = std::as_bytes(std::span(bytes));
-      RETURN_IF_ERROR(CheckBlock(entry, block, view, store_.Describe() + ": " + key));
-      RETURN_IF_ERROR(writer->Write(view));
-    }
-    return writer->Commit();
-  }
-
-  storage::ObjectStore& store_;
-  const std::string& prefix_;
+  PartitionCopies copies_;
   const Manifest& manifest_;
   const PartitionId partition_;
   const LoadOptions& options_;

@@ -21,7 +21,8 @@ bool LoadAll(storage::ObjectStore& store, const std::string& prefix, const Verif
                             .original_edge_ids = true,
                             .verify_checksums = true,
                             .threads = options.threads,
-                            .data_dir = options.data_dir};
+                            .data_dir = options.data_dir,
+                            .cache_bytes = options.cache_bytes};
   bool all_good = true;
   for (uint32_t p = 0; p < loaded->manifest.partitions.size(); ++p) {
     Result<graph::Partition> partition = LoadPartition(store, prefix, loaded->manifest, PartitionId(p), load);

@@ -16,7 +16,8 @@ struct VerifyOptions {
   // verified.
   const graph::SourceGraph* source = nullptr;
   int threads = 1;
-  std::string data_dir;  // as in LoadOptions
+  std::string data_dir;      // as in LoadOptions
+  uint64_t cache_bytes = 0;  // likewise
 };
 
 struct VerifyReport {

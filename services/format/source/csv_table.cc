@@ -4,6 +4,7 @@
 #include <limits>
 #include <string_view>
 
+#include "services/format/source/csv_rows.h"
 #include "services/format/source/line_reader.h"
 
 namespace espalier::format {
@@ -43,32 +44,51 @@ bool ParseFloat(std::string_view field, float& value) {
   return true;
 }
 
+template <class T>
+void MoveBehind(std::vector<T>* all, std::vector<T> more) {
+  if (all->empty()) {
+    *all = std::move(more);
+  } else {
+    all->insert(all->end(), more.begin(), more.end());
+  }
+}
+
 std::string Quoted(std::string_view field) { return "'" + std::string(field.substr(0, 40)) + "'"; }
 
-// Collects rows of one width; integers until a field is none.
+// Rows of one width, of a block or of a file; integers until a field is none.
 class TableBuilder {
  public:
   explicit TableBuilder(CsvNumbers numbers) : integral_(numbers == CsvNumbers::kInferred) {}
 
-  Status AddRow(std::string_view line, const LineReader& reader) {
+  Status AddRow(std::string_view line, const std::string& path, uint64_t line_number) {
     const size_t fields = CountFields(line);
-    if (rows_ == 0) width_ = fields;
-    if (fields > kMaxWidth)
-      return InvalidArgument(reader.Where() + " has " + std::to_string(fields) + " fields: expected at most 2^20");
-    if (fields != width_) {
-      return InvalidArgument(reader.Where() + " has " + std::to_string(fields) + " fields, the lines before " +
-                             std::to_string(width_));
-    }
+    RETURN_IF_ERROR(CheckWidth(fields, path, line_number));
     for (size_t i = 0; i < fields; ++i) {
       const std::string_view field = TakeField(line);
       if (!AddField(field)) {
-        return InvalidArgument(reader.Where() + ", field " + std::to_string(i + 1) + " is " + Quoted(field) +
+        return InvalidArgument(Where(path, line_number) + ", field " + std::to_string(i + 1) + " is " + Quoted(field) +
                                ": expected a number");
       }
     }
     ++rows_;
     return {};
   }
+
+  // The rows of `block`, which starts on line `first_line`, behind those that are here.
+  Status Append(TableBuilder block, const std::string& path, uint64_t first_line) {
+    if (block.width_ == 0) return {};  // no row, not even one that is wrong
+    RETURN_IF_ERROR(CheckWidth(block.width_, path, first_line));
+    if (!integral_ || !block.integral_) {
+      MakeFloats();
+      block.MakeFloats();
+    }
+    MoveBehind(&integers_, std::move(block.integers_));
+    MoveBehind(&floats_, std::move(block.floats_));
+    rows_ += block.rows_;
+    return {};
+  }
+
+  uint64_t rows() const { return rows_; }
 
   Tensor Finish(CsvShape shape) && {
     std::vector<int64_t> dimensions = {static_cast<int64_t>(rows_)};
@@ -79,6 +99,18 @@ class TableBuilder {
   }
 
  private:
+  // The first row of all decides the width.
+  Status CheckWidth(size_t fields, const std::string& path, uint64_t line_number) {
+    if (rows_ == 0) width_ = fields;
+    if (fields > kMaxWidth) {
+      return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) +
+                             " fields: expected at most 2^20");
+    }
+    if (fields == width_) return {};
+    return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) + " fields, the lines before " +
+                           std::to_string(width_));
+  }
+
   bool AddField(std::string_view field) {
     if (integral_) {
       int64_t integer = 0;
@@ -86,9 +118,7 @@ class TableBuilder {
         integers_.push_back(integer);
         return true;
       }
-      integral_ = false;
-      floats_.assign(integers_.begin(), integers_.end());
-      integers_ = {};
+      MakeFloats();
     }
     float number = 0;
     if (!ParseFloat(field, number)) return false;
@@ -96,8 +126,15 @@ class TableBuilder {
     return true;
   }
 
+  void MakeFloats() {
+    if (!integral_) return;
+    integral_ = false;
+    floats_.assign(integers_.begin(), integers_.end());
+    integers_ = {};
+  }
+
   bool integral_;
-  size_t rows_ = 0;
+  uint64_t rows_ = 0;
   size_t width_ = 0;
   std::vector<int64_t> integers_;
   std::vector<float> floats_;
@@ -111,79 +148,103 @@ Status ForEachLine(const std::string& path, const Row& row) {
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<std::string_view> line, reader.Next());
     if (!line) return {};
-    if (blank) return InvalidArgument(path + ": an empty line before " + reader.Where());
+    if (blank) return EmptyLineBefore(path, reader.line());
     blank = line->empty();
     if (!blank) RETURN_IF_ERROR(row(*line, reader));
   }
 }
 
-std::string RowCountError(const std::string& path, const std::string& has, uint64_t expected) {
-  return path + " has " + has + " rows: expected " + std::to_string(expected);
-}
-
-Result<uint64_t> ParseId(std::string_view field, uint64_t limit, const std::string& what, const LineReader& reader) {
+Result<uint64_t> ParseId(std::string_view field, uint64_t limit, const char* what, const std::string& path,
+                         uint64_t line_number) {
   int64_t id = 0;
   if (!ParseWhole(field, id)) {
-    return InvalidArgument(reader.Where() + ": the " + what + " is " + Quoted(field) + ": expected an integer");
+    return InvalidArgument(Where(path, line_number) + ": the " + what + " is " + Quoted(field) +
+                           ": expected an integer");
   }
   if (id < 0 || static_cast<uint64_t>(id) >= limit) {
-    return OutOfRange(reader.Where() + ": the " + what + " is " + std::to_string(id) + ": expected 0 to " +
+    return OutOfRange(Where(path, line_number) + ": the " + what + " is " + std::to_string(id) + ": expected 0 to " +
                       (limit == 0 ? "nothing (there are none)" : std::to_string(limit - 1)));
   }
   return static_cast<uint64_t>(id);
 }
 
 template <class T>
-Result<CsvEdges> ReadEdgesAs(const std::string& path, const CsvEdgeLimits& limits) {
+struct EdgeEnds {
   std::vector<T> sources, destinations;
-  RETURN_IF_ERROR(ForEachLine(path, [&](std::string_view line, const LineReader& reader) -> Status {
-    if (limits.num_edges && sources.size() == *limits.num_edges) {
-      return InvalidArgument(RowCountError(path, "more", *limits.num_edges));
-    }
-    if (const size_t fields = CountFields(line); fields != 2) {
-      return InvalidArgument(reader.Where() + " has " + std::to_string(fields) +
-                             " fields: expected source,destination");
-    }
-    ASSIGN_OR_RETURN(const uint64_t source, ParseId(TakeField(line), limits.num_sources, "source", reader));
-    ASSIGN_OR_RETURN(const uint64_t destination,
-                     ParseId(TakeField(line), limits.num_destinations, "destination", reader));
-    sources.push_back(static_cast<T>(source));
-    destinations.push_back(static_cast<T>(destination));
-    return {};
-  }));
-  if (limits.num_edges && sources.size() != *limits.num_edges) {
-    return InvalidArgument(RowCountError(path, std::to_string(sources.size()), *limits.num_edges));
+};
+
+template <class T>
+Status AddEdge(std::string_view line, const std::string& path, uint64_t line_number, const CsvEdgeLimits& limits,
+               EdgeEnds<T>* ends) {
+  if (const size_t fields = CountFields(line); fields != 2) {
+    return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) +
+                           " fields: expected source,destination");
   }
-  return CsvEdges{Tensor::FromVector(std::move(sources)), Tensor::FromVector(std::move(destinations))};
+  ASSIGN_OR_RETURN(const uint64_t source, ParseId(TakeField(line), limits.num_sources, "source", path, line_number));
+  ASSIGN_OR_RETURN(const uint64_t destination,
+                   ParseId(TakeField(line), limits.num_destinations, "destination", path, line_number));
+  ends->sources.push_back(static_cast<T>(source));
+  ends->destinations.push_back(static_cast<T>(destination));
+  return {};
+}
+
+template <class T>
+Result<CsvEdges> ReadEdgesAs(const std::string& path, const CsvEdgeLimits& limits, const BlockReading& reading) {
+  const auto parse = [&](const LineBlock& block) {
+    return ParseBlock(block, path, EdgeEnds<T>(), [&](std::string_view line, uint64_t number, EdgeEnds<T>* ends) {
+      return AddEdge(line, path, number, limits, ends);
+    });
+  };
+  EdgeEnds<T> all;
+  RowOrder order(path, limits.num_edges);
+  const auto merge = [&](BlockRows<EdgeEnds<T>> part) -> Status {
+    RETURN_IF_ERROR(order.Admit(part));
+    RETURN_IF_ERROR(part.error);
+    MoveBehind(&all.sources, std::move(part.rows.sources));
+    MoveBehind(&all.destinations, std::move(part.rows.destinations));
+    return {};
+  };
+  RETURN_IF_ERROR(ForEachBlock(path, reading, parse, merge));
+
+  RETURN_IF_ERROR(order.AtEnd());
+  return CsvEdges{Tensor::FromVector(std::move(all.sources)), Tensor::FromVector(std::move(all.destinations))};
 }
 
 }  // namespace
 
-Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options) {
+Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, const BlockReading& reading) {
+  const auto parse = [&](const LineBlock& block) {
+    return ParseBlock(
+        block, path, TableBuilder(options.numbers),
+        [&](std::string_view line, uint64_t number, TableBuilder* table) { return table->AddRow(line, path, number); });
+  };
   TableBuilder table(options.numbers);
-  uint64_t rows = 0;
-  RETURN_IF_ERROR(ForEachLine(path, [&](std::string_view line, const LineReader& reader) -> Status {
-    if (rows++ == options.num_rows) return InvalidArgument(RowCountError(path, "more", options.num_rows));
-    return table.AddRow(line, reader);
-  }));
-  if (rows != options.num_rows) return InvalidArgument(RowCountError(path, std::to_string(rows), options.num_rows));
+  RowOrder order(path, options.num_rows);
+  const auto merge = [&](BlockRows<TableBuilder> part) -> Status {
+    RETURN_IF_ERROR(order.Admit(part));
+    RETURN_IF_ERROR(table.Append(std::move(part.rows), path, part.first_line));
+    return part.error;
+  };
+  RETURN_IF_ERROR(ForEachBlock(path, reading, parse, merge));
+
+  RETURN_IF_ERROR(order.AtEnd());
   return std::move(table).Finish(options.shape);
 }
 
 Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit) {
   std::vector<uint64_t> ids;
   RETURN_IF_ERROR(ForEachLine(path, [&](std::string_view line, const LineReader& reader) -> Status {
-    ASSIGN_OR_RETURN(const uint64_t id, ParseId(line, limit, "number", reader));
+    ASSIGN_OR_RETURN(const uint64_t id, ParseId(line, limit, "number", path, reader.line()));
     ids.push_back(id);
     return {};
   }));
   return ids;
 }
 
-Result<CsvEdges> ReadCsvEdges(const std::string& path, const CsvEdgeLimits& limits) {
+Result<CsvEdges> ReadCsvEdges(const std::string& path, const CsvEdgeLimits& limits, const BlockReading& reading) {
   constexpr uint64_t kNarrow = uint64_t{1} << 32;
   const bool narrow = limits.num_sources <= kNarrow && limits.num_destinations <= kNarrow;
-  return narrow ? ReadEdgesAs<uint32_t>(path, limits) : ReadEdgesAs<uint64_t>(path, limits);
+  return narrow ? ReadEdgesAs<uint32_t>(path, limits, reading) : ReadEdgesAs<uint64_t>(path, limits, reading);
 }
 
 Result<std::vector<std::vector<std::string>>> ReadCsvText(const std::string& path, size_t max_rows) {

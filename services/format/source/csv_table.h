@@ -1,4 +1,5 @@
-// Comma-separated numbers without a header, as OGB's raw files have them.
+// Comma-separated numbers without a header, as OGB's raw files have them. Tables and edges are parsed by several
+// threads; what is read, and the first error, do not depend on how many.
 #pragma once
 
 #include <optional>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "services/base/tensor.h"
+#include "services/format/source/line_blocks.h"
 
 namespace espalier::format {
 
@@ -24,7 +26,7 @@ struct CsvOptions {
   uint64_t num_rows = 0;  // what the file must have; reading stops at the first row too many
 };
 // Errors name file, line and field. An empty file has width 0.
-Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options);
+Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, const BlockReading& reading = {});
 
 // One number a line (num-node-list, splits): below `limit`, in the order of the file.
 Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit);
@@ -39,7 +41,7 @@ struct CsvEdgeLimits {
   std::optional<uint64_t> num_edges;  // what the file must have
 };
 // "source,destination" a line.
-Result<CsvEdges> ReadCsvEdges(const std::string& path, const CsvEdgeLimits& limits);
+Result<CsvEdges> ReadCsvEdges(const std::string& path, const CsvEdgeLimits& limits, const BlockReading& reading = {});
 
 // Rows of text, split at commas (num-node-dict, triplet-type-list).
 Result<std::vector<std::vector<std::string>>> ReadCsvText(const std::string& path, size_t max_rows);

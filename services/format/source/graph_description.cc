@@ -74,6 +74,7 @@ Result<ArrayFile> ArrayFileOf(const YAML::Node& node) {
   } else {
     RETURN_IF_ERROR(ReadFields(node, "an array",
                                {{"file", TextInto(array.file, "file")},
+                                {"member", TextInto(array.member, "member")},
                                 {"dtype", [&array](const YAML::Node& value) -> Status {
                                    const Result<DType> dtype = DTypeFromName(value.IsScalar() ? value.Scalar() : "");
                                    if (!dtype.ok()) return ErrorAt(value, dtype.status().message());
@@ -82,6 +83,12 @@ Result<ArrayFile> ArrayFileOf(const YAML::Node& node) {
                                  }}}));
   }
   RETURN_IF_ERROR(CheckFileName(node, array.file));
+  const bool is_npz = array.file.ends_with(".npz");
+  if (is_npz == array.member.empty()) {
+    return ErrorAt(node, "'" + array.file + "': " +
+                             (is_npz ? "an array of a .npz file is {file: " + array.file + ", member: <its name>}"
+                                     : "only a .npz file has members"));
+  }
   return array;
 }
 
@@ -196,12 +203,14 @@ Result<GraphDescription> DescriptionOf(const YAML::Node& root) {
 }
 
 void EmitArray(YAML::Emitter& out, const ArrayFile& array) {
-  if (!array.dtype) {
+  if (!array.dtype && array.member.empty()) {
     out << array.file;
     return;
   }
-  out << YAML::Flow << YAML::BeginMap << YAML::Key << "file" << YAML::Value << array.file << YAML::Key << "dtype"
-      << YAML::Value << NameOf(*array.dtype) << YAML::EndMap;
+  out << YAML::Flow << YAML::BeginMap << YAML::Key << "file" << YAML::Value << array.file;
+  if (!array.member.empty()) out << YAML::Key << "member" << YAML::Value << array.member;
+  if (array.dtype) out << YAML::Key << "dtype" << YAML::Value << NameOf(*array.dtype);
+  out << YAML::EndMap;
 }
 
 void EmitOptional(YAML::Emitter& out, const char* key, const std::optional<ArrayFile>& array) {

@@ -9,6 +9,7 @@
 //         node-feat: paper-feat.npy
 //         node-label: {file: paper-label.npy}
 //         embedding: {file: paper-embedding.npy, dtype: BF16}   # BF16 is '<u2' in the file
+//         year: {file: paper.npz, member: year}                 # an array of a .npz file
 //     - {type: author, count: 17}
 //   edges:
 //     - type: [paper, cites, paper]     # or paper:cites:paper
@@ -43,6 +44,7 @@ inline constexpr int kDescriptionVersion = 1;
 
 struct ArrayFile {
   std::string file;            // relative to the folder
+  std::string member;          // of a .npz file: the array's name, without ".npy"
   std::optional<DType> dtype;  // empty: the file's
   int line = 0;                // of graph.yaml, for messages
 };

@@ -1,11 +1,11 @@
 #include "services/format/source/line_reader.h"
 
-#include <zlib.h>
-
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <vector>
+
+#include "services/format/source/text_input.h"
 
 namespace espalier::format {
 namespace {
@@ -16,17 +16,14 @@ constexpr size_t kMaxLineBytes = 64 << 20;
 }  // namespace
 
 struct LineReader::State {
-  std::string path;
-  gzFile file = nullptr;
+  explicit State(TextInput text) : input(std::move(text)) {}
+
+  TextInput input;
   std::vector<char> buffer;  // [begin, end) is read and not yet returned
   size_t begin = 0;
   size_t end = 0;
   uint64_t line = 0;
   bool at_end = false;
-
-  ~State() {
-    if (file != nullptr) gzclose(file);
-  }
 
   // Appends a chunk behind what is left.
   Status Fill() {
@@ -34,20 +31,12 @@ struct LineReader::State {
     end -= begin;
     begin = 0;
     if (end > kMaxLineBytes) {
-      return InvalidArgument(path + ":" + std::to_string(line + 1) + ": the line is longer than 64 MiB");
+      return InvalidArgument(input.path() + ":" + std::to_string(line + 1) + ": the line is longer than 64 MiB");
     }
     if (buffer.size() < end + kChunkBytes) buffer.resize(end + kChunkBytes);
-    const int got = gzread(file, buffer.data() + end, kChunkBytes);
-    int code = Z_OK;
-    const char* message = gzerror(file, &code);
-    // A truncated stream gives what it has and Z_BUF_ERROR.
-    if (got < 0 || (got == 0 && code != Z_OK && code != Z_STREAM_END)) {
-      if (code == Z_ERRNO) return FromErrno(errno, "reading " + path);
-      return DataLoss(path + ": the gzip stream is " + (code == Z_BUF_ERROR ? "truncated" : "corrupt") +
-                      " after line " + std::to_string(line) + " (" + message + ")");
-    }
+    ASSIGN_OR_RETURN(const size_t got, input.Read(std::span(buffer).subspan(end, kChunkBytes), line));
     if (got == 0) at_end = true;
-    end += static_cast<size_t>(got);
+    end += got;
     return {};
   }
 };
@@ -57,18 +46,8 @@ LineReader::~LineReader() = default;
 LineReader::LineReader(LineReader&&) noexcept = default;
 
 Result<LineReader> LineReader::Open(const std::string& path) {
-  auto state = std::make_unique<State>();
-  state->path = path;
-  errno = 0;
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return InvalidArgument(path + " is a folder: expected a file");
-  state->file = gzopen(path.c_str(), "rb");
-  if (state->file == nullptr) return FromErrno(errno == 0 ? ENOMEM : errno, "opening " + path);
-  gzbuffer(state->file, kChunkBytes);
-  if (path.ends_with(".gz") && gzdirect(state->file) == 1) {
-    return DataLoss(path + ": not a gzip file, though its name says so (empty, truncated or plain)");
-  }
-  return LineReader(std::move(state));
+  ASSIGN_OR_RETURN(TextInput input, TextInput::Open(path));
+  return LineReader(std::make_unique<State>(std::move(input)));
 }
 
 Result<std::optional<std::string_view>> LineReader::Next() {
@@ -95,8 +74,8 @@ Result<std::optional<std::string_view>> LineReader::Next() {
   }
 }
 
-std::string LineReader::Where() const { return state_->path + ":" + std::to_string(state_->line); }
-const std::string& LineReader::path() const { return state_->path; }
+std::string LineReader::Where() const { return state_->input.path() + ":" + std::to_string(state_->line); }
+uint64_t LineReader::line() const { return state_->line; }
 
 std::optional<std::string> FindPlainOrGzip(const std::string& directory, const std::string& name) {
   for (const char* ending : {".gz", ""}) {

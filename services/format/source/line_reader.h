@@ -25,7 +25,7 @@ class LineReader {
 
   // "edge.csv.gz:17", the line that Next returned last: for messages.
   std::string Where() const;
-  const std::string& path() const;
+  uint64_t line() const;  // its number, from 1
 
  private:
   struct State;

@@ -34,10 +34,7 @@ Result<Tensor> TensorOf(const std::shared_ptr<const MappedFile>& file, std::opti
     return InvalidArgument("the header promises " + std::to_string(promised) + " bytes of data, the file has " +
                            std::to_string(present));
   }
-  if (declared == DType::kBF16 && header.dtype == DType::kU16) header.dtype = DType::kBF16;
-  if (declared && *declared != header.dtype) {
-    return InvalidArgument(std::string("the dtype is ") + NameOf(header.dtype) + ", declared is " + NameOf(*declared));
-  }
+  RETURN_IF_ERROR(ApplyDeclaredDType(declared, &header));
   const std::byte* data = file->bytes().data() + header.data_offset;
   if (reinterpret_cast<uintptr_t>(data) % SizeOf(header.dtype) == 0) {
     return Tensor::Wrap(header.dtype, std::move(header.shape), data, file);

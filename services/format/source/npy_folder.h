@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "services/format/source/source_names.h"
 #include "services/graph/source_graph.h"
 
 namespace espalier::format {
@@ -13,6 +14,9 @@ Result<graph::SourceGraph> ReadNpyFolder(const std::string& directory);
 
 // Writes beside `directory` and renames at the end: nothing or all of it is there afterwards. AlreadyExists where
 // `directory` is and is not empty.
-Status WriteNpyFolder(const graph::SourceGraph& graph, const std::string& directory);
+// `names`, where there are any, go to names/<node type>.txt (line i, from 0, is the name of original id i) and
+// names/relations.tsv ("source:relation:destination <tab> the source's name" a line): for joining results, not read
+// by ReadNpyFolder.
+Status WriteNpyFolder(const graph::SourceGraph& graph, const std::string& directory, const SourceNames& names = {});
 
 }  // namespace espalier::format

@@ -3,9 +3,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "services/format/source/edge_index.h"
 #include "services/format/source/graph_description.h"
 #include "services/format/source/npy_file.h"
 #include "services/format/source/npy_folder.h"
+#include "services/format/source/npz_file.h"
 #include "services/format/source/source_name.h"
 #include "services/graph/id_values.h"
 
@@ -36,7 +38,10 @@ Result<std::string> ReadText(const std::string& path) {
 std::string At(int line) { return std::string(kDescriptionFile) + ":" + std::to_string(line); }
 
 Result<Tensor> ReadArray(const std::string& directory, const ArrayFile& array) {
-  return ReadNpy(directory + "/" + array.file, array.dtype).While(At(array.line));
+  const std::string path = directory + "/" + array.file;
+  if (array.member.empty()) return ReadNpy(path, array.dtype).While(At(array.line));
+  ASSIGN_OR_RETURN(const NpzFile file, NpzFile::Open(path).While(At(array.line)));
+  return file.Read(array.member, array.dtype).While(At(array.line));
 }
 
 Status ReadColumns(const std::string& directory, const std::map<std::string, ArrayFile>& files, uint64_t num_rows,
@@ -64,34 +69,22 @@ Result<NodeSet> ReadNodes(const std::string& directory, const NodeDescription& d
   return nodes;
 }
 
-// Row `row` of a matrix, which it keeps alive.
-Tensor RowOf(const Tensor& matrix, size_t row) {
-  return Tensor::Wrap(matrix.dtype(), {matrix.shape()[1]}, matrix.bytes() + row * matrix.row_bytes(),
-                      std::make_shared<Tensor>(matrix));
-}
-
-Status CheckIds(const Tensor& ids, const ArrayFile& file, size_t dimensions) {
-  if (graph::IsIdDType(ids.dtype()) && ids.shape().size() == dimensions) return {};
+Status CheckIds(const Tensor& ids, const ArrayFile& file) {
+  if (graph::IsIdDType(ids.dtype()) && ids.shape().size() == 1) return {};
   return InvalidArgument(At(file.line) + ": " + file.file + " is " + ids.ToString() +
-                         (dimensions == 2 ? ": expected [2, m]" : ": expected [m]") + " of I32, I64, U32 or U64");
+                         ": expected [m] of I32, I64, U32 or U64");
 }
 
 Result<EdgeSet> ReadEdges(const std::string& directory, const EdgeDescription& description) {
   EdgeSet edges;
   if (description.ids) {
     ASSIGN_OR_RETURN(const Tensor ids, ReadArray(directory, *description.ids));
-    RETURN_IF_ERROR(CheckIds(ids, *description.ids, 2));
-    if (ids.shape()[0] != 2) {
-      return InvalidArgument(At(description.ids->line) + ": " + description.ids->file + " is " + ids.ToString() +
-                             ": expected [2, m], sources in the first row and destinations in the second");
-    }
-    edges.sources = RowOf(ids, 0);
-    edges.destinations = RowOf(ids, 1);
+    ASSIGN_OR_RETURN(edges, EdgesOfIndex(ids).While(At(description.ids->line) + ": " + description.ids->file));
   } else {
     ASSIGN_OR_RETURN(edges.sources, ReadArray(directory, *description.sources));
-    RETURN_IF_ERROR(CheckIds(edges.sources, *description.sources, 1));
+    RETURN_IF_ERROR(CheckIds(edges.sources, *description.sources));
     ASSIGN_OR_RETURN(edges.destinations, ReadArray(directory, *description.destinations));
-    RETURN_IF_ERROR(CheckIds(edges.destinations, *description.destinations, 1));
+    RETURN_IF_ERROR(CheckIds(edges.destinations, *description.destinations));
   }
   if (description.original_ids) {
     ASSIGN_OR_RETURN(edges.original_ids, ReadArray(directory, *description.original_ids));

@@ -182,7 +182,7 @@ TEST(NpyFolderTest, NamesTheFileThatDoesNotFit) {
   EXPECT_THAT(ErrorWith("label.npy", "cites.npy"),
               HasSubstr("column 'node-label' in cites.npy is I64 [2, 2]: expected 3 rows"));
   EXPECT_THAT(ErrorWith("ids: cites.npy", "ids: feat.npy"),
-              HasSubstr("graph.yaml:11: feat.npy is U16 [3, 1]: expected [2, m]"));
+              HasSubstr("graph.yaml:11: feat.npy: edges are U16 [3, 1]: expected [2, m]"));
   EXPECT_THAT(ErrorWith("dst.npy", "label.npy"), HasSubstr("sources are I32 [1], destinations I64 [3]"));
   EXPECT_THAT(ErrorWith("train: mask.npy", "train: label.npy"), HasSubstr("train[1] is 0 after 0"));
   EXPECT_THAT(ErrorWith("type: paper\n    train", "type: author\n    train"),

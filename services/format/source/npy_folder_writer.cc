@@ -96,12 +96,29 @@ Status WriteText(const std::string& path, const std::string& text) {
   return file ? Status() : ResourceExhausted("writing " + path + " failed: is the disk full?");
 }
 
-Status WriteAll(const SourceGraph& graph, const std::string& directory) {
+Status WriteNames(const SourceNames& names, const std::string& directory) {
+  if (names.empty()) return Status();
+  const std::string folder = directory + "/names";
+  std::error_code error;
+  fs::create_directory(folder, error);
+  if (error) return FromErrno(error.value(), "creating " + folder);
+  for (const auto& [type, of_type] : names.nodes) {
+    std::string lines;
+    for (const std::string& name : of_type) lines += name + "\n";
+    RETURN_IF_ERROR(WriteText(folder + "/" + type + ".txt", lines));
+  }
+  std::string lines;
+  for (const auto& [type, relation] : names.relations) lines += type + "\t" + relation + "\n";
+  return WriteText(folder + "/relations.tsv", lines);
+}
+
+Status WriteAll(const SourceGraph& graph, const SourceNames& names, const std::string& directory) {
   GraphDescription description{.name = graph.name};
   const ArrayWriter writer(directory);
   RETURN_IF_ERROR(WriteNodes(graph, writer, description));
   RETURN_IF_ERROR(WriteEdges(graph, writer, description));
   RETURN_IF_ERROR(WriteSplits(graph, writer, description));
+  RETURN_IF_ERROR(WriteNames(names, directory));
   return WriteText(directory + "/" + kDescriptionFile, GraphDescriptionToYaml(description));
 }
 
@@ -131,7 +148,7 @@ class TemporaryFolder {
 
 }  // namespace
 
-Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory) {
+Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory, const SourceNames& names) {
   fs::path target(directory);
   if (!target.has_filename()) target = target.parent_path();  // "graph/"
   std::error_code error;
@@ -146,7 +163,7 @@ Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory) {
   fs::remove_all(temporary.path(), error);
   fs::create_directory(temporary.path(), error);
   if (error) return FromErrno(error.value(), "creating " + temporary.path());
-  RETURN_IF_ERROR(WriteAll(graph, temporary.path()));
+  RETURN_IF_ERROR(WriteAll(graph, names, temporary.path()));
   return temporary.RenameTo(target.string());
 }
 

@@ -140,8 +140,8 @@ Result<NpyHeader> ParseDictionary(std::string_view text) {
 
 }  // namespace
 
-Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+Result<size_t> NpyDataOffset(std::span<const std::byte> beginning) {
+  const std::string_view text(reinterpret_cast<const char*>(beginning.data()), beginning.size());
   if (!text.starts_with(kMagic) || text.size() < 10) return InvalidArgument("not a .npy file");
   const auto byte_at = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(text[i])); };
   const size_t version = byte_at(6);
@@ -156,10 +156,23 @@ Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> file) {
     return InvalidArgument("the header says that it has " + std::to_string(header_bytes) +
                            " bytes: expected at most 2^20");
   }
-  if (text.size() - prefix < header_bytes) return InvalidArgument("the file ends within the header");
-  ASSIGN_OR_RETURN(NpyHeader header, ParseDictionary(text.substr(prefix, header_bytes)));
-  header.data_offset = prefix + header_bytes;
+  return prefix + header_bytes;
+}
+
+Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> file) {
+  ASSIGN_OR_RETURN(const size_t data_offset, NpyDataOffset(file));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (text.size() < data_offset) return InvalidArgument("the file ends within the header");
+  const size_t prefix = text[6] == 1 ? 10 : 12;
+  ASSIGN_OR_RETURN(NpyHeader header, ParseDictionary(text.substr(prefix, data_offset - prefix)));
+  header.data_offset = data_offset;
   return header;
+}
+
+Status ApplyDeclaredDType(std::optional<DType> declared, NpyHeader* header) {
+  if (declared == DType::kBF16 && header->dtype == DType::kU16) header->dtype = DType::kBF16;
+  if (!declared || *declared == header->dtype) return Status();
+  return InvalidArgument(std::string("the dtype is ") + NameOf(header->dtype) + ", declared is " + NameOf(*declared));
 }
 
 std::string NpyHeaderText(DType dtype, const std::vector<int64_t>& shape) {

@@ -5,6 +5,7 @@
 
 #include "services/format/source/csv_table.h"
 #include "services/format/source/line_reader.h"
+#include "services/format/source/ogb_binary_reader.h"
 #include "services/format/source/source_name.h"
 
 namespace espalier::format {
@@ -49,10 +50,10 @@ Result<uint64_t> ReadCount(const std::string& directory, const std::string& stem
 }
 
 Status ReadColumn(const std::string& directory, const std::string& stem, const CsvOptions& options,
-                  std::map<std::string, Tensor>& columns) {
+                  const BlockReading& reading, std::map<std::string, Tensor>& columns) {
   const std::optional<std::string> path = FindPlainOrGzip(directory, stem + ".csv");
   if (!path) return {};
-  ASSIGN_OR_RETURN(columns[stem], ReadCsvTable(*path, options));
+  ASSIGN_OR_RETURN(columns[stem], ReadCsvTable(*path, options, reading));
   return {};
 }
 
@@ -65,28 +66,30 @@ std::string StemWithPrefix(const std::string& file_name, const std::string& pref
 
 // `feature` ("node-feat") and every file that begins with `prefix` ("node_").
 Status ReadFeatureColumns(const std::string& directory, const std::string& feature, const std::string& prefix,
-                          uint64_t num_rows, std::map<std::string, Tensor>& columns) {
-  RETURN_IF_ERROR(ReadColumn(directory, feature, {.num_rows = num_rows}, columns));
+                          uint64_t num_rows, const BlockReading& reading, std::map<std::string, Tensor>& columns) {
+  RETURN_IF_ERROR(ReadColumn(directory, feature, {.num_rows = num_rows}, reading, columns));
   for (const std::string& file_name : EntriesOf(directory)) {
     const std::string stem = StemWithPrefix(file_name, prefix);
     if (stem.empty() || columns.contains(stem)) continue;
     const CsvOptions options{CsvNumbers::kInferred, CsvShape::kSqueeze, num_rows};
-    RETURN_IF_ERROR(ReadColumn(directory, stem, options, columns));
+    RETURN_IF_ERROR(ReadColumn(directory, stem, options, reading, columns));
   }
   return {};
 }
 
-Status ReadLabels(const std::string& directory, NodeSet& nodes) {
-  return ReadColumn(directory, "node-label", {CsvNumbers::kInferred, CsvShape::kSqueeze, nodes.count}, nodes.columns);
+Status ReadLabels(const std::string& directory, const BlockReading& reading, NodeSet& nodes) {
+  return ReadColumn(directory, "node-label", {CsvNumbers::kInferred, CsvShape::kSqueeze, nodes.count}, reading,
+                    nodes.columns);
 }
 
-Result<EdgeSet> ReadEdges(const std::string& directory, uint64_t num_sources, uint64_t num_destinations) {
+Result<EdgeSet> ReadEdges(const std::string& directory, uint64_t num_sources, uint64_t num_destinations,
+                          const BlockReading& reading) {
   CsvEdgeLimits limits{.num_sources = num_sources, .num_destinations = num_destinations};
   ASSIGN_OR_RETURN(limits.num_edges, ReadCount(directory, "num-edge-list"));
   ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, "edge"));
-  ASSIGN_OR_RETURN(CsvEdges ends, ReadCsvEdges(path, limits));
+  ASSIGN_OR_RETURN(CsvEdges ends, ReadCsvEdges(path, limits, reading));
   EdgeSet edges{.sources = std::move(ends.sources), .destinations = std::move(ends.destinations)};
-  RETURN_IF_ERROR(ReadFeatureColumns(directory, "edge-feat", "edge_", edges.num_edges(), edges.columns));
+  RETURN_IF_ERROR(ReadFeatureColumns(directory, "edge-feat", "edge_", edges.num_edges(), reading, edges.columns));
   return edges;
 }
 
@@ -108,13 +111,13 @@ Result<NodeSplit> ReadSplit(const std::string& directory, uint64_t num_nodes) {
   return split;
 }
 
-Status ReadHomogeneous(const std::string& raw, SourceGraph& graph) {
+Status ReadHomogeneous(const std::string& raw, const BlockReading& reading, SourceGraph& graph) {
   ASSIGN_OR_RETURN(graph.schema, GraphSchema::Make({"node"}, {{"node", "edge", "node"}}));
   NodeSet nodes;
   ASSIGN_OR_RETURN(nodes.count, ReadCount(raw, "num-node-list"));
-  ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(raw, nodes.count, nodes.count));
-  RETURN_IF_ERROR(ReadFeatureColumns(raw, "node-feat", "node_", nodes.count, nodes.columns));
-  RETURN_IF_ERROR(ReadLabels(raw, nodes));
+  ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(raw, nodes.count, nodes.count, reading));
+  RETURN_IF_ERROR(ReadFeatureColumns(raw, "node-feat", "node_", nodes.count, reading, nodes.columns));
+  RETURN_IF_ERROR(ReadLabels(raw, reading, nodes));
   graph.nodes.push_back(std::move(nodes));
   graph.edges.push_back(std::move(edges));
   return {};
@@ -166,7 +169,7 @@ Result<GraphSchema> ReadSchema(const std::string& raw, const std::vector<NodeCou
   return GraphSchema::Make(std::move(node_types), std::move(edge_types)).While("reading the types in " + raw);
 }
 
-Status ReadHeterogeneous(const std::string& raw, SourceGraph& graph) {
+Status ReadHeterogeneous(const std::string& raw, const BlockReading& reading, SourceGraph& graph) {
   ASSIGN_OR_RETURN(const std::vector<NodeCount> counts, ReadNodeCounts(raw));
   ASSIGN_OR_RETURN(graph.schema, ReadSchema(raw, counts));
   graph.nodes.resize(counts.size());
@@ -174,29 +177,46 @@ Status ReadHeterogeneous(const std::string& raw, SourceGraph& graph) {
     ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(type_name));
     NodeSet& nodes = graph.nodes[type.value];
     nodes.count = count;
-    RETURN_IF_ERROR(ReadFeatureColumns(raw + "/node-feat/" + type_name, "node-feat", "node_", count, nodes.columns));
-    RETURN_IF_ERROR(ReadLabels(raw + "/node-label/" + type_name, nodes));
+    RETURN_IF_ERROR(
+        ReadFeatureColumns(raw + "/node-feat/" + type_name, "node-feat", "node_", count, reading, nodes.columns));
+    RETURN_IF_ERROR(ReadLabels(raw + "/node-label/" + type_name, reading, nodes));
   }
   for (size_t t = 0; t < graph.schema.num_edge_types(); ++t) {
     const EdgeTypeId id(static_cast<uint16_t>(t));
     const auto& [head, relation, tail] = graph.schema.EdgeType(id);
     ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(raw + "/relations/" + head + "___" + relation + "___" + tail,
                                               graph.nodes_of(graph.schema.SourceOf(id)).count,
-                                              graph.nodes_of(graph.schema.DestinationOf(id)).count));
+                                              graph.nodes_of(graph.schema.DestinationOf(id)).count, reading));
     graph.edges.push_back(std::move(edges));
   }
   return {};
 }
 
-// Folders of a split that are named like a node type; homogeneous graphs have the files directly.
-Status ReadSplits(const std::string& directory, bool heterogeneous, SourceGraph& graph) {
+// Files of the binary layout win where both are there: they are the whole graph.
+Result<OgbTypes> ReadRaw(const std::string& raw, const BlockReading& reading, SourceGraph& graph) {
+  if (const std::optional<OgbTypes> binary = FindOgbBinary(raw)) {
+    RETURN_IF_ERROR(ReadOgbBinary(raw, *binary, graph));
+    return *binary;
+  }
+  const bool heterogeneous = FindPlainOrGzip(raw, "triplet-type-list.csv").has_value();
+  RETURN_IF_ERROR(heterogeneous ? ReadHeterogeneous(raw, reading, graph) : ReadHomogeneous(raw, reading, graph));
+  return heterogeneous ? OgbTypes::kHeterogeneous : OgbTypes::kHomogeneous;
+}
+
+Status ReadSplits(const std::string& directory, SourceGraph& graph) {
   for (const std::string& name : EntriesOf(directory)) {
     const std::string split_directory = directory + "/" + name;
     if (!IsFolder(split_directory)) continue;
-    if (!heterogeneous) {
-      ASSIGN_OR_RETURN(graph.splits[name][0], ReadSplit(split_directory, graph.nodes[0].count));
-      continue;
-    }
+    ASSIGN_OR_RETURN(graph.splits[name][0], ReadSplit(split_directory, graph.nodes[0].count));
+  }
+  return {};
+}
+
+// Folders of a split that are named like a node type.
+Status ReadTypedSplits(const std::string& directory, SourceGraph& graph) {
+  for (const std::string& name : EntriesOf(directory)) {
+    const std::string split_directory = directory + "/" + name;
+    if (!IsFolder(split_directory)) continue;
     for (const std::string& type_name : EntriesOf(split_directory)) {
       const std::string type_directory = split_directory + "/" + type_name;
       if (!IsFolder(type_directory)) continue;
@@ -210,16 +230,17 @@ Status ReadSplits(const std::string& directory, bool heterogeneous, SourceGraph&
 
 }  // namespace
 
-Result<SourceGraph> ReadOgb(const std::string& directory) {
+Result<SourceGraph> ReadOgb(const std::string& directory, int threads) {
+  const BlockReading reading{.threads = threads};
   const std::string raw = directory + "/raw";
   if (!IsFolder(raw)) {
     return NotFound(directory + " is no graph in OGB's layout: it has no folder raw/");
   }
   SourceGraph graph;
   graph.name = SourceName(directory);
-  const bool heterogeneous = FindPlainOrGzip(raw, "triplet-type-list.csv").has_value();
-  RETURN_IF_ERROR(heterogeneous ? ReadHeterogeneous(raw, graph) : ReadHomogeneous(raw, graph));
-  RETURN_IF_ERROR(ReadSplits(directory + "/split", heterogeneous, graph));
+  ASSIGN_OR_RETURN(const OgbTypes types, ReadRaw(raw, reading, graph));
+  const std::string splits = directory + "/split";
+  RETURN_IF_ERROR(types == OgbTypes::kHomogeneous ? ReadSplits(splits, graph) : ReadTypedSplits(splits, graph));
   return graph;
 }
 

@@ -1,4 +1,5 @@
-// OGB's raw CSV layout of one graph, each file plain or gzip (".csv.gz"), numbers without headers.
+// OGB's layouts of one graph: the binary one (ogb_binary_reader.h) where its files are, else raw CSV, each file plain
+// or gzip (".csv.gz"), numbers without headers.
 //
 // Homogeneous, node type "node", edge type node:edge:node:
 //   raw/edge.csv               source,destination
@@ -21,7 +22,8 @@
 
 namespace espalier::format {
 
-// `directory` holds raw/ and split/. The graph's name is the folder's.
-Result<graph::SourceGraph> ReadOgb(const std::string& directory);
+// `directory` holds raw/ and split/. The graph's name is the folder's. The graph does not depend on
+// `threads`, which parse large files.
+Result<graph::SourceGraph> ReadOgb(const std::string& directory, int threads = 1);
 
 }  // namespace espalier::format

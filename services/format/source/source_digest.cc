@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "services/base/sha256.h"
+#include "services/format/source/source_files.h"
 #include "services/format/source/source_reader.h"
 
 namespace espalier::format {
@@ -11,20 +12,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct SourceFile {
+struct LocalFile {
   std::string name;  // relative to the source
   std::string path;
 };
 
-// OGB's folders also hold what its Python package derived from the source.
-bool BelongsToSource(SourceFormat format, const std::string& name) {
-  return format != SourceFormat::kOgb || name.starts_with("raw/") || name.starts_with("split/");
-}
-
-Result<std::vector<SourceFile>> FilesOf(const SourceReadOptions& options) {
+Result<std::vector<LocalFile>> FilesOf(const SourceReadOptions& options) {
   std::error_code error;
-  if (fs::is_regular_file(options.path, error)) return std::vector<SourceFile>{{"", options.path}};
-  std::vector<SourceFile> files;
+  if (fs::is_regular_file(options.path, error)) return std::vector<LocalFile>{{"", options.path}};
+  std::vector<LocalFile> files;
   fs::recursive_directory_iterator at(options.path, fs::directory_options::follow_directory_symlink, error), end;
   for (; !error && at != end; at.increment(error)) {
     if (!at->is_regular_file(error)) continue;
@@ -33,25 +29,22 @@ Result<std::vector<SourceFile>> FilesOf(const SourceReadOptions& options) {
   }
   if (error) return FromErrno(error.value(), "listing " + options.path);
   if (files.empty()) return NotFound(options.path + " holds no files of a graph in format " + NameOf(options.format));
-  std::sort(files.begin(), files.end(), [](const SourceFile& a, const SourceFile& b) { return a.name < b.name; });
+  std::sort(files.begin(), files.end(), [](const LocalFile& a, const LocalFile& b) { return a.name < b.name; });
   return files;
 }
 
-// Lengths in front, so that no two lists of files give the same bytes.
-void UpdateWithText(Sha256& digest, const std::string& text) {
-  digest.Update(std::to_string(text.size()) + ":");
-  digest.Update(text);
-}
+// Lengths in front, so that no two lists give the same bytes.
+std::string WithLength(const std::string& text) { return std::to_string(text.size()) + ":" + text; }
 
-Status UpdateWithFile(Sha256& digest, const SourceFile& file) {
+Status UpdateWithFile(Sha256& digest, const LocalFile& file) {
   constexpr size_t kChunkBytes = 1 << 20;
   std::ifstream stream(file.path, std::ios::binary);
   if (!stream) return NotFound("opening " + file.path);
   std::error_code error;
   const uintmax_t size_bytes = fs::file_size(file.path, error);
   if (error) return FromErrno(error.value(), "reading " + file.path);
-  UpdateWithText(digest, file.name);
-  UpdateWithText(digest, std::to_string(size_bytes));
+  digest.Update(WithLength(file.name));
+  digest.Update(WithLength(std::to_string(size_bytes)));
   std::vector<char> chunk(kChunkBytes);
   uintmax_t seen = 0;
   while (stream) {
@@ -66,16 +59,21 @@ Status UpdateWithFile(Sha256& digest, const SourceFile& file) {
 
 }  // namespace
 
-Result<std::string> SourceDigest(const SourceReadOptions& options) {
-  ASSIGN_OR_RETURN(const std::vector<SourceFile> files, FilesOf(options));
-  Sha256 digest;
-  UpdateWithText(digest, NameOf(options.format));
+std::string DigestedOptions(const SourceReadOptions& options) {
+  std::string text = WithLength(NameOf(options.format));
   if (options.format == SourceFormat::kTriples) {
-    UpdateWithText(digest, options.triples.columns == TripleColumns::kHeadRelationTail ? "head relation tail"
-                                                                                       : "relation head tail");
-    UpdateWithText(digest, options.triples.names == NameOrder::kSorted ? "sorted" : "first appearance");
+    text += WithLength(options.triples.columns == TripleColumns::kHeadRelationTail ? "head relation tail"
+                                                                                   : "relation head tail");
+    text += WithLength(options.triples.names == NameOrder::kSorted ? "sorted" : "first appearance");
   }
-  for (const SourceFile& file : files) RETURN_IF_ERROR(UpdateWithFile(digest, file));
+  return text;
+}
+
+Result<std::string> SourceDigest(const SourceReadOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<LocalFile> files, FilesOf(options));
+  Sha256 digest;
+  digest.Update(DigestedOptions(options));
+  for (const LocalFile& file : files) RETURN_IF_ERROR(UpdateWithFile(digest, file));
   return digest.HexDigest();
 }
 

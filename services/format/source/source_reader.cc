@@ -6,12 +6,23 @@
 namespace espalier::format {
 namespace {
 
-Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options) {
+// Leaves the triples' graph alone.
+SourceNames TakeNames(TripleGraph& triples) {
+  SourceNames names;
+  names.nodes["entity"] = std::move(triples.entity_names);
+  for (size_t t = 0; t < triples.relation_names.size(); ++t) {
+    names.relations[triples.graph.schema.edge_types()[t].Name()] = std::move(triples.relation_names[t]);
+  }
+  return names;
+}
+
+Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options, SourceNames* names) {
   switch (options.format) {
-    case SourceFormat::kOgb: return ReadOgb(options.path);
+    case SourceFormat::kOgb: return ReadOgb(options.path, options.threads);
     case SourceFormat::kNpy: return ReadNpyFolder(options.path);
     case SourceFormat::kTriples: {
       ASSIGN_OR_RETURN(TripleGraph triples, ReadTriples(options.path, options.triples));
+      if (names != nullptr) *names = TakeNames(triples);
       return std::move(triples.graph);
     }
   }
@@ -30,8 +41,8 @@ const char* NameOf(SourceFormat format) {
   return "";
 }
 
-Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options) {
-  ASSIGN_OR_RETURN(graph::SourceGraph graph, ReadUnchecked(options));
+Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, SourceNames* names) {
+  ASSIGN_OR_RETURN(graph::SourceGraph graph, ReadUnchecked(options, names));
   RETURN_IF_ERROR(graph::ValidateSourceGraph(graph, options.threads).While("checking " + options.path));
   return graph;
 }

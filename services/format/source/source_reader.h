@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "services/format/source/source_names.h"
 #include "services/format/source/triples_reader.h"
 #include "services/graph/source_graph.h"
 
@@ -22,10 +23,13 @@ struct SourceReadOptions {
 
 // OGB: the raw CSV layout (ogb_reader.h). NPY: a folder with graph.yaml (graph_description.h). Triples:
 // triples_reader.h.
-Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options);
+// `names`, unless null, gets what the source calls its nodes and relations (triples).
+Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, SourceNames* names = nullptr);
 
 // SHA-256 over what decides the graph: the format, its options, and sorted relative names, sizes and bytes of the
 // source's files (OGB: raw/ and split/; others: everything below the path).
 Result<std::string> SourceDigest(const SourceReadOptions& options);
+// The format and its options as they go into the digest: equal texts and equal bytes make equal digests.
+std::string DigestedOptions(const SourceReadOptions& options);
 
 }  // namespace espalier::format

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/format/source/npy_folder.h"
 #include "services/format/source/source_reader.h"
 #include "services/format/source/testing/source_files.h"
 #include "services/graph/testing/small_graphs.h"
@@ -55,6 +56,20 @@ TEST(TriplesReaderTest, MakesNamesOfRelationsAndKeepsTheOriginals) {
   EXPECT_EQ(read->graph.schema.EdgeType(EdgeTypeId(1)).relation, "_is_in-2");
   EXPECT_EQ(read->relation_names[1], "_is_in");
   EXPECT_EQ(read->relation_names[2], std::string(300, 'r'));
+}
+
+TEST(TriplesReaderTest, NamesAreKeptBesideTheImportedFolder) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.Write("all.txt", "rome\t/is/in\titaly\nitaly\tnear\tfrance\n");
+  SourceNames names;
+  const Result<graph::SourceGraph> graph = ReadSourceGraph({.format = SourceFormat::kTriples, .path = path}, &names);
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+
+  ASSERT_EQ(WriteNpyFolder(*graph, folder.path() + "/npy", names), Status());
+
+  EXPECT_EQ(folder.Read("npy/names/entity.txt"), "france\nitaly\nrome\n");
+  EXPECT_EQ(folder.Read("npy/names/relations.tsv"), "entity:_is_in:entity\t/is/in\nentity:near:entity\tnear\n");
+  EXPECT_TRUE(ReadSourceGraph({.format = SourceFormat::kNpy, .path = folder.path() + "/npy"}).ok());
 }
 
 TEST(TriplesReaderTest, NamesTheLineThatIsNoTriple) {

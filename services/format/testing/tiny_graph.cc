@@ -108,11 +108,13 @@ Manifest WriteTinyPartitioning(storage::ObjectStore& store, const std::string& p
 
 void WriteGoldenFiles(storage::ObjectStore& store) {
   const Manifest manifest = WriteTinyPartitioning(store, "");
-  const NodeResult papers = {"paper", Tensor::FromVector<uint64_t>({0, 1, 2, 3, 4}),
-                             Tensor::FromVector<float>({0, 0.5F, 1, 1.5F, 2, 2.5F, 3, 3.5F, 4, 4.5F}, {5, 2})};
-  const Status written = WriteNodeResults(store, "results", "embeddings",
-                                          {{"graph", "tiny"}, {"partition_key", manifest.partition_key}}, {papers});
-  ESPALIER_CHECK(written.ok()) << written.ToString();
+  NodeResultsWriter results(store, "results", "embeddings",
+                            {{"graph", "tiny"}, {"partition_key", manifest.partition_key}});
+  const auto check = [](const Status& status) { ESPALIER_CHECK(status.ok()) << status.ToString(); };
+  check(results.Begin({"paper", 5, DType::kU64, DType::kF32, {2}}));
+  check(results.Append(Tensor::FromVector<uint64_t>({0, 1, 2, 3, 4}),
+                       Tensor::FromVector<float>({0, 0.5F, 1, 1.5F, 2, 2.5F, 3, 3.5F, 4, 4.5F}, {5, 2})));
+  check(results.Commit().status());
 }
 
 }  // namespace espalier::format

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "services/format/testing/tiny_graph.h"
-#include "services/storage/object_store.h"
+#include "services/storage/open_store.h"
 
 int main(int argc, char** argv) {
   const auto location = argc == 2 ? espalier::storage::OpenStore(argv[1])

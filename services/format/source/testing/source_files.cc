@@ -40,6 +40,12 @@ std::string TemporaryFolder::WriteGzip(const std::string& name, const std::strin
   return Write(name, Gzip(text));
 }
 
+std::string TemporaryFolder::Read(const std::string& name) const {
+  std::ifstream file(fs::path(path_) / name, std::ios::binary);
+  ESPALIER_CHECK(file.good()) << "opening " << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 std::string Gzip(const std::string& text) {
   z_stream stream{};
   constexpr int kGzipWindow = 15 + 16;

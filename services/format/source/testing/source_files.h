@@ -21,6 +21,9 @@ class TemporaryFolder {
   std::string Write(const std::string& name, const std::string& bytes) const;
   std::string WriteGzip(const std::string& name, const std::string& text) const;
 
+  // The bytes of a file below the folder.
+  std::string Read(const std::string& name) const;
+
  private:
   std::string path_;
 };

@@ -1,0 +1,138 @@
+#include "services/format/checkpoint.h"
+
+#include <charconv>
+
+#include "services/base/failpoint.h"
+#include "services/format/checksum.h"
+#include "services/format/partition_names.h"
+#include "services/storage/object_key.h"
+
+namespace espalier::format {
+namespace {
+
+using storage::JoinKey;
+using storage::ObjectStore;
+
+constexpr size_t kIncarnationDigits = 6;
+constexpr size_t kStepDigits = 12;
+constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
+constexpr uint64_t kReadBytes = uint64_t{16} << 20;  // of one request
+
+std::string Padded(uint64_t number, size_t digits) {
+  std::string text = std::to_string(number);
+  return text.size() >= digits ? text : std::string(digits - text.size(), '0') + text;
+}
+
+std::optional<uint64_t> NumberOf(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+Status CheckNotCommitted(ObjectStore& store, const std::string& folder) {
+  const Result<storage::ObjectInfo> manifest = store.Head(JoinKey(folder, kManifestKey));
+  if (manifest.ok()) return AlreadyExists("the checkpoint " + folder + " exists");
+  return manifest.status().code() == StatusCode::kNotFound ? Status() : manifest.status();
+}
+
+Result<FileEntry> PutFile(ObjectStore& store, const std::string& folder, const std::string& key,
+                          const Safetensors& content) {
+  ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> put, store.Put(JoinKey(folder, key)));
+  HashingWriter writer(std::move(put));
+  RETURN_IF_ERROR(WriteSafetensors(content, writer));
+  RETURN_IF_ERROR(writer.Commit());
+  return writer.Entry(key);
+}
+
+// The whole object, which must have the size that the manifest says: only then is memory taken for it.
+Result<std::shared_ptr<const std::string>> ReadWhole(ObjectStore& store, const std::string& key, uint64_t size_bytes) {
+  ASSIGN_OR_RETURN(const storage::ObjectInfo info, store.Head(key));
+  if (info.size_bytes != size_bytes) {
+    return DataLoss(key + " has " + std::to_string(info.size_bytes) + " bytes, expected " + std::to_string(size_bytes));
+  }
+  auto bytes = std::make_shared<std::string>(size_bytes, '\0');
+  const std::span<std::byte> all = std::as_writable_bytes(std::span<char>(*bytes));
+  for (uint64_t offset = 0; offset < size_bytes; offset += kReadBytes) {
+    const storage::ByteRange range{offset, std::min(kReadBytes, size_bytes - offset)};
+    RETURN_IF_ERROR(store.ReadRange(key, range, all.subspan(range.offset, range.length)));
+  }
+  return std::shared_ptr<const std::string>(std::move(bytes));
+}
+
+}  // namespace
+
+std::string CheckpointFolderName(const CheckpointId& id) {
+  return Padded(id.incarnation, kIncarnationDigits) + "-" + Padded(id.global_step, kStepDigits);
+}
+
+std::optional<CheckpointId> ParseCheckpointFolderName(std::string_view name) {
+  const size_t dash = name.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const std::optional<uint64_t> incarnation = NumberOf(name.substr(0, dash));
+  const std::optional<uint64_t> step = NumberOf(name.substr(dash + 1));
+  if (!incarnation.has_value() || !step.has_value()) return std::nullopt;
+  const CheckpointId id{*incarnation, *step};
+  return CheckpointFolderName(id) == name ? std::optional(id) : std::nullopt;
+}
+
+Result<CheckpointManifest> WriteCheckpoint(ObjectStore& store, const std::string& prefix, CheckpointManifest manifest,
+                                           const CheckpointFiles& files) {
+  const std::string folder = JoinKey(prefix, CheckpointFolderName(manifest.id));
+  RETURN_IF_ERROR(Failpoint("checkpoint.before_upload"));
+  RETURN_IF_ERROR(CheckNotCommitted(store, folder));
+  manifest.files.clear();
+  for (const auto& [key, content] : files) {
+    ASSIGN_OR_RETURN(manifest.files.emplace_back(),
+                     PutFile(store, folder, key, content).While("writing " + JoinKey(folder, key)));
+    RETURN_IF_ERROR(Failpoint("checkpoint.after_file"));
+  }
+  const std::string text = CheckpointManifestToJson(manifest);
+  // What does not read back must not be committed: names that are not UTF-8, for one.
+  RETURN_IF_ERROR(CheckpointManifestFromJson(text).status().While("the manifest of " + folder));
+  RETURN_IF_ERROR(Failpoint("checkpoint.before_manifest"));
+  RETURN_IF_ERROR(store.PutIfAbsent(JoinKey(folder, kManifestKey), std::as_bytes(std::span<const char>(text))));
+  RETURN_IF_ERROR(Failpoint("checkpoint.after_manifest"));
+  return manifest;
+}
+
+Result<CheckpointManifest> ReadCheckpointManifest(ObjectStore& store, const std::string& folder) {
+  const std::string key = JoinKey(folder, kManifestKey);
+  ASSIGN_OR_RETURN(const storage::ObjectInfo info, store.Head(key));
+  if (info.size_bytes > kMaxManifestBytes) {
+    return InvalidArgument(key + " has " + std::to_string(info.size_bytes) + " bytes, which no manifest has");
+  }
+  ASSIGN_OR_RETURN(const std::string text, store.Get(key));
+  return CheckpointManifestFromJson(text).While(key);
+}
+
+Result<LoadedCheckpoint> LoadCheckpoint(ObjectStore& store, const std::string& folder) {
+  LoadedCheckpoint loaded;
+  loaded.folder = folder;
+  ASSIGN_OR_RETURN(loaded.manifest, ReadCheckpointManifest(store, folder));
+  for (const FileEntry& entry : loaded.manifest.files) {
+    const std::string key = JoinKey(folder, entry.key);
+    ASSIGN_OR_RETURN(loaded.bytes[entry.key], ReadWhole(store, key, entry.size_bytes));
+    ASSIGN_OR_RETURN(loaded.files[entry.key], ParseCheckpointFile(entry, loaded.bytes[entry.key], key));
+  }
+  return loaded;
+}
+
+Status VerifyCheckpoint(ObjectStore& store, const std::string& folder) {
+  ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadCheckpointManifest(store, folder));
+  for (const FileEntry* entry : manifest.AllFiles()) {
+    const std::string key = JoinKey(folder, entry->key);
+    ASSIGN_OR_RETURN(std::shared_ptr<const std::string> bytes, ReadWhole(store, key, entry->size_bytes));
+    RETURN_IF_ERROR(ParseCheckpointFile(*entry, std::move(bytes), key).status());
+  }
+  return Status();
+}
+
+Result<Safetensors> ParseCheckpointFile(const FileEntry& entry, std::shared_ptr<const std::string> bytes,
+                                        const std::string& where) {
+  const auto all = std::as_bytes(std::span<const char>(*bytes));
+  RETURN_IF_ERROR(CheckBlocks(entry, all, where, /*threads=*/1));
+  return ReadSafetensors(all, std::move(bytes)).While(where);
+}
+
+}  // namespace espalier::format

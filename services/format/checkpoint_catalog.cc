@@ -1,0 +1,183 @@
+#include "services/format/checkpoint_catalog.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "services/base/failpoint.h"
+#include "services/format/partition_names.h"
+#include "services/storage/object_key.h"
+
+namespace espalier::format {
+namespace {
+
+using storage::JoinKey;
+using storage::ObjectInfo;
+using storage::ObjectStore;
+
+// What lies in one checkpoint's folder: sizes by key below it.
+using FolderContent = std::map<std::string, uint64_t>;
+
+std::string AsFolder(const std::string& prefix) { return prefix.empty() ? "" : prefix + "/"; }
+
+std::map<CheckpointId, FolderContent> ByCheckpoint(const std::vector<ObjectInfo>& objects, size_t prefix_size) {
+  std::map<CheckpointId, FolderContent> contents;
+  for (const ObjectInfo& object : objects) {
+    const std::string_view rest = std::string_view(object.key).substr(prefix_size);
+    const size_t slash = rest.find('/');
+    if (slash == std::string_view::npos) continue;
+    const std::optional<CheckpointId> id = ParseCheckpointFolderName(rest.substr(0, slash));
+    if (id.has_value()) contents[*id][std::string(rest.substr(slash + 1))] = object.size_bytes;
+  }
+  return contents;
+}
+
+Status CheckContent(const CheckpointManifest& manifest, const CheckpointId& id, const FolderContent& content) {
+  if (manifest.id != id) return DataLoss("its manifest is that of " + CheckpointFolderName(manifest.id));
+  for (const FileEntry* file : manifest.AllFiles()) {
+    const auto found = content.find(file->key);
+    if (found == content.end()) return DataLoss(file->key + " is missing");
+    if (found->second == file->size_bytes) continue;
+    return DataLoss(file->key + " has " + std::to_string(found->second) + " bytes, expected " +
+                    std::to_string(file->size_bytes));
+  }
+  return Status();
+}
+
+Result<CheckpointListing> Describe(ObjectStore& store, const std::string& prefix, const CheckpointId& id,
+                                   const FolderContent& content) {
+  CheckpointListing listing;
+  listing.id = id;
+  listing.folder = JoinKey(prefix, CheckpointFolderName(id));
+  for (const auto& [key, size_bytes] : content) listing.stored_bytes += size_bytes;
+  if (!content.contains(kManifestKey)) return listing;
+  Result<CheckpointManifest> manifest = ReadCheckpointManifest(store, listing.folder);
+  if (!manifest.ok() && manifest.status().code() == StatusCode::kNotFound) return listing;  // removed meanwhile
+  if (!manifest.ok() && !IsOfTheCheckpoint(manifest.status().code())) return manifest.status();
+  listing.problem = manifest.ok() ? CheckContent(*manifest, id, content) : manifest.status();
+  listing.state = listing.problem.ok() ? CheckpointState::kComplete : CheckpointState::kCorrupt;
+  if (listing.problem.ok()) listing.manifest = *std::move(manifest);
+  return listing;
+}
+
+bool IsBetter(const CheckpointMetric& a, const CheckpointMetric& b) {
+  return a.higher_is_better ? *a.value > *b.value : *a.value < *b.value;
+}
+
+// A diverged run's metric may be no number: nothing compares with it.
+bool HasMetric(const CheckpointMetric& metric) { return metric.value.has_value() && !std::isnan(*metric.value); }
+
+// Of equally good ones the newest.
+const CheckpointListing* BestOf(const std::vector<const CheckpointListing*>& oldest_first) {
+  const CheckpointListing* best = nullptr;
+  for (const CheckpointListing* listing : oldest_first) {
+    const CheckpointMetric& metric = listing->manifest.metric;
+    // Metrics of other names cannot be compared; the newest's counts.
+    if (!HasMetric(metric) || metric.name != oldest_first.back()->manifest.metric.name) continue;
+    if (best == nullptr || !IsBetter(best->manifest.metric, metric)) best = listing;
+  }
+  return best;
+}
+
+// Folders that may go once `own` is committed, oldest first.
+std::vector<std::string> Superfluous(const std::vector<CheckpointListing>& all, const CheckpointId& own,
+                                     uint64_t keep) {
+  std::vector<const CheckpointListing*> complete;
+  for (const CheckpointListing& listing : all) {
+    if (listing.state == CheckpointState::kComplete && listing.id <= own) complete.push_back(&listing);
+  }
+  std::set<CheckpointId> kept;
+  if (const CheckpointListing* best = BestOf(complete); best != nullptr) kept.insert(best->id);
+  const size_t num_newest = std::min<uint64_t>(std::max<uint64_t>(keep, 1), complete.size());
+  for (size_t i = complete.size() - num_newest; i < complete.size(); ++i) kept.insert(complete[i]->id);
+
+  std::vector<std::string> superfluous;
+  for (const CheckpointListing& listing : all) {
+    const bool is_unfinished = listing.state == CheckpointState::kIncomplete && listing.id < own;
+    const bool is_old = listing.state == CheckpointState::kComplete && listing.id <= own && !kept.contains(listing.id);
+    if (is_unfinished || is_old) superfluous.push_back(listing.folder);
+  }
+  return superfluous;
+}
+
+}  // namespace
+
+bool IsOfTheCheckpoint(StatusCode code) {
+  switch (code) {
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
+    case StatusCode::kOutOfRange:
+    case StatusCode::kDataLoss: return true;
+    default: return false;
+  }
+}
+
+Result<std::vector<CheckpointListing>> ListCheckpoints(ObjectStore& store, const std::string& prefix) {
+  ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(AsFolder(prefix)));
+  std::vector<CheckpointListing> listings;
+  for (const auto& [id, content] : ByCheckpoint(objects, AsFolder(prefix).size())) {
+    ASSIGN_OR_RETURN(listings.emplace_back(), Describe(store, prefix, id, content));
+  }
+  return listings;
+}
+
+Result<NewestCheckpoint> NewestGood(ObjectStore& store, const std::string& prefix, uint64_t up_to_incarnation) {
+  ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings, ListCheckpoints(store, prefix));
+  NewestCheckpoint newest;
+  for (auto listing = listings.rbegin(); listing != listings.rend(); ++listing) {
+    if (listing->id.incarnation > up_to_incarnation || listing->state == CheckpointState::kIncomplete) continue;
+    Status problem = listing->problem;
+    if (problem.ok()) {
+      Result<LoadedCheckpoint> loaded = LoadCheckpoint(store, listing->folder);
+      if (loaded.ok()) {
+        newest.loaded = *std::move(loaded);
+        return newest;
+      }
+      if (!IsOfTheCheckpoint(loaded.status().code())) return loaded.status();
+      problem = loaded.status();
+    }
+    newest.skipped.push_back({listing->folder, problem});
+  }
+  return newest;
+}
+
+Result<CheckpointPlace> FindCheckpoints(ObjectStore& store, const std::string& prefix) {
+  const Result<CheckpointManifest> own = ReadCheckpointManifest(store, prefix);
+  if (own.ok()) return CheckpointPlace{true, prefix};
+  if (!IsOfTheCheckpoint(own.status().code())) return own.status();
+  // In this order: a job's folder may hold many other objects.
+  for (const std::string& place : {JoinKey(prefix, "checkpoints"), prefix}) {
+    ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(AsFolder(place)));
+    if (!ByCheckpoint(objects, AsFolder(place).size()).empty()) return CheckpointPlace{false, place};
+  }
+  // A checkpoint's own folder with a manifest that does not read: say why.
+  if (own.status().code() != StatusCode::kNotFound) return own.status();
+  return NotFound("no checkpoints in " + store.Describe() + (prefix.empty() ? "" : "/" + prefix));
+}
+
+Status RemoveCheckpoint(ObjectStore& store, const std::string& folder) {
+  RETURN_IF_ERROR(store.Delete(JoinKey(folder, kManifestKey)));
+  ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(folder + "/"));
+  std::vector<std::string> keys;
+  for (const ObjectInfo& object : objects) keys.push_back(object.key);
+  return store.DeleteMany(keys);
+}
+
+Result<std::vector<std::string>> PruneCheckpoints(ObjectStore& store, const std::string& prefix,
+                                                  const CheckpointId& own, uint64_t keep) {
+  ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings, ListCheckpoints(store, prefix));
+  const bool is_committed = std::any_of(listings.begin(), listings.end(), [&](const CheckpointListing& listing) {
+    return listing.id == own && listing.state == CheckpointState::kComplete;
+  });
+  if (!is_committed) return FailedPrecondition("the checkpoint " + CheckpointFolderName(own) + " is not complete");
+  std::vector<std::string> removed;
+  for (const std::string& folder : Superfluous(listings, own, keep)) {
+    RETURN_IF_ERROR(Failpoint("checkpoint.prune"));
+    RETURN_IF_ERROR(RemoveCheckpoint(store, folder).While("removing " + folder));
+    removed.push_back(folder);
+  }
+  return removed;
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,225 @@
+#include "services/format/checkpoint_catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/failpoint.h"
+#include "services/format/testing/tiny_checkpoint.h"
+#include "services/storage/memory_store.h"
+
+namespace espalier::format {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kPrefix = "checkpoints";
+
+std::string FolderOf(uint64_t incarnation, uint32_t next_step) {
+  return std::string(kPrefix) + "/" + CheckpointFolderName({incarnation, 8 + next_step});
+}
+
+Status Put(storage::ObjectStore& store, uint64_t incarnation, uint32_t next_step,
+           std::optional<double> accuracy = std::nullopt) {
+  CheckpointManifest manifest = TinyCheckpoint(incarnation, next_step);
+  manifest.metric.value = accuracy;
+  return WriteCheckpoint(store, kPrefix, manifest, TinyFiles(manifest.id)).status();
+}
+
+void Corrupt(storage::ObjectStore& store, const std::string& key) {
+  std::string bytes = *store.Get(key);
+  bytes.back() ^= 1;
+  ASSERT_TRUE(store.Delete(key).ok());
+  ASSERT_TRUE(store.PutIfAbsent(key, std::as_bytes(std::span<const char>(bytes))).ok());
+}
+
+std::vector<std::string> Folders(storage::ObjectStore& store, CheckpointState state) {
+  std::vector<std::string> folders;
+  const auto listings = ListCheckpoints(store, kPrefix);
+  EXPECT_TRUE(listings.ok()) << listings.status().ToString();
+  for (const CheckpointListing& listing : *listings) {
+    if (listing.state == state) folders.push_back(listing.folder);
+  }
+  return folders;
+}
+
+TEST(CheckpointCatalogTest, TellsCompleteIncompleteAndCorruptApart) {
+  storage::MemoryStore store;
+  for (const uint32_t step : {0u, 1u, 2u, 3u}) ASSERT_TRUE(Put(store, 1, step).ok());
+  ASSERT_TRUE(store.Delete(FolderOf(1, 1) + "/manifest.json").ok());
+  ASSERT_TRUE(store.Delete(FolderOf(1, 2) + "/model.safetensors").ok());
+  Corrupt(store, FolderOf(1, 3) + "/manifest.json");
+  EXPECT_THAT(Folders(store, CheckpointState::kComplete), ElementsAre(FolderOf(1, 0)));
+  EXPECT_THAT(Folders(store, CheckpointState::kIncomplete), ElementsAre(FolderOf(1, 1)));
+  EXPECT_THAT(Folders(store, CheckpointState::kCorrupt), ElementsAre(FolderOf(1, 2), FolderOf(1, 3)));
+}
+
+TEST(CheckpointCatalogTest, FindsTheNewestOfTheIncarnationsThatCount) {
+  storage::MemoryStore store;
+  EXPECT_FALSE(NewestGood(store, kPrefix, 9)->loaded.has_value());
+  ASSERT_TRUE(Put(store, 1, 3).ok());
+  ASSERT_TRUE(Put(store, 2, 1).ok());
+  ASSERT_TRUE(Put(store, 4, 2).ok());
+  EXPECT_EQ(NewestGood(store, kPrefix, 3)->loaded->folder, FolderOf(2, 1));
+  EXPECT_EQ(NewestGood(store, kPrefix, 4)->loaded->folder, FolderOf(4, 2));
+  EXPECT_FALSE(NewestGood(store, kPrefix, 0)->loaded.has_value());
+}
+
+TEST(CheckpointCatalogTest, FallsBackFromACorruptNewestAndSaysWhy) {
+  storage::MemoryStore store;
+  for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
+  Corrupt(store, FolderOf(1, 2) + "/model.safetensors");
+  ASSERT_TRUE(store.Delete(FolderOf(1, 1) + "/best.safetensors").ok());
+  const auto newest = NewestGood(store, kPrefix, 1);
+  ASSERT_TRUE(newest.ok() && newest->loaded.has_value());
+  EXPECT_EQ(newest->loaded->folder, FolderOf(1, 0));
+  ASSERT_EQ(newest->skipped.size(), 2u);
+  EXPECT_EQ(newest->skipped[0].folder, FolderOf(1, 2));
+  EXPECT_THAT(newest->skipped[0].why.message(), HasSubstr("model.safetensors: block 0"));
+  EXPECT_THAT(newest->skipped[1].why.message(), HasSubstr("best.safetensors is missing"));
+}
+
+TEST(CheckpointCatalogTest, PrunesToTheNewestAndTheBest) {
+  storage::MemoryStore store;
+  ASSERT_TRUE(Put(store, 1, 0, 0.9).ok());
+  ASSERT_TRUE(Put(store, 1, 1, 0.8).ok());
+  ASSERT_TRUE(Put(store, 2, 0, 0.7).ok());
+  ASSERT_TRUE(Put(store, 2, 1).ok());
+  ASSERT_TRUE(Put(store, 3, 0, 0.95).ok());  // of a later incarnation: none of our business
+  ASSERT_TRUE(Put(store, 1, 2).ok());
+  ASSERT_TRUE(store.Delete(FolderOf(1, 2) + "/manifest.json").ok());
+  const auto removed = PruneCheckpoints(store, kPrefix, {2, 9}, /*keep=*/2);
+  ASSERT_TRUE(removed.ok()) << removed.status().ToString();
+  EXPECT_THAT(*removed, ElementsAre(FolderOf(1, 1), FolderOf(1, 2)));
+  EXPECT_THAT(Folders(store, CheckpointState::kComplete),
+              ElementsAre(FolderOf(1, 0), FolderOf(2, 0), FolderOf(2, 1), FolderOf(3, 0)));
+  EXPECT_THAT(*store.List(FolderOf(1, 2)), IsEmpty());
+}
+
+TEST(CheckpointCatalogTest, PrunesOnlyAfterItsOwnCommit) {
+  storage::MemoryStore store;
+  for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
+  EXPECT_EQ(PruneCheckpoints(store, kPrefix, {2, 8}, 1).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Folders(store, CheckpointState::kComplete).size(), 3u);
+}
+
+TEST(CheckpointCatalogTest, KeepsCorruptOnesForPeopleToLookAt) {
+  storage::MemoryStore store;
+  for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
+  ASSERT_TRUE(store.Delete(FolderOf(1, 0) + "/model.safetensors").ok());
+  EXPECT_THAT(*PruneCheckpoints(store, kPrefix, {1, 10}, 1), ElementsAre(FolderOf(1, 1)));
+  EXPECT_THAT(Folders(store, CheckpointState::kCorrupt), ElementsAre(FolderOf(1, 0)));
+}
+
+TEST(CheckpointCatalogTest, FindsWhatAUserMeans) {
+  storage::MemoryStore store;
+  EXPECT_EQ(FindCheckpoints(store, "run").status().code(), StatusCode::kNotFound);
+  const CheckpointManifest manifest = TinyCheckpoint(1, 0);
+  ASSERT_TRUE(WriteCheckpoint(store, "run/checkpoints", manifest, TinyFiles(manifest.id)).ok());
+  const std::string outputs = "{\"format\": \"espalier.outputs\"}";
+  ASSERT_TRUE(store.PutIfAbsent("run/manifest.json", std::as_bytes(std::span<const char>(outputs))).ok());
+  for (const char* prefix : {"run", "run/checkpoints"}) {
+    const auto place = FindCheckpoints(store, prefix);
+    ASSERT_TRUE(place.ok()) << place.status().ToString();
+    EXPECT_FALSE(place->is_one);
+    EXPECT_EQ(place->prefix, "run/checkpoints");
+  }
+  EXPECT_TRUE(FindCheckpoints(store, "run/checkpoints/000001-000000000008")->is_one);
+}
+
+// What a process does that saves every step and dies at some point of it.
+Status SaveAndPrune(storage::ObjectStore& store, uint32_t next_step) {
+  RETURN_IF_ERROR(Put(store, 1, next_step));
+  return PruneCheckpoints(store, kPrefix, {1, 8 + next_step}, /*keep=*/2).status();
+}
+
+// Everything committed loads, and nobody has fewer good checkpoints than before.
+void ExpectGood(storage::ObjectStore& store, size_t at_least, const std::string& where) {
+  EXPECT_THAT(Folders(store, CheckpointState::kCorrupt), IsEmpty()) << where;
+  const std::vector<std::string> good = Folders(store, CheckpointState::kComplete);
+  EXPECT_GE(good.size(), at_least) << where;
+  for (const std::string& folder : good) {
+    const Status status = LoadCheckpoint(store, folder).status();
+    EXPECT_TRUE(status.ok()) << where << ": " << status.ToString();
+  }
+}
+
+// A later incarnation goes on, and cleans up what the crash left.
+void ExpectNextIncarnationCleansUp(storage::ObjectStore& store, const std::string& where) {
+  ASSERT_TRUE(Put(store, 2, 3).ok()) << where;
+  const auto removed = PruneCheckpoints(store, kPrefix, {2, 11}, /*keep=*/2);
+  ASSERT_TRUE(removed.ok()) << where << removed.status().ToString();
+  EXPECT_THAT(Folders(store, CheckpointState::kIncomplete), IsEmpty()) << where;
+  EXPECT_EQ(Folders(store, CheckpointState::kComplete).size(), 2u) << where;
+}
+
+TEST(CheckpointCrashTest, AnyFailpointLeavesGoodCheckpointsOnly) {
+  for (const std::string failpoint :
+       {"checkpoint.before_upload=error:UNAVAILABLE@3", "checkpoint.after_file=error:UNAVAILABLE@7",
+        "checkpoint.after_file=error:UNAVAILABLE@8", "checkpoint.after_file=error:UNAVAILABLE@9",
+        "checkpoint.before_manifest=error:UNAVAILABLE@3", "checkpoint.after_manifest=error:UNAVAILABLE@3",
+        "checkpoint.prune=error:UNAVAILABLE@1"}) {
+    storage::MemoryStore store;
+    ASSERT_TRUE(ArmFailpoints(failpoint).ok());
+    ASSERT_TRUE(SaveAndPrune(store, 0).ok());
+    ASSERT_TRUE(SaveAndPrune(store, 1).ok());
+    const Status crash = SaveAndPrune(store, 2);
+    ASSERT_TRUE(ArmFailpoints("").ok());
+    EXPECT_THAT(crash.message(), HasSubstr("failpoint checkpoint.")) << failpoint;
+    ExpectGood(store, 2, failpoint);
+    ExpectNextIncarnationCleansUp(store, failpoint);
+  }
+}
+
+// Passes on the first so many requests that change something; then the process is dead.
+class DyingStore final : public storage::ObjectStore {
+ public:
+  DyingStore(storage::ObjectStore& inner, int changes_left) : inner_(inner), changes_left_(changes_left) {}
+
+  std::string Describe() const override { return inner_.Describe(); }
+  Result<storage::ObjectInfo> Head(const std::string& key) override { return inner_.Head(key); }
+  Result<std::string> Get(const std::string& key) override { return inner_.Get(key); }
+  Result<std::string> GetRange(const std::string& key, storage::ByteRange range) override {
+    return inner_.GetRange(key, range);
+  }
+  Result<std::vector<storage::ObjectInfo>> List(const std::string& prefix) override { return inner_.List(prefix); }
+  std::optional<std::string> LocalPath(const std::string&) override { return std::nullopt; }
+
+  Result<std::unique_ptr<storage::ObjectWriter>> Put(const std::string& key) override {
+    RETURN_IF_ERROR(Change());
+    return inner_.Put(key);
+  }
+  Status PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) override {
+    RETURN_IF_ERROR(Change());
+    return inner_.PutIfAbsent(key, bytes);
+  }
+  Status Delete(const std::string& key) override {
+    RETURN_IF_ERROR(Change());
+    return inner_.Delete(key);
+  }
+
+ private:
+  Status Change() { return changes_left_-- > 0 ? Status() : Unavailable("this process is dead"); }
+
+  storage::ObjectStore& inner_;
+  int changes_left_;
+};
+
+TEST(CheckpointCrashTest, DeathBetweenAnyTwoRequestsLeavesGoodCheckpointsOnly) {
+  bool survived = false;
+  for (int changes = 0; !survived; ++changes) {
+    ASSERT_LT(changes, 100);
+    storage::MemoryStore store;
+    ASSERT_TRUE(SaveAndPrune(store, 0).ok());
+    ASSERT_TRUE(SaveAndPrune(store, 1).ok());
+    DyingStore dying(store, changes);
+    survived = SaveAndPrune(dying, 2).ok();
+    const std::string where = "after " + std::to_string(changes) + " changes";
+    ExpectGood(store, 2, where);
+    ExpectNextIncarnationCleansUp(store, where);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::format

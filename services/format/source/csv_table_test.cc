@@ -1,0 +1,127 @@
+// What a CSV file says must not depend on how it is cut into blocks nor on how many threads parse them.
+#include "services/format/source/csv_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/format/source/testing/source_files.h"
+
+namespace espalier::format {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+const std::vector<BlockReading> kReadings = {
+    {.threads = 1, .block_bytes = 1 << 20}, {.threads = 1, .block_bytes = 5}, {.threads = 2, .block_bytes = 1},
+    {.threads = 2, .block_bytes = 64},      {.threads = 4, .block_bytes = 7}, {.threads = 16, .block_bytes = 16},
+};
+
+std::string Bytes(const Tensor& tensor) {
+  return tensor.ToString() + std::string(reinterpret_cast<const char*>(tensor.bytes()), tensor.size_bytes());
+}
+
+// The table's bytes, or the error, with the folder's name taken out: once for all ways of reading.
+std::string Outcome(const std::string& text, const CsvOptions& options) {
+  const TemporaryFolder folder;
+  std::vector<std::string> outcomes;
+  for (const std::string& path : {folder.Write("t.csv", text), folder.WriteGzip("t.csv.gz", text)}) {
+    for (const BlockReading& reading : kReadings) {
+      const Result<Tensor> table = ReadCsvTable(path, options, reading);
+      std::string outcome = table.ok() ? Bytes(*table) : table.status().ToString();
+      for (size_t at = outcome.find(path); at != std::string::npos; at = outcome.find(path)) {
+        outcome.replace(at, path.size(), "FILE");
+      }
+      outcomes.push_back(outcome);
+      EXPECT_EQ(outcomes.front(), outcomes.back()) << reading.threads << " threads, blocks of " << reading.block_bytes;
+    }
+  }
+  return outcomes.front();
+}
+
+std::string Lines(int count, const std::function<std::string(int)>& line) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += line(i) + "\n";
+  return text;
+}
+
+constexpr CsvOptions kThree = {.numbers = CsvNumbers::kInferred, .shape = CsvShape::kSqueeze, .num_rows = 3};
+
+TEST(CsvTableTest, ReadsTheSameWhateverTheBlocksAndThreads) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("t.csv", Lines(2000, [](int i) { return std::to_string(i) + ",0.5"; }));
+  const Result<Tensor> table = ReadCsvTable(path, {.num_rows = 2000}, {.threads = 3, .block_bytes = 100});
+  ASSERT_TRUE(table.ok()) << table.status().ToString();
+  EXPECT_EQ(table->ToString(), "F32 [2000, 2]");
+  for (int64_t i = 0; i < 2000; ++i) {
+    ASSERT_EQ(table->ValueAsDouble(2 * i), static_cast<double>(i));
+    ASSERT_EQ(table->ValueAsDouble(2 * i + 1), .5);
+  }
+  EXPECT_THAT(Outcome(Lines(500, [](int i) { return std::to_string(i * 1.25) + ", 7,-1e30"; }), {.num_rows = 500}),
+              HasSubstr("F32 [500, 3]"));
+}
+
+TEST(CsvTableTest, InfersIntegersFromTheWholeFile) {
+  EXPECT_THAT(Outcome("1\n2\n16777217\n", kThree), HasSubstr("I64 [3]"));
+  EXPECT_THAT(Outcome("1\n2\n0.5\n", kThree), HasSubstr("F32 [3]"));
+  EXPECT_THAT(Outcome("0.5\n2\n16777217\n", kThree), HasSubstr("F32 [3]"));
+  EXPECT_THAT(Outcome("1\r\n2\r\n3", kThree), HasSubstr("I64 [3]"));
+  EXPECT_THAT(Outcome("1\n2\n3\n\n", kThree), HasSubstr("I64 [3]"));
+}
+
+TEST(CsvTableTest, NamesTheFirstLineThatIsWrong) {
+  EXPECT_EQ(Outcome("1\n2\nx\n", kThree), "INVALID_ARGUMENT: FILE:3, field 1 is 'x': expected a number");
+  EXPECT_EQ(Outcome("1,2\n3\n4,5\n", kThree), "INVALID_ARGUMENT: FILE:2 has 1 fields, the lines before 2");
+  EXPECT_EQ(Outcome("1,2\nx\n4,5\n", kThree), "INVALID_ARGUMENT: FILE:2 has 1 fields, the lines before 2");
+  EXPECT_EQ(Outcome("1,2\n3,y\nx\n", kThree), "INVALID_ARGUMENT: FILE:2, field 2 is 'y': expected a number");
+  EXPECT_EQ(Outcome("1\n\n3\n4\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:3");
+  EXPECT_EQ(Outcome("1\n2\n\n\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:4");
+}
+
+TEST(CsvTableTest, CountsRowsBeforeItLooksAtThem) {
+  EXPECT_EQ(Outcome("1\n2\n", kThree), "INVALID_ARGUMENT: FILE has 2 rows: expected 3");
+  EXPECT_EQ(Outcome("", kThree), "INVALID_ARGUMENT: FILE has 0 rows: expected 3");
+  EXPECT_EQ(Outcome("1\n2\n3\n4\n", kThree), "INVALID_ARGUMENT: FILE has more rows: expected 3");
+  EXPECT_EQ(Outcome("1\n2\n3\nx\n", kThree), "INVALID_ARGUMENT: FILE has more rows: expected 3");
+  EXPECT_EQ(Outcome("1\n2\n3\n\nx\n", kThree), "INVALID_ARGUMENT: FILE: an empty line before FILE:5");
+}
+
+TEST(CsvTableTest, ReportsABadLineBeforeATruncatedEnd) {
+  const std::string text = Lines(20'000, [](int i) { return i == 100 ? "x" : std::to_string(i); });
+  const TemporaryFolder folder;
+  const std::string whole = testing::Gzip(text);
+  const std::string path = folder.Write("t.csv.gz", whole.substr(0, whole.size() / 2));
+  for (const BlockReading& reading : kReadings) {
+    EXPECT_THAT(ReadCsvTable(path, {.num_rows = 20'000}, reading).status().message(), HasSubstr(":101, field 1"));
+  }
+  const std::string good = testing::Gzip(Lines(20'000, [](int i) { return std::to_string(i); }));
+  const std::string cut = folder.Write("u.csv.gz", good.substr(0, good.size() / 2));
+  for (const BlockReading& reading : kReadings) {
+    const Status status = ReadCsvTable(cut, {.num_rows = 20'000}, reading).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+    EXPECT_THAT(status.message(), HasSubstr("truncated after line "));
+  }
+}
+
+TEST(CsvEdgesTest, ReadsTheSameWhateverTheBlocksAndThreads) {
+  const TemporaryFolder folder;
+  const CsvEdgeLimits limits{.num_sources = 1000, .num_destinations = 7, .num_edges = 1000};
+  const auto line = [](int i) { return std::to_string(i) + "," + std::to_string(i % 7); };
+  const std::string good = folder.Write("good.csv", Lines(1000, line));
+  const std::string bad =
+      folder.Write("bad.csv", Lines(1000, [&](int i) { return i == 300 || i == 900 ? "1,7" : line(i); }));
+  for (const BlockReading& reading : kReadings) {
+    const Result<CsvEdges> edges = ReadCsvEdges(good, limits, reading);
+    ASSERT_TRUE(edges.ok()) << edges.status().ToString();
+    for (int64_t i = 0; i < 1000; ++i) {
+      ASSERT_EQ(edges->sources.ValueAsInt(i), i);
+      ASSERT_EQ(edges->destinations.ValueAsInt(i), i % 7);
+    }
+    EXPECT_THAT(ReadCsvEdges(bad, limits, reading).status().ToString(),
+                ::testing::AllOf(HasSubstr("OUT_OF_RANGE"), HasSubstr("bad.csv:301: the destination is 7")));
+  }
+}
+
+}  // namespace
+}  // namespace espalier::format

@@ -1,0 +1,29 @@
+#include "services/format/source/edge_index.h"
+
+#include <memory>
+
+#include "services/graph/id_values.h"
+
+namespace espalier::format {
+namespace {
+
+// Row `row` of a matrix, which it keeps alive.
+Tensor RowOf(const Tensor& matrix, size_t row) {
+  return Tensor::Wrap(matrix.dtype(), {matrix.shape()[1]}, matrix.bytes() + row * matrix.row_bytes(),
+                      std::make_shared<Tensor>(matrix));
+}
+
+}  // namespace
+
+Result<graph::EdgeSet> EdgesOfIndex(const Tensor& edge_index) {
+  const bool fits =
+      graph::IsIdDType(edge_index.dtype()) && edge_index.shape().size() == 2 && edge_index.shape()[0] == 2;
+  if (!fits) {
+    return InvalidArgument("edges are " + edge_index.ToString() +
+                           ": expected [2, m] of I32, I64, U32 or U64, sources in the first row and destinations in "
+                           "the second");
+  }
+  return graph::EdgeSet{.sources = RowOf(edge_index, 0), .destinations = RowOf(edge_index, 1)};
+}
+
+}  // namespace espalier::format

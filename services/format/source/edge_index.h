@@ -1,0 +1,11 @@
+// PyG's and OGB's way to write edges: one integer array [2, m], sources in the first row, destinations in the second.
+#pragma once
+
+#include "services/graph/source_graph.h"
+
+namespace espalier::format {
+
+// Both ends as views of `edge_index`, which they keep alive. InvalidArgument unless it is [2, m] of an id type.
+Result<graph::EdgeSet> EdgesOfIndex(const Tensor& edge_index);
+
+}  // namespace espalier::format

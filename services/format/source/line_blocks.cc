@@ -1,0 +1,44 @@
+#include "services/format/source/line_blocks.h"
+
+namespace espalier::format {
+
+constexpr size_t kMaxLineBytes = size_t{64} << 20;
+
+Result<LineBlockReader> LineBlockReader::Open(const std::string& path, size_t block_bytes) {
+  ASSIGN_OR_RETURN(TextInput input, TextInput::Open(path));
+  return LineBlockReader(std::move(input), std::max<size_t>(block_bytes, 1));
+}
+
+Status LineBlockReader::Fill() {
+  while (whole_lines_ == 0 && !at_end_) {
+    if (pending_.size() > kMaxLineBytes) {
+      return InvalidArgument(input_.path() + ":" + std::to_string(next_line_) + ": the line is longer than 64 MiB");
+    }
+    const size_t before = pending_.size();
+    pending_.resize(before + block_bytes_);
+    const Result<size_t> got = input_.Read(std::span(pending_).subspan(before), next_line_ - 1);
+    pending_.resize(before + (got.ok() ? *got : 0));
+    RETURN_IF_ERROR(got.status());
+    if (*got == 0) at_end_ = true;
+    const size_t newline = pending_.rfind('\n');
+    if (newline != std::string::npos) whole_lines_ = newline + 1;
+  }
+  return Status();
+}
+
+LineBlock LineBlockReader::TakeBlock(size_t size) {
+  LineBlock block{.text = pending_.substr(0, size), .first_line = next_line_};
+  pending_.erase(0, size);
+  whole_lines_ = 0;
+  next_line_ += static_cast<uint64_t>(std::count(block.text.begin(), block.text.end(), '\n'));
+  return block;
+}
+
+Result<std::optional<LineBlock>> LineBlockReader::Next() {
+  RETURN_IF_ERROR(Fill());
+  const size_t size = whole_lines_ > 0 ? whole_lines_ : pending_.size();
+  if (size == 0) return std::optional<LineBlock>();
+  return std::optional(TakeBlock(size));
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,84 @@
+// Whole lines of a text file, plain or gzip, a block at a time: read by one thread, parsed by several.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <future>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/format/source/text_input.h"
+
+namespace espalier::format {
+
+// How a large text file is read. Results and errors depend on neither.
+struct BlockReading {
+  int threads = 1;                       // that parse; a further one reads and inflates
+  size_t block_bytes = size_t{1} << 20;  // at least; a line is never cut
+};
+
+struct LineBlock {
+  std::string text;         // ends with a '\n' except at the end of the file; never empty
+  uint64_t first_line = 1;  // its number in the file
+};
+
+// Owned by one thread.
+class LineBlockReader {
+ public:
+  static Result<LineBlockReader> Open(const std::string& path, size_t block_bytes);
+
+  // nullopt at the end. Whole lines before damage come before its error. Errors of TextInput; InvalidArgument: a line
+  // of more than 64 MiB.
+  Result<std::optional<LineBlock>> Next();
+
+ private:
+  LineBlockReader(TextInput input, size_t block_bytes) : input_(std::move(input)), block_bytes_(block_bytes) {}
+  // Reads until there is a whole line, or the file ends or breaks off.
+  Status Fill();
+  LineBlock TakeBlock(size_t size);
+
+  TextInput input_;
+  size_t block_bytes_;
+  std::string pending_;     // read and not yet returned
+  size_t whole_lines_ = 0;  // bytes of pending_ up to its last '\n'
+  uint64_t next_line_ = 1;
+  bool at_end_ = false;
+};
+
+// The line that starts at *at, without its end ("\n" or "\r\n"); *at moves behind it. *at < text.size().
+inline std::string_view TakeLine(std::string_view text, size_t* at) {
+  const size_t end = std::min(text.find('\n', *at), text.size());
+  std::string_view line = text.substr(*at, end - *at);
+  *at = end + 1;
+  if (end < text.size() && line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+// merge(parse(block)) for every block, merge on this thread and in the order of the file, parse on up to
+// reading.threads others; stops at the first error of merge or of the file. Holds at most threads + 1 blocks.
+template <class Parse, class Merge>
+Status ForEachBlock(const std::string& path, const BlockReading& reading, const Parse& parse, const Merge& merge) {
+  using Part = decltype(parse(LineBlock()));
+  ASSIGN_OR_RETURN(LineBlockReader reader, LineBlockReader::Open(path, reading.block_bytes));
+  const size_t most = reading.threads <= 1 ? 0 : static_cast<size_t>(reading.threads);
+  std::deque<std::future<Part>> running;  // in the order of the file; a future that goes away waits for its thread
+  while (true) {
+    Result<std::optional<LineBlock>> block = reader.Next();
+    const bool last = !block.ok() || !block->has_value();
+    if (!last && most == 0) RETURN_IF_ERROR(merge(parse(**block)));
+    if (!last && most > 0) {
+      running.push_back(std::async(std::launch::async, [&parse, text = **std::move(block)] { return parse(text); }));
+    }
+    while (running.size() > (last ? 0 : most - 1)) {
+      Part part = running.front().get();
+      running.pop_front();
+      RETURN_IF_ERROR(merge(std::move(part)));
+    }
+    if (last) return block.status();
+  }
+}
+
+}  // namespace espalier::format

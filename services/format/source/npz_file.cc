@@ -1,0 +1,166 @@
+#include "services/format/source/npz_file.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include "services/format/source/npy_file.h"
+#include "services/format/source/npy_header.h"
+
+namespace espalier::format {
+namespace {
+
+constexpr size_t kMaxMembers = 100'000;
+constexpr uint64_t kMaxInflation = 1032;  // deflate's best ratio
+constexpr std::string_view kEnding = ".npy";
+
+struct CloseArchive {
+  void operator()(archive* zip) const { archive_read_free(zip); }
+};
+using Archive = std::unique_ptr<archive, CloseArchive>;
+
+std::string ErrorOf(archive* zip) {
+  const char* const text = archive_error_string(zip);
+  return text == nullptr ? "unknown error" : text;
+}
+
+Result<Archive> OpenZip(const std::string& path) {
+  constexpr size_t kBlockBytes = 1 << 18;
+  Archive zip(archive_read_new());
+  if (zip == nullptr) return ResourceExhausted("opening " + path + ": no memory");
+  // The seekable reader takes names and sizes from the archive's directory, not from what stands between members.
+  archive_read_support_format_zip_seekable(zip.get());
+  if (archive_read_open_filename(zip.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
+    return InvalidArgument(path + " is no .npz file: " + ErrorOf(zip.get()));
+  }
+  return zip;
+}
+
+// The next member; null at the end.
+Result<archive_entry*> NextMember(archive* zip, const std::string& path) {
+  archive_entry* entry = nullptr;
+  const int code = archive_read_next_header(zip, &entry);
+  if (code == ARCHIVE_EOF) return static_cast<archive_entry*>(nullptr);
+  if (code == ARCHIVE_OK) return entry;
+  return InvalidArgument(path + " is no .npz file, or a damaged one: " + ErrorOf(zip));
+}
+
+// "edge_index" of "edge_index.npy".
+Result<std::string> NameOfMember(archive_entry* entry, const std::string& path) {
+  const char* const text = archive_entry_pathname(entry);
+  const std::string name = text == nullptr ? "" : text;
+  const std::string shown = "member '" + name.substr(0, 80) + "' of " + path;
+  if (archive_entry_is_encrypted(entry) != 0) return InvalidArgument(shown + " is encrypted");
+  const bool plain = name.ends_with(kEnding) && name.size() > kEnding.size() && name[0] != '.' &&
+                     name.find('/') == std::string::npos && name.find('\\') == std::string::npos &&
+                     archive_entry_filetype(entry) == AE_IFREG;
+  if (!plain) return InvalidArgument(shown + ": expected files named <name>.npy, as numpy.savez makes them");
+  if (archive_entry_size_is_set(entry) == 0) return InvalidArgument(shown + ": its size does not stand in the archive");
+  return name.substr(0, name.size() - kEnding.size());
+}
+
+// Fills `bytes`; fewer at the end of the member. The last read also checks the member's checksum.
+Result<size_t> ReadBytes(archive* zip, std::span<std::byte> bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const la_ssize_t got = archive_read_data(zip, bytes.data() + done, bytes.size() - done);
+    if (got < 0) return DataLoss("the member is truncated or damaged: " + ErrorOf(zip));
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+Result<NpyHeader> ReadHeader(archive* zip) {
+  std::vector<std::byte> beginning(kNpyLongestPrefix);
+  ASSIGN_OR_RETURN(const size_t got, ReadBytes(zip, beginning));
+  beginning.resize(got);
+  ASSIGN_OR_RETURN(const size_t header_bytes, NpyDataOffset(beginning));
+  const size_t more_from = beginning.size();
+  beginning.resize(std::max(header_bytes, more_from));
+  ASSIGN_OR_RETURN(const size_t more, ReadBytes(zip, std::span(beginning).subspan(more_from)));
+  beginning.resize(more_from + more);
+  return ParseNpyHeader(beginning);
+}
+
+// The rest of the member behind its header.
+Result<Tensor> ReadData(archive* zip, const NpyHeader& header) {
+  Tensor tensor = Tensor::Zeros(header.dtype, header.shape);
+  const std::span<std::byte> bytes(tensor.mutable_bytes(), tensor.size_bytes());
+  ASSIGN_OR_RETURN(const size_t got, ReadBytes(zip, bytes));
+  std::byte beyond{};
+  ASSIGN_OR_RETURN(const size_t rest, ReadBytes(zip, std::span(&beyond, 1)));
+  if (got == bytes.size() && rest == 0) return tensor;
+  return DataLoss("the member has " + std::string(rest > 0 ? "more" : "less") + " data than its header promises");
+}
+
+Result<Tensor> ReadMember(archive* zip, uint64_t member_bytes, uint64_t file_bytes, std::optional<DType> declared) {
+  ASSIGN_OR_RETURN(NpyHeader header, ReadHeader(zip));
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(header.shape, SizeOf(header.dtype)));
+  const uint64_t promised = static_cast<uint64_t>(count) * SizeOf(header.dtype);
+  if (member_bytes < header.data_offset || promised != member_bytes - header.data_offset) {
+    return InvalidArgument("the header promises " + std::to_string(promised) + " bytes of data, the member has " +
+                           std::to_string(member_bytes) + " bytes with its header");
+  }
+  if (promised / kMaxInflation > file_bytes) {
+    return InvalidArgument("the header promises " + std::to_string(promised) + " bytes of data, more than a file of " +
+                           std::to_string(file_bytes) + " bytes can hold");
+  }
+  RETURN_IF_ERROR(ApplyDeclaredDType(declared, &header));
+  return ReadData(zip, header);
+}
+
+}  // namespace
+
+Result<NpzFile> NpzFile::Open(const std::string& path) {
+  NpzFile file;
+  file.path_ = path;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return InvalidArgument(path + " is a folder: expected a .npz file");
+  file.file_bytes_ = std::filesystem::file_size(path, error);
+  if (error) return FromErrno(error.value(), "opening " + path);
+  ASSIGN_OR_RETURN(const Archive zip, OpenZip(path));
+  while (true) {
+    ASSIGN_OR_RETURN(archive_entry* const entry, NextMember(zip.get(), path));
+    if (entry == nullptr) return file;
+    ASSIGN_OR_RETURN(const std::string name, NameOfMember(entry, path));
+    if (!file.size_bytes_.emplace(name, static_cast<uint64_t>(archive_entry_size(entry))).second) {
+      return InvalidArgument(path + " has the member '" + name + ".npy' twice");
+    }
+    if (file.size_bytes_.size() > kMaxMembers) {
+      return InvalidArgument(path + " has more than " + std::to_string(kMaxMembers) + " members");
+    }
+  }
+}
+
+std::vector<std::string> NpzFile::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, size_bytes] : size_bytes_) names.push_back(name);
+  return names;
+}
+
+Result<Tensor> NpzFile::Read(const std::string& name, std::optional<DType> declared) const {
+  const auto found = size_bytes_.find(name);
+  if (found == size_bytes_.end()) {
+    std::string known;
+    for (const auto& [other, size_bytes] : size_bytes_) {
+      if (known.size() < 200) known += (known.empty() ? "" : ", ") + other;
+    }
+    return NotFound(path_ + " has no array '" + name + "'; there are: " + (known.empty() ? "none" : known));
+  }
+  ASSIGN_OR_RETURN(const Archive zip, OpenZip(path_));
+  while (true) {
+    ASSIGN_OR_RETURN(archive_entry* const entry, NextMember(zip.get(), path_));
+    if (entry == nullptr) return Unavailable(path_ + " changed while it was read");
+    ASSIGN_OR_RETURN(const std::string member, NameOfMember(entry, path_));
+    if (member != name) continue;
+    return ReadMember(zip.get(), found->second, file_bytes_, declared).While("reading '" + name + "' of " + path_);
+  }
+}
+
+}  // namespace espalier::format

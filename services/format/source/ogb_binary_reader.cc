@@ -1,0 +1,209 @@
+#include "services/format/source/ogb_binary_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "services/format/source/edge_index.h"
+#include "services/format/source/npz_file.h"
+#include "services/graph/id_values.h"
+
+namespace espalier::format {
+namespace {
+
+namespace fs = std::filesystem;
+using graph::CanonicalEdgeType;
+using graph::EdgeSet;
+using graph::GraphSchema;
+using graph::NodeSet;
+using graph::SourceGraph;
+
+constexpr uint64_t kMaxCount = uint64_t{1} << 40;
+constexpr const char* kLabel = "node-label";
+
+bool IsFile(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+// The one number of num_nodes_list and its like: several are several graphs.
+Result<uint64_t> ReadCount(const NpzFile& file, const std::string& name) {
+  ASSIGN_OR_RETURN(const Tensor counts, file.Read(name));
+  const bool one = graph::IsIdDType(counts.dtype()) && counts.num_elements() == 1;
+  const int64_t count = one ? counts.ValueAsInt(0) : -1;
+  if (count >= 0 && static_cast<uint64_t>(count) <= kMaxCount) return static_cast<uint64_t>(count);
+  return InvalidArgument("'" + name + "' of " + file.path() + " is " + counts.ToString() +
+                         (one ? " of " + std::to_string(count) : "") + ": expected one number from 0 to 2^40");
+}
+
+// OGB's tables of one column are columns without a width; features stay matrices.
+Tensor Squeezed(Tensor column) {
+  if (column.shape().size() != 2 || column.shape()[1] != 1) return column;
+  auto owner = std::make_shared<Tensor>(std::move(column));
+  return Tensor::Wrap(owner->dtype(), {owner->shape()[0]}, owner->bytes(), owner);
+}
+
+// Class numbers in floating point, NaN where there is none (papers100M): I64 and -1. Other labels stay.
+Tensor WholeLabels(Tensor labels) {
+  if (labels.dtype() != DType::kF32 && labels.dtype() != DType::kF64) return labels;
+  constexpr double kLargest = 1e9;
+  std::vector<int64_t> whole;
+  whole.reserve(static_cast<size_t>(labels.num_elements()));
+  for (int64_t i = 0; i < labels.num_elements(); ++i) {
+    const double value = labels.ValueAsDouble(i);
+    if (!std::isnan(value) && (value != std::floor(value) || std::fabs(value) > kLargest)) return labels;
+    whole.push_back(std::isnan(value) ? -1 : static_cast<int64_t>(value));
+  }
+  return Tensor::FromVector(std::move(whole), labels.shape());
+}
+
+// "node_feat" is "node-feat" in the CSV layout; the other columns have one name in both.
+std::string ColumnName(const std::string& array) {
+  if (array == "node_feat") return "node-feat";
+  return array == "edge_feat" ? "edge-feat" : array;
+}
+
+Status AddColumn(const NpzFile& file, const std::string& array, const std::string& column,
+                 std::map<std::string, Tensor>* columns) {
+  ASSIGN_OR_RETURN(Tensor values, file.Read(array));
+  const bool feature = column == "node-feat" || column == "edge-feat";
+  if (column == kLabel) values = WholeLabels(std::move(values));
+  (*columns)[column] = feature ? std::move(values) : Squeezed(std::move(values));
+  return Status();
+}
+
+Result<EdgeSet> ReadEdges(const NpzFile& file, const std::string& name, uint64_t num_edges) {
+  ASSIGN_OR_RETURN(const Tensor index, file.Read(name));
+  const std::string where = "'" + name + "' of " + file.path();
+  ASSIGN_OR_RETURN(EdgeSet edges, EdgesOfIndex(index).While(where));
+  if (edges.num_edges() == num_edges) return edges;
+  return InvalidArgument(where + " has " + std::to_string(edges.num_edges()) + " edges: expected " +
+                         std::to_string(num_edges));
+}
+
+Status ReadHomogeneous(const std::string& raw, SourceGraph& graph) {
+  ASSIGN_OR_RETURN(graph.schema, GraphSchema::Make({"node"}, {{"node", "edge", "node"}}));
+  ASSIGN_OR_RETURN(const NpzFile data, NpzFile::Open(raw + "/data.npz"));
+  NodeSet nodes;
+  ASSIGN_OR_RETURN(nodes.count, ReadCount(data, "num_nodes_list"));
+  ASSIGN_OR_RETURN(const uint64_t num_edges, ReadCount(data, "num_edges_list"));
+  ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(data, "edge_index", num_edges));
+  for (const std::string& name : data.Names()) {
+    if (name == "edge_index" || name == "num_nodes_list" || name == "num_edges_list") continue;
+    const bool of_nodes = name.starts_with("node_");
+    if (!of_nodes && !name.starts_with("edge_")) {
+      return InvalidArgument("'" + name + "' of " + data.path() + ": expected arrays named node_* or edge_*");
+    }
+    RETURN_IF_ERROR(AddColumn(data, name, ColumnName(name), of_nodes ? &nodes.columns : &edges.columns));
+  }
+  if (const std::string labels = raw + "/node-label.npz"; IsFile(labels)) {
+    ASSIGN_OR_RETURN(const NpzFile file, NpzFile::Open(labels));
+    RETURN_IF_ERROR(AddColumn(file, "node_label", kLabel, &nodes.columns));
+  }
+  graph.nodes.push_back(std::move(nodes));
+  graph.edges.push_back(std::move(edges));
+  return Status();
+}
+
+// "author___writes___paper"
+Result<CanonicalEdgeType> EdgeTypeOf(const std::string& name) {
+  constexpr std::string_view kBetween = "___";
+  const size_t first = name.find(kBetween);
+  const size_t second = first == std::string::npos ? first : name.find(kBetween, first + kBetween.size());
+  if (second == std::string::npos) {
+    return InvalidArgument("'" + name + "': expected <head>___<relation>___<tail>");
+  }
+  return CanonicalEdgeType{name.substr(0, first),
+                           name.substr(first + kBetween.size(), second - first - kBetween.size()),
+                           name.substr(second + kBetween.size())};
+}
+
+std::string ArrayNameOf(const CanonicalEdgeType& type) {
+  return type.source + "___" + type.relation + "___" + type.destination;
+}
+
+Result<GraphSchema> ReadSchema(const NpzFile& nodes, const NpzFile& edges) {
+  std::vector<CanonicalEdgeType> edge_types;
+  for (const std::string& name : edges.Names()) {
+    ASSIGN_OR_RETURN(CanonicalEdgeType type, EdgeTypeOf(name).While("reading " + edges.path()));
+    edge_types.push_back(std::move(type));
+  }
+  return GraphSchema::Make(nodes.Names(), std::move(edge_types)).While("reading the types in " + nodes.path());
+}
+
+Status ReadNodeColumn(const NpzFile& file, const std::string& column, SourceGraph& graph) {
+  for (const std::string& name : file.Names()) {
+    ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(name).While("reading " + file.path()));
+    RETURN_IF_ERROR(AddColumn(file, name, column, &graph.nodes[type.value].columns));
+  }
+  return Status();
+}
+
+Status ReadEdgeColumn(const NpzFile& file, const std::string& column, SourceGraph& graph) {
+  for (const std::string& name : file.Names()) {
+    ASSIGN_OR_RETURN(const CanonicalEdgeType edge_type, EdgeTypeOf(name).While("reading " + file.path()));
+    ASSIGN_OR_RETURN(const EdgeTypeId type,
+                     graph.schema.FindEdgeType(edge_type.Name()).While("reading " + file.path()));
+    RETURN_IF_ERROR(AddColumn(file, name, column, &graph.edges[type.value].columns));
+  }
+  return Status();
+}
+
+// The columns of raw/node_*_dict.npz, edge_*_dict.npz and node-label.npz, in the order of their names.
+Status ReadTypedColumns(const std::string& raw, SourceGraph& graph) {
+  constexpr std::string_view kEnding = "_dict.npz";
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator at(raw, error), end; !error && at != end; at.increment(error)) {
+    files.push_back(at->path().filename().string());
+  }
+  if (error) return FromErrno(error.value(), "listing " + raw);
+  std::sort(files.begin(), files.end());
+  for (const std::string& name : files) {
+    const bool label = name == "node-label.npz";
+    const bool of_nodes = name.starts_with("node_") && name.ends_with(kEnding);
+    const bool of_edges = name.starts_with("edge_") && name.ends_with(kEnding) && name != "edge_index_dict.npz";
+    if (!label && !of_nodes && !of_edges) continue;
+    const std::string column = label ? kLabel : ColumnName(name.substr(0, name.size() - kEnding.size()));
+    ASSIGN_OR_RETURN(const NpzFile file, NpzFile::Open(raw + "/" + name));
+    RETURN_IF_ERROR(of_edges ? ReadEdgeColumn(file, column, graph) : ReadNodeColumn(file, column, graph));
+  }
+  return Status();
+}
+
+Status ReadHeterogeneous(const std::string& raw, SourceGraph& graph) {
+  ASSIGN_OR_RETURN(const NpzFile node_counts, NpzFile::Open(raw + "/num_nodes_dict.npz"));
+  ASSIGN_OR_RETURN(const NpzFile edge_counts, NpzFile::Open(raw + "/num_edges_dict.npz"));
+  ASSIGN_OR_RETURN(const NpzFile edge_index, NpzFile::Open(raw + "/edge_index_dict.npz"));
+  ASSIGN_OR_RETURN(graph.schema, ReadSchema(node_counts, edge_counts));
+  for (const std::string& type : graph.schema.node_types()) {
+    NodeSet& nodes = graph.nodes.emplace_back();
+    ASSIGN_OR_RETURN(nodes.count, ReadCount(node_counts, type));
+  }
+  for (const CanonicalEdgeType& type : graph.schema.edge_types()) {
+    ASSIGN_OR_RETURN(const uint64_t count, ReadCount(edge_counts, ArrayNameOf(type)));
+    ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(edge_index, ArrayNameOf(type), count));
+    graph.edges.push_back(std::move(edges));
+  }
+  return ReadTypedColumns(raw, graph);
+}
+
+}  // namespace
+
+std::optional<OgbTypes> FindOgbBinary(const std::string& raw_directory) {
+  if (IsFile(raw_directory + "/data.npz")) return OgbTypes::kHomogeneous;
+  if (IsFile(raw_directory + "/edge_index_dict.npz")) return OgbTypes::kHeterogeneous;
+  return std::nullopt;
+}
+
+Status ReadOgbBinary(const std::string& raw_directory, OgbTypes types, SourceGraph& graph) {
+  switch (types) {
+    case OgbTypes::kHomogeneous: return ReadHomogeneous(raw_directory, graph);
+    case OgbTypes::kHeterogeneous: return ReadHeterogeneous(raw_directory, graph);
+  }
+  return Status();
+}
+
+}  // namespace espalier::format

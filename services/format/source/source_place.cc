@@ -1,0 +1,47 @@
+#include "services/format/source/source_place.h"
+
+#include <utility>
+
+#include "services/base/sha256.h"
+#include "services/format/source/digest_cache.h"
+
+namespace espalier::format {
+
+Result<SourcePlace> SourcePlace::Find(const std::string& uri, const SourceAccess& access,
+                                      std::function<bool(const std::string& name)> wanted) {
+  ASSIGN_OR_RETURN(SourceFiles files, FindSource(uri, access, wanted));
+  return SourcePlace(std::move(files), access, std::move(wanted));
+}
+
+Result<std::string> SourcePlace::Path() {
+  if (!local_) {
+    ASSIGN_OR_RETURN(LocalSource local, StageSource(files_, access_, wanted_));
+    local_.emplace(std::move(local));
+  }
+  return local_->path;
+}
+
+Result<std::string> SourcePlace::Digest(const std::string& what,
+                                        const std::function<Result<std::string>(const std::string& path)>& compute) {
+  const std::string fingerprint = files_.Fingerprint();
+  const DigestCache cache(fingerprint.empty() ? "" : access_.cache.folder);
+  const std::string key = Sha256Hex(what + "\n" + fingerprint);
+  if (std::optional<std::string> known = cache.Find(key)) return *std::move(known);
+  ASSIGN_OR_RETURN(const std::string path, Path());
+  ASSIGN_OR_RETURN(std::string digest, compute(path));
+  cache.Put(key, digest);
+  return digest;
+}
+
+Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format, const SourceAccess& access) {
+  return SourcePlace::Find(uri, access, [format](const std::string& name) { return BelongsToSource(format, name); });
+}
+
+Result<std::string> GraphSourceDigest(SourcePlace& place, SourceReadOptions options) {
+  return place.Digest("graph " + DigestedOptions(options), [&](const std::string& path) {
+    options.path = path;
+    return SourceDigest(options);
+  });
+}
+
+}  // namespace espalier::format

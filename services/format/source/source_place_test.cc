@@ -1,0 +1,226 @@
+#include "services/format/source/source_place.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "services/base/failpoint.h"
+#include "services/base/sha256.h"
+#include "services/format/source/testing/source_files.h"
+#include "services/storage/memory_store.h"
+#include "services/storage/object_key.h"
+#include "services/storage/testing/hooked_store.h"
+#include "services/storage/testing/put_text.h"
+
+namespace espalier::format {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr char kUri[] = "mem://bucket/graphs/triangle";
+
+std::string Contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// "mem://bucket/<key>" names objects of store_, read through a hook; copies go to cache_.
+class SourcePlaceTest : public ::testing::Test {
+ protected:
+  SourcePlaceTest()
+      : hooked_(std::make_shared<storage::HookedStore>(
+            store_, [this](const std::string& key, storage::ByteRange, std::span<std::byte> bytes) {
+              ++reads_;
+              return tamper_ ? tamper_(key, bytes) : Status();
+            })) {
+    access_.cache.folder = cache_.path() + "/cache";
+    access_.settling_time = std::chrono::seconds(0);
+    access_.open_store = [this](const std::string& uri) -> Result<storage::StoreLocation> {
+      const std::string bucket = "mem://bucket/";
+      return storage::StoreLocation{hooked_, uri.size() < bucket.size() ? "" : uri.substr(bucket.size())};
+    };
+    testing::WriteOgbTriangle(local_);
+    for (const auto& file : fs::recursive_directory_iterator(local_.path())) {
+      if (!file.is_regular_file()) continue;
+      Put("graphs/triangle/" + fs::relative(file.path(), local_.path()).string(), Contents(file.path()));
+    }
+    Put("graphs/triangle-2/raw/edge.csv", "another graph");
+    Put("graphs/triangle/processed/cache.pt", "what Python left");
+  }
+  ~SourcePlaceTest() override { EXPECT_TRUE(ArmFailpoints("").ok()); }
+
+  void Put(const std::string& key, const std::string& text) { ASSERT_TRUE(storage::PutText(store_, key, text).ok()); }
+
+  Result<SourcePlace> Find(const std::string& uri = kUri, SourceFormat format = SourceFormat::kOgb) {
+    return FindGraphSource(uri, format, access_);
+  }
+  Result<std::string> Digest(const std::string& uri = kUri) {
+    ASSIGN_OR_RETURN(SourcePlace place, Find(uri));
+    return GraphSourceDigest(place, {.format = SourceFormat::kOgb});
+  }
+  Result<std::string> Path(const std::string& uri = kUri, SourceFormat format = SourceFormat::kOgb) {
+    ASSIGN_OR_RETURN(SourcePlace place, Find(uri, format));
+    return place.Path();
+  }
+
+  const testing::TemporaryFolder local_, cache_;
+  storage::MemoryStore store_;
+  std::function<Status(const std::string& key, std::span<std::byte> bytes)> tamper_;
+  std::atomic<int> reads_{0};
+  const std::shared_ptr<storage::HookedStore> hooked_;
+  SourceAccess access_;
+};
+
+TEST_F(SourcePlaceTest, StagesWhatBelongsToTheGraph) {
+  const auto path = Path();
+  ASSERT_TRUE(path.ok()) << path.status().ToString();
+  const auto graph = ReadSourceGraph({.format = SourceFormat::kOgb, .path = *path});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  EXPECT_EQ(graph->name, "triangle");
+  EXPECT_EQ(graph->nodes[0].count, 4u);
+  EXPECT_FALSE(fs::exists(fs::path(*path) / "processed"));
+  EXPECT_EQ(reads_, 8);
+
+  EXPECT_EQ(*Path(), *path);
+  EXPECT_EQ(reads_, 8);  // nothing is fetched twice
+}
+
+TEST_F(SourcePlaceTest, GivesTheSameDigestWhereverTheBytesLie) {
+  const auto remote = Digest();
+  ASSERT_TRUE(remote.ok()) << remote.status().ToString();
+  EXPECT_EQ(*remote, *SourceDigest({.format = SourceFormat::kOgb, .path = local_.path()}));
+  EXPECT_EQ(*remote, *Digest("file://" + local_.path()));
+}
+
+TEST_F(SourcePlaceTest, ReadsAnUnchangedSourceOnce) {
+  const std::string digest = *Digest();
+  fs::remove_all(access_.cache.folder + "/sources");
+  const int reads = reads_;
+  EXPECT_EQ(*Digest(), digest);
+  EXPECT_EQ(reads_, reads);
+
+  Put("graphs/triangle/raw/node-label.csv.gz", testing::Gzip("0\n1\n2\n1\n"));
+  EXPECT_NE(*Digest(), digest);
+  EXPECT_GT(reads_, reads);
+}
+
+TEST_F(SourcePlaceTest, ReadsAnUnchangedLocalSourceOnce) {
+  const auto digest = [&] {
+    auto place = Find(local_.path());
+    int computed = 0;
+    EXPECT_TRUE(place.ok()) << place.status().ToString();
+    const auto answer = place->Digest("what", [&](const std::string& path) -> Result<std::string> {
+      ++computed;
+      return Sha256Hex(Contents(path + "/raw/edge.csv.gz"));
+    });
+    EXPECT_TRUE(answer.ok());
+    return std::pair(*answer, computed);
+  };
+  const auto first = digest(), second = digest();
+  EXPECT_EQ(first.second, 1);
+  EXPECT_EQ(second.second, 0);
+  EXPECT_EQ(first.first, second.first);
+
+  local_.WriteGzip("raw/edge.csv.gz", "0,1\n1,2\n2,3\n");
+  EXPECT_EQ(digest().second, 1);
+  access_.settling_time = std::chrono::hours(24);  // changed too short a time ago to be sure
+  EXPECT_EQ(digest().second, 1);
+  EXPECT_EQ(digest().second, 1);
+}
+
+TEST_F(SourcePlaceTest, StagesOneFile) {
+  Put("triples/all.txt", "a\tb\tc\n");
+  const auto path = Path("mem://bucket/triples/all.txt", SourceFormat::kTriples);
+  ASSERT_TRUE(path.ok()) << path.status().ToString();
+  EXPECT_EQ(fs::path(*path).filename(), "all.txt");
+  EXPECT_EQ(Contents(*path), "a\tb\tc\n");
+}
+
+TEST_F(SourcePlaceTest, GoesOnAfterABreak) {
+  ASSERT_TRUE(ArmFailpoints("download.before_rename=error:UNAVAILABLE@5").ok());
+  EXPECT_EQ(Path().status().code(), StatusCode::kUnavailable);
+  ASSERT_TRUE(ArmFailpoints("").ok());
+  const auto path = Path();
+  ASSERT_TRUE(path.ok()) << path.status().ToString();
+  EXPECT_TRUE(ReadSourceGraph({.format = SourceFormat::kOgb, .path = *path}).ok());
+}
+
+TEST_F(SourcePlaceTest, SaysThatTheSourceChangedMeanwhile) {
+  tamper_ = [this](const std::string&, std::span<std::byte>) {
+    Put("graphs/triangle/raw/edge.csv.gz", "changed");
+    return Status();
+  };
+  const Status status = Path().status();
+  EXPECT_TRUE(status.code() == StatusCode::kAborted || status.code() == StatusCode::kDataLoss) << status.ToString();
+  tamper_ = nullptr;
+  const auto path = Path();
+  ASSERT_TRUE(path.ok()) << path.status().ToString();
+  EXPECT_EQ(Contents(*path + "/raw/edge.csv.gz"), "changed");
+}
+
+TEST_F(SourcePlaceTest, SaysWhatIsMissing) {
+  EXPECT_EQ(Find("mem://bucket/nowhere").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Find(cache_.path() + "/nowhere").status().code(), StatusCode::kNotFound);
+  access_.cache.folder = "";
+  const Status no_folder = Path().status();
+  EXPECT_EQ(no_folder.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(no_folder.message(), HasSubstr("data directory"));
+}
+
+TEST_F(SourcePlaceTest, StopsWhenAskedTo) {
+  access_.stop_requested = [] { return true; };
+  EXPECT_EQ(Path().status().code(), StatusCode::kCancelled);
+}
+
+// A store whose ETags are what the test says.
+class Md5Test : public SourcePlaceTest {
+ protected:
+  static constexpr char kMd5OfHello[] = "5d41402abc4b2a76b9719d911017c592";
+
+  Result<std::string> Stage(const std::string& tag) {
+    SourceFiles files{.uri = "mem://bucket/one", .is_folder = true, .files = {{"hello", 5, tag}}};
+    SourceAccess access = access_;
+    ASSIGN_OR_RETURN(const LocalSource local, StageSource(files, access, nullptr));
+    return Contents(local.path + "/hello");
+  }
+};
+
+TEST_F(Md5Test, FetchesAgainWhatDoesNotFitTheETag) {
+  Put("one/hello", "hello");
+  tamper_ = [this](const std::string&, std::span<std::byte> bytes) {
+    if (reads_ == 1) bytes[0] ^= std::byte{1};
+    return Status();
+  };
+  const auto staged = Stage(kMd5OfHello);
+  EXPECT_EQ(reads_, 2);
+  // The listing has other tags than the one made up here.
+  EXPECT_EQ(staged.status().code(), StatusCode::kAborted);
+  EXPECT_EQ(*Stage(kMd5OfHello), "hello");
+  EXPECT_EQ(reads_, 2);
+}
+
+TEST_F(Md5Test, TakesAnETagThatIsNoMd5) {
+  Put("one/hello", "hello");
+  EXPECT_EQ(Stage(std::string(32, 'a')).status().code(), StatusCode::kAborted);  // as above
+  EXPECT_EQ(*Stage(std::string(32, 'a')), "hello");
+  EXPECT_EQ(reads_, 2);
+}
+
+TEST_F(Md5Test, RefusesBytesThatChangeFromFetchToFetch) {
+  Put("one/hello", "hello");
+  tamper_ = [this](const std::string&, std::span<std::byte> bytes) {
+    bytes[0] = static_cast<std::byte>(reads_.load());
+    return Status();
+  };
+  const Status status = Stage(kMd5OfHello).status();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr(kMd5OfHello));
+}
+
+}  // namespace
+}  // namespace espalier::format

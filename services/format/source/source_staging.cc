@@ -1,0 +1,170 @@
+#include "services/format/source/source_staging.h"
+
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <optional>
+
+#include "services/base/parallel.h"
+#include "services/storage/block_download.h"
+#include "services/storage/object_key.h"
+
+namespace espalier::format {
+namespace {
+
+// An ETag may be the MD5 of the object: not for objects put in parts ("...-3") nor for some encrypted ones.
+bool MayBeMd5(const std::string& tag) {
+  return tag.size() == 32 && tag.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+Result<std::string> Md5Of(const storage::PartialFile& file, uint64_t size_bytes) {
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_md5(), nullptr) != 1) {
+    return Unimplemented("OpenSSL offers no MD5");
+  }
+  std::vector<char> chunk(1 << 20);
+  for (uint64_t offset = 0; offset < size_bytes;) {
+    const size_t wanted = std::min<uint64_t>(chunk.size(), size_bytes - offset);
+    const ssize_t got = pread(file.descriptor, chunk.data(), wanted, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return FromErrno(got == 0 ? EIO : errno, "reading " + file.path);
+    EVP_DigestUpdate(context.get(), chunk.data(), static_cast<size_t>(got));
+    offset += static_cast<uint64_t>(got);
+  }
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int length = 0;
+  EVP_DigestFinal_ex(context.get(), digest, &length);
+  std::string hex;
+  for (unsigned int i = 0; i < length; ++i) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    hex += {kDigits[digest[i] >> 4], kDigits[digest[i] & 15]};
+  }
+  return hex;
+}
+
+class Staging {
+ public:
+  Staging(const SourceFiles& source, const SourceAccess& access, storage::StoreLocation at,
+          std::shared_ptr<storage::CacheEntry> entry)
+      : source_(source),
+        access_(access),
+        deadline_(Deadline::After(access.timeout)),
+        at_(std::move(at)),
+        entry_(std::move(entry)),
+        last_name_(source.uri.substr(source.uri.rfind('/') + 1)) {}
+
+  Result<LocalSource> Run() {
+    RETURN_IF_ERROR(StageAll());
+    const std::string path = entry_->folder() + "/" + last_name_;
+    return LocalSource{.path = path, .pin = entry_};
+  }
+
+  bool has_fetched() const { return has_fetched_; }
+
+ private:
+  static constexpr uint64_t kSmallBytes = uint64_t{4} << 20;
+
+  // Small files several at once, large ones one after another, each in parallel ranges.
+  Status StageAll() {
+    std::vector<const SourceFile*> small, large;
+    for (const SourceFile& file : source_.files) (file.size_bytes <= kSmallBytes ? small : large).push_back(&file);
+    std::mutex mutex;
+    Status first_error;  // guarded by mutex
+    std::atomic<bool> failed{false};
+    ParallelFor(access_.parallel_requests, static_cast<int64_t>(small.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end && !failed; ++i) {
+        const Status staged = Stage(*small[static_cast<size_t>(i)], 1);
+        if (staged.ok()) continue;
+        const std::lock_guard lock(mutex);
+        if (first_error.ok()) first_error = staged;
+        failed = true;
+      }
+    });
+    RETURN_IF_ERROR(first_error);
+    for (const SourceFile* file : large) RETURN_IF_ERROR(Stage(*file, access_.parallel_requests));
+    return Status();
+  }
+
+  Status Stage(const SourceFile& file, int parallel_requests) {
+    if (access_.stop_requested && access_.stop_requested()) return Cancelled("asked to stop staging " + source_.uri);
+    const storage::BlockDownload download = {
+        .key = storage::JoinKey(at_.prefix, source_.is_folder ? file.name : last_name_),
+        .size_bytes = file.size_bytes,
+        .block_hashes = {}};
+    storage::DownloadOptions options;
+    options.parallel_requests = parallel_requests;
+    options.deadline = deadline_;
+    options.stop_requested = access_.stop_requested;
+    if (access_.progress && parallel_requests > 1) {  // small files are on other threads
+      options.progress = [&](uint64_t present, uint64_t size) { access_.progress(file.name, present, size); };
+    }
+    const storage::CachedFileRequest request = {
+        .name = source_.is_folder ? storage::JoinKey(last_name_, file.name) : last_name_,
+        .size_bytes = file.size_bytes,
+        .journal_bytes = storage::JournalBytes(download),
+        .is_good = nullptr,  // files get their names complete, verified and synced
+        .fill = [&](const storage::PartialFile& partial) { return Fetch(file, download, partial, options); }};
+    return entry_->GetOrMake(request, deadline_).status();
+  }
+
+  Status Fetch(const SourceFile& file, const storage::BlockDownload& download, const storage::PartialFile& partial,
+               const storage::DownloadOptions& options) {
+    has_fetched_ = true;
+    RETURN_IF_ERROR(storage::DownloadBlocks(*at_.store, download, partial, options).status());
+    if (MayBeMd5(file.tag)) RETURN_IF_ERROR(CheckMd5(file, download, partial, options));
+    return fdatasync(partial.descriptor) == 0 ? Status() : FromErrno(errno, "syncing " + partial.path);
+  }
+
+  // Bytes that do not fit the ETag are fetched once more: damage on the way is not the same twice, while an ETag that
+  // is no MD5 differs from the same bytes again.
+  Status CheckMd5(const SourceFile& file, const storage::BlockDownload& download, storage::PartialFile partial,
+                  const storage::DownloadOptions& options) {
+    const Result<std::string> first = Md5Of(partial, file.size_bytes);
+    if (!first.ok() && first.status().code() == StatusCode::kUnimplemented) return Status();
+    if (!first.ok() || *first == file.tag) return first.status();
+    partial.resumed = false;  // everything again
+    RETURN_IF_ERROR(storage::DownloadBlocks(*at_.store, download, partial, options).status());
+    ASSIGN_OR_RETURN(const std::string second, Md5Of(partial, file.size_bytes));
+    if (second == file.tag || second == *first) return Status();
+    if (ftruncate(partial.descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial.path);
+    return DataLoss(at_.store->Describe() + ": " + download.key + " arrived with MD5 " + *first + " and then " +
+                    second + ", expected " + file.tag);
+  }
+
+  const SourceFiles& source_;   // outlives this
+  const SourceAccess& access_;  // outlives this
+  const Deadline deadline_;
+  const storage::StoreLocation at_;
+  const std::shared_ptr<storage::CacheEntry> entry_;
+  const std::string last_name_;           // readers name graphs after it
+  std::atomic<bool> has_fetched_{false};  // atomic, because files are fetched in parallel
+};
+
+}  // namespace
+
+Result<LocalSource> StageSource(const SourceFiles& source, const SourceAccess& access,
+                                const std::function<bool(const std::string& name)>& wanted) {
+  if (source.is_local) return LocalSource{.path = source.uri, .pin = nullptr};
+  if (access.cache.folder.empty()) {
+    return FailedPrecondition(source.uri + " is not local: a data directory is needed to copy it to");
+  }
+  const std::string fingerprint = source.Fingerprint();
+  if (fingerprint.empty()) return Unimplemented(source.uri + ": its store does not tell when an object has changed");
+  ASSIGN_OR_RETURN(const storage::LocalCache cache, storage::LocalCache::Open(access.cache));
+  ASSIGN_OR_RETURN(auto entry, cache.Pin("sources/" + fingerprint.substr(0, 32), Deadline::After(access.timeout)));
+  const std::string store_uri = source.is_folder ? source.uri : source.uri.substr(0, source.uri.rfind('/'));
+  ASSIGN_OR_RETURN(storage::StoreLocation at, access.open_store(store_uri));
+  Staging staging(source, access, std::move(at), std::move(entry));
+  ASSIGN_OR_RETURN(LocalSource local, staging.Run().While("staging " + source.uri));
+  if (staging.has_fetched()) {
+    ASSIGN_OR_RETURN(const SourceFiles now, FindSource(source.uri, access, wanted));
+    if (now.files != source.files) return Aborted(source.uri + " changed while it was copied");
+  }
+  return local;
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,52 @@
+#include "services/format/source/text_input.h"
+
+#include <zlib.h>
+
+#include <cerrno>
+#include <filesystem>
+
+namespace espalier::format {
+
+struct TextInput::State {
+  std::string path;
+  gzFile file = nullptr;
+
+  ~State() {
+    if (file != nullptr) gzclose(file);
+  }
+};
+
+TextInput::TextInput(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TextInput::~TextInput() = default;
+TextInput::TextInput(TextInput&&) noexcept = default;
+
+Result<TextInput> TextInput::Open(const std::string& path) {
+  constexpr unsigned kBufferBytes = 1 << 18;
+  auto state = std::make_unique<State>();
+  state->path = path;
+  errno = 0;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return InvalidArgument(path + " is a folder: expected a file");
+  state->file = gzopen(path.c_str(), "rb");
+  if (state->file == nullptr) return FromErrno(errno == 0 ? ENOMEM : errno, "opening " + path);
+  gzbuffer(state->file, kBufferBytes);
+  if (path.ends_with(".gz") && gzdirect(state->file) == 1) {
+    return DataLoss(path + ": not a gzip file, though its name says so (empty, truncated or plain)");
+  }
+  return TextInput(std::move(state));
+}
+
+Result<size_t> TextInput::Read(std::span<char> bytes, uint64_t lines_before) {
+  const int got = gzread(state_->file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  int code = Z_OK;
+  const char* message = gzerror(state_->file, &code);
+  // A truncated stream gives what it has and Z_BUF_ERROR.
+  if (got > 0 || (got == 0 && (code == Z_OK || code == Z_STREAM_END))) return static_cast<size_t>(got);
+  if (code == Z_ERRNO) return FromErrno(errno, "reading " + state_->path);
+  return DataLoss(state_->path + ": the gzip stream is " + (code == Z_BUF_ERROR ? "truncated" : "corrupt") +
+                  " after line " + std::to_string(lines_before) + " (" + message + ")");
+}
+
+const std::string& TextInput::path() const { return state_->path; }
+
+}  // namespace espalier::format

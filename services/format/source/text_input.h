@@ -1,0 +1,34 @@
+// The bytes of a text file, plain or gzip.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "services/base/status.h"
+
+namespace espalier::format {
+
+// Owned by one thread.
+class TextInput {
+ public:
+  // A name that ends in ".gz" must be gzip, any other is taken as it is.
+  static Result<TextInput> Open(const std::string& path);
+  ~TextInput();
+  TextInput(TextInput&&) noexcept;
+  TextInput& operator=(TextInput&&) = delete;
+
+  // The next bytes, at most bytes.size() (below 2^31): how many; 0 at the end. DataLoss for truncated or corrupt gzip,
+  // which says that it was after line `lines_before`.
+  Result<size_t> Read(std::span<char> bytes, uint64_t lines_before);
+
+  const std::string& path() const;
+
+ private:
+  struct State;
+  explicit TextInput(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace espalier::format
