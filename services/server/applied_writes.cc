@@ -2,16 +2,7 @@
 
 namespace espalier::server {
 
-AppliedWrites::Seen AppliedWrites::Look(uint64_t client_id, uint64_t sequence) const {
-  MutexLock lock(&mutex_);
-  const auto client = clients_.find(client_id);
-  if (client == clients_.end()) return Seen::kNo;
-  if (sequence < client->second.below) return Seen::kForgotten;
-  return client->second.sequences.contains(sequence) ? Seen::kApplied : Seen::kNo;
-}
-
-void AppliedWrites::Add(uint64_t client_id, uint64_t sequence) {
-  MutexLock lock(&mutex_);
+AppliedWrites::Client& AppliedWrites::ClientOf(uint64_t client_id) {
   const auto [entry, is_new] = clients_.try_emplace(client_id);
   if (is_new) {
     oldest_first_.push_back(client_id);
@@ -20,12 +11,31 @@ void AppliedWrites::Add(uint64_t client_id, uint64_t sequence) {
       oldest_first_.pop_front();
     }
   }
-  Client& client = clients_[client_id];
-  if (sequence >= client.below) client.sequences.insert(sequence);
-  while (client.sequences.size() > kWritesPerClient) {
-    client.below = *client.sequences.begin() + 1;
-    client.sequences.erase(client.sequences.begin());
+  return clients_[client_id];
+}
+
+AppliedWrites::Claim AppliedWrites::TryClaim(uint64_t client_id, uint64_t sequence) {
+  MutexLock lock(&mutex_);
+  Client& client = ClientOf(client_id);
+  if (sequence < client.below) return Claim::kForgotten;
+  if (client.applied.contains(sequence)) return Claim::kApplied;
+  return client.under_way.insert(sequence).second ? Claim::kTaken : Claim::kUnderWay;
+}
+
+void AppliedWrites::Applied(uint64_t client_id, uint64_t sequence) {
+  MutexLock lock(&mutex_);
+  Client& client = ClientOf(client_id);
+  client.under_way.erase(sequence);
+  if (sequence >= client.below) client.applied.insert(sequence);
+  while (client.applied.size() > kWritesPerClient) {
+    client.below = *client.applied.begin() + 1;
+    client.applied.erase(client.applied.begin());
   }
+}
+
+void AppliedWrites::Failed(uint64_t client_id, uint64_t sequence) {
+  MutexLock lock(&mutex_);
+  ClientOf(client_id).under_way.erase(sequence);
 }
 
 }  // namespace espalier::server

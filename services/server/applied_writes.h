@@ -1,5 +1,6 @@
 // Which writes have been applied, so that one that arrives again is acknowledged and not applied again: a retry
-// whose first try still sat in a queue must not undo a later write.
+// whose first try still sat in a queue must not undo a later write. A write is claimed before it is applied, so that
+// of two tries at the same time only one applies it.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +18,27 @@ class AppliedWrites {
   static constexpr size_t kWritesPerClient = 4096;
   static constexpr size_t kClients = 1024;
 
-  enum class Seen { kNo, kApplied, kForgotten };  // kForgotten: too old to know
-  Seen Look(uint64_t client_id, uint64_t sequence) const ABSL_LOCKS_EXCLUDED(mutex_);
-  void Add(uint64_t client_id, uint64_t sequence) ABSL_LOCKS_EXCLUDED(mutex_);
+  enum class Claim {
+    kTaken,      // the caller applies the write, then calls Applied or Failed
+    kApplied,    // nothing to do
+    kUnderWay,   // another try applies it at this moment
+    kForgotten,  // too old to know
+  };
+  Claim TryClaim(uint64_t client_id, uint64_t sequence) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The end of a claim. Failed: the next try may claim the write.
+  void Applied(uint64_t client_id, uint64_t sequence) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Failed(uint64_t client_id, uint64_t sequence) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Client {
     uint64_t below = 0;            // what is below is forgotten
-    std::set<uint64_t> sequences;  // from `below` on
+    std::set<uint64_t> applied;    // from `below` on
+    std::set<uint64_t> under_way;  // claimed
   };
 
-  mutable Mutex mutex_;
+  Client& ClientOf(uint64_t client_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Mutex mutex_;
   absl::flat_hash_map<uint64_t, Client> clients_ ABSL_GUARDED_BY(mutex_);
   std::deque<uint64_t> oldest_first_ ABSL_GUARDED_BY(mutex_);
 };

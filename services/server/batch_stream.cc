@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/base/failpoint.h"
 #include "services/base/mutex.h"
 #include "services/rpc/status_map.h"
 #include "services/sampler/seed_order.h"
@@ -45,6 +46,7 @@ Status BatchStream::TakeRequest() {
 Status BatchStream::TakeStart(const minibatch::v1::StreamStart& start) {
   RETURN_IF_ERROR(service_.context_.gate->Admit(start.identity()));
   ASSIGN_OR_RETURN(plan_, StreamPlanOf(start, service_.context_.limits));
+  RETURN_IF_ERROR(CheckDraws(plan_, service_.neighbors_.book(), service_.context_.limits));
   if (service_.options_.admit) RETURN_IF_ERROR(service_.options_.admit(plan_));
   const graph::GraphSchema& schema = service_.neighbors_.book().schema();
   if (plan_.plan.seed_type.value >= schema.num_node_types()) {
@@ -111,6 +113,7 @@ Result<std::unique_ptr<sampler::FanoutSampler>> BatchStream::TakeSampler() {
 }
 
 Result<grpc::ByteBuffer> BatchStream::DrawBatch(uint32_t step, sampler::FanoutSampler& sampler) const {
+  RETURN_IF_ERROR(Failpoint("sampler.batch"));
   const Deadline deadline = Deadline::After(service_.options_.step_timeout);
   sampler::SeedQuery query;
   query.node_type = plan_.plan.seed_type;

@@ -1,5 +1,6 @@
 #include "services/server/framed_call.h"
 
+#include "services/base/failpoint.h"
 #include "services/rpc/status_map.h"
 
 namespace espalier::server {
@@ -10,6 +11,7 @@ void FramedCall::Finish(const Status& status) {
 }
 
 void FramedCall::FinishWithBytes(grpc::ByteBuffer bytes) {
+  if (const Status failed = Failpoint("server.reply"); !failed.ok()) return Finish(failed);
   const size_t reply_bytes = bytes.Length();
   if (reply_bytes > service_.limits.max_reply_bytes) {
     return Finish(ResourceExhausted("the answer has " + std::to_string(reply_bytes) + " bytes, the limit is " +

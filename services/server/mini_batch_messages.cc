@@ -1,5 +1,6 @@
 #include "services/server/mini_batch_messages.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -69,6 +70,32 @@ Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const S
     stream.spec.layers.push_back({{layer.fanouts().begin(), layer.fanouts().end()}});
   }
   return stream;
+}
+
+uint64_t MostDrawsOf(const StreamPlan& stream, const graph::PartitionBook& book) {
+  constexpr uint64_t kMost = uint64_t{1} << 40;  // more is all the same, and the products below cannot overflow
+  uint64_t nodes = std::min(kMost, stream.plan.batch_size / stream.plan.num_trainers + 1);
+  uint64_t draws = 0;
+  for (size_t layer = stream.spec.layers.size(); layer > 0; --layer) {
+    const std::vector<int32_t>& fanouts = stream.spec.layers[layer - 1].fanouts;
+    uint64_t found = 0;
+    for (size_t type = 0; type < fanouts.size() && type < book.schema().num_edge_types(); ++type) {
+      if (fanouts[type] <= 0) continue;
+      uint64_t edges = std::min(kMost, nodes) * std::min<uint64_t>(static_cast<uint64_t>(fanouts[type]), 1 << 20);
+      if (!stream.spec.replace) edges = std::min(edges, book.num_edges(EdgeTypeId(static_cast<uint16_t>(type))));
+      found = std::min(kMost, found + std::min(kMost, edges));
+    }
+    draws = std::min(kMost, draws + found);
+    nodes = std::min(kMost, nodes + found);
+  }
+  return draws;
+}
+
+Status CheckDraws(const StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits) {
+  const uint64_t draws = MostDrawsOf(stream, book);
+  if (draws <= limits.max_draws_per_batch) return Status();
+  return ResourceExhausted("a mini-batch that may draw " + std::to_string(draws) + " edges, the limit is " +
+                           std::to_string(limits.max_draws_per_batch));
 }
 
 grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch) {

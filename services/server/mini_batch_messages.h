@@ -4,6 +4,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "espalier/minibatch/v1/minibatch.pb.h"
+#include "services/graph/partition_book.h"
 #include "services/sampler/mini_batch_source.h"
 #include "services/sampler/sampling_spec.h"
 #include "services/server/limits.h"
@@ -22,6 +23,12 @@ struct StreamPlan {
 
 // Untrusted input; fan-outs are checked against the graph by the sampler.
 Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const ServiceLimits& limits);
+
+// The most edges that one rank's share of a batch can draw: nodes times fan-out, layer after layer. Without
+// replacement a relation gives at most its edges once; full neighbourhoods are not counted, the graph bounds them.
+uint64_t MostDrawsOf(const StreamPlan& stream, const graph::PartitionBook& book);
+// ResourceExhausted where that is more than limits.max_draws_per_batch.
+Status CheckDraws(const StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits);
 
 grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch);
 

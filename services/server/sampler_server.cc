@@ -13,6 +13,7 @@ SamplerServer::SamplerServer(const SamplerServerOptions& options, std::shared_pt
       .workers = workers_.get(), .gate = &gate_, .metrics = metrics_.get(), .limits = options.limits};
   MiniBatchServiceOptions service;
   service.batches_at_once = static_cast<uint32_t>(std::max(1, options.worker_threads));
+  service.step_timeout = options.step_timeout;
   service.admit = options.admit;
   service_ = std::make_unique<MiniBatchService>(*graph_, *graph_, context, std::move(service));
 }
@@ -20,7 +21,9 @@ SamplerServer::SamplerServer(const SamplerServerOptions& options, std::shared_pt
 Result<std::unique_ptr<SamplerServer>> SamplerServer::Start(const SamplerServerOptions& options,
                                                             std::shared_ptr<sampler::PartitionedGraph> graph) {
   std::unique_ptr<SamplerServer> server(new SamplerServer(options, std::move(graph)));
-  ASSIGN_OR_RETURN(server->rpc_, rpc::RpcServer::Start(options.rpc, {server->service_.get()}));
+  rpc::ServerOptions rpc = options.rpc;
+  rpc.callers = {rpc::PeerRole::kTrainer};
+  ASSIGN_OR_RETURN(server->rpc_, rpc::RpcServer::Start(rpc, {server->service_.get()}));
   return server;
 }
 

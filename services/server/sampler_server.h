@@ -17,6 +17,7 @@ struct SamplerServerOptions {
   size_t queue_capacity = 4096;
   std::string partition_key;
   uint64_t incarnation = 0;
+  std::chrono::milliseconds step_timeout = MiniBatchServiceOptions().step_timeout;
   std::function<Status(const StreamPlan&)> admit;  // refuses streams of other jobs; null accepts all
   telemetry::MetricRegistry* metrics = nullptr;    // outlives the server; null: none
 };

@@ -38,31 +38,45 @@ TEST(RequestGateTest, StrangersDoNotRaiseTheIncarnation) {
   EXPECT_EQ(gate.newest_incarnation(), 5u);
 }
 
-using Seen = AppliedWrites::Seen;
+using Claim = AppliedWrites::Claim;
+
+void Apply(AppliedWrites& applied, uint64_t client_id, uint64_t sequence) {
+  ASSERT_EQ(applied.TryClaim(client_id, sequence), Claim::kTaken);
+  applied.Applied(client_id, sequence);
+}
 
 TEST(AppliedWritesTest, RemembersWhatWasApplied) {
   AppliedWrites applied;
-  EXPECT_EQ(applied.Look(1, 7), Seen::kNo);
-  applied.Add(1, 7);
-  EXPECT_EQ(applied.Look(1, 7), Seen::kApplied);
-  EXPECT_EQ(applied.Look(1, 6), Seen::kNo);
-  EXPECT_EQ(applied.Look(2, 7), Seen::kNo);
+  Apply(applied, 1, 7);
+  EXPECT_EQ(applied.TryClaim(1, 7), Claim::kApplied);
+  Apply(applied, 1, 6);
+  Apply(applied, 2, 7);
+}
+
+TEST(AppliedWritesTest, LetsOneTryApplyAWriteAtATime) {
+  AppliedWrites applied;
+  EXPECT_EQ(applied.TryClaim(1, 7), Claim::kTaken);
+  EXPECT_EQ(applied.TryClaim(1, 7), Claim::kUnderWay);
+  applied.Failed(1, 7);
+  EXPECT_EQ(applied.TryClaim(1, 7), Claim::kTaken);
+  applied.Applied(1, 7);
+  EXPECT_EQ(applied.TryClaim(1, 7), Claim::kApplied);
 }
 
 TEST(AppliedWritesTest, KnowsWhatItHasForgotten) {
   AppliedWrites applied;
-  for (uint64_t sequence = 1; sequence <= 2 * AppliedWrites::kWritesPerClient; ++sequence) applied.Add(1, sequence);
-  EXPECT_EQ(applied.Look(1, 1), Seen::kForgotten);
-  EXPECT_EQ(applied.Look(1, AppliedWrites::kWritesPerClient), Seen::kForgotten);
-  EXPECT_EQ(applied.Look(1, 2 * AppliedWrites::kWritesPerClient), Seen::kApplied);
-  EXPECT_EQ(applied.Look(1, 2 * AppliedWrites::kWritesPerClient + 1), Seen::kNo);
+  for (uint64_t sequence = 1; sequence <= 2 * AppliedWrites::kWritesPerClient; ++sequence) Apply(applied, 1, sequence);
+  EXPECT_EQ(applied.TryClaim(1, 1), Claim::kForgotten);
+  EXPECT_EQ(applied.TryClaim(1, AppliedWrites::kWritesPerClient), Claim::kForgotten);
+  EXPECT_EQ(applied.TryClaim(1, 2 * AppliedWrites::kWritesPerClient), Claim::kApplied);
+  EXPECT_EQ(applied.TryClaim(1, 2 * AppliedWrites::kWritesPerClient + 1), Claim::kTaken);
 }
 
 TEST(AppliedWritesTest, HoldsABoundedNumberOfClients) {
   AppliedWrites applied;
-  for (uint64_t client = 0; client <= AppliedWrites::kClients; ++client) applied.Add(client, 1);
-  EXPECT_EQ(applied.Look(0, 1), Seen::kNo);
-  EXPECT_EQ(applied.Look(1, 1), Seen::kApplied);
+  for (uint64_t client = 0; client <= AppliedWrites::kClients; ++client) Apply(applied, client, 1);
+  EXPECT_EQ(applied.TryClaim(1, 1), Claim::kApplied);
+  EXPECT_EQ(applied.TryClaim(0, 1), Claim::kTaken);
 }
 
 TEST(HopQueryOfTest, BoundsTheNumberOfRelations) {
@@ -139,6 +153,28 @@ TEST(MiniBatchMessagesTest, RefusesPlansThatMakeNoSense) {
             StatusCode::kResourceExhausted);
   EXPECT_EQ(code_of([](auto& start) { start.mutable_sampling()->add_layers()->add_fanouts(11); }),
             StatusCode::kResourceExhausted);
+}
+
+TEST(MiniBatchMessagesTest, BoundsFanOutsTimesBatch) {
+  const graph::GraphSchema schema = *graph::GraphSchema::Make({"n"}, {{"n", "r", "n"}});
+  const auto book = graph::PartitionBook::Make(schema, {{0, 1000}}, {{0, 5000}});
+  ASSERT_TRUE(book.ok());
+  StreamPlan stream;
+  stream.plan.batch_size = 20;
+  stream.plan.num_trainers = 2;
+  stream.spec.layers = {{{3}}, {{10}}};  // 11 nodes draw 110 edges, 121 nodes draw 363
+  EXPECT_EQ(MostDrawsOf(stream, *book), 473u);
+  stream.spec.layers = {{{100}}, {{100}}};  // 1100 edges, then all 5000 of the graph
+  EXPECT_EQ(MostDrawsOf(stream, *book), 6100u);
+  stream.spec.replace = true;
+  EXPECT_EQ(MostDrawsOf(stream, *book), 1100u + 1111u * 100);
+  EXPECT_TRUE(CheckDraws(stream, *book, {}).ok());
+  EXPECT_EQ(CheckDraws(stream, *book, {.max_draws_per_batch = 1000}).code(), StatusCode::kResourceExhausted);
+  stream.plan.batch_size = ~uint64_t{0};
+  for (int i = 0; i < 60; ++i) stream.spec.layers.push_back({{1 << 20}});
+  EXPECT_EQ(CheckDraws(stream, *book, {}).code(), StatusCode::kResourceExhausted);
+  stream.spec.layers = {{{-1}}, {{0}}};  // the graph bounds it
+  EXPECT_EQ(MostDrawsOf(stream, *book), 0u);
 }
 
 TEST(RpcMetricsTest, CountsCallsByMethodAndCode) {

@@ -39,8 +39,16 @@ grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* con
         if (const auto count = CheckedElementCount(row_shape, SizeOf(dtype)); !count.ok()) {
           return InvalidArgument(count.status().message());
         }
+        for (const auto& [old_type, old_name] : owners_.Creates({type, asked.name()}, asked.identity().incarnation())) {
+          partition_->DropTensor(old_type, old_name, call->deadline(), [](const Status&) {});
+        }
         partition_->CreateTensor(type, asked.name(), dtype, row_shape, call->deadline(),
-                                 Acknowledge<tensor::v1::CreateResponse>(call));
+                                 [this, tensor = TensorOwners::Tensor(type, asked.name()),
+                                  acknowledge = Acknowledge<tensor::v1::CreateResponse>(call)](const Status& status) {
+                                   const bool exists = status.ok() || status.code() == StatusCode::kAlreadyExists;
+                                   if (!exists) owners_.Dropped(tensor);
+                                   acknowledge(status);
+                                 });
         return Status();
       });
 }
@@ -52,24 +60,27 @@ grpc::ServerUnaryReactor* TensorService::Write(grpc::CallbackServerContext* cont
       context_, "Write", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         const uint64_t client_id = frame.header.client_id();
         const uint64_t sequence = frame.header.sequence();
-        const AppliedWrites::Seen seen = sequence == 0 ? AppliedWrites::Seen::kNo : applied_.Look(client_id, sequence);
-        if (seen == AppliedWrites::Seen::kForgotten) {
-          return Aborted("write " + std::to_string(sequence) + " is older than what is remembered of its client");
-        }
-        if (seen == AppliedWrites::Seen::kApplied) {
-          call->FinishWith(tensor::v1::WriteResponse(), {});
-          return Status();
-        }
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 2));
         ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
         ASSIGN_OR_RETURN(const std::span<const LocalNodeId> nodes, LocalIds(frame.tensors[0], call->limits()));
+        if (sequence != 0) {
+          switch (applied_.TryClaim(client_id, sequence)) {
+            case AppliedWrites::Claim::kTaken: break;
+            case AppliedWrites::Claim::kApplied: call->FinishWith(tensor::v1::WriteResponse(), {}); return Status();
+            case AppliedWrites::Claim::kUnderWay: return Unavailable("another try of this write is under way");
+            case AppliedWrites::Claim::kForgotten:
+              return Aborted("write " + std::to_string(sequence) + " is older than what is remembered of its client");
+          }
+        }
         auto acknowledge = Acknowledge<tensor::v1::WriteResponse>(call);
-        partition_->WriteRows(type, frame.header.name(), {nodes.begin(), nodes.end()}, frame.tensors[1],
-                              call->deadline(),
-                              [this, client_id, sequence, acknowledge = std::move(acknowledge)](const Status& status) {
-                                if (status.ok() && sequence != 0) applied_.Add(client_id, sequence);
-                                acknowledge(status);
-                              });
+        partition_->WriteRows(
+            type, frame.header.name(), {nodes.begin(), nodes.end()}, frame.tensors[1], call->deadline(),
+            [this, client_id, sequence, acknowledge = std::move(acknowledge)](const Status& status) {
+              if (sequence != 0) {
+                status.ok() ? applied_.Applied(client_id, sequence) : applied_.Failed(client_id, sequence);
+              }
+              acknowledge(status);
+            });
         return Status();
       });
 }
@@ -81,6 +92,7 @@ grpc::ServerUnaryReactor* TensorService::Drop(grpc::CallbackServerContext* conte
                                [this](Call call, rpc::Frame<Request>&& frame) {
                                  RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
                                  ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
+                                 owners_.Dropped({type, frame.header.name()});
                                  partition_->DropTensor(type, frame.header.name(), call->deadline(),
                                                         Acknowledge<tensor::v1::DropResponse>(call));
                                  return Status();

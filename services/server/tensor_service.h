@@ -7,6 +7,7 @@
 #include "services/sampler/partition_access.h"
 #include "services/server/applied_writes.h"
 #include "services/server/framed_call.h"
+#include "services/server/tensor_owners.h"
 
 namespace espalier::server {
 
@@ -16,7 +17,7 @@ using RawTensorStore =
     T::WithRawCallbackMethod_Create<T::WithRawCallbackMethod_Write<T::WithRawCallbackMethod_Drop<T::Service>>>;
 }  // namespace internal
 
-// Thread-safe.
+// The first tensor that a newer incarnation creates takes the place of all that older ones have left. Thread-safe.
 class TensorService final : public internal::RawTensorStore {
  public:
   TensorService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context);
@@ -32,6 +33,7 @@ class TensorService final : public internal::RawTensorStore {
   const std::shared_ptr<sampler::PartitionAccess> partition_;
   const ServiceContext context_;
   AppliedWrites applied_;
+  TensorOwners owners_;
 };
 
 }  // namespace espalier::server

@@ -1,0 +1,31 @@
+// Which incarnation of the job made which mutable tensor, so that nothing of a dead one stays: its processes cannot
+// drop what they made, and what they wrote after the last checkpoint must not be seen again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/mutex.h"
+#include "services/graph/ids.h"
+
+namespace espalier::server {
+
+// Thread-safe.
+class TensorOwners {
+ public:
+  using Tensor = std::pair<NodeTypeId, std::string>;
+
+  // `incarnation` is about to create `tensor`. Returns the tensors that older ones have left behind, which are
+  // forgotten here and for the caller to drop before it creates.
+  std::vector<Tensor> Creates(const Tensor& tensor, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Dropped(const Tensor& tensor) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::map<Tensor, uint64_t> incarnations_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace espalier::server
