@@ -20,14 +20,17 @@ std::shared_ptr<BatchStreamReader> BatchStreamReader::Open(std::shared_ptr<rpc::
   *request.mutable_start() = start;
   request.set_more_credits(batches_ahead);
   reader->sampler_->stub.PrepareBidiStreamingCall(&reader->context_, kStream, grpc::StubOptions(), reader.get());
-  MutexLock lock(&reader->mutex_);
-  reader->outgoing_ = rpc::EncodeFrame(std::move(request), {});
-  reader->writing_ = true;
-  // The consumer starts writes too: the hold keeps gRPC from finishing the call between two of them.
-  reader->AddHold();
-  reader->StartWrite(&reader->outgoing_);
-  reader->StartRead(&reader->incoming_);
-  reader->StartCall();
+  {
+    MutexLock lock(&reader->mutex_);
+    reader->outgoing_ = rpc::EncodeFrame(std::move(request), {});
+    reader->writing_ = true;
+    // The consumer starts writes too: the hold keeps gRPC from finishing the call between two of them.
+    reader->AddHold();
+    reader->StartWrite(&reader->outgoing_);
+    reader->StartRead(&reader->incoming_);
+    reader->StartCall();
+  }
+  reader->on_stop_.emplace(reader->sampler_->stop, CancelStream{reader});
   return reader;
 }
 

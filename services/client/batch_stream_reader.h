@@ -6,6 +6,8 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
+#include <stop_token>
 
 #include "espalier/minibatch/v1/minibatch.pb.h"
 #include "services/base/clock.h"
@@ -25,7 +27,8 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
                                                  const minibatch::v1::StreamStart& start, uint32_t batches_ahead);
 
   // The next message; a credit goes back for it. Once the stream has ended and its messages are taken: the status it
-  // ended with, which is never ok. DeadlineExceeded leaves the stream as it is.
+  // ended with, which is never ok (CANCELLED where the sampler's peer was told to stop). DeadlineExceeded leaves the
+  // stream as it is.
   Result<grpc::ByteBuffer> Next(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // True once no further message can come: what Next answers then is the stream's own end.
   bool HasEnded() ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -40,6 +43,13 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
   void OnDone(const grpc::Status& status) override;
 
  private:
+  struct CancelStream {
+    std::weak_ptr<BatchStreamReader> stream;
+    void operator()() const {
+      if (const auto held = stream.lock()) held->Cancel();
+    }
+  };
+
   explicit BatchStreamReader(std::shared_ptr<rpc::Peer> sampler) : sampler_(std::move(sampler)) {}
 
   bool HasMessageOrEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_ || !messages_.empty(); }
@@ -58,6 +68,8 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a read or write failed: OnDone will say why
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   Status end_ ABSL_GUARDED_BY(mutex_);
+
+  std::optional<std::stop_callback<CancelStream>> on_stop_;
 };
 
 }  // namespace espalier::client

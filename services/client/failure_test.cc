@@ -65,6 +65,129 @@ TEST(RemotePartitionFailureTest, WaitsForAServerThatRestarts) {
   EXPECT_EQ(degree->ValueAsInt(0), before->ValueAsInt(0));
 }
 
+// Every kind of read, asked while the server is gone and answered by the one that takes its place.
+TEST(RemotePartitionFailureTest, ReadsDoNotNoticeARestart) {
+  ServedGraph served(testing::SmallGraph(), 2);
+  SessionOptions options;
+  options.addresses = served.addresses();
+  const auto session = Connect(options);
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  sampler::PartitionedGraph& remote = *session->graph;
+  sampler::PartitionedGraph& local = served.local_graph();
+  const Deadline soon = Deadline::After(seconds(60));
+  const auto split = local.description().splits.front();
+  const sampler::SeedQuery seeds{.node_type = kNode, .split = split.split, .seed = 1, .batch_size = 64};
+  std::vector<GlobalNodeId> nodes;
+  for (uint64_t i = 0; i < 1500; i += 3) nodes.emplace_back(i);
+  std::vector<OriginalNodeId> originals = {OriginalNodeId(3), OriginalNodeId(1400)};
+  sampler::HopQuery hop{.seed = 4};
+  hop.relations.push_back({kEdge, 5, nodes});
+
+  const auto asked_in_vain = [&](auto question) {
+    served.Kill(1);
+    auto answer = std::async(std::launch::async, question);
+    served.Restart(1);
+    return answer.get();
+  };
+  const auto rows = asked_in_vain([&] { return remote.GatherRows(kNode, "node-feat", nodes, soon); });
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  const auto expected_rows = local.GatherRows(kNode, "node-feat", nodes, soon);
+  EXPECT_TRUE(std::equal(rows->bytes(), rows->bytes() + rows->size_bytes(), expected_rows->bytes()));
+  const auto batch = asked_in_vain([&] { return remote.SeedsOfStep(seeds, soon); });
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  EXPECT_EQ(batch->seeds, local.SeedsOfStep(seeds, soon)->seeds);
+  const auto globals = asked_in_vain([&] { return remote.LookUp(kNode, originals, soon); });
+  ASSERT_TRUE(globals.ok()) << globals.status().ToString();
+  EXPECT_EQ(*globals, *local.LookUp(kNode, originals, soon));
+  const auto drawn = asked_in_vain([&] { return remote.SampleInEdges(hop, soon); });
+  ASSERT_TRUE(drawn.ok()) << drawn.status().ToString();
+  EXPECT_EQ(drawn->relations[0].sources, local.SampleInEdges(hop, soon)->relations[0].sources);
+}
+
+TEST(RemotePartitionFailureTest, ARestartTakesMutableTensorsAndTheNextCallSaysSo) {
+  ServedGraph served(testing::SmallGraph(), 1);
+  const auto access = served.Remote(0);
+  const Deadline soon = Deadline::After(seconds(60));
+  ASSERT_TRUE(AwaitStatus([&](auto done) { access->CreateTensor(kNode, "kept", DType::kF32, {1}, soon, done); }).ok());
+  served.Restart(0);
+  const Tensor row = Tensor::FromVector<float>({1}, {1, 1});
+  EXPECT_EQ(AwaitStatus([&](auto done) { access->WriteRows(kNode, "kept", {LocalNodeId(0)}, row, soon, done); }).code(),
+            StatusCode::kNotFound);
+}
+
+TEST(RemotePartitionFailureTest, ANewIncarnationFindsNoTensorsOfTheOldOnes) {
+  ServedGraph served(testing::SmallGraph(), 1);
+  const Deadline soon = Deadline::After(seconds(60));
+  const std::vector<LocalNodeId> nodes = {LocalNodeId(0)};
+  const std::vector<uint32_t> positions = {0};
+  float value = 0;
+  const sampler::RowSink sink{reinterpret_cast<std::byte*>(&value), sizeof(value), positions};
+  const auto create = [&](RemotePartition& access, const char* name) {
+    return AwaitStatus([&](auto done) { access.CreateTensor(kNode, name, DType::kF32, {1}, soon, done); });
+  };
+  const auto read = [&](RemotePartition& access, const char* name) {
+    return AwaitStatus([&](auto done) { access.GatherRows(kNode, name, nodes, sink, soon, done); }).code();
+  };
+  const auto first = ClientWith(served, testing::kPartitionKey, 0, 1);
+  const auto second = ClientWith(served, testing::kPartitionKey, 0, 2);
+  for (const char* name : {"a", "b"}) ASSERT_TRUE(create(*first, name).ok());
+  const Tensor row = Tensor::FromVector<float>({7}, {1, 1});
+  ASSERT_TRUE(AwaitStatus([&](auto done) { first->WriteRows(kNode, "a", nodes, row, soon, done); }).ok());
+  EXPECT_EQ(read(*first, "b"), StatusCode::kOk);
+
+  ASSERT_TRUE(create(*second, "a").ok());
+
+  EXPECT_EQ(read(*second, "a"), StatusCode::kOk);
+  EXPECT_EQ(value, 0);
+  EXPECT_EQ(read(*second, "b"), StatusCode::kNotFound);
+  ASSERT_TRUE(create(*second, "c").ok());
+  EXPECT_EQ(read(*second, "a"), StatusCode::kOk);
+}
+
+TEST(RemotePartitionFailureTest, ARestartedServerRefusesWhatItsFlagSaysIsPast) {
+  ServedGraph served(testing::SmallGraph(), 1, {.incarnation = 3});
+  const Deadline soon = Deadline::After(seconds(60));
+  const auto past = ClientWith(served, testing::kPartitionKey, 0, 3);
+  ASSERT_TRUE(DegreeOfFirst(*past, soon).ok());
+  served.Restart(0, /*incarnation=*/4);
+  EXPECT_EQ(DegreeOfFirst(*past, soon).status().code(), StatusCode::kAborted);
+  EXPECT_TRUE(DegreeOfFirst(*ClientWith(served, testing::kPartitionKey, 0, 4), soon).ok());
+}
+
+TEST(SessionTest, WaitsForAServerThatIsNotUpYet) {
+  ServedGraph served(testing::SmallGraph(), 2);
+  served.Kill(1);
+  SessionOptions options;
+  options.addresses = served.addresses();
+  auto connecting = std::async(std::launch::async, [&] { return Connect(options); });
+  served.Restart(1);
+  const Result<Session> session = connecting.get();
+  EXPECT_TRUE(session.ok()) << session.status().ToString();
+}
+
+TEST(SessionTest, EndsWhatWaitsWhenToldToStop) {
+  ServedGraph served(testing::SmallGraph(), 2);
+  std::stop_source stop;
+  SessionOptions options;
+  options.addresses = served.addresses();
+  options.channel.stop = stop.get_token();
+  const Result<Session> session = Connect(options);
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  served.Kill(0);
+  served.Hang(1);
+  options.connect_timeout = std::chrono::hours(1);
+  const std::vector<GlobalNodeId> nodes = {GlobalNodeId(0), GlobalNodeId(1400)};
+  auto reading = std::async(std::launch::async, [&] {
+    return session->graph->GatherRows(kNode, "node-feat", nodes, Deadline::After(std::chrono::hours(1))).status();
+  });
+  auto connecting = std::async(std::launch::async, [&] { return Connect(options).status(); });
+  stop.request_stop();
+  ASSERT_EQ(reading.wait_for(seconds(60)), std::future_status::ready);
+  EXPECT_EQ(reading.get().code(), StatusCode::kCancelled);
+  ASSERT_EQ(connecting.wait_for(seconds(60)), std::future_status::ready);
+  EXPECT_EQ(connecting.get().code(), StatusCode::kCancelled);
+}
+
 TEST(RemotePartitionFailureTest, OutlivesItsClientWhileCallsAreUnderWay) {
   ServedGraph served(testing::SmallGraph(), 1);
   for (int round = 0; round < 20; ++round) {

@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "services/format/partition_files.h"
 #include "services/shard/graph_shard.h"
+#include "services/storage/open_store.h"
 
 namespace espalier::client {
 
@@ -33,8 +36,9 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescr
   }
   format::LoadOptions load;
   load.verify_checksums = false;
-  load.edge_columns = true;
-  load.data_dir = description.mapped_files->data_dir();
+  // As the server has loaded it: what it did not need may not be on this host.
+  load.edge_columns = std::any_of(manifest.edge_columns.begin(), manifest.edge_columns.end(),
+                                  [](const auto& columns) { return !columns.empty(); });
   ASSIGN_OR_RETURN(graph::Partition partition,
                    format::LoadPartition(*at.store, at.prefix, manifest, description.partition, load));
   ASSIGN_OR_RETURN(std::shared_ptr<shard::GraphShard> shard,

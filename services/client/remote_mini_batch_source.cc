@@ -1,6 +1,8 @@
 #include "services/client/remote_mini_batch_source.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 #include "services/client/mini_batch_messages.h"
@@ -12,6 +14,14 @@ namespace {
 
 // Errors that another sampler may not have: this one is gone, going, or out of reach.
 bool IsOfThisSamplerOnly(StatusCode code) { return code == StatusCode::kUnavailable || code == StatusCode::kCancelled; }
+
+// Less where a stop is asked for.
+void SleepUnlessStopped(const std::stop_token& stop, std::chrono::milliseconds duration) {
+  std::mutex mutex;
+  std::condition_variable_any nobody_notifies;
+  std::unique_lock lock(mutex);
+  nobody_notifies.wait_for(lock, stop, duration, [] { return false; });
+}
 
 }  // namespace
 
@@ -28,8 +38,10 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
 RemoteMiniBatchSource::RemoteMiniBatchSource(graph::PartitionBook book, sampler::EpochPlan plan,
                                              sampler::SamplingSpec spec, const RemoteMiniBatchOptions& options)
     : book_(std::move(book)), plan_(std::move(plan)), spec_(std::move(spec)), options_(options) {
+  rpc::ChannelSettings channel = options_.channel;
+  channel.server_role = rpc::PeerRole::kSampler;
   for (const std::string& address : options_.samplers) {
-    samplers_.push_back(std::make_shared<rpc::Peer>("sampler", address, options_.channel));
+    samplers_.push_back(std::make_shared<rpc::Peer>("sampler", address, channel));
     lanes_.push_back({lanes_.size(), nullptr});
   }
 }
@@ -48,6 +60,7 @@ Status RemoteMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   epoch_ = epoch;
   next_step_ = first_step;
   const uint32_t num_lanes = static_cast<uint32_t>(lanes_.size());
+  for (uint32_t i = 0; i < num_lanes; ++i) lanes_[i].sampler = i;  // also one that was lost: it may be back
   for (uint32_t i = 0; i < num_lanes; ++i) OpenStream(lanes_[(first_step + i) % num_lanes], first_step + i);
   return Status();
 }
@@ -85,6 +98,9 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
       ++next_step_;
       return batch;
     }
+    if (options_.channel.stop.stop_requested()) {
+      return Cancelled("the process was asked to stop while it waited for a mini-batch");
+    }
     const StatusCode code = message.status().code();
     // The caller's deadline, unless the stream itself ended so: such a one is replaced at the next call.
     if (code == StatusCode::kDeadlineExceeded && !lane.stream->HasEnded()) return std::move(message).status();
@@ -98,7 +114,7 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
     if ((attempt + 1) % static_cast<int>(samplers_.size()) == 0) {
       const std::chrono::milliseconds delay = DelayBefore(round, RetryPolicy{}, next_step_);
       if (deadline.Remaining() <= delay) return Unavailable(message.status().message());
-      Clock::Real().SleepFor(delay);
+      SleepUnlessStopped(options_.channel.stop, delay);
     }
   }
 }

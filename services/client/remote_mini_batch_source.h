@@ -2,7 +2,8 @@
 //
 // Of S samplers, number s draws the steps with step mod S = s, ahead of the trainer by its credits. Samplers hold no
 // state, so when one cannot be reached another takes over its steps from the one that is missing; the order of the
-// steps, and every batch, stay what they were.
+// steps, and every batch, stay what they were. The next epoch asks the lost one again. When all are gone, Next waits
+// until one is back.
 #pragma once
 
 #include <memory>
@@ -34,7 +35,8 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   ~RemoteMiniBatchSource() override;
 
   Status StartEpoch(uint32_t epoch, uint32_t first_step) override;
-  // Unavailable when no sampler has answered by the deadline; the same step may be asked for again.
+  // Unavailable when no sampler has answered by the deadline; the same step may be asked for again. Cancelled once the
+  // channel's stop is asked for.
   Result<sampler::MiniBatch> Next(Deadline deadline) override;
 
   // How often another sampler had to take over.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "services/client/testing/served_graph.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/server/sampler_server.h"
@@ -22,9 +24,12 @@ Deadline Soon() { return Deadline::After(seconds(30)); }
 // Two partitions in this process, samplers over them on free ports.
 class Samplers {
  public:
-  explicit Samplers(size_t count, bool typed = false)
-      : graph_(shard::testing::MakeTestGraph(typed ? testing::SmallTypedGraph() : testing::SmallGraph(), 2, 4)),
-        shared_(std::move(graph_.graph)) {
+  explicit Samplers(size_t count, bool typed = false, const server::SamplerServerOptions& like = {})
+      : Samplers(shard::testing::MakeTestGraph(typed ? testing::SmallTypedGraph() : testing::SmallGraph(), 2, 4).graph,
+                 count, like) {}
+  // Over any graph.
+  Samplers(std::shared_ptr<sampler::PartitionedGraph> graph, size_t count, const server::SamplerServerOptions& like)
+      : like_(like), shared_(std::move(graph)) {
     for (size_t i = 0; i < count; ++i) {
       servers_.push_back(Start("127.0.0.1:0"));
       options_.samplers.push_back(servers_.back()->address());
@@ -61,7 +66,7 @@ class Samplers {
 
  private:
   std::unique_ptr<server::SamplerServer> Start(const std::string& listen) {
-    server::SamplerServerOptions options;
+    server::SamplerServerOptions options = like_;
     options.rpc.listen = listen;
     options.worker_threads = 2;
     options.partition_key = testing::kPartitionKey;
@@ -70,7 +75,7 @@ class Samplers {
     return *std::move(server);
   }
 
-  shard::testing::TestGraph graph_;
+  const server::SamplerServerOptions like_;
   std::shared_ptr<sampler::PartitionedGraph> shared_;
   std::vector<std::unique_ptr<server::SamplerServer>> servers_;
   RemoteMiniBatchOptions options_;
@@ -167,6 +172,127 @@ TEST(RemoteMiniBatchSourceTest, ReportsThatNoSamplerIsLeft) {
   const auto after = remote->Next(Soon());
   ASSERT_TRUE(after.ok()) << after.status().ToString();
   EXPECT_EQ(after->step, 0u);
+}
+
+TEST(RemoteMiniBatchSourceTest, WaitsUntilASamplerIsBack) {
+  Samplers samplers(2);
+  const auto plan = samplers.Plan();
+  const auto remote = samplers.Open(plan, /*batches_ahead=*/1);
+  sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
+  ASSERT_TRUE(local.StartEpoch(0, 0).ok());
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  ExpectEqual(*remote->Next(Soon()), *local.Next(Soon()));
+  samplers.Kill(0);
+  samplers.Kill(1);
+  // What had been drawn before still comes; then there is nobody.
+  Result<sampler::MiniBatch> batch = remote->Next(Deadline::After(milliseconds(200)));
+  while (batch.ok()) {
+    ExpectEqual(*batch, *local.Next(Soon()));
+    batch = remote->Next(Deadline::After(milliseconds(200)));
+  }
+  EXPECT_THAT(batch.status().code(), ::testing::AnyOf(StatusCode::kUnavailable, StatusCode::kDeadlineExceeded))
+      << batch.status().ToString();
+
+  auto waiting = std::async(std::launch::async, [&] { return remote->Next(Soon()); });
+  samplers.Restart(0);
+  const Result<sampler::MiniBatch> after = waiting.get();
+  ASSERT_TRUE(after.ok()) << after.status().ToString();
+  ExpectEqual(*after, *local.Next(Soon()));
+}
+
+TEST(RemoteMiniBatchSourceTest, AsksALostSamplerAgainInTheNextEpoch) {
+  Samplers samplers(2);
+  const auto plan = samplers.Plan();
+  const auto remote = samplers.Open(plan);
+  samplers.Kill(0);
+  EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 4);
+  const uint64_t takeovers = remote->num_takeovers();
+  EXPECT_GE(takeovers, 1u);
+  samplers.Restart(0);
+  samplers.Kill(1);
+  EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 1, 0), 4);
+  EXPECT_GT(remote->num_takeovers(), takeovers);
+}
+
+TEST(RemoteMiniBatchSourceTest, EndsWhenToldToStop) {
+  Samplers samplers(2);
+  std::stop_source stop;
+  RemoteMiniBatchOptions options = samplers.options();
+  options.channel.stop = stop.get_token();
+  const auto remote = RemoteMiniBatchSource::Make(samplers.graph().book(), samplers.Plan(), samplers.Spec(), options);
+  samplers.Kill(0);
+  samplers.Kill(1);
+  ASSERT_TRUE((*remote)->StartEpoch(0, 0).ok());
+  auto waiting =
+      std::async(std::launch::async, [&] { return (*remote)->Next(Deadline::After(std::chrono::hours(1))).status(); });
+  stop.request_stop();
+  ASSERT_EQ(waiting.wait_for(seconds(60)), std::future_status::ready);
+  EXPECT_EQ(waiting.get().code(), StatusCode::kCancelled);
+}
+
+TEST(RemoteMiniBatchSourceTest, SaysThatABatchIsTooLarge) {
+  Samplers samplers(2, /*typed=*/false, {.limits = {.max_reply_bytes = 100}});
+  const auto remote = samplers.Open(samplers.Plan());
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  const auto batch = remote->Next(Soon());
+  EXPECT_EQ(batch.status().code(), StatusCode::kResourceExhausted) << batch.status().ToString();
+  EXPECT_THAT(batch.status().message(), HasSubstr("the limit is 100"));
+  EXPECT_EQ(remote->num_takeovers(), 0u);
+}
+
+// Two samplers over two graph servers of their own.
+struct WholeJob {
+  explicit WholeJob(const server::SamplerServerOptions& like = {})
+      : served(testing::SmallGraph(), 2), samplers(SessionOf(served).graph, 2, like) {}
+
+  static Session SessionOf(const testing::ServedGraph& served) {
+    SessionOptions options;
+    options.addresses = served.addresses();
+    options.access = Access::kRpc;
+    auto session = Connect(options);
+    ESPALIER_CHECK(session.ok()) << session.status().ToString();
+    return *std::move(session);
+  }
+
+  testing::ServedGraph served;
+  Samplers samplers;
+};
+
+TEST(RemoteMiniBatchSourceTest, DoesNotNoticeThatAGraphServerRestarts) {
+  WholeJob job;
+  const auto plan = job.samplers.Plan();
+  const auto remote = job.samplers.Open(plan, /*batches_ahead=*/1);
+  sampler::LocalMiniBatchSource local(job.served.local_graph(), job.served.local_graph(), job.samplers.Spec(), plan,
+                                      {});
+  ASSERT_TRUE(local.StartEpoch(0, 0).ok());
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  for (uint32_t count = 0;; ++count) {
+    if (count % 3 == 1) job.served.Kill(count % 2);
+    auto next = std::async(std::launch::async, [&] { return remote->Next(Soon()); });
+    if (count % 3 == 1) job.served.Restart(count % 2);
+    const auto batch = next.get();
+    const auto expected = local.Next(Soon());
+    ASSERT_EQ(batch.status().code(), expected.status().code()) << batch.status().ToString();
+    if (!expected.ok()) break;
+    ExpectEqual(*batch, *expected);
+  }
+  EXPECT_EQ(remote->num_takeovers(), 0u);
+}
+
+// The stream ends with the sampler's own DEADLINE_EXCEEDED: it is over, and the next call opens another.
+TEST(RemoteMiniBatchSourceTest, ReplacesAStreamWhoseSamplerWaitedInVain) {
+  WholeJob job({.step_timeout = milliseconds(300)});
+  const auto remote = job.samplers.Open(job.samplers.Plan(), /*batches_ahead=*/1);
+  job.served.Hang(0);
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  const auto late = remote->Next(Soon());
+  EXPECT_EQ(late.status().code(), StatusCode::kDeadlineExceeded) << late.status().ToString();
+
+  job.served.Restart(0);
+  Result<sampler::MiniBatch> batch = remote->Next(Soon());
+  for (int i = 0; i < 100 && !batch.ok(); ++i) batch = remote->Next(Soon());  // while its channel reconnects
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  EXPECT_EQ(batch->step, 0u);
 }
 
 TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {

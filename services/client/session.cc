@@ -17,9 +17,11 @@ struct Server {
 Result<std::vector<Server>> DescribeAll(const SessionOptions& options, Deadline deadline) {
   if (options.addresses.empty()) return InvalidArgument("no graph server's address was given");
   std::vector<Server> servers;
+  rpc::ChannelSettings channel = options.channel;
+  channel.server_role = rpc::PeerRole::kServer;
   for (const std::string& address : options.addresses) {
     RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
-    servers.push_back({std::make_shared<rpc::Peer>("graph server", address, options.channel), {}});
+    servers.push_back({std::make_shared<rpc::Peer>("graph server", address, channel), {}});
   }
   for (Server& server : servers) {
     ASSIGN_OR_RETURN(server.description, DescribeServer(server.peer, deadline));

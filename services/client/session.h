@@ -30,7 +30,7 @@ struct SessionOptions {
   std::chrono::milliseconds connect_timeout{60'000};  // for all servers to be up
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;
   size_t calls_in_flight = 4;
-  rpc::ChannelSettings channel;
+  rpc::ChannelSettings channel;  // its stop ends Connect, and every later question, with CANCELLED
 };
 
 // A graph over its servers. Thread-safe; the graph outlives the session where somebody still holds it.

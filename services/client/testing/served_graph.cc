@@ -1,31 +1,47 @@
 #include "services/client/testing/served_graph.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "services/graph/generators.h"
+#include "services/telemetry/listen_socket.h"
 
 namespace espalier::client::testing {
+namespace {
+constexpr uint64_t kCutSeed = 11;
+}
+
+SilentListener::SilentListener(const std::string& address) {
+  const Result<telemetry::ListenSocket> socket = telemetry::ListenOn(address);
+  ESPALIER_CHECK(socket.ok()) << socket.status().ToString();
+  descriptor_ = socket->descriptor;
+  address_ = socket->address;
+}
+
+SilentListener::~SilentListener() { close(descriptor_); }
 
 ServedGraph::ServedGraph(const graph::SourceGraph& source, uint32_t num_partitions, const ServedGraphOptions& options)
-    : options_(options), local_(shard::testing::MakeTestGraph(source, num_partitions, /*seed=*/11)) {
+    : options_(options), source_(source), local_(shard::testing::MakeTestGraph(source, num_partitions, kCutSeed)) {
   for (uint32_t p = 0; p < num_partitions; ++p) {
-    servers_.push_back(StartServer(p, "127.0.0.1:0"));
+    servers_.push_back(StartServer(local_.shards[p], "127.0.0.1:0", options_.incarnation));
     addresses_.push_back(servers_.back()->address());
   }
 }
 
-std::unique_ptr<server::GraphServer> ServedGraph::StartServer(uint32_t partition, const std::string& listen) {
+std::unique_ptr<server::GraphServer> ServedGraph::StartServer(std::shared_ptr<shard::GraphShard> shard,
+                                                              const std::string& listen, uint64_t incarnation) {
   server::GraphServerOptions options;
   options.rpc.listen = listen;
   options.rpc.max_request_bytes = options_.max_request_bytes;
   options.limits = options_.limits;
   options.worker_threads = options_.worker_threads;
   options.partition_key = kPartitionKey;
-  options.incarnation = options_.incarnation;
+  options.incarnation = incarnation;
   server::ServedGraph served;
   served.name = "test";
   served.description = local_.graph->description();
-  auto server = server::GraphServer::Start(options, std::move(served), local_.shards[partition]);
+  auto server = server::GraphServer::Start(options, std::move(served), std::move(shard));
   ESPALIER_CHECK(server.ok()) << server.status().ToString();
   return *std::move(server);
 }
@@ -45,7 +61,17 @@ std::shared_ptr<RemotePartition> ServedGraph::Remote(uint32_t partition, size_t 
 
 void ServedGraph::Kill(uint32_t partition) { servers_[partition].reset(); }
 
-void ServedGraph::Restart(uint32_t partition) { servers_[partition] = StartServer(partition, addresses_[partition]); }
+void ServedGraph::Hang(uint32_t partition) {
+  Kill(partition);
+  hung_[partition] = std::make_unique<SilentListener>(addresses_[partition]);
+}
+
+void ServedGraph::Restart(uint32_t partition, uint64_t incarnation) {
+  hung_.erase(partition);
+  servers_[partition].reset();
+  const auto fresh = shard::testing::MakeTestGraph(source_, static_cast<uint32_t>(servers_.size()), kCutSeed);
+  servers_[partition] = StartServer(fresh.shards[partition], addresses_[partition], incarnation);
+}
 
 graph::SourceGraph SmallGraph() {
   graph::PowerLawOptions options;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,20 @@ struct ServedGraphOptions {
   int worker_threads = 2;
 };
 
+// Takes connections at an address and never says a word.
+class SilentListener {
+ public:
+  explicit SilentListener(const std::string& address);  // "127.0.0.1:port", a free one for port 0
+  ~SilentListener();
+  SilentListener(const SilentListener&) = delete;
+  SilentListener& operator=(const SilentListener&) = delete;
+  const std::string& address() const { return address_; }
+
+ private:
+  int descriptor_;
+  std::string address_;
+};
+
 // One server per partition.
 class ServedGraph {
  public:
@@ -37,14 +52,20 @@ class ServedGraph {
   std::shared_ptr<RemotePartition> Remote(uint32_t partition, size_t reply_bytes = rpc::kPreferredReplyBytes) const;
   // Ends a server at once: calls under way fail.
   void Kill(uint32_t partition);
-  // Starts it again at its old address.
-  void Restart(uint32_t partition);
+  // Kill, and something that never answers in its place.
+  void Hang(uint32_t partition);
+  // Starts it again at its old address: with the same partition, without what was written to its mutable tensors.
+  void Restart(uint32_t partition) { Restart(partition, options_.incarnation); }
+  void Restart(uint32_t partition, uint64_t incarnation);
 
  private:
-  std::unique_ptr<server::GraphServer> StartServer(uint32_t partition, const std::string& listen);
+  std::unique_ptr<server::GraphServer> StartServer(std::shared_ptr<shard::GraphShard> shard, const std::string& listen,
+                                                   uint64_t incarnation);
 
   const ServedGraphOptions options_;
+  const graph::SourceGraph source_;
   shard::testing::TestGraph local_;
+  std::map<uint32_t, std::unique_ptr<SilentListener>> hung_;
   std::vector<std::unique_ptr<server::GraphServer>> servers_;
   std::vector<std::string> addresses_;
 };
