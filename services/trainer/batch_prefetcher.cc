@@ -43,8 +43,10 @@ void BatchPrefetcher::FetchAll() {
 }
 
 Status BatchPrefetcher::FetchEpoch(uint32_t epoch) {
-  RETURN_IF_ERROR(source_.StartEpoch(epoch, 0));
-  for (uint32_t step = 0; step < options_.steps_per_epoch; ++step) {
+  const uint32_t first_step = epoch == options_.first_epoch ? options_.first_step : 0;
+  if (first_step >= options_.steps_per_epoch) return Status();
+  RETURN_IF_ERROR(source_.StartEpoch(epoch, first_step));
+  for (uint32_t step = first_step; step < options_.steps_per_epoch; ++step) {
     Result<BatchTensors> batch = FetchOne(epoch, step);
     if (!batch.ok()) return std::move(batch).status().While("mini-batch of " + NameOfStep(epoch, step));
     if (!ready_.Push(std::move(batch))) break;

@@ -15,6 +15,7 @@ namespace espalier::trainer {
 
 struct PrefetchOptions {
   uint32_t first_epoch = 0;
+  uint32_t first_step = 0;  // of the first epoch; may be steps_per_epoch: nothing is left of it
   uint32_t num_epochs = 0;
   uint32_t steps_per_epoch = 0;
   size_t batches_ahead = 2;                // each holds its features: memory

@@ -2,10 +2,13 @@
 
 #include "services/base/hash.h"
 #include "services/collective/agreement.h"
+#include "services/telemetry/log.h"
 #include "services/trainer/forward_pass.h"
 
 namespace espalier::trainer {
 namespace {
+
+constexpr int kPassAttempts = 5;
 
 // Draws for evaluation share nothing with those of training steps.
 sampler::SamplingSpec ForEvaluation(sampler::SamplingSpec spec) {
@@ -35,20 +38,34 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Make(GraphAccess graph, const Node
 }
 
 Result<std::optional<double>> Evaluator::Evaluate(Model& model, graph::SplitPartName part) {
-  RETURN_IF_ERROR(Begin(model));
-  ASSIGN_OR_RETURN(const std::optional<double> metric, MetricOf(model, part));
-  RETURN_IF_ERROR(End());
+  std::optional<double> metric;
+  RETURN_IF_ERROR(RunPass(model, [&]() -> Status {
+    ASSIGN_OR_RETURN(metric, MetricOf(model, part));
+    return Status();
+  }));
   return metric;
 }
 
 std::string Evaluator::NextTensorPrefix() { return options_.tensor_prefix + "-pass" + std::to_string(num_passes_++); }
 
-Status Evaluator::Begin(Model& model) {
-  if (!has_full_pass()) return Status();
-  return inference_.ComputeHidden(model, NextTensorPrefix());
+Status Evaluator::RunPass(Model& model, const std::function<Status()>& body) {
+  Status status;
+  for (int attempt = 1; attempt <= kPassAttempts; ++attempt) {
+    status = RunPassOnce(model, body);
+    if (status.code() != StatusCode::kDataLoss) return status;
+    telemetry::Log(telemetry::Level::kWarning, "a pass over the graph starts again",
+                   {{"attempt", attempt}, {"error", status}});
+    // The servers that were not restarted still hold their part.
+    RETURN_IF_ERROR(inference_.DropHidden());
+  }
+  return Unavailable(status.message() + "; given up after " + std::to_string(kPassAttempts) + " passes");
 }
 
-Status Evaluator::End() { return inference_.DropHidden(); }
+Status Evaluator::RunPassOnce(Model& model, const std::function<Status()>& body) {
+  if (has_full_pass()) RETURN_IF_ERROR(inference_.ComputeHidden(model, NextTensorPrefix()));
+  RETURN_IF_ERROR(body());
+  return inference_.DropHidden();
+}
 
 Result<std::optional<double>> Evaluator::MetricOf(Model& model, graph::SplitPartName part) {
   MetricAccumulator metric(options_.metric, data_.num_outputs());

@@ -3,6 +3,7 @@
 // in fixed-size chunks, so a metric does not depend on partitions.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,13 +32,14 @@ class Evaluator {
   // One part with the model as it is; none where no node of the part is labelled. The same on every rank.
   Result<std::optional<double>> Evaluate(Model& model, graph::SplitPartName part);
 
-  // For passes that want more than one part, or outputs too: Begin, any of the functions below, End.
-  Status Begin(Model& model);
+  // For passes that want more than one part, or outputs too: what `body` computes of the model, with MetricOf and
+  // inference(). Where a graph server was restarted meanwhile and has lost what the pass had stored, everything is
+  // done again from the beginning, a few times at most: then `body` runs again. Its status is the same on every rank.
+  Status RunPass(Model& model, const std::function<Status()>& body);
   Result<std::optional<double>> MetricOf(Model& model, graph::SplitPartName part);
-  Status End();
 
   // A pass over full neighbourhoods for outputs, whatever the metrics are computed over: ComputeHidden first, unless
-  // Begin did so already.
+  // has_full_pass() says that it has been done when `body` runs.
   FullInference& inference() { return inference_; }
   bool has_full_pass() const { return options_.neighborhood == job::EvaluationNeighborhood::kFull; }
   std::string NextTensorPrefix();
@@ -45,6 +47,7 @@ class Evaluator {
  private:
   Evaluator(GraphAccess graph, const NodeData& data, collective::Collective& collective, EvaluationOptions options,
             FullInference inference, sampler::FanoutSampler sampler);
+  Status RunPassOnce(Model& model, const std::function<Status()>& body);
   Status AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
                   MetricAccumulator& metric);
   Status AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric);

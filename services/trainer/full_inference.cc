@@ -1,10 +1,14 @@
 #include "services/trainer/full_inference.h"
 
-#include "services/collective/agreement.h"
 #include "services/trainer/parameters.h"
 #include "services/trainer/sampling_plan.h"
 
 namespace espalier::trainer {
+
+Status LostWhereMissing(Status status) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  return DataLoss("a graph server has lost what was stored on it: " + status.message());
+}
 
 FullInference::FullInference(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                              const InferenceOptions& options)
@@ -28,30 +32,40 @@ Status FullInference::ComputeHidden(Model& model, const std::string& prefix) {
     const Tensors read = hidden_;
     RETURN_IF_ERROR(ComputeLayer(model, layer, prefix + "-l" + std::to_string(layer))
                         .While("computing layer " + std::to_string(layer) + " for all nodes"));
-    RETURN_IF_ERROR(Drop(read));
+    RETURN_IF_ERROR(Agree(Drop(read)));
   }
   return Status();
 }
 
 Status FullInference::ComputeLayer(Model& model, int layer, const std::string& prefix) {
   Tensors written;
-  Status status;
+  for (const NodeTypeId type : types_[static_cast<size_t>(layer) + 1]) written[type] = prefix;
+  unfinished_ = written;
+  // Every rank creates them, so that nobody waits for rank 0, and nobody writes before all have: a tensor that is
+  // created once more would hide that its rows are lost.
+  RETURN_IF_ERROR(Agree(CreateTensors(written, model.OutputWidth(layer))));
+  RETURN_IF_ERROR(Agree(ComputeChunks(model, layer, written)));
+  hidden_ = std::move(written);
+  unfinished_.clear();
+  return Status();
+}
+
+Status FullInference::CreateTensors(const Tensors& tensors, int64_t width) {
+  for (const auto& [type, name] : tensors) {
+    RETURN_IF_ERROR(graph_.tensors.CreateTensor(type, name, DType::kF32, {width}, options_.timeouts.ForData()));
+  }
+  return Status();
+}
+
+Status FullInference::ComputeChunks(Model& model, int layer, const Tensors& written) {
   uint64_t first_chunk = 0;  // of the type, among all types' chunks
-  for (const NodeTypeId type : types_[static_cast<size_t>(layer) + 1]) {
-    const std::string& name = written[type] = prefix;
+  for (const auto& [type, name] : written) {
     const uint64_t num_chunks = NumChunks(graph_.neighbors.book().num_nodes(type));
-    if (status.ok()) {
-      // Every rank says it: creating what exists is fine, and nobody has to wait for rank 0.
-      status =
-          graph_.tensors.CreateTensor(type, name, DType::kF32, {model.OutputWidth(layer)}, options_.timeouts.ForData());
-    }
-    for (uint64_t chunk = 0; status.ok() && chunk < num_chunks; ++chunk) {
-      if (IsMine(first_chunk + chunk)) status = ComputeChunk(model, layer, type, chunk, name);
+    for (uint64_t chunk = 0; chunk < num_chunks; ++chunk) {
+      if (IsMine(first_chunk + chunk)) RETURN_IF_ERROR(ComputeChunk(model, layer, type, chunk, name));
     }
     first_chunk += num_chunks;
   }
-  RETURN_IF_ERROR(collective::AgreeOn(status, *collective_, options_.timeouts.ForCollective()));
-  hidden_ = std::move(written);
   return Status();
 }
 
@@ -60,7 +74,7 @@ Status FullInference::ComputeChunk(Model& model, int layer, NodeTypeId type, uin
   const Deadline deadline = options_.timeouts.ForData();
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, NodesOfChunk(type, chunk, deadline));
   ASSIGN_OR_RETURN(const torch::Tensor outputs, Outputs(model, layer, type, nodes, deadline));
-  return graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), deadline);
+  return LostWhereMissing(graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), deadline));
 }
 
 Result<std::vector<GlobalNodeId>> FullInference::NodesOfChunk(NodeTypeId type, uint64_t chunk, Deadline deadline) {
@@ -93,7 +107,9 @@ Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId
 Result<torch::Tensor> FullInference::RowsRead(int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes,
                                               Deadline deadline) {
   if (layer == 0) return data_->Features(type, nodes, deadline);
-  return data_->Column(type, hidden_.at(type), nodes, deadline);
+  Result<torch::Tensor> rows = data_->Column(type, hidden_.at(type), nodes, deadline);
+  if (!rows.ok()) return LostWhereMissing(std::move(rows).status());
+  return rows;
 }
 
 Status FullInference::ForSplit(Model& model, const std::string& split, graph::SplitPartName part,
@@ -117,7 +133,7 @@ Status FullInference::ForSplit(Model& model, const std::string& split, graph::Sp
     }
     return Status();
   };
-  return collective::AgreeOn(compute(), *collective_, options_.timeouts.ForCollective());
+  return Agree(compute());
 }
 
 Status FullInference::ForAllNodes(Model& model, const OnChunk& on_chunk) {
@@ -132,13 +148,15 @@ Status FullInference::ForAllNodes(Model& model, const OnChunk& on_chunk) {
     }
     return Status();
   };
-  return collective::AgreeOn(compute(), *collective_, options_.timeouts.ForCollective());
+  return Agree(compute());
 }
 
 Status FullInference::DropHidden() {
-  const Tensors stored = std::move(hidden_);
-  hidden_.clear();
-  return Drop(stored);
+  const Tensors stored = std::exchange(hidden_, {});
+  const Tensors unfinished = std::exchange(unfinished_, {});
+  const Status dropped = Drop(stored);
+  const Status dropped_too = Drop(unfinished);
+  return Agree(dropped.ok() ? dropped_too : dropped);
 }
 
 Status FullInference::Drop(const Tensors& tensors) {

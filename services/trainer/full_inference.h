@@ -5,14 +5,19 @@
 // Nodes are walked in original-id order in chunks of fixed size, chunk c by rank c mod T, whoever owns them: a row's
 // GEMM result depends on the size of its batch, so this is what makes results the same bits for any partitioning
 // and any number of trainers. Every rank calls the same functions; an error of one ends the pass of all.
+//
+// Stored activations do not survive a restart of the server that holds them. Tensors are written only when every
+// rank has created them, so what a restart has taken is missing and never mistaken for zeros: the pass then ends on
+// every rank with DataLoss, and may be done again.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "services/collective/collective.h"
+#include "services/collective/agreement.h"
 #include "services/sampler/fanout_sampler.h"
 #include "services/trainer/graph_access.h"
 #include "services/trainer/model.h"
@@ -28,6 +33,10 @@ struct InferenceOptions {
 // Called on the rank that computed the chunk: outputs f32 [nodes, C].
 using OnChunk =
     std::function<Status(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs)>;
+
+// The error of a call that reads or writes a stored tensor, NotFound as DataLoss: the tensor had been created, so a
+// restarted server has lost it.
+Status LostWhereMissing(Status status);
 
 // Owned by one thread.
 class FullInference {
@@ -45,7 +54,7 @@ class FullInference {
 
   // Node type -> name of the tensor with the activations that enter the last layer; none for a model of one layer.
   const std::map<NodeTypeId, std::string>& hidden() const { return hidden_; }
-  // Drops the stored activations. Every rank has ended its reads.
+  // Drops the stored activations, also those of a pass that failed. Every rank calls it and has ended its reads.
   Status DropHidden();
 
  private:
@@ -54,12 +63,15 @@ class FullInference {
   FullInference(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                 const InferenceOptions& options);
   Status ComputeLayer(Model& model, int layer, const std::string& prefix);
+  Status CreateTensors(const Tensors& tensors, int64_t width);
+  Status ComputeChunks(Model& model, int layer, const Tensors& written);
   Status ComputeChunk(Model& model, int layer, NodeTypeId type, uint64_t chunk, const std::string& tensor);
   Result<torch::Tensor> Outputs(Model& model, int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes,
                                 Deadline deadline);
   Result<torch::Tensor> RowsRead(int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline);
   Result<std::vector<GlobalNodeId>> NodesOfChunk(NodeTypeId type, uint64_t chunk, Deadline deadline);
   Status Drop(const Tensors& tensors);
+  Status Agree(const Status& own) { return collective::AgreeOn(own, *collective_, options_.timeouts.ForCollective()); }
   bool IsMine(uint64_t chunk) const { return chunk % collective_->size() == collective_->rank().value; }
   uint64_t NumChunks(uint64_t num_nodes) const { return (num_nodes + options_.chunk_nodes - 1) / options_.chunk_nodes; }
 
@@ -70,6 +82,7 @@ class FullInference {
   std::vector<std::vector<NodeTypeId>> types_;    // types_[l]: what layer l reads
   std::vector<sampler::FanoutSampler> samplers_;  // by layer: one hop, all in-edges
   Tensors hidden_;
+  Tensors unfinished_;  // of a layer whose computation has not ended well
 };
 
 }  // namespace espalier::trainer

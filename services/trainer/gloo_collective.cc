@@ -8,12 +8,11 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "services/rpc/address.h"
 
 namespace espalier::trainer {
 namespace {
@@ -36,32 +35,6 @@ std::string WordsOf(const char* text) {
 Status StatusOfException(const std::exception& error, Deadline deadline) {
   if (deadline.HasPassed()) return DeadlineExceeded(WordsOf(error.what()));
   return Unavailable(WordsOf(error.what()));
-}
-
-// The address of the interface that packets to `host` leave by: what connecting a datagram socket says without
-// sending anything.
-Result<std::string> AddressFacing(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), "9", &hints, &found); error != 0) {
-    return Unavailable("looking up '" + host + "': " + gai_strerror(error));
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  for (const addrinfo* candidate = found; candidate != nullptr; candidate = candidate->ai_next) {
-    const int descriptor = socket(candidate->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) continue;
-    sockaddr_storage local{};
-    socklen_t length = sizeof(local);
-    char text[NI_MAXHOST];
-    const bool known = connect(descriptor, candidate->ai_addr, candidate->ai_addrlen) == 0 &&
-                       getsockname(descriptor, reinterpret_cast<sockaddr*>(&local), &length) == 0 &&
-                       getnameinfo(reinterpret_cast<const sockaddr*>(&local), length, text, sizeof(text), nullptr, 0,
-                                   NI_NUMERICHOST) == 0;
-    close(descriptor);
-    if (known) return std::string(text);
-  }
-  return Unavailable("no interface of this machine faces '" + host + "'");
 }
 
 // c10d's store as Gloo wants to see it.
@@ -94,6 +67,7 @@ class GlooCollective final : public Collective {
 
   Rank rank() const override { return Rank(rank_); }
   uint32_t size() const override { return size_; }
+  const char* backend() const override { return "Gloo"; }
 
   Status AllReduceSum(std::span<float> values, Deadline deadline) override { return Sum(values, deadline); }
   Status AllReduceSum(std::span<double> values, Deadline deadline) override { return Sum(values, deadline); }
@@ -122,6 +96,12 @@ class GlooCollective final : public Collective {
       ::gloo::allgather(options);
     }));
     return all;
+  }
+
+  void Abandon() override {
+    if (context_ == nullptr) return;
+    death_ = "this trainer left it";
+    context_.reset();
   }
 
   Status Barrier(Deadline deadline) override {
@@ -221,7 +201,7 @@ Result<std::unique_ptr<Collective>> ConnectGloo(std::unique_ptr<Rendezvous> rend
   }
   std::string address = options.local_address;
   if (address.empty()) {
-    ASSIGN_OR_RETURN(address, AddressFacing(rendezvous->host_));
+    ASSIGN_OR_RETURN(address, rpc::LocalAddressFacing(rendezvous->host_));
   }
   std::unique_ptr<Collective> connected;
   try {

@@ -115,7 +115,7 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
   data.inputs_.resize(schema.num_node_types());
   data.input_widths_.resize(schema.num_node_types(), 0);
   for (const job::Input& input : training.inputs) RETURN_IF_ERROR(data.AddInput(input, schema));
-  RETURN_IF_ERROR(data.SetLabel(training.task, schema));
+  RETURN_IF_ERROR(data.SetLabel(training, schema));
   return data;
 }
 
@@ -130,12 +130,15 @@ Status NodeData::AddInput(const job::Input& input, const GraphSchema& schema) {
   return Status();
 }
 
-Status NodeData::SetLabel(const job::Task& task, const GraphSchema& schema) {
+Status NodeData::SetLabel(const job::Training& training, const GraphSchema& schema) {
+  const job::Task& task = training.task;
   ASSIGN_OR_RETURN(seed_type_, NodeTypeOf(task.node_type, schema, "spec.training.task.nodeType"));
+  loss_kind_ = LossOf(task);
   auto found = FindColumn(rows_->columns(), seed_type_, task.label, schema).While("spec.training.task.label");
+  has_labels_ = found.ok();
+  if (!has_labels_ && OnlyInfers(training)) return Status();
   if (!found.ok()) return std::move(found).status();
   label_ = task.label;
-  loss_kind_ = LossOf(task);
   label_width_ = WidthOf(*found);
   if (loss_kind_ == LossKind::kCrossEntropy && label_width_ != 1) {
     return InvalidArgument("spec.training.task.label: column '" + label_ + "' has " + std::to_string(label_width_) +
@@ -189,6 +192,15 @@ Status NodeData::CountOutputs(const std::string& split, sampler::SeedSource& see
     return InvalidArgument("column '" + label_ + "' has labels up to " + std::to_string(num_outputs_ - 1) +
                            "; expected classes below " + std::to_string(kMaxClasses));
   }
+  return Status();
+}
+
+Status NodeData::SetOutputs(int64_t num_outputs) {
+  if (has_labels_ && loss_kind_ != LossKind::kCrossEntropy && num_outputs != label_width_) {
+    return InvalidArgument("the model has " + std::to_string(num_outputs) + " outputs, but column '" + label_ +
+                           "' has " + std::to_string(label_width_) + " values a node");
+  }
+  num_outputs_ = num_outputs;
   return Status();
 }
 

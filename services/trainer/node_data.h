@@ -20,7 +20,8 @@ namespace espalier::trainer {
 // Thread-safe.
 class NodeData {
  public:
-  // `rows` outlives this. InvalidArgument or NotFound names the input or label that the graph does not have.
+  // `rows` outlives this. InvalidArgument or NotFound names the input or label that the graph does not have. A job that
+  // only applies a model (OnlyInfers) needs no label.
   static Result<NodeData> Make(const job::Training& training, const graph::GraphSchema& schema,
                                sampler::RowSource& rows);
 
@@ -30,6 +31,8 @@ class NodeData {
   const std::vector<int64_t>& input_widths() const { return input_widths_; }
   // Elements of a label's row: 1 for classes.
   int64_t label_width() const { return label_width_; }
+  // False only for a job without training whose graph lacks the label's column.
+  bool has_labels() const { return has_labels_; }
   // Columns of the model's outputs: classes, or a label's values.
   int64_t num_outputs() const { return num_outputs_; }
 
@@ -37,6 +40,9 @@ class NodeData {
   // share. Called once, by Make's caller, before others use this object.
   Status CountOutputs(const std::string& split, sampler::SeedSource& seeds, collective::Collective& collective,
                       std::chrono::seconds timeout);
+
+  // In place of CountOutputs: what a model that exists already has. InvalidArgument where labels have another width.
+  Status SetOutputs(int64_t num_outputs);
 
   // f32 [nodes, F]: the type's input columns side by side; F may be 0.
   Result<torch::Tensor> Features(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
@@ -56,7 +62,7 @@ class NodeData {
 
   explicit NodeData(sampler::RowSource& rows) : rows_(&rows) {}
   Status AddInput(const job::Input& input, const graph::GraphSchema& schema);
-  Status SetLabel(const job::Task& task, const graph::GraphSchema& schema);
+  Status SetLabel(const job::Training& training, const graph::GraphSchema& schema);
   // The largest class among the chunks of a part that are this rank's, or `largest`.
   Result<int64_t> LargestClass(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank,
                                uint32_t num_ranks, int64_t largest, std::chrono::seconds timeout) const;
@@ -66,10 +72,14 @@ class NodeData {
   std::vector<int64_t> input_widths_;
   NodeTypeId seed_type_;
   std::string label_;
+  bool has_labels_ = true;
   LossKind loss_kind_ = LossKind::kCrossEntropy;
   int64_t label_width_ = 1;
   int64_t num_outputs_ = 0;
 };
+
+// No training: a model that exists is applied to a graph.
+inline bool OnlyInfers(const job::Training& training) { return training.epochs == 0 && !training.model.uri.empty(); }
 
 // f32 with the tensor's shape; shares memory where it is F32 already. InvalidArgument for a dtype that is no number.
 Result<torch::Tensor> AsFloats(const Tensor& tensor);

@@ -1,61 +1,107 @@
 #include "services/trainer/node_results.h"
 
 #include <algorithm>
-#include <cstring>
-#include <numeric>
+#include <functional>
 
 #include "services/collective/agreement.h"
 #include "services/format/node_results.h"
-#include "services/storage/file_store.h"
 #include "services/trainer/parameters.h"
 
 namespace espalier::trainer {
 namespace {
 
-constexpr uint64_t kRowsPerRead = uint64_t{1} << 16;
+using format::NodeResultsWriter;
 
-std::vector<uint64_t> Range(uint64_t first, uint64_t count) {
-  std::vector<uint64_t> ids(count);
-  std::iota(ids.begin(), ids.end(), first);
-  return ids;
-}
+// Of one read: enough for the network, little for rank 0's memory.
+constexpr uint64_t kBytesPerRead = uint64_t{16} << 20;
+constexpr uint64_t kMostRowsPerRead = uint64_t{1} << 16;
 
-// F32 [nodes, width]: a stored tensor in original-id order.
-Result<Tensor> RowsInOrder(const NodeResultsContext& context, NodeTypeId type, const std::string& tensor,
-                           int64_t width) {
-  const uint64_t num_nodes = context.graph.neighbors.book().num_nodes(type);
-  Tensor all = Tensor::Zeros(DType::kF32, {static_cast<int64_t>(num_nodes), width});
-  for (uint64_t first = 0; first < num_nodes; first += kRowsPerRead) {
-    const Deadline deadline = context.timeouts.ForData();
-    std::vector<OriginalNodeId> originals;
-    for (const uint64_t id : Range(first, std::min(kRowsPerRead, num_nodes - first))) originals.emplace_back(id);
-    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, context.graph.seeds.LookUp(type, originals, deadline));
-    ASSIGN_OR_RETURN(const Tensor rows, context.graph.rows.GatherRows(type, tensor, nodes, deadline));
-    if (rows.dtype() != all.dtype() || rows.row_bytes() != all.row_bytes()) {
-      return Internal("tensor '" + tensor + "' came back as " + rows.ToString());
-    }
-    std::memcpy(all.mutable_bytes() + first * all.row_bytes(), rows.bytes(), rows.size_bytes());
+// The nodes of a type whose results are wanted: all in the order of their ids, or the chosen ones.
+class WantedNodes {
+ public:
+  WantedNodes(const NodeResultsContext& context, const NodeResultsRequest& request, NodeTypeId type)
+      : num_nodes_(context.graph.neighbors.book().num_nodes(type)) {
+    if (!request.nodes.has_value()) return;
+    static const std::vector<OriginalNodeId> none;
+    const auto found = request.nodes->find(type);
+    chosen_ = found == request.nodes->end() ? &none : &found->second;
   }
-  return all;
+
+  uint64_t count() const { return chosen_ == nullptr ? num_nodes_ : chosen_->size(); }
+  std::vector<OriginalNodeId> Slice(uint64_t first, uint64_t count) const {
+    std::vector<OriginalNodeId> nodes;
+    nodes.reserve(count);
+    for (uint64_t i = first; i < first + count; ++i) {
+      nodes.push_back(chosen_ == nullptr ? OriginalNodeId(i) : (*chosen_)[i]);
+    }
+    return nodes;
+  }
+
+ private:
+  const uint64_t num_nodes_;
+  const std::vector<OriginalNodeId>* chosen_ = nullptr;  // outlives this
+};
+
+Tensor IdsOf(const std::vector<OriginalNodeId>& nodes) {
+  std::vector<uint64_t> ids;
+  ids.reserve(nodes.size());
+  for (const OriginalNodeId node : nodes) ids.push_back(node.value);
+  return Tensor::FromVector(std::move(ids));
 }
 
-format::NodeResult ResultOf(const NodeResultsContext& context, NodeTypeId type, Tensor values) {
-  return {context.graph.schema().NodeTypeName(type),
-          Tensor::FromVector(Range(0, context.graph.neighbors.book().num_nodes(type))), std::move(values)};
+// Calls body(ids U64 [n], rows F32 [n, width]) for one piece of a stored tensor after the other.
+Status ForRows(const NodeResultsContext& context, NodeTypeId type, const std::string& tensor, int64_t width,
+               const WantedNodes& wanted, const std::function<Status(const Tensor& ids, const Tensor& rows)>& body) {
+  const uint64_t row_bytes = static_cast<uint64_t>(width) * sizeof(float);
+  const uint64_t rows_per_read = std::clamp<uint64_t>(kBytesPerRead / row_bytes, 1, kMostRowsPerRead);
+  for (uint64_t first = 0; first < wanted.count(); first += rows_per_read) {
+    const Deadline deadline = context.timeouts.ForData();
+    const auto originals = wanted.Slice(first, std::min(rows_per_read, wanted.count() - first));
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, context.graph.seeds.LookUp(type, originals, deadline));
+    const Result<Tensor> rows = context.graph.rows.GatherRows(type, tensor, nodes, deadline);
+    if (!rows.ok()) return LostWhereMissing(rows.status());
+    if (rows->dtype() != DType::kF32 || rows->row_bytes() != row_bytes) {
+      return Internal("tensor '" + tensor + "' came back as " + rows->ToString());
+    }
+    RETURN_IF_ERROR(body(IdsOf(originals), *rows));
+  }
+  return Status();
+}
+
+NodeResultsWriter WriterOf(const NodeResultsContext& context, const std::string& kind) {
+  return NodeResultsWriter(*context.store, context.folder, kind, context.attributes);
+}
+
+Status Commit(NodeResultsWriter& writer, NodeResultFiles* written) {
+  ASSIGN_OR_RETURN(const std::vector<format::OutputFile> files, writer.Commit());
+  written->files.insert(written->files.end(), files.begin(), files.end());
+  return Status();
 }
 
 Status WriteEmbeddings(const NodeResultsContext& context, Model& model, const FullInference& inference,
-                       const std::string& output_dir) {
-  std::vector<format::NodeResult> results;
-  for (const auto& [type, tensor] : inference.hidden()) {
-    ASSIGN_OR_RETURN(Tensor rows, RowsInOrder(context, type, tensor, model.OutputWidth(model.num_layers() - 2)));
-    results.push_back(ResultOf(context, type, std::move(rows)));
+                       const NodeResultsRequest& request, NodeResultFiles* written) {
+  if (inference.hidden().empty()) {
+    written->not_written["embeddings"] = "a model of one layer has no hidden activations";
+    return Status();
   }
-  storage::FileStore store(output_dir);
-  return format::WriteNodeResults(store, "", "embeddings", context.attributes, results);
+  const int64_t width = model.OutputWidth(model.num_layers() - 2);
+  NodeResultsWriter writer = WriterOf(context, "embeddings");
+  bool any = false;
+  for (const auto& [type, tensor] : inference.hidden()) {
+    if (request.nodes.has_value() && !request.nodes->contains(type)) continue;
+    const WantedNodes wanted(context, request, type);
+    any = true;
+    RETURN_IF_ERROR(
+        writer.Begin({context.graph.schema().NodeTypeName(type), wanted.count(), DType::kU64, DType::kF32, {width}}));
+    RETURN_IF_ERROR(ForRows(context, type, tensor, width, wanted,
+                            [&](const Tensor& ids, const Tensor& rows) { return writer.Append(ids, rows); }));
+  }
+  if (any) return Commit(writer, written);
+  written->not_written["embeddings"] = "none of the chosen nodes is of a type that the model's last layer reads";
+  return Status();
 }
 
-// What outputs decide: a class, a yes or no per class, or a value.
+// What outputs [n, C] decide: a class, a yes or no per class, or a value.
 torch::Tensor DecisionsOf(LossKind kind, const torch::Tensor& outputs) {
   switch (kind) {
     case LossKind::kCrossEntropy: return outputs.argmax(1);
@@ -65,15 +111,36 @@ torch::Tensor DecisionsOf(LossKind kind, const torch::Tensor& outputs) {
   return outputs;
 }
 
-Status WritePredictions(const NodeResultsContext& context, const std::string& tensor, const std::string& output_dir) {
+format::NodeResultShape DecisionShape(LossKind kind, const format::NodeResultShape& outputs) {
+  format::NodeResultShape shape = outputs;
+  if (kind == LossKind::kCrossEntropy) {
+    shape.value_dtype = DType::kI64;
+    shape.row_shape.clear();
+  }
+  if (kind == LossKind::kBinaryCrossEntropy) shape.value_dtype = DType::kU8;
+  return shape;
+}
+
+// Decisions and the outputs behind them in one walk.
+Status WritePredictions(const NodeResultsContext& context, const std::string& tensor, const WantedNodes& wanted,
+                        NodeResultFiles* written) {
   const NodeTypeId type = context.data.seed_type();
   const LossKind kind = context.data.loss_kind();
-  ASSIGN_OR_RETURN(const Tensor outputs, RowsInOrder(context, type, tensor, context.data.num_outputs()));
-  storage::FileStore store(output_dir);
-  const format::NodeResult decisions = ResultOf(context, type, FromTorch(DecisionsOf(kind, ToTorch(outputs))));
-  RETURN_IF_ERROR(format::WriteNodeResults(store, "", "predictions", context.attributes, {decisions}));
-  if (kind == LossKind::kSquaredError) return Status();
-  return format::WriteNodeResults(store, "", "logits", context.attributes, {ResultOf(context, type, outputs)});
+  const int64_t width = context.data.num_outputs();
+  const format::NodeResultShape shape = {
+      context.graph.schema().NodeTypeName(type), wanted.count(), DType::kU64, DType::kF32, {width}};
+  NodeResultsWriter predictions = WriterOf(context, "predictions");
+  NodeResultsWriter logits = WriterOf(context, "logits");
+  const bool has_logits = kind != LossKind::kSquaredError;
+  RETURN_IF_ERROR(predictions.Begin(DecisionShape(kind, shape)));
+  if (has_logits) RETURN_IF_ERROR(logits.Begin(shape));
+  const auto append = [&](const Tensor& ids, const Tensor& rows) -> Status {
+    RETURN_IF_ERROR(predictions.Append(ids, FromTorch(DecisionsOf(kind, ToTorch(rows)))));
+    return has_logits ? logits.Append(ids, rows) : Status();
+  };
+  RETURN_IF_ERROR(ForRows(context, type, tensor, width, wanted, append));
+  RETURN_IF_ERROR(Commit(predictions, written));
+  return has_logits ? Commit(logits, written) : Status();
 }
 
 // All nodes' outputs into a tensor on the owners of the rows, where rank 0 finds them.
@@ -84,8 +151,20 @@ Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInferen
                                                             context.timeouts.ForData());
   RETURN_IF_ERROR(collective::AgreeOn(created, context.collective, context.timeouts.ForCollective()));
   return inference.ForAllNodes(model, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
-    return context.graph.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), context.timeouts.ForData());
+    return LostWhereMissing(
+        context.graph.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), context.timeouts.ForData()));
   });
+}
+
+// Rank 0's part, after StoreOutputs.
+Status FetchPredictions(const NodeResultsContext& context, const std::string& tensor, const NodeResultsRequest& request,
+                        NodeResultFiles* written) {
+  const NodeTypeId type = context.data.seed_type();
+  if (request.nodes.has_value() && !request.nodes->contains(type)) {
+    written->not_written["predictions"] = "no node of the task's type was chosen";
+    return Status();
+  }
+  return WritePredictions(context, tensor, WantedNodes(context, request, type), written);
 }
 
 bool Saves(const job::DistTraining& job, job::OutputKind kind) {
@@ -95,27 +174,32 @@ bool Saves(const job::DistTraining& job, job::OutputKind kind) {
 }  // namespace
 
 NodeResultsRequest NodeResultsOf(const job::DistTraining& job) {
-  return {Saves(job, job::OutputKind::kEmbeddings), Saves(job, job::OutputKind::kPredictions)};
+  NodeResultsRequest request;
+  request.embeddings = Saves(job, job::OutputKind::kEmbeddings);
+  request.predictions = Saves(job, job::OutputKind::kPredictions);
+  return request;
 }
 
-Status ExportNodeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
-                         const NodeResultsRequest& request, const std::string& output_dir,
-                         const std::string& tensor_prefix) {
+Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
+                                          const NodeResultsRequest& request, const std::string& tensor_prefix) {
   const bool writes = context.collective.rank() == Rank(0);
   const std::string tensor = tensor_prefix + "-outputs";
+  NodeResultFiles written;
   Status status;
-  if (writes && request.embeddings) status = WriteEmbeddings(context, model, inference, output_dir);
+  if (writes && request.embeddings) status = WriteEmbeddings(context, model, inference, request, &written);
   RETURN_IF_ERROR(
       collective::AgreeOn(status, context.collective, context.timeouts.ForCollective()).While("writing embeddings"));
-  if (!request.predictions) return Status();
+  if (!request.predictions) return written;
   RETURN_IF_ERROR(StoreOutputs(context, model, inference, tensor).While("computing predictions"));
   if (writes) {
-    status = WritePredictions(context, tensor, output_dir);
+    status = FetchPredictions(context, tensor, request, &written);
     const Status dropped =
         context.graph.tensors.DropTensor(context.data.seed_type(), tensor, context.timeouts.ForData());
     if (status.ok()) status = dropped;
   }
-  return collective::AgreeOn(status, context.collective, context.timeouts.ForCollective()).While("writing predictions");
+  RETURN_IF_ERROR(
+      collective::AgreeOn(status, context.collective, context.timeouts.ForCollective()).While("writing predictions"));
+  return written;
 }
 
 }  // namespace espalier::trainer

@@ -1,12 +1,17 @@
-// What a trained model says about every node, under the nodes' original ids, in format/node_results.h's files:
+// What a trained model says about nodes, under their original ids, in format/node_results.h's files:
 //   embeddings/   the activations that enter the last layer, of every node type that has any
 //   predictions/  of the task's node type: the class (I64), a 0 or 1 per class (U8), or the values
 //   logits/       the outputs that classes were decided by
+// Rank 0 fetches and writes a bounded piece at a time, whatever the size of the graph.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "services/format/outputs_manifest.h"
+#include "services/trainer/chosen_nodes.h"
 #include "services/trainer/full_inference.h"
 
 namespace espalier::trainer {
@@ -14,8 +19,11 @@ namespace espalier::trainer {
 struct NodeResultsRequest {
   bool embeddings = false;
   bool predictions = false;
+  // Whose; rank 0's word counts. Not there: all nodes of all types, in the order of their ids.
+  std::optional<ChosenNodes> nodes;
 };
 
+// What spec.output.save asks for; of all nodes.
 NodeResultsRequest NodeResultsOf(const job::DistTraining& job);
 
 struct NodeResultsContext {
@@ -24,12 +32,19 @@ struct NodeResultsContext {
   collective::Collective& collective;
   Timeouts timeouts;
   std::map<std::string, std::string> attributes;  // for the manifests
+  storage::ObjectStore* store = nullptr;          // rank 0's; outlives the call
+  std::string folder;                             // a key prefix in the store
 };
 
-// After inference.ComputeHidden. Every rank calls it: all compute, rank 0 writes below `output_dir`. `tensor_prefix`
-// names the tensor in which outputs wait for rank 0.
-Status ExportNodeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
-                         const NodeResultsRequest& request, const std::string& output_dir,
-                         const std::string& tensor_prefix);
+// What was written; empty on all ranks but 0.
+struct NodeResultFiles {
+  std::vector<format::OutputFile> files;
+  std::map<std::string, std::string> not_written;  // kind -> why there is none
+};
+
+// After inference.ComputeHidden. Every rank calls it: all compute, rank 0 writes below `folder`, over what an earlier
+// pass left there. `tensor_prefix` names the tensor in which outputs wait for rank 0.
+Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
+                                          const NodeResultsRequest& request, const std::string& tensor_prefix);
 
 }  // namespace espalier::trainer

@@ -1,50 +1,179 @@
 #include "services/trainer/outputs.h"
 
-#include <cerrno>
-#include <filesystem>
+#include <chrono>
 
+#include "services/base/failpoint.h"
+#include "services/format/checksum.h"
 #include "services/format/safetensors.h"
-#include "services/storage/file_store.h"
-#include "services/telemetry/process.h"
+#include "services/storage/object_key.h"
+#include "services/telemetry/log.h"
+#include "services/trainer/event_file.h"
+#include "services/trainer/metrics.h"
 #include "services/trainer/parameters.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
+namespace {
 
-Outputs::Outputs(std::string dir, RunFacts facts, std::FILE* metrics)
-    : dir_(std::move(dir)), facts_(std::move(facts)), metrics_(metrics) {}
+using storage::JoinKey;
 
-Result<std::unique_ptr<Outputs>> Outputs::Open(const std::string& dir, RunFacts facts) {
-  std::error_code error;
-  std::filesystem::create_directories(dir + "/model", error);
-  if (error) return FromErrno(error.value(), "making the folder " + dir + "/model");
-  std::filesystem::remove(dir + "/result.json", error);
-  if (error) return FromErrno(error.value(), "removing " + dir + "/result.json");
-  std::FILE* metrics = std::fopen((dir + "/metrics.jsonl").c_str(), "w");
-  if (metrics == nullptr) return FromErrno(errno, "opening " + dir + "/metrics.jsonl");
-  return std::unique_ptr<Outputs>(new Outputs(dir, std::move(facts), metrics));
+double WallSeconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-Status Outputs::AppendEpoch(const EpochReport& report) {
-  const std::string line = EpochJson(report, facts_.job.training.evaluation.metric) + "\n";
-  if (std::fputs(line.c_str(), metrics_.get()) < 0 || std::fflush(metrics_.get()) != 0) {
-    return FromErrno(errno, "writing " + dir_ + "/metrics.jsonl");
-  }
-  return Status();
-}
-
-Status Outputs::WriteModel(const std::string& name, const NamedTensors& state) {
-  format::Safetensors file;
-  file.metadata = ModelMetadata(facts_);
-  for (const auto& [tensor_name, tensor] : state) file.tensors[tensor_name] = FromTorch(tensor);
-  storage::FileStore store(dir_);
-  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store.Put("model/" + name + ".safetensors"));
-  RETURN_IF_ERROR(format::WriteSafetensors(file, *writer));
+Status PutText(storage::ObjectStore& store, const std::string& key, const std::string& text) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store.Put(key));
+  RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(text))));
   return writer->Commit();
 }
 
-Status Outputs::WriteResult(const TrainOutcome& outcome) {
-  return telemetry::WriteFileAtomically(dir_ + "/result.json", ResultJson(facts_, outcome));
+std::vector<std::string> KeysOf(const std::vector<storage::ObjectInfo>& objects) {
+  std::vector<std::string> keys;
+  for (const storage::ObjectInfo& object : objects) keys.push_back(object.key);
+  return keys;
+}
+
+// TensorBoard groups tags by what stands before the slash.
+Scalars ScalarsOf(const EpochReport& report, const RunFacts& facts) {
+  Scalars scalars;
+  scalars.wall_seconds = WallSeconds();
+  scalars.global_step = (int64_t{report.epoch} + 1) * facts.steps_per_epoch;
+  scalars.values = {{"train/loss", report.loss}, {"train/learning_rate", report.learning_rate}};
+  if (report.validation.has_value()) {
+    scalars.values.emplace_back(std::string("validation/") + NameOf(facts.job.training.evaluation.metric),
+                                *report.validation);
+  }
+  const SecondsSplit& seconds = report.seconds;
+  for (const auto& [part, value] :
+       std::initializer_list<std::pair<const char*, double>>{{"total", report.total_seconds},
+                                                             {"sample", seconds.sample},
+                                                             {"fetch", seconds.fetch},
+                                                             {"wait", seconds.wait},
+                                                             {"compute", seconds.compute},
+                                                             {"communicate", seconds.communicate},
+                                                             {"evaluate", seconds.evaluate}}) {
+    scalars.values.emplace_back(std::string("seconds/") + part, value);
+  }
+  return scalars;
+}
+
+}  // namespace
+
+Outputs::Outputs(storage::StoreLocation to, RunFacts facts)
+    : to_(std::move(to)),
+      facts_(std::move(facts)),
+      folder_(JoinKey(to_.prefix, format::ResultsFolder(facts_.incarnation))) {}
+
+Result<std::unique_ptr<Outputs>> Outputs::Open(storage::StoreLocation to, RunFacts facts) {
+  std::unique_ptr<Outputs> outputs(new Outputs(std::move(to), std::move(facts)));
+  RETURN_IF_ERROR(outputs->MakeRoom().While("preparing the outputs in " + outputs->store().Describe()));
+  storage::ObjectStore& store = outputs->store();
+  ASSIGN_OR_RETURN(outputs->metrics_, GrowingObject::Open(store, outputs->folder_ + "/metrics.jsonl"));
+  const std::string events = outputs->folder_ + "/tensorboard/" + EventFileName(outputs->facts_.incarnation);
+  ASSIGN_OR_RETURN(outputs->events_, GrowingObject::Open(store, events));
+  RETURN_IF_ERROR(outputs->events_->Append(EventFileHeader(WallSeconds())));
+  return outputs;
+}
+
+// A commit of this very incarnation is an earlier run's that was given the same number.
+Status Outputs::MakeRoom() {
+  const Result<format::OutputsManifest> committed = format::ReadOutputsManifest(*to_.store, to_.prefix);
+  if (!committed.ok() && committed.status().code() != StatusCode::kNotFound) return committed.status();
+  if (committed.ok() && committed->incarnation > facts_.incarnation) {
+    return FailedPrecondition("incarnation " + std::to_string(committed->incarnation) +
+                              " has committed its outputs there already; this is incarnation " +
+                              std::to_string(facts_.incarnation) + ": choose another spec.output.uri");
+  }
+  if (!committed.ok() || committed->incarnation == facts_.incarnation) {
+    RETURN_IF_ERROR(to_.store->Delete(JoinKey(to_.prefix, "manifest.json")));
+    RETURN_IF_ERROR(to_.store->Delete(JoinKey(to_.prefix, "result.json")));
+  }
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> leftovers, to_.store->List(folder_ + "/"));
+  return leftovers.empty() ? Status() : to_.store->DeleteMany(KeysOf(leftovers));
+}
+
+Status Outputs::AppendEpoch(const EpochReport& report) {
+  const Status line = metrics_->Append(EpochJson(report, facts_.job.training.evaluation.metric) + "\n");
+  const Status scalars = events_->Append(ScalarsRecord(ScalarsOf(report, facts_)));
+  return line.ok() ? scalars : line;
+}
+
+Status Outputs::Flush() {
+  RETURN_IF_ERROR(Failpoint("outputs.flush"));
+  const Status metrics = metrics_->Flush();
+  const Status events = events_->Flush();
+  return metrics.ok() ? events : metrics;
+}
+
+void Outputs::FlushSoon() {
+  metrics_->FlushSoon();
+  events_->FlushSoon();
+}
+
+Status Outputs::WriteModel(const std::string& name, const NamedTensors& state) {
+  const std::string key = folder_ + "/model/" + name + ".safetensors";
+  format::Safetensors file;
+  file.metadata = ModelMetadata(facts_);
+  for (const auto& [tensor_name, tensor] : state) file.tensors[tensor_name] = FromTorch(tensor);
+  ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object, to_.store->Put(key));
+  format::HashingWriter writer(std::move(object));
+  RETURN_IF_ERROR(format::WriteSafetensors(file, writer));
+  RETURN_IF_ERROR(writer.Commit());
+  AddFiles({{writer.Entry(key), "model", std::nullopt, {}}});
+  return Status();
+}
+
+Status Outputs::WriteTorchScript(const std::string& name, const std::string& archive) {
+  return PutFile("model/" + name + ".pt", "model", archive);
+}
+
+Status Outputs::PutFile(const std::string& name, const std::string& kind, const std::string& content) {
+  const std::string key = folder_ + "/" + name;
+  ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object, to_.store->Put(key));
+  format::HashingWriter writer(std::move(object));
+  RETURN_IF_ERROR(writer.Write(std::as_bytes(std::span(content))));
+  RETURN_IF_ERROR(writer.Commit());
+  AddFiles({{writer.Entry(key), kind, std::nullopt, {}}});
+  return Status();
+}
+
+// Keys in the store become keys below the job's prefix.
+void Outputs::AddFiles(const std::vector<format::OutputFile>& files) {
+  for (format::OutputFile file : files) {
+    if (!to_.prefix.empty()) file.file.key.erase(0, to_.prefix.size() + 1);
+    files_[file.file.key] = file;
+  }
+}
+
+Status Outputs::Commit(const TrainOutcome& outcome) {
+  RETURN_IF_ERROR(Flush());
+  AddFiles({{metrics_->Entry(), "metrics", std::nullopt, {}}, {events_->Entry(), "events", std::nullopt, {}}});
+  format::OutputsManifest manifest;
+  manifest.incarnation = facts_.incarnation;
+  for (const auto& [key, file] : files_) manifest.files.push_back(file);
+  manifest.not_written = not_written_;
+  manifest.result_json = ResultJson(facts_, outcome, not_written_);
+  RETURN_IF_ERROR(Failpoint("outputs.before_manifest"));
+  RETURN_IF_ERROR(format::CommitOutputs(*to_.store, to_.prefix, manifest).While("committing the outputs"));
+  RETURN_IF_ERROR(Failpoint("outputs.after_manifest"));
+  // A copy for people; the manifest has it too. After the commit, so that nobody who comes too late replaces it.
+  RETURN_IF_ERROR(PutText(*to_.store, JoinKey(to_.prefix, "result.json"), manifest.result_json));
+  // What is left over costs room, nothing else.
+  const Status removed = RemoveOlderResults();
+  if (!removed.ok()) telemetry::Log(telemetry::Level::kWarning, "older results are still there", {{"error", removed}});
+  return Status();
+}
+
+Status Outputs::RemoveOlderResults() {
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects,
+                   to_.store->List(JoinKey(to_.prefix, "results") + "/"));
+  std::vector<std::string> old;
+  for (const storage::ObjectInfo& object : objects) {
+    const size_t prefix_length = to_.prefix.empty() ? 0 : to_.prefix.size() + 1;
+    const auto incarnation = format::IncarnationOfResult(std::string_view(object.key).substr(prefix_length));
+    if (incarnation.has_value() && *incarnation < facts_.incarnation) old.push_back(object.key);
+  }
+  return old.empty() ? Status() : to_.store->DeleteMany(old);
 }
 
 }  // namespace espalier::trainer

@@ -3,29 +3,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "services/format/safetensors.h"
+#include "services/storage/file_store.h"
+#include "services/storage/memory_store.h"
+#include "services/storage/testing/faulty_store.h"
+#include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
 namespace {
 
+using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string NewFolder() {
-  const std::string dir =
-      testing::TempDir() + "/outputs-" + testing::UnitTest::GetInstance()->current_test_info()->name();
-  std::filesystem::remove_all(dir);
-  return dir;
-}
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using testing::Not;
 
 RunFacts Facts() {
   RunFacts facts;
@@ -37,6 +33,8 @@ RunFacts Facts() {
   facts.math.blas_kernel = "Haswell";
   facts.num_partitions = 2;
   facts.num_trainers = 3;
+  facts.steps_per_epoch = 5;
+  facts.incarnation = 1;
   return facts;
 }
 
@@ -80,16 +78,47 @@ TEST(OutputsTest, SaysWhatARunCameTo) {
   EXPECT_EQ(result["blasKernel"], "Haswell");
 }
 
-TEST(OutputsTest, WritesFilesBelowItsFolder) {
-  const std::string dir = NewFolder();
-  const auto outputs = Outputs::Open(dir, Facts());
+TEST(OutputsTest, SaysInTheResultWhatCouldNotBeWritten) {
+  const auto result = nlohmann::json::parse(ResultJson(Facts(), Outcome(), {{"embeddings", "one layer"}}));
+  EXPECT_EQ(result["notWritten"]["embeddings"], "one layer");
+  EXPECT_FALSE(nlohmann::json::parse(ResultJson(Facts(), Outcome())).contains("notWritten"));
+}
+
+// The same on a store whose files can be looked at while they grow, and on one whose objects appear whole.
+struct Place {
+  const char* name;
+  std::function<std::shared_ptr<storage::ObjectStore>(const std::string& folder)> make;
+};
+
+class OutputsInStoreTest : public testing::TestWithParam<Place> {
+ protected:
+  storage::StoreLocation At(const std::string& prefix) { return {store_, prefix}; }
+  std::string Text(const std::string& key) {
+    const Result<std::string> text = store_->Get(key);
+    return text.ok() ? *text : text.status().ToString();
+  }
+  std::vector<std::string> Keys() {
+    std::vector<std::string> keys;
+    const std::vector<storage::ObjectInfo> objects = *store_->List("");
+    for (const storage::ObjectInfo& object : objects) keys.push_back(object.key);
+    return keys;
+  }
+
+  storage::TemporaryFolder folder_;
+  std::shared_ptr<storage::ObjectStore> store_ = GetParam().make(folder_.path());
+};
+
+TEST_P(OutputsInStoreTest, CommitsModelHistoryAndResult) {
+  const auto outputs = Outputs::Open(At("jobs/cora"), Facts());
   ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
   const torch::Tensor weight = torch::arange(6, torch::kFloat).reshape({2, 3});
-  ASSERT_TRUE((*outputs)->WriteModel("best", {{"layer0.weight", weight}}).ok());
   for (const EpochReport& epoch : Outcome().loop.epochs) ASSERT_TRUE((*outputs)->AppendEpoch(epoch).ok());
-  ASSERT_TRUE((*outputs)->WriteResult(Outcome()).ok());
+  ASSERT_TRUE((*outputs)->WriteModel("best", {{"layer0.weight", weight}}).ok());
+  EXPECT_EQ(format::ReadOutputsManifest(*store_, "jobs/cora").status().code(), StatusCode::kNotFound);
+  const Status committed = (*outputs)->Commit(Outcome());
+  ASSERT_TRUE(committed.ok()) << committed.ToString();
 
-  auto bytes = std::make_shared<std::string>(ReadText(dir + "/model/best.safetensors"));
+  auto bytes = std::make_shared<std::string>(Text("jobs/cora/results/000001/model/best.safetensors"));
   const auto model = format::ReadSafetensors(std::as_bytes(std::span<const char>(*bytes)), bytes);
   ASSERT_TRUE(model.ok()) << model.status().ToString();
   EXPECT_EQ(model->metadata.at("model"), "GraphSAGE");
@@ -97,26 +126,90 @@ TEST(OutputsTest, WritesFilesBelowItsFolder) {
   EXPECT_EQ(model->tensors.at("layer0.weight").shape(), (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(model->tensors.at("layer0.weight").values<float>()[5], 5.0f);
 
-  std::ifstream metrics(dir + "/metrics.jsonl");
+  std::istringstream metrics(Text("jobs/cora/results/000001/metrics.jsonl"));
   std::string line;
   std::getline(metrics, line);
   EXPECT_EQ(nlohmann::json::parse(line)["loss"], 2.0);
   std::getline(metrics, line);
   EXPECT_EQ(nlohmann::json::parse(line)["validationAccuracy"], 0.75);
-  EXPECT_EQ(ReadText(dir + "/result.json"), ResultJson(Facts(), Outcome()));
+
+  const auto manifest = format::ReadOutputsManifest(*store_, "jobs/cora");
+  ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
+  std::vector<std::string> names;
+  for (const format::OutputFile& file : manifest->files) names.push_back(file.file.key);
+  EXPECT_THAT(names, ElementsAre("results/000001/metrics.jsonl", "results/000001/model/best.safetensors",
+                                 "results/000001/tensorboard/events.out.tfevents.0000000001.espalier"));
+  EXPECT_TRUE(format::VerifyOutputs(*store_, "jobs/cora", *manifest)->ok());
+  EXPECT_EQ(Text("jobs/cora/result.json"), ResultJson(Facts(), Outcome()));
+  EXPECT_EQ(manifest->result_json, ResultJson(Facts(), Outcome()));
 }
 
-TEST(OutputsTest, LeavesNoResultOfAnEarlierRun) {
-  const std::string dir = NewFolder();
-  ASSERT_TRUE((*Outputs::Open(dir, Facts()))->WriteResult(Outcome()).ok());
-  ASSERT_TRUE(Outputs::Open(dir, Facts()).ok());
-  EXPECT_FALSE(std::filesystem::exists(dir + "/result.json"));
+TEST_P(OutputsInStoreTest, ShowsTheHistoryAfterAFlush) {
+  const auto outputs = Outputs::Open(At(""), Facts());
+  ASSERT_TRUE(outputs.ok());
+  ASSERT_TRUE((*outputs)->AppendEpoch(Outcome().loop.epochs[0]).ok());
+  ASSERT_TRUE((*outputs)->Flush().ok());
+  EXPECT_THAT(Text("results/000001/metrics.jsonl"), HasSubstr("\"loss\":2.0"));
 }
+
+TEST_P(OutputsInStoreTest, ReplacesWhatAnOlderIncarnationCommitted) {
+  for (const uint64_t incarnation : {1u, 2u}) {
+    RunFacts facts = Facts();
+    facts.incarnation = incarnation;
+    const auto outputs = Outputs::Open(At(""), facts);
+    ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
+    // What was committed stays until something newer is.
+    EXPECT_EQ(store_->Head("manifest.json").ok(), incarnation == 2);
+    ASSERT_TRUE((*outputs)->Commit(Outcome()).ok());
+  }
+  EXPECT_EQ(format::ReadOutputsManifest(*store_, "")->incarnation, 2u);
+  EXPECT_THAT(Keys(), Each(Not(HasSubstr("results/000001"))));
+
+  const Status late = Outputs::Open(At(""), Facts()).status();
+  EXPECT_EQ(late.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(late.message(), HasSubstr("incarnation 2 has committed"));
+}
+
+TEST_P(OutputsInStoreTest, LeavesNothingOfAnEarlierRunWithTheSameNumber) {
+  const auto first = Outputs::Open(At(""), Facts());
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE((*first)->WriteTorchScript("best", "archive").ok());
+  ASSERT_TRUE((*first)->Commit(Outcome()).ok());
+  ASSERT_TRUE(Outputs::Open(At(""), Facts()).ok());
+  EXPECT_THAT(Keys(), ElementsAre("results/000001/metrics.jsonl",
+                                  "results/000001/tensorboard/events.out.tfevents.0000000001.espalier"));
+}
+
+TEST_P(OutputsInStoreTest, CommitsAllOrNothingWhereverAWriteFails) {
+  bool committed = false;
+  for (int64_t n = 0; n < 40 && !committed; ++n) {
+    storage::FaultyStore faulty(*store_, n);
+    const std::shared_ptr<storage::ObjectStore> store(std::shared_ptr<void>(), &faulty);
+    const std::string prefix = "n" + std::to_string(n);
+    const auto outputs = Outputs::Open({store, prefix}, Facts());
+    committed = outputs.ok() && (*outputs)->WriteModel("best", {{"w", torch::zeros({2})}}).ok() &&
+                (*outputs)->Commit(Outcome()).ok();
+    const auto manifest = format::ReadOutputsManifest(*store_, prefix);
+    EXPECT_TRUE(manifest.ok() || !committed) << n;
+    if (!manifest.ok()) continue;
+    const auto report = format::VerifyOutputs(*store_, prefix, *manifest);
+    EXPECT_TRUE(report.ok() && report->ok()) << n;
+  }
+  EXPECT_TRUE(committed);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Stores, OutputsInStoreTest,
+    testing::Values(Place{"Memory", [](const std::string&) { return std::make_shared<storage::MemoryStore>(); }},
+                    Place{"File",
+                          [](const std::string& folder) { return std::make_shared<storage::FileStore>(folder); }}),
+    [](const testing::TestParamInfo<Place>& place) { return std::string(place.param.name); });
 
 TEST(OutputsTest, NamesAFolderThatCannotBe) {
-  const std::string file = NewFolder();
+  const storage::TemporaryFolder folder;
+  const std::string file = folder.path() + "/file";
   std::ofstream(file) << "a file";
-  const Status status = Outputs::Open(file, Facts()).status();
+  const Status status = Outputs::Open(*storage::OpenStore(file), Facts()).status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(status.message(), HasSubstr(file));
 }

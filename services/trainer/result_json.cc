@@ -106,7 +106,8 @@ std::string EpochJson(const EpochReport& report, job::Metric metric) {
   return line.dump();
 }
 
-std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome) {
+std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
+                       const std::map<std::string, std::string>& not_written) {
   const job::Metric metric = facts.job.training.evaluation.metric;
   ordered_json losses = ordered_json::array(), seconds = ordered_json::array(), history = ordered_json::array();
   for (const EpochReport& epoch : outcome.loop.epochs) {
@@ -114,35 +115,38 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome) {
     seconds.push_back(epoch.total_seconds);
     history.push_back(OrNull(epoch.validation));
   }
-  const ordered_json result = {{"name", facts.job.name},
-                               {ResultKey("test", metric), OrNull(outcome.test)},
-                               {ResultKey("validation", metric), OrNull(outcome.validation)},
-                               {"bestEpoch", outcome.loop.best_epoch},
-                               {"epochs", outcome.loop.epochs.size()},
-                               {"end", NameOf(outcome.loop.end)},
-                               {"lossPerEpoch", losses},
-                               {"lossPerStep", outcome.loop.first_epoch_losses},
-                               {ResultKey("validation", metric) + "PerEpoch", history},
-                               {"secondsPerEpoch", seconds},
-                               {"seconds", outcome.total_seconds},
-                               {"parametersDigest", outcome.parameters_digest},
-                               {"graph", facts.graph_name.empty() ? facts.job.graph.source.uri : facts.graph_name},
-                               {"nodes", facts.num_nodes},
-                               {"edges", facts.num_edges},
-                               {"partitions", facts.num_partitions},
-                               {"samplers", facts.job.sampler_replicas},
-                               {"trainers", facts.num_trainers},
-                               {"threads", facts.math.threads},
-                               {"seed", facts.job.training.seed},
-                               {"batchSize", facts.job.training.batch_size},
-                               {"stepsPerEpoch", facts.steps_per_epoch},
-                               {"outputs", facts.num_outputs},
-                               {"blas", facts.math.blas},
-                               {"blasKernel", facts.math.blas_kernel},
-                               {"torch", facts.math.torch_version},
-                               {"cpuCapability", facts.math.cpu_capability},
-                               {"collective", facts.num_trainers > 1 ? "Gloo" : "None"},
-                               {"incarnation", facts.incarnation}};
+  ordered_json result = {{"name", facts.job.name},
+                         {ResultKey("test", metric), OrNull(outcome.test)},
+                         {ResultKey("validation", metric), OrNull(outcome.validation)},
+                         {"bestEpoch", outcome.loop.best_epoch},
+                         {"epochs", outcome.loop.epochs.size()},
+                         {"end", NameOf(outcome.loop.end)},
+                         {"lossPerEpoch", losses},
+                         {"lossPerStep", outcome.loop.first_epoch_losses},
+                         {ResultKey("validation", metric) + "PerEpoch", history},
+                         {"secondsPerEpoch", seconds},
+                         {"seconds", outcome.total_seconds},
+                         {"parametersDigest", outcome.parameters_digest},
+                         {"graph", facts.graph_name.empty() ? facts.job.graph.source.uri : facts.graph_name},
+                         {"nodes", facts.num_nodes},
+                         {"edges", facts.num_edges},
+                         {"partitions", facts.num_partitions},
+                         {"samplers", facts.job.sampler_replicas},
+                         {"trainers", facts.num_trainers},
+                         {"threads", facts.math.threads},
+                         {"seed", facts.job.training.seed},
+                         {"batchSize", facts.job.training.batch_size},
+                         {"stepsPerEpoch", facts.steps_per_epoch},
+                         {"outputs", facts.num_outputs},
+                         {"blas", facts.math.blas},
+                         {"blasKernel", facts.math.blas_kernel},
+                         {"torch", facts.math.torch_version},
+                         {"cpuCapability", facts.math.cpu_capability},
+                         {"collective", facts.collective},
+                         {"incarnation", facts.incarnation}};
+  if (!facts.job.training.model.uri.empty()) result["startedFrom"] = facts.job.training.model.uri;
+  if (!outcome.resumed_from.empty()) result["resumedFrom"] = outcome.resumed_from;
+  if (!not_written.empty()) result["notWritten"] = not_written;
   return result.dump(2) + "\n";
 }
 

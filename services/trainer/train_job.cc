@@ -1,13 +1,18 @@
 #include "services/trainer/train_job.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "services/collective/agreement.h"
+#include "services/job/enum_names.h"
 #include "services/sampler/audit.h"
+#include "services/trainer/checkpoint_fields.h"
+#include "services/trainer/model_file.h"
 #include "services/trainer/node_results.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/parameters.h"
 #include "services/trainer/sampling_plan.h"
+#include "services/trainer/torch_script.h"
 
 namespace espalier::trainer {
 namespace {
@@ -20,34 +25,76 @@ struct Parts {
   sampler::SamplingSpec sampling;
   std::shared_ptr<Model> model;
   uint32_t steps_per_epoch = 0;
+  std::string unmeasurable;  // why no metric can be computed; empty: it can
 };
 
 Result<uint32_t> StepsPerEpoch(const job::Training& training, const NodeData& data, sampler::SeedSource& seeds) {
   ASSIGN_OR_RETURN(const uint64_t count, seeds.CountOf(data.seed_type(), training.task.split, SplitPartName::kTrain));
-  if (count == 0) return InvalidArgument("split '" + training.task.split + "' has no training nodes");
+  if (count == 0 && !OnlyInfers(training)) {
+    return InvalidArgument("split '" + training.task.split + "' has no training nodes");
+  }
   const auto batch_size = static_cast<uint64_t>(training.batch_size);
   const uint64_t steps = (count + batch_size - 1) / batch_size;
   if (steps > UINT32_MAX) return InvalidArgument("an epoch of " + std::to_string(steps) + " steps; use larger batches");
   return static_cast<uint32_t>(steps);
 }
 
-Result<Parts> MakeParts(const job::Training& training, GraphAccess graph, collective::Collective& collective,
-                        const Timeouts& timeouts) {
-  ASSIGN_OR_RETURN(NodeData data, NodeData::Make(training, graph.schema(), graph.rows));
-  RETURN_IF_ERROR(data.CountOutputs(training.task.split, graph.seeds, collective, timeouts.collective));
-  ASSIGN_OR_RETURN(const uint32_t steps_per_epoch, StepsPerEpoch(training, data, graph.seeds));
-  ASSIGN_OR_RETURN(sampler::SamplingSpec sampling, SamplingSpecOf(training.sampling, graph.schema(), training.seed));
+// A job that only infers is content with a graph that has neither labels nor splits.
+Status FindMeasure(const job::Training& training, sampler::SeedSource& seeds, Parts* parts) {
+  const Result<uint32_t> steps = StepsPerEpoch(training, parts->data, seeds);
+  if (steps.ok()) parts->steps_per_epoch = *steps;
+  if (!parts->data.has_labels()) {
+    parts->unmeasurable = "the graph has no column '" + training.task.label + "'";
+  } else if (!steps.ok() && steps.status().code() == StatusCode::kNotFound && OnlyInfers(training)) {
+    parts->unmeasurable = steps.status().message();
+  }
+  return steps.ok() || !parts->unmeasurable.empty() ? Status() : steps.status();
+}
+
+// The model file that the job begins with; every rank reads it, all or none go on.
+Result<std::optional<ModelFile>> FileToBeginWith(const TrainOptions& options, collective::Collective& collective) {
+  if (options.model.store == nullptr) return std::optional<ModelFile>();
+  Result<ModelFile> file = ReadModelFile(options.model);
+  RETURN_IF_ERROR(collective::AgreeOn(file.status(), collective, options.timeouts.ForCollective())
+                      .While("spec.training.model.uri"));
+  return std::optional<ModelFile>(*std::move(file));
+}
+
+ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts) {
   ModelOptions options;
   options.model = training.model;
-  options.num_layers = static_cast<int>(sampling.layers.size());
-  options.schema = graph.schema();
-  options.input_widths = data.input_widths();
-  options.num_outputs = data.num_outputs();
-  options.relations = RelationsOf(sampling);
-  options.seed_type = data.seed_type();
+  options.num_layers = static_cast<int>(parts.sampling.layers.size());
+  options.schema = schema;
+  options.input_widths = parts.data.input_widths();
+  options.num_outputs = parts.data.num_outputs();
+  options.relations = RelationsOf(parts.sampling);
+  options.seed_type = parts.data.seed_type();
   options.seed = training.seed;
-  ASSIGN_OR_RETURN(std::shared_ptr<Model> model, MakeModel(options));
-  return Parts{std::move(data), std::move(sampling), std::move(model), steps_per_epoch};
+  return options;
+}
+
+Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collective::Collective& collective,
+                        const TrainOptions& options) {
+  const job::Training& training = job.training;
+  ASSIGN_OR_RETURN(NodeData data, NodeData::Make(training, graph.schema(), graph.rows));
+  ASSIGN_OR_RETURN(const std::optional<ModelFile> file, FileToBeginWith(options, collective));
+  if (file.has_value()) {
+    ASSIGN_OR_RETURN(const int64_t num_outputs, NumOutputsOf(*file));
+    RETURN_IF_ERROR(data.SetOutputs(num_outputs));
+  } else {
+    RETURN_IF_ERROR(data.CountOutputs(training.task.split, graph.seeds, collective, options.timeouts.collective));
+  }
+  ASSIGN_OR_RETURN(sampler::SamplingSpec sampling, SamplingSpecOf(training.sampling, graph.schema(), training.seed));
+  Parts parts{std::move(data), std::move(sampling), nullptr, 0, {}};
+  RETURN_IF_ERROR(FindMeasure(training, graph.seeds, &parts));
+  ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));
+  if (file.has_value()) {
+    RunFacts facts;
+    facts.job = job;
+    facts.num_outputs = parts.data.num_outputs();
+    RETURN_IF_ERROR(LoadModelFile(*file, ModelMetadata(facts), *parts.model));
+  }
+  return parts;
 }
 
 EvaluationOptions EvaluationOptionsOf(const job::Training& training, const sampler::SamplingSpec& sampling,
@@ -88,13 +135,15 @@ class TrainerRun {
     RETURN_IF_ERROR(OpenFiles());
     ASSIGN_OR_RETURN(evaluator_, Evaluator::Make(graph_, parts_.data, collective_,
                                                  EvaluationOptionsOf(job_.training, parts_.sampling, options_)));
+    RETURN_IF_ERROR(PrepareCheckpoints());
     RETURN_IF_ERROR(Train(batches));
     RETURN_IF_ERROR(SaveModels());
     // Only now: a metrics line that could not be written must not cost the models.
     RETURN_IF_ERROR(collective::AgreeOn(records_, collective_, options_.timeouts.ForCollective()));
     if (!outcome_.stopped()) RETURN_IF_ERROR(EvaluateBest());
+    if (checkpoints_ != nullptr) outcome_.checkpoints = checkpoints_->Finish();
     outcome_.total_seconds = timer_.Seconds();
-    if (!outcome_.stopped() && outputs_ != nullptr) RETURN_IF_ERROR(outputs_->WriteResult(outcome_));
+    if (!outcome_.stopped() && outputs_ != nullptr) RETURN_IF_ERROR(CommitOutputs());
     return std::move(outcome_);
   }
 
@@ -102,17 +151,28 @@ class TrainerRun {
   // Before the work, so that a folder nobody may write to is known at once.
   Status OpenFiles() {
     Status status;
-    if (collective_.rank() == Rank(0) && !options_.output_dir.empty()) {
-      auto outputs = Outputs::Open(options_.output_dir, FactsOf());
-      if (outputs.ok()) outputs_ = *std::move(outputs);
-      status = outputs_ != nullptr ? Status() : outputs.status();
-    }
+    if (collective_.rank() == Rank(0) && WritesOutputs()) status = OpenOutputs();
     if (status.ok() && !options_.audit_path.empty()) {
       auto audit = sampler::AuditWriter::Open(options_.audit_path, graph_.schema());
       if (audit.ok()) audit_ = *std::move(audit);
       status = audit_ != nullptr ? Status() : audit.status();
     }
     return collective::AgreeOn(status, collective_, options_.timeouts.ForCollective());
+  }
+
+  bool WritesOutputs() const { return options_.output.store != nullptr; }
+  bool Saves(job::OutputKind kind) const {
+    return std::find(job_.output_save.begin(), job_.output_save.end(), kind) != job_.output_save.end();
+  }
+
+  Status OpenOutputs() {
+    if (options_.chosen_nodes.store != nullptr) {
+      auto chosen = ReadChosenNodes(options_.chosen_nodes, graph_.neighbors.book());
+      if (!chosen.ok()) return std::move(chosen).status().While("spec.output.nodesUri");
+      chosen_nodes_ = *std::move(chosen);
+    }
+    ASSIGN_OR_RETURN(outputs_, Outputs::Open(options_.output, FactsOf()));
+    return Status();
   }
 
   RunFacts FactsOf() const {
@@ -126,13 +186,80 @@ class TrainerRun {
     facts.num_trainers = collective_.size();
     facts.num_outputs = parts_.data.num_outputs();
     facts.steps_per_epoch = parts_.steps_per_epoch;
+    facts.collective = collective_.backend();
     facts.incarnation = options_.incarnation;
     return facts;
   }
 
-  Status Train(sampler::MiniBatchSource& batches) {
+  CheckpointFacts CheckpointFactsOf() const {
+    const job::Training& training = job_.training;
+    const graph::PartitionBook& book = graph_.neighbors.book();
+    CheckpointFacts facts;
+    facts.job_name = job_.name;
+    facts.incarnation = options_.incarnation;
+    facts.seed = training.seed;
+    facts.num_epochs = static_cast<uint32_t>(training.epochs);
+    facts.schedule_needs_length =
+        training.schedule.type == job::ScheduleType::kLinear || training.schedule.type == job::ScheduleType::kCosine;
+    facts.steps_per_epoch = parts_.steps_per_epoch;
+    facts.fields = DecidingFields(job_, {book, parts_.data.seed_type(), parts_.data.num_outputs(),
+                                         parts_.steps_per_epoch, options_.inference_chunk_nodes});
+    facts.partition_key = options_.partition_key;
+    facts.num_partitions = book.num_partitions();
+    facts.num_trainers = collective_.size();
+    facts.math = options_.math;
+    facts.collective = collective_.backend();
+    facts.metric = job::NameOf(training.evaluation.metric);
+    facts.higher_is_better = HigherIsBetter(training.evaluation.metric);
+    return facts;
+  }
+
+  // Where to begin, and rank 0's writer. The model holds its initial parameters, new or from a file; a checkpoint's
+  // replace them.
+  Status PrepareCheckpoints() {
+    if (OnlyInfers(job_.training)) return Status();
+    const CheckpointFacts facts = CheckpointFactsOf();
+    ASSIGN_OR_RETURN(
+        start_, FindResumePoint({options_.checkpoints, options_.resume, options_.resume_from, facts, options_.timeouts},
+                                collective_));
+    if (start_.has_value()) {
+      outcome_.resumed_from = start_->from;
+      for (const EpochReport& report : start_->snapshot.epochs) Record(report);
+    }
+    if (collective_.rank() != Rank(0) || options_.checkpoints.store == nullptr) return Status();
+    CheckpointWriterOptions writer;
+    writer.to = options_.checkpoints;
+    writer.when = job_.checkpoint;
+    writer.facts = facts;
+    if (options_.metrics != nullptr) writer.metrics = CheckpointMetrics(*options_.metrics);
+    writer.on_checkpoint = [this](const CheckpointReport& report) {
+      history_due_ = true;
+      if (options_.on_checkpoint) options_.on_checkpoint(report);
+    };
+    checkpoints_ = std::make_unique<CheckpointWriter>(std::move(writer));
+    return Status();
+  }
+
+  // An epoch in the run's history. A history that cannot be written costs no training; it is an error at the end.
+  void Record(const EpochReport& report) {
+    if (outputs_ == nullptr || !records_.ok()) return;
+    records_ = outputs_->AppendEpoch(report);
+    if (history_due_.exchange(false)) outputs_->FlushSoon();
+  }
+
+  PrefetchOptions PrefetchFromStart() const {
     PrefetchOptions prefetch;
     prefetch.num_epochs = static_cast<uint32_t>(job_.training.epochs);
+    if (!start_.has_value()) return prefetch;
+    const LoopSnapshot& snapshot = start_->snapshot;
+    prefetch.first_epoch = snapshot.epoch;
+    prefetch.first_step = snapshot.next_step;
+    prefetch.num_epochs = snapshot.stopped_early ? 0 : prefetch.num_epochs - snapshot.epoch;
+    return prefetch;
+  }
+
+  Status Train(sampler::MiniBatchSource& batches) {
+    PrefetchOptions prefetch = PrefetchFromStart();
     prefetch.steps_per_epoch = parts_.steps_per_epoch;
     prefetch.data_timeout = options_.timeouts.data;
     prefetch.audit = audit_.get();
@@ -143,47 +270,87 @@ class TrainerRun {
     loop.timeouts = options_.timeouts;
     loop.stop_requested = options_.stop_requested;
     loop.on_step = options_.on_step;
+    loop.start = start_.has_value() ? &start_->snapshot : nullptr;
+    loop.snapshots = checkpoints_.get();
     loop.on_epoch = [&](const EpochReport& report) {
-      if (outputs_ != nullptr && records_.ok()) records_ = outputs_->AppendEpoch(report);
+      Record(report);
       if (options_.on_epoch) options_.on_epoch(report);
     };
     {
       BatchPrefetcher prefetcher(batches, parts_.data, prefetch);
-      ASSIGN_OR_RETURN(outcome_.loop,
-                       RunTrainingLoop(*parts_.model, parts_.data, prefetcher, *evaluator_, collective_, loop));
+      auto ended = RunTrainingLoop(*parts_.model, parts_.data, prefetcher, *evaluator_, collective_, loop);
+      // Before the prefetcher goes, which may take as long as a mini-batch: the other ranks must not wait for that.
+      if (!ended.ok()) collective_.Abandon();
+      ASSIGN_OR_RETURN(outcome_.loop, std::move(ended));
     }
+    start_.reset();  // frees its tensors
     if (audit_ != nullptr && records_.ok()) records_ = audit_->Close();
+    if (outputs_ != nullptr && records_.ok()) records_ = outputs_->Flush();
     outcome_.num_outputs = parts_.data.num_outputs();
     return Status();
   }
 
   // Leaves the best parameters in the model.
   Status SaveModels() {
-    if (outputs_ != nullptr) RETURN_IF_ERROR(outputs_->WriteModel("last", StateOf(*parts_.model)));
+    const bool writes = outputs_ != nullptr && Saves(job::OutputKind::kModel);
+    if (writes) RETURN_IF_ERROR(outputs_->WriteModel("last", StateOf(*parts_.model)));
     RETURN_IF_ERROR(LoadState(*parts_.model, outcome_.loop.best_state));
     outcome_.loop.best_state.clear();
-    if (outputs_ != nullptr) RETURN_IF_ERROR(outputs_->WriteModel("best", StateOf(*parts_.model)));
+    if (writes) RETURN_IF_ERROR(WriteBestModel());
     outcome_.parameters_digest = ParametersDigest(*parts_.model);
     return CheckSameParameters(outcome_.parameters_digest, collective_, options_.timeouts.ForCollective());
   }
 
-  Status EvaluateBest() {
-    RETURN_IF_ERROR(evaluator_->Begin(*parts_.model));
-    ASSIGN_OR_RETURN(outcome_.validation, evaluator_->MetricOf(*parts_.model, SplitPartName::kValidation));
-    ASSIGN_OR_RETURN(outcome_.test, evaluator_->MetricOf(*parts_.model, SplitPartName::kTest));
-    if (!options_.output_dir.empty()) RETURN_IF_ERROR(WriteNodeResults());
-    return evaluator_->End();
+  Status WriteBestModel() {
+    RETURN_IF_ERROR(outputs_->WriteModel("best", StateOf(*parts_.model)));
+    const Result<std::string> script =
+        TorchScriptOf(*parts_.model, ModelOptionsOf(job_.training, graph_.schema(), parts_));
+    if (script.ok()) return outputs_->WriteTorchScript("best", *script);
+    outputs_->SayNotWritten("model/best.pt", script.status().message());
+    return Status();
   }
 
+  // One pass for everything that is said about the best model.
+  Status EvaluateBest() {
+    return evaluator_->RunPass(*parts_.model, [this]() -> Status {
+      if (parts_.unmeasurable.empty()) {
+        ASSIGN_OR_RETURN(outcome_.validation, evaluator_->MetricOf(*parts_.model, SplitPartName::kValidation));
+        ASSIGN_OR_RETURN(outcome_.test, evaluator_->MetricOf(*parts_.model, SplitPartName::kTest));
+      }
+      return WritesOutputs() ? WriteNodeResults() : Status();
+    });
+  }
+
+  // May run more than once: the last time counts.
   Status WriteNodeResults() {
-    const NodeResultsRequest request = NodeResultsOf(job_);
+    NodeResultsRequest request = NodeResultsOf(job_);
     if (!request.embeddings && !request.predictions) return Status();
+    request.nodes = chosen_nodes_;
     if (!evaluator_->has_full_pass()) {
       RETURN_IF_ERROR(evaluator_->inference().ComputeHidden(*parts_.model, evaluator_->NextTensorPrefix()));
     }
-    return ExportNodeResults({graph_, parts_.data, collective_, options_.timeouts, NodeResultAttributes(FactsOf())},
-                             *parts_.model, evaluator_->inference(), request, options_.output_dir,
-                             evaluator_->NextTensorPrefix());
+    NodeResultsContext context{graph_,
+                               parts_.data,
+                               collective_,
+                               options_.timeouts,
+                               NodeResultAttributes(FactsOf()),
+                               /*store=*/nullptr,
+                               {}};
+    if (outputs_ != nullptr) {
+      context.store = &outputs_->store();
+      context.folder = outputs_->folder();
+    }
+    ASSIGN_OR_RETURN(node_results_, ExportNodeResults(context, *parts_.model, evaluator_->inference(), request,
+                                                      evaluator_->NextTensorPrefix()));
+    return Status();
+  }
+
+  // Rank 0's last act.
+  Status CommitOutputs() {
+    outputs_->AddFiles(node_results_.files);
+    for (const auto& [kind, why] : node_results_.not_written) outputs_->SayNotWritten(kind, why);
+    if (!parts_.unmeasurable.empty()) outputs_->SayNotWritten("metrics", parts_.unmeasurable);
+    return outputs_->Commit(outcome_);
   }
 
   const job::DistTraining& job_;
@@ -192,10 +359,16 @@ class TrainerRun {
   const TrainOptions& options_;
   Parts parts_;
   Timer timer_;
-  std::unique_ptr<Outputs> outputs_;  // rank 0's
-  Status records_;                    // of metrics.jsonl and the audit, the first error
+  std::unique_ptr<Outputs> outputs_;         // rank 0's
+  std::optional<ChosenNodes> chosen_nodes_;  // rank 0's; none: all
+  NodeResultFiles node_results_;             // rank 0's
+  // Atomic, because the thread that uploads checkpoints sets it: with each checkpoint the history is due in the store.
+  std::atomic<bool> history_due_ = false;
+  Status records_;  // of metrics.jsonl and the audit, the first error
   std::unique_ptr<sampler::AuditWriter> audit_;
   std::unique_ptr<Evaluator> evaluator_;
+  std::optional<ResumePoint> start_;
+  std::unique_ptr<CheckpointWriter> checkpoints_;  // rank 0's
   TrainOutcome outcome_;
 };
 
@@ -216,8 +389,12 @@ Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const grap
 
 Result<TrainOutcome> TrainJob(const job::DistTraining& job, GraphAccess graph, sampler::MiniBatchSource& batches,
                               collective::Collective& collective, const TrainOptions& options) {
-  ASSIGN_OR_RETURN(Parts parts, MakeParts(job.training, graph, collective, options.timeouts));
-  return TrainerRun(job, graph, collective, options, std::move(parts)).Run(batches);
+  ASSIGN_OR_RETURN(Parts parts, MakeParts(job, graph, collective, options));
+  TrainerRun run(job, graph, collective, options, std::move(parts));
+  Result<TrainOutcome> outcome = run.Run(batches);
+  // Before the run goes, which may wait for an upload.
+  if (!outcome.ok()) collective.Abandon();
+  return outcome;
 }
 
 }  // namespace espalier::trainer

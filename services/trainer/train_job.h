@@ -10,16 +10,25 @@
 #include "services/collective/collective.h"
 #include "services/job/dist_training.h"
 #include "services/sampler/mini_batch_source.h"
+#include "services/storage/open_store.h"
+#include "services/trainer/checkpoint_writer.h"
 #include "services/trainer/graph_access.h"
 #include "services/trainer/math_setup.h"
+#include "services/trainer/resume.h"
 #include "services/trainer/training_loop.h"
 
 namespace espalier::trainer {
 
 struct TrainOptions {
-  std::string graph_name;  // for results; empty: the document's URI
-  std::string output_dir;  // rank 0 writes model, node results and result.json below it; empty: nothing is written
-  std::string audit_path;  // this rank's record of what was sampled; empty: none
+  std::string graph_name;         // for results; empty: the document's URI
+  storage::StoreLocation output;  // the job's prefix: rank 0 writes below it (outputs.h); without a store: nothing
+  storage::StoreLocation model;   // the model file to begin with (OpenModelFile); without a store: a new model
+  storage::StoreLocation chosen_nodes;  // whose results are written (chosen_nodes.h); without a store: all nodes'
+  std::string audit_path;               // this rank's record of what was sampled; empty: none
+  storage::StoreLocation checkpoints;   // the folder of checkpoints; without a store none are written or looked for
+  ResumeMode resume = ResumeMode::kAuto;
+  storage::StoreLocation resume_from;  // a checkpoint or a folder of them, another run's for one; without a store: none
+  std::string partition_key;           // of the open graph; recorded in checkpoints
   uint64_t incarnation = 1;
   uint64_t inference_chunk_nodes = 4096;  // results depend on it
   Timeouts timeouts;
@@ -27,6 +36,9 @@ struct TrainOptions {
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: never
   std::function<void(const EpochReport&)> on_epoch;   // may be empty
   std::function<void(const RunPosition&)> on_step;    // may be empty
+  // May be empty. Called on rank 0 for each checkpoint, by the thread that uploads.
+  std::function<void(const CheckpointReport&)> on_checkpoint;
+  telemetry::MetricRegistry* metrics = nullptr;  // outlives the call; null: nothing is counted
 };
 
 // The same on every rank, seconds apart.
@@ -37,6 +49,8 @@ struct TrainOutcome {
   std::string parameters_digest;  // of the best parameters
   int64_t num_outputs = 0;
   double total_seconds = 0;
+  std::string resumed_from;       // the checkpoint; empty: trained from the start
+  CheckpointSummary checkpoints;  // of rank 0; empty on the others
 
   bool stopped() const { return loop.end == LoopEnd::kStopRequested; }
 };
@@ -45,9 +59,9 @@ struct TrainOutcome {
 Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const graph::GraphSchema& schema,
                                        uint32_t num_trainers, Rank rank);
 
-// Every rank of the group calls it with the same job. A job that was asked to stop ends ok with stopped(): its model
-// files are written, result.json is not. On an error the caller drops the collective, so that no rank waits for
-// another.
+// Every rank of the group calls it with the same job. A job that was asked to stop ends ok with stopped(): its last
+// checkpoint and model files are written, result.json is not. On an error the group is abandoned, so that no rank waits
+// for another.
 Result<TrainOutcome> TrainJob(const job::DistTraining& job, GraphAccess graph, sampler::MiniBatchSource& batches,
                               collective::Collective& collective, const TrainOptions& options);
 

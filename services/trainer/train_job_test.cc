@@ -13,16 +13,19 @@
 
 #include "services/collective/in_process_collective.h"
 #include "services/collective/self_collective.h"
+#include "services/format/outputs_manifest.h"
 #include "services/graph/generators.h"
 #include "services/sampler/audit.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
+#include "services/trainer/model_file.h"
 #include "services/trainer/sampling_plan.h"
 
 namespace espalier::trainer {
 namespace {
 
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 
 const graph::SourceGraph& CommunityGraph() {
   static const graph::SourceGraph* const graph = [] {
@@ -63,6 +66,7 @@ struct Trainers {
   std::function<void(const RunPosition&, uint32_t rank)> on_step;
   uint32_t failing_rank = UINT32_MAX;  // its source fails at the third mini-batch
   std::string output_dir;
+  std::string model_file;  // to begin with
 };
 
 std::string AuditPath(const std::string& name, uint32_t rank) {
@@ -96,7 +100,8 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   TrainOptions options;
   options.inference_chunk_nodes = 128;
   options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
-  options.output_dir = trainers.output_dir;
+  if (!trainers.output_dir.empty()) options.output = *storage::OpenStore(trainers.output_dir);
+  if (!trainers.model_file.empty()) options.model = *OpenModelFile(trainers.model_file, {});
   if (!trainers.audit_name.empty()) options.audit_path = AuditPath(trainers.audit_name, rank);
   if (rank == 0) options.stop_requested = trainers.stop;
   options.on_step = [&](const RunPosition& position) {
@@ -278,10 +283,10 @@ std::vector<T> ReadNpy(const std::string& path, const std::string& description) 
 
 TEST(TrainJobTest, WritesModelAndNodeResultsUnderOriginalIds) {
   job::DistTraining job = CommunityJob();
-  job.output_save = {job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
-  const std::string dir = testing::TempDir() + "/train-job-outputs";
-  std::filesystem::remove_all(dir);
-  const TrainOutcome outcome = Train(job, {.partitions = 3, .trainers = 2, .output_dir = dir});
+  job.output_save = {job::OutputKind::kModel, job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
+  const std::string prefix = testing::TempDir() + "/train-job-outputs", dir = prefix + "/results/000001";
+  std::filesystem::remove_all(prefix);
+  const TrainOutcome outcome = Train(job, {.partitions = 3, .trainers = 2, .output_dir = prefix});
 
   const graph::SourceGraph& source = CommunityGraph();
   const auto ids = ReadNpy<uint64_t>(dir + "/predictions/node/ids.npy", "(600,)");
@@ -298,11 +303,43 @@ TEST(TrainJobTest, WritesModelAndNodeResultsUnderOriginalIds) {
 
   EXPECT_EQ(ReadNpy<float>(dir + "/logits/node/values.npy", "(600, 3)").size(), 1800u);
   EXPECT_EQ(ReadNpy<float>(dir + "/embeddings/node/values.npy", "(600, 16)").size(), 9600u);
-  for (const char* file : {"result.json", "metrics.jsonl", "model/best.safetensors", "model/last.safetensors",
-                           "embeddings/manifest.json", "predictions/manifest.json"}) {
-    EXPECT_TRUE(std::filesystem::exists(dir + "/" + file)) << file;
+  EXPECT_THAT(ReadFile(prefix + "/result.json"), HasSubstr(outcome.parameters_digest));
+  const storage::StoreLocation place = *storage::OpenStore(prefix);
+  const auto manifest = format::ReadOutputsManifest(*place.store, place.prefix);
+  ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
+  std::vector<std::string> keys;
+  for (const format::OutputFile& output : manifest->files)
+    keys.push_back(output.file.key.substr(strlen("results/000001/")));
+  EXPECT_THAT(keys, IsSupersetOf({"metrics.jsonl", "model/best.safetensors", "model/last.safetensors",
+                                  "embeddings/manifest.json", "predictions/manifest.json", "logits/node/values.npy"}));
+  const auto report = format::VerifyOutputs(*place.store, place.prefix, *manifest);
+  EXPECT_TRUE(report.ok() && report->ok());
+}
+
+TEST(TrainJobTest, AppliesAModelToAGraphWithoutLabelsAndSplits) {
+  job::DistTraining job = CommunityJob();
+  job.output_save = {job::OutputKind::kModel, job::OutputKind::kPredictions};
+  const std::string trained = testing::TempDir() + "/train-job-trained", inferred = trained + "-inferred";
+  for (const std::string& dir : {trained, inferred}) std::filesystem::remove_all(dir);
+  const TrainOutcome outcome = Train(job, {.output_dir = trained});
+
+  graph::SourceGraph bare = CommunityGraph();
+  bare.nodes[0].columns.erase(graph::kLabelColumn);
+  bare.splits.clear();
+  const std::string model = trained + "/results/000001/model/best.safetensors";
+  job.training.model.uri = model;
+  job.training.epochs = 0;
+  const auto outcomes =
+      RunRanks(bare, job, {.partitions = 2, .trainers = 2, .output_dir = inferred, .model_file = model});
+  for (const auto& ended : outcomes) {
+    ASSERT_TRUE(ended.ok()) << ended.status().ToString();
+    EXPECT_EQ(ended->parameters_digest, outcome.parameters_digest);
+    EXPECT_EQ(ended->test, std::nullopt);
   }
-  EXPECT_THAT(ReadFile(dir + "/result.json"), HasSubstr(outcome.parameters_digest));
+  const std::string logits = "/results/000001/logits/node/values.npy";
+  EXPECT_EQ(ReadFile(inferred + logits), ReadFile(trained + logits));
+  EXPECT_THAT(ReadFile(inferred + "/result.json"),
+              HasSubstr("the graph has no column '" + std::string(graph::kLabelColumn)));
 }
 
 TEST(TrainJobTest, SaysWhatTheGraphDoesNotHave) {

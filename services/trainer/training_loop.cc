@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "services/base/failpoint.h"
 #include "services/collective/agreement.h"
 #include "services/trainer/collective_error.h"
 #include "services/trainer/flat_gradients.h"
@@ -14,7 +15,7 @@ namespace espalier::trainer {
 namespace {
 
 // What rides behind the gradients.
-enum Extra : size_t { kLoss = 0, kStop = 1, kFailed = 2, kNumExtras = 3 };
+enum Extra : size_t { kLoss = 0, kStop = 1, kFailed = 2, kSave = 3, kNumExtras = 4 };
 
 NamedTensors CopyOf(const NamedTensors& tensors) {
   NamedTensors copy;
@@ -37,42 +38,132 @@ class Loop {
         optimizer_(options.training.optimizer, ParametersOf(model)) {}
 
   Result<LoopResult> Run() {
-    const auto num_epochs = static_cast<uint32_t>(options_.training.epochs);
-    for (uint32_t epoch = 0; epoch < num_epochs && result_.end == LoopEnd::kAllEpochs; ++epoch) {
-      RETURN_IF_ERROR(RunEpoch(epoch));
-    }
-    if (!result_.best_validation.has_value()) TakeAsBest(num_epochs == 0 ? 0 : result_.epochs.back().epoch);
+    if (options_.start != nullptr) RETURN_IF_ERROR(GoOnFrom(*options_.start));
+    while (epoch_ < num_epochs() && result_.end == LoopEnd::kAllEpochs) RETURN_IF_ERROR(RunEpoch());
+    if (!result_.best_validation.has_value()) TakeAsBest(result_.epochs.empty() ? 0 : result_.epochs.back().epoch);
     return std::move(result_);
   }
 
  private:
-  Status RunEpoch(uint32_t epoch) {
+  uint32_t num_epochs() const { return static_cast<uint32_t>(options_.training.epochs); }
+
+  Status GoOnFrom(const LoopSnapshot& start) {
+    // The best state is looked at now, so that one that does not fit is known now.
+    if (start.best_validation.has_value()) RETURN_IF_ERROR(LoadState(model_, start.best).While("the best parameters"));
+    RETURN_IF_ERROR(LoadState(model_, start.model));
+    RETURN_IF_ERROR(optimizer_.LoadState(start.optimizer));
+    epoch_ = start.epoch;
+    next_step_ = start.next_step;
+    report_ = start.partial;
+    loss_sum_ = start.partial.loss;
+    evaluations_since_best_ = start.evaluations_since_best;
+    result_.end = start.stopped_early ? LoopEnd::kEarlyStopping : LoopEnd::kAllEpochs;
+    result_.epochs = start.epochs;
+    result_.first_epoch_losses = start.first_epoch_losses;
+    result_.best_epoch = start.best_epoch;
+    result_.best_validation = start.best_validation;
+    result_.best_state = start.best;
+    return Status();
+  }
+
+  Status RunEpoch() {
     const Timer timer;
-    report_ = EpochReport();
-    report_.epoch = epoch;
-    double loss = 0;
-    for (uint32_t step = 0; step < options_.steps_per_epoch; ++step) {
-      RETURN_IF_ERROR(RunStep(epoch, step));
-      const double step_loss = gradients_.extra_values()[kLoss];
-      if (epoch == 0) result_.first_epoch_losses.push_back(step_loss);
-      loss += step_loss * step_seeds_;
-      if (options_.on_step) {
-        options_.on_step({epoch, step, static_cast<uint32_t>(options_.training.epochs), options_.steps_per_epoch});
-      }
-      if (gradients_.extra_values()[kStop] > 0) {
-        result_.end = LoopEnd::kStopRequested;
-        break;
-      }
+    if (next_step_ == 0) {
+      report_ = EpochReport();
+      loss_sum_ = 0;
     }
-    report_.loss = report_.num_seeds == 0 ? 0 : loss / static_cast<double>(report_.num_seeds);
-    RETURN_IF_ERROR(Validate());
-    report_.total_seconds = timer.Seconds();
+    report_.epoch = epoch_;
+    const double seconds_before = report_.total_seconds;
+    bool save_at_end = false;
+    while (next_step_ < options_.steps_per_epoch) {
+      RETURN_IF_ERROR(RunStep(epoch_, next_step_));
+      CountStep();
+      report_.total_seconds = seconds_before + timer.Seconds();
+      if (IsStopping()) return Stop();
+      save_at_end = gradients_.extra_values()[kSave] > 0;
+      if (save_at_end && next_step_ < options_.steps_per_epoch) Save();
+    }
+    report_.loss = MeanLoss();
+    if (const Status validated = Validate(); !validated.ok()) return KeepWhatIsDone(validated);
+    report_.total_seconds = seconds_before + timer.Seconds();
+    EndEpoch(save_at_end);
+    return Status();
+  }
+
+  void CountStep() {
+    const double step_loss = gradients_.extra_values()[kLoss];
+    if (epoch_ == 0) result_.first_epoch_losses.push_back(step_loss);
+    loss_sum_ += step_loss * step_seeds_;
+    if (options_.on_step) {
+      options_.on_step({epoch_, next_step_, num_epochs(), options_.steps_per_epoch, IsStopping()});
+    }
+    ++next_step_;
+  }
+
+  double MeanLoss() const { return report_.num_seeds == 0 ? 0 : loss_sum_ / static_cast<double>(report_.num_seeds); }
+
+  void EndEpoch(bool save) {
+    result_.epochs.push_back(report_);
+    ++epoch_;
+    next_step_ = 0;
+    if (options_.on_epoch) options_.on_epoch(report_);
+    const bool is_end = epoch_ == num_epochs() || result_.end == LoopEnd::kEarlyStopping;
+    if (options_.snapshots != nullptr && is_end) save = save || options_.snapshots->WantsEnd();
+    if (save) Save();
+  }
+
+  // Whoever was asked to stop in the middle of a long evaluation has all of the epoch's steps to keep.
+  Status KeepWhatIsDone(const Status& failure) {
+    const bool stop = options_.stop_requested != nullptr && options_.stop_requested->load();
+    if (!stop || options_.snapshots == nullptr) return failure;
+    const Status saved = options_.snapshots->SaveLast(TakeSnapshot());
+    return saved.ok() ? failure : saved;
+  }
+
+  bool IsStopping() { return gradients_.extra_values()[kStop] > 0; }
+
+  // The barrier was the step's all-reduce. Nobody leaves before the state is kept.
+  Status Stop() {
+    result_.end = LoopEnd::kStopRequested;
+    Status saved;
+    if (options_.snapshots != nullptr) saved = options_.snapshots->SaveLast(TakeSnapshot());
+    RETURN_IF_ERROR(collective::AgreeOn(saved, collective_, options_.timeouts.ForCollective()));
+    report_.loss = MeanLoss();
     result_.epochs.push_back(report_);
     if (options_.on_epoch) options_.on_epoch(report_);
     return Status();
   }
 
+  void Save() {
+    if (options_.snapshots != nullptr) options_.snapshots->Save(TakeSnapshot());
+  }
+
+  LoopSnapshot TakeSnapshot() const {
+    const Timer timer;
+    LoopSnapshot snapshot;
+    snapshot.epoch = epoch_;
+    snapshot.next_step = next_step_;
+    snapshot.stopped_early = result_.end == LoopEnd::kEarlyStopping;
+    snapshot.epochs = result_.epochs;
+    if (next_step_ > 0) {
+      snapshot.partial = report_;
+      snapshot.partial.loss = loss_sum_;
+    } else {
+      snapshot.validation = report_.validation;
+    }
+    snapshot.first_epoch_losses = result_.first_epoch_losses;
+    snapshot.best_epoch = result_.best_epoch;
+    snapshot.best_validation = result_.best_validation;
+    snapshot.evaluations_since_best = evaluations_since_best_;
+    snapshot.model = CopyOf(StateOf(model_));
+    snapshot.best = result_.best_state;  // shared: nobody writes to it
+    snapshot.optimizer = optimizer_.State();
+    snapshot.seconds = timer.Seconds();
+    return snapshot;
+  }
+
   Status RunStep(uint32_t epoch, uint32_t step) {
+    RETURN_IF_ERROR(Failpoint("trainer.step"));
     const Timer wait_timer;
     Result<BatchTensors> next = batches_.Next(options_.timeouts.ForData());
     report_.seconds.wait += wait_timer.Seconds();
@@ -84,13 +175,22 @@ class Loop {
     const bool stop = options_.stop_requested != nullptr && options_.stop_requested->load();
     gradients_.extra_values()[kStop] = stop ? 1.0f : 0.0f;
     gradients_.extra_values()[kFailed] = own.ok() ? 0.0f : 1.0f;
+    gradients_.extra_values()[kSave] = WantsSaveAfter(epoch, step) ? 1.0f : 0.0f;
+    RETURN_IF_ERROR(Failpoint("trainer.before_allreduce"));
     const Timer timer;
     RETURN_IF_ERROR(collective_.AllReduceSum(gradients_.values(), options_.timeouts.ForCollective()));
     report_.seconds.communicate += timer.Seconds();
     if (gradients_.extra_values()[kFailed] > 0) {
       return collective::AgreeOn(own, collective_, options_.timeouts.ForCollective());
     }
-    return Update(batch, epoch, step);
+    RETURN_IF_ERROR(Update(batch, epoch, step));
+    return Failpoint("trainer.after_update");
+  }
+
+  bool WantsSaveAfter(uint32_t epoch, uint32_t step) const {
+    if (options_.snapshots == nullptr) return false;
+    const uint64_t steps = options_.steps_per_epoch;
+    return options_.snapshots->WantsAfter({epoch, epoch * steps + step + 1, step + 1 == steps});
   }
 
   Status ComputeGradients(const BatchTensors& batch, uint32_t epoch, uint32_t step) {
@@ -141,7 +241,7 @@ class Loop {
     const bool is_last = report_.epoch + 1 == static_cast<uint32_t>(options_.training.epochs);
     const int64_t every = options_.training.evaluation.every_epochs;
     const bool is_due = every > 0 && (report_.epoch + 1) % every == 0;
-    if (result_.end == LoopEnd::kStopRequested || (!is_last && !is_due)) return Status();
+    if (!is_last && !is_due) return Status();
     const Timer timer;
     ASSIGN_OR_RETURN(report_.validation, evaluator_.Evaluate(model_, graph::SplitPartName::kValidation));
     report_.seconds.evaluate = timer.Seconds();
@@ -159,6 +259,8 @@ class Loop {
 
   bool IsBetter(double value) const {
     if (!result_.best_validation.has_value()) return true;
+    // A metric that is no number is beaten by any number, and beats nothing.
+    if (std::isnan(*result_.best_validation)) return !std::isnan(value);
     return HigherIsBetter(options_.training.evaluation.metric) ? value > *result_.best_validation
                                                                : value < *result_.best_validation;
   }
@@ -178,7 +280,10 @@ class Loop {
   FlatGradients gradients_;
   Optimizer optimizer_;
   LoopResult result_;
+  uint32_t epoch_ = 0;
+  uint32_t next_step_ = 0;
   EpochReport report_;
+  double loss_sum_ = 0;  // over the epoch's seeds so far
   uint32_t step_seeds_ = 0;
   int64_t evaluations_since_best_ = 0;
 };

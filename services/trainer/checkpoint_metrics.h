@@ -1,0 +1,29 @@
+// What checkpoints cost a trainer.
+#pragma once
+
+#include "services/telemetry/metrics.h"
+
+namespace espalier::trainer {
+
+// Without a registry nothing is counted.
+struct CheckpointMetrics {
+  CheckpointMetrics() = default;
+  explicit CheckpointMetrics(telemetry::MetricRegistry& registry)
+      : written(registry.AddCounter("espalier_trainer_checkpoints_written_total", "Checkpoints committed.")),
+        failed(registry.AddCounter("espalier_trainer_checkpoints_failed_total", "Checkpoints that were not written.")),
+        delayed(registry.AddCounter("espalier_trainer_checkpoints_delayed_total",
+                                    "Checkpoints that had to wait for the upload of the one before.")),
+        bytes(
+            registry.AddCounter("espalier_trainer_checkpoint_written_bytes_total", "Bytes of committed checkpoints.")),
+        snapshot_seconds(registry.AddCounter("espalier_trainer_checkpoint_snapshot_seconds_total",
+                                             "Time that training stood still for copies in memory.")),
+        upload_seconds(registry.AddCounter("espalier_trainer_checkpoint_upload_seconds_total",
+                                           "Time spent writing checkpoints, most of it beside training.")),
+        last_step(registry.AddGauge("espalier_trainer_checkpoint_last_step",
+                                    "Steps done at the newest committed checkpoint.")) {}
+
+  telemetry::Counter written, failed, delayed, bytes, snapshot_seconds, upload_seconds;
+  telemetry::Gauge last_step;
+};
+
+}  // namespace espalier::trainer

@@ -1,0 +1,435 @@
+// Runs that are stopped, crash and go on, on a tiny graph, with threads as trainers.
+#include "services/trainer/resume.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "services/base/failpoint.h"
+#include "services/base/testing/fake_clock.h"
+#include "services/collective/in_process_collective.h"
+#include "services/format/checkpoint_catalog.h"
+#include "services/graph/generators.h"
+#include "services/sampler/local_mini_batch_source.h"
+#include "services/shard/testing/test_graph.h"
+#include "services/storage/memory_store.h"
+#include "services/trainer/checkpoint_trigger.h"
+#include "services/trainer/sampling_plan.h"
+#include "services/trainer/train_job.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kPrefix = "run/checkpoints";
+constexpr uint32_t kStepsPerEpoch = 3;  // 60 training nodes in batches of 25
+
+const graph::SourceGraph& TinyGraph() {
+  static const graph::SourceGraph* const graph = [] {
+    graph::PowerLawOptions options;
+    options.num_nodes = 150;
+    options.num_edges = 900;
+    options.community_size = 50;
+    options.within_community = 0.8;
+    options.num_classes = 3;
+    options.features = {.width = 8, .dtype = DType::kF32, .signal = 0.3};
+    options.split = {.train = 0.4, .validation = 0.2, .test = 0.3};
+    options.seed = 5;
+    return new graph::SourceGraph(*graph::GeneratePowerLawGraph(options, 1));
+  }();
+  return *graph;
+}
+
+job::DistTraining TinyJob() {
+  job::DistTraining job;
+  job.name = "tiny";
+  job.training.task.label = graph::kLabelColumn;
+  job.training.task.split = graph::kRandomSplit;
+  job.training.inputs = {{"", {graph::kFeatureColumn}}};
+  job.training.model.hidden_size = 8;
+  job.training.model.dropout = 0.2;
+  job.training.sampling.layers = {{3, {}}, {3, {}}};
+  job.training.batch_size = 25;
+  job.training.epochs = 3;
+  job.training.seed = 1;
+  return job;
+}
+
+using Store = std::shared_ptr<storage::MemoryStore>;
+Store NewStore() { return std::make_shared<storage::MemoryStore>(); }
+
+struct Attempt {
+  Store store;  // null: no checkpoints
+  uint64_t incarnation = 1;
+  uint32_t trainers = 1;
+  uint32_t partitions = 2;
+  uint64_t stop_after = UINT64_MAX;  // steps of this incarnation
+  ResumeMode resume = ResumeMode::kAuto;
+  storage::StoreLocation resume_from;
+  uint64_t* num_steps = nullptr;  // counts those of this incarnation
+};
+
+Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
+                             collective::Collective& collective, const Attempt& run) {
+  const graph::GraphSchema& schema = graph.book().schema();
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
+  std::atomic<bool> stop = run.stop_after == 1;
+  uint64_t steps = 0;
+  TrainOptions options;
+  options.inference_chunk_nodes = 64;
+  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
+  options.incarnation = run.incarnation;
+  options.resume = run.resume;
+  options.resume_from = run.resume_from;
+  options.partition_key = "cut-in-" + std::to_string(run.partitions);
+  if (run.store != nullptr) options.checkpoints = {run.store, kPrefix};
+  // The last rank is asked, so that with several it is not the one that writes. The step after the request sees it.
+  if (collective.rank().value + 1 == collective.size()) options.stop_requested = &stop;
+  options.on_step = [&](const RunPosition&) {
+    if (++steps + 1 >= run.stop_after) stop = true;
+  };
+  Result<TrainOutcome> outcome = TrainJob(job, {graph, graph, graph, graph}, source, collective, options);
+  if (run.num_steps != nullptr && collective.rank() == Rank(0)) *run.num_steps = steps;
+  return outcome;
+}
+
+std::vector<Result<TrainOutcome>> RunRanks(const job::DistTraining& job, const Attempt& run) {
+  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(TinyGraph(), run.partitions, 11);
+  auto ranks = collective::MakeInProcessGroup(run.trainers);
+  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
+    threads.emplace_back([&, rank] { outcomes[rank] = RunRank(job, *graph.graph, *ranks[rank], run); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return outcomes;
+}
+
+TrainOutcome Train(const job::DistTraining& job, const Attempt& run = {}) {
+  const auto outcomes = RunRanks(job, run);
+  for (const auto& outcome : outcomes) {
+    EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+    if (!outcome.ok() || !outcomes[0].ok()) continue;
+    EXPECT_EQ(outcome->parameters_digest, outcomes[0]->parameters_digest);
+  }
+  return outcomes[0].ok() ? *outcomes[0] : TrainOutcome();
+}
+
+Status ErrorOf(const job::DistTraining& job, const Attempt& run) {
+  const auto outcomes = RunRanks(job, run);
+  for (const auto& outcome : outcomes) EXPECT_EQ(outcome.status(), outcomes[0].status());
+  return outcomes[0].status();
+}
+
+void ExpectSame(const TrainOutcome& resumed, const TrainOutcome& whole, const std::string& where) {
+  EXPECT_EQ(resumed.parameters_digest, whole.parameters_digest) << where;
+  EXPECT_EQ(resumed.loop.end, whole.loop.end) << where;
+  EXPECT_EQ(resumed.loop.best_epoch, whole.loop.best_epoch) << where;
+  EXPECT_EQ(resumed.loop.best_validation, whole.loop.best_validation) << where;
+  EXPECT_EQ(resumed.loop.first_epoch_losses, whole.loop.first_epoch_losses) << where;
+  EXPECT_EQ(resumed.test, whole.test) << where;
+  ASSERT_EQ(resumed.loop.epochs.size(), whole.loop.epochs.size()) << where;
+  for (size_t epoch = 0; epoch < whole.loop.epochs.size(); ++epoch) {
+    EXPECT_EQ(resumed.loop.epochs[epoch].epoch, epoch) << where;
+    EXPECT_EQ(resumed.loop.epochs[epoch].loss, whole.loop.epochs[epoch].loss) << where << " epoch " << epoch;
+    EXPECT_EQ(resumed.loop.epochs[epoch].validation, whole.loop.epochs[epoch].validation) << where;
+    EXPECT_EQ(resumed.loop.epochs[epoch].learning_rate, whole.loop.epochs[epoch].learning_rate) << where;
+    EXPECT_EQ(resumed.loop.epochs[epoch].num_seeds, whole.loop.epochs[epoch].num_seeds) << where;
+  }
+}
+
+std::vector<std::string> Checkpoints(const Store& store) {
+  std::vector<std::string> names;
+  const auto listings = format::ListCheckpoints(*store, kPrefix);
+  EXPECT_TRUE(listings.ok()) << listings.status().ToString();
+  for (const format::CheckpointListing& listing : *listings) {
+    EXPECT_EQ(listing.state, format::CheckpointState::kComplete) << listing.folder;
+    EXPECT_TRUE(format::VerifyCheckpoint(*store, listing.folder).ok()) << listing.folder;
+    names.push_back(format::CheckpointFolderName(listing.id));
+  }
+  return names;
+}
+
+TEST(ResumeTest, GoesOnFromEveryStepAsIfItHadNeverStopped) {
+  const job::DistTraining job = TinyJob();
+  for (const uint32_t trainers : {1u, 2u}) {
+    const TrainOutcome whole = Train(job, {.trainers = trainers});
+    for (uint64_t steps = 1; steps <= 3 * kStepsPerEpoch; ++steps) {
+      const std::string where = std::to_string(trainers) + " trainers, " + std::to_string(steps) + " steps";
+      const Store store = NewStore();
+      const TrainOutcome cut = Train(job, {.store = store, .trainers = trainers, .stop_after = steps});
+      EXPECT_TRUE(cut.stopped()) << where;
+      EXPECT_EQ(cut.checkpoints.num_written, 1u) << where;
+      EXPECT_EQ(Checkpoints(store), std::vector{format::CheckpointFolderName({1, steps})});
+      uint64_t rest = 0;
+      const TrainOutcome resumed =
+          Train(job, {.store = store, .incarnation = 2, .trainers = trainers, .num_steps = &rest});
+      EXPECT_THAT(resumed.resumed_from, HasSubstr(cut.checkpoints.newest));
+      EXPECT_EQ(rest, 3 * kStepsPerEpoch - steps) << where;
+      ExpectSame(resumed, whole, where);
+    }
+  }
+}
+
+struct Variant {
+  std::string name;
+  std::function<void(job::Training&)> change;
+};
+void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
+
+class ResumeVariantTest : public testing::TestWithParam<Variant> {};
+
+// Stopped again and again: every incarnation takes two steps.
+TEST_P(ResumeVariantTest, GoesOnAgainAndAgain) {
+  job::DistTraining job = TinyJob();
+  GetParam().change(job.training);
+  for (const uint32_t trainers : {1u, 2u}) {
+    const TrainOutcome whole = Train(job, {.trainers = trainers});
+    const Store store = NewStore();
+    TrainOutcome last;
+    uint64_t incarnation = 1;
+    do {
+      ASSERT_LT(incarnation, 40u);
+      last = Train(job, {.store = store, .incarnation = incarnation++, .trainers = trainers, .stop_after = 2});
+    } while (last.stopped());
+    EXPECT_GT(incarnation, 3u);
+    ExpectSame(last, whole, GetParam().name);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Jobs, ResumeVariantTest,
+    testing::Values(Variant{"Adam", [](job::Training& training) { training.optimizer.weight_decay = 0.01; }},
+                    Variant{"AdamWCosineBatchNorm",
+                            [](job::Training& training) {
+                              training.optimizer = {job::OptimizerType::kAdamW, 0.05, 0.1, 0};
+                              training.schedule = {job::ScheduleType::kCosine, 2, 10, 0.1};
+                              training.model.normalization = job::LayerNormalization::kBatch;
+                            }},
+                    Variant{"SgdMomentumStep",
+                            [](job::Training& training) {
+                              training.optimizer = {job::OptimizerType::kSgd, 0.1, 0.001, 0.9};
+                              training.schedule = {job::ScheduleType::kStep, 0, 1, 0.5};
+                            }},
+                    Variant{"PlainSgdLinear",
+                            [](job::Training& training) {
+                              training.optimizer = {job::OptimizerType::kSgd, 0.1, 0, 0};
+                              training.schedule = {job::ScheduleType::kLinear, 1, 10, 0.1};
+                            }},
+                    Variant{"EarlyStopping",
+                            [](job::Training& training) {
+                              training.epochs = 12;
+                              training.optimizer.learning_rate = 0.1;
+                              training.evaluation.patience = 1;
+                            }},
+                    Variant{"SeldomSampledEvaluation",
+                            [](job::Training& training) {
+                              training.evaluation.every_epochs = 2;
+                              training.evaluation.neighborhood = job::EvaluationNeighborhood::kSampled;
+                            }}),
+    [](const auto& variant) { return variant.param.name; });
+
+TEST(ResumeTest, ChangesNothingWhileCheckpointsAreWritten) {
+  job::DistTraining job = TinyJob();
+  const TrainOutcome whole = Train(job, {.trainers = 2});
+  job.checkpoint.every_steps = 1;
+  job.checkpoint.keep = 2;
+  const Store store = NewStore();
+  const TrainOutcome saved = Train(job, {.store = store, .trainers = 2});
+  ExpectSame(saved, whole, "every step");
+  EXPECT_EQ(saved.checkpoints.num_failed, 0u);
+  EXPECT_GT(saved.checkpoints.snapshot_seconds, 0);
+  const std::vector<std::string> left = Checkpoints(store);
+  EXPECT_LE(left.size(), 3u);  // two, and the best
+  EXPECT_EQ(left.back(), format::CheckpointFolderName({1, 3 * kStepsPerEpoch}));
+}
+
+TEST(ResumeTest, FallsBackFromACorruptNewest) {
+  const job::DistTraining job = TinyJob();
+  const TrainOutcome whole = Train(job, {});
+  const Store store = NewStore();
+  for (const uint64_t incarnation : {1u, 2u}) {
+    EXPECT_TRUE(Train(job, {.store = store, .incarnation = incarnation, .stop_after = 2}).stopped());
+  }
+  const std::string key = std::string(kPrefix) + "/000002-000000000004/model.safetensors";
+  std::string bytes = *store->Get(key);
+  bytes.back() ^= 1;
+  ASSERT_TRUE(store->Delete(key).ok());
+  ASSERT_TRUE(store->PutIfAbsent(key, std::as_bytes(std::span<const char>(bytes))).ok());
+  uint64_t rest = 0;
+  // The same incarnation again: it replaces what it could not read.
+  job::DistTraining saving = job;
+  saving.checkpoint.every_steps = 4;
+  const TrainOutcome resumed = Train(saving, {.store = store, .incarnation = 2, .num_steps = &rest});
+  EXPECT_THAT(resumed.resumed_from, HasSubstr("000001-000000000002"));
+  EXPECT_EQ(rest, 3 * kStepsPerEpoch - 2);
+  EXPECT_EQ(resumed.checkpoints.num_failed, 0u);
+  ExpectSame(resumed, whole, "after a fallback");
+  Checkpoints(store);
+}
+
+TEST(ResumeTest, GoesOnOnOtherGround) {
+  const job::DistTraining job = TinyJob();
+  const TrainOutcome whole = Train(job, {});
+  const Store store = NewStore();
+  EXPECT_TRUE(Train(job, {.store = store, .trainers = 1, .partitions = 2, .stop_after = 4}).stopped());
+  // Another partitioning changes nothing for one trainer.
+  ExpectSame(Train(job, {.store = store, .incarnation = 2, .partitions = 3}), whole, "3 partitions");
+  uint64_t rest = 0;
+  const TrainOutcome three = Train(job, {.store = store, .incarnation = 2, .trainers = 3, .num_steps = &rest});
+  EXPECT_EQ(rest, 3 * kStepsPerEpoch - 4);
+  ASSERT_EQ(three.loop.epochs.size(), 3u);
+  for (size_t epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_NEAR(three.loop.epochs[epoch].loss, whole.loop.epochs[epoch].loss, 1e-4);
+  }
+}
+
+TEST(ResumeTest, GoesRightToTheEvaluationOfAFinishedRun) {
+  for (const int64_t patience : {0, 1}) {
+    job::DistTraining job = TinyJob();
+    job.training.evaluation.patience = patience;
+    job.training.optimizer.learning_rate = 0.1;
+    job.training.epochs = patience == 0 ? 2 : 12;
+    job.checkpoint.every_epochs = 5;  // the end is saved in any case
+    const Store store = NewStore();
+    const TrainOutcome whole = Train(job, {.store = store});
+    EXPECT_EQ(whole.loop.end, patience == 0 ? LoopEnd::kAllEpochs : LoopEnd::kEarlyStopping);
+    uint64_t steps = 99;
+    const TrainOutcome again = Train(job, {.store = store, .incarnation = 2, .num_steps = &steps});
+    EXPECT_EQ(steps, 0u);
+    ExpectSame(again, whole, "patience " + std::to_string(patience));
+  }
+}
+
+TEST(ResumeTest, GoesOnWhenEpochsAreRaised) {
+  job::DistTraining job = TinyJob();
+  const TrainOutcome whole = Train(job, {});
+  job.training.epochs = 2;
+  job.checkpoint.every_epochs = 1;
+  const Store store = NewStore();
+  Train(job, {.store = store});
+  job.training.epochs = 3;
+  ExpectSame(Train(job, {.store = store, .incarnation = 2}), whole, "3 epochs after 2");
+  job.training.epochs = 1;
+  const Status status = ErrorOf(job, {.store = store, .incarnation = 2, .trainers = 2});
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("training.epochs: the checkpoint is in epoch 3"));
+}
+
+TEST(ResumeTest, NamesWhatMakesItAnotherJob) {
+  job::DistTraining job = TinyJob();
+  const Store store = NewStore();
+  Train(job, {.store = store, .stop_after = 2});
+  job.training.optimizer.learning_rate = 0.02;
+  job.training.seed = 2;
+  const Status status = ErrorOf(job, {.store = store, .incarnation = 2, .trainers = 2});
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("resuming from mem:///run/checkpoints/000001-000000000002"));
+  EXPECT_THAT(status.message(), HasSubstr("training.optimizer.learningRate: the checkpoint has '0.01', this job has "
+                                          "'0.02'; training.seed: the checkpoint has '1', this job has '2'"));
+}
+
+TEST(ResumeTest, BeginsAnewWhenTold) {
+  const job::DistTraining job = TinyJob();
+  const TrainOutcome whole = Train(job, {});
+  const Store store = NewStore();
+  Train(job, {.store = store, .stop_after = 2});
+  const Status status = ErrorOf(job, {.store = store, .resume = ResumeMode::kNever});
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("incarnation 1 has written checkpoints already"));
+  uint64_t steps = 0;
+  const Attempt anew{.store = store, .incarnation = 2, .resume = ResumeMode::kNever, .num_steps = &steps};
+  ExpectSame(Train(job, anew), whole, "anew");
+  EXPECT_EQ(steps, 3 * kStepsPerEpoch);
+}
+
+TEST(ResumeTest, BeginsWhereTheDocumentSaysUnlessItHasItsOwn) {
+  const job::DistTraining job = TinyJob();
+  const TrainOutcome whole = Train(job, {});
+  const Store theirs = NewStore(), own = NewStore();
+  Train(job, {.store = theirs, .incarnation = 9, .stop_after = 2});
+  for (const char* place : {"run", "run/checkpoints", "run/checkpoints/000009-000000000002"}) {
+    const TrainOutcome resumed = Train(job, {.resume_from = {theirs, place}});
+    EXPECT_THAT(resumed.resumed_from, HasSubstr("000009-000000000002")) << place;
+    ExpectSame(resumed, whole, place);
+  }
+  Train(job, {.store = own, .stop_after = 3, .resume_from = {theirs, "run"}});
+  const TrainOutcome resumed = Train(job, {.store = own, .incarnation = 2, .resume_from = {theirs, "run"}});
+  EXPECT_THAT(resumed.resumed_from, HasSubstr("000001-000000000005"));
+  ExpectSame(resumed, whole, "from its own");
+  EXPECT_EQ(ErrorOf(job, {.resume_from = {theirs, "elsewhere"}}).code(), StatusCode::kNotFound);
+}
+
+class ResumeFailpointTest : public testing::Test {
+ protected:
+  ~ResumeFailpointTest() override { EXPECT_TRUE(ArmFailpoints("").ok()); }
+};
+
+TEST_F(ResumeFailpointTest, TrainingGoesOnWithoutACheckpointThatCannotBeWritten) {
+  job::DistTraining job = TinyJob();
+  const TrainOutcome whole = Train(job, {});
+  job.checkpoint.every_epochs = 1;
+  const Store store = NewStore();
+  ASSERT_TRUE(ArmFailpoints("checkpoint.before_manifest=error:UNAVAILABLE").ok());
+  const TrainOutcome unsaved = Train(job, {.store = store});
+  EXPECT_EQ(unsaved.checkpoints.num_written, 0u);
+  EXPECT_GT(unsaved.checkpoints.num_failed, 0u);
+  ExpectSame(unsaved, whole, "unsaved");
+}
+
+TEST_F(ResumeFailpointTest, AStopWhoseCheckpointCannotBeWrittenIsAnErrorOfAll) {
+  ASSERT_TRUE(ArmFailpoints("checkpoint.snapshot=error:RESOURCE_EXHAUSTED").ok());
+  const Status status = ErrorOf(TinyJob(), {.store = NewStore(), .trainers = 2, .stop_after = 2});
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("writing the last checkpoint, 000001-000000000002"));
+}
+
+TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
+  CheckpointFacts facts;
+  facts.num_trainers = 2;
+  facts.partition_key = "a";
+  facts.math.threads = 1;
+  facts.math.blas_kernel = "Haswell";
+  facts.collective = "Gloo";
+  const format::CheckpointManifest manifest = ManifestOf(LoopSnapshot(), facts);
+  EXPECT_TRUE(ChangesSince(manifest, facts).empty());
+  facts.num_trainers = 3;
+  facts.partition_key = "b";
+  facts.math.threads = 2;
+  facts.math.blas_kernel = "Zen";
+  const std::vector<std::string> changes = ChangesSince(manifest, facts);
+  ASSERT_EQ(changes.size(), 4u);
+  EXPECT_THAT(changes[0], HasSubstr("the number of trainers was 2 and is 3: the run goes on from the same step"));
+  EXPECT_THAT(changes[1], HasSubstr("the partitioning was a and is b"));
+  EXPECT_THAT(changes[2], HasSubstr("the number of threads was 1 and is 2"));
+  EXPECT_THAT(changes[3], HasSubstr("the BLAS kernel was Haswell and is Zen"));
+}
+
+TEST(CheckpointTriggerTest, IsDueByStepsEpochsOrTime) {
+  FakeClock clock;
+  job::Checkpoint when;
+  when.every_steps = 4;
+  when.every_epochs = 2;
+  when.every = std::chrono::seconds(60);
+  CheckpointTrigger trigger(when, clock);
+  EXPECT_TRUE(trigger.HasAny());
+  EXPECT_FALSE(trigger.IsDueAfter({0, 3, true}));
+  EXPECT_TRUE(trigger.IsDueAfter({1, 4, false}));
+  EXPECT_TRUE(trigger.IsDueAfter({1, 5, false})) << "until it is taken";
+  trigger.Taken();
+  EXPECT_FALSE(trigger.IsDueAfter({1, 5, false}));
+  EXPECT_TRUE(trigger.IsDueAfter({1, 6, true}));
+  trigger.Taken();
+  clock.Advance(std::chrono::seconds(59));
+  EXPECT_FALSE(trigger.IsDueAfter({2, 7, false}));
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(trigger.IsDueAfter({2, 7, false}));
+  EXPECT_FALSE(CheckpointTrigger({}, clock).HasAny());
+}
+
+}  // namespace
+}  // namespace espalier::trainer
