@@ -6,6 +6,7 @@
 #include "services/apps/serving/nonce_file.h"
 #include "services/apps/serving/served_graph.h"
 #include "services/apps/serving/service_process.h"
+#include "services/base/environment.h"
 #include "services/server/graph_server.h"
 #include "services/telemetry/log.h"
 
@@ -20,6 +21,7 @@ struct Flags {
   uint32_t partition = 0;
   uint64_t incarnation = 0;
   std::string data_dir;
+  uint64_t cache_bytes = 0;
   int32_t max_fanout = server::ServiceLimits().max_fanout;
   uint64_t max_rows = server::ServiceLimits().max_rows;
   int max_streams = rpc::ServerOptions().max_concurrent_streams;
@@ -37,8 +39,13 @@ void AddFlags(CLI::App& app, Flags* flags) {
   app.add_option("--incarnation", flags->incarnation, "the job's restarts so far; older clients are refused")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
-  app.add_option("--data-dir", flags->data_dir, "where files are copied that cannot be mapped where they lie")
+  app.add_option("--data-dir", flags->data_dir,
+                 "where files are copied that cannot be mapped where they lie; default: the user's cache")
       ->envname("ESPALIER_DATA_DIR");
+  app.add_option("--cache-size", flags->cache_bytes, "most bytes of such copies, e.g. 20GiB; 0: no limit")
+      ->envname("ESPALIER_CACHE_SIZE")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->capture_default_str();
   app.add_option("--max-fanout", flags->max_fanout,
                  "in-edges per node that a request may draw (all of them is allowed)")
       ->envname("ESPALIER_MAX_FANOUT")
@@ -56,9 +63,11 @@ void AddFlags(CLI::App& app, Flags* flags) {
 }
 
 server::GraphServerOptions ServerOptionsOf(const Flags& flags, const format::Manifest& manifest,
+                                           std::shared_ptr<const rpc::TransportSecurity> tls,
                                            telemetry::MetricRegistry& metrics) {
   server::GraphServerOptions options;
   options.rpc = RpcOptionsOf(flags.process);
+  options.rpc.tls = std::move(tls);
   options.rpc.max_concurrent_streams = flags.max_streams;
   options.limits.max_fanout = flags.max_fanout;
   options.limits.max_rows = flags.max_rows;
@@ -67,6 +76,18 @@ server::GraphServerOptions ServerOptionsOf(const Flags& flags, const format::Man
   options.partition_key = manifest.partition_key;
   options.incarnation = flags.incarnation;
   options.metrics = &metrics;
+  return options;
+}
+
+Result<ServedPartitionOptions> LoadOptionsOf(const Flags& flags, const ServiceProcess& process) {
+  const EnvironmentMap environment = ReadEnvironment();
+  ASSIGN_OR_RETURN(storage::StoreSettings stores, storage::StoreSettingsOf(environment));
+  ServedPartitionOptions options;
+  options.open_store = storage::OpenerWith(std::move(stores));
+  options.cache = {.folder = flags.data_dir.empty() ? storage::DefaultCacheFolder(environment) : flags.data_dir,
+                   .max_bytes = flags.cache_bytes};
+  options.threads = ThreadsOf(flags.process);
+  options.stop_requested = [stop = process.stop()] { return stop.stop_requested(); };
   return options;
 }
 
@@ -82,9 +103,10 @@ std::optional<NonceFile> MakeNonce(const Flags& flags) {
 
 Result<ExitCode> Run(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("graph-server", flags.process));
+  ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, rpc::PeerRole::kServer));
   const Timer timer;
-  ASSIGN_OR_RETURN(const LoadedPartition loaded, LoadServedPartition(flags.partitions_uri, flags.partition,
-                                                                     flags.data_dir, ThreadsOf(flags.process)));
+  ASSIGN_OR_RETURN(const ServedPartitionOptions load, LoadOptionsOf(flags, *process));
+  ASSIGN_OR_RETURN(const LoadedPartition loaded, LoadServedPartition(flags.partitions_uri, flags.partition, load));
   Log(Level::kInfo, "partition loaded",
       {{"partition", flags.partition}, {"key", loaded.manifest.partition_key}, {"seconds", timer.Seconds()}});
 
@@ -96,11 +118,10 @@ Result<ExitCode> Run(const Flags& flags) {
     served.mapped_files.emplace();
     served.mapped_files->set_nonce_path(nonce->path());
     served.mapped_files->set_nonce(nonce->nonce());
-    served.mapped_files->set_partitions_uri(flags.partitions_uri);
-    served.mapped_files->set_data_dir(flags.data_dir);
+    served.mapped_files->set_partitions_uri(loaded.local_uri);
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<server::GraphServer> server,
-                   server::GraphServer::Start(ServerOptionsOf(flags, loaded.manifest, process->metrics()),
+                   server::GraphServer::Start(ServerOptionsOf(flags, loaded.manifest, tls, process->metrics()),
                                               std::move(served), loaded.shard));
   return process->ServeUntilStopped(server->address(), [&](Deadline deadline) { server->Drain(deadline); });
 }
@@ -111,14 +132,7 @@ int Main(int argc, char** argv) {
       "--partition 0 --listen 127.0.0.1:7000"};
   Flags flags;
   AddFlags(app, &flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
-  }
-  if (const Status checked = CheckFlags(flags.process); !checked.ok()) return Fail(checked, ExitCode::kBadDocument);
-  const Result<ExitCode> ended = Run(flags);
-  return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status());
+  return ParseAndRun(app, argc, argv, flags.process, [&] { return Run(flags); });
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <stop_token>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "services/apps/serving/job_check.h"
@@ -53,23 +55,29 @@ Result<job::DistTraining> ReadJob(const std::string& path) {
   return std::move(parsed.training);
 }
 
-Result<client::Session> ConnectTo(const Flags& flags) {
+// Signals end the wait for servers, and later the questions under way.
+Result<client::Session> ConnectTo(const Flags& flags, std::shared_ptr<const rpc::TransportSecurity> tls,
+                                  std::stop_token stop) {
   client::SessionOptions options;
   options.addresses = flags.servers;
   options.incarnation = flags.incarnation;
   options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
+  options.channel.stop = std::move(stop);
+  options.channel.tls = std::move(tls);
   ASSIGN_OR_RETURN(options.access, client::ParseAccess(flags.access));
   return client::Connect(options);
 }
 
 Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("sampler", flags.process));
-  ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags));
+  ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, rpc::PeerRole::kSampler));
+  ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags, tls, process->stop()));
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
 
   server::SamplerServerOptions options;
   options.rpc = RpcOptionsOf(flags.process);
+  options.rpc.tls = tls;
   options.worker_threads = ThreadsOf(flags.process);
   options.partition_key = session.partition_key;
   options.incarnation = session.incarnation->current();
@@ -90,16 +98,14 @@ int Main(int argc, char** argv) {
       "--servers 127.0.0.1:7000,127.0.0.1:7001 --listen 127.0.0.1:7100"};
   Flags flags;
   AddFlags(app, &flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
-  }
-  if (const Status checked = CheckFlags(flags.process); !checked.ok()) return Fail(checked, ExitCode::kBadDocument);
-  const Result<job::DistTraining> training = ReadJob(flags.job_file);
-  if (!training.ok()) return Fail(training.status(), ExitCode::kBadDocument);
-  const Result<ExitCode> ended = Run(flags, *training);
-  return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status());
+  return ParseAndRun(app, argc, argv, flags.process, [&]() -> Result<ExitCode> {
+    const Result<job::DistTraining> training = ReadJob(flags.job_file);
+    if (!training.ok()) return static_cast<ExitCode>(Fail(training.status(), ExitCode::kBadDocument));
+    if (const Status tls = transport::CheckTlsOf(*training, flags.process.tls); !tls.ok()) {
+      return static_cast<ExitCode>(Fail(tls, ExitCode::kBadDocument));
+    }
+    return Run(flags, *training);
+  });
 }
 
 }  // namespace

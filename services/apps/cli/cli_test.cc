@@ -194,5 +194,24 @@ TEST_F(CliTest, OutputThatCannotBeWrittenIsNoSuccess) {
   EXPECT_THAT(ended.error, HasSubstr("writing to standard output: No space left on device"));
 }
 
+TEST_F(CliTest, LooksThroughTheOutputsOfARun) {
+  std::ofstream(root_ / "metrics.jsonl") << "{}\n";
+  std::ofstream(root_ / "manifest.json") << R"({"format": "espalier.outputs", "format_version": 1, "incarnation": 2,
+    "files": [{"key": "metrics.jsonl", "size_bytes": 3, "xxh3_64": ["0000000000000000"], "kind": "metrics"}],
+    "not_written": {"embeddings": "a model of one layer has no hidden activations"},
+    "result": {"testAccuracy": 0.8125}})";
+  const Ended inspected = Espalier("inspect .");
+  EXPECT_EQ(inspected.code, 0) << inspected.error;
+  EXPECT_THAT(inspected.output, AllOf(HasSubstr("outputs of incarnation 2"), HasSubstr("metrics.jsonl"),
+                                      HasSubstr("no embeddings: a model of one layer"), HasSubstr("0.8125")));
+  EXPECT_EQ(nlohmann::json::parse(Espalier("inspect . --json").output)["files"][0]["kind"], "metrics");
+
+  const Ended verified = Espalier("verify .");
+  EXPECT_EQ(verified.code, 65);
+  EXPECT_THAT(verified.error, AllOf(HasSubstr("1 violation"), HasSubstr("metrics.jsonl"), HasSubstr("checksum")));
+  std::ofstream(root_ / "manifest.json") << R"({"format": "espalier.outputs", "format_version": 9})";
+  EXPECT_EQ(Espalier("verify .").code, 65);
+}
+
 }  // namespace
 }  // namespace espalier::cli

@@ -20,6 +20,7 @@ struct Outcome {
 
 // Each Add function declares its subcommand and, when it was given, puts what it does into *chosen.
 using Command = std::function<Outcome()>;
+void AddCheckpointCommand(CLI::App* app, Command* chosen);
 void AddGenerateCommand(CLI::App* app, Command* chosen);
 void AddImportCommand(CLI::App* app, Command* chosen);
 void AddInspectCommand(CLI::App* app, Command* chosen);

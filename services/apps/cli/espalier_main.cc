@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "services/apps/cli/command.h"
+#include "services/base/failpoint.h"
 
 namespace espalier::cli {
 namespace {
@@ -33,12 +34,17 @@ int Main(int argc, char** argv) {
   AddInspectCommand(&app, &chosen);
   AddVerifyCommand(&app, &chosen);
   AddRunCommand(&app, &chosen);
+  AddCheckpointCommand(&app, &chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
   }
 
+  if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok()) {
+    PrintError(armed.message());
+    return static_cast<int>(ExitCode::kBadDocument);
+  }
   const Outcome outcome = chosen();
   if (!outcome.error.empty()) PrintError(outcome.error);
   if (!WriteOutput(outcome.output)) {

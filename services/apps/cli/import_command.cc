@@ -2,6 +2,7 @@
 #include "services/apps/cli/command.h"
 #include "services/apps/cli/graph_summary.h"
 #include "services/apps/cli/source_flags.h"
+#include "services/apps/partitioning/store_access.h"
 #include "services/format/source/npy_folder.h"
 
 namespace espalier::cli {
@@ -16,20 +17,24 @@ struct Flags {
   SourceFlags source;
   std::string output;
   int threads = 1;
+  partitioning::CacheFlags cache;
   OutputFlags out;
 };
 
 Outcome Import(const Flags& flags) {
+  const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
+  if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   terminal::Progress progress(StyleOf(flags.out), stderr);
   const Timer timer;
   progress.Begin("reading " + flags.source.path);
-  Result<graph::SourceGraph> read = ReadSource(flags.source, flags.threads);
+  format::SourceNames names;
+  Result<graph::SourceGraph> read = ReadSource(flags.source, *access, flags.threads, &names);
   if (!read.ok()) return Fail(read.status());
   progress.Begin("preprocessing");
   const Result<graph::SourceGraph> graph = PreprocessSource(flags.source, *std::move(read), flags.threads);
   if (!graph.ok()) return Fail(graph.status());
   progress.Begin("writing " + flags.output);
-  const Status written = format::WriteNpyFolder(*graph, flags.output);
+  const Status written = format::WriteNpyFolder(*graph, flags.output, names);
   if (!written.ok()) return Fail(written);
   progress.End("done in " + terminal::DurationText(timer.Seconds()));
   if (flags.out.json) return Done(SummaryAsJson(*graph, flags.output));
@@ -42,9 +47,13 @@ void AddImportCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("import", "Read a graph in any format and write it as .npy arrays");
   auto flags = std::make_shared<Flags>();
   command->footer(kFooter);
-  command->add_option("source", flags->source.path, "Folder of the graph; of triples also one file")->required();
+  command
+      ->add_option("source", flags->source.path,
+                   "Folder of the graph; of triples also one file: path, file: or s3: URI")
+      ->required();
   command->add_option("-o,--output", flags->output, "Folder to make; must not exist, or be empty")->required();
   AddSourceFlags(command, &flags->source)->required();
+  partitioning::AddCacheFlags(command, &flags->cache);
   AddThreadsFlag(command, &flags->threads);
   AddOutputFlags(command, &flags->out);
   command->callback([=] { *chosen = [flags] { return Import(*flags); }; });

@@ -1,9 +1,12 @@
-// espalier inspect: what a partitioning holds, from its manifest; one node, from its files.
+// espalier inspect: what a partitioning or the outputs of a run hold, from the manifest; one node, from its files.
 #include <optional>
 
 #include "services/apps/cli/command.h"
 #include "services/apps/cli/manifest_report.h"
 #include "services/apps/cli/node_report.h"
+#include "services/apps/cli/outputs_report.h"
+#include "services/apps/partitioning/store_access.h"
+#include "services/base/environment.h"
 
 namespace espalier::cli {
 namespace {
@@ -11,35 +14,46 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   espalier inspect out/partitions
   espalier inspect out/partitions/3f6c... --json
-  espalier inspect out/partitions --node 1708)";
+  espalier inspect out/partitions --node 1708
+  espalier inspect runs/cora)";
 
 struct Flags {
   std::string uri;
   std::optional<uint64_t> node;
   std::string node_type;
+  partitioning::CacheFlags cache;
   OutputFlags out;
 };
 
 Outcome Inspect(const Flags& flags) {
-  const Result<PartitionPlace> place = OpenPartitioning(flags.uri);
+  const Result<storage::StoreSettings> stores = storage::StoreSettingsOf(ReadEnvironment());
+  if (!stores.ok()) return Fail(stores.status());
+  const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, *stores);
+  if (!outputs.ok()) return Fail(outputs.status());
+  if (outputs->has_value()) return InspectOutputs(**outputs, flags.out.json);
+  const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
+  if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
+  const Result<PartitionPlace> place = OpenPartitioning(flags.uri, access->open_store);
   if (!place.ok()) return Fail(place.status());
   if (!flags.node.has_value()) {
     return Done(flags.out.json ? ManifestAsJson(place->manifest, place->uri)
                                : ManifestAsText(place->manifest, place->uri));
   }
-  const Result<std::string> report = ReportNode(*place, {flags.node_type, *flags.node, flags.out.json});
+  const Result<std::string> report =
+      ReportNode(*place, {flags.node_type, *flags.node, flags.out.json, partitioning::LoadOptionsFor(*access)});
   return report.ok() ? Done(*report) : Fail(report.status());
 }
 
 }  // namespace
 
 void AddInspectCommand(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand("inspect", "Print a partitioning's book, columns, splits and quality");
+  CLI::App* command = app->add_subcommand("inspect", "Print what a partitioning, or a run's outputs, consist of");
   auto flags = std::make_shared<Flags>();
   command->footer(kFooter);
-  command->add_option("uri", flags->uri, "A partitioning, or a folder that holds one")->required();
+  command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or a run's output.uri")->required();
   command->add_option("--node", flags->node, "Where this original node id is, and its columns");
   command->add_option("--type", flags->node_type, "The node's type, where there are several");
+  partitioning::AddCacheFlags(command, &flags->cache);
   AddOutputFlags(command, &flags->out);
   command->callback([=] { *chosen = [flags] { return Inspect(*flags); }; });
 }

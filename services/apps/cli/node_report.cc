@@ -22,8 +22,8 @@ PartitionId DirectoryOwner(uint64_t original_id, uint64_t num_nodes, uint32_t nu
   return PartitionId(p);
 }
 
-Result<graph::Partition> Load(const PartitionPlace& place, PartitionId partition, bool columns) {
-  format::LoadOptions options;
+Result<graph::Partition> Load(const PartitionPlace& place, PartitionId partition, format::LoadOptions options,
+                              bool columns) {
   options.node_columns = columns;
   return format::LoadPartition(*place.store, place.prefix, place.manifest, partition, options);
 }
@@ -65,12 +65,12 @@ Result<std::string> ReportNode(const PartitionPlace& place, const NodeQuestion& 
                       std::to_string(book.num_nodes(type)));
   }
   const PartitionId directory = DirectoryOwner(question.original_id, book.num_nodes(type), book.num_partitions());
-  ASSIGN_OR_RETURN(const graph::Partition known, Load(place, directory, /*columns=*/false));
+  ASSIGN_OR_RETURN(const graph::Partition known, Load(place, directory, question.load, /*columns=*/false));
   const graph::DirectorySlice& slice = known.directory[type.value];
   const auto global =
       static_cast<uint64_t>(slice.global_ids.ValueAsInt(static_cast<int64_t>(question.original_id - slice.first)));
   const graph::NodeLocation location = book.Locate(type, GlobalNodeId(global));
-  ASSIGN_OR_RETURN(const graph::Partition owner, Load(place, location.partition, /*columns=*/true));
+  ASSIGN_OR_RETURN(const graph::Partition owner, Load(place, location.partition, question.load, /*columns=*/true));
 
   Json json = {{"type", type_name},
                {"originalId", question.original_id},

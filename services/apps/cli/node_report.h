@@ -4,6 +4,7 @@
 #include <string>
 
 #include "services/apps/cli/partition_place.h"
+#include "services/format/partition_files.h"
 
 namespace espalier::cli {
 
@@ -11,6 +12,7 @@ struct NodeQuestion {
   std::string node_type;  // empty: the only one
   uint64_t original_id = 0;
   bool json = false;
+  format::LoadOptions load;  // how files are reached
 };
 
 // Where the node of an original id is, how many in-edges of each type it has, and its columns. OutOfRange for an id

@@ -5,8 +5,8 @@
 #include "services/apps/partitioning/partition_pipeline.h"
 #include "services/apps/partitioning/report.h"
 #include "services/apps/partitioning/stop_watcher.h"
+#include "services/apps/partitioning/store_access.h"
 #include "services/job/enum_names.h"
-#include "services/storage/object_store.h"
 
 namespace espalier::cli {
 namespace {
@@ -28,18 +28,23 @@ struct Flags {
   std::string objective = "EdgeCut";
   std::vector<std::string> balance;
   std::string assignment;
+  std::string time_column;
   bool again = false;
   uint64_t seed = 0;
   std::string mappings_folder;
   partitioning::PartitionPipelineOptions pipeline;
+  partitioning::CacheFlags cache;
   OutputFlags out;
 };
 
 void Declare(CLI::App* command, Flags* flags) {
   command->footer(kFooter);
-  command->add_option("source", flags->source.path, "Folder of the graph; of triples also one file")->required();
+  command
+      ->add_option("source", flags->source.path,
+                   "Folder of the graph; of triples also one file: path, file: or s3: URI")
+      ->required();
   AddSourceFlags(command, &flags->source)->required();
-  command->add_option("-o,--output", flags->output, "Folder or file: URI of partitionings")->required();
+  command->add_option("-o,--output", flags->output, "Where partitionings lie: path, file: or s3: URI")->required();
   command->add_option("-n,--count", flags->count, "Partitions")->check(CLI::Range(1, 4096))->capture_default_str();
   command->add_option("--algorithm", flags->algorithm, "METIS, Random, Streaming or External")
       ->check(CLI::IsMember({"METIS", "Random", "Streaming", "External"}))
@@ -52,11 +57,12 @@ void Declare(CLI::App* command, Flags* flags) {
       ->delimiter(',');
   command->add_option("--train-split", flags->pipeline.train_split, "Whose training nodes TrainNodes balances");
   command->add_option("--assignment", flags->assignment, "External: folder with <node type>.npy of partition numbers");
-  command->add_option("--time-column", flags->pipeline.time_column, "Edge column that orders in-edges");
+  command->add_option("--time-column", flags->time_column, "Edge column that orders in-edges");
   command->add_option("--seed", flags->seed, "Of everything random in the algorithm")->capture_default_str();
   command->add_flag("--again", flags->again, "Make it even if an identical partitioning is there");
   command->add_option("--export-mappings", flags->mappings_folder,
                       "Also write original -> partition and original -> global ids as .npy files into this folder");
+  partitioning::AddCacheFlags(command, &flags->cache);
   AddThreadsFlag(command, &flags->pipeline.threads);
   AddOutputFlags(command, &flags->out);
 }
@@ -71,6 +77,7 @@ E Parsed(const std::string& name) {
 job::Graph GraphOf(const Flags& flags) {
   job::Graph graph;
   graph.source = {flags.source.path, Parsed<job::GraphFormat>(flags.source.format)};
+  graph.time_column = flags.time_column;
   graph.preprocess.drop_self_loops = flags.source.drop_self_loops;
   graph.preprocess.add_reverse_edges = flags.source.add_reverse_edges;
   graph.preprocess.drop_duplicate_edges = flags.source.drop_duplicate_edges;
@@ -97,6 +104,10 @@ Outcome Partition(Flags flags) {
   const Status usage = CheckFlags(flags);
   if (!usage.ok()) return Fail(ExitCode::kBadDocument, usage.message());
   partitioning::StopWatcher stop(kStopGrace);
+  Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
+  if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
+  access->stop_requested = [&] { return stop.requested(); };
+  flags.pipeline.access = *access;
   flags.pipeline.triples = TripleOptionsOf(flags.source);
   flags.pipeline.stop_requested = [&] { return stop.requested(); };
   terminal::Progress progress(StyleOf(flags.out), stderr);
@@ -110,10 +121,10 @@ Outcome Partition(Flags flags) {
   if (!outcome.ok()) return Fail(outcome.status());
   if (!flags.mappings_folder.empty()) {
     progress.Begin("exporting mappings");
-    const Result<storage::StoreLocation> location = storage::OpenStore(outcome->uri);
+    const Result<storage::StoreLocation> location = access->open_store(outcome->uri);
     if (!location.ok()) return Fail(location.status());
-    const Status exported =
-        partitioning::ExportMappings(*location->store, location->prefix, outcome->manifest, flags.mappings_folder);
+    const Status exported = partitioning::ExportMappings(*location->store, location->prefix, outcome->manifest,
+                                                         partitioning::LoadOptionsFor(*access), flags.mappings_folder);
     if (!exported.ok()) return Fail(exported.While("exporting mappings"));
   }
   if (flags.out.json) return Done(partitioning::ReportAsJson(*outcome) + "\n");

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "services/format/partition_files.h"
+#include "services/storage/open_store.h"
 
 namespace espalier::cli {
 namespace {
@@ -35,8 +36,8 @@ Status NotOne(const std::string& uri, const std::vector<std::string>& keys) {
 
 }  // namespace
 
-Result<PartitionPlace> OpenPartitioning(const std::string& uri) {
-  ASSIGN_OR_RETURN(const storage::StoreLocation location, storage::OpenStore(uri));
+Result<PartitionPlace> OpenPartitioning(const std::string& uri, const storage::StoreOpener& open_store) {
+  ASSIGN_OR_RETURN(const storage::StoreLocation location, open_store(uri));
   PartitionPlace place{location.store, location.prefix, uri, {}};
   const Result<storage::ObjectInfo> here = place.store->Head(Joined(place.prefix, std::string(kManifest)));
   if (!here.ok() && here.status().code() == StatusCode::kNotFound) {

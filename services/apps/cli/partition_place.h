@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/format/manifest.h"
-#include "services/storage/object_store.h"
+#include "services/storage/open_store.h"
 
 namespace espalier::cli {
 
@@ -18,6 +18,6 @@ struct PartitionPlace {
 
 // `uri` names a partitioning (a folder with manifest.json), or a folder that holds exactly one; NotFound lists what
 // is there otherwise.
-Result<PartitionPlace> OpenPartitioning(const std::string& uri);
+Result<PartitionPlace> OpenPartitioning(const std::string& uri, const storage::StoreOpener& open_store);
 
 }  // namespace espalier::cli

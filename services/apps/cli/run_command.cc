@@ -3,6 +3,7 @@
 
 #include "services/apps/cli/command.h"
 #include "services/apps/run/run.h"
+#include "services/base/environment.h"
 
 namespace espalier::cli {
 namespace {
@@ -12,7 +13,8 @@ constexpr const char* kFooter = R"(Examples:
   espalier run -f job.yaml --output out --set training.epochs=3 --set trainers.replicas=4
   espalier run -f job.yaml --output out --audit --access rpc
 
-Ctrl-C ends every process of the run. Exit codes: docs/exit-codes.md; the document: docs/disttraining.md.)";
+Processes that die are replaced (docs/recovery.md). Ctrl-C saves a checkpoint and ends every process of the run;
+--resume goes on from there. Exit codes: docs/exit-codes.md; the document: docs/disttraining.md.)";
 
 struct Flags {
   run::RunOptions run;
@@ -42,6 +44,13 @@ void Declare(CLI::App* command, Flags* flags) {
                    "mapped: share the servers' files; rpc: never; auto: if possible")
       ->check(CLI::IsMember({"mapped", "rpc", "auto"}))
       ->capture_default_str();
+  CLI::Option* resume =
+      command->add_flag("--resume", flags->run.resume, "Go on from the newest checkpoint of an interrupted run");
+  command
+      ->add_flag("--restart", flags->run.restart, "Begin anew: removes the checkpoints of an interrupted run, if any")
+      ->excludes(resume);
+  command->add_flag("--tls", flags->run.tls,
+                    "Mutual TLS on every connection, with certificates made for this run; as spec.tls.mode: Managed");
   command->add_flag("--keep-logs", flags->run.keep_logs, "Keep the logs of an earlier run in the same folder");
   command->add_option("--ready-seconds", flags->ready_seconds, "How long a process may take to get ready")
       ->check(CLI::Range(0.1, 86400.0))
@@ -58,6 +67,7 @@ std::chrono::milliseconds Milliseconds(double seconds) {
 
 Outcome RunJob(Flags flags) {
   flags.run.roles.program_folder = FolderOfThisProgram();
+  flags.run.environment = ReadEnvironment();
   flags.run.ready_deadline = Milliseconds(flags.ready_seconds);
   flags.run.stop_grace = Milliseconds(flags.grace_seconds);
   terminal::Progress progress(StyleOf(flags.out), stderr);

@@ -44,13 +44,15 @@ format::TripleOptions TripleOptionsOf(const SourceFlags& flags) {
   return options;
 }
 
-Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, int threads) {
+Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
+                                      format::SourceNames* names) {
   format::SourceReadOptions options;
   options.format = FormatOf(flags.format);
-  options.path = flags.path;
+  ASSIGN_OR_RETURN(format::SourcePlace place, format::FindGraphSource(flags.path, options.format, access));
+  ASSIGN_OR_RETURN(options.path, place.Path());
   options.threads = threads;
   options.triples = TripleOptionsOf(flags);
-  return format::ReadSourceGraph(options);
+  return format::ReadSourceGraph(options, names);
 }
 
 Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads) {

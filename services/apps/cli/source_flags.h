@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "services/format/source/source_reader.h"
+#include "services/format/source/source_place.h"
 #include "services/graph/preprocess.h"
 
 namespace espalier::cli {
@@ -24,7 +24,9 @@ struct SourceFlags {
 CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags);
 
 format::TripleOptions TripleOptionsOf(const SourceFlags& flags);
-Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, int threads);
+// From a path or a URI of any scheme; a source that is not local is staged in access.cache.
+Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
+                                      format::SourceNames* names = nullptr);
 Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads);
 
 }  // namespace espalier::cli

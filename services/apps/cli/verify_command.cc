@@ -1,10 +1,13 @@
-// espalier verify: recomputes from the files everything that a partitioning promises.
+// espalier verify: recomputes from the files everything that a partitioning promises, or a run's outputs.
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "services/apps/cli/command.h"
+#include "services/apps/cli/outputs_report.h"
 #include "services/apps/cli/partition_place.h"
 #include "services/apps/cli/source_flags.h"
+#include "services/apps/partitioning/store_access.h"
+#include "services/base/environment.h"
 #include "services/format/verify.h"
 
 namespace espalier::cli {
@@ -13,6 +16,7 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   espalier verify out/partitions
   espalier verify out/partitions --source services/examples/cora --format OGB --normalize-features
+  espalier verify runs/cora
 
 With --source the graph is compared edge for edge and row for row; it must be preprocessed as it was when it was cut.
 Exit code 65 and the violations when something does not hold.)";
@@ -21,6 +25,7 @@ struct Flags {
   std::string uri;
   SourceFlags source;
   int threads = 1;
+  partitioning::CacheFlags cache;
   OutputFlags out;
 };
 
@@ -57,10 +62,11 @@ std::string ViolationsText(const format::VerifyReport& report) {
   return text;
 }
 
-Result<std::optional<graph::SourceGraph>> SourceOf(const Flags& flags, terminal::Progress& progress) {
+Result<std::optional<graph::SourceGraph>> SourceOf(const Flags& flags, const format::SourceAccess& access,
+                                                   terminal::Progress& progress) {
   if (flags.source.path.empty()) return std::optional<graph::SourceGraph>();
   progress.Begin("reading " + flags.source.path);
-  ASSIGN_OR_RETURN(graph::SourceGraph read, ReadSource(flags.source, flags.threads));
+  ASSIGN_OR_RETURN(graph::SourceGraph read, ReadSource(flags.source, access, flags.threads));
   ASSIGN_OR_RETURN(graph::SourceGraph graph, PreprocessSource(flags.source, std::move(read), flags.threads));
   return std::optional(std::move(graph));
 }
@@ -69,15 +75,24 @@ Outcome Verify(const Flags& flags) {
   if (flags.source.path.empty() != flags.source.format.empty()) {
     return Fail(ExitCode::kBadDocument, "--source and --format go together");
   }
+  const Result<storage::StoreSettings> stores = storage::StoreSettingsOf(ReadEnvironment());
+  if (!stores.ok()) return Fail(stores.status());
+  const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, *stores);
+  if (!outputs.ok()) return Fail(outputs.status());
+  if (outputs->has_value()) return VerifyOutputs(**outputs, flags.out);
+  const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
+  if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   terminal::Progress progress(StyleOf(flags.out), stderr);
-  const Result<PartitionPlace> place = OpenPartitioning(flags.uri);
+  const Result<PartitionPlace> place = OpenPartitioning(flags.uri, access->open_store);
   if (!place.ok()) return Fail(place.status());
-  const auto source = SourceOf(flags, progress);
+  const auto source = SourceOf(flags, *access, progress);
   if (!source.ok()) return Fail(source.status());
   progress.Begin("verifying " + place->uri);
   format::VerifyOptions options;
   options.source = source->has_value() ? &source->value() : nullptr;
   options.threads = flags.threads;
+  options.data_dir = access->cache.folder;
+  options.cache_bytes = access->cache.max_bytes;
   const Result<format::VerifyReport> report = format::VerifyPartitioning(*place->store, place->prefix, options);
   if (!report.ok()) return Fail(report.status());
   Outcome outcome;
@@ -96,12 +111,14 @@ Outcome Verify(const Flags& flags) {
 }  // namespace
 
 void AddVerifyCommand(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand("verify", "Recompute everything that a partitioning promises");
+  CLI::App* command =
+      app->add_subcommand("verify", "Recompute everything that a partitioning, or a run's outputs, promise");
   auto flags = std::make_shared<Flags>();
   command->footer(kFooter);
-  command->add_option("uri", flags->uri, "A partitioning, or a folder that holds one")->required();
+  command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or a run's output.uri")->required();
   command->add_option("--source", flags->source.path, "The graph that was cut");
   AddSourceFlags(command, &flags->source);
+  partitioning::AddCacheFlags(command, &flags->cache);
   AddThreadsFlag(command, &flags->threads);
   AddOutputFlags(command, &flags->out);
   command->callback([=] { *chosen = [flags] { return Verify(*flags); }; });

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "services/apps/partitioning/local_path.h"
 #include "services/base/sha256.h"
 #include "services/format/source/npy_file.h"
 
@@ -40,8 +39,13 @@ Status Feed(const std::filesystem::path& file, Sha256* digest) {
 
 }  // namespace
 
-Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& uri, const graph::GraphSchema& schema) {
-  ASSIGN_OR_RETURN(const std::string path, LocalPathOf(uri));
+Result<format::SourcePlace> FindExternalAssignment(const std::string& uri, const format::SourceAccess& access) {
+  return format::SourcePlace::Find(uri, access, [](const std::string& name) {
+    return name.ends_with(".npy") && name.find('/') == std::string::npos;
+  });
+}
+
+Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, const graph::GraphSchema& schema) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   if (!is_folder && schema.num_node_types() != 1) {
@@ -57,8 +61,7 @@ Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& uri, const
   return assignment;
 }
 
-Result<std::string> ExternalAssignmentDigest(const std::string& uri) {
-  ASSIGN_OR_RETURN(const std::string path, LocalPathOf(uri));
+Result<std::string> ExternalAssignmentDigest(const std::string& path) {
   ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> files, FilesAt(path));
   Sha256 digest;
   for (const std::filesystem::path& file : files) RETURN_IF_ERROR(Feed(file, &digest));

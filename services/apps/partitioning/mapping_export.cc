@@ -39,14 +39,16 @@ Status Write(Mapping mapping, const std::string& start_of_path) {
 }  // namespace
 
 Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
-                      const std::string& directory) {
+                      format::LoadOptions load, const std::string& directory) {
   const graph::PartitionBook& book = manifest.book;
   const graph::GraphSchema& schema = book.schema();
+  load.node_columns = false;
+  load.edge_columns = false;
+  load.original_edge_ids = true;
   std::vector<Mapping> nodes(schema.num_node_types()), edges(schema.num_edge_types());
   for (uint32_t p = 0; p < book.num_partitions(); ++p) {
     ASSIGN_OR_RETURN(const graph::Partition partition,
-                     format::LoadPartition(store, prefix, manifest, PartitionId(p),
-                                           {.node_columns = false, .original_edge_ids = true}));
+                     format::LoadPartition(store, prefix, manifest, PartitionId(p), load));
     for (uint16_t type = 0; type < nodes.size(); ++type) {
       Add(partition.nodes[type].original_ids, p, book.NodeFirst(NodeTypeId(type))[p], &nodes[type]);
     }

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "services/format/manifest.h"
+#include "services/format/partition_files.h"
 #include "services/storage/object_store.h"
 
 namespace espalier::partitioning {
@@ -13,8 +13,8 @@ namespace espalier::partitioning {
 //   nodes.T.global.npy         I64 [nodes]              global id by original id
 //   edges.S:R:D.partition.npy  I32 [largest id + 1]     owner by original edge id; -1: no such edge (dropped)
 //   edges.S:R:D.global.npy     I64 [largest id + 1]     global id by original edge id; -1 likewise
-// Reads structure and original edge ids of all partitions, one after another.
+// Reads structure and original edge ids of all partitions, one after another; `load` says how they are reached.
 Status ExportMappings(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
-                      const std::string& directory);
+                      format::LoadOptions load, const std::string& directory);
 
 }  // namespace espalier::partitioning

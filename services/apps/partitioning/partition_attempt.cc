@@ -1,27 +1,35 @@
 #include "services/apps/partitioning/partition_attempt.h"
 
+#include <map>
 #include <random>
+#include <vector>
 
 #include "services/base/hash.h"
 #include "services/format/partition_files.h"
+#include "services/telemetry/log.h"
 
 namespace espalier::partitioning {
 namespace {
+
+using telemetry::Level;
+using telemetry::Log;
 
 std::string Below(const std::string& prefix, const std::string& key) {
   return prefix.empty() ? key : prefix + "/" + key;
 }
 
-Status CheckFile(storage::ObjectStore& store, const std::string& prefix, const format::FileEntry& file) {
+using SizesByKey = std::map<std::string, uint64_t>;
+
+Status CheckFile(const storage::ObjectStore& store, const std::string& prefix, const SizesByKey& sizes,
+                 const format::FileEntry& file) {
   if (file.key.empty()) return Status();
   const std::string key = Below(prefix, file.key);
-  const Result<storage::ObjectInfo> found = store.Head(key);
-  if (found.ok() && found->size_bytes == file.size_bytes) return Status();
-  if (!found.ok() && found.status().code() != StatusCode::kNotFound) return found.status();
+  const auto found = sizes.find(key);
+  if (found != sizes.end() && found->second == file.size_bytes) return Status();
   return DataLoss(store.Describe() + ": the partitioning's file " + key + " is " +
-                  (found.ok()
-                       ? std::to_string(found->size_bytes) + " bytes long, expected " + std::to_string(file.size_bytes)
-                       : "missing") +
+                  (found == sizes.end()
+                       ? "missing"
+                       : std::to_string(found->second) + " bytes long, expected " + std::to_string(file.size_bytes)) +
                   "; delete " + Below(prefix, "manifest.json") + " to have it made again");
 }
 
@@ -29,11 +37,13 @@ Status CheckFile(storage::ObjectStore& store, const std::string& prefix, const f
 void DeleteBelow(storage::ObjectStore& store, const std::string& start, const std::string& spared) {
   const Result<std::vector<storage::ObjectInfo>> objects = store.List(start);
   if (!objects.ok()) return;
+  std::vector<std::string> keys;
   for (const storage::ObjectInfo& object : *objects) {
-    if (!spared.empty() && object.key.starts_with(spared)) continue;
-    const Status deleted = store.Delete(object.key);
-    if (!deleted.ok()) return;  // the store is in trouble; nobody reads files that no manifest names
+    if (spared.empty() || !object.key.starts_with(spared)) keys.push_back(object.key);
   }
+  // Should the store be in trouble: nobody reads files that no manifest names.
+  const Status deleted = store.DeleteMany(keys);
+  if (!deleted.ok()) Log(Level::kWarning, "files of a try are left behind", {{"error", deleted}});
 }
 
 }  // namespace
@@ -44,10 +54,14 @@ Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& s
   if (!head.ok() && head.status().code() == StatusCode::kNotFound) return std::optional<format::Manifest>();
   if (!head.ok()) return head.status();
   ASSIGN_OR_RETURN(format::Manifest manifest, format::ReadManifest(store, prefix));
+  // One listing, not a question for each of thousands of files.
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(prefix.empty() ? "" : prefix + "/"));
+  SizesByKey sizes;
+  for (const storage::ObjectInfo& object : objects) sizes[object.key] = object.size_bytes;
   for (const format::PartitionEntry& partition : manifest.partitions) {
     for (const format::FileEntry* file :
          {&partition.graph, &partition.node_columns, &partition.edge_columns, &partition.original_edge_ids}) {
-      RETURN_IF_ERROR(CheckFile(store, prefix, *file));
+      RETURN_IF_ERROR(CheckFile(store, prefix, sizes, *file));
     }
   }
   return std::optional<format::Manifest>(std::move(manifest));

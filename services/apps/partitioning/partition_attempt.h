@@ -26,6 +26,7 @@ class AttemptFiles {
   AttemptFiles& operator=(const AttemptFiles&) = delete;
 
   void Keep() { keep_ = true; }
+  void Discard() { keep_ = false; }
 
  private:
   storage::ObjectStore& store_;  // outlives this

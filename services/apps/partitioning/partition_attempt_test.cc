@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/apps/partitioning/local_path.h"
 #include "services/storage/memory_store.h"
 
 namespace espalier::partitioning {
@@ -68,20 +67,6 @@ TEST(FindPartitioningTest, DoesNotTakeGarbageForNothing) {
 }
 
 TEST(NewAttemptNameTest, IsNewEachTime) { EXPECT_NE(NewAttemptName(), NewAttemptName()); }
-
-TEST(LocalPathTest, TakesFileUrisAndPaths) {
-  EXPECT_EQ(*LocalPathOf("file:///a/b"), "/a/b");
-  EXPECT_EQ(*LocalPathOf("file:/a/b"), "/a/b");
-  EXPECT_EQ(*LocalPathOf("file:a/b"), "a/b");
-  EXPECT_EQ(*LocalPathOf("a/b"), "a/b");
-}
-
-TEST(LocalPathTest, RefusesOtherSchemesHostsAndNothing) {
-  EXPECT_THAT(LocalPathOf("s3://bucket/a").status().message(), HasSubstr("s3://"));
-  EXPECT_THAT(LocalPathOf("file://host/a").status().message(), HasSubstr("three slashes"));
-  EXPECT_EQ(LocalPathOf("").status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(LocalPathOf("file://").status().code(), StatusCode::kInvalidArgument);
-}
 
 }  // namespace
 }  // namespace espalier::partitioning

@@ -50,7 +50,7 @@ std::string PartitionKey(const job::Graph& graph, const PartitionContext& contex
       {"source", {{"digest", input.source_digest}, {"format", job::NameOf(graph.source.format)}}},
       {"preprocess", PreprocessingOf(graph.preprocess, context)},
       {"algorithm", AlgorithmOf(graph.partitions, context, input)},
-      {"timeColumn", context.time_column},
+      {"timeColumn", graph.time_column},
       {"nonce", input.nonce},
       {"formatVersion", format::kPartitionFormatVersion}};
   return Sha256Hex(json.dump());

@@ -51,7 +51,7 @@ TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
       [](Input& i) { i.graph.partitions.balance = {job::PartitionBalance::kEdges}; },
       [](Input& i) { i.graph.partitions.balance = {job::PartitionBalance::kTrainNodes}; },
       [](Input& i) { i.context.seed = 1; },
-      [](Input& i) { i.context.time_column = "year"; },
+      [](Input& i) { i.graph.time_column = "year"; },
   };
   std::set<std::string> keys = {KeyOf(Input())};
   for (size_t i = 0; i < changes.size(); ++i) EXPECT_TRUE(keys.insert(KeyWith(Input(), changes[i])).second) << i;

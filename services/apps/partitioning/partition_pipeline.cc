@@ -1,16 +1,17 @@
 #include "services/apps/partitioning/partition_pipeline.h"
 
 #include "services/apps/partitioning/external_assignment.h"
-#include "services/apps/partitioning/local_path.h"
 #include "services/apps/partitioning/partition_attempt.h"
 #include "services/apps/partitioning/partition_key.h"
 #include "services/apps/partitioning/partition_plan.h"
 #include "services/apps/partitioning/partition_writer.h"
 #include "services/base/clock.h"
 #include "services/format/partition_files.h"
+#include "services/format/source/source_place.h"
 #include "services/format/source/source_reader.h"
 #include "services/job/enum_names.h"
 #include "services/partition/quality.h"
+#include "services/storage/open_store.h"
 #include "services/telemetry/process_metrics.h"
 
 namespace espalier::partitioning {
@@ -36,11 +37,10 @@ class Pipeline {
         context_{.seed = seed,
                  .train_split = options.train_split,
                  .label_column = options.label_column,
-                 .time_column = options.time_column,
                  .threads = options.threads} {}
 
   Result<PartitionOutcome> Run(const std::string& output_uri) {
-    ASSIGN_OR_RETURN(const storage::StoreLocation output, storage::OpenStore(output_uri));
+    ASSIGN_OR_RETURN(const storage::StoreLocation output, options_.access.open_store(output_uri));
     ASSIGN_OR_RETURN(const std::string key, Key());
     const std::string prefix = output.prefix.empty() ? key : output.prefix + "/" + key;
     const auto outcome = [&](bool reused, format::Manifest manifest) {
@@ -79,21 +79,26 @@ class Pipeline {
     phase_.clear();
   }
 
-  Result<format::SourceReadOptions> SourceOptions() const {
-    ASSIGN_OR_RETURN(std::string path, LocalPathOf(graph_.source.uri));
-    return format::SourceReadOptions{.format = FormatOf(graph_.source.format),
-                                     .path = std::move(path),
-                                     .threads = options_.threads,
-                                     .triples = options_.triples};
+  format::SourceReadOptions SourceOptions() const {
+    return {
+        .format = FormatOf(graph_.source.format), .path = "", .threads = options_.threads, .triples = options_.triples};
   }
+
+  bool has_assignment() const { return graph_.partitions.algorithm == job::PartitionAlgorithm::kExternal; }
 
   Result<std::string> Key() {
     RETURN_IF_ERROR(StartPhase("digesting"));
-    ASSIGN_OR_RETURN(const format::SourceReadOptions source, SourceOptions());
+    const format::SourceReadOptions source = SourceOptions();
+    ASSIGN_OR_RETURN(format::SourcePlace place,
+                     format::FindGraphSource(graph_.source.uri, source.format, options_.access));
+    source_.emplace(std::move(place));
     PartitionKeyInput input;
-    ASSIGN_OR_RETURN(input.source_digest, format::SourceDigest(source));
-    if (graph_.partitions.algorithm == job::PartitionAlgorithm::kExternal) {
-      ASSIGN_OR_RETURN(input.assignment_digest, ExternalAssignmentDigest(graph_.partitions.assignment_uri));
+    ASSIGN_OR_RETURN(input.source_digest, format::GraphSourceDigest(*source_, source));
+    if (has_assignment()) {
+      ASSIGN_OR_RETURN(format::SourcePlace assignment,
+                       FindExternalAssignment(graph_.partitions.assignment_uri, options_.access));
+      assignment_.emplace(std::move(assignment));
+      ASSIGN_OR_RETURN(input.assignment_digest, assignment_->Digest("assignment", ExternalAssignmentDigest));
     }
     // A nonce makes a place of its own, so that nothing anybody may be reading is replaced.
     if (graph_.partitions.reuse == job::PartitionReuse::kNever) input.nonce = NewAttemptName();
@@ -104,7 +109,8 @@ class Pipeline {
 
   Result<graph::SourceGraph> Source() {
     RETURN_IF_ERROR(StartPhase("reading"));
-    ASSIGN_OR_RETURN(const format::SourceReadOptions options, SourceOptions());
+    format::SourceReadOptions options = SourceOptions();
+    ASSIGN_OR_RETURN(options.path, source_->Path());
     ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
     RETURN_IF_ERROR(StartPhase("preprocessing"));
     return graph::Preprocess(std::move(source), PreprocessOptionsFor(graph_.preprocess, context_), options_.threads);
@@ -113,8 +119,9 @@ class Pipeline {
   Result<partition::Assignment> Cut(const graph::SourceGraph& source) {
     RETURN_IF_ERROR(StartPhase("cutting"));
     std::vector<Tensor> external;
-    if (graph_.partitions.algorithm == job::PartitionAlgorithm::kExternal) {
-      ASSIGN_OR_RETURN(external, ReadExternalAssignment(graph_.partitions.assignment_uri, source.schema));
+    if (has_assignment()) {
+      ASSIGN_OR_RETURN(const std::string path, assignment_->Path());
+      ASSIGN_OR_RETURN(external, ReadExternalAssignment(path, source.schema));
     }
     const auto partitioner = PartitionerFor(graph_.partitions.algorithm, std::move(external));
     return partitioner->Partition(source, PartitionOptionsFor(graph_.partitions, context_));
@@ -142,7 +149,7 @@ class Pipeline {
     const std::string attempt = NewAttemptName();
     AttemptFiles files(store, prefix, attempt);
     const PartitionWriterOptions options{
-        .build = {.threads = options_.threads, .time_column = options_.time_column},
+        .build = {.threads = options_.threads, .time_column = graph_.time_column},
         .num_partitions = graph_.partitions.count,
         .before_partition = [&](uint32_t written) { return Advance(double{1} * written / graph_.partitions.count); }};
     ASSIGN_OR_RETURN(format::Manifest manifest, WritePartitions(store, prefix, attempt, source, assignment, options));
@@ -152,11 +159,23 @@ class Pipeline {
     manifest.quality = std::move(quality);
     manifest.partition_seconds = timer_.Seconds();
     manifest.peak_memory_bytes = telemetry::PeakResidentBytes();
-    RETURN_IF_ERROR(format::CommitManifest(store, prefix, manifest));
-    files.Keep();
+    files.Keep();  // from here on our manifest may stand, whatever we are told: only who has surely lost deletes
+    RETURN_IF_ERROR(Commit(store, prefix, manifest, files));
     DeleteOtherAttempts(store, prefix, attempt);
     EndPhase();
     return manifest;
+  }
+
+  // Where a store's conditional put is not atomic two may be told that they won, and an answer may be lost: the
+  // manifest that stands decides.
+  static Status Commit(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
+                       AttemptFiles& files) {
+    const Status committed = format::CommitManifest(store, prefix, manifest);
+    if (!committed.ok() && committed.code() != StatusCode::kAlreadyExists) return committed;
+    ASSIGN_OR_RETURN(const std::optional<format::Manifest> standing, FindPartitioning(store, prefix));
+    if (standing && standing->attempt == manifest.attempt) return Status();
+    if (standing) files.Discard();
+    return Aborted("another try's manifest stands in " + prefix);
   }
 
   const job::Graph& graph_;                  // outlives this
@@ -165,6 +184,8 @@ class Pipeline {
   const PartitionContext context_;
   const Timer timer_;
   std::string phase_;
+  std::optional<format::SourcePlace> source_;      // from Key on
+  std::optional<format::SourcePlace> assignment_;  // External's, likewise
 };
 
 }  // namespace

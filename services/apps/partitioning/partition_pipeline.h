@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "services/format/manifest.h"
-#include "services/format/source/triples_reader.h"
+#include "services/format/source/source_files.h"
 #include "services/job/dist_training.h"
 
 namespace espalier::partitioning {
@@ -19,8 +19,9 @@ struct PartitionPipelineOptions {
   int threads = 1;           // results do not depend on it
   std::string train_split;   // whose training nodes TrainNodes balances; empty: every split's
   std::string label_column;  // exempt from feature normalisation, next to "node-label"
-  std::string time_column;   // edge column that orders in-edges; empty: none
   format::TripleOptions triples;
+  // How stores are reached, and where what lies in them is copied to be read.
+  format::SourceAccess access;
   // Asked between phases and partitions: true ends the work as Cancelled, with nothing left behind.
   std::function<bool()> stop_requested;
 };
@@ -33,9 +34,10 @@ struct PartitionOutcome {
 };
 
 // Partitions graph.source as graph.partitions says into `<output_uri>/<key>/`, where the key is a hash of everything
-// that the result depends on; what is there already is taken as it is (reuse: IfPresent). Each partition is written
-// as it is built, the manifest last; files of a try that fails are deleted. Peak memory: the source, what the
-// algorithm needs, then one partition at a time.
+// that the result depends on; what is there already is taken as it is (reuse: IfPresent), without a look into a source
+// whose digest is known. Source, assignment and output may lie in different stores; a source that is not local is
+// staged in access.cache. Each partition is written into the store as it is built, the manifest last; files of a try
+// that fails are deleted. Peak memory: the source, what the algorithm needs, then one partition at a time.
 // Errors: of the source (InvalidArgument, NotFound, OutOfRange, DataLoss), of the stores, Cancelled.
 Result<PartitionOutcome> PartitionGraph(const job::Graph& graph, uint64_t seed, const std::string& output_uri,
                                         const PartitionProgress& progress, const PartitionPipelineOptions& options);

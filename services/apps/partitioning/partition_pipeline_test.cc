@@ -17,7 +17,7 @@
 #include "services/format/source/npy_file.h"
 #include "services/format/source/npy_folder.h"
 #include "services/partition/testing/small_graphs.h"
-#include "services/storage/object_store.h"
+#include "services/storage/open_store.h"
 
 namespace espalier::partitioning {
 namespace {
@@ -286,13 +286,16 @@ TEST_F(PartitionPipelineTest, LeavesNothingBehindOnBadInput) {
   missing.source.uri = (folder_ / "nowhere").string();
   EXPECT_FALSE(Run(missing).ok());
 
-  EXPECT_THAT(Run(GraphOf(job::PartitionAlgorithm::kMetis, 2), {.time_column = "when"}).status().message(),
-              HasSubstr("'when'"));
+  job::Graph timed = GraphOf(job::PartitionAlgorithm::kMetis, 2);
+  timed.time_column = "when";
+  EXPECT_THAT(Run(timed).status().message(), HasSubstr("'when'"));
   EXPECT_TRUE(Files().empty());
 }
 
 TEST_F(PartitionPipelineTest, OrdersInEdgesByTheTimeColumn) {
-  const auto outcome = Run(GraphOf(job::PartitionAlgorithm::kRandom, 2), {.time_column = "year"});
+  job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
+  graph.time_column = "year";
+  const auto outcome = Run(graph);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   EXPECT_EQ(outcome->manifest.in_edge_order, "time:year,source,edge");
   for (const graph::Partition& partition : LoadAll(*outcome)) {
@@ -313,7 +316,7 @@ TEST_F(PartitionPipelineTest, ExportsMappingsThatAgreeWithTheBook) {
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   const storage::StoreLocation location = *storage::OpenStore(outcome->uri);
   const std::string directory = folder_ / "mappings";
-  const Status exported = ExportMappings(*location.store, location.prefix, outcome->manifest, directory);
+  const Status exported = ExportMappings(*location.store, location.prefix, outcome->manifest, {}, directory);
   ASSERT_TRUE(exported.ok()) << exported.ToString();
 
   const Tensor partition_of = *format::ReadNpy(directory + "/nodes.paper.partition.npy");

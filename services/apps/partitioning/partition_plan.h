@@ -16,7 +16,6 @@ struct PartitionContext {
   uint64_t seed = 0;
   std::string train_split;   // balanced where the document asks for TrainNodes
   std::string label_column;  // exempt from feature normalisation, next to "node-label"; may be empty
-  std::string time_column;   // orders in-edges; empty: none
   int threads = 1;           // results do not depend on it
 };
 

@@ -11,12 +11,15 @@
 #include "services/apps/partitioning/partition_pipeline.h"
 #include "services/apps/partitioning/report.h"
 #include "services/apps/partitioning/stop_watcher.h"
+#include "services/apps/partitioning/store_access.h"
 #include "services/base/clock.h"
 #include "services/base/exit_code.h"
+#include "services/base/failpoint.h"
 #include "services/base/parallel.h"
 #include "services/job/parse.h"
-#include "services/storage/object_store.h"
+#include "services/storage/open_store.h"
 #include "services/telemetry/log.h"
+#include "services/telemetry/termination.h"
 
 namespace espalier::partitioning {
 namespace {
@@ -31,7 +34,7 @@ struct Flags {
   std::vector<std::string> overrides;
   std::string output_uri;
   std::string mappings_folder;
-  std::string time_column;
+  CacheFlags cache;
   std::string log_format = "auto";
   int threads = AvailableProcessors();
   bool json = false;
@@ -46,7 +49,7 @@ void Declare(CLI::App* app, Flags* flags) {
                   "Where partitionings lie; default: spec.graph.partitions.uri, else <spec.output.uri>/partitions");
   app->add_option("--export-mappings", flags->mappings_folder,
                   "Also write original -> partition and original -> global ids as .npy files into this folder");
-  app->add_option("--time-column", flags->time_column, "Edge column that orders in-edges (default: none)");
+  AddCacheFlags(app, &flags->cache);
   app->add_option("--threads", flags->threads, "Threads; results do not depend on them")->check(CLI::Range(1, 1024));
   app->add_option("--log-format", flags->log_format, "auto, text or json")->capture_default_str();
   app->add_flag("--json", flags->json, "Report as one line of JSON on a terminal too");
@@ -93,16 +96,46 @@ class PhaseLog {
   Timer timer_;
 };
 
-Status Export(const Flags& flags, const PartitionOutcome& outcome) {
+// A line about every ten seconds of a download.
+class DownloadLog {
+ public:
+  void operator()(const std::string& file, uint64_t present_bytes, uint64_t size_bytes) {
+    if (timer_.Seconds() < 10) return;
+    timer_ = Timer();
+    Log(Level::kInfo, "copying the source", {{"file", file}, {"bytes", present_bytes}, {"of_bytes", size_bytes}});
+  }
+
+ private:
+  Timer timer_;
+};
+
+Status Export(const Flags& flags, const format::SourceAccess& access, const PartitionOutcome& outcome) {
   if (flags.mappings_folder.empty()) return Status();
-  ASSIGN_OR_RETURN(const storage::StoreLocation location, storage::OpenStore(outcome.uri));
-  return ExportMappings(*location.store, location.prefix, outcome.manifest, flags.mappings_folder)
+  ASSIGN_OR_RETURN(const storage::StoreLocation location, access.open_store(outcome.uri));
+  return ExportMappings(*location.store, location.prefix, outcome.manifest, LoadOptionsFor(access),
+                        flags.mappings_folder)
       .While("exporting mappings");
 }
 
 int Fail(const Status& status, ExitCode code) {
   Log(Level::kError, "partitioning failed", {{"error", status}, {"exit_code", static_cast<int>(code)}});
+  telemetry::WriteTermination(status, code);
   return static_cast<int>(code);
+}
+
+telemetry::TerminationMessage LastWords(const format::Manifest& manifest) {
+  telemetry::TerminationMessage message;
+  message.message = "partitioned";
+  message.partition.emplace();
+  message.partition->hash = manifest.partition_key;
+  for (const format::PartitionEntry& entry : manifest.partitions) {
+    for (const format::FileEntry* file :
+         {&entry.graph, &entry.node_columns, &entry.edge_columns, &entry.original_edge_ids}) {
+      message.partition->bytes += file->size_bytes;
+    }
+  }
+  message.partition->cut = manifest.quality.cut_ratio;
+  return message;
 }
 
 int Run(const Flags& flags) {
@@ -111,25 +144,33 @@ int Run(const Flags& flags) {
   const job::DistTraining& training = parsed->training;
   const Result<std::string> output_uri = OutputUri(flags, training);
   if (!output_uri.ok()) return Fail(output_uri.status(), ExitCode::kBadDocument);
-  const Result<storage::StoreLocation> output = storage::OpenStore(*output_uri);
+  EnvironmentMap environment = ReadEnvironment();
+  if (!training.s3.endpoint.empty()) environment["AWS_ENDPOINT_URL_S3"] = training.s3.endpoint;
+  if (!training.s3.region.empty()) environment["AWS_REGION"] = training.s3.region;
+  Result<format::SourceAccess> access = AccessOf(environment, flags.cache);
+  if (!access.ok()) return Fail(access.status(), ExitCode::kBadDocument);
+  const Result<storage::StoreLocation> output = access->open_store(*output_uri);
   if (!output.ok()) return Fail(output.status(), ExitCode::kBadDocument);
   Log(Level::kInfo, "effective configuration",
       {{"job", parsed->effective_json}, {"output", *output_uri}, {"threads", flags.threads}});
 
   StopWatcher stop(kStopGrace);
+  access->stop_requested = [&] { return stop.requested(); };
+  access->progress = DownloadLog();
   const PartitionPipelineOptions options{.threads = flags.threads,
                                          .train_split = training.training.task.split,
                                          .label_column = training.training.task.label,
-                                         .time_column = flags.time_column,
+                                         .access = *access,
                                          .stop_requested = [&] { return stop.requested(); }};
   const Result<PartitionOutcome> outcome =
       PartitionGraph(training.graph, training.training.seed, *output_uri, PhaseLog(), options);
   if (!outcome.ok()) return Fail(outcome.status(), ExitCodeOf(outcome.status().code()));
   Log(Level::kInfo, outcome->reused ? "partitions reused" : "partitions written",
       {{"uri", outcome->uri}, {"cut_ratio", outcome->manifest.quality.cut_ratio}});
-  const Status exported = Export(flags, *outcome);
+  const Status exported = Export(flags, *access, *outcome);
   if (!exported.ok()) return Fail(exported, ExitCodeOf(exported.code()));
 
+  telemetry::WriteTermination(LastWords(outcome->manifest));
   const bool for_people = !flags.json && isatty(STDOUT_FILENO) == 1;
   std::cout << (for_people ? ReportAsText(*outcome) : ReportAsJson(*outcome) + "\n") << std::flush;
   if (!std::cout) return Fail(Unavailable("writing the report to standard output"), ExitCode::kUnavailable);
@@ -148,6 +189,7 @@ int Main(int argc, char** argv) {
   const Result<telemetry::LogFormat> log_format = telemetry::ParseLogFormat(flags.log_format);
   if (!log_format.ok()) return Fail(log_format.status(), ExitCode::kBadDocument);
   telemetry::InitializeLogging({.format = *log_format, .process_fields = {{"role", "partitioner"}}});
+  if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok()) return Fail(armed, ExitCode::kBadDocument);
   return Run(flags);
 }
 

@@ -3,9 +3,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/base/clock.h"
 #include "services/format/partition_files.h"
+#include "services/storage/file_uri.h"
+#include "services/telemetry/log.h"
 
 namespace espalier::serving {
+namespace {
+
+// A line about every ten seconds of a download.
+class DownloadLog {
+ public:
+  void operator()(const std::string& key, uint64_t present_bytes, uint64_t size_bytes) {
+    if (timer_.Seconds() < 10) return;
+    timer_ = Timer();
+    telemetry::Log(telemetry::Level::kInfo, "copying the partition",
+                   {{"file", key}, {"bytes", present_bytes}, {"of_bytes", size_bytes}});
+  }
+
+ private:
+  Timer timer_;
+};
+
+}  // namespace
 
 sampler::GraphDescription DescriptionOf(const format::Manifest& manifest) {
   sampler::GraphDescription description{.book = manifest.book, .columns = {}, .splits = {}};
@@ -24,9 +44,9 @@ sampler::GraphDescription DescriptionOf(const format::Manifest& manifest) {
   return description;
 }
 
-Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t partition, const std::string& data_dir,
-                                            int threads) {
-  ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(uri));
+Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t partition,
+                                            const ServedPartitionOptions& options) {
+  ASSIGN_OR_RETURN(const storage::StoreLocation at, options.open_store(uri));
   LoadedPartition loaded;
   ASSIGN_OR_RETURN(loaded.manifest, format::ReadManifest(*at.store, at.prefix));
   if (partition >= loaded.manifest.book.num_partitions()) {
@@ -34,13 +54,21 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
                       std::to_string(loaded.manifest.book.num_partitions()));
   }
   format::LoadOptions load;
-  load.threads = threads;
-  load.data_dir = data_dir;
+  load.threads = options.threads;
+  load.data_dir = options.cache.folder;
+  load.cache_bytes = options.cache.max_bytes;
+  load.stop_requested = options.stop_requested;
+  load.progress = DownloadLog();
   // Weighted draws need the weights; the arrays are mapped, so unused ones cost address space only.
   load.edge_columns = std::any_of(loaded.manifest.edge_columns.begin(), loaded.manifest.edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });
   ASSIGN_OR_RETURN(graph::Partition arrays,
                    format::LoadPartition(*at.store, at.prefix, loaded.manifest, PartitionId(partition), load));
+  loaded.local_uri = uri;
+  if (!storage::IsLocalUri(uri)) {
+    ASSIGN_OR_RETURN(const std::string folder, format::FolderOfCopies(load.data_dir, loaded.manifest));
+    loaded.local_uri = "file://" + folder;
+  }
   ASSIGN_OR_RETURN(loaded.shard, shard::GraphShard::Make(loaded.manifest.book, std::move(arrays)));
   return loaded;
 }

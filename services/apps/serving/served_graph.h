@@ -1,25 +1,37 @@
 // A partition on its way from files to clients.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "services/format/manifest.h"
 #include "services/server/graph_service.h"
 #include "services/shard/graph_shard.h"
+#include "services/storage/local_cache.h"
+#include "services/storage/open_store.h"
 
 namespace espalier::serving {
 
 // What a manifest says about a graph, as clients are told.
 sampler::GraphDescription DescriptionOf(const format::Manifest& manifest);
 
+struct ServedPartitionOptions {
+  storage::StoreOpener open_store = storage::OpenerWith({});
+  storage::LocalCacheOptions cache;  // for files that cannot be mapped where they lie; no folder: there must be none
+  int threads = 1;
+  std::function<bool()> stop_requested;  // true ends a download as Cancelled; any thread
+};
+
 struct LoadedPartition {
   format::Manifest manifest;
   std::shared_ptr<shard::GraphShard> shard;
+  std::string local_uri;  // of the files that are mapped: `uri`, or the copies' folder as a partitioning of its own
 };
 
-// Maps and verifies partition `partition` of the partitioning at `uri`. OutOfRange where it has fewer partitions.
-Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t partition, const std::string& data_dir,
-                                            int threads);
+// Maps and verifies partition `partition` of the partitioning at `uri`, after a download where it is not local.
+// OutOfRange where it has fewer partitions.
+Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t partition,
+                                            const ServedPartitionOptions& options);
 
 }  // namespace espalier::serving

@@ -1,8 +1,10 @@
 #include "services/apps/serving/service_process.h"
 
+#include "services/base/failpoint.h"
 #include "services/base/parallel.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
 
 namespace espalier::serving {
 
@@ -17,6 +19,7 @@ void AddProcessFlags(CLI::App& app, ProcessOptions* options) {
          "--insecure-listen-any", options->insecure_listen_any,
          "allow --listen on addresses that other machines reach: connections are neither encrypted nor authenticated")
       ->envname("ESPALIER_INSECURE_LISTEN_ANY");
+  transport::AddTlsFlags(app, &options->tls);
   app.add_option("--admin-listen", options->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();
@@ -47,7 +50,7 @@ void AddProcessFlags(CLI::App& app, ProcessOptions* options) {
 rpc::ServerOptions RpcOptionsOf(const ProcessOptions& options) {
   rpc::ServerOptions rpc;
   rpc.listen = options.listen;
-  rpc.allow_other_hosts = options.insecure_listen_any;
+  rpc.allow_other_hosts = options.insecure_listen_any || options.tls.any();
   rpc.max_request_bytes = size_t{options.max_request_mib} << 20;
   rpc.max_reply_bytes = size_t{options.max_reply_mib} << 20;
   return rpc;
@@ -55,10 +58,22 @@ rpc::ServerOptions RpcOptionsOf(const ProcessOptions& options) {
 
 Status CheckFlags(const ProcessOptions& options) {
   RETURN_IF_ERROR(telemetry::ParseLogFormat(options.log_format).status().While("--log-format"));
+  RETURN_IF_ERROR(transport::CheckTlsFlags(options.tls));
   return rpc::CheckListenAddress(RpcOptionsOf(options)).While("--listen");
 }
 
 int ThreadsOf(const ProcessOptions& options) { return options.threads > 0 ? options.threads : AvailableProcessors(); }
+
+ServiceProcess::ServiceProcess(const ProcessOptions& options) : options_(options) {
+  signal_watcher_ = std::jthread([this](const std::stop_token& ended) {
+    const telemetry::StopSignal& signal = telemetry::StopSignal::Install();
+    while (!ended.stop_requested()) {
+      if (!signal.WaitUntil(Deadline::After(std::chrono::milliseconds(100)))) continue;
+      stop_.request_stop();
+      return;
+    }
+  });
+}
 
 Result<std::unique_ptr<ServiceProcess>> ServiceProcess::Start(const std::string& role, const ProcessOptions& options) {
   telemetry::LogOptions log;
@@ -92,13 +107,28 @@ ExitCode ServiceProcess::ServeUntilStopped(const std::string& address, const std
   Log(Level::kInfo, "asked to stop", {{"signal", stop.signal_number()}, {"drain_seconds", options_.drain_seconds}});
   drain(Deadline::After(std::chrono::seconds(options_.drain_seconds)));
   Log(Level::kInfo, "stopped");
+  telemetry::WriteTermination(Cancelled("stopped on request"), ExitCode::kAskedToStop);
   return ExitCode::kAskedToStop;
+}
+
+int ParseAndRun(CLI::App& app, int argc, char** argv, const ProcessOptions& options,
+                const std::function<Result<ExitCode>()>& run) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
+  }
+  if (const Status checked = CheckFlags(options); !checked.ok()) return Fail(checked, ExitCode::kBadDocument);
+  if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok()) return Fail(armed, ExitCode::kBadDocument);
+  const Result<ExitCode> ended = run();
+  return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status());
 }
 
 int Fail(const Status& status) { return Fail(status, ExitCodeOf(status.code())); }
 
 int Fail(const Status& status, ExitCode code) {
   Log(Level::kError, "cannot go on", {{"error", status}, {"exit_code", static_cast<int>(code)}});
+  telemetry::WriteTermination(status, code);
   return static_cast<int>(code);
 }
 

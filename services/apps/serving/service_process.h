@@ -4,9 +4,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <thread>
 
 #include "CLI/CLI.hpp"
+#include "services/apps/transport/tls_flags.h"
 #include "services/base/clock.h"
 #include "services/base/exit_code.h"
 #include "services/rpc/server.h"
@@ -18,6 +21,7 @@ namespace espalier::serving {
 struct ProcessOptions {
   std::string listen = "127.0.0.1:0";
   bool insecure_listen_any = false;
+  transport::TlsFlags tls;
   std::string admin_listen = "127.0.0.1:0";
   std::string ready_file;  // empty: none
   std::string log_format = "auto";
@@ -42,6 +46,8 @@ class ServiceProcess {
   static Result<std::unique_ptr<ServiceProcess>> Start(const std::string& role, const ProcessOptions& options);
 
   telemetry::MetricRegistry& metrics() { return metrics_; }
+  // Asked to stop once SIGTERM or SIGINT has come: for calls and waits that take a token.
+  std::stop_token stop() const { return stop_.get_token(); }
   telemetry::AdminServer& admin() { return *admin_; }
 
   // Says that the process serves at `address`, waits for SIGTERM or SIGINT, then calls `drain` with the time it may
@@ -49,12 +55,18 @@ class ServiceProcess {
   ExitCode ServeUntilStopped(const std::string& address, const std::function<void(Deadline)>& drain);
 
  private:
-  explicit ServiceProcess(const ProcessOptions& options) : options_(options) {}
+  explicit ServiceProcess(const ProcessOptions& options);
 
   const ProcessOptions options_;
   telemetry::MetricRegistry metrics_;
-  std::unique_ptr<telemetry::AdminServer> admin_;  // last: it reads the metrics
+  std::unique_ptr<telemetry::AdminServer> admin_;  // it reads the metrics
+  std::stop_source stop_;
+  std::jthread signal_watcher_;  // last: asks stop_
 };
+
+// A service's main: parses and checks the flags (64 where they are wrong), arms failpoints, runs. The exit code.
+int ParseAndRun(CLI::App& app, int argc, char** argv, const ProcessOptions& options,
+                const std::function<Result<ExitCode>()>& run);
 
 // Logs why a process cannot go on; the code it ends with.
 int Fail(const Status& status);

@@ -13,6 +13,8 @@
 #include "services/client/testing/served_graph.h"
 #include "services/format/partition_files.h"
 #include "services/server/graph_server.h"
+#include "services/storage/memory_store.h"
+#include "services/storage/open_store.h"
 
 namespace espalier::serving {
 namespace {
@@ -78,9 +80,9 @@ std::string WritePartitions(const TemporaryFolder& folder) {
 // As graph_server_main does it.
 class Served {
  public:
-  explicit Served(const std::string& uri) {
+  explicit Served(const std::string& uri, const ServedPartitionOptions& options = {}) {
     for (uint32_t p = 0; p < 2; ++p) {
-      auto loaded = LoadServedPartition(uri, p, /*data_dir=*/"", /*threads=*/1);
+      auto loaded = LoadServedPartition(uri, p, options);
       ESPALIER_CHECK(loaded.ok()) << loaded.status().ToString();
       auto nonce = NonceFile::Create(std::filesystem::temp_directory_path().string());
       ESPALIER_CHECK(nonce.ok()) << nonce.status().ToString();
@@ -91,10 +93,10 @@ class Served {
       served.mapped_files.emplace();
       served.mapped_files->set_nonce_path(nonces_.back().path());
       served.mapped_files->set_nonce(nonces_.back().nonce());
-      served.mapped_files->set_partitions_uri(uri);
-      server::GraphServerOptions options;
-      options.partition_key = loaded->manifest.partition_key;
-      auto server = server::GraphServer::Start(options, std::move(served), loaded->shard);
+      served.mapped_files->set_partitions_uri(loaded->local_uri);
+      server::GraphServerOptions server_options;
+      server_options.partition_key = loaded->manifest.partition_key;
+      auto server = server::GraphServer::Start(server_options, std::move(served), loaded->shard);
       ESPALIER_CHECK(server.ok()) << server.status().ToString();
       servers_.push_back(*std::move(server));
     }
@@ -165,6 +167,38 @@ TEST(ServingTest, MutableTensorsStayWithTheServerUnderMappedAccess) {
   EXPECT_TRUE(std::equal(rows.byte_span().begin(), rows.byte_span().end(), read->byte_span().begin()));
 }
 
+// Two servers with one cache; clients of the same host map the servers' copies and need no store.
+TEST(ServingTest, ClientsMapTheCopiesOfPartitionsThatAreNotLocal) {
+  const TemporaryFolder folder, cache;
+  const std::string local = WritePartitions(folder);
+  const auto files = storage::OpenStore(local);
+  const auto bucket = std::make_shared<storage::MemoryStore>();
+  const auto objects = files->store->List("");
+  for (const storage::ObjectInfo& object : *objects) {
+    const std::string bytes = *files->store->Get(object.key);
+    const auto writer = bucket->Put("graphs/small/" + object.key);
+    ASSERT_TRUE((*writer)->Write(std::as_bytes(std::span(bytes))).ok());
+    ASSERT_TRUE((*writer)->Commit().ok());
+  }
+  ServedPartitionOptions options;
+  options.cache.folder = cache.path();
+  options.open_store = [&](const std::string&) { return storage::StoreLocation{bucket, "graphs/small"}; };
+  const Served served("mem://graphs/small", options);
+  for (const storage::ObjectInfo& object : *objects) {
+    ASSERT_TRUE(bucket->Delete("graphs/small/" + object.key).ok());
+  }
+
+  const auto mapped = served.Connect(client::Access::kMapped);
+  ASSERT_TRUE(mapped.ok()) << mapped.status().ToString();
+  const Served on_files(local);
+  const auto original = on_files.Connect(client::Access::kMapped);
+  const auto a = AllRows(*mapped->graph, "node-feat");
+  ASSERT_TRUE(a.ok()) << a.status().ToString();
+  ASSERT_TRUE(original.ok()) << original.status().ToString();
+  const auto b = AllRows(*original->graph, "node-feat");
+  EXPECT_TRUE(std::equal(a->byte_span().begin(), a->byte_span().end(), b->byte_span().begin()));
+}
+
 TEST(ServingTest, MapsNothingWithoutTheNonce) {
   const TemporaryFolder folder;
   Served served(WritePartitions(folder));
@@ -178,8 +212,8 @@ TEST(ServingTest, MapsNothingWithoutTheNonce) {
 TEST(ServedGraphTest, SaysWhatIsNotThere) {
   const TemporaryFolder folder;
   const std::string uri = WritePartitions(folder);
-  EXPECT_EQ(LoadServedPartition(uri, 2, "", 1).status().code(), StatusCode::kOutOfRange);
-  EXPECT_EQ(LoadServedPartition("file://" + folder.path() + "/none", 0, "", 1).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(LoadServedPartition(uri, 2, {}).status().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(LoadServedPartition("file://" + folder.path() + "/none", 0, {}).status().code(), StatusCode::kNotFound);
 }
 
 TEST(NonceFileTest, IsForItsOwnerAndGoesAway) {

@@ -1,0 +1,85 @@
+#include "services/apps/cli/outputs_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "services/storage/object_key.h"
+
+namespace espalier::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string BytesText(uint64_t bytes) { return terminal::CountText(static_cast<double>(bytes)) + "B"; }
+
+// "F32 [2708, 64]", or what kind of file it is.
+std::string ContentText(const format::OutputFile& file) {
+  if (!file.dtype.has_value()) return file.kind;
+  std::string text = std::string(NameOf(*file.dtype)) + " [";
+  for (size_t i = 0; i < file.shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(file.shape[i]);
+  return text + "]";
+}
+
+std::string AsText(const OutputsPlace& place) {
+  const format::OutputsManifest& manifest = place.manifest;
+  std::string text = place.uri + ": outputs of incarnation " + std::to_string(manifest.incarnation) + "\n";
+  for (const format::OutputFile& file : manifest.files) {
+    text += "  " + file.file.key + "  " + BytesText(file.file.size_bytes) + "  " + ContentText(file) + "\n";
+  }
+  for (const auto& [what, why] : manifest.not_written) text += "  no " + what + ": " + why + "\n";
+  const Json result = Json::parse(manifest.result_json);
+  for (const auto& [key, value] : result.items()) {
+    if (value.is_number() || value.is_string()) text += "  " + key + ": " + value.dump() + "\n";
+  }
+  return text;
+}
+
+std::string AsJson(const OutputsPlace& place) {
+  Json document = Json::parse(format::OutputsManifestToJson(place.manifest));
+  document["uri"] = place.uri;
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string VerdictAsJson(const OutputsPlace& place, const format::OutputsReport& report) {
+  const Json json = {{"uri", place.uri},
+                     {"ok", report.ok()},
+                     {"incarnation", place.manifest.incarnation},
+                     {"files", report.files},
+                     {"bytes", report.bytes},
+                     {"numViolations", report.violations.size()},
+                     {"violations", report.violations}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+Result<std::optional<OutputsPlace>> FindOutputs(const std::string& uri, const storage::StoreSettings& settings) {
+  ASSIGN_OR_RETURN(const storage::StoreLocation location, storage::OpenStore(uri, settings));
+  const Result<std::string> text = location.store->Get(storage::JoinKey(location.prefix, "manifest.json"));
+  if (!text.ok() && text.status().code() == StatusCode::kNotFound) return std::optional<OutputsPlace>();
+  if (!text.ok()) return text.status();
+  if (!format::IsOutputsManifest(*text)) return std::optional<OutputsPlace>();
+  ASSIGN_OR_RETURN(format::OutputsManifest manifest, format::OutputsManifestFromJson(*text).While(uri));
+  return std::optional(OutputsPlace{location, uri, std::move(manifest)});
+}
+
+Outcome InspectOutputs(const OutputsPlace& place, bool json) { return Done(json ? AsJson(place) : AsText(place)); }
+
+Outcome VerifyOutputs(const OutputsPlace& place, const OutputFlags& out) {
+  const Result<format::OutputsReport> report =
+      format::VerifyOutputs(*place.location.store, place.location.prefix, place.manifest);
+  if (!report.ok()) return Fail(report.status());
+  Outcome outcome;
+  if (out.json) {
+    outcome.output = VerdictAsJson(place, *report);
+  } else if (!out.quiet) {
+    outcome.output = place.uri + ": " + (report->ok() ? "every file is as committed" : "NOT as committed") +
+                     "\n  looked at " + std::to_string(report->files) + " files, " + BytesText(report->bytes) + "\n";
+  }
+  if (report->ok()) return outcome;
+  outcome.code = ExitCode::kBadInput;
+  outcome.error = std::to_string(report->violations.size()) + " violations";
+  for (const std::string& violation : report->violations) outcome.error += "\n  " + violation;
+  return outcome;
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,33 @@
+#include "services/apps/partitioning/store_access.h"
+
+#include "services/storage/local_cache.h"
+
+namespace espalier::partitioning {
+
+void AddCacheFlags(CLI::App* app, CacheFlags* flags) {
+  app->add_option("--data-dir", flags->folder, "Folder for copies of what is not local; default: the user's cache")
+      ->envname("ESPALIER_DATA_DIR");
+  app->add_option("--cache-size", flags->max_bytes, "Most bytes of such copies, e.g. 20GiB; 0: no limit")
+      ->envname("ESPALIER_CACHE_SIZE")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->capture_default_str();
+}
+
+Result<format::SourceAccess> AccessOf(const EnvironmentMap& environment, const CacheFlags& flags) {
+  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(environment));
+  format::SourceAccess access;
+  access.open_store = storage::OpenerWith(std::move(settings));
+  access.cache = {.folder = flags.folder.empty() ? storage::DefaultCacheFolder(environment) : flags.folder,
+                  .max_bytes = flags.max_bytes};
+  return access;
+}
+
+format::LoadOptions LoadOptionsFor(const format::SourceAccess& access) {
+  format::LoadOptions options;
+  options.data_dir = access.cache.folder;
+  options.cache_bytes = access.cache.max_bytes;
+  options.parallel_requests = access.parallel_requests;
+  return options;
+}
+
+}  // namespace espalier::partitioning

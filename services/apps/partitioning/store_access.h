@@ -1,0 +1,26 @@
+// How a command reaches what its URIs name: the environment's store settings, and the folder for local copies.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "services/base/environment.h"
+#include "services/format/partition_files.h"
+#include "services/format/source/source_files.h"
+
+namespace espalier::partitioning {
+
+struct CacheFlags {
+  std::string folder;      // "": DefaultCacheFolder of the environment
+  uint64_t max_bytes = 0;  // 0: no limit
+};
+
+// --data-dir and --cache-size (a number of bytes, or "20GiB").
+void AddCacheFlags(CLI::App* app, CacheFlags* flags);
+
+// InvalidArgument names the environment's variable that is wrong.
+Result<format::SourceAccess> AccessOf(const EnvironmentMap& environment, const CacheFlags& flags);
+
+// Options to load partitions with; everything else at its default.
+format::LoadOptions LoadOptionsFor(const format::SourceAccess& access);
+
+}  // namespace espalier::partitioning

@@ -1,0 +1,45 @@
+#include "services/apps/transport/tls_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/rpc/testing/certificate_folder.h"
+
+namespace espalier::transport {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(TlsFlagsTest, AreAllOrNone) {
+  EXPECT_TRUE(CheckTlsFlags({}).ok());
+  EXPECT_EQ(*LoadTls({}, rpc::PeerRole::kServer), nullptr);
+  const Status partial = CheckTlsFlags({.ca_file = "ca.crt", .key_file = "tls.key", .job = "a/b"});
+  EXPECT_EQ(partial.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(partial.message(), HasSubstr("--tls-certificate is missing"));
+  EXPECT_THAT(CheckTlsFlags({"ca.crt", "tls.crt", "tls.key", "b"}).message(), HasSubstr("--tls-job"));
+}
+
+TEST(TlsFlagsTest, MustBeThereWhereTheJobWantsTls) {
+  job::DistTraining training;
+  EXPECT_TRUE(CheckTlsOf(training, {}).ok());
+  training.tls = job::TlsMode::kManaged;
+  EXPECT_EQ(CheckTlsOf(training, {}).code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(CheckTlsOf(training, {"ca.crt", "tls.crt", "tls.key", "a/b"}).ok());
+}
+
+TEST(TlsFlagsTest, NameFilesThatAreRead) {
+  rpc::testing::CertificateFolder folder;
+  const rpc::PeerRole role = rpc::PeerRole::kSampler;
+  CLI::App app;
+  TlsFlags flags;
+  AddTlsFlags(app, &flags);
+  app.parse("--tls-ca " + folder.CaFile() + " --tls-certificate " + folder.CertificateFile(role) + " --tls-key " +
+            folder.KeyFile(role) + " --tls-job " + rpc::ToString(rpc::testing::kTestJob));
+  EXPECT_EQ(LoadTls(flags, role).status().code(), StatusCode::kNotFound);
+  folder.Issue(role);
+  EXPECT_TRUE(LoadTls(flags, role).ok());
+  EXPECT_EQ(LoadTls(flags, rpc::PeerRole::kTrainer).status().code(), StatusCode::kPermissionDenied);
+}
+
+}  // namespace
+}  // namespace espalier::transport
