@@ -176,12 +176,19 @@ ChildProcess::~ChildProcess() {
 }
 
 std::optional<ExitState> ChildProcess::Poll() {
-  if (exit_.has_value()) return exit_;
+  if (!exit_.has_value()) Reap(WNOHANG);
+  return exit_;
+}
+
+void ChildProcess::WaitUntilEnded() {
+  while (!exit_.has_value()) Reap(0);
+}
+
+void ChildProcess::Reap(int options) {
   int state = 0;
-  if (waitpid(pid_, &state, WNOHANG) != pid_) return std::nullopt;
+  if (waitpid(pid_, &state, options) != pid_) return;
   kill(-pid_, SIGKILL);  // what it may have started itself
   exit_ = WIFSIGNALED(state) ? ExitState{0, WTERMSIG(state)} : ExitState{WEXITSTATUS(state), 0};
-  return exit_;
 }
 
 void ChildProcess::Signal(int signal_number) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "services/apps/run/child_process.h"
+#include "services/apps/run/role.h"
 #include "services/apps/run/run_folder.h"
 #include "services/job/dist_training.h"
 
@@ -17,21 +18,25 @@ struct RoleOptions {
   bool audit = false;
 };
 
-// Children of a run are numbered from 0: "server-0" serves partition 0, "trainer-1" has rank 1.
-std::string ChildName(const std::string& role, uint32_t index);
+// What differs between the lives of one child.
+struct Life {
+  uint64_t incarnation = 1;
+  std::string address;  // where its clients look for it since an earlier life; empty: any port
+};
 
 ChildSpec PartitionerCommand(const RunFolder& folder, const RoleOptions& options, const std::string& partitions_uri);
 ChildSpec ServerCommand(const RunFolder& folder, const RoleOptions& options, const job::DistTraining& job,
-                        const std::string& partition_uri, uint32_t partition);
+                        const std::string& partition_uri, uint32_t partition, const Life& life);
 ChildSpec SamplerCommand(const RunFolder& folder, const RoleOptions& options, uint32_t index,
-                         const std::vector<std::string>& servers);
+                         const std::vector<std::string>& servers, const Life& life);
 
 struct TrainerPeers {
   std::vector<std::string> servers;
   std::vector<std::string> samplers;
   std::string rendezvous;  // of rank 0; "127.0.0.1:0" for rank 0 itself
 };
+// It goes on from the newest checkpoint below the job's prefix, where there is one.
 ChildSpec TrainerCommand(const RunFolder& folder, const RoleOptions& options, const job::DistTraining& job,
-                         uint32_t rank, const TrainerPeers& peers);
+                         uint32_t rank, const TrainerPeers& peers, uint64_t incarnation);
 
 }  // namespace espalier::run

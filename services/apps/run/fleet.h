@@ -1,30 +1,31 @@
-// The processes of one run, watched together: whoever ends when it should not ends the run.
+// The processes of one run: started, watched together and ended in order. Decides nothing (recovery_plan.h does).
 #pragma once
 
-#include <functional>
-#include <list>
+#include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "services/apps/run/child_process.h"
+#include "services/apps/run/role.h"
 #include "services/base/clock.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::run {
 
-// In the order in which they are stopped: whoever asks before whoever answers.
-enum class Role { kPartitioner, kTrainer, kSampler, kServer };
-const char* NameOf(Role role);
-
-// Why a wait ended.
-enum class WaitEnd { kDone, kStopRequested, kChildFailed, kDeadline };
-
-struct ChildFailure {
-  std::string name;
+// Something that happened to a child.
+struct ChildReady {
+  ChildId child;
+  telemetry::ReadyFile ready;
+};
+struct ChildEnded {
+  ChildId child;
   ExitState exit;
-  std::string log_path;
-  std::vector<std::string> last_lines;
+};
+struct FleetEvents {
+  std::vector<ChildReady> ready;  // happened before `ended`: a child may be in both
+  std::vector<ChildEnded> ended;
 };
 
 // Owned by one thread.
@@ -35,40 +36,46 @@ class Fleet {
   // What still runs is killed.
   ~Fleet() = default;
 
-  Status Start(Role role, const ChildSpec& spec);
+  // In place of an earlier process of the same child, which has ended. The ready file of the earlier one is removed.
+  Status Start(ChildId child, const ChildSpec& spec, const std::string& ready_path);
 
-  // Until `ready_path` of the child `name` exists. It ending first is a failure, with exit code 0 too.
-  WaitEnd WaitReady(const std::string& name, const std::string& ready_path, Deadline deadline,
-                    telemetry::ReadyFile* ready);
-  // Until every child of the role has ended with exit code 0. Another exit, or any other child ending at all, is a
-  // failure. `on_tick` is called a few times a second.
-  WaitEnd WaitFinished(Role role, std::optional<Deadline> deadline, const std::function<void()>& on_tick);
+  // What happened since the last call.
+  FleetEvents Poll();
+  // Sleeps until a child ends, a stop is requested, or `longest` has passed.
+  void WaitForEvent(std::chrono::milliseconds longest);
+  // Nothing happens once it has ended. A stopped process is woken to see it.
+  void Signal(ChildId child, int signal_number);
 
-  // After kChildFailed: the child that most probably was the first to fail.
-  const std::optional<ChildFailure>& failure() const { return failure_; }
-  // Why WaitReady got no ready file although the child runs: a bad file.
-  const Status& ready_error() const { return ready_error_; }
+  // For how long a child has been awaited, at most; nullopt when all that run are ready. Partitioners never are.
+  struct Awaited {
+    ChildId child;
+    SteadyTime since;
+    Status ready_error;  // what is wrong with its ready file, where there is one
+  };
+  std::optional<Awaited> LongestAwaited() const;
+  std::map<ChildId, pid_t> Pids() const;  // of those that run
 
   // Role after role: SIGTERM, `grace` for all of them to end, SIGKILL. Afterwards no child runs. The names of those
   // that had to be killed.
   std::vector<std::string> StopAll(std::chrono::milliseconds grace);
+  // Of a child that was started; nullopt while it runs.
+  std::optional<ExitState> ExitOf(ChildId child);
 
  private:
   struct Member {
-    Role role;
     ChildProcess process;
+    std::string ready_path;
+    SteadyTime started;
+    bool is_ready = false;
+    bool end_reported = false;
+    Status ready_error;
   };
 
-  // Sleeps until a child ends, a stop is requested, or `longest` has passed.
-  void WaitForEvent(std::chrono::milliseconds longest);
-  bool FindFailure(std::optional<Role> may_finish);
-  std::vector<const Member*> Failed(std::optional<Role> may_finish);
+  void PollReady(ChildId child, Member& member, FleetEvents* events);
   void StopRole(Role role, std::chrono::milliseconds grace, std::vector<std::string>* killed);
 
   const telemetry::StopSignal& stop_;
-  std::list<Member> members_;
-  std::optional<ChildFailure> failure_;
-  Status ready_error_;
+  std::map<ChildId, Member> members_;
 };
 
 }  // namespace espalier::run

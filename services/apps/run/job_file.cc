@@ -27,11 +27,14 @@ Result<std::string> ReadText(const std::string& path) {
   return text;
 }
 
-// "file:" URIs and bare paths as absolute paths.
+bool IsObjectStorage(const std::string& uri) { return uri.starts_with("s3://"); }
+
+// "file:" URIs and bare paths as absolute paths; others stay.
 void MakeAbsolute(Json* object, const char* key) {
   const auto field = object->find(key);
   if (field == object->end()) return;
   std::string path = field->get<std::string>();
+  if (IsObjectStorage(path)) return;
   if (path.starts_with("file://")) {
     path = path.substr(7);
   } else if (path.starts_with("file:")) {
@@ -56,19 +59,31 @@ Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<st
 }
 
 Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
+  if (parsed.training.tls == job::TlsMode::kSecretRef) {
+    return InvalidArgument("spec.tls.mode: SecretRef needs a cluster: choose Managed or Disabled");
+  }
   Json document = Json::parse(parsed.effective_json);
   Json& spec = document.at("spec");
   Json& graph = spec.at("graph");
   MakeAbsolute(&graph.at("source"), "uri");
-  Json& partitions = graph.at("partitions");
-  if (!partitions.contains("uri")) partitions["uri"] = folder.PartitionsFolder();
-  MakeAbsolute(&partitions, "uri");
-  MakeAbsolute(&partitions, "assignmentUri");
-
+  // Outputs and checkpoints go where the document says if that is a bucket, else to the folder.
+  std::string prefix = parsed.training.output_uri;
+  while (prefix.ends_with('/')) prefix.pop_back();
   RunJob result;
   result.ignored = parsed.ignored;
-  if (!parsed.training.output_uri.empty()) result.ignored.push_back("spec.output.uri (--output takes its place)");
-  spec["output"]["uri"] = folder.path();
+  if (!IsObjectStorage(prefix)) {
+    if (!prefix.empty()) result.ignored.push_back("spec.output.uri (--output takes its place)");
+    prefix = folder.path();
+  }
+  spec["output"]["uri"] = prefix;
+  Json& partitions = graph.at("partitions");
+  if (!partitions.contains("uri")) partitions["uri"] = prefix + "/partitions";
+  MakeAbsolute(&partitions, "uri");
+  MakeAbsolute(&partitions, "assignmentUri");
+  if (spec.at("training").contains("model")) MakeAbsolute(&spec.at("training").at("model"), "uri");
+  MakeAbsolute(&spec.at("output"), "nodesUri");
+  if (spec.contains("checkpoint")) MakeAbsolute(&spec.at("checkpoint"), "resumeFrom");
+
   try {
     result.json = document.dump(2) + "\n";
   } catch (const Json::exception&) {

@@ -18,8 +18,8 @@ struct RunJob {
 // Reads the document and applies "path=value" settings. Errors are those of the document (exit code 64).
 Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings);
 
-// Relative paths start at the working directory; partitions lie in the folder unless the document says otherwise;
-// outputs always go to the folder.
+// Relative paths start at the working directory. Outputs and checkpoints go to the document's bucket where it names
+// one (then output_uri is that), else to the folder; partitions beside them unless the document says otherwise.
 Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder);
 
 }  // namespace espalier::run

@@ -40,6 +40,8 @@ Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, c
     result["samplesDigest"] = *facts.samples_digest;
     result["sampledExpansions"] = facts.num_expansions;
   }
+  result["incarnation"] = facts.incarnation;
+  result["restarts"] = {{"trainers", facts.trainer_restarts}, {"services", facts.service_restarts}};
   result["runSeconds"] = facts.total_seconds;
   std::string completed = result.dump(2) + "\n";
   RETURN_IF_ERROR(telemetry::WriteFileAtomically(folder.ResultFile(), completed));

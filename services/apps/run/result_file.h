@@ -15,6 +15,9 @@ struct RunFacts {
   std::string access;
   std::optional<std::string> samples_digest;  // with --audit
   uint64_t num_expansions = 0;
+  uint64_t incarnation = 0;      // that made the outputs
+  int64_t trainer_restarts = 0;  // of the whole group
+  int64_t service_restarts = 0;  // of the partitioner, servers and samplers
   double total_seconds = 0;
 };
 

@@ -1,9 +1,11 @@
 // `espalier run`: a whole job as processes of this machine.
 //
 // Flow: job.json -> partitioner -> graph servers -> samplers -> trainer 0 -> other trainers -> result.json.
-// Each child says that it is ready, and where, in a file; a child that ends too early ends the run.
+// Each child says that it is ready, and where, in a file. A child that dies is replaced (recovery_plan.h,
+// docs/recovery.md), until a limit is reached.
 // Guarantees: when Run returns, or this process is killed in any way, no child runs; two runs in different folders
-// do not meet (every port is picked by the kernel); two runs in one folder are refused.
+// do not meet (every port is picked by the kernel); two runs in one folder are refused; an interrupted run goes on
+// only where `resume` asks for it, and its checkpoints are removed only where `restart` asks for it.
 #pragma once
 
 #include <chrono>
@@ -12,6 +14,7 @@
 
 #include "services/apps/run/commands.h"
 #include "services/apps/terminal/progress.h"
+#include "services/base/environment.h"
 #include "services/base/exit_code.h"
 
 namespace espalier::run {
@@ -21,7 +24,11 @@ struct RunOptions {
   std::vector<std::string> settings;  // "path=value"
   std::string output_folder;
   bool keep_logs = false;  // of an earlier run in the same folder
+  bool resume = false;     // go on from the newest checkpoint of the job's prefix, if there is one
+  bool restart = false;    // begin anew, even where that removes checkpoints of a run that did not end
+  bool tls = false;        // with certificates of its own, even where the document does not say Managed
   RoleOptions roles;
+  EnvironmentMap environment;                                          // this process's: stores, failpoints
   std::chrono::milliseconds ready_deadline{std::chrono::minutes(10)};  // of each process
   std::chrono::milliseconds stop_grace{std::chrono::seconds(15)};      // from SIGTERM to SIGKILL
 };

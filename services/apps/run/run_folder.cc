@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -26,15 +27,36 @@ Status Remove(const fs::path& path) {
   return error ? FromErrno(error.value(), "removing the earlier run's " + path.string()) : Status();
 }
 
+// What the next run in the folder removes or replaces; logs besides. The outputs' manifest first: what it names must
+// not outlive it.
+constexpr const char* kLeftovers[] = {"manifest.json", "result.json", "metrics.jsonl", "model", "embeddings",
+                                      "predictions",   "logits",      "tensorboard",   "audit"};
+
+// A folder that no run has used must have nothing that a run would replace.
+Status CheckFree(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<std::string> names(std::begin(kLeftovers), std::end(kLeftovers));
+  names.insert(names.end(), {"logs", "run", "job.json"});
+  for (const std::string& name : names) {
+    if (!fs::exists(folder / name, ignored)) continue;
+    return FailedPrecondition(folder.string() + " has " + name +
+                              ", which is not an earlier run's: choose another --output");
+  }
+  return Status();
+}
+
 }  // namespace
 
-Result<RunFolder> RunFolder::Open(const std::string& path, bool keep_logs) {
+Result<RunFolder> RunFolder::Open(const std::string& path) {
   std::error_code error;
   const fs::path folder = fs::absolute(path, error).lexically_normal();
   if (error) return FromErrno(error.value(), "finding " + path);
   RETURN_IF_ERROR(MakeFolder(folder));
 
   const std::string lock_path = folder / ".lock";
+  std::error_code ignored;
+  const bool is_of_a_run = fs::exists(lock_path, ignored);
+  if (!is_of_a_run) RETURN_IF_ERROR(CheckFree(folder));
   const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0) return FromErrno(errno, "opening " + lock_path);
   std::string text = folder.string();
@@ -45,12 +67,20 @@ Result<RunFolder> RunFolder::Open(const std::string& path, bool keep_logs) {
     return FailedPrecondition("another run is using " + result.path() + ": choose another --output, or wait for it");
   }
 
-  std::vector<std::string> leftovers = {"result.json", "metrics.jsonl", "model", "embeddings",
-                                        "predictions", "logits",        "run",   "audit"};
+  return result;
+}
+
+Status RunFolder::Clear(bool keep_logs) const {
+  const fs::path folder(path_);
+  std::vector<std::string> leftovers(std::begin(kLeftovers), std::end(kLeftovers));
   if (!keep_logs) leftovers.push_back("logs");
   for (const std::string& name : leftovers) RETURN_IF_ERROR(Remove(folder / name));
   for (const char* name : {"logs", "run", "audit"}) RETURN_IF_ERROR(MakeFolder(folder / name));
-  return result;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder / "run", error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path() != fs::path(StateFile())) RETURN_IF_ERROR(Remove(entry->path()));
+  }
+  return error ? FromErrno(error.value(), "looking through " + (folder / "run").string()) : Status();
 }
 
 RunFolder::RunFolder(RunFolder&& other) noexcept

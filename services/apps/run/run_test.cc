@@ -12,7 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "services/apps/run/run_folder.h"
+#include "services/format/checkpoint.h"
 #include "services/job/testing/example_job.h"
+#include "services/storage/file_store.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::run {
@@ -52,7 +54,7 @@ class RunTest : public testing::Test {
   RunOptions Options() const {
     RunOptions options;
     options.job_file = root_ / "job.yaml";
-    options.settings = {"samplers.replicas=1"};
+    options.settings = {"samplers.replicas=1", "runPolicy.backoffLimit=" + std::to_string(backoff_limit_)};
     options.output_folder = root_ / "out";
     options.roles.program_folder = root_ / "bin";
     options.ready_deadline = std::chrono::seconds(60);
@@ -77,7 +79,12 @@ class RunTest : public testing::Test {
     return ReadText(root_ / "out" / "run" / (child + ".args"));
   }
 
+  void RetryTimes(int backoff_limit) { backoff_limit_ = backoff_limit; }
+  nlohmann::json State() const { return nlohmann::json::parse(ReadText(root_ / "out" / "run" / "state.json")); }
+  void CommitCheckpoint(uint64_t incarnation, uint64_t step) const;
+
   fs::path root_;
+  int backoff_limit_ = 0;
 };
 
 TEST_F(RunTest, RunsEveryRoleAndLeavesTheResult) {
@@ -212,11 +219,19 @@ TEST_F(RunTest, NothingSurvivesAKilledRun) {
 }
 
 TEST_F(RunTest, AFolderInUseIsRefused) {
-  const Result<RunFolder> other = RunFolder::Open(root_ / "out", false);
+  const Result<RunFolder> other = RunFolder::Open(root_ / "out");
   ASSERT_TRUE(other.ok()) << other.status().ToString();
   const RunOutcome outcome = RunQuietly();
   EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
   EXPECT_THAT(outcome.error, HasSubstr("another run is using " + (root_ / "out").string()));
+}
+
+TEST_F(RunTest, AFolderThatHoldsSomebodysModelIsRefused) {
+  fs::create_directories(root_ / "out/model");
+  const RunOutcome outcome = RunQuietly();
+  EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
+  EXPECT_THAT(outcome.error, HasSubstr("has model"));
+  EXPECT_TRUE(fs::exists(root_ / "out/model"));
 }
 
 TEST_F(RunTest, AnEarlierResultDoesNotOutliveAFailedRun) {
@@ -251,6 +266,152 @@ TEST_F(RunTest, AMissingAuditIsNoSuccess) {
   const RunOutcome outcome = RunQuietly(options);
   EXPECT_NE(outcome.code, ExitCode::kDone);
   EXPECT_THAT(outcome.error, HasSubstr("merging the audit"));
+}
+
+TEST_F(RunTest, ADeadServerIsReplacedAtItsAddress) {
+  RetryTimes(2);
+  Let("server-1 once:signal 9");
+  Let("trainer-0 await-server-1 2");
+  const RunOutcome outcome = RunQuietly();
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  EXPECT_THAT(ArgumentsOf("server-1"), AllOf(HasSubstr("--listen\n127.0.0.1:11\n"), HasSubstr("--partition\n1\n")));
+  EXPECT_THAT(ArgumentsOf("server-0"), HasSubstr("--listen\n127.0.0.1:0\n"));
+  const auto result = nlohmann::json::parse(ReadText(root_ / "out" / "result.json"));
+  EXPECT_EQ(result["restarts"]["services"], 1);
+  EXPECT_EQ(result["restarts"]["trainers"], 0);
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, ADeadTrainerBringsANewIncarnationThatIsWrittenAhead) {
+  RetryTimes(2);
+  Let("trainer-0 once:exit 74");
+  Let("trainer-1 once:signal 9");
+  const RunOutcome outcome = RunQuietly();
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  EXPECT_THAT(ArgumentsOf("trainer-0"), AllOf(HasSubstr("--incarnation\n2\n"), HasSubstr("--resume\nauto\n"),
+                                              HasSubstr("--rendezvous\n127.0.0.1:0\n")));
+  EXPECT_THAT(ArgumentsOf("trainer-1"), AllOf(HasSubstr("--incarnation\n2\n"),
+                                              HasSubstr("--checkpoints\n" + (root_ / "out/checkpoints").string())));
+  EXPECT_EQ(State()["incarnation"], 2);
+  EXPECT_EQ(State()["attempts"]["counted"], 1);
+  EXPECT_EQ(State()["succeeded"], true);
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, ATrainerThatAlwaysDiesEndsTheRunAfterTheLimit) {
+  RetryTimes(1);
+  Let("trainer-1 exit 70");
+  const RunOutcome outcome = RunQuietly();
+  EXPECT_EQ(outcome.code, ExitCode::kBug);
+  EXPECT_THAT(outcome.error, HasSubstr("trainer-1 ended with exit code 70"));
+  EXPECT_EQ(State()["attempts"]["total"], 2);
+  EXPECT_EQ(State()["succeeded"], false);
+  ExpectNoChildRuns();
+}
+
+TEST_F(RunTest, BadInputIsNotTriedAgain) {
+  RetryTimes(5);
+  Let("sampler-0 exit 65");
+  Let("trainer-0 hang 0");
+  const RunOutcome outcome = RunQuietly();
+  EXPECT_EQ(outcome.code, ExitCode::kBadInput);
+  EXPECT_THAT(outcome.error, HasSubstr("sampler-0 ended with exit code 65"));
+}
+
+TEST_F(RunTest, AKilledPartitionerIsStartedAgain) {
+  RetryTimes(1);
+  Let("partitioner once:signal 9");
+  EXPECT_EQ(RunQuietly().code, ExitCode::kDone);
+}
+
+TEST_F(RunTest, TheLastWordsOfWhoFailedAreTheReason) {
+  Let("trainer-1 exit-with-words 74");
+  Let("trainer-0 hang 0");
+  EXPECT_THAT(RunQuietly().error, HasSubstr("while training: UNAVAILABLE: the last words"));
+}
+
+TEST_F(RunTest, FailpointsAreForTheFirstLifeOfWhomTheyName) {
+  RetryTimes(1);
+  Let("server-1 once:signal 9");
+  Let("trainer-0 await-server-1 2");
+  RunOptions options = Options();
+  options.environment = {{"ESPALIER_FAILPOINTS", "run=crash"},
+                         {"ESPALIER_FAILPOINTS_SERVER", "a=crash"},
+                         {"ESPALIER_FAILPOINTS_TRAINER_1", "b=crash"}};
+  ASSERT_EQ(RunQuietly(options).code, ExitCode::kDone);
+  EXPECT_THAT(ArgumentsOf("server-0"), HasSubstr("ESPALIER_FAILPOINTS=a=crash\n"));
+  EXPECT_THAT(ArgumentsOf("server-1"), HasSubstr("ESPALIER_FAILPOINTS=\n"));  // its second life
+  EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("ESPALIER_FAILPOINTS=\n"));
+  EXPECT_THAT(ArgumentsOf("trainer-1"), HasSubstr("ESPALIER_FAILPOINTS=b=crash\n"));
+}
+
+TEST_F(RunTest, ChildrenLearnWhereTheStoreIs) {
+  RunOptions options = Options();
+  options.settings.push_back("storage.s3.region=eu-north-1");
+  ASSERT_EQ(RunQuietly(options).code, ExitCode::kDone);
+  EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("AWS_REGION=eu-north-1\n"));
+}
+
+void RunTest::CommitCheckpoint(uint64_t incarnation, uint64_t step) const {
+  storage::FileStore store(root_ / "out");
+  format::CheckpointManifest manifest;
+  manifest.id = {incarnation, step};
+  manifest.job_name = "cora";
+  manifest.epoch = static_cast<uint32_t>(step / 10);
+  manifest.next_step = static_cast<uint32_t>(step % 10);
+  manifest.steps_per_epoch = 10;
+  manifest.num_partitions = manifest.num_trainers = 1;
+  for (uint32_t epoch = 0; epoch < manifest.epoch; ++epoch) manifest.loop.epochs.push_back({.epoch = epoch});
+  manifest.loop.partial.epoch = manifest.epoch;
+  manifest.loop.first_epoch_losses.assign(std::min<size_t>(step, 10), 0.5);
+  format::CheckpointFiles files;
+  for (const char* name : {format::kCheckpointModel, format::kCheckpointOptimizer}) files[name] = {};
+  const auto written = format::WriteCheckpoint(store, "checkpoints", manifest, files);
+  ASSERT_TRUE(written.ok()) << written.status().ToString();
+}
+
+TEST_F(RunTest, AnInterruptedRunIsNeitherTakenUpNorThrownAwayByAccident) {
+  CommitCheckpoint(3, 42);
+  const fs::path manifest = root_ / "out/checkpoints/000003-000000000042/manifest.json";
+
+  const RunOutcome refused = RunQuietly();
+  EXPECT_EQ(refused.code, ExitCode::kBadDocument);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("1 checkpoint, the newest at epoch 4, step 2"), HasSubstr("--resume"),
+                                   HasSubstr("--restart")));
+  EXPECT_TRUE(fs::exists(manifest));
+
+  RunOptions options = Options();
+  options.resume = true;
+  Let("trainer-0 once:exit 65");
+  EXPECT_EQ(RunQuietly(options).code, ExitCode::kBadInput);
+  EXPECT_TRUE(fs::exists(manifest));
+  EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--incarnation\n4\n"));
+
+  options.resume = false;
+  options.restart = true;
+  ASSERT_EQ(RunQuietly(options).code, ExitCode::kDone);
+  EXPECT_FALSE(fs::exists(manifest));
+  EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--incarnation\n5\n"));
+}
+
+TEST_F(RunTest, CheckpointsOfARunThatEndedAreNobodysProgress) {
+  ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
+  CommitCheckpoint(1, 42);
+  ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
+  EXPECT_FALSE(fs::exists(root_ / "out/checkpoints/000001-000000000042/manifest.json"));
+  EXPECT_EQ(State()["incarnation"], 2);
+}
+
+TEST_F(RunTest, AStopSaysHowToGoOn) {
+  CommitCheckpoint(1, 42);
+  Let("trainer-1 signal-run 15");
+  Let("trainer-0 hang 0");
+  RunOptions options = Options();
+  options.resume = true;
+  const RunOutcome outcome = RunQuietly(options);
+  EXPECT_EQ(outcome.code, ExitCode::kAskedToStop);
+  EXPECT_THAT(outcome.error, AllOf(HasSubstr("saved up to epoch 4, step 2"), HasSubstr("espalier run -f "),
+                                   HasSubstr("--set samplers.replicas=1 "), HasSubstr(" --resume")));
 }
 
 }  // namespace

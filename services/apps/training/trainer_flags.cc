@@ -5,6 +5,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "services/rpc/address.h"
+
 namespace espalier::training {
 namespace {
 
@@ -49,6 +51,18 @@ void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--local-address", flags->local_address,
                  "address of this machine for the all-reduce; absent: the one that faces the rendezvous")
       ->envname("ESPALIER_LOCAL_ADDRESS");
+  app.add_option("--collective", flags->collective, "gloo (plaintext), ring (gRPC), or auto: ring with TLS, else gloo")
+      ->envname("ESPALIER_COLLECTIVE")
+      ->check(CLI::IsMember({"auto", "gloo", "ring"}))
+      ->capture_default_str();
+  app.add_option("--ring-listen", flags->ring_listen,
+                 "host:port of this trainer's end of the ring; absent: rank 0 at --rendezvous, others at "
+                 "--local-address and a free port")
+      ->envname("ESPALIER_RING_LISTEN");
+  app.add_flag("--insecure-listen-any", flags->insecure_listen_any,
+               "allow trainers to meet in plaintext on addresses that other machines reach")
+      ->envname("ESPALIER_INSECURE_LISTEN_ANY");
+  transport::AddTlsFlags(app, &flags->tls);
   app.add_option(
          "--collective-timeout-seconds", flags->collective_timeout_seconds,
          "the longest wait for other trainers; longer than --data-timeout-seconds, which they may be waiting for")
@@ -58,10 +72,17 @@ void AddGroupFlags(CLI::App& app, TrainerFlags* flags) {
 }
 
 void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
-  app.add_option("--output", flags->output_dir, "folder for model, node results and result.json; absent: none")
+  app.add_option("--output", flags->output_uri, "URI of the folder of model, node results and manifest; absent: none")
       ->envname("ESPALIER_OUTPUT");
   app.add_option("--audit", flags->audit_path, "file for the record of what was sampled; absent: none")
       ->envname("ESPALIER_AUDIT");
+  app.add_option("--checkpoints", flags->checkpoints, "URI of the folder of the run's checkpoints; absent: none")
+      ->envname("ESPALIER_CHECKPOINTS");
+  app.add_option("--resume", flags->resume,
+                 "auto: go on from the newest good checkpoint under --checkpoints, else from "
+                 "spec.checkpoint.resumeFrom; never: begin anew; a URI: in place of resumeFrom")
+      ->envname("ESPALIER_RESUME")
+      ->capture_default_str();
   app.add_option("--threads", flags->threads, "of the math library; 0: spec.trainers.threads")
       ->envname("ESPALIER_THREADS")
       ->check(CLI::Range(0, 1024))
@@ -100,6 +121,16 @@ Status CheckTrainerFlags(const TrainerFlags& flags) {
         "other while one of them waits for data");
   }
   ASSIGN_OR_RETURN(const HostPort rendezvous, ParseHostPort(flags.rendezvous));
+  RETURN_IF_ERROR(transport::CheckTlsFlags(flags.tls));
+  if (flags.tls.any() && flags.collective == "gloo") {
+    return InvalidArgument("--collective gloo has no TLS: expected ring or auto with the --tls flags");
+  }
+  const bool is_plaintext = !flags.tls.any() && !flags.insecure_listen_any && flags.world_size > 1;
+  if (is_plaintext && !rpc::IsLoopback(rendezvous.host)) {
+    return FailedPrecondition("--rendezvous " + flags.rendezvous +
+                              " lets other machines connect without encryption; --tls-ca and its like encrypt, "
+                              "--insecure-listen-any allows it");
+  }
   if (rendezvous.port == 0 && flags.rank > 0) {
     return InvalidArgument("--rendezvous " + flags.rendezvous + ": expected the port that rank 0 listens on");
   }

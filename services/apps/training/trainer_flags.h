@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "services/apps/transport/tls_flags.h"
 #include "services/job/parse.h"
 
 namespace espalier::training {
@@ -18,9 +19,15 @@ struct TrainerFlags {
   uint32_t rank = 0;
   uint32_t world_size = 1;
   std::string rendezvous = "127.0.0.1:0";
-  std::string local_address;  // empty: the one that faces the rendezvous
-  std::string output_dir;
+  std::string local_address;        // empty: the one that faces the rendezvous
+  std::string collective = "auto";  // "gloo", "ring", or "auto": the ring with TLS, Gloo without
+  std::string ring_listen;          // empty: rank 0 at the rendezvous, others at local_address and any port
+  bool insecure_listen_any = false;
+  transport::TlsFlags tls;
+  std::string output_uri;  // of the job's prefix; empty: nothing is written
   std::string audit_path;
+  std::string checkpoints;      // URI of the folder of checkpoints; empty: none are written
+  std::string resume = "auto";  // "auto", "never", or a URI that replaces spec.checkpoint.resumeFrom
   std::string admin_listen = "127.0.0.1:0";
   std::string ready_file;
   std::string log_format = "auto";

@@ -30,6 +30,20 @@ TEST(TrainerFlagsTest, FindsContradictions) {
   EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("must exceed"));
 }
 
+TEST(TrainerFlagsTest, MeetsOtherMachinesInPlaintextOnlyWhenAsked) {
+  TrainerFlags flags;
+  flags.world_size = 2;
+  flags.rendezvous = "10.0.0.7:7000";
+  EXPECT_EQ(CheckTrainerFlags(flags).code(), StatusCode::kFailedPrecondition);
+  flags.insecure_listen_any = true;
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.insecure_listen_any = false;
+  flags.tls = {"ca.crt", "tls.crt", "tls.key", "default/0a1b"};
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.collective = "gloo";
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("gloo has no TLS"));
+}
+
 TEST(TrainerFlagsTest, SplitsLists) {
   CLI::App app;
   TrainerFlags flags;

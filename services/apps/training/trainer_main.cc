@@ -1,23 +1,27 @@
 // espalier-trainer: one rank of a job's data-parallel training.
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <stop_token>
 
+#include "services/apps/training/stop_watcher.h"
 #include "services/apps/training/trainer_flags.h"
+#include "services/apps/training/trainer_group.h"
 #include "services/apps/training/training_status.h"
+#include "services/base/environment.h"
 #include "services/base/exit_code.h"
+#include "services/base/failpoint.h"
 #include "services/client/remote_mini_batch_source.h"
 #include "services/client/session.h"
-#include "services/collective/self_collective.h"
 #include "services/sampler/local_mini_batch_source.h"
+#include "services/storage/open_store.h"
 #include "services/telemetry/admin_server.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/process.h"
-#include "services/trainer/gloo_collective.h"
+#include "services/telemetry/termination.h"
 #include "services/trainer/math_setup.h"
+#include "services/trainer/model_file.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/sampling_plan.h"
 #include "services/trainer/train_job.h"
@@ -27,32 +31,6 @@ namespace {
 
 using telemetry::Level;
 using telemetry::Log;
-
-// Turns SIGTERM into the flag that rides on the next step's all-reduce. Before training there is nothing to save
-// and nobody who looks at the flag: then the process ends.
-class StopWatcher {
- public:
-  StopWatcher() : thread_([this](std::stop_token ended) { Watch(ended); }) {}
-
-  const std::atomic<bool>& requested() const { return requested_; }
-  void TrainingBegins() { training_ = true; }
-
- private:
-  void Watch(const std::stop_token& ended) {
-    telemetry::StopSignal& signal = telemetry::StopSignal::Install();
-    while (!ended.stop_requested()) {
-      if (!signal.WaitUntil(Deadline::After(std::chrono::milliseconds(100)))) continue;
-      Log(Level::kInfo, "asked to stop", {{"signal", signal.signal_number()}});
-      requested_ = true;
-      if (!training_) _exit(static_cast<int>(ExitCode::kAskedToStop));
-      return;
-    }
-  }
-
-  std::atomic<bool> requested_ = false;  // atomic, because the training thread reads it at every step
-  std::atomic<bool> training_ = false;   // atomic, because the training thread sets it
-  std::jthread thread_;                  // last: joined before the rest goes away
-};
 
 // Idle OpenMP threads that spin take the processor from the machine's other processes. libgomp reads its settings
 // when it is loaded, before main, hence the second start.
@@ -66,28 +44,9 @@ trainer::Timeouts TimeoutsOf(const TrainerFlags& flags) {
   return {std::chrono::seconds(flags.data_timeout_seconds), std::chrono::seconds(flags.collective_timeout_seconds)};
 }
 
-// Rank 0 listens, so that its port can be told to the others before anything else takes time.
-Result<std::unique_ptr<trainer::Rendezvous>> HostRendezvous(const TrainerFlags& flags) {
-  if (flags.world_size == 1 || flags.rank > 0) return std::unique_ptr<trainer::Rendezvous>();
-  ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(flags.rendezvous));
-  return trainer::Rendezvous::Host(at.host, at.port);
-}
-
-Result<std::unique_ptr<collective::Collective>> ConnectTrainers(const TrainerFlags& flags,
-                                                                std::unique_ptr<trainer::Rendezvous> rendezvous) {
-  if (flags.world_size == 1) return std::unique_ptr<collective::Collective>(new collective::SelfCollective());
-  const Deadline deadline = TimeoutsOf(flags).ForCollective();
-  if (rendezvous == nullptr) {
-    ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(flags.rendezvous));
-    ASSIGN_OR_RETURN(rendezvous, trainer::Rendezvous::Join(at.host, at.port, deadline));
-  }
-  const trainer::GlooOptions options{Rank(flags.rank), flags.world_size, flags.local_address,
-                                     std::to_string(flags.incarnation)};
-  return trainer::ConnectGloo(std::move(rendezvous), options, deadline);
-}
-
-Result<client::Session> OpenGraph(const TrainerFlags& flags) {
+Result<client::Session> OpenGraph(const TrainerFlags& flags, const rpc::ChannelSettings& channel) {
   client::SessionOptions options;
+  options.channel = channel;
   options.addresses = flags.servers;
   options.incarnation = flags.incarnation;
   options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
@@ -96,7 +55,8 @@ Result<client::Session> OpenGraph(const TrainerFlags& flags) {
 }
 
 Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags& flags, const job::Training& training,
-                                                              const client::Session& session) {
+                                                              const client::Session& session,
+                                                              const rpc::ChannelSettings& channel) {
   const graph::GraphSchema& schema = session.graph->book().schema();
   ASSIGN_OR_RETURN(const sampler::EpochPlan plan,
                    trainer::EpochPlanOf(training, schema, flags.world_size, Rank(flags.rank)));
@@ -109,6 +69,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
         new sampler::LocalMiniBatchSource(*session.graph, *session.graph, spec, plan, options));
   }
   client::RemoteMiniBatchOptions options;
+  options.channel = channel;
   options.samplers = flags.samplers;
   options.partition_key = session.partition_key;
   options.incarnation = flags.incarnation;
@@ -142,20 +103,57 @@ void LogOutcome(const trainer::TrainOutcome& outcome, job::Metric metric) {
   Log(Level::kInfo, outcome.stopped() ? "stopped on request" : "trained", fields);
 }
 
-Status WriteReady(const TrainerFlags& flags, const telemetry::AdminServer& admin,
-                  const trainer::Rendezvous* rendezvous) {
+telemetry::TerminationMessage LastWords(const trainer::TrainOutcome& outcome, const std::string& partition_key,
+                                        job::Metric metric) {
+  telemetry::TerminationMessage message;
+  message.code = outcome.stopped() ? ExitCode::kAskedToStop : ExitCode::kDone;
+  message.message = outcome.stopped() ? "stopped on request" : "trained";
+  message.partition.emplace();
+  message.partition->hash = partition_key;
+  message.metrics = {{"bestEpoch", outcome.loop.best_epoch}, {"parametersDigest", outcome.parameters_digest}};
+  if (outcome.validation.has_value()) {
+    message.metrics.push_back({trainer::ResultKey("validation", metric), *outcome.validation});
+  }
+  if (outcome.test.has_value()) message.metrics.push_back({trainer::ResultKey("test", metric), *outcome.test});
+  return message;
+}
+
+// What the flags and the document name by URI. Nothing is contacted.
+Status OpenStores(const TrainerFlags& flags, const job::DistTraining& job, const storage::StoreSettings& settings,
+                  trainer::TrainOptions* options) {
+  if (!flags.output_uri.empty()) {
+    ASSIGN_OR_RETURN(options->output, storage::OpenStore(flags.output_uri, settings).While("--output"));
+  }
+  if (!job.training.model.uri.empty()) {
+    ASSIGN_OR_RETURN(options->model,
+                     trainer::OpenModelFile(job.training.model.uri, settings).While("spec.training.model.uri"));
+  }
+  if (!job.output_nodes_uri.empty()) {
+    ASSIGN_OR_RETURN(options->chosen_nodes,
+                     storage::OpenStore(job.output_nodes_uri, settings).While("spec.output.nodesUri"));
+  }
+  if (!flags.checkpoints.empty()) {
+    ASSIGN_OR_RETURN(options->checkpoints, storage::OpenStore(flags.checkpoints, settings).While("--checkpoints"));
+  }
+  if (flags.resume == "never") options->resume = trainer::ResumeMode::kNever;
+  const bool names_place = flags.resume != "auto" && flags.resume != "never";
+  if (const std::string& from = names_place ? flags.resume : job.checkpoint.resume_from; !from.empty()) {
+    const char* const field = names_place ? "--resume" : "spec.checkpoint.resumeFrom";
+    ASSIGN_OR_RETURN(options->resume_from, storage::OpenStore(from, settings).While(field));
+  }
+  return Status();
+}
+
+Status WriteReady(const TrainerFlags& flags, const telemetry::AdminServer& admin, const TrainerGroup& group) {
   if (flags.ready_file.empty()) return Status();
   telemetry::ReadyFile ready;
   ready.admin_address = admin.address();
-  if (rendezvous != nullptr) {
-    ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(flags.rendezvous));
-    const std::string host = at.host.find(':') == std::string::npos ? at.host : "[" + at.host + "]";
-    ready.rendezvous = host + ":" + std::to_string(rendezvous->port());
-  }
+  ready.rendezvous = group.rendezvous();
   return telemetry::WriteReadyFile(flags.ready_file, ready);
 }
 
-Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, trainer::MathSettings math) {
+Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, const storage::StoreSettings& stores,
+                       trainer::MathSettings math) {
   StopWatcher stop;
   telemetry::MetricRegistry metrics;
   metrics.AddProcessMetrics();
@@ -166,26 +164,37 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
                    telemetry::AdminServer::Start(admin_options, metrics));
   admin->SetStatusProvider([&] { return status.Json(); });
 
-  ASSIGN_OR_RETURN(std::unique_ptr<trainer::Rendezvous> rendezvous, HostRendezvous(flags));
-  RETURN_IF_ERROR(WriteReady(flags, *admin, rendezvous.get()));
-  ASSIGN_OR_RETURN(const client::Session session, OpenGraph(flags).While("opening the graph"));
+  rpc::ChannelSettings channel;
+  channel.stop = stop.stalled();
+  ASSIGN_OR_RETURN(channel.tls, transport::LoadTls(flags.tls, rpc::PeerRole::kTrainer));
+  // Rank 0's port is told to the others before anything else takes time.
+  ASSIGN_OR_RETURN(const std::unique_ptr<TrainerGroup> group, TrainerGroup::Listen(flags, channel.tls));
+  RETURN_IF_ERROR(WriteReady(flags, *admin, *group));
+  ASSIGN_OR_RETURN(const client::Session session, OpenGraph(flags, channel).While("opening the graph"));
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
-  ASSIGN_OR_RETURN(const std::unique_ptr<sampler::MiniBatchSource> batches, MakeBatches(flags, job.training, session));
+  ASSIGN_OR_RETURN(const std::unique_ptr<sampler::MiniBatchSource> batches,
+                   MakeBatches(flags, job.training, session, channel));
   ASSIGN_OR_RETURN(const std::unique_ptr<collective::Collective> collective,
-                   ConnectTrainers(flags, std::move(rendezvous)));
-  Log(Level::kInfo, "trainers connected", {{"trainers", flags.world_size}});
+                   group->Connect(TimeoutsOf(flags).ForCollective()));
+  Log(Level::kInfo, "trainers connected", {{"trainers", flags.world_size}, {"backend", collective->backend()}});
   admin->SetReady();
 
   trainer::TrainOptions options;
   options.graph_name = session.graph_name;
-  options.output_dir = flags.output_dir;
+  RETURN_IF_ERROR(OpenStores(flags, job, stores, &options));
   options.audit_path = flags.audit_path;
+  options.partition_key = session.partition_key;
+  options.metrics = &metrics;
   options.incarnation = flags.incarnation;
   options.timeouts = TimeoutsOf(flags);
   options.math = std::move(math);
   options.stop_requested = &stop.requested();
-  options.on_step = [&](const trainer::RunPosition& position) { status.OnStep(position); };
+  options.on_step = [&](const trainer::RunPosition& position) {
+    stop.OnStep();
+    if (position.stopping) stop.OnLastStep();
+    status.OnStep(position);
+  };
   options.on_epoch = [&](const trainer::EpochReport& report) {
     status.OnEpoch(report);
     if (flags.rank == 0) LogEpoch(report, job.training.evaluation.metric);
@@ -195,6 +204,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   ASSIGN_OR_RETURN(const trainer::TrainOutcome outcome,
                    trainer::TrainJob(job, {graph, graph, graph, graph}, *batches, *collective, options));
   if (flags.rank == 0) LogOutcome(outcome, job.training.evaluation.metric);
+  telemetry::WriteTermination(LastWords(outcome, session.partition_key, job.training.evaluation.metric));
   admin->SetStatusProvider(nullptr);
   return outcome.stopped() ? ExitCode::kAskedToStop : ExitCode::kDone;
 }
@@ -207,6 +217,7 @@ std::string OneLine(const std::string& json) {
 
 int Fail(const Status& status, ExitCode code) {
   Log(Level::kError, "cannot go on", {{"error", status}, {"exit_code", static_cast<int>(code)}});
+  telemetry::WriteTermination(status, code);
   return static_cast<int>(code);
 }
 
@@ -230,8 +241,11 @@ int Main(int argc, char** argv) {
   telemetry::StopSignal::Install();
 
   if (const Status status = CheckTrainerFlags(flags); !status.ok()) return Fail(status, ExitCode::kBadDocument);
+  if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok()) return Fail(armed, ExitCode::kBadDocument);
   const Result<job::ParsedJob> job = ReadJob(flags.job_file);
   if (!job.ok()) return Fail(job.status(), ExitCode::kBadDocument);
+  const Status tls = transport::CheckTlsOf(job->training, flags.tls);
+  if (!tls.ok()) return Fail(tls, ExitCode::kBadDocument);
   const Result<trainer::MathSettings> math =
       trainer::SetUpMath(flags.threads > 0 ? flags.threads : job->training.trainer_threads);
   if (!math.ok()) return Fail(math.status(), ExitCode::kBadDocument);
@@ -247,7 +261,9 @@ int Main(int argc, char** argv) {
   if (const std::string warning = trainer::BlasWarning(*math); !warning.empty()) {
     Log(Level::kWarning, "slow BLAS", {{"warning", warning}});
   }
-  const Result<ExitCode> ended = Train(flags, job->training, *math);
+  const Result<storage::StoreSettings> stores = storage::StoreSettingsOf(ReadEnvironment());
+  if (!stores.ok()) return Fail(stores.status(), ExitCode::kBadDocument);
+  const Result<ExitCode> ended = Train(flags, job->training, *stores, *math);
   return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status(), ExitCodeOf(ended.status().code()));
 }
 

@@ -1,5 +1,6 @@
 // Plays every role binary in the tests of `espalier run`: copied under their names into a folder, where the file
-// "behavior" says who misbehaves and how ("server-1 exit 65", "trainer-0 hang").
+// "behavior" says who misbehaves and how ("server-1 exit 65", "trainer-0 hang 0"); "once:" in front of the action
+// ("server-1 once:signal 9"): only in its first life. "trainer-0 await-server-1 2": waits for that child's second life.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -10,7 +11,9 @@
 #include <map>
 #include <string>
 
+#include "services/base/clock.h"
 #include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
 
 namespace {
 
@@ -29,7 +32,13 @@ Behavior BehaviorOf(const std::string& program, const std::string& child) {
   std::ifstream file(fs::path(program).parent_path() / "behavior");
   Behavior behavior;
   for (std::string name; file >> name >> behavior.action >> behavior.number;) {
-    if (name == child) return behavior;
+    if (name != child) continue;
+    if (behavior.action.rfind("once:", 0) != 0) return behavior;
+    const fs::path lived = fs::path(program).parent_path() / (child + ".lived");
+    if (fs::exists(lived)) continue;
+    std::ofstream(lived) << "once";
+    behavior.action = behavior.action.substr(5);
+    return behavior;
   }
   return {};
 }
@@ -49,7 +58,28 @@ void RecordArguments(const std::string& path, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) text += std::string(argv[i]) + "\n";
   const char* threads = std::getenv("OMP_NUM_THREADS");
   text += std::string("OMP_NUM_THREADS=") + (threads == nullptr ? "" : threads) + "\n";
+  for (const char* name : {"ESPALIER_FAILPOINTS", "AWS_REGION"}) {
+    const char* value = std::getenv(name);
+    text += std::string(name) + "=" + (value == nullptr ? "" : value) + "\n";
+  }
   (void)WriteFileAtomically(path, text);
+}
+
+void RecordLife(const std::string& folder, const std::string& child) {
+  std::ofstream(folder + "/" + child + ".lives", std::ios::app) << "one\n";
+}
+
+// Until that child has begun its life number `count`; false after a minute.
+bool AwaitLives(const std::string& folder, const std::string& child, int count) {
+  const auto deadline = espalier::Deadline::After(std::chrono::minutes(1));
+  while (!deadline.HasPassed()) {
+    std::ifstream file(folder + "/" + child + ".lives");
+    int lives = 0;
+    for (std::string line; std::getline(file, line);) ++lives;
+    if (lives >= count) return true;
+    usleep(10000);
+  }
+  return false;
 }
 
 int WaitForStop(int code) {
@@ -61,6 +91,10 @@ int Misbehave(const Behavior& behavior) {
   std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"this is the end\",\"why\":\"%s\"}\n",
                behavior.action.c_str());
   if (behavior.action == "exit") return behavior.number;
+  if (behavior.action == "exit-with-words") {
+    espalier::telemetry::WriteTermination(espalier::Unavailable("the last words"), espalier::ExitCode::kUnavailable);
+    return behavior.number;
+  }
   if (behavior.action == "signal") {
     signal(behavior.number, SIG_DFL);  // sanitizers catch some
     return raise(behavior.number);
@@ -100,10 +134,20 @@ int main(int argc, char** argv) {
                         .admin_address = "127.0.0.1:2",
                         .rendezvous = child == "trainer-0" ? "127.0.0.1:3" : ""};
   if (!WriteReadyFile(flags["--ready-file"], ready).ok()) return 74;
-  if (!behavior.action.empty()) return Misbehave(behavior);
+  RecordLife(folder, child);
+  if (behavior.action.rfind("await-", 0) == 0) {
+    if (!AwaitLives(folder, behavior.action.substr(6), behavior.number)) return 70;
+  } else if (!behavior.action.empty()) {
+    return Misbehave(behavior);
+  }
   if (child.rfind("trainer", 0) != 0) return WaitForStop(0);
   if (child == "trainer-0") {
-    (void)WriteFileAtomically(flags["--output"] + "/result.json", "{\"testAccuracy\": 0.8125, \"bestEpoch\": 3}\n");
+    const std::string result = R"({"testAccuracy": 0.8125, "bestEpoch": 3})";
+    (void)WriteFileAtomically(flags["--output"] + "/result.json", result + "\n");
+    const std::string manifest = R"({"format": "espalier.outputs", "format_version": 1, "incarnation": )" +
+                                 flags["--incarnation"] + R"(, "files": [], "not_written": {}, "result": )" + result +
+                                 "}";
+    (void)WriteFileAtomically(flags["--output"] + "/manifest.json", manifest);
   }
   return 0;
 }

@@ -1,0 +1,93 @@
+#include "services/apps/run/job_prefix.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "services/format/outputs_manifest.h"
+
+namespace espalier::run {
+namespace {
+
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kResult = "result.json";
+constexpr std::string_view kResults = "results/";
+
+std::string Below(const storage::StoreLocation& prefix, const std::string& key) {
+  return prefix.prefix.empty() ? key : prefix.prefix + "/" + key;
+}
+
+// The incarnation whose outputs are committed; 0 for none. A manifest.json that is not ours is an error: it is not
+// ours to replace either.
+Result<uint64_t> CommittedIncarnation(const storage::StoreLocation& prefix) {
+  const Result<std::string> text = prefix.store->Get(Below(prefix, kManifest));
+  if (!text.ok() && text.status().code() == StatusCode::kNotFound) return 0;
+  if (!text.ok()) return text.status();
+  if (!format::IsOutputsManifest(*text)) {
+    return FailedPrecondition(prefix.store->Describe() + " has a manifest.json that is not one of a run's outputs: " +
+                              "choose another place for the outputs");
+  }
+  ASSIGN_OR_RETURN(const format::OutputsManifest manifest, format::OutputsManifestFromJson(*text));
+  return manifest.incarnation;
+}
+
+}  // namespace
+
+const format::CheckpointListing* EarlierRun::NewestCheckpoint() const {
+  const auto newest = std::find_if(checkpoints.rbegin(), checkpoints.rend(),
+                                   [](const auto& c) { return c.state == format::CheckpointState::kComplete; });
+  return newest == checkpoints.rend() ? nullptr : &*newest;
+}
+
+size_t EarlierRun::num_complete() const {
+  return static_cast<size_t>(std::count_if(checkpoints.begin(), checkpoints.end(), [](const auto& c) {
+    return c.state == format::CheckpointState::kComplete;
+  }));
+}
+
+Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
+  EarlierRun earlier;
+  ASSIGN_OR_RETURN(const uint64_t committed, CommittedIncarnation(prefix));
+  earlier.newest_incarnation = committed;
+  ASSIGN_OR_RETURN(earlier.checkpoints, format::ListCheckpoints(*prefix.store, Below(prefix, "checkpoints")));
+  for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
+    earlier.newest_incarnation = std::max(earlier.newest_incarnation, checkpoint.id.incarnation);
+  }
+  // A run that went on from a committed one's checkpoint, and was interrupted, has committed nothing yet.
+  const format::CheckpointListing* newest = earlier.NewestCheckpoint();
+  earlier.outputs_committed = committed > 0 && (newest == nullptr || committed >= newest->id.incarnation);
+  const std::string results = Below(prefix, std::string(kResults));
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, prefix.store->List(results));
+  for (const storage::ObjectInfo& object : objects) {
+    const std::string_view below = std::string_view(object.key).substr(results.size() - kResults.size());
+    const std::optional<uint64_t> incarnation = format::IncarnationOfResult(below);
+    if (!incarnation.has_value()) continue;  // somebody else's
+    earlier.result_keys.push_back(object.key);
+    earlier.newest_incarnation = std::max(earlier.newest_incarnation, *incarnation);
+  }
+  return earlier;
+}
+
+Status ForgetEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& earlier) {
+  if (earlier.newest_incarnation > 0) {
+    for (const char* name : {kManifest, kResult}) RETURN_IF_ERROR(prefix.store->Delete(Below(prefix, name)));
+  }
+  for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
+    RETURN_IF_ERROR(format::RemoveCheckpoint(*prefix.store, checkpoint.folder).While("removing an earlier checkpoint"));
+  }
+  if (earlier.result_keys.empty()) return Status();
+  return prefix.store->DeleteMany(earlier.result_keys).While("removing an earlier run's results");
+}
+
+std::string PositionText(const EarlierRun& earlier) {
+  const format::CheckpointListing* newest = earlier.NewestCheckpoint();
+  if (newest == nullptr) return "the beginning";
+  return "epoch " + std::to_string(newest->manifest.epoch) + ", step " + std::to_string(newest->manifest.next_step);
+}
+
+std::string NewestPositionText(const storage::StoreLocation& prefix) {
+  const Result<EarlierRun> found = FindEarlierRun(prefix);
+  return found.ok() ? PositionText(*found) : "the newest checkpoint (" + found.status().message() + ")";
+}
+
+}  // namespace espalier::run

@@ -1,0 +1,347 @@
+#include "services/apps/run/recovery_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace espalier::run {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr ChildId kPartitioner{Role::kPartitioner, 0};
+constexpr ChildId kServer0{Role::kServer, 0};
+constexpr ChildId kServer1{Role::kServer, 1};
+constexpr ChildId kSampler0{Role::kSampler, 0};
+constexpr ChildId kTrainer0{Role::kTrainer, 0};
+constexpr ChildId kTrainer1{Role::kTrainer, 1};
+
+constexpr ExitState kDone{0, 0};
+constexpr ExitState kKilled{0, SIGKILL};
+constexpr ExitState kCrashed{0, SIGSEGV};
+ExitState Code(int code) { return {code, 0}; }
+
+// Actions as words: "start server-1", "incarnation 2 (total 2, counted 1)", "signal 15 trainer-0",
+// "recover server-1 1/3", "succeed", "give up server-1".
+std::string Text(const Action& action) {
+  struct {
+    std::string operator()(const action::Start& a) { return "start " + NameOf(a.child); }
+    std::string operator()(const action::BeginIncarnation& a) {
+      return "incarnation " + std::to_string(a.attempts.incarnation) + " (total " + std::to_string(a.attempts.total) +
+             ", counted " + std::to_string(a.attempts.counted) + ")";
+    }
+    std::string operator()(const action::Signal& a) {
+      return "signal " + std::to_string(a.signal_number) + " " + NameOf(a.child);
+    }
+    std::string operator()(const action::Recovering& a) {
+      return "recover " + NameOf(a.failure.child) + " " + std::to_string(a.attempt) + "/" + std::to_string(a.limit);
+    }
+    std::string operator()(const action::Succeed&) { return "succeed"; }
+    std::string operator()(const action::GiveUp& a) { return "give up " + NameOf(a.failure.child); }
+  } visitor;
+  return std::visit(visitor, action);
+}
+
+// A run of 2 servers, 1 sampler and 2 trainers, with time that stands still unless told otherwise.
+class RecoveryPlanTest : public testing::Test {
+ protected:
+  static PlanOptions Options() {
+    PlanOptions options;
+    options.servers = 2;
+    options.samplers = 1;
+    options.trainers = 2;
+    options.first_incarnation = 7;
+    return options;
+  }
+
+  std::vector<std::string> Next() {
+    std::vector<std::string> texts;
+    for (const Action& action : plan_->Next(now_)) texts.push_back(Text(action));
+    return texts;
+  }
+  std::vector<std::string> NextAfter(milliseconds duration) {
+    now_ += duration;
+    return Next();
+  }
+  // What follows once the plan's own time has come.
+  std::vector<std::string> NextWhenDue() {
+    EXPECT_TRUE(plan_->WakeAt().has_value());
+    if (plan_->WakeAt().has_value()) now_ = *plan_->WakeAt();
+    return Next();
+  }
+  void Ready(ChildId child) { plan_->OnReady(child, now_); }
+  void End(ChildId child, ExitState exit) { plan_->OnEnded(child, exit, now_); }
+
+  void StartServices() {
+    Next();
+    End(kPartitioner, kDone);
+    Next();
+    Ready(kServer0);
+    Ready(kServer1);
+    Next();
+    Ready(kSampler0);
+  }
+  void StartAll() {
+    StartServices();
+    StartGroup();
+  }
+  void StartGroup() {
+    Next();
+    Ready(kTrainer0);
+    Next();
+    Ready(kTrainer1);
+    EXPECT_THAT(Next(), IsEmpty());
+  }
+  void Limit(int64_t backoff_limit) {
+    PlanOptions options = Options();
+    options.backoff_limit = backoff_limit;
+    plan_.emplace(options);
+  }
+
+  SteadyTime now_{std::chrono::hours(1)};
+  std::optional<RecoveryPlan> plan_{Options()};
+};
+
+TEST_F(RecoveryPlanTest, StartsEachRoleWhenTheOneBeforeIsThere) {
+  EXPECT_THAT(Next(), ElementsAre("start partitioner"));
+  EXPECT_THAT(Next(), IsEmpty());
+  End(kPartitioner, kDone);
+  EXPECT_THAT(Next(), ElementsAre("start server-0", "start server-1"));
+  EXPECT_THAT(plan_->Awaited(), ElementsAre(kServer0, kServer1));
+  Ready(kServer1);
+  EXPECT_THAT(Next(), IsEmpty());
+  Ready(kServer0);
+  EXPECT_THAT(Next(), ElementsAre("start sampler-0"));
+  Ready(kSampler0);
+  EXPECT_THAT(Next(), ElementsAre("incarnation 7 (total 1, counted 0)", "start trainer-0"));
+  Ready(kTrainer0);
+  EXPECT_THAT(Next(), ElementsAre("start trainer-1"));
+  Ready(kTrainer1);
+  End(kTrainer1, kDone);
+  EXPECT_THAT(Next(), IsEmpty());
+  End(kTrainer0, kDone);
+  EXPECT_THAT(Next(), ElementsAre("succeed"));
+  EXPECT_THAT(Next(), IsEmpty());
+}
+
+TEST_F(RecoveryPlanTest, NothingIsToBeDoneWhileAllRun) {
+  StartAll();
+  EXPECT_THAT(NextAfter(minutes(600)), IsEmpty());
+  EXPECT_EQ(plan_->WakeAt(), std::nullopt);
+  EXPECT_THAT(plan_->Awaited(), IsEmpty());
+}
+
+TEST_F(RecoveryPlanTest, ADeadServerIsStartedAgainAndTheTrainersGoOn) {
+  StartAll();
+  End(kServer1, kKilled);
+  EXPECT_THAT(Next(), ElementsAre("recover server-1 1/3"));
+  EXPECT_THAT(Next(), IsEmpty());
+  EXPECT_THAT(NextWhenDue(), ElementsAre("start server-1"));
+  Ready(kServer1);
+  EXPECT_THAT(Next(), IsEmpty());
+  EXPECT_EQ(plan_->attempts().total, 1);
+}
+
+TEST_F(RecoveryPlanTest, AServerThatDiesAgainAndAgainWaitsLongerEachTimeThenEndsTheRun) {
+  StartAll();
+  std::vector<milliseconds> delays;
+  for (int death = 1; death <= 3; ++death) {
+    End(kServer0, kCrashed);
+    Next();
+    const SteadyTime before = now_;
+    EXPECT_THAT(NextWhenDue(), ElementsAre("start server-0"));
+    delays.push_back(std::chrono::duration_cast<milliseconds>(now_ - before));
+    Ready(kServer0);
+  }
+  EXPECT_THAT(delays, ElementsAre(milliseconds(200), milliseconds(400), milliseconds(800)));
+  End(kServer0, kCrashed);
+  EXPECT_THAT(Next(), IsEmpty());
+  EXPECT_THAT(NextWhenDue(), ElementsAre("give up server-0"));
+}
+
+TEST_F(RecoveryPlanTest, AServerThatServedForLongHasItsDeathsForgiven) {
+  StartAll();
+  for (int death = 0; death < 20; ++death) {
+    now_ += minutes(11);
+    End(kServer0, kKilled);
+    EXPECT_THAT(Next(), ElementsAre("recover server-0 1/3"));
+    EXPECT_THAT(NextWhenDue(), ElementsAre("start server-0"));
+    Ready(kServer0);
+  }
+}
+
+TEST_F(RecoveryPlanTest, ServersAndSamplersHaveLimitsOfTheirOwn) {
+  StartAll();
+  for (const ChildId child : {kServer0, kServer1, kSampler0}) {
+    for (int death = 0; death < 3; ++death) {
+      End(child, kKilled);
+      Next();
+      NextWhenDue();
+      Ready(child);
+    }
+  }
+  EXPECT_THAT(Next(), IsEmpty());
+}
+
+TEST_F(RecoveryPlanTest, ADeadTrainerTakesItsGroupToANewIncarnation) {
+  StartAll();
+  End(kTrainer1, kKilled);
+  EXPECT_THAT(Next(), IsEmpty());  // trainer-0 finds out by itself
+  now_ += milliseconds(70);
+  End(kTrainer0, Code(74));
+  EXPECT_THAT(Next(), ElementsAre("recover trainer-1 1/3"));
+  EXPECT_THAT(NextWhenDue(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0"));
+  Ready(kTrainer0);
+  EXPECT_THAT(Next(), ElementsAre("start trainer-1"));
+  Ready(kTrainer1);
+  End(kTrainer0, kDone);
+  End(kTrainer1, kDone);
+  EXPECT_THAT(Next(), ElementsAre("succeed"));
+}
+
+TEST_F(RecoveryPlanTest, TrainersThatDoNotFindOutAreAskedThenKilled) {
+  StartAll();
+  End(kTrainer0, kKilled);
+  EXPECT_THAT(Next(), IsEmpty());
+  EXPECT_THAT(NextWhenDue(), ElementsAre("signal 15 trainer-1"));
+  EXPECT_THAT(NextWhenDue(), ElementsAre("signal 9 trainer-1"));
+  End(kTrainer1, kKilled);
+  EXPECT_THAT(Next(), ElementsAre("recover trainer-0 1/3"));
+}
+
+TEST_F(RecoveryPlanTest, RankZeroDyingBeforeTheOthersStartIsAFailureOfTheGroup) {
+  StartServices();
+  Next();
+  End(kTrainer0, Code(70));
+  EXPECT_THAT(Next(), ElementsAre("recover trainer-0 1/3"));
+  EXPECT_THAT(NextWhenDue(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0"));
+}
+
+TEST_F(RecoveryPlanTest, TrainersFailSoOftenAndNotOnceMore) {
+  StartServices();
+  for (int failure = 1; failure <= 4; ++failure) {
+    StartGroup();
+    End(kTrainer0, kKilled);
+    End(kTrainer1, Code(74));
+    const auto actions = Next();
+    if (failure <= 3) {
+      EXPECT_THAT(actions, ElementsAre("recover trainer-0 " + std::to_string(failure) + "/3"));
+      now_ = *plan_->WakeAt();
+    }
+  }
+  EXPECT_THAT(NextWhenDue(), ElementsAre("give up trainer-0"));
+}
+
+TEST_F(RecoveryPlanTest, AStopFromOutsideIsRetriedAndNotCounted) {
+  StartServices();
+  for (int stop = 0; stop < 10; ++stop) {
+    StartGroup();
+    End(kTrainer0, Code(75));
+    End(kTrainer1, Code(75));
+    EXPECT_THAT(Next(), ElementsAre("recover trainer-0 0/3"));
+    now_ = *plan_->WakeAt();
+  }
+  EXPECT_EQ(plan_->attempts().counted, 0);
+  EXPECT_EQ(plan_->attempts().total, 10);
+}
+
+TEST_F(RecoveryPlanTest, BadInputFromAnybodyEndsTheRunAtOnce) {
+  for (const int code : {64, 65}) {
+    for (const ChildId child : {kServer1, kSampler0, kTrainer1}) {
+      Limit(3);
+      StartAll();
+      End(child, Code(code));
+      EXPECT_THAT(Next(), ElementsAre("give up " + NameOf(child)));
+      EXPECT_THAT(NextAfter(minutes(1)), IsEmpty());
+    }
+  }
+  Limit(3);
+  Next();
+  End(kPartitioner, Code(65));
+  EXPECT_THAT(Next(), ElementsAre("give up partitioner"));
+}
+
+TEST_F(RecoveryPlanTest, AKilledPartitionerIsStartedAgain) {
+  Next();
+  End(kPartitioner, kKilled);
+  EXPECT_THAT(Next(), ElementsAre("recover partitioner 1/3"));
+  EXPECT_THAT(NextWhenDue(), ElementsAre("start partitioner"));
+  End(kPartitioner, kDone);
+  EXPECT_THAT(Next(), ElementsAre("start server-0", "start server-1"));
+}
+
+TEST_F(RecoveryPlanTest, WithoutRetriesTheCauseIsNamedAndNotItsConsequences) {
+  Limit(0);
+  StartAll();
+  End(kTrainer0, Code(74));
+  End(kTrainer1, Code(74));
+  EXPECT_THAT(Next(), IsEmpty());
+  now_ += milliseconds(50);
+  End(kSampler0, Code(3));
+  EXPECT_THAT(Next(), IsEmpty());
+  EXPECT_THAT(NextWhenDue(), ElementsAre("give up sampler-0"));
+}
+
+TEST_F(RecoveryPlanTest, AServerThatEndsWellWithoutBeingAskedHasFailed) {
+  Limit(0);
+  StartAll();
+  End(kServer0, kDone);
+  Next();
+  EXPECT_THAT(NextWhenDue(), ElementsAre("give up server-0"));
+}
+
+TEST_F(RecoveryPlanTest, OnceRankZeroHasCommittedADeathTakesNothingBack) {
+  StartAll();
+  End(kTrainer0, kDone);
+  EXPECT_THAT(Next(), IsEmpty());
+  End(kTrainer1, kKilled);
+  EXPECT_THAT(Next(), ElementsAre("succeed"));
+}
+
+TEST_F(RecoveryPlanTest, OnceRankZeroHasCommittedStragglersAreNotWaitedForLong) {
+  StartAll();
+  End(kTrainer0, kDone);
+  Next();
+  EXPECT_THAT(NextWhenDue(), ElementsAre("signal 9 trainer-1"));
+  EXPECT_THAT(NextAfter(minutes(1)), IsEmpty());
+  End(kTrainer1, kKilled);
+  EXPECT_THAT(Next(), ElementsAre("succeed"));
+}
+
+TEST_F(RecoveryPlanTest, ABugOfAnotherRankIsAFailureEvenThen) {
+  StartAll();
+  End(kTrainer0, kDone);
+  End(kTrainer1, Code(70));
+  EXPECT_THAT(Next(), ElementsAre("recover trainer-1 1/3"));
+}
+
+TEST_F(RecoveryPlanTest, ServersMayDieWhileTrainersAreRestarted) {
+  StartAll();
+  End(kTrainer0, kKilled);
+  End(kTrainer1, kKilled);
+  End(kServer0, kKilled);
+  EXPECT_THAT(Next(), ElementsAre("recover server-0 1/3", "recover trainer-0 1/3"));
+  now_ = *plan_->WakeAt();
+  // Trainers need only the address, which stays.
+  EXPECT_THAT(Next(), ElementsAre("start server-0", "incarnation 8 (total 2, counted 1)", "start trainer-0"));
+  EXPECT_THAT(plan_->Awaited(), ElementsAre(kTrainer0, kServer0));
+}
+
+TEST_F(RecoveryPlanTest, NobodyIsStartedOnceTheRunIsHopeless) {
+  Limit(0);
+  StartAll();
+  End(kServer0, kKilled);
+  End(kTrainer0, Code(75));
+  End(kTrainer1, Code(75));
+  for (const auto& actions : {Next(), NextWhenDue(), NextAfter(minutes(1))}) {
+    EXPECT_THAT(actions, Not(Contains(testing::StartsWith("start"))));
+  }
+}
+
+}  // namespace
+}  // namespace espalier::run

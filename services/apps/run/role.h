@@ -1,0 +1,23 @@
+// Who is who among the processes of a run.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace espalier::run {
+
+// In the order in which they are stopped: whoever asks before whoever answers.
+enum class Role { kPartitioner, kTrainer, kSampler, kServer };
+const char* NameOf(Role role);  // "partitioner", "trainer", "sampler", "server"
+
+// Children of a role are numbered from 0: server 0 serves partition 0, trainer 1 has rank 1.
+struct ChildId {
+  Role role = Role::kPartitioner;
+  uint32_t index = 0;
+  friend auto operator<=>(const ChildId&, const ChildId&) = default;
+};
+// "server-1"; "partitioner", of which there is one.
+std::string NameOf(ChildId child);
+
+}  // namespace espalier::run

@@ -1,0 +1,310 @@
+#include "services/apps/run/run_in_progress.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "services/apps/run/admin_client.h"
+#include "services/apps/run/job_prefix.h"
+#include "services/apps/run/log_tail.h"
+#include "services/apps/run/training_view.h"
+#include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::run {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStatusDeadline{500};
+constexpr milliseconds kReadyTick{10};
+constexpr milliseconds kRunningTick{200};
+constexpr size_t kLastLines = 15;
+constexpr size_t kLinesBesidesReason = 5;
+
+std::string PluralOf(uint32_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+PlanOptions PlanOptionsOf(const RunOptions& options, const job::DistTraining& job, uint64_t first_incarnation) {
+  PlanOptions plan;
+  plan.servers = job.graph.partitions.count;
+  plan.samplers = job.sampler_replicas;
+  plan.trainers = job.trainer_replicas;
+  plan.first_incarnation = first_incarnation;
+  plan.backoff_limit = job.backoff_limit;
+  plan.trainer_grace = std::min(plan.trainer_grace, options.stop_grace);
+  return plan;
+}
+
+// "was killed (signal 9)", "crashed (signal 11)", "ended with exit code 74 (...)"
+std::string HowItEnded(const ExitState& exit) {
+  if (exit.signal == 0) return "ended with " + exit.Describe();
+  const bool killed = exit.Class() == ExitCode::kUnavailable;
+  return std::string(killed ? "was killed" : "crashed") + " (signal " + std::to_string(exit.signal) + ")";
+}
+
+}  // namespace
+
+RunInProgress::RunInProgress(const RunContext& context, uint64_t first_incarnation, std::string reason)
+    : context_(context),
+      plan_(PlanOptionsOf(context.options, context.job.training, first_incarnation)),
+      fleet_(telemetry::StopSignal::Install()) {
+  const auto active = context.job.training.active_deadline;
+  if (active.count() > 0) deadline_ = Deadline::After(active);
+  state_.attempts.incarnation = first_incarnation;
+  state_.reason = std::move(reason);
+}
+
+std::optional<Stop> RunInProgress::Run() {
+  if (auto failed = WriteStateAhead()) return failed;
+  const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
+  while (true) {
+    if (stop.requested()) return Stop{ExitCode::kAskedToStop, "stopped while " + Doing()};
+    if (auto failed = Report(fleet_.Poll())) return failed;
+    const std::vector<Action> actions = plan_.Next(Clock::Real().Now());
+    for (const Action& action : actions) {
+      if (auto failed = std::visit([&](const auto& what) { return Do(what); }, action)) return failed;
+    }
+    if (succeeded_) return std::nullopt;
+    if (!actions.empty()) NotePids();
+    if (auto failed = CheckDeadlines()) return failed;
+    Show();
+    fleet_.WaitForEvent(TimeToSleep());
+  }
+}
+
+std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
+  const SteadyTime now = Clock::Real().Now();
+  for (const ChildReady& event : events.ready) {
+    TakeReady(event);
+    plan_.OnReady(event.child, now);
+  }
+  for (const ChildEnded& event : events.ended) {
+    plan_.OnEnded(event.child, event.exit, now);
+    if (event.child.role != Role::kPartitioner || !event.exit.ok()) continue;
+    if (auto failed = ReadPartitionerAnswer()) return failed;
+  }
+  return std::nullopt;
+}
+
+void RunInProgress::TakeReady(const ChildReady& event) {
+  const auto place = [&](std::vector<std::string>* addresses) {
+    if (addresses->size() <= event.child.index) addresses->resize(event.child.index + 1);
+    (*addresses)[event.child.index] = event.ready.address;
+    addresses_[event.child] = event.ready.address;
+  };
+  switch (event.child.role) {
+    case Role::kPartitioner: return;
+    case Role::kServer: return place(&peers_.servers);
+    case Role::kSampler: return place(&peers_.samplers);
+    case Role::kTrainer: break;
+  }
+  if (event.child.index > 0) return;
+  peers_.rendezvous = event.ready.rendezvous;
+  rank0_admin_address_ = event.ready.admin_address;
+}
+
+std::optional<Stop> RunInProgress::Do(const action::Start& start) {
+  BeginPhase(start.child);
+  const std::string name = NameOf(start.child);
+  if (start.child.role == Role::kTrainer && start.child.index > 0 && peers_.rendezvous.empty()) {
+    return Stop{ExitCode::kBug, "trainer-0 did not say where trainers meet: " + context_.folder.ReadyFile("trainer-0")};
+  }
+  ChildSpec spec = CommandOf(start.child);
+  spec.environment.merge(StoreEnvironment(context_.job.training.s3));
+  if (context_.tls != nullptr) spec.environment.merge(context_.tls->EnvironmentOf(start.child.role));
+  spec.environment["ESPALIER_TERMINATION_LOG"] = context_.folder.TerminationFile(name);
+  spec.environment["ESPALIER_FAILPOINTS"] =
+      FailpointsFor(start.child, context_.options.environment, starts_[start.child]++ == 0);
+  const bool has_ready_file = start.child.role != Role::kPartitioner;
+  const Status started = fleet_.Start(start.child, spec, has_ready_file ? context_.folder.ReadyFile(name) : "");
+  if (started.ok()) return std::nullopt;
+  // A program that is missing is an installation of ours that is incomplete, not the user's input.
+  const ExitCode code = ExitCodeOf(started.code());
+  return Stop{code == ExitCode::kBadInput ? ExitCode::kBug : code, started.message()};
+}
+
+std::optional<Stop> RunInProgress::Do(const action::BeginIncarnation& begin) {
+  state_.attempts = begin.attempts;
+  facts_.trainer_restarts = begin.attempts.total - 1;
+  facts_.incarnation = begin.attempts.incarnation;
+  rank0_admin_address_.clear();
+  peers_.rendezvous.clear();
+  return WriteStateAhead();
+}
+
+std::optional<Stop> RunInProgress::WriteStateAhead() const {
+  const Status written = WriteRunState(context_.folder.StateFile(), state_);
+  if (written.ok()) return std::nullopt;
+  return Stop{ExitCodeOf(written.code()), written.message()};
+}
+
+std::optional<Stop> RunInProgress::Do(const action::Signal& signal) {
+  fleet_.Signal(signal.child, signal.signal_number);
+  return std::nullopt;
+}
+
+std::optional<Stop> RunInProgress::Do(const action::Recovering& recovering) {
+  const Failure& failure = recovering.failure;
+  const std::string what = NameOf(failure.child) + " " + HowItEnded(failure.exit);
+  const std::string attempt = recovering.counted ? " (attempt " + std::to_string(recovering.attempt) + " of " +
+                                                       std::to_string(recovering.limit) + ")"
+                                                 : "";
+  if (failure.child.role == Role::kTrainer) {
+    state_.reason = what;
+    context_.progress.Note(what + "; restarting trainers from " + NewestPositionText(context_.prefix) + attempt);
+  } else {
+    ++facts_.service_restarts;
+    context_.progress.Note(what + "; starting it again" + attempt);
+  }
+  return std::nullopt;
+}
+
+std::optional<Stop> RunInProgress::Do(const action::Succeed&) {
+  context_.progress.End("trained in " + terminal::DurationText(phase_timer_.Seconds()));
+  succeeded_ = true;
+  return std::nullopt;
+}
+
+std::optional<Stop> RunInProgress::Do(const action::GiveUp& give_up) {
+  const ExitState& exit = give_up.failure.exit;
+  // A child that ends with 0 before its time is a bug of ours.
+  return Stop{exit.ok() ? ExitCode::kBug : exit.Class(), FailureText(give_up.failure)};
+}
+
+// The last words are the reason; the log tells how it came to that.
+std::string RunInProgress::FailureText(const Failure& failure) const {
+  const std::string name = NameOf(failure.child);
+  const std::string log = context_.folder.LogFile(name);
+  std::string text = name + " ended with " + failure.exit.Describe() + " while " + Doing();
+  const std::string reason = telemetry::ReadTerminationMessage(context_.folder.TerminationFile(name));
+  if (!reason.empty()) text += ": " + reason;
+  for (const std::string& line : LastLines(log, reason.empty() ? kLastLines : kLinesBesidesReason)) {
+    text += "\n  " + name + "| " + line;
+  }
+  return text + "\n  whole log: " + log;
+}
+
+std::string RunInProgress::Doing() const {
+  const auto awaited = fleet_.LongestAwaited();
+  if (awaited.has_value() && phase_ != "training") return "waiting for " + NameOf(awaited->child);
+  return phase_;
+}
+
+std::optional<Stop> RunInProgress::CheckDeadlines() const {
+  if (deadline_.has_value() && deadline_->HasPassed()) {
+    return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed while " + Doing()};
+  }
+  const auto awaited = fleet_.LongestAwaited();
+  if (!awaited.has_value() || Clock::Real().Now() < awaited->since + context_.options.ready_deadline) {
+    return std::nullopt;
+  }
+  const std::string why = awaited->ready_error.ok() ? "" : " (" + awaited->ready_error.message() + ")";
+  return Stop{ExitCode::kUnavailable, "the deadline passed while waiting for " + NameOf(awaited->child) + why};
+}
+
+// One JSON object on the partitioner's standard output.
+std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
+  const std::string path = context_.folder.OutputFile("partitioner");
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto answer = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto has_text = [&](const char* key) { return answer.contains(key) && answer[key].is_string(); };
+  if (!answer.is_object() || !has_text("uri") || !has_text("partitionKey")) {
+    return Stop{ExitCode::kBug, "espalier-partitioner did not say where its partitions are: " + path};
+  }
+  facts_.partition_uri = answer["uri"].get<std::string>();
+  facts_.partition_key = answer["partitionKey"].get<std::string>();
+  context_.progress.End("partitioned into " + std::to_string(context_.job.training.graph.partitions.count) + " in " +
+                        terminal::DurationText(phase_timer_.Seconds()) + ": " + facts_.partition_uri);
+  return std::nullopt;
+}
+
+Life RunInProgress::LifeOf(ChildId child) const {
+  const auto address = addresses_.find(child);
+  return {.incarnation = state_.attempts.incarnation, .address = address == addresses_.end() ? "" : address->second};
+}
+
+ChildSpec RunInProgress::CommandOf(ChildId child) const {
+  const RunFolder& folder = context_.folder;
+  const RoleOptions& roles = context_.options.roles;
+  const job::DistTraining& job = context_.job.training;
+  switch (child.role) {
+    case Role::kPartitioner: return PartitionerCommand(folder, roles, job.graph.partitions.uri);
+    case Role::kServer: return ServerCommand(folder, roles, job, facts_.partition_uri, child.index, LifeOf(child));
+    case Role::kSampler: return SamplerCommand(folder, roles, child.index, peers_.servers, LifeOf(child));
+    case Role::kTrainer: break;
+  }
+  TrainerPeers peers = peers_;
+  if (child.index == 0) peers.rendezvous = "127.0.0.1:0";
+  return TrainerCommand(folder, roles, job, child.index, peers, state_.attempts.incarnation);
+}
+
+void RunInProgress::BeginPhase(ChildId child) {
+  const job::DistTraining& job = context_.job.training;
+  std::string phase = phase_;
+  std::string shown;
+  switch (child.role) {
+    case Role::kPartitioner: phase = shown = "partitioning"; break;
+    case Role::kServer: shown = "starting " + PluralOf(job.graph.partitions.count, "graph server"); break;
+    case Role::kSampler: shown = "starting " + PluralOf(job.sampler_replicas, "sampler"); break;
+    case Role::kTrainer: phase = shown = "training"; break;
+  }
+  // Whoever is started again begins no phase.
+  const bool is_replaced = starts_.contains(child) && child.role != Role::kTrainer;
+  if (is_replaced || shown == phase_) return;
+  phase_ = shown;
+  phase_timer_ = Timer();
+  context_.progress.Begin(shown);
+}
+
+// Best effort: a status that cannot be had is no reason for anything.
+void RunInProgress::Show() {
+  if (last_shown_.has_value() && Clock::Real().Now() < *last_shown_ + kRunningTick) return;
+  last_shown_ = Clock::Real().Now();
+  if (phase_ == "partitioning") {
+    const std::vector<std::string> last = LastLines(context_.folder.LogFile("partitioner"), 1);
+    context_.progress.Update(-1, last.empty() ? "" : last[0].substr(0, 80));
+  }
+  if (rank0_admin_address_.empty()) return;
+  const Result<std::string> answer = AdminGet(rank0_admin_address_, "/status", Deadline::After(kStatusDeadline));
+  if (!answer.ok()) return;
+  const std::optional<TrainingStatus> status = ParseTrainingStatus(*answer);
+  if (status.has_value()) context_.progress.Update(status->fraction, status->text, status->remaining_seconds);
+}
+
+// For people and tests; the run does not depend on it.
+void RunInProgress::NotePids() {
+  state_.processes = fleet_.Pids();
+  (void)WriteRunState(context_.folder.StateFile(), state_);
+}
+
+milliseconds RunInProgress::TimeToSleep() const {
+  const milliseconds tick = plan_.Awaited().empty() ? kRunningTick : kReadyTick;
+  if (!plan_.WakeAt().has_value()) return tick;
+  return std::min(tick, std::chrono::ceil<milliseconds>(Deadline::At(*plan_.WakeAt()).Remaining()));
+}
+
+std::vector<std::string> RunInProgress::StopChildren() {
+  std::vector<std::string> killed = fleet_.StopAll(context_.options.stop_grace);
+  NotePids();
+  return killed;
+}
+
+bool RunInProgress::TrainersEndedWell() {
+  for (uint32_t rank = 0; rank < context_.job.training.trainer_replicas; ++rank) {
+    const std::optional<ExitState> exit = fleet_.ExitOf({Role::kTrainer, rank});
+    if (!exit.has_value() || !exit->ok()) return false;
+  }
+  return true;
+}
+
+Status RunInProgress::WriteSucceeded() {
+  state_.succeeded = true;
+  return WriteRunState(context_.folder.StateFile(), state_);
+}
+
+}  // namespace espalier::run

@@ -1,0 +1,95 @@
+// One run, from the partitioner's start to the trainers' end: carries out what the plan says (recovery_plan.h) and
+// tells it, and whoever looks on, what happened.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "services/apps/run/child_environment.h"
+#include "services/apps/run/commands.h"
+#include "services/apps/run/fleet.h"
+#include "services/apps/run/job_file.h"
+#include "services/apps/run/recovery_plan.h"
+#include "services/apps/run/result_file.h"
+#include "services/apps/run/run.h"
+#include "services/apps/run/run_state.h"
+#include "services/apps/run/tls_files.h"
+#include "services/apps/terminal/progress.h"
+#include "services/storage/open_store.h"
+
+namespace espalier::run {
+
+// Why a run ended early.
+struct Stop {
+  ExitCode code;
+  std::string message;
+};
+
+// All of it outlives the run.
+struct RunContext {
+  const RunOptions& options;
+  const RunFolder& folder;
+  const RunJob& job;
+  const storage::StoreLocation& prefix;  // of the job
+  terminal::Progress& progress;
+  const TlsFiles* tls;  // null: plaintext
+};
+
+// Owned by one thread. Once destroyed, no child runs.
+class RunInProgress {
+ public:
+  // `first_incarnation` is newer than any of this folder before; `reason` says why it begins.
+  RunInProgress(const RunContext& context, uint64_t first_incarnation, std::string reason);
+
+  // nullopt: every trainer ended well.
+  std::optional<Stop> Run();
+  // Ends every child. The names of those that had to be killed.
+  std::vector<std::string> StopChildren();
+
+  // After StopChildren: whether every trainer was started, and ended with 0.
+  bool TrainersEndedWell();
+
+  const RunFacts& facts() const { return facts_; }
+  // To be written once the outputs are committed and in their place.
+  Status WriteSucceeded();
+
+ private:
+  std::optional<Stop> Report(const FleetEvents& events);
+  void TakeReady(const ChildReady& event);
+  std::optional<Stop> Do(const action::Start& start);
+  std::optional<Stop> Do(const action::BeginIncarnation& begin);
+  std::optional<Stop> Do(const action::Signal& signal);
+  std::optional<Stop> Do(const action::Recovering& recovering);
+  std::optional<Stop> Do(const action::Succeed& succeed);
+  std::optional<Stop> Do(const action::GiveUp& give_up);
+
+  std::optional<Stop> WriteStateAhead() const;
+  std::optional<Stop> CheckDeadlines() const;
+  std::optional<Stop> ReadPartitionerAnswer();
+  ChildSpec CommandOf(ChildId child) const;
+  Life LifeOf(ChildId child) const;
+  void BeginPhase(ChildId child);
+  std::string FailureText(const Failure& failure) const;
+  std::string Doing() const;
+  void Show();
+  void NotePids();
+  std::chrono::milliseconds TimeToSleep() const;
+
+  const RunContext context_;
+  std::optional<Deadline> deadline_;  // of the whole run
+  RecoveryPlan plan_;
+  RunState state_;
+  RunFacts facts_;
+  TrainerPeers peers_;
+  std::map<ChildId, std::string> addresses_;  // that a child had when it was ready first
+  std::map<ChildId, int> starts_;
+  std::string rank0_admin_address_;
+  std::string phase_;
+  Timer phase_timer_;
+  std::optional<SteadyTime> last_shown_;
+  bool succeeded_ = false;
+  Fleet fleet_;  // last: its children are gone first
+};
+
+}  // namespace espalier::run

@@ -1,0 +1,101 @@
+#include "services/apps/run/tls_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <random>
+
+#include "services/rpc/certificates.h"
+
+namespace espalier::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Longer than a run on one machine is expected to take: nobody renews these.
+constexpr std::chrono::hours kValidity{24 * 90};
+
+std::string RandomName() {
+  std::random_device device;
+  std::string name;
+  for (int i = 0; i < 24; ++i) name += "0123456789abcdef"[device() % 16];
+  return name;
+}
+
+Status MakePrivateFolder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) fs::permissions(path, fs::perms::owner_all, error);
+  return error ? FromErrno(error.value(), "making " + path) : Status();
+}
+
+// Nobody else can open it at any moment.
+Status WritePrivate(const std::string& path, const std::string& text) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return FromErrno(errno, "making " + path);
+  const ssize_t written = write(file, text.data(), text.size());
+  const int error = written < 0 ? errno : ENOSPC;
+  close(file);
+  return written == static_cast<ssize_t>(text.size()) ? Status() : FromErrno(error, "writing " + path);
+}
+
+constexpr Role kRolesWithPeers[] = {Role::kTrainer, Role::kSampler, Role::kServer};
+
+rpc::PeerRole PeerRoleOf(Role role) {
+  switch (role) {
+    case Role::kPartitioner: return rpc::PeerRole::kPartitioner;
+    case Role::kTrainer: return rpc::PeerRole::kTrainer;
+    case Role::kSampler: return rpc::PeerRole::kSampler;
+    case Role::kServer: return rpc::PeerRole::kServer;
+  }
+  return rpc::PeerRole::kPartitioner;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TlsFiles>> TlsFiles::Make(const std::string& folder) {
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  std::unique_ptr<TlsFiles> files(new TlsFiles(folder, "local/" + RandomName()));
+  RETURN_IF_ERROR(files->Write().While("making the run's certificates"));
+  return files;
+}
+
+Status TlsFiles::Write() const {
+  ASSIGN_OR_RETURN(const rpc::JobIdentity job, rpc::ParseJobIdentity(job_));
+  ASSIGN_OR_RETURN(const rpc::KeyAndCertificate authority,
+                   rpc::MakeCertificateAuthority("espalier run " + job.job_uid, kValidity));
+  RETURN_IF_ERROR(MakePrivateFolder(folder_));
+  RETURN_IF_ERROR(WritePrivate(folder_ + "/ca.crt", authority.certificate_pem));
+  for (const Role role : kRolesWithPeers) {
+    rpc::LeafOptions options;
+    options.identity = {job, PeerRoleOf(role)};
+    options.dns_names = {"localhost"};
+    options.ip_addresses = {"127.0.0.1", "::1"};
+    options.valid_for = kValidity;
+    ASSIGN_OR_RETURN(const rpc::KeyAndCertificate leaf, rpc::IssueLeaf(authority, options));
+    const std::string folder = folder_ + "/" + NameOf(role);
+    RETURN_IF_ERROR(MakePrivateFolder(folder));
+    RETURN_IF_ERROR(WritePrivate(folder + "/tls.crt", leaf.certificate_pem));
+    RETURN_IF_ERROR(WritePrivate(folder + "/tls.key", leaf.key_pem.Reveal()));
+  }
+  return Status();
+}
+
+TlsFiles::~TlsFiles() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+EnvironmentMap TlsFiles::EnvironmentOf(Role role) const {
+  if (role == Role::kPartitioner) return {};
+  const std::string folder = folder_ + "/" + NameOf(role);
+  return {{"ESPALIER_TLS_CA", folder_ + "/ca.crt"},
+          {"ESPALIER_TLS_CERTIFICATE", folder + "/tls.crt"},
+          {"ESPALIER_TLS_KEY", folder + "/tls.key"},
+          {"ESPALIER_TLS_JOB", job_}};
+}
+
+}  // namespace espalier::run

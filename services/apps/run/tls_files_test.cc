@@ -1,0 +1,46 @@
+#include "services/apps/run/tls_files.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "services/rpc/certificates.h"
+
+namespace espalier::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Folder() { return testing::TempDir() + "/tls-files-" + std::to_string(getpid()); }
+
+TEST(TlsFilesTest, AreCertificatesOfTheirRolesThatOnlyThisUserReads) {
+  const auto files = TlsFiles::Make(Folder());
+  ASSERT_TRUE(files.ok()) << files.status().ToString();
+  const std::pair<Role, rpc::PeerRole> roles[] = {{Role::kServer, rpc::PeerRole::kServer},
+                                                  {Role::kSampler, rpc::PeerRole::kSampler},
+                                                  {Role::kTrainer, rpc::PeerRole::kTrainer}};
+  for (const auto& [role, peer_role] : roles) {
+    const EnvironmentMap told = (*files)->EnvironmentOf(role);
+    const Status checked = rpc::CheckCertificateFiles(told.at("ESPALIER_TLS_CA"), told.at("ESPALIER_TLS_CERTIFICATE"),
+                                                      told.at("ESPALIER_TLS_KEY"),
+                                                      {*rpc::ParseJobIdentity(told.at("ESPALIER_TLS_JOB")), peer_role});
+    EXPECT_TRUE(checked.ok()) << checked.ToString();
+    EXPECT_EQ(fs::status(told.at("ESPALIER_TLS_KEY")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  }
+  EXPECT_EQ(fs::status(Folder()).permissions(), fs::perms::owner_all);
+  EXPECT_TRUE((*files)->EnvironmentOf(Role::kPartitioner).empty());
+}
+
+TEST(TlsFilesTest, AreOfAnotherJobEachTimeAndGoneAtTheEnd) {
+  auto first = TlsFiles::Make(Folder());
+  ASSERT_TRUE(first.ok());
+  const std::string job = (*first)->EnvironmentOf(Role::kServer).at("ESPALIER_TLS_JOB");
+  first->reset();
+  EXPECT_FALSE(fs::exists(Folder()));
+  const auto second = TlsFiles::Make(Folder());
+  ASSERT_TRUE(second.ok());
+  EXPECT_NE((*second)->EnvironmentOf(Role::kServer).at("ESPALIER_TLS_JOB"), job);
+}
+
+}  // namespace
+}  // namespace espalier::run

@@ -1,0 +1,55 @@
+#include "services/apps/training/stop_watcher.h"
+
+#include <unistd.h>
+
+#include "services/base/clock.h"
+#include "services/base/exit_code.h"
+#include "services/telemetry/log.h"
+#include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::training {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+constexpr auto kTick = std::chrono::milliseconds(100);
+// The flag may miss the all-reduce that is under way; it is on the one after.
+constexpr uint64_t kStepsUntilStopped = 2;
+
+[[noreturn]] void EndBeforeTraining() {
+  telemetry::WriteTermination(Cancelled("asked to stop before the training began"), ExitCode::kAskedToStop);
+  _exit(static_cast<int>(ExitCode::kAskedToStop));
+}
+
+}  // namespace
+
+void StopWatcher::Watch(const std::stop_token& ended) {
+  const telemetry::StopSignal& signal = telemetry::StopSignal::Install();
+  while (!ended.stop_requested()) {
+    if (!signal.WaitUntil(Deadline::After(kTick))) continue;
+    Log(Level::kInfo, "asked to stop", {{"signal", signal.signal_number()}});
+    const uint64_t first = steps_;
+    requested_ = true;
+    if (!training_) EndBeforeTraining();
+    return WatchForStall(ended, first);
+  }
+}
+
+void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
+  uint64_t seen = first;
+  Deadline stall = Deadline::After(longest_stall_);
+  while (!ended.stop_requested() && stepping_ && steps_ < first + kStepsUntilStopped) {
+    if (seen != steps_) stall = Deadline::After(longest_stall_);
+    seen = steps_;
+    if (stall.HasPassed()) {
+      Log(Level::kWarning, "the next step does not come: ending without it", {{"steps_since_asked", seen - first}});
+      stalled_.request_stop();
+      return;
+    }
+    Clock::Real().SleepFor(kTick);
+  }
+}
+
+}  // namespace espalier::training

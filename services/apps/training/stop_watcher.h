@@ -1,0 +1,44 @@
+// What SIGTERM means to a trainer.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <stop_token>
+#include <thread>
+
+namespace espalier::training {
+
+// Turns SIGTERM into the flag that rides on the next step's all-reduce. Before training there is nothing to save
+// and nobody who looks at the flag: then the process ends. Thread-safe; one per process.
+class StopWatcher {
+ public:
+  // A step under way ends with a checkpoint; one that waits for a server that is gone would wait until its deadline.
+  // So long it may.
+  explicit StopWatcher(std::chrono::milliseconds longest_stall = std::chrono::seconds(4))
+      : longest_stall_(longest_stall), thread_([this](const std::stop_token& ended) { Watch(ended); }) {}
+
+  const std::atomic<bool>& requested() const { return requested_; }
+  // Asks when the training was told to stop and does not get to its next step: it waits for a server that is gone, or
+  // for a trainer that does. For the process's clients, whose calls and waits it ends.
+  std::stop_token stalled() const { return stalled_.get_token(); }
+
+  void TrainingBegins() { training_ = true; }
+  void OnStep() { ++steps_; }
+  // All trainers have stopped stepping; what is left, saving, has its own deadlines.
+  void OnLastStep() { stepping_ = false; }
+
+ private:
+  void Watch(const std::stop_token& ended);
+  // From the step on whose number is `first`.
+  void WatchForStall(const std::stop_token& ended, uint64_t first);
+
+  const std::chrono::milliseconds longest_stall_;
+  std::atomic<bool> requested_ = false;  // atomic, because the training thread reads it at every step
+  std::atomic<bool> training_ = false;   // atomic, because the training thread sets it
+  std::atomic<uint64_t> steps_ = 0;      // atomic, because the training thread counts
+  std::atomic<bool> stepping_ = true;    // atomic, because the training thread clears it
+  std::stop_source stalled_;
+  std::jthread thread_;  // last: joined before the rest goes away
+};
+
+}  // namespace espalier::training

@@ -1,0 +1,74 @@
+#include "services/apps/training/stop_watcher.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "services/base/clock.h"
+#include "services/telemetry/process.h"
+
+namespace espalier::training {
+namespace {
+
+// False after a minute.
+bool Comes(const std::function<bool()>& what) {
+  for (const Deadline deadline = Deadline::After(std::chrono::minutes(1)); !deadline.HasPassed();) {
+    if (what()) return true;
+    usleep(1000);
+  }
+  return false;
+}
+
+class StopWatcherTest : public testing::Test {
+ protected:
+  void SetUp() override { telemetry::StopSignal::Install().ResetForTesting(); }
+  void TearDown() override { telemetry::StopSignal::Install().ResetForTesting(); }
+};
+
+TEST_F(StopWatcherTest, PassesTheRequestOnAndWaitsForTheStepUnderWay) {
+  StopWatcher watcher(std::chrono::hours(1));
+  watcher.TrainingBegins();
+  watcher.OnStep();
+  EXPECT_FALSE(watcher.requested());
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  watcher.OnStep();
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+}
+
+TEST_F(StopWatcherTest, GivesUpAStepThatDoesNotCome) {
+  StopWatcher watcher(std::chrono::milliseconds(1));
+  watcher.TrainingBegins();
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+}
+
+TEST_F(StopWatcherTest, LeavesTheSavingAfterTheLastStepItsTime) {
+  std::stop_token stalled;
+  {
+    StopWatcher watcher(std::chrono::milliseconds(0));
+    stalled = watcher.stalled();
+    watcher.TrainingBegins();
+    watcher.OnLastStep();
+    telemetry::StopSignal::Install().Request(SIGTERM);
+    EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  }
+  EXPECT_FALSE(stalled.stop_requested());
+}
+
+TEST_F(StopWatcherTest, BeforeTrainingThereIsNothingToSave) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        StopWatcher watcher;
+        telemetry::StopSignal::Install().Request(SIGTERM);
+        while (true) pause();
+      },
+      testing::ExitedWithCode(75), "asked to stop");
+}
+
+}  // namespace
+}  // namespace espalier::training

@@ -1,0 +1,41 @@
+// How this trainer meets the others: over Gloo in plaintext, over the gRPC ring with TLS or where it is asked for.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "services/apps/training/trainer_flags.h"
+#include "services/client/ring_endpoint.h"
+#include "services/collective/collective.h"
+#include "services/trainer/gloo_collective.h"
+
+namespace espalier::training {
+
+// What --collective says, with `auto` decided.
+bool UsesRing(const TrainerFlags& flags);
+
+// Owned by one thread.
+class TrainerGroup {
+ public:
+  // Listens where the others look for this rank, so that the port can be told before anything else takes time.
+  static Result<std::unique_ptr<TrainerGroup>> Listen(const TrainerFlags& flags,
+                                                      std::shared_ptr<const rpc::TransportSecurity> tls);
+
+  // Where all ranks meet, as rank 0 knows it: "host:port" with the port that was bound. Empty at other ranks, and
+  // where there are none.
+  const std::string& rendezvous() const { return rendezvous_; }
+  // Returns when all are connected. Once.
+  Result<std::unique_ptr<collective::Collective>> Connect(Deadline deadline);
+
+ private:
+  explicit TrainerGroup(const TrainerFlags& flags) : flags_(flags) {}
+  Status ListenForGloo();
+  Status ListenForRing(std::shared_ptr<const rpc::TransportSecurity> tls);
+
+  const TrainerFlags& flags_;
+  std::string rendezvous_;
+  std::unique_ptr<trainer::Rendezvous> gloo_;  // of rank 0
+  std::unique_ptr<client::RingEndpoint> ring_;
+};
+
+}  // namespace espalier::training
