@@ -1,6 +1,7 @@
 // In-process sampling on a products-shaped graph, as a ratio to what the rate of independent random cache lines
 // allows: an edge costs 2.1 lines (its index, its node's slot in the numbering, a share of its row's bounds).
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <map>
@@ -63,6 +64,13 @@ struct Totals {
   std::atomic<double> seconds{0}, hop_seconds{0};  // of all threads together
 };
 
+// Batches of an epoch but the last, which is not full; a small graph has but that.
+uint32_t FullStepsOfEpoch(sampler::PartitionedGraph& graph, uint64_t batch_size) {
+  const Result<uint64_t> seeds = graph.CountOf(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
+  ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
+  return std::max<uint32_t>(1, static_cast<uint32_t>(*seeds / batch_size));
+}
+
 void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, bool weighted, uint32_t first_step,
                  uint32_t num_steps, std::atomic<uint32_t>& next, Totals& totals) {
   const Stopwatch watch(options.clock);
@@ -70,13 +78,16 @@ void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, bool 
   Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(source, SpecOf(options, weighted));
   ESPALIER_CHECK(sampler.ok()) << sampler.status().ToString();
   const Deadline deadline = Deadline::After(std::chrono::hours(1));
-  for (uint32_t step; (step = next++) < num_steps;) {
+  const uint32_t full_steps = FullStepsOfEpoch(graph, options.batch_size);
+  for (uint32_t number; (number = next++) < num_steps;) {
+    const uint32_t epoch = (first_step + number) / full_steps;
+    const uint32_t step = (first_step + number) % full_steps;
     const Result<sampler::GlobalBatch> seeds = graph.SeedsOfStep(
-        {.split = graph::kRandomSplit, .seed = 7, .step = first_step + step, .batch_size = options.batch_size},
+        {.split = graph::kRandomSplit, .seed = 7, .epoch = epoch, .step = step, .batch_size = options.batch_size},
         deadline);
     ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
     const Result<sampler::MiniBatch> batch =
-        sampler->Sample({.step = first_step + step, .seeds = seeds->seeds}, deadline);
+        sampler->Sample({.epoch = epoch, .step = step, .seeds = seeds->seeds}, deadline);
     ESPALIER_CHECK(batch.ok()) << batch.status().ToString();
     for (const sampler::BatchLayer& layer : batch->layers) totals.edges += layer.blocks[0].indices.size();
     totals.nodes += batch->nodes[0].size();

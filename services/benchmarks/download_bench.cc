@@ -1,0 +1,82 @@
+// Downloads of one partition into an empty data directory, timed; download_bench.py runs this beside curl.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "services/base/clock.h"
+#include "services/base/environment.h"
+#include "services/format/partition_copies.h"
+#include "services/storage/open_store.h"
+
+namespace espalier::benchmarks {
+namespace {
+
+struct Options {
+  std::string uri;
+  uint32_t partition = 0;
+  std::string data_dir;
+  int parallel_requests = format::LoadOptions().parallel_requests;
+  int threads = 1;
+};
+
+std::vector<const format::FileEntry*> FilesOf(const format::Manifest& manifest, uint32_t partition) {
+  const format::PartitionEntry& entry = manifest.partitions.at(partition);
+  return {&entry.graph, &entry.node_columns, &entry.edge_columns};
+}
+
+// {"downloadSeconds", "loadSeconds", "bytes", "files": [{"key", "bytes"}]}; keys are below the URI. loadSeconds:
+// mapping and checking what was downloaded.
+Result<nlohmann::ordered_json> Measure(const Options& options) {
+  ASSIGN_OR_RETURN(const storage::StoreSettings settings, storage::StoreSettingsOf(ReadEnvironment()));
+  ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(options.uri, settings));
+  ASSIGN_OR_RETURN(const format::Manifest manifest, format::ReadManifest(*at.store, at.prefix));
+  if (options.partition >= manifest.partitions.size()) return OutOfRange("there is no such partition");
+  format::LoadOptions load;
+  load.edge_columns = true;
+  load.threads = options.threads;
+  load.data_dir = options.data_dir;
+  load.parallel_requests = options.parallel_requests;
+
+  nlohmann::ordered_json json;
+  uint64_t bytes = 0;
+  const Timer download;
+  {
+    format::PartitionCopies copies(*at.store, at.prefix, manifest, load);
+    for (const format::FileEntry* file : FilesOf(manifest, options.partition)) {
+      RETURN_IF_ERROR(copies.Get(*file).status());
+      bytes += file->size_bytes;
+      json["files"].push_back({{"key", file->key}, {"bytes", file->size_bytes}});
+    }
+  }
+  json["downloadSeconds"] = download.Seconds();
+  load.verify_checksums = false;  // they were compared on arrival
+  const Timer mapping;
+  RETURN_IF_ERROR(format::LoadPartition(*at.store, at.prefix, manifest, PartitionId(options.partition), load).status());
+  json["loadSeconds"] = mapping.Seconds();
+  json["bytes"] = bytes;
+  return json;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{"Downloads a partition into a data directory that has none of it yet and says how long it took."};
+  Options options;
+  app.add_option("uri", options.uri, "URI of the folder with manifest.json")->required();
+  app.add_option("--data-dir", options.data_dir, "Where copies go")->required();
+  app.add_option("--partition", options.partition, "Which one")->capture_default_str();
+  app.add_option("--parallel", options.parallel_requests, "Requests at once")->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads that check what is mapped")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  const Result<nlohmann::ordered_json> measured = Measure(options);
+  if (!measured.ok()) {
+    std::fprintf(stderr, "download_bench: %s\n", measured.status().ToString().c_str());
+    return 1;
+  }
+  std::printf("%s\n", measured->dump().c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace espalier::benchmarks
+
+int main(int argc, char** argv) { return espalier::benchmarks::Main(argc, argv); }
