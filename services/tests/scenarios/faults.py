@@ -1,4 +1,7 @@
-"""Whatever dies, the run ends within its deadline, says why, and leaves no process behind."""
+"""Without retries, whatever dies ends the run within its deadline, with the reason, and leaves no process behind.
+
+(With retries: recovery.py.)
+"""
 
 import json
 import os
@@ -18,7 +21,7 @@ class Faults(Scenario):
     def start_training(self, name="run", **changes):
         """A long run, returned once its first epoch is over (its log says so)."""
         process = self.start(job(self.graph, training__epochs=EPOCHS, trainers={"replicas": 2, "threads": 1},
-                                 samplers={"replicas": 1}, **changes), name)
+                                 samplers={"replicas": 1}, runPolicy={"backoffLimit": 0}, **changes), name)
         self.addCleanup(process.kill)
         log = self.dir / name / "logs/trainer-0.log"
         deadline = time.monotonic() + 120

@@ -72,12 +72,12 @@ class Scenario(unittest.TestCase):
         path.write_text(json.dumps(document))
         return path
 
-    def start(self, document, name="run", *args):
+    def start(self, document, name="run", *args, **kwargs):
         """Starts `espalier run` without waiting."""
         path = self.write_job(document, name + ".json")
         return subprocess.Popen([str(BIN / "espalier"), "run", "-f", str(path), "--output", str(self.dir / name),
                                  *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                stdin=subprocess.DEVNULL)
+                                stdin=subprocess.DEVNULL, **kwargs)
 
     def run_job(self, document, name="run", *args, timeout=240):
         """`espalier run` to its end; returns result.json."""

@@ -15,14 +15,18 @@ class SameNumbers(Scenario):
         self.counter += 1
         return self.run_job(job(self.graph, **changes), f"run-{self.counter}", "--audit", *args)
 
+    @staticmethod
+    def spread(partitions, algorithm, samplers, access):
+        return ["--access", access], dict(graph__partitions={"count": partitions, "algorithm": algorithm},
+                                          samplers={"replicas": samplers})
+
     def test_one_trainer_ends_with_the_same_bits_whatever_the_partitions_samplers_and_access(self):
         expected = self.train(graph__partitions={"count": 1, "algorithm": "METIS"})
-        spread = [
-            ([], dict(graph__partitions={"count": 2, "algorithm": "METIS"})),
-            ([], dict(graph__partitions={"count": 4, "algorithm": "Random"}, samplers={"replicas": 1})),
-            (["--access", "rpc"], dict(graph__partitions={"count": 4, "algorithm": "METIS"}, samplers={"replicas": 3})),
-            (["--access", "rpc"], dict(graph__partitions={"count": 2, "algorithm": "Streaming"})),
-        ]
+        # Every pair of (partitions, algorithm, samplers, access) stands in some row.
+        spread = [self.spread(*row) for row in (
+            (1, "METIS", 1, "mapped"), (1, "Random", 3, "rpc"),
+            (2, "METIS", 0, "mapped"), (2, "Random", 1, "rpc"), (2, "METIS", 3, "rpc"), (2, "Streaming", 0, "rpc"),
+            (4, "Random", 0, "rpc"), (4, "METIS", 1, "rpc"), (4, "Random", 3, "mapped"))]
         for args, changes in spread:
             result = self.train(*args, **changes)
             with self.subTest(args=args, **changes):

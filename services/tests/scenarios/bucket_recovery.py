@@ -1,0 +1,115 @@
+"""Everything in a bucket: graph, partitions, checkpoints and outputs; processes die, the run too, and it ends right."""
+
+import hashlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+from harness import CORA
+from recovery import RecoveryScenario, cora
+
+SECRET = "not-to-be-seen-anywhere"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class BucketRecovery(RecoveryScenario):
+    def setUp(self):
+        super().setUp()
+        self.bucket = self.dir / "s3" / "bucket"
+        self.bucket.mkdir(parents=True)
+        port = free_port()
+        self.endpoint = f"http://127.0.0.1:{port}"
+        self.keys = {"AWS_ACCESS_KEY_ID": "espalier", "AWS_SECRET_ACCESS_KEY": SECRET}
+        gateway = subprocess.Popen(
+            [os.environ["ESPALIER_VERSITYGW"], "--port", f"127.0.0.1:{port}", "--region", "eu-north-1", "posix",
+             str(self.bucket.parent)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "ROOT_ACCESS_KEY": "espalier", "ROOT_SECRET_KEY": SECRET})
+        self.addCleanup(gateway.wait)
+        self.addCleanup(gateway.kill)
+        deadline = time.monotonic() + 30
+        while not self.answers():
+            self.assertLess(time.monotonic(), deadline, "versitygw does not answer")
+            time.sleep(0.05)
+
+    def answers(self):
+        try:
+            urllib.request.urlopen(self.endpoint, timeout=1)
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    def upload(self, path, key):
+        """By S3's own door, so that the object has an ETag as any other."""
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        subprocess.run(["curl", "--silent", "--show-error", "--fail", "--config", "-", "--upload-file", str(path),
+                        "--header", f"x-amz-content-sha256: {digest}", f"{self.endpoint}/bucket/{key}"],
+                       input=f'aws-sigv4 = "aws:amz:eu-north-1:s3"\nuser = "espalier:{SECRET}"\n', text=True, check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def in_bucket(self, **changes):
+        for path in CORA.rglob("*"):
+            if path.is_file():
+                self.upload(path, f"cora/{path.relative_to(CORA)}")
+        document = cora(graph__source={"uri": "s3://bucket/cora", "format": "OGB"},
+                        output={"uri": "s3://bucket/jobs/one", "save": ["Model", "Predictions"]}, **changes)
+        document["spec"]["storage"] = {"s3": {"endpoint": self.endpoint, "region": "eu-north-1"}}
+        return document
+
+    def keys_below(self, folder):
+        root = self.bucket / folder
+        return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+
+    def test_kills_and_a_killed_run_change_nothing(self):
+        wanted = self.digest()
+        long = self.in_bucket(training__epochs=60)
+        process = self.start(long, "run", "--access", "rpc", env={**os.environ, **self.keys})
+        self.addCleanup(process.kill)
+        self.wait_for_steps(process, "run", 40)
+        process.kill()
+        process.communicate(timeout=30)
+
+        # On "another machine": the folder is a new one, all else is in the bucket.
+        done = self.under_fire("other", [("trainer-1", 70), ("server-0", 100)], environment=self.keys,
+                               document=self.in_bucket(), args=["--restart"])
+        self.assertEqual(done["parametersDigest"], wanted)
+
+        manifest = json.loads((self.bucket / "jobs/one/manifest.json").read_text())
+        keys = self.keys_below("jobs/one")
+        for file in manifest["files"]:
+            self.assertIn(file["key"], keys)
+        self.assertTrue(any(key.startswith("partitions/") for key in keys))
+        self.assertTrue(any(key.startswith("checkpoints/") for key in keys))
+        self.assertEqual(json.loads((self.dir / "other/result.json").read_text())["parametersDigest"], wanted)
+        self.assertFalse((self.dir / "other/model").exists())
+        self.expect_no_secret(self.dir / "run")
+        self.expect_no_secret(self.dir / "other")
+
+    def test_a_stopped_run_goes_on_elsewhere(self):
+        document = self.in_bucket()
+        process = self.start(document, "first", "--access", "rpc", env={**os.environ, **self.keys})
+        self.addCleanup(process.kill)
+        self.wait_for_steps(process, "first", 40)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75, output)
+        done = self.under_fire("second", environment=self.keys, document=document, args=["--resume"])
+        self.assertEqual(done["parametersDigest"], self.digest())
+        self.assertEqual(done["incarnation"], 2)
+
+    def expect_no_secret(self, folder):
+        for path in pathlib.Path(folder).rglob("*"):
+            if path.is_file():
+                self.assertNotIn(SECRET.encode(), path.read_bytes(), path)

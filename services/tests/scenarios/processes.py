@@ -1,0 +1,152 @@
+"""The processes by themselves: ports that are taken, bytes that are no RPCs, signals while they wait, full disks."""
+
+import http.client
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+from harness import BIN, Scenario, espalier, job
+
+
+def wait_for(condition, what, seconds=60):
+    deadline = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: not within {seconds} s")
+        os.sched_yield()
+
+
+class Processes(Scenario):
+    """Graph servers, samplers and trainers started by hand over a small partitioned graph."""
+
+    def setUp(self):
+        super().setUp()
+        self.graph = self.generate("--nodes", 2000, "--edges", 20000, "--classes", 4, "--features", 16)
+        partitioned = espalier("partition", self.graph, "--format", "NPY", "--count", 1, "--output",
+                               self.dir / "parts", "--json")
+        self.assertEqual(partitioned.returncode, 0, partitioned.stderr)
+        self.partitions = json.loads(partitioned.stdout)["uri"]
+        self.job = self.write_job(job(self.graph, graph__partitions__count=1))
+
+    def spawn(self, role, *args, ready=None):
+        """Starts one process; with `ready` waits until it serves and returns (process, its ready file's contents)."""
+        command = [str(BIN / ("espalier-" + role)), "--log-format", "json", *map(str, args)]
+        if ready is not None:
+            command += ["--ready-file", str(self.dir / ready)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                   stdin=subprocess.DEVNULL)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        if ready is None:
+            return process
+        wait_for(lambda: (self.dir / ready).exists() or process.poll() is not None, role + " is ready")
+        self.assertIsNone(process.poll(), process.stderr.read() if process.poll() is not None else "")
+        return process, json.loads((self.dir / ready).read_text())
+
+    def server(self, *args, ready="server.json"):
+        return self.spawn("graph-server", "--partitions", self.partitions, "--partition", 0, *args, ready=ready)
+
+    def expect_end(self, process, code, *words, seconds=60):
+        _, log = process.communicate(timeout=seconds)
+        self.assertEqual(process.returncode, code, log)
+        for word in words:
+            self.assertIn(word, log)
+
+    def expect_stop(self, process):
+        process.send_signal(signal.SIGTERM)
+        self.expect_end(process, 75)
+
+    def test_a_taken_port_is_named_and_ends_the_process_with_74(self):
+        _, serving = self.server()
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            address = f"127.0.0.1:{port}"
+            ask = ["--job", self.job, "--servers", serving["address"]]
+            for flag in ("--listen", "--admin-listen"):
+                with self.subTest(flag=flag):
+                    self.expect_end(self.server(flag, address, ready=None), 74, address)
+                    self.expect_end(self.spawn("sampler", *ask, flag, address), 74, address)
+            for flags in (["--admin-listen", address], ["--world-size", 2, "--rank", 0, "--rendezvous", address]):
+                with self.subTest(flags=flags):
+                    self.expect_end(self.spawn("trainer", *ask, *flags), 74, str(port))
+
+    def test_sigterm_ends_whoever_still_waits_for_a_server(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            address = "127.0.0.1:%d" % silent.getsockname()[1]
+            for role in ("sampler", "trainer"):
+                with self.subTest(role=role):
+                    process = self.spawn(role, "--job", self.job, "--servers", address, "--connect-seconds", 3600)
+                    connection, _ = silent.accept()
+                    with connection:  # it has begun to ask, and gets no answer
+                        started = time.monotonic()
+                        self.expect_stop(process)
+                        self.assertLess(time.monotonic() - started, 30)
+
+    def test_garbage_on_the_ports_harms_nobody(self):
+        server, serving = self.server()
+        dice = random.Random(7)
+        preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        settings = b"\0\0\0\4\0\0\0\0\0"
+        garbage = [b"", b"\0", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+                   b"A" * (1 << 20), preface, preface + b"\xff" * 4096, preface + settings + b"\xff\xff\xff" * 4096,
+                   preface + settings + b"\0\0\4\1\4\0\0\0\1abcd",      # headers that are no HPACK
+                   preface + settings + b"\0\0\5\0\0\0\0\0\1\0\xff\xff\xff\xff",  # a message of 4 GiB on no stream
+                   preface + (b"\0\0\0\3\0\0\0\0\1" + b"\0\0\1\0\0\0\0\0\1x") * 1000]
+        garbage += [preface + settings + dice.randbytes(dice.randrange(1, 2000)) for _ in range(50)]
+        garbage += [dice.randbytes(dice.randrange(1, 2000)) for _ in range(50)]
+        idle = []
+        for address in (serving["address"], serving["adminAddress"]):
+            host, port = address.rsplit(":", 1)
+            for number, sent in enumerate(garbage):
+                connection = socket.create_connection((host, int(port)), timeout=30)
+                try:
+                    connection.sendall(sent)
+                except OSError:  # hung up on already, and rightly
+                    pass
+                if number % 10 == 0:
+                    idle.append(connection)  # half open to the end
+                else:
+                    connection.close()
+        self.assertIsNone(server.poll())
+        sampler, _ = self.spawn("sampler", "--job", self.job, "--servers", serving["address"], ready="sampler.json")
+        admin = http.client.HTTPConnection(serving["adminAddress"], timeout=30)
+        admin.request("GET", "/livez")
+        self.assertEqual(admin.getresponse().status, 200)
+        admin.close()
+        for connection in idle:
+            connection.close()
+        self.expect_stop(sampler)
+        self.expect_stop(server)
+
+    def test_a_full_disk_ends_a_run_with_its_reason(self):
+        def no_room_for(size):
+            def limit():
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writes fail instead, as on a full disk
+                resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+            return limit
+
+        # Too little for the features; then enough for partitions but not for the embeddings.
+        for size, expected in ((64 << 10, "partition"), (400 << 10, "embeddings")):
+            with self.subTest(size=size):
+                process = self.start(job(self.graph, training__epochs=1, training__model__hiddenSize=256,
+                                         output={"save": ["Model", "Embeddings"]}, runPolicy={"backoffLimit": 0}),
+                                     f"run-{size}", preexec_fn=no_room_for(size))
+                output, _ = process.communicate(timeout=120)
+                self.assertEqual(process.returncode, 74, output)
+                self.assertIn(expected, output)
+                self.assertIn("No space left on device", output)
+                self.assertFalse((self.dir / f"run-{size}" / "result.json").exists())
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()

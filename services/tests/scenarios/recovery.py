@@ -1,0 +1,173 @@
+"""Whatever dies, the run goes on and ends with the parameters of a run that nobody touched."""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+from harness import BIN, CORA, Scenario, children_of, job
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import random_kills  # noqa: E402
+
+BATCH = 16
+EPOCHS = 20
+STEPS = 9 * EPOCHS  # Cora's public split has 140 training nodes
+
+
+def cora(**changes):
+    settings = dict(training__task={"type": "NodeClassification", "label": "node-label", "split": "public"},
+                    training__batchSize=BATCH, training__epochs=EPOCHS, training__evaluation={
+                        "everyEpochs": 10, "metric": "Accuracy", "neighborhood": "Full"},
+                    graph__preprocess={"normalizeFeatures": "Row"}, trainers={"replicas": 2, "threads": 1},
+                    samplers={"replicas": 1}, checkpoint={"every": {"steps": 10}, "keep": 2},
+                    output={"save": ["Model"]}, runPolicy={"backoffLimit": 20})
+    return job(CORA, "OGB", **{**settings, **changes})
+
+
+class RecoveryScenario(Scenario):
+    undisturbed = None
+
+    def digest(self):
+        """Of the run that nobody touched, made once."""
+        if RecoveryScenario.undisturbed is None:
+            result = self.run_job(cora(), "undisturbed", "--access", "rpc")
+            RecoveryScenario.undisturbed = result["parametersDigest"]
+        return RecoveryScenario.undisturbed
+
+    def under_fire(self, name, kills=(), environment=None, document=None, args=()):
+        """A run with these kills, [(child, step)]; its result."""
+        options = argparse.Namespace(bin=BIN, access="rpc", deadline=240, more=list(args))
+        path = self.write_job(document or cora(), name + ".json")
+        kills = [random_kills.Kill(*kill) for kill in kills]
+        outcome = random_kills.run_once(options, path, self.dir / name, kills, environment or {})
+        self.assertEqual(outcome.problem, "")
+        self.assertTrue(all(kill.done for kill in kills), kills)
+        self.log = (self.dir / name).with_suffix(".log").read_text()
+        return outcome.result
+
+    def wait_for_steps(self, process, name, steps):
+        """Until the run has done so many steps, and still goes on."""
+        watch = random_kills.Watch(self.dir / name)
+        deadline = time.monotonic() + 120
+        while (watch.steps_done() or 0) < steps:
+            self.assertIsNone(process.poll(), process.stdout.read() if process.poll() is not None else "")
+            self.assertLess(time.monotonic(), deadline, f"{steps} steps take more than 120 s")
+            time.sleep(0.02)
+        return watch
+
+    def start_and_wait(self, name, steps, document, *args):
+        process = self.start(document, name, "--access", "rpc", *args)
+        self.addCleanup(process.kill)
+        return process, self.wait_for_steps(process, name, steps)
+
+
+class Recovery(RecoveryScenario):
+    def test_each_role_is_replaced_and_nothing_changes(self):
+        result = self.under_fire("roles", [("server-1", 20), ("sampler-0", 45), ("trainer-1", 70), ("server-0", 90),
+                                           ("trainer-0", 120)])
+        self.assertEqual(result["parametersDigest"], self.digest())
+        self.assertEqual(result["restarts"], {"trainers": 2, "services": 3})
+        self.assertIn("trainer-1 was killed (signal 9); restarting trainers from epoch ", self.log)
+        self.assertIn("server-1 was killed (signal 9); starting it again (attempt 1 of 20)", self.log)
+
+    def test_a_crash_at_each_place_of_a_checkpoint_changes_nothing(self):
+        for place in ("checkpoint.before_upload=crash@3", "checkpoint.after_file=crash@5",
+                      "checkpoint.before_manifest=crash@3", "checkpoint.after_manifest=crash@3",
+                      "checkpoint.prune=crash@2"):
+            with self.subTest(place=place):
+                name = place.replace("=", "-")
+                result = self.under_fire(name, environment={"ESPALIER_FAILPOINTS_TRAINER_0": place})
+                self.assertEqual(result["parametersDigest"], self.digest())
+                self.assertEqual(result["restarts"]["trainers"], 1)
+
+    def test_random_kills(self):
+        folder = self.dir / "kills"
+        folder.mkdir()
+        args = random_kills.parser().parse_args(["--bin", str(BIN), "--runs", "3", "--seed", "scenario",
+                                                 "--output", str(folder)])
+        outcomes = random_kills.run_all(args, folder)
+        self.assertEqual([outcome.problem for outcome in outcomes], [""] * 3)
+
+    def test_without_retries_a_dead_trainer_ends_the_run(self):
+        process, _ = self.start_and_wait("none", 5, cora(training__epochs=400, runPolicy={"backoffLimit": 0}))
+        self.assertTrue(random_kills.kill_child(self.dir / "none", "trainer-1"))
+        output, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 74, output)
+        self.assertIn("trainer-1 ended with signal 9", output)
+
+    def test_a_stop_saves_and_resume_goes_on(self):
+        longer = cora(training__epochs=60)
+        wanted = self.run_job(longer, "whole", "--access", "rpc")
+        process, _ = self.start_and_wait("stopped", 33, longer)
+        children = children_of(process.pid)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75, output)
+        self.assertIn("saved up to epoch ", output)
+        self.assertIn("--resume", output)
+        for pid in children:
+            self.assertFalse(os.path.exists(f"/proc/{pid}"), f"process {pid} survived")
+
+        refused = self.start(longer, "stopped", "--access", "rpc")
+        output, _ = refused.communicate(timeout=60)
+        self.assertEqual(refused.returncode, 64, output)
+        self.assertIn("of a run that did not end: go on with --resume", output)
+
+        result = self.run_job(longer, "stopped", "--access", "rpc", "--resume")
+        self.assertEqual(result["parametersDigest"], wanted["parametersDigest"])
+        self.assertEqual(result["incarnation"], 2)
+
+    def test_a_killed_run_is_resumed_and_a_restarted_one_begins_anew(self):
+        endless = cora(training__epochs=4000)
+        process, _ = self.start_and_wait("killed", 40, endless)
+        children = children_of(process.pid)
+        process.kill()
+        process.communicate(timeout=30)
+        deadline = time.monotonic() + 30
+        while any(os.path.exists(f"/proc/{pid}") for pid in children):
+            self.assertLess(time.monotonic(), deadline, "processes survived the run")
+            time.sleep(0.02)
+        process, watch = self.start_and_wait("killed", 1, endless, "--resume")
+        self.assertGreaterEqual(watch.steps_done(), 30)  # not from the beginning
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75, output)
+        self.assertIn("going on from epoch ", output)
+
+        result = self.run_job(cora(), "killed", "--access", "rpc", "--restart")
+        self.assertEqual(result["parametersDigest"], self.digest())
+        self.assertEqual(result["incarnation"], 3)
+
+    def test_a_trainer_of_the_past_is_refused(self):
+        partitions = self.dir / "partitions"
+        process = self.run_tool("espalier-partitioner", "--job", self.write_job(cora(graph__partitions={"count": 1})),
+                                "--output", partitions, "--json")
+        uri = json.loads(process.stdout)["uri"]
+        ready = self.dir / "server.json"
+        server = subprocess.Popen([BIN / "espalier-graph-server", "--partitions", uri, "--partition", "0",
+                                   "--incarnation", "2", "--ready-file", ready], stderr=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        deadline = time.monotonic() + 60
+        while not ready.exists():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+        address = json.loads(ready.read_text())["address"]
+        trainer = ["espalier-trainer", "--job", self.dir / "job.json", "--servers", address, "--access", "rpc"]
+        stale = self.run_tool(*trainer, "--incarnation", "1", expect=74)
+        self.assertIn("request from incarnation 1 of the job, which is now in incarnation 2", stale.stderr)
+        self.run_tool(*trainer, "--incarnation", "2")
+
+    def run_tool(self, program, *args, expect=0):
+        words = self.dir / "last-words.json"
+        process = subprocess.run([BIN / program, *map(str, args)], capture_output=True, text=True, timeout=120,
+                                 stdin=subprocess.DEVNULL, env={**os.environ, "ESPALIER_TERMINATION_LOG": str(words)})
+        self.assertEqual(process.returncode, expect, process.stdout + process.stderr)
+        self.assertEqual(json.loads(words.read_text())["exitCode"], expect)
+        self.assertLessEqual(words.stat().st_size, 4096)
+        return process
