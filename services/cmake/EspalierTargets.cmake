@@ -42,11 +42,12 @@ function(espalier_test)
   endif()
   set(target espalier_${ARG_NAME}_test)
   add_executable(${target} ${ARG_SOURCES})
-  target_link_libraries(${target} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main espalier_warnings)
+  target_link_libraries(${target} PRIVATE ${ARG_DEPS} espalier_test_main GTest::gmock GTest::gtest espalier_warnings)
   if(ESPALIER_SANITIZER STREQUAL "thread")
     target_link_libraries(${target} PRIVATE espalier_tsan_edges)  # rpc/testing/tsan_edges.cc
   endif()
-  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 TEST_PREFIX ${ARG_NAME}. PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES TEST_PREFIX ${ARG_NAME}.
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
 endfunction()
 
 # Everything that is shipped, without the tests.

@@ -4,7 +4,8 @@
 // Flow: rank 0 hosts a rendezvous, whose port the others must be told; every rank connects; once all are connected
 // the rendezvous closes. Guarantees: a killed peer gives the others Unavailable within a second, a stopped one
 // DeadlineExceeded at the deadline; either way the connections close at once, so that nobody waits for the dead.
-// Caveats: no TLS, and TCPStore listens on all addresses, unauthenticated, until everybody has connected.
+// Caveats: no TLS, and TCPStore listens on all addresses, unauthenticated, until everybody has connected. Gloo writes
+// to sockets whose peer may be gone: the process must ignore SIGPIPE (telemetry/process.h does).
 #pragma once
 
 #include <memory>
