@@ -26,6 +26,12 @@ format::SourceFormat FormatOf(job::GraphFormat format) {
   return format::SourceFormat::kOgb;
 }
 
+// Whether a request that ended so may have been carried out all the same: its answer was lost.
+bool MayHaveHappened(StatusCode code) {
+  return code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded || code == StatusCode::kAborted ||
+         code == StatusCode::kUnknown;
+}
+
 // One run of the pipeline: what its phases share.
 class Pipeline {
  public:
@@ -171,7 +177,10 @@ class Pipeline {
   static Status Commit(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& manifest,
                        AttemptFiles& files) {
     const Status committed = format::CommitManifest(store, prefix, manifest);
-    if (!committed.ok() && committed.code() != StatusCode::kAlreadyExists) return committed;
+    if (!committed.ok() && committed.code() != StatusCode::kAlreadyExists) {
+      if (!MayHaveHappened(committed.code())) files.Discard();
+      return committed;
+    }
     ASSIGN_OR_RETURN(const std::optional<format::Manifest> standing, FindPartitioning(store, prefix));
     if (standing && standing->attempt == manifest.attempt) return Status();
     if (standing) files.Discard();

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "services/apps/partitioning/partition_pipeline.h"
 #include "services/format/partition_files.h"
@@ -22,6 +23,35 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
+
+// Puts the manifest, says that it did not, and cannot be asked about it for once.
+class LostAnswerStore final : public storage::ObjectStore {
+ public:
+  explicit LostAnswerStore(std::shared_ptr<storage::ObjectStore> inner) : inner_(std::move(inner)) {}
+
+  std::string Describe() const override { return inner_->Describe(); }
+  Result<storage::ObjectInfo> Head(const std::string& key) override {
+    if (std::exchange(is_deaf_, false)) return Unavailable("no answer");
+    return inner_->Head(key);
+  }
+  Result<std::string> Get(const std::string& key) override { return inner_->Get(key); }
+  Result<std::string> GetRange(const std::string& key, storage::ByteRange range) override {
+    return inner_->GetRange(key, range);
+  }
+  Result<std::unique_ptr<storage::ObjectWriter>> Put(const std::string& key) override { return inner_->Put(key); }
+  Status PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) override {
+    const Status put = inner_->PutIfAbsent(key, bytes);
+    is_deaf_ = true;
+    return put.ok() ? Unavailable("the answer was lost") : put;
+  }
+  Result<std::vector<storage::ObjectInfo>> List(const std::string& prefix) override { return inner_->List(prefix); }
+  Status Delete(const std::string& key) override { return inner_->Delete(key); }
+  std::optional<std::string> LocalPath(const std::string&) override { return std::nullopt; }
+
+ private:
+  const std::shared_ptr<storage::ObjectStore> inner_;
+  bool is_deaf_ = false;
+};
 
 class PartitionStoresTest : public ::testing::Test {
  protected:
@@ -122,12 +152,22 @@ TEST_F(PartitionStoresTest, LeavesNothingBehindWhenTheStoreIsFull) {
   const auto whole = Run();
   ASSERT_TRUE(whole.ok()) << whole.status().ToString();
   const int64_t num_writes = counting->num_writes();
-  for (int64_t n = 0; n < num_writes; n += 5) {
+  for (int64_t n = num_writes - 1; n >= 0; n -= 5) {  // the last one is the manifest
     for (const std::string& key : Keys("parts/")) ASSERT_TRUE(inner->Delete(key).ok());
     store_ = std::make_shared<storage::FaultyStore>(*inner, n);
     EXPECT_EQ(Run().status().code(), StatusCode::kResourceExhausted) << n;
     EXPECT_TRUE(Keys("parts/").empty()) << n;
   }
+}
+
+TEST_F(PartitionStoresTest, KeepsTheFilesOfAManifestThatMayStand) {
+  const std::shared_ptr<storage::ObjectStore> inner = store_;
+  store_ = std::make_shared<LostAnswerStore>(inner);
+  EXPECT_EQ(Run().status().code(), StatusCode::kUnavailable);
+  store_ = inner;
+  const auto again = Run();
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_TRUE(again->reused);
 }
 
 TEST_F(PartitionStoresTest, StopsWhileItStages) {
