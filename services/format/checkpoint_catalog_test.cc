@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "services/base/failpoint.h"
 #include "services/format/testing/tiny_checkpoint.h"
 #include "services/storage/memory_store.h"
@@ -95,6 +97,15 @@ TEST(CheckpointCatalogTest, PrunesToTheNewestAndTheBest) {
   EXPECT_THAT(Folders(store, CheckpointState::kComplete),
               ElementsAre(FolderOf(1, 0), FolderOf(2, 0), FolderOf(2, 1), FolderOf(3, 0)));
   EXPECT_THAT(*store.List(FolderOf(1, 2)), IsEmpty());
+}
+
+TEST(CheckpointCatalogTest, DoesNotTakeADivergedOneForTheBest) {
+  storage::MemoryStore store;
+  ASSERT_TRUE(Put(store, 1, 0, 0.9).ok());
+  ASSERT_TRUE(Put(store, 1, 1, std::nan("")).ok());
+  ASSERT_TRUE(Put(store, 1, 2, std::nan("")).ok());
+  EXPECT_THAT(*PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/1), ElementsAre(FolderOf(1, 1)));
+  EXPECT_THAT(Folders(store, CheckpointState::kComplete), ElementsAre(FolderOf(1, 0), FolderOf(1, 2)));
 }
 
 TEST(CheckpointCatalogTest, PrunesOnlyAfterItsOwnCommit) {

@@ -50,8 +50,9 @@ bool IsOutputsManifest(const std::string& text);
 Result<OutputsManifest> ReadOutputsManifest(storage::ObjectStore& store, const std::string& prefix);
 
 // Puts the manifest over that of an older incarnation or of the same one; FailedPrecondition where a newer one has
-// committed. The check and the put are two steps: two incarnations that commit at the same moment are kept apart by
-// fencing (servers refuse the older one long before), not by this.
+// committed, Aborted where a newer one's stands after the put. The check and the put are two steps: that two
+// incarnations commit at the same moment is kept from happening by fencing (servers refuse the older one long before),
+// not by this.
 Status CommitOutputs(storage::ObjectStore& store, const std::string& prefix, const OutputsManifest& manifest);
 
 struct OutputsReport {

@@ -13,14 +13,16 @@ namespace espalier::run {
 struct EarlierRun {
   uint64_t newest_incarnation = 0;                     // that wrote anything there; 0: none
   std::vector<format::CheckpointListing> checkpoints;  // whatever their state, oldest first
+  // By the incarnation of the newest checkpoint or a later one: nothing is left to go on with.
   bool outputs_committed = false;
-  std::vector<std::string> result_keys;
+  std::vector<std::string> result_keys;  // of incarnations; other objects there are somebody else's
 
   // The newest complete one; null without.
   const format::CheckpointListing* NewestCheckpoint() const;
   size_t num_complete() const;
 };
 
+// FailedPrecondition where manifest.json is not one of a run's outputs.
 Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix);
 // Deletes all that was found. Killed on the way, it leaves no checkpoint and no manifest whose files are gone.
 Status ForgetEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& earlier);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <thread>
 
 #include "services/base/clock.h"
 #include "services/telemetry/process.h"
@@ -16,7 +17,7 @@ namespace {
 bool Comes(const std::function<bool()>& what) {
   for (const Deadline deadline = Deadline::After(std::chrono::minutes(1)); !deadline.HasPassed();) {
     if (what()) return true;
-    usleep(1000);
+    std::this_thread::yield();
   }
   return false;
 }

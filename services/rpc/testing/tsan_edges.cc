@@ -3,8 +3,8 @@
 // Debian's gRPC is not instrumented, so its own synchronisation is invisible, and everything that crosses it (a
 // call's context, a handler's service, a reactor) would be reported as a race. These functions stand in front of
 // gRPC's of the same names: what a thread did before it gave gRPC work is over when gRPC's threads take up a
-// completion, and the other way round. One place for all hand-overs: coarser than the truth, but nothing is hidden
-// that happens between two of them.
+// completion, and the other way round. One place for all hand-overs: coarser than the truth. It orders threads that
+// have nothing to do with each other, so a race between two hand-overs may go unreported.
 #include <dlfcn.h>
 #include <grpc/grpc.h>
 #include <grpcpp/alarm.h>

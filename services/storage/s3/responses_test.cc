@@ -101,6 +101,8 @@ TEST(S3ErrorTest, KnowsTheRemedy) {
   const auto remedy = [](int status, const std::string& code) { return RemedyFor(ErrorOf(Refusal(status, code))); };
   EXPECT_EQ(remedy(503, "SlowDown"), Remedy::kRetry);
   EXPECT_EQ(remedy(429, ""), Remedy::kRetry);
+  EXPECT_EQ(remedy(529, ""), Remedy::kRetry);  // a gateway's own
+  EXPECT_EQ(remedy(501, "NotImplemented"), Remedy::kNone);
   EXPECT_EQ(remedy(400, "RequestTimeout"), Remedy::kRetry);
   EXPECT_EQ(remedy(400, "BadDigest"), Remedy::kRetry);
   EXPECT_EQ(remedy(409, "ConditionalRequestConflict"), Remedy::kRetry);
