@@ -1,5 +1,8 @@
 #include "services/storage/testing/faulty_transport.h"
 
+#include "services/base/hash.h"
+#include "services/base/philox.h"
+
 namespace espalier::storage {
 namespace {
 
@@ -7,6 +10,15 @@ constexpr uint32_t kNumFaults = 10;
 
 HttpResponse Refusal(int status, const std::string& code) {
   return {status, {}, "<Error><Code>" + code + "</Code><Message>a bad day</Message></Error>"};
+}
+
+// What makes two requests the same: upload ids are given in the order in which uploads begin.
+std::string NameOf(const HttpRequest& request) {
+  std::string name = request.method + ' ' + request.url.substr(0, request.url.find("uploadId="));
+  for (const auto& [header, value] : request.headers) {
+    if (header == "range") name += ' ' + value;
+  }
+  return name;
 }
 
 }  // namespace
@@ -21,16 +33,18 @@ int64_t FaultyTransport::num_faults() const {
   return num_faults_;
 }
 
-FaultyTransport::Fault FaultyTransport::NextFault() {
+FaultyTransport::Fault FaultyTransport::NextFault(const HttpRequest& request) {
   MutexLock lock(&mutex_);
   ++num_requests_;
-  if (random_() % 100 >= static_cast<uint32_t>(percent_)) return Fault::kNone;
+  const std::string name = NameOf(request);
+  const auto words = Philox4x32(seed_, tries_[name]++, Hash64(name));
+  if (BoundedDraw(words[0], 100) >= static_cast<uint32_t>(percent_)) return Fault::kNone;
   ++num_faults_;
-  return static_cast<Fault>(1 + random_() % kNumFaults);
+  return static_cast<Fault>(1 + BoundedDraw(words[1], kNumFaults));
 }
 
 Result<HttpResponse> FaultyTransport::Send(const HttpRequest& request, const SendOptions& options) {
-  const Fault fault = NextFault();
+  const Fault fault = NextFault(request);
   switch (fault) {
     case Fault::kNone: return inner_.Send(request, options);
     case Fault::kUnavailable: return HttpResponse{503};

@@ -1,7 +1,8 @@
 // A network on a bad day, by a seed.
 #pragma once
 
-#include <random>
+#include <map>
+#include <string>
 
 #include "services/base/mutex.h"
 #include "services/storage/http/http_transport.h"
@@ -14,7 +15,7 @@ namespace espalier::storage {
 // objects. Thread-safe.
 class FaultyTransport final : public HttpTransport {
  public:
-  FaultyTransport(HttpTransport& inner, int percent, uint32_t seed) : inner_(inner), percent_(percent), random_(seed) {}
+  FaultyTransport(HttpTransport& inner, int percent, uint32_t seed) : inner_(inner), percent_(percent), seed_(seed) {}
 
   Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) override;
 
@@ -35,12 +36,13 @@ class FaultyTransport final : public HttpTransport {
     kFlippedBit,
     kErrorInside
   };
-  Fault NextFault();
+  Fault NextFault(const HttpRequest& request);
 
   HttpTransport& inner_;  // outlives this
   const int percent_;
+  const uint32_t seed_;
   mutable Mutex mutex_;
-  std::mt19937 random_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> tries_ ABSL_GUARDED_BY(mutex_);  // by request
   int64_t num_requests_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t num_faults_ ABSL_GUARDED_BY(mutex_) = 0;
 };
