@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 
+from bad_network import BadNetwork
 from harness import CORA
 from recovery import RecoveryScenario, cora
 
@@ -59,13 +60,13 @@ class BucketRecovery(RecoveryScenario):
                        input=f'aws-sigv4 = "aws:amz:eu-north-1:s3"\nuser = "espalier:{SECRET}"\n', text=True, check=True,
                        stdout=subprocess.DEVNULL)
 
-    def in_bucket(self, **changes):
+    def in_bucket(self, endpoint=None, **changes):
         for path in CORA.rglob("*"):
             if path.is_file():
                 self.upload(path, f"cora/{path.relative_to(CORA)}")
         document = cora(graph__source={"uri": "s3://bucket/cora", "format": "OGB"},
                         output={"uri": "s3://bucket/jobs/one", "save": ["Model", "Predictions"]}, **changes)
-        document["spec"]["storage"] = {"s3": {"endpoint": self.endpoint, "region": "eu-north-1"}}
+        document["spec"]["storage"] = {"s3": {"endpoint": endpoint or self.endpoint, "region": "eu-north-1"}}
         return document
 
     def keys_below(self, folder):
@@ -108,6 +109,14 @@ class BucketRecovery(RecoveryScenario):
         done = self.under_fire("second", environment=self.keys, document=document, args=["--resume"])
         self.assertEqual(done["parametersDigest"], self.digest())
         self.assertEqual(done["incarnation"], 2)
+
+    def test_a_third_of_all_requests_going_wrong_changes_nothing(self):
+        network = BadNetwork(self.endpoint, percent=30, seed="cora")
+        self.addCleanup(network.close)
+        done = self.under_fire("run", [("trainer-0", 60)], environment=self.keys,
+                               document=self.in_bucket(endpoint=network.endpoint))
+        self.assertEqual(done["parametersDigest"], self.digest())
+        self.assertGreater(sum(network.met.values()), network.num_requests / 5)
 
     def expect_no_secret(self, folder):
         for path in pathlib.Path(folder).rglob("*"):
