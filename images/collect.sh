@@ -1,0 +1,51 @@
+# collect.sh ROOTFS LIMIT PROGRAM...: puts the programs of /binaries, the shared libraries that they load and the base
+# image does not have, the licences of those, and the certificate authorities into ROOTFS, and nothing else. Fails
+# where that is more than LIMIT MB.
+set -eu
+rootfs=$1 limit=$2
+shift 2
+
+mkdir -p "$rootfs/usr/bin" "$rootfs/usr/share/doc/espalier" "$rootfs/etc/ssl/certs"
+for program in "$@"; do
+  if [ ! -f "/binaries/$program" ]; then
+    echo "$program is not among the binaries" >&2
+    exit 1
+  fi
+  install -m 0755 "/binaries/$program" "$rootfs/usr/bin/$program"
+  ldd "$rootfs/usr/bin/$program"
+done >/tmp/ldd
+if grep 'not found' /tmp/ldd >&2; then
+  echo "libraries are missing: the package lists do not fit the binaries" >&2
+  exit 1
+fi
+
+# dpkg knows a file by the path that its package was made with: under /lib or under /usr/lib.
+package_of() {
+  dpkg -S "$1" "${1#/usr}" "/usr$1" 2>/dev/null | head -n 1 | cut -d: -f1
+}
+
+# Libraries go where the dynamic linker looks for them, as the files that the links there lead to.
+sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' /tmp/ldd | sort -u | while read -r library; do
+  package=$(package_of "$(readlink -f "$library")")
+  if grep -qx "$package" /images/base-packages; then continue; fi
+  case "$library" in
+    /usr/*) target=$library ;;
+    *) target=/usr$library ;;
+  esac
+  mkdir -p "$rootfs$(dirname "$target")"
+  cp -L "$library" "$rootfs$target"
+  echo "$package"
+done >/tmp/packages
+echo ca-certificates >>/tmp/packages
+
+sort -u /tmp/packages | while read -r package; do
+  mkdir -p "$rootfs/usr/share/doc/$package"
+  cp -L "/usr/share/doc/$package/copyright" "$rootfs/usr/share/doc/$package/copyright"
+  dpkg-query -W -f '${Package}=${Version}\n' "$package"
+done >"$rootfs/usr/share/doc/espalier/packages.txt"
+cp /images/LICENSE "$rootfs/usr/share/doc/espalier/copyright"
+cp -L /etc/ssl/certs/ca-certificates.crt "$rootfs/etc/ssl/certs/ca-certificates.crt"
+
+size=$(($(du -sb "$rootfs" | cut -f1) / 1000000))
+echo "the image adds $size MB to its base (at most $limit)"
+[ "$size" -le "$limit" ]
