@@ -18,6 +18,7 @@ esac
 
 install_packages
 install_versitygw
+install_kube_tools
 
 # Tests open our files with Python's numpy, safetensors and TensorBoard's reader (Debian lacks the last two).
 if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard' 2>/dev/null; then
@@ -34,7 +35,7 @@ mkdir -p build
 for preset in "${presets[@]}"; do
   echo "== $preset: build"
   cmake --preset "$preset" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
-    -DESPALIER_VERSITYGW="$VERSITYGW" >"build/$preset-configure.log" 2>&1 ||
+    -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" >"build/$preset-configure.log" 2>&1 ||
     { cat "build/$preset-configure.log"; exit 1; }
   cmake --build --preset "$preset"
 done

