@@ -103,7 +103,7 @@ std::optional<NonceFile> MakeNonce(const Flags& flags) {
 
 Result<ExitCode> Run(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("graph-server", flags.process));
-  ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, rpc::PeerRole::kServer));
+  ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, pki::PeerRole::kServer));
   const Timer timer;
   ASSIGN_OR_RETURN(const ServedPartitionOptions load, LoadOptionsOf(flags, *process));
   ASSIGN_OR_RETURN(const LoadedPartition loaded, LoadServedPartition(flags.partitions_uri, flags.partition, load));

@@ -70,7 +70,7 @@ Result<client::Session> ConnectTo(const Flags& flags, std::shared_ptr<const rpc:
 
 Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("sampler", flags.process));
-  ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, rpc::PeerRole::kSampler));
+  ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, pki::PeerRole::kSampler));
   ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags, tls, process->stop()));
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});

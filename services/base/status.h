@@ -98,7 +98,7 @@ class [[nodiscard]] Result {
   // The value; only when ok().
   T& operator*() & { return Value(); }
   const T& operator*() const& { return const_cast<Result*>(this)->Value(); }
-  T&& operator*() && { return std::move(Value()); }
+  T operator*() && { return std::move(Value()); }  // by value: `for (x : *F())` would dangle otherwise
   T* operator->() { return &Value(); }
   const T* operator->() const { return &const_cast<Result*>(this)->Value(); }
 

@@ -63,8 +63,8 @@ std::shared_ptr<const rpc::TransportSecurity> TrainerTls(const run::TlsFiles& fi
   settings.ca_file = told.at("ESPALIER_TLS_CA");
   settings.certificate_file = told.at("ESPALIER_TLS_CERTIFICATE");
   settings.key_file = told.at("ESPALIER_TLS_KEY");
-  settings.job = ValueOf(rpc::ParseJobIdentity(told.at("ESPALIER_TLS_JOB")));
-  return ValueOf(rpc::TransportSecurity::Load(settings, rpc::PeerRole::kTrainer));
+  settings.job = ValueOf(pki::ParseJobIdentity(told.at("ESPALIER_TLS_JOB")));
+  return ValueOf(rpc::TransportSecurity::Load(settings, pki::PeerRole::kTrainer));
 }
 
 // Of one all-reduce, the median over rounds; the first rounds warm up.

@@ -39,7 +39,7 @@ RemoteMiniBatchSource::RemoteMiniBatchSource(graph::PartitionBook book, sampler:
                                              sampler::SamplingSpec spec, const RemoteMiniBatchOptions& options)
     : book_(std::move(book)), plan_(std::move(plan)), spec_(std::move(spec)), options_(options) {
   rpc::ChannelSettings channel = options_.channel;
-  channel.server_role = rpc::PeerRole::kSampler;
+  channel.server_role = pki::PeerRole::kSampler;
   for (const std::string& address : options_.samplers) {
     samplers_.push_back(std::make_shared<rpc::Peer>("sampler", address, channel));
     lanes_.push_back({lanes_.size(), nullptr});

@@ -8,14 +8,14 @@
 
 #include "services/collective/testing/conformance.h"
 #include "services/rpc/call.h"
-#include "services/rpc/testing/certificate_folder.h"
+#include "services/rpc/testing/tls_folder.h"
 
 namespace espalier::client {
 namespace {
 
 using collective::Collective;
-using rpc::PeerRole;
-using rpc::testing::CertificateFolder;
+using pki::PeerRole;
+using rpc::testing::TlsFolder;
 using ::testing::HasSubstr;
 
 using Ranks = std::vector<std::unique_ptr<Collective>>;
@@ -51,7 +51,7 @@ Ranks ConnectAll(std::vector<std::unique_ptr<RingEndpoint>> endpoints) {
 Ranks PlainRing(uint32_t size) { return ConnectAll(Endpoints(size, nullptr)); }
 
 Ranks TlsRing(uint32_t size) {
-  static CertificateFolder folder;
+  static TlsFolder folder;
   static const auto tls = folder.Load(PeerRole::kTrainer);
   return ConnectAll(Endpoints(size, tls));
 }
@@ -137,7 +137,7 @@ TEST(RingCollectiveTest, RefusesRanksOfAnotherIncarnationOrGroup) {
 }
 
 TEST(RingCollectiveTest, RefusesPlaintextAndOtherRolesWhereTheGroupHasTls) {
-  CertificateFolder folder;
+  TlsFolder folder;
   const auto trainer = folder.Load(PeerRole::kTrainer);
   const auto sampler = folder.Load(PeerRole::kSampler);
   auto rank0 = RingEndpoint::Listen({.rank = Rank(0), .size = 2, .tls = trainer});

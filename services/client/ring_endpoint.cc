@@ -57,7 +57,7 @@ Result<std::unique_ptr<RingEndpoint>> RingEndpoint::Listen(const RingOptions& op
   server.listen = options.listen;
   server.allow_other_hosts = options.allow_other_hosts;
   server.tls = options.tls;
-  server.callers = {rpc::PeerRole::kTrainer};
+  server.callers = {pki::PeerRole::kTrainer};
   server.max_request_bytes = kMaxRingMessageBytes;
   ASSIGN_OR_RETURN(endpoint->server_, rpc::RpcServer::Start(server, {endpoint->service_.get()}));
   ASSIGN_OR_RETURN(rpc::HostPort at, rpc::ParseHostPort(endpoint->server_->address()));
@@ -75,7 +75,7 @@ RingEndpoint::~RingEndpoint() {
 rpc::ChannelSettings RingEndpoint::Channel() const {
   rpc::ChannelSettings settings;
   settings.tls = options_.tls;
-  settings.server_role = rpc::PeerRole::kTrainer;
+  settings.server_role = pki::PeerRole::kTrainer;
   return settings;
 }
 

@@ -18,7 +18,7 @@ Result<std::vector<Server>> DescribeAll(const SessionOptions& options, Deadline 
   if (options.addresses.empty()) return InvalidArgument("no graph server's address was given");
   std::vector<Server> servers;
   rpc::ChannelSettings channel = options.channel;
-  channel.server_role = rpc::PeerRole::kServer;
+  channel.server_role = pki::PeerRole::kServer;
   for (const std::string& address : options.addresses) {
     RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
     servers.push_back({std::make_shared<rpc::Peer>("graph server", address, channel), {}});

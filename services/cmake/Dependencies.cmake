@@ -29,6 +29,10 @@ if(ESPALIER_TRAINER)
   find_library(GLOO_LIBRARY gloo REQUIRED)
 endif()
 
+if(ESPALIER_OPERATOR)
+  find_package(cpprestsdk CONFIG REQUIRED)  # cpprestsdk::cpprest: operator/client/cpprest only
+endif()
+
 if(ESPALIER_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)

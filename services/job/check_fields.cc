@@ -1,6 +1,7 @@
 #include "services/job/check_fields.h"
 
 #include <algorithm>
+#include <set>
 
 #include "services/job/check_scalars.h"
 #include "services/job/scalars.h"
@@ -62,9 +63,16 @@ bool IsQuantity(const std::string& text) {
          ((unit.size() == 1 || unit[1] == 'i') && unit.size() <= 2 && units.find(unit[0]) != std::string_view::npos);
 }
 
+// Without a unit and without quotes it is a number, which a cluster takes only whole: half a core is "0.5" or 500m.
+bool IsQuantity(const YamlNode& node) {
+  const bool is_number = node.plain && node.text.find_first_not_of("0123456789.") == std::string::npos;
+  return is_number ? IsJsonInteger(node.text) : IsQuantity(node.text);
+}
+
 class Checker {
  public:
-  Checker(CheckedDocument* document, Violations* violations) : document_(document), violations_(violations) {}
+  Checker(RunsOn runs_on, CheckedDocument* document, Violations* violations)
+      : runs_on_(runs_on), document_(document), violations_(violations) {}
 
   Json Object(const TableNode& table, const YamlNode* node, const std::string& path) {
     if (node != nullptr && node->kind == YamlKind::kMap) RefuseUnknown(table, *node, path);
@@ -108,7 +116,7 @@ class Checker {
                        "is missing: expected " + ExpectationOf(spec));
       return;
     }
-    if (!spec.default_json.empty()) {
+    if (HasDefault(spec)) {
       Json value = Json::parse(spec.default_json);
       // So that 0 and 0.0 do not make two effective documents of one.
       if (spec.type == FieldType::kNumber) value = value.get<double>();
@@ -118,13 +126,20 @@ class Checker {
     }
   }
 
+  // What only a cluster uses is not put into a laptop's document: nobody there reads it, and everything of that kind
+  // that stands in a document is listed as ignored.
+  bool HasDefault(const FieldSpec& spec) const {
+    return !spec.default_json.empty() &&
+           (runs_on_ == RunsOn::kCluster || spec.availability != Availability::kClusterOnly);
+  }
+
   // An object that stands for its fields' defaults where it is left out. One with a required field does not.
-  static bool HasDefaults(const TableNode& table) {
+  bool HasDefaults(const TableNode& table) const {
     if (table.spec->type != FieldType::kObject || table.spec->is_list) return false;
     bool any = false;
     for (const TableNode& field : table.fields) {
       if (field.spec->required) return false;
-      any = any || !field.spec->default_json.empty() || HasDefaults(field);
+      any = any || HasDefault(*field.spec) || HasDefaults(field);
     }
     return any;
   }
@@ -137,7 +152,7 @@ class Checker {
       violations_->Add(node.at, path, spec.meaning + ": not available yet");
       return Discarded();
     }
-    if (spec.availability == Availability::kClusterOnly && !inside_cluster_only_) {
+    if (spec.availability == Availability::kClusterOnly && runs_on_ == RunsOn::kLaptop && !inside_cluster_only_) {
       document_->ignored.push_back(path);
       inside_cluster_only_ = true;
       Json value = spec.is_list ? List(field, node, path) : One(field, node, path);
@@ -159,6 +174,7 @@ class Checker {
       return Discarded();
     }
     Json list = Json::array();
+    std::set<std::string> keys;
     for (size_t i = 0; i < node.items.size(); ++i) {
       const std::string item_path = path + "[" + std::to_string(i) + "]";
       document_->positions[item_path] = node.items[i].at;
@@ -167,18 +183,29 @@ class Checker {
       if (!item.is_object() && std::find(list.begin(), list.end(), item) != list.end()) {
         violations_->Add(node.items[i].at, item_path, Shown(node.items[i].text) + " stands in the list twice");
       }
+      if (const std::string key = KeyOf(spec, item); !key.empty() && !keys.insert(key).second) {
+        violations_->Add(node.items[i].at, item_path, "a second entry for " + Shown(key));
+      }
       list.push_back(std::move(item));
     }
     return list;
   }
 
+  // "" for an item that has none, which is a violation of its own.
+  static std::string KeyOf(const FieldSpec& list, const Json& item) {
+    const auto key = list.list_key.empty() ? item.end() : item.find(list.list_key);
+    return key == item.end() ? "" : key->get<std::string>();
+  }
+
   Json One(const TableNode& field, const YamlNode& node, const std::string& path) {
     switch (field.spec->type) {
       case FieldType::kObject:
-        if (node.kind == YamlKind::kMap) return Object(field, &node, path);
-        violations_->Add(node.at, path, "expected an object, found " + Found(node));
-        return Discarded();
-      case FieldType::kAny: return Anything(node);
+      case FieldType::kFreeObject:
+        if (node.kind != YamlKind::kMap) {
+          violations_->Add(node.at, path, "expected an object, found " + Found(node));
+          return Discarded();
+        }
+        return field.spec->type == FieldType::kObject ? Object(field, &node, path) : Anything(node);
       case FieldType::kStringMap:
       case FieldType::kQuantities: return Map(*field.spec, node, path);
       default: break;
@@ -199,14 +226,13 @@ class Checker {
       const std::string entry_path = Joined(path, Shown(entry.key));
       const YamlNode& value = entry.value;
       const bool quantity = spec.type == FieldType::kQuantities;
-      if (value.kind != YamlKind::kScalar ||
-          (quantity ? !IsQuantity(value.text) : value.text.size() > spec.max_length)) {
+      if (value.kind != YamlKind::kScalar || (quantity ? !IsQuantity(value) : value.text.size() > spec.max_length)) {
         violations_->Add(
             value.at, entry_path,
             std::string("expected ") + (quantity ? "a quantity (250m, 2, 512Mi)" : "text") + ", found " + Found(value));
         continue;
       }
-      // A bare number is a legal quantity; other text must be text to every reader.
+      // A whole number is a legal quantity; other text must be text to every reader.
       if (!quantity && !CheckText(value, entry_path, violations_)) continue;
       map[entry.key] = value.text;
     }
@@ -240,6 +266,7 @@ class Checker {
 
   static Json Discarded() { return Json(Json::value_t::discarded); }
 
+  const RunsOn runs_on_;
   CheckedDocument* const document_;
   Violations* const violations_;
   bool inside_cluster_only_ = false;
@@ -247,13 +274,13 @@ class Checker {
 
 }  // namespace
 
-CheckedDocument CheckFields(const YamlNode& root, Violations* violations) {
+CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, Violations* violations) {
   CheckedDocument document;
   if (root.kind != YamlKind::kMap) {
     violations->Add(root.at, "", "expected a DistTraining document, found " + Found(root));
     return document;
   }
-  document.values = Checker(&document, violations).Object(TableTree(), &root, "");
+  document.values = Checker(runs_on, &document, violations).Object(TableTree(), &root, "");
   return document;
 }
 

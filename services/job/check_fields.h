@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/job/field_table.h"
+#include "services/job/runs_on.h"
 #include "services/job/violations.h"
 #include "services/job/yaml_tree.h"
 
@@ -16,10 +17,10 @@ namespace espalier::job {
 struct CheckedDocument {
   nlohmann::ordered_json values;              // in the table's order, defaults filled in
   std::map<std::string, Position> positions;  // of what was written: "spec.training.inputs[0].features"
-  std::vector<std::string> ignored;           // paths of cluster-only fields
+  std::vector<std::string> ignored;           // paths of cluster-only fields, on a laptop
 };
 
 // Violations go to `violations`; the result is usable only if there are none.
-CheckedDocument CheckFields(const YamlNode& root, Violations* violations);
+CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, Violations* violations);
 
 }  // namespace espalier::job

@@ -94,17 +94,25 @@ class RelationChecker {
                          std::any_of(layer.edge_types.begin(), layer.edge_types.end(),
                                      [](const EdgeTypeFanout& edge_type) { return edge_type.fanout != 0; });
       if (!draws) Add(path, "draws no neighbours at all: a fan-out must be above 0, or -1 for all");
-      std::set<std::string> seen;
-      for (size_t k = 0; k < layer.edge_types.size(); ++k) {
-        if (seen.insert(layer.edge_types[k].type).second) continue;
-        Add(path + ".edgeTypes[" + std::to_string(k) + "]", "a second entry for '" + layer.edge_types[k].type + "'");
-      }
     }
   }
 
   void CheckOptimizer(const Optimizer& optimizer) {
     if (optimizer.type != OptimizerType::kSgd && optimizer.momentum > 0) {
       Add("spec.training.optimizer.momentum", "only for SGD");
+    }
+  }
+
+  void CheckEnvironments() {
+    for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) {
+      const auto& spec = document_.values.at("spec");
+      const auto of_role = spec.find(role);
+      const auto env = of_role == spec.end() ? spec.end() : of_role->find("env");
+      if (of_role == spec.end() || env == of_role->end()) continue;
+      for (size_t i = 0; i < env->size(); ++i) {
+        if (!env->at(i).contains("value") || !env->at(i).contains("valueFrom")) continue;
+        Add(std::string("spec.") + role + ".env[" + std::to_string(i) + "]", "has both value and valueFrom");
+      }
     }
   }
 
@@ -141,10 +149,6 @@ class RelationChecker {
   Violations* const violations_;
 };
 
-}  // namespace
-
-namespace {
-
 void FillMetric(nlohmann::ordered_json* values) {
   nlohmann::ordered_json& training = values->at("spec").at("training");
   nlohmann::ordered_json& evaluation = training.at("evaluation");
@@ -168,10 +172,24 @@ void FillCheckpointEvery(nlohmann::ordered_json* values) {
   checkpoint = std::move(filled);
 }
 
+// Processes of one machine may talk in the clear; those of a cluster do so only where the document says it.
+void FillTlsMode(RunsOn runs_on, nlohmann::ordered_json* values) {
+  nlohmann::ordered_json& spec = values->at("spec");
+  nlohmann::ordered_json tls = {{"mode", runs_on == RunsOn::kCluster ? "Managed" : "Disabled"}};
+  if (const auto given = spec.find("tls"); given != spec.end()) tls.update(*given);
+  nlohmann::ordered_json filled;
+  for (const auto& [name, value] : spec.items()) {
+    if (name == "runPolicy") filled["tls"] = tls;  // as in the table; runPolicy has defaults and is always there
+    if (name != "tls") filled[name] = value;
+  }
+  spec = std::move(filled);
+}
+
 }  // namespace
 
-void FillDependentDefaults(nlohmann::ordered_json* values) {
+void FillDependentDefaults(RunsOn runs_on, nlohmann::ordered_json* values) {
   FillMetric(values);
+  FillTlsMode(runs_on, values);
   FillCheckpointEvery(values);
 }
 
@@ -184,6 +202,7 @@ void CheckRelations(const DistTraining& job, const CheckedDocument& document, Vi
   checker.CheckSampling(job.training.sampling);
   checker.CheckOptimizer(job.training.optimizer);
   checker.CheckRoles(job);
+  checker.CheckEnvironments();
   checker.CheckTls(job);
 }
 

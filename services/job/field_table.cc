@@ -135,6 +135,13 @@ std::vector<FieldSpec> RoleFields() {
                    .minimum_integer = 1,
                    .maximum_integer = 16,
                    .meaning = "servers of each partition (more than one: not available yet)"});
+  table.push_back({.path = "spec.servers.cacheMedium",
+                   .type = kEnum,
+                   .default_json = "\"Disk\"",
+                   .values = {"Disk", "Memory"},
+                   .availability = kClusterOnly,
+                   .meaning = "where a server keeps its copy of the partition: the node's disk, or memory, which then "
+                              "counts towards the limit"});
   AppendRoleFields("spec.servers", &table);
   table.push_back({.path = "spec.samplers", .meaning = "the samplers' processes"});
   table.push_back({.path = "spec.samplers.replicas",
@@ -217,7 +224,7 @@ std::string ExpectedOne(const FieldSpec& field) {
     case kBool: return "true or false";
     case kStringMap: return "an object of text values";
     case kQuantities: return "an object of quantities (250m, 2, 512Mi)";
-    case kAny: return "anything";
+    case kFreeObject: return "an object, not looked into";
   }
   return "";
 }

@@ -24,12 +24,12 @@ enum class FieldType {
   kBool,        // true or false
   kStringMap,   // any names, text values
   kQuantities,  // resource names, Kubernetes quantities
-  kAny,         // not looked into
+  kFreeObject,  // an object that is not looked into
 };
 
 enum class Availability {
   kUsed,
-  kClusterOnly,  // validated here, used by the operator: listed as ignored
+  kClusterOnly,  // used by the operator; a laptop validates it and lists it as ignored, and fills in no default
   kNotYet,       // refused: the function does not exist
 };
 
@@ -39,6 +39,7 @@ struct FieldSpec {
   bool is_list = false;  // of `type`
   size_t minimum_items = 0;
   size_t maximum_items = 0;
+  std::string list_key;      // of a list of objects: the required field that tells its items apart; "": none
   bool required = false;     // wherever the object that holds it is given
   std::string default_json;  // "": none
   std::vector<std::string> values;

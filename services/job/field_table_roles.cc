@@ -14,11 +14,19 @@ void AppendRoleFields(const std::string& role_path, std::vector<FieldSpec>* tabl
   add({.path = "resources", .meaning = "what a pod asks for and may use"});
   add({.path = "resources.requests", .type = kQuantities, .maximum_items = 32, .meaning = "asked for"});
   add({.path = "resources.limits", .type = kQuantities, .maximum_items = 32, .meaning = "at most"});
-  add({.path = "env", .is_list = true, .maximum_items = 100, .meaning = "environment of the container"});
+  add({.path = "env",
+       .is_list = true,
+       .maximum_items = 100,
+       .list_key = "name",
+       .meaning = "environment of the container"});
   add({.path = "env[].name", .type = kString, .required = true, .max_length = 256, .meaning = "variable"});
   add({.path = "env[].value", .type = kString, .max_length = 32768, .meaning = "its value"});
-  add({.path = "env[].valueFrom", .type = kAny, .meaning = "where its value comes from"});
-  add({.path = "nodeSelector", .type = kStringMap, .maximum_items = 64, .meaning = "labels of nodes it may run on"});
+  add({.path = "env[].valueFrom", .type = kFreeObject, .meaning = "where its value comes from, in place of `value`"});
+  add({.path = "nodeSelector",
+       .type = kStringMap,
+       .maximum_items = 64,
+       .max_length = 63,
+       .meaning = "labels of nodes it may run on"});
   add({.path = "tolerations", .is_list = true, .maximum_items = 64, .meaning = "taints it bears"});
   add({.path = "tolerations[].key", .type = kString, .max_length = 316, .meaning = "taint"});
   add({.path = "tolerations[].operator", .type = kEnum, .values = {"Exists", "Equal"}, .meaning = "comparison"});
@@ -33,7 +41,7 @@ void AppendRoleFields(const std::string& role_path, std::vector<FieldSpec>* tabl
        .maximum_integer = 1'000'000'000,
        .meaning = "for how long"});
   add({.path = "serviceAccountName", .type = kString, .max_length = 253, .meaning = "identity in the cluster"});
-  add({.path = "template", .type = kAny, .meaning = "partial PodTemplateSpec, merged by name"});
+  add({.path = "template", .type = kFreeObject, .meaning = "partial PodTemplateSpec, merged by name"});
 }
 
 }  // namespace espalier::job

@@ -12,6 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::Not;
 using Overrides = std::vector<std::pair<std::string, std::string>>;
@@ -222,6 +223,58 @@ TEST(ParseJobTest, KeepsTheNewFieldsInTheEffectiveDocument) {
   EXPECT_EQ(second->effective_json, first->effective_json);
 }
 
+TEST(ParseJobTest, OnAClusterNothingIsIgnoredAndAllDefaultsAreFilledIn) {
+  const Result<ParsedJob> laptop = ParseJob("job.yaml", kExampleJob, {});
+  const Result<ParsedJob> cluster = ParseJob("", kExampleJob, {}, RunsOn::kCluster);
+
+  ASSERT_TRUE(laptop.ok() && cluster.ok()) << cluster.status().ToString();
+  EXPECT_THAT(cluster->ignored, IsEmpty());
+  const auto spec = nlohmann::json::parse(cluster->effective_json)["spec"];
+  EXPECT_EQ(spec["runPolicy"]["forceDeleteAfterSeconds"], 30);
+  EXPECT_EQ(spec["servers"]["cacheMedium"], "Disk");
+  const auto on_laptop = nlohmann::json::parse(laptop->effective_json)["spec"];
+  EXPECT_FALSE(on_laptop["runPolicy"].contains("forceDeleteAfterSeconds"));
+  EXPECT_FALSE(on_laptop["servers"].contains("cacheMedium"));
+}
+
+TEST(ParseJobTest, ConnectionsAreProtectedOnAClusterUnlessTheDocumentSaysOtherwise) {
+  const auto tls_of = [](RunsOn runs_on, const Overrides& overrides) {
+    const Result<ParsedJob> parsed = ParseJob("", kExampleJob, overrides, runs_on);
+    EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
+    return parsed.ok() ? parsed->training.tls : TlsMode::kSecretRef;
+  };
+  EXPECT_EQ(tls_of(RunsOn::kLaptop, {}), TlsMode::kDisabled);
+  EXPECT_EQ(tls_of(RunsOn::kCluster, {}), TlsMode::kManaged);
+  EXPECT_EQ(tls_of(RunsOn::kCluster, {{"tls", "{}"}}), TlsMode::kManaged);
+  EXPECT_EQ(tls_of(RunsOn::kCluster, {{"tls.mode", "Disabled"}}), TlsMode::kDisabled);
+  EXPECT_EQ(tls_of(RunsOn::kLaptop, {{"tls.mode", "Managed"}}), TlsMode::kManaged);
+}
+
+TEST(ParseJobTest, ADocumentWithoutAFileHasViolationsWithoutPlaces) {
+  const Result<ParsedJob> parsed =
+      ParseJob("", ExampleWith("epochs: 50", "epochs: many\n    wrong: 1"), {}, RunsOn::kCluster);
+
+  EXPECT_EQ(parsed.status().message(),
+            "spec.training.epochs: expected an integer from 0 to 1000000, found 'many'\n"
+            "spec.training.'wrong': unknown field");
+}
+
+TEST(ParseJobTest, EntriesOfAListWithKeysStandThereOnce) {
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.env", "[{name: A, value: x}, {name: A, value: z}]"}}),
+              HasSubstr("spec.trainers.env[1]: a second entry for 'A'"));
+  EXPECT_THAT(ErrorOf(ExampleWith("{fanout: 10}", "{edgeTypes: [{type: r, fanout: 1}, {type: r, fanout: 2}]}")),
+              HasSubstr("spec.training.sampling.layers[1].edgeTypes[1]: a second entry for 'r'"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"servers.env", "[{name: A, value: x, valueFrom: {fieldRef: {}}}]"}}),
+              HasSubstr("spec.servers.env[0]: has both value and valueFrom"));
+}
+
+TEST(ParseJobTest, FreeObjectsAreObjects) {
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.template", "[1]"}}),
+              HasSubstr("spec.trainers.template: expected an object, found a list"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"servers.env", "[{name: A, valueFrom: x}]"}}),
+              HasSubstr("spec.servers.env[0].valueFrom: expected an object, found 'x'"));
+}
+
 TEST(ParseJobTest, RefusesPlacesThatAreNone) {
   EXPECT_THAT(ErrorOf(ExampleWith("uri: /srv/graphs/cora", "uri: \"s3://Graphs/cora\"")),
               HasSubstr("job.yaml:7:19: spec.graph.source.uri: expected s3://bucket/prefix with a bucket of 3 to 63"));
@@ -239,6 +292,12 @@ TEST(ParseJobTest, RefusesPlacesThatAreNone) {
 TEST(ParseJobTest, ChecksTheShapeOfWhatOnlyAClusterUses) {
   EXPECT_THAT(ErrorOf(ExampleWith("memory: 1Gi", "memory: lots")),
               HasSubstr("spec.trainers.resources.limits.'memory': expected a quantity (250m, 2, 512Mi), found 'lots'"));
+  for (const char* good : {"2", "\"0.5\"", "500m", "1E", "1.5Gi"}) {
+    EXPECT_EQ(ErrorOf(ExampleWith("cpu: 250m", std::string("cpu: ") + good)), "") << good;
+  }
+  for (const char* bad : {"0.5", "010", "-1", "1_000", "\"1.\"", "1KiB", "[1]"}) {
+    EXPECT_THAT(ErrorOf(ExampleWith("cpu: 250m", std::string("cpu: ") + bad)), HasSubstr("expected a quantity")) << bad;
+  }
   EXPECT_THAT(ErrorOf(ExampleWith("cleanPodPolicy: Running", "cleanPodPolicy: Some")),
               HasSubstr("expected All | Running | None, found 'Some'"));
   EXPECT_THAT(ErrorOf(ExampleWith("maxReplicas: 4", "maxReplicas: 1")),

@@ -13,6 +13,13 @@ void Violations::Add(Position at, std::string path, std::string message) {
   violations_.push_back({at, std::move(path), std::move(message)});
 }
 
+std::string Violations::PlaceOf(const Violation& violation) const {
+  const std::string& name = source_names_.at(static_cast<size_t>(violation.at.source));
+  if (name.empty()) return "";
+  if (violation.at.source != 0) return name + ": ";
+  return name + ':' + std::to_string(violation.at.line) + ':' + std::to_string(violation.at.column) + ": ";
+}
+
 Status Violations::ToStatus() const {
   if (violations_.empty()) return {};
   std::vector<Violation> sorted = violations_;
@@ -21,11 +28,8 @@ Status Violations::ToStatus() const {
   for (size_t i = 0; i < std::min(sorted.size(), kMostShown); ++i) {
     const Violation& violation = sorted[i];
     if (!text.empty()) text += '\n';
-    text += source_names_.at(static_cast<size_t>(violation.at.source));
-    if (violation.at.source == 0) {
-      text += ':' + std::to_string(violation.at.line) + ':' + std::to_string(violation.at.column);
-    }
-    text += ": " + (violation.path.empty() ? "" : violation.path + ": ") + violation.message;
+    text += PlaceOf(violation);
+    text += (violation.path.empty() ? "" : violation.path + ": ") + violation.message;
   }
   if (sorted.size() > kMostShown) text += "\n... and " + std::to_string(sorted.size() - kMostShown) + " more";
   return InvalidArgument(text);

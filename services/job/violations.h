@@ -11,7 +11,8 @@ namespace espalier::job {
 
 class Violations {
  public:
-  // source_names[i] stands in front of violations of source i: "job.yaml", "--set training.seed".
+  // source_names[i] stands in front of violations of source i: "job.yaml", "--set training.seed". "": neither a
+  // name nor places stand there.
   explicit Violations(std::vector<std::string> source_names) : source_names_(std::move(source_names)) {}
 
   // `path` is empty where the document as a whole is meant.
@@ -27,6 +28,8 @@ class Violations {
     std::string path;
     std::string message;
   };
+  std::string PlaceOf(const Violation& violation) const;
+
   std::vector<std::string> source_names_;
   std::vector<Violation> violations_;
 };

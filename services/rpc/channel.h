@@ -27,7 +27,7 @@ struct ChannelSettings {
   std::chrono::milliseconds longest_reconnect_delay{1'000};
   // Null: plaintext. Otherwise nobody but a `server_role` of this job is talked to.
   std::shared_ptr<const TransportSecurity> tls;
-  PeerRole server_role = PeerRole::kServer;
+  pki::PeerRole server_role = pki::PeerRole::kServer;
   // Of a process that is told to end: from then on calls and waits of its clients end with CANCELLED at once. A
   // default token never asks.
   std::stop_token stop;

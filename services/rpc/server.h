@@ -19,7 +19,7 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:0";  // port 0 picks a free one
   // Null: connections are plaintext and unauthenticated, so addresses other than loopback must be asked for by name.
   std::shared_ptr<const TransportSecurity> tls;
-  std::vector<PeerRole> callers;  // with TLS: who may call, besides health checks
+  std::vector<pki::PeerRole> callers;  // with TLS: who may call, besides health checks
   bool allow_other_hosts = false;
   size_t max_request_bytes = size_t{64} << 20;  // larger requests get RESOURCE_EXHAUSTED
   size_t max_reply_bytes = kMaxMessageBytes;

@@ -70,6 +70,17 @@ TEST(RpcServerTest, ListensForOtherHostsOnlyWhenAsked) {
   EXPECT_TRUE(StartOn({.listen = "0.0.0.0:0", .allow_other_hosts = true}).ok());
 }
 
+// A pod's cluster has IPv4, IPv6 or both: one address must do for all.
+TEST(RpcServerTest, OnEveryAddressAnswersIpv4Too) {
+  const auto server = StartOn({.listen = "[::]:0", .allow_other_hosts = true});
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  const std::string address = ToString(HostPort{"127.0.0.1", ParseHostPort((*server)->address())->port});
+
+  const auto health = CallAndWait(PeerAt(address), kHealth, Empty(), Deadline::After(seconds(20)));
+
+  EXPECT_TRUE(health.ok()) << health.status().ToString();
+}
+
 TEST(RpcServerTest, RefusesAddressesThatAreNone) {
   EXPECT_EQ(RpcServer::Start({.listen = "7000"}, {}).status().code(), StatusCode::kInvalidArgument);
 }

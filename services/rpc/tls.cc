@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/rpc/certificates.h"
+#include "services/pki/certificates.h"
 #include "services/rpc/handshake_log.h"
 #include "services/rpc/status_map.h"
 
@@ -26,13 +26,14 @@ std::string Text(grpc::string_ref text) { return std::string(text.data(), text.s
 // After gRPC has verified the chain: is the peer a process of this job, in one of these roles?
 class IdentityVerifier final : public ExternalCertificateVerifier {
  public:
-  IdentityVerifier(JobIdentity job, std::vector<PeerRole> roles) : job_(std::move(job)), roles_(std::move(roles)) {}
+  IdentityVerifier(pki::JobIdentity job, std::vector<pki::PeerRole> roles)
+      : job_(std::move(job)), roles_(std::move(roles)) {}
 
   bool Verify(TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
               grpc::Status* verdict) override {
     std::vector<std::string> uri_names;
     for (const grpc::string_ref& name : request->uri_names()) uri_names.push_back(Text(name));
-    const Status checked = CheckPeer(uri_names, job_, roles_).status();
+    const Status checked = pki::CheckPeer(uri_names, job_, roles_).status();
     if (!checked.ok()) {
       const std::string target = Text(request->target_name());
       LogRefusal(target.empty() ? "a client's connection was refused" : "a server was refused", target, checked);
@@ -43,14 +44,15 @@ class IdentityVerifier final : public ExternalCertificateVerifier {
   void Cancel(TlsCustomVerificationCheckRequest*) override {}  // nothing is ever pending
 
  private:
-  const JobIdentity job_;
-  const std::vector<PeerRole> roles_;
+  const pki::JobIdentity job_;
+  const std::vector<pki::PeerRole> roles_;
 };
 
 // For every call: may the connection's role make it?
 class CallerCheck final : public grpc::AuthMetadataProcessor {
  public:
-  CallerCheck(JobIdentity job, std::vector<PeerRole> callers) : job_(std::move(job)), callers_(std::move(callers)) {}
+  CallerCheck(pki::JobIdentity job, std::vector<pki::PeerRole> callers)
+      : job_(std::move(job)), callers_(std::move(callers)) {}
 
   bool IsBlocking() const override { return false; }
 
@@ -61,21 +63,21 @@ class CallerCheck final : public grpc::AuthMetadataProcessor {
     const auto path = metadata.find(":path");
     const std::string method = path == metadata.end() ? "" : Text(path->second);
     const bool is_open = method.starts_with(kHealthService);
-    const std::span<const PeerRole> roles = is_open ? std::span<const PeerRole>(kPeerRoles) : callers_;
-    const Status checked = CheckPeer(identities, job_, roles).status();
+    const std::span<const pki::PeerRole> roles = is_open ? std::span<const pki::PeerRole>(pki::kPeerRoles) : callers_;
+    const Status checked = pki::CheckPeer(identities, job_, roles).status();
     if (checked.ok()) return grpc::Status::OK;
     LogRefusal("a call was refused", method, checked);
     return ToGrpc(checked.While("the server refuses this certificate"));
   }
 
  private:
-  const JobIdentity job_;
-  const std::vector<PeerRole> callers_;
+  const pki::JobIdentity job_;
+  const std::vector<pki::PeerRole> callers_;
 };
 
 template <class Options>
-void Fill(std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates, const JobIdentity& job,
-          std::vector<PeerRole> peer_roles, Options& options) {
+void Fill(std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates, const pki::JobIdentity& job,
+          std::vector<pki::PeerRole> peer_roles, Options& options) {
   options.set_certificate_provider(std::move(certificates));
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
@@ -84,9 +86,10 @@ void Fill(std::shared_ptr<grpc::experimental::CertificateProviderInterface> cert
 
 }  // namespace
 
-Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::Load(const TlsSettings& settings, PeerRole role) {
+Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::Load(const TlsSettings& settings,
+                                                                         pki::PeerRole role) {
   RETURN_IF_ERROR(
-      CheckCertificateFiles(settings.ca_file, settings.certificate_file, settings.key_file, {settings.job, role}));
+      pki::CheckCertificateFiles(settings.ca_file, settings.certificate_file, settings.key_file, {settings.job, role}));
   SendHandshakeErrorsToLog();
   return std::shared_ptr<const TransportSecurity>(new TransportSecurity(settings));
 }
@@ -97,7 +100,7 @@ TransportSecurity::TransportSecurity(const TlsSettings& settings)
           settings.key_file, settings.certificate_file, settings.ca_file,
           static_cast<unsigned>(std::max<int64_t>(1, settings.refresh_interval.count())))) {}
 
-std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ChannelCredentials(PeerRole server_role) const {
+std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ChannelCredentials(pki::PeerRole server_role) const {
   grpc::experimental::TlsChannelCredentialsOptions options;
   Fill(certificates_, job_, {server_role}, options);
   options.set_verify_server_certs(true);
@@ -106,9 +109,10 @@ std::shared_ptr<grpc::ChannelCredentials> TransportSecurity::ChannelCredentials(
   return grpc::experimental::TlsCredentials(options);
 }
 
-std::shared_ptr<grpc::ServerCredentials> TransportSecurity::ServerCredentials(std::vector<PeerRole> callers) const {
+std::shared_ptr<grpc::ServerCredentials> TransportSecurity::ServerCredentials(
+    std::vector<pki::PeerRole> callers) const {
   grpc::experimental::TlsServerCredentialsOptions options(certificates_);
-  Fill(certificates_, job_, {std::begin(kPeerRoles), std::end(kPeerRoles)}, options);
+  Fill(certificates_, job_, {std::begin(pki::kPeerRoles), std::end(pki::kPeerRoles)}, options);
   options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::experimental::TlsServerCredentials(options);
   credentials->SetAuthMetadataProcessor(std::make_shared<CallerCheck>(job_, std::move(callers)));

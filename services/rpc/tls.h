@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/rpc/peer_identity.h"
+#include "services/pki/peer_identity.h"
 
 namespace espalier::rpc {
 
@@ -26,7 +26,7 @@ struct TlsSettings {
   std::string ca_file;           // PEM: every authority that peers' certificates may come from
   std::string certificate_file;  // PEM: this process's certificate, then what leads to the authority
   std::string key_file;          // PEM, without a passphrase
-  JobIdentity job;
+  pki::JobIdentity job;
   // How often the files are looked at. Connections that exist go on as they are; new ones use what was read last.
   std::chrono::seconds refresh_interval{1};
 };
@@ -35,17 +35,17 @@ struct TlsSettings {
 class TransportSecurity {
  public:
   // For a process of `role`. Checks the files first (certificates.h says what is wrong with them).
-  static Result<std::shared_ptr<const TransportSecurity>> Load(const TlsSettings& settings, PeerRole role);
+  static Result<std::shared_ptr<const TransportSecurity>> Load(const TlsSettings& settings, pki::PeerRole role);
 
   // For channels to a server of `server_role`.
-  std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(PeerRole server_role) const;
+  std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(pki::PeerRole server_role) const;
   // For a server that processes of `callers` may call. Health checks are open to every process of the job.
-  std::shared_ptr<grpc::ServerCredentials> ServerCredentials(std::vector<PeerRole> callers) const;
+  std::shared_ptr<grpc::ServerCredentials> ServerCredentials(std::vector<pki::PeerRole> callers) const;
 
  private:
   TransportSecurity(const TlsSettings& settings);
 
-  const JobIdentity job_;
+  const pki::JobIdentity job_;
   const std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates_;
 };
 

@@ -17,7 +17,7 @@
 #include "services/rpc/deadline.h"
 #include "services/rpc/server.h"
 #include "services/rpc/status_map.h"
-#include "services/rpc/testing/certificate_folder.h"
+#include "services/rpc/testing/tls_folder.h"
 
 namespace espalier::rpc {
 namespace {
@@ -25,9 +25,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::AnyOf;
-using testing::CertificateFolder;
 using ::testing::HasSubstr;
 using testing::kTestJob;
+using testing::TlsFolder;
 
 // Counts the calls that reach it.
 class Describer final : public graph::v1::GraphStore::CallbackService {
@@ -46,8 +46,8 @@ class TlsTest : public ::testing::Test {
  protected:
   void StartServer() {
     ServerOptions options;
-    options.tls = folder_.Load(PeerRole::kServer);
-    options.callers = {PeerRole::kSampler, PeerRole::kTrainer};
+    options.tls = folder_.Load(pki::PeerRole::kServer);
+    options.callers = {pki::PeerRole::kSampler, pki::PeerRole::kTrainer};
     auto server = RpcServer::Start(options, {&describer_});
     ASSERT_TRUE(server.ok()) << server.status().ToString();
     server_ = *std::move(server);
@@ -74,7 +74,7 @@ class TlsTest : public ::testing::Test {
 
   static constexpr const char* kDescribe = "/espalier.graph.v1.GraphStore/Describe";
   static constexpr const char* kHealth = "/grpc.health.v1.Health/Check";
-  CertificateFolder folder_;
+  TlsFolder folder_;
   Describer describer_;
   std::unique_ptr<RpcServer> server_;
 };
@@ -97,7 +97,7 @@ std::shared_ptr<grpc::Channel> UncheckedChannel(const std::string& address, cons
 
 TEST_F(TlsTest, LetsTheJobsOwnProcessesIn) {
   StartServer();
-  for (const PeerRole role : {PeerRole::kSampler, PeerRole::kTrainer}) {
+  for (const pki::PeerRole role : {pki::PeerRole::kSampler, pki::PeerRole::kTrainer}) {
     const Status status = CallAs(folder_.Load(role));
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
@@ -106,7 +106,7 @@ TEST_F(TlsTest, LetsTheJobsOwnProcessesIn) {
 
 TEST_F(TlsTest, RefusesCallsOfOtherRolesButAnswersTheirHealthChecks) {
   StartServer();
-  for (const PeerRole role : {PeerRole::kServer, PeerRole::kPartitioner, PeerRole::kOperator}) {
+  for (const pki::PeerRole role : {pki::PeerRole::kServer, pki::PeerRole::kPartitioner, pki::PeerRole::kOperator}) {
     const auto tls = folder_.Load(role);
     const Status status = CallAs(tls);
     EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status.ToString();
@@ -118,7 +118,7 @@ TEST_F(TlsTest, RefusesCallsOfOtherRolesButAnswersTheirHealthChecks) {
 
 TEST_F(TlsTest, RefusesWhoDoesNotBelongToTheJob) {
   StartServer();
-  const PeerRole role = PeerRole::kTrainer;
+  const pki::PeerRole role = pki::PeerRole::kTrainer;
   const auto refused = [&](const char* who, const std::shared_ptr<grpc::Channel>& channel) {
     const Status status = Call(channel);
     EXPECT_THAT(status.code(),
@@ -134,7 +134,7 @@ TEST_F(TlsTest, RefusesWhoDoesNotBelongToTheJob) {
   folder_.Issue(role, {.identity = {kTestJob, role}, .valid_since = std::chrono::hours(2), .valid_for = seconds(-60)});
   refused("expired", UncheckedChannel(address, folder_.SettingsOf(role)));
   refused("no certificate", UncheckedChannel(address, folder_.SettingsOf(role), /*shows_certificate=*/false));
-  CertificateFolder stranger;
+  TlsFolder stranger;
   stranger.Issue(role);
   refused("another authority", UncheckedChannel(address, stranger.SettingsOf(role)));
   refused("plaintext", grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
@@ -144,29 +144,29 @@ TEST_F(TlsTest, RefusesWhoDoesNotBelongToTheJob) {
 TEST_F(TlsTest, AClientSendsNothingToAServerThatIsNotWhatItLooksFor) {
   StartServer();
   ChannelSettings settings;
-  settings.tls = folder_.Load(PeerRole::kTrainer);
-  settings.server_role = PeerRole::kSampler;
+  settings.tls = folder_.Load(pki::PeerRole::kTrainer);
+  settings.server_role = pki::PeerRole::kSampler;
   Status status = Call(MakeChannel(server_->address(), settings));
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("a server where a sampler is expected"));
 
-  CertificateFolder other;
-  settings.tls = other.Load(PeerRole::kTrainer);
-  settings.server_role = PeerRole::kServer;
+  TlsFolder other;
+  settings.tls = other.Load(pki::PeerRole::kTrainer);
+  settings.server_role = pki::PeerRole::kServer;
   EXPECT_EQ(Call(MakeChannel(server_->address(), settings)).code(), StatusCode::kUnavailable);
   EXPECT_EQ(describer_.calls, 0);
 }
 
 TEST_F(TlsTest, RefusesToStartWithFilesThatPeersWouldRefuse) {
-  folder_.Issue(PeerRole::kTrainer);
-  const auto tls = TransportSecurity::Load(folder_.SettingsOf(PeerRole::kTrainer), PeerRole::kSampler);
+  folder_.Issue(pki::PeerRole::kTrainer);
+  const auto tls = TransportSecurity::Load(folder_.SettingsOf(pki::PeerRole::kTrainer), pki::PeerRole::kSampler);
   EXPECT_EQ(tls.status().code(), StatusCode::kPermissionDenied);
 }
 
 TEST_F(TlsTest, LetsAServerListenForOtherHosts) {
   ServerOptions options;
   options.listen = "0.0.0.0:0";
-  options.tls = folder_.Load(PeerRole::kServer);
+  options.tls = folder_.Load(pki::PeerRole::kServer);
   EXPECT_TRUE(RpcServer::Start(options, {&describer_}).ok());
 }
 
@@ -174,7 +174,7 @@ TEST_F(TlsTest, LetsAServerListenForOtherHosts) {
 TEST_F(TlsTest, ReplacesCertificatesWithoutAFailedCall) {
   StartServer();
   ChannelSettings settings;
-  settings.tls = folder_.Load(PeerRole::kTrainer);
+  settings.tls = folder_.Load(pki::PeerRole::kTrainer);
   std::atomic<bool> stop = false;
   std::atomic<int> good = 0;
   std::vector<std::thread> callers;
@@ -194,8 +194,8 @@ TEST_F(TlsTest, ReplacesCertificatesWithoutAFailedCall) {
   const Timer timer;
   int issued = 0;
   while (timer.Seconds() < 3.2) {
-    folder_.Issue(PeerRole::kServer);
-    folder_.Issue(PeerRole::kTrainer);
+    folder_.Issue(pki::PeerRole::kServer);
+    folder_.Issue(pki::PeerRole::kTrainer);
     ++issued;
     Clock::Real().SleepFor(milliseconds(100));
   }
@@ -209,20 +209,20 @@ TEST_F(TlsTest, ReplacesCertificatesWithoutAFailedCall) {
 TEST_F(TlsTest, OutlivesAPairThatDoesNotFit) {
   StartServer();
   ChannelSettings settings;
-  settings.tls = folder_.Load(PeerRole::kTrainer);
+  settings.tls = folder_.Load(pki::PeerRole::kTrainer);
   const auto kept = MakeChannel(server_->address(), settings);
   ASSERT_TRUE(Call(kept).ok());
 
-  folder_.Issue(PeerRole::kSampler);
-  const auto leaf = IssueLeaf(folder_.authority(), {.identity = {kTestJob, PeerRole::kServer}});
-  std::ofstream(folder_.KeyFile(PeerRole::kServer)) << leaf->key_pem.Reveal();
+  folder_.Issue(pki::PeerRole::kSampler);
+  const auto leaf = pki::IssueLeaf(folder_.authority(), {.identity = {kTestJob, pki::PeerRole::kServer}});
+  std::ofstream(folder_.KeyFile(pki::PeerRole::kServer)) << leaf->key_pem.Reveal();
   // Until the server has seen it: new connections fail, the old one goes on.
   const Deadline seen = Deadline::After(seconds(20));
   while (Call(MakeChannel(server_->address(), settings)).ok() && !seen.HasPassed()) EXPECT_TRUE(Call(kept).ok());
   EXPECT_FALSE(seen.HasPassed());
   EXPECT_TRUE(Call(kept).ok());
 
-  folder_.Issue(PeerRole::kServer);
+  folder_.Issue(pki::PeerRole::kServer);
   const auto again = CallAndWait(std::make_shared<Peer>("server", server_->address(), settings), kDescribe,
                                  grpc::ByteBuffer(nullptr, 0), Deadline::After(seconds(20)));
   EXPECT_TRUE(again.ok()) << again.status().ToString();

@@ -19,7 +19,7 @@ Result<std::unique_ptr<GraphServer>> GraphServer::Start(const GraphServerOptions
                                                         std::shared_ptr<sampler::PartitionAccess> partition) {
   std::unique_ptr<GraphServer> server(new GraphServer(options, std::move(served), std::move(partition)));
   rpc::ServerOptions rpc = options.rpc;
-  rpc.callers = {rpc::PeerRole::kSampler, rpc::PeerRole::kTrainer};
+  rpc.callers = {pki::PeerRole::kSampler, pki::PeerRole::kTrainer};
   ASSIGN_OR_RETURN(server->rpc_,
                    rpc::RpcServer::Start(rpc, {server->graph_service_.get(), server->tensor_service_.get()}));
   return server;

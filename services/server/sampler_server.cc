@@ -22,7 +22,7 @@ Result<std::unique_ptr<SamplerServer>> SamplerServer::Start(const SamplerServerO
                                                             std::shared_ptr<sampler::PartitionedGraph> graph) {
   std::unique_ptr<SamplerServer> server(new SamplerServer(options, std::move(graph)));
   rpc::ServerOptions rpc = options.rpc;
-  rpc.callers = {rpc::PeerRole::kTrainer};
+  rpc.callers = {pki::PeerRole::kTrainer};
   ASSIGN_OR_RETURN(server->rpc_, rpc::RpcServer::Start(rpc, {server->service_.get()}));
   return server;
 }

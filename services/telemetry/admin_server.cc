@@ -72,6 +72,11 @@ class AdminServer::Impl {
     unready_reason_ = std::move(reason);
   }
 
+  void SetLivenessCheck(std::function<std::string()> check) {
+    const std::lock_guard lock(provider_mutex_);
+    liveness_check_ = std::move(check);
+  }
+
   void SetStatusProvider(std::function<std::string()> provider) {
     const std::lock_guard lock(provider_mutex_);
     status_provider_ = std::move(provider);
@@ -101,8 +106,9 @@ class AdminServer::Impl {
 
   std::mutex mutex_;
   std::string unready_reason_ = "starting";  // guarded by mutex_; empty: ready
-  std::mutex provider_mutex_;                // held while the provider runs
+  std::mutex provider_mutex_;                // held while one of these runs
   std::function<std::string()> status_provider_;
+  std::function<std::string()> liveness_check_;
 
   // Owned by thread_ from here on.
   int reserve_ = -1;  // -1: somebody else has taken it
@@ -219,7 +225,12 @@ HttpResponse AdminServer::Impl::Answer(const std::string& received) {
 }
 
 HttpResponse AdminServer::Impl::AnswerPath(const std::string& path) {
-  if (path == "/livez") return {.body = "ok\n"};
+  if (path == "/livez") {
+    const std::lock_guard lock(provider_mutex_);
+    const std::string trouble = liveness_check_ ? liveness_check_() : std::string();
+    if (trouble.empty()) return {.body = "ok\n"};
+    return {.status = 503, .body = trouble + "\n"};
+  }
   if (path == "/readyz") {
     const std::lock_guard lock(mutex_);
     if (unready_reason_.empty()) return {.body = "ok\n"};
@@ -245,6 +256,7 @@ void AdminServer::SetReady() { impl_->SetUnreadyReason(""); }
 void AdminServer::SetNotReady(const std::string& reason) {
   impl_->SetUnreadyReason(reason.empty() ? "not ready" : reason);
 }
+void AdminServer::SetLivenessCheck(std::function<std::string()> check) { impl_->SetLivenessCheck(std::move(check)); }
 void AdminServer::SetStatusProvider(std::function<std::string()> provider) {
   impl_->SetStatusProvider(std::move(provider));
 }

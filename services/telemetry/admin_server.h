@@ -1,13 +1,14 @@
 // The admin port of every process, HTTP/1.1, GET and HEAD only:
 //   /metrics   Prometheus text
-//   /livez     200 "ok" while the process answers
+//   /livez     200 "ok" while the process answers, or 503 and what the liveness check says
 //   /readyz    200 "ok", or 503 and why not
 //   /status    JSON of the status provider
 //
 // Guarantees: one thread, a bounded number of connections and bytes each, and a deadline from a connection's first
 // byte to its last, so that slow or half-open peers cost a slot for seconds and never the port: when all slots
 // are taken the oldest connection is dropped. Caveats: no TLS and no authentication; bind to loopback, or let the
-// network policy decide who may ask. Status providers run on the server's thread and must not block.
+// network policy decide who may ask. Status providers and the liveness check run on the server's thread and must not
+// block.
 #pragma once
 
 #include <chrono>
@@ -42,6 +43,9 @@ class AdminServer {
 
   void SetReady();
   void SetNotReady(const std::string& reason);
+  // Says why the process should be restarted although it answers (a lease that is held and not renewed); "": it should
+  // not. Unset, and nullptr: never. When this returns, the previous check is not running any more.
+  void SetLivenessCheck(std::function<std::string()> check);
   // Returns the text of a JSON object. Until set, and after being set to nullptr, /status says {}. When this
   // returns, the previous provider is not running any more.
   void SetStatusProvider(std::function<std::string()> provider);

@@ -52,6 +52,17 @@ TEST(AdminServerTest, IsReadyOnlyWhenTold) {
   EXPECT_THAT(test.Get("/readyz"), EndsWith("draining\n"));
 }
 
+TEST(AdminServerTest, IsNotAliveWhileTheCheckSaysWhyNot) {
+  TestServer test;
+  test.server->SetLivenessCheck([] { return std::string("the lease was not renewed"); });
+
+  EXPECT_THAT(test.Get("/livez"), AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("the lease was not renewed\n")));
+  test.server->SetLivenessCheck([] { return std::string(); });
+  EXPECT_THAT(test.Get("/livez"), EndsWith("\r\n\r\nok\n"));
+  test.server->SetLivenessCheck(nullptr);
+  EXPECT_THAT(test.Get("/livez"), EndsWith("\r\n\r\nok\n"));
+}
+
 TEST(AdminServerTest, ServesMetricsAndStatus) {
   TestServer test;
   test.registry.AddCounter("espalier_test_things_total", "Things.", {{"kind", "a"}}).Add(3);

@@ -12,6 +12,8 @@
 namespace espalier::telemetry {
 namespace {
 
+constexpr char kAnyAddress[] = "::";
+
 struct FreeAddressList {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
@@ -59,9 +61,15 @@ Result<ListenSocket> ListenOn(const std::string& address) {
   const std::unique_ptr<addrinfo, FreeAddressList> list(found);
 
   const int descriptor = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (descriptor < 0) return FromErrno(errno, "making a socket for " + address);
+  if (descriptor < 0) {
+    const int cause = errno;
+    if (cause == EAFNOSUPPORT && at.host == kAnyAddress) return ListenOn("0.0.0.0:" + at.port);
+    return FromErrno(cause, "making a socket for " + address);
+  }
   const int yes = 1;
   setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  const int no = 0;  // the kernel's default may be another (net.ipv6.bindv6only)
+  if (at.host == kAnyAddress) setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
   Status status;
   if (bind(descriptor, found->ai_addr, found->ai_addrlen) != 0 || listen(descriptor, 64) != 0) {
     status = FromErrno(errno, "listening on " + address);

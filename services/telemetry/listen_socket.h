@@ -18,6 +18,7 @@ struct ListenSocket {
   int descriptor = -1;  // non-blocking, close-on-exec; the caller closes it
   std::string address;  // with the port that was picked
 };
+// "[::]:80" listens on every address of this machine, IPv4 and IPv6, or IPv4 alone where the kernel has no IPv6.
 Result<ListenSocket> ListenOn(const std::string& address);
 
 }  // namespace espalier::telemetry

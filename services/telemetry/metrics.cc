@@ -6,15 +6,25 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "services/base/check.h"
+#include "services/base/mutex.h"
 #include "services/telemetry/process_metrics.h"
 
 namespace espalier::telemetry {
 namespace {
 
+// Ours, and what is standard for operators (metrics.h).
+constexpr std::array<std::string_view, 5> kPrefixes{"espalier_", "workqueue_", "rest_client_", "controller_runtime_",
+                                                    "leader_election_"};
+
 bool IsValidName(const std::string& name) {
-  constexpr const char* kPrefix = "espalier_";
-  if (name.rfind(kPrefix, 0) != 0 || name.back() == '_') return false;
+  const bool has_prefix = std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                                      [&](std::string_view prefix) { return name.starts_with(prefix); });
+  if (!has_prefix || name.back() == '_') return false;
   return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
 }
 
@@ -28,6 +38,10 @@ bool EndsInTotal(const std::string& name) {
 struct MetricRegistry::State {
   prometheus::Registry registry;  // thread-safe
   std::unique_ptr<ProcessMetrics> process;
+
+  Mutex mutex;
+  int64_t next_refresh ABSL_GUARDED_BY(mutex) = 0;
+  std::map<int64_t, std::function<void()>> refreshes ABSL_GUARDED_BY(mutex);
 };
 
 void Counter::Add(double amount) {
@@ -77,8 +91,24 @@ void MetricRegistry::AddProcessMetrics() {
   if (state_->process == nullptr) state_->process = std::make_unique<ProcessMetrics>(*this);
 }
 
+std::shared_ptr<void> MetricRegistry::BeforeSerialize(std::function<void()> refresh) {
+  State* const state = state_.get();
+  MutexLock lock(&state->mutex);
+  const int64_t id = state->next_refresh++;
+  state->refreshes.emplace(id, std::move(refresh));
+  return std::shared_ptr<void>(nullptr, [state, id](void*) {
+    MutexLock erasing(&state->mutex);
+    state->refreshes.erase(id);
+  });
+}
+
 std::string MetricRegistry::Serialize() const {
   if (state_->process != nullptr) state_->process->Refresh();
+  {
+    // Under the lock, so that what a refresh looks at is there as long as its handle.
+    MutexLock lock(&state_->mutex);
+    for (const auto& [id, refresh] : state_->refreshes) refresh();
+  }
   return prometheus::TextSerializer().Serialize(state_->registry.Collect());
 }
 

@@ -1,6 +1,8 @@
 // Metrics as typed handles. A process makes one MetricRegistry in main and passes it on; each library declares
 // its metrics, with help texts, in one place. Names: espalier_<where>_<what>_<unit>, counters end in _total;
-// labels come from closed sets.
+// labels come from closed sets. Besides espalier_, the prefixes that controller-runtime and client-go made standard for
+// operators are allowed, for metrics that mean the same as theirs, so that everybody's dashboards fit: workqueue_,
+// rest_client_, controller_runtime_, leader_election_.
 //
 //   struct ServerMetrics {
 //     explicit ServerMetrics(MetricRegistry& r)
@@ -9,6 +11,7 @@
 //   };
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -80,6 +83,10 @@ class MetricRegistry {
                          const Labels& labels = {});
   // The memory, processor time and open files of this process, read at each scrape (espalier_process_*).
   void AddProcessMetrics();
+  // `refresh` is called at the start of each Serialize, for gauges whose value is only known by looking, until what is
+  // returned is destroyed (which waits for a call under way). It calls nothing of this registry but handles. The
+  // registry outlives what is returned.
+  [[nodiscard]] std::shared_ptr<void> BeforeSerialize(std::function<void()> refresh);
 
   // Prometheus' text format, version 0.0.4.
   std::string Serialize() const;

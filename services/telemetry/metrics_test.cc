@@ -46,6 +46,33 @@ TEST(MetricsTest, AHandleWithoutARegistryDoesNothing) {
   EXPECT_DOUBLE_EQ(counter.Value(), 0);
 }
 
+TEST(MetricsTest, TakesTheNamesThatAreStandardForOperators) {
+  MetricRegistry registry;
+  registry.AddGauge("workqueue_depth", "Waiting.", {{"name", "disttraining"}}).Set(3);
+  registry.AddCounter("rest_client_requests_total", "Requests.").Add();
+  registry.AddGauge("controller_runtime_active_workers", "At work.").Set(2);
+  registry.AddGauge("leader_election_master_status", "Leads.").Set(1);
+
+  const std::string text = registry.Serialize();
+
+  EXPECT_THAT(text, HasSubstr("workqueue_depth{name=\"disttraining\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("rest_client_requests_total 1\n"));
+  EXPECT_THAT(text, HasSubstr("controller_runtime_active_workers 2\n"));
+  EXPECT_THAT(text, HasSubstr("leader_election_master_status 1\n"));
+}
+
+TEST(MetricsTest, LooksAgainBeforeEachScrapeAsLongAsTheHandleLives) {
+  MetricRegistry registry;
+  Gauge gauge = registry.AddGauge("espalier_test_age_seconds", "Age.");
+  int looks = 0;
+  std::shared_ptr<void> handle = registry.BeforeSerialize([&] { gauge.Set(++looks); });
+
+  EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_test_age_seconds 1\n"));
+  EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_test_age_seconds 2\n"));
+  handle.reset();
+  EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_test_age_seconds 2\n"));
+}
+
 TEST(MetricsTest, MakesExponentialBuckets) { EXPECT_THAT(ExponentialBuckets(0.5, 2, 4), ElementsAre(0.5, 1, 2, 4)); }
 
 TEST(MetricsDeathTest, BadNamesAreBugs) {
@@ -54,6 +81,8 @@ TEST(MetricsDeathTest, BadNamesAreBugs) {
 
   EXPECT_DEATH(registry.AddCounter("requests_total", "No prefix."), "counter name requests_total");
   EXPECT_DEATH(registry.AddCounter("espalier_test_calls", "No total."), "counter name");
+  EXPECT_DEATH(registry.AddCounter("workqueue_adds", "Standard, but no total."), "counter name");
+  EXPECT_DEATH(registry.AddGauge("workqueues_depth", "Nearly standard."), "gauge name");
   EXPECT_DEATH(registry.AddGauge("espalier_test_Calls", "Upper case."), "gauge name");
 }
 

@@ -18,6 +18,7 @@ namespace {
 // Read by the signal handler: lock-free atomics only.
 std::atomic<int> g_signal_number{0};
 std::atomic<int> g_write_end{-1};
+std::atomic<int> g_second_exit_code{-1};  // negative: a second signal changes nothing
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void OnSignal(int signal_number) {
@@ -27,6 +28,8 @@ void OnSignal(int signal_number) {
     const char byte = 1;
     // The pipe is never read, so one byte keeps it readable.
     [[maybe_unused]] const ssize_t written = write(g_write_end.load(), &byte, 1);
+  } else if (const int exit_code = g_second_exit_code.load(); exit_code >= 0) {
+    _exit(exit_code);
   }
   errno = saved_errno;
 }
@@ -75,6 +78,7 @@ bool StopSignal::requested() const { return g_signal_number.load() != 0; }
 int StopSignal::signal_number() const { return g_signal_number.load(); }
 int StopSignal::descriptor() const { return read_end_; }
 void StopSignal::Request(int signal_number) { OnSignal(signal_number); }
+void StopSignal::ExitOnSecond(int exit_code) { g_second_exit_code = exit_code; }
 
 bool StopSignal::WaitUntil(Deadline deadline) const {
   while (!requested()) {
@@ -98,6 +102,7 @@ void StopSignal::ResetForTesting() {
   while (read(read_end_, &byte, 1) == 1) {
   }
   g_signal_number = 0;
+  g_second_exit_code = -1;
 }
 
 Status WriteFileAtomically(const std::string& path, const std::string& text) {

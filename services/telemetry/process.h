@@ -11,8 +11,8 @@
 namespace espalier::telemetry {
 
 // SIGTERM and SIGINT as a flag and a readable descriptor. The first signal asks; a second SIGINT or SIGTERM does
-// nothing more (SIGKILL is for that). SIGPIPE is ignored, so that a vanished peer is an error of a write.
-// One per process. Thread-safe.
+// nothing more (SIGKILL is for that) unless ExitOnSecond says so. SIGPIPE is ignored, so that a vanished peer is an
+// error of a write. One per process. Thread-safe.
 class StopSignal {
  public:
   // Installs the handlers; the second call returns the same object.
@@ -27,7 +27,9 @@ class StopSignal {
   void Wait() const;
   // As if a signal had come: for a process that ends itself. Async-signal-safe.
   void Request(int signal_number);
-  // Undoes Request: for tests, which share a process.
+  // From now on a second SIGTERM or SIGINT ends the process at once, with this code.
+  void ExitOnSecond(int exit_code);
+  // Undoes Request and ExitOnSecond: for tests, which share a process.
   void ResetForTesting();
 
  private:

@@ -45,6 +45,20 @@ TEST(StopSignalTest, ASignalSetsTheFlagAndTheDescriptor) {
   EXPECT_FALSE(stop.requested());
 }
 
+TEST(StopSignalTest, ASecondSignalEndsTheProcessWhereItWasToldSo) {
+  EXPECT_EXIT(
+      {
+        StopSignal& stop = StopSignal::Install();
+        stop.ResetForTesting();
+        stop.ExitOnSecond(75);
+        raise(SIGTERM);
+        if (!stop.requested()) _exit(1);
+        raise(SIGINT);
+        _exit(2);
+      },
+      testing::ExitedWithCode(75), "");
+}
+
 TEST(ReadyFileTest, ComesBackAsWritten) {
   const std::string path = FreshFolder("ready") / "server-0.json";
   EXPECT_EQ(ReadReadyFile(path).status().code(), StatusCode::kNotFound);

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <random>
 
-#include "services/rpc/certificates.h"
+#include "services/pki/certificates.h"
 
 namespace espalier::run {
 namespace {
@@ -43,14 +43,14 @@ Status WritePrivate(const std::string& path, const std::string& text) {
 
 constexpr Role kRolesWithPeers[] = {Role::kTrainer, Role::kSampler, Role::kServer};
 
-rpc::PeerRole PeerRoleOf(Role role) {
+pki::PeerRole PeerRoleOf(Role role) {
   switch (role) {
-    case Role::kPartitioner: return rpc::PeerRole::kPartitioner;
-    case Role::kTrainer: return rpc::PeerRole::kTrainer;
-    case Role::kSampler: return rpc::PeerRole::kSampler;
-    case Role::kServer: return rpc::PeerRole::kServer;
+    case Role::kPartitioner: return pki::PeerRole::kPartitioner;
+    case Role::kTrainer: return pki::PeerRole::kTrainer;
+    case Role::kSampler: return pki::PeerRole::kSampler;
+    case Role::kServer: return pki::PeerRole::kServer;
   }
-  return rpc::PeerRole::kPartitioner;
+  return pki::PeerRole::kPartitioner;
 }
 
 }  // namespace
@@ -64,18 +64,18 @@ Result<std::unique_ptr<TlsFiles>> TlsFiles::Make(const std::string& folder) {
 }
 
 Status TlsFiles::Write() const {
-  ASSIGN_OR_RETURN(const rpc::JobIdentity job, rpc::ParseJobIdentity(job_));
-  ASSIGN_OR_RETURN(const rpc::KeyAndCertificate authority,
-                   rpc::MakeCertificateAuthority("espalier run " + job.job_uid, kValidity));
+  ASSIGN_OR_RETURN(const pki::JobIdentity job, pki::ParseJobIdentity(job_));
+  ASSIGN_OR_RETURN(const pki::KeyAndCertificate authority,
+                   pki::MakeCertificateAuthority("espalier run " + job.job_uid, kValidity));
   RETURN_IF_ERROR(MakePrivateFolder(folder_));
   RETURN_IF_ERROR(WritePrivate(folder_ + "/ca.crt", authority.certificate_pem));
   for (const Role role : kRolesWithPeers) {
-    rpc::LeafOptions options;
+    pki::LeafOptions options;
     options.identity = {job, PeerRoleOf(role)};
     options.dns_names = {"localhost"};
     options.ip_addresses = {"127.0.0.1", "::1"};
     options.valid_for = kValidity;
-    ASSIGN_OR_RETURN(const rpc::KeyAndCertificate leaf, rpc::IssueLeaf(authority, options));
+    ASSIGN_OR_RETURN(const pki::KeyAndCertificate leaf, pki::IssueLeaf(authority, options));
     const std::string folder = folder_ + "/" + NameOf(role);
     RETURN_IF_ERROR(MakePrivateFolder(folder));
     RETURN_IF_ERROR(WritePrivate(folder + "/tls.crt", leaf.certificate_pem));

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "services/rpc/certificates.h"
+#include "services/pki/certificates.h"
 
 namespace espalier::run {
 namespace {
@@ -16,14 +16,14 @@ std::string Folder() { return testing::TempDir() + "/tls-files-" + std::to_strin
 TEST(TlsFilesTest, AreCertificatesOfTheirRolesThatOnlyThisUserReads) {
   const auto files = TlsFiles::Make(Folder());
   ASSERT_TRUE(files.ok()) << files.status().ToString();
-  const std::pair<Role, rpc::PeerRole> roles[] = {{Role::kServer, rpc::PeerRole::kServer},
-                                                  {Role::kSampler, rpc::PeerRole::kSampler},
-                                                  {Role::kTrainer, rpc::PeerRole::kTrainer}};
+  const std::pair<Role, pki::PeerRole> roles[] = {{Role::kServer, pki::PeerRole::kServer},
+                                                  {Role::kSampler, pki::PeerRole::kSampler},
+                                                  {Role::kTrainer, pki::PeerRole::kTrainer}};
   for (const auto& [role, peer_role] : roles) {
     const EnvironmentMap told = (*files)->EnvironmentOf(role);
-    const Status checked = rpc::CheckCertificateFiles(told.at("ESPALIER_TLS_CA"), told.at("ESPALIER_TLS_CERTIFICATE"),
+    const Status checked = pki::CheckCertificateFiles(told.at("ESPALIER_TLS_CA"), told.at("ESPALIER_TLS_CERTIFICATE"),
                                                       told.at("ESPALIER_TLS_KEY"),
-                                                      {*rpc::ParseJobIdentity(told.at("ESPALIER_TLS_JOB")), peer_role});
+                                                      {*pki::ParseJobIdentity(told.at("ESPALIER_TLS_JOB")), peer_role});
     EXPECT_TRUE(checked.ok()) << checked.ToString();
     EXPECT_EQ(fs::status(told.at("ESPALIER_TLS_KEY")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   }

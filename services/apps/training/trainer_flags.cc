@@ -23,6 +23,7 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
       ->envname("ESPALIER_ACCESS")
       ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
       ->capture_default_str();
+  app.add_option("--job-uid", flags->job_uid, "the job's uid, repeated in /status")->envname("ESPALIER_JOB_UID");
   app.add_option("--incarnation", flags->incarnation, "the job's incarnation: servers refuse older ones")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();

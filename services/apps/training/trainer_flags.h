@@ -32,7 +32,8 @@ struct TrainerFlags {
   std::string ready_file;
   std::string log_format = "auto";
   uint64_t incarnation = 1;
-  int threads = 0;  // 0: as the document says
+  std::string job_uid;  // of the DistTraining on a cluster: /status repeats it; empty elsewhere
+  int threads = 0;      // 0: as the document says
   int sampler_threads = 1;
   int connect_seconds = 120;
   int data_timeout_seconds = 600;

@@ -21,7 +21,9 @@ Result<std::unique_ptr<TrainerGroup>> TrainerGroup::Listen(const TrainerFlags& f
 Status TrainerGroup::ListenForGloo() {
   if (flags_.rank > 0) return Status();
   ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(flags_.rendezvous));
-  ASSIGN_OR_RETURN(gloo_, trainer::Rendezvous::Host(at.host, at.port));
+  // Its own address, where it was told: the name that others know it by may not be in DNS yet.
+  const std::string& own_host = flags_.local_address.empty() ? at.host : flags_.local_address;
+  ASSIGN_OR_RETURN(gloo_, trainer::Rendezvous::Host(own_host, at.port));
   rendezvous_ = rpc::ToString(rpc::HostPort{at.host, gloo_->port()});
   return Status();
 }

@@ -157,7 +157,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   StopWatcher stop;
   telemetry::MetricRegistry metrics;
   metrics.AddProcessMetrics();
-  TrainingStatus status(job, flags.rank, flags.world_size, flags.incarnation, metrics);
+  TrainingStatus status(job, flags.job_uid, flags.rank, flags.world_size, flags.incarnation, metrics);
   telemetry::AdminServerOptions admin_options;
   admin_options.listen_address = flags.admin_listen;
   ASSIGN_OR_RETURN(const std::unique_ptr<telemetry::AdminServer> admin,
@@ -166,7 +166,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
 
   rpc::ChannelSettings channel;
   channel.stop = stop.stalled();
-  ASSIGN_OR_RETURN(channel.tls, transport::LoadTls(flags.tls, rpc::PeerRole::kTrainer));
+  ASSIGN_OR_RETURN(channel.tls, transport::LoadTls(flags.tls, pki::PeerRole::kTrainer));
   // Rank 0's port is told to the others before anything else takes time.
   ASSIGN_OR_RETURN(const std::unique_ptr<TrainerGroup> group, TrainerGroup::Listen(flags, channel.tls));
   RETURN_IF_ERROR(WriteReady(flags, *admin, *group));

@@ -23,9 +23,10 @@ double FractionOf(const trainer::RunPosition& position) {
 
 }  // namespace
 
-TrainingStatus::TrainingStatus(const job::DistTraining& job, uint32_t rank, uint32_t num_trainers, uint64_t incarnation,
-                               telemetry::MetricRegistry& metrics)
+TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& job_uid, uint32_t rank,
+                               uint32_t num_trainers, uint64_t incarnation, telemetry::MetricRegistry& metrics)
     : job_name_(job.name),
+      job_uid_(job_uid),
       metric_(job.training.evaluation.metric),
       rank_(rank),
       num_trainers_(num_trainers),
@@ -69,6 +70,7 @@ std::string TrainingStatus::Json() const {
   MutexLock lock(&mutex_);
   nlohmann::ordered_json status = {
       {"job", job_name_}, {"rank", rank_}, {"trainers", num_trainers_}, {"incarnation", incarnation_}};
+  if (!job_uid_.empty()) status["uid"] = job_uid_;
   if (position_.has_value()) {
     const double fraction = FractionOf(*position_);
     status["epoch"] = position_->epoch;

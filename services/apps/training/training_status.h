@@ -13,17 +13,19 @@ namespace espalier::training {
 // Written by the training thread, read by the admin server's. Thread-safe.
 class TrainingStatus {
  public:
-  TrainingStatus(const job::DistTraining& job, uint32_t rank, uint32_t num_trainers, uint64_t incarnation,
-                 telemetry::MetricRegistry& metrics);
+  // `job_uid` may be empty.
+  TrainingStatus(const job::DistTraining& job, const std::string& job_uid, uint32_t rank, uint32_t num_trainers,
+                 uint64_t incarnation, telemetry::MetricRegistry& metrics);
 
   void OnStep(const trainer::RunPosition& position);
   void OnEpoch(const trainer::EpochReport& report);
 
-  // {"job", "rank", "incarnation", "epoch", "step", "epochs", "percent", "etaSeconds", "metrics": {"loss", ...}}
+  // {"job", "uid", "rank", "incarnation", "epoch", "step", "epochs", "percent", "etaSeconds", "metrics": {"loss", ...}}
   std::string Json() const;
 
  private:
   const std::string job_name_;
+  const std::string job_uid_;
   const job::Metric metric_;
   const uint32_t rank_;
   const uint32_t num_trainers_;

@@ -16,15 +16,16 @@ job::DistTraining Job() {
 
 TEST(TrainingStatusTest, SaysNothingOfProgressBeforeTheFirstStep) {
   telemetry::MetricRegistry metrics;
-  const auto status = nlohmann::json::parse(TrainingStatus(Job(), 0, 2, 3, metrics).Json());
+  const auto status = nlohmann::json::parse(TrainingStatus(Job(), "", 0, 2, 3, metrics).Json());
   EXPECT_EQ(status["job"], "cora");
   EXPECT_EQ(status["incarnation"], 3);
   EXPECT_FALSE(status.contains("percent"));
+  EXPECT_FALSE(status.contains("uid"));
 }
 
 TEST(TrainingStatusTest, SaysHowFarItIs) {
   telemetry::MetricRegistry metrics;
-  TrainingStatus training(Job(), 0, 1, 1, metrics);
+  TrainingStatus training(Job(), "5f1c", 0, 1, 1, metrics);
   training.OnStep({.epoch = 1, .step = 4, .num_epochs = 4, .steps_per_epoch = 5});
   trainer::EpochReport report;
   report.epoch = 1;
@@ -35,6 +36,7 @@ TEST(TrainingStatusTest, SaysHowFarItIs) {
   training.OnEpoch(report);
   const auto status = nlohmann::json::parse(training.Json());
   EXPECT_EQ(status["percent"], 50.0);
+  EXPECT_EQ(status["uid"], "5f1c");
   EXPECT_EQ(status["epochs"], 4);
   EXPECT_GE(status["etaSeconds"].get<double>(), 0.0);
   EXPECT_EQ(status["metrics"]["loss"], 0.25);

@@ -32,17 +32,17 @@ Status CheckTlsFlags(const TlsFlags& flags) {
   for (const auto& [name, value] : all) {
     if (value->empty()) return InvalidArgument(std::string(name) + " is missing: TLS takes all four --tls flags");
   }
-  return rpc::ParseJobIdentity(flags.job).status().While("--tls-job");
+  return pki::ParseJobIdentity(flags.job).status().While("--tls-job");
 }
 
-Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& flags, rpc::PeerRole role) {
+Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& flags, pki::PeerRole role) {
   if (!flags.any()) return std::shared_ptr<const rpc::TransportSecurity>();
   RETURN_IF_ERROR(CheckTlsFlags(flags));
   rpc::TlsSettings settings;
   settings.ca_file = flags.ca_file;
   settings.certificate_file = flags.certificate_file;
   settings.key_file = flags.key_file;
-  ASSIGN_OR_RETURN(settings.job, rpc::ParseJobIdentity(flags.job));
+  ASSIGN_OR_RETURN(settings.job, pki::ParseJobIdentity(flags.job));
   // Files that are being replaced at this moment do not fit each other, or are not there, for an instant.
   for (int looks_left = kLooks;;) {
     auto loaded = rpc::TransportSecurity::Load(settings, role);

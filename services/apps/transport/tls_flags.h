@@ -25,7 +25,7 @@ void AddTlsFlags(CLI::App& app, TlsFlags* flags);
 Status CheckTlsFlags(const TlsFlags& flags);
 // Null where no flag is given: plaintext. Errors as of TransportSecurity::Load, after a second look at files that may
 // be in the middle of being replaced.
-Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& flags, rpc::PeerRole role);
+Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& flags, pki::PeerRole role);
 
 // InvalidArgument where the job wants TLS and no flag is given: nobody talks in the clear by omission.
 Status CheckTlsOf(const job::DistTraining& training, const TlsFlags& flags);

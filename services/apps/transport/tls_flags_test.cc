@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/rpc/testing/certificate_folder.h"
+#include "services/rpc/testing/tls_folder.h"
 
 namespace espalier::transport {
 namespace {
@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 TEST(TlsFlagsTest, AreAllOrNone) {
   EXPECT_TRUE(CheckTlsFlags({}).ok());
-  EXPECT_EQ(*LoadTls({}, rpc::PeerRole::kServer), nullptr);
+  EXPECT_EQ(*LoadTls({}, pki::PeerRole::kServer), nullptr);
   const Status partial = CheckTlsFlags({.ca_file = "ca.crt", .key_file = "tls.key", .job = "a/b"});
   EXPECT_EQ(partial.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(partial.message(), HasSubstr("--tls-certificate is missing"));
@@ -28,17 +28,17 @@ TEST(TlsFlagsTest, MustBeThereWhereTheJobWantsTls) {
 }
 
 TEST(TlsFlagsTest, NameFilesThatAreRead) {
-  rpc::testing::CertificateFolder folder;
-  const rpc::PeerRole role = rpc::PeerRole::kSampler;
+  rpc::testing::TlsFolder folder;
+  const pki::PeerRole role = pki::PeerRole::kSampler;
   CLI::App app;
   TlsFlags flags;
   AddTlsFlags(app, &flags);
   app.parse("--tls-ca " + folder.CaFile() + " --tls-certificate " + folder.CertificateFile(role) + " --tls-key " +
-            folder.KeyFile(role) + " --tls-job " + rpc::ToString(rpc::testing::kTestJob));
+            folder.KeyFile(role) + " --tls-job " + ToString(rpc::testing::kTestJob));
   EXPECT_EQ(LoadTls(flags, role).status().code(), StatusCode::kNotFound);
   folder.Issue(role);
   EXPECT_TRUE(LoadTls(flags, role).ok());
-  EXPECT_EQ(LoadTls(flags, rpc::PeerRole::kTrainer).status().code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(LoadTls(flags, pki::PeerRole::kTrainer).status().code(), StatusCode::kPermissionDenied);
 }
 
 }  // namespace

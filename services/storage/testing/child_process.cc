@@ -52,6 +52,10 @@ ChildProcess::~ChildProcess() {
   waitpid(pid_, nullptr, 0);
 }
 
+void ChildProcess::Signal(int number) const {
+  if (IsRunning()) kill(pid_, number);
+}
+
 bool ChildProcess::IsRunning() const {
   if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = -1;
   return pid_ > 0;

@@ -11,7 +11,7 @@
 
 namespace espalier::storage {
 
-// Killed and waited for on destruction. One thread at a time.
+// Killed and waited for on destruction, or when the thread that started it ends. One thread at a time.
 class ChildProcess {
  public:
   // Runs the program with exactly that environment; what it prints goes to the file `log_path`.
@@ -22,6 +22,8 @@ class ChildProcess {
   ~ChildProcess();
 
   bool IsRunning() const;
+  // SIGSTOP, SIGTERM, ...; nothing happens to one that has ended.
+  void Signal(int number) const;
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}

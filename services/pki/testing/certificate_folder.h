@@ -1,13 +1,11 @@
 // Certificates of a test's job, in a temporary folder.
 #pragma once
 
-#include <memory>
 #include <string>
 
-#include "services/rpc/certificates.h"
-#include "services/rpc/tls.h"
+#include "services/pki/certificates.h"
 
-namespace espalier::rpc::testing {
+namespace espalier::pki::testing {
 
 inline const JobIdentity kTestJob{"default", "0a1b2c"};
 
@@ -28,10 +26,6 @@ class CertificateFolder {
   // change at one moment, by a link to a folder, as the kubelet does it.
   void Issue(PeerRole role, LeafOptions options);
   void Issue(PeerRole role) { Issue(role, {.identity = {kTestJob, role}}); }
-  // Settings that name the role's files.
-  TlsSettings SettingsOf(PeerRole role) const;
-  // Issues and loads.
-  std::shared_ptr<const TransportSecurity> Load(PeerRole role);
 
  private:
   std::string path_;
@@ -39,4 +33,4 @@ class CertificateFolder {
   int num_issued_ = 0;
 };
 
-}  // namespace espalier::rpc::testing
+}  // namespace espalier::pki::testing

@@ -12,7 +12,7 @@
 
 #include "services/base/status.h"
 
-namespace espalier::rpc {
+namespace espalier::pki {
 
 template <auto Free>
 struct OpenSslFree {
@@ -42,4 +42,4 @@ KeyHandle ReadKey(const std::string& pem);  // null where there is none
 // The URI names among the subject alternative names.
 std::vector<std::string> UriNamesOf(X509* certificate);
 
-}  // namespace espalier::rpc
+}  // namespace espalier::pki

@@ -1,9 +1,9 @@
-#include "services/rpc/openssl_handles.h"
+#include "services/pki/openssl_handles.h"
 
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-namespace espalier::rpc {
+namespace espalier::pki {
 namespace {
 
 BioHandle BioOf(const std::string& text) {
@@ -48,4 +48,4 @@ std::vector<std::string> UriNamesOf(X509* certificate) {
   return names;
 }
 
-}  // namespace espalier::rpc
+}  // namespace espalier::pki

@@ -11,7 +11,7 @@
 
 #include "services/base/status.h"
 
-namespace espalier::rpc {
+namespace espalier::pki {
 
 enum class PeerRole { kPartitioner, kServer, kSampler, kTrainer, kOperator };
 inline constexpr PeerRole kPeerRoles[] = {PeerRole::kPartitioner, PeerRole::kServer, PeerRole::kSampler,
@@ -43,4 +43,4 @@ Result<PeerIdentity> ParseSpiffeUri(const std::string& uri);
 Result<PeerIdentity> CheckPeer(std::span<const std::string> uri_names, const JobIdentity& job,
                                std::span<const PeerRole> roles);
 
-}  // namespace espalier::rpc
+}  // namespace espalier::pki

@@ -1,14 +1,14 @@
 // Certificates as they are made, and what the check before the first connection says about bad ones.
-#include "services/rpc/certificates.h"
+#include "services/pki/certificates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "services/rpc/testing/certificate_folder.h"
+#include "services/pki/testing/certificate_folder.h"
 
-namespace espalier::rpc {
+namespace espalier::pki {
 namespace {
 
 using std::chrono::hours;
@@ -119,4 +119,4 @@ TEST(CertificatesTest, ALeafSignsNobody) {
 }
 
 }  // namespace
-}  // namespace espalier::rpc
+}  // namespace espalier::pki

@@ -1,4 +1,4 @@
-#include "services/rpc/certificates.h"
+#include "services/pki/certificates.h"
 
 #include <openssl/ec.h>
 #include <openssl/pem.h>
@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "services/rpc/openssl_handles.h"
+#include "services/pki/openssl_handles.h"
 
-namespace espalier::rpc {
+namespace espalier::pki {
 namespace {
 
 Status CannotSign(const std::string& doing) { return OpenSslError(StatusCode::kInternal, doing); }
@@ -129,4 +129,4 @@ Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const Le
   return ToPem(key.get(), leaf.get());
 }
 
-}  // namespace espalier::rpc
+}  // namespace espalier::pki

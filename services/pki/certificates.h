@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/rpc/peer_identity.h"
+#include "services/pki/peer_identity.h"
 #include "services/telemetry/log.h"
 
-namespace espalier::rpc {
+namespace espalier::pki {
 
 struct KeyAndCertificate {
   telemetry::Secret key_pem;
@@ -39,4 +39,4 @@ Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const Le
 Status CheckCertificateFiles(const std::string& ca_file, const std::string& certificate_file,
                              const std::string& key_file, const PeerIdentity& identity);
 
-}  // namespace espalier::rpc
+}  // namespace espalier::pki

@@ -1,11 +1,11 @@
-#include "services/rpc/testing/certificate_folder.h"
+#include "services/pki/testing/certificate_folder.h"
 
 #include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 
-namespace espalier::rpc::testing {
+namespace espalier::pki::testing {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,13 +49,4 @@ void CertificateFolder::Issue(PeerRole role, LeafOptions options) {
   fs::rename(link + ".next", link);
 }
 
-TlsSettings CertificateFolder::SettingsOf(PeerRole role) const {
-  return {.ca_file = CaFile(), .certificate_file = CertificateFile(role), .key_file = KeyFile(role), .job = kTestJob};
-}
-
-std::shared_ptr<const TransportSecurity> CertificateFolder::Load(PeerRole role) {
-  Issue(role);
-  return ValueOf(TransportSecurity::Load(SettingsOf(role), role));
-}
-
-}  // namespace espalier::rpc::testing
+}  // namespace espalier::pki::testing

@@ -1,9 +1,9 @@
-#include "services/rpc/peer_identity.h"
+#include "services/pki/peer_identity.h"
 
 #include <algorithm>
 #include <string_view>
 
-namespace espalier::rpc {
+namespace espalier::pki {
 namespace {
 
 constexpr std::string_view kPrefix = "spiffe://espalier/";
@@ -91,4 +91,4 @@ Result<PeerIdentity> CheckPeer(std::span<const std::string> uri_names, const Job
   return peer;
 }
 
-}  // namespace espalier::rpc
+}  // namespace espalier::pki

@@ -4,10 +4,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "services/rpc/certificates.h"
-#include "services/rpc/openssl_handles.h"
+#include "services/pki/certificates.h"
+#include "services/pki/openssl_handles.h"
 
-namespace espalier::rpc {
+namespace espalier::pki {
 namespace {
 
 constexpr std::streamsize kMostBytes = std::streamsize{1} << 20;
@@ -61,4 +61,4 @@ Status CheckCertificateFiles(const std::string& ca_file, const std::string& cert
   return CheckPeer(UriNamesOf(chain[0].get()), identity.job, {&role, 1}).status().While(certificate_file);
 }
 
-}  // namespace espalier::rpc
+}  // namespace espalier::pki

@@ -1,0 +1,12 @@
+// Where a document is meant to run. One schema, one validator, one set of defaults; what differs is who looks at the
+// fields that only a cluster uses, and how connections are protected where nothing is said.
+#pragma once
+
+namespace espalier::job {
+
+enum class RunsOn {
+  kLaptop,   // `espalier run`, and the role binaries, whose document is already filled in
+  kCluster,  // the operator
+};
+
+}  // namespace espalier::job

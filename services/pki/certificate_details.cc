@@ -1,0 +1,67 @@
+#include "services/pki/certificate_details.h"
+
+#include <openssl/x509v3.h>
+#include <time.h>
+
+#include "services/base/sha256.h"
+#include "services/pki/openssl_handles.h"
+
+namespace espalier::pki {
+namespace {
+
+Result<CertificateHandle> FirstOf(const std::string& pem) {
+  std::vector<CertificateHandle> certificates = ReadCertificates(pem);
+  if (certificates.empty()) return InvalidArgument("expected certificates in PEM");
+  return std::move(certificates.front());
+}
+
+Result<std::string> FingerprintOf(X509* certificate) {
+  unsigned char* der = nullptr;
+  const int size = i2d_X509(certificate, &der);
+  if (size <= 0) return OpenSslError(StatusCode::kInternal, "encoding a certificate");
+  std::string fingerprint = Sha256Hex({reinterpret_cast<const char*>(der), static_cast<size_t>(size)});
+  OPENSSL_free(der);
+  return fingerprint;
+}
+
+Result<CertificateDetails> Details(X509* certificate) {
+  tm utc{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &utc) != 1) {
+    return OpenSslError(StatusCode::kInvalidArgument, "reading a certificate's last day");
+  }
+  CertificateDetails details;
+  details.expires_at = std::chrono::sys_seconds(std::chrono::seconds(timegm(&utc)));
+  ASSIGN_OR_RETURN(details.fingerprint, FingerprintOf(certificate));
+  details.uri_names = UriNamesOf(certificate);
+  details.is_authority = X509_check_ca(certificate) == 1;
+  return details;
+}
+
+}  // namespace
+
+Result<CertificateDetails> DetailsOf(const std::string& certificate_pem) {
+  ASSIGN_OR_RETURN(const CertificateHandle certificate, FirstOf(certificate_pem));
+  return Details(certificate.get());
+}
+
+Result<CertificateDetails> DetailsOf(const KeyAndCertificate& pair) {
+  ASSIGN_OR_RETURN(const CertificateHandle certificate, FirstOf(pair.certificate_pem));
+  const KeyHandle key = ReadKey(pair.key_pem.Reveal());
+  if (key == nullptr) return InvalidArgument("expected a private key in PEM without a passphrase");
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    ERR_clear_error();
+    return InvalidArgument("the key is not that of the certificate");
+  }
+  return Details(certificate.get());
+}
+
+Status CheckSignedBy(const std::string& certificate_pem, const std::string& authority_pem) {
+  ASSIGN_OR_RETURN(const CertificateHandle certificate, FirstOf(certificate_pem));
+  ASSIGN_OR_RETURN(const CertificateHandle authority, FirstOf(authority_pem));
+  EVP_PKEY* const key = X509_get0_pubkey(authority.get());
+  const bool is_signed = key != nullptr && X509_verify(certificate.get(), key) == 1;
+  ERR_clear_error();
+  return is_signed ? Status() : Status(StatusCode::kUnauthenticated, "another authority has signed the certificate");
+}
+
+}  // namespace espalier::pki
