@@ -1,0 +1,252 @@
+#include "operator/client/api_client.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace espalier::ctl::client {
+namespace {
+
+using kube::Json;
+using kube::ObjectKey;
+using kube::Resource;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+constexpr int kMaxRepeats = 10;
+constexpr nanoseconds kStopInterval = std::chrono::milliseconds(100);  // at most so long until Stop is noticed
+
+// "GET pods default/x"
+std::string Doing(const char* verb, const Resource& resource, const ObjectKey& key) {
+  return std::string(verb) + " " + std::string(resource.plural) + " " + kube::ToString(key);
+}
+
+std::string Doing(const char* verb, const Resource& resource, const std::string& name_space) {
+  return std::string(verb) + " " + std::string(resource.plural) + (name_space.empty() ? "" : " in " + name_space);
+}
+
+ObjectKey KeyOf(const Json& object) {
+  return {kube::StringAt(object, {"metadata", "namespace"}), kube::StringAt(object, {"metadata", "name"})};
+}
+
+bool IsSuccess(int code) { return code >= 200 && code < 300; }
+
+Status ErrorOf(const HttpResponse& response) {
+  return kube::ToStatus(kube::ParseApiError(response.code, response.body));
+}
+
+// What the server asks to wait before the same again. Only seconds: nobody sends dates to API clients.
+std::optional<seconds> RetryAfter(const HttpResponse& response) {
+  if (response.code != 429 && response.code != 503) return std::nullopt;
+  const std::string text = response.Header("Retry-After");
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  return seconds(std::stol(text));
+}
+
+// kFailedPrecondition says something else to callers (list again with resourceVersion ""): here the server has not even
+// been asked.
+Status ForCallers(Status status) {
+  if (status.code() != StatusCode::kFailedPrecondition) return status;
+  return Unavailable("not sent: " + status.message());
+}
+
+Result<Json> ParseObject(const HttpResponse& response) {
+  Result<Json> object = kube::ParseJson(response.body, kube::ManagedFields::kDrop);
+  if (!object.ok()) return Internal("HTTP " + std::to_string(response.code) + ", but " + object.status().message());
+  if (!object->is_object()) return Internal("HTTP " + std::to_string(response.code) + ", but no object");
+  return object;
+}
+
+struct Page {
+  std::vector<Json> items;
+  std::string resource_version;
+  std::string continue_token;
+};
+
+Result<Page> ParsePage(const Resource& resource, const HttpResponse& response) {
+  ASSIGN_OR_RETURN(Json list, ParseObject(response));
+  Page page{.resource_version = kube::StringAt(list, {"metadata", "resourceVersion"}),
+            .continue_token = kube::StringAt(list, {"metadata", "continue"})};
+  const auto items = list.find("items");
+  if (items == list.end() || items->is_null()) return page;  // Go's empty slice
+  if (!items->is_array()) return Internal("items is not a list");
+  for (Json& item : *items) {
+    if (!item.is_object()) return Internal("an item is not an object");
+    // The items of built-in lists do not say what they are.
+    item.emplace("apiVersion", resource.api_version());
+    item.emplace("kind", std::string(resource.kind));
+    page.items.push_back(std::move(item));
+  }
+  return page;
+}
+
+}  // namespace
+
+ApiClient::ApiClient(HttpTransport& transport, ApiClientOptions options, ClientMetrics& metrics, Clock& clock)
+    : transport_(transport),
+      options_(std::move(options)),
+      metrics_(metrics),
+      clock_(clock),
+      bucket_(options_.qps, options_.burst, clock) {}
+
+void ApiClient::Stop() { stop_.request_stop(); }
+
+Result<Json> ApiClient::Get(const Resource& resource, const ObjectKey& key) {
+  return CallForObject("GET", resource, key, kube::GetRequest(resource, key));
+}
+
+Result<ObjectList> ApiClient::List(const Resource& resource, const kube::ListOptions& options) {
+  ObjectList list;
+  const auto take = [&list](std::vector<Json> page) {
+    std::move(page.begin(), page.end(), std::back_inserter(list.items));
+    return true;
+  };
+  ASSIGN_OR_RETURN(list.resource_version, ListPages(resource, options, take, [&list] { list.items.clear(); }));
+  return list;
+}
+
+Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::ListOptions& options,
+                                         const std::function<bool(std::vector<Json>)>& page,
+                                         const std::function<void()>& restart) {
+  const std::string doing = Doing("LIST", resource, options.name_space);
+  const Deadline deadline = CallDeadline();
+  kube::ListOptions next = options;
+  for (;;) {
+    Result<HttpResponse> response = Call(kube::ListRequest(resource, next), deadline);
+    if (!response.ok()) return std::move(response).status().While(doing);
+    if (!IsSuccess(response->code)) {
+      Status error = ErrorOf(*response);
+      if (error.code() != StatusCode::kOutOfRange || next.continue_token.empty()) return std::move(error).While(doing);
+      // What the token pointed into has been compacted. Without pages there is no token that could expire again.
+      next = options;
+      next.limit = 0;
+      restart();
+      continue;
+    }
+    Result<Page> parsed = ParsePage(resource, *response);
+    if (!parsed.ok()) return std::move(parsed).status().While(doing);
+    response->body = std::string();  // not both in memory while the page is looked at
+    if (!page(std::move(parsed->items))) return Cancelled(doing + ": its reader has enough");
+    if (parsed->continue_token.empty()) return parsed->resource_version;
+    if (parsed->continue_token == next.continue_token) return Internal(doing + ": the same continue token twice");
+    next.continue_token = std::move(parsed->continue_token);
+  }
+}
+
+Result<std::unique_ptr<LineStream>> ApiClient::Watch(const Resource& resource, const kube::WatchOptions& options) {
+  const std::string doing = Doing("WATCH", resource, options.name_space);
+  const kube::HttpRequest request = kube::WatchRequest(resource, options);
+  const Deadline deadline = CallDeadline();
+  std::unique_ptr<LineStream> lines;
+  const Attempt open = [&]() -> Result<HttpResponse> {
+    ASSIGN_OR_RETURN(HttpTransport::Stream stream, transport_.Open(request, deadline));
+    lines = std::move(stream.lines);
+    return std::move(stream.head);
+  };
+  Result<HttpResponse> head = Repeat(request, deadline, open);
+  if (!head.ok()) return std::move(head).status().While(doing);
+  if (head->code != 200) return ErrorOf(*head).While(doing);
+  if (lines == nullptr) return Internal(doing + ": an answer without a stream");
+  return lines;
+}
+
+Result<Json> ApiClient::Create(const Resource& resource, const Json& object) {
+  return CallForObject("CREATE", resource, KeyOf(object),
+                       kube::CreateRequest(resource, object, options_.field_manager));
+}
+
+Result<Json> ApiClient::Replace(const Resource& resource, const Json& object) {
+  return CallForObject("REPLACE", resource, KeyOf(object),
+                       kube::ReplaceRequest(resource, object, options_.field_manager));
+}
+
+Result<Json> ApiClient::Apply(const Resource& resource, const Json& object, const kube::ApplyOptions& options) {
+  return ApplyTo(resource, object, options, "");
+}
+
+Result<Json> ApiClient::ApplyStatus(const Resource& resource, const Json& object, const kube::ApplyOptions& options) {
+  return ApplyTo(resource, object, options, "status");
+}
+
+Result<Json> ApiClient::ApplyTo(const Resource& resource, const Json& object, kube::ApplyOptions options,
+                                const std::string& subresource) {
+  if (options.field_manager.empty()) options.field_manager = options_.field_manager;
+  return CallForObject(subresource.empty() ? "APPLY" : "APPLY status of", resource, KeyOf(object),
+                       kube::ApplyRequest(resource, object, options, subresource));
+}
+
+Result<Json> ApiClient::MergePatch(const Resource& resource, const ObjectKey& key, const Json& patch) {
+  return CallForObject("PATCH", resource, key, kube::MergePatchRequest(resource, key, patch, options_.field_manager));
+}
+
+Status ApiClient::Delete(const Resource& resource, const ObjectKey& key, const kube::DeleteOptions& options) {
+  const std::string doing = Doing("DELETE", resource, key);
+  RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));
+  const Result<HttpResponse> response = Call(kube::DeleteRequest(resource, key, options), CallDeadline());
+  if (!response.ok()) return response.status().While(doing);
+  if (IsSuccess(response->code)) return {};
+  const kube::ApiError error = kube::ParseApiError(response->code, response->body);
+  // Only where the API server says so: a proxy's 404 page does not mean that the object is gone.
+  if (error.code == 404 && error.reason == "NotFound") return {};
+  return kube::ToStatus(error).While(doing);
+}
+
+Result<Json> ApiClient::CallForObject(const char* verb, const Resource& resource, const ObjectKey& key,
+                                      const kube::HttpRequest& request) {
+  const std::string doing = Doing(verb, resource, key);
+  RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));
+  const Result<HttpResponse> response = Call(request, CallDeadline());
+  if (!response.ok()) return response.status().While(doing);
+  if (!IsSuccess(response->code)) return ErrorOf(*response).While(doing);
+  return ParseObject(*response).While(doing);
+}
+
+Result<HttpResponse> ApiClient::Call(const kube::HttpRequest& request, Deadline deadline) {
+  return Repeat(request, deadline, [&] { return transport_.Send(request, deadline, stop_.get_token()); });
+}
+
+Result<HttpResponse> ApiClient::Repeat(const kube::HttpRequest& request, Deadline deadline, const Attempt& attempt) {
+  bool has_broken = false;
+  for (int num_repeats = 0;;) {
+    RETURN_IF_ERROR(TakeTurn(deadline));
+    Result<HttpResponse> response = Timed(request.method, attempt);
+    if (!response.ok()) {
+      const StatusCode code = response.status().code();
+      // FailedPrecondition: surely not carried out; Unavailable: perhaps.
+      const bool may_repeat =
+          code == StatusCode::kFailedPrecondition || (code == StatusCode::kUnavailable && request.repeatable);
+      if (!may_repeat || std::exchange(has_broken, true)) return ForCallers(std::move(response).status());
+      continue;
+    }
+    const std::optional<seconds> pause = RetryAfter(*response);
+    // Where there is no time left to wait, the server's own words say more than a deadline.
+    if (!pause.has_value() || num_repeats == kMaxRepeats || *pause >= deadline.Remaining(clock_)) return response;
+    ++num_repeats;
+    RETURN_IF_ERROR(Pause(*pause));
+  }
+}
+
+Result<HttpResponse> ApiClient::Timed(const std::string& method, const Attempt& attempt) {
+  const SteadyTime start = clock_.Now();
+  Result<HttpResponse> response = attempt();
+  metrics_.Count(method, response.ok() ? response->code : 0, clock_.Now() - start);
+  return response;
+}
+
+Status ApiClient::TakeTurn(Deadline deadline) {
+  if (stop_.stop_requested()) return Cancelled("the client has stopped");
+  const std::optional<nanoseconds> wait = bucket_.TakeWithin(deadline.Remaining(clock_));
+  if (!wait.has_value() || deadline.HasPassed(clock_)) return DeadlineExceeded("too many requests wait to be sent");
+  return Pause(*wait);
+}
+
+Status ApiClient::Pause(nanoseconds duration) {
+  while (duration > nanoseconds(0)) {
+    if (stop_.stop_requested()) return Cancelled("the client has stopped");
+    const nanoseconds part = std::min(duration, kStopInterval);
+    clock_.SleepFor(part);
+    duration -= part;
+  }
+  return {};
+}
+
+}  // namespace espalier::ctl::client

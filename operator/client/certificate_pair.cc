@@ -1,0 +1,61 @@
+#include "operator/client/certificate_pair.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <limits>
+#include <memory>
+
+namespace espalier::ctl::client {
+namespace {
+
+struct Deleter {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Deleter>;
+
+// OpenSSL keeps its errors in a queue of the thread, where they would surprise whoever looks next.
+struct ErrorQueueCleaner {
+  ~ErrorQueueCleaner() { ERR_clear_error(); }
+};
+
+// Without one, OpenSSL asks for a password on the terminal.
+int NoPassword(char*, int, int, void*) { return -1; }
+
+Owned<BIO> Reader(const std::string& text) {
+  if (text.size() > std::numeric_limits<int>::max()) return nullptr;
+  return Owned<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+Owned<X509> FirstCertificate(const std::string& pem) {
+  const Owned<BIO> reader = Reader(pem);
+  return Owned<X509>(reader == nullptr ? nullptr : PEM_read_bio_X509(reader.get(), nullptr, NoPassword, nullptr));
+}
+
+}  // namespace
+
+Status CheckCertificatePair(const std::string& certificate_pem, const std::string& key_pem) {
+  const ErrorQueueCleaner cleaner;
+  const Owned<X509> certificate = FirstCertificate(certificate_pem);
+  if (certificate == nullptr) return InvalidArgument("no PEM certificate");
+  const Owned<BIO> reader = Reader(key_pem);
+  const Owned<EVP_PKEY> key(reader == nullptr ? nullptr
+                                              : PEM_read_bio_PrivateKey(reader.get(), nullptr, NoPassword, nullptr));
+  if (key == nullptr) return InvalidArgument("no PEM private key, or it has a password");
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return InvalidArgument("the private key is not that of the certificate");
+  }
+  return {};
+}
+
+Status CheckAuthorities(const std::string& pem) {
+  const ErrorQueueCleaner cleaner;
+  return FirstCertificate(pem) == nullptr ? InvalidArgument("no PEM certificate") : Status();
+}
+
+}  // namespace espalier::ctl::client

@@ -1,0 +1,191 @@
+#include "operator/client/cpprest/cpprest_transport.h"
+
+#include "operator/client/cpprest/endpoint.h"
+#include "operator/client/cpprest/exchange.h"
+#include "operator/client/cpprest/initialize.h"
+#include "operator/client/cpprest/wire_request.h"
+
+namespace espalier::ctl::client {
+namespace {
+
+// An answer whose head is here.
+struct Answer {
+  std::shared_ptr<PooledClient> client;
+  std::shared_ptr<Exchange> exchange;
+  HttpResponse head;
+};
+
+// The library reads no trailers: the next request on the connection would find them in front of its answer.
+bool MayBeFollowed(const HttpResponse& head) { return head.Header("Trailer").empty(); }
+
+// Gives the connection back at the clean end, and closes it in all other cases.
+class CpprestLineStream final : public LineStream {
+ public:
+  CpprestLineStream(Answer answer, std::shared_ptr<ClientPool> pool)
+      : pool_(std::move(pool)),
+        exchange_(std::move(answer.exchange)),
+        may_be_followed_(MayBeFollowed(answer.head)),
+        client_(std::move(answer.client)) {}
+  ~CpprestLineStream() override { exchange_->Cancel(); }
+
+  Result<std::optional<std::string>> Next(Deadline deadline) override {
+    Result<std::optional<std::string>> line = exchange_->body().NextLine(deadline);
+    if (line.ok() && !line->has_value() && client_ && may_be_followed_) pool_->Return(std::move(client_));
+    return line;
+  }
+
+  void Cancel() override { exchange_->Cancel(); }
+
+ private:
+  const std::shared_ptr<ClientPool> pool_;
+  const std::shared_ptr<Exchange> exchange_;
+  const bool may_be_followed_;
+  std::shared_ptr<PooledClient> client_;  // the reader's
+};
+
+class CpprestTransport final : public HttpTransport {
+ public:
+  CpprestTransport(const Connection& connection, Endpoint endpoint, AuthorityPaths system,
+                   const CpprestOptions& options)
+      : options_(options),
+        endpoint_(std::move(endpoint)),
+        wire_{.base_path = connection.base_path,
+              .user_agent = options.user_agent,
+              .impersonate_user = connection.impersonate_user,
+              .tls = connection.tls},
+        credentials_(connection.credentials),
+        pool_(std::make_shared<ClientPool>(connection, endpoint_, std::move(system))) {}
+
+  Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override;
+  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline) override;
+
+ private:
+  enum class Connecting { kReuse, kNew };
+
+  Result<Answer> Ask(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                     LineBuffer::Limits limits);
+  Result<Answer> AskOnce(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                         LineBuffer::Limits limits, Connecting connecting, bool* was_reused);
+  Result<Credentials> FreshCredentials(Deadline deadline);
+  Result<std::string> ReadBody(Answer& answer, Deadline deadline, const std::stop_token& stop);
+  // Words and consequences that every failure of a connection has.
+  Status Failed(Status status);
+
+  const CpprestOptions options_;
+  const Endpoint endpoint_;
+  const WireSettings wire_;
+  const std::shared_ptr<CredentialsSource> credentials_;  // may be null
+  const std::shared_ptr<ClientPool> pool_;
+};
+
+Result<HttpResponse> CpprestTransport::Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) {
+  // A body is mostly one long line.
+  const LineBuffer::Limits limits{.max_line_bytes = options_.max_response_bytes,
+                                  .high_water_bytes = options_.high_water_bytes};
+  ASSIGN_OR_RETURN(Answer answer, Ask(request, deadline, stop, limits));
+  ASSIGN_OR_RETURN(answer.head.body, ReadBody(answer, deadline, stop));
+  return std::move(answer.head);
+}
+
+Result<HttpTransport::Stream> CpprestTransport::Open(const kube::HttpRequest& request, Deadline deadline) {
+  const LineBuffer::Limits limits{.max_line_bytes = options_.max_line_bytes,
+                                  .high_water_bytes = options_.high_water_bytes};
+  ASSIGN_OR_RETURN(Answer answer, Ask(request, deadline, {}, limits));
+  Stream stream;
+  if (answer.head.code == 200) {
+    stream.head = answer.head;
+    stream.lines = std::make_unique<CpprestLineStream>(std::move(answer), pool_);
+    return stream;
+  }
+  ASSIGN_OR_RETURN(answer.head.body, ReadBody(answer, deadline, {}));
+  stream.head = std::move(answer.head);
+  return stream;
+}
+
+// Two failures are worth a second try, on a new connection: a request that a kept connection did not take, and a 401,
+// once the credentials' source knows.
+Result<Answer> CpprestTransport::Ask(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                                     LineBuffer::Limits limits) {
+  // Where the server closes a kept connection after it read the request, the library silently sends it once more, a
+  // POST too. On a new connection it does not.
+  const Connecting connecting = request.repeatable ? Connecting::kReuse : Connecting::kNew;
+  bool was_reused = false;
+  Result<Answer> answer = AskOnce(request, deadline, stop, limits, connecting, &was_reused);
+  if (was_reused && !answer.ok() && answer.status().code() == StatusCode::kFailedPrecondition) {
+    answer = AskOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
+  }
+  if (credentials_ && answer.ok() && answer->head.code == 401) {
+    answer->exchange->Cancel();
+    credentials_->Reject();
+    answer = AskOnce(request, deadline, stop, limits, Connecting::kNew, &was_reused);
+  }
+  return answer;
+}
+
+Result<Answer> CpprestTransport::AskOnce(const kube::HttpRequest& request, Deadline deadline,
+                                         const std::stop_token& stop, LineBuffer::Limits limits, Connecting connecting,
+                                         bool* was_reused) {
+  *was_reused = false;
+  if (stop.stop_requested()) return Cancelled("the request was cancelled");
+  if (deadline.HasPassed()) return DeadlineExceeded("no time is left for the request");
+  ASSIGN_OR_RETURN(const Credentials credentials, FreshCredentials(deadline));
+  ASSIGN_OR_RETURN(web::http::http_request wire, MakeWireRequest(request, credentials, wire_, endpoint_));
+  ASSIGN_OR_RETURN(std::shared_ptr<PooledClient> client,
+                   connecting == Connecting::kNew ? pool_->TakeNew(credentials) : pool_->Take(credentials));
+  *was_reused = client->is_reused;
+
+  std::shared_ptr<Exchange> exchange = Exchange::Start(client, std::move(wire), request.body.size(), limits);
+  const std::stop_callback when_stopped(stop, [&exchange] { exchange->Cancel(); });
+  Result<HttpResponse> head = exchange->AwaitHead(deadline);
+  if (!head.ok()) {
+    exchange->Cancel();
+    return Failed(std::move(head).status());
+  }
+  if (head->code < 200 || head->code > 599) {
+    // The library takes 100 Continue for the answer; the real one is still to come on this connection.
+    exchange->Cancel();
+    return Failed(Unavailable("the answer's code is " + std::to_string(head->code)));
+  }
+  return Answer{.client = std::move(client), .exchange = std::move(exchange), .head = *std::move(head)};
+}
+
+Result<Credentials> CpprestTransport::FreshCredentials(Deadline deadline) {
+  if (!credentials_) return Credentials{};
+  Result<Credentials> credentials = credentials_->Get(deadline);
+  if (credentials.ok() || credentials.status().code() == StatusCode::kDeadlineExceeded) return credentials;
+  return FailedPrecondition("no credentials: " + credentials.status().message());
+}
+
+Result<std::string> CpprestTransport::ReadBody(Answer& answer, Deadline deadline, const std::stop_token& stop) {
+  Result<std::string> body = [&] {
+    const std::stop_callback when_stopped(stop, [&answer] { answer.exchange->Cancel(); });
+    return answer.exchange->body().ReadAll(deadline, options_.max_response_bytes);
+  }();
+  if (!body.ok()) {
+    answer.exchange->Cancel();
+    return Failed(std::move(body).status());
+  }
+  if (MayBeFollowed(answer.head)) pool_->Return(std::move(answer.client));
+  return body;
+}
+
+Status CpprestTransport::Failed(Status status) {
+  // What broke or stalled one connection has most likely done so to the others: a server that was restarted, a network
+  // that is gone.
+  const bool is_ours = status.code() == StatusCode::kCancelled || status.code() == StatusCode::kResourceExhausted;
+  if (!is_ours) pool_->Renew();
+  return std::move(status).While(endpoint_.label);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HttpTransport>> MakeCpprestTransport(const Connection& connection,
+                                                            const CpprestOptions& options) {
+  ASSIGN_OR_RETURN(AuthorityPaths system, SystemAuthorities());
+  ASSIGN_OR_RETURN(Endpoint endpoint, ParseEndpoint(connection));
+  std::unique_ptr<HttpTransport> transport =
+      std::make_unique<CpprestTransport>(connection, std::move(endpoint), std::move(system), options);
+  return transport;
+}
+
+}  // namespace espalier::ctl::client

@@ -1,0 +1,87 @@
+#include "operator/client/cpprest/exchange.h"
+
+#include "operator/client/cpprest/failure.h"
+
+namespace espalier::ctl::client {
+
+std::shared_ptr<Exchange> Exchange::Start(std::shared_ptr<PooledClient> client, web::http::http_request request,
+                                          size_t body_bytes, LineBuffer::Limits limits) {
+  const std::shared_ptr<Exchange> exchange(new Exchange(limits));
+  try {
+    request.set_response_stream(Concurrency::streams::streambuf<uint8_t>(exchange->sink_).create_ostream());
+    // An answer is complete a moment before its connection may be reused. Then the library drops the request, and with
+    // it this handler.
+    const std::shared_ptr<void> held(nullptr, [exchange](void*) { exchange->LetGo(); });
+    request.set_progress_handler(
+        [exchange, held, body_bytes](web::http::message_direction::direction direction, utility::size64_t bytes) {
+          const bool is_upload = direction == web::http::message_direction::upload;
+          if (is_upload && bytes >= body_bytes) exchange->was_written_.store(true);
+        });
+    // A failed task that nobody looks at ends the process: the last continuation takes a task, not a value, so that it
+    // sees every failure, and lets none out.
+    client->http.request(request, exchange->cancellation_.get_token())
+        .then([exchange](const web::http::http_response& response) {
+          exchange->SetHead(response);
+          return response.content_ready();
+        })
+        .then([exchange, refusal = client->refusal](const pplx::task<web::http::http_response>& answer) {
+          try {
+            answer.get();
+            exchange->Finish({});
+          } catch (...) {
+            exchange->Finish(ToStatus(std::current_exception(), refusal->why(), exchange->was_written_.load()));
+          }
+        });
+  } catch (...) {
+    exchange->Finish(FailedPrecondition("the request could not be handed to the library"));
+  }
+  return exchange;
+}
+
+Result<HttpResponse> Exchange::AwaitHead(Deadline deadline) {
+  MutexLock lock(&mutex_);
+  const bool is_there = mutex_.AwaitBefore(deadline, [this] { return head_.has_value(); });
+  if (!is_there) return DeadlineExceeded("no answer came in time");
+  return *head_;
+}
+
+void Exchange::Cancel() {
+  sink_->buffer().Cancel();
+  {
+    MutexLock lock(&mutex_);
+    if (!head_) head_ = Cancelled("the request was cancelled");
+  }
+  if (is_done_.exchange(true)) return;  // the connection may be another request's by now
+  cancellation_.cancel();               // closes the socket, on this thread
+}
+
+void Exchange::SetHead(const web::http::http_response& response) {
+  HttpResponse head;
+  head.code = response.status_code();
+  for (const auto& [name, value] : response.headers()) head.headers.emplace_back(name, value);
+  MutexLock lock(&mutex_);
+  if (!head_) head_ = std::move(head);
+}
+
+void Exchange::Finish(Status status) {
+  {
+    MutexLock lock(&mutex_);
+    if (!head_) head_ = status.ok() ? Internal("an answer without a head") : status;
+    is_complete_ = status.ok();
+    if (is_complete_ && !is_let_go_) return;
+  }
+  is_done_.store(true);
+  sink_->buffer().End(std::move(status));
+}
+
+void Exchange::LetGo() {
+  {
+    MutexLock lock(&mutex_);
+    is_let_go_ = true;
+    if (!is_complete_) return;
+  }
+  is_done_.store(true);
+  sink_->buffer().End({});
+}
+
+}  // namespace espalier::ctl::client

@@ -1,0 +1,47 @@
+#include "operator/client/cpprest/failure.h"
+
+#include <cpprest/http_msg.h>
+#include <openssl/err.h>
+
+#include <string>
+
+namespace espalier::ctl::client {
+namespace {
+
+// The library keeps a code's number and forgets its category.
+std::string WhatCodeMeans(int code) {
+  if (code == 0) return "";
+  if (code == 1 || code == 2) return "the connection was closed";  // Asio's stream_truncated and eof
+  if (code == EHOSTUNREACH) return "connection refused, or no route";
+  if (code > 0 && code < 4096) return std::error_code(code, std::generic_category()).message();
+  if (const char* reason = ERR_reason_error_string(static_cast<unsigned int>(code))) return reason;
+  return "code " + std::to_string(code);
+}
+
+// Neither code nor text of an error says whether the server can have the request: the library may have sent it again on
+// its own, and then reports what became of the second time.
+Status Broken(std::string text, bool was_written) {
+  return was_written ? Unavailable(std::move(text)) : FailedPrecondition(std::move(text));
+}
+
+}  // namespace
+
+Status ToStatus(std::exception_ptr exception, const std::string& refusal, bool was_written) {
+  if (!refusal.empty() && !was_written) {
+    return Status(StatusCode::kUnauthenticated, "the server's certificate is not accepted: " + refusal);
+  }
+  try {
+    std::rethrow_exception(exception);
+  } catch (const StatusException& e) {
+    return was_written ? Unavailable(e.status().message()) : e.status();
+  } catch (const web::http::http_exception& e) {
+    const std::string meaning = WhatCodeMeans(e.error_code().value());
+    return Broken(std::string(e.what()) + (meaning.empty() ? "" : ": " + meaning), was_written);
+  } catch (const std::exception& e) {
+    return Broken(e.what(), was_written);
+  } catch (...) {
+    return Broken("an exception of no known kind", was_written);
+  }
+}
+
+}  // namespace espalier::ctl::client

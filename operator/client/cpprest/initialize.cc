@@ -1,0 +1,61 @@
+#include "operator/client/cpprest/initialize.h"
+
+#include <openssl/x509.h>
+#include <pplx/threadpool.h>
+
+#include <cstdlib>
+
+#include "operator/client/cpprest/cpprest_transport.h"
+
+namespace espalier::ctl::client {
+namespace {
+
+// Process-wide, as what it stands for: the library's pool of threads and OpenSSL's environment.
+struct ProcessState {
+  Mutex mutex;
+  int num_threads ABSL_GUARDED_BY(mutex) = 0;  // 0: not initialized
+  AuthorityPaths system ABSL_GUARDED_BY(mutex);
+};
+
+ProcessState& State() {
+  static ProcessState state;
+  return state;
+}
+
+// What `variable` says, or `otherwise`; it says /dev/null from now on, to OpenSSL and to programs that are run.
+std::string TakeAway(const char* variable, const char* otherwise) {
+  const char* value = std::getenv(variable);
+  const std::string before = value == nullptr ? otherwise : value;
+  setenv(variable, "/dev/null", 1);
+  return before;
+}
+
+}  // namespace
+
+Result<AuthorityPaths> SystemAuthorities() {
+  ProcessState& state = State();
+  MutexLock lock(&state.mutex);
+  if (state.num_threads == 0) return FailedPrecondition("InitializeCpprest was not called");
+  return state.system;
+}
+
+Status InitializeCpprest(int num_threads) {
+  if (num_threads < 1) return InvalidArgument("cpprestsdk needs a thread");  // with none, requests hang for ever
+  ProcessState& state = State();
+  MutexLock lock(&state.mutex);
+  if (state.num_threads == num_threads) return {};
+  if (state.num_threads != 0) {
+    return InvalidArgument("cpprestsdk runs with " + std::to_string(state.num_threads) + " threads already");
+  }
+  try {
+    crossplat::threadpool::initialize_with_threads(static_cast<size_t>(num_threads));
+  } catch (const std::exception& e) {
+    return FailedPrecondition("cpprestsdk was used before it was initialized: " + std::string(e.what()));
+  }
+  state.num_threads = num_threads;
+  state.system.file = TakeAway(X509_get_default_cert_file_env(), X509_get_default_cert_file());
+  state.system.folder = TakeAway(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
+  return {};
+}
+
+}  // namespace espalier::ctl::client

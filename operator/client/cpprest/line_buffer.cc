@@ -1,0 +1,126 @@
+#include "operator/client/cpprest/line_buffer.h"
+
+#include <cstring>
+
+namespace espalier::ctl::client {
+namespace {
+
+std::string Bytes(size_t count) { return std::to_string(count) + " bytes"; }
+
+}  // namespace
+
+LineBuffer::Appended LineBuffer::Append(std::string_view bytes, const std::function<void()>& resume) {
+  MutexLock lock(&mutex_);
+  if (end_) return Appended::kRefused;
+  if (bytes.size() > limits_.max_line_bytes + limits_.high_water_bytes) {
+    end_ = ResourceExhausted("a piece of " + Bytes(bytes.size()) + " in the answer");
+    return Appended::kRefused;
+  }
+
+  size_t num_lines = 0;
+  size_t line_bytes = tail_bytes_;
+  bool too_long = false;
+  const char* at = bytes.data();
+  const char* const end = at + bytes.size();
+  while (at != end) {
+    const auto* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
+    line_bytes += static_cast<size_t>((newline == nullptr ? end : newline) - at);
+    too_long = too_long || line_bytes > limits_.max_line_bytes;
+    if (newline == nullptr) break;
+    ++num_lines;
+    line_bytes = 0;
+    at = newline + 1;
+  }
+  if (too_long) {
+    end_ = ResourceExhausted("a line of more than " + Bytes(limits_.max_line_bytes) + " in the answer");
+    return Appended::kRefused;
+  }
+
+  bytes_.append(bytes);
+  num_lines_ += num_lines;
+  tail_bytes_ = line_bytes;
+  if (UnreadLocked() - tail_bytes_ <= limits_.high_water_bytes) return Appended::kGoOn;
+  resume_ = resume;
+  return Appended::kHold;
+}
+
+void LineBuffer::End(Status how) {
+  std::function<void()> resume;
+  {
+    MutexLock lock(&mutex_);
+    if (!end_) end_ = std::move(how);
+    resume = std::exchange(resume_, nullptr);
+  }
+  if (resume) resume();
+}
+
+void LineBuffer::Cancel() {
+  std::function<void()> resume;
+  {
+    MutexLock lock(&mutex_);
+    end_ = Cancelled("the stream was cancelled");
+    bytes_.clear();
+    taken_ = num_lines_ = tail_bytes_ = 0;
+    resume = std::exchange(resume_, nullptr);
+  }
+  if (resume) resume();
+}
+
+Result<std::optional<std::string>> LineBuffer::NextLine(Deadline deadline) {
+  std::optional<std::string> line;
+  std::function<void()> resume;
+  {
+    MutexLock lock(&mutex_);
+    const bool something = mutex_.AwaitBefore(deadline, [this] { return num_lines_ > 0 || end_; });
+    if (!something) return DeadlineExceeded("no line came in time");
+    if (num_lines_ == 0) return end_->ok() ? Result<std::optional<std::string>>(std::nullopt) : *end_;
+    line = TakeLineLocked();
+    resume = ResumeLocked();
+  }
+  if (resume) resume();
+  return line;
+}
+
+Result<std::string> LineBuffer::ReadAll(Deadline deadline, size_t max_bytes) {
+  std::string all;
+  while (true) {
+    std::function<void()> resume;
+    std::optional<Status> end;
+    {
+      MutexLock lock(&mutex_);
+      const bool something = mutex_.AwaitBefore(deadline, [this] { return UnreadLocked() > 0 || end_; });
+      if (!something) return DeadlineExceeded("the answer's end did not come in time");
+      if (all.size() + UnreadLocked() > max_bytes) {
+        return ResourceExhausted("an answer of more than " + Bytes(max_bytes));
+      }
+      all.append(bytes_, taken_);
+      bytes_.clear();
+      taken_ = num_lines_ = tail_bytes_ = 0;
+      end = end_;
+      resume = ResumeLocked();
+    }
+    if (resume) resume();
+    if (end) return end->ok() ? Result<std::string>(std::move(all)) : *end;
+    // A server that sends a byte now and then keeps the loop busy; the deadline holds all the same.
+    if (deadline.HasPassed()) return DeadlineExceeded("the answer's end did not come in time");
+  }
+}
+
+std::string LineBuffer::TakeLineLocked() {
+  const size_t newline = bytes_.find('\n', taken_);
+  std::string line = bytes_.substr(taken_, newline - taken_);
+  taken_ = newline + 1;
+  --num_lines_;
+  if (2 * taken_ >= bytes_.size()) {  // now and then, so that each byte is moved at most twice
+    bytes_.erase(0, taken_);
+    taken_ = 0;
+  }
+  return line;
+}
+
+std::function<void()> LineBuffer::ResumeLocked() {
+  if (UnreadLocked() - tail_bytes_ > limits_.high_water_bytes / 2) return nullptr;
+  return std::exchange(resume_, nullptr);
+}
+
+}  // namespace espalier::ctl::client

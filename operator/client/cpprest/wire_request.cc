@@ -1,0 +1,60 @@
+#include "operator/client/cpprest/wire_request.h"
+
+#include <algorithm>
+
+namespace espalier::ctl::client {
+namespace {
+
+// Visible ASCII, and in a value also blanks and what is beyond ASCII.
+bool IsVisible(unsigned char c) { return c > 0x20 && c < 0x7f; }
+bool IsWord(const std::string& text) { return !text.empty() && std::all_of(text.begin(), text.end(), IsVisible); }
+bool IsHeaderValue(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
+}
+
+Status AddHeader(web::http::http_headers& headers, const std::string& name, const std::string& value) {
+  if (!IsWord(name) || name.find(':') != std::string::npos || !IsHeaderValue(value)) {
+    return InvalidArgument("the header " + (IsWord(name) ? name : "") + " holds what a header cannot");
+  }
+  headers[name] = value;
+  return {};
+}
+
+Status AddIdentity(web::http::http_headers& headers, const Credentials& credentials, const WireSettings& settings,
+                   const Endpoint& endpoint) {
+  if (!settings.impersonate_user.empty()) {
+    RETURN_IF_ERROR(AddHeader(headers, "Impersonate-User", settings.impersonate_user));
+  }
+  const std::string& token = credentials.bearer_token.Reveal();
+  if (token.empty()) return {};
+  if (!IsWord(token)) return InvalidArgument("the bearer token holds white space or control characters");
+  if (!settings.tls && !endpoint.is_loopback) {
+    return InvalidArgument("a bearer token is not sent to " + endpoint.label + " without TLS");
+  }
+  return AddHeader(headers, "Authorization", "Bearer " + token);
+}
+
+}  // namespace
+
+Result<web::http::http_request> MakeWireRequest(const kube::HttpRequest& request, const Credentials& credentials,
+                                                const WireSettings& settings, const Endpoint& endpoint) {
+  const std::string target = settings.base_path + request.target;
+  if (!IsWord(request.method) || !IsWord(target) || !target.starts_with('/') || target.starts_with("//")) {
+    return InvalidArgument("no such request can be made: a method and a path are needed");
+  }
+  try {
+    web::http::http_request wire(request.method);
+    wire.set_request_uri(web::uri(target));
+    web::http::http_headers& headers = wire.headers();
+    for (const auto& [name, value] : request.headers) RETURN_IF_ERROR(AddHeader(headers, name, value));
+    RETURN_IF_ERROR(AddHeader(headers, "User-Agent", settings.user_agent));
+    if (!endpoint.host_header.empty()) RETURN_IF_ERROR(AddHeader(headers, "Host", endpoint.host_header));
+    RETURN_IF_ERROR(AddIdentity(headers, credentials, settings, endpoint));
+    if (!request.body.empty()) wire.set_body(request.body, "application/json");  // unless the headers say otherwise
+    return wire;
+  } catch (const std::exception& e) {
+    return InvalidArgument("no such request can be made: " + std::string(e.what()));
+  }
+}
+
+}  // namespace espalier::ctl::client

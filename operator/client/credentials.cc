@@ -1,0 +1,132 @@
+#include <functional>
+#include <utility>
+
+#include "operator/client/bearer_token.h"
+#include "operator/client/certificate_pair.h"
+#include "operator/client/connection.h"
+#include "operator/client/small_file.h"
+#include "services/base/mutex.h"
+
+namespace espalier::ctl::client {
+namespace {
+
+using std::chrono::seconds;
+using telemetry::Secret;
+
+constexpr size_t kMaxFileBytes = 1 << 20;
+constexpr seconds kReadInterval{60};
+constexpr seconds kRetryInterval{5};  // after a read that failed
+
+class Fixed final : public CredentialsSource {
+ public:
+  explicit Fixed(Credentials credentials) : credentials_(std::move(credentials)) {}
+  Result<Credentials> Get(Deadline) override { return credentials_; }
+  void Reject() override {}
+
+ private:
+  const Credentials credentials_;
+};
+
+class ReadFromFiles final : public CredentialsSource {
+ public:
+  using Read = std::function<Result<Credentials>()>;
+  ReadFromFiles(Read read, Clock& clock) : read_(std::move(read)), clock_(clock) {}
+
+  Result<Credentials> Get(Deadline) override {
+    MutexLock lock(&mutex_);
+    const SteadyTime now = clock_.Now();
+    if (current_.has_value() && now < read_again_at_) return *current_;
+    Result<Credentials> fresh = read_();
+    if (fresh.ok()) {
+      current_ = *fresh;
+      read_again_at_ = now + kReadInterval;
+      is_failing_ = false;
+      return fresh;
+    }
+    if (!current_.has_value()) return fresh;
+    read_again_at_ = now + kRetryInterval;
+    if (!std::exchange(is_failing_, true)) {
+      telemetry::Log(telemetry::Level::kWarning, "credentials cannot be read again, the old ones stay in use",
+                     {{"error", fresh.status()}});
+    }
+    return *current_;
+  }
+
+  void Reject() override {
+    MutexLock lock(&mutex_);
+    read_again_at_ = SteadyTime::min();
+  }
+
+ private:
+  const Read read_;
+  Clock& clock_;
+  Mutex mutex_;
+  std::optional<Credentials> current_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime read_again_at_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
+  bool is_failing_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+Result<Credentials> ReadToken(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxFileBytes));
+  Credentials credentials;
+  ASSIGN_OR_RETURN(credentials.bearer_token, ParseBearerToken(text).While(path));
+  return credentials;
+}
+
+Result<Credentials> ReadCertificate(const std::string& certificate_path, const std::string& key_path) {
+  ASSIGN_OR_RETURN(std::string certificate, ReadSmallFile(certificate_path, kMaxFileBytes));
+  ASSIGN_OR_RETURN(std::string key, ReadSmallFile(key_path, kMaxFileBytes));
+  RETURN_IF_ERROR(CheckCertificatePair(certificate, key).While(certificate_path + " and " + key_path));
+  return Credentials{.client_certificate_pem = std::move(certificate), .client_key_pem = Secret(std::move(key))};
+}
+
+class TokenOfOneCertificateOfTheOther final : public CredentialsSource {
+ public:
+  TokenOfOneCertificateOfTheOther(std::shared_ptr<CredentialsSource> token,
+                                  std::shared_ptr<CredentialsSource> certificate)
+      : token_(std::move(token)), certificate_(std::move(certificate)) {}
+
+  Result<Credentials> Get(Deadline deadline) override {
+    ASSIGN_OR_RETURN(Credentials both, certificate_->Get(deadline));
+    ASSIGN_OR_RETURN(Credentials token, token_->Get(deadline));
+    both.bearer_token = std::move(token.bearer_token);
+    return both;
+  }
+  void Reject() override {
+    token_->Reject();
+    certificate_->Reject();
+  }
+
+ private:
+  const std::shared_ptr<CredentialsSource> token_;
+  const std::shared_ptr<CredentialsSource> certificate_;
+};
+
+}  // namespace
+
+bool SameCertificate(const Credentials& a, const Credentials& b) {
+  return a.client_certificate_pem == b.client_certificate_pem && a.client_key_pem.Reveal() == b.client_key_pem.Reveal();
+}
+
+std::shared_ptr<CredentialsSource> FixedCredentials(Credentials credentials) {
+  return std::make_shared<Fixed>(std::move(credentials));
+}
+
+std::shared_ptr<CredentialsSource> TokenFile(std::string path, Clock& clock) {
+  return std::make_shared<ReadFromFiles>([path = std::move(path)] { return ReadToken(path); }, clock);
+}
+
+std::shared_ptr<CredentialsSource> CertificateFiles(std::string certificate_path, std::string key_path, Clock& clock) {
+  return std::make_shared<ReadFromFiles>(
+      [certificate_path = std::move(certificate_path), key_path = std::move(key_path)] {
+        return ReadCertificate(certificate_path, key_path);
+      },
+      clock);
+}
+
+std::shared_ptr<CredentialsSource> TokenAndCertificate(std::shared_ptr<CredentialsSource> token,
+                                                       std::shared_ptr<CredentialsSource> certificate) {
+  return std::make_shared<TokenOfOneCertificateOfTheOther>(std::move(token), std::move(certificate));
+}
+
+}  // namespace espalier::ctl::client

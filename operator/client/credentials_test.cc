@@ -1,0 +1,155 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "operator/client/bearer_token.h"
+#include "operator/client/certificate_pair.h"
+#include "operator/client/connection.h"
+#include "operator/client/small_file.h"
+#include "services/base/testing/fake_clock.h"
+#include "services/storage/testing/temporary_folder.h"
+
+namespace espalier::ctl::client {
+namespace {
+
+using std::chrono::seconds;
+using telemetry::Secret;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Deadline kSoon = Deadline::After(std::chrono::minutes(1));
+const std::string kTestData = std::string(ESPALIER_SOURCE_DIR) + "/operator/client/testdata/";
+
+std::string TestFile(const std::string& name) { return *ReadSmallFile(kTestData + name, 1 << 20); }
+
+class CredentialFilesTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& name, const std::string& text) const { std::ofstream(Path(name)) << text; }
+  std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
+  std::string Token(CredentialsSource& source) const {
+    const Result<Credentials> credentials = source.Get(kSoon);
+    return credentials.ok() ? credentials->bearer_token.Reveal() : credentials.status().ToString();
+  }
+  storage::TemporaryFolder folder_;
+  FakeClock clock_;
+};
+
+TEST_F(CredentialFilesTest, ReadsATokenAgainEveryMinute) {
+  Write("token", "t1\n");
+  const auto source = TokenFile(Path("token"), clock_);
+  EXPECT_EQ(Token(*source), "t1") << "without its newline";
+  Write("token", "t2\n");
+  clock_.Advance(seconds(59));
+  EXPECT_EQ(Token(*source), "t1");
+  clock_.Advance(seconds(1));
+  EXPECT_EQ(Token(*source), "t2");
+}
+
+TEST_F(CredentialFilesTest, ReadsATokenAgainAfterARejection) {
+  Write("token", "t1");
+  const auto source = TokenFile(Path("token"), clock_);
+  EXPECT_EQ(Token(*source), "t1");
+  Write("token", "t2");
+  source->Reject();
+  EXPECT_EQ(Token(*source), "t2");
+}
+
+TEST_F(CredentialFilesTest, KeepsTheOldTokenWhileTheFileCannotBeRead) {
+  Write("token", "t1");
+  const auto source = TokenFile(Path("token"), clock_);
+  EXPECT_EQ(Token(*source), "t1");
+  for (const char* text : {"", " \n", "t2\nt3\n"}) {
+    Write("token", text);
+    source->Reject();
+    EXPECT_EQ(Token(*source), "t1") << text;
+  }
+  std::filesystem::remove(Path("token"));
+  clock_.Advance(seconds(60));
+  EXPECT_EQ(Token(*source), "t1");
+  Write("token", "t4");
+  clock_.Advance(seconds(5));
+  EXPECT_EQ(Token(*source), "t4") << "sooner than after a good read";
+}
+
+TEST_F(CredentialFilesTest, HasNothingToKeepAtFirst) {
+  const auto source = TokenFile(Path("token"), clock_);
+  EXPECT_EQ(Token(*source), "NOT_FOUND: reading " + Path("token") + ": No such file or directory");
+  Write("token", "two words");
+  EXPECT_EQ(Token(*source),
+            "INVALID_ARGUMENT: " + Path("token") + ": a token with white space or control characters in it");
+  Write("token", "t1");
+  EXPECT_EQ(Token(*source), "t1") << "at once";
+}
+
+TEST_F(CredentialFilesTest, KeepsTheOldCertificateUntilTheNewPairIsWhole) {
+  Write("crt", TestFile("client.crt"));
+  Write("key", TestFile("client.key"));
+  const auto source = CertificateFiles(Path("crt"), Path("key"), clock_);
+  const Result<Credentials> first = source->Get(kSoon);
+  ASSERT_TRUE(first.ok()) << first.status().ToString();
+  EXPECT_EQ(first->client_key_pem.Reveal(), TestFile("client.key"));
+  Write("key", TestFile("other.key"));  // the certificate follows a moment later
+  clock_.Advance(seconds(60));
+  const Result<Credentials> second = source->Get(kSoon);
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE(SameCertificate(*first, *second));
+  const Result<Credentials> fresh = CertificateFiles(Path("crt"), Path("key"), clock_)->Get(kSoon);
+  EXPECT_THAT(fresh.status().message(), HasSubstr("the private key is not that of the certificate"));
+}
+
+TEST_F(CredentialFilesTest, ReadsOnlyRegularFilesOfABoundedSize) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(ReadSmallFile(Path("pipe"), 10).status().code(), StatusCode::kInvalidArgument) << "at once";
+  EXPECT_EQ(ReadSmallFile("/dev/zero", 10).status().code(), StatusCode::kInvalidArgument);
+  Write("long", "12345678901");
+  EXPECT_EQ(ReadSmallFile(Path("long"), 10).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(*ReadSmallFile(Path("long"), 11), "12345678901");
+}
+
+TEST(CredentialsTest, CombinesTokenAndCertificate) {
+  const auto both = TokenAndCertificate(
+      FixedCredentials({.bearer_token = Secret("t"), .client_certificate_pem = "ignored"}),
+      FixedCredentials(
+          {.bearer_token = Secret("ignored"), .client_certificate_pem = "c", .client_key_pem = Secret("k")}));
+  const Result<Credentials> credentials = both->Get(kSoon);
+  ASSERT_TRUE(credentials.ok());
+  EXPECT_EQ(credentials->bearer_token.Reveal(), "t");
+  EXPECT_EQ(credentials->client_certificate_pem, "c");
+  EXPECT_EQ(credentials->client_key_pem.Reveal(), "k");
+}
+
+TEST(CredentialsTest, ComparesCertificatesAndNotTokens) {
+  const Credentials a{.bearer_token = Secret("1"), .client_certificate_pem = "c", .client_key_pem = Secret("k")};
+  Credentials b = a;
+  b.bearer_token = Secret("2");
+  EXPECT_TRUE(SameCertificate(a, b));
+  b.client_key_pem = Secret("other");
+  EXPECT_FALSE(SameCertificate(a, b));
+}
+
+TEST(BearerTokenTest, IsTrimmedAndClean) {
+  EXPECT_EQ(ParseBearerToken(" \r\nabc.def-_~+/=\n")->Reveal(), "abc.def-_~+/=");
+  for (const char* text : {"", "\n", "a b", "a\nb", "a\r\nX: y", "a\tb", "a\x7f", "\xc3\xa4"}) {
+    EXPECT_EQ(ParseBearerToken(text).status().code(), StatusCode::kInvalidArgument) << text;
+  }
+  EXPECT_FALSE(ParseBearerToken(std::string_view("a\0b", 3)).ok());
+  EXPECT_THAT(ParseBearerToken("hunter2 x").status().message(), Not(HasSubstr("hunter2")));
+}
+
+TEST(CertificatePairTest, ChecksThatTheyBelongTogether) {
+  const std::string certificate = TestFile("client.crt");
+  EXPECT_TRUE(CheckCertificatePair(certificate, TestFile("client.key")).ok());
+  EXPECT_EQ(CheckCertificatePair(certificate, TestFile("other.key")).message(),
+            "the private key is not that of the certificate");
+  EXPECT_EQ(CheckCertificatePair(certificate, TestFile("locked.key")).message(),
+            "no PEM private key, or it has a password");
+  EXPECT_EQ(CheckCertificatePair("", TestFile("client.key")).message(), "no PEM certificate");
+  EXPECT_EQ(CheckCertificatePair(TestFile("client.key"), TestFile("client.key")).message(), "no PEM certificate");
+  EXPECT_EQ(CheckCertificatePair(certificate, certificate).message(), "no PEM private key, or it has a password");
+}
+
+}  // namespace
+}  // namespace espalier::ctl::client

@@ -1,0 +1,122 @@
+#include "operator/client/exec_plugin.h"
+
+#include <optional>
+#include <utility>
+
+#include "operator/client/exec_credential.h"
+#include "operator/client/program_output.h"
+#include "services/base/mutex.h"
+
+namespace espalier::ctl::client {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kExpiryMargin{10};  // so that what is sent is still good when it arrives
+constexpr seconds kPauseAfterFailure{5};
+// Requests that were under way with the old token are refused after the new one has come: their news is old.
+constexpr seconds kRejectGrace{2};
+
+class Plugin final : public CredentialsSource {
+ public:
+  Plugin(ExecPluginOptions options, WallClock now, Clock& clock)
+      : options_(std::move(options)), now_(std::move(now)), clock_(clock) {}
+
+  Result<Credentials> Get(Deadline deadline) override {
+    if (const std::optional<Result<Credentials>> known = KnownOrBegin(deadline)) return *known;
+    Result<ExecCredential> fresh = Run(deadline);  // unlocked: Reject does not wait for a program
+    MutexLock lock(&mutex_);
+    is_running_ = false;
+    if (fresh.ok()) {
+      current_ = *fresh;
+      is_rejected_ = false;
+      failure_ = Status();
+      fetched_at_ = clock_.Now();
+    } else if (fresh.status().code() == StatusCode::kDeadlineExceeded) {
+      // This caller's time was over, which says nothing about the program.
+      if (!IsValidFor(seconds(0))) return std::move(fresh).status();
+    } else {
+      failure_ = fresh.status();
+      failed_at_ = clock_.Now();
+      LogFailure();
+    }
+    return Known();
+  }
+
+  void Reject() override {
+    MutexLock lock(&mutex_);
+    if (current_.has_value() && clock_.Now() - fetched_at_ >= kRejectGrace) is_rejected_ = true;
+  }
+
+ private:
+  // nullopt: this thread is to run the program.
+  std::optional<Result<Credentials>> KnownOrBegin(Deadline deadline) {
+    MutexLock lock(&mutex_);
+    const bool is_free =
+        mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_running_; });
+    if (!is_free) return Result<Credentials>(DeadlineExceeded(Doing() + ": it is still running"));
+    if (IsValidFor(kExpiryMargin)) return Result<Credentials>(current_->credentials);
+    if (!failure_.ok() && clock_.Now() - failed_at_ < kPauseAfterFailure) return Known();
+    is_running_ = true;
+    return std::nullopt;
+  }
+
+  bool IsValidFor(seconds margin) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!current_.has_value() || is_rejected_) return false;
+    return !current_->expires_at.has_value() || now_() + margin < *current_->expires_at;
+  }
+
+  Result<Credentials> Known() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (IsValidFor(seconds(0))) return current_->credentials;
+    if (!failure_.ok()) return failure_;
+    return Status(StatusCode::kUnauthenticated, Doing() + ": what it gave has expired already");
+  }
+
+  Result<ExecCredential> Run(Deadline deadline) const {
+    ProgramCall call{.command = options_.command, .arguments = options_.arguments, .environment = options_.environment};
+    call.environment["KUBERNETES_EXEC_INFO"] = ExecInfo(options_.api_version, options_.cluster);
+    const Result<std::string> output = OutputOfProgram(call, deadline.AtMost(options_.timeout));
+    if (output.ok()) {
+      Result<ExecCredential> credential = ParseExecCredential(*output, options_.api_version);
+      if (credential.ok()) return credential;
+      return Status(StatusCode::kUnauthenticated, credential.status().message()).While(Doing());
+    }
+    if (output.status().code() == StatusCode::kDeadlineExceeded && deadline.HasPassed()) {
+      return output.status().While("exec plugin");
+    }
+    std::string message = "exec plugin: " + output.status().message();
+    if (output.status().code() == StatusCode::kNotFound && !options_.install_hint.empty()) {
+      message += "; " + options_.install_hint;
+    }
+    return Status(StatusCode::kUnauthenticated, std::move(message));
+  }
+
+  void LogFailure() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!IsValidFor(seconds(0))) return;  // the caller hears of it
+    telemetry::Log(telemetry::Level::kWarning, "credentials cannot be renewed, the old ones stay in use",
+                   {{"error", failure_}});
+  }
+
+  std::string Doing() const { return "exec plugin " + options_.command; }
+
+  const ExecPluginOptions options_;
+  const WallClock now_;
+  Clock& clock_;
+  Mutex mutex_;
+  bool is_running_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<ExecCredential> current_ ABSL_GUARDED_BY(mutex_);
+  bool is_rejected_ ABSL_GUARDED_BY(mutex_) = false;
+  SteadyTime fetched_at_ ABSL_GUARDED_BY(mutex_);
+  Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last run
+  SteadyTime failed_at_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+kube::WallTime SystemTime() { return std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()); }
+
+std::shared_ptr<CredentialsSource> ExecPlugin(ExecPluginOptions options, WallClock now, Clock& clock) {
+  return std::make_shared<Plugin>(std::move(options), std::move(now), clock);
+}
+
+}  // namespace espalier::ctl::client

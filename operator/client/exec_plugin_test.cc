@@ -1,0 +1,212 @@
+#include "operator/client/exec_plugin.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <latch>
+#include <thread>
+
+#include "operator/client/exec_credential.h"
+#include "services/base/testing/fake_clock.h"
+#include "services/storage/testing/temporary_folder.h"
+
+namespace espalier::ctl::client {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const Deadline kSoon = Deadline::After(std::chrono::minutes(1));
+constexpr char kVersion[] = "client.authentication.k8s.io/v1";
+
+// A plugin in shell: `status` is printed as the status of a credential, $n in it counts the runs.
+class ExecPluginTest : public ::testing::Test {
+ protected:
+  ExecPluginOptions Options(const std::string& script) const {
+    return {.api_version = kVersion,
+            .command = "sh",
+            .arguments = {"-c", "cd " + folder_.path() + "; echo run >> runs; n=$(wc -l < runs); " + script},
+            .environment = {{"PATH", "/usr/bin:/bin"}}};
+  }
+  std::shared_ptr<CredentialsSource> Plugin(const std::string& status, const std::string& before = "") {
+    return ExecPlugin(
+        Options(before + R"(
+cat <<EOF
+{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":)" +
+                status + R"(}
+EOF
+)"),
+        [this] { return now_; }, clock_);
+  }
+  std::string Token(CredentialsSource& source) {
+    const Result<Credentials> credentials = source.Get(kSoon);
+    return credentials.ok() ? credentials->bearer_token.Reveal() : credentials.status().ToString();
+  }
+  int NumRuns() const {
+    std::ifstream runs(folder_.path() + "/runs");
+    int count = 0;
+    for (std::string line; std::getline(runs, line);) ++count;
+    return count;
+  }
+  void Touch(const std::string& name) const { std::ofstream(folder_.path() + "/" + name) << "x"; }
+  void Pass(seconds time) {
+    now_ += time;
+    clock_.Advance(time);
+  }
+
+  storage::TemporaryFolder folder_;
+  FakeClock clock_;
+  kube::WallTime now_ = *kube::ParseTime("2026-01-02T03:00:00Z");
+};
+
+TEST_F(ExecPluginTest, AsksOnceUntilTheCredentialExpires) {
+  const auto plugin = Plugin(R"({"token":"t$n","expirationTimestamp":"2026-01-02T03:0$n:00Z"})");
+  EXPECT_EQ(Token(*plugin), "t1");
+  Pass(seconds(49));
+  EXPECT_EQ(Token(*plugin), "t1");
+  Pass(seconds(1));
+  EXPECT_EQ(Token(*plugin), "t2") << "10 s before it expires";
+}
+
+TEST_F(ExecPluginTest, AsksOnceForAllWhereNothingExpires) {
+  const auto plugin = Plugin(R"({"token":"t$n"})");
+  EXPECT_EQ(Token(*plugin), "t1");
+  Pass(seconds(1'000'000));
+  EXPECT_EQ(Token(*plugin), "t1");
+}
+
+TEST_F(ExecPluginTest, AsksAgainAfterARejection) {
+  const auto plugin = Plugin(R"({"token":"t$n"})");
+  EXPECT_EQ(Token(*plugin), "t1");
+  Pass(seconds(2));
+  plugin->Reject();
+  EXPECT_EQ(Token(*plugin), "t2");
+  plugin->Reject();
+  EXPECT_EQ(Token(*plugin), "t2") << "the rejection is of what was sent before";
+}
+
+TEST_F(ExecPluginTest, KeepsWhatIsValidWhileThePluginFails) {
+  const auto plugin =
+      Plugin(R"({"token":"t$n","expirationTimestamp":"2026-01-02T03:01:00Z"})", "test -e broken && exit 1;");
+  EXPECT_EQ(Token(*plugin), "t1");
+  Touch("broken");
+  Pass(seconds(51));
+  EXPECT_EQ(Token(*plugin), "t1");
+  EXPECT_EQ(Token(*plugin), "t1");
+  EXPECT_EQ(NumRuns(), 2) << "not again at once";
+  Pass(seconds(9));
+  EXPECT_EQ(Token(*plugin), "UNAUTHENTICATED: exec plugin: running sh: exit code 1") << "now it has expired";
+  EXPECT_EQ(NumRuns(), 3);
+}
+
+TEST_F(ExecPluginTest, DoesNotUseWhatWasRejectedWhileThePluginFails) {
+  const auto plugin = Plugin(R"({"token":"t$n"})", "test -e broken && exit 1;");
+  EXPECT_EQ(Token(*plugin), "t1");
+  Touch("broken");
+  Pass(seconds(2));
+  plugin->Reject();
+  EXPECT_THAT(Token(*plugin), HasSubstr("exit code 1"));
+}
+
+TEST_F(ExecPluginTest, RunsOnceForAllThatWait) {
+  const auto plugin = Plugin(R"({"token":"t$n"})");
+  std::vector<std::string> tokens(8);
+  {
+    std::latch together(8);
+    std::vector<std::jthread> threads;
+    for (std::string& token : tokens) {
+      threads.emplace_back([&] {
+        together.arrive_and_wait();
+        token = Token(*plugin);
+      });
+    }
+  }
+  EXPECT_THAT(tokens, Each("t1"));
+  EXPECT_EQ(NumRuns(), 1);
+}
+
+TEST_F(ExecPluginTest, WhoWaitsForARunWaitsUntilItsOwnDeadline) {
+  const auto plugin = Plugin(R"({"token":"t$n"})", "touch started; while ! test -e go; do sleep 0.01; done;");
+  std::jthread first([&] { EXPECT_EQ(Token(*plugin), "t1"); });
+  while (!std::ifstream(folder_.path() + "/started")) std::this_thread::yield();
+  EXPECT_EQ(plugin->Get(Deadline::After(std::chrono::milliseconds(1))).status(),
+            DeadlineExceeded("exec plugin sh: it is still running"));
+  plugin->Reject();  // does not wait either
+  Touch("go");
+}
+
+TEST_F(ExecPluginTest, EndsAPluginThatTakesTooLong) {
+  ExecPluginOptions options = Options("sleep 1000");
+  options.timeout = std::chrono::milliseconds(50);
+  EXPECT_EQ(Token(*ExecPlugin(options)), "UNAUTHENTICATED: exec plugin: running sh: it did not end in time");
+}
+
+TEST_F(ExecPluginTest, OneCallersShortTimeIsNotTheOthersFailure) {
+  const auto plugin = Plugin(R"({"token":"t$n"})", "test -e quick || sleep 1000;");
+  EXPECT_EQ(plugin->Get(Deadline::After(std::chrono::milliseconds(50))).status().code(), StatusCode::kDeadlineExceeded);
+  Touch("quick");
+  EXPECT_THAT(Token(*plugin), StartsWith("t")) << "without a pause";
+}
+
+TEST_F(ExecPluginTest, HintsAtHowToInstallWhatIsMissing) {
+  ExecPluginOptions options = Options("");
+  options.command = "no-such-plugin";
+  options.install_hint = "see https://plugin.test";
+  EXPECT_EQ(Token(*ExecPlugin(options)),
+            "UNAUTHENTICATED: exec plugin: running no-such-plugin: not in PATH; see https://plugin.test");
+}
+
+TEST_F(ExecPluginTest, RefusesWhatHasExpiredAlready) {
+  EXPECT_EQ(Token(*Plugin(R"({"token":"t$n","expirationTimestamp":"2026-01-02T02:59:00Z"})")),
+            "UNAUTHENTICATED: exec plugin sh: what it gave has expired already");
+}
+
+TEST_F(ExecPluginTest, DoesNotRepeatWhatItDoesNotUnderstand) {
+  EXPECT_EQ(Token(*ExecPlugin(Options("echo hunter2"))),
+            "UNAUTHENTICATED: exec plugin sh: its output is no ExecCredential");
+}
+
+std::string ErrorOf(const std::string& output) {
+  const Result<ExecCredential> credential = ParseExecCredential(output, kVersion);
+  return credential.ok() ? "ok" : credential.status().message();
+}
+
+std::string WithStatus(const std::string& status) {
+  return std::string(R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":)") + status +
+         "}";
+}
+
+TEST(ExecCredentialTest, ReadsYamlToo) {
+  const Result<ExecCredential> credential = ParseExecCredential(
+      "apiVersion: client.authentication.k8s.io/v1\nkind: ExecCredential\nstatus:\n  token: t0ken\n"
+      "  expirationTimestamp: \"2026-01-02T03:04:05Z\"\n",
+      kVersion);
+  ASSERT_TRUE(credential.ok()) << credential.status().ToString();
+  EXPECT_EQ(credential->credentials.bearer_token.Reveal(), "t0ken");
+  EXPECT_EQ(credential->expires_at, *kube::ParseTime("2026-01-02T03:04:05Z"));
+}
+
+TEST(ExecCredentialTest, SaysWhatIsWrongWithoutRepeatingIt) {
+  EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"t"})")), "ok");
+  EXPECT_THAT(ErrorOf("{\"hunter2"), HasSubstr("its output: line 1"));
+  EXPECT_EQ(ErrorOf(""), "its output is no ExecCredential");
+  EXPECT_EQ(ErrorOf(R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1"})"),
+            "its output has another apiVersion than client.authentication.k8s.io/v1");
+  EXPECT_EQ(ErrorOf(WithStatus("null")), "its output has no status");
+  EXPECT_EQ(ErrorOf(WithStatus("{}")), "status has neither a token nor a certificate");
+  EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"hunter2\nX: y"})")),
+            "status.token: a token with white space or control characters in it");
+  EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"t","clientKeyData":"hunter2"})")),
+            "status has one of clientCertificateData and clientKeyData without the other");
+  EXPECT_EQ(ErrorOf(WithStatus(R"({"clientCertificateData":"hunter2","clientKeyData":"hunter2"})")),
+            "status.clientCertificateData and clientKeyData: no PEM certificate");
+  EXPECT_EQ(ErrorOf(WithStatus(R"({"token":"t","expirationTimestamp":"soon"})")),
+            "status.expirationTimestamp: not an RFC 3339 time");
+}
+
+}  // namespace
+}  // namespace espalier::ctl::client

@@ -1,0 +1,49 @@
+#include "operator/client/in_cluster.h"
+
+#include "operator/client/certificate_pair.h"
+#include "operator/client/server_url.h"
+#include "operator/client/small_file.h"
+#include "services/base/environment.h"
+
+namespace espalier::ctl::client {
+namespace {
+
+constexpr size_t kMaxFileBytes = 1 << 20;
+
+Result<std::string> NeededVariable(const std::map<std::string, std::string>& environment, const std::string& name) {
+  std::string value = ValueOf(environment, name);
+  if (value.empty()) return NotFound("not in a pod: " + name + " is not set");
+  return value;
+}
+
+// IPv6 addresses come bare from the kubelet, in brackets from people.
+std::string WithoutBrackets(const std::string& host) {
+  const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  return has_brackets ? host.substr(1, host.size() - 2) : host;
+}
+
+}  // namespace
+
+Result<Connection> InClusterConnection(const std::map<std::string, std::string>& environment,
+                                       const std::string& folder) {
+  Connection connection;
+  ASSIGN_OR_RETURN(const std::string host, NeededVariable(environment, "KUBERNETES_SERVICE_HOST"));
+  ASSIGN_OR_RETURN(const std::string port, NeededVariable(environment, "KUBERNETES_SERVICE_PORT"));
+  connection.host = WithoutBrackets(host);
+  ASSIGN_OR_RETURN(connection.port, ParsePort(port).While("KUBERNETES_SERVICE_PORT"));
+
+  connection.credentials = TokenFile(folder + "/token");
+  const Result<Credentials> now = connection.credentials->Get(Deadline::After(std::chrono::seconds(1)));
+  if (!now.ok()) return now.status();
+
+  connection.ca_file = folder + "/ca.crt";
+  ASSIGN_OR_RETURN(const std::string authorities, ReadSmallFile(connection.ca_file, kMaxFileBytes));
+  RETURN_IF_ERROR(CheckAuthorities(authorities).While(connection.ca_file));
+
+  // Optional: a hand-made mount may lack it.
+  const Result<std::string> name_space = ReadSmallFile(folder + "/namespace", kMaxFileBytes);
+  if (name_space.ok()) connection.name_space = name_space->substr(0, name_space->find_last_not_of(" \r\n\t") + 1);
+  return connection;
+}
+
+}  // namespace espalier::ctl::client

@@ -1,0 +1,214 @@
+#include "operator/client/kube_config.h"
+
+#include <sstream>
+
+#include "operator/client/base64.h"
+#include "operator/client/bearer_token.h"
+#include "operator/client/certificate_pair.h"
+#include "operator/client/exec_credential.h"
+#include "operator/client/exec_plugin.h"
+#include "operator/client/kube_config_file.h"
+#include "operator/client/server_url.h"
+#include "operator/client/small_file.h"
+#include "operator/client/yaml_json.h"
+#include "services/base/environment.h"
+
+namespace espalier::ctl::client {
+namespace {
+
+using kube::Json;
+using telemetry::Secret;
+
+constexpr size_t kMaxPemBytes = 1 << 20;
+
+Result<KubeConfigFile> ReadAndMerge(const std::vector<std::string>& paths) {
+  if (paths.empty()) return NotFound("no kubeconfig: no path is given");
+  KubeConfigFile config;
+  bool has_any = false;
+  std::string missing;
+  for (const std::string& path : paths) {
+    const Result<std::string> text = ReadSmallFile(path, kMaxYamlBytes);
+    if (text.status().code() == StatusCode::kNotFound) {
+      missing += (missing.empty() ? "" : ", ") + path;
+      continue;
+    }
+    if (!text.ok()) return text.status();
+    ASSIGN_OR_RETURN(KubeConfigFile file, ParseKubeConfigFile(*text, path));
+    MergeKubeConfig(std::move(file), &config);
+    has_any = true;
+  }
+  if (!has_any) return NotFound("no kubeconfig: there is no " + missing);
+  return config;
+}
+
+template <class T>
+Result<T> Chosen(const std::map<std::string, T>& entries, const char* kind, const std::string& name) {
+  const auto found = entries.find(name);
+  if (found == entries.end()) return NotFound(std::string("there is no ") + kind + " '" + name + "'");
+  return found->second;
+}
+
+Status ResolveAuthorities(const KubeCluster& cluster, Connection* connection) {
+  connection->skip_verification = cluster.skip_verification;
+  connection->ca_pem = cluster.ca_pem;
+  if (cluster.ca_pem.empty()) connection->ca_file = cluster.ca_file;
+  const bool has_authorities = !connection->ca_pem.empty() || !connection->ca_file.empty();
+  if (cluster.skip_verification && has_authorities) {
+    return InvalidArgument("insecure-skip-tls-verify together with a certificate-authority");
+  }
+  if (!connection->ca_pem.empty()) return CheckAuthorities(connection->ca_pem).While("certificate-authority-data");
+  if (connection->ca_file.empty()) return {};
+  ASSIGN_OR_RETURN(const std::string pem,
+                   ReadSmallFile(connection->ca_file, kMaxPemBytes).While("certificate-authority"));
+  return CheckAuthorities(pem).While("certificate-authority " + connection->ca_file);
+}
+
+Status ResolveCluster(const KubeCluster& cluster, Connection* connection) {
+  if (cluster.server.empty()) return InvalidArgument("server is missing");
+  ASSIGN_OR_RETURN(const ServerUrl url, ParseServerUrl(cluster.server).While("server"));
+  connection->host = url.host;
+  connection->port = url.port;
+  connection->tls = url.tls;
+  connection->base_path = url.path;
+  connection->server_name = cluster.tls_server_name;
+  if (!cluster.proxy_url.empty()) {
+    ASSIGN_OR_RETURN(const ServerUrl proxy, ParseServerUrl(cluster.proxy_url).While("proxy-url"));
+    if (!proxy.path.empty()) return InvalidArgument("proxy-url: a path in it");
+    connection->proxy_url = cluster.proxy_url;
+  }
+  return ResolveAuthorities(cluster, connection);
+}
+
+// Data wins over the file of the same field; where either is a file, both are read again from time to time.
+Result<std::shared_ptr<CredentialsSource>> CertificateOf(const KubeUser& user) {
+  const bool has_certificate = !user.certificate_pem.empty() || !user.certificate_file.empty();
+  const bool has_key = !user.key_pem.empty() || !user.key_file.empty();
+  if (has_certificate != has_key) {
+    return InvalidArgument(has_key ? "client-key without client-certificate" : "client-certificate without client-key");
+  }
+  if (!has_certificate) return std::shared_ptr<CredentialsSource>();
+  std::shared_ptr<CredentialsSource> source;
+  if (user.certificate_pem.empty() && user.key_pem.empty()) {
+    source = CertificateFiles(user.certificate_file, user.key_file);
+  } else {
+    Credentials fixed{.client_certificate_pem = user.certificate_pem, .client_key_pem = user.key_pem};
+    if (user.certificate_pem.empty()) {
+      ASSIGN_OR_RETURN(fixed.client_certificate_pem, ReadSmallFile(user.certificate_file, kMaxPemBytes));
+    }
+    if (user.key_pem.empty()) {
+      ASSIGN_OR_RETURN(std::string key, ReadSmallFile(user.key_file, kMaxPemBytes));
+      fixed.client_key_pem = Secret(std::move(key));
+    }
+    RETURN_IF_ERROR(CheckCertificatePair(fixed.client_certificate_pem, fixed.client_key_pem.Reveal())
+                        .While("client-certificate and client-key"));
+    source = FixedCredentials(std::move(fixed));
+  }
+  RETURN_IF_ERROR(source->Get(Deadline::After(std::chrono::seconds(1))).status());  // better now than at the first call
+  return source;
+}
+
+Result<std::shared_ptr<CredentialsSource>> TokenOf(const KubeUser& user) {
+  if (!user.token_file.empty()) {
+    std::shared_ptr<CredentialsSource> source = TokenFile(user.token_file);
+    RETURN_IF_ERROR(source->Get(Deadline::After(std::chrono::seconds(1))).status().While("tokenFile"));
+    return source;
+  }
+  if (user.token.empty()) return std::shared_ptr<CredentialsSource>();
+  ASSIGN_OR_RETURN(Secret token, ParseBearerToken(user.token.Reveal()).While("token"));
+  return FixedCredentials({.bearer_token = std::move(token)});
+}
+
+// spec.cluster of KUBERNETES_EXEC_INFO.
+Result<Json> ClusterInfo(const KubeCluster& cluster) {
+  std::string ca_pem = cluster.ca_pem;
+  if (ca_pem.empty() && !cluster.ca_file.empty()) {
+    ASSIGN_OR_RETURN(ca_pem, ReadSmallFile(cluster.ca_file, kMaxPemBytes));
+  }
+  Json info = {{"server", cluster.server}};
+  if (!cluster.tls_server_name.empty()) info["tls-server-name"] = cluster.tls_server_name;
+  if (cluster.skip_verification) info["insecure-skip-tls-verify"] = true;
+  if (!ca_pem.empty()) info["certificate-authority-data"] = EncodeBase64(ca_pem);
+  if (!cluster.proxy_url.empty()) info["proxy-url"] = cluster.proxy_url;
+  if (!cluster.exec_config.is_null()) info["config"] = cluster.exec_config;
+  return info;
+}
+
+Status CheckExec(const KubeExec& exec) {
+  if (exec.command.empty()) return InvalidArgument("exec.command is missing");
+  if (!IsExecApiVersion(exec.api_version)) {
+    return InvalidArgument("exec.apiVersion is neither client.authentication.k8s.io/v1 nor .../v1beta1");
+  }
+  const std::string& mode = exec.interactive_mode;
+  if (mode == "Always") return InvalidArgument("exec.interactiveMode is Always, and there is no terminal");
+  if (mode == "Never" || mode == "IfAvailable") return {};
+  if (mode.empty() && exec.api_version.ends_with("/v1beta1")) return {};
+  return InvalidArgument("exec.interactiveMode is neither Never nor IfAvailable");
+}
+
+Result<std::shared_ptr<CredentialsSource>> PluginOf(const KubeExec& exec, const KubeCluster& cluster,
+                                                    const KubeConfigOptions& options) {
+  RETURN_IF_ERROR(CheckExec(exec));
+  ExecPluginOptions plugin{.api_version = exec.api_version,
+                           .command = exec.command,
+                           .arguments = exec.arguments,
+                           .environment = options.environment,
+                           .install_hint = exec.install_hint};
+  for (const auto& [name, value] : exec.environment) plugin.environment[name] = value;
+  if (exec.provide_cluster_info) {
+    ASSIGN_OR_RETURN(plugin.cluster, ClusterInfo(cluster));
+  }
+  return ExecPlugin(std::move(plugin));
+}
+
+Result<std::shared_ptr<CredentialsSource>> CredentialsOf(const KubeUser& user, const KubeCluster& cluster,
+                                                         const KubeConfigOptions& options) {
+  if (!user.not_understood.empty()) return InvalidArgument(user.not_understood);
+  ASSIGN_OR_RETURN(std::shared_ptr<CredentialsSource> certificate, CertificateOf(user));
+  ASSIGN_OR_RETURN(std::shared_ptr<CredentialsSource> token, TokenOf(user));
+  if (user.exec.has_value()) {
+    if (token != nullptr || certificate != nullptr) {
+      return InvalidArgument("exec together with another way to authenticate");
+    }
+    return PluginOf(*user.exec, cluster, options);
+  }
+  if (token != nullptr && certificate != nullptr) return TokenAndCertificate(token, certificate);
+  if (token != nullptr) return token;
+  return certificate != nullptr ? certificate : FixedCredentials({});  // anonymous
+}
+
+}  // namespace
+
+Result<Connection> LoadKubeConfig(const KubeConfigOptions& options) {
+  ASSIGN_OR_RETURN(const KubeConfigFile config, ReadAndMerge(options.paths));
+  const std::string& name = options.context.empty() ? config.current_context : options.context;
+  if (name.empty()) return NotFound("kubeconfig: no context is chosen, and there is no current-context");
+  ASSIGN_OR_RETURN(const KubeContext context, Chosen(config.contexts, "context", name).While("kubeconfig"));
+  const std::string doing = "kubeconfig: context '" + name + "'";
+  ASSIGN_OR_RETURN(const KubeCluster cluster, Chosen(config.clusters, "cluster", context.cluster).While(doing));
+  KubeUser user;  // of a context without one: anonymous
+  if (!context.user.empty()) {
+    ASSIGN_OR_RETURN(user, Chosen(config.users, "user", context.user).While(doing));
+  }
+  Connection connection;
+  connection.name_space = context.name_space;
+  connection.impersonate_user = user.impersonate_user;
+  RETURN_IF_ERROR(ResolveCluster(cluster, &connection).While("kubeconfig: cluster '" + context.cluster + "'"));
+  ASSIGN_OR_RETURN(connection.credentials,
+                   CredentialsOf(user, cluster, options).While("kubeconfig: user '" + context.user + "'"));
+  return connection;
+}
+
+std::vector<std::string> KubeConfigPaths(const std::string& flag,
+                                         const std::map<std::string, std::string>& environment) {
+  if (!flag.empty()) return {flag};
+  std::vector<std::string> paths;
+  std::istringstream list(ValueOf(environment, "KUBECONFIG"));
+  for (std::string path; std::getline(list, path, ':');) {
+    if (!path.empty()) paths.push_back(path);
+  }
+  const std::string home = ValueOf(environment, "HOME");
+  if (paths.empty() && !home.empty()) paths.push_back(home + "/.kube/config");
+  return paths;
+}
+
+}  // namespace espalier::ctl::client

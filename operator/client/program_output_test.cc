@@ -1,0 +1,90 @@
+#include "operator/client/program_output.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "operator/client/descriptor.h"
+
+namespace espalier::ctl::client {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+const Deadline kSoon = Deadline::After(std::chrono::minutes(1));
+
+ProgramCall Shell(const std::string& script) {
+  return {.command = "sh", .arguments = {"-c", script}, .environment = {{"PATH", "/usr/bin:/bin"}, {"A", "b c"}}};
+}
+
+std::string Output(const ProgramCall& call, Deadline deadline = kSoon) {
+  const Result<std::string> output = OutputOfProgram(call, deadline);
+  return output.ok() ? *output : output.status().ToString();
+}
+
+TEST(ProgramOutputTest, GivesWhatWasPrintedAndNoMoreOfThisProcess) {
+  setenv("ESPALIER_TEST_SECRET", "hunter2", 1);
+  EXPECT_EQ(Output(Shell("echo \"$A\"; echo \"[$ESPALIER_TEST_SECRET]\"; cat; echo lost >&2")), "b c\n[]\n");
+}
+
+TEST(ProgramOutputTest, SaysHowItEnded) {
+  EXPECT_EQ(Output(Shell("echo hunter2; exit 3")), "UNAVAILABLE: running sh: exit code 3");
+  EXPECT_EQ(Output(Shell("kill -9 $$")), "UNAVAILABLE: running sh: signal 9");
+}
+
+TEST(ProgramOutputTest, FindsProgramsInThePathOfTheCall) {
+  EXPECT_EQ(Output({.command = "sh", .environment = {{"PATH", ":/nowhere"}}}), "NOT_FOUND: running sh: not in PATH");
+  EXPECT_EQ(Output({.command = ""}), "NOT_FOUND: running : not in PATH");
+  EXPECT_THAT(Output({.command = "/nowhere/sh"}),
+              HasSubstr("NOT_FOUND: running /nowhere/sh: /nowhere/sh: No such file"));
+  EXPECT_EQ(Output({.command = "/bin/echo", .arguments = {"a"}}), "a\n");
+}
+
+TEST(ProgramOutputTest, BoundsTime) {
+  EXPECT_EQ(Output(Shell("sleep 1000"), Deadline::After(milliseconds(50))),
+            "DEADLINE_EXCEEDED: running sh: it did not end in time");
+  EXPECT_EQ(Output(Shell("trap '' TERM; exec 1>&-; sleep 1000"), Deadline::After(milliseconds(50))),
+            "DEADLINE_EXCEEDED: running sh: it did not end in time")
+      << "its output has ended, it has not";
+}
+
+TEST(ProgramOutputTest, BoundsOutput) {
+  EXPECT_EQ(Output(Shell("yes")), "RESOURCE_EXHAUSTED: running sh: it printed more than 1048576 bytes");
+  ProgramCall call = Shell("printf 1234");
+  call.max_output_bytes = 4;
+  EXPECT_EQ(Output(call), "1234");
+}
+
+TEST(ProgramOutputTest, ReadsMoreThanAPipeHolds) {
+  EXPECT_EQ(Output(Shell("head -c 500000 /dev/zero")).size(), 500'000u);
+}
+
+TEST(ProgramOutputTest, DoesNotWaitForWhatItLeavesBehindAndKillsIt) {
+  const std::string pid_text = Output(Shell("sleep 1000 & echo $!"));
+  const auto pid = static_cast<pid_t>(std::atol(pid_text.c_str()));
+  ASSERT_GT(pid, 1) << pid_text;
+  // Killed with its group; whoever adopted it has yet to reap it, so it may still be there as a zombie.
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  for (;;) {
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    char text[256] = {};
+    if (file.get() < 0 || read(file.get(), text, sizeof(text) - 1) <= 0) break;
+    if (std::string(text).find(") Z ") != std::string::npos) break;
+    ASSERT_FALSE(kSoon.HasPassed());
+  }
+}
+
+TEST(ProgramOutputTest, HandsDownNoDescriptors) {
+  const Descriptor leaked(open("/dev/null", O_RDONLY));  // not close-on-exec, as cpprestsdk's sockets
+  ASSERT_GE(leaked.get(), 3);
+  EXPECT_EQ(Output(Shell("test -e /proc/self/fd/" + std::to_string(leaked.get()) + " && echo open || echo closed")),
+            "closed\n");
+}
+
+}  // namespace
+}  // namespace espalier::ctl::client

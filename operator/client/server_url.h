@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "services/base/status.h"
+
+namespace espalier::ctl::client {
+
+// "https://[fd00::1]:6443/k8s/clusters/c-1"
+struct ServerUrl {
+  bool tls = true;
+  std::string host;  // IPv6 without brackets
+  uint16_t port = 443;
+  std::string path;  // "/k8s/clusters/c-1"; empty for "/"
+  friend bool operator==(const ServerUrl&, const ServerUrl&) = default;
+};
+
+// InvalidArgument for anything but http and https, and for a user, a query or a fragment, which have no place there.
+// Errors do not repeat the text: it may hold a password.
+Result<ServerUrl> ParseServerUrl(std::string_view url);
+
+// Decimal, 1 to 65535.
+Result<uint16_t> ParsePort(std::string_view text);
+
+}  // namespace espalier::ctl::client

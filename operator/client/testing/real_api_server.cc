@@ -1,0 +1,247 @@
+#include "operator/client/testing/real_api_server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "operator/kube/json.h"
+#include "services/base/clock.h"
+#include "services/storage/http/curl_transport.h"
+
+namespace espalier::ctl::client {
+namespace {
+
+using storage::ChildProcess;
+
+constexpr int kMaxStarts = 3;
+constexpr std::chrono::seconds kStartTime{60};  // on a machine that does much else
+
+// One that nobody listens on right now. (Another may take it before we do: Start tries again.)
+Result<uint16_t> FreePort() {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener < 0) return FromErrno(errno, "making a socket");
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  const bool good = bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
+                    getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  const int error = errno;
+  close(listener);
+  if (!good) return FromErrno(error, "finding a free port");
+  return ntohs(address.sin_port);
+}
+
+std::string Base64(std::string_view bytes) {
+  static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t word = 0;
+    for (size_t k = 0; k < 3; ++k) word = word << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0u);
+    for (size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : kLetters[word >> (18 - 6 * k) & 63];
+  }
+  return text;
+}
+
+std::string Joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+  return text;
+}
+
+Result<storage::HttpResponse> Exchange(const std::string& method, const std::string& url, const std::string& ca_file,
+                                       const std::string& body) {
+  storage::CurlTransport transport({.ca_file = ca_file});
+  const storage::HttpRequest request{
+      .method = method, .url = url, .body = std::as_bytes(std::span(body)), .proxy = storage::ProxyUse::kNone};
+  return transport.Send(request, {.deadline = Deadline::After(std::chrono::seconds(5))});
+}
+
+}  // namespace
+
+std::string RealApiServer::Tools() {
+  if (const char* const folder = std::getenv("ESPALIER_KUBE_TOOLS"); folder != nullptr) return folder;
+  return ESPALIER_KUBE_TOOLS_FOLDER;
+}
+
+RealApiServer::RealApiServer(RealApiServerOptions options) : options_(std::move(options)) {}
+
+RealApiServer::~RealApiServer() { others_.clear(); }
+
+Result<std::unique_ptr<RealApiServer>> RealApiServer::Start(const RealApiServerOptions& options) {
+  if (Tools().empty()) return FailedPrecondition("ESPALIER_KUBE_TOOLS names no folder (e2e/tools/build.sh makes one)");
+  Status last;
+  for (int i = 0; i < kMaxStarts; ++i) {
+    std::unique_ptr<RealApiServer> server(new RealApiServer(options));
+    last = server->StartOnce();
+    if (last.ok()) return server;
+  }
+  return last;
+}
+
+Status RealApiServer::StartOnce() {
+  ASSIGN_OR_RETURN(const uint16_t etcd_port, FreePort());
+  ASSIGN_OR_RETURN(port_, FreePort());
+  etcd_url_ = "http://127.0.0.1:" + std::to_string(etcd_port);
+  ASSIGN_OR_RETURN(ChildProcess etcd,
+                   Run("etcd", {"--data-dir=" + folder() + "/etcd", "--listen-client-urls=" + etcd_url_,
+                                "--advertise-client-urls=" + etcd_url_, "--listen-peer-urls=http://127.0.0.1:0",
+                                "--unsafe-no-fsync", "--log-level=warn"}));
+  etcd_ = std::make_unique<ChildProcess>(std::move(etcd));
+  RETURN_IF_ERROR(AwaitReady(etcd_url_ + "/health", "etcd", *etcd_));
+
+  const CertificateAndKey serving = authority_.Issue(
+      {.common_name = "kube-apiserver", .alternative_names = "IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc"});
+  RETURN_IF_ERROR(WriteFile("ca.crt", authority_.pem()));
+  RETURN_IF_ERROR(WriteFile("server.crt", serving.certificate_pem));
+  RETURN_IF_ERROR(WriteFile("server.key", serving.key_pem));
+  const CertificateAndKey accounts = authority_.Issue({.common_name = "accounts"});
+  RETURN_IF_ERROR(WriteFile("accounts.crt", accounts.certificate_pem));
+  RETURN_IF_ERROR(WriteFile("accounts.key", accounts.key_pem));
+  RETURN_IF_ERROR(WriteFile("admin.kubeconfig", KubeConfigOf("admin", {"system:masters"})));
+  RETURN_IF_ERROR(
+      WriteFile("audit.json", R"({"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Request"}]})"));
+  RETURN_IF_ERROR(StartApiServer());
+  return StartOthers();
+}
+
+Status RealApiServer::StartApiServer() {
+  const std::string at = folder() + "/";
+  std::vector<std::string> flags = {
+      "--etcd-servers=" + etcd_url_, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+      "--secure-port=" + std::to_string(port_), "--cert-dir=" + at + "certs", "--client-ca-file=" + at + "ca.crt",
+      "--tls-cert-file=" + at + "server.crt", "--tls-private-key-file=" + at + "server.key",
+      "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + at + "accounts.crt",
+      "--service-account-signing-key-file=" + at + "accounts.key", "--service-cluster-ip-range=10.96.0.0/16",
+      "--authorization-mode=RBAC",
+      // Pods name service accounts that no controller has made.
+      "--disable-admission-plugins=ServiceAccount"};
+  if (options_.audit) {
+    flags.push_back("--audit-policy-file=" + at + "audit.json");
+    flags.push_back("--audit-log-path=" + audit_log());
+  }
+  flags.insert(flags.end(), options_.flags.begin(), options_.flags.end());
+  ASSIGN_OR_RETURN(ChildProcess process, Run("kube-apiserver", std::move(flags)));
+  api_server_ = std::make_unique<ChildProcess>(std::move(process));
+  // Anybody may ask so much, once the rules are there.
+  return AwaitReady("https://127.0.0.1:" + std::to_string(port_) + "/readyz", "kube-apiserver", *api_server_);
+}
+
+Status RealApiServer::StartOthers() {
+  const std::string config = "--kubeconfig=" + folder() + "/admin.kubeconfig";
+  const auto start = [&](const std::string& program, std::vector<std::string> flags) -> Status {
+    ASSIGN_OR_RETURN(ChildProcess process, Run(program, std::move(flags)));
+    others_.push_back(std::make_unique<ChildProcess>(std::move(process)));
+    return {};
+  };
+  if (!options_.controllers.empty()) {
+    RETURN_IF_ERROR(start("kube-controller-manager",
+                          {config, "--controllers=" + Joined(options_.controllers), "--leader-elect=false",
+                           "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=400",
+                           "--service-account-private-key-file=" + folder() + "/accounts.key",
+                           "--root-ca-file=" + folder() + "/ca.crt"}));
+  }
+  if (options_.scheduler) {
+    RETURN_IF_ERROR(start("kube-scheduler", {config, "--leader-elect=false", "--secure-port=0", "--kube-api-qps=200",
+                                             "--kube-api-burst=400"}));
+  }
+  if (!options_.kwok_stages.empty()) {
+    RETURN_IF_ERROR(start(
+        "kwok", {config, "--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+                 "--config=" + options_.kwok_stages}));
+  }
+  return {};
+}
+
+Result<ChildProcess> RealApiServer::Run(const std::string& program, std::vector<std::string> flags) const {
+  flags.insert(flags.begin(), Tools() + "/" + program);
+  return ChildProcess::Start(flags, {{"HOME", folder()}, {"PATH", "/usr/bin:/bin"}}, folder() + "/" + program + ".log");
+}
+
+Status RealApiServer::AwaitReady(const std::string& url, const std::string& program,
+                                 const ChildProcess& process) const {
+  const std::string ca_file = url.starts_with("https") ? folder() + "/ca.crt" : "";
+  const Deadline deadline = Deadline::After(kStartTime);
+  while (!deadline.HasPassed()) {
+    const Result<storage::HttpResponse> answer = Exchange("GET", url, ca_file, "");
+    if (answer.ok() && answer->status == 200) return {};
+    if (!process.IsRunning()) return Unavailable(program + " has ended: " + LogOf(program));
+    Clock::Real().SleepFor(std::chrono::milliseconds(50));  // between looks at another process
+  }
+  return DeadlineExceeded(program + " is not ready: " + LogOf(program));
+}
+
+Status RealApiServer::WriteFile(const std::string& name, const std::string& text) const {
+  std::ofstream file(folder() + "/" + name, std::ios::binary);
+  file << text << std::flush;
+  return file ? Status() : Internal("writing " + name);
+}
+
+Connection RealApiServer::ConnectionOf(const std::string& user, const std::vector<std::string>& groups) const {
+  const CertificateAndKey pair =
+      authority_.Issue({.common_name = user, .organizations = groups, .usage = "clientAuth"});
+  Connection connection;
+  connection.host = "127.0.0.1";
+  connection.port = port_;
+  connection.ca_pem = authority_.pem();
+  connection.credentials = FixedCredentials(
+      {.client_certificate_pem = pair.certificate_pem, .client_key_pem = telemetry::Secret(pair.key_pem)});
+  return connection;
+}
+
+std::string RealApiServer::KubeConfigOf(const std::string& user, const std::vector<std::string>& groups) const {
+  const CertificateAndKey pair =
+      authority_.Issue({.common_name = user, .organizations = groups, .usage = "clientAuth"});
+  return "apiVersion: v1\nkind: Config\ncurrent-context: test\n"
+         "contexts: [{name: test, context: {cluster: test, user: test}}]\n"
+         "clusters: [{name: test, cluster: {server: \"https://127.0.0.1:" +
+         std::to_string(port_) + "\", certificate-authority-data: " + Base64(authority_.pem()) +
+         "}}]\nusers: [{name: test, user: {client-certificate-data: " + Base64(pair.certificate_pem) +
+         ", client-key-data: " + Base64(pair.key_pem) + "}}]\n";
+}
+
+void RealApiServer::Kill() { api_server_.reset(); }
+
+Status RealApiServer::Restart() {
+  Kill();
+  return StartApiServer();
+}
+
+void RealApiServer::Freeze() {
+  if (api_server_ != nullptr) api_server_->Signal(SIGSTOP);
+}
+
+void RealApiServer::Thaw() {
+  if (api_server_ != nullptr) api_server_->Signal(SIGCONT);
+}
+
+Result<std::string> RealApiServer::AskEtcd(const std::string& call, const std::string& body) const {
+  ASSIGN_OR_RETURN(storage::HttpResponse answer, Exchange("POST", etcd_url_ + "/v3/kv/" + call, "", body));
+  if (answer.status != 200) return Unavailable("etcd answers " + std::to_string(answer.status) + ": " + answer.body);
+  return std::move(answer.body);
+}
+
+Status RealApiServer::Compact() {
+  ASSIGN_OR_RETURN(const std::string newest, AskEtcd("range", R"({"key":"AA=="})"));
+  ASSIGN_OR_RETURN(const kube::Json answer, kube::ParseJson(newest));
+  const std::string revision = kube::StringAt(answer, {"header", "revision"});
+  const Result<std::string> compacted = AskEtcd("compaction", R"({"physical":true,"revision":")" + revision + "\"}");
+  return compacted.ok() ? Status() : compacted.status();
+}
+
+std::string RealApiServer::audit_log() const { return folder() + "/audit.log"; }
+
+std::string RealApiServer::LogOf(const std::string& program) const {
+  std::ostringstream text;
+  text << std::ifstream(folder() + "/" + program + ".log").rdbuf();
+  return text.str();
+}
+
+}  // namespace espalier::ctl::client

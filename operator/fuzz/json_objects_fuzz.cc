@@ -1,0 +1,30 @@
+// JSON, and every object that the operator reads out of it.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "operator/kube/condition.h"
+#include "operator/kube/json.h"
+#include "operator/kube/pod.h"
+#include "operator/kube/request.h"
+#include "operator/kube/workload.h"
+#include "services/base/check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace espalier::ctl::kube;  // NOLINT: one function
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const espalier::Result<Json> json = ParseJson(text);
+  if (!json.ok()) return 0;
+  // What is printed reads as the same, for servers that take YAML too.
+  const espalier::Result<Json> again = ParseJson(Print(*json));
+  ESPALIER_CHECK(again.ok() && *again == *json);
+  const espalier::Result<Json> applied = ParseJson(ApplyRequest(kPods, *json, {}).body);
+  ESPALIER_CHECK(applied.ok() && *applied == *json);
+  ESPALIER_CHECK(ParseJson(text, ManagedFields::kDrop).ok());
+
+  const bool has_name = ParseObjectMeta(*json).ok();
+  ESPALIER_CHECK(ParsePod(*json).ok() == has_name && ParseJob(*json).ok() == has_name);
+  ESPALIER_CHECK(ParseStatefulSet(*json).ok() == has_name && ParseEvent(*json).ok() == has_name);
+  (void)FindCondition(*json, "Ready");
+  return 0;
+}

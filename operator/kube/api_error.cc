@@ -1,0 +1,154 @@
+#include "operator/kube/api_error.h"
+
+#include <algorithm>
+
+namespace espalier::ctl::kube {
+namespace {
+
+constexpr size_t kMaxMessageBytes = 4096;
+constexpr size_t kMaxCauses = 32;
+constexpr size_t kMaxForeignBytes = 256;  // of a page that some proxy wrote
+constexpr int64_t kMaxRetryAfterSeconds = 3600;
+
+// Cut at a character's boundary, so that what was UTF-8 stays UTF-8.
+std::string Cut(std::string text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text + "...";
+}
+
+// One line of printable text out of whatever it is.
+std::string OneLine(std::string_view text) {
+  std::string line;
+  for (const char c : text.substr(0, 4 * kMaxForeignBytes)) {
+    const bool is_space = static_cast<unsigned char>(c) <= ' ' || c == 0x7f;
+    if (!is_space) {
+      line += c;
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+  }
+  if (!line.empty() && line.back() == ' ') line.pop_back();
+  return Cut(std::move(line), kMaxForeignBytes);
+}
+
+// For Status objects that say only one of the two.
+struct CodeAndReason {
+  int code;
+  const char* reason;
+};
+constexpr CodeAndReason kReasons[] = {{400, "BadRequest"},
+                                      {401, "Unauthorized"},
+                                      {403, "Forbidden"},
+                                      {404, "NotFound"},
+                                      {405, "MethodNotAllowed"},
+                                      {406, "NotAcceptable"},
+                                      {409, "Conflict"},
+                                      {409, "AlreadyExists"},
+                                      {410, "Expired"},
+                                      {410, "Gone"},
+                                      {413, "RequestEntityTooLarge"},
+                                      {415, "UnsupportedMediaType"},
+                                      {422, "Invalid"},
+                                      {429, "TooManyRequests"},
+                                      {500, "InternalError"},
+                                      {503, "ServiceUnavailable"},
+                                      {504, "Timeout"}};
+
+int CodeOf(std::string_view reason) {
+  for (const CodeAndReason& known : kReasons) {
+    if (known.reason == reason) return known.code;
+  }
+  return 0;
+}
+
+const char* ReasonOf(int code) {
+  for (const CodeAndReason& known : kReasons) {
+    if (known.code == code) return known.reason;
+  }
+  return "";
+}
+
+StatusCode StatusCodeOf(const ApiError& error) {
+  const bool is_too_large = std::any_of(error.causes.begin(), error.causes.end(), [](const ApiError::Cause& cause) {
+    return cause.reason == "ResourceVersionTooLarge";
+  });
+  if (is_too_large) return StatusCode::kFailedPrecondition;
+  // Server-side apply of a field that the schema does not have: the API server (1.35) says 500 without a reason.
+  if (error.code == 500 && error.message.starts_with("failed to create typed patch object")) {
+    return StatusCode::kInvalidArgument;
+  }
+  if (error.reason == "Expired") return StatusCode::kOutOfRange;
+  switch (error.code) {
+    case 404: return StatusCode::kNotFound;
+    case 409: return error.reason == "AlreadyExists" ? StatusCode::kAlreadyExists : StatusCode::kAborted;
+    case 412: return StatusCode::kAborted;
+    case 410: return StatusCode::kOutOfRange;
+    case 401: return StatusCode::kUnauthenticated;
+    case 403: return StatusCode::kPermissionDenied;
+    case 400:
+    case 405:
+    case 406:
+    case 413:
+    case 415:
+    case 422: return StatusCode::kInvalidArgument;
+    case 429: return StatusCode::kResourceExhausted;
+    case 408:
+    case 500:
+    case 502:
+    case 503:
+    case 504: return StatusCode::kUnavailable;
+    default: return StatusCode::kUnknown;
+  }
+}
+
+bool IsStatusObject(const Json& json) {
+  return StringAt(json, {"kind"}) == "Status" && StringAt(json, {"apiVersion"}) == "v1";
+}
+
+}  // namespace
+
+ApiError ApiErrorOfStatusObject(const Json& status_object) {
+  ApiError error;
+  error.reason = Cut(StringAt(status_object, {"reason"}), kMaxMessageBytes);
+  const int64_t code = IntegerAt(status_object, {"code"}).value_or(0);
+  error.code = code >= 100 && code <= 599 ? static_cast<int>(code) : CodeOf(error.reason);
+  if (error.reason.empty()) error.reason = ReasonOf(error.code);
+  error.message = Cut(StringAt(status_object, {"message"}), kMaxMessageBytes);
+  for (const Json& cause : ListAt(status_object, {"details", "causes"})) {
+    if (error.causes.size() == kMaxCauses) break;
+    error.causes.push_back({Cut(StringAt(cause, {"reason"}), kMaxMessageBytes),
+                            Cut(StringAt(cause, {"field"}), kMaxMessageBytes),
+                            Cut(StringAt(cause, {"message"}), kMaxMessageBytes)});
+  }
+  const std::optional<int64_t> retry_after = IntegerAt(status_object, {"details", "retryAfterSeconds"});
+  if (retry_after.value_or(0) > 0)
+    error.retry_after = std::chrono::seconds(std::min(*retry_after, kMaxRetryAfterSeconds));
+  error.continue_token = StringAt(status_object, {"metadata", "continue"});
+  return error;
+}
+
+ApiError ParseApiError(int http_code, std::string_view body) {
+  const Result<Json> json = ParseJson(body);
+  if (json.ok() && IsStatusObject(*json)) {
+    ApiError error = ApiErrorOfStatusObject(*json);
+    if (http_code >= 400) error.code = http_code;
+    return error;
+  }
+  // Without a reason: nobody who speaks Kubernetes wrote this.
+  ApiError error{.code = http_code, .message = "HTTP " + std::to_string(http_code)};
+  const std::string text = OneLine(body);
+  if (!text.empty()) error.message += ": " + text;
+  return error;
+}
+
+Status ToStatus(const ApiError& error) {
+  std::string message = error.message;
+  if (message.empty()) message = error.reason;
+  if (message.empty()) message = "HTTP " + std::to_string(error.code);
+  return Status(StatusCodeOf(error), std::move(message));
+}
+
+}  // namespace espalier::ctl::kube

@@ -1,0 +1,126 @@
+#include "operator/kube/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace espalier::ctl::kube {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Repeated(const std::string& text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) result += text;
+  return result;
+}
+
+std::string ErrorOf(std::string_view text) {
+  const Result<Json> json = ParseJson(text);
+  return json.ok() ? "ok" : json.status().ToString();
+}
+
+Json Parsed(std::string_view text, ManagedFields managed_fields = ManagedFields::kKeep) {
+  const Result<Json> json = ParseJson(text, managed_fields);
+  EXPECT_TRUE(json.ok()) << json.status().ToString();
+  return json.ok() ? *json : Json();
+}
+
+TEST(JsonTest, ReadsAndPrintsWhatItRead) {
+  const std::string text = R"({"a":[1,-2,2.5,true,null,"\"é\n"],"b":{"c":{}},"d":18446744073709551615})";
+  EXPECT_EQ(Print(Parsed(text)), text);
+  EXPECT_EQ(Print(Parsed(" 3 ")), "3");
+}
+
+TEST(JsonTest, PrintsEqualValuesAlike) { EXPECT_EQ(Print(Parsed(R"({"b":1,"a":2})")), R"({"a":2,"b":1})"); }
+
+TEST(JsonTest, SaysWhereItIsNoJsonButNotWhatStoodThere) {
+  EXPECT_EQ(ErrorOf(R"({"token": hunter2})"), "INVALID_ARGUMENT: not JSON at byte 11");
+  for (const char* text :
+       {"", "{", "[1,]", "{\"a\":1,}", "{'a':1}", "[1] 2", "nul", "\"\x01\"", "\"\xff\"", "1e999", "01"}) {
+    EXPECT_THAT(ErrorOf(text), HasSubstr("not JSON at byte")) << text;
+  }
+}
+
+TEST(JsonTest, RefusesDeepNestingWithoutRecursion) {
+  EXPECT_EQ(ErrorOf(Repeated("[", 100) + Repeated("]", 100)), "ok");
+  EXPECT_THAT(ErrorOf(Repeated("[", 101) + Repeated("]", 101)), HasSubstr("nests deeper than 100 levels"));
+  EXPECT_THAT(ErrorOf(Repeated("{\"a\":", 1'000'000)), HasSubstr("nests deeper than 100 levels"));
+}
+
+TEST(JsonTest, RefusesMoreValuesThanFitInMemory) {
+  EXPECT_THAT(ErrorOf("[" + Repeated("0,", 8 << 20) + "0]"), HasSubstr("more than 8388608 values"));
+}
+
+TEST(JsonTest, RefusesTextThatIsTooLong) {
+  EXPECT_THAT(ErrorOf("1" + std::string(kMaxJsonBytes, ' ')), HasSubstr("at most 67108864 are read"));
+}
+
+TEST(JsonTest, TakesTheLastOfEqualKeys) { EXPECT_EQ(Print(Parsed(R"({"a":{"x":1},"a":[2]})")), R"({"a":[2]})"); }
+
+TEST(JsonTest, DropsManagedFieldsWhileParsing) {
+  const std::string text =
+      R"({"items":[{"metadata":{"managedFields":[{"fieldsV1":{"f:metadata":{"a":[1,{"b":2}]}}}],"name":"x"},"managedFields":1}],)"
+      R"("metadata":{"managedFields":null,"resourceVersion":"7"}})";
+  EXPECT_EQ(Print(Parsed(text, ManagedFields::kDrop)),
+            R"({"items":[{"managedFields":1,"metadata":{"name":"x"}}],"metadata":{"resourceVersion":"7"}})");
+  EXPECT_THAT(Print(Parsed(text)), HasSubstr("fieldsV1"));
+}
+
+TEST(JsonTest, CountsDroppedLevelsToo) {
+  const std::string text = R"({"metadata":{"managedFields":)" + Repeated("[", 99) + Repeated("]", 99) + "}}";
+  EXPECT_EQ(ParseJson(text, ManagedFields::kDrop).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(JsonTest, ForgetsADroppedKeyAtItsValue) {
+  EXPECT_EQ(Print(Parsed(R"({"metadata":{"managedFields":{"metadata":{}},"labels":{"managedFields":"mine"}}})",
+                         ManagedFields::kDrop)),
+            R"({"metadata":{"labels":{"managedFields":"mine"}}})");
+  EXPECT_EQ(Print(Parsed(R"([{"metadata":1},{"managedFields":1}])", ManagedFields::kDrop)),
+            R"([{"metadata":1},{"managedFields":1}])");
+}
+
+TEST(JsonTest, PrintsBrokenTextWithReplacements) {
+  EXPECT_EQ(Print(Json("a\xff")), "\"a\xef\xbf\xbd\"");
+  EXPECT_EQ(Print(Json(std::numeric_limits<double>::infinity())), "null");
+}
+
+TEST(JsonTest, FindsByPath) {
+  const Json json = Parsed(R"({"a":{"b":{"c":1,"n":null}},"l":[1]})");
+  ASSERT_NE(Find(json, {"a", "b", "c"}), nullptr);
+  EXPECT_EQ(*Find(json, {"a", "b", "c"}), 1);
+  EXPECT_EQ(Find(json, {}), &json);
+  EXPECT_NE(Find(json, {"a", "b", "n"}), nullptr) << "null is something";
+  for (const JsonPath& path : {JsonPath{"x"}, {"a", "x"}, {"a", "b", "c", "d"}, {"l", "0"}, {"a", "b", "n", "x"}}) {
+    EXPECT_EQ(Find(json, path), nullptr);
+  }
+}
+
+TEST(JsonTest, GivesNothingForOtherTypes) {
+  const Json json = Parsed(R"({"text":"x","number":1,"yes":true,"list":[1],"null":null})");
+  EXPECT_EQ(StringAt(json, {"text"}), "x");
+  EXPECT_TRUE(BoolAt(json, {"yes"}));
+  EXPECT_EQ(ListAt(json, {"list"}).size(), 1u);
+  for (const char* key : {"number", "yes", "list", "null", "absent"}) EXPECT_EQ(StringAt(json, {key}), "") << key;
+  for (const char* key : {"text", "number", "list", "null", "absent"}) EXPECT_FALSE(BoolAt(json, {key})) << key;
+  for (const char* key : {"text", "number", "yes", "null", "absent"}) EXPECT_TRUE(ListAt(json, {key}).empty()) << key;
+  for (const char* key : {"text", "yes", "list", "null", "absent"})
+    EXPECT_EQ(IntegerAt(json, {key}), std::nullopt) << key;
+}
+
+TEST(JsonTest, ReadsIntegersHoweverTheyAreWritten) {
+  const auto integer = [](const char* text) { return IntegerAt(Parsed(text), {}); };
+  EXPECT_EQ(integer("-3"), -3);
+  EXPECT_EQ(integer("3.0"), 3);
+  EXPECT_EQ(integer("3e2"), 300);
+  EXPECT_EQ(integer("-9223372036854775808"), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(integer("9223372036854775807"), std::numeric_limits<int64_t>::max());
+  for (const char* text : {"9223372036854775808", "9.3e18", "-1e300", "1e300", "3.5", "\"3\""}) {
+    EXPECT_EQ(integer(text), std::nullopt) << text;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::ctl::kube

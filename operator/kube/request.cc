@@ -1,0 +1,184 @@
+#include "operator/kube/request.h"
+
+namespace espalier::ctl::kube {
+namespace {
+
+class Query {
+ public:
+  // Leaves out what is empty.
+  void Add(std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    text_ += (text_.empty() ? "?" : "&") + std::string(name) + "=" + PercentEncode(value);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string CollectionPath(const Resource& resource, const std::string& name_space) {
+  std::string path = resource.group.empty() ? "/api/" : "/apis/" + std::string(resource.group) + "/";
+  path += resource.version;
+  if (resource.namespaced && !name_space.empty()) path += "/namespaces/" + PercentEncode(name_space);
+  return path + "/" + std::string(resource.plural);
+}
+
+std::string ObjectPath(const Resource& resource, const ObjectKey& key, const std::string& subresource = "") {
+  std::string path = CollectionPath(resource, key.name_space) + "/" + PercentEncode(key.name);
+  return subresource.empty() ? path : path + "/" + subresource;
+}
+
+ObjectKey KeyOf(const Json& object) {
+  return {StringAt(object, {"metadata", "namespace"}), StringAt(object, {"metadata", "name"})};
+}
+
+HttpRequest WithoutBody(const char* method, std::string target) {
+  return {.method = method, .target = std::move(target), .headers = {{"Accept", "application/json"}}};
+}
+
+HttpRequest WithBody(const char* method, std::string target, const char* content_type, std::string body) {
+  return {.method = method,
+          .target = std::move(target),
+          .headers = {{"Accept", "application/json"}, {"Content-Type", content_type}},
+          .body = std::move(body)};
+}
+
+// JSON that YAML 1.1 readers take too, as server-side apply's do: characters that are line breaks or unprintable there,
+// but plain in JSON, are escaped. All of them are in the basic plane; a pair of surrogates would not be understood.
+std::string PrintForYaml(const Json& object) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string escaped;
+  const auto escape = [&escaped](unsigned code) {
+    escaped += "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4) escaped += kHex[(code >> shift) & 0xF];
+  };
+  const std::string text = Print(object);
+  const auto byte = [&text](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const unsigned three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    if (byte(i) == 0x7F) {
+      escape(0x7F);
+    } else if (byte(i) == 0xC2 && byte(i + 1) < 0xA0) {  // C1 controls, with NEL among them
+      escape(byte(++i));
+    } else if (three == 0xE280A8 || three == 0xE280A9) {  // line and paragraph separator
+      escape(0x2028 + (three & 1));
+      i += 2;
+    } else if (three == 0xEFBBBF || three == 0xEFBFBE || three == 0xEFBFBF) {  // byte order mark, two non-characters
+      escape(three == 0xEFBBBF ? 0xFEFF : 0xFFFE + (three & 1));
+      i += 2;
+    } else {
+      escaped += text[i];
+    }
+  }
+  return escaped;
+}
+
+const char* NameOf(Propagation propagation) {
+  switch (propagation) {
+    case Propagation::kBackground: return "Background";
+    case Propagation::kForeground: return "Foreground";
+    case Propagation::kOrphan: return "Orphan";
+  }
+  return "Background";
+}
+
+}  // namespace
+
+HttpRequest GetRequest(const Resource& resource, const ObjectKey& key) {
+  return WithoutBody("GET", ObjectPath(resource, key));
+}
+
+HttpRequest ListRequest(const Resource& resource, const ListOptions& options) {
+  Query query;
+  query.Add("labelSelector", options.label_selector);
+  query.Add("fieldSelector", options.field_selector);
+  if (options.limit > 0) query.Add("limit", std::to_string(options.limit));
+  if (!options.continue_token.empty()) {
+    query.Add("continue", options.continue_token);
+  } else {
+    query.Add("resourceVersion", options.resource_version);
+    // Without it, a version together with a limit means exactly this one, which may have been compacted.
+    if (!options.resource_version.empty() && options.resource_version != "0") {
+      query.Add("resourceVersionMatch", "NotOlderThan");
+    }
+  }
+  return WithoutBody("GET", CollectionPath(resource, options.name_space) + query.text());
+}
+
+HttpRequest WatchRequest(const Resource& resource, const WatchOptions& options) {
+  Query query;
+  query.Add("watch", "true");
+  query.Add("allowWatchBookmarks", "true");
+  query.Add("labelSelector", options.label_selector);
+  query.Add("fieldSelector", options.field_selector);
+  query.Add("resourceVersion", options.resource_version);
+  query.Add("timeoutSeconds", std::to_string(options.timeout.count()));
+  return WithoutBody("GET", CollectionPath(resource, options.name_space) + query.text());
+}
+
+HttpRequest CreateRequest(const Resource& resource, const Json& object, const std::string& field_manager) {
+  const ObjectKey key = KeyOf(object);
+  Query query;
+  query.Add("fieldManager", field_manager);
+  HttpRequest request =
+      WithBody("POST", CollectionPath(resource, key.name_space) + query.text(), "application/json", Print(object));
+  request.repeatable = !key.name.empty();
+  return request;
+}
+
+HttpRequest ReplaceRequest(const Resource& resource, const Json& object, const std::string& field_manager) {
+  Query query;
+  query.Add("fieldManager", field_manager);
+  return WithBody("PUT", ObjectPath(resource, KeyOf(object)) + query.text(), "application/json", Print(object));
+}
+
+HttpRequest ApplyRequest(const Resource& resource, const Json& object, const ApplyOptions& options,
+                         const std::string& subresource) {
+  Query query;
+  query.Add("fieldManager", options.field_manager);
+  if (options.force) query.Add("force", "true");
+  if (options.dry_run) {
+    query.Add("dryRun", "All");
+    query.Add("fieldValidation", "Strict");
+  }
+  return WithBody("PATCH", ObjectPath(resource, KeyOf(object), subresource) + query.text(),
+                  "application/apply-patch+yaml", PrintForYaml(object));
+}
+
+HttpRequest MergePatchRequest(const Resource& resource, const ObjectKey& key, const Json& patch,
+                              const std::string& field_manager, const std::string& subresource) {
+  Query query;
+  query.Add("fieldManager", field_manager);
+  return WithBody("PATCH", ObjectPath(resource, key, subresource) + query.text(), "application/merge-patch+json",
+                  Print(patch));
+}
+
+HttpRequest DeleteRequest(const Resource& resource, const ObjectKey& key, const DeleteOptions& options) {
+  // An empty uid is sent too: no object has it, so nothing is deleted.
+  Json preconditions = {{"uid", options.uid}};
+  if (!options.resource_version.empty()) preconditions["resourceVersion"] = options.resource_version;
+  // Always with a propagation: the API server orphans the pods of a Job for whom does not say otherwise.
+  Json body = {{"apiVersion", "v1"},
+               {"kind", "DeleteOptions"},
+               {"preconditions", std::move(preconditions)},
+               {"propagationPolicy", NameOf(options.propagation)}};
+  if (options.grace_period_seconds.has_value()) body["gracePeriodSeconds"] = *options.grace_period_seconds;
+  return WithBody("DELETE", ObjectPath(resource, key), "application/json", Print(body));
+}
+
+std::string PercentEncode(std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  constexpr std::string_view kUnreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  std::string encoded;
+  for (const char c : text) {
+    if (kUnreserved.find(c) != std::string_view::npos) {
+      encoded += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    encoded += {'%', kHex[byte >> 4], kHex[byte & 0xF]};
+  }
+  return encoded;
+}
+
+}  // namespace espalier::ctl::kube

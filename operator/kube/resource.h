@@ -1,0 +1,55 @@
+// The kinds of objects that the operator deals with.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "services/base/status.h"
+
+namespace espalier::ctl::kube {
+
+struct Resource {
+  std::string_view group;  // "" is the core group
+  std::string_view version;
+  std::string_view plural;
+  std::string_view kind;
+  bool namespaced = true;
+
+  std::string api_version() const;  // "v1", "batch/v1"
+  friend bool operator==(const Resource&, const Resource&) = default;
+};
+
+inline constexpr Resource kPods{"", "v1", "pods", "Pod"};
+inline constexpr Resource kServices{"", "v1", "services", "Service"};
+inline constexpr Resource kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
+inline constexpr Resource kSecrets{"", "v1", "secrets", "Secret"};
+inline constexpr Resource kServiceAccounts{"", "v1", "serviceaccounts", "ServiceAccount"};
+inline constexpr Resource kNodes{"", "v1", "nodes", "Node", false};
+inline constexpr Resource kNamespaces{"", "v1", "namespaces", "Namespace", false};
+inline constexpr Resource kCoreEvents{"", "v1", "events", "Event"};
+inline constexpr Resource kEvents{"events.k8s.io", "v1", "events", "Event"};
+inline constexpr Resource kJobs{"batch", "v1", "jobs", "Job"};
+inline constexpr Resource kStatefulSets{"apps", "v1", "statefulsets", "StatefulSet"};
+inline constexpr Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"};
+inline constexpr Resource kNetworkPolicies{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"};
+inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};
+inline constexpr Resource kDistTrainings{"espalier.io", "v1alpha1", "disttrainings", "DistTraining"};
+inline constexpr Resource kCustomResourceDefinitions{"apiextensions.k8s.io", "v1", "customresourcedefinitions",
+                                                     "CustomResourceDefinition", false};
+
+// The one among the above whose apiVersion and kind these are; null for others.
+const Resource* FindResource(std::string_view api_version, std::string_view kind);
+
+// An object's name in the cluster.
+struct ObjectKey {
+  std::string name_space;  // "" for what is not namespaced
+  std::string name;
+  friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
+};
+std::string ToString(const ObjectKey& key);  // "namespace/name", or "name"
+
+// InvalidArgument for a key that no object of this kind can have. In a request's path such a name would lead elsewhere:
+// an empty one to the whole collection, ".." to its parent.
+Status CheckKey(const Resource& resource, const ObjectKey& key);
+
+}  // namespace espalier::ctl::kube

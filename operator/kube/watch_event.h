@@ -1,0 +1,21 @@
+// One line of a watch.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "operator/kube/json.h"
+
+namespace espalier::ctl::kube {
+
+enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
+
+struct WatchEvent {
+  WatchEventType type = WatchEventType::kAdded;
+  Json object;  // of a bookmark: only apiVersion, kind and metadata.resourceVersion; of an error: a Status
+};
+
+// InvalidArgument for a line that is no event; its message does not repeat the line.
+Result<WatchEvent> ParseWatchEvent(std::string_view line);
+
+}  // namespace espalier::ctl::kube

@@ -1,0 +1,61 @@
+#include "operator/kube/workload.h"
+
+#include <algorithm>
+
+#include "operator/kube/condition.h"
+
+namespace espalier::ctl::kube {
+namespace {
+
+int64_t CountAt(const Json& value, JsonPath path) { return std::max<int64_t>(0, IntegerAt(value, path).value_or(0)); }
+
+}  // namespace
+
+Result<Job> ParseJob(const Json& object) {
+  ASSIGN_OR_RETURN(ObjectMeta meta, ParseObjectMeta(object));
+  Job job{.meta = std::move(meta),
+          .completions = CountAt(object, {"spec", "completions"}),
+          .suspended = BoolAt(object, {"spec", "suspend"}),
+          .active = CountAt(object, {"status", "active"}),
+          .ready = CountAt(object, {"status", "ready"}),
+          .succeeded = CountAt(object, {"status", "succeeded"}),
+          .failed = CountAt(object, {"status", "failed"}),
+          .complete = IsConditionTrue(object, "Complete"),
+          .completed_at = TimeAt(object, {"status", "completionTime"})};
+  // FailureTarget comes first and has the same reason; Failed only follows when the last pod has ended.
+  for (const char* const type : {"FailureTarget", "Failed"}) {
+    const std::optional<Condition> condition = FindCondition(object, type);
+    if (!condition.has_value() || !condition->is_true()) continue;
+    (type == std::string_view("Failed") ? job.has_failed : job.failure_target) = true;
+    job.failure_reason = condition->reason;
+    job.failure_message = condition->message;
+  }
+  return job;
+}
+
+Result<StatefulSet> ParseStatefulSet(const Json& object) {
+  ASSIGN_OR_RETURN(ObjectMeta meta, ParseObjectMeta(object));
+  return StatefulSet{.meta = std::move(meta),
+                     .observed_generation = CountAt(object, {"status", "observedGeneration"}),
+                     .wanted = IntegerAt(object, {"spec", "replicas"}).value_or(1),  // what the API server fills in
+                     .current = CountAt(object, {"status", "replicas"}),
+                     .ready = CountAt(object, {"status", "readyReplicas"})};
+}
+
+Result<Event> ParseEvent(const Json& object) {
+  ASSIGN_OR_RETURN(ObjectMeta meta, ParseObjectMeta(object));
+  // Written by the old recorder (lastTimestamp) or the new one (eventTime, series); the other's fields are null.
+  WallTime last_seen = meta.created_at;
+  for (const auto& time : {TimeAt(object, {"lastTimestamp"}), TimeAt(object, {"eventTime"}),
+                           TimeAt(object, {"series", "lastObservedTime"})}) {
+    if (time.has_value()) last_seen = std::max(last_seen, *time);
+  }
+  return Event{.meta = std::move(meta),
+               .involved_uid = StringAt(object, {"involvedObject", "uid"}),
+               .involved_kind = StringAt(object, {"involvedObject", "kind"}),
+               .reason = StringAt(object, {"reason"}),
+               .message = StringAt(object, {"message"}),
+               .last_seen = last_seen};
+}
+
+}  // namespace espalier::ctl::kube
