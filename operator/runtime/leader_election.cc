@@ -1,0 +1,295 @@
+#include "operator/runtime/leader_election.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "operator/kube/json.h"
+#include "operator/runtime/metrics.h"
+#include "services/base/check.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::ctl::runtime {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+constexpr int kReleaseTries = 3;  // a conflict is read again
+constexpr std::chrono::minutes kLongestWait{1};
+
+kube::WallTime WallNow() { return std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()); }
+
+kube::WallTime TimeAt(const kube::Json& object, kube::JsonPath path) {
+  const Result<kube::WallTime> time = kube::ParseTime(kube::StringAt(object, path));
+  return time.ok() ? *time : kube::WallTime();
+}
+
+// All but the version, which changes with a label too.
+bool IsSameTerm(LeaseRecord a, const LeaseRecord& b) {
+  a.resource_version = b.resource_version;
+  return a == b;
+}
+
+// `object` with `record` for its spec: labels and what else others put there stay.
+kube::Json WithRecord(kube::Json object, const LeaseRecord& record) {
+  kube::Json& spec = object["spec"];
+  if (!spec.is_object()) spec = kube::Json::object();
+  spec["holderIdentity"] = record.holder;
+  spec["leaseDurationSeconds"] = record.duration_seconds;
+  spec["leaseTransitions"] = record.transitions;
+  spec["acquireTime"] = kube::FormatMicroTime(record.acquired_at);
+  spec["renewTime"] = kube::FormatMicroTime(record.renewed_at);
+  return object;
+}
+
+}  // namespace
+
+Result<LeaseRecord> ParseLease(const kube::Json& object) {
+  LeaseRecord record;
+  record.resource_version = kube::StringAt(object, {"metadata", "resourceVersion"});
+  if (record.resource_version.empty()) return InvalidArgument("a Lease without metadata.resourceVersion");
+  record.holder = kube::StringAt(object, {"spec", "holderIdentity"});
+  record.duration_seconds = kube::IntegerAt(object, {"spec", "leaseDurationSeconds"}).value_or(0);
+  record.transitions = kube::IntegerAt(object, {"spec", "leaseTransitions"}).value_or(0);
+  record.acquired_at = TimeAt(object, {"spec", "acquireTime"});
+  record.renewed_at = TimeAt(object, {"spec", "renewTime"});
+  return record;
+}
+
+LeaderElector::LeaderElector(client::ApiClient& client, LeaderElectionOptions options, std::function<void()> lost,
+                             telemetry::MetricRegistry& metrics, Clock& clock)
+    : client_(client),
+      options_(std::move(options)),
+      lost_(std::move(lost)),
+      clock_(clock),
+      leads_(LeaderGauge(metrics, options_.lease.name)),
+      jitter_(std::hash<std::string>()(options_.identity), 0) {
+  ESPALIER_CHECK(!options_.identity.empty() && !options_.lease.name.empty()) << "identity and lease are needed";
+  ESPALIER_CHECK(options_.lease_duration > options_.renew_deadline &&
+                 options_.renew_deadline * 5 > options_.retry_period * 6)
+      << "lease_duration > renew_deadline > 1.2 retry_period";
+  // A request that outlives the lease may be carried out when another leads.
+  ESPALIER_CHECK(client.options().call_timeout < options_.renew_deadline)
+      << "the call_timeout of the lease's client is not below renew_deadline";
+}
+
+LeaderElector::~LeaderElector() {
+  MutexLock lock(&mutex_);
+  is_stopping_ = true;
+}
+
+bool LeaderElector::TryOnce() {
+  {
+    MutexLock lock(&mutex_);
+    if (is_stopping_ || role_ == Role::kLost || role_ == Role::kStopped) return false;
+  }
+  if (const Status status = Try(); !status.ok()) {
+    Log(Level::kWarning, "lease not renewed", {{"lease", kube::ToString(options_.lease)}, {"error", status}});
+  }
+  CheckRenewDeadline();
+  return is_leader();
+}
+
+Status LeaderElector::Try() {
+  const Result<LeaseRecord> known = ParseLease(object_);
+  if (is_leader() && known.ok()) {
+    // Nobody else can have changed it; and if so, the server says it.
+    const Status status = Write(OwnRecord(*known));
+    if (status.code() != StatusCode::kAborted && status.code() != StatusCode::kNotFound) return status;
+  }
+  Result<kube::Json> lease = client_.Get(kube::kLeases, options_.lease);
+  if (lease.status().code() == StatusCode::kNotFound) return Create();
+  if (!lease.ok()) return std::move(lease).status();
+  ASSIGN_OR_RETURN(const LeaseRecord record, ParseLease(*lease));
+  object_ = *std::move(lease);
+  Observe(record);
+  if (!record.holder.empty() && record.holder != options_.identity) Lose("another process holds the lease");
+  if (!MayBeTaken(record)) return Status();
+  const Status status = Write(OwnRecord(record));
+  // Another was faster.
+  return status.code() == StatusCode::kAborted ? Status() : status;
+}
+
+Status LeaderElector::Create() {
+  const LeaseRecord record = OwnRecord({});
+  const kube::Json object = {{"apiVersion", kube::kLeases.api_version()},
+                             {"kind", "Lease"},
+                             {"metadata", {{"name", options_.lease.name}, {"namespace", options_.lease.name_space}}}};
+  const SteadyTime asked_at = clock_.Now();
+  Result<kube::Json> created = client_.Create(kube::kLeases, WithRecord(object, record));
+  if (created.status().code() == StatusCode::kAlreadyExists) return Status();  // another was faster
+  if (!created.ok()) return std::move(created).status();
+  Adopt(*std::move(created), record, asked_at);
+  return Status();
+}
+
+Status LeaderElector::Write(LeaseRecord record) {
+  const SteadyTime asked_at = clock_.Now();
+  ASSIGN_OR_RETURN(kube::Json written, client_.Replace(kube::kLeases, WithRecord(object_, record)));
+  Adopt(std::move(written), record, asked_at);
+  return Status();
+}
+
+void LeaderElector::Observe(const LeaseRecord& record) {
+  MutexLock lock(&mutex_);
+  if (observed_at_ != SteadyTime() && IsSameTerm(observed_, record)) return;
+  observed_ = record;
+  observed_at_ = clock_.Now();
+}
+
+// The lease is ours, counted from before it was asked for.
+void LeaderElector::Adopt(kube::Json object, const LeaseRecord& record, SteadyTime asked_at) {
+  const Result<LeaseRecord> stored = ParseLease(object);
+  object_ = std::move(object);
+  MutexLock lock(&mutex_);
+  observed_ = stored.ok() ? *stored : record;
+  observed_at_ = clock_.Now();
+  if (role_ != Role::kFollower && role_ != Role::kLeader) return;
+  renewed_at_ = asked_at;
+  // An answer may come so late that the term is over; the next try then renews it.
+  if (role_ == Role::kLeader || clock_.Now() - asked_at >= options_.renew_deadline) return;
+  role_ = Role::kLeader;
+  leads_.Set(1);
+  Log(Level::kInfo, "leading", {{"lease", kube::ToString(options_.lease)}, {"identity", options_.identity}});
+}
+
+bool LeaderElector::MayBeTaken(const LeaseRecord& record) const {
+  MutexLock lock(&mutex_);
+  if (is_stopping_ || (role_ != Role::kFollower && role_ != Role::kLeader)) return false;
+  if (record.holder.empty() || record.holder == options_.identity) return true;
+  // Whoever holds it may have been configured for longer terms than we.
+  const std::chrono::nanoseconds theirs = std::chrono::seconds(std::clamp<int64_t>(record.duration_seconds, 0, 3600));
+  return clock_.Now() - observed_at_ >= std::max<std::chrono::nanoseconds>(theirs, options_.lease_duration);
+}
+
+LeaseRecord LeaderElector::OwnRecord(const LeaseRecord& before) const {
+  LeaseRecord record;
+  record.holder = options_.identity;
+  record.duration_seconds = std::chrono::ceil<std::chrono::seconds>(options_.lease_duration).count();
+  record.renewed_at = WallNow();
+  const bool is_ours = before.holder == options_.identity;
+  record.acquired_at = is_ours ? before.acquired_at : record.renewed_at;
+  record.transitions = is_ours || before.resource_version.empty() ? before.transitions : before.transitions + 1;
+  return record;
+}
+
+void LeaderElector::Lose(const char* why) {
+  {
+    MutexLock lock(&mutex_);
+    if (role_ != Role::kLeader) return;
+    role_ = Role::kLost;
+    leads_.Set(0);
+  }
+  Log(Level::kError, "lease lost", {{"lease", kube::ToString(options_.lease)}, {"why", why}});
+  lost_();
+}
+
+void LeaderElector::CheckRenewDeadline() {
+  {
+    MutexLock lock(&mutex_);
+    if (role_ != Role::kLeader || IsInTerm()) return;
+  }
+  Lose("it could not be renewed in time");
+}
+
+bool LeaderElector::IsInTerm() const { return clock_.Now() - renewed_at_ < options_.renew_deadline; }
+
+void LeaderElector::Start() {
+  tries_ = std::jthread([this] { RunTries(); });
+  deadlines_ = std::jthread([this] { RunDeadlines(); });
+}
+
+void LeaderElector::RunTries() {
+  while (true) {
+    const bool leads = TryOnce();
+    std::chrono::nanoseconds wait = options_.retry_period;
+    if (!leads) wait += wait / 1000 * jitter_.NextBelow(500);
+    MutexLock lock(&mutex_);
+    if (role_ == Role::kLost) return;
+    if (mutex_.AwaitBefore(Deadline::After(wait), [this] { return is_stopping_; })) return;
+  }
+}
+
+// Apart from the tries, which may hang in a request.
+void LeaderElector::RunDeadlines() {
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      const auto must_look = [this] { return is_stopping_ || role_ == Role::kLeader; };
+      if (role_ != Role::kLeader) mutex_.AwaitBefore(Deadline::After(kLongestWait), must_look);
+      if (role_ == Role::kLeader) {
+        const std::chrono::nanoseconds left = options_.renew_deadline - (clock_.Now() - renewed_at_);
+        mutex_.AwaitBefore(Deadline::After(left), [this] { return is_stopping_; });
+      }
+      if (is_stopping_ || role_ == Role::kLost) return;
+    }
+    CheckRenewDeadline();
+  }
+}
+
+bool LeaderElector::WaitToLead(Deadline deadline) {
+  MutexLock lock(&mutex_);
+  const auto is_decided = [this] { return role_ != Role::kFollower || is_stopping_; };
+  while (!is_decided() && !deadline.HasPassed(clock_)) {
+    // In real time, whatever the clock.
+    const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestWait);
+    mutex_.AwaitBefore(Deadline::After(wait), is_decided);
+  }
+  return role_ == Role::kLeader && IsInTerm();
+}
+
+bool LeaderElector::is_leader() const {
+  MutexLock lock(&mutex_);
+  return role_ == Role::kLeader && IsInTerm();
+}
+
+std::string LeaderElector::holder() const {
+  MutexLock lock(&mutex_);
+  return observed_.holder;
+}
+
+bool LeaderElector::IsHealthy(std::chrono::nanoseconds grace) const {
+  MutexLock lock(&mutex_);
+  if (role_ != Role::kLeader && role_ != Role::kLost) return true;
+  return clock_.Now() - renewed_at_ < options_.lease_duration + grace;
+}
+
+void LeaderElector::StopAndRelease() {
+  {
+    MutexLock lock(&mutex_);
+    is_stopping_ = true;
+  }
+  if (tries_.joinable()) tries_.join();
+  if (deadlines_.joinable()) deadlines_.join();
+  bool leads = false;
+  {
+    MutexLock lock(&mutex_);
+    leads = role_ == Role::kLeader && IsInTerm();
+    if (role_ != Role::kLost) role_ = Role::kStopped;
+    leads_.Set(0);
+  }
+  if (leads) Release();
+}
+
+void LeaderElector::Release() {
+  Status status;
+  for (int i = 0; i < kReleaseTries; ++i) {
+    Result<LeaseRecord> record = ParseLease(object_);
+    if (!record.ok() || record->holder != options_.identity) return;  // no more ours to give
+    record->holder = "";
+    record->duration_seconds = 1;
+    record->renewed_at = WallNow();
+    status = client_.Replace(kube::kLeases, WithRecord(object_, *record)).status();
+    if (status.code() != StatusCode::kAborted) break;
+    Result<kube::Json> lease = client_.Get(kube::kLeases, options_.lease);
+    if (!lease.ok()) break;
+    object_ = *std::move(lease);
+  }
+  if (status.ok()) {
+    Log(Level::kInfo, "lease released", {{"lease", kube::ToString(options_.lease)}});
+  } else {
+    Log(Level::kWarning, "lease not released", {{"lease", kube::ToString(options_.lease)}, {"error", status}});
+  }
+}
+
+}  // namespace espalier::ctl::runtime

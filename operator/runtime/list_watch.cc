@@ -1,0 +1,212 @@
+#include "operator/runtime/list_watch.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "operator/kube/api_error.h"
+#include "operator/kube/json.h"
+#include "operator/kube/watch_event.h"
+#include "services/base/check.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::ctl::runtime {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+constexpr size_t kMaxPassedOver = 1000;  // objects that the log has told of; beyond, it starts over
+constexpr std::chrono::minutes kLongestWait{1};
+
+kube::ObjectKey KeyOf(const kube::Json& object) {
+  return {kube::StringAt(object, {"metadata", "namespace"}), kube::StringAt(object, {"metadata", "name"})};
+}
+
+}  // namespace
+
+ListWatch::ListWatch(client::ApiClient& client, InformerOptions options, ObjectSink& sink,
+                     telemetry::MetricRegistry& metrics, Clock& clock)
+    : client_(client),
+      options_(std::move(options)),
+      sink_(sink),
+      metrics_(metrics, std::string(options_.resource->plural)),
+      clock_(clock),
+      reflector_(options_.seed),
+      lengths_(options_.seed, 1) {
+  ESPALIER_CHECK(options_.min_watch.count() > 0 && options_.min_watch <= options_.max_watch) << "length of watches";
+}
+
+Status ListWatch::Turn() {
+  if (is_cancelled()) return Cancelled("stopped");
+  const ReflectorAction action = reflector_.Next();
+  const bool is_list = action.step == ReflectorStep::kList;
+  Status status = is_list ? List(action.resource_version) : Watch(action.resource_version);
+  if (is_cancelled()) return Cancelled("stopped");
+  if (!status.ok()) {
+    metrics_.failures.Add();
+    Log(Level::kWarning, is_list ? "list failed" : "watch failed",
+        {{"resource", options_.resource->plural}, {"error", status}, {"retry_in_ms", reflector_.Next().delay.count()}});
+  }
+  Publish(status);
+  return status;
+}
+
+Status ListWatch::List(const std::string& resource_version) {
+  metrics_.lists.Add();
+  kube::ListOptions options;
+  options.name_space = options_.name_space;
+  options.label_selector = options_.label_selector;
+  options.resource_version = resource_version;
+  // Undecodable ones too: they are there.
+  std::set<kube::ObjectKey> listed;
+  const auto take_page = [&](const std::vector<kube::Json>& page) {
+    for (const kube::Json& object : page) {
+      if (is_cancelled()) return false;
+      listed.insert(KeyOf(object));
+      Put(object);
+    }
+    return true;
+  };
+  const Result<std::string> version =
+      client_.ListPages(*options_.resource, options, take_page, [&] { listed.clear(); });
+  if (!version.ok()) {
+    reflector_.OnListFailed(version.status());
+    return version.status();
+  }
+  // Deleted while nobody watched.
+  for (const auto& [key, uid] : sink_.Known()) {
+    if (!listed.contains(key)) sink_.OnDeleted(key, uid);
+  }
+  reflector_.OnListed(*version);
+  return Status();
+}
+
+Status ListWatch::Watch(const std::string& resource_version) {
+  metrics_.watches.Add();
+  kube::WatchOptions options;
+  options.name_space = options_.name_space;
+  options.label_selector = options_.label_selector;
+  options.resource_version = resource_version;
+  const auto range = static_cast<uint32_t>((options_.max_watch - options_.min_watch).count() + 1);
+  options.timeout = options_.min_watch + std::chrono::seconds(lengths_.NextBelow(range));
+
+  Result<std::unique_ptr<client::LineStream>> opened = client_.Watch(*options_.resource, options);
+  if (!opened.ok()) {
+    reflector_.OnWatchFailed(opened.status());
+    return opened.status();
+  }
+  Publish(Status());  // a watch that is open is no error any more
+  const std::shared_ptr<client::LineStream> stream = *std::move(opened);
+  if (!Register(stream)) return Cancelled("stopped");
+
+  const SteadyTime opened_at = clock_.Now();
+  int64_t num_events = 0;
+  const Status how = Follow(*stream, opened_at + options.timeout + options_.idle_grace, &num_events);
+  stream->Cancel();
+  Register(nullptr);
+  reflector_.OnWatchEnded(how, clock_.Now() - opened_at, num_events);
+  if (how.ok() && reflector_.Next().delay.count() > 0) return Unavailable("the watch ended at once");
+  return how;
+}
+
+Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, int64_t* num_events) {
+  while (true) {
+    Result<std::optional<std::string>> line = lines.Next(Deadline::At(silent_until));
+    if (!line.ok()) {
+      if (line.status().code() != StatusCode::kDeadlineExceeded) return std::move(line).status();
+      return Unavailable("no event, nor the end, came in time: the connection is taken for dead");
+    }
+    if (!line->has_value()) return Status();
+    // What is still talking beyond its time is not dead.
+    silent_until = std::max(silent_until, clock_.Now() + options_.idle_grace);
+    if ((*line)->empty()) continue;
+    ++*num_events;
+    RETURN_IF_ERROR(TakeLine(**line));
+  }
+}
+
+// What an ERROR says.
+Status ListWatch::TakeLine(const std::string& line) {
+  metrics_.events.Add();
+  const Result<kube::WatchEvent> event = kube::ParseWatchEvent(line);
+  if (!event.ok()) {
+    PassOver({}, event.status());
+    return Status();
+  }
+  switch (event->type) {
+    case kube::WatchEventType::kAdded:
+    case kube::WatchEventType::kModified: Put(event->object); break;
+    case kube::WatchEventType::kDeleted:
+      sink_.OnDeleted(KeyOf(event->object), kube::StringAt(event->object, {"metadata", "uid"}));
+      break;
+    case kube::WatchEventType::kBookmark:
+    case kube::WatchEventType::kError: break;
+  }
+  if (!reflector_.OnEvent(*event)) return kube::ToStatus(kube::ApiErrorOfStatusObject(event->object));
+  MutexLock lock(&mutex_);
+  resource_version_ = reflector_.resource_version();
+  return Status();
+}
+
+void ListWatch::Put(const kube::Json& object) {
+  if (const Status status = sink_.OnObject(object); !status.ok()) PassOver(KeyOf(object), status);
+}
+
+void ListWatch::PassOver(const kube::ObjectKey& key, const Status& why) {
+  metrics_.undecodable.Add();
+  if (passed_over_.size() >= kMaxPassedOver) passed_over_.clear();
+  if (!passed_over_.insert(key).second) return;
+  Log(Level::kWarning, "object passed over",
+      {{"resource", options_.resource->plural}, {"object", kube::ToString(key)}, {"error", why}});
+}
+
+void ListWatch::Publish(const Status& status) {
+  MutexLock lock(&mutex_);
+  has_synced_ = reflector_.has_listed();
+  resource_version_ = reflector_.resource_version();
+  last_error_ = status.ok() ? "" : status.ToString();
+}
+
+bool ListWatch::Register(std::shared_ptr<client::LineStream> stream) {
+  MutexLock lock(&mutex_);
+  stream_ = std::move(stream);
+  return !is_cancelled();
+}
+
+void ListWatch::Cancel() {
+  std::shared_ptr<client::LineStream> stream;
+  {
+    MutexLock lock(&mutex_);
+    cancel_.request_stop();
+    stream = stream_;
+  }
+  if (stream != nullptr) stream->Cancel();
+}
+
+bool ListWatch::has_synced() const {
+  MutexLock lock(&mutex_);
+  return has_synced_;
+}
+
+bool ListWatch::WaitForSync(Deadline deadline) {
+  MutexLock lock(&mutex_);
+  while (!has_synced_ && !is_cancelled() && !deadline.HasPassed(clock_)) {
+    // In real time, whatever the clock.
+    const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestWait);
+    mutex_.AwaitBefore(Deadline::After(wait), [this] { return has_synced_ || is_cancelled(); });
+  }
+  return has_synced_;
+}
+
+std::string ListWatch::resource_version() const {
+  MutexLock lock(&mutex_);
+  return resource_version_;
+}
+
+std::string ListWatch::last_error() const {
+  MutexLock lock(&mutex_);
+  return last_error_;
+}
+
+}  // namespace espalier::ctl::runtime

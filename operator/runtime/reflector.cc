@@ -1,0 +1,102 @@
+#include "operator/runtime/reflector.h"
+
+#include <utility>
+
+#include "operator/kube/api_error.h"
+#include "operator/kube/json.h"
+#include "operator/kube/resource_version.h"
+#include "services/base/backoff.h"
+
+namespace espalier::ctl::runtime {
+namespace {
+
+constexpr RetryPolicy kBackoff{.initial_delay = std::chrono::milliseconds(800), .max_delay = std::chrono::seconds(30)};
+
+// The same request may do later: the version it starts from is not the trouble.
+bool IsPassing(StatusCode code) {
+  switch (code) {
+    case StatusCode::kUnavailable:
+    case StatusCode::kResourceExhausted:
+    case StatusCode::kDeadlineExceeded:
+    case StatusCode::kUnauthenticated:
+    case StatusCode::kPermissionDenied:
+    case StatusCode::kAborted:
+    case StatusCode::kCancelled: return true;
+    case StatusCode::kOk:
+    case StatusCode::kUnknown:
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
+    case StatusCode::kAlreadyExists:
+    case StatusCode::kFailedPrecondition:
+    case StatusCode::kOutOfRange:
+    case StatusCode::kUnimplemented:
+    case StatusCode::kInternal:
+    case StatusCode::kDataLoss: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+ReflectorAction Reflector::Next() const {
+  switch (state_) {
+    case State::kMustList: return {ReflectorStep::kList, "0", delay_};
+    case State::kMustListNewest: return {ReflectorStep::kList, "", delay_};
+    case State::kCanWatch: break;
+  }
+  return {ReflectorStep::kWatch, resource_version_, delay_};
+}
+
+void Reflector::Fail() { delay_ = DelayBefore(++num_failures_, kBackoff, jitter_.Next()); }
+
+void Reflector::OnListed(const std::string& resource_version) {
+  state_ = State::kCanWatch;
+  has_listed_ = true;
+  resource_version_ = resource_version;
+  is_in_order_ = !resource_version.empty() && resource_version != "0";
+  delay_ = std::chrono::milliseconds(0);
+}
+
+void Reflector::OnListFailed(const Status& status) {
+  if (!IsPassing(status.code())) state_ = State::kMustListNewest;
+  Fail();
+}
+
+void Reflector::OnWatchFailed(const Status& status) {
+  if (!IsPassing(status.code())) state_ = State::kMustListNewest;
+  Fail();
+}
+
+bool Reflector::OnEvent(const kube::WatchEvent& event) {
+  if (event.type == kube::WatchEventType::kError) {
+    const Status status = kube::ToStatus(kube::ApiErrorOfStatusObject(event.object));
+    if (!IsPassing(status.code()) || ++num_error_events_ >= kMaxErrorEvents) {
+      state_ = State::kMustListNewest;
+      num_error_events_ = 0;
+    }
+    ended_by_error_event_ = true;
+    return false;
+  }
+  num_error_events_ = 0;
+  if (event.type != kube::WatchEventType::kAdded) is_in_order_ = true;
+  if (!is_in_order_) return true;
+  const std::string version = kube::StringAt(event.object, {"metadata", "resourceVersion"});
+  const bool goes_back = kube::IsOlder(version, resource_version_).value_or(false);
+  if (!version.empty() && !goes_back) resource_version_ = version;
+  return true;
+}
+
+void Reflector::OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted, int64_t num_events) {
+  // What it showed before it ended counts before how it ended.
+  if (lasted >= kHealthyWatch) num_failures_ = 0;
+  if (std::exchange(ended_by_error_event_, false)) return Fail();
+  if (how.ok() && (num_events > 0 || lasted >= kVeryShortWatch)) {
+    delay_ = std::chrono::milliseconds(0);
+    return;
+  }
+  // The line that does not fit would come again.
+  if (how.code() == StatusCode::kResourceExhausted) state_ = State::kMustListNewest;
+  Fail();
+}
+
+}  // namespace espalier::ctl::runtime

@@ -1,0 +1,79 @@
+// List, then watch, for ever: the state machine alone (after kube-rs's watcher and client-go's reflector). It does no
+// I/O and has no clock: `Next` says what to do, `On...` what came of it, and the driver (list_watch.h) does it.
+//
+//   list (in pages) ─► watch ─► watch again from the newest resourceVersion ... ─► 410: list again
+//
+//   what happened                              what is next
+//   first list                                 resourceVersion "0": whatever the server has in its cache
+//   watch ended, in whatever way               watch from the newest version; after an error or at once
+//   (VeryShortWatch)
+//                                              with a delay
+//   opening refused, 429, 5xx, 401, 403        the same watch, with a delay: a new list would only add to the trouble
+//   410 as status or as ERROR event            list with resourceVersion "": an older one may be too old again, for
+//   ever 504 ResourceVersionTooLarge                the same: this server is behind the one that was asked before a
+//   line that is too long                    the same: the watch would meet it again 400, 404, what is not understood
+//   the same the same ERROR event again and again       the same, after kMaxErrorEvents
+//
+// Guarantees: an object that is missing from a new list is reported deleted (by the driver); resourceVersions are never
+// taken from ADDED events of a watch that began at "" or "0", which come in no order; bookmarks only advance the
+// version; a version never goes back but by a list; delays double from 0.8 s to 30 s, jittered, and start over when a
+// watch has lasted for kHealthyWatch.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "operator/kube/watch_event.h"
+#include "services/base/philox.h"
+#include "services/base/status.h"
+
+namespace espalier::ctl::runtime {
+
+inline constexpr std::chrono::seconds kVeryShortWatch{1};
+inline constexpr std::chrono::seconds kHealthyWatch{30};
+inline constexpr int kMaxErrorEvents = 5;  // without any other event between them
+
+enum class ReflectorStep { kList, kWatch };
+
+struct ReflectorAction {
+  ReflectorStep step = ReflectorStep::kList;
+  std::string resource_version;        // to list or to watch from
+  std::chrono::milliseconds delay{0};  // before it
+  friend bool operator==(const ReflectorAction&, const ReflectorAction&) = default;
+};
+
+// Owned by one thread.
+class Reflector {
+ public:
+  explicit Reflector(uint64_t seed) : jitter_(seed, 0) {}
+
+  ReflectorAction Next() const;
+  void OnListed(const std::string& resource_version);
+  void OnListFailed(const Status& status);
+  void OnWatchFailed(const Status& status);  // to open
+  // An event was applied; false: it says that this watch is of no use any more (ERROR), and the watch must be closed.
+  bool OnEvent(const kube::WatchEvent& event);
+  // After OnEvent's false, too.
+  void OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted, int64_t num_events);
+
+  bool has_listed() const { return has_listed_; }                            // once, ever
+  const std::string& resource_version() const { return resource_version_; }  // newest seen
+
+ private:
+  enum class State { kMustList, kMustListNewest, kCanWatch };
+
+  void Fail();
+
+  State state_ = State::kMustList;
+  bool has_listed_ = false;
+  std::string resource_version_;
+  bool is_in_order_ = true;  // events of this watch come in order of their versions
+  bool ended_by_error_event_ = false;
+  int num_error_events_ = 0;  // in a row
+  int num_failures_ = 0;      // since the last healthy watch
+  std::chrono::milliseconds delay_{0};
+  PhiloxStream jitter_;
+};
+
+}  // namespace espalier::ctl::runtime

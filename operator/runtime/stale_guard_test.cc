@@ -1,0 +1,116 @@
+#include "operator/runtime/stale_guard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/testing/fake_clock.h"
+
+namespace espalier::ctl::runtime {
+namespace {
+
+using kube::kJobs;
+using kube::kPods;
+
+const kube::ObjectKey kCora{"default", "cora"};
+const kube::ObjectKey kOgbn{"default", "ogbn"};
+
+// What the informers have seen, by plural.
+std::function<std::string(const kube::Resource&)> Seen(std::map<std::string, std::string, std::less<>> versions) {
+  return [versions](const kube::Resource& resource) {
+    const auto it = versions.find(resource.plural);
+    return it == versions.end() ? std::string() : it->second;
+  };
+}
+
+class StaleGuardTest : public testing::Test {
+ protected:
+  FakeClock clock;
+  StaleGuard guard{std::chrono::seconds(30), clock};
+};
+
+TEST_F(StaleGuardTest, AnOwnerThatWroteNothingIsFresh) {
+  EXPECT_TRUE(guard.IsFresh(kCora, [](const kube::Resource&) -> std::string {
+    ADD_FAILURE() << "nothing to look up";
+    return "";
+  }));
+}
+
+TEST_F(StaleGuardTest, WaitsUntilTheCacheHasSeenTheWrite) {
+  guard.Wrote(kCora, kJobs, "100");
+
+  EXPECT_FALSE(guard.IsFresh(kCora, Seen({{"jobs", "99"}})));
+  EXPECT_FALSE(guard.IsFresh(kCora, Seen({})));
+  EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"jobs", "100"}})));
+}
+
+TEST_F(StaleGuardTest, ComparesVersionsAsNumbersOfAnyLength) {
+  guard.Wrote(kCora, kJobs, "99999999999999999999999");
+
+  EXPECT_FALSE(guard.IsFresh(kCora, Seen({{"jobs", "9"}})));
+  EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"jobs", "100000000000000000000000"}})));
+}
+
+TEST_F(StaleGuardTest, EveryKindMustHaveShownItsWrite) {
+  guard.Wrote(kCora, kJobs, "100");
+  guard.Wrote(kCora, kPods, "101");
+
+  EXPECT_FALSE(guard.IsFresh(kCora, Seen({{"jobs", "200"}, {"pods", "100"}})));
+  EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"pods", "101"}}))) << "what jobs showed is remembered";
+}
+
+TEST_F(StaleGuardTest, TheNewestWriteCountsWhateverTheOrderOfAnswers) {
+  guard.Wrote(kCora, kJobs, "100");
+  guard.Wrote(kCora, kJobs, "99");
+
+  EXPECT_FALSE(guard.IsFresh(kCora, Seen({{"jobs", "99"}})));
+  guard.Wrote(kCora, kJobs, "102");
+  EXPECT_FALSE(guard.IsFresh(kCora, Seen({{"jobs", "101"}})));
+  EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"jobs", "102"}})));
+}
+
+TEST_F(StaleGuardTest, OwnersDoNotWaitForEachOther) {
+  guard.Wrote(kCora, kJobs, "100");
+
+  EXPECT_TRUE(guard.IsFresh(kOgbn, Seen({})));
+}
+
+TEST_F(StaleGuardTest, AWriteThatIsNeverShownIsForgottenAfterAWhile) {
+  guard.Wrote(kCora, kJobs, "100");
+  clock.Advance(std::chrono::seconds(29));
+  EXPECT_FALSE(guard.IsFresh(kCora, Seen({{"jobs", "5"}})));
+
+  clock.Advance(std::chrono::seconds(1));
+
+  EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"jobs", "5"}})));
+}
+
+TEST_F(StaleGuardTest, VersionsThatCannotBeComparedMustBeEqualOrOld) {
+  guard.Wrote(kCora, kJobs, "v1-abc");
+
+  EXPECT_FALSE(guard.IsFresh(kCora, Seen({{"jobs", "v1-abb"}})));
+  EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"jobs", "v1-abc"}})));
+  guard.Wrote(kCora, kJobs, "v1-abd");
+  clock.Advance(std::chrono::seconds(30));
+  EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"jobs", "v1-xyz"}})));
+}
+
+TEST_F(StaleGuardTest, ADeletedOwnerIsForgotten) {
+  guard.Wrote(kCora, kJobs, "100");
+  guard.Forget(kCora);
+
+  EXPECT_TRUE(guard.IsFresh(kCora, Seen({})));
+}
+
+TEST_F(StaleGuardTest, AWriteBetweenLookingAndForgettingIsKept) {
+  guard.Wrote(kCora, kJobs, "100");
+
+  // Another thread writes while the cache is asked.
+  EXPECT_FALSE(guard.IsFresh(kCora, [&](const kube::Resource&) {
+    guard.Wrote(kCora, kJobs, "101");
+    return std::string("100");
+  }));
+  EXPECT_TRUE(guard.IsFresh(kCora, Seen({{"jobs", "101"}})));
+}
+
+}  // namespace
+}  // namespace espalier::ctl::runtime

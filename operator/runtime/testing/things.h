@@ -1,0 +1,65 @@
+// The simplest projection of an object, and a sink of such that remembers what it told.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "operator/runtime/object_sink.h"
+#include "services/base/mutex.h"
+
+namespace espalier::ctl::runtime {
+
+struct Thing {
+  kube::ObjectMeta meta;
+};
+
+// InvalidArgument for one without a uid.
+inline Result<Thing> ParseThing(const kube::Json& object) {
+  ASSIGN_OR_RETURN(kube::ObjectMeta meta, kube::ParseObjectMeta(object));
+  if (meta.uid.empty()) return InvalidArgument("a thing without a uid");
+  return Thing{std::move(meta)};
+}
+
+inline kube::ObjectKey ThingKey(const std::string& name) { return {"default", name}; }
+
+inline kube::Json ThingJson(const std::string& name, const std::string& uid, const std::string& resource_version) {
+  return {
+      {"metadata", {{"namespace", "default"}, {"name", name}, {"uid", uid}, {"resourceVersion", resource_version}}}};
+}
+
+// Thread-safe.
+class Things {
+ public:
+  // What was told, in order, by name and uid: "a ->1", "a 1>1", "a 1>-".
+  std::vector<std::string> told() const {
+    MutexLock lock(&mutex_);
+    return told_;
+  }
+  // False where nothing told was so within half a minute.
+  bool AwaitTold(const std::string& what) const {
+    MutexLock lock(&mutex_);
+    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(30)),
+                              [&] { return std::find(told_.begin(), told_.end(), what) != told_.end(); });
+  }
+
+  Store<Thing>& store() { return store_; }
+  ObjectSink& sink() { return sink_; }
+
+ private:
+  using Value = Store<Thing>::Value;
+
+  void Changed(const Value& before, const Value& after) {
+    const std::string name = (after ? after : before)->meta.key.name;
+    MutexLock lock(&mutex_);
+    told_.push_back(name + " " + (before ? before->meta.uid : "-") + ">" + (after ? after->meta.uid : "-"));
+  }
+
+  Store<Thing> store_;
+  StoreSink<Thing> sink_{store_, ParseThing,
+                         [this](const Value& before, const Value& after) { Changed(before, after); }};
+  mutable Mutex mutex_;
+  std::vector<std::string> told_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace espalier::ctl::runtime

@@ -1,0 +1,164 @@
+#include "operator/runtime/work_queue.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "services/base/backoff.h"
+#include "services/base/check.h"
+
+namespace espalier::ctl::runtime {
+namespace {
+
+// What Get waits at most before it looks again: keeps arithmetic with far deadlines harmless.
+constexpr std::chrono::minutes kLongestWait{1};
+
+double SecondsBetween(SteadyTime begin, SteadyTime end) { return std::chrono::duration<double>(end - begin).count(); }
+
+}  // namespace
+
+WorkQueue::WorkQueue(WorkQueueOptions options, telemetry::MetricRegistry& metrics, Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      metrics_(metrics, options_.name),
+      bucket_(options_.qps, options_.burst, clock),
+      jitter_(std::hash<std::string>()(options_.name), 0),
+      measuring_(metrics.BeforeSerialize([this] { MeasureWorkUnderWay(); })) {}
+
+void WorkQueue::Add(const Key& key) {
+  MutexLock lock(&mutex_);
+  AddLocked(key);
+}
+
+void WorkQueue::AddLocked(const Key& key) {
+  if (is_shut_down_ || !dirty_.emplace(key, clock_.Now()).second) return;
+  metrics_.adds.Add();
+  if (!processing_.contains(key)) MakeReady(key);
+}
+
+void WorkQueue::MakeReady(const Key& key) {
+  ready_.push_back(key);
+  metrics_.depth.Set(static_cast<double>(ready_.size()));
+  ++num_changes_;
+}
+
+void WorkQueue::AddAfter(const Key& key, std::chrono::nanoseconds delay) {
+  MutexLock lock(&mutex_);
+  AddAfterLocked(key, delay);
+}
+
+void WorkQueue::AddAfterLocked(const Key& key, std::chrono::nanoseconds delay) {
+  if (is_shut_down_) return;
+  metrics_.retries.Add();
+  if (delay <= std::chrono::nanoseconds(0)) return AddLocked(key);
+  const SteadyTime due = clock_.Now() + delay;
+  const auto [it, is_new] = delayed_.emplace(key, due);
+  if (!is_new) {
+    if (it->second <= due) return;
+    delayed_by_time_.erase({it->second, key});
+    it->second = due;
+  }
+  delayed_by_time_.emplace(due, key);
+  ++num_changes_;
+}
+
+void WorkQueue::AddRateLimited(const Key& key) {
+  const std::chrono::nanoseconds overall = bucket_.Take();
+  MutexLock lock(&mutex_);
+  const RetryPolicy policy{.initial_delay = options_.first_delay, .max_delay = options_.max_delay};
+  const std::chrono::nanoseconds own = DelayBefore(++num_failures_[key], policy, jitter_.Next());
+  AddAfterLocked(key, std::max(own, overall));
+}
+
+void WorkQueue::Forget(const Key& key) {
+  MutexLock lock(&mutex_);
+  num_failures_.erase(key);
+}
+
+void WorkQueue::AddDue() {
+  const SteadyTime now = clock_.Now();
+  while (!delayed_by_time_.empty() && delayed_by_time_.begin()->first <= now) {
+    const Key key = delayed_by_time_.begin()->second;
+    delayed_by_time_.erase(delayed_by_time_.begin());
+    delayed_.erase(key);
+    AddLocked(key);
+  }
+}
+
+std::optional<WorkQueue::Key> WorkQueue::Get(Deadline deadline) {
+  MutexLock lock(&mutex_);
+  while (true) {
+    if (is_shut_down_) return std::nullopt;
+    AddDue();
+    if (!ready_.empty()) return TakeReady();
+    const SteadyTime now = clock_.Now();
+    if (now >= deadline.time()) return std::nullopt;
+    SteadyTime until = std::min(deadline.time(), now + kLongestWait);
+    if (!delayed_by_time_.empty()) until = std::min(until, delayed_by_time_.begin()->first);
+    // In real time, whatever the clock: who moves a fake one pokes.
+    mutex_.AwaitBefore(Deadline::After(until - now), [this, seen = num_changes_] { return num_changes_ != seen; });
+  }
+}
+
+WorkQueue::Key WorkQueue::TakeReady() {
+  Key key = std::move(ready_.front());
+  ready_.pop_front();
+  metrics_.depth.Set(static_cast<double>(ready_.size()));
+  const auto added = dirty_.find(key);
+  const SteadyTime now = clock_.Now();
+  metrics_.queue_seconds.Observe(SecondsBetween(added->second, now));
+  dirty_.erase(added);
+  processing_.emplace(key, now);
+  return key;
+}
+
+void WorkQueue::Done(const Key& key) {
+  MutexLock lock(&mutex_);
+  const auto it = processing_.find(key);
+  ESPALIER_CHECK(it != processing_.end()) << "Done without Get: " << kube::ToString(key);
+  metrics_.work_seconds.Observe(SecondsBetween(it->second, clock_.Now()));
+  processing_.erase(it);
+  if (dirty_.contains(key)) MakeReady(key);
+}
+
+void WorkQueue::Shutdown() {
+  MutexLock lock(&mutex_);
+  is_shut_down_ = true;
+  ready_.clear();
+  dirty_.clear();
+  delayed_.clear();
+  delayed_by_time_.clear();
+  metrics_.depth.Set(0);
+  ++num_changes_;
+}
+
+bool WorkQueue::is_shut_down() const {
+  MutexLock lock(&mutex_);
+  return is_shut_down_;
+}
+
+size_t WorkQueue::depth() const {
+  MutexLock lock(&mutex_);
+  return ready_.size();
+}
+
+void WorkQueue::Poke() {
+  MutexLock lock(&mutex_);
+  if (!is_shut_down_) AddDue();
+  ++num_changes_;
+}
+
+void WorkQueue::MeasureWorkUnderWay() {
+  MutexLock lock(&mutex_);
+  const SteadyTime now = clock_.Now();
+  double sum = 0;
+  double longest = 0;
+  for (const auto& [key, since] : processing_) {
+    const double seconds = SecondsBetween(since, now);
+    sum += seconds;
+    longest = std::max(longest, seconds);
+  }
+  metrics_.unfinished_work_seconds.Set(sum);
+  metrics_.longest_running_processor_seconds.Set(longest);
+}
+
+}  // namespace espalier::ctl::runtime

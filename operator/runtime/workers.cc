@@ -1,0 +1,75 @@
+#include "operator/runtime/workers.h"
+
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::ctl::runtime {
+namespace {
+
+constexpr std::chrono::minutes kLongestGet{1};
+
+}  // namespace
+
+Workers::Workers(WorkQueue& queue, Reconcile reconcile, int num_threads, telemetry::MetricRegistry& metrics)
+    : queue_(queue), reconcile_(std::move(reconcile)), num_threads_(num_threads), metrics_(metrics, queue.name()) {
+  ESPALIER_CHECK(num_threads > 0) << "workers without a thread";
+  metrics_.max_concurrent.Set(num_threads);
+}
+
+Workers::~Workers() { queue_.Shutdown(); }
+
+void Workers::Start() {
+  {
+    MutexLock lock(&mutex_);
+    num_running_ = num_threads_;
+  }
+  for (int i = 0; i < num_threads_; ++i) threads_.emplace_back([this] { Run(); });
+}
+
+void Workers::Run() {
+  while (!queue_.is_shut_down()) RunOnce(Deadline::After(kLongestGet));
+  MutexLock lock(&mutex_);
+  --num_running_;
+}
+
+bool Workers::RunOnce(Deadline deadline) {
+  const std::optional<kube::ObjectKey> key = queue_.Get(deadline);
+  if (!key) return false;
+  metrics_.active_workers.Add(1);
+  const Timer timer;
+  const ReconcileOutcome outcome = reconcile_(*key);
+  metrics_.seconds.Observe(timer.Seconds());
+  metrics_.active_workers.Add(-1);
+  Finish(*key, outcome);
+  queue_.Done(*key);
+  return true;
+}
+
+void Workers::Finish(const kube::ObjectKey& key, const ReconcileOutcome& outcome) {
+  if (!outcome.status.ok()) {
+    metrics_.failed.Add();
+    metrics_.errors.Add();
+    telemetry::Log(telemetry::Level::kWarning, "reconcile failed",
+                   {{"controller", queue_.name()}, {"object", kube::ToString(key)}, {"error", outcome.status}});
+    return queue_.AddRateLimited(key);
+  }
+  if (outcome.stale) {
+    metrics_.requeued.Add();
+    return queue_.AddAfter(key, kStaleDelay);
+  }
+  // Before it waits: the next failure is a first one.
+  queue_.Forget(key);
+  if (!outcome.requeue_after) return metrics_.succeeded.Add();
+  metrics_.requeued_after.Add();
+  queue_.AddAfter(key, *outcome.requeue_after);
+}
+
+bool Workers::Stop(Deadline deadline) {
+  queue_.Shutdown();
+  MutexLock lock(&mutex_);
+  return mutex_.AwaitBefore(deadline, [this] { return num_running_ == 0; });
+}
+
+}  // namespace espalier::ctl::runtime
