@@ -1,0 +1,100 @@
+#include "operator/api/check_cluster.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace espalier::ctl::api {
+namespace {
+
+struct Place {
+  const char* field;
+  const std::string& uri;
+  std::vector<Role> users;  // whose pods open it
+};
+
+std::vector<Place> PlacesOf(const job::DistTraining& job) {
+  std::vector<Role> of_output = {Role::kTrainer};
+  if (job.graph.partitions.uri.empty()) of_output = {Role::kPartitioner, Role::kServer, Role::kTrainer};
+  return {{"spec.graph.source.uri", job.graph.source.uri, {Role::kPartitioner}},
+          {"spec.graph.partitions.uri", job.graph.partitions.uri, {Role::kPartitioner, Role::kServer}},
+          {"spec.graph.partitions.assignmentUri", job.graph.partitions.assignment_uri, {Role::kPartitioner}},
+          {"spec.training.model.uri", job.training.model.uri, {Role::kTrainer}},
+          {"spec.checkpoint.resumeFrom", job.checkpoint.resume_from, {Role::kTrainer}},
+          {"spec.output.uri", job.output_uri, std::move(of_output)},
+          {"spec.output.nodesUri", job.output_nodes_uri, {Role::kTrainer}}};
+}
+
+std::filesystem::path PathOf(const std::string& uri) {
+  std::string path = uri;
+  if (path.starts_with("file://")) {
+    path = path.substr(7);
+  } else if (path.starts_with("file:")) {
+    path = path.substr(5);
+  }
+  // Without the empty last part that a trailing slash leaves.
+  std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+  return normal.has_filename() || normal == normal.root_path() ? normal : normal.parent_path();
+}
+
+bool IsWithin(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+}
+
+// In the container that the program runs in, which is named as its role.
+bool IsMounted(const std::filesystem::path& path, Role role, const RoleSpec& spec) {
+  for (const kube::Json& container : kube::ListAt(spec.pod_template, {"spec", "containers"})) {
+    if (kube::StringAt(container, {"name"}) != NameOf(role)) continue;
+    for (const kube::Json& mount : kube::ListAt(container, {"volumeMounts"})) {
+      const std::string mount_path = kube::StringAt(mount, {"mountPath"});
+      if (mount_path.starts_with('/') && IsWithin(path, PathOf(mount_path))) return true;
+    }
+  }
+  return false;
+}
+
+void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* violations) {
+  if (place.uri.empty() || place.uri.starts_with("s3://")) return;
+  const std::filesystem::path path = PathOf(place.uri);
+  if (!path.is_absolute()) {
+    violations->push_back(std::string(place.field) +
+                          ": a relative path means nothing in a pod: expected s3://bucket/prefix, or an absolute path "
+                          "under a volumeMount");
+    return;
+  }
+  for (const Role user : place.users) {
+    if (IsMounted(path, user, spec.role(user))) continue;
+    violations->push_back(std::string(place.field) + ": a path lies under a volumeMount on a cluster, and spec." +
+                          FieldOf(user) + ".template mounts nothing there in its container '" + NameOf(user) +
+                          "': mount a volume, or use s3://bucket/prefix");
+  }
+}
+
+// As Kubernetes has it for Jobs: "kueue.x-k8s.io/multikueue".
+bool IsControllerName(const std::string& name) {
+  const size_t slash = name.find('/');
+  if (slash == 0 || slash == std::string::npos || slash + 1 == name.size()) return false;
+  constexpr std::string_view kDomain = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+  constexpr std::string_view kName = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  const auto is_end = [](char c) { return c != '.' && c != '-'; };
+  return name.find_first_not_of(kDomain) == slash && is_end(name.front()) && is_end(name[slash - 1]) &&
+         name.find_first_not_of(kName, slash + 1) == std::string::npos;
+}
+
+}  // namespace
+
+espalier::Status CheckCluster(const Spec& spec) {
+  std::vector<std::string> violations;
+  if (spec.job.output_uri.empty()) {
+    violations.push_back("spec.output.uri: is missing: on a cluster a run keeps its checkpoints and results there");
+  }
+  for (const Place& place : PlacesOf(spec.job)) CheckPlace(place, spec, &violations);
+  if (const std::string& name = spec.run_policy.managed_by; !name.empty() && !IsControllerName(name)) {
+    violations.push_back("spec.runPolicy.managedBy: expected a controller's name, domain/name");
+  }
+  if (violations.empty()) return {};
+  std::string text;
+  for (const std::string& violation : violations) text += (text.empty() ? "" : "\n") + violation;
+  return InvalidArgument(text);
+}
+
+}  // namespace espalier::ctl::api

@@ -1,0 +1,113 @@
+#include "operator/api/check_cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/api/testing/cluster_document.h"
+
+namespace espalier::ctl::api {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string ViolationsOf(const kube::Json& object) {
+  const Result<DistTraining> training = ParseDistTraining(object);
+  EXPECT_TRUE(training.ok()) << training.status().ToString();
+  return training.ok() ? training->violations : "";
+}
+
+void Mount(kube::Json* object, Role role, const std::string& mount_path) {
+  (*object)["spec"][FieldOf(role)]["template"]["spec"]["containers"] = {
+      {{"name", "sidecar"}},
+      {{"name", NameOf(role)}, {"volumeMounts", {{{"name", "data"}, {"mountPath", mount_path}}}}}};
+}
+
+TEST(CheckClusterTest, BucketsNeedNoVolume) { EXPECT_EQ(ViolationsOf(ClusterDocument()), ""); }
+
+TEST(CheckClusterTest, ARunNeedsAPlaceForItsResults) {
+  kube::Json object = ClusterDocument();
+  object["spec"].erase("output");
+  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.output.uri: is missing"));
+}
+
+TEST(CheckClusterTest, APathLiesUnderAVolumeOfThePodsThatOpenIt) {
+  kube::Json object = ClusterDocument();
+  object["spec"]["graph"]["source"]["uri"] = "file:///data/graphs/cora/";
+  EXPECT_EQ(ViolationsOf(object),
+            "spec.graph.source.uri: a path lies under a volumeMount on a cluster, and spec.partitioner.template mounts "
+            "nothing there in its container 'partitioner': mount a volume, or use s3://bucket/prefix");
+  Mount(&object, Role::kTrainer, "/data");  // not the role that reads graphs
+  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri"));
+  Mount(&object, Role::kPartitioner, "/data/");
+  EXPECT_EQ(ViolationsOf(object), "");
+  Mount(&object, Role::kPartitioner, "/data/graphs/cora");
+  EXPECT_EQ(ViolationsOf(object), "");
+  Mount(&object, Role::kPartitioner, "/data/graphs/co");
+  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri"));
+}
+
+TEST(CheckClusterTest, AMountOfAnotherContainerIsOfNoUse) {
+  kube::Json object = ClusterDocument();
+  object["spec"]["graph"]["source"]["uri"] = "/data";
+  Mount(&object, Role::kPartitioner, "/data");
+  object["spec"]["partitioner"]["template"]["spec"]["containers"][1]["name"] = "sidecar-2";
+  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri"));
+}
+
+TEST(CheckClusterTest, DotsDoNotLeadOutOfAVolume) {
+  kube::Json object = ClusterDocument();
+  Mount(&object, Role::kPartitioner, "/data");
+  object["spec"]["graph"]["source"]["uri"] = "/data/../etc";
+  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri"));
+  object["spec"]["graph"]["source"]["uri"] = "file:/data/x/../cora";
+  EXPECT_EQ(ViolationsOf(object), "");
+}
+
+TEST(CheckClusterTest, ARelativePathMeansNothing) {
+  kube::Json object = ClusterDocument();
+  object["spec"]["graph"]["source"]["uri"] = "graphs/cora";
+  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri: a relative path means nothing in a pod"));
+}
+
+TEST(CheckClusterTest, PartitionsAreOpenedByPartitionerAndServers) {
+  kube::Json object = ClusterDocument();
+  object["spec"]["output"]["uri"] = "/results";
+  for (const Role role : {Role::kPartitioner, Role::kServer, Role::kTrainer}) {
+    EXPECT_THAT(ViolationsOf(object), HasSubstr(std::string("and spec.") + FieldOf(role) + ".template mounts nothing"));
+    Mount(&object, role, "/results");
+  }
+  EXPECT_EQ(ViolationsOf(object), "");
+
+  object["spec"]["graph"]["partitions"]["uri"] = "/partitions";
+  EXPECT_THAT(ViolationsOf(object), AllOf(HasSubstr("spec.graph.partitions.uri"), Not(HasSubstr("spec.output.uri"))));
+  Mount(&object, Role::kPartitioner, "/partitions");
+  Mount(&object, Role::kServer, "/partitions");
+  EXPECT_EQ(ViolationsOf(object), "");
+}
+
+TEST(CheckClusterTest, TemplatesOfAnyShapeAreLookedAtWithoutComplaint) {
+  kube::Json object = ClusterDocument();
+  object["spec"]["graph"]["source"]["uri"] = "/data";
+  for (const char* pod : {R"([])", R"({"containers": 7})", R"({"containers": [7, null, {"volumeMounts": {}}]})",
+                          R"({"containers": [{"volumeMounts": [7, {"mountPath": 7}, {"mountPath": "data"}]}]})"}) {
+    object["spec"]["partitioner"]["template"]["spec"] = *kube::ParseJson(pod);
+    EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.graph.source.uri")) << pod;
+  }
+}
+
+TEST(CheckClusterTest, AnotherControllerHasAQualifiedName) {
+  kube::Json object = ClusterDocument();
+  for (const char* name : {"kueue.x-k8s.io/multikueue", "espalier.io/operator"}) {
+    object["spec"]["runPolicy"]["managedBy"] = name;
+    EXPECT_EQ(ViolationsOf(object), "") << name;
+  }
+  for (const char* name : {"kueue", "/x", "a/", "-a/x", "A/x", "a b/x", "a/x/y"}) {
+    object["spec"]["runPolicy"]["managedBy"] = name;
+    EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.runPolicy.managedBy: expected a controller's name")) << name;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::ctl::api

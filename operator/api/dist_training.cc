@@ -1,0 +1,127 @@
+#include "operator/api/dist_training.h"
+
+#include "operator/api/check_cluster.h"
+#include "services/base/check.h"
+#include "services/job/parse.h"
+
+namespace espalier::ctl::api {
+namespace {
+
+using kube::Json;
+
+// A value that services/job has checked, or `otherwise` where the document leaves it out.
+Json ValueAt(const Json& value, kube::JsonPath path, Json otherwise) {
+  const Json* found = kube::Find(value, path);
+  return found == nullptr || found->type() != otherwise.type() ? std::move(otherwise) : *found;
+}
+
+RoleSpec ReadRole(const Json& spec, Role role) {
+  const Json json = ValueAt(spec, {FieldOf(role)}, Json::object());
+  RoleSpec read;
+  read.image = kube::StringAt(json, {"image"});
+  read.resources = ValueAt(json, {"resources"}, Json::object());
+  read.env = ValueAt(json, {"env"}, Json::array());
+  read.node_selector = ValueAt(json, {"nodeSelector"}, Json::object());
+  read.tolerations = ValueAt(json, {"tolerations"}, Json::array());
+  read.service_account_name = kube::StringAt(json, {"serviceAccountName"});
+  read.pod_template = ValueAt(json, {"template"}, Json::object());
+  read.cache_in_memory = kube::StringAt(json, {"cacheMedium"}) == "Memory";
+  return read;
+}
+
+CleanPodPolicy ReadCleanPodPolicy(const std::string& name) {
+  if (name == "All") return CleanPodPolicy::kAll;
+  return name == "None" ? CleanPodPolicy::kNone : CleanPodPolicy::kRunning;
+}
+
+std::optional<std::chrono::seconds> SecondsAt(const Json& value, kube::JsonPath path) {
+  const std::optional<int64_t> seconds = kube::IntegerAt(value, path);
+  return seconds.has_value() ? std::optional(std::chrono::seconds(*seconds)) : std::nullopt;
+}
+
+RunPolicy ReadRunPolicy(const Json& spec) {
+  RunPolicy policy;
+  policy.suspend = kube::BoolAt(spec, {"runPolicy", "suspend"});
+  policy.backoff_limit = kube::IntegerAt(spec, {"runPolicy", "backoffLimit"}).value_or(policy.backoff_limit);
+  policy.clean_pod_policy = ReadCleanPodPolicy(kube::StringAt(spec, {"runPolicy", "cleanPodPolicy"}));
+  policy.active_deadline = SecondsAt(spec, {"runPolicy", "activeDeadlineSeconds"});
+  policy.ttl_after_finished = SecondsAt(spec, {"runPolicy", "ttlSecondsAfterFinished"});
+  policy.managed_by = kube::StringAt(spec, {"runPolicy", "managedBy"});
+  policy.force_delete_after =
+      SecondsAt(spec, {"runPolicy", "forceDeleteAfterSeconds"}).value_or(policy.force_delete_after);
+  return policy;
+}
+
+TlsMode ToTlsMode(job::TlsMode mode) {
+  switch (mode) {
+    case job::TlsMode::kDisabled: return TlsMode::kDisabled;
+    case job::TlsMode::kManaged: return TlsMode::kManaged;
+    case job::TlsMode::kSecretRef: return TlsMode::kSecretRef;
+  }
+  return TlsMode::kManaged;
+}
+
+// InvalidArgument with the violations.
+Result<Spec> ParseSpec(const std::string& name, const Json& raw_spec) {
+  // Of the metadata only the name is the document's; uid, managedFields and the like are the API server's.
+  const Json document = {{"apiVersion", kube::kDistTrainings.api_version()},
+                         {"kind", kube::kDistTrainings.kind},
+                         {"metadata", {{"name", name}}},
+                         {"spec", raw_spec}};
+  ASSIGN_OR_RETURN(job::ParsedJob parsed, job::ParseJob("", kube::Print(document), {}, job::RunsOn::kCluster));
+  Spec spec;
+  ASSIGN_OR_RETURN(spec.document, kube::ParseJson(parsed.effective_json));
+  spec.job = std::move(parsed.training);
+  const Json& effective = spec.document["spec"];
+  for (const Role role : kRoles) spec.roles[static_cast<size_t>(role)] = ReadRole(effective, role);
+  spec.run_policy = ReadRunPolicy(effective);
+  spec.tls = ToTlsMode(spec.job.tls);
+  spec.tls_secret = spec.job.tls_secret;
+  RETURN_IF_ERROR(CheckCluster(spec));
+  return spec;
+}
+
+}  // namespace
+
+const char* NameOf(Role role) {
+  switch (role) {
+    case Role::kPartitioner: return "partitioner";
+    case Role::kServer: return "server";
+    case Role::kSampler: return "sampler";
+    case Role::kTrainer: return "trainer";
+  }
+  return "";
+}
+
+const char* FieldOf(Role role) {
+  switch (role) {
+    case Role::kPartitioner: return "partitioner";
+    case Role::kServer: return "servers";
+    case Role::kSampler: return "samplers";
+    case Role::kTrainer: return "trainers";
+  }
+  return "";
+}
+
+Result<DistTraining> ParseDistTraining(const Json& object) {
+  DistTraining training;
+  ASSIGN_OR_RETURN(training.meta, kube::ParseObjectMeta(object));
+  const std::string kind = kube::StringAt(object, {"kind"});
+  if (!kind.empty() && kind != kube::kDistTrainings.kind) return InvalidArgument("a " + kind + ", not a DistTraining");
+  const Json* spec = kube::Find(object, {"spec"});
+  if (spec == nullptr || !spec->is_object()) {
+    return InvalidArgument("DistTraining " + ToString(training.meta.key) + " has no spec");
+  }
+  training.raw_spec = *spec;
+  if (const Json* status = kube::Find(object, {"status"}); status != nullptr) training.status = StatusFromJson(*status);
+
+  Result<Spec> parsed = ParseSpec(training.meta.key.name, training.raw_spec);
+  if (parsed.ok()) {
+    training.spec = *std::move(parsed);
+  } else {
+    training.violations = parsed.status().message();
+  }
+  return training;
+}
+
+}  // namespace espalier::ctl::api

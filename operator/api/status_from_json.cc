@@ -1,0 +1,122 @@
+// Reading back what the operator wrote, or what anybody else made of it: nothing here is trusted, and what does not
+// have its type counts as unset.
+#include <algorithm>
+
+#include "operator/api/status.h"
+
+namespace espalier::ctl::api {
+namespace {
+
+using kube::Json;
+using kube::JsonPath;
+
+int64_t CountAt(const Json& value, JsonPath path) {
+  return std::max<int64_t>(kube::IntegerAt(value, path).value_or(0), 0);
+}
+
+double NumberAt(const Json& value, JsonPath path) {
+  const Json* found = kube::Find(value, path);
+  return found != nullptr && found->is_number() ? found->get<double>() : 0;
+}
+
+std::optional<kube::WallTime> TimeAt(const Json& value, JsonPath path) {
+  const Result<kube::WallTime> time = kube::ParseTime(kube::StringAt(value, path));
+  return time.ok() ? std::optional(*time) : std::nullopt;
+}
+
+// The fields of the object there; of nothing where there is none.
+const Json& ObjectAt(const Json& value, JsonPath path) {
+  static const Json* const kNothing = new Json(Json::object());
+  const Json* found = kube::Find(value, path);
+  return found != nullptr && found->is_object() ? *found : *kNothing;
+}
+
+std::vector<Condition> Conditions(const Json& status) {
+  Status read;
+  for (const Json& item : kube::ListAt(status, {"conditions"})) {
+    Condition condition{.type = kube::StringAt(item, {"type"}),
+                        .status = ConditionStatusFromName(kube::StringAt(item, {"status"})),
+                        .reason = kube::StringAt(item, {"reason"}),
+                        .message = kube::StringAt(item, {"message"}),
+                        .observed_generation = CountAt(item, {"observedGeneration"})};
+    if (condition.type.empty() || FindCondition(read, condition.type) != nullptr) continue;
+    const kube::WallTime changed = TimeAt(item, {"lastTransitionTime"}).value_or(kube::WallTime{});
+    SetCondition(&read, std::move(condition), changed);
+  }
+  return std::move(read.conditions);
+}
+
+std::optional<PartitionStatus> Partition(const Json& status) {
+  const Json& json = ObjectAt(status, {"partition"});
+  PartitionStatus partition{.hash = kube::StringAt(json, {"hash"}),
+                            .uri = kube::StringAt(json, {"uri"}),
+                            .cut = NumberAt(json, {"cut"}),
+                            .bytes = CountAt(json, {"bytes"})};
+  // Without a place it is of no use to anybody: the partition Job finds it again.
+  if (partition.hash.empty() || partition.uri.empty()) return std::nullopt;
+  return partition;
+}
+
+std::optional<LastError> Error(const Json& status) {
+  const Json& json = ObjectAt(status, {"lastError"});
+  if (json.empty()) return std::nullopt;
+  LastError error{.role = kube::StringAt(json, {"role"}),
+                  .reason = kube::StringAt(json, {"reason"}),
+                  .message = kube::StringAt(json, {"message"}),
+                  .exit_code = std::nullopt,
+                  .pod = kube::StringAt(json, {"pod"})};
+  if (const auto code = kube::IntegerAt(json, {"exitCode"}); code.has_value() && *code >= 0 && *code <= 255) {
+    error.exit_code = static_cast<int>(*code);
+  }
+  return error;
+}
+
+std::optional<Progress> ReadProgress(const Json& status) {
+  const Json& json = ObjectAt(status, {"progress"});
+  if (json.empty()) return std::nullopt;
+  Progress progress{.epoch = CountAt(json, {"epoch"}),
+                    .percent = NumberAt(json, {"percent"}),
+                    .eta_seconds = kube::IntegerAt(json, {"etaSeconds"}),
+                    .metrics = {},
+                    .last_updated = TimeAt(json, {"lastUpdated"}).value_or(kube::WallTime{})};
+  for (const auto& [name, value] : ObjectAt(json, {"metrics"}).items()) {
+    if (value.is_number()) progress.metrics[name] = value.get<double>();
+  }
+  return progress;
+}
+
+}  // namespace
+
+Status StatusFromJson(const Json& json) {
+  Status status{.observed_generation = CountAt(json, {"observedGeneration"}),
+                .phase = PhaseFromName(kube::StringAt(json, {"phase"})),
+                .conditions = Conditions(json),
+                .incarnation = CountAt(json, {"incarnation"}),
+                .partition_attempt = CountAt(json, {"attempts", "partition"}),
+                .attempts_total = CountAt(json, {"attempts", "total"}),
+                .attempts_counted = CountAt(json, {"attempts", "counted"}),
+                .restart_reason = kube::StringAt(json, {"restartReason"}),
+                .partition = Partition(json),
+                .images = {},
+                .replicas = {},
+                .trainer_replicas = CountAt(json, {"trainerReplicas"}),
+                .selector = kube::StringAt(json, {"selector"}),
+                .started_at = TimeAt(json, {"startTime"}),
+                .finished_at = TimeAt(json, {"completionTime"}),
+                .last_error = Error(json),
+                .child_refs = {},
+                .progress = ReadProgress(json)};
+  for (const auto& [role, image] : ObjectAt(json, {"images"}).items()) {
+    if (image.is_string()) status.images[role] = image.get<std::string>();
+  }
+  for (const auto& [role, counts] : ObjectAt(json, {"replicaStatuses"}).items()) {
+    status.replicas[role] = {CountAt(counts, {"wanted"}), CountAt(counts, {"ready"}), CountAt(counts, {"failed"})};
+  }
+  for (const Json& child : kube::ListAt(json, {"childRefs"})) {
+    if (status.child_refs.size() == kMaxChildRefs) break;
+    status.child_refs.push_back({kube::StringAt(child, {"kind"}), kube::StringAt(child, {"name"})});
+  }
+  return status;
+}
+
+}  // namespace espalier::ctl::api

@@ -1,0 +1,100 @@
+#include "operator/api/status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "operator/api/testing/full_status.h"
+
+namespace espalier::ctl::api {
+namespace {
+
+using testing::ElementsAre;
+using testing::Field;
+using testing::SizeIs;
+
+TEST(StatusTest, ComesBackFromJsonAsItWas) {
+  const Status status = FullStatus();
+  EXPECT_EQ(StatusFromJson(ToJson(status)), status);
+  EXPECT_EQ(StatusFromJson(ToJson(Status{})), Status{});
+}
+
+TEST(StatusTest, ProgressIsWrittenApartAndReadTogether) {
+  Status status = FullStatus();
+  status.progress = Progress{7, 14.5, 90, {{"loss", 0.5}}, At(9)};
+  EXPECT_FALSE(ToJson(status).contains("progress"));
+
+  kube::Json json = ToJson(status);
+  json["progress"] = ProgressToJson(*status.progress);
+  EXPECT_EQ(StatusFromJson(json), status);
+}
+
+TEST(StatusTest, NumbersThatJsonCannotSayAreLeftOut) {
+  const kube::Json json = ProgressToJson({1, std::nan(""), {}, {{"loss", std::nan("")}, {"lr", 0.1}}, At(0)});
+  EXPECT_EQ(json["percent"], 0);
+  EXPECT_THAT(json["metrics"], SizeIs(1));
+}
+
+TEST(StatusTest, WhateverStandsThereIsReadWithoutComplaint) {
+  for (
+      const char* text :
+      {"{}", "[]", "null", "7", R"({"conditions": 7, "incarnation": "x", "attempts": [], "partition": 3})",
+       R"({"conditions": [7, {"type": 7}, {"status": "True"}, null], "images": {"a": 1}, "replicaStatuses": {"a": 3}})",
+       R"({"incarnation": -4, "lastError": {"exitCode": 70000}, "progress": {"metrics": [1]}, "phase": "Odd"})",
+       R"({"startTime": "yesterday", "childRefs": [[], {"kind": 3}], "trainerReplicas": 1e99})"}) {
+    const Result<kube::Json> json = kube::ParseJson(text);
+    ASSERT_TRUE(json.ok()) << text;
+    const Status status = StatusFromJson(*json);
+    EXPECT_GE(status.incarnation, 0) << text;
+    EXPECT_EQ(status.phase, Phase::kPending) << text;
+    EXPECT_THAT(status.conditions, SizeIs(0)) << text;
+    EXPECT_EQ(status.started_at, std::nullopt) << text;
+  }
+}
+
+TEST(StatusTest, OfTwoConditionsOfATypeTheFirstCounts) {
+  const Status status = StatusFromJson(*kube::ParseJson(
+      R"({"conditions": [{"type": "Failed", "status": "True"}, {"type": "Failed", "status": "False"}]})"));
+  EXPECT_THAT(status.conditions, SizeIs(1));
+  EXPECT_TRUE(IsTerminal(status));
+}
+
+TEST(SetConditionTest, KeepsTheTimeUnlessTheStatusChanges) {
+  Status status;
+  SetCondition(&status, {kServersReady, ConditionStatus::kFalse, "Starting", "0 of 2"}, At(1));
+  SetCondition(&status, {kServersReady, ConditionStatus::kFalse, "Starting", "1 of 2"}, At(2));
+  EXPECT_EQ(FindCondition(status, kServersReady)->last_transition, At(1));
+  EXPECT_EQ(FindCondition(status, kServersReady)->message, "1 of 2");
+  SetCondition(&status, {kServersReady, ConditionStatus::kTrue, "Ready", ""}, At(3) + std::chrono::microseconds(5));
+  EXPECT_EQ(FindCondition(status, kServersReady)->last_transition, At(3));
+  EXPECT_THAT(status.conditions, SizeIs(1));
+}
+
+TEST(SetConditionTest, KeepsTheOrderOfTheStory) {
+  Status status;
+  for (const char* type : {kFailed, kAccepted, kRestarting, kPartitioned}) {
+    SetCondition(&status, {type, ConditionStatus::kTrue, "R", ""}, At(0));
+  }
+  EXPECT_THAT(status.conditions, ElementsAre(Field(&Condition::type, kAccepted), Field(&Condition::type, kPartitioned),
+                                             Field(&Condition::type, kRestarting), Field(&Condition::type, kFailed)));
+}
+
+TEST(CutMessageTest, CutsBetweenCharacters) {
+  EXPECT_EQ(CutMessage("short"), "short");
+  std::string text(1020, 'x');
+  for (int i = 0; i < 10; ++i) text += "\xc3\xa9";  // e with an accent
+  const std::string cut = CutMessage(text);
+  EXPECT_LE(cut.size(), kMaxMessageBytes);
+  EXPECT_EQ(cut, std::string(1020, 'x') + "...");
+  EXPECT_EQ(CutMessage(std::string(2000, '\x80')), "...");
+}
+
+TEST(StatusTest, EveryReasonIsOneThatKubernetesTakes) {
+  Status status;
+  SetCondition(&status, {kAccepted, ConditionStatus::kTrue, "", ""}, At(0));
+  EXPECT_EQ(ToJson(status)["conditions"][0]["reason"], "Accepted");
+}
+
+}  // namespace
+}  // namespace espalier::ctl::api

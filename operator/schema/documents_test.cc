@@ -1,0 +1,83 @@
+// crds/examples and crds/tests through the validator that the operator and `espalier run` share.
+// operator/tests/crd_live_test.cc puts the same documents through an API server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "operator/api/dist_training.h"
+#include "operator/schema/rules.h"
+#include "operator/schema/testing/documents.h"
+#include "services/job/parse.h"
+
+namespace espalier::ctl::schema {
+namespace {
+
+using testing::HasSubstr;
+
+// The validator quotes names that are the author's own; an API server does not.
+std::string WithoutQuotes(std::string text) {
+  text.erase(std::remove(text.begin(), text.end(), '\''), text.end());
+  return text;
+}
+
+// A line for this field, or for a part of it.
+bool NamesField(const std::string& violations, const std::string& path) {
+  std::istringstream lines(WithoutQuotes(violations));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(path) && std::string_view(":.[").find(line[path.size()]) != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
+std::string ViolationsOf(const TestDocument& document) {
+  const Result<api::DistTraining> training = api::ParseDistTraining(document.object);
+  EXPECT_TRUE(training.ok()) << document.name << ": " << training.status().ToString();
+  if (!training.ok()) return "";
+  EXPECT_EQ(training->spec.has_value(), training->violations.empty()) << document.name;
+  return training->violations;
+}
+
+TEST(CrdDocumentsTest, ExamplesAndValidOnesRunOnClustersAndLaptops) {
+  for (const char* folder : {"crds/examples", "crds/tests/valid"}) {
+    for (const TestDocument& document : DocumentsIn(folder)) {
+      EXPECT_EQ(ViolationsOf(document), "") << document.name;
+      const Result<job::ParsedJob> on_laptop = job::ParseJob(document.name, document.text, {});
+      EXPECT_TRUE(on_laptop.ok()) << on_laptop.status().ToString();
+    }
+  }
+}
+
+TEST(CrdDocumentsTest, WhatAnApiServerRefusesTheValidatorRefusesAtTheSameField) {
+  for (const TestDocument& document : DocumentsIn("crds/tests/invalid")) {
+    ASSERT_NE(document.expected_path, "") << document.name;
+    const std::string violations = ViolationsOf(document);
+    EXPECT_TRUE(NamesField(violations, document.expected_path)) << document.name << "\n" << violations;
+  }
+}
+
+TEST(CrdDocumentsTest, WhatOnlyTheOperatorSeesIsNotAccepted) {
+  for (const TestDocument& document : DocumentsIn("crds/tests/not-accepted")) {
+    ASSERT_NE(document.expected_path, "") << document.name;
+    const std::string violations = ViolationsOf(document);
+    EXPECT_TRUE(NamesField(violations, document.expected_path)) << document.name << "\n" << violations;
+    EXPECT_THAT(violations, HasSubstr(document.expected_words)) << document.name;
+  }
+}
+
+TEST(CrdDocumentsTest, EveryRuleHasADocumentThatBreaksIt) {
+  const std::vector<TestDocument> documents = DocumentsIn("crds/tests/invalid");
+  std::vector<Rule> rules = RelationRules();
+  for (const Rule& rule : PlaceRules()) rules.push_back(rule);
+  for (const Rule& rule : rules) {
+    EXPECT_TRUE(std::any_of(
+        documents.begin(), documents.end(),
+        [&](const TestDocument& document) { return rule.message.find(document.expected_words) != std::string::npos; }))
+        << rule.at << ": " << rule.message;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::ctl::schema

@@ -1,0 +1,163 @@
+#include "operator/schema/field_schema.h"
+
+#include <limits>
+
+#include "services/base/check.h"
+#include "services/job/field_table.h"
+
+namespace espalier::ctl::schema {
+namespace {
+
+using job::FieldSpec;
+using job::FieldType;
+
+constexpr char kNamePattern[] = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}";
+constexpr char kQuantityPattern[] = R"(^[0-9]+(\.[0-9]+)?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$)";
+
+OrderedJson Text(size_t max_length) { return {{"type", "string"}, {"maxLength", max_length}}; }
+
+OrderedJson TextLike(const std::string& pattern, size_t max_length) {
+  OrderedJson schema = Text(max_length);
+  schema["pattern"] = pattern;
+  return schema;
+}
+
+OrderedJson Integer(const FieldSpec& field) {
+  const bool is_small = field.maximum_integer <= std::numeric_limits<int32_t>::max();
+  OrderedJson schema = {
+      {"type", "integer"}, {"format", is_small ? "int32" : "int64"}, {"minimum", field.minimum_integer}};
+  // Bounds are doubles in an API server, which do not hold the greatest int64; the format says it.
+  if (field.maximum_integer < std::numeric_limits<int64_t>::max()) schema["maximum"] = field.maximum_integer;
+  return schema;
+}
+
+OrderedJson Number(const FieldSpec& field) {
+  OrderedJson schema = {{"type", "number"}, {"minimum", field.minimum}, {"maximum", field.maximum}};
+  if (field.above_minimum) schema["exclusiveMinimum"] = true;
+  if (field.below_maximum) schema["exclusiveMaximum"] = true;
+  return schema;
+}
+
+OrderedJson Quantity() {
+  return {{"anyOf", {{{"type", "integer"}}, {{"type", "string"}}}},
+          {"x-kubernetes-int-or-string", true},
+          {"pattern", kQuantityPattern},
+          {"minimum", 0},
+          {"maxLength", 64}};
+}
+
+OrderedJson MapOf(OrderedJson values, size_t max_entries) {
+  return {{"type", "object"}, {"maxProperties", max_entries}, {"additionalProperties", std::move(values)}};
+}
+
+// One item's, where the field is a list.
+OrderedJson OneOf(const FieldSpec& field) {
+  switch (field.type) {
+    case FieldType::kObject: return {{"type", "object"}};
+    case FieldType::kFreeObject: return {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
+    case FieldType::kString: return Text(field.max_length);
+    case FieldType::kName: return TextLike("^" + std::string(kNamePattern) + "$", 128);
+    case FieldType::kEdgeType: {
+      const std::string name = kNamePattern;
+      return TextLike("^" + name + "(:" + name + ":" + name + ")?$", 3 * 128 + 2);
+    }
+    case FieldType::kJobName: return Text(40);
+    case FieldType::kUri:
+    case FieldType::kEndpoint: return {{"type", "string"}, {"minLength", 1}, {"maxLength", field.max_length}};
+    case FieldType::kObjectName: return TextLike("^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$", 253);
+    case FieldType::kEnum: return {{"type", "string"}, {"enum", field.values}};
+    case FieldType::kInteger: return Integer(field);
+    case FieldType::kNumber: return Number(field);
+    case FieldType::kBool: return {{"type", "boolean"}};
+    case FieldType::kStringMap: return MapOf(Text(field.max_length), field.maximum_items);
+    case FieldType::kQuantities: return MapOf(Quantity(), field.maximum_items);
+  }
+  return {};
+}
+
+OrderedJson ListOf(const FieldSpec& field) {
+  OrderedJson schema = {{"type", "array"}, {"maxItems", field.maximum_items}};
+  if (field.minimum_items > 0) schema["minItems"] = field.minimum_items;
+  if (!field.list_key.empty()) {
+    schema["x-kubernetes-list-type"] = "map";
+    schema["x-kubernetes-list-map-keys"] = {field.list_key};
+  } else {
+    schema["x-kubernetes-list-type"] = field.type == FieldType::kEnum ? "set" : "atomic";
+  }
+  schema["items"] = OneOf(field);
+  return schema;
+}
+
+OrderedJson SchemaOf(const FieldSpec& field) {
+  OrderedJson schema = {{"description", field.meaning}};
+  schema.update(field.is_list ? ListOf(field) : OneOf(field));
+  if (!field.default_json.empty()) schema["default"] = OrderedJson::parse(field.default_json);
+  return schema;
+}
+
+// The API server's own: only their names are ours to say something about.
+bool IsOfTheHeader(const std::string& path) { return !path.starts_with("spec"); }
+
+OrderedJson Header() {
+  return {{"type", "object"},
+          {"description", "A job of distributed training of a graph neural network."},
+          {"required", {"spec"}},
+          {"properties",
+           {{"apiVersion", {{"type", "string"}}},
+            {"kind", {{"type", "string"}}},
+            {"metadata", {{"type", "object"}, {"properties", {{"name", {{"type", "string"}}}}}}}}}};
+}
+
+void Insert(const FieldSpec& field, OrderedJson* document) {
+  const size_t dot = field.path.rfind('.');
+  OrderedJson* object = dot == std::string::npos ? document : FindField(document, field.path.substr(0, dot));
+  ESPALIER_CHECK(object != nullptr) << field.path << " stands before its object";
+  const std::string name = dot == std::string::npos ? field.path : field.path.substr(dot + 1);
+  if (field.required && object != document) (*object)["required"].push_back(name);
+  (*object)["properties"][name] = SchemaOf(field);
+}
+
+// An object that stands for its fields' defaults where it is left out, as in services/job/check_fields.cc: an API
+// server looks into an object for defaults only where the object is there. All of them are spelled out: rules are tried
+// on a default as it stands, before its own fields' defaults are filled in.
+void AddDefaultsOfObjects(OrderedJson* schema) {
+  if (schema->contains("items")) AddDefaultsOfObjects(&schema->at("items"));
+  if (!schema->contains("properties")) return;
+  OrderedJson defaults = OrderedJson::object();
+  for (auto& [name, field] : schema->at("properties").items()) {
+    AddDefaultsOfObjects(&field);
+    if (field.contains("default")) defaults[name] = field.at("default");
+  }
+  if (!defaults.empty() && !schema->contains("required")) (*schema)["default"] = std::move(defaults);
+}
+
+}  // namespace
+
+OrderedJson DocumentSchema() {
+  OrderedJson document = Header();
+  for (const FieldSpec& field : job::FieldTable()) {
+    if (!IsOfTheHeader(field.path)) Insert(field, &document);
+  }
+  AddDefaultsOfObjects(&document);
+  return document;
+}
+
+OrderedJson* FindField(OrderedJson* document_schema, const std::string& path) {
+  OrderedJson* schema = document_schema;
+  for (size_t begin = 0; begin < path.size();) {
+    const size_t end = std::min(path.find('.', begin), path.size());
+    std::string name = path.substr(begin, end - begin);
+    const bool is_item = name.ends_with("[]");
+    if (is_item) name.resize(name.size() - 2);
+    if (!schema->contains("properties") || !schema->at("properties").contains(name)) return nullptr;
+    schema = &schema->at("properties").at(name);
+    if (is_item) {
+      if (!schema->contains("items")) return nullptr;
+      schema = &schema->at("items");
+    }
+    begin = end + 1;
+  }
+  return schema;
+}
+
+}  // namespace espalier::ctl::schema

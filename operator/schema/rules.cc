@@ -1,0 +1,131 @@
+#include "operator/schema/rules.h"
+
+#include "services/base/check.h"
+#include "services/job/field_table.h"
+
+namespace espalier::ctl::schema {
+namespace {
+
+std::vector<Rule> GraphRules() {
+  const std::string partitions = "spec.graph.partitions";
+  return {
+      {partitions, "self.algorithm != 'External' || has(self.assignmentUri)",
+       "External needs spec.graph.partitions.assignmentUri", "algorithm"},
+      {partitions, "self.algorithm == 'External' || !has(self.assignmentUri)",
+       "only the algorithm External takes an assignment", "assignmentUri"},
+      {partitions, "self.algorithm == 'METIS' || self.objective != 'CommunicationVolume'",
+       "only METIS can minimise the communication volume", "objective"},
+      {partitions, "self.algorithm in ['METIS', 'Streaming'] || size(self.balance) == 0",
+       "Random and External cannot balance anything but nodes: leave it out", "balance"},
+  };
+}
+
+std::vector<Rule> TrainingRules() {
+  const std::string training = "spec.training";
+  const std::string layer = "spec.training.sampling.layers[]";
+  return {
+      {training, "self.task.type == 'NodeClassification' || !self.task.multiLabel", "only for NodeClassification",
+       "task.multiLabel"},
+      {training,
+       "!has(self.evaluation.metric) || (self.task.type == 'NodeRegression') == "
+       "(self.evaluation.metric in ['MeanSquaredError', 'MeanAbsoluteError'])",
+       "does not measure this task: choose MeanSquaredError | MeanAbsoluteError for NodeRegression, else Accuracy | "
+       "MacroF1 | MicroF1 | ROCAUC",
+       "evaluation.metric"},
+      {training, "size(self.inputs) == 1 || self.inputs.all(input, has(input.nodeType))",
+       "nodeType may be left out only when there is one entry", "inputs"},
+      {training,
+       "self.inputs.all(one, !has(one.nodeType) || self.inputs.exists_one(other, has(other.nodeType) && "
+       "other.nodeType == one.nodeType))",
+       "a second entry for a node type", "inputs"},
+      {"spec.training.inputs[]", "!has(self.embedding)", "learnable rows: not available yet", "embedding",
+       "FieldValueForbidden"},
+      {training, "self.epochs > 0 || has(self.model.uri)",
+       "0 epochs need a model to apply: set spec.training.model.uri, or train for at least 1", "epochs"},
+      {"spec.training.model", "self.type == 'RGCN' || self.numBases == 0", "only for RGCN", "numBases"},
+      {layer, "has(self.fanout) || (has(self.edgeTypes) && size(self.edgeTypes) > 0)",
+       "expected fanout, edgeTypes or both", "", "FieldValueRequired"},
+      {layer,
+       "!(has(self.fanout) || has(self.edgeTypes)) || (has(self.fanout) && self.fanout != 0) || (has(self.edgeTypes) "
+       "&& self.edgeTypes.exists(edge_type, edge_type.fanout != 0))",
+       "draws no neighbours at all: a fan-out must be above 0, or -1 for all", ""},
+      {"spec.training.optimizer", "self.type == 'SGD' || self.momentum == 0.0", "only for SGD", "momentum"},
+  };
+}
+
+std::vector<Rule> RunRules() {
+  return {
+      {"spec", "!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri)",
+       "a checkpoint brings its model: leave out spec.training.model.uri", "checkpoint.resumeFrom"},
+      {"spec", "has(self.output.uri)", "on a cluster a run keeps its checkpoints and results there", "output.uri",
+       "FieldValueRequired"},
+      {"spec.servers", "self.replicasPerPartition == 1", "more than one server for a partition is not available yet",
+       "replicasPerPartition"},
+      {"spec.trainers", "!has(self.minReplicas) || self.minReplicas <= self.replicas",
+       "is above spec.trainers.replicas", "minReplicas"},
+      {"spec.trainers", "!has(self.maxReplicas) || self.maxReplicas >= self.replicas",
+       "is below spec.trainers.replicas", "maxReplicas"},
+      {"spec.tls", "!has(self.mode) || self.mode != 'SecretRef' || has(self.secretName)",
+       "SecretRef needs spec.tls.secretName", "mode"},
+      {"spec.tls", "!has(self.secretName) || (has(self.mode) && self.mode == 'SecretRef')",
+       "only the mode SecretRef takes a Secret", "secretName"},
+  };
+}
+
+std::vector<Rule> EnvironmentRules() {
+  std::vector<Rule> rules;
+  for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) {
+    rules.push_back({std::string("spec.") + role + ".env[]", "!has(self.value) || !has(self.valueFrom)",
+                     "has both value and valueFrom", ""});
+  }
+  return rules;
+}
+
+// As services/job/check_uris.cc, and absolute, as operator/api/check_cluster.cc wants it.
+constexpr char kUriRule[] =
+    R"(self.matches('^(file:(//)?)?/([^/]|$)') || (self.matches('^s3://[a-z0-9][-.a-z0-9]{1,61}[a-z0-9](/[^/]+)*/?$') && )"
+    R"(!self.matches('/\\.\\.?(/|$)')))";
+constexpr char kEndpointRule[] =
+    R"(self.matches('^https?://(\\[[0-9a-fA-F:.]{3,45}\\]|[A-Za-z0-9._-]{1,253})(:[1-9][0-9]{0,4})?/?$'))";
+constexpr char kControllerRule[] = R"(self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9._-]+$'))";
+
+}  // namespace
+
+std::vector<Rule> RelationRules() {
+  std::vector<Rule> rules;
+  for (const std::vector<Rule>& part : {GraphRules(), TrainingRules(), RunRules(), EnvironmentRules()}) {
+    rules.insert(rules.end(), part.begin(), part.end());
+  }
+  return rules;
+}
+
+std::vector<Rule> PlaceRules() {
+  std::vector<Rule> rules = {
+      {"", "self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",
+       "expected a name of lower-case letters, digits and '-' that starts with a letter (at most 40): its children's "
+       "names are made from it",
+       "metadata.name"},
+      {"spec.runPolicy.managedBy", kControllerRule, "expected a controller's name, domain/name", ""},
+  };
+  for (const job::FieldSpec& field : job::FieldTable()) {
+    if (field.type == job::FieldType::kUri) {
+      rules.push_back(
+          {field.path, kUriRule, "expected s3://bucket/prefix, or an absolute path under a volumeMount", ""});
+    } else if (field.type == job::FieldType::kEndpoint) {
+      rules.push_back({field.path, kEndpointRule, "expected " + ExpectationOf(field), ""});
+    }
+  }
+  return rules;
+}
+
+void AddRules(const std::vector<Rule>& rules, OrderedJson* document_schema) {
+  for (const Rule& rule : rules) {
+    OrderedJson* schema = FindField(document_schema, rule.at);
+    ESPALIER_CHECK(schema != nullptr) << "a rule at " << rule.at << ", which is not in the table";
+    OrderedJson validation = {{"rule", rule.cel}, {"message", rule.message}, {"reason", rule.reason}};
+    if (!rule.field.empty()) validation["fieldPath"] = "." + rule.field;
+    (*schema)["x-kubernetes-validations"].push_back(std::move(validation));
+  }
+}
+
+}  // namespace espalier::ctl::schema

@@ -1,0 +1,122 @@
+#include "operator/schema/status_schema.h"
+
+#include "operator/api/status.h"
+
+namespace espalier::ctl::schema {
+namespace {
+
+OrderedJson Text(const std::string& description, size_t max_length) {
+  return {{"description", description}, {"type", "string"}, {"maxLength", max_length}};
+}
+OrderedJson Count(const std::string& description) {
+  return {{"description", description}, {"type", "integer"}, {"format", "int64"}, {"minimum", 0}};
+}
+OrderedJson Number(const std::string& description) { return {{"description", description}, {"type", "number"}}; }
+OrderedJson Time(const std::string& description) {
+  return {{"description", description}, {"type", "string"}, {"format", "date-time"}};
+}
+OrderedJson Object(const std::string& description, OrderedJson properties) {
+  return {{"description", description}, {"type", "object"}, {"properties", std::move(properties)}};
+}
+OrderedJson MapOf(const std::string& description, size_t max_entries, OrderedJson values) {
+  return {{"description", description},
+          {"type", "object"},
+          {"maxProperties", max_entries},
+          {"additionalProperties", std::move(values)}};
+}
+
+// metav1.Condition.
+OrderedJson Conditions() {
+  OrderedJson condition = Object(
+      "One aspect of the job.",
+      {{"type", Text("Accepted, Partitioned, ServersReady, TrainersReady, Suspended, Restarting, Succeeded or "
+                     "Failed",
+                     316)},
+       {"status", {{"description", "whether it holds"}, {"type", "string"}, {"enum", {"True", "False", "Unknown"}}}},
+       {"reason",
+        {{"description", "why, in one word"},
+         {"type", "string"},
+         {"minLength", 1},
+         {"maxLength", 1024},
+         {"pattern", "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"}}},
+       {"message", Text("why, for people", api::kMaxMessageBytes)},
+       {"observedGeneration", Count("generation of the document it speaks of")},
+       {"lastTransitionTime", Time("since when the status is what it is")}});
+  condition["required"] = {"type", "status", "reason", "message", "lastTransitionTime"};
+  return {{"description", "what holds of the job"},
+          {"type", "array"},
+          {"maxItems", 16},
+          {"x-kubernetes-list-type", "map"},
+          {"x-kubernetes-list-map-keys", {"type"}},
+          {"items", std::move(condition)}};
+}
+
+OrderedJson Phases() {
+  OrderedJson names = OrderedJson::array();
+  for (int phase = 0; phase <= static_cast<int>(api::Phase::kFailed); ++phase) {
+    names.push_back(api::NameOf(static_cast<api::Phase>(phase)));
+  }
+  return {{"description", "the conditions in one word, for people"}, {"type", "string"}, {"enum", std::move(names)}};
+}
+
+OrderedJson Progress() {
+  return Object("how far training is, as its first trainer tells from time to time",
+                {{"epoch", Count("epochs done")},
+                 {"percent", Number("of all epochs")},
+                 {"etaSeconds", Count("until the last epoch ends, if all goes on like this")},
+                 {"metrics", MapOf("the newest values", 64, {{"type", "number"}})},
+                 {"lastUpdated", Time("when the trainer said so")}});
+}
+
+OrderedJson LastError() {
+  return Object("the newest failure that something was done about",
+                {{"role", Text("whose: partitioner, server, sampler or trainer; absent: the job's", 63)},
+                 {"reason", Text("in one word", 1024)},
+                 {"message", Text("for people", api::kMaxMessageBytes)},
+                 {"exitCode", {{"description", "of the process"}, {"type", "integer"}, {"format", "int32"}}},
+                 {"pod", Text("that failed", 253)}});
+}
+
+OrderedJson Children() {
+  return {{"description", "what the job consists of now"},
+          {"type", "array"},
+          {"maxItems", api::kMaxChildRefs},
+          {"x-kubernetes-list-type", "atomic"},
+          {"items", Object("An object that belongs to the job.",
+                           {{"kind", Text("its kind", 63)}, {"name", Text("its name", 253)}})}};
+}
+
+}  // namespace
+
+OrderedJson StatusSchema() {
+  return Object(
+      "what the operator makes of it; written by the operator only",
+      {{"observedGeneration", Count("generation of the document that this status speaks of")},
+       {"phase", Phases()},
+       {"conditions", Conditions()},
+       {"incarnation", Count("of the group of trainers; 0: none yet")},
+       {"attempts", Object("what was begun and what failed",
+                           {{"partition", Count("partition Jobs begun")},
+                            {"total", Count("trainer Jobs begun")},
+                            {"counted", Count("failures that count towards runPolicy.backoffLimit")}})},
+       {"restartReason", Text("why the newest attempt was begun; absent: it is the first", api::kMaxMessageBytes)},
+       {"partition", Object("the graph's partitions", {{"hash", Text("of what they were made from", 256)},
+                                                       {"uri", Text("the folder with their manifest", 2048)},
+                                                       {"cut", Number("share of the edges between partitions")},
+                                                       {"bytes", Count("of all partitions")}})},
+       {"images", MapOf("what the roles run, by role, fixed when the job was accepted", 8,
+                        {{"type", "string"}, {"maxLength", 1024}})},
+       {"replicaStatuses", MapOf("pods, by role", 8,
+                                 Object("Pods of a role.", {{"wanted", Count("by the document")},
+                                                            {"ready", Count("and at work")},
+                                                            {"failed", Count("for good")}}))},
+       {"trainerReplicas", Count("of the current incarnation")},
+       {"selector", Text("labels of the trainers' pods", 1024)},
+       {"startTime", Time("begun or resumed")},
+       {"completionTime", Time("succeeded or failed")},
+       {"lastError", LastError()},
+       {"childRefs", Children()},
+       {"progress", Progress()}});
+}
+
+}  // namespace espalier::ctl::schema
