@@ -1,0 +1,135 @@
+// The operator's controller with real threads against the fake API server, client limits off:
+//
+//   espalier-reconcile-bench --jobs 200 --idle 5000
+//
+//   jobs/s          from the first creation until each job has all its children (the trainer Job comes last)
+//   reconcile p99   upper bound of the histogram's bucket
+//   new job         from its creation behind `idle` suspended jobs until its partition Job exists
+//   memory          of the process: operator, fake API server and fake cluster together
+#include <atomic>
+#include <cstdio>
+#include <sstream>
+#include <thread>
+
+#include "CLI/CLI.hpp"
+#include "operator/api/testing/cluster_document.h"
+#include "operator/controller/controller.h"
+#include "operator/testing/fake_cluster.h"
+#include "services/base/check.h"
+#include "services/telemetry/log.h"
+#include "services/telemetry/process_metrics.h"
+
+namespace espalier::ctl::cluster {
+namespace {
+
+using kube::Json;
+
+kube::WallTime SystemTime() {
+  return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+}
+
+void Create(client::ApiClient& client, const std::string& name, bool suspended) {
+  Json object = api::ClusterDocument();
+  object["metadata"] = {{"name", name}, {"namespace", "ml"}};
+  object["spec"]["runPolicy"] = {{"suspend", suspended}};
+  const auto created = client.Create(kube::kDistTrainings, object);
+  ESPALIER_CHECK(created.ok()) << created.status().ToString();
+}
+
+double WaitFor(const Timer& timer, const std::function<bool()>& condition) {
+  while (!condition()) {
+    ESPALIER_CHECK(timer.Seconds() < 600) << "not done after ten minutes";
+    Clock::Real().SleepFor(std::chrono::milliseconds(2));
+  }
+  return timer.Seconds();
+}
+
+// The smallest bound below which 99 of 100 observations lie.
+std::string Percentile99(const std::string& metrics, const std::string& name) {
+  std::istringstream lines(metrics);
+  std::vector<std::pair<std::string, double>> buckets;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(name + "_bucket", 0) != 0) continue;
+    const size_t le = line.find("le=\"") + 4;
+    buckets.emplace_back(line.substr(le, line.find('"', le) - le), std::stod(line.substr(line.rfind(' '))));
+  }
+  for (const auto& [bound, count] : buckets) {
+    if (count >= 0.99 * buckets.back().second) return bound + " s";
+  }
+  return "?";
+}
+
+void Run(int num_jobs, int num_idle, int workers) {
+  client::FakeApiServer server;
+  FakeCluster cluster(server, SystemTime);
+  const auto transport = server.Connect("espalier-operator");
+  telemetry::MetricRegistry metrics;
+  client::ClientMetrics client_metrics(metrics);
+  client::ApiClientOptions unlimited;
+  unlimited.qps = 0;
+  client::ApiClient client(*transport, unlimited, client_metrics);
+  runtime::EventRecorder events(client, "espalier.io/operator", "bench", metrics);
+  controller::ControllerOptions options;
+  options.defaults = {"core:1", "trainer:1", "cluster.local"};
+  options.num_workers = workers;
+  options.poll_progress = false;
+  controller::Controller controller(client, events, options, metrics);
+  controller.StartCaches();
+  const Status filled = controller.WaitForCaches(Deadline::After(std::chrono::seconds(60)));
+  ESPALIER_CHECK(filled.ok()) << filled.ToString();
+  controller.StartWorkers();
+  std::jthread stepping([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      if (cluster.Step() == 0) Clock::Real().SleepFor(std::chrono::milliseconds(2));
+    }
+  });
+
+  const int64_t requests_before = server.num_requests();
+  const Timer timer;
+  for (int i = 0; i < num_jobs; ++i) Create(client, "job-" + std::to_string(i), false);
+  const double seconds = WaitFor(timer, [&] {
+    return server.Count(kube::kJobs) >= static_cast<size_t>(2 * num_jobs);  // partition and trainer Job of each
+  });
+  const int64_t requests = server.num_requests() - requests_before;
+
+  for (int i = 0; i < num_idle; ++i) Create(client, "idle-" + std::to_string(i), true);
+  const Timer idle_timer;
+  WaitFor(idle_timer, [&] {
+    size_t num_suspended = 0;
+    for (const auto& training : controller.caches().trainings.All()) num_suspended += training->phase == "Suspended";
+    Clock::Real().SleepFor(std::chrono::milliseconds(100));
+    return num_suspended == static_cast<size_t>(num_idle);
+  });
+  const Timer new_timer;
+  Create(client, "new", false);
+  const double new_seconds = WaitFor(new_timer, [&] {
+    return server.Find(kube::kJobs, {"ml", "new-partition-1"}).has_value();
+  });
+
+  std::printf("%-34s %d\n", "jobs", num_jobs);
+  std::printf("%-34s %.1f\n", "jobs/s until all children exist", num_jobs / seconds);
+  std::printf("%-34s %.1f\n", "requests per job (creation too)", static_cast<double>(requests) / num_jobs);
+  std::printf("%-34s <= %s\n", "reconcile p99",
+              Percentile99(metrics.Serialize(), "controller_runtime_reconcile_time_seconds").c_str());
+  std::printf("%-34s %.3f s (behind %d)\n", "new job behind idle ones", new_seconds, num_idle);
+  std::printf("%-34s %.0f MB\n", "memory, peak, all together",
+              static_cast<double>(telemetry::PeakResidentBytes()) / 1e6);
+  controller.Stop(Deadline::After(std::chrono::seconds(30)));
+}
+
+}  // namespace
+}  // namespace espalier::ctl::cluster
+
+int main(int argc, char** argv) {
+  CLI::App app{"Measures the operator's controller against a fake API server."};
+  int jobs = 200, idle = 5000, workers = 8;
+  app.add_option("--jobs", jobs, "DistTrainings that are created at once")->check(CLI::Range(1, 100000));
+  app.add_option("--idle", idle, "suspended DistTrainings before the new one")->check(CLI::Range(0, 100000));
+  app.add_option("--workers", workers, "as espalier-operator's")->check(CLI::Range(1, 256));
+  CLI11_PARSE(app, argc, argv);
+  espalier::telemetry::LogOptions log;
+  log.level = espalier::telemetry::Level::kWarning;
+  espalier::telemetry::InitializeLogging(std::move(log));
+  espalier::ctl::cluster::Run(jobs, idle, workers);
+  return 0;
+}

@@ -1,0 +1,208 @@
+#include "operator/controller/apply.h"
+
+#include <utility>
+
+#include "operator/controller/dry_run.h"
+#include "operator/controller/job_certificates.h"
+#include "operator/resources/names.h"
+
+namespace espalier::ctl::controller {
+namespace {
+
+// A template that was refused is tried again: quotas and admission rules change without the document. The plan wakes
+// for it a little later.
+constexpr std::chrono::seconds kRefusalLifetime{8};
+
+kube::ApplyOptions Forced() {
+  kube::ApplyOptions options;
+  options.field_manager = kFieldManager;
+  return options;
+}
+
+std::string Describe(const kube::Resource& resource, const kube::ObjectKey& key) {
+  return std::string(resource.kind) + " " + key.name;
+}
+
+// Empty for errors that are no refusals. AlreadyExists is ours: something that is not the job's has the name.
+std::string RefusalReason(StatusCode code) {
+  if (code == StatusCode::kPermissionDenied) return "Forbidden";
+  if (code == StatusCode::kAlreadyExists) return "NameTaken";
+  return code == StatusCode::kInvalidArgument ? "Invalid" : "";
+}
+
+}  // namespace
+
+struct Applier::Round {
+  const api::DistTraining& training;
+  const plan::Plan& plan;
+  std::string live_resource_version;  // of the training, once confirmed
+  std::string doing;                  // "Job cora-partition-1"
+  Applied applied;
+
+  const kube::ObjectKey& job() const { return training.meta.key; }
+  resources::Context ContextWith(const std::string& cluster_domain) const {
+    return resources::Context{training, plan.status, cluster_domain};
+  }
+};
+
+Applier::Applier(client::ApiClient& client, runtime::StaleGuard& guard, runtime::EventRecorder& events,
+                 JobMemory& memory, ControllerMetrics& metrics, std::string cluster_domain)
+    : client_(client),
+      guard_(guard),
+      events_(events),
+      memory_(memory),
+      metrics_(metrics),
+      cluster_domain_(std::move(cluster_domain)) {}
+
+Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Plan& plan) {
+  Round round{training, plan, "", "", {}};
+  if (api::ToJson(plan.status) != api::ToJson(training.status)) {
+    RETURN_IF_ERROR(WriteStatus(round).While("writing the status"));
+    round.applied.wrote_status = true;
+  }
+  for (const runtime::EventNote& event : plan.events) events_.Record(kube::kDistTrainings, training.meta, event);
+
+  const Status status = DoAll(round);
+  const std::string reason = RefusalReason(status.code());
+  if (!status.ok() && reason.empty()) return status;
+  std::optional<plan::Observed::Refusal> refusal;
+  if (!status.ok()) refusal = {round.doing, reason, status.message()};
+  round.applied.is_refused = refusal.has_value();
+  if (memory_.RememberRefusal(round.job(), training.meta.uid, std::move(refusal))) round.applied.has_news = true;
+  return round.applied;
+}
+
+Status Applier::DoAll(Round& round) {
+  for (const plan::Action& action : round.plan.actions) {
+    RETURN_IF_ERROR(std::visit([&](const auto& one) { return Do(round, one); }, action));
+  }
+  return Status();
+}
+
+Status Applier::WriteStatus(const Round& round) {
+  const kube::ObjectMeta& meta = round.training.meta;
+  const kube::Json object = {{"apiVersion", kube::kDistTrainings.api_version()},
+                             {"kind", kube::kDistTrainings.kind},
+                             {"metadata",
+                              {{"name", meta.key.name},
+                               {"namespace", meta.key.name_space},
+                               {"uid", meta.uid},
+                               {"resourceVersion", meta.resource_version}}},
+                             {"status", api::ToJson(round.plan.status)}};
+  ASSIGN_OR_RETURN(const kube::Json written, client_.ApplyStatus(kube::kDistTrainings, object, Forced()));
+  Note(round, kube::kDistTrainings, written);
+  metrics_.OnStatus(round.training.status, round.plan.status);
+  return Status();
+}
+
+void Applier::Note(const Round& round, const kube::Resource& resource, const kube::Json& written) {
+  guard_.Wrote(round.job(), resource, kube::StringAt(written, {"metadata", "resourceVersion"}));
+}
+
+Status Applier::Do(Round& round, const plan::ApplyChild& action) {
+  const kube::ObjectKey key{round.job().name_space, kube::StringAt(action.object, {"metadata", "name"})};
+  round.doing = Describe(*action.resource, key);
+  if (action.uid.empty()) return CreateChild(round, action, key);
+  // The uid in the object makes this a Conflict, and no new object, where it is gone.
+  ASSIGN_OR_RETURN(const kube::Json written, client_.Apply(*action.resource, action.object, Forced()));
+  Note(round, *action.resource, written);
+  return Status();
+}
+
+// Apply would silently take over what has the name already (an object of the user's has no label of ours, so no cache
+// shows it). POST does not; but what POST has written no later apply takes away again, which matters for the only kind
+// whose templates change: so a StatefulSet is looked for, then applied.
+Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key) {
+  const bool looks_first = *action.resource == kube::kStatefulSets;
+  if (looks_first) {
+    const Result<kube::Json> there = client_.Get(*action.resource, key);
+    if (there.ok()) return TakeNote(round, *action.resource, *there);
+    if (there.status().code() != StatusCode::kNotFound) return there.status();
+  }
+  const Result<kube::Json> written = looks_first ? client_.Apply(*action.resource, action.object, Forced())
+                                                 : client_.Create(*action.resource, action.object);
+  if (written.ok()) {
+    Note(round, *action.resource, *written);
+    return Status();
+  }
+  if (written.status().code() != StatusCode::kAlreadyExists) return written.status();
+  ASSIGN_OR_RETURN(const kube::Json there, client_.Get(*action.resource, key));
+  return TakeNote(round, *action.resource, there);
+}
+
+// Of an object that is there although no cache shows it. Ours was made by a request whose answer was lost: the guard
+// waits until the cache has it. Another's is left alone, and the next plan waits for its name.
+Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there) {
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
+  if (plan::IsOurs(meta, round.training)) {
+    Note(round, resource, there);
+    return Status();
+  }
+  memory_.RememberTaken(round.job(), round.training.meta.uid,
+                        {kube::FindResource(resource.api_version(), resource.kind), meta.key.name});
+  return AlreadyExists(round.doing + " exists and is not this job's");
+}
+
+Status Applier::Do(Round& round, const plan::MakeAuthority&) {
+  round.doing = Describe(kube::kSecrets, {"", resources::AuthoritySecretName(round.job().name)});
+  memory_.ForgetCertificates(round.job());
+  return MakeAuthority(client_, round.ContextWith(cluster_domain_)).While("making the certificate authority");
+}
+
+Status Applier::Do(Round& round, const plan::MakeLeaf& action) {
+  round.doing = Describe(kube::kSecrets, {"", resources::TlsSecretName(round.job().name, action.role)});
+  memory_.ForgetCertificates(round.job());
+  return MakeLeaf(client_, round.ContextWith(cluster_domain_), action.role)
+      .While(std::string("making the certificate of the role ") + api::NameOf(action.role));
+}
+
+// Before the first deletion of a round: is this still the resource that the plan was made for? A cache may be minutes
+// behind, and what looks superfluous by an old document may be needed by the new one.
+Status Applier::ConfirmTraining(Round& round) {
+  if (!round.live_resource_version.empty()) return Status();
+  const kube::ObjectMeta& meta = round.training.meta;
+  const Result<kube::Json> live = client_.Get(kube::kDistTrainings, meta.key);
+  if (live.status().code() == StatusCode::kNotFound) return Aborted("the DistTraining is gone");
+  if (!live.ok()) return live.status();
+  ASSIGN_OR_RETURN(const kube::ObjectMeta now, kube::ParseObjectMeta(*live));
+  if (now.uid != meta.uid) return Aborted("the DistTraining is another one by now");
+  if (now.generation != meta.generation) return Aborted("the DistTraining has changed since it was read");
+  round.live_resource_version = now.resource_version;
+  return Status();
+}
+
+Status Applier::Do(Round& round, const plan::DeleteChild& action) {
+  round.doing = Describe(*action.resource, action.key);
+  RETURN_IF_ERROR(ConfirmTraining(round));
+  const Result<kube::Json> live = client_.Get(*action.resource, action.key);
+  if (live.status().code() == StatusCode::kNotFound) return Status();
+  if (!live.ok()) return live.status();
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(*live));
+  if (meta.uid != action.uid) return Aborted(Describe(*action.resource, action.key) + " is another one by now");
+  kube::DeleteOptions options;
+  options.uid = action.uid;
+  options.propagation = action.propagation;
+  if (action.force) options.grace_period_seconds = 0;
+  return client_.Delete(*action.resource, action.key, options);
+}
+
+Status Applier::Do(Round& round, const plan::DeleteSelf&) {
+  round.doing = Describe(kube::kDistTrainings, round.job());
+  RETURN_IF_ERROR(ConfirmTraining(round));
+  kube::DeleteOptions options;
+  options.uid = round.training.meta.uid;
+  options.resource_version = round.live_resource_version;
+  return client_.Delete(kube::kDistTrainings, round.training.meta.key, options);
+}
+
+Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {
+  ASSIGN_OR_RETURN(const std::string error, DryRun(client_, action, kFieldManager));
+  const kube::ObjectMeta& meta = round.training.meta;
+  std::optional<std::chrono::seconds> lifetime;
+  if (!error.empty()) lifetime = kRefusalLifetime;
+  memory_.RememberDryRun(meta.key, meta.uid, {meta.generation, error}, lifetime);
+  round.applied.has_news = true;
+  return Status();
+}
+
+}  // namespace espalier::ctl::controller

@@ -1,0 +1,153 @@
+#include "operator/controller/controller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "operator/controller/apply.h"
+#include "operator/controller/informers.h"
+#include "operator/controller/observe.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::ctl::controller {
+namespace {
+
+// Neither quotas nor permissions tell when they change.
+constexpr std::chrono::nanoseconds kTryAgain = std::chrono::seconds(10);
+
+kube::WallTime SystemTime() {
+  return std::chrono::time_point_cast<kube::WallTime::duration>(std::chrono::system_clock::now());
+}
+
+ControllerOptions WithDefaults(ControllerOptions options) {
+  if (!options.wall_clock) options.wall_clock = SystemTime;
+  if (!options.fetch_status) options.fetch_status = FetchStatus;
+  return options;
+}
+
+InformersOptions InformersOptionsOf(const ControllerOptions& options) {
+  return {options.name_space, options.min_watch, options.max_watch, options.seed};
+}
+
+runtime::ReconcileOutcome Failed(Status status) {
+  runtime::ReconcileOutcome outcome;
+  // Somebody was faster, or the cache is behind: no failure, and the next round sees more.
+  outcome.stale = status.code() == StatusCode::kAborted;
+  if (!outcome.stale) outcome.status = std::move(status);
+  return outcome;
+}
+
+}  // namespace
+
+class Controller::Impl {
+ public:
+  Impl(client::ApiClient& client, runtime::EventRecorder& events, ControllerOptions options,
+       telemetry::MetricRegistry& registry, Clock& clock)
+      : client_(client),
+        options_(WithDefaults(std::move(options))),
+        metrics_(registry),
+        memory_(options_.wall_clock),
+        guard_(std::chrono::seconds(30), clock),
+        applier_(client, guard_, events, memory_, metrics_, options_.defaults.cluster_domain),
+        queue_({}, registry, clock),
+        informers_(client, InformersOptionsOf(options_), caches_, Handlers(), registry, clock),
+        workers_(
+            queue_, [this](const kube::ObjectKey& key) { return Reconcile(key); }, options_.num_workers, registry),
+        progress_(client, caches_, metrics_, {}, options_.wall_clock, options_.fetch_status) {}
+
+  void StartCaches() { informers_.Start(); }
+  Status WaitForCaches(Deadline deadline) { return informers_.WaitForSync(deadline).While("filling the caches"); }
+
+  void StartWorkers() {
+    workers_.Start();
+    if (options_.poll_progress) progress_.Start();
+  }
+
+  bool Stop(Deadline deadline) {
+    const bool ended = workers_.Stop(deadline);
+    progress_.Stop();
+    informers_.Stop();
+    return ended;
+  }
+
+  runtime::ReconcileOutcome Reconcile(const kube::ObjectKey& key) {
+    const std::shared_ptr<const TrainingRecord> record = caches_.trainings.Get(key);
+    if (record == nullptr) {
+      guard_.Forget(key);
+      memory_.Forget(key);
+      return {};
+    }
+    const auto seen = [this](const kube::Resource& resource) { return informers_.SeenVersion(resource); };
+    if (!guard_.IsFresh(key, seen)) {
+      runtime::ReconcileOutcome outcome;
+      outcome.stale = true;
+      return outcome;
+    }
+    Result<runtime::ReconcileOutcome> outcome = Round(*record);
+    return outcome.ok() ? *std::move(outcome) : Failed(std::move(outcome).status());
+  }
+
+  const Caches& caches() const { return caches_; }
+  void PollProgressOnce() { progress_.PollOnce(); }
+
+ private:
+  ChangeHandlers Handlers() {
+    return {[this](const kube::ObjectKey& job) { queue_.Add(job); },
+            [this](const TrainingRecord* before, const TrainingRecord* after) { metrics_.OnTraining(before, after); }};
+  }
+
+  Result<runtime::ReconcileOutcome> Round(const TrainingRecord& record);
+
+  client::ApiClient& client_;
+  const ControllerOptions options_;
+  ControllerMetrics metrics_;
+  Caches caches_;
+  JobMemory memory_;
+  runtime::StaleGuard guard_;
+  Applier applier_;
+  runtime::WorkQueue queue_;
+  Informers informers_;
+  runtime::Workers workers_;
+  ProgressPoller progress_;
+};
+
+Result<runtime::ReconcileOutcome> Controller::Impl::Round(const TrainingRecord& record) {
+  ASSIGN_OR_RETURN(const kube::Json object, kube::ParseJson(record.object));
+  ASSIGN_OR_RETURN(const api::DistTraining training, api::ParseDistTraining(object));
+  // Its children go with it, by their owner references; making more of them would only delay that.
+  if (training.meta.deletion_requested_at) return runtime::ReconcileOutcome();
+
+  const kube::WallTime now = options_.wall_clock();
+  plan::Observed seen = ObservedFromCaches(training, caches_, memory_);
+  RETURN_IF_ERROR(LookInTheWay(training, client_, memory_, &seen));
+  RETURN_IF_ERROR(Answer(plan::QuestionsOf(training, seen, now), training, client_, memory_, &seen));
+  const plan::Plan plan = plan::MakePlan(training, seen, options_.defaults, now);
+  ASSIGN_OR_RETURN(const Applied applied, applier_.Apply(training, plan));
+
+  if (applied.wrote_status) {
+    telemetry::Log(telemetry::Level::kInfo, "status written",
+                   {{"job", kube::ToString(training.meta.key)},
+                    {"phase", api::NameOf(plan.status.phase)},
+                    {"incarnation", plan.status.incarnation},
+                    {"actions", plan.actions.size()}});
+  }
+  runtime::ReconcileOutcome outcome;
+  outcome.requeue_after = plan.requeue_after;
+  if (applied.is_refused) outcome.requeue_after = std::min(kTryAgain, plan.requeue_after.value_or(kTryAgain));
+  if (applied.has_news) outcome.requeue_after = std::chrono::nanoseconds(0);
+  return outcome;
+}
+
+Controller::Controller(client::ApiClient& client, runtime::EventRecorder& events, ControllerOptions options,
+                       telemetry::MetricRegistry& metrics, Clock& clock)
+    : impl_(std::make_unique<Impl>(client, events, std::move(options), metrics, clock)) {}
+Controller::~Controller() { Stop(Deadline::After(std::chrono::seconds(30))); }
+
+void Controller::StartCaches() { impl_->StartCaches(); }
+Status Controller::WaitForCaches(Deadline deadline) { return impl_->WaitForCaches(deadline); }
+void Controller::StartWorkers() { impl_->StartWorkers(); }
+bool Controller::Stop(Deadline deadline) { return impl_->Stop(deadline); }
+runtime::ReconcileOutcome Controller::Reconcile(const kube::ObjectKey& key) { return impl_->Reconcile(key); }
+const Caches& Controller::caches() const { return impl_->caches(); }
+void Controller::PollProgressOnce() { impl_->PollProgressOnce(); }
+
+}  // namespace espalier::ctl::controller

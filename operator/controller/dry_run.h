@@ -1,0 +1,21 @@
+// Do a job's templates make pods that the API server would take? Asked by a server-side apply that changes nothing,
+// with fieldValidation=Strict, so that an unknown field is named before anything exists.
+#pragma once
+
+#include <string>
+
+#include "operator/client/api_client.h"
+#include "operator/plan/plan.h"
+
+namespace espalier::ctl::controller {
+
+// The first refusal, in terms of the document; empty: accepted. An error where the API server could not be asked.
+Result<std::string> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
+                           const std::string& field_manager);
+
+// The API server's words about `child`, with the path in the DistTraining in front where they name one of the template:
+// "...: .spec.template.spec.foo: field not declared in schema" of trainers' Job
+//   -> "spec.trainers.template.spec.foo: field not declared in schema"
+std::string InTermsOfDocument(const kube::Json& child, const std::string& message);
+
+}  // namespace espalier::ctl::controller

@@ -1,0 +1,108 @@
+#include "operator/controller/informers.h"
+
+#include <utility>
+
+#include "operator/resources/labels.h"
+
+namespace espalier::ctl::controller {
+namespace {
+
+using Wake = std::function<void(const kube::ObjectKey&)>;
+
+// A child, kept as `Parse` says, wakes the job of its label; both jobs where the label was changed.
+template <class T>
+std::unique_ptr<runtime::ObjectSink> SinkOfChildren(runtime::Store<T>& store,
+                                                    std::function<Result<T>(const kube::Json&)> parse, Wake wake) {
+  return std::make_unique<runtime::StoreSink<T>>(
+      store,
+      [parse = std::move(parse)](const kube::Json& object) -> Result<T> {
+        ASSIGN_OR_RETURN(T child, parse(object));
+        DropBulkyAnnotations(&child.meta);
+        return child;
+      },
+      [wake = std::move(wake)](const std::shared_ptr<const T>& before, const std::shared_ptr<const T>& after) {
+        // A new list repeats what is known.
+        if (before && after && before->meta.resource_version == after->meta.resource_version) return;
+        const auto old_job = before ? JobOf(before->meta) : std::nullopt;
+        const auto new_job = after ? JobOf(after->meta) : std::nullopt;
+        if (old_job && old_job != new_job) wake(*old_job);
+        if (new_job) wake(*new_job);
+      });
+}
+
+Result<plan::Child> ParseChild(const kube::Resource* resource, const kube::Json& object) {
+  plan::Child child;
+  child.resource = resource;
+  ASSIGN_OR_RETURN(child.meta, kube::ParseObjectMeta(object));
+  return child;
+}
+
+std::unique_ptr<runtime::ObjectSink> SinkOfTrainings(Caches& caches, const ChangeHandlers& handlers) {
+  return std::make_unique<runtime::StoreSink<TrainingRecord>>(
+      caches.trainings, ParseTrainingRecord,
+      [handlers](const std::shared_ptr<const TrainingRecord>& before,
+                 const std::shared_ptr<const TrainingRecord>& after) {
+        if (before && after && before->meta.resource_version == after->meta.resource_version) return;
+        handlers.training_changed(before.get(), after.get());
+        if (before && after && before->fingerprint == after->fingerprint) return;  // progress, which changes no plan
+        handlers.wake(after ? after->meta.key : before->meta.key);
+      });
+}
+
+}  // namespace
+
+Informers::Informers(client::ApiClient& client, const InformersOptions& options, Caches& caches,
+                     ChangeHandlers handlers, telemetry::MetricRegistry& metrics, Clock& clock) {
+  kinds_.push_back({&kube::kDistTrainings, SinkOfTrainings(caches, handlers), nullptr});
+  kinds_.push_back({&kube::kJobs, SinkOfChildren<kube::Job>(caches.jobs, kube::ParseJob, handlers.wake), nullptr});
+  kinds_.push_back({&kube::kStatefulSets,
+                    SinkOfChildren<kube::StatefulSet>(caches.stateful_sets, kube::ParseStatefulSet, handlers.wake),
+                    nullptr});
+  kinds_.push_back({&kube::kPods, SinkOfChildren<kube::Pod>(caches.pods, kube::ParsePod, handlers.wake), nullptr});
+  for (size_t i = 0; i < kOtherKinds.size(); ++i) {
+    const kube::Resource* const resource = kOtherKinds[i];
+    auto parse = [resource](const kube::Json& object) { return ParseChild(resource, object); };
+    kinds_.push_back({resource, SinkOfChildren<plan::Child>(*caches.others[i], parse, handlers.wake), nullptr});
+  }
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    runtime::InformerOptions informer;
+    informer.resource = kinds_[i].resource;
+    informer.name_space = options.name_space;
+    if (kinds_[i].resource != &kube::kDistTrainings) informer.label_selector = resources::kManagedBySelector;
+    informer.min_watch = options.min_watch;
+    informer.max_watch = options.max_watch;
+    informer.seed = options.seed * 16 + i;  // watches should not end together
+    kinds_[i].informer = std::make_unique<runtime::Informer>(client, informer, *kinds_[i].sink, metrics, clock);
+  }
+}
+
+Informers::~Informers() { Stop(); }
+
+void Informers::Start() {
+  for (Kind& kind : kinds_) kind.informer->Start();
+}
+
+void Informers::Stop() {
+  for (Kind& kind : kinds_) kind.informer->Stop();
+}
+
+Status Informers::WaitForSync(Deadline deadline) {
+  std::string missing;
+  for (Kind& kind : kinds_) {
+    if (kind.informer->WaitForSync(deadline)) continue;
+    if (!missing.empty()) missing += ", ";
+    missing += kind.resource->plural;
+    if (const std::string error = kind.informer->last_error(); !error.empty()) missing += " (" + error + ")";
+  }
+  if (missing.empty()) return Status();
+  return DeadlineExceeded("no list of " + missing + " has arrived in time");
+}
+
+std::string Informers::SeenVersion(const kube::Resource& resource) const {
+  for (const Kind& kind : kinds_) {
+    if (*kind.resource == resource) return kind.informer->resource_version();
+  }
+  return "";
+}
+
+}  // namespace espalier::ctl::controller

@@ -1,0 +1,51 @@
+// The threads that fill the caches, and wake the job that a change is about.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "operator/controller/caches.h"
+#include "operator/runtime/informer.h"
+
+namespace espalier::ctl::controller {
+
+struct InformersOptions {
+  std::string name_space;  // "": all
+  std::chrono::seconds min_watch{45};
+  std::chrono::seconds max_watch{75};
+  uint64_t seed = 0;
+};
+
+struct ChangeHandlers {
+  // A DistTraining, or a child of it, was added, changed or removed. Must not block.
+  std::function<void(const kube::ObjectKey& job)> wake;
+  // Either may be null, not both.
+  std::function<void(const TrainingRecord* before, const TrainingRecord* after)> training_changed;
+};
+
+// Thread-safe. What is given outlives it.
+class Informers {
+ public:
+  Informers(client::ApiClient& client, const InformersOptions& options, Caches& caches, ChangeHandlers handlers,
+            telemetry::MetricRegistry& metrics, Clock& clock = Clock::Real());
+  ~Informers();
+
+  void Start();
+  void Stop();
+  // DeadlineExceeded, naming the kinds whose lists are missing and why.
+  Status WaitForSync(Deadline deadline);
+  // The newest resourceVersion seen of that kind; "" for kinds that are not watched.
+  std::string SeenVersion(const kube::Resource& resource) const;
+
+ private:
+  struct Kind {
+    const kube::Resource* resource = nullptr;
+    std::unique_ptr<runtime::ObjectSink> sink;
+    std::unique_ptr<runtime::Informer> informer;
+  };
+  std::vector<Kind> kinds_;
+};
+
+}  // namespace espalier::ctl::controller

@@ -1,0 +1,103 @@
+#include "operator/controller/job_memory.h"
+
+#include <utility>
+
+namespace espalier::ctl::controller {
+
+JobMemory::Entry& JobMemory::EntryOf(const kube::ObjectKey& job, const std::string& uid) {
+  Entry& entry = entries_[job];
+  if (entry.uid == uid) return entry;
+  entry = Entry();
+  entry.uid = uid;
+  return entry;
+}
+
+JobMemory::Entry* JobMemory::Find(const kube::ObjectKey& job, const std::string& uid) {
+  const auto found = entries_.find(job);
+  return found == entries_.end() || found->second.uid != uid ? nullptr : &found->second;
+}
+
+void JobMemory::RememberCertificates(const kube::ObjectKey& job, const std::string& uid, Certificates certificates,
+                                     std::chrono::seconds lifetime) {
+  MutexLock lock(&mutex_);
+  Entry& entry = EntryOf(job, uid);
+  entry.certificates = std::move(certificates);
+  entry.certificates_until = wall_clock_() + lifetime;
+}
+
+std::optional<Certificates> JobMemory::CertificatesOf(const kube::ObjectKey& job, const std::string& uid) {
+  MutexLock lock(&mutex_);
+  const Entry* const entry = Find(job, uid);
+  if (entry == nullptr || wall_clock_() >= entry->certificates_until) return std::nullopt;
+  return entry->certificates;
+}
+
+void JobMemory::ForgetCertificates(const kube::ObjectKey& job) {
+  MutexLock lock(&mutex_);
+  if (const auto found = entries_.find(job); found != entries_.end()) found->second.certificates.reset();
+}
+
+void JobMemory::RememberDryRun(const kube::ObjectKey& job, const std::string& uid, plan::Observed::DryRun dry_run,
+                               std::optional<std::chrono::seconds> lifetime) {
+  MutexLock lock(&mutex_);
+  Entry& entry = EntryOf(job, uid);
+  entry.dry_run = std::move(dry_run);
+  entry.dry_run_until.reset();
+  if (lifetime) entry.dry_run_until = wall_clock_() + *lifetime;
+}
+
+std::optional<plan::Observed::DryRun> JobMemory::DryRunOf(const kube::ObjectKey& job, const std::string& uid) {
+  MutexLock lock(&mutex_);
+  const Entry* const entry = Find(job, uid);
+  if (entry == nullptr || (entry->dry_run_until && wall_clock_() >= *entry->dry_run_until)) return std::nullopt;
+  return entry->dry_run;
+}
+
+bool JobMemory::RememberRefusal(const kube::ObjectKey& job, const std::string& uid,
+                                std::optional<plan::Observed::Refusal> refusal) {
+  MutexLock lock(&mutex_);
+  Entry* entry = Find(job, uid);
+  if (entry == nullptr && !refusal) return false;
+  if (entry == nullptr) entry = &EntryOf(job, uid);
+  const auto words = [](const std::optional<plan::Observed::Refusal>& one) {
+    return one ? one->child + '\n' + one->reason + '\n' + one->message : std::string();
+  };
+  const bool is_news = words(entry->refusal) != words(refusal);
+  entry->refusal = std::move(refusal);
+  return is_news;
+}
+
+std::optional<plan::Observed::Refusal> JobMemory::RefusalOf(const kube::ObjectKey& job, const std::string& uid) {
+  MutexLock lock(&mutex_);
+  const Entry* const entry = Find(job, uid);
+  return entry == nullptr ? std::nullopt : entry->refusal;
+}
+
+void JobMemory::RememberTaken(const kube::ObjectKey& job, const std::string& uid, const TakenName& name) {
+  MutexLock lock(&mutex_);
+  EntryOf(job, uid).taken.insert(name);
+}
+
+void JobMemory::ForgetTaken(const kube::ObjectKey& job, const TakenName& name) {
+  MutexLock lock(&mutex_);
+  if (const auto found = entries_.find(job); found != entries_.end()) found->second.taken.erase(name);
+}
+
+std::vector<JobMemory::TakenName> JobMemory::TakenOf(const kube::ObjectKey& job, const std::string& uid) {
+  MutexLock lock(&mutex_);
+  const Entry* const entry = Find(job, uid);
+  if (entry == nullptr) return {};
+  return {entry->taken.begin(), entry->taken.end()};
+}
+
+void JobMemory::Forget(const kube::ObjectKey& job) {
+  MutexLock lock(&mutex_);
+  entries_.erase(job);
+}
+
+size_t JobMemory::size() {
+  MutexLock lock(&mutex_);
+  return entries_.size();
+}
+
+}  // namespace espalier::ctl::controller

@@ -1,0 +1,72 @@
+// What a process remembers of a job from one round to the next besides the caches: answers that cost requests. All of
+// it may be lost: it is asked for again.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "operator/plan/observed.h"
+#include "services/base/mutex.h"
+
+namespace espalier::ctl::controller {
+
+// Of the Secrets of certificates: dates and fingerprints, never contents.
+struct Certificates {
+  std::optional<resources::CertificateFacts> authority;
+  std::map<api::Role, resources::CertificateFacts> leaves;
+};
+
+// Thread-safe. `uid` tells a job from one of the same name that was deleted.
+class JobMemory {
+ public:
+  explicit JobMemory(std::function<kube::WallTime()> wall_clock) : wall_clock_(std::move(wall_clock)) {}
+
+  // Both for `lifetime` from now on: a Secret that somebody deletes is noticed by then.
+  void RememberCertificates(const kube::ObjectKey& job, const std::string& uid, Certificates certificates,
+                            std::chrono::seconds lifetime);
+  std::optional<Certificates> CertificatesOf(const kube::ObjectKey& job, const std::string& uid);
+  void ForgetCertificates(const kube::ObjectKey& job);
+
+  // `lifetime` unset: for as long as the generation stands.
+  void RememberDryRun(const kube::ObjectKey& job, const std::string& uid, plan::Observed::DryRun dry_run,
+                      std::optional<std::chrono::seconds> lifetime = std::nullopt);
+  std::optional<plan::Observed::DryRun> DryRunOf(const kube::ObjectKey& job, const std::string& uid);
+
+  // What the API server said to the last action; nullopt: it was done. True where that is news.
+  bool RememberRefusal(const kube::ObjectKey& job, const std::string& uid,
+                       std::optional<plan::Observed::Refusal> refusal);
+  std::optional<plan::Observed::Refusal> RefusalOf(const kube::ObjectKey& job, const std::string& uid);
+
+  // Names of children that others' objects have.
+  using TakenName = std::pair<const kube::Resource*, std::string>;
+  void RememberTaken(const kube::ObjectKey& job, const std::string& uid, const TakenName& name);
+  void ForgetTaken(const kube::ObjectKey& job, const TakenName& name);
+  std::vector<TakenName> TakenOf(const kube::ObjectKey& job, const std::string& uid);
+
+  void Forget(const kube::ObjectKey& job);
+  size_t size();
+
+ private:
+  struct Entry {
+    std::string uid;
+    std::optional<Certificates> certificates;
+    kube::WallTime certificates_until;
+    std::optional<plan::Observed::DryRun> dry_run;
+    std::optional<kube::WallTime> dry_run_until;
+    std::optional<plan::Observed::Refusal> refusal;
+    std::set<TakenName> taken;
+  };
+  // Null for a job that nothing is known of.
+  Entry* Find(const kube::ObjectKey& job, const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Entry& EntryOf(const kube::ObjectKey& job, const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::function<kube::WallTime()> wall_clock_;
+  Mutex mutex_;
+  std::map<kube::ObjectKey, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace espalier::ctl::controller

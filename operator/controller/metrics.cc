@@ -1,0 +1,51 @@
+#include "operator/controller/metrics.h"
+
+namespace espalier::ctl::controller {
+namespace {
+
+// A status that says nothing, or something unknown, is of a job that nobody has looked at yet.
+std::string PhaseLabel(const std::map<std::string, telemetry::Gauge>& known, const TrainingRecord& record) {
+  return known.count(record.phase) > 0 ? record.phase : api::NameOf(api::Phase::kPending);
+}
+
+}  // namespace
+
+ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
+    : status_writes(registry.AddCounter("espalier_operator_status_writes_total", "Statuses written.")),
+      progress_polls(registry.AddCounter("espalier_operator_progress_polls_total", "Trainers asked how far they are.")),
+      progress_failures(registry.AddCounter("espalier_operator_progress_failures_total",
+                                            "Trainers that were asked and did not answer as expected.")),
+      restarts_(registry.AddCounter("espalier_operator_restarts_total",
+                                    "Trainer groups begun after the first one of their job.")),
+      counted_failures_(registry.AddCounter("espalier_operator_counted_failures_total",
+                                            "Failures of jobs that count towards backoffLimit.")),
+      succeeded_(registry.AddCounter("espalier_operator_jobs_finished_total", "Jobs that came to an end.",
+                                     {{"result", "Succeeded"}})),
+      failed_(registry.AddCounter("espalier_operator_jobs_finished_total", "Jobs that came to an end.",
+                                  {{"result", "Failed"}})) {
+  using api::Phase;
+  for (const Phase phase :
+       {Phase::kPending, Phase::kPartitioning, Phase::kStarting, Phase::kTraining, Phase::kRestarting,
+        Phase::kSuspending, Phase::kSuspended, Phase::kSucceeded, Phase::kFailed}) {
+    const std::string name = api::NameOf(phase);
+    jobs_[name] = registry.AddGauge("espalier_operator_jobs_count", "DistTrainings, by phase.", {{"phase", name}});
+  }
+}
+
+void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingRecord* after) {
+  if (before != nullptr) jobs_[PhaseLabel(jobs_, *before)].Add(-1);
+  if (after != nullptr) jobs_[PhaseLabel(jobs_, *after)].Add(1);
+}
+
+void ControllerMetrics::OnStatus(const api::Status& before, const api::Status& after) {
+  status_writes.Add();
+  if (after.incarnation > before.incarnation && before.incarnation > 0) restarts_.Add();
+  if (after.attempts_counted > before.attempts_counted) {
+    counted_failures_.Add(static_cast<double>(after.attempts_counted - before.attempts_counted));
+  }
+  if (api::IsTerminal(before)) return;
+  if (api::IsTrue(after, api::kSucceeded)) succeeded_.Add();
+  if (api::IsTrue(after, api::kFailed)) failed_.Add();
+}
+
+}  // namespace espalier::ctl::controller

@@ -1,0 +1,183 @@
+#include "operator/controller/progress.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <utility>
+
+#include "operator/controller/apply.h"
+#include "operator/controller/http_get.h"
+#include "operator/resources/builders.h"
+#include "operator/resources/labels.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::ctl::controller {
+namespace {
+
+constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
+constexpr size_t kMaxMetrics = 32;
+
+bool HasLabel(const kube::Pod& pod, const char* label, const std::string& value) {
+  const auto found = pod.meta.labels.find(label);
+  return found != pod.meta.labels.end() && found->second == value;
+}
+
+std::optional<double> NumberAt(const kube::Json& value, kube::JsonPath path) {
+  const kube::Json* const found = kube::Find(value, path);
+  if (found == nullptr || !found->is_number()) return std::nullopt;
+  const double number = found->get<double>();
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+bool SayTheSame(api::Progress a, const api::Progress& b) {
+  a.last_updated = b.last_updated;
+  return a == b;
+}
+
+}  // namespace
+
+Result<std::string> FetchStatus(const std::string& pod_ip, Deadline deadline) {
+  HttpGetOptions options;
+  options.address = pod_ip;
+  options.port = resources::kAdminPort;
+  options.path = "/status";
+  return HttpGet(options, deadline);
+}
+
+Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord& training, kube::WallTime now) {
+  ASSIGN_OR_RETURN(const kube::Json json, kube::ParseJson(body));
+  if (kube::StringAt(json, {"uid"}) != training.meta.uid) return InvalidArgument("a status of another job");
+  if (kube::IntegerAt(json, {"incarnation"}) != training.incarnation) {
+    return InvalidArgument("a status of another incarnation");
+  }
+  const std::optional<double> percent = NumberAt(json, {"percent"});
+  if (!percent) return InvalidArgument("a status without progress");  // the first step is still to come
+  api::Progress progress;
+  progress.epoch = std::max<int64_t>(0, kube::IntegerAt(json, {"epoch"}).value_or(0));
+  progress.percent = std::clamp(std::round(*percent * 10) / 10, 0.0, 100.0);
+  if (const auto eta = NumberAt(json, {"etaSeconds"}); eta && *eta >= 0 && *eta < 1e9) {
+    progress.eta_seconds = std::llround(*eta);
+  }
+  if (const kube::Json* const metrics = kube::Find(json, {"metrics"}); metrics != nullptr && metrics->is_object()) {
+    for (const auto& [name, value] : metrics->items()) {
+      if (progress.metrics.size() >= kMaxMetrics) break;
+      if (const auto number = NumberAt(*metrics, {name}); number && name.size() <= 63) progress.metrics[name] = *number;
+    }
+  }
+  progress.last_updated = now;
+  return progress;
+}
+
+std::shared_ptr<const kube::Pod> RankZero(const Caches& caches, const TrainingRecord& training) {
+  for (const auto& pod : caches.pods.ByIndex(training.meta.key)) {
+    if (pod->phase == kube::PodPhase::kRunning && !pod->ip.empty() && !pod->meta.deletion_requested_at &&
+        HasLabel(*pod, resources::kComponentLabel, api::NameOf(api::Role::kTrainer)) &&
+        HasLabel(*pod, resources::kIncarnationLabel, std::to_string(training.incarnation)) &&
+        HasLabel(*pod, kIndexLabel, "0")) {
+      return pod;
+    }
+  }
+  return nullptr;
+}
+
+ProgressPoller::ProgressPoller(client::ApiClient& client, const Caches& caches, ControllerMetrics& metrics,
+                               ProgressOptions options, WallClock wall_clock, Fetch fetch)
+    : client_(client),
+      caches_(caches),
+      metrics_(metrics),
+      options_(options),
+      wall_clock_(std::move(wall_clock)),
+      fetch_(std::move(fetch)) {}
+
+ProgressPoller::~ProgressPoller() { Stop(); }
+
+void ProgressPoller::Start() {
+  thread_ = std::jthread([this] {
+    while (true) {
+      {
+        MutexLock lock(&mutex_);
+        mutex_.AwaitBefore(Deadline::After(options_.interval), [this] { return stopping_; });
+        if (stopping_) return;
+      }
+      PollOnce();
+    }
+  });
+}
+
+void ProgressPoller::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void ProgressPoller::PollOnce() {
+  std::vector<std::shared_ptr<const TrainingRecord>> trainings = caches_.trainings.All();
+  std::erase_if(trainings, [](const auto& one) { return one->phase != api::NameOf(api::Phase::kTraining); });
+  ForgetAllBut(trainings);
+  // A few at a time: one that hangs takes its timeout, not everybody's.
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < trainings.size(); i = next++) {
+      {
+        MutexLock lock(&mutex_);
+        if (stopping_) return;
+      }
+      Poll(*trainings[i]);
+    }
+  };
+  std::vector<std::jthread> threads;
+  const size_t num_threads = std::min<size_t>(static_cast<size_t>(options_.num_threads), trainings.size());
+  for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
+  work();
+}
+
+void ProgressPoller::Poll(const TrainingRecord& training) {
+  const std::shared_ptr<const kube::Pod> pod = RankZero(caches_, training);
+  if (pod == nullptr) return;
+  metrics_.progress_polls.Add();
+  const Result<std::string> body = fetch_(pod->ip, Deadline::After(options_.question_timeout));
+  const Result<api::Progress> progress =
+      body.ok() ? ParseProgress(*body, training, wall_clock_()) : Result<api::Progress>(body.status());
+  if (!progress.ok()) {
+    metrics_.progress_failures.Add();
+    return;
+  }
+  if (!MayWrite(training, *progress)) return;
+  const kube::ObjectMeta& meta = training.meta;
+  const kube::Json object = {
+      {"apiVersion", kube::kDistTrainings.api_version()},
+      {"kind", kube::kDistTrainings.kind},
+      {"metadata", {{"name", meta.key.name}, {"namespace", meta.key.name_space}, {"uid", meta.uid}}},
+      {"status", {{"progress", api::ProgressToJson(*progress)}}}};
+  kube::ApplyOptions options;
+  options.field_manager = kProgressFieldManager;
+  const Status written = client_.ApplyStatus(kube::kDistTrainings, object, options).status();
+  if (written.ok()) return;
+  metrics_.progress_failures.Add();
+  telemetry::Log(telemetry::Level::kDebug, "progress not written",
+                 {{"job", kube::ToString(meta.key)}, {"error", written}});
+}
+
+bool ProgressPoller::MayWrite(const TrainingRecord& training, const api::Progress& progress) {
+  const kube::WallTime now = wall_clock_();
+  MutexLock lock(&mutex_);
+  const auto found = written_.find(training.meta.key);
+  if (found != written_.end() && found->second.uid == training.meta.uid) {
+    if (now - found->second.at < options_.write_interval || SayTheSame(found->second.progress, progress)) return false;
+  }
+  written_[training.meta.key] = {training.meta.uid, progress, now};
+  return true;
+}
+
+void ProgressPoller::ForgetAllBut(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings) {
+  MutexLock lock(&mutex_);
+  std::map<kube::ObjectKey, Written> kept;
+  for (const auto& training : trainings) {
+    if (auto node = written_.extract(training->meta.key)) kept.insert(std::move(node));
+  }
+  written_ = std::move(kept);
+}
+
+}  // namespace espalier::ctl::controller

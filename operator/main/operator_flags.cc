@@ -1,0 +1,127 @@
+#include "operator/main/operator_flags.h"
+
+#include "operator/client/in_cluster.h"
+#include "operator/client/kube_config.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::ctl::process {
+namespace {
+
+void AddClusterFlags(CLI::App& app, OperatorFlags* flags) {
+  app.add_option("--namespace", flags->name_space,
+                 "the namespace whose DistTrainings are run; by default the operator's own")
+      ->envname("ESPALIER_NAMESPACE");
+  app.add_flag("--cluster-wide", flags->cluster_wide, "run the DistTrainings of all namespaces")
+      ->envname("ESPALIER_CLUSTER_WIDE");
+  app.add_option("--kubeconfig", flags->kubeconfig,
+                 "kubeconfig files, separated by colons; by default the pod's service account, then $KUBECONFIG")
+      ->envname("ESPALIER_KUBECONFIG");
+  app.add_option("--context", flags->context, "a context of the kubeconfig; by default the current one")
+      ->envname("ESPALIER_CONTEXT");
+}
+
+void AddElectionFlags(CLI::App& app, OperatorFlags* flags) {
+  app.add_flag("--leader-elect,!--no-leader-elect", flags->leader_elect,
+               "work only while holding a Lease, so that a second operator may stand by (default)")
+      ->envname("ESPALIER_LEADER_ELECT");
+  app.add_option("--lease-name", flags->lease_name, "the Lease's name")
+      ->envname("ESPALIER_LEASE_NAME")
+      ->capture_default_str();
+  app.add_option("--lease-namespace", flags->lease_namespace, "the Lease's namespace; by default the operator's own")
+      ->envname("ESPALIER_LEASE_NAMESPACE");
+  app.add_option("--lease-seconds", flags->lease_seconds, "how long a silent holder keeps the Lease")
+      ->envname("ESPALIER_LEASE_SECONDS")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  app.add_option("--lease-renew-seconds", flags->lease_renew_seconds,
+                 "a holder that has not renewed for so long ends itself")
+      ->envname("ESPALIER_LEASE_RENEW_SECONDS")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  app.add_option("--lease-retry-seconds", flags->lease_retry_seconds, "between two tries to take or renew it")
+      ->envname("ESPALIER_LEASE_RETRY_SECONDS")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+}
+
+void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
+  app.add_option("--workers", flags->workers, "DistTrainings that are reconciled at once")
+      ->envname("ESPALIER_WORKERS")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--qps", flags->qps, "requests to the API server a second; 0: no limit")
+      ->envname("ESPALIER_QPS")
+      ->check(CLI::Range(0.0, 100000.0))
+      ->capture_default_str();
+  app.add_option("--burst", flags->burst, "requests that may go out at once after a pause")
+      ->envname("ESPALIER_BURST")
+      ->check(CLI::Range(1.0, 100000.0))
+      ->capture_default_str();
+  app.add_option("--drain-seconds", flags->drain_seconds, "how long reconciles under way may take after SIGTERM")
+      ->envname("ESPALIER_DRAIN_SECONDS")
+      ->check(CLI::Range(0, 3600))
+      ->capture_default_str();
+  app.add_option("--core-image", flags->core_image, "of partitioners, graph servers and samplers")
+      ->envname("ESPALIER_CORE_IMAGE")
+      ->capture_default_str();
+  app.add_option("--trainer-image", flags->trainer_image, "of trainers")
+      ->envname("ESPALIER_TRAINER_IMAGE")
+      ->capture_default_str();
+  app.add_option("--cluster-domain", flags->cluster_domain, "the cluster's DNS domain")
+      ->envname("ESPALIER_CLUSTER_DOMAIN")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddOperatorFlags(CLI::App& app, OperatorFlags* flags) {
+  AddClusterFlags(app, flags);
+  AddElectionFlags(app, flags);
+  AddWorkFlags(app, flags);
+  app.add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
+      ->envname("ESPALIER_ADMIN_LISTEN")
+      ->capture_default_str();
+  app.add_option("--log-format", flags->log_format, "text, json, or auto (text on a terminal)")
+      ->envname("ESPALIER_LOG_FORMAT")
+      ->capture_default_str();
+}
+
+Status CheckOperatorFlags(const OperatorFlags& flags) {
+  RETURN_IF_ERROR(telemetry::ParseLogFormat(flags.log_format).status().While("--log-format"));
+  if (flags.cluster_wide && !flags.name_space.empty()) {
+    return InvalidArgument("--namespace and --cluster-wide exclude each other");
+  }
+  if (flags.core_image.empty()) return InvalidArgument("--core-image is empty");
+  if (flags.trainer_image.empty()) return InvalidArgument("--trainer-image is empty");
+  if (flags.cluster_domain.empty()) return InvalidArgument("--cluster-domain is empty");
+  if (flags.leader_elect && flags.lease_name.empty()) return InvalidArgument("--lease-name is empty");
+  // As client-go insists: a holder must have tried more than once before it gives up, and have given up before another
+  // may begin.
+  const bool in_order =
+      flags.lease_seconds > flags.lease_renew_seconds && flags.lease_renew_seconds * 5 > flags.lease_retry_seconds * 6;
+  if (flags.leader_elect && !in_order) {
+    return InvalidArgument(
+        "--lease-seconds must be more than --lease-renew-seconds, and that more than 1.2 times --lease-retry-seconds");
+  }
+  return Status();
+}
+
+Result<client::Connection> ConnectionOf(const OperatorFlags& flags, const EnvironmentMap& environment) {
+  if (flags.kubeconfig.empty() && flags.context.empty()) {
+    Result<client::Connection> pod = client::InClusterConnection(environment);
+    if (pod.ok() || pod.status().code() != StatusCode::kNotFound) return pod;
+  }
+  client::KubeConfigOptions options;
+  options.paths = client::KubeConfigPaths(flags.kubeconfig, environment);
+  options.context = flags.context;
+  options.environment = environment;
+  return client::LoadKubeConfig(options);
+}
+
+std::string WatchedNamespace(const OperatorFlags& flags, const client::Connection& connection) {
+  if (flags.cluster_wide) return "";
+  if (!flags.name_space.empty()) return flags.name_space;
+  return connection.name_space.empty() ? "default" : connection.name_space;
+}
+
+}  // namespace espalier::ctl::process

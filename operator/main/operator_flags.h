@@ -1,0 +1,51 @@
+// What espalier-operator is told: flags, each with an environment variable.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "operator/client/connection.h"
+#include "services/base/environment.h"
+#include "services/base/status.h"
+
+namespace espalier::ctl::process {
+
+struct OperatorFlags {
+  std::string name_space;  // empty: the pod's own, or the context's
+  bool cluster_wide = false;
+  std::string kubeconfig;  // paths, separated by ':'; empty: the pod's account, else $KUBECONFIG, else ~/.kube/config
+  std::string context;     // empty: current-context
+
+  bool leader_elect = true;
+  std::string lease_name = "espalier-operator";
+  std::string lease_namespace;  // empty: as name_space's default
+  int lease_seconds = 10;
+  int lease_renew_seconds = 7;
+  int lease_retry_seconds = 2;
+
+  int workers = 8;
+  double qps = 50;  // 0: no limit
+  double burst = 100;
+  int drain_seconds = 30;
+
+  std::string core_image = "espalier-core:0.1.0";        // of partitioner, servers and samplers
+  std::string trainer_image = "espalier-trainer:0.1.0";  // with libtorch
+  std::string cluster_domain = "cluster.local";
+
+  std::string admin_listen = "127.0.0.1:0";
+  std::string log_format = "auto";
+};
+
+void AddOperatorFlags(CLI::App& app, OperatorFlags* flags);
+
+// InvalidArgument where flags contradict each other or name nothing; the message names them.
+Status CheckOperatorFlags(const OperatorFlags& flags);
+
+// Where the API server is: --kubeconfig, else the pod's account, else the files that kubectl reads.
+Result<client::Connection> ConnectionOf(const OperatorFlags& flags, const EnvironmentMap& environment);
+
+// The namespace that is watched; "": all.
+std::string WatchedNamespace(const OperatorFlags& flags, const client::Connection& connection);
+
+}  // namespace espalier::ctl::process

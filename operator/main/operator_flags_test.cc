@@ -1,0 +1,57 @@
+#include "operator/main/operator_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace espalier::ctl::process {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(OperatorFlagsTest, DefaultsAreGood) { EXPECT_TRUE(CheckOperatorFlags(OperatorFlags()).ok()); }
+
+TEST(OperatorFlagsTest, ReadsFlags) {
+  CLI::App app;
+  OperatorFlags flags;
+  AddOperatorFlags(app, &flags);
+  app.parse("--cluster-wide --no-leader-elect --qps 0 --core-image core:7 --lease-seconds 20", false);
+  EXPECT_TRUE(flags.cluster_wide);
+  EXPECT_FALSE(flags.leader_elect);
+  EXPECT_EQ(flags.qps, 0);
+  EXPECT_EQ(flags.core_image, "core:7");
+  EXPECT_EQ(flags.lease_seconds, 20);
+}
+
+TEST(OperatorFlagsTest, RefusesANamespaceBesideClusterWide) {
+  OperatorFlags flags;
+  flags.name_space = "ml";
+  flags.cluster_wide = true;
+  EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--cluster-wide"));
+}
+
+TEST(OperatorFlagsTest, RefusesLeaseTimesThatLetTwoLead) {
+  OperatorFlags flags;
+  flags.lease_renew_seconds = flags.lease_seconds;
+  EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--lease-renew-seconds"));
+  flags = OperatorFlags();
+  flags.lease_retry_seconds = 6;
+  EXPECT_FALSE(CheckOperatorFlags(flags).ok());
+  flags.leader_elect = false;
+  EXPECT_TRUE(CheckOperatorFlags(flags).ok());
+}
+
+TEST(OperatorFlagsTest, WatchesItsOwnNamespaceUnlessToldOtherwise) {
+  OperatorFlags flags;
+  client::Connection connection;
+  EXPECT_EQ(WatchedNamespace(flags, connection), "default");
+  connection.name_space = "espalier";
+  EXPECT_EQ(WatchedNamespace(flags, connection), "espalier");
+  flags.name_space = "ml";
+  EXPECT_EQ(WatchedNamespace(flags, connection), "ml");
+  flags.name_space.clear();
+  flags.cluster_wide = true;
+  EXPECT_EQ(WatchedNamespace(flags, connection), "");
+}
+
+}  // namespace
+}  // namespace espalier::ctl::process

@@ -1,0 +1,96 @@
+// espalier-operator: turns DistTrainings into running jobs.
+#include <unistd.h>
+
+#include "CLI/CLI.hpp"
+#include "operator/client/cpprest/cpprest_transport.h"
+#include "operator/main/operator_process.h"
+#include "services/telemetry/log.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::ctl::process {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+int Fail(const Status& status, ExitCode code) {
+  Log(Level::kError, "cannot go on", {{"error", status}, {"exit_code", static_cast<int>(code)}});
+  telemetry::WriteTermination(status, code);
+  return static_cast<int>(code);
+}
+
+// No destructors, no hooks: whatever runs may be writing, and another process leads in a moment.
+void EndAtOnce() {
+  Log(Level::kError, "the lease is lost");
+  _exit(static_cast<int>(ExitCode::kUnavailable));
+}
+
+Status SetUpLogging(const OperatorFlags& flags) {
+  telemetry::LogOptions log;
+  ASSIGN_OR_RETURN(log.format, telemetry::ParseLogFormat(flags.log_format));
+  log.process_fields = {{"role", "operator"}};
+  telemetry::InitializeLogging(std::move(log));
+  return Status();
+}
+
+Result<ExitCode> Run(const OperatorFlags& flags, const EnvironmentMap& environment) {
+  telemetry::MetricRegistry metrics;
+  metrics.AddProcessMetrics();
+  telemetry::AdminServerOptions admin_options;
+  admin_options.listen_address = flags.admin_listen;
+  ASSIGN_OR_RETURN(const std::unique_ptr<telemetry::AdminServer> admin,
+                   telemetry::AdminServer::Start(admin_options, metrics));
+  Log(Level::kInfo, "started", {{"version", ESPALIER_VERSION}, {"admin", admin->address()}});
+
+  ASSIGN_OR_RETURN(const client::Connection connection, ConnectionOf(flags, environment));
+  ASSIGN_OR_RETURN(const std::unique_ptr<client::HttpTransport> transport,
+                   client::MakeCpprestTransport(connection, {.user_agent = "espalier-operator/" ESPALIER_VERSION}));
+  const std::string own_namespace = connection.name_space.empty() ? "default" : connection.name_space;
+  const OperatorSurroundings around{
+      .transport = *transport,
+      .admin = *admin,
+      .metrics = metrics,
+      .stop = telemetry::StopSignal::Install(),
+      .watched_namespace = WatchedNamespace(flags, connection),
+      .lease_namespace = flags.lease_namespace.empty() ? own_namespace : flags.lease_namespace,
+      .identity = MakeIdentity(environment),
+      .lease_lost = EndAtOnce,
+  };
+  Log(Level::kInfo, "configuration",
+      {{"server", connection.host},
+       {"namespace", around.watched_namespace.empty() ? "(all)" : around.watched_namespace},
+       {"leader_elect", flags.leader_elect},
+       {"workers", flags.workers},
+       {"qps", flags.qps},
+       {"core_image", flags.core_image},
+       {"trainer_image", flags.trainer_image}});
+  return RunOperator(flags, around);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{
+      "Runs DistTrainings on Kubernetes.\n\nExample:\n  espalier-operator --kubeconfig ~/.kube/config "
+      "--namespace default --no-leader-elect"};
+  app.set_version_flag("--version", ESPALIER_VERSION);
+  OperatorFlags flags;
+  AddOperatorFlags(app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
+  }
+  if (const Status checked = CheckOperatorFlags(flags); !checked.ok()) return Fail(checked, ExitCode::kBadDocument);
+  const EnvironmentMap environment = ReadEnvironment();
+  if (const Status ready = client::InitializeCpprest(); !ready.ok()) return Fail(ready, ExitCode::kBug);
+  if (const Status logging = SetUpLogging(flags); !logging.ok()) return Fail(logging, ExitCode::kBadDocument);
+  telemetry::StopSignal::Install().ExitOnSecond(static_cast<int>(ExitCode::kAskedToStop));
+
+  const Result<ExitCode> ended = Run(flags, environment);
+  if (!ended.ok()) return Fail(ended.status(), ExitCodeOf(ended.status().code()));
+  return static_cast<int>(*ended);
+}
+
+}  // namespace
+}  // namespace espalier::ctl::process
+
+int main(int argc, char** argv) { return espalier::ctl::process::Main(argc, argv); }

@@ -1,0 +1,179 @@
+#include "operator/main/operator_process.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <random>
+
+#include "operator/client/api_client.h"
+#include "operator/controller/controller.h"
+#include "operator/runtime/event_recorder.h"
+#include "operator/runtime/leader_election.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::ctl::process {
+namespace {
+
+using telemetry::Level;
+using telemetry::Log;
+
+// How often a wait looks whether the process was asked to stop.
+constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::seconds kLastEvents{5};
+constexpr std::chrono::seconds kLivenessGrace{5};
+
+client::ApiClientOptions ClientOptionsOf(const OperatorFlags& flags) {
+  client::ApiClientOptions options;
+  options.qps = flags.qps;
+  options.burst = flags.burst;
+  return options;
+}
+
+// The lease waits for nobody's tokens, and a request must not outlive the time that it renews.
+client::ApiClientOptions LeaseClientOptionsOf(const OperatorFlags& flags) {
+  client::ApiClientOptions options;
+  options.qps = 0;
+  options.call_timeout = std::chrono::seconds(flags.lease_renew_seconds) / 2;
+  return options;
+}
+
+runtime::LeaderElectionOptions ElectionOptionsOf(const OperatorFlags& flags, const OperatorSurroundings& around) {
+  runtime::LeaderElectionOptions options;
+  options.lease = {around.lease_namespace, flags.lease_name};
+  options.identity = around.identity;
+  options.lease_duration = std::chrono::seconds(flags.lease_seconds);
+  options.renew_deadline = std::chrono::seconds(flags.lease_renew_seconds);
+  options.retry_period = std::chrono::seconds(flags.lease_retry_seconds);
+  return options;
+}
+
+controller::ControllerOptions ControllerOptionsOf(const OperatorFlags& flags, const OperatorSurroundings& around) {
+  controller::ControllerOptions options;
+  options.name_space = around.watched_namespace;
+  options.defaults = {flags.core_image, flags.trainer_image, flags.cluster_domain};
+  options.num_workers = flags.workers;
+  options.seed = std::hash<std::string>()(around.identity);
+  return options;
+}
+
+class Operator {
+ public:
+  Operator(const OperatorFlags& flags, const OperatorSurroundings& around)
+      : flags_(flags),
+        around_(around),
+        client_metrics_(around.metrics),
+        client_(around.transport, ClientOptionsOf(flags), client_metrics_),
+        lease_client_(around.transport, LeaseClientOptionsOf(flags), client_metrics_),
+        events_(client_, "espalier.io/operator", around.identity, around.metrics),
+        controller_(client_, events_, ControllerOptionsOf(flags, around), around.metrics) {
+    if (flags.leader_elect) {
+      elector_ = std::make_unique<runtime::LeaderElector>(lease_client_, ElectionOptionsOf(flags, around),
+                                                          around.lease_lost, around.metrics);
+    }
+    around.admin.SetLivenessCheck([this] { return WhyNotAlive(); });
+    around.admin.SetStatusProvider([this] { return StatusJson(); });
+  }
+
+  ~Operator() {
+    around_.admin.SetLivenessCheck(nullptr);
+    around_.admin.SetStatusProvider(nullptr);
+  }
+
+  Result<ExitCode> Run() {
+    controller_.StartCaches();
+    RETURN_IF_ERROR(FillCaches());
+    around_.admin.SetReady();
+    if (Lead()) {
+      events_.Start();
+      controller_.StartWorkers();
+      Log(Level::kInfo, "reconciling", {{"workers", flags_.workers}});
+    }
+    around_.stop.Wait();
+    return Stop();
+  }
+
+ private:
+  std::string WhyNotAlive() const {
+    if (!elector_ || elector_->IsHealthy(kLivenessGrace)) return "";
+    return "the lease is held and has not been renewed";
+  }
+
+  std::string StatusJson() const {
+    kube::Json status = {{"identity", around_.identity},
+                         {"namespace", around_.watched_namespace},
+                         {"distTrainings", controller_.caches().trainings.size()},
+                         {"leader", elector_ ? elector_->is_leader() : true}};
+    if (elector_) status["leaseHolder"] = elector_->holder();
+    return kube::Print(status);
+  }
+
+  // Ok too where the process is asked to stop meanwhile.
+  Status FillCaches() {
+    const Deadline deadline = Deadline::After(around_.cache_sync_timeout);
+    while (true) {
+      const Status filled = controller_.WaitForCaches(deadline.AtMost(kLook));
+      if (filled.ok() || around_.stop.requested()) return Status();
+      if (deadline.HasPassed()) return filled;
+    }
+  }
+
+  // Waits until this process leads; false where it is asked to stop before.
+  bool Lead() {
+    if (around_.stop.requested()) return false;
+    if (!elector_) return true;
+    elector_->Start();
+    Log(Level::kInfo, "waiting for the lease", {{"lease", flags_.lease_name}, {"identity", around_.identity}});
+    while (!around_.stop.requested()) {
+      if (elector_->WaitToLead(Deadline::After(kLook))) return true;
+    }
+    return false;
+  }
+
+  ExitCode Stop() {
+    around_.admin.SetNotReady("stopping");
+    Log(Level::kInfo, "asked to stop",
+        {{"signal", around_.stop.signal_number()}, {"drain_seconds", flags_.drain_seconds}});
+    const bool drained = controller_.Stop(Deadline::After(std::chrono::seconds(flags_.drain_seconds)));
+    events_.Stop(Deadline::After(kLastEvents));
+    client_.Stop();
+    if (!drained) {
+      // Nobody may lead while this process might still write: the lease runs out by itself.
+      Log(Level::kWarning, "reconciles under way did not end in time; the lease is left to run out");
+    } else if (elector_) {
+      elector_->StopAndRelease();
+    }
+    Log(Level::kInfo, "stopped");
+    return ExitCode::kAskedToStop;
+  }
+
+  const OperatorFlags& flags_;
+  const OperatorSurroundings& around_;
+  client::ClientMetrics client_metrics_;
+  client::ApiClient client_;
+  client::ApiClient lease_client_;
+  runtime::EventRecorder events_;
+  controller::Controller controller_;
+  std::unique_ptr<runtime::LeaderElector> elector_;
+};
+
+}  // namespace
+
+Result<ExitCode> RunOperator(const OperatorFlags& flags, const OperatorSurroundings& around) {
+  return Operator(flags, around).Run();
+}
+
+std::string MakeIdentity(const EnvironmentMap& environment) {
+  std::string name = ValueOf(environment, "POD_NAME");
+  if (name.empty()) {
+    std::array<char, 256> host{};
+    if (gethostname(host.data(), host.size() - 1) == 0) name = host.data();
+  }
+  std::random_device random;
+  std::array<char, 17> suffix{};
+  std::snprintf(suffix.data(), suffix.size(), "%08x%08x", random(), random());
+  return name + "_" + suffix.data();
+}
+
+}  // namespace espalier::ctl::process

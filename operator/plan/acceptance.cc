@@ -1,0 +1,96 @@
+#include "operator/plan/stages.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::ConditionStatus;
+using api::Role;
+
+constexpr std::chrono::seconds kTryTemplatesAgain{10};
+
+bool WasAccepted(const api::Status& status) {
+  const api::Condition* accepted = api::FindCondition(status, api::kAccepted);
+  return accepted != nullptr && accepted->status == ConditionStatus::kTrue;
+}
+
+bool WasAcceptedAsItIs(const api::DistTraining& training) {
+  return WasAccepted(training.status) &&
+         api::FindCondition(training.status, api::kAccepted)->observed_generation == training.meta.generation;
+}
+
+bool HasDryRun(const api::DistTraining& training, const Observed& seen) {
+  return seen.dry_run && seen.dry_run->generation == training.meta.generation;
+}
+
+// Nothing of the job has been made so far, or all is gone again.
+bool MayChangeImages(const api::Status& status) { return !status.started_at || api::IsTrue(status, api::kSuspended); }
+
+// An operator that was upgraded in between does not bring its own images into a job that has begun: only what the
+// document says replaces what was resolved.
+void ResolveImages(const api::Spec& spec, const Defaults& defaults, api::Status* status) {
+  for (const Role role : api::kRoles) {
+    std::string& image = status->images[api::NameOf(role)];
+    const std::string& wanted = spec.role(role).image;
+    if (!wanted.empty()) image = wanted;
+    if (image.empty()) image = role == Role::kTrainer ? defaults.trainer_image : defaults.core_image;
+  }
+}
+
+// The Jobs of attempts that do not exist: what exists cannot be changed, and so would be refused.
+void PlanDryRun(Draft& draft) {
+  resources::Context context = draft.context();
+  ++context.status.partition_attempt;
+  ++context.status.incarnation;
+  if (MayChangeImages(context.status)) ResolveImages(draft.spec(), draft.defaults(), &context.status);
+  if (context.status.trainer_replicas == 0) context.status.trainer_replicas = draft.spec().job.trainer_replicas;
+  if (!context.status.partition) {
+    context.status.partition = api::PartitionStatus{
+        .hash = "dry-run", .uri = resources::PartitionsPrefix(draft.training()) + "/dry-run", .cut = 0, .bytes = 0};
+  }
+  DryRunTemplates templates;
+  templates.children.push_back({&kube::kJobs, resources::PartitionJob(context)});
+  templates.children.push_back({&kube::kStatefulSets, resources::ServerSet(context, 0, /*scaled_to_zero=*/false)});
+  if (draft.spec().job.sampler_replicas > 0) {
+    templates.children.push_back({&kube::kStatefulSets, resources::SamplerSet(context, /*scaled_to_zero=*/false)});
+  }
+  templates.children.push_back({&kube::kJobs, resources::TrainerJob(context)});
+  draft.Do(std::move(templates));
+  draft.WakeAfter(std::chrono::nanoseconds(0));
+}
+
+}  // namespace
+
+bool IsAccepted(const api::DistTraining& training, const Observed& seen) {
+  if (!training.spec) return false;
+  return WasAcceptedAsItIs(training) || (HasDryRun(training, seen) && seen.dry_run->error.empty());
+}
+
+bool Accept(Draft& draft) {
+  const api::DistTraining& training = draft.training();
+  if (!training.spec) {
+    draft.status().observed_generation = training.meta.generation;
+    draft.Set(api::kAccepted, ConditionStatus::kFalse, kInvalidSpec, training.violations);
+    return false;  // what runs goes on running: nobody knows what else it should do
+  }
+  if (WasAcceptedAsItIs(training)) return true;
+
+  const bool has_begun = draft.status().started_at.has_value();
+  if (!HasDryRun(training, draft.seen())) {
+    PlanDryRun(draft);
+    if (!has_begun) return false;  // the status says nothing about this generation yet
+    draft.HoldBack();
+    return true;
+  }
+  draft.status().observed_generation = training.meta.generation;
+  if (const std::string& error = draft.seen().dry_run->error; !error.empty()) {
+    draft.Set(api::kAccepted, ConditionStatus::kFalse, kInvalidTemplate, error);
+    draft.WakeAfter(kTryTemplatesAgain);
+    draft.HoldBack({.reason = kInvalidTemplate, .message = error});
+    return has_begun;
+  }
+  if (MayChangeImages(draft.status())) ResolveImages(*training.spec, draft.defaults(), &draft.status());
+  draft.Set(api::kAccepted, ConditionStatus::kTrue, kValid, "the document is valid and its templates are accepted");
+  return true;
+}
+
+}  // namespace espalier::ctl::plan

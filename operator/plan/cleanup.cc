@@ -1,0 +1,65 @@
+#include "operator/plan/stages.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::CleanPodPolicy;
+
+bool HasEnded(const kube::Job& job) { return job.complete || job.has_failed || job.failure_target; }
+
+// Jobs that have ended keep their pods, whose logs people read.
+void DeleteJobs(Draft& draft, const std::map<int64_t, JobRun>& runs, CleanPodPolicy policy) {
+  for (const auto& [number, run] : runs) {
+    if (run.job == nullptr || (policy == CleanPodPolicy::kRunning && HasEnded(*run.job))) continue;
+    draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
+  }
+}
+
+// The kubelet's time to end a pod comes first: trainers may save for minutes. But where the pod was evicted because its
+// node does not answer, nobody uses that time.
+kube::WallTime ShouldBeGoneBy(const kube::Pod& pod) {
+  const kube::WallTime asked = *pod.meta.deletion_requested_at;
+  return pod.disruption_reason == "DeletionByTaintManager" ? asked : asked + pod.meta.deletion_grace;
+}
+
+void DeleteAfterTtl(Draft& draft) {
+  const auto& ttl = draft.run_policy().ttl_after_finished;
+  if (!ttl) return;
+  const kube::WallTime end = *draft.status().finished_at + *ttl;
+  if (draft.now() < end) return draft.WakeAt(end);
+  draft.Do(DeleteSelf{});
+}
+
+}  // namespace
+
+void CleanUp(Draft& draft) {
+  api::Status& status = draft.status();
+  status.observed_generation = draft.training().meta.generation;
+  if (!status.finished_at) status.finished_at = draft.stamp();
+  const CleanPodPolicy policy = draft.run_policy().clean_pod_policy;
+  if (policy != CleanPodPolicy::kNone) {
+    DeleteJobs(draft, draft.world().trainer_runs(), policy);
+    DeleteJobs(draft, draft.world().partition_runs(), policy);
+    for (const kube::StatefulSet* set : draft.world().server_sets()) draft.Delete(kube::kStatefulSets, set->meta);
+    if (draft.world().sampler_set() != nullptr) draft.Delete(kube::kStatefulSets, draft.world().sampler_set()->meta);
+  }
+  DeleteAfterTtl(draft);
+}
+
+void ForceDeleteLostPods(Draft& draft) {
+  for (const api::Role role : api::kRoles) {
+    for (const kube::Pod* pod : draft.world().pods(role)) {
+      if (!pod->meta.deletion_requested_at) continue;
+      const kube::WallTime lost_at = ShouldBeGoneBy(*pod) + draft.run_policy().force_delete_after;
+      if (draft.now() < lost_at) {
+        draft.WakeAt(lost_at);
+        continue;
+      }
+      draft.Do(DeleteChild{&kube::kPods, pod->meta.key, pod->meta.uid, /*force=*/true});
+      draft.Note(runtime::EventType::kWarning, "PodForceDeleted", "ForceDelete",
+                 "pod " + pod->meta.key.name + " on node " + pod->node + " did not go away");
+    }
+  }
+}
+
+}  // namespace espalier::ctl::plan

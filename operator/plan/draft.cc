@@ -1,0 +1,127 @@
+#include "operator/plan/draft.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "operator/resources/labels.h"
+#include "services/base/check.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+constexpr size_t kMaxMessageBytes = 1024;  // of conditions and events
+constexpr std::chrono::seconds kLookAgain{10};
+
+// The end is cut, at the beginning of a character.
+std::string Cut(std::string text) {
+  if (text.size() <= kMaxMessageBytes) return text;
+  size_t end = kMaxMessageBytes - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
+std::string InputsOf(const kube::Json& object) {
+  return kube::StringAt(object, {"metadata", "annotations", resources::kInputsAnnotation});
+}
+
+bool IsMadeFrom(const kube::ObjectMeta& meta, const std::string& inputs) {
+  const auto found = meta.annotations.find(resources::kInputsAnnotation);
+  return found != meta.annotations.end() && found->second == inputs;
+}
+
+}  // namespace
+
+Draft::Draft(const api::DistTraining& training, const Observed& seen, const World& world, const Defaults& defaults,
+             kube::WallTime now)
+    : training_(training), seen_(seen), world_(world), defaults_(defaults), now_(now) {
+  plan_.status = training.status;
+}
+
+const api::Spec& Draft::spec() const {
+  ESPALIER_CHECK(training_.spec.has_value()) << "a stage that needs a valid spec was run without one";
+  return *training_.spec;
+}
+
+const api::RunPolicy& Draft::run_policy() const {
+  static const api::RunPolicy kDefault;
+  return training_.spec ? training_.spec->run_policy : kDefault;
+}
+
+kube::WallTime Draft::stamp() const { return std::chrono::floor<std::chrono::seconds>(now_); }
+
+resources::Context Draft::context() const {
+  return {.training = training_, .status = plan_.status, .cluster_domain = defaults_.cluster_domain};
+}
+
+void Draft::Set(const char* type, api::ConditionStatus status, const std::string& reason, const std::string& message) {
+  api::SetCondition(&plan_.status,
+                    {.type = type,
+                     .status = status,
+                     .reason = reason,
+                     .message = Cut(message),
+                     .observed_generation = training_.meta.generation},
+                    stamp());
+}
+
+void Draft::Lower(const char* type, const std::string& reason, const std::string& message) {
+  if (api::FindCondition(plan_.status, type) != nullptr) Set(type, api::ConditionStatus::kFalse, reason, message);
+}
+
+bool Draft::Apply(const kube::Resource& resource, kube::Json object) {
+  const kube::ObjectMeta* there = world_.Find(resource, kube::StringAt(object, {"metadata", "name"}));
+  if (there != nullptr && IsMadeFrom(*there, InputsOf(object))) return true;
+  return ApplyAgain(resource, std::move(object));
+}
+
+bool Draft::ApplyAgain(const kube::Resource& resource, kube::Json object) {
+  const std::string child = kube::StringAt(object, {"metadata", "name"});
+  if (world_.IsTaken(resource, child)) {
+    HoldBack({.reason = kNameTaken,
+              .message = std::string(resource.kind) + " " + child + " exists and does not belong to this job"});
+    WakeAfter(kLookAgain);  // without our label it is in no watch
+    return false;
+  }
+  const kube::ObjectMeta* there = world_.Find(resource, child);
+  if (!may_apply_) return there != nullptr;
+  // What is on its way out must be gone before it is made again: a change to it would go with it.
+  if (there != nullptr && there->deletion_requested_at) return false;
+  if (there != nullptr) object["metadata"]["uid"] = there->uid;
+  Do(ApplyChild{&resource, std::move(object), there != nullptr ? there->uid : std::string()});
+  return true;
+}
+
+void Draft::Delete(const kube::Resource& resource, const kube::ObjectMeta& meta, kube::Propagation propagation) {
+  if (meta.deletion_requested_at) return;
+  Do(DeleteChild{&resource, meta.key, meta.uid, /*force=*/false, propagation});
+}
+
+void Draft::Note(runtime::EventType type, const std::string& reason, const std::string& action,
+                 const std::string& note) {
+  plan_.events.push_back({.type = type, .reason = reason, .action = action, .note = Cut(note)});
+}
+
+void Draft::WakeAt(kube::WallTime time) { wake_at_ = wake_at_ ? std::min(*wake_at_, time) : time; }
+
+void Draft::WakeAfter(std::chrono::nanoseconds delay) {
+  WakeAt(now_ + std::chrono::ceil<std::chrono::microseconds>(delay));
+}
+
+void Draft::HoldBack(Trouble trouble) {
+  may_apply_ = false;
+  Report(std::move(trouble));
+}
+
+void Draft::Report(Trouble trouble) {
+  if (!trouble_) trouble_ = std::move(trouble);
+}
+
+void Draft::Mention(const Trouble& trouble) {
+  if (!mentioned_) mentioned_ = trouble;
+}
+
+Plan Draft::Finish() && {
+  if (wake_at_) plan_.requeue_after = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*wake_at_ - now_));
+  return std::move(plan_);
+}
+
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,86 @@
+// A plan as it grows: the stages (stages.h) add to it in the order in which a job starts.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/plan/failure.h"
+#include "operator/plan/plan.h"
+#include "operator/plan/reasons.h"
+#include "operator/plan/world.h"
+#include "operator/resources/builders.h"
+
+namespace espalier::ctl::plan {
+
+// What keeps a role from getting ready, and may be mended from outside.
+struct Trouble {
+  std::string role = {};  // empty: the job's
+  std::string reason = {};
+  std::string message = {};
+  std::string pod = {};
+  std::optional<int> exit_code = {};
+};
+
+// Owned by one thread; what it is made of outlives it.
+class Draft {
+ public:
+  Draft(const api::DistTraining& training, const Observed& seen, const World& world, const Defaults& defaults,
+        kube::WallTime now);
+
+  const api::DistTraining& training() const { return training_; }
+  const std::string& name() const { return training_.meta.key.name; }
+  const api::Spec& spec() const;             // only where there is a valid one
+  const api::RunPolicy& run_policy() const;  // defaults where the spec is not valid
+  const Observed& seen() const { return seen_; }
+  const World& world() const { return world_; }
+  const Defaults& defaults() const { return defaults_; }
+  kube::WallTime now() const { return now_; }
+  kube::WallTime stamp() const;  // as it can be stored: whole seconds
+  api::Status& status() { return plan_.status; }
+  const api::Status& status() const { return plan_.status; }
+  resources::Context context() const;
+
+  void Set(const char* type, api::ConditionStatus status, const std::string& reason, const std::string& message);
+  // For a condition that was never set, nothing: what did not begin cannot be over.
+  void Lower(const char* type, const std::string& reason, const std::string& message);
+
+  // Applies `object` where the caches show none, or one made from something else (kInputsAnnotation). False where it is
+  // not there yet and was not planned either: the name is somebody else's, or nothing may be made now.
+  bool Apply(const kube::Resource& resource, kube::Json object);
+  // The same for one whose current state is known to differ from what it should be.
+  bool ApplyAgain(const kube::Resource& resource, kube::Json object);
+  // Nothing for a child whose deletion is under way.
+  void Delete(const kube::Resource& resource, const kube::ObjectMeta& meta,
+              kube::Propagation propagation = kube::Propagation::kBackground);
+  void Do(Action action) { plan_.actions.push_back(std::move(action)); }
+  void Note(runtime::EventType type, const std::string& reason, const std::string& action, const std::string& note);
+
+  // Look again at this time, whatever happens until then.
+  void WakeAt(kube::WallTime time);
+  void WakeAfter(std::chrono::nanoseconds delay);
+
+  // Nothing is made or changed from here on; what is there is watched and, where it must, deleted.
+  void HoldBack() { may_apply_ = false; }
+  void HoldBack(Trouble trouble);
+  // What keeps the whole job from going on. The first is the cause.
+  void Report(Trouble trouble);
+  const std::optional<Trouble>& trouble() const { return trouble_; }
+  // What keeps a role from it: for last_error, where nothing keeps the whole job.
+  void Mention(const Trouble& trouble);
+  const std::optional<Trouble>& mentioned() const { return trouble_ ? trouble_ : mentioned_; }
+
+  Plan Finish() &&;
+
+ private:
+  const api::DistTraining& training_;
+  const Observed& seen_;
+  const World& world_;
+  const Defaults& defaults_;
+  const kube::WallTime now_;
+  Plan plan_;
+  bool may_apply_ = true;
+  std::optional<Trouble> trouble_, mentioned_;
+  std::optional<kube::WallTime> wake_at_;
+};
+
+}  // namespace espalier::ctl::plan

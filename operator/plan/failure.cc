@@ -1,0 +1,159 @@
+#include "operator/plan/failure.h"
+
+#include <algorithm>
+#include <array>
+
+#include "operator/plan/reasons.h"
+#include "operator/plan/termination_message.h"
+#include "services/base/exit_code.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+constexpr int kHopeless = 8, kMemory = 7, kCrash = 6, kCredentials = 5, kDisruption = 4, kAsked = 3, kPeer = 2,
+              kConsequence = 1;
+constexpr int kSignalBase = 128;  // how shells and the kubelet write "killed by a signal"
+
+std::string ReasonOf(ExitCode code) { return telemetry::TerminationReason(code); }
+
+Failure Of(int strength, Retry retry, std::string reason) {
+  Failure failure;
+  failure.strength = strength;
+  failure.retry = retry;
+  failure.reason = std::move(reason);
+  return failure;
+}
+
+Failure ClassOf(const kube::ContainerEnd& end) {
+  if (end.reason == kOutOfMemory) return Of(kMemory, Retry::kCounted, kOutOfMemory);
+  if (end.signal != 0 || end.exit_code > kSignalBase) return Of(kCrash, Retry::kCounted, kSignal);
+  const ExitCode code{end.exit_code};
+  switch (code) {
+    case ExitCode::kBadDocument:
+    case ExitCode::kBadInput: return Of(kHopeless, Retry::kNever, ReasonOf(code));
+    case ExitCode::kBug: return Of(kCrash, Retry::kCounted, ReasonOf(code));
+    case ExitCode::kBadCredentials: return Of(kCredentials, Retry::kCounted, ReasonOf(code));
+    case ExitCode::kAskedToStop: return Of(kAsked, Retry::kNotCounted, ReasonOf(code));
+    case ExitCode::kUnavailable: return Of(kPeer, Retry::kCounted, ReasonOf(code));
+    case ExitCode::kDone: break;
+  }
+  return Of(kCrash, Retry::kCounted, kOtherExit);
+}
+
+std::string MessageOf(const kube::ContainerEnd& end) {
+  if (const auto said = ParseTermination(end.message); said && !said->message.empty()) return said->message;
+  if (end.reason == kOutOfMemory) return "the container used more memory than its limit";
+  if (end.signal != 0) return "killed by signal " + std::to_string(end.signal);
+  if (end.exit_code > kSignalBase) return "killed by signal " + std::to_string(end.exit_code - kSignalBase);
+  return "ended with exit code " + std::to_string(end.exit_code);
+}
+
+bool IsStronger(const std::optional<Failure>& a, const std::optional<Failure>& b) {
+  return a && (!b || a->strength > b->strength);
+}
+
+// Our program leaves a message unless it is killed; a sidecar that ends because of it does not.
+bool EndsMostLikelyOfOurs(const kube::ContainerState& container) {
+  return ParseTermination(container.ended->message).has_value();
+}
+
+std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
+  std::optional<Failure> strongest;
+  bool strongest_is_ours = false;
+  for (const kube::ContainerState& container : pod.containers) {
+    if (!container.ended || (container.ended->exit_code == 0 && container.ended->signal == 0)) continue;
+    const std::optional<Failure> failure = FailureOf(*container.ended, pod.meta.key.name);
+    const bool is_ours = EndsMostLikelyOfOurs(container);
+    if (strongest_is_ours && !is_ours && failure->strength < kMemory) continue;
+    if ((is_ours && !strongest_is_ours) || IsStronger(failure, strongest)) {
+      strongest = failure;
+      strongest_is_ours = is_ours;
+    }
+  }
+  return strongest;
+}
+
+// A whole second, because that is all that Kubernetes' times have.
+bool EndedBeforeItsDeletion(const kube::Pod& pod) {
+  if (!pod.meta.deletion_requested_at) return true;
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const kube::ContainerState& container) {
+    return container.ended && container.ended->exit_code != 0 &&
+           container.ended->finished_at < *pod.meta.deletion_requested_at;
+  });
+}
+
+Failure OfPod(int strength, const char* reason, std::string message, const kube::Pod& pod) {
+  Failure failure = Of(strength, Retry::kNotCounted, reason);
+  failure.message = std::move(message);
+  failure.pod = pod.meta.key.name;
+  return failure;
+}
+
+bool IsHopeless(const std::optional<kube::ContainerEnd>& end) { return end && ClassOf(*end).retry == Retry::kNever; }
+
+}  // namespace
+
+bool HasEnded(const kube::Pod& pod) {
+  return pod.phase == kube::PodPhase::kSucceeded || pod.phase == kube::PodPhase::kFailed;
+}
+
+Failure FailureOf(const kube::ContainerEnd& end, const std::string& pod) {
+  Failure failure = ClassOf(end);
+  failure.message = MessageOf(end);
+  failure.exit_code = end.exit_code;
+  failure.pod = pod;
+  return failure;
+}
+
+std::optional<Failure> FailureOf(const kube::Pod& pod) {
+  if (pod.phase == kube::PodPhase::kSucceeded) return std::nullopt;
+  const bool has_failed = pod.phase == kube::PodPhase::kFailed;
+  // Before Failed: on a dead node no kubelet says what became of it.
+  if (pod.disruption_target && (has_failed || pod.meta.deletion_requested_at)) {
+    return OfPod(kDisruption, kDisrupted, pod.message.empty() ? "the pod was evicted" : pod.message, pod);
+  }
+  if (pod.phase == kube::PodPhase::kUnknown || pod.reason == kNodeLost) {
+    return OfPod(kDisruption, kNodeLost, pod.message.empty() ? "the pod's node does not answer" : pod.message, pod);
+  }
+  if (!has_failed) return std::nullopt;
+
+  std::optional<Failure> failure = StrongestContainer(pod);
+  const bool sigterm_causes_it = !failure || failure->strength < kMemory;
+  if (sigterm_causes_it && !EndedBeforeItsDeletion(pod)) {
+    return OfPod(kConsequence, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
+  }
+  if (failure) return failure;
+  failure = OfPod(kCrash, kPodRejected, pod.message.empty() ? pod.reason : pod.message, pod);
+  failure->retry = Retry::kCounted;
+  return failure;
+}
+
+std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods) {
+  std::optional<Failure> strongest;
+  for (const kube::Pod* pod : pods) {
+    const std::optional<Failure> failure = FailureOf(*pod);
+    if (IsStronger(failure, strongest)) strongest = failure;
+  }
+  return strongest;
+}
+
+std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods) {
+  for (const kube::Pod* pod : pods) {
+    for (const kube::ContainerState& container : pod->containers) {
+      if (IsHopeless(container.ended)) return FailureOf(*container.ended, pod->meta.key.name);
+      if (IsHopeless(container.last_ended)) return FailureOf(*container.last_ended, pod->meta.key.name);
+    }
+  }
+  return std::nullopt;
+}
+
+api::LastError LastErrorOf(const Failure& failure, const std::string& role) {
+  return {.role = role,
+          .reason = failure.reason,
+          .message = failure.message,
+          .exit_code = failure.exit_code,
+          .pod = failure.pod};
+}
+
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,43 @@
+// Why a group of pods failed: one died of something, its peers die of its death within 70 ms, and the Job controller
+// deletes the rest. The cause is the strongest reason among those that ended by themselves.
+//
+//   64, 65 > OOMKilled > 70, a signal, any other code > 77 > disrupted, node lost > 75 > 74
+//
+// A pod with the condition DisruptionTarget is disrupted whatever it said. One that was being deleted when it ended was
+// told to end: unless it left something that SIGTERM does not cause (64, 65, OOMKilled), it counts only where nothing
+// else is known, and then as 75.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "operator/api/status.h"
+#include "operator/kube/pod.h"
+
+namespace espalier::ctl::plan {
+
+enum class Retry { kNever, kCounted, kNotCounted };
+
+struct Failure {
+  int strength = 0;  // the larger, the likelier it is the cause
+  Retry retry = Retry::kCounted;
+  std::string reason;  // one of reasons.h, or telemetry::TerminationReason's
+  std::string message;
+  std::optional<int> exit_code;
+  std::string pod;
+};
+
+// Of a container that ended with an error. `pod` is its name.
+Failure FailureOf(const kube::ContainerEnd& end, const std::string& pod);
+// nullopt: it has not failed.
+std::optional<Failure> FailureOf(const kube::Pod& pod);
+std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods);
+// 64 or 65 of a pod that the kubelet restarts for ever: now or before the last restart.
+std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods);
+
+bool HasEnded(const kube::Pod& pod);  // Succeeded or Failed
+
+api::LastError LastErrorOf(const Failure& failure, const std::string& role);
+
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,160 @@
+#include "operator/plan/failure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/plan/reasons.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using ::testing::HasSubstr;
+
+const kube::WallTime kNoon{std::chrono::hours(12)};
+
+kube::Pod PodThatEnded(int exit_code, const std::string& reason = "Error") {
+  kube::Pod pod;
+  pod.meta.key.name = "pod-" + std::to_string(exit_code);
+  pod.phase = exit_code == 0 ? kube::PodPhase::kSucceeded : kube::PodPhase::kFailed;
+  pod.containers.push_back({.name = "main"});
+  pod.containers.back().ended =
+      kube::ContainerEnd{.exit_code = exit_code, .signal = 0, .reason = reason, .message = {}, .finished_at = kNoon};
+  return pod;
+}
+
+kube::Pod Deleted(kube::Pod pod, kube::WallTime at = kNoon) {
+  pod.meta.deletion_requested_at = at;
+  return pod;
+}
+
+kube::Pod Disrupted(kube::Pod pod) {
+  pod.disruption_target = true;
+  return pod;
+}
+
+std::string StrongestOf(const std::vector<kube::Pod>& pods) {
+  std::vector<const kube::Pod*> pointers;
+  for (const kube::Pod& pod : pods) pointers.push_back(&pod);
+  const std::optional<Failure> failure = StrongestFailure(pointers);
+  return failure ? failure->reason : "none";
+}
+
+TEST(FailureTest, ExitCodesSayWhatMayBeDone) {
+  const struct {
+    int exit_code;
+    const char* reason;
+    Retry retry;
+  } rows[] = {
+      {64, "BadDocument", Retry::kNever},   {65, "BadInput", Retry::kNever},       {70, "Internal", Retry::kCounted},
+      {74, "Unavailable", Retry::kCounted}, {77, "NotPermitted", Retry::kCounted}, {75, "Stopped", Retry::kNotCounted},
+      {1, kOtherExit, Retry::kCounted},     {127, kOtherExit, Retry::kCounted},    {139, kSignal, Retry::kCounted}};
+  for (const auto& row : rows) {
+    const std::optional<Failure> failure = FailureOf(PodThatEnded(row.exit_code));
+    ASSERT_TRUE(failure.has_value()) << row.exit_code;
+    EXPECT_EQ(failure->reason, row.reason);
+    EXPECT_EQ(failure->retry, row.retry) << row.exit_code;
+    EXPECT_EQ(failure->exit_code, row.exit_code);
+  }
+}
+
+TEST(FailureTest, APodThatRunsOrEndedWellHasNotFailed) {
+  kube::Pod running;
+  running.phase = kube::PodPhase::kRunning;
+  EXPECT_FALSE(FailureOf(running).has_value());
+  EXPECT_FALSE(FailureOf(PodThatEnded(0)).has_value());
+}
+
+TEST(FailureTest, TheCauseIsStrongerThanItsConsequences) {
+  const kube::Pod peer = PodThatEnded(74);
+  EXPECT_EQ(StrongestOf({peer, PodThatEnded(65), PodThatEnded(137, kOutOfMemory)}), "BadInput");
+  EXPECT_EQ(StrongestOf({peer, PodThatEnded(70), PodThatEnded(137, kOutOfMemory)}), kOutOfMemory);
+  EXPECT_EQ(StrongestOf({peer, PodThatEnded(77), PodThatEnded(139)}), kSignal);
+  EXPECT_EQ(StrongestOf({peer, Disrupted(PodThatEnded(75)), PodThatEnded(77)}), "NotPermitted");
+  EXPECT_EQ(StrongestOf({peer, PodThatEnded(75), Disrupted(PodThatEnded(143))}), kDisrupted);
+  EXPECT_EQ(StrongestOf({peer, PodThatEnded(75)}), "Stopped");
+  EXPECT_EQ(StrongestOf({peer, peer}), "Unavailable");
+  EXPECT_EQ(StrongestOf({}), "none");
+}
+
+TEST(FailureTest, WhatADeletedPodSaysCountsOnlyWhereNothingElseIsKnown) {
+  const kube::Pod told_to_end = Deleted(PodThatEnded(143));
+  EXPECT_EQ(StrongestOf({told_to_end}), "Stopped");
+  EXPECT_EQ(FailureOf(told_to_end)->retry, Retry::kNotCounted);
+  EXPECT_EQ(StrongestOf({told_to_end, PodThatEnded(74)}), "Unavailable");
+  EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(75)), PodThatEnded(74)}), "Unavailable");
+}
+
+TEST(FailureTest, WhatSigtermDoesNotCauseIsBelievedOfADeletedPodToo) {
+  EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(65)), PodThatEnded(74)}), "BadInput");
+  EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(137, kOutOfMemory)), PodThatEnded(74)}), kOutOfMemory);
+}
+
+TEST(FailureTest, APodThatEndedBeforeItsDeletionEndedByItself) {
+  const kube::WallTime later = kNoon + std::chrono::seconds(5);
+  EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(70), later), PodThatEnded(74)}), "Internal");
+}
+
+TEST(FailureTest, APodOfALostNodeSaysNothingAndIsNotCounted) {
+  kube::Pod pod;
+  pod.phase = kube::PodPhase::kRunning;
+  pod = Deleted(Disrupted(pod));
+  ASSERT_TRUE(FailureOf(pod).has_value());
+  EXPECT_EQ(FailureOf(pod)->reason, kDisrupted);
+  EXPECT_EQ(FailureOf(pod)->retry, Retry::kNotCounted);
+
+  kube::Pod unknown;
+  unknown.phase = kube::PodPhase::kUnknown;
+  EXPECT_EQ(FailureOf(unknown)->reason, kNodeLost);
+}
+
+TEST(FailureTest, ADisruptedPodIsNotCountedWhateverItSaid) {
+  EXPECT_EQ(FailureOf(Disrupted(PodThatEnded(137)))->retry, Retry::kNotCounted);
+  EXPECT_EQ(FailureOf(Disrupted(PodThatEnded(70)))->retry, Retry::kNotCounted);
+}
+
+TEST(FailureTest, APodThatTheKubeletRejectedIsCounted) {
+  kube::Pod pod;
+  pod.phase = kube::PodPhase::kFailed;
+  pod.reason = "OutOfcpu";
+  pod.message = "Node didn't have enough resource: cpu";
+  EXPECT_EQ(FailureOf(pod)->reason, kPodRejected);
+  EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
+  EXPECT_THAT(FailureOf(pod)->message, HasSubstr("enough resource"));
+}
+
+TEST(FailureTest, OurProgramIsBelievedBeforeItsSidecars) {
+  kube::Pod pod = PodThatEnded(75);
+  pod.containers[0].ended->message = R"({"reason": "Stopped", "exitCode": 75, "message": "asked to stop"})";
+  kube::ContainerState sidecar = PodThatEnded(143).containers[0];
+  pod.containers.push_back(sidecar);
+  EXPECT_EQ(FailureOf(pod)->reason, "Stopped");
+  EXPECT_EQ(FailureOf(pod)->message, "asked to stop");
+  std::swap(pod.containers[0], pod.containers[1]);
+  EXPECT_EQ(FailureOf(pod)->reason, "Stopped");
+}
+
+TEST(FailureTest, AMessageThatIsNoneOfOursIsNotRepeated) {
+  kube::Pod pod = PodThatEnded(70);
+  for (const char* text : {"{", "[]", "null", R"({"message": 7})", "\xff\xfe", R"({"exitCode": 70, "message": []})"}) {
+    pod.containers[0].ended->message = text;
+    EXPECT_EQ(FailureOf(pod)->message, "ended with exit code 70") << text;
+  }
+}
+
+TEST(FailureTest, ARestartedContainerThatCannotSucceedIsHopeless) {
+  kube::Pod pod;
+  pod.phase = kube::PodPhase::kRunning;
+  pod.containers.push_back({.name = "main"});
+  const std::vector<const kube::Pod*> pods{&pod};
+  EXPECT_FALSE(HopelessFailure(pods).has_value());
+  pod.containers[0].last_ended = kube::ContainerEnd{.exit_code = 74};
+  EXPECT_FALSE(HopelessFailure(pods).has_value());
+  pod.containers[0].last_ended = kube::ContainerEnd{.exit_code = 65};
+  ASSERT_TRUE(HopelessFailure(pods).has_value());
+  EXPECT_EQ(HopelessFailure(pods)->reason, "BadInput");
+  pod.containers[0].last_ended = kube::ContainerEnd{.exit_code = 65, .signal = 0, .reason = kOutOfMemory};
+  EXPECT_FALSE(HopelessFailure(pods).has_value());
+}
+
+}  // namespace
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include "operator/plan/restart_policy.h"
+#include "operator/plan/stages.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::ConditionStatus;
+
+// Every index has ended: no reason is still on its way.
+bool AllHaveEnded(const JobRun& run) {
+  const auto ended =
+      std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return HasEnded(*pod); });
+  return ended >= run.job->completions && ended == static_cast<int64_t>(run.pods.size());
+}
+
+// Since when this failure has been known. Kept in the status and in our own time: kubelets' clocks differ.
+std::optional<kube::WallTime> CollectingSince(const api::Status& status) {
+  const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
+  if (restarting == nullptr || restarting->reason != kCollecting) return std::nullopt;
+  return restarting->last_transition;
+}
+
+// As if it had been over in between: the time of this one counts, not that of the one before.
+void SetRestarting(Draft& draft, const std::string& reason, const std::string& message) {
+  std::erase_if(draft.status().conditions,
+                [](const api::Condition& condition) { return condition.type == api::kRestarting; });
+  draft.Set(api::kRestarting, ConditionStatus::kTrue, reason, message);
+}
+
+Failure WithoutEvidence(const kube::Job& job) {
+  Failure failure;
+  failure.retry = Retry::kCounted;
+  failure.reason = kNoEvidence;
+  failure.message = "Job " + job.meta.key.name + " failed and no pod of it says why";
+  if (!job.failure_message.empty()) failure.message += ": " + job.failure_message;
+  return failure;
+}
+
+}  // namespace
+
+std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run) {
+  if (run.job == nullptr || run.job->meta.deletion_requested_at) return std::nullopt;
+  if (!run.job->failure_target && !run.job->has_failed) return std::nullopt;
+  std::optional<Failure> strongest = StrongestFailure(run.pods);
+  if (strongest && (strongest->retry == Retry::kNever || AllHaveEnded(run))) return strongest;
+
+  const std::optional<kube::WallTime> since = CollectingSince(draft.status());
+  if (!since) {
+    SetRestarting(draft, kCollecting, "Job " + run.job->meta.key.name + " is failing");
+    draft.WakeAt(draft.stamp() + kCollect);
+    return std::nullopt;
+  }
+  if (draft.now() < *since + kCollect) {
+    draft.WakeAt(*since + kCollect);
+    return std::nullopt;
+  }
+  return strongest ? strongest : WithoutEvidence(*run.job);
+}
+
+bool MayRetry(Draft& draft, api::Role role, const Failure& failure) {
+  api::Status& status = draft.status();
+  status.last_error = LastErrorOf(failure, api::NameOf(role));
+  if (failure.retry == Retry::kNever) {
+    Fail(draft, failure.reason, failure.message);
+    return false;
+  }
+  if (failure.retry == Retry::kNotCounted) return true;
+  ++status.attempts_counted;
+  if (!IsExhausted(status, draft.run_policy().backoff_limit)) return true;
+  Fail(draft, kBackoffLimitExceeded,
+       std::to_string(status.attempts_counted) + " failures, the last: " + failure.reason + ": " + failure.message);
+  return false;
+}
+
+void BeginRestart(Draft& draft, const std::string& reason, const std::string& message) {
+  draft.status().restart_reason = reason;
+  SetRestarting(draft, reason, message);
+}
+
+void EndRestart(Draft& draft, const std::string& message) {
+  if (api::IsTrue(draft.status(), api::kRestarting)) {
+    draft.Set(api::kRestarting, ConditionStatus::kFalse, kRecovered, message);
+  }
+}
+
+}  // namespace espalier::ctl::plan

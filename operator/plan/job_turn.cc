@@ -1,0 +1,40 @@
+#include "operator/plan/job_turn.h"
+
+#include <algorithm>
+
+#include "operator/plan/restart_policy.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+bool HasRunningPods(const JobRun& run) {
+  return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
+}
+
+// Of the Job of this number itself, but an earlier one of the same name: somebody deleted it.
+bool HasForeignPods(const JobRun& run) { return run.job == nullptr && HasRunningPods(run); }
+
+}  // namespace
+
+Turn TurnOf(Draft& draft, const std::map<int64_t, JobRun>& runs, int64_t number) {
+  bool is_clear = true;
+  for (const auto& [other, run] : runs) {
+    if (other == number) {
+      is_clear = is_clear && !HasForeignPods(run);
+      continue;
+    }
+    if (run.job != nullptr) draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
+    is_clear = is_clear && run.job == nullptr && !HasRunningPods(run);
+  }
+  const auto current = runs.find(number);
+  const kube::Job* job = current == runs.end() ? nullptr : current->second.job;
+  if (job != nullptr && !job->meta.deletion_requested_at) return {};
+  if (job != nullptr || !is_clear) return {.may_start = false, .waits_for = kOldPodsRemain};
+  if (const auto start = EarliestStart(draft.status()); start && draft.now() < *start) {
+    draft.WakeAt(*start);
+    return {.may_start = false, .waits_for = kBackoff};
+  }
+  return {.may_start = true, .waits_for = nullptr};
+}
+
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,289 @@
+// Suspended, resumed, ended, cleaned up.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/plan/reasons.h"
+#include "operator/plan/testing/scene.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::ConditionStatus;
+using api::Phase;
+using std::chrono::seconds;
+using ::testing::Contains;
+using testing::Described;
+using ::testing::ElementsAre;
+using testing::Ending;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::PartitionEnding;
+using testing::Scene;
+
+constexpr seconds kSoon{120};
+
+TEST(SuspensionTest, TrainersEndBeforeTheServersThatTheySaveWith) {
+  Scene scene;
+  scene.Training();
+  scene.Suspend();
+  scene.Act();  // tries the templates; trainers are asked to end at once
+  const Plan plan = scene.Look();
+  EXPECT_THAT(Described(plan.actions), ElementsAre("apply StatefulSet cora-server-0"));
+  EXPECT_EQ(kube::IntegerAt(std::get<ApplyChild>(plan.actions[0]).object, {"spec", "replicas"}), 0);
+  EXPECT_EQ(plan.status.phase, Phase::kSuspending);
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kSuspended);
+  EXPECT_TRUE(scene.cluster().Now().pods.empty());
+}
+
+TEST(SuspensionTest, ItIsNotSuspendedWhileAPodIsLeft) {
+  Scene scene;
+  scene.Training();
+  const std::string trainer = scene.TrainerPod(0);
+  scene.cluster().FindPod(trainer)->node = "node-of-its-own";
+  scene.cluster().LoseNode("node-of-its-own");
+  scene.Suspend();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kSuspending);
+  EXPECT_EQ(scene.cluster().FindSet("cora-server-0")->wanted, 2);
+  scene.cluster().RestoreNode("node-of-its-own");
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kSuspended);
+}
+
+TEST(SuspensionTest, ResumingIsAnIncarnationThatIsNotCountedAndStartsTheClockAnew) {
+  Scene scene;
+  scene.Training();
+  const auto first_start = scene.status().started_at;
+  scene.Suspend();
+  scene.Settle();
+  scene.cluster().Pass(seconds(1000));
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  EXPECT_EQ(scene.status().incarnation, 2);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.restart_reason(), kResumed);
+  EXPECT_EQ(scene.status().started_at, *first_start + seconds(1000));
+  EXPECT_EQ(scene.ReasonOf(api::kSuspended), kResumed);
+}
+
+TEST(SuspensionTest, AJobCreatedSuspendedMakesNothingUntilItIsResumed) {
+  Scene scene = Scene::With({{"runPolicy", {{"suspend", true}}}});
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kSuspended);
+  EXPECT_FALSE(scene.status().started_at.has_value());
+  EXPECT_TRUE(scene.cluster().Now().others.empty());
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
+  EXPECT_TRUE(scene.status().started_at.has_value());
+}
+
+TEST(SuspensionTest, APartitionerIsStartedAgainAfterItAndNotCounted) {
+  Scene scene;
+  scene.Partitioning();
+  scene.Suspend();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kSuspended);
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.Pods("cora-partition-1").size(), 1u);
+}
+
+TEST(SuspensionTest, ImagesMayChangeWhileItLastsAndOnlyThen) {
+  Scene scene;
+  scene.Training();
+  scene.Suspend();
+  scene.Settle();
+  scene.Edit({{"trainers", {{"image", "trainer:2"}}}});
+  scene.Settle();
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.status().images.at("trainer"), "trainer:2");
+  EXPECT_EQ(scene.status().images.at("server"), "espalier/core:1");
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  scene.Edit({{"trainers", {{"image", "trainer:3"}}}});
+  scene.Settle();
+  EXPECT_EQ(scene.status().images.at("trainer"), "trainer:2");
+}
+
+TEST(SuspensionTest, AJobThatCannotBeResumedStaysSuspended) {
+  Scene scene;
+  scene.Training();
+  scene.Suspend();
+  scene.Settle();
+  scene.cluster().set_template_error("trainers.template: unknown field \"spec.nodeSelektor\"");
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kSuspended);
+  EXPECT_EQ(scene.ReasonOf(api::kAccepted), kInvalidTemplate);
+}
+
+TEST(PartitionStageTest, AFailedAttemptIsFollowedByAnotherAfterItsDelay) {
+  Scene scene;
+  scene.Partitioning();
+  scene.PartitionPodEnded({.exit_code = 74});
+  scene.Settle();
+  EXPECT_EQ(scene.status().partition_attempt, 2);
+  EXPECT_EQ(scene.status().attempts_counted, 1);
+  EXPECT_EQ(scene.status().phase, Phase::kRestarting);
+  EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kBackoff);
+  EXPECT_THAT(scene.Pods("cora-partition-1"), IsEmpty());
+  scene.SettleAfter(seconds(10));
+  EXPECT_EQ(scene.Pods("cora-partition-2").size(), 1u);
+  EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
+}
+
+TEST(PartitionStageTest, BadInputFailsTheJob) {
+  Scene scene;
+  scene.Partitioning();
+  scene.PartitionPodEnded({.exit_code = 65, .message = R"({"exitCode": 65, "message": "node-feat has 3 rows"})"});
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kFailed);
+  EXPECT_EQ(scene.status().last_error->message, "node-feat has 3 rows");
+  EXPECT_EQ(scene.status().last_error->role, "partitioner");
+}
+
+TEST(PartitionStageTest, AttemptsCountAgainstTheSameLimitAsTrainers) {
+  Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 1}}}});
+  scene.Partitioning();
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    scene.PartitionPodEnded({.exit_code = 70});
+    scene.SettleWithin(kSoon);
+  }
+  EXPECT_EQ(scene.ReasonOf(api::kFailed), kBackoffLimitExceeded);
+}
+
+TEST(PartitionStageTest, APartitionerThatSaysNothingHasFailed) {
+  for (const char* said : {"", "{}", R"({"exitCode": 0, "partition": {"hash": "../../elsewhere"}})",
+                           R"({"exitCode": 0, "partition": {"hash": 7}})", "\xff"}) {
+    Scene scene;
+    scene.Partitioning();
+    scene.PartitionPodEnded({.exit_code = 0, .message = said});
+    scene.Settle();
+    EXPECT_FALSE(scene.status().partition.has_value()) << said;
+    EXPECT_EQ(scene.status().partition_attempt, 2) << said;
+    EXPECT_EQ(scene.status().attempts_counted, 1) << said;
+  }
+}
+
+TEST(PartitionStageTest, AResultThatWasLostIsAskedForAgainAndNotCounted) {
+  Scene scene;
+  scene.Partitioning();
+  const std::string pod = scene.Pods("cora-partition-1").front();
+  scene.PartitionPodEnded(PartitionEnding("0123abcd"));
+  scene.cluster().DeletePod(pod);
+  scene.cluster().RunAll();
+  ASSERT_EQ(scene.cluster().FindPod(pod), nullptr);
+  scene.SettleWithin(seconds(10));
+  EXPECT_EQ(scene.status().partition_attempt, 2);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  scene.PartitionPodEnded(PartitionEnding("0123abcd"));
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+TEST(PartitionStageTest, WhatIsKnownIsKnownWithoutItsJob) {
+  Scene scene;
+  scene.Training();
+  scene.cluster().DeleteChild(kube::kJobs, "cora-partition-1", kube::Propagation::kBackground);
+  scene.Settle();
+  EXPECT_FALSE(scene.cluster().Has(kube::kJobs, "cora-partition-1"));
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+TEST(EndTest, TheDeadlineCountsFromTheLastResume) {
+  Scene scene = Scene::With({{"runPolicy", {{"activeDeadlineSeconds", 100}}}});
+  scene.Training();
+  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(seconds(100)));
+  scene.SettleAfter(seconds(99));
+  scene.Suspend();
+  scene.Settle();
+  scene.SettleAfter(seconds(500));
+  EXPECT_EQ(scene.status().phase, Phase::kSuspended);
+  scene.Resume();
+  scene.Settle();
+  scene.SettleAfter(seconds(99));
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  scene.SettleAfter(seconds(1));
+  EXPECT_EQ(scene.status().phase, Phase::kFailed);
+  EXPECT_EQ(scene.ReasonOf(api::kFailed), kDeadlineExceeded);
+  EXPECT_TRUE(scene.cluster().Now().pods.empty() || !scene.cluster().Has(kube::kJobs, "cora-trainer-2"));
+}
+
+TEST(EndTest, RunningKeepsEndedPodsForTheirLogs) {
+  Scene scene;
+  scene.Training();
+  scene.TrainersDone();
+  scene.Settle();
+  EXPECT_EQ(scene.Pods("cora-trainer-1").size(), 2u);
+  EXPECT_EQ(scene.Pods("cora-partition-1").size(), 1u);
+  EXPECT_THAT(scene.Pods("cora-server-0"), IsEmpty());
+}
+
+TEST(EndTest, AllDeletesEveryPodAndNoneKeepsThemAll) {
+  Scene all = Scene::With({{"runPolicy", {{"cleanPodPolicy", "All"}}}});
+  all.Training();
+  all.TrainersDone();
+  all.Settle();
+  EXPECT_TRUE(all.cluster().Now().pods.empty());
+
+  Scene none = Scene::With({{"runPolicy", {{"cleanPodPolicy", "None"}}}});
+  none.Training();
+  none.TrainersDone();
+  none.Settle();
+  EXPECT_EQ(none.cluster().Now().pods.size(), 5u);
+}
+
+TEST(EndTest, TheResourceIsDeletedWhenItsTimeIsOver) {
+  Scene scene = Scene::With({{"runPolicy", {{"ttlSecondsAfterFinished", 60}}}});
+  scene.Training();
+  scene.TrainersDone();
+  scene.Settle();
+  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(seconds(60)));
+  scene.cluster().Pass(seconds(59));
+  EXPECT_THAT(scene.Look().actions, IsEmpty());
+  scene.cluster().Pass(seconds(1));
+  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("delete self"));
+}
+
+TEST(EndTest, AnEndIsAnEndWhateverHappensAfterwards) {
+  Scene scene;
+  scene.Training();
+  scene.TrainersDone();
+  scene.Settle();
+  const api::Status ended = scene.status();
+  for (const char* job : {"cora-trainer-1", "cora-partition-1"}) {
+    scene.cluster().DeleteChild(kube::kJobs, job, kube::Propagation::kBackground);
+  }
+  scene.cluster().DeleteChild(kube::kServices, "cora", kube::Propagation::kBackground);
+  scene.Edit({{"trainers", {{"replicas", 3}}}});
+  scene.Suspend();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kSucceeded);
+  EXPECT_EQ(scene.status().incarnation, ended.incarnation);
+  EXPECT_EQ(scene.status().finished_at, ended.finished_at);
+  EXPECT_EQ(scene.status().observed_generation, 3);
+  EXPECT_TRUE(scene.cluster().Now().jobs.empty());
+}
+
+TEST(EndTest, APodThatANodeKeepsIsForcedOnlyAfterItsOwnTime) {
+  Scene scene;
+  scene.Training();
+  const std::string trainer = scene.TrainerPod(0);
+  scene.cluster().FindPod(trainer)->node = "node-of-its-own";
+  scene.cluster().LoseNode("node-of-its-own");
+  scene.cluster().DeletePod(trainer);  // by somebody: thirty seconds of grace, thirty of patience
+  scene.Act();
+  scene.cluster().Pass(seconds(59));
+  EXPECT_THAT(Described(scene.Look().actions), Not(Contains("delete Pod " + trainer + " by force")));
+  scene.cluster().Pass(seconds(1));
+  EXPECT_THAT(Described(scene.Look().actions), Contains("delete Pod " + trainer + " by force"));
+}
+
+}  // namespace
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,56 @@
+#include "operator/plan/plan.h"
+#include "operator/plan/stages.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+// Another controller's job, and one that is being deleted, are left alone: owner references do the rest.
+bool IsOurTask(const api::DistTraining& training) {
+  const std::string manager = kube::StringAt(training.raw_spec, {"runPolicy", "managedBy"});
+  return (manager.empty() || manager == api::kOperatorName) && !training.meta.deletion_requested_at;
+}
+
+// A suspended job that cannot be resumed as it is now stays suspended.
+bool IsToRest(const Draft& draft) {
+  if (draft.run_policy().suspend) return true;
+  return api::IsTrue(draft.status(), api::kSuspended) && !IsAccepted(draft.training(), draft.seen());
+}
+
+void Run(Draft& draft) {
+  FindTroubles(draft);
+  if (DecideOutcome(draft)) return;
+  if (IsToRest(draft)) return Suspend(draft);
+  StartOrResume(draft);
+  if (HasRunOutOfTime(draft)) return;
+  MakeShared(draft);
+  MakeCertificates(draft);
+  const bool services_are_ready = Partition(draft) && Serve(draft);
+  if (!api::IsTerminal(draft.status())) Train(draft, services_are_ready);
+}
+
+}  // namespace
+
+Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Defaults& defaults, kube::WallTime now) {
+  if (!IsOurTask(training)) return {.status = training.status, .actions = {}, .events = {}, .requeue_after = {}};
+  const World world(training, seen);
+  Draft draft(training, seen, world, defaults, now);
+  if (!api::IsTerminal(draft.status()) && Accept(draft)) Run(draft);
+  if (api::IsTerminal(draft.status())) CleanUp(draft);
+  ForceDeleteLostPods(draft);
+  Summarize(draft);
+  NoteChanges(draft);
+  return std::move(draft).Finish();
+}
+
+Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, kube::WallTime now) {
+  if (!IsOurTask(training) || !training.spec || api::IsTerminal(training.status)) return {};
+  const api::Spec& spec = *training.spec;
+  if (spec.run_policy.suspend || !IsAccepted(training, seen)) return {};
+  Questions questions;
+  questions.certificates = spec.tls == api::TlsMode::kManaged;
+  questions.referenced_secrets = !api::IsTrue(training.status, api::kTrainersReady);
+  questions.creation_failures_of = LackingPods(training, World(training, seen), now);
+  return questions;
+}
+
+}  // namespace espalier::ctl::plan

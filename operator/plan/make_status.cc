@@ -1,0 +1,85 @@
+// The part of the status that is computed anew from the world each time.
+
+#include "operator/plan/stages.h"
+#include "operator/resources/labels.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::Phase;
+using api::Role;
+
+int64_t FailedPods(const World& world, Role role) {
+  int64_t failed = 0;
+  for (const kube::Pod* pod : world.pods(role)) failed += pod->phase == kube::PodPhase::kFailed;
+  return failed;
+}
+
+api::ReplicaStatus OfJob(const kube::Job* job, int64_t wanted) {
+  if (job == nullptr) return {.wanted = wanted, .ready = 0, .failed = 0};
+  return {.wanted = wanted, .ready = job->ready, .failed = job->failed};
+}
+
+void CountReplicas(Draft& draft) {
+  api::Status& status = draft.status();
+  const World& world = draft.world();
+  const bool rests = api::IsTerminal(status) || status.phase == Phase::kSuspended || status.phase == Phase::kSuspending;
+  status.replicas.clear();
+  if (status.partition_attempt > 0) {
+    status.replicas[api::NameOf(Role::kPartitioner)] =
+        OfJob(world.partition_run(status.partition_attempt).job, rests || status.partition ? 0 : 1);
+  }
+  if (!world.server_sets().empty()) {
+    api::ReplicaStatus& servers = status.replicas[api::NameOf(Role::kServer)];
+    for (const kube::StatefulSet* set : world.server_sets()) {
+      servers.wanted += set->wanted;
+      servers.ready += set->ready;
+    }
+    servers.failed = FailedPods(world, Role::kServer);
+  }
+  if (const kube::StatefulSet* set = world.sampler_set()) {
+    status.replicas[api::NameOf(Role::kSampler)] = {
+        .wanted = set->wanted, .ready = set->ready, .failed = FailedPods(world, Role::kSampler)};
+  }
+  if (status.incarnation > 0) {
+    status.replicas[api::NameOf(Role::kTrainer)] =
+        OfJob(world.trainer_run(status.incarnation).job, rests ? 0 : status.trainer_replicas);
+  }
+}
+
+std::string SelectorText(const api::DistTraining& training) {
+  std::string text;
+  for (const auto& [label, value] : resources::SelectorOf(training, Role::kTrainer)) {
+    text += (text.empty() ? "" : ",") + label + "=" + value;
+  }
+  return text;
+}
+
+}  // namespace
+
+Phase PhaseOf(const api::Status& status) {
+  if (api::IsTrue(status, api::kFailed)) return Phase::kFailed;
+  if (api::IsTrue(status, api::kSucceeded)) return Phase::kSucceeded;
+  if (const api::Condition* suspended = api::FindCondition(status, api::kSuspended)) {
+    if (suspended->status == api::ConditionStatus::kTrue) return Phase::kSuspended;
+    if (suspended->reason == kSuspending) return Phase::kSuspending;
+  }
+  if (status.partition_attempt == 0) return Phase::kPending;
+  if (api::IsTrue(status, api::kRestarting)) return Phase::kRestarting;
+  if (!status.partition) return Phase::kPartitioning;
+  return api::IsTrue(status, api::kTrainersReady) ? Phase::kTraining : Phase::kStarting;
+}
+
+void Summarize(Draft& draft) {
+  api::Status& status = draft.status();
+  if (!api::IsTerminal(status)) WriteTrouble(draft);
+  status.phase = PhaseOf(status);
+  CountReplicas(draft);
+  status.selector = draft.training().spec ? SelectorText(draft.training()) : status.selector;
+  status.child_refs.clear();
+  for (const Child& child : draft.world().children()) {
+    status.child_refs.push_back({std::string(child.resource->kind), child.meta.key.name});
+  }
+}
+
+}  // namespace espalier::ctl::plan

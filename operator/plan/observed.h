@@ -1,0 +1,60 @@
+// The world around one DistTraining as the caches show it, as values.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/api/dist_training.h"
+#include "operator/kube/pod.h"
+#include "operator/kube/workload.h"
+#include "operator/resources/secrets.h"
+
+namespace espalier::ctl::plan {
+
+// A child of a kind of which only its being there matters.
+struct Child {
+  const kube::Resource* resource = nullptr;
+  kube::ObjectMeta meta;
+};
+
+struct Observed {
+  // All objects with the job's label in its namespace, ours or not; `IsOurs` tells by the controller's uid.
+  std::vector<std::shared_ptr<const kube::Job>> jobs;
+  std::vector<std::shared_ptr<const kube::StatefulSet>> stateful_sets;
+  std::vector<std::shared_ptr<const kube::Pod>> pods;
+  std::vector<Child> others;  // Services, ConfigMaps, ServiceAccounts, NetworkPolicies, PodDisruptionBudgets
+
+  // Secrets are read by GET, when the plan needs them: nullopt: not there.
+  std::optional<resources::CertificateFacts> authority;
+  std::map<api::Role, resources::CertificateFacts> leaves;
+  // Names of Secrets that the document refers to and that do not exist (credentials, tls.secretName).
+  std::vector<std::string> missing_secrets;
+
+  // FailedCreate events by uid of the StatefulSet or Job, asked for when pods are missing for 3 s; newest message
+  // first.
+  std::map<std::string, std::vector<std::string>> creation_failures;
+  // Objects without our label that hold a name of ours: not in the caches, met by apply (ApplyChild::uid) and looked at
+  // again before each plan. The plan waits until the name is free.
+  std::vector<Child> in_the_way;
+  // What the API server said to the last action, where it failed in a way that repeating alone does not mend (403: a
+  // quota on objects, a missing permission; 422). Shown to people; the action is planned again all the same.
+  struct Refusal {
+    std::string child;    // "Job cora-partition-1"
+    std::string reason;   // "Forbidden", "Invalid"
+    std::string message;  // the server's
+  };
+  std::optional<Refusal> refusal;
+  // What the dry run of the templates said, for this generation: empty: fine or not asked yet.
+  struct DryRun {
+    int64_t generation = 0;
+    std::string error;  // "trainers.template: unknown field ..."; empty: accepted
+  };
+  std::optional<DryRun> dry_run;
+};
+
+bool IsOurs(const kube::ObjectMeta& meta, const api::DistTraining& training);
+
+}  // namespace espalier::ctl::plan

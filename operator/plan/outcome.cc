@@ -1,0 +1,65 @@
+#include "operator/plan/stages.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::ConditionStatus;
+using api::Role;
+
+// Of any incarnation: what a group has finished stays finished, even if the next had been asked for by then.
+const kube::Job* CompleteTrainerJob(const World& world) {
+  for (const auto& [incarnation, run] : world.trainer_runs()) {
+    if (run.job != nullptr && run.job->complete) return run.job;
+  }
+  return nullptr;
+}
+
+void End(Draft& draft, const char* type, const std::string& reason, const std::string& message) {
+  draft.Set(type, ConditionStatus::kTrue, reason, message);
+  draft.status().finished_at = draft.stamp();
+  draft.Lower(api::kServersReady, kJobEnded, "the job has ended");
+  draft.Lower(api::kTrainersReady, kJobEnded, "the job has ended");
+  draft.Lower(api::kRestarting, kJobEnded, "the job has ended");
+}
+
+}  // namespace
+
+void Succeed(Draft& draft) {
+  draft.status().last_error.reset();
+  End(draft, api::kSucceeded, kCompleted, "all trainers have ended and the outputs are complete");
+}
+
+void Fail(Draft& draft, const std::string& reason, const std::string& message) {
+  End(draft, api::kFailed, reason, message);
+}
+
+bool DecideOutcome(Draft& draft) {
+  if (CompleteTrainerJob(draft.world()) != nullptr) {
+    Succeed(draft);
+    return true;
+  }
+  // The kubelet would restart them for ever, and the same input gives the same answer.
+  for (const Role role : {Role::kServer, Role::kSampler}) {
+    const std::optional<Failure> failure = HopelessFailure(draft.world().pods(role));
+    if (!failure) continue;
+    draft.status().last_error = LastErrorOf(*failure, api::NameOf(role));
+    Fail(draft, failure->reason, failure->message);
+    return true;
+  }
+  return false;
+}
+
+bool HasRunOutOfTime(Draft& draft) {
+  const auto& deadline = draft.run_policy().active_deadline;
+  if (!deadline || !draft.status().started_at) return false;
+  const kube::WallTime end = *draft.status().started_at + *deadline;
+  if (draft.now() < end) {
+    draft.WakeAt(end);
+    return false;
+  }
+  Fail(draft, kDeadlineExceeded,
+       "the job was active for longer than " + std::to_string(deadline->count()) + " seconds");
+  return true;
+}
+
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,78 @@
+// What to do about one DistTraining: a pure function of the resource, the world and the time. Level based: any event,
+// any order, any number of times, a restarted operator: the same plan.
+//
+// The order of apply (controller/apply.h): the status first, if it differs from the stored one, with the
+// resourceVersion as precondition; only when that is written, the actions in order, up to the first error. So an
+// incarnation is in the status before its children exist (write-ahead), and what a plan has forgotten it finds in the
+// status.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "operator/kube/request.h"
+#include "operator/plan/observed.h"
+#include "operator/runtime/event_recorder.h"
+
+namespace espalier::ctl::plan {
+
+// Server-side apply of the whole object under our field manager.
+struct ApplyChild {
+  const kube::Resource* resource = nullptr;
+  kube::Json object;
+  // Of the child that is to be changed; it is in `object` as well (metadata.uid), so that a child that was deleted and
+  // made again by others in the meantime is not taken over. Empty: the caches show none; apply makes sure, by a GET,
+  // that nobody else's is there, and tells Observed::in_the_way instead of touching it.
+  std::string uid = {};
+};
+// Secrets have random contents: apply makes them (resources/secrets.h). Created, or replaced where leaves are renewed.
+struct MakeAuthority {};
+struct MakeLeaf {
+  api::Role role;
+};
+// By uid. A pod's `force` is grace period 0: of a node that is gone. Jobs of trainers and partitioners are deleted in
+// the foreground: a Job that is gone has no pods left.
+struct DeleteChild {
+  const kube::Resource* resource = nullptr;
+  kube::ObjectKey key;
+  std::string uid;
+  bool force = false;
+  kube::Propagation propagation = kube::Propagation::kBackground;
+};
+struct DeleteSelf {};  // ttl
+// Templates by dry run, before anything is created: the answer is Observed::dry_run of the next round.
+struct DryRunTemplates {
+  std::vector<ApplyChild> children;
+};
+using Action = std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, DeleteSelf, DryRunTemplates>;
+
+// What has to be looked up before the next plan, because no cache holds it.
+struct Questions {
+  bool certificates = false;  // Observed::authority and leaves; an answer of the last ten minutes will do
+  bool referenced_secrets = false;
+  std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs
+};
+
+struct Plan {
+  api::Status status;  // as it should be stored; progress as it is stored
+  std::vector<Action> actions;
+  std::vector<runtime::EventNote> events;  // recorded when the status has been written
+  std::optional<std::chrono::nanoseconds> requeue_after;
+};
+
+struct Defaults {
+  std::string core_image;  // of partitioner, servers, samplers
+  std::string trainer_image;
+  std::string cluster_domain = "cluster.local";
+};
+
+// Of a job that is managed by another controller (runPolicy.managedBy): the stored status, nothing to do.
+Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Defaults& defaults, kube::WallTime now);
+
+// What MakePlan would like to know besides the caches, asked before it.
+Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, kube::WallTime now);
+
+}  // namespace espalier::ctl::plan

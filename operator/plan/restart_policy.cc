@@ -1,0 +1,39 @@
+#include "operator/plan/restart_policy.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "operator/plan/reasons.h"
+#include "services/base/exit_code.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+bool IsOnPurpose(std::string_view reason) { return reason.empty() || reason == kResumed || reason == kScaled; }
+
+std::chrono::seconds BackoffAfter(int64_t counted_failures) {
+  std::chrono::seconds delay = kFirstBackoff;
+  for (int64_t failure = 1; failure < counted_failures && delay < kLongestBackoff; ++failure) delay *= 2;
+  return std::min(delay, kLongestBackoff);
+}
+
+}  // namespace
+
+bool IsCountedRestart(const std::string& reason) {
+  static const std::string kStopped = telemetry::TerminationReason(ExitCode::kAskedToStop);
+  return !IsOnPurpose(reason) && reason != kStopped && reason != kDisrupted && reason != kNodeLost &&
+         reason != kJobDeleted && reason != kResultLost;
+}
+
+std::optional<kube::WallTime> EarliestStart(const api::Status& status) {
+  if (IsOnPurpose(status.restart_reason)) return std::nullopt;
+  const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
+  if (restarting == nullptr || restarting->status != api::ConditionStatus::kTrue) return std::nullopt;
+  const bool counted = IsCountedRestart(status.restart_reason);
+  return restarting->last_transition + (counted ? BackoffAfter(status.attempts_counted) : kShortBackoff);
+}
+
+bool IsExhausted(const api::Status& status, int64_t backoff_limit) { return status.attempts_counted > backoff_limit; }
+
+}  // namespace espalier::ctl::plan

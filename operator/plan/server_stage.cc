@@ -1,0 +1,81 @@
+#include "operator/plan/stages.h"
+#include "operator/resources/names.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::ConditionStatus;
+using api::Role;
+
+bool IsReady(const kube::StatefulSet& set, int64_t wanted) {
+  return set.wanted == wanted && set.observed_generation >= set.meta.generation && set.ready >= wanted &&
+         !set.meta.deletion_requested_at;
+}
+
+// True once it is as it should be and all its pods are ready. Someone else's idea of its replicas does not last.
+bool Keep(Draft& draft, kube::Json object, int64_t wanted) {
+  const std::string name = kube::StringAt(object, {"metadata", "name"});
+  const kube::StatefulSet* there = nullptr;
+  for (const kube::StatefulSet* set : draft.world().server_sets()) {
+    if (set->meta.key.name == name) there = set;
+  }
+  const kube::StatefulSet* samplers = draft.world().sampler_set();
+  if (samplers != nullptr && samplers->meta.key.name == name) there = samplers;
+  if (there != nullptr && there->wanted != wanted) {
+    draft.ApplyAgain(kube::kStatefulSets, std::move(object));
+  } else {
+    draft.Apply(kube::kStatefulSets, std::move(object));
+  }
+  return there != nullptr && IsReady(*there, wanted);
+}
+
+bool KeepServers(Draft& draft) {
+  const job::DistTraining& wanted = draft.spec().job;
+  bool all_ready = true;
+  for (uint32_t replica = 0; replica < wanted.server_replicas_per_partition; ++replica) {
+    all_ready = Keep(draft, resources::ServerSet(draft.context(), replica, /*scaled_to_zero=*/false),
+                     wanted.graph.partitions.count) &&
+                all_ready;
+  }
+  return all_ready;
+}
+
+bool KeepSamplers(Draft& draft) {
+  const uint32_t wanted = draft.spec().job.sampler_replicas;
+  if (wanted > 0) return Keep(draft, resources::SamplerSet(draft.context(), /*scaled_to_zero=*/false), wanted);
+  if (draft.world().sampler_set() != nullptr) draft.Delete(kube::kStatefulSets, draft.world().sampler_set()->meta);
+  return true;
+}
+
+std::string Census(const Draft& draft) {
+  int64_t servers = 0;
+  for (const kube::StatefulSet* set : draft.world().server_sets()) servers += set->ready;
+  const kube::StatefulSet* samplers = draft.world().sampler_set();
+  std::string text = std::to_string(servers) + " servers ready";
+  if (samplers != nullptr) text += ", " + std::to_string(samplers->ready) + " samplers";
+  return text;
+}
+
+}  // namespace
+
+bool Serve(Draft& draft) {
+  const bool servers_are_ready = KeepServers(draft);
+  const bool samplers_are_ready = KeepSamplers(draft);
+  draft.Apply(kube::kPodDisruptionBudgets, resources::DisruptionBudget(draft.context()));
+  if (servers_are_ready && samplers_are_ready) {
+    draft.Set(api::kServersReady, ConditionStatus::kTrue, kAllReady, Census(draft));
+    return true;
+  }
+  std::optional<Trouble> trouble;
+  if (!servers_are_ready) trouble = TroubleOf(draft, Role::kServer);
+  if (!trouble && !samplers_are_ready) trouble = TroubleOf(draft, Role::kSampler);
+  if (trouble) {
+    draft.Set(api::kServersReady, ConditionStatus::kFalse, trouble->reason, trouble->message);
+  } else {
+    draft.Set(api::kServersReady, ConditionStatus::kFalse, draft.status().incarnation > 0 ? kNotAllReady : kStarting,
+              Census(draft));
+  }
+  return false;
+}
+
+}  // namespace espalier::ctl::plan

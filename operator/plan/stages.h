@@ -1,0 +1,77 @@
+// The stages of a job's life, in the order in which make_plan.cc runs them. Each looks at the world, writes what it
+// finds to the status, and plans what it lacks; all may be run any number of times.
+#pragma once
+
+#include "operator/plan/draft.h"
+
+namespace espalier::ctl::plan {
+
+// acceptance.cc ---------------------------------------------------------------------------------------------------
+// Is the spec valid, and do the roles' templates pass a dry run? False: nothing more to plan for now.
+bool Accept(Draft& draft);
+// Accepted for this generation, or about to be by what has been seen.
+bool IsAccepted(const api::DistTraining& training, const Observed& seen);
+
+// troubles.cc -----------------------------------------------------------------------------------------------------
+// Missing Secrets and refused objects, before anything else.
+void FindTroubles(Draft& draft);
+// What keeps `role` from getting ready: the whole job's trouble, or its pods' (pending ones first).
+std::optional<Trouble> TroubleOf(Draft& draft, api::Role role);
+// Uids of Jobs and StatefulSets of ours that have lacked pods for kPodsMissing.
+inline constexpr std::chrono::seconds kPodsMissing{3};
+std::vector<std::string> LackingPods(const api::DistTraining& training, const World& world, kube::WallTime now);
+// Writes or clears status.last_error by the troubles met.
+void WriteTrouble(Draft& draft);
+
+// job_failure.cc --------------------------------------------------------------------------------------------------
+// Why the Job fails, once nothing stronger can come: a Job that begins to fail is followed for kCollect, while its
+// pods' ends arrive. nullopt: it does not fail, or its reasons are still being collected.
+inline constexpr std::chrono::seconds kCollect{3};
+std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run);
+// Counts, and fails the job where it may not be tried again. True: another attempt may follow.
+bool MayRetry(Draft& draft, api::Role role, const Failure& failure);
+// The status says why the next attempt is begun, and from when its delay counts.
+void BeginRestart(Draft& draft, const std::string& reason, const std::string& message);
+// Restarting=False where it was true.
+void EndRestart(Draft& draft, const std::string& message);
+
+// outcome.cc ------------------------------------------------------------------------------------------------------
+// Succeeded by a trainer Job that is complete, Failed by hopeless servers and samplers, or neither yet.
+bool DecideOutcome(Draft& draft);
+// activeDeadlineSeconds since the last start or resume.
+bool HasRunOutOfTime(Draft& draft);
+void Succeed(Draft& draft);
+void Fail(Draft& draft, const std::string& reason, const std::string& message);
+
+// suspension.cc ---------------------------------------------------------------------------------------------------
+void Suspend(Draft& draft);
+// After a suspension, or for the first time.
+void StartOrResume(Draft& draft);
+
+// partition_stage.cc ----------------------------------------------------------------------------------------------
+bool Partition(Draft& draft);  // true: status.partition is known
+
+// certificate_stage.cc --------------------------------------------------------------------------------------------
+void MakeCertificates(Draft& draft);
+void MakeShared(Draft& draft);  // what all roles' pods need
+
+// server_stage.cc -------------------------------------------------------------------------------------------------
+bool Serve(Draft& draft);  // true: all servers and samplers are ready
+
+// trainer_stage.cc ------------------------------------------------------------------------------------------------
+void Train(Draft& draft, bool services_are_ready);
+// For an incarnation that follows: writes number, replicas and reason ahead.
+void BeginIncarnation(Draft& draft, const std::string& reason, const std::string& message);
+
+// cleanup.cc ------------------------------------------------------------------------------------------------------
+void CleanUp(Draft& draft);  // of a job that has ended: cleanPodPolicy and ttl
+void ForceDeleteLostPods(Draft& draft);
+
+// make_status.cc --------------------------------------------------------------------------------------------------
+void Summarize(Draft& draft);  // phase, replicas, children
+api::Phase PhaseOf(const api::Status& status);
+
+// changes.cc ------------------------------------------------------------------------------------------------------
+void NoteChanges(Draft& draft);  // events, from the stored status to this one
+
+}  // namespace espalier::ctl::plan

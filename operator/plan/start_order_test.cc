@@ -1,0 +1,193 @@
+// From nothing to trainers that run: what is made when, and what is written before it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/plan/reasons.h"
+#include "operator/plan/testing/scene.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::ConditionStatus;
+using api::Phase;
+using ::testing::Contains;
+using testing::Described;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::PartitionEnding;
+using testing::Scene;
+
+TEST(StartOrderTest, BeforeAnythingIsMadeTheTemplatesAreTried) {
+  Scene scene;
+  const Plan plan = scene.Act();
+  EXPECT_THAT(Described(plan.actions), ElementsAre("dry run"));
+  EXPECT_EQ(plan.status.observed_generation, 0);
+  ASSERT_TRUE(plan.requeue_after.has_value());
+  EXPECT_EQ(plan.requeue_after->count(), 0);
+
+  const auto& templates = std::get<DryRunTemplates>(plan.actions[0]).children;
+  ASSERT_EQ(templates.size(), 3u);
+  EXPECT_EQ(kube::StringAt(templates[0].object, {"metadata", "name"}), "cora-partition-1");
+  EXPECT_EQ(kube::StringAt(templates[1].object, {"metadata", "name"}), "cora-server-0");
+  EXPECT_EQ(kube::StringAt(templates[2].object, {"metadata", "name"}), "cora-trainer-1");
+}
+
+TEST(StartOrderTest, WhatAllPodsNeedComesFirstThenThePartitionJob) {
+  Scene scene;
+  scene.Act();
+  const Plan plan = scene.Act();
+  EXPECT_THAT(Described(plan.actions),
+              ElementsAre("apply ConfigMap cora-config", "apply ServiceAccount cora-job", "apply Service cora",
+                          "apply NetworkPolicy cora-job", "apply Job cora-partition-1"));
+  EXPECT_EQ(plan.status.partition_attempt, 1);
+  EXPECT_EQ(plan.status.phase, Phase::kPartitioning);
+  EXPECT_EQ(plan.status.observed_generation, 1);
+  EXPECT_EQ(plan.status.images.at("trainer"), "espalier/trainer:1");
+  EXPECT_EQ(plan.status.images.at("server"), "espalier/core:1");
+  EXPECT_EQ(plan.status.started_at, scene.cluster().now());
+  EXPECT_EQ(scene.ConditionOf(api::kAccepted), ConditionStatus::kTrue);
+  EXPECT_THAT(Described(plan.events), ElementsAre("Normal Accepted", "Normal Started"));
+}
+
+TEST(StartOrderTest, CertificatesComeBeforeAnyPod) {
+  Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}, {"samplers", {{"replicas", 1}}}});
+  scene.Act();
+  EXPECT_THAT(Described(scene.Look().actions),
+              ElementsAre("apply ConfigMap cora-config", "apply ServiceAccount cora-job", "apply Service cora",
+                          "apply NetworkPolicy cora-job", "make authority", "make leaf server", "make leaf sampler",
+                          "make leaf trainer", "apply Job cora-partition-1"));
+}
+
+TEST(StartOrderTest, NothingIsLeftToDoWhileThePartitionerRuns) {
+  Scene scene;
+  scene.Partitioning();
+  const Plan plan = scene.Look();
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_THAT(plan.events, IsEmpty());
+  EXPECT_FALSE(plan.requeue_after.has_value());
+  EXPECT_EQ(api::ToJson(plan.status), api::ToJson(scene.status()));
+}
+
+TEST(StartOrderTest, WhereThePartitionsAreIsInTheStatusBeforeServersAreMade) {
+  Scene scene;
+  scene.Partitioning();
+  scene.PartitionPodEnded(PartitionEnding("0123abcd"));
+  const Plan plan = scene.Look();
+  EXPECT_EQ(plan.status.partition,
+            (api::PartitionStatus{
+                .hash = "0123abcd", .uri = "s3://results/cora/partitions/0123abcd", .cut = 0.25, .bytes = 4096}));
+  EXPECT_THAT(Described(plan.actions),
+              ElementsAre("apply StatefulSet cora-server-0", "apply PodDisruptionBudget cora-server"));
+  EXPECT_THAT(Described(plan.events), Contains("Normal Partitioned"));
+  EXPECT_EQ(plan.status.incarnation, 0);
+}
+
+TEST(StartOrderTest, TrainersWaitUntilAllServersAndSamplersAreReady) {
+  Scene scene = Scene::With({{"samplers", {{"replicas", 1}}}});
+  scene.PartitionJobDone();
+  for (const char* name : {"cora-server-0", "cora-sampler"}) {
+    kube::StatefulSet* set = scene.cluster().FindSet(name);
+    ASSERT_NE(set, nullptr) << name;
+    const kube::StatefulSet ready = *set;
+    set->ready = 0;
+    EXPECT_EQ(scene.Look().status.incarnation, 0) << name;
+    EXPECT_EQ(scene.Look().status.phase, Phase::kStarting);
+    *set = ready;
+  }
+  const Plan plan = scene.Look();
+  EXPECT_EQ(plan.status.incarnation, 1);
+  EXPECT_EQ(plan.status.attempts_total, 1);
+  EXPECT_EQ(plan.status.trainer_replicas, 2);
+  EXPECT_THAT(Described(plan.actions), ElementsAre("apply ConfigMap cora-config-1", "apply Job cora-trainer-1"));
+}
+
+TEST(StartOrderTest, TheJobTrainsWhenAllItsTrainersAreReady) {
+  Scene scene;
+  scene.Training();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  EXPECT_EQ(scene.ConditionOf(api::kTrainersReady), ConditionStatus::kTrue);
+  EXPECT_EQ(scene.status().replicas.at("trainer"), (api::ReplicaStatus{.wanted = 2, .ready = 2, .failed = 0}));
+  EXPECT_EQ(scene.status().replicas.at("server"), (api::ReplicaStatus{.wanted = 2, .ready = 2, .failed = 0}));
+  EXPECT_THAT(scene.status().selector, HasSubstr("app.kubernetes.io/component=trainer"));
+  EXPECT_THAT(scene.status().child_refs, Contains(api::ChildRef{"Job", "cora-trainer-1"}));
+  EXPECT_THAT(scene.Look().actions, IsEmpty());
+}
+
+TEST(StartOrderTest, TheJobSucceedsWithItsTrainersAndServersGo) {
+  Scene scene;
+  scene.Training();
+  scene.TrainersDone();
+  scene.cluster().RunAll();
+  const Plan plan = scene.Look();
+  EXPECT_EQ(plan.status.phase, Phase::kSucceeded);
+  EXPECT_EQ(plan.status.finished_at, scene.cluster().now());
+  EXPECT_THAT(Described(plan.actions), ElementsAre("delete StatefulSet cora-server-0"));
+  EXPECT_THAT(Described(plan.events), ElementsAre("Normal Succeeded"));
+}
+
+TEST(StartOrderTest, WhatSomebodyDeletesIsMadeAgain) {
+  Scene scene;
+  scene.Training();
+  const struct {
+    const kube::Resource& resource;
+    const char* name;
+  } rows[] = {{kube::kServices, "cora"},
+              {kube::kConfigMaps, "cora-config"},
+              {kube::kServiceAccounts, "cora-job"},
+              {kube::kNetworkPolicies, "cora-job"},
+              {kube::kPodDisruptionBudgets, "cora-server"},
+              {kube::kStatefulSets, "cora-server-0"}};
+  for (const auto& row : rows) {
+    scene.cluster().DeleteChild(row.resource, row.name, kube::Propagation::kBackground);
+    EXPECT_THAT(Described(scene.Look().actions),
+                ElementsAre("apply " + std::string(row.resource.kind) + " " + row.name));
+    scene.Settle();
+    EXPECT_TRUE(scene.cluster().Has(row.resource, row.name));
+  }
+}
+
+TEST(StartOrderTest, SomebodyElsesIdeaOfTheNumberOfServersDoesNotLast) {
+  Scene scene;
+  scene.Training();
+  scene.cluster().FindSet("cora-server-0")->wanted = 5;
+  const Plan plan = scene.Look();
+  ASSERT_THAT(Described(plan.actions), ElementsAre("apply StatefulSet cora-server-0"));
+  const auto& apply = std::get<ApplyChild>(plan.actions[0]);
+  EXPECT_EQ(apply.uid, scene.cluster().FindSet("cora-server-0")->meta.uid);
+  EXPECT_EQ(kube::StringAt(apply.object, {"metadata", "uid"}), apply.uid);
+}
+
+TEST(StartOrderTest, AnUpgradedOperatorLeavesAloneWhatRuns) {
+  Scene scene;
+  scene.Training();
+  const Defaults upgraded{.core_image = "espalier/core:2", .trainer_image = "espalier/trainer:2"};
+  const Plan plan = MakePlan(scene.cluster().training(), scene.cluster().Now(), upgraded, scene.cluster().now());
+  EXPECT_THAT(Described(plan.actions), IsEmpty());
+  EXPECT_EQ(plan.status.images.at("server"), "espalier/core:1");
+}
+
+TEST(StartOrderTest, AnotherControllersJobIsLeftAlone) {
+  Scene scene = Scene::With({{"runPolicy", {{"managedBy", "kueue.x-k8s.io/multikueue"}}}});
+  const Plan plan = scene.Look();
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_EQ(plan.status, scene.status());
+  const Questions questions = QuestionsOf(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
+  EXPECT_FALSE(questions.certificates || questions.referenced_secrets);
+}
+
+TEST(StartOrderTest, AJobThatIsBeingDeletedIsLeftAlone) {
+  Scene scene;
+  scene.Training();
+  scene.cluster().DeleteChild(kube::kServices, "cora", kube::Propagation::kBackground);
+  api::DistTraining training = scene.cluster().training();
+  training.meta.deletion_requested_at = scene.cluster().now();
+  const Plan plan = MakePlan(training, scene.cluster().Now(), {}, scene.cluster().now());
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_THAT(plan.events, IsEmpty());
+}
+
+}  // namespace
+}  // namespace espalier::ctl::plan

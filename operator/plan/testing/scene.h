@@ -1,0 +1,60 @@
+// The vocabulary of the tests of this folder: a job in a SimulatedCluster, brought to where a test begins, looked at
+// and planned for. Nothing is late and nothing goes wrong unless the test says so.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "operator/plan/testing/a_training.h"
+#include "operator/plan/testing/simulated_cluster.h"
+
+namespace espalier::ctl::plan::testing {
+
+class Scene {
+ public:
+  Scene() : cluster_(ATraining()) {}
+  static Scene With(const kube::Json& spec) { return Scene(ATraining(spec)); }  // merged into the document
+
+  SimulatedCluster& cluster() { return cluster_; }
+  const api::Status& status() const { return cluster_.training().status; }
+  std::string restart_reason() const { return status().restart_reason; }
+
+  Plan Look();  // the plan for what is, without any consequences
+  Plan Act();   // the same, carried out: status written, actions done, controllers run
+  // Act until nothing is left to do at this time. Fails the test where that takes more than 50 rounds.
+  void Settle();
+  void SettleAfter(std::chrono::milliseconds time);
+  // Follows the plan's own requeue_after until it asks for nothing more, or for longer than `horizon`.
+  void SettleWithin(std::chrono::seconds horizon);
+  void Edit(const kube::Json& spec);  // merged into the spec, generation + 1
+
+  // Where tests begin.
+  Scene& Partitioning();      // the partition pod runs
+  Scene& PartitionJobDone();  // servers are there
+  Scene& Training();          // all trainers of incarnation 1 run
+
+  // What happens, and what becomes of it at once.
+  void PartitionPodEnded(const Ending& ending);
+  void TrainerPodEnded(int64_t rank, int exit_code, const std::string& reason = {});  // its peers run on
+  void TrainersDone();                                                                // all end with 0
+  void Suspend() { Edit({{"runPolicy", {{"suspend", true}}}}); }
+  void Resume() { Edit({{"runPolicy", {{"suspend", false}}}}); }
+
+  std::vector<std::string> Pods(const std::string& controller) const { return cluster_.PodsOf(controller); }
+  std::string TrainerPod(int64_t rank) const;  // of the current incarnation
+  api::ConditionStatus ConditionOf(const char* type) const;
+  std::string ReasonOf(const char* type) const;
+
+ private:
+  explicit Scene(api::DistTraining training) : cluster_(std::move(training)) {}
+
+  SimulatedCluster cluster_;
+  Defaults defaults_{.core_image = "espalier/core:1", .trainer_image = "espalier/trainer:1"};
+};
+
+// "apply Job cora-trainer-1", "delete Pod cora-server-0-1 by force", "make authority", ...: in order.
+std::vector<std::string> Described(const std::vector<Action>& actions);
+// "Warning OOMKilled"
+std::vector<std::string> Described(const std::vector<runtime::EventNote>& events);
+
+}  // namespace espalier::ctl::plan::testing

@@ -1,0 +1,130 @@
+// A cluster in memory around one DistTraining: an API server's rules for what a plan does, and the controllers that
+// fill Jobs and StatefulSets with pods, as deterministic steps. No thread, no clock: `Pass` moves the time.
+//
+// It plays what the operator depends on, and its known oddities:
+//   Job controller        backoffLimit 0: one failed pod (a terminating one counts) makes FailureTarget, deletes the
+//                         others, and Failed follows when the last has ended
+//   StatefulSet           a name is free again only when the pod that had it is gone
+//   garbage collector     foreground deletion keeps the owner until its pods are gone; background leaves them orphaned
+//                         for a while
+//   kubelet               a deleted pod ends with 75 and disappears; on a lost node it stays until it is forced
+//   taint manager         pods of a lost node become disruption targets and are deleted
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operator/plan/plan.h"
+
+namespace espalier::ctl::plan::testing {
+
+// How a pod's program ends.
+struct Ending {
+  int exit_code = 0;
+  std::string reason = {};   // "OOMKilled"; empty: "Error" or "Completed"
+  std::string message = {};  // in the termination log
+};
+Ending PartitionEnding(const std::string& hash);  // exit code 0, with hash, bytes and cut
+
+// Owned by one thread.
+class SimulatedCluster {
+ public:
+  explicit SimulatedCluster(api::DistTraining training);
+
+  // What a cache that is up to date shows. Secrets and dry runs as well: questions need no extra step.
+  Observed Now() const;
+  const api::DistTraining& training() const { return training_; }
+  // kubectl edit: the generation goes up.
+  void Edit(const std::function<void(api::DistTraining*)>& edit);
+  kube::WallTime now() const { return now_; }
+  void Pass(std::chrono::milliseconds time) { now_ += time; }
+
+  // The API server ------------------------------------------------------------------------------------------------
+  // Aborted where the status was written since `based_on`.
+  Status WriteStatus(const api::Status& status, const std::string& based_on);
+  // Aborted: a uid that is no longer there; FailedPrecondition: a name that is somebody else's.
+  Status Do(const Action& action);
+  bool is_deleted() const { return deleted_; }  // by DeleteSelf
+
+  // Controllers, each once --------------------------------------------------------------------------------------
+  void RunJobController();
+  void RunStatefulSetController();
+  void RunGarbageCollector();
+  void RunScheduler();
+  void RunKubelets();
+  void RunTaintManager();
+  void RunAll();  // until nothing changes any more at this time
+
+  // What happens ------------------------------------------------------------------------------------------------
+  bool EndPod(const std::string& name, const Ending& ending);  // false: it does not run
+  void Kill(const std::string& name);                          // the kubelet restarts or fails it: SIGKILL
+  void LoseNode(const std::string& node);
+  void RestoreNode(const std::string& node);
+  // As kubectl delete does.
+  void DeleteChild(const kube::Resource& resource, const std::string& name, kube::Propagation propagation);
+  void DeletePod(const std::string& name);
+  void DeleteSecrets();
+  // Somebody else's object with a name of ours; without our label it is in no cache.
+  void Occupy(const kube::Resource& resource, const std::string& name, bool with_label);
+  void Vacate(const std::string& name);
+  void set_missing_secrets(std::vector<std::string> names) { missing_secrets_ = std::move(names); }
+  void set_template_error(std::string error) { template_error_ = std::move(error); }
+  void set_creation_error(std::string error) { creation_error_ = std::move(error); }  // no pod can be made
+
+  std::vector<std::string> PodsOf(const std::string& controller) const;  // names, ended ones as well
+  kube::Pod* FindPod(const std::string& name);
+  kube::Job* FindJob(const std::string& name);
+  kube::StatefulSet* FindSet(const std::string& name);
+  bool Has(const kube::Resource& resource, const std::string& name) const;
+  std::string NodeOf(const std::string& pod) const;
+  // Incarnations of trainer pods whose programs may be running.
+  std::vector<int64_t> RunningIncarnations() const;
+
+ private:
+  struct SimulatedPod {
+    kube::Pod pod;
+    bool counted = true;  // by the Job controller, whose finalizer it carries until then
+    int64_t index = 0;
+  };
+  using Name = std::pair<std::string, std::string>;  // kind, name
+
+  std::string NewUid();
+  Status Apply(const ApplyChild& apply);
+  Status Delete(const plan::DeleteChild& deletion);
+  void DeleteObject(const kube::Resource& resource, const std::string& name, kube::Propagation propagation);
+  void MakePod(const kube::ObjectMeta& controller, const kube::Resource& resource, const std::string& name,
+               int64_t index);
+  void AskToDelete(SimulatedPod* pod);
+  void SyncJob(kube::Job* job);
+  void SyncSet(kube::StatefulSet* set);
+  void SyncPod(SimulatedPod* pod);
+  bool IsLost(const std::string& node) const;
+  bool IsOurs(const kube::ObjectMeta& meta) const { return plan::IsOurs(meta, training_); }
+  std::vector<SimulatedPod*> PodsOfUid(const std::string& uid);
+  void Changed() { ++changes_; }
+
+  api::DistTraining training_;
+  kube::WallTime now_;
+  std::map<std::string, kube::Job> jobs_;
+  std::map<std::string, kube::StatefulSet> sets_;
+  std::map<Name, Child> others_;
+  std::map<std::string, SimulatedPod> pods_;
+  std::vector<Child> in_the_way_;
+  std::optional<resources::CertificateFacts> authority_;
+  std::map<api::Role, resources::CertificateFacts> leaves_;
+  std::vector<std::string> missing_secrets_;
+  std::string template_error_, creation_error_;
+  std::optional<int64_t> dry_run_generation_;
+  std::map<std::string, bool> nodes_;  // name, is lost
+  int64_t next_uid_ = 1, next_node_ = 0, resource_version_ = 1, changes_ = 0;
+  bool deleted_ = false;
+};
+
+// Not asked, not seen: what no cache holds and no question was about is taken out.
+void LeaveOutUnasked(const Questions& questions, Observed* seen);
+
+}  // namespace espalier::ctl::plan::testing

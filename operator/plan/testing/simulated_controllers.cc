@@ -1,0 +1,217 @@
+// The controllers of simulated_cluster.h.
+
+#include <algorithm>
+
+#include "operator/plan/testing/simulated_cluster.h"
+
+namespace espalier::ctl::plan::testing {
+namespace {
+
+using kube::PodPhase;
+
+constexpr std::chrono::seconds kGrace{30};  // of pods
+
+bool HasEnded(const kube::Pod& pod) { return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed; }
+
+}  // namespace
+
+void SimulatedCluster::MakePod(const kube::ObjectMeta& controller, const kube::Resource& resource,
+                               const std::string& name, int64_t index) {
+  Changed();
+  SimulatedPod made;
+  made.index = index;
+  made.counted = resource != kube::kJobs;
+  made.pod.meta.key = {controller.key.name_space, name};
+  made.pod.meta.uid = NewUid();
+  made.pod.meta.created_at = now_;
+  made.pod.meta.labels = controller.labels;
+  made.pod.meta.controller =
+      kube::OwnerReference{resource.api_version(), std::string(resource.kind), controller.key.name, controller.uid};
+  made.pod.phase = PodPhase::kPending;
+  made.pod.containers.push_back({.name = "main"});
+  pods_[name] = std::move(made);
+}
+
+void SimulatedCluster::AskToDelete(SimulatedPod* pod) {
+  if (pod->pod.meta.deletion_requested_at) return;
+  Changed();
+  pod->pod.meta.deletion_requested_at = std::chrono::floor<std::chrono::seconds>(now_);
+  pod->pod.meta.deletion_grace = kGrace;
+}
+
+std::vector<SimulatedCluster::SimulatedPod*> SimulatedCluster::PodsOfUid(const std::string& uid) {
+  std::vector<SimulatedPod*> found;
+  for (auto& [name, pod] : pods_) {
+    if (pod.pod.meta.controller->uid == uid) found.push_back(&pod);
+  }
+  return found;
+}
+
+void SimulatedCluster::RunJobController() {
+  for (auto& [name, job] : jobs_) {
+    if (IsOurs(job.meta)) SyncJob(&job);
+  }
+}
+
+void SimulatedCluster::SyncJob(kube::Job* job) {
+  const kube::Job before = *job;
+  const std::vector<SimulatedPod*> pods = PodsOfUid(job->meta.uid);
+  for (SimulatedPod* pod : pods) {
+    const bool failed = pod->pod.phase == PodPhase::kFailed || pod->pod.meta.deletion_requested_at;
+    if (pod->counted || (!failed && pod->pod.phase != PodPhase::kSucceeded)) continue;
+    pod->counted = true;
+    ++(pod->pod.phase == PodPhase::kSucceeded ? job->succeeded : job->failed);
+    Changed();
+  }
+  job->active = std::count_if(pods.begin(), pods.end(), [](const auto* pod) { return !HasEnded(pod->pod); });
+  job->ready = std::count_if(pods.begin(), pods.end(), [](const auto* pod) { return pod->pod.ready; });
+  if (job->meta.deletion_requested_at || job->complete || job->has_failed) {
+    if (*job != before) Changed();
+    return;
+  }
+  if (job->failed > 0 && !job->failure_target) {
+    job->failure_target = true;
+    job->failure_reason = "BackoffLimitExceeded";
+  }
+  if (job->failure_target) {
+    for (SimulatedPod* pod : pods) {
+      if (!HasEnded(pod->pod)) AskToDelete(pod);
+    }
+    job->has_failed = job->active == 0;
+  } else if (job->succeeded >= job->completions) {
+    job->complete = true;
+    job->completed_at = std::chrono::floor<std::chrono::seconds>(now_);
+  } else if (creation_error_.empty()) {
+    for (int64_t index = 0; index < job->completions; ++index) {
+      const bool there = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) { return pod->index == index; });
+      if (!there) {
+        MakePod(job->meta, kube::kJobs, job->meta.key.name + "-" + std::to_string(index) + "-" + NewUid(), index);
+      }
+    }
+  }
+  if (*job != before) Changed();
+}
+
+void SimulatedCluster::RunStatefulSetController() {
+  for (auto& [name, set] : sets_) {
+    if (IsOurs(set.meta)) SyncSet(&set);
+  }
+}
+
+void SimulatedCluster::SyncSet(kube::StatefulSet* set) {
+  const kube::StatefulSet before = *set;
+  if (!set->meta.deletion_requested_at) {
+    for (int64_t ordinal = 0; ordinal < set->wanted && creation_error_.empty(); ++ordinal) {
+      const std::string name = set->meta.key.name + "-" + std::to_string(ordinal);
+      if (pods_.count(name) == 0) MakePod(set->meta, kube::kStatefulSets, name, ordinal);
+    }
+    for (SimulatedPod* pod : PodsOfUid(set->meta.uid)) {
+      if (pod->index >= set->wanted) AskToDelete(pod);
+    }
+  }
+  const std::vector<SimulatedPod*> pods = PodsOfUid(set->meta.uid);
+  set->observed_generation = set->meta.generation;
+  set->current = static_cast<int64_t>(pods.size());
+  set->ready = std::count_if(pods.begin(), pods.end(), [](const auto* pod) { return pod->pod.ready; });
+  if (*set != before) Changed();
+}
+
+void SimulatedCluster::RunGarbageCollector() {
+  const auto has_owner = [this](const std::string& uid) {
+    const auto has_uid = [&uid](const auto& entry) { return entry.second.meta.uid == uid; };
+    return std::any_of(jobs_.begin(), jobs_.end(), has_uid) || std::any_of(sets_.begin(), sets_.end(), has_uid);
+  };
+  for (auto& [name, pod] : pods_) {
+    if (has_owner(pod.pod.meta.controller->uid)) continue;
+    pod.counted = true;  // without its Job nobody counts it
+    AskToDelete(&pod);
+  }
+  const auto collect = [this](auto* owners) {
+    for (auto owner = owners->begin(); owner != owners->end();) {
+      const std::vector<SimulatedPod*> pods = PodsOfUid(owner->second.meta.uid);
+      const bool deleted = owner->second.meta.deletion_requested_at.has_value();
+      for (SimulatedPod* pod : pods) {
+        if (deleted) AskToDelete(pod);
+      }
+      if (deleted && pods.empty()) {
+        Changed();
+        owner = owners->erase(owner);
+      } else {
+        ++owner;
+      }
+    }
+  };
+  collect(&jobs_);
+  collect(&sets_);
+}
+
+void SimulatedCluster::RunScheduler() {
+  for (auto& [name, pod] : pods_) {
+    if (!pod.pod.node.empty()) continue;
+    for (size_t tried = 0; tried < nodes_.size() && pod.pod.node.empty(); ++tried) {
+      const std::string node = "node-" + std::to_string(next_node_++ % static_cast<int64_t>(nodes_.size()));
+      if (!IsLost(node)) pod.pod.node = node;
+    }
+    if (!pod.pod.node.empty()) Changed();
+  }
+}
+
+void SimulatedCluster::RunKubelets() {
+  for (auto& [name, pod] : pods_) SyncPod(&pod);
+  const size_t erased = std::erase_if(pods_, [this](const auto& entry) {
+    const SimulatedPod& pod = entry.second;
+    if (!pod.pod.meta.deletion_requested_at || !pod.counted) return false;
+    if (pod.pod.node.empty()) return true;
+    return HasEnded(pod.pod) && !IsLost(pod.pod.node);
+  });
+  if (erased > 0) Changed();
+}
+
+void SimulatedCluster::SyncPod(SimulatedPod* pod) {
+  if (pod->pod.node.empty() || IsLost(pod->pod.node) || HasEnded(pod->pod)) return;
+  if (pod->pod.meta.deletion_requested_at) {
+    Changed();
+    const bool ran = pod->pod.phase == PodPhase::kRunning;
+    pod->pod.phase = PodPhase::kFailed;
+    pod->pod.ready = false;
+    if (!ran) return;
+    pod->pod.containers.front().ended =
+        kube::ContainerEnd{.exit_code = 75,
+                           .signal = 0,
+                           .reason = "Error",
+                           .message = R"({"reason": "Stopped", "exitCode": 75, "message": "asked to stop"})",
+                           .finished_at = std::chrono::floor<std::chrono::seconds>(now_)};
+    return;
+  }
+  if (pod->pod.phase == PodPhase::kPending) {
+    Changed();
+    pod->pod.phase = PodPhase::kRunning;
+  } else if (!pod->pod.ready) {
+    Changed();
+    pod->pod.ready = pod->pod.containers.front().ready = true;
+  }
+}
+
+void SimulatedCluster::RunTaintManager() {
+  for (auto& [name, pod] : pods_) {
+    if (!IsLost(pod.pod.node) || pod.pod.meta.deletion_requested_at || HasEnded(pod.pod)) continue;
+    pod.pod.disruption_target = true;
+    pod.pod.disruption_reason = "DeletionByTaintManager";
+    AskToDelete(&pod);
+  }
+}
+
+void SimulatedCluster::RunAll() {
+  int64_t before = 0;
+  do {
+    before = changes_;
+    RunScheduler();
+    RunKubelets();
+    RunTaintManager();
+    RunJobController();
+    RunStatefulSetController();
+    RunGarbageCollector();
+  } while (changes_ != before);
+}
+
+}  // namespace espalier::ctl::plan::testing

@@ -1,0 +1,63 @@
+// An operator over a SimulatedCluster, with what may go wrong between the two: caches that are late, each kind for
+// itself; status writes that are refused; a process that dies between two actions and knows nothing when it starts
+// again. It checks the rules of plan.h on the way.
+//
+// The caches are as late as the real ones may be: never before a write of this process that they concern
+// (runtime/stale_guard.h), and they only go forward; a process that starts has listed everything.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "operator/plan/testing/simulated_cluster.h"
+#include "services/base/philox.h"
+
+namespace espalier::ctl::plan::testing {
+
+struct Faults {
+  double late_cache = 0;      // of each kind, at each look
+  double refused_status = 0;  // of each write
+  double crash = 0;           // before each action
+};
+
+// Owned by one thread. `cluster` outlives it.
+class SimulatedOperator {
+ public:
+  SimulatedOperator(SimulatedCluster& cluster, uint64_t seed) : cluster_(cluster), random_(seed, /*stream=*/1) {
+    Restart();
+  }
+
+  // One round: observe, plan, write, act. False where there was nothing to write or to do.
+  bool Reconcile(const Faults& faults);
+  void Restart();
+  // When the last plan wants to be looked at again.
+  std::optional<kube::WallTime> wake_at() const { return wake_at_; }
+
+  // The rules that were broken, in words; empty: none.
+  const std::vector<std::string>& violations() const { return violations_; }
+
+ private:
+  enum Kind { kJobsKind, kSetsKind, kPodsKind, kOthersKind, kNumKinds };
+  struct Cache {
+    size_t version = 0;  // of the snapshot that is shown
+    size_t at_least = 0;
+  };
+
+  Observed View(double late);
+  void NoteWrite(const Action& action);
+  void CheckAction(const Action& action, const api::Status& stored);
+  void CheckWorld();
+  bool Happens(double probability) { return random_.NextUnitDouble() < probability; }
+  void Broken(const std::string& rule) { violations_.push_back(rule); }
+
+  SimulatedCluster& cluster_;
+  PhiloxStream random_;
+  std::deque<Observed> history_;  // of the world, one at each look; the last is now
+  size_t first_version_ = 0;      // of history_.front()
+  Cache caches_[kNumKinds];
+  std::optional<kube::WallTime> wake_at_;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace espalier::ctl::plan::testing

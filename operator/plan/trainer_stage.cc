@@ -1,0 +1,130 @@
+// Trainers are one group: one Job per incarnation. When it fails, is deleted or has the wrong size, the next
+// incarnation is written to the status, then the Job before it is deleted, and when its pods are gone the next is made.
+
+#include <algorithm>
+
+#include "operator/plan/job_turn.h"
+#include "operator/plan/restart_policy.h"
+#include "operator/plan/stages.h"
+#include "operator/resources/labels.h"
+#include "operator/resources/names.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::ConditionStatus;
+using api::Role;
+
+int64_t WantedReplicas(const Draft& draft) { return draft.spec().job.trainer_replicas; }
+
+bool WasSeenBefore(const Draft& draft, const std::string& job) {
+  const std::vector<api::ChildRef>& children = draft.training().status.child_refs;
+  return std::find(children.begin(), children.end(), api::ChildRef{std::string(kube::kJobs.kind), job}) !=
+         children.end();
+}
+
+std::string Replicas(int64_t replicas) { return std::to_string(replicas) + (replicas == 1 ? " trainer" : " trainers"); }
+
+// The numbers alone: a restart that is waiting for its time waits on.
+void ResizePending(Draft& draft) {
+  api::Status& status = draft.status();
+  ++status.incarnation;
+  status.trainer_replicas = WantedReplicas(draft);
+}
+
+void Resize(Draft& draft, const JobRun& run) {
+  const api::Status& status = draft.status();
+  if (run.job == nullptr && EarliestStart(status)) return ResizePending(draft);
+  BeginIncarnation(draft, kScaled,
+                   "from " + Replicas(status.trainer_replicas) + " to " + std::to_string(WantedReplicas(draft)));
+}
+
+void FollowIncarnation(Draft& draft) {
+  const api::Status& status = draft.status();
+  const JobRun& run = draft.world().trainer_run(status.incarnation);
+  const std::string job = resources::TrainerJobName(draft.name(), status.incarnation);
+  if (const std::optional<Failure> failure = SettledFailure(draft, run)) {
+    if (MayRetry(draft, Role::kTrainer, *failure)) BeginIncarnation(draft, failure->reason, failure->message);
+    return;
+  }
+  if (run.job == nullptr && WasSeenBefore(draft, job)) {
+    return BeginIncarnation(draft, kJobDeleted, "Job " + job + " was deleted");
+  }
+  // Nobody ends a group that runs for one that could not be made.
+  if (!IsAccepted(draft.training(), draft.seen())) return;
+  const bool is_failing = run.job != nullptr && (run.job->failure_target || run.job->has_failed);
+  if (status.trainer_replicas != WantedReplicas(draft) && !is_failing) Resize(draft, run);
+}
+
+void DeleteOldConfigs(Draft& draft) {
+  const std::string current = resources::TrainerConfigName(draft.name(), draft.status().incarnation);
+  for (const Child& child : draft.world().children()) {
+    const std::string& name = child.meta.key.name;
+    if (*child.resource != kube::kConfigMaps || name == current) continue;
+    if (NumberOf(name, draft.name(), resources::TrainerConfigName)) draft.Delete(kube::kConfigMaps, child.meta);
+  }
+}
+
+const char* MakeIncarnation(Draft& draft, bool services_are_ready) {
+  const Turn turn = TurnOf(draft, draft.world().trainer_runs(), draft.status().incarnation);
+  DeleteOldConfigs(draft);
+  if (!turn.may_start) return turn.waits_for;
+  if (!services_are_ready) return kWaiting;
+  // It is immutable: one that is there already is the right one, or nothing could be changed about it.
+  const std::string config = resources::TrainerConfigName(draft.name(), draft.status().incarnation);
+  const bool has_config = draft.world().Find(kube::kConfigMaps, config) != nullptr ||
+                          draft.Apply(kube::kConfigMaps, resources::TrainerConfigMap(draft.context()));
+  if (has_config) draft.Apply(kube::kJobs, resources::TrainerJob(draft.context()));
+  return nullptr;
+}
+
+bool AllReady(const JobRun& run) {
+  const kube::Job* job = run.job;
+  return job != nullptr && job->completions > 0 && job->ready + job->succeeded >= job->completions &&
+         !job->failure_target && !job->has_failed && !job->meta.deletion_requested_at;
+}
+
+void WriteReadiness(Draft& draft, const char* waits_for) {
+  const api::Status& status = draft.status();
+  const std::string job = resources::TrainerJobName(draft.name(), status.incarnation);
+  const JobRun& run = draft.world().trainer_run(status.incarnation);
+  if (AllReady(run)) {
+    EndRestart(draft, "Job " + job + " runs");
+    return draft.Set(api::kTrainersReady, ConditionStatus::kTrue, kAllReady, "Job " + job);
+  }
+  std::optional<Trouble> trouble;
+  if (waits_for == nullptr) trouble = TroubleOf(draft, Role::kTrainer);
+  if (trouble) return draft.Set(api::kTrainersReady, ConditionStatus::kFalse, trouble->reason, trouble->message);
+  const bool was_ready = api::IsTrue(draft.training().status, api::kTrainersReady);
+  const char* under_way = was_ready || !api::FindCondition(status, api::kTrainersReady) ? kNotAllReady : kStarting;
+  draft.Set(api::kTrainersReady, ConditionStatus::kFalse, waits_for != nullptr ? waits_for : under_way, "Job " + job);
+}
+
+}  // namespace
+
+void BeginIncarnation(Draft& draft, const std::string& reason, const std::string& message) {
+  api::Status& status = draft.status();
+  ++status.incarnation;
+  ++status.attempts_total;
+  status.trainer_replicas = WantedReplicas(draft);
+  // A job that is resumed starts, as the first time; nothing of it had failed.
+  if (reason == kResumed || reason.empty()) {
+    status.restart_reason = reason;
+  } else {
+    BeginRestart(draft, reason, message);
+  }
+}
+
+void Train(Draft& draft, bool services_are_ready) {
+  api::Status& status = draft.status();
+  if (status.incarnation == 0) {
+    if (!services_are_ready) return;
+    BeginIncarnation(draft, {}, {});
+  }
+  FollowIncarnation(draft);
+  if (api::IsTerminal(status)) return;
+  const char* waits_for = MakeIncarnation(draft, services_are_ready);
+  WriteReadiness(draft, waits_for);
+}
+
+}  // namespace espalier::ctl::plan

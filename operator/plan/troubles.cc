@@ -1,0 +1,167 @@
+// What stands in the way and may be mended from outside: no failures, for the job goes on by itself once it is mended.
+
+#include <algorithm>
+#include <string_view>
+
+#include "operator/plan/restart_policy.h"
+#include "operator/plan/stages.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::Role;
+
+// Secrets and events are in no watch.
+constexpr std::chrono::seconds kLookAgain{5};
+
+const char* ReasonOfWaiting(std::string_view waiting) {
+  for (const char* pull : {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull",
+                           "ImageInspectError", "RegistryUnavailable"}) {
+    if (waiting == pull) return kImagePull;
+  }
+  if (waiting == kContainerConfig) return kContainerConfig;
+  if (waiting == kContainerCreation || waiting == "RunContainerError") return kContainerCreation;
+  if (waiting == kCrashLoop) return kCrashLoop;
+  return nullptr;  // ContainerCreating, PodInitializing: on its way
+}
+
+std::optional<Trouble> TroubleOfContainer(const kube::ContainerState& container) {
+  const char* reason = ReasonOfWaiting(container.waiting_reason);
+  if (reason == nullptr) return std::nullopt;
+  Trouble trouble{.reason = reason, .message = container.waiting_message};
+  const bool has_failed_before = container.last_ended && container.last_ended->exit_code != 0;
+  if (reason == kCrashLoop && has_failed_before) {
+    const Failure failure = FailureOf(*container.last_ended, {});
+    trouble.reason = failure.reason;
+    trouble.message = failure.message;
+    trouble.exit_code = failure.exit_code;
+  }
+  if (trouble.message.empty()) trouble.message = container.waiting_reason;
+  return trouble;
+}
+
+std::optional<Trouble> TroubleOfPod(const kube::Pod& pod) {
+  if (HasEnded(pod) || pod.meta.deletion_requested_at) return std::nullopt;
+  if (!pod.unscheduled_reason.empty()) return Trouble{.reason = kUnschedulable, .message = pod.unscheduled_reason};
+  for (const kube::ContainerState& container : pod.containers) {
+    if (auto trouble = TroubleOfContainer(container)) return trouble;
+  }
+  return std::nullopt;
+}
+
+std::vector<const kube::ObjectMeta*> ControllersOf(const World& world, const api::Status& status, Role role) {
+  std::vector<const kube::ObjectMeta*> controllers;
+  const auto add_job = [&](const JobRun& run) {
+    if (run.job != nullptr) controllers.push_back(&run.job->meta);
+  };
+  switch (role) {
+    case Role::kPartitioner: add_job(world.partition_run(status.partition_attempt)); break;
+    case Role::kTrainer: add_job(world.trainer_run(status.incarnation)); break;
+    case Role::kServer:
+      for (const kube::StatefulSet* set : world.server_sets()) controllers.push_back(&set->meta);
+      break;
+    case Role::kSampler:
+      if (world.sampler_set() != nullptr) controllers.push_back(&world.sampler_set()->meta);
+      break;
+  }
+  return controllers;
+}
+
+std::optional<Trouble> CreationTrouble(const Draft& draft, Role role) {
+  for (const kube::ObjectMeta* controller : ControllersOf(draft.world(), draft.status(), role)) {
+    const auto failures = draft.seen().creation_failures.find(controller->uid);
+    if (failures == draft.seen().creation_failures.end() || failures->second.empty()) continue;
+    return Trouble{.reason = kFailedCreate, .message = failures->second.front()};
+  }
+  return std::nullopt;
+}
+
+std::optional<Trouble> TroubleOfPods(const Draft& draft, Role role) {
+  if (auto trouble = CreationTrouble(draft, role)) return trouble;
+  for (const kube::Pod* pod : draft.world().pods(role)) {
+    if (auto trouble = TroubleOfPod(*pod)) {
+      trouble->pod = pod->meta.key.name;
+      return trouble;
+    }
+  }
+  return std::nullopt;
+}
+
+// When a Job or StatefulSet should have all its pods; nullopt: it has, or is not to have them.
+struct Lack {
+  const kube::ObjectMeta* controller;
+  kube::WallTime complete_by;
+};
+std::vector<Lack> LacksOf(const api::DistTraining& training, const World& world) {
+  std::vector<Lack> lacks;
+  const kube::WallTime started = training.status.started_at.value_or(kube::WallTime{});
+  const auto check = [&](const kube::ObjectMeta& meta, int64_t wanted) {
+    if (meta.deletion_requested_at || world.PodsOf(meta.uid) >= wanted) return;
+    lacks.push_back({&meta, std::max(meta.created_at, started) + kPodsMissing});
+  };
+  const auto check_job = [&](const JobRun& run) {
+    if (run.job == nullptr || run.job->complete || run.job->failure_target || run.job->has_failed) return;
+    check(run.job->meta, run.job->completions - run.job->succeeded);
+  };
+  check_job(world.partition_run(training.status.partition_attempt));
+  check_job(world.trainer_run(training.status.incarnation));
+  for (const kube::StatefulSet* set : world.server_sets()) check(set->meta, set->wanted);
+  if (world.sampler_set() != nullptr) check(world.sampler_set()->meta, world.sampler_set()->wanted);
+  return lacks;
+}
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> LackingPods(const api::DistTraining& training, const World& world, kube::WallTime now) {
+  std::vector<std::string> uids;
+  for (const Lack& lack : LacksOf(training, world)) {
+    if (lack.complete_by <= now) uids.push_back(lack.controller->uid);
+  }
+  return uids;
+}
+
+void FindTroubles(Draft& draft) {
+  if (draft.run_policy().suspend) return;
+  const Observed& seen = draft.seen();
+  if (!seen.missing_secrets.empty()) {
+    draft.HoldBack({.reason = kSecretMissing,
+                    .message = "the document names Secrets that do not exist: " + Joined(seen.missing_secrets)});
+    draft.WakeAfter(kLookAgain);
+  }
+  if (seen.refusal) draft.Report({.reason = kRefused, .message = seen.refusal->child + ": " + seen.refusal->message});
+  for (const Lack& lack : LacksOf(draft.training(), draft.world())) {
+    draft.WakeAt(std::max(lack.complete_by, draft.now() + kLookAgain));
+    if (lack.complete_by > draft.now()) draft.WakeAt(lack.complete_by);
+  }
+}
+
+std::optional<Trouble> TroubleOf(Draft& draft, Role role) {
+  if (draft.trouble()) return draft.trouble();
+  std::optional<Trouble> trouble = TroubleOfPods(draft, role);
+  if (!trouble) return std::nullopt;
+  trouble->role = api::NameOf(role);
+  draft.Mention(*trouble);
+  return trouble;
+}
+
+void WriteTrouble(Draft& draft) {
+  api::Status& status = draft.status();
+  if (const std::optional<Trouble>& trouble = draft.mentioned()) {
+    status.last_error = api::LastError{.role = trouble->role,
+                                       .reason = trouble->reason,
+                                       .message = trouble->message,
+                                       .exit_code = trouble->exit_code,
+                                       .pod = trouble->pod};
+    return;
+  }
+  // What led to the restart under way stays; trouble that is over goes.
+  if (status.last_error && status.last_error->reason != status.restart_reason) status.last_error.reset();
+}
+
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,208 @@
+// What stands in the way, is shown, and is gone once it is mended.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/plan/reasons.h"
+#include "operator/plan/testing/scene.h"
+#include "operator/resources/labels.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::ConditionStatus;
+using api::Phase;
+using std::chrono::seconds;
+using ::testing::Contains;
+using testing::Described;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::PartitionEnding;
+using testing::Scene;
+
+Questions Asked(Scene& scene) {
+  return QuestionsOf(scene.cluster().training(), scene.cluster().Now(), scene.cluster().now());
+}
+
+TEST(TroublesTest, AnInvalidSpecMakesNothingUntilItIsMended) {
+  Scene scene = Scene::With({{"training", {{"epochs", "many"}}}});
+  ASSERT_FALSE(scene.cluster().training().spec.has_value());
+  scene.Settle();
+  EXPECT_EQ(scene.ConditionOf(api::kAccepted), ConditionStatus::kFalse);
+  EXPECT_EQ(scene.ReasonOf(api::kAccepted), kInvalidSpec);
+  EXPECT_THAT(api::FindCondition(scene.status(), api::kAccepted)->message, HasSubstr("epochs"));
+  EXPECT_EQ(scene.status().observed_generation, 1);
+  EXPECT_TRUE(scene.cluster().Now().others.empty());
+  scene.Edit({{"training", {{"epochs", 5}}}});
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
+}
+
+TEST(TroublesTest, ATemplateThatTheServerRefusesMakesNothingUntilItIsMended) {
+  Scene scene;
+  scene.cluster().set_template_error("trainers.template: unknown field");
+  scene.Settle();
+  EXPECT_EQ(scene.ReasonOf(api::kAccepted), kInvalidTemplate);
+  EXPECT_TRUE(scene.cluster().Now().others.empty());
+  EXPECT_TRUE(scene.Look().requeue_after.has_value());
+  scene.cluster().set_template_error({});
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
+}
+
+TEST(TroublesTest, AMissingSecretHoldsTheJobUntilItIsThere) {
+  Scene scene;
+  scene.cluster().set_missing_secrets({"cora-s3"});
+  scene.Settle();
+  EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kSecretMissing);
+  EXPECT_EQ(scene.status().last_error->reason, kSecretMissing);
+  EXPECT_FALSE(scene.cluster().Has(kube::kJobs, "cora-partition-1"));
+  EXPECT_LE(*scene.Look().requeue_after, seconds(10));
+  EXPECT_TRUE(Asked(scene).referenced_secrets);
+  scene.cluster().set_missing_secrets({});
+  scene.Settle();
+  EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
+  EXPECT_FALSE(scene.status().last_error.has_value());
+}
+
+TEST(TroublesTest, ANameThatIsTakenIsNeverTouched) {
+  for (const bool with_label : {true, false}) {
+    for (const kube::Resource* resource : {&kube::kServices, &kube::kJobs}) {
+      Scene scene;
+      const std::string name = *resource == kube::kJobs ? "cora-partition-1" : "cora";
+      scene.cluster().Occupy(*resource, name, with_label);
+      scene.Settle();
+      EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kNameTaken);
+      EXPECT_THAT(api::FindCondition(scene.status(), api::kPartitioned)->message, HasSubstr(name));
+      EXPECT_TRUE(scene.Look().requeue_after.has_value());
+      scene.cluster().Vacate(name);
+      scene.Settle();
+      EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
+    }
+  }
+}
+
+TEST(TroublesTest, PodsThatAreMissingForThreeSecondsAreAskedAbout) {
+  Scene scene;
+  scene.cluster().set_creation_error("pods \"x\" is forbidden: exceeded quota: compute");
+  scene.Settle();
+  EXPECT_THAT(Asked(scene).creation_failures_of, IsEmpty());
+  EXPECT_LE(*scene.Look().requeue_after, seconds(3));
+  scene.cluster().Pass(seconds(3));
+  const std::string uid = scene.cluster().FindJob("cora-partition-1")->meta.uid;
+  EXPECT_THAT(Asked(scene).creation_failures_of, ElementsAre(uid));
+  const Plan plan = scene.Act();
+  EXPECT_THAT(Described(plan.events), Contains("Warning FailedCreate"));
+  EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kFailedCreate);
+  EXPECT_THAT(scene.status().last_error->message, HasSubstr("exceeded quota"));
+  scene.cluster().set_creation_error({});
+  scene.Settle();
+  EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
+  EXPECT_FALSE(scene.status().last_error.has_value());
+  EXPECT_THAT(Asked(scene).creation_failures_of, IsEmpty());
+}
+
+TEST(TroublesTest, WhatAPodWaitsForIsShownAndIsNoFailure) {
+  const struct {
+    const char* waiting;
+    const char* reason;
+  } rows[] = {{"ErrImagePull", kImagePull},
+              {"ImagePullBackOff", kImagePull},
+              {"InvalidImageName", kImagePull},
+              {"CreateContainerConfigError", kContainerConfig},
+              {"CreateContainerError", kContainerCreation}};
+  for (const auto& row : rows) {
+    Scene scene;
+    scene.Partitioning();
+    kube::Pod* pod = scene.cluster().FindPod(scene.Pods("cora-partition-1").front());
+    pod->containers[0].waiting_reason = row.waiting;
+    pod->containers[0].waiting_message = "because";
+    scene.Settle();
+    EXPECT_EQ(scene.ReasonOf(api::kPartitioned), row.reason);
+    EXPECT_EQ(scene.status().last_error->pod, pod->meta.key.name);
+    EXPECT_EQ(scene.status().attempts_counted, 0);
+    EXPECT_EQ(scene.status().phase, Phase::kPartitioning);
+    pod->containers[0].waiting_reason.clear();
+    scene.Settle();
+    EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
+  }
+}
+
+TEST(TroublesTest, APodWithoutANodeIsUnschedulable) {
+  Scene scene;
+  scene.PartitionJobDone();
+  kube::Pod* pod = scene.cluster().FindPod("cora-server-0-0");
+  kube::StatefulSet* set = scene.cluster().FindSet("cora-server-0");
+  pod->unscheduled_reason = "0/3 nodes are available: 3 Insufficient memory.";
+  pod->ready = false;
+  set->ready = 1;
+  const Plan plan = scene.Look();
+  EXPECT_EQ(api::FindCondition(plan.status, api::kServersReady)->reason, kUnschedulable);
+  EXPECT_EQ(plan.status.last_error->role, "server");
+  EXPECT_EQ(plan.status.phase, Phase::kStarting);
+}
+
+TEST(TroublesTest, AServerThatCrashesAgainAndAgainShowsWhatItDiedOf) {
+  Scene scene;
+  scene.Training();
+  kube::Pod* pod = scene.cluster().FindPod("cora-server-0-0");
+  pod->containers[0].waiting_reason = kCrashLoop;
+  pod->containers[0].last_ended = kube::ContainerEnd{.exit_code = 77};
+  scene.cluster().FindSet("cora-server-0")->ready = 1;
+  const Plan plan = scene.Look();
+  EXPECT_EQ(api::FindCondition(plan.status, api::kServersReady)->reason, "NotPermitted");
+  EXPECT_EQ(plan.status.last_error->exit_code, 77);
+  EXPECT_FALSE(api::IsTerminal(plan.status));
+}
+
+TEST(TroublesTest, WhatTheServerRefusesIsShownAndTriedAgain) {
+  Scene scene;
+  scene.Act();
+  Observed seen = scene.cluster().Now();
+  seen.refusal = Observed::Refusal{"Job cora-partition-1", "Forbidden", "exceeded quota: jobs"};
+  const Plan plan = MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now());
+  EXPECT_EQ(api::FindCondition(plan.status, api::kPartitioned)->reason, kRefused);
+  EXPECT_THAT(Described(plan.actions), Contains("apply Job cora-partition-1"));
+}
+
+TEST(CertificatesTest, LeavesAreRenewedAtTwoThirdsOfTheirLife) {
+  Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}});
+  scene.Training();
+  EXPECT_THAT(scene.Look().actions, IsEmpty());
+  scene.cluster().Pass(std::chrono::hours(24 * 20) - seconds(1));
+  EXPECT_THAT(scene.Look().actions, IsEmpty());
+  EXPECT_EQ(scene.Look().requeue_after, std::chrono::nanoseconds(seconds(1)));
+  scene.cluster().Pass(seconds(1));
+  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make leaf server", "make leaf trainer"));
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+TEST(CertificatesTest, TheAnnotationRenewsThemAndALostAuthorityTakesItsLeavesAlong) {
+  Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}});
+  scene.Training();
+  scene.cluster().Edit([](api::DistTraining* training) {
+    training->meta.annotations[resources::kRenewAnnotation] = "2026-02-01";
+    --training->meta.generation;  // annotations do not change it
+  });
+  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make leaf server", "make leaf trainer"));
+  scene.Settle();
+  EXPECT_THAT(scene.Look().actions, IsEmpty());
+  scene.cluster().DeleteSecrets();
+  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make authority", "make leaf server", "make leaf trainer"));
+}
+
+TEST(CertificatesTest, GivenOrNoCertificatesNeedNoMaking) {
+  for (const kube::Json& tls :
+       {kube::Json{{"mode", "Disabled"}}, kube::Json{{"mode", "SecretRef"}, {"secretName", "mine"}}}) {
+    Scene scene = Scene::With({{"tls", tls}});
+    ASSERT_TRUE(scene.cluster().training().spec.has_value()) << scene.cluster().training().violations;
+    scene.Training();
+    EXPECT_FALSE(Asked(scene).certificates);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,130 @@
+#include "operator/plan/world.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+#include "operator/resources/names.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::Role;
+
+bool HasName(const Child& child, const kube::Resource& resource, std::string_view name) {
+  return *child.resource == resource && child.meta.key.name == name;
+}
+
+}  // namespace
+
+bool IsOurs(const kube::ObjectMeta& meta, const api::DistTraining& training) {
+  return meta.controller && !training.meta.uid.empty() && meta.controller->uid == training.meta.uid;
+}
+
+std::optional<int64_t> NumberOf(std::string_view name, const std::string& job,
+                                std::string (*make_name)(const std::string&, int64_t)) {
+  const std::string_view digits = name.substr(std::min(name.size(), name.rfind('-') + 1));
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size() || number < 0) return std::nullopt;
+  if (make_name(job, number) != name) return std::nullopt;
+  return number;
+}
+
+World::World(const api::DistTraining& training, const Observed& seen) : training_(training) {
+  for (const auto& job : seen.jobs) Sort(*job);
+  for (const auto& set : seen.stateful_sets) Sort(*set);
+  for (const Child& child : seen.others) Keep(*child.resource, child.meta);
+  for (const Child& child : seen.in_the_way) Keep(*child.resource, child.meta);
+  for (const auto& pod : seen.pods) Sort(*pod);
+  std::sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) {
+    return std::tie(a.resource->kind, a.meta.key.name) < std::tie(b.resource->kind, b.meta.key.name);
+  });
+}
+
+bool World::Keep(const kube::Resource& resource, const kube::ObjectMeta& meta) {
+  const bool ours = IsOurs(meta, training_);
+  (ours ? children_ : strangers_).push_back({&resource, meta});
+  return ours;
+}
+
+void World::Sort(const kube::Job& job) {
+  if (!Keep(kube::kJobs, job.meta)) return;
+  const std::string& name = training_.meta.key.name;
+  if (const auto attempt = NumberOf(job.meta.key.name, name, resources::PartitionJobName)) {
+    partitions_[*attempt].job = &job;
+  } else if (const auto incarnation = NumberOf(job.meta.key.name, name, resources::TrainerJobName)) {
+    trainers_[*incarnation].job = &job;
+  }
+}
+
+void World::Sort(const kube::StatefulSet& set) {
+  if (!Keep(kube::kStatefulSets, set.meta)) return;
+  const std::string& name = training_.meta.key.name;
+  if (set.meta.key.name == resources::SamplerSetName(name)) {
+    sampler_set_ = &set;
+  } else if (NumberOf(set.meta.key.name, name, resources::ServerSetName)) {
+    server_sets_.push_back(&set);
+  }
+}
+
+bool World::BelongsToUs(const kube::Pod& pod) const {
+  const std::string& uid = pod.meta.controller->uid;
+  const auto has_uid = [&uid](const Child& child) { return child.meta.uid == uid; };
+  if (std::any_of(children_.begin(), children_.end(), has_uid)) return true;
+  if (std::any_of(strangers_.begin(), strangers_.end(), has_uid)) return false;
+  return pod.meta.created_at >= training_.meta.created_at;
+}
+
+void World::Sort(const kube::Pod& pod) {
+  if (!pod.meta.controller || !BelongsToUs(pod)) return;
+  const std::string& job = training_.meta.key.name;
+  const kube::OwnerReference& controller = *pod.meta.controller;
+  std::optional<Role> role;
+  if (controller.kind == kube::kJobs.kind) {
+    if (const auto attempt = NumberOf(controller.name, job, resources::PartitionJobName)) {
+      partitions_[*attempt].pods.push_back(&pod);
+      role = Role::kPartitioner;
+    } else if (const auto incarnation = NumberOf(controller.name, job, resources::TrainerJobName)) {
+      trainers_[*incarnation].pods.push_back(&pod);
+      role = Role::kTrainer;
+    }
+  } else if (controller.kind == kube::kStatefulSets.kind) {
+    if (controller.name == resources::SamplerSetName(job)) role = Role::kSampler;
+    if (NumberOf(controller.name, job, resources::ServerSetName)) role = Role::kServer;
+  }
+  if (role) pods_[static_cast<size_t>(*role)].push_back(&pod);
+}
+
+const JobRun& World::RunOf(const std::map<int64_t, JobRun>& runs, int64_t number) {
+  static const JobRun kNone;
+  const auto found = runs.find(number);
+  return found == runs.end() ? kNone : found->second;
+}
+
+bool World::has_pods() const {
+  return std::any_of(std::begin(pods_), std::end(pods_), [](const auto& pods) { return !pods.empty(); });
+}
+
+const kube::ObjectMeta* World::Find(const kube::Resource& resource, std::string_view name) const {
+  for (const Child& child : children_) {
+    if (HasName(child, resource, name)) return &child.meta;
+  }
+  return nullptr;
+}
+
+bool World::IsTaken(const kube::Resource& resource, std::string_view name) const {
+  return std::any_of(strangers_.begin(), strangers_.end(),
+                     [&](const Child& child) { return HasName(child, resource, name); });
+}
+
+int64_t World::PodsOf(const std::string& controller_uid) const {
+  int64_t count = 0;
+  for (const auto& pods : pods_) {
+    count += std::count_if(pods.begin(), pods.end(),
+                           [&](const kube::Pod* pod) { return pod->meta.controller->uid == controller_uid; });
+  }
+  return count;
+}
+
+}  // namespace espalier::ctl::plan

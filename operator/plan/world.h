@@ -1,0 +1,68 @@
+// The job's own children, sorted by what they are for. What others own is kept apart: it is looked at only to find
+// names that are taken.
+//
+// A pod belongs to the job when its controller is a Job or StatefulSet of the job. One whose controller is gone
+// (deleted by somebody, in the background) counts as well if it has the name of one of ours and the pod is no older
+// than the job: names are unique, so nobody else can have made it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operator/plan/observed.h"
+
+namespace espalier::ctl::plan {
+
+// Pods of one Job or StatefulSet, and it itself where it is still there.
+struct JobRun {
+  const kube::Job* job = nullptr;
+  std::vector<const kube::Pod*> pods;
+};
+
+// Points into Observed, which outlives it.
+class World {
+ public:
+  World(const api::DistTraining& training, const Observed& seen);
+
+  const std::map<int64_t, JobRun>& partition_runs() const { return partitions_; }  // by attempt
+  const std::map<int64_t, JobRun>& trainer_runs() const { return trainers_; }      // by incarnation
+  const JobRun& partition_run(int64_t attempt) const { return RunOf(partitions_, attempt); }
+  const JobRun& trainer_run(int64_t incarnation) const { return RunOf(trainers_, incarnation); }
+  const std::vector<const kube::StatefulSet*>& server_sets() const { return server_sets_; }
+  const kube::StatefulSet* sampler_set() const { return sampler_set_; }
+  const std::vector<const kube::Pod*>& pods(api::Role role) const { return pods_[static_cast<size_t>(role)]; }
+  bool has_pods() const;
+
+  // The child of ours with this name; null.
+  const kube::ObjectMeta* Find(const kube::Resource& resource, std::string_view name) const;
+  // Somebody else's object with this name.
+  bool IsTaken(const kube::Resource& resource, std::string_view name) const;
+  const std::vector<Child>& children() const { return children_; }  // ours, by kind and name
+  // A pod of a Job or StatefulSet, by its controller's uid.
+  int64_t PodsOf(const std::string& controller_uid) const;
+
+ private:
+  static const JobRun& RunOf(const std::map<int64_t, JobRun>& runs, int64_t number);
+  void Sort(const kube::Job& job);
+  void Sort(const kube::StatefulSet& set);
+  void Sort(const kube::Pod& pod);
+  bool Keep(const kube::Resource& resource, const kube::ObjectMeta& meta);
+  bool BelongsToUs(const kube::Pod& pod) const;
+
+  const api::DistTraining& training_;
+  std::map<int64_t, JobRun> partitions_, trainers_;
+  std::vector<const kube::StatefulSet*> server_sets_;
+  const kube::StatefulSet* sampler_set_ = nullptr;
+  std::vector<const kube::Pod*> pods_[api::kRoles.size()];
+  std::vector<Child> children_;
+  std::vector<Child> strangers_;
+};
+
+// n of a name that MakeName(job, n) gives: 3 for "cora-trainer-3".
+std::optional<int64_t> NumberOf(std::string_view name, const std::string& job,
+                                std::string (*make_name)(const std::string&, int64_t));
+
+}  // namespace espalier::ctl::plan

@@ -1,0 +1,43 @@
+// One total function per child: from what the job wants to the object as it is applied. Pure. Every object has the job
+// as its controller, our labels, and kInputsAnnotation.
+#pragma once
+
+#include <string>
+
+#include "operator/api/dist_training.h"
+#include "operator/kube/json.h"
+
+namespace espalier::ctl::resources {
+
+// What builders need besides the resource.
+struct Context {
+  const api::DistTraining& training;  // with a valid spec
+  api::Status status;  // images, partition, incarnation, attempt, trainer_replicas as they are going to be written
+  std::string cluster_domain = "cluster.local";
+};
+
+// Ports of the pods.
+inline constexpr int kServerPort = 7000;
+inline constexpr int kSamplerPort = 7100;
+inline constexpr int kTrainerPort = 7200;  // rendezvous, or the ring's end
+inline constexpr int kAdminPort = 9090;
+
+kube::Json Service(const Context& context);
+kube::Json ServiceAccount(const Context& context);
+kube::Json ConfigMap(const Context& context);         // job.json; of partitioner, servers and samplers
+kube::Json TrainerConfigMap(const Context& context);  // job.json; immutable, of status.incarnation
+kube::Json NetworkPolicy(const Context& context);
+kube::Json DisruptionBudget(const Context& context);
+kube::Json PartitionJob(const Context& context);  // of status.partition_attempt
+kube::Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero);
+kube::Json SamplerSet(const Context& context, bool scaled_to_zero);
+kube::Json TrainerJob(const Context& context);  // of status.incarnation, with status.trainer_replicas trainers
+
+// Secrets (secrets.h makes their contents, which are not pure).
+
+// The run's own folder: "<output.uri>/<name>-<first 8 of uid>".
+std::string RunPrefix(const api::DistTraining& training);
+// "<graph.partitions.uri>" or "<output.uri>/partitions".
+std::string PartitionsPrefix(const api::DistTraining& training);
+
+}  // namespace espalier::ctl::resources

@@ -1,0 +1,54 @@
+#include "operator/resources/child.h"
+
+#include <utility>
+
+#include "services/base/sha256.h"
+
+namespace espalier::ctl::resources {
+
+using kube::Json;
+
+Inputs& Inputs::Add(const std::string& name, Json value) {
+  inputs_[name] = std::move(value);
+  return *this;
+}
+
+std::string Inputs::Hash(const api::DistTraining& training) const {
+  return Sha256Hex(training.meta.uid + " " + kube::Print(inputs_)).substr(0, 16);
+}
+
+Inputs InputsOf(const Context& context, api::Role role) {
+  const api::RoleSpec& spec = context.training.spec->role(role);
+  Inputs inputs;
+  const auto add = [&](const char* name, const Json& value) {
+    if (!value.empty()) inputs.Add(name, value);
+  };
+  if (const auto image = context.status.images.find(api::NameOf(role)); image != context.status.images.end()) {
+    inputs.Add("image", image->second);
+  }
+  add("resources", spec.resources);
+  add("env", spec.env);
+  add("nodeSelector", spec.node_selector);
+  add("tolerations", spec.tolerations);
+  add("template", spec.pod_template);
+  if (!spec.service_account_name.empty()) inputs.Add("serviceAccountName", spec.service_account_name);
+  if (spec.cache_in_memory) inputs.Add("cacheInMemory", true);
+  return inputs;
+}
+
+Json ChildOf(const Context& context, const kube::Resource& resource, const std::string& name,
+             const std::string& component, const Inputs& inputs) {
+  const api::DistTraining& training = context.training;
+  Json child;
+  child["apiVersion"] = resource.api_version();
+  child["kind"] = resource.kind;
+  Json& meta = child["metadata"];
+  meta["name"] = name;
+  meta["namespace"] = training.meta.key.name_space;
+  meta["labels"] = LabelsOf(training, component);
+  meta["annotations"][kInputsAnnotation] = inputs.Hash(training);
+  meta["ownerReferences"] = Json::array({kube::ControllerReference(kube::kDistTrainings, training.meta)});
+  return child;
+}
+
+}  // namespace espalier::ctl::resources

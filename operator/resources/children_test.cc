@@ -1,0 +1,320 @@
+// What holds for children whatever the job.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "operator/resources/addresses.h"
+#include "operator/resources/labels.h"
+#include "operator/resources/names.h"
+#include "operator/resources/testing/jobs.h"
+#include "services/job/parse.h"
+
+namespace espalier::ctl::resources {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+using kube::Json;
+using testing::FullJob;
+using testing::Job;
+using testing::JobWith;
+using testing::SmallJob;
+
+std::vector<Json> Workloads(const Job& job) {
+  const Context context = job.context();
+  return {PartitionJob(context), ServerSet(context, 0, false), SamplerSet(context, false), TrainerJob(context)};
+}
+
+std::vector<Json> Children(const Job& job) {
+  const Context context = job.context();
+  std::vector<Json> children = Workloads(job);
+  for (Json& child : std::vector<Json>{Service(context), ServiceAccount(context), ConfigMap(context),
+                                       TrainerConfigMap(context), NetworkPolicy(context), DisruptionBudget(context)}) {
+    children.push_back(std::move(child));
+  }
+  return children;
+}
+
+const Json& PodOf(const Json& workload) { return workload["spec"]["template"]["spec"]; }
+const Json& ProgramOf(const Json& workload) { return PodOf(workload)["containers"][0]; }
+
+// Null where there is no such variable.
+Json VariableOf(const Json& workload, const std::string& name) {
+  for (const Json& variable : ProgramOf(workload)["env"]) {
+    if (variable["name"] == name) return variable.contains("value") ? variable["value"] : variable["valueFrom"];
+  }
+  return nullptr;
+}
+
+std::string InputsOf(const Json& child) {
+  return kube::StringAt(child, {"metadata", "annotations", kInputsAnnotation});
+}
+
+bool Selects(const Json& selector, const Json& labels) {
+  for (const auto& [name, value] : selector.items()) {
+    if (!labels.contains(name) || labels[name] != value) return false;
+  }
+  return !selector.empty();
+}
+
+TEST(NamesTest, FitWhereTheyBecomeLabelsAndHostNames) {
+  const std::string longest(40, 'a');
+  constexpr size_t kMost = 63;
+  EXPECT_LE((TrainerJobName(longest, 999'999) + "-1023").size(), kMost);
+  EXPECT_LE((ServerSetName(longest, 15) + "-4095").size(), kMost);
+  EXPECT_LE((ServerSetName(longest, 15) + "-0123456789").size(), kMost) << "with the hash of a revision";
+  EXPECT_LE(TlsSecretName(longest, api::Role::kPartitioner).size(), kMost);
+}
+
+TEST(ChildrenTest, BelongToTheJobAndAreFoundByItsLabels) {
+  const Job job = FullJob();
+  for (const Json& child : Children(job)) {
+    const auto meta = kube::ParseObjectMeta(child);
+    ASSERT_TRUE(meta.ok()) << meta.status().ToString();
+    ASSERT_TRUE(meta->controller.has_value()) << child;
+    EXPECT_EQ(meta->controller->uid, job.training.meta.uid);
+    EXPECT_EQ(meta->key.name_space, "ml");
+    EXPECT_EQ(meta->labels.at(kManagedByLabel), "espalier-operator");
+    EXPECT_EQ(meta->labels.at(kJobLabel), "cora");
+    EXPECT_EQ(InputsOf(child).size(), 16u);
+    EXPECT_NE(kube::FindResource(child["apiVersion"].get<std::string>(), child["kind"].get<std::string>()), nullptr);
+  }
+}
+
+TEST(ChildrenTest, SelectTheirOwnPodsOnly) {
+  const Job job = FullJob();
+  const Context context = job.context();
+  const Json first = ServerSet(context, 0, false);
+  const Json second = ServerSet(context, 1, false);
+  const Json samplers = SamplerSet(context, false);
+  const Json budget = DisruptionBudget(context)["spec"]["selector"]["matchLabels"];
+  const Json service = Service(context)["spec"]["selector"];
+  const auto selector = [](const Json& set) { return set["spec"]["selector"]["matchLabels"]; };
+  const auto labels = [](const Json& workload) { return workload["spec"]["template"]["metadata"]["labels"]; };
+
+  EXPECT_TRUE(Selects(selector(first), labels(first)));
+  EXPECT_FALSE(Selects(selector(first), labels(second)));
+  EXPECT_FALSE(Selects(selector(first), labels(samplers)));
+  EXPECT_TRUE(Selects(selector(samplers), labels(samplers)));
+  EXPECT_TRUE(Selects(budget, labels(second)));
+  EXPECT_FALSE(Selects(budget, labels(samplers)));
+  for (const Json& workload : Workloads(job)) EXPECT_TRUE(Selects(service, labels(workload)));
+}
+
+// https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
+TEST(ChildrenTest, AreAllowedUnderTheRestrictedPodSecurityStandard) {
+  for (const Job& job : {SmallJob(), FullJob()}) {
+    for (const Json& workload : Workloads(job)) {
+      EXPECT_EQ(PodOf(workload)["securityContext"]["runAsNonRoot"], true);
+      EXPECT_EQ(PodOf(workload)["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+      const Json& container = ProgramOf(workload)["securityContext"];
+      EXPECT_EQ(container["allowPrivilegeEscalation"], false);
+      EXPECT_EQ(container["capabilities"]["drop"], Json::array({"ALL"}));
+      EXPECT_EQ(container["readOnlyRootFilesystem"], true);
+      for (const Json& volume : PodOf(workload)["volumes"]) {
+        EXPECT_TRUE(volume.contains("emptyDir") || volume.contains("configMap") || volume.contains("secret"));
+      }
+    }
+  }
+}
+
+TEST(ChildrenTest, MountWhatTheyHaveVolumesFor) {
+  for (const Job& job : {SmallJob(), FullJob()}) {
+    for (const Json& workload : Workloads(job)) {
+      std::vector<std::string> volumes;
+      for (const Json& volume : PodOf(workload)["volumes"]) volumes.push_back(volume["name"]);
+      for (const Json& container : PodOf(workload)["containers"]) {
+        for (const Json& mount : container["volumeMounts"]) EXPECT_THAT(volumes, Contains(mount["name"]));
+      }
+    }
+  }
+}
+
+TEST(ChildrenTest, LeaveALostNodeSoonAndSayWhyTheyEnded) {
+  for (const Json& workload : Workloads(FullJob())) {
+    std::vector<std::string> taints;
+    for (const Json& toleration : PodOf(workload)["tolerations"]) {
+      if (toleration.value("tolerationSeconds", 0) == 30) taints.push_back(toleration["key"]);
+    }
+    EXPECT_THAT(taints, ElementsAre("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"));
+    EXPECT_EQ(ProgramOf(workload)["terminationMessagePath"], VariableOf(workload, "ESPALIER_TERMINATION_LOG"));
+  }
+}
+
+TEST(ChildrenTest, HaveATokenOnlyOfAnAccountThatTheDocumentNames) {
+  const Job job = FullJob();
+  const Json partitioner = PartitionJob(job.context());
+  EXPECT_EQ(PodOf(partitioner)["serviceAccountName"], "graph-reader");
+  EXPECT_FALSE(PodOf(partitioner).contains("automountServiceAccountToken"));
+  const Json trainers = TrainerJob(job.context());
+  EXPECT_EQ(PodOf(trainers)["serviceAccountName"], ServiceAccount(job.context())["metadata"]["name"]);
+  EXPECT_EQ(PodOf(trainers)["automountServiceAccountToken"], false);
+}
+
+TEST(ChildrenTest, OnlyRolesThatReadOrWriteObjectsSeeCredentials) {
+  const Job job = FullJob();
+  const Context context = job.context();
+  const Json credentials = {{"secretKeyRef", {{"name", "cora-s3"}, {"key", "AWS_SECRET_ACCESS_KEY"}}}};
+  for (const Json& workload : {PartitionJob(context), ServerSet(context, 0, false), TrainerJob(context)}) {
+    EXPECT_EQ(VariableOf(workload, "AWS_SECRET_ACCESS_KEY"), credentials);
+    EXPECT_EQ(VariableOf(workload, "AWS_ENDPOINT_URL_S3"), "https://s3.example.com");
+    EXPECT_EQ(VariableOf(workload, "AWS_REGION"), "eu-west-1");
+  }
+  EXPECT_EQ(VariableOf(SamplerSet(context, false), "AWS_SECRET_ACCESS_KEY"), nullptr);
+}
+
+TEST(ChildrenTest, FindEachOtherByName) {
+  const Job job = FullJob();
+  Context context = job.context();
+  context.cluster_domain = "example.org";
+  context.status.incarnation = 4;
+  EXPECT_THAT(ServerAddresses(context), ElementsAre("cora-server-0-0.cora.ml.svc.example.org:7000",
+                                                    "cora-server-0-1.cora.ml.svc.example.org:7000"));
+  const Json trainers = TrainerJob(context);
+  EXPECT_EQ(VariableOf(trainers, "ESPALIER_SERVERS"), Joined(ServerAddresses(context)));
+  EXPECT_EQ(VariableOf(trainers, "ESPALIER_SAMPLERS"),
+            "cora-sampler-0.cora.ml.svc.example.org:7100,cora-sampler-1.cora.ml.svc.example.org:7100");
+  EXPECT_EQ(VariableOf(trainers, "ESPALIER_RENDEZVOUS"), "cora-trainer-4-0.cora.ml.svc.example.org:7200");
+  EXPECT_EQ(PodOf(trainers)["subdomain"], Service(context)["metadata"]["name"]);
+  EXPECT_EQ(VariableOf(TrainerJob(SmallJob().context()), "ESPALIER_SAMPLERS"), nullptr);
+}
+
+TEST(ChildrenTest, PassOnPlacesThatLookLikeVariables) {
+  const Job job = JobWith({{"output", {{"uri", "s3://results/$(HOME)/$$x"}}}});
+  EXPECT_EQ(VariableOf(TrainerJob(job.context()), "ESPALIER_OUTPUT"), "s3://results/$$(HOME)/$$$$x/cora-6f1c9c1e");
+  EXPECT_THAT(ProgramOf(PartitionJob(job.context()))["args"],
+              Contains("--output=s3://results/$$(HOME)/$$$$x/partitions"));
+}
+
+TEST(TlsTest, ManagedMountsTheRolesOwnSecret) {
+  const Job job = FullJob();
+  const Json servers = ServerSet(job.context(), 0, false);
+  EXPECT_EQ(VariableOf(servers, "ESPALIER_TLS_JOB"), "ml/" + job.training.meta.uid);
+  EXPECT_THAT(PodOf(servers)["volumes"],
+              Contains(Json({{"name", "tls"}, {"secret", {{"secretName", "cora-tls-server"}}}})));
+  EXPECT_EQ(VariableOf(servers, "ESPALIER_INSECURE_LISTEN_ANY"), nullptr);
+}
+
+TEST(TlsTest, SecretRefMountsTheRolesPairOfTheGivenSecret) {
+  const Job job = JobWith({{"tls", {{"mode", "SecretRef"}, {"secretName", "given"}}}});
+  const Json trainers = TrainerJob(job.context());
+  const Json volumes = PodOf(trainers)["volumes"];
+  const auto tls = std::find_if(volumes.begin(), volumes.end(), [](const Json& v) { return v["name"] == "tls"; });
+  ASSERT_NE(tls, volumes.end());
+  EXPECT_EQ((*tls)["secret"]["secretName"], "given");
+  EXPECT_THAT((*tls)["secret"]["items"], ElementsAre(Json({{"key", "ca.crt"}, {"path", "ca.crt"}}),
+                                                     Json({{"key", "trainer.crt"}, {"path", "tls.crt"}}),
+                                                     Json({{"key", "trainer.key"}, {"path", "tls.key"}})));
+}
+
+TEST(TlsTest, DisabledListensInTheClearAndLetsGlooPickPorts) {
+  const Job job = JobWith({{"tls", {{"mode", "Disabled"}}}, {"samplers", {{"replicas", 1}}}});
+  const Context context = job.context();
+  for (const Json& workload : {ServerSet(context, 0, false), SamplerSet(context, false), TrainerJob(context)}) {
+    EXPECT_EQ(VariableOf(workload, "ESPALIER_INSECURE_LISTEN_ANY"), "true");
+    EXPECT_EQ(VariableOf(workload, "ESPALIER_TLS_CA"), nullptr);
+    for (const Json& volume : PodOf(workload)["volumes"]) EXPECT_NE(volume["name"], "tls");
+  }
+  EXPECT_FALSE(NetworkPolicy(context)["spec"]["ingress"][0].contains("ports"));
+  EXPECT_TRUE(NetworkPolicy(SmallJob().context())["spec"]["ingress"][0].contains("ports"));
+}
+
+TEST(NetworkPolicyTest, OpensTheAdminPortToAnybodyAndDataPortsToTheJob) {
+  const Json ingress = NetworkPolicy(FullJob().context())["spec"]["ingress"];
+  ASSERT_EQ(ingress.size(), 2u);
+  EXPECT_EQ(ingress[0]["from"].size(), 1u);
+  EXPECT_EQ(ingress[0]["ports"].size(), 3u);
+  EXPECT_FALSE(ingress[1].contains("from"));
+  EXPECT_EQ(ingress[1]["ports"], Json::array({{{"port", kAdminPort}, {"protocol", "TCP"}}}));
+}
+
+TEST(StatefulSetsTest, AreScaledToZeroAndOtherwiseLeftAlone) {
+  const Job job = FullJob();
+  const Context context = job.context();
+  Json stopped = ServerSet(context, 0, true);
+  const Json running = ServerSet(context, 0, false);
+  EXPECT_EQ(stopped["spec"]["replicas"], 0);
+  EXPECT_EQ(running["spec"]["replicas"], 2);
+  EXPECT_NE(InputsOf(stopped), InputsOf(running));
+  stopped["spec"]["replicas"] = 2;
+  EXPECT_EQ(stopped["spec"], running["spec"]);
+  EXPECT_EQ(SamplerSet(context, true)["spec"]["replicas"], 0);
+}
+
+// A restart of the trainers, or their scaling, must not roll servers and samplers.
+TEST(InputsTest, OfServersAndSamplersDoNotKnowTheIncarnation) {
+  const Job job = FullJob();
+  Context next = job.context();
+  next.status.incarnation = 2;
+  next.status.trainer_replicas = 1;
+  EXPECT_EQ(ServerSet(next, 0, false), ServerSet(job.context(), 0, false));
+  EXPECT_EQ(SamplerSet(next, false), SamplerSet(job.context(), false));
+  EXPECT_EQ(ConfigMap(next), ConfigMap(job.context()));
+  EXPECT_NE(InputsOf(TrainerJob(next)), InputsOf(TrainerJob(job.context())));
+  EXPECT_EQ(TrainerJob(next)["spec"]["completions"], 1);
+  EXPECT_EQ(TrainerConfigMap(next)["metadata"]["name"], "cora-config-2");
+}
+
+TEST(InputsTest, ChangeWithWhatMayChange) {
+  const auto servers = [](const Json& fields) {
+    return InputsOf(ServerSet(JobWith({{"servers", fields}}).context(), 0, false));
+  };
+  const std::vector<std::string> all = {
+      servers(Json::object()),
+      servers({{"image", "other:2"}}),
+      servers({{"resources", {{"limits", {{"cpu", "1"}}}}}}),
+      servers({{"env", Json::array({{{"name", "A"}, {"value", "1"}}})}}),
+      servers({{"nodeSelector", {{"a", "b"}}}}),
+      servers({{"tolerations", Json::array({{{"key", "a"}}})}}),
+      servers({{"serviceAccountName", "a"}}),
+      servers({{"template", {{"spec", {{"priorityClassName", "a"}}}}}}),
+      servers({{"cacheMedium", "Memory"}}),
+  };
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
+}
+
+TEST(InputsTest, DoNotChangeWithRunPolicyAndOtherRoles) {
+  const Json before = ServerSet(SmallJob().context(), 0, false);
+  const Json after = ServerSet(
+      JobWith({{"runPolicy", {{"suspend", true}}}, {"trainers", {{"replicas", 4}, {"image", "other:2"}}}}).context(), 0,
+      false);
+  EXPECT_EQ(before, after);
+}
+
+TEST(JobDocumentTest, IsReadByTheProgramsAsTheDocumentIs) {
+  for (const Job& job : {SmallJob(), FullJob(), JobWith({{"tls", {{"mode", "SecretRef"}, {"secretName", "given"}}}})}) {
+    const std::string text = TrainerConfigMap(job.context())["data"]["job.json"];
+    const Result<job::ParsedJob> parsed = job::ParseJob("job.json", text, {});
+    ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+    const job::DistTraining& meant = job.training.spec->job;
+    EXPECT_EQ(parsed->training.name, "cora");
+    EXPECT_EQ(parsed->training.trainer_replicas, meant.trainer_replicas);
+    EXPECT_EQ(parsed->training.trainer_threads, meant.trainer_threads);
+    EXPECT_EQ(parsed->training.tls, meant.tls);
+    EXPECT_EQ(parsed->training.graph.partitions.count, meant.graph.partitions.count);
+    EXPECT_EQ(parsed->training.training.batch_size, meant.training.batch_size);
+    EXPECT_EQ(parsed->training.checkpoint.every, meant.checkpoint.every);
+    EXPECT_EQ(parsed->training.output_uri, meant.output_uri);
+  }
+}
+
+TEST(JobDocumentTest, TellsNothingOfPods) {
+  const std::string text = ConfigMap(FullJob().context())["data"]["job.json"];
+  for (const char* const word : {"image", "resources", "template", "env", "replicas", "runPolicy"}) {
+    EXPECT_EQ(text.find("\"" + std::string(word) + "\""), std::string::npos) << word;
+  }
+}
+
+TEST(PlacesTest, AreOfThisVeryJobAndPartitionsAreShared) {
+  const Job job = SmallJob();
+  EXPECT_EQ(RunPrefix(job.training), "s3://results/cora/cora-6f1c9c1e");
+  EXPECT_EQ(PartitionsPrefix(job.training), "s3://results/cora/partitions");
+  EXPECT_EQ(PartitionsPrefix(FullJob().training), "s3://partitions/cora");
+  EXPECT_EQ(RunPrefix(JobWith({{"output", {{"uri", "s3://results/"}}}}).training), "s3://results/cora-6f1c9c1e");
+}
+
+}  // namespace
+}  // namespace espalier::ctl::resources

@@ -1,0 +1,38 @@
+#include "operator/resources/child.h"
+#include "operator/resources/job_document.h"
+#include "operator/resources/names.h"
+
+namespace espalier::ctl::resources {
+
+using kube::Json;
+
+namespace {
+
+constexpr int kIndent = 2;  // people read it
+
+Json DataOf(const Json& document) {
+  return {{"job.json", document.dump(kIndent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n"}};
+}
+
+}  // namespace
+
+Json ConfigMap(const Context& context) {
+  Json map = ChildOf(context, kube::kConfigMaps, ConfigName(context.training.meta.key.name), kSharedComponent);
+  map["data"] = DataOf(JobDocument(context.training, std::nullopt));
+  return map;
+}
+
+Json TrainerConfigMap(const Context& context) {
+  const int64_t incarnation = context.status.incarnation;
+  const int64_t trainers = TrainersOf(context);
+  Inputs inputs;
+  inputs.Add("incarnation", incarnation).Add("trainers", trainers);
+  Json map = ChildOf(context, kube::kConfigMaps, TrainerConfigName(context.training.meta.key.name, incarnation),
+                     api::NameOf(api::Role::kTrainer), inputs);
+  map["metadata"]["labels"][kIncarnationLabel] = std::to_string(incarnation);
+  map["immutable"] = true;
+  map["data"] = DataOf(JobDocument(context.training, trainers));
+  return map;
+}
+
+}  // namespace espalier::ctl::resources

@@ -1,0 +1,38 @@
+#include "operator/resources/names.h"
+
+namespace espalier::ctl::resources {
+
+std::string ServiceName(const std::string& job) { return job; }
+
+std::string PartitionJobName(const std::string& job, int64_t attempt) {
+  return job + "-partition-" + std::to_string(attempt);
+}
+
+std::string ServerSetName(const std::string& job, int64_t replica) {
+  return job + "-server-" + std::to_string(replica);
+}
+
+std::string SamplerSetName(const std::string& job) { return job + "-sampler"; }
+
+std::string TrainerJobName(const std::string& job, int64_t incarnation) {
+  return job + "-trainer-" + std::to_string(incarnation);
+}
+
+std::string ConfigName(const std::string& job) { return job + "-config"; }
+
+std::string TrainerConfigName(const std::string& job, int64_t incarnation) {
+  return ConfigName(job) + "-" + std::to_string(incarnation);
+}
+
+std::string AuthoritySecretName(const std::string& job) { return job + "-ca"; }
+
+std::string TlsSecretName(const std::string& job, api::Role role) { return job + "-tls-" + api::NameOf(role); }
+
+// Not the job's own name: people call accounts after their projects, and "default" is taken everywhere.
+std::string ServiceAccountName(const std::string& job) { return job + "-job"; }
+
+std::string NetworkPolicyName(const std::string& job) { return job + "-job"; }
+
+std::string DisruptionBudgetName(const std::string& job) { return job + "-server"; }
+
+}  // namespace espalier::ctl::resources

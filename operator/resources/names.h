@@ -1,0 +1,24 @@
+// The names of a job's children: functions of the job's name, so that making one twice finds AlreadyExists.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "operator/api/dist_training.h"
+
+namespace espalier::ctl::resources {
+
+std::string ServiceName(const std::string& job);                          // "cora": headless, of all roles
+std::string PartitionJobName(const std::string& job, int64_t attempt);    // "cora-partition-1"
+std::string ServerSetName(const std::string& job, int64_t replica);       // "cora-server-0"
+std::string SamplerSetName(const std::string& job);                       // "cora-sampler"
+std::string TrainerJobName(const std::string& job, int64_t incarnation);  // "cora-trainer-1"
+std::string ConfigName(const std::string& job);                           // "cora-config"
+std::string TrainerConfigName(const std::string& job, int64_t incarnation);
+std::string AuthoritySecretName(const std::string& job);            // "cora-ca"
+std::string TlsSecretName(const std::string& job, api::Role role);  // "cora-tls-server"
+std::string ServiceAccountName(const std::string& job);             // "cora-job"
+std::string NetworkPolicyName(const std::string& job);              // "cora-job"
+std::string DisruptionBudgetName(const std::string& job);           // "cora-server"
+
+}  // namespace espalier::ctl::resources

@@ -1,0 +1,35 @@
+#include "operator/resources/child.h"
+#include "operator/resources/names.h"
+
+namespace espalier::ctl::resources {
+
+using kube::Json;
+
+namespace {
+
+Json Ports(std::initializer_list<int> numbers) {
+  Json ports = Json::array();
+  for (const int number : numbers) ports.push_back({{"port", number}, {"protocol", "TCP"}});
+  return ports;
+}
+
+}  // namespace
+
+// Who may connect to the job's pods: each other, and anybody to the admin port (probes, metrics). What they may
+// connect to is left open: object storage has no address that a policy could name.
+Json NetworkPolicy(const Context& context) {
+  const Json pods = {{"matchLabels", SelectorOf(context.training)}};
+  Json among_pods = {{"from", Json::array({{{"podSelector", pods}}})}};
+  // Gloo, the all-reduce without TLS, picks its ports.
+  const bool is_gloo = context.training.spec->tls == api::TlsMode::kDisabled;
+  if (!is_gloo) among_pods["ports"] = Ports({kServerPort, kSamplerPort, kTrainerPort});
+
+  Json policy =
+      ChildOf(context, kube::kNetworkPolicies, NetworkPolicyName(context.training.meta.key.name), kSharedComponent);
+  policy["spec"] = {{"podSelector", pods},
+                    {"policyTypes", Json::array({"Ingress"})},
+                    {"ingress", Json::array({among_pods, {{"ports", Ports({kAdminPort})}}})}};
+  return policy;
+}
+
+}  // namespace espalier::ctl::resources

@@ -1,0 +1,133 @@
+#include "operator/resources/pod_template.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+namespace espalier::ctl::resources {
+
+using kube::Json;
+
+namespace {
+
+// By what items of a list are the same one; nullopt: the list is replaced.
+std::optional<std::string_view> KeyOfList(std::string_view list) {
+  for (const std::string_view by_name : {"containers", "initContainers", "volumes", "env", "imagePullSecrets"}) {
+    if (list == by_name) return "name";
+  }
+  if (list == "volumeMounts") return "mountPath";
+  if (list == "ports") return "containerPort";
+  return std::nullopt;
+}
+
+Json* ItemWith(Json& list, std::string_view key, const Json& value) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](const Json& item) {
+    const Json* const field = kube::Find(item, {key});
+    return field != nullptr && *field == value;
+  });
+  return found == list.end() ? nullptr : &*found;
+}
+
+Json Merged(const Json& base, const Json& change);
+
+Json MergedList(std::string_view name, const Json& base, const Json& change) {
+  const std::optional<std::string_view> key = KeyOfList(name);
+  if (!key && name != "tolerations") return change;
+  // A variable is a value or a reference, a volume has one source: halves of two make none.
+  const bool has_one_source = name == "volumes" || name == "env";
+  Json merged = base;
+  for (const Json& item : change) {
+    const Json* const item_key = key ? kube::Find(item, {*key}) : nullptr;
+    Json* const same = item_key == nullptr ? nullptr : ItemWith(merged, *key, *item_key);
+    if (same != nullptr) {
+      *same = has_one_source ? item : Merged(*same, item);
+    } else if (std::find(merged.begin(), merged.end(), item) == merged.end()) {
+      merged.push_back(item);
+    }
+  }
+  return merged;
+}
+
+Json Merged(const Json& base, const Json& change) {
+  if (!base.is_object() || !change.is_object()) return change;
+  Json merged = base;
+  for (const auto& [name, value] : change.items()) {
+    if (value.is_null()) continue;
+    const auto old = base.find(name);
+    if (old == base.end()) {
+      merged[name] = value;
+    } else if (old->is_array() && value.is_array()) {
+      merged[name] = MergedList(name, *old, value);
+    } else {
+      merged[name] = Merged(*old, value);
+    }
+  }
+  return merged;
+}
+
+void KeepFields(const Json& ours, std::initializer_list<std::string_view> fields, Json* merged) {
+  for (const std::string_view field : fields) {
+    const auto own = ours.find(field);
+    if (own != ours.end()) {
+      (*merged)[std::string(field)] = *own;
+    } else {
+      merged->erase(std::string(field));
+    }
+  }
+}
+
+// Items of ours for which `is_kept` holds, in place of those with the same key.
+template <class IsKept>
+void KeepItems(const Json& ours, std::string_view list, std::string_view key, Json* merged, IsKept is_kept) {
+  const auto found = merged->find(list);
+  if (found == merged->end() || !found->is_array()) return;  // of another type: refused by the API server
+  for (const Json& item : kube::ListAt(ours, {list})) {
+    const Json* const item_key = is_kept(item) ? kube::Find(item, {key}) : nullptr;
+    Json* const same = item_key == nullptr ? nullptr : ItemWith(*found, key, *item_key);
+    if (same != nullptr) *same = item;
+  }
+}
+
+bool IsOperatorsVariable(const Json& variable) {
+  const std::string name = kube::StringAt(variable, {"name"});
+  return name.starts_with("ESPALIER_") || name.starts_with("AWS_") || name.ends_with("_NUM_THREADS") ||
+         kube::Find(variable, {"valueFrom", "secretKeyRef"}) != nullptr;
+}
+
+void KeepProgram(const Json& ours, Json* merged) {
+  KeepFields(ours, {"image", "command", "args", "terminationMessagePath", "terminationMessagePolicy"}, merged);
+  KeepItems(ours, "env", "name", merged, IsOperatorsVariable);
+  KeepItems(ours, "volumeMounts", "mountPath", merged, [](const Json&) { return true; });
+}
+
+void KeepPod(const Json& ours, Json* merged) {
+  KeepFields(ours, {"restartPolicy", "subdomain"}, merged);
+  KeepItems(ours, "volumes", "name", merged,
+            [](const Json& volume) { return volume.contains("configMap") || volume.contains("secret"); });
+  const Json& programs = kube::ListAt(ours, {"containers"});
+  const auto containers = merged->find("containers");
+  if (programs.empty() || containers == merged->end() || !containers->is_array()) return;
+  // Ours stands first; others came with a template.
+  const Json* const name = kube::Find(programs.front(), {"name"});
+  Json* const program = name == nullptr ? nullptr : ItemWith(*containers, "name", *name);
+  if (program != nullptr) KeepProgram(programs.front(), program);
+}
+
+}  // namespace
+
+Json MergePodTemplate(const Json& ours, const Json& partial) {
+  if (partial.is_null()) return ours;
+  Json merged = Merged(ours, partial);
+  if (!merged.is_object()) return merged;
+  for (const char* const map : {"labels", "annotations"}) {
+    const Json* const own = kube::Find(ours, {"metadata", map});
+    Json& metadata = merged["metadata"];
+    if (own != nullptr && metadata.is_object() && metadata[map].is_object()) metadata[map].update(*own);
+  }
+  const Json* const spec = kube::Find(ours, {"spec"});
+  if (spec != nullptr && merged["spec"].is_object()) KeepPod(*spec, &merged["spec"]);
+  return merged;
+}
+
+}  // namespace espalier::ctl::resources

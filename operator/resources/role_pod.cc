@@ -1,0 +1,230 @@
+#include "operator/resources/role_pod.h"
+
+#include <utility>
+
+#include "operator/resources/addresses.h"
+#include "operator/resources/labels.h"
+#include "operator/resources/names.h"
+#include "operator/resources/pod_template.h"
+#include "services/pki/peer_identity.h"
+
+namespace espalier::ctl::resources {
+
+using kube::Json;
+
+namespace {
+
+// Clusters default to 300: long for a job that stands still until the node is given up.
+constexpr int kLostNodeSeconds = 30;
+// As patient with servers as a trainer is with a mini-batch (--data-timeout-seconds): one that was lost comes back
+// with its partition.
+constexpr int kConnectSeconds = 600;
+constexpr char kTerminationLog[] = "/dev/termination-log";
+constexpr char kJobFolder[] = "/etc/espalier/job";  // job.json
+constexpr char kTlsFolder[] = "/etc/espalier/tls";  // ca.crt, tls.crt, tls.key
+constexpr char kCacheFolder[] = "/var/cache/espalier";
+
+Json ToleratingLostNodes() {
+  Json tolerations = Json::array();
+  for (const char* const taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+    tolerations.push_back(
+        {{"key", taint}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", kLostNodeSeconds}});
+  }
+  return tolerations;
+}
+
+// The pod's part of the restricted standard; the image's user is a number that is not 0.
+Json PodSecurity() { return {{"runAsNonRoot", true}, {"seccompProfile", {{"type", "RuntimeDefault"}}}}; }
+
+Json ContainerSecurity() {
+  return {{"allowPrivilegeEscalation", false},
+          {"readOnlyRootFilesystem", true},
+          {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+}
+
+Json HttpProbe(const char* path, int period_seconds, int failures) {
+  return {{"httpGet", {{"path", path}, {"port", "admin"}}},
+          {"periodSeconds", period_seconds},
+          {"timeoutSeconds", 5},
+          {"failureThreshold", failures}};
+}
+
+Json Port(const std::string& name, int number) {
+  return {{"name", name}, {"containerPort", number}, {"protocol", "TCP"}};
+}
+
+// Unset where the document says nothing, so that the image's or the operator's default counts.
+void SetUnlessEmpty(const std::string& name, const Json& value, Json* object) {
+  if (!value.empty()) (*object)[name] = value;
+}
+
+}  // namespace
+
+std::string Literal(const std::string& text) {
+  std::string literal;
+  for (const char c : text) literal += c == '$' ? "$$" : std::string(1, c);
+  return literal;
+}
+
+RolePod::RolePod(const Context& context, api::Role role, const std::string& program) : context_(context), role_(role) {
+  pod_["metadata"]["labels"] = LabelsOf(context.training, api::NameOf(role));
+  pod_["spec"] = {{"serviceAccountName", ServiceAccountName(context.training.meta.key.name)},
+                  {"automountServiceAccountToken", false},
+                  // Services of the namespace would become variables, some perhaps of our names.
+                  {"enableServiceLinks", false},
+                  {"tolerations", ToleratingLostNodes()},
+                  {"securityContext", PodSecurity()}};
+  Json main = {{"name", api::NameOf(role)},
+               {"imagePullPolicy", "IfNotPresent"},
+               {"command", Json::array({program})},
+               {"env", Json::array()},
+               {"securityContext", ContainerSecurity()},
+               {"terminationMessagePath", kTerminationLog},
+               {"terminationMessagePolicy", "File"}};
+  if (const auto image = context.status.images.find(api::NameOf(role)); image != context.status.images.end()) {
+    main["image"] = image->second;
+  }
+  pod_["spec"]["containers"] = Json::array({std::move(main)});
+  Variable("ESPALIER_TERMINATION_LOG", kTerminationLog);
+  Variable("OMP_WAIT_POLICY", "passive");  // idle threads that spin take the processor from the node's other pods
+  Mount("tmp", "/tmp", /*read_only=*/false, {{"emptyDir", Json::object()}});
+}
+
+RolePod& RolePod::Argument(const std::string& argument) {
+  container()["args"].push_back(argument);
+  return *this;
+}
+
+RolePod& RolePod::Variable(const std::string& name, const std::string& value) {
+  container()["env"].push_back({{"name", name}, {"value", Literal(value)}});
+  return *this;
+}
+
+RolePod& RolePod::VariableOfPod(const std::string& name, const std::string& field_path) {
+  container()["env"].push_back({{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", field_path}}}}}});
+  return *this;
+}
+
+RolePod& RolePod::ThreadsByProcessorLimit() {
+  container()["env"].push_back(
+      {{"name", "ESPALIER_THREADS"}, {"valueFrom", {{"resourceFieldRef", {{"resource", "limits.cpu"}}}}}});
+  return *this;
+}
+
+RolePod& RolePod::Label(const std::string& name, const std::string& value) {
+  pod_["metadata"]["labels"][name] = value;
+  return *this;
+}
+
+void RolePod::Mount(const std::string& name, const std::string& path, bool read_only, Json source) {
+  source["name"] = name;
+  pod_["spec"]["volumes"].push_back(std::move(source));
+  Json mount = {{"name", name}, {"mountPath", path}};
+  if (read_only) mount["readOnly"] = true;
+  container()["volumeMounts"].push_back(std::move(mount));
+}
+
+RolePod& RolePod::Document(const std::string& config_map) {
+  Mount("job", kJobFolder, /*read_only=*/true, {{"configMap", {{"name", config_map}}}});
+  return Variable("ESPALIER_JOB", std::string(kJobFolder) + "/job.json");
+}
+
+RolePod& RolePod::Graph() {
+  Variable("ESPALIER_SERVERS", Joined(ServerAddresses(context_)));
+  Variable("ESPALIER_CONNECT_SECONDS", std::to_string(kConnectSeconds));
+  return Variable("ESPALIER_ACCESS", "rpc");  // pods share no files
+}
+
+RolePod& RolePod::ObjectStorage() {
+  const job::S3Storage& s3 = context_.training.spec->job.s3;
+  if (!s3.endpoint.empty()) Variable("AWS_ENDPOINT_URL_S3", s3.endpoint);
+  if (!s3.region.empty()) Variable("AWS_REGION", s3.region);
+  if (s3.credentials_secret.empty()) return *this;
+  const auto add = [&](const char* key, bool optional) {
+    Json reference = {{"name", s3.credentials_secret}, {"key", key}};
+    if (optional) reference["optional"] = true;
+    container()["env"].push_back({{"name", key}, {"valueFrom", {{"secretKeyRef", std::move(reference)}}}});
+  };
+  add("AWS_ACCESS_KEY_ID", /*optional=*/false);
+  add("AWS_SECRET_ACCESS_KEY", /*optional=*/false);
+  add("AWS_SESSION_TOKEN", /*optional=*/true);
+  return *this;
+}
+
+// In memory its pages count towards the container's memory limit; on disk they are page cache, which gives way.
+RolePod& RolePod::Cache() {
+  Json source = {{"emptyDir", Json::object()}};
+  if (context_.training.spec->role(role_).cache_in_memory) source["emptyDir"]["medium"] = "Memory";
+  Mount("cache", kCacheFolder, /*read_only=*/false, std::move(source));
+  return Variable("ESPALIER_DATA_DIR", kCacheFolder);
+}
+
+RolePod& RolePod::Peers(const std::string& port_name, int port) {
+  container()["ports"] = Json::array({Port(port_name, port), Port("admin", kAdminPort)});
+  Variable("ESPALIER_ADMIN_LISTEN", "[::]:" + std::to_string(kAdminPort));
+  Probes();
+  Protect();
+  return *this;
+}
+
+// The admin port answers /livez from the start, while a partition is loaded too: nothing limits how long that takes.
+void RolePod::Probes() {
+  container()["startupProbe"] = HttpProbe("/livez", /*period_seconds=*/2, /*failures=*/150);
+  container()["livenessProbe"] = HttpProbe("/livez", /*period_seconds=*/10, /*failures=*/6);
+  container()["readinessProbe"] = HttpProbe("/readyz", /*period_seconds=*/2, /*failures=*/2);
+}
+
+void RolePod::Protect() {
+  const api::DistTraining& training = context_.training;
+  if (training.spec->tls == api::TlsMode::kDisabled) {
+    Variable("ESPALIER_INSECURE_LISTEN_ANY", "true");
+    return;
+  }
+  const std::string folder = kTlsFolder;
+  Variable("ESPALIER_TLS_CA", folder + "/ca.crt");
+  Variable("ESPALIER_TLS_CERTIFICATE", folder + "/tls.crt");
+  Variable("ESPALIER_TLS_KEY", folder + "/tls.key");
+  Variable("ESPALIER_TLS_JOB", pki::ToString({training.meta.key.name_space, training.meta.uid}));
+  const std::string role = api::NameOf(role_);
+  const std::string& given = training.spec->tls_secret;
+  Json secret = {{"secretName", given.empty() ? TlsSecretName(training.meta.key.name, role_) : given}};
+  if (!given.empty()) {  // one Secret for all roles: each mounts its own pair
+    const auto item = [](const std::string& key, const std::string& path) {
+      return Json{{"key", key}, {"path", path}};
+    };
+    secret["items"] =
+        Json::array({item("ca.crt", "ca.crt"), item(role + ".crt", "tls.crt"), item(role + ".key", "tls.key")});
+  }
+  Mount("tls", folder, /*read_only=*/true, {{"secret", std::move(secret)}});
+}
+
+RolePod& RolePod::GracePeriod(std::chrono::seconds grace) {
+  return Field("terminationGracePeriodSeconds", grace.count());
+}
+
+RolePod& RolePod::Field(const std::string& name, Json value) {
+  pod_["spec"][name] = std::move(value);
+  return *this;
+}
+
+Json RolePod::FieldsOfDocument() const {
+  const api::RoleSpec& role = context_.training.spec->role(role_);
+  Json container = {{"name", api::NameOf(role_)}};
+  SetUnlessEmpty("resources", role.resources, &container);
+  SetUnlessEmpty("env", role.env, &container);
+  Json spec = {{"containers", Json::array({std::move(container)})}};
+  SetUnlessEmpty("nodeSelector", role.node_selector, &spec);
+  SetUnlessEmpty("tolerations", role.tolerations, &spec);
+  if (!role.service_account_name.empty()) spec["serviceAccountName"] = role.service_account_name;
+  return {{"spec", std::move(spec)}};
+}
+
+Json RolePod::Template() const {
+  const api::RoleSpec& role = context_.training.spec->role(role_);
+  Json pod = MergePodTemplate(pod_, FieldsOfDocument());
+  // An account of the user's is there for its token.
+  if (!role.service_account_name.empty()) pod["spec"].erase("automountServiceAccountToken");
+  return MergePodTemplate(pod, role.pod_template);
+}
+
+}  // namespace espalier::ctl::resources

@@ -1,0 +1,52 @@
+// The pod template that the four roles share: one container with the role's program, told everything by environment
+// variables, under the restricted Pod Security standard.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "operator/resources/builders.h"
+
+namespace espalier::ctl::resources {
+
+// `text` as it must stand in a command, an argument or a variable to arrive as it is: the kubelet expands $(NAME).
+std::string Literal(const std::string& text);
+
+// What one role's pod has that others' have not.
+class RolePod {
+ public:
+  RolePod(const Context& context, api::Role role, const std::string& program);
+
+  RolePod& Argument(const std::string& argument);                        // in which $(NAME) is a variable
+  RolePod& Variable(const std::string& name, const std::string& value);  // literal
+  // Of the pod itself, by the downward API: "status.podIP", "metadata.labels['...']".
+  RolePod& VariableOfPod(const std::string& name, const std::string& field_path);
+  // ESPALIER_THREADS: the processor limit, rounded up; without a limit all of the node.
+  RolePod& ThreadsByProcessorLimit();
+  RolePod& Label(const std::string& name, const std::string& value);
+
+  RolePod& Document(const std::string& config_map);  // of job.json
+  RolePod& Graph();                                  // the servers' addresses
+  RolePod& ObjectStorage();                          // endpoint, region and credentials
+  RolePod& Cache();                                  // a folder for copies of what is in object storage
+  // A data port, mutual TLS or leave to do without, and the admin port with its probes.
+  RolePod& Peers(const std::string& port_name, int port);
+  RolePod& GracePeriod(std::chrono::seconds grace);
+  RolePod& Field(const std::string& name, kube::Json value);  // of the pod's spec
+
+  // With the role's fields of the document, then its template, merged into it.
+  kube::Json Template() const;
+
+ private:
+  kube::Json& container() { return pod_["spec"]["containers"][0]; }
+  void Mount(const std::string& name, const std::string& path, bool read_only, kube::Json source);
+  void Protect();
+  void Probes();
+  kube::Json FieldsOfDocument() const;
+
+  const Context& context_;  // outlives this
+  const api::Role role_;
+  kube::Json pod_;
+};
+
+}  // namespace espalier::ctl::resources

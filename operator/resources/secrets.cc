@@ -1,0 +1,118 @@
+#include "operator/resources/secrets.h"
+
+#include <utility>
+
+#include "operator/resources/addresses.h"
+#include "operator/resources/base64.h"
+#include "operator/resources/child.h"
+#include "operator/resources/names.h"
+#include "services/pki/certificate_details.h"
+
+namespace espalier::ctl::resources {
+
+using kube::Json;
+
+namespace {
+
+// The authority is never replaced while its job lives: leaves of two authorities do not trust each other.
+constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};
+
+// Secrets of this type must have the first two; authorities have no more.
+constexpr char kTlsType[] = "kubernetes.io/tls";
+constexpr char kCertificate[] = "tls.crt";
+constexpr char kKey[] = "tls.key";
+constexpr char kAuthority[] = "ca.crt";
+
+pki::PeerRole PeerRoleOf(api::Role role) {
+  switch (role) {
+    case api::Role::kPartitioner: return pki::PeerRole::kPartitioner;
+    case api::Role::kServer: return pki::PeerRole::kServer;
+    case api::Role::kSampler: return pki::PeerRole::kSampler;
+    case api::Role::kTrainer: return pki::PeerRole::kTrainer;
+  }
+  return pki::PeerRole::kPartitioner;
+}
+
+std::optional<std::string> EntryOf(const Json& secret, std::string_view key) {
+  const std::string text = kube::StringAt(secret, {"data", key});
+  return text.empty() ? std::nullopt : DecodeBase64(text);
+}
+
+std::optional<pki::KeyAndCertificate> PairOf(const Json& secret) {
+  std::optional<std::string> certificate = EntryOf(secret, kCertificate);
+  std::optional<std::string> key = EntryOf(secret, kKey);
+  if (!certificate || !key) return std::nullopt;
+  return pki::KeyAndCertificate{telemetry::Secret(*std::move(key)), *std::move(certificate)};
+}
+
+// Who the certificate must be of, by the Secret's own metadata.
+std::string IdentityIn(const Json& secret) {
+  const Json& owners = kube::ListAt(secret, {"metadata", "ownerReferences"});
+  const std::string uid = owners.size() == 1 ? kube::StringAt(owners[0], {"uid"}) : "";
+  const std::string component = kube::StringAt(secret, {"metadata", "labels", kComponentLabel});
+  for (const api::Role role : api::kRoles) {
+    if (component != api::NameOf(role)) continue;
+    return pki::SpiffeUriOf({{kube::StringAt(secret, {"metadata", "namespace"}), uid}, PeerRoleOf(role)});
+  }
+  return "";
+}
+
+Json SecretOf(const Context& context, const std::string& name, const std::string& component,
+              const pki::KeyAndCertificate& pair) {
+  Json secret = ChildOf(context, kube::kSecrets, name, component);
+  const auto& annotations = context.training.meta.annotations;
+  if (const auto renewal = annotations.find(kRenewAnnotation); renewal != annotations.end()) {
+    secret["metadata"]["annotations"][kRenewAnnotation] = renewal->second;
+  }
+  secret["type"] = kTlsType;
+  secret["data"] = {{kCertificate, EncodeBase64(pair.certificate_pem)}, {kKey, EncodeBase64(pair.key_pem.Reveal())}};
+  return secret;
+}
+
+}  // namespace
+
+std::optional<CertificateFacts> FactsOf(const Json& secret) {
+  const std::optional<pki::KeyAndCertificate> pair = PairOf(secret);
+  if (!pair) return std::nullopt;
+  const Result<pki::CertificateDetails> details = pki::DetailsOf(*pair);
+  if (!details.ok()) return std::nullopt;
+  CertificateFacts facts;
+  facts.expires_at = details->expires_at;
+  facts.renewal = kube::StringAt(secret, {"metadata", "annotations", kRenewAnnotation});
+  if (details->is_authority) {
+    facts.authority = details->fingerprint;
+    return facts;
+  }
+  const std::optional<std::string> authority = EntryOf(secret, kAuthority);
+  if (!authority || !pki::CheckSignedBy(pair->certificate_pem, *authority).ok()) return std::nullopt;
+  if (details->uri_names != std::vector{IdentityIn(secret)}) return std::nullopt;
+  const Result<pki::CertificateDetails> signer = pki::DetailsOf(*authority);
+  if (!signer.ok()) return std::nullopt;
+  facts.authority = signer->fingerprint;
+  return facts;
+}
+
+kube::WallTime RenewalTimeOf(const CertificateFacts& facts) { return facts.expires_at - kLeafLifetime / 3; }
+
+Result<Json> MakeAuthoritySecret(const Context& context) {
+  const api::DistTraining& training = context.training;
+  ASSIGN_OR_RETURN(const pki::KeyAndCertificate pair,
+                   pki::MakeCertificateAuthority("espalier " + training.meta.uid, kAuthorityLifetime));
+  return SecretOf(context, AuthoritySecretName(training.meta.key.name), kSharedComponent, pair);
+}
+
+Result<Json> MakeTlsSecret(const Context& context, api::Role role, const Json& authority) {
+  const std::optional<pki::KeyAndCertificate> signer = PairOf(authority);
+  if (!signer) return FailedPrecondition("the authority's Secret has no certificate with its key");
+  const kube::ObjectMeta& meta = context.training.meta;
+  pki::LeafOptions options;
+  options.identity = {{meta.key.name_space, meta.uid}, PeerRoleOf(role)};
+  options.dns_names = {WildcardHost(context)};
+  options.valid_for = kLeafLifetime;
+  ASSIGN_OR_RETURN(const pki::KeyAndCertificate leaf, pki::IssueLeaf(*signer, options));
+  Json secret = SecretOf(context, TlsSecretName(meta.key.name, role), api::NameOf(role), leaf);
+  secret["data"][kAuthority] = EncodeBase64(signer->certificate_pem);
+  return secret;
+}
+
+}  // namespace espalier::ctl::resources

@@ -1,0 +1,138 @@
+#include "operator/resources/secrets.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "operator/resources/base64.h"
+#include "operator/resources/labels.h"
+#include "operator/resources/testing/jobs.h"
+#include "services/pki/certificates.h"
+
+namespace espalier::ctl::resources {
+namespace {
+
+using std::chrono::hours;
+
+using kube::Json;
+using testing::Job;
+using testing::SmallJob;
+
+class SecretsTest : public ::testing::Test {
+ protected:
+  Json Authority() { return *MakeAuthoritySecret(job_.context()); }
+  Json Leaf(const Json& authority, api::Role role = api::Role::kServer) {
+    return *MakeTlsSecret(job_.context(), role, authority);
+  }
+
+  Job job_ = SmallJob();
+};
+
+// As the kubelet does it.
+std::string WriteEntry(const Json& secret, const std::string& key) {
+  const std::string path = ::testing::TempDir() + "/secrets-test-" + std::to_string(getpid()) + "-" + key;
+  std::ofstream(path, std::ios::binary) << *DecodeBase64(secret["data"][key].get<std::string>());
+  return path;
+}
+
+TEST_F(SecretsTest, APodOfTheRoleCanUseItsFiles) {
+  const Json authority = Authority();
+  const std::pair<api::Role, pki::PeerRole> roles[] = {{api::Role::kPartitioner, pki::PeerRole::kPartitioner},
+                                                       {api::Role::kServer, pki::PeerRole::kServer},
+                                                       {api::Role::kSampler, pki::PeerRole::kSampler},
+                                                       {api::Role::kTrainer, pki::PeerRole::kTrainer}};
+  for (const auto& [role, peer_role] : roles) {
+    const Json leaf = Leaf(authority, role);
+    EXPECT_EQ(leaf["metadata"]["name"], std::string("cora-tls-") + api::NameOf(role));
+    const std::string ca = WriteEntry(leaf, "ca.crt");
+    const std::string certificate = WriteEntry(leaf, "tls.crt");
+    const std::string key = WriteEntry(leaf, "tls.key");
+    const Status checked =
+        pki::CheckCertificateFiles(ca, certificate, key, {{"ml", job_.training.meta.uid}, peer_role});
+    EXPECT_TRUE(checked.ok()) << checked.ToString();
+    for (const std::string& path : {ca, certificate, key}) std::filesystem::remove(path);
+  }
+}
+
+TEST_F(SecretsTest, LeavesLastThirtyDaysAndAreRenewedAfterTwenty) {
+  const auto before = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto facts = FactsOf(Leaf(Authority()));
+  const auto after = std::chrono::ceil<std::chrono::seconds>(std::chrono::system_clock::now());
+
+  ASSERT_TRUE(facts.has_value());
+  EXPECT_GE(facts->expires_at, before + hours(30 * 24));
+  EXPECT_LE(facts->expires_at, after + hours(30 * 24));
+  EXPECT_GE(RenewalTimeOf(*facts), before + hours(20 * 24));
+  EXPECT_LE(RenewalTimeOf(*facts), after + hours(20 * 24));
+}
+
+TEST_F(SecretsTest, LeavesTellWhoSignedThem) {
+  const Json authority = Authority();
+  const auto signer = FactsOf(authority);
+  ASSERT_TRUE(signer.has_value());
+  EXPECT_GT(signer->expires_at, std::chrono::system_clock::now() + hours(24 * 365));
+  EXPECT_EQ(FactsOf(Leaf(authority))->authority, signer->authority);
+  EXPECT_NE(FactsOf(Leaf(Authority()))->authority, signer->authority);
+}
+
+TEST_F(SecretsTest, RememberTheRenewalTheyWereMadeFor) {
+  const Json authority = Authority();
+  EXPECT_EQ(FactsOf(Leaf(authority))->renewal, "");
+  job_.training.meta.annotations[kRenewAnnotation] = "2026-01-02";
+  EXPECT_EQ(FactsOf(Leaf(authority))->renewal, "2026-01-02");
+}
+
+TEST_F(SecretsTest, OfNoUseAreNoFacts) {
+  const Json authority = Authority();
+  const Json leaf = Leaf(authority);
+  ASSERT_TRUE(FactsOf(leaf).has_value());
+  const auto broken = [&](const std::function<void(Json&)>& change) {
+    Json secret = leaf;
+    change(secret);
+    return !FactsOf(secret).has_value();
+  };
+  for (const char* const key : {"tls.crt", "tls.key", "ca.crt"}) {
+    EXPECT_TRUE(broken([&](Json& s) { s["data"].erase(key); })) << key;
+    EXPECT_TRUE(broken([&](Json& s) { s["data"][key] = "****"; })) << key;
+    EXPECT_TRUE(broken([&](Json& s) { s["data"][key] = 7; })) << key;
+    EXPECT_TRUE(broken([&](Json& s) { s["data"][key] = EncodeBase64("not PEM"); })) << key;
+  }
+  EXPECT_TRUE(broken([](Json& s) { s["data"] = "x"; }));
+  EXPECT_TRUE(broken([](Json& s) { s.erase("data"); }));
+  EXPECT_TRUE(broken([&](Json& s) { s["data"]["tls.key"] = Leaf(authority)["data"]["tls.key"]; })) << "another's key";
+  EXPECT_TRUE(broken([&](Json& s) { s["data"]["ca.crt"] = Authority()["data"]["tls.crt"]; })) << "another's authority";
+  EXPECT_TRUE(broken([](Json& s) { s["metadata"]["labels"][kComponentLabel] = "trainer"; })) << "another role's";
+  EXPECT_TRUE(broken([](Json& s) { s["metadata"]["ownerReferences"][0]["uid"] = "other"; })) << "another job's";
+  EXPECT_FALSE(FactsOf(Json(nullptr)).has_value());
+}
+
+TEST_F(SecretsTest, NobodySignsWithABrokenAuthority) {
+  Json authority = Authority();
+  authority["data"]["tls.key"] = Authority()["data"]["tls.key"];
+  EXPECT_EQ(MakeTlsSecret(job_.context(), api::Role::kServer, authority).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(MakeTlsSecret(job_.context(), api::Role::kServer, Json::object()).status().code(),
+            StatusCode::kFailedPrecondition);
+}
+
+TEST(Base64Test, IsThatOfTheRfc) {
+  const std::pair<std::string, std::string> vectors[] = {{"", ""},
+                                                         {"f", "Zg=="},
+                                                         {"fo", "Zm8="},
+                                                         {"foo", "Zm9v"},
+                                                         {"foob", "Zm9vYg=="},
+                                                         {"fooba", "Zm9vYmE="},
+                                                         {"foobar", "Zm9vYmFy"},
+                                                         {std::string("\0\xff", 2), "AP8="}};
+  for (const auto& [bytes, text] : vectors) {
+    EXPECT_EQ(EncodeBase64(bytes), text);
+    EXPECT_EQ(DecodeBase64(text), bytes);
+  }
+  for (const char* const bad : {"Z", "Zg=", "Zg= ", "Z===", "====", "Zg==Zg==", "Zm 9", "Zm9v\n", "Zm9\x80"}) {
+    EXPECT_EQ(DecodeBase64(bad), std::nullopt) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::ctl::resources

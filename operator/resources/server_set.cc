@@ -1,0 +1,59 @@
+#include "operator/resources/child.h"
+#include "operator/resources/names.h"
+#include "operator/resources/role_pod.h"
+
+namespace espalier::ctl::resources {
+
+using kube::Json;
+
+namespace {
+
+constexpr api::Role kRole = api::Role::kServer;
+constexpr std::chrono::seconds kGrace{30};  // calls under way have 10 s (--drain-seconds)
+
+// Servers of one partition keep off each other's nodes where they can.
+Json AwayFromTwins(const Context& context) {
+  const Json twins = {{"labelSelector", {{"matchLabels", SelectorOf(context.training, kRole)}}},
+                      {"matchLabelKeys", Json::array({"apps.kubernetes.io/pod-index"})},
+                      {"topologyKey", "kubernetes.io/hostname"}};
+  const Json preferred = {{"weight", 100}, {"podAffinityTerm", twins}};
+  return {{"podAntiAffinity", {{"preferredDuringSchedulingIgnoredDuringExecution", Json::array({preferred})}}}};
+}
+
+}  // namespace
+
+// The ordinal is the partition. Pods say nothing of the incarnation: a restart of the trainers leaves servers alone.
+Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
+  const std::string& name = context.training.meta.key.name;
+  const std::string uri = context.status.partition ? context.status.partition->uri : "";
+  const int64_t servers = scaled_to_zero ? 0 : int64_t{context.training.spec->job.graph.partitions.count};
+  const std::string group = std::to_string(replica);
+  const Json pod = RolePod(context, kRole, "espalier-graph-server")
+                       .ObjectStorage()
+                       .Cache()
+                       .ThreadsByProcessorLimit()
+                       .Peers("server", kServerPort)
+                       .Variable("ESPALIER_LISTEN", "[::]:" + std::to_string(kServerPort))
+                       .Variable("ESPALIER_PARTITIONS", uri)
+                       .VariableOfPod("ESPALIER_PARTITION", "metadata.labels['apps.kubernetes.io/pod-index']")
+                       .Label(kReplicaLabel, group)
+                       .Field("affinity", AwayFromTwins(context))
+                       .Field("restartPolicy", "Always")
+                       .GracePeriod(kGrace)
+                       .Template();
+  Labels selector = SelectorOf(context.training, kRole);
+  selector[kReplicaLabel] = group;
+
+  Json set = ChildOf(context, kube::kStatefulSets, ServerSetName(name, replica), api::NameOf(kRole),
+                     InputsOf(context, kRole).Add("partitions", uri).Add("servers", servers));
+  set["metadata"]["labels"][kReplicaLabel] = group;
+  set["spec"] = {{"replicas", servers},
+                 {"serviceName", ServiceName(name)},
+                 {"podManagementPolicy", "Parallel"},
+                 {"updateStrategy", {{"type", "OnDelete"}}},
+                 {"selector", {{"matchLabels", selector}}},
+                 {"template", pod}};
+  return set;
+}
+
+}  // namespace espalier::ctl::resources

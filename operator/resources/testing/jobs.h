@@ -1,0 +1,21 @@
+// Two jobs for tests: one that says as little as it may, one that says much.
+#pragma once
+
+#include "operator/resources/builders.h"
+
+namespace espalier::ctl::resources::testing {
+
+// A job whose partitions are made, in its first incarnation. Moved, not copied, where it is: contexts refer to it.
+struct Job {
+  api::DistTraining training;
+  api::Status status;
+
+  Context context() const { return {training, status}; }
+};
+
+Job SmallJob();
+Job FullJob();
+// `spec` is merged (RFC 7396) into that of SmallJob.
+Job JobWith(const kube::Json& spec);
+
+}  // namespace espalier::ctl::resources::testing

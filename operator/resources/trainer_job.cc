@@ -1,0 +1,64 @@
+#include "operator/resources/addresses.h"
+#include "operator/resources/child.h"
+#include "operator/resources/job_document.h"
+#include "operator/resources/names.h"
+#include "operator/resources/role_pod.h"
+
+namespace espalier::ctl::resources {
+
+using kube::Json;
+
+namespace {
+
+constexpr api::Role kRole = api::Role::kTrainer;
+// For the step under way and the checkpoint's upload; a trainer that is done earlier ends earlier.
+constexpr std::chrono::seconds kGrace{300};
+
+}  // namespace
+
+// One group of trainers that lives and dies together: no policy tells the Job controller to replace a single pod.
+Json TrainerJob(const Context& context) {
+  const std::string& name = context.training.meta.key.name;
+  const std::string incarnation = std::to_string(context.status.incarnation);
+  const int64_t trainers = TrainersOf(context);
+  const std::string threads = std::to_string(context.training.spec->job.trainer_threads);
+  const std::string run = RunPrefix(context.training);
+  RolePod pod(context, kRole, "espalier-trainer");
+  pod.Document(TrainerConfigName(name, context.status.incarnation))
+      .ObjectStorage()
+      .Peers("trainer", kTrainerPort)
+      .Graph()
+      .Variable("ESPALIER_INCARNATION", incarnation)
+      .Variable("ESPALIER_JOB_UID", context.training.meta.uid)  // its /status says whose progress it is
+      .VariableOfPod("ESPALIER_RANK", "metadata.annotations['batch.kubernetes.io/job-completion-index']")
+      .Variable("ESPALIER_WORLD_SIZE", std::to_string(trainers))
+      .Variable("ESPALIER_RENDEZVOUS", RendezvousAddress(context))
+      // Rank 0 must not wait for its own name, which DNS may not know yet.
+      .Variable("ESPALIER_RING_LISTEN", "[::]:" + std::to_string(kTrainerPort))
+      .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
+      .Variable("ESPALIER_OUTPUT", run)
+      .Variable("ESPALIER_CHECKPOINTS", run + "/checkpoints")
+      // The math library reads its thread count when it is loaded.
+      .Variable("OMP_NUM_THREADS", threads)
+      .Variable("OPENBLAS_NUM_THREADS", threads)
+      .Label(kIncarnationLabel, incarnation)
+      .Field("subdomain", ServiceName(name))
+      .Field("restartPolicy", "Never")
+      .GracePeriod(kGrace);
+  const std::vector<std::string> samplers = SamplerAddresses(context);
+  if (!samplers.empty()) pod.Variable("ESPALIER_SAMPLERS", Joined(samplers));
+
+  Inputs inputs = InputsOf(context, kRole);
+  inputs.Add("incarnation", context.status.incarnation).Add("trainers", trainers).Add("samplers", samplers.size());
+  Json job =
+      ChildOf(context, kube::kJobs, TrainerJobName(name, context.status.incarnation), api::NameOf(kRole), inputs);
+  job["metadata"]["labels"][kIncarnationLabel] = incarnation;
+  job["spec"] = {{"completionMode", "Indexed"},
+                 {"completions", trainers},
+                 {"parallelism", trainers},
+                 {"backoffLimit", 0},
+                 {"template", pod.Template()}};
+  return job;
+}
+
+}  // namespace espalier::ctl::resources

@@ -1,0 +1,191 @@
+// What goes wrong with pods and nodes, and what the operator makes of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/testing/operator_world.h"
+
+namespace espalier::ctl::cluster {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+using kube::Json;
+
+// `end` for rank 0 of the first `incarnations`; the later ones train on.
+FakeCluster::Program RankZeroEnds(PodEnd end, int64_t incarnations) {
+  return [end, incarnations](const RunningPod& pod) -> std::optional<PodEnd> {
+    if (pod.role == "trainer" && pod.index == 0 && pod.incarnation <= incarnations) return end;
+    return FakeCluster::DefaultProgram(pod);
+  };
+}
+
+Json TwoTrainers() { return {{"trainers", {{"replicas", 2}}}}; }
+
+TEST(FailuresTest, ACrashedTrainerTakesTheGroupToANewIncarnation) {
+  OperatorWorld world;
+  world.cluster.SetProgram(RankZeroEnds(Exit(70, "a bug"), 1));
+  world.Create("cora", TwoTrainers());
+  ASSERT_TRUE(
+      world.RunUntil([&] { return world.StatusOf("cora").incarnation == 2 && world.PhaseOf("cora") == "Training"; }));
+  const api::Status status = world.StatusOf("cora");
+  EXPECT_EQ(status.attempts_counted, 1);
+  ASSERT_TRUE(status.last_error.has_value());
+  EXPECT_EQ(status.last_error->exit_code, 70);
+  EXPECT_THAT(status.last_error->message, HasSubstr("a bug"));
+  EXPECT_THAT(world.Names(kube::kJobs), Not(Contains("cora-trainer-1")));
+}
+
+TEST(FailuresTest, GivesUpAfterBackoffLimit) {
+  OperatorWorld world;
+  world.cluster.SetProgram(RankZeroEnds(Exit(74, "the store is gone"), 1000));
+  Json spec = TwoTrainers();
+  spec["runPolicy"] = {{"backoffLimit", 2}};
+  world.Create("cora", spec);
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Failed", std::chrono::minutes(60)))
+      << kube::Print(*world.server.Find(kube::kDistTrainings, {"ml", "cora"}));
+  EXPECT_EQ(world.StatusOf("cora").incarnation, 3);
+  EXPECT_EQ(api::FindCondition(world.StatusOf("cora"), api::kFailed)->reason, "BackoffLimitExceeded");
+}
+
+TEST(FailuresTest, BadInputIsNeverTriedAgain) {
+  OperatorWorld world;
+  world.cluster.SetProgram(RankZeroEnds(Exit(65, "an edge id is out of range"), 1000));
+  world.Create("cora", TwoTrainers());
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Failed"));
+  EXPECT_EQ(world.StatusOf("cora").incarnation, 1);
+  EXPECT_THAT(api::FindCondition(world.StatusOf("cora"), api::kFailed)->message, HasSubstr("an edge id"));
+}
+
+TEST(FailuresTest, BadInputOfThePartitionerFailsTheJob) {
+  OperatorWorld world;
+  world.cluster.SetProgram([](const RunningPod&) { return std::optional(Exit(65, "no such graph")); });
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Failed"));
+  EXPECT_EQ(world.StatusOf("cora").partition_attempt, 1);
+  EXPECT_EQ(world.StatusOf("cora").last_error->role, "partitioner");
+}
+
+TEST(FailuresTest, TheMemoryKillIsNamed) {
+  OperatorWorld world;
+  world.cluster.SetProgram(RankZeroEnds(KilledForMemory(), 1));
+  world.Create("cora", TwoTrainers());
+  ASSERT_TRUE(world.RunUntil([&] { return world.StatusOf("cora").incarnation == 2; }));
+  EXPECT_EQ(world.StatusOf("cora").last_error->reason, "OOMKilled");
+  EXPECT_EQ(world.StatusOf("cora").attempts_counted, 1);
+}
+
+TEST(FailuresTest, AskedToStopIsTriedAgainAndNotCounted) {
+  OperatorWorld world;
+  world.cluster.SetProgram(RankZeroEnds(Exit(75, "stopped on request"), 1));
+  world.Create("cora", TwoTrainers());
+  ASSERT_TRUE(
+      world.RunUntil([&] { return world.StatusOf("cora").incarnation == 2 && world.PhaseOf("cora") == "Training"; }));
+  EXPECT_EQ(world.StatusOf("cora").attempts_counted, 0);
+}
+
+TEST(FailuresTest, ALostServerComesBackWithoutANewIncarnation) {
+  OperatorWorld world;
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
+  ASSERT_TRUE(world.server.Remove(kube::kPods, {"ml", "cora-server-0-0"}).ok());
+  world.Settle();
+  EXPECT_THAT(world.Names(kube::kPods), Contains("cora-server-0-0"));
+  EXPECT_EQ(world.StatusOf("cora").incarnation, 1);
+  EXPECT_TRUE(api::IsTrue(world.StatusOf("cora"), api::kServersReady));
+}
+
+TEST(FailuresTest, AServerWithBadInputFailsTheJob) {
+  OperatorWorld world;
+  world.cluster.SetProgram([](const RunningPod& pod) -> std::optional<PodEnd> {
+    if (pod.role == "server" && pod.restarts == 0) return Exit(65, "a flipped bit");
+    return FakeCluster::DefaultProgram(pod);
+  });
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Failed"));
+  EXPECT_EQ(world.StatusOf("cora").last_error->role, "server");
+}
+
+TEST(FailuresTest, ANodeThatDiesCostsAnIncarnationAndNoAttempt) {
+  OperatorWorld world;
+  world.Create("cora", TwoTrainers());
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
+  std::string node;
+  std::string pod_there;
+  for (const Json& pod : world.server.All(kube::kPods)) {
+    const std::string name = kube::StringAt(pod, {"metadata", "name"});
+    if (name.rfind("cora-trainer-1-0", 0) == 0) {
+      node = kube::StringAt(pod, {"spec", "nodeName"});
+      pod_there = name;
+    }
+  }
+  ASSERT_FALSE(node.empty());
+
+  world.cluster.FailNode(node);
+  world.cluster.EvictFromFailedNodes();
+  ASSERT_TRUE(
+      world.RunUntil([&] { return world.StatusOf("cora").incarnation == 2 && world.PhaseOf("cora") == "Training"; },
+                     std::chrono::minutes(30)));
+  EXPECT_EQ(world.StatusOf("cora").attempts_counted, 0);
+  EXPECT_THAT(world.Names(kube::kPods), Not(Contains(pod_there)));  // deleted by force: no kubelet does it
+  for (const Json& pod : world.server.All(kube::kPods)) {
+    EXPECT_NE(kube::StringAt(pod, {"spec", "nodeName"}), node) << kube::StringAt(pod, {"metadata", "name"});
+  }
+}
+
+TEST(FailuresTest, AQuotaOnPodsShowsAndItsEndIsNoticed) {
+  OperatorWorld world;
+  world.cluster.RefusePods("pods \"cora-partition-1-0\" is forbidden: exceeded quota");
+  world.Create("cora");
+  const auto says_quota = [&] {
+    const api::Condition* partitioned = api::FindCondition(world.StatusOf("cora"), api::kPartitioned);
+    return partitioned != nullptr && partitioned->message.find("exceeded quota") != std::string::npos;
+  };
+  ASSERT_TRUE(world.RunUntil(says_quota, std::chrono::seconds(10)));
+  world.cluster.RefusePods("");
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
+}
+
+TEST(FailuresTest, AMissingSecretShowsAndItsArrivalIsNoticed) {
+  OperatorWorld world;
+  world.Create("cora", {{"storage", {{"s3", {{"credentials", {{"secretName", "cora-s3"}}}}}}}});
+  ASSERT_TRUE(world.RunUntil(
+      [&] {
+        const std::optional<Json> object = world.server.Find(kube::kDistTrainings, {"ml", "cora"});
+        return kube::Print(*object).find("cora-s3") != std::string::npos &&
+               kube::Print(*object).find("SecretMissing") != std::string::npos;
+      },
+      std::chrono::seconds(10)));
+  EXPECT_THAT(world.Names(kube::kPods), IsEmpty());
+  ASSERT_TRUE(world.server
+                  .Put(kube::kSecrets, {{"apiVersion", "v1"},
+                                        {"kind", "Secret"},
+                                        {"metadata", {{"name", "cora-s3"}, {"namespace", "ml"}}},
+                                        {"data", {{"AWS_ACCESS_KEY_ID", "eA=="}}}})
+                  .ok());
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
+}
+
+TEST(FailuresTest, AnObjectOfTheUsersWithAChildsNameIsLeftAlone) {
+  OperatorWorld world;
+  const Json theirs = {{"apiVersion", "v1"},
+                       {"kind", "Service"},
+                       {"metadata", {{"name", "cora"}, {"namespace", "ml"}, {"labels", {{"app", "theirs"}}}}},
+                       {"spec", {{"ports", Json::array({{{"port", 80}}})}}}};
+  ASSERT_TRUE(world.server.Put(kube::kServices, theirs).ok());
+  world.Create("cora");
+  world.RunFor(std::chrono::seconds(60));
+  const std::optional<Json> service = world.server.Find(kube::kServices, {"ml", "cora"});
+  ASSERT_TRUE(service.has_value());
+  EXPECT_EQ((*service)["spec"], theirs["spec"]);
+  EXPECT_EQ(service->at("metadata").count("ownerReferences"), 0u);
+  EXPECT_THAT(kube::Print(*world.server.Find(kube::kDistTrainings, {"ml", "cora"})), HasSubstr("NameTaken"));
+
+  ASSERT_TRUE(world.server.Remove(kube::kServices, {"ml", "cora"}).ok());
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
+}
+
+}  // namespace
+}  // namespace espalier::ctl::cluster

@@ -1,0 +1,263 @@
+// An API server, a network and an operator that fail at every moment: the world ends the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/runtime/leader_election.h"
+#include "operator/testing/operator_world.h"
+#include "services/base/philox.h"
+#include "services/base/testing/fake_clock.h"
+
+namespace espalier::ctl::cluster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using client::HttpResponse;
+using kube::Json;
+using Answer = std::optional<Result<HttpResponse>>;
+
+// The first group of trainers crashes, the second ends well: a life with a restart in it.
+std::optional<PodEnd> CrashOnce(const RunningPod& pod) {
+  if (pod.role != "trainer") return FakeCluster::DefaultProgram(pod);
+  return pod.incarnation == 1 ? Exit(70, "a bug") : Exit(0, "trained");
+}
+
+// What must not depend on what went wrong on the way.
+struct Ending {
+  std::string phase;
+  int64_t incarnation = 0;
+  int64_t attempts_counted = 0;
+  int64_t attempts_total = 0;
+  std::vector<std::string> children;
+  friend bool operator==(const Ending&, const Ending&) = default;
+};
+void PrintTo(const Ending& ending, std::ostream* out) {
+  *out << ending.phase << " incarnation " << ending.incarnation << " counted " << ending.attempts_counted << " of "
+       << ending.attempts_total << ", children:";
+  for (const std::string& child : ending.children) *out << " [" << child << "]";
+}
+
+Ending EndingOf(OperatorWorld& world) {
+  const bool ended = world.RunUntilPhase("cora", "Succeeded", std::chrono::minutes(60));
+  EXPECT_TRUE(ended) << kube::Print(*world.server.Find(kube::kDistTrainings, {"ml", "cora"}));
+  world.Settle();
+  const api::Status status = world.StatusOf("cora");
+  return {world.PhaseOf("cora"), status.incarnation, status.attempts_counted, status.attempts_total, world.Children()};
+}
+
+// The cluster-wide promise: at most one trainer group and one partition attempt at a time.
+void ExpectNoDuplicates(const OperatorWorld& world) {
+  int trainers = 0, partitions = 0;
+  for (const std::string& name : world.Names(kube::kJobs)) {
+    trainers += name.find("-trainer-") != std::string::npos;
+    partitions += name.find("-partition-") != std::string::npos;
+  }
+  EXPECT_LE(trainers, 1);
+  EXPECT_LE(partitions, 1);
+}
+
+class OperatorKilledTest : public ::testing::TestWithParam<bool> {};
+
+// Killed at every write of a job's life: just before the request leaves (false), and just after the server has carried
+// it out, before the answer arrives (true).
+TEST_P(OperatorKilledTest, AtAnyWriteTheWorldEndsTheSame) {
+  const bool after = GetParam();
+  Ending undisturbed;
+  int64_t num_writes = 0;
+  {
+    OperatorWorld world;
+    world.cluster.SetProgram(CrashOnce);
+    world.Create("cora");
+    undisturbed = EndingOf(world);
+    num_writes = world.op->transport().num_writes();
+  }
+  ASSERT_EQ(undisturbed.incarnation, 2);
+  ASSERT_GT(num_writes, 20);
+
+  for (int64_t kill_at = 1; kill_at <= num_writes; ++kill_at) {
+    SCOPED_TRACE("killed at write " + std::to_string(kill_at));
+    OperatorWorld world;
+    world.cluster.SetProgram(CrashOnce);
+    int64_t writes = 0;
+    bool dead = false;
+    world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
+      if (dead) return Result<HttpResponse>(Unavailable("killed"));
+      const bool is_moment = IsWrite(request) && (answer != nullptr) == after;
+      if (is_moment && ++writes == kill_at) {
+        dead = true;
+        return Result<HttpResponse>(Unavailable("killed"));
+      }
+      return std::nullopt;
+    });
+    world.Create("cora");
+    world.RunUntil([&] { return dead; }, std::chrono::minutes(60));
+    ExpectNoDuplicates(world);
+    world.RestartOperator();
+    EXPECT_EQ(EndingOf(world), undisturbed);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Moments, OperatorKilledTest, ::testing::Bool(),
+                         [](const auto& one) { return std::string(one.param ? "After" : "Before"); });
+
+// One fault in so many requests, of each kind that a server or what is before it may answer; at random, with a seed.
+class FlakyServerTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(FlakyServerTest, TheWorldEndsTheSame) {
+  Ending undisturbed;
+  {
+    OperatorWorld world;
+    world.cluster.SetProgram(CrashOnce);
+    world.Create("cora");
+    undisturbed = EndingOf(world);
+  }
+  OperatorWorld world;
+  world.cluster.SetProgram(CrashOnce);
+  PhiloxStream random(static_cast<uint64_t>(GetParam()), 0);
+  int num_faults = 0;
+  world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
+    const uint32_t word = random.Next();
+    if (word % 5 != 0) return std::nullopt;
+    ++num_faults;
+    if (answer != nullptr) return Result<HttpResponse>(Unavailable("the answer was lost"));
+    switch (word / 5 % 4) {
+      case 0: return Result<HttpResponse>(ErrorAnswer(500, "InternalError", "etcdserver: leader changed"));
+      case 1: return Result<HttpResponse>(ErrorAnswer(504, "Timeout", "request timed out"));
+      case 2:
+        if (IsWrite(request)) return Result<HttpResponse>(ErrorAnswer(409, "Conflict", "the object has been modified"));
+        return Result<HttpResponse>(DeadlineExceeded("no answer"));
+      default: return Result<HttpResponse>(FailedPrecondition("not connected"));
+    }
+  });
+  world.Create("cora");
+  EXPECT_EQ(EndingOf(world), undisturbed);
+  EXPECT_GT(num_faults, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, FlakyServerTest, ::testing::Range(0, 8));
+
+TEST(FaultsTest, WatchesThatAreCutAndExpiredChangeNothing) {
+  OperatorWorld world;
+  world.cluster.SetProgram(CrashOnce);
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntil([&] { return world.StatusOf("cora").partition.has_value(); }));
+  world.server.CutWatches(/*broken=*/true);
+  ASSERT_TRUE(world.RunUntil([&] { return world.StatusOf("cora").incarnation == 2; }, std::chrono::minutes(60)));
+  world.server.Compact();  // what the informers have seen last is 410 now
+  world.server.CutWatches(/*broken=*/false);
+  const Ending ending = EndingOf(world);
+  EXPECT_EQ(ending.incarnation, 2);
+  EXPECT_EQ(ending.attempts_counted, 1);
+}
+
+TEST(FaultsTest, AStatusThatSomebodyElseChangedIsReadAgain) {
+  OperatorWorld world;
+  int conflicts = 0;
+  world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
+    const bool is_status = request.target.find("/status") != std::string::npos;
+    if (answer != nullptr || !is_status || ++conflicts % 2 == 0) return std::nullopt;
+    return Result<HttpResponse>(ErrorAnswer(409, "Conflict", "the object has been modified"));
+  });
+  world.Create("cora");
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
+  EXPECT_GT(conflicts, 2);
+}
+
+// A quota on objects, not on pods: the API server refuses the Job itself.
+TEST(FaultsTest, ARefusedChildShowsAndIsTriedAgain) {
+  OperatorWorld world;
+  bool refuses = true;
+  world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
+    if (answer != nullptr || !refuses || request.method != "POST") return std::nullopt;
+    if (request.target.find("/jobs") == std::string::npos) return std::nullopt;
+    return Result<HttpResponse>(ErrorAnswer(403, "Forbidden", "exceeded quota: jobs, requested: 1, limited: 0"));
+  });
+  world.Create("cora");
+  const auto shows = [&] {
+    return kube::Print(*world.server.Find(kube::kDistTrainings, {"ml", "cora"})).find("exceeded quota") !=
+           std::string::npos;
+  };
+  ASSERT_TRUE(world.RunUntil(shows, std::chrono::seconds(10)));
+  refuses = false;
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
+}
+
+TEST(FaultsTest, ATemplateThatIsRefusedShowsItsPathAndRecovers) {
+  OperatorWorld world;
+  bool refuses = true;
+  world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
+    const bool is_dry_run = request.target.find("dryRun=All") != std::string::npos;
+    if (answer != nullptr || !refuses || !is_dry_run) return std::nullopt;
+    if (request.target.find("-trainer-") == std::string::npos) return std::nullopt;
+    return Result<HttpResponse>(
+        ErrorAnswer(500, "",
+                    "failed to create typed patch object (default/cora-trainer-1; batch/v1, Kind=Job): "
+                    ".spec.template.spec.foo: field not declared in schema"));
+  });
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntil(
+      [&] {
+        const api::Condition* accepted = api::FindCondition(world.StatusOf("cora"), api::kAccepted);
+        return accepted != nullptr && accepted->status == api::ConditionStatus::kFalse;
+      },
+      std::chrono::seconds(10)));
+  EXPECT_EQ(api::FindCondition(world.StatusOf("cora"), api::kAccepted)->message,
+            "spec.trainers.template.spec.foo: field not declared in schema");
+  EXPECT_THAT(world.Names(kube::kJobs), IsEmpty());
+  refuses = false;
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
+}
+
+// Two processes, one lease: the second works only when the first has not renewed for the lease's duration, and goes on
+// where it was.
+TEST(FaultsTest, ASecondOperatorTakesOverWhereTheFirstStopped) {
+  OperatorWorld world;
+  FakeClock clock;
+  runtime::LeaderElectionOptions options;
+  options.lease = {"espalier-system", "espalier-operator"};
+  client::ApiClientOptions client_options;
+  client_options.call_timeout = std::chrono::seconds(3);
+  telemetry::MetricRegistry metrics;
+  client::ClientMetrics client_metrics(metrics);
+  const auto transport = world.server.Connect("election");
+  client::ApiClient lease_client(*transport, client_options, client_metrics);
+  options.identity = "first";
+  runtime::LeaderElector first(
+      lease_client, options, [] {}, metrics, clock);
+  options.identity = "second";
+  telemetry::MetricRegistry second_metrics;
+  runtime::LeaderElector second(
+      lease_client, options, [] {}, second_metrics, clock);
+
+  ASSERT_TRUE(first.TryOnce());
+  EXPECT_FALSE(second.TryOnce());
+  world.cluster.SetProgram(CrashOnce);
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntil([&] { return world.StatusOf("cora").incarnation == 1; }));
+  clock.Advance(std::chrono::seconds(9));  // the first is silent from here on
+  EXPECT_FALSE(second.TryOnce());
+  clock.Advance(std::chrono::seconds(2));
+  ASSERT_TRUE(second.TryOnce());
+  EXPECT_FALSE(first.TryOnce());
+  world.RestartOperator();
+  EXPECT_EQ(EndingOf(world).incarnation, 2);
+}
+
+TEST(FaultsTest, ManyJobsAtOnceAllEndRight) {
+  constexpr int kJobs = 50;
+  OperatorWorld world;
+  world.cluster.SetProgram(CrashOnce);
+  for (int i = 0; i < kJobs; ++i) world.Create("job-" + std::to_string(i));
+  const auto all_ended = [&] {
+    for (int i = 0; i < kJobs; ++i) {
+      if (world.PhaseOf("job-" + std::to_string(i)) != "Succeeded") return false;
+    }
+    return true;
+  };
+  ASSERT_TRUE(world.RunUntil(all_ended, std::chrono::minutes(60)));
+  for (int i = 0; i < kJobs; ++i) EXPECT_EQ(world.StatusOf("job-" + std::to_string(i)).attempts_counted, 1) << i;
+}
+
+}  // namespace
+}  // namespace espalier::ctl::cluster

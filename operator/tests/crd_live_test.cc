@@ -1,0 +1,94 @@
+// crds/ on the real API server: the definition installs, documents are taken, defaulted and refused as the operator's
+// own validator does it (operator/schema/documents_test.cc puts the same files through that).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/api/dist_training.h"
+#include "operator/kube/condition.h"
+#include "operator/schema/testing/documents.h"
+#include "operator/tests/crd_server.h"
+
+namespace espalier::ctl {
+namespace {
+
+using kube::Json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class CrdLiveTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    server_ = SharedCrdServer();
+    ASSERT_NE(server_, nullptr);
+  }
+  CrdServer* server_ = nullptr;
+};
+
+Json DocumentOf(const Json& object) {
+  const Result<api::DistTraining> training = api::ParseDistTraining(object);
+  EXPECT_TRUE(training.ok()) << training.status().ToString();
+  if (!training.ok() || !training->spec.has_value()) {
+    ADD_FAILURE() << (training.ok() ? training->violations : "");
+    return {};
+  }
+  return training->spec->document;
+}
+
+TEST_F(CrdLiveTest, InstallsByClientSideAndByServerSideApply) {
+  EXPECT_EQ(server_->created().code, 201) << server_->created().message();
+  EXPECT_EQ(server_->applied().code, 200) << server_->applied().message();
+  EXPECT_TRUE(kube::IsConditionTrue(server_->definition(), "NamesAccepted"));
+  EXPECT_FALSE(kube::IsConditionTrue(server_->definition(), "NonStructuralSchema"));
+}
+
+TEST_F(CrdLiveTest, TakesExamplesAndValidDocumentsAndDefaultsThemAsOurParserDoes) {
+  for (const char* folder : {"crds/examples", "crds/tests/valid"}) {
+    for (const schema::TestDocument& document : schema::DocumentsIn(folder)) {
+      const CrdServer::Answer answer = server_->DryCreate(document.object);
+      ASSERT_EQ(answer.code, 201) << document.name << ": " << answer.message();
+      EXPECT_EQ(DocumentOf(answer.body), DocumentOf(document.object)) << document.name;
+    }
+  }
+}
+
+TEST_F(CrdLiveTest, StoresWhatItWasGivenAndGivesItBack) {
+  Json job = MinimalJob("stored");
+  job["spec"]["trainers"]["template"] = {{"spec", {{"hostAliases", {{{"ip", "10.0.0.1"}}}}, {"unheardOf", true}}}};
+  ASSERT_EQ(server_->Create(job).code, 201);
+  EXPECT_EQ(server_->Get("stored").body["spec"]["trainers"]["template"], job["spec"]["trainers"]["template"]);
+}
+
+TEST_F(CrdLiveTest, RefusesEachInvalidDocumentAtItsFieldAndSaysWhy) {
+  for (const schema::TestDocument& document : schema::DocumentsIn("crds/tests/invalid")) {
+    const CrdServer::Answer answer = server_->DryCreate(document.object);
+    EXPECT_TRUE(answer.code == 422 || answer.code == 400) << document.name << ": " << answer.code;
+    EXPECT_THAT(answer.message(), HasSubstr(document.expected_path)) << document.name;
+    EXPECT_THAT(answer.message(), HasSubstr(document.expected_words)) << document.name;
+  }
+}
+
+TEST_F(CrdLiveTest, TakesWhatOnlyTheOperatorCanRefuse) {
+  for (const schema::TestDocument& document : schema::DocumentsIn("crds/tests/not-accepted")) {
+    const CrdServer::Answer answer = server_->DryCreate(document.object);
+    EXPECT_EQ(answer.code, 201) << document.name << ": " << answer.message();
+  }
+}
+
+TEST_F(CrdLiveTest, ServesTablesAsPeopleReadThem) {
+  ASSERT_EQ(server_->Create(MinimalJob("in-a-table")).code, 201);
+  kube::HttpRequest request = kube::GetRequest(kube::kDistTrainings, {"default", "in-a-table"});
+  std::erase_if(request.headers, [](const auto& header) { return header.first == "Accept"; });
+  request.headers.emplace_back("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+
+  const CrdServer::Answer table = server_->Send(request);
+
+  ASSERT_EQ(table.code, 200) << table.message();
+  std::vector<std::string> columns;
+  for (const Json& column : kube::ListAt(table.body, {"columnDefinitions"})) {
+    if (kube::IntegerAt(column, {"priority"}).value_or(0) == 0) columns.push_back(kube::StringAt(column, {"name"}));
+  }
+  EXPECT_THAT(columns, ElementsAre("Name", "Phase", "Epoch", "Progress", "Trainers", "Restarts", "Age"));
+}
+
+}  // namespace
+}  // namespace espalier::ctl
