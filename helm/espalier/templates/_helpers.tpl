@@ -1,0 +1,47 @@
+{{- define "espalier.fullname" -}}
+{{- default (ternary .Release.Name (printf "%s-espalier" .Release.Name) (contains "espalier" .Release.Name)) .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "espalier.operator" -}}
+{{- printf "%s-operator" (include "espalier.fullname" .) -}}
+{{- end -}}
+
+{{- define "espalier.selector" -}}
+app.kubernetes.io/name: espalier
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
+{{- end -}}
+
+{{- define "espalier.labels" -}}
+{{ include "espalier.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.extraLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "espalier.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "espalier.operator" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- required "serviceAccount.name: needed where serviceAccount.create is false" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "espalier.image" -}}
+{{- if .digest -}}
+{{- printf "%s@%s" .repository .digest -}}
+{{- else -}}
+{{- printf "%s:%s" .repository .tag -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "espalier.coreImage" -}}
+{{- include "espalier.image" (dict "repository" .Values.image.core "digest" .Values.image.coreDigest "tag" (default .Chart.AppVersion .Values.image.tag)) -}}
+{{- end -}}
+
+{{- define "espalier.trainerImage" -}}
+{{- include "espalier.image" (dict "repository" .Values.image.trainer "digest" .Values.image.trainerDigest "tag" (default .Chart.AppVersion .Values.image.tag)) -}}
+{{- end -}}
