@@ -8,7 +8,7 @@ source services/cmake/install-packages.sh
 install_packages
 echo "== building (the first time takes some minutes)"
 cmake --preset release >/dev/null
-cmake --build --preset release --target espalier-binaries
+cmake --build --preset release --target espalier espalier-partitioner espalier-graph-server espalier-sampler espalier-trainer
 
 output="${1:-runs/cora}"
 echo "== training"
