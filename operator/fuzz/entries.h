@@ -10,4 +10,6 @@ int EspalierFuzzWatchEvent(const uint8_t* data, size_t size);
 int EspalierFuzzApiError(const uint8_t* data, size_t size);
 int EspalierFuzzKubeConfig(const uint8_t* data, size_t size);
 int EspalierFuzzJsonObjects(const uint8_t* data, size_t size);
+int EspalierFuzzJobDocument(const uint8_t* data, size_t size);
+int EspalierFuzzDistTraining(const uint8_t* data, size_t size);
 }

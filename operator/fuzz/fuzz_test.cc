@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,9 @@ struct Fuzzer {
   const char* name;
   Entry entry;
 };
-constexpr Fuzzer kFuzzers[] = {{"watch_event", EspalierFuzzWatchEvent},
-                               {"api_error", EspalierFuzzApiError},
-                               {"kube_config", EspalierFuzzKubeConfig},
-                               {"json_objects", EspalierFuzzJsonObjects}};
+constexpr Fuzzer kFuzzers[] = {{"watch_event", EspalierFuzzWatchEvent},   {"api_error", EspalierFuzzApiError},
+                               {"kube_config", EspalierFuzzKubeConfig},   {"json_objects", EspalierFuzzJsonObjects},
+                               {"job_document", EspalierFuzzJobDocument}, {"dist_training", EspalierFuzzDistTraining}};
 
 std::vector<std::string> Seeds(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
@@ -41,10 +41,14 @@ std::vector<std::string> Seeds(const std::string& folder) {
 
 // Corpora of tests elsewhere are seeds too.
 std::vector<std::string> SeedsOf(const std::string& name) {
-  const std::string root = std::string(ESPALIER_SOURCE_DIR) + "/operator/";
-  std::vector<std::string> seeds = Seeds(root + "fuzz/corpus/" + name);
-  if (name == "kube_config") {
-    for (std::string& seed : Seeds(root + "client/testdata/kube_config")) seeds.push_back(std::move(seed));
+  const std::map<std::string, std::vector<std::string>> folders = {
+      {"kube_config", {"operator/fuzz/corpus/kube_config", "operator/client/testdata/kube_config"}},
+      {"job_document", {"crds/examples", "crds/tests"}}};
+  const auto found = folders.find(name);
+  if (found == folders.end()) return Seeds(std::string(ESPALIER_SOURCE_DIR) + "/operator/fuzz/corpus/" + name);
+  std::vector<std::string> seeds;
+  for (const std::string& folder : found->second) {
+    for (std::string& seed : Seeds(std::string(ESPALIER_SOURCE_DIR) + "/" + folder)) seeds.push_back(std::move(seed));
   }
   return seeds;
 }

@@ -407,6 +407,11 @@ TEST(ParseJobUntrustedTest, BoundsSizeDepthAndAliases) {
   EXPECT_THAT(ErrorOf("a: &a [*a]"), HasSubstr("job.yaml:1:"));
 }
 
+TEST(ParseJobUntrustedTest, RefusesBytesThatAreNotUtf8) {
+  EXPECT_THAT(ErrorOf(ExampleWith("name: cora", "name: co\xffra")), HasSubstr("bytes that are not UTF-8"));
+  EXPECT_THAT(ErrorOf("sp\xc3(c: {}\n"), HasSubstr("job.yaml:1:1: bytes that are not UTF-8"));
+}
+
 TEST(ParseJobUntrustedTest, FollowsAliases) {
   const std::string text =
       ExampleWith("requests: {cpu: 100m, memory: 256Mi}", "requests: &r {cpu: 100m, memory: 256Mi}");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "services/job/scalars.h"
@@ -29,6 +30,16 @@ void AddSizeOf(const YamlNode& node, TreeSize* size) {
   for (const YamlEntry& entry : node.entries) {
     size->text_bytes += entry.key.size();
     AddSizeOf(entry.value, size);
+  }
+}
+
+// Whether JSON can hold it: its writer is the judge.
+bool IsUtf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
   }
 }
 
@@ -63,6 +74,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     const bool plain = tag == "?";
     if (!plain && tag != "!") RefuseTag(mark, tag);
+    if (!IsUtf8(value)) Stop(At(mark), "bytes that are not UTF-8");
     const bool null = plain && ReadsAsNull(value);
     Add({.kind = null ? YamlKind::kNull : YamlKind::kScalar, .at = At(mark), .text = value, .plain = plain}, anchor);
   }

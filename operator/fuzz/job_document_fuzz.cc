@@ -1,0 +1,27 @@
+// A DistTraining document, as users write it, read for a laptop and for a cluster.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "operator/kube/json.h"
+#include "services/base/check.h"
+#include "services/job/parse.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace espalier::job;  // NOLINT: one function
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  for (const RunsOn runs_on : {RunsOn::kLaptop, RunsOn::kCluster}) {
+    const auto parsed = ParseJob("job.yaml", text, {}, runs_on);
+    if (!parsed.ok()) {
+      ESPALIER_CHECK(!parsed.status().message().empty());
+      continue;
+    }
+    // What is written with all defaults is the same job, and has no more defaults to fill in.
+    const auto again = ParseJob("job.json", parsed->effective_json, {}, runs_on);
+    ESPALIER_CHECK(again.ok()) << again.status().ToString();
+    const auto before = espalier::ctl::kube::ParseJson(parsed->effective_json);
+    const auto after = espalier::ctl::kube::ParseJson(again->effective_json);
+    ESPALIER_CHECK(before.ok() && after.ok() && *before == *after);  // in whatever order
+  }
+  return 0;
+}
