@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace espalier::ctl::client {
 namespace {
@@ -56,6 +57,26 @@ Result<Json> ParseObject(const HttpResponse& response) {
   return object;
 }
 
+// Asked to stop as soon as one of the two is.
+class EitherStop {
+ public:
+  EitherStop(const std::stop_token& one, const std::stop_token& other)
+      : when_one_(one, Request{source_}), when_other_(other, Request{source_}) {}
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  struct Request {
+    std::stop_source source;
+    void operator()() { source.request_stop(); }
+  };
+  std::stop_source source_;
+  std::stop_callback<Request> when_one_;
+  std::stop_callback<Request> when_other_;
+};
+
+// Of a list that is asked for once more because it was too large; 0: a single object is.
+int SmallerLimit(int limit) { return limit == 0 ? kube::ListOptions().limit : limit / 2; }
+
 struct Page {
   std::vector<Json> items;
   std::string resource_version;
@@ -106,16 +127,24 @@ Result<ObjectList> ApiClient::List(const Resource& resource, const kube::ListOpt
 
 Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::ListOptions& options,
                                          const std::function<bool(std::vector<Json>)>& page,
-                                         const std::function<void()>& restart) {
+                                         const std::function<void()>& restart, const std::stop_token& stop) {
   const std::string doing = Doing("LIST", resource, options.name_space);
-  const Deadline deadline = CallDeadline();
+  const EitherStop either(stop_.get_token(), stop);
   kube::ListOptions next = options;
+  bool has_restarted = false;
   for (;;) {
-    Result<HttpResponse> response = Call(kube::ListRequest(resource, next), deadline);
-    if (!response.ok()) return std::move(response).status().While(doing);
+    Result<HttpResponse> response = Call(kube::ListRequest(resource, next), either.token());
+    if (!response.ok()) {
+      // The transport says so of an answer over its cap, and only then: a 429 is an answer with a code. The same page
+      // comes in parts; the token does not mind.
+      const bool is_too_large = response.status().code() == StatusCode::kResourceExhausted;
+      if (is_too_large && (next.limit = SmallerLimit(next.limit)) > 0) continue;
+      return std::move(response).status().While(doing);
+    }
     if (!IsSuccess(response->code)) {
       Status error = ErrorOf(*response);
-      if (error.code() != StatusCode::kOutOfRange || next.continue_token.empty()) return std::move(error).While(doing);
+      const bool is_old_token = error.code() == StatusCode::kOutOfRange && !next.continue_token.empty();
+      if (!is_old_token || std::exchange(has_restarted, true)) return std::move(error).While(doing);
       // What the token pointed into has been compacted. Without pages there is no token that could expire again.
       next = options;
       next.limit = 0;
@@ -132,17 +161,19 @@ Result<std::string> ApiClient::ListPages(const Resource& resource, const kube::L
   }
 }
 
-Result<std::unique_ptr<LineStream>> ApiClient::Watch(const Resource& resource, const kube::WatchOptions& options) {
+Result<std::unique_ptr<LineStream>> ApiClient::Watch(const Resource& resource, const kube::WatchOptions& options,
+                                                     const std::stop_token& stop) {
   const std::string doing = Doing("WATCH", resource, options.name_space);
   const kube::HttpRequest request = kube::WatchRequest(resource, options);
   const Deadline deadline = CallDeadline();
+  const EitherStop either(stop_.get_token(), stop);
   std::unique_ptr<LineStream> lines;
   const Attempt open = [&]() -> Result<HttpResponse> {
-    ASSIGN_OR_RETURN(HttpTransport::Stream stream, transport_.Open(request, deadline));
+    ASSIGN_OR_RETURN(HttpTransport::Stream stream, transport_.Open(request, deadline, either.token()));
     lines = std::move(stream.lines);
     return std::move(stream.head);
   };
-  Result<HttpResponse> head = Repeat(request, deadline, open);
+  Result<HttpResponse> head = Repeat(request, deadline, either.token(), open);
   if (!head.ok()) return std::move(head).status().While(doing);
   if (head->code != 200) return ErrorOf(*head).While(doing);
   if (lines == nullptr) return Internal(doing + ": an answer without a stream");
@@ -181,7 +212,7 @@ Result<Json> ApiClient::MergePatch(const Resource& resource, const ObjectKey& ke
 Status ApiClient::Delete(const Resource& resource, const ObjectKey& key, const kube::DeleteOptions& options) {
   const std::string doing = Doing("DELETE", resource, key);
   RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));
-  const Result<HttpResponse> response = Call(kube::DeleteRequest(resource, key, options), CallDeadline());
+  const Result<HttpResponse> response = Call(kube::DeleteRequest(resource, key, options), stop_.get_token());
   if (!response.ok()) return response.status().While(doing);
   if (IsSuccess(response->code)) return {};
   const kube::ApiError error = kube::ParseApiError(response->code, response->body);
@@ -194,20 +225,22 @@ Result<Json> ApiClient::CallForObject(const char* verb, const Resource& resource
                                       const kube::HttpRequest& request) {
   const std::string doing = Doing(verb, resource, key);
   RETURN_IF_ERROR(kube::CheckKey(resource, key).While(doing));
-  const Result<HttpResponse> response = Call(request, CallDeadline());
+  const Result<HttpResponse> response = Call(request, stop_.get_token());
   if (!response.ok()) return response.status().While(doing);
   if (!IsSuccess(response->code)) return ErrorOf(*response).While(doing);
   return ParseObject(*response).While(doing);
 }
 
-Result<HttpResponse> ApiClient::Call(const kube::HttpRequest& request, Deadline deadline) {
-  return Repeat(request, deadline, [&] { return transport_.Send(request, deadline, stop_.get_token()); });
+Result<HttpResponse> ApiClient::Call(const kube::HttpRequest& request, const std::stop_token& stop) {
+  const Deadline deadline = CallDeadline();
+  return Repeat(request, deadline, stop, [&] { return transport_.Send(request, deadline, stop); });
 }
 
-Result<HttpResponse> ApiClient::Repeat(const kube::HttpRequest& request, Deadline deadline, const Attempt& attempt) {
+Result<HttpResponse> ApiClient::Repeat(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                                       const Attempt& attempt) {
   bool has_broken = false;
   for (int num_repeats = 0;;) {
-    RETURN_IF_ERROR(TakeTurn(deadline));
+    RETURN_IF_ERROR(TakeTurn(deadline, stop));
     Result<HttpResponse> response = Timed(request.method, attempt);
     if (!response.ok()) {
       const StatusCode code = response.status().code();
@@ -221,7 +254,7 @@ Result<HttpResponse> ApiClient::Repeat(const kube::HttpRequest& request, Deadlin
     // Where there is no time left to wait, the server's own words say more than a deadline.
     if (!pause.has_value() || num_repeats == kMaxRepeats || *pause >= deadline.Remaining(clock_)) return response;
     ++num_repeats;
-    RETURN_IF_ERROR(Pause(*pause));
+    RETURN_IF_ERROR(Pause(*pause, stop));
   }
 }
 
@@ -232,16 +265,20 @@ Result<HttpResponse> ApiClient::Timed(const std::string& method, const Attempt& 
   return response;
 }
 
-Status ApiClient::TakeTurn(Deadline deadline) {
-  if (stop_.stop_requested()) return Cancelled("the client has stopped");
-  const std::optional<nanoseconds> wait = bucket_.TakeWithin(deadline.Remaining(clock_));
-  if (!wait.has_value() || deadline.HasPassed(clock_)) return DeadlineExceeded("too many requests wait to be sent");
-  return Pause(*wait);
+Status ApiClient::Stopped() const {
+  return Cancelled(stop_.stop_requested() ? "the client has stopped" : "asked to stop");
 }
 
-Status ApiClient::Pause(nanoseconds duration) {
+Status ApiClient::TakeTurn(Deadline deadline, const std::stop_token& stop) {
+  if (stop.stop_requested()) return Stopped();
+  const std::optional<nanoseconds> wait = bucket_.TakeWithin(deadline.Remaining(clock_));
+  if (!wait.has_value() || deadline.HasPassed(clock_)) return DeadlineExceeded("too many requests wait to be sent");
+  return Pause(*wait, stop);
+}
+
+Status ApiClient::Pause(nanoseconds duration, const std::stop_token& stop) {
   while (duration > nanoseconds(0)) {
-    if (stop_.stop_requested()) return Cancelled("the client has stopped");
+    if (stop.stop_requested()) return Stopped();
     const nanoseconds part = std::min(duration, kStopInterval);
     clock_.SleepFor(part);
     duration -= part;

@@ -23,7 +23,8 @@ struct ApiClientOptions {
   std::string field_manager = "espalier-operator";
   double qps = 50;  // 0: no limit
   double burst = 100;
-  std::chrono::nanoseconds call_timeout = std::chrono::seconds(30);  // of each call below, retries included
+  // Of each call below, and of each page of a list, retries included.
+  std::chrono::nanoseconds call_timeout = std::chrono::seconds(30);
 };
 
 struct ObjectList {
@@ -34,23 +35,25 @@ struct ObjectList {
 // Thread-safe. All outlive it.
 //
 // Errors have "GET pods default/x: " in front. Those of the server are as kube::ToStatus says; of the others,
-// Unavailable: no connection, or it broke; DeadlineExceeded; Cancelled: Stop; Internal: an answer that is none;
-// InvalidArgument: a name or namespace that cannot be (nothing was sent).
+// Unavailable: no connection, or it broke; DeadlineExceeded; Cancelled: Stop, or `stop`; Internal: an answer that is
+// none; InvalidArgument: a name or namespace that cannot be (nothing was sent).
 class ApiClient {
  public:
   ApiClient(HttpTransport& transport, ApiClientOptions options, ClientMetrics& metrics, Clock& clock = Clock::Real());
 
   Result<kube::Json> Get(const kube::Resource& resource, const kube::ObjectKey& key);
-  // All pages. A continue token that has expired restarts the list once without pages. `options.continue_token` is
-  // empty.
+  // All pages. A continue token that has expired restarts the list once without pages; what is more than the transport
+  // takes is asked for again in smaller pages. `options.continue_token` is empty.
   Result<ObjectList> List(const kube::Resource& resource, const kube::ListOptions& options);
   // Page by page, for lists that should not be in memory twice: `page` is called for each; false ends it (Cancelled).
   // `restart`: what was seen counts no more, everything comes again. Returns the list's resourceVersion.
   Result<std::string> ListPages(const kube::Resource& resource, const kube::ListOptions& options,
                                 const std::function<bool(std::vector<kube::Json>)>& page,
-                                const std::function<void()>& restart);
-  // Lines are kube::ParseWatchEvent's. Errors of opening as above; an ERROR event is a line.
-  Result<std::unique_ptr<LineStream>> Watch(const kube::Resource& resource, const kube::WatchOptions& options);
+                                const std::function<void()>& restart, const std::stop_token& stop = {});
+  // Lines are kube::ParseWatchEvent's. Errors of opening as above; an ERROR event is a line. `stop` ends opening, not
+  // the stream.
+  Result<std::unique_ptr<LineStream>> Watch(const kube::Resource& resource, const kube::WatchOptions& options,
+                                            const std::stop_token& stop = {});
 
   Result<kube::Json> Create(const kube::Resource& resource, const kube::Json& object);
   Result<kube::Json> Replace(const kube::Resource& resource,
@@ -71,11 +74,13 @@ class ApiClient {
   using Attempt = std::function<Result<HttpResponse>()>;
 
   Deadline CallDeadline() { return Deadline::After(options_.call_timeout, clock_); }
-  Result<HttpResponse> Call(const kube::HttpRequest& request, Deadline deadline);
-  Result<HttpResponse> Repeat(const kube::HttpRequest& request, Deadline deadline, const Attempt& attempt);
+  Result<HttpResponse> Call(const kube::HttpRequest& request, const std::stop_token& stop);
+  Result<HttpResponse> Repeat(const kube::HttpRequest& request, Deadline deadline, const std::stop_token& stop,
+                              const Attempt& attempt);
   Result<HttpResponse> Timed(const std::string& method, const Attempt& attempt);
-  Status TakeTurn(Deadline deadline);
-  Status Pause(std::chrono::nanoseconds duration);
+  Status TakeTurn(Deadline deadline, const std::stop_token& stop);
+  Status Pause(std::chrono::nanoseconds duration, const std::stop_token& stop);
+  Status Stopped() const;
   Result<kube::Json> CallForObject(const char* verb, const kube::Resource& resource, const kube::ObjectKey& key,
                                    const kube::HttpRequest& request);
   Result<kube::Json> ApplyTo(const kube::Resource& resource, const kube::Json& object, kube::ApplyOptions options,

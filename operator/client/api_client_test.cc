@@ -172,6 +172,65 @@ TEST_F(ApiClientTest, AnExpiredVersionIsTheCallersBusiness) {
   EXPECT_EQ(transport_.num_answers_left(), 0u);
 }
 
+TEST_F(ApiClientTest, AnAnswerThatIsTooLargeIsAskedForInSmallerPages) {
+  transport_.ThenFail(ResourceExhausted("more than 64 MiB"));
+  transport_.Then(200, PageOf({"a"}, "t1"));
+  transport_.ThenFail(ResourceExhausted("more than 64 MiB"));
+  transport_.Then(200, PageOf({"b"}, ""));
+  const Result<ObjectList> list = client_.List(kPods, {});
+  ASSERT_TRUE(list.ok()) << list.status().ToString();
+  EXPECT_THAT(NamesOf(list->items), ElementsAre("a", "b"));
+  EXPECT_THAT(Targets(),
+              ElementsAre("GET /api/v1/pods?limit=500", "GET /api/v1/pods?limit=250",
+                          "GET /api/v1/pods?limit=250&continue=t1", "GET /api/v1/pods?limit=125&continue=t1"));
+}
+
+TEST_F(ApiClientTest, AListThatMayNotHavePagesGetsThemWhereItIsTooLarge) {
+  transport_.ThenFail(ResourceExhausted("more than 64 MiB"));
+  transport_.Then(200, PageOf({"a"}, ""));
+  EXPECT_TRUE(client_.List(kPods, {.limit = 0}).ok());
+  EXPECT_EQ(Targets().back(), "GET /api/v1/pods?limit=500");
+}
+
+TEST_F(ApiClientTest, AnObjectThatIsTooLargeAloneIsAnError) {
+  for (int i = 0; i < 20; ++i) transport_.ThenFail(ResourceExhausted("more than 64 MiB"));
+  EXPECT_EQ(client_.List(kPods, {}).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(Targets().back(), "GET /api/v1/pods?limit=1");
+}
+
+TEST_F(ApiClientTest, AServerThatHasTooMuchToDoIsNotAskedForMorePages) {
+  transport_.Then(429, Error(429, "TooManyRequests"));
+  EXPECT_EQ(client_.List(kPods, {}).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(transport_.requests(), SizeIs(1));
+}
+
+TEST_F(ApiClientTest, EachPageHasItsOwnTime) {
+  for (int i = 1; i <= 5; ++i) {
+    transport_.Then([this, i](const kube::HttpRequest&) -> Result<HttpResponse> {
+      clock_.Advance(seconds(20));
+      return HttpResponse{.code = 200, .body = PageOf({"a"}, i < 5 ? "t" + std::to_string(i) : "")};
+    });
+  }
+  const Result<ObjectList> list = client_.List(kPods, {});
+  ASSERT_TRUE(list.ok()) << list.status().ToString();
+  EXPECT_THAT(list->items, SizeIs(5));
+}
+
+TEST_F(ApiClientTest, AListAndTheOpeningOfAWatchEndWhenAskedTo) {
+  std::stop_source stop;
+  transport_.Then(200, PageOf({"a"}, "t1"));
+  const auto take = [&stop](const std::vector<Json>&) { return stop.request_stop(); };
+  EXPECT_EQ(client_
+                .ListPages(
+                    kPods, {}, take, [] {}, stop.get_token())
+                .status(),
+            Cancelled("LIST pods: asked to stop"));
+  EXPECT_EQ(client_.Watch(kPods, {}, stop.get_token()).status(), Cancelled("WATCH pods: asked to stop"));
+  EXPECT_THAT(transport_.requests(), SizeIs(1));
+  transport_.Then(200, "{}");
+  EXPECT_TRUE(client_.Get(kPods, kKey).ok()) << "nobody else";
+}
+
 TEST_F(ApiClientTest, HandsOutPagesOneByOneUntilToldToStop) {
   transport_.Then(200, PageOf({"a", "b"}, "t1"));
   transport_.Then(200, PageOf({"c"}, "t2"));

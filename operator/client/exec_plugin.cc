@@ -1,6 +1,8 @@
 #include "operator/client/exec_plugin.h"
 
 #include <optional>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "operator/client/exec_credential.h"
@@ -23,23 +25,14 @@ class Plugin final : public CredentialsSource {
       : options_(std::move(options)), now_(std::move(now)), clock_(clock) {}
 
   Result<Credentials> Get(Deadline deadline) override {
-    if (const std::optional<Result<Credentials>> known = KnownOrBegin(deadline)) return *known;
-    Result<ExecCredential> fresh = Run(deadline);  // unlocked: Reject does not wait for a program
     MutexLock lock(&mutex_);
-    is_running_ = false;
-    if (fresh.ok()) {
-      current_ = *fresh;
-      is_rejected_ = false;
-      failure_ = Status();
-      fetched_at_ = clock_.Now();
-    } else if (fresh.status().code() == StatusCode::kDeadlineExceeded) {
-      // This caller's time was over, which says nothing about the program.
-      if (!IsValidFor(seconds(0))) return std::move(fresh).status();
-    } else {
-      failure_ = fresh.status();
-      failed_at_ = clock_.Now();
-      LogFailure();
-    }
+    if (IsValidFor(kExpiryMargin)) return current_->credentials;
+    const bool may_run = failure_.ok() || clock_.Now() - failed_at_ >= kPauseAfterFailure;
+    if (!is_running_ && may_run) Begin();
+    if (IsValidFor(seconds(0))) return current_->credentials;
+    const bool has_ended =
+        mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_running_; });
+    if (!has_ended) return DeadlineExceeded(Doing() + ": it is still running");
     return Known();
   }
 
@@ -49,16 +42,25 @@ class Plugin final : public CredentialsSource {
   }
 
  private:
-  // nullopt: this thread is to run the program.
-  std::optional<Result<Credentials>> KnownOrBegin(Deadline deadline) {
-    MutexLock lock(&mutex_);
-    const bool is_free =
-        mutex_.AwaitBefore(deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_running_; });
-    if (!is_free) return Result<Credentials>(DeadlineExceeded(Doing() + ": it is still running"));
-    if (IsValidFor(kExpiryMargin)) return Result<Credentials>(current_->credentials);
-    if (!failure_.ok() && clock_.Now() - failed_at_ < kPauseAfterFailure) return Known();
+  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_running_ = true;
-    return std::nullopt;
+    // Joins the one before, which has nothing more to do.
+    running_ = std::jthread([this](const std::stop_token& stop) { Finish(Run(stop)); });
+  }
+
+  void Finish(Result<ExecCredential> fresh) {
+    MutexLock lock(&mutex_);
+    is_running_ = false;
+    if (fresh.ok()) {
+      current_ = *std::move(fresh);
+      is_rejected_ = false;
+      failure_ = Status();
+      fetched_at_ = clock_.Now();
+    } else {
+      failure_ = std::move(fresh).status();
+      failed_at_ = clock_.Now();
+      LogFailure();
+    }
   }
 
   bool IsValidFor(seconds margin) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -72,17 +74,14 @@ class Plugin final : public CredentialsSource {
     return Status(StatusCode::kUnauthenticated, Doing() + ": what it gave has expired already");
   }
 
-  Result<ExecCredential> Run(Deadline deadline) const {
+  Result<ExecCredential> Run(const std::stop_token& stop) const {
     ProgramCall call{.command = options_.command, .arguments = options_.arguments, .environment = options_.environment};
     call.environment["KUBERNETES_EXEC_INFO"] = ExecInfo(options_.api_version, options_.cluster);
-    const Result<std::string> output = OutputOfProgram(call, deadline.AtMost(options_.timeout));
+    const Result<std::string> output = OutputOfProgram(call, Deadline::After(options_.timeout), stop);
     if (output.ok()) {
       Result<ExecCredential> credential = ParseExecCredential(*output, options_.api_version);
       if (credential.ok()) return credential;
       return Status(StatusCode::kUnauthenticated, credential.status().message()).While(Doing());
-    }
-    if (output.status().code() == StatusCode::kDeadlineExceeded && deadline.HasPassed()) {
-      return output.status().While("exec plugin");
     }
     std::string message = "exec plugin: " + output.status().message();
     if (output.status().code() == StatusCode::kNotFound && !options_.install_hint.empty()) {
@@ -109,6 +108,7 @@ class Plugin final : public CredentialsSource {
   SteadyTime fetched_at_ ABSL_GUARDED_BY(mutex_);
   Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last run
   SteadyTime failed_at_ ABSL_GUARDED_BY(mutex_);
+  std::jthread running_ ABSL_GUARDED_BY(mutex_);  // last: ends before what it uses
 };
 
 }  // namespace

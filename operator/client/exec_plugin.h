@@ -21,15 +21,16 @@ struct ExecPluginOptions {
   std::map<std::string, std::string> environment;  // all that the program sees, besides KUBERNETES_EXEC_INFO
   std::string install_hint;                        // said where the program is not there
   kube::Json cluster;                              // spec.cluster of KUBERNETES_EXEC_INFO; null: not provided
-  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // of one run, beside the caller's deadline
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // of one run, whoever waits for it and how long
 };
 
 using WallClock = std::function<kube::WallTime()>;
 kube::WallTime SystemTime();
 
-// Runs the program when first asked, when what it said expires, and after Reject; one run at a time, others wait for
-// it. A run that fails is not repeated for 5 seconds, and what is still valid stays in use. Errors are Unauthenticated
-// (DeadlineExceeded where the caller's time was over) and name the command.
+// Runs the program when first asked, 10 seconds before what it said expires, and after Reject: on a thread of its own,
+// one run at a time, which no caller's deadline ends. What is still valid is in use meanwhile; callers wait only where
+// nothing is. A run that fails is not repeated for 5 seconds. Errors are Unauthenticated (DeadlineExceeded where the
+// caller's time was over) and name the command.
 std::shared_ptr<CredentialsSource> ExecPlugin(ExecPluginOptions options, WallClock now = SystemTime,
                                               Clock& clock = Clock::Real());
 

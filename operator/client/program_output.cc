@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <sstream>
 
 #include "operator/client/descriptor.h"
@@ -19,6 +20,8 @@
 
 namespace espalier::ctl::client {
 namespace {
+
+constexpr std::chrono::milliseconds kStopInterval{100};  // at most so long until a stop is noticed
 
 // The path to run, or "" where there is none. Empty entries of PATH, which mean the working folder, are passed over.
 std::string FindProgram(const ProgramCall& call) {
@@ -40,7 +43,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 
 struct Preparation {
   int input, output;
-  int error_pipe;  // closed by a successful exec
+  int error_pipe;  // closed by a successful exec, which may take its time: the file may be far away
   pid_t parent;
   const char* path;
   char* const* arguments;
@@ -127,26 +130,50 @@ Result<bool> Drain(int descriptor, size_t max_bytes, std::string* text) {
   }
 }
 
-Result<std::string> ReadUntilEnded(const Child& child, const Descriptor& output, size_t max_bytes, Deadline deadline) {
+// One of the child's pipes, read as it comes and until it ends.
+struct Reader {
+  explicit Reader(Descriptor read_end, size_t max) : pipe(std::move(read_end)), max_bytes(max) {
+    fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
+  }
+  pollfd waiting() const { return {is_open ? pipe.get() : -1, POLLIN, 0}; }
+  Status Read() {
+    if (!is_open) return {};
+    ASSIGN_OR_RETURN(is_open, Drain(pipe.get(), max_bytes, &text));
+    return {};
+  }
+
+  const Descriptor pipe;
+  const size_t max_bytes;
   std::string text;
   bool is_open = true;
+};
+
+// Why the program could not be run, as Exec writes it; ok: nothing was written.
+Status ExecFailure(const std::string& written, const std::string& path) {
+  int error_number = 0;
+  if (written.size() < sizeof(error_number)) return {};
+  std::memcpy(&error_number, written.data(), sizeof(error_number));
+  return FromErrno(error_number, path);
+}
+
+Status AwaitEnd(const Child& child, Reader& output, Reader& error, Deadline deadline, const std::stop_token& stop) {
   for (;;) {
+    if (stop.stop_requested()) return Cancelled("asked to stop");
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Remaining());
     if (left.count() == 0) return DeadlineExceeded("it did not end in time");
-    std::array<pollfd, 2> waiting = {pollfd{child.ended_descriptor(), POLLIN, 0},
-                                     pollfd{is_open ? output.get() : -1, POLLIN, 0}};
-    const int count = poll(waiting.data(), waiting.size(), static_cast<int>(std::min<int64_t>(left.count(), 60'000)));
+    std::array<pollfd, 3> waiting = {pollfd{child.ended_descriptor(), POLLIN, 0}, output.waiting(), error.waiting()};
+    const auto longest = std::min(left, kStopInterval);
+    const int count = poll(waiting.data(), waiting.size(), static_cast<int>(longest.count()));
     if (count < 0 && errno != EINTR) return FromErrno(errno, "waiting for it");
     if (count <= 0) continue;
-    if (is_open) {
-      ASSIGN_OR_RETURN(is_open, Drain(output.get(), max_bytes, &text));
-    }
+    RETURN_IF_ERROR(output.Read());
+    RETURN_IF_ERROR(error.Read());
     // Not the end of its output, which a process that it left behind may hold open.
-    if (waiting[0].revents != 0) return text;
+    if (waiting[0].revents != 0) return {};
   }
 }
 
-Result<std::string> Run(const ProgramCall& call, Deadline deadline) {
+Result<std::string> Run(const ProgramCall& call, Deadline deadline, const std::stop_token& stop) {
   const std::string path = FindProgram(call);
   if (path.empty()) return NotFound("not in PATH");
   const Descriptor input(open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -171,23 +198,21 @@ Result<std::string> Run(const ProgramCall& call, Deadline deadline) {
   Child child(pid);
   output.write_end.Close();
   error.write_end.Close();
-  int error_number = 0;
-  if (ReadSome(error.read_end.get(), &error_number, sizeof(error_number)) > 0) return FromErrno(error_number, path);
   if (child.ended_descriptor() < 0) return Unavailable("pidfd_open failed");
-  fcntl(output.read_end.get(), F_SETFL, O_NONBLOCK);
-  Result<std::string> text = ReadUntilEnded(child, output.read_end, call.max_output_bytes, deadline);
-  const bool has_ended = text.ok();
+  Reader printed(std::move(output.read_end), call.max_output_bytes);
+  Reader failure(std::move(error.read_end), sizeof(int));
+  RETURN_IF_ERROR(AwaitEnd(child, printed, failure, deadline, stop));
   const int state = child.End();
-  if (!has_ended) return text;
+  RETURN_IF_ERROR(ExecFailure(failure.text, path));
   if (WIFSIGNALED(state)) return Unavailable("signal " + std::to_string(WTERMSIG(state)));
   if (WEXITSTATUS(state) != 0) return Unavailable("exit code " + std::to_string(WEXITSTATUS(state)));
-  return text;
+  return std::move(printed.text);
 }
 
 }  // namespace
 
-Result<std::string> OutputOfProgram(const ProgramCall& call, Deadline deadline) {
-  return Run(call, deadline).While("running " + call.command);
+Result<std::string> OutputOfProgram(const ProgramCall& call, Deadline deadline, const std::stop_token& stop) {
+  return Run(call, deadline, stop).While("running " + call.command);
 }
 
 }  // namespace espalier::ctl::client

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct ProgramCall {
 // this returns.
 //
 // NotFound: there is no such program; Unavailable: it ended otherwise ("exit code 1", "signal 9"); DeadlineExceeded;
-// ResourceExhausted: it printed more. Errors name the command and never what it printed.
-Result<std::string> OutputOfProgram(const ProgramCall& call, Deadline deadline);
+// Cancelled: asked to stop; ResourceExhausted: it printed more. Errors name the command and never what it printed.
+Result<std::string> OutputOfProgram(const ProgramCall& call, Deadline deadline, const std::stop_token& stop = {});
 
 }  // namespace espalier::ctl::client

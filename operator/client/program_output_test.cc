@@ -4,11 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <thread>
 
 #include "operator/client/descriptor.h"
+#include "services/storage/testing/temporary_folder.h"
 
 namespace espalier::ctl::client {
 namespace {
@@ -51,6 +55,26 @@ TEST(ProgramOutputTest, BoundsTime) {
   EXPECT_EQ(Output(Shell("trap '' TERM; exec 1>&-; sleep 1000"), Deadline::After(milliseconds(50))),
             "DEADLINE_EXCEEDED: running sh: it did not end in time")
       << "its output has ended, it has not";
+}
+
+// A lease on the program's file (fcntl(2)) makes exec wait until it is given up, as a file server that is gone would.
+TEST(ProgramOutputTest, BoundsTheTimeUntilTheProgramHasBegun) {
+  storage::TemporaryFolder folder;
+  const std::string path = folder.path() + "/program";
+  std::ofstream(path) << "#!/bin/sh\n";
+  ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+  const auto before = signal(SIGIO, SIG_IGN);  // told to whoever has the lease; by default it kills
+  const Descriptor leased(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (fcntl(leased.get(), F_SETLEASE, F_WRLCK) != 0) GTEST_SKIP() << "no leases on this file system";
+  EXPECT_THAT(Output({.command = path}, Deadline::After(milliseconds(50))), HasSubstr("it did not end in time"));
+  signal(SIGIO, before);
+}
+
+TEST(ProgramOutputTest, EndsWhenAskedTo) {
+  std::stop_source stop;
+  std::jthread stopper([&] { stop.request_stop(); });
+  EXPECT_EQ(OutputOfProgram(Shell("sleep 1000"), kSoon, stop.get_token()).status(),
+            Cancelled("running sh: asked to stop"));
 }
 
 TEST(ProgramOutputTest, BoundsOutput) {

@@ -52,8 +52,9 @@ class HttpTransport {
     HttpResponse head;                  // with a body only where code is not 200
     std::unique_ptr<LineStream> lines;  // null where code is not 200
   };
-  // Waits for the answer's head until the deadline; the stream has none, but for those of Next.
-  virtual Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline) = 0;
+  // Waits for the answer's head until the deadline, or until asked to stop; the stream has none, but for those of Next,
+  // and ends by its own Cancel.
+  virtual Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) = 0;
 };
 
 }  // namespace espalier::ctl::client

@@ -196,11 +196,11 @@ Status Applier::Do(Round& round, const plan::DeleteSelf&) {
 }
 
 Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {
-  ASSIGN_OR_RETURN(const std::string error, DryRun(client_, action, kFieldManager));
   const kube::ObjectMeta& meta = round.training.meta;
+  ASSIGN_OR_RETURN(plan::Observed::DryRun answer, DryRun(client_, action, meta.generation, kFieldManager));
   std::optional<std::chrono::seconds> lifetime;
-  if (!error.empty()) lifetime = kRefusalLifetime;
-  memory_.RememberDryRun(meta.key, meta.uid, {meta.generation, error}, lifetime);
+  if (!answer.error.empty()) lifetime = kRefusalLifetime;
+  memory_.RememberDryRun(meta.key, meta.uid, std::move(answer), lifetime);
   round.applied.has_news = true;
   return Status();
 }

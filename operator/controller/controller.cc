@@ -28,14 +28,6 @@ InformersOptions InformersOptionsOf(const ControllerOptions& options) {
   return {options.name_space, options.min_watch, options.max_watch, options.seed};
 }
 
-runtime::ReconcileOutcome Failed(Status status) {
-  runtime::ReconcileOutcome outcome;
-  // Somebody was faster, or the cache is behind: no failure, and the next round sees more.
-  outcome.stale = status.code() == StatusCode::kAborted;
-  if (!outcome.stale) outcome.status = std::move(status);
-  return outcome;
-}
-
 }  // namespace
 
 class Controller::Impl {
@@ -62,8 +54,10 @@ class Controller::Impl {
     if (options_.poll_progress) progress_.Start();
   }
 
+  bool Drain(Deadline deadline) { return workers_.Stop(deadline); }
+
   bool Stop(Deadline deadline) {
-    const bool ended = workers_.Stop(deadline);
+    const bool ended = Drain(deadline);
     progress_.Stop();
     informers_.Stop();
     return ended;
@@ -83,7 +77,8 @@ class Controller::Impl {
       return outcome;
     }
     Result<runtime::ReconcileOutcome> outcome = Round(*record);
-    return outcome.ok() ? *std::move(outcome) : Failed(std::move(outcome).status());
+    if (outcome.ok()) return *std::move(outcome);
+    return {.status = std::move(outcome).status()};
   }
 
   const Caches& caches() const { return caches_; }
@@ -145,6 +140,7 @@ Controller::~Controller() { Stop(Deadline::After(std::chrono::seconds(30))); }
 void Controller::StartCaches() { impl_->StartCaches(); }
 Status Controller::WaitForCaches(Deadline deadline) { return impl_->WaitForCaches(deadline); }
 void Controller::StartWorkers() { impl_->StartWorkers(); }
+bool Controller::Drain(Deadline deadline) { return impl_->Drain(deadline); }
 bool Controller::Stop(Deadline deadline) { return impl_->Stop(deadline); }
 runtime::ReconcileOutcome Controller::Reconcile(const kube::ObjectKey& key) { return impl_->Reconcile(key); }
 const Caches& Controller::caches() const { return impl_->caches(); }

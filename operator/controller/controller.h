@@ -39,8 +39,11 @@ class Controller {
   void StartCaches();
   // DeadlineExceeded where the caches have not been filled by then: names the kinds.
   Status WaitForCaches(Deadline deadline);
-  void StartWorkers();           // once this process leads
-  bool Stop(Deadline deadline);  // workers first, then caches; false where a round did not end by the deadline
+  void StartWorkers();  // once this process leads
+  // Begins no round any more; false where one that is under way did not end by the deadline. The client may be stopped
+  // then, so that Stop need not wait for its answers.
+  bool Drain(Deadline deadline);
+  bool Stop(Deadline deadline);  // drains, then ends the caches and what asks trainers
   // One reconcile, as a worker does it: for tests.
   runtime::ReconcileOutcome Reconcile(const kube::ObjectKey& key);
   // What has been seen: for tests, which wait for it, and for /status.

@@ -49,20 +49,22 @@ std::string InTermsOfDocument(const kube::Json& child, const std::string& messag
   return path + ": " + (reason == std::string::npos ? message : message.substr(reason));
 }
 
-Result<std::string> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
-                           const std::string& field_manager) {
+Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
+                                      int64_t generation, const std::string& field_manager) {
   kube::ApplyOptions options;
   options.field_manager = field_manager;
   options.dry_run = true;
   for (const plan::ApplyChild& child : action.children) {
     const Status status = client.Apply(*child.resource, child.object, options).status();
     if (status.ok()) continue;
-    const bool refused =
-        status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kPermissionDenied;
-    if (!refused) return status.While("trying the templates");
-    return InTermsOfDocument(child.object, status.message());
+    plan::Observed::DryRun answer{.generation = generation, .error = status.message()};
+    answer.is_forbidden = status.code() == StatusCode::kPermissionDenied;
+    if (answer.is_forbidden) return answer;
+    if (status.code() != StatusCode::kInvalidArgument) return status.While("trying the templates");
+    answer.error = InTermsOfDocument(child.object, status.message());
+    return answer;
   }
-  return std::string();
+  return plan::Observed::DryRun{.generation = generation};
 }
 
 }  // namespace espalier::ctl::controller

@@ -9,9 +9,10 @@
 
 namespace espalier::ctl::controller {
 
-// The first refusal, in terms of the document; empty: accepted. An error where the API server could not be asked.
-Result<std::string> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
-                           const std::string& field_manager);
+// The first refusal of templates of the DistTraining's `generation`: in terms of the document, unless it is forbidden,
+// which need not be the document's fault. An error where the API server could not be asked.
+Result<plan::Observed::DryRun> DryRun(client::ApiClient& client, const plan::DryRunTemplates& action,
+                                      int64_t generation, const std::string& field_manager);
 
 // The API server's words about `child`, with the path in the DistTraining in front where they name one of the template:
 // "...: .spec.template.spec.foo: field not declared in schema" of trainers' Job

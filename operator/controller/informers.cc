@@ -83,6 +83,7 @@ void Informers::Start() {
 }
 
 void Informers::Stop() {
+  for (Kind& kind : kinds_) kind.informer->Cancel();
   for (Kind& kind : kinds_) kind.informer->Stop();
 }
 

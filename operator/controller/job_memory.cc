@@ -49,8 +49,10 @@ void JobMemory::RememberDryRun(const kube::ObjectKey& job, const std::string& ui
 std::optional<plan::Observed::DryRun> JobMemory::DryRunOf(const kube::ObjectKey& job, const std::string& uid) {
   MutexLock lock(&mutex_);
   const Entry* const entry = Find(job, uid);
-  if (entry == nullptr || (entry->dry_run_until && wall_clock_() >= *entry->dry_run_until)) return std::nullopt;
-  return entry->dry_run;
+  if (entry == nullptr || !entry->dry_run) return std::nullopt;
+  plan::Observed::DryRun answer = *entry->dry_run;
+  answer.is_due = entry->dry_run_until && wall_clock_() >= *entry->dry_run_until;
+  return answer;
 }
 
 bool JobMemory::RememberRefusal(const kube::ObjectKey& job, const std::string& uid,
@@ -59,12 +61,13 @@ bool JobMemory::RememberRefusal(const kube::ObjectKey& job, const std::string& u
   Entry* entry = Find(job, uid);
   if (entry == nullptr && !refusal) return false;
   if (entry == nullptr) entry = &EntryOf(job, uid);
-  const auto words = [](const std::optional<plan::Observed::Refusal>& one) {
-    return one ? one->child + '\n' + one->reason + '\n' + one->message : std::string();
+  const auto subject = [](const std::optional<plan::Observed::Refusal>& one) {
+    return one ? one->child + '\n' + one->reason : std::string();
   };
-  const bool is_news = words(entry->refusal) != words(refusal);
+  // Words that differ each time (an admission webhook's request ids) are no news: the first stay.
+  if (subject(entry->refusal) == subject(refusal)) return false;
   entry->refusal = std::move(refusal);
-  return is_news;
+  return true;
 }
 
 std::optional<plan::Observed::Refusal> JobMemory::RefusalOf(const kube::ObjectKey& job, const std::string& uid) {

@@ -12,19 +12,32 @@ class JobMemoryTest : public ::testing::Test {
   const kube::ObjectKey job{"ml", "cora"};
 };
 
-TEST_F(JobMemoryTest, ForgetsARefusedDryRunAfterItsTime) {
-  memory.RememberDryRun(job, "a", {1, "no"}, std::chrono::seconds(8));
-  EXPECT_EQ(memory.DryRunOf(job, "a")->error, "no");
+TEST_F(JobMemoryTest, ARefusedDryRunIsDueAgainAfterItsTime) {
+  memory.RememberDryRun(job, "a", {.generation = 1, .error = "no"}, std::chrono::seconds(8));
+  EXPECT_FALSE(memory.DryRunOf(job, "a")->is_due);
   now += std::chrono::seconds(8);
-  EXPECT_FALSE(memory.DryRunOf(job, "a").has_value());
+  EXPECT_TRUE(memory.DryRunOf(job, "a")->is_due);
+  EXPECT_EQ(memory.DryRunOf(job, "a")->error, "no");
+  memory.RememberDryRun(job, "a", {.generation = 2});
+  now += std::chrono::hours(24);
+  EXPECT_FALSE(memory.DryRunOf(job, "a")->is_due);
+}
+
+TEST_F(JobMemoryTest, ARefusalIsNewsOnceHoweverItsWordsDiffer) {
+  EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 17"}}));
+  EXPECT_FALSE(memory.RememberRefusal(job, "a", {{"Job cora-partition-1", "Forbidden", "denied: request 18"}}));
+  EXPECT_EQ(memory.RefusalOf(job, "a")->message, "denied: request 17");
+  EXPECT_TRUE(memory.RememberRefusal(job, "a", {{"Service cora", "Forbidden", "denied: request 19"}}));
+  EXPECT_TRUE(memory.RememberRefusal(job, "a", std::nullopt));
+  EXPECT_FALSE(memory.RememberRefusal(job, "a", std::nullopt));
 }
 
 TEST_F(JobMemoryTest, KnowsNothingOfAJobThatWasMadeAgain) {
-  memory.RememberDryRun(job, "a", {1, ""});
+  memory.RememberDryRun(job, "a", {.generation = 1});
   memory.RememberTaken(job, "a", {&kube::kServices, "cora"});
   EXPECT_FALSE(memory.DryRunOf(job, "b").has_value());
   EXPECT_TRUE(memory.TakenOf(job, "b").empty());
-  memory.RememberDryRun(job, "b", {1, ""});
+  memory.RememberDryRun(job, "b", {.generation = 1});
   EXPECT_FALSE(memory.DryRunOf(job, "a").has_value());
 }
 

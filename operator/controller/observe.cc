@@ -119,6 +119,10 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
       if (!secret) seen->missing_secrets.push_back(name);
     }
   }
+  for (const std::string& name : questions.vanished_jobs) {
+    ASSIGN_OR_RETURN(const auto vanished, GetIfThere(client, kube::kJobs, {job.name_space, name}));
+    if (!vanished) seen->confirmed_gone.push_back(name);
+  }
   for (const std::string& uid : questions.creation_failures_of) {
     ASSIGN_OR_RETURN(seen->creation_failures[uid], CreationFailures(client, job.name_space, uid));
   }

@@ -25,9 +25,11 @@ struct ListOptions {
   std::string name_space;      // "": all
   std::string label_selector;  // "app.kubernetes.io/managed-by=espalier-operator"
   std::string field_selector;
-  std::string resource_version;  // "": the newest; "0": what the server has in its cache; else: not older than this
-  int limit = 500;               // 0: no pages
-  std::string continue_token;    // of the page before; resource_version is not sent with it
+  // "": the newest; "0": what the server has in its cache, all of it at once, whatever the limit; else: not older than
+  // this.
+  std::string resource_version;
+  int limit = 500;             // 0: no pages
+  std::string continue_token;  // of the page before; resource_version is not sent with it
 };
 
 struct WatchOptions {

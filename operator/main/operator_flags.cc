@@ -95,13 +95,13 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
   if (flags.trainer_image.empty()) return InvalidArgument("--trainer-image is empty");
   if (flags.cluster_domain.empty()) return InvalidArgument("--cluster-domain is empty");
   if (flags.leader_elect && flags.lease_name.empty()) return InvalidArgument("--lease-name is empty");
-  // As client-go insists: a holder must have tried more than once before it gives up, and have given up before another
-  // may begin.
+  // A holder must have tried more than once before it gives up (LeaseCallTimeout), and have given up before another may
+  // begin.
   const bool in_order =
-      flags.lease_seconds > flags.lease_renew_seconds && flags.lease_renew_seconds * 5 > flags.lease_retry_seconds * 6;
+      flags.lease_seconds > flags.lease_renew_seconds && flags.lease_renew_seconds > 2 * flags.lease_retry_seconds;
   if (flags.leader_elect && !in_order) {
     return InvalidArgument(
-        "--lease-seconds must be more than --lease-renew-seconds, and that more than 1.2 times --lease-retry-seconds");
+        "--lease-seconds must be more than --lease-renew-seconds, and that more than twice --lease-retry-seconds");
   }
   return Status();
 }

@@ -34,7 +34,9 @@ TEST(OperatorFlagsTest, RefusesLeaseTimesThatLetTwoLead) {
   flags.lease_renew_seconds = flags.lease_seconds;
   EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--lease-renew-seconds"));
   flags = OperatorFlags();
-  flags.lease_retry_seconds = 6;
+  flags.lease_retry_seconds = 3;
+  EXPECT_TRUE(CheckOperatorFlags(flags).ok());
+  flags.lease_renew_seconds = 6;
   EXPECT_FALSE(CheckOperatorFlags(flags).ok());
   flags.leader_elect = false;
   EXPECT_TRUE(CheckOperatorFlags(flags).ok());

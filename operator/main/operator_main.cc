@@ -1,8 +1,7 @@
 // espalier-operator: turns DistTrainings into running jobs.
-#include <unistd.h>
-
 #include "CLI/CLI.hpp"
 #include "operator/client/cpprest/cpprest_transport.h"
+#include "operator/main/end_at_once.h"
 #include "operator/main/operator_process.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/termination.h"
@@ -19,11 +18,8 @@ int Fail(const Status& status, ExitCode code) {
   return static_cast<int>(code);
 }
 
-// No destructors, no hooks: whatever runs may be writing, and another process leads in a moment.
-void EndAtOnce() {
-  Log(Level::kError, "the lease is lost");
-  _exit(static_cast<int>(ExitCode::kUnavailable));
-}
+// Whatever runs may be writing, and another process leads in a moment.
+void EndWithoutLease() { EndAtOnce("espalier-operator: the lease is lost\n", ExitCode::kUnavailable); }
 
 Status SetUpLogging(const OperatorFlags& flags) {
   telemetry::LogOptions log;
@@ -54,7 +50,7 @@ Result<ExitCode> Run(const OperatorFlags& flags, const EnvironmentMap& environme
       .watched_namespace = WatchedNamespace(flags, connection),
       .lease_namespace = flags.lease_namespace.empty() ? own_namespace : flags.lease_namespace,
       .identity = MakeIdentity(environment),
-      .lease_lost = EndAtOnce,
+      .lease_lost = EndWithoutLease,
   };
   Log(Level::kInfo, "configuration",
       {{"server", connection.host},

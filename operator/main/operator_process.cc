@@ -9,6 +9,7 @@
 
 #include "operator/client/api_client.h"
 #include "operator/controller/controller.h"
+#include "operator/main/leaders_transport.h"
 #include "operator/runtime/event_recorder.h"
 #include "operator/runtime/leader_election.h"
 #include "services/telemetry/log.h"
@@ -21,21 +22,15 @@ using telemetry::Log;
 
 // How often a wait looks whether the process was asked to stop.
 constexpr std::chrono::milliseconds kLook{100};
-constexpr std::chrono::seconds kLastEvents{5};
+constexpr std::chrono::seconds kLastEvents{3};
+// For what has been cancelled already.
+constexpr std::chrono::seconds kStopTimeout{1};
 constexpr std::chrono::seconds kLivenessGrace{5};
 
 client::ApiClientOptions ClientOptionsOf(const OperatorFlags& flags) {
   client::ApiClientOptions options;
   options.qps = flags.qps;
   options.burst = flags.burst;
-  return options;
-}
-
-// The lease waits for nobody's tokens, and a request must not outlive the time that it renews.
-client::ApiClientOptions LeaseClientOptionsOf(const OperatorFlags& flags) {
-  client::ApiClientOptions options;
-  options.qps = 0;
-  options.call_timeout = std::chrono::seconds(flags.lease_renew_seconds) / 2;
   return options;
 }
 
@@ -46,6 +41,22 @@ runtime::LeaderElectionOptions ElectionOptionsOf(const OperatorFlags& flags, con
   options.lease_duration = std::chrono::seconds(flags.lease_seconds);
   options.renew_deadline = std::chrono::seconds(flags.lease_renew_seconds);
   options.retry_period = std::chrono::seconds(flags.lease_retry_seconds);
+  return options;
+}
+
+// Events take nobody's tokens, and must not hold up the end of the process: after SIGTERM the client of everything else
+// is stopped, and this one writes the last of them.
+client::ApiClientOptions EventClientOptionsOf(const OperatorFlags& flags) {
+  client::ApiClientOptions options = ClientOptionsOf(flags);
+  options.call_timeout = kLastEvents;
+  return options;
+}
+
+// The lease waits for nobody's tokens.
+client::ApiClientOptions LeaseClientOptionsOf(const OperatorFlags& flags, const OperatorSurroundings& around) {
+  client::ApiClientOptions options;
+  options.qps = 0;
+  options.call_timeout = runtime::LeaseCallTimeout(ElectionOptionsOf(flags, around));
   return options;
 }
 
@@ -64,9 +75,11 @@ class Operator {
       : flags_(flags),
         around_(around),
         client_metrics_(around.metrics),
-        client_(around.transport, ClientOptionsOf(flags), client_metrics_),
-        lease_client_(around.transport, LeaseClientOptionsOf(flags), client_metrics_),
-        events_(client_, "espalier.io/operator", around.identity, around.metrics),
+        lease_client_(around.transport, LeaseClientOptionsOf(flags, around), client_metrics_),
+        transport_(around.transport, [this] { return !elector_ || elector_->is_leader(); }),
+        client_(transport_, ClientOptionsOf(flags), client_metrics_),
+        event_client_(transport_, EventClientOptionsOf(flags), client_metrics_),
+        events_(event_client_, "espalier.io/operator", around.identity, around.metrics),
         controller_(client_, events_, ControllerOptionsOf(flags, around), around.metrics) {
     if (flags.leader_elect) {
       elector_ = std::make_unique<runtime::LeaderElector>(lease_client_, ElectionOptionsOf(flags, around),
@@ -135,9 +148,11 @@ class Operator {
     around_.admin.SetNotReady("stopping");
     Log(Level::kInfo, "asked to stop",
         {{"signal", around_.stop.signal_number()}, {"drain_seconds", flags_.drain_seconds}});
-    const bool drained = controller_.Stop(Deadline::After(std::chrono::seconds(flags_.drain_seconds)));
-    events_.Stop(Deadline::After(kLastEvents));
+    const bool drained = controller_.Drain(Deadline::After(std::chrono::seconds(flags_.drain_seconds)));
+    // What is still asked, by the caches or by a round that takes too long, is asked for nothing.
     client_.Stop();
+    controller_.Stop(Deadline::After(kStopTimeout));
+    events_.Stop(Deadline::After(kLastEvents));
     if (!drained) {
       // Nobody may lead while this process might still write: the lease runs out by itself.
       Log(Level::kWarning, "reconciles under way did not end in time; the lease is left to run out");
@@ -151,11 +166,13 @@ class Operator {
   const OperatorFlags& flags_;
   const OperatorSurroundings& around_;
   client::ClientMetrics client_metrics_;
-  client::ApiClient client_;
   client::ApiClient lease_client_;
+  std::unique_ptr<runtime::LeaderElector> elector_;
+  LeadersTransport transport_;  // asks elector_
+  client::ApiClient client_;
+  client::ApiClient event_client_;
   runtime::EventRecorder events_;
   controller::Controller controller_;
-  std::unique_ptr<runtime::LeaderElector> elector_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The life of the operator's process over a given transport:
 //
-//   admin port ─► caches ─► /readyz ─► the lease ─► workers ─► SIGTERM ─► workers drain ─► caches ─► events ─► the
-//   lease
+//   admin port ─► caches ─► /readyz ─► the lease ─► workers
+//   SIGTERM ─► workers drain ─► the client stops, and with it the caches ─► events ─► the lease
 //
 // The admin port is there before the caches, so that a slow start can be watched; the lease is given back last, when
 // nothing of this process writes any more. A lease that is lost ends the process at once: writes may be under way, and
@@ -29,7 +29,7 @@ struct OperatorSurroundings {
   std::string watched_namespace;  // "": all
   std::string lease_namespace;
   std::string identity;              // unique per process: holder of the lease, reporter of events
-  std::function<void()> lease_lost;  // must end the process, or at least its writes
+  std::function<void()> lease_lost;  // must end the process, or at least its writes, and wait for nothing
   std::chrono::nanoseconds cache_sync_timeout = std::chrono::seconds(120);
 };
 

@@ -22,11 +22,8 @@ bool HasDryRun(const api::DistTraining& training, const Observed& seen) {
   return seen.dry_run && seen.dry_run->generation == training.meta.generation;
 }
 
-// Nothing of the job has been made so far, or all is gone again.
-bool MayChangeImages(const api::Status& status) { return !status.started_at || api::IsTrue(status, api::kSuspended); }
-
-// An operator that was upgraded in between does not bring its own images into a job that has begun: only what the
-// document says replaces what was resolved.
+// Images are resolved once: an operator that was upgraded in between does not bring its own into a job that has begun.
+// What the document says replaces them, and the API server lets it say that only while the job is suspended.
 void ResolveImages(const api::Spec& spec, const Defaults& defaults, api::Status* status) {
   for (const Role role : api::kRoles) {
     std::string& image = status->images[api::NameOf(role)];
@@ -41,7 +38,7 @@ void PlanDryRun(Draft& draft) {
   resources::Context context = draft.context();
   ++context.status.partition_attempt;
   ++context.status.incarnation;
-  if (MayChangeImages(context.status)) ResolveImages(draft.spec(), draft.defaults(), &context.status);
+  ResolveImages(draft.spec(), draft.defaults(), &context.status);
   if (context.status.trainer_replicas == 0) context.status.trainer_replicas = draft.spec().job.trainer_replicas;
   if (!context.status.partition) {
     context.status.partition = api::PartitionStatus{
@@ -58,11 +55,17 @@ void PlanDryRun(Draft& draft) {
   draft.WakeAfter(std::chrono::nanoseconds(0));
 }
 
+// Of a job that has begun, a quota that is full says nothing about the templates: what it counts may be what is about
+// to be replaced. Where it stays in the way, the refusal of the child itself tells.
+bool IsRefused(const api::DistTraining& training, const Observed::DryRun& dry_run) {
+  return !dry_run.error.empty() && !(dry_run.is_forbidden && training.status.started_at);
+}
+
 }  // namespace
 
 bool IsAccepted(const api::DistTraining& training, const Observed& seen) {
   if (!training.spec) return false;
-  return WasAcceptedAsItIs(training) || (HasDryRun(training, seen) && seen.dry_run->error.empty());
+  return WasAcceptedAsItIs(training) || (HasDryRun(training, seen) && !IsRefused(training, *seen.dry_run));
 }
 
 bool Accept(Draft& draft) {
@@ -82,14 +85,19 @@ bool Accept(Draft& draft) {
     return true;
   }
   draft.status().observed_generation = training.meta.generation;
-  if (const std::string& error = draft.seen().dry_run->error; !error.empty()) {
-    draft.Set(api::kAccepted, ConditionStatus::kFalse, kInvalidTemplate, error);
+  const Observed::DryRun& dry_run = *draft.seen().dry_run;
+  if (IsRefused(training, dry_run)) {
+    const char* const reason = dry_run.is_forbidden ? kRefused : kInvalidTemplate;
+    draft.Set(api::kAccepted, ConditionStatus::kFalse, reason, dry_run.error);
+    if (dry_run.is_due) PlanDryRun(draft);
     draft.WakeAfter(kTryTemplatesAgain);
-    draft.HoldBack({.reason = kInvalidTemplate, .message = error});
+    draft.HoldBack({.reason = reason, .message = dry_run.error});
     return has_begun;
   }
-  if (MayChangeImages(draft.status())) ResolveImages(*training.spec, draft.defaults(), &draft.status());
-  draft.Set(api::kAccepted, ConditionStatus::kTrue, kValid, "the document is valid and its templates are accepted");
+  ResolveImages(*training.spec, draft.defaults(), &draft.status());
+  draft.Set(api::kAccepted, ConditionStatus::kTrue, kValid,
+            dry_run.error.empty() ? "the document is valid and its templates are accepted"
+                                  : "the document is valid; its templates could not be tried: " + dry_run.error);
   return true;
 }
 

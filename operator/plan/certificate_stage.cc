@@ -8,6 +8,8 @@ namespace {
 
 using api::Role;
 
+constexpr std::chrono::minutes kLookAtCertificates{10};
+
 std::string RenewalAskedFor(const api::DistTraining& training) {
   const auto found = training.meta.annotations.find(resources::kRenewAnnotation);
   return found == training.meta.annotations.end() ? std::string() : found->second;
@@ -43,6 +45,7 @@ void MakeCertificates(Draft& draft) {
       draft.Do(MakeLeaf{role});
     }
   }
+  draft.WakeAfter(kLookAtCertificates);  // no watch tells of a Secret that is gone
 }
 
 }  // namespace espalier::ctl::plan

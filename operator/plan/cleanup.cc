@@ -46,13 +46,18 @@ void CleanUp(Draft& draft) {
   DeleteAfterTtl(draft);
 }
 
+std::optional<kube::WallTime> GivenUpAt(const Draft& draft, const kube::Pod& pod) {
+  if (!pod.meta.deletion_requested_at) return std::nullopt;
+  return ShouldBeGoneBy(pod) + draft.run_policy().force_delete_after;
+}
+
 void ForceDeleteLostPods(Draft& draft) {
   for (const api::Role role : api::kRoles) {
     for (const kube::Pod* pod : draft.world().pods(role)) {
-      if (!pod->meta.deletion_requested_at) continue;
-      const kube::WallTime lost_at = ShouldBeGoneBy(*pod) + draft.run_policy().force_delete_after;
-      if (draft.now() < lost_at) {
-        draft.WakeAt(lost_at);
+      const std::optional<kube::WallTime> given_up_at = GivenUpAt(draft, *pod);
+      if (!given_up_at) continue;
+      if (draft.now() < *given_up_at) {
+        draft.WakeAt(*given_up_at);
         continue;
       }
       draft.Do(DeleteChild{&kube::kPods, pod->meta.key, pod->meta.uid, /*force=*/true});

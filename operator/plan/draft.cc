@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMaxMessageBytes = 1024;  // of conditions and events
 constexpr std::chrono::seconds kLookAgain{10};
+constexpr std::chrono::hours kLongestSleep{1};  // clocks are set, and keys of jobs that are gone are held until then
 
 // The end is cut, at the beginning of a character.
 std::string Cut(std::string text) {
@@ -120,7 +121,12 @@ void Draft::Mention(const Trouble& trouble) {
 }
 
 Plan Draft::Finish() && {
-  if (wake_at_) plan_.requeue_after = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*wake_at_ - now_));
+  // What is refused must not keep pods that should end from ending.
+  std::stable_partition(plan_.actions.begin(), plan_.actions.end(),
+                        [](const Action& action) { return std::holds_alternative<DeleteChild>(action); });
+  if (wake_at_) {
+    plan_.requeue_after = std::clamp(*wake_at_, now_, now_ + kLongestSleep) - now_;
+  }
   return std::move(plan_);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "operator/api/dist_training.h"
 #include "operator/plan/reasons.h"
 #include "operator/plan/termination_message.h"
 #include "services/base/exit_code.h"
@@ -25,9 +26,15 @@ Failure Of(int strength, Retry retry, std::string reason) {
   return failure;
 }
 
-Failure ClassOf(const kube::ContainerEnd& end) {
+bool IsProgram(const kube::ContainerState& container) {
+  return std::any_of(api::kRoles.begin(), api::kRoles.end(),
+                     [&](api::Role role) { return container.name == api::NameOf(role); });
+}
+
+Failure ClassOf(const kube::ContainerState& container, const kube::ContainerEnd& end) {
   if (end.reason == kOutOfMemory) return Of(kMemory, Retry::kCounted, kOutOfMemory);
   if (end.signal != 0 || end.exit_code > kSignalBase) return Of(kCrash, Retry::kCounted, kSignal);
+  if (!IsProgram(container)) return Of(kCrash, Retry::kCounted, kOtherExit);
   const ExitCode code{end.exit_code};
   switch (code) {
     case ExitCode::kBadDocument:
@@ -41,8 +48,14 @@ Failure ClassOf(const kube::ContainerEnd& end) {
   return Of(kCrash, Retry::kCounted, kOtherExit);
 }
 
+// What the container runtime says itself, of a program that it could not start.
+bool IsOfTheRuntime(const kube::ContainerEnd& end) {
+  return end.reason == "StartError" || end.reason == "ContainerCannotRun";
+}
+
 std::string MessageOf(const kube::ContainerEnd& end) {
   if (const auto said = ParseTermination(end.message); said && !said->message.empty()) return said->message;
+  if (IsOfTheRuntime(end)) return end.reason + ": " + end.message;
   if (end.reason == kOutOfMemory) return "the container used more memory than its limit";
   if (end.signal != 0) return "killed by signal " + std::to_string(end.signal);
   if (end.exit_code > kSignalBase) return "killed by signal " + std::to_string(end.exit_code - kSignalBase);
@@ -63,7 +76,7 @@ std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
   bool strongest_is_ours = false;
   for (const kube::ContainerState& container : pod.containers) {
     if (!container.ended || (container.ended->exit_code == 0 && container.ended->signal == 0)) continue;
-    const std::optional<Failure> failure = FailureOf(*container.ended, pod.meta.key.name);
+    const std::optional<Failure> failure = FailureOf(pod, container, *container.ended);
     const bool is_ours = EndsMostLikelyOfOurs(container);
     if (strongest_is_ours && !is_ours && failure->strength < kMemory) continue;
     if ((is_ours && !strongest_is_ours) || IsStronger(failure, strongest)) {
@@ -90,7 +103,9 @@ Failure OfPod(int strength, const char* reason, std::string message, const kube:
   return failure;
 }
 
-bool IsHopeless(const std::optional<kube::ContainerEnd>& end) { return end && ClassOf(*end).retry == Retry::kNever; }
+bool IsHopeless(const kube::ContainerState& container, const std::optional<kube::ContainerEnd>& end) {
+  return end && ClassOf(container, *end).retry == Retry::kNever;
+}
 
 }  // namespace
 
@@ -98,11 +113,11 @@ bool HasEnded(const kube::Pod& pod) {
   return pod.phase == kube::PodPhase::kSucceeded || pod.phase == kube::PodPhase::kFailed;
 }
 
-Failure FailureOf(const kube::ContainerEnd& end, const std::string& pod) {
-  Failure failure = ClassOf(end);
+Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
+  Failure failure = ClassOf(container, end);
   failure.message = MessageOf(end);
   failure.exit_code = end.exit_code;
-  failure.pod = pod;
+  failure.pod = pod.meta.key.name;
   return failure;
 }
 
@@ -141,12 +156,14 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods) 
 std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods) {
   for (const kube::Pod* pod : pods) {
     for (const kube::ContainerState& container : pod->containers) {
-      if (IsHopeless(container.ended)) return FailureOf(*container.ended, pod->meta.key.name);
-      if (IsHopeless(container.last_ended)) return FailureOf(*container.last_ended, pod->meta.key.name);
+      if (IsHopeless(container, container.ended)) return FailureOf(*pod, container, *container.ended);
+      if (IsHopeless(container, container.last_ended)) return FailureOf(*pod, container, *container.last_ended);
     }
   }
   return std::nullopt;
 }
+
+bool IsOfAPeer(const Failure& failure) { return failure.strength == kPeer; }
 
 api::LastError LastErrorOf(const Failure& failure, const std::string& role) {
   return {.role = role,

@@ -28,13 +28,17 @@ struct Failure {
   std::string pod;
 };
 
-// Of a container that ended with an error. `pod` is its name.
-Failure FailureOf(const kube::ContainerEnd& end, const std::string& pod);
+// Of a container that ended with an error. Exit codes are ours (docs/exit-codes.md) in the container that is named
+// after a role; what a sidecar or an init container means by 65, nobody knows.
+Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
 // nullopt: it has not failed.
 std::optional<Failure> FailureOf(const kube::Pod& pod);
 std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods);
 // 64 or 65 of a pod that the kubelet restarts for ever: now or before the last restart.
 std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods);
+
+// It says only that somebody else had gone away: whoever that was may say more.
+bool IsOfAPeer(const Failure& failure);
 
 bool HasEnded(const kube::Pod& pod);  // Succeeded or Failed
 

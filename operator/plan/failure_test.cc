@@ -16,7 +16,7 @@ kube::Pod PodThatEnded(int exit_code, const std::string& reason = "Error") {
   kube::Pod pod;
   pod.meta.key.name = "pod-" + std::to_string(exit_code);
   pod.phase = exit_code == 0 ? kube::PodPhase::kSucceeded : kube::PodPhase::kFailed;
-  pod.containers.push_back({.name = "main"});
+  pod.containers.push_back({.name = "trainer"});
   pod.containers.back().ended =
       kube::ContainerEnd{.exit_code = exit_code, .signal = 0, .reason = reason, .message = {}, .finished_at = kNoon};
   return pod;
@@ -141,10 +141,27 @@ TEST(FailureTest, AMessageThatIsNoneOfOursIsNotRepeated) {
   }
 }
 
+TEST(FailureTest, WhatTheRuntimeSaysOfAProgramThatItCannotStartIsRepeated) {
+  kube::Pod pod = PodThatEnded(128);
+  pod.containers[0].ended->reason = "StartError";
+  pod.containers[0].ended->message = "exec: \"espalier-trainer\": executable file not found in $PATH";
+  EXPECT_EQ(FailureOf(pod)->message, "StartError: exec: \"espalier-trainer\": executable file not found in $PATH");
+  EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
+}
+
+TEST(FailureTest, OnlyTheProgramsOwnExitCodesSayThatNothingHelps) {
+  kube::Pod pod = PodThatEnded(65);
+  EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
+  pod.containers[0].name = "fetch-data";
+  EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
+  const std::vector<const kube::Pod*> pods{&pod};
+  EXPECT_FALSE(HopelessFailure(pods).has_value());
+}
+
 TEST(FailureTest, ARestartedContainerThatCannotSucceedIsHopeless) {
   kube::Pod pod;
   pod.phase = kube::PodPhase::kRunning;
-  pod.containers.push_back({.name = "main"});
+  pod.containers.push_back({.name = "trainer"});
   const std::vector<const kube::Pod*> pods{&pod};
   EXPECT_FALSE(HopelessFailure(pods).has_value());
   pod.containers[0].last_ended = kube::ContainerEnd{.exit_code = 74};

@@ -15,11 +15,32 @@ bool AllHaveEnded(const JobRun& run) {
   return ended >= run.job->completions && ended == static_cast<int64_t>(run.pods.size());
 }
 
+// Nobody has heard of these trainers since their peers lost them. The Job controller has asked them to end: where a
+// kubelet is alive they do within their grace period; on a dead node they are given up (cleanup.cc).
+bool HasSilentPods(const JobRun& run) {
+  return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
+}
+
+bool AnyIsGivenUp(const Draft& draft, const JobRun& run) {
+  return std::any_of(run.pods.begin(), run.pods.end(), [&](const kube::Pod* pod) {
+    const std::optional<kube::WallTime> at = GivenUpAt(draft, *pod);
+    return !HasEnded(*pod) && at && *at <= draft.now();
+  });
+}
+
+Failure OfASilentPod(const kube::Job& job) {
+  Failure failure;
+  failure.retry = Retry::kNotCounted;
+  failure.reason = kNodeLost;
+  failure.message = "a pod of Job " + job.meta.key.name + " did not end when it was asked to: its node is lost";
+  return failure;
+}
+
 // Since when this failure has been known. Kept in the status and in our own time: kubelets' clocks differ.
-std::optional<kube::WallTime> CollectingSince(const api::Status& status) {
+std::optional<kube::WallTime> CollectingSince(const api::Status& status, kube::WallTime now) {
   const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
   if (restarting == nullptr || restarting->reason != kCollecting) return std::nullopt;
-  return restarting->last_transition;
+  return std::min(restarting->last_transition, now);  // a clock that was set back
 }
 
 // As if it had been over in between: the time of this one counts, not that of the one before.
@@ -46,7 +67,7 @@ std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run) {
   std::optional<Failure> strongest = StrongestFailure(run.pods);
   if (strongest && (strongest->retry == Retry::kNever || AllHaveEnded(run))) return strongest;
 
-  const std::optional<kube::WallTime> since = CollectingSince(draft.status());
+  const std::optional<kube::WallTime> since = CollectingSince(draft.status(), draft.now());
   if (!since) {
     SetRestarting(draft, kCollecting, "Job " + run.job->meta.key.name + " is failing");
     draft.WakeAt(draft.stamp() + kCollect);
@@ -55,6 +76,14 @@ std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run) {
   if (draft.now() < *since + kCollect) {
     draft.WakeAt(*since + kCollect);
     return std::nullopt;
+  }
+  if (strongest && IsOfAPeer(*strongest)) {
+    if (AnyIsGivenUp(draft, run)) return OfASilentPod(*run.job);
+    const kube::WallTime longest = *since + kLongestSilence;
+    if (HasSilentPods(run) && draft.now() < longest) {
+      draft.WakeAt(longest);
+      return std::nullopt;
+    }
   }
   return strongest ? strongest : WithoutEvidence(*run.job);
 }

@@ -30,7 +30,7 @@ Turn TurnOf(Draft& draft, const std::map<int64_t, JobRun>& runs, int64_t number)
   const kube::Job* job = current == runs.end() ? nullptr : current->second.job;
   if (job != nullptr && !job->meta.deletion_requested_at) return {};
   if (job != nullptr || !is_clear) return {.may_start = false, .waits_for = kOldPodsRemain};
-  if (const auto start = EarliestStart(draft.status()); start && draft.now() < *start) {
+  if (const auto start = EarliestStart(draft.status(), draft.now()); start && draft.now() < *start) {
     draft.WakeAt(*start);
     return {.may_start = false, .waits_for = kBackoff};
   }

@@ -94,7 +94,7 @@ TEST(SuspensionTest, APartitionerIsStartedAgainAfterItAndNotCounted) {
   EXPECT_EQ(scene.Pods("cora-partition-1").size(), 1u);
 }
 
-TEST(SuspensionTest, ImagesMayChangeWhileItLastsAndOnlyThen) {
+TEST(SuspensionTest, ImagesMayChangeWhileItLasts) {
   Scene scene;
   scene.Training();
   scene.Suspend();
@@ -106,8 +106,34 @@ TEST(SuspensionTest, ImagesMayChangeWhileItLastsAndOnlyThen) {
   EXPECT_EQ(scene.status().images.at("trainer"), "trainer:2");
   EXPECT_EQ(scene.status().images.at("server"), "espalier/core:1");
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
-  scene.Edit({{"trainers", {{"image", "trainer:3"}}}});
+}
+
+TEST(SuspensionTest, ADryRunThatCannotBeMadeDoesNotKeepTrainersFromEnding) {
+  Scene scene;
+  scene.Training();
+  scene.Suspend();
+  const std::vector<std::string> actions = Described(scene.Look().actions);
+  ASSERT_GE(actions.size(), 2u);
+  EXPECT_EQ(actions.front(), "delete Job cora-trainer-1");
+  EXPECT_EQ(actions.back(), "dry run");
+}
+
+TEST(SuspensionTest, IsCarriedThroughOnceItHasBegun) {
+  Scene scene;
+  scene.Training();
+  const std::string trainer = scene.TrainerPod(0);
+  scene.cluster().FindPod(trainer)->node = "node-of-its-own";
+  scene.cluster().LoseNode("node-of-its-own");
+  scene.Suspend();
   scene.Settle();
+  scene.Edit({{"trainers", {{"image", "trainer:2"}}}});
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kSuspending);
+  scene.cluster().RestoreNode("node-of-its-own");
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  EXPECT_EQ(scene.status().incarnation, 2);
   EXPECT_EQ(scene.status().images.at("trainer"), "trainer:2");
 }
 
@@ -171,7 +197,7 @@ TEST(PartitionStageTest, APartitionerThatSaysNothingHasFailed) {
   }
 }
 
-TEST(PartitionStageTest, AResultThatWasLostIsAskedForAgainAndNotCounted) {
+TEST(PartitionStageTest, AResultThatWasLostIsAskedForAgainAndCounted) {
   Scene scene;
   scene.Partitioning();
   const std::string pod = scene.Pods("cora-partition-1").front();
@@ -179,9 +205,9 @@ TEST(PartitionStageTest, AResultThatWasLostIsAskedForAgainAndNotCounted) {
   scene.cluster().DeletePod(pod);
   scene.cluster().RunAll();
   ASSERT_EQ(scene.cluster().FindPod(pod), nullptr);
-  scene.SettleWithin(seconds(10));
+  scene.SettleWithin(kSoon);
   EXPECT_EQ(scene.status().partition_attempt, 2);
-  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.status().attempts_counted, 1);
   scene.PartitionPodEnded(PartitionEnding("0123abcd"));
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kTraining);

@@ -10,9 +10,12 @@ bool IsOurTask(const api::DistTraining& training) {
   return (manager.empty() || manager == api::kOperatorName) && !training.meta.deletion_requested_at;
 }
 
-// A suspended job that cannot be resumed as it is now stays suspended.
+// A suspension that has begun is carried through, so that what was changed meanwhile (images, templates) holds for
+// every pod afterwards. A suspended job that cannot be resumed as it is now stays suspended.
 bool IsToRest(const Draft& draft) {
   if (draft.run_policy().suspend) return true;
+  const api::Condition* suspended = api::FindCondition(draft.status(), api::kSuspended);
+  if (suspended != nullptr && suspended->reason == kSuspending) return true;
   return api::IsTrue(draft.status(), api::kSuspended) && !IsAccepted(draft.training(), draft.seen());
 }
 
@@ -49,7 +52,9 @@ Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, k
   Questions questions;
   questions.certificates = spec.tls == api::TlsMode::kManaged;
   questions.referenced_secrets = !api::IsTrue(training.status, api::kTrainersReady);
-  questions.creation_failures_of = LackingPods(training, World(training, seen), now);
+  const World world(training, seen);
+  questions.creation_failures_of = LackingPods(training, world, now);
+  questions.vanished_jobs = VanishedJobs(training, world);
   return questions;
 }
 

@@ -33,6 +33,10 @@ struct Observed {
   // Names of Secrets that the document refers to and that do not exist (credentials, tls.secretName).
   std::vector<std::string> missing_secrets;
 
+  // Of the Jobs that a plan has asked about (Questions::vanished_jobs), those that the API server does not have: a
+  // cache that is behind shows none either, and a group that trains is not ended for that.
+  std::vector<std::string> confirmed_gone;
+
   // FailedCreate events by uid of the StatefulSet or Job, asked for when pods are missing for 3 s; newest message
   // first.
   std::map<std::string, std::vector<std::string>> creation_failures;
@@ -50,7 +54,9 @@ struct Observed {
   // What the dry run of the templates said, for this generation: empty: fine or not asked yet.
   struct DryRun {
     int64_t generation = 0;
-    std::string error;  // "trainers.template: unknown field ..."; empty: accepted
+    bool is_due = false;        // to be asked again: what was refused then may be accepted now
+    std::string error;          // "spec.trainers.template.spec.foo: unknown field"; empty: accepted
+    bool is_forbidden = false;  // by a quota, a policy or a missing permission, whatever the template says
   };
   std::optional<DryRun> dry_run;
 };

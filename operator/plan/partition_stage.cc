@@ -65,7 +65,10 @@ void ReadResult(Draft& draft, const JobRun& run) {
   // The pod's end may be on its way; or the pod is gone, with what it had to say.
   const kube::WallTime lost_at = run.job->completed_at.value_or(run.job->meta.created_at) + kCollect;
   if (draft.now() < lost_at) return draft.WakeAt(lost_at);
-  NextAttempt(draft, kResultLost, "the partitioner's pod was deleted before its result was read");
+  Failure failure;
+  failure.reason = kResultLost;
+  failure.message = "the partitioner's pod was deleted before its result was read";
+  FailAttempt(draft, failure);
 }
 
 void FollowAttempt(Draft& draft) {

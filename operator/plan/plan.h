@@ -2,7 +2,8 @@
 // any order, any number of times, a restarted operator: the same plan.
 //
 // The order of apply (controller/apply.h): the status first, if it differs from the stored one, with the
-// resourceVersion as precondition; only when that is written, the actions in order, up to the first error. So an
+// resourceVersion as precondition; only when that is written, the actions in order, deletions first, up to the first
+// error. So an
 // incarnation is in the status before its children exist (write-ahead), and what a plan has forgotten it finds in the
 // status.
 #pragma once
@@ -54,6 +55,7 @@ struct Questions {
   bool certificates = false;  // Observed::authority and leaves; an answer of the last ten minutes will do
   bool referenced_secrets = false;
   std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs
+  std::vector<std::string> vanished_jobs;         // names: Observed::confirmed_gone
 };
 
 struct Plan {

@@ -42,13 +42,13 @@ inline constexpr char kDisrupted[] = "Disrupted";
 inline constexpr char kNodeLost[] = "NodeLost";
 inline constexpr char kPodRejected[] = "PodRejected";  // by the kubelet: no container has run
 inline constexpr char kOtherExit[] = "UnknownExitCode";
-inline constexpr char kNoEvidence[] = "JobFailed";  // without a pod that tells why
+inline constexpr char kResultLost[] = "ResultLost";  // the partition pod is gone with what it had to say
+inline constexpr char kNoEvidence[] = "JobFailed";   // without a pod that tells why
 
 // Restarts for other reasons, not counted
 inline constexpr char kResumed[] = "Resumed";
 inline constexpr char kScaled[] = "Scaled";
 inline constexpr char kJobDeleted[] = "JobDeleted";  // by somebody else
-inline constexpr char kResultLost[] = "ResultLost";  // the partition pod is gone with what it had to say
 
 // Restarting: the Job is failing and its pods' reasons are being collected; the new incarnation runs; given up.
 inline constexpr char kCollecting[] = "CollectingReasons";

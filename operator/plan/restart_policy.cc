@@ -23,15 +23,16 @@ std::chrono::seconds BackoffAfter(int64_t counted_failures) {
 bool IsCountedRestart(const std::string& reason) {
   static const std::string kStopped = telemetry::TerminationReason(ExitCode::kAskedToStop);
   return !IsOnPurpose(reason) && reason != kStopped && reason != kDisrupted && reason != kNodeLost &&
-         reason != kJobDeleted && reason != kResultLost;
+         reason != kJobDeleted;
 }
 
-std::optional<kube::WallTime> EarliestStart(const api::Status& status) {
+std::optional<kube::WallTime> EarliestStart(const api::Status& status, kube::WallTime now) {
   if (IsOnPurpose(status.restart_reason)) return std::nullopt;
   const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
   if (restarting == nullptr || restarting->status != api::ConditionStatus::kTrue) return std::nullopt;
   const bool counted = IsCountedRestart(status.restart_reason);
-  return restarting->last_transition + (counted ? BackoffAfter(status.attempts_counted) : kShortBackoff);
+  const kube::WallTime since = std::min(restarting->last_transition, now);  // a clock that was set back
+  return since + (counted ? BackoffAfter(status.attempts_counted) : kShortBackoff);
 }
 
 bool IsExhausted(const api::Status& status, int64_t backoff_limit) { return status.attempts_counted > backoff_limit; }

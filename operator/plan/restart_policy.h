@@ -22,7 +22,7 @@ inline constexpr std::chrono::seconds kShortBackoff{2};
 bool IsCountedRestart(const std::string& restart_reason);
 
 // Not before this may the Job of the current incarnation or attempt be made; nullopt: at once.
-std::optional<kube::WallTime> EarliestStart(const api::Status& status);
+std::optional<kube::WallTime> EarliestStart(const api::Status& status, kube::WallTime now);
 
 // True where backoffLimit allows no attempt after the failures counted so far.
 bool IsExhausted(const api::Status& status, int64_t backoff_limit);

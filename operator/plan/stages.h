@@ -27,6 +27,8 @@ void WriteTrouble(Draft& draft);
 // Why the Job fails, once nothing stronger can come: a Job that begins to fail is followed for kCollect, while its
 // pods' ends arrive. nullopt: it does not fail, or its reasons are still being collected.
 inline constexpr std::chrono::seconds kCollect{3};
+// How long one is waited for whose peers can only say that it has gone away: a grace period and a forced deletion.
+inline constexpr std::chrono::minutes kLongestSilence{10};
 std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run);
 // Counts, and fails the job where it may not be tried again. True: another attempt may follow.
 bool MayRetry(Draft& draft, api::Role role, const Failure& failure);
@@ -60,11 +62,15 @@ bool Serve(Draft& draft);  // true: all servers and samplers are ready
 
 // trainer_stage.cc ------------------------------------------------------------------------------------------------
 void Train(Draft& draft, bool services_are_ready);
+// Names of Jobs that were seen before and that the caches do not show: they may only be behind.
+std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world);
 // For an incarnation that follows: writes number, replicas and reason ahead.
 void BeginIncarnation(Draft& draft, const std::string& reason, const std::string& message);
 
 // cleanup.cc ------------------------------------------------------------------------------------------------------
 void CleanUp(Draft& draft);  // of a job that has ended: cleanPodPolicy and ttl
+// When a pod that was asked to end counts as lost with its node; nullopt: it was not asked.
+std::optional<kube::WallTime> GivenUpAt(const Draft& draft, const kube::Pod& pod);
 void ForceDeleteLostPods(Draft& draft);
 
 // make_status.cc --------------------------------------------------------------------------------------------------

@@ -61,10 +61,7 @@ void Suspend(Draft& draft) {
 
 void StartOrResume(Draft& draft) {
   api::Status& status = draft.status();
-  const api::Condition* suspended = api::FindCondition(status, api::kSuspended);
-  const bool resumes =
-      suspended != nullptr && (suspended->status == ConditionStatus::kTrue || suspended->reason == kSuspending);
-  if (!resumes) {
+  if (!api::IsTrue(status, api::kSuspended)) {
     if (!status.started_at) status.started_at = draft.stamp();
     return;
   }

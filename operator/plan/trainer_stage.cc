@@ -17,8 +17,8 @@ using api::Role;
 
 int64_t WantedReplicas(const Draft& draft) { return draft.spec().job.trainer_replicas; }
 
-bool WasSeenBefore(const Draft& draft, const std::string& job) {
-  const std::vector<api::ChildRef>& children = draft.training().status.child_refs;
+bool WasSeenBefore(const api::DistTraining& training, const std::string& job) {
+  const std::vector<api::ChildRef>& children = training.status.child_refs;
   return std::find(children.begin(), children.end(), api::ChildRef{std::string(kube::kJobs.kind), job}) !=
          children.end();
 }
@@ -34,7 +34,7 @@ void ResizePending(Draft& draft) {
 
 void Resize(Draft& draft, const JobRun& run) {
   const api::Status& status = draft.status();
-  if (run.job == nullptr && EarliestStart(status)) return ResizePending(draft);
+  if (run.job == nullptr && EarliestStart(status, draft.now())) return ResizePending(draft);
   BeginIncarnation(draft, kScaled,
                    "from " + Replicas(status.trainer_replicas) + " to " + std::to_string(WantedReplicas(draft)));
 }
@@ -47,7 +47,8 @@ void FollowIncarnation(Draft& draft) {
     if (MayRetry(draft, Role::kTrainer, *failure)) BeginIncarnation(draft, failure->reason, failure->message);
     return;
   }
-  if (run.job == nullptr && WasSeenBefore(draft, job)) {
+  const std::vector<std::string>& gone = draft.seen().confirmed_gone;
+  if (run.job == nullptr && std::find(gone.begin(), gone.end(), job) != gone.end()) {
     return BeginIncarnation(draft, kJobDeleted, "Job " + job + " was deleted");
   }
   // Nobody ends a group that runs for one that could not be made.
@@ -66,22 +67,34 @@ void DeleteOldConfigs(Draft& draft) {
 }
 
 const char* MakeIncarnation(Draft& draft, bool services_are_ready) {
-  const Turn turn = TurnOf(draft, draft.world().trainer_runs(), draft.status().incarnation);
+  const int64_t incarnation = draft.status().incarnation;
+  const Turn turn = TurnOf(draft, draft.world().trainer_runs(), incarnation);
   DeleteOldConfigs(draft);
-  if (!turn.may_start) return turn.waits_for;
-  if (!services_are_ready) return kWaiting;
-  // It is immutable: one that is there already is the right one, or nothing could be changed about it.
-  const std::string config = resources::TrainerConfigName(draft.name(), draft.status().incarnation);
+  const kube::Job* there = draft.world().trainer_run(incarnation).job;
+  const bool runs = there != nullptr && !there->meta.deletion_requested_at;
+  if (!runs && !turn.may_start) return turn.waits_for;
+  if (!runs && !services_are_ready) return kWaiting;
+  // Also for pods of it that are still to start. It is immutable: one that is there already is the right one, or
+  // nothing could be changed about it.
+  const std::string config = resources::TrainerConfigName(draft.name(), incarnation);
   const bool has_config = draft.world().Find(kube::kConfigMaps, config) != nullptr ||
                           draft.Apply(kube::kConfigMaps, resources::TrainerConfigMap(draft.context()));
-  if (has_config) draft.Apply(kube::kJobs, resources::TrainerJob(draft.context()));
-  return nullptr;
+  if (has_config && turn.may_start) draft.Apply(kube::kJobs, resources::TrainerJob(draft.context()));
+  return runs ? turn.waits_for : nullptr;
+}
+
+// As the Job has it or as its pods say: the Job controller takes a pod that is done out of `ready` at once, but counts
+// it among `succeeded` only after its finalizer is gone.
+int64_t Done(const JobRun& run) {
+  const int64_t pods = std::count_if(run.pods.begin(), run.pods.end(),
+                                     [](const kube::Pod* pod) { return pod->phase == kube::PodPhase::kSucceeded; });
+  return std::max(run.job->succeeded, pods);
 }
 
 bool AllReady(const JobRun& run) {
   const kube::Job* job = run.job;
-  return job != nullptr && job->completions > 0 && job->ready + job->succeeded >= job->completions &&
-         !job->failure_target && !job->has_failed && !job->meta.deletion_requested_at;
+  return job != nullptr && job->completions > 0 && job->ready + Done(run) >= job->completions && !job->failure_target &&
+         !job->has_failed && !job->meta.deletion_requested_at;
 }
 
 void WriteReadiness(Draft& draft, const char* waits_for) {
@@ -95,8 +108,10 @@ void WriteReadiness(Draft& draft, const char* waits_for) {
   std::optional<Trouble> trouble;
   if (waits_for == nullptr) trouble = TroubleOf(draft, Role::kTrainer);
   if (trouble) return draft.Set(api::kTrainersReady, ConditionStatus::kFalse, trouble->reason, trouble->message);
-  const bool was_ready = api::IsTrue(draft.training().status, api::kTrainersReady);
-  const char* under_way = was_ready || !api::FindCondition(status, api::kTrainersReady) ? kNotAllReady : kStarting;
+  const api::Condition* before = api::FindCondition(draft.training().status, api::kTrainersReady);
+  const bool was_ready = before != nullptr && before->message == "Job " + job &&
+                         (before->status == ConditionStatus::kTrue || before->reason == kNotAllReady);
+  const char* under_way = was_ready ? kNotAllReady : kStarting;
   draft.Set(api::kTrainersReady, ConditionStatus::kFalse, waits_for != nullptr ? waits_for : under_way, "Job " + job);
 }
 
@@ -113,6 +128,12 @@ void BeginIncarnation(Draft& draft, const std::string& reason, const std::string
   } else {
     BeginRestart(draft, reason, message);
   }
+}
+
+std::vector<std::string> VanishedJobs(const api::DistTraining& training, const World& world) {
+  const std::string job = resources::TrainerJobName(training.meta.key.name, training.status.incarnation);
+  if (world.trainer_run(training.status.incarnation).job != nullptr || !WasSeenBefore(training, job)) return {};
+  return {job};
 }
 
 void Train(Draft& draft, bool services_are_ready) {

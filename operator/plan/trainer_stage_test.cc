@@ -76,6 +76,66 @@ TEST(TrainerStageTest, TheNextJobWaitsForTheLastPodOfTheOldOne) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
+// The peers of a dead node notice before anybody else does, and can only say that somebody is gone.
+TEST(TrainerStageTest, ADeadNodeIsNotCountedWhateverItsPeersSay) {
+  Scene scene;
+  scene.Training();
+  const std::string silent = scene.TrainerPod(1);
+  scene.cluster().FindPod(silent)->node = "node-of-its-own";
+  ASSERT_TRUE(scene.cluster().EndPod(scene.TrainerPod(0), {.exit_code = 74}));
+  scene.cluster().RunJobController();
+  scene.cluster().LoseNode("node-of-its-own");
+  scene.SettleWithin(seconds(20));
+  EXPECT_EQ(scene.ReasonOf(api::kRestarting), kCollecting);
+  scene.SettleWithin(std::chrono::minutes(8));
+  EXPECT_EQ(scene.status().incarnation, 2);
+  EXPECT_EQ(scene.restart_reason(), kNodeLost);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+TEST(TrainerStageTest, APeerThatOnlyHungIsCounted) {
+  Scene scene;
+  scene.Training();
+  scene.TrainerPodEnded(0, 74);  // the other is asked to end, and does
+  scene.SettleWithin(seconds(60));
+  EXPECT_EQ(scene.status().incarnation, 2);
+  EXPECT_EQ(scene.status().attempts_counted, 1);
+}
+
+TEST(TrainerStageTest, TheDocumentOfAGroupThatStartsIsMadeAgain) {
+  Scene scene;
+  scene.Training();
+  scene.cluster().DeleteChild(kube::kConfigMaps, "cora-config-1", kube::Propagation::kBackground);
+  scene.Settle();
+  EXPECT_TRUE(scene.cluster().Has(kube::kConfigMaps, "cora-config-1"));
+  EXPECT_EQ(scene.status().incarnation, 1);
+}
+
+TEST(TrainerStageTest, AJobThatOnlyTheCacheHasLostIsNotReplaced) {
+  Scene scene;
+  scene.Training();
+  Observed seen = scene.cluster().Now();
+  std::erase_if(seen.jobs, [](const auto& job) { return job->meta.key.name == "cora-trainer-1"; });
+  const Questions questions = QuestionsOf(scene.cluster().training(), seen, scene.cluster().now());
+  EXPECT_THAT(questions.vanished_jobs, ElementsAre("cora-trainer-1"));
+  EXPECT_EQ(MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now()).status.incarnation, 1);
+  seen.confirmed_gone = questions.vanished_jobs;
+  EXPECT_EQ(MakePlan(scene.cluster().training(), seen, {}, scene.cluster().now()).status.incarnation, 2);
+}
+
+TEST(TrainerStageTest, TrainersThatAreDoneStayReadyUntilTheJobCountsThem) {
+  Scene scene;
+  scene.Training();
+  scene.TrainersDone();
+  scene.cluster().FindJob("cora-trainer-1")->ready = 0;
+  ASSERT_EQ(scene.cluster().FindJob("cora-trainer-1")->succeeded, 0);
+  const Plan plan = scene.Look();
+  EXPECT_EQ(plan.status.phase, Phase::kTraining);
+  EXPECT_TRUE(api::IsTrue(plan.status, api::kTrainersReady));
+  EXPECT_THAT(plan.events, IsEmpty());
+}
+
 TEST(TrainerStageTest, BadInputIsNeverTriedAgain) {
   for (const int code : {64, 65}) {
     Scene scene;
@@ -191,7 +251,7 @@ TEST(TrainerStageTest, TheDelayHasALimit) {
   status.restart_reason = "Internal";
   status.attempts_counted = 1000000;
   api::SetCondition(&status, {.type = api::kRestarting, .status = ConditionStatus::kTrue}, kube::WallTime{});
-  EXPECT_EQ(*EarliestStart(status), kube::WallTime{} + kLongestBackoff);
+  EXPECT_EQ(*EarliestStart(status, kube::WallTime{} + std::chrono::hours(1)), kube::WallTime{} + kLongestBackoff);
   EXPECT_TRUE(IsExhausted(status, 3));
 }
 

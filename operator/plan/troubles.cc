@@ -25,13 +25,13 @@ const char* ReasonOfWaiting(std::string_view waiting) {
   return nullptr;  // ContainerCreating, PodInitializing: on its way
 }
 
-std::optional<Trouble> TroubleOfContainer(const kube::ContainerState& container) {
+std::optional<Trouble> TroubleOfContainer(const kube::Pod& pod, const kube::ContainerState& container) {
   const char* reason = ReasonOfWaiting(container.waiting_reason);
   if (reason == nullptr) return std::nullopt;
   Trouble trouble{.reason = reason, .message = container.waiting_message};
   const bool has_failed_before = container.last_ended && container.last_ended->exit_code != 0;
   if (reason == kCrashLoop && has_failed_before) {
-    const Failure failure = FailureOf(*container.last_ended, {});
+    const Failure failure = FailureOf(pod, container, *container.last_ended);
     trouble.reason = failure.reason;
     trouble.message = failure.message;
     trouble.exit_code = failure.exit_code;
@@ -44,7 +44,7 @@ std::optional<Trouble> TroubleOfPod(const kube::Pod& pod) {
   if (HasEnded(pod) || pod.meta.deletion_requested_at) return std::nullopt;
   if (!pod.unscheduled_reason.empty()) return Trouble{.reason = kUnschedulable, .message = pod.unscheduled_reason};
   for (const kube::ContainerState& container : pod.containers) {
-    if (auto trouble = TroubleOfContainer(container)) return trouble;
+    if (auto trouble = TroubleOfContainer(pod, container)) return trouble;
   }
   return std::nullopt;
 }

@@ -171,12 +171,11 @@ TEST(ChildrenTest, FindEachOtherByName) {
   Context context = job.context();
   context.cluster_domain = "example.org";
   context.status.incarnation = 4;
-  EXPECT_THAT(ServerAddresses(context), ElementsAre("cora-server-0-0.cora.ml.svc.example.org:7000",
-                                                    "cora-server-0-1.cora.ml.svc.example.org:7000"));
+  EXPECT_EQ(ServerAddresses(context), "cora-server-0-[0-1].cora.ml.svc.example.org:7000");
+  EXPECT_EQ(ServerAddresses(SmallJob().context()), "cora-server-0-0.cora.ml.svc.cluster.local:7000");
   const Json trainers = TrainerJob(context);
-  EXPECT_EQ(VariableOf(trainers, "ESPALIER_SERVERS"), Joined(ServerAddresses(context)));
-  EXPECT_EQ(VariableOf(trainers, "ESPALIER_SAMPLERS"),
-            "cora-sampler-0.cora.ml.svc.example.org:7100,cora-sampler-1.cora.ml.svc.example.org:7100");
+  EXPECT_EQ(VariableOf(trainers, "ESPALIER_SERVERS"), ServerAddresses(context));
+  EXPECT_EQ(VariableOf(trainers, "ESPALIER_SAMPLERS"), "cora-sampler-[0-1].cora.ml.svc.example.org:7100");
   EXPECT_EQ(VariableOf(trainers, "ESPALIER_RENDEZVOUS"), "cora-trainer-4-0.cora.ml.svc.example.org:7200");
   EXPECT_EQ(PodOf(trainers)["subdomain"], Service(context)["metadata"]["name"]);
   EXPECT_EQ(VariableOf(TrainerJob(SmallJob().context()), "ESPALIER_SAMPLERS"), nullptr);

@@ -130,7 +130,7 @@ RolePod& RolePod::Document(const std::string& config_map) {
 }
 
 RolePod& RolePod::Graph() {
-  Variable("ESPALIER_SERVERS", Joined(ServerAddresses(context_)));
+  Variable("ESPALIER_SERVERS", ServerAddresses(context_));
   Variable("ESPALIER_CONNECT_SECONDS", std::to_string(kConnectSeconds));
   return Variable("ESPALIER_ACCESS", "rpc");  // pods share no files
 }

@@ -45,11 +45,13 @@ Json TrainerJob(const Context& context) {
       .Field("subdomain", ServiceName(name))
       .Field("restartPolicy", "Never")
       .GracePeriod(kGrace);
-  const std::vector<std::string> samplers = SamplerAddresses(context);
-  if (!samplers.empty()) pod.Variable("ESPALIER_SAMPLERS", Joined(samplers));
+  const std::string samplers = SamplerAddresses(context);
+  if (!samplers.empty()) pod.Variable("ESPALIER_SAMPLERS", samplers);
 
   Inputs inputs = InputsOf(context, kRole);
-  inputs.Add("incarnation", context.status.incarnation).Add("trainers", trainers).Add("samplers", samplers.size());
+  inputs.Add("incarnation", context.status.incarnation)
+      .Add("trainers", trainers)
+      .Add("samplers", context.training.spec->job.sampler_replicas);
   Json job =
       ChildOf(context, kube::kJobs, TrainerJobName(name, context.status.incarnation), api::NameOf(kRole), inputs);
   job["metadata"]["labels"][kIncarnationLabel] = incarnation;

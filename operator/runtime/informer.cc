@@ -26,12 +26,16 @@ bool Informer::WaitToStop(std::chrono::nanoseconds longest) {
   return mutex_.AwaitBefore(Deadline::After(longest), [this] { return is_stopped_; });
 }
 
-void Informer::Stop() {
+void Informer::Cancel() {
   {
     MutexLock lock(&mutex_);
     is_stopped_ = true;
   }
   list_watch_.Cancel();
+}
+
+void Informer::Stop() {
+  Cancel();
   if (thread_.joinable()) thread_.join();
 }
 

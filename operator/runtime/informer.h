@@ -17,9 +17,9 @@ class Informer {
   ~Informer();  // stops
 
   void Start();  // once
-  // Ends a watch at once. A list, or the opening of a watch, that is under way ends when the server answers, when the
-  // client is stopped, or at the client's call_timeout.
-  void Stop();
+  // Ends what is under way, a request too, and does not wait for it: with several, all are told before one is stopped.
+  void Cancel();
+  void Stop();  // cancels, and waits
   bool has_synced() const { return list_watch_.has_synced(); }
   // True once the first list is in the sink; false at the deadline, or after Stop.
   bool WaitForSync(Deadline deadline) { return list_watch_.WaitForSync(deadline); }

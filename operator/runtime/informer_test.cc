@@ -62,6 +62,17 @@ TEST_F(InformerTest, FollowsTheServer) {
   EXPECT_EQ(informer.last_error(), "");
 }
 
+TEST_F(InformerTest, FillsItsCacheInPages) {
+  for (int i = 0; i < 1001; ++i) Put("a" + std::to_string(i));
+  informer.Start();
+  ASSERT_TRUE(informer.WaitForSync(Deadline::After(seconds(30))));
+
+  EXPECT_EQ(things.store().size(), 1001u);
+  int num_pages = 0;
+  for (const auto& request : server.log()) num_pages += request.target.find("watch=true") == std::string::npos ? 1 : 0;
+  EXPECT_EQ(num_pages, 3) << "of 500 objects";
+}
+
 TEST_F(InformerTest, GoesOnAfterTheWatchWasCut) {
   informer.Start();
   ASSERT_TRUE(informer.WaitForSync(Deadline::After(seconds(30))));

@@ -44,6 +44,12 @@ kube::Json WithRecord(kube::Json object, const LeaseRecord& record) {
 
 }  // namespace
 
+// Two tries in a row, the second at once after the first or retry_period after its start, whichever is later.
+std::chrono::milliseconds LeaseCallTimeout(const LeaderElectionOptions& options) {
+  return std::min((options.renew_deadline - options.retry_period) / 2,
+                  options.renew_deadline - 2 * options.retry_period);
+}
+
 Result<LeaseRecord> ParseLease(const kube::Json& object) {
   LeaseRecord record;
   record.resource_version = kube::StringAt(object, {"metadata", "resourceVersion"});
@@ -66,11 +72,11 @@ LeaderElector::LeaderElector(client::ApiClient& client, LeaderElectionOptions op
       jitter_(std::hash<std::string>()(options_.identity), 0) {
   ESPALIER_CHECK(!options_.identity.empty() && !options_.lease.name.empty()) << "identity and lease are needed";
   ESPALIER_CHECK(options_.lease_duration > options_.renew_deadline &&
-                 options_.renew_deadline * 5 > options_.retry_period * 6)
-      << "lease_duration > renew_deadline > 1.2 retry_period";
-  // A request that outlives the lease may be carried out when another leads.
-  ESPALIER_CHECK(client.options().call_timeout < options_.renew_deadline)
-      << "the call_timeout of the lease's client is not below renew_deadline";
+                 options_.renew_deadline > 2 * options_.retry_period)
+      << "lease_duration > renew_deadline > 2 retry_period";
+  // Nor may a request outlive the lease: it may be carried out when another leads.
+  ESPALIER_CHECK(client.options().call_timeout <= LeaseCallTimeout(options_))
+      << "the call_timeout of the lease's client leaves no time for a second try";
 }
 
 LeaderElector::~LeaderElector() {
@@ -83,11 +89,16 @@ bool LeaderElector::TryOnce() {
     MutexLock lock(&mutex_);
     if (is_stopping_ || role_ == Role::kLost || role_ == Role::kStopped) return false;
   }
+  const SteadyTime begun_at = clock_.Now();
   if (const Status status = Try(); !status.ok()) {
     Log(Level::kWarning, "lease not renewed", {{"lease", kube::ToString(options_.lease)}, {"error", status}});
   }
   CheckRenewDeadline();
-  return is_leader();
+  const bool leads = is_leader();
+  std::chrono::nanoseconds period = options_.retry_period;
+  if (!leads) period += period / 1000 * jitter_.NextBelow(500);
+  next_try_at_ = begun_at + period;
+  return leads;
 }
 
 Status LeaderElector::Try() {
@@ -141,15 +152,18 @@ void LeaderElector::Observe(const LeaseRecord& record) {
 void LeaderElector::Adopt(kube::Json object, const LeaseRecord& record, SteadyTime asked_at) {
   const Result<LeaseRecord> stored = ParseLease(object);
   object_ = std::move(object);
-  MutexLock lock(&mutex_);
-  observed_ = stored.ok() ? *stored : record;
-  observed_at_ = clock_.Now();
-  if (role_ != Role::kFollower && role_ != Role::kLeader) return;
-  renewed_at_ = asked_at;
-  // An answer may come so late that the term is over; the next try then renews it.
-  if (role_ == Role::kLeader || clock_.Now() - asked_at >= options_.renew_deadline) return;
-  role_ = Role::kLeader;
-  leads_.Set(1);
+  {
+    MutexLock lock(&mutex_);
+    observed_ = stored.ok() ? *stored : record;
+    observed_at_ = clock_.Now();
+    if (role_ != Role::kFollower && role_ != Role::kLeader) return;
+    renewed_at_ = asked_at;
+    // An answer may come so late that the term is over; the next try then renews it.
+    if (role_ == Role::kLeader || clock_.Now() - asked_at >= options_.renew_deadline) return;
+    role_ = Role::kLeader;
+    leads_.Set(1);
+  }
+  // Unlocked: whoever reads the log may be slow, and the deadline waits for nobody.
   Log(Level::kInfo, "leading", {{"lease", kube::ToString(options_.lease)}, {"identity", options_.identity}});
 }
 
@@ -178,10 +192,11 @@ void LeaderElector::Lose(const char* why) {
     MutexLock lock(&mutex_);
     if (role_ != Role::kLeader) return;
     role_ = Role::kLost;
-    leads_.Set(0);
   }
-  Log(Level::kError, "lease lost", {{"lease", kube::ToString(options_.lease)}, {"why", why}});
+  // First of all: a log that nobody reads would hold it up, while others go on writing.
   lost_();
+  leads_.Set(0);
+  Log(Level::kError, "lease lost", {{"lease", kube::ToString(options_.lease)}, {"why", why}});
 }
 
 void LeaderElector::CheckRenewDeadline() {
@@ -201,9 +216,8 @@ void LeaderElector::Start() {
 
 void LeaderElector::RunTries() {
   while (true) {
-    const bool leads = TryOnce();
-    std::chrono::nanoseconds wait = options_.retry_period;
-    if (!leads) wait += wait / 1000 * jitter_.NextBelow(500);
+    TryOnce();
+    const std::chrono::nanoseconds wait = next_try_at_ - clock_.Now();
     MutexLock lock(&mutex_);
     if (role_ == Role::kLost) return;
     if (mutex_.AwaitBefore(Deadline::After(wait), [this] { return is_stopping_; })) return;

@@ -6,8 +6,10 @@
 //   others     count from after they saw the Lease change; take it lease_duration later
 //
 // Guarantees: between the leader's giving up and another's taking over lies at least lease_duration - renew_deadline.
-// `lost` is called once, also while a request hangs, and at once when another holder is seen; it should end the process
-// (_exit), for there may be writes under way. Caveat: no fencing; names are deterministic for that reason.
+// `lost` is called once, also while a request hangs, and at once when another holder is seen, before anything that may
+// wait, a line to the log among it; it should end the process (_exit), for there may be writes under way. One request
+// that hangs costs no term: another try fits before renew_deadline (LeaseCallTimeout). Caveat: no fencing; names are
+// deterministic for that reason.
 #pragma once
 
 #include <chrono>
@@ -27,8 +29,12 @@ struct LeaderElectionOptions {
   std::string identity;   // unique per process: pod name and a random suffix
   std::chrono::milliseconds lease_duration{10000};
   std::chrono::milliseconds renew_deadline{7000};
-  std::chrono::milliseconds retry_period{2000};  // and up to half more while another leads
+  std::chrono::milliseconds retry_period{2000};  // from start to start; up to half more while another leads
 };
+// How long a request may take so that a renewal that hangs leaves time for one more: it is sent retry_period after the
+// renewal before it, the next one retry_period later, or as soon as it has failed. Not positive where retry_period is
+// not below half of renew_deadline.
+std::chrono::milliseconds LeaseCallTimeout(const LeaderElectionOptions& options);
 
 struct LeaseRecord {
   std::string holder;
@@ -42,16 +48,19 @@ struct LeaseRecord {
 // What is missing, or no time, is empty or zero. InvalidArgument for what is no object with a resourceVersion.
 Result<LeaseRecord> ParseLease(const kube::Json& object);
 
-// Thread-safe, but that Start, TryOnce and StopAndRelease are one thread's.
+// Thread-safe, but that Start, TryOnce, NextTryAt and StopAndRelease are one thread's.
 class LeaderElector {
  public:
-  // `client` is best its own: its calls must end before renew_deadline (checked), and must not wait for others' tokens.
+  // `client` is best its own: its call_timeout is LeaseCallTimeout at most (checked), and it must not wait for others'
+  // tokens.
   LeaderElector(client::ApiClient& client, LeaderElectionOptions options, std::function<void()> lost,
                 telemetry::MetricRegistry& metrics, Clock& clock = Clock::Real());
   ~LeaderElector();  // does not release
 
-  // One try to take or renew: true while this process leads. What a thread does every retry_period; tests call it.
+  // One try to take or renew: true while this process leads. What a thread does at NextTryAt; tests call it.
   bool TryOnce();
+  // retry_period after the last try began, which may be over: a try that took long is followed at once.
+  SteadyTime NextTryAt() const { return next_try_at_; }
   // Calls `lost` where renew_deadline has passed. What another thread does at that moment; tests call it.
   void CheckRenewDeadline();
   void Start();
@@ -90,6 +99,7 @@ class LeaderElector {
   // Of the thread that tries.
   PhiloxStream jitter_;
   kube::Json object_;  // as last read or written; null: none yet
+  SteadyTime next_try_at_{};
 
   mutable Mutex mutex_;
   Role role_ ABSL_GUARDED_BY(mutex_) = Role::kFollower;

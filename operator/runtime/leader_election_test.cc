@@ -32,7 +32,7 @@ struct Candidate {
   telemetry::MetricRegistry registry;
   client::ClientMetrics metrics{registry};
   std::unique_ptr<client::HttpTransport> transport;
-  client::ApiClient client{*transport, {.qps = 0, .call_timeout = seconds(3)}, metrics, clock};
+  client::ApiClient client{*transport, {.qps = 0, .call_timeout = milliseconds(2500)}, metrics, clock};
   int num_losses = 0;
   std::unique_ptr<LeaderElector> elector;
 };
@@ -193,6 +193,63 @@ TEST_F(LeaderElectionTest, ALeaderThatCannotRenewLosesAtTheRenewDeadlineOnce) {
   EXPECT_FALSE(a.elector->TryOnce()) << "there is no way back";
   EXPECT_EQ(a.num_losses, 1);
   EXPECT_THAT(a.registry.Serialize(), HasSubstr("leader_election_master_status{name=\"espalier-operator\"} 0\n"));
+}
+
+// Renewed at 0, hung from 2 to 4.5: another try begins then, and has until 7.
+TEST_F(LeaderElectionTest, ARenewalThatHangsLeavesTimeForAnother) {
+  ASSERT_TRUE(a.elector->TryOnce());
+  a.clock.Advance(a.elector->NextTryAt() - a.clock.Now());
+  bool has_hung = false;
+  Disturb([&](const kube::HttpRequest&, bool) -> Answer {
+    if (std::exchange(has_hung, true)) return std::nullopt;
+    a.Pass(milliseconds(2500));
+    return Result<client::HttpResponse>(DeadlineExceeded("no answer came in time"));
+  });
+  ASSERT_TRUE(a.elector->TryOnce()) << "it leads on, not renewed";
+
+  ASSERT_LE(a.elector->NextTryAt(), a.clock.Now()) << "the next try begins at once";
+  ASSERT_TRUE(a.elector->TryOnce());
+  a.Pass(milliseconds(6999));
+
+  EXPECT_TRUE(a.elector->is_leader()) << "renewed 4.5 s after the first";
+  EXPECT_EQ(a.num_losses, 0);
+}
+
+TEST(LeaseCallTimeoutTest, TwoTriesFitBeforeTheRenewDeadline) {
+  const auto timeout_of = [](milliseconds renew_deadline, milliseconds retry_period) {
+    return LeaseCallTimeout({.renew_deadline = renew_deadline, .retry_period = retry_period});
+  };
+  EXPECT_EQ(timeout_of(seconds(7), seconds(2)), milliseconds(2500));
+  EXPECT_EQ(timeout_of(seconds(3), seconds(1)), seconds(1));
+  EXPECT_EQ(timeout_of(seconds(5), seconds(2)), seconds(1)) << "the second at 4 s: not at once, the first is short";
+}
+
+TEST_F(LeaderElectionTest, TriesBeginAPeriodApartAndALittleMoreWhileAnotherLeads) {
+  ASSERT_TRUE(a.elector->TryOnce());
+  const SteadyTime begin = a.clock.Now();
+  ASSERT_TRUE(a.elector->TryOnce());
+  EXPECT_EQ(a.elector->NextTryAt(), begin + seconds(2));
+  const SteadyTime other = b.clock.Now();
+  ASSERT_FALSE(b.elector->TryOnce());
+  EXPECT_GE(b.elector->NextTryAt(), other + seconds(2));
+  EXPECT_LT(b.elector->NextTryAt(), other + seconds(3));
+}
+
+// What is told before it is logged is told also where the log hangs.
+TEST_F(LeaderElectionTest, ALossIsToldBeforeItIsLogged) {
+  std::string logged_before = "never told";
+  client::ApiClient client(*a.transport, {.qps = 0, .call_timeout = seconds(1)}, a.metrics, a.clock);
+  telemetry::MetricRegistry registry;
+  LeaderElector elector(
+      client, {.lease = kLease, .identity = "c"}, [&] { logged_before = testing::internal::GetCapturedStderr(); },
+      registry, a.clock);
+  ASSERT_TRUE(elector.TryOnce());
+  a.Pass(seconds(7));
+  testing::internal::CaptureStderr();
+
+  elector.CheckRenewDeadline();
+
+  EXPECT_EQ(logged_before, "");
 }
 
 TEST_F(LeaderElectionTest, TheTermCountsFromBeforeTheRenewalWasSent) {
@@ -394,15 +451,17 @@ TEST(LeaderElectionDeathTest, TermsThatDoNotFitAreBugs) {
   telemetry::MetricRegistry registry;
   client::ClientMetrics metrics(registry);
   client::ApiClient slow(transport, {.call_timeout = seconds(30)}, metrics);
-  client::ApiClient quick(transport, {.call_timeout = seconds(3)}, metrics);
+  client::ApiClient quick(transport, {.call_timeout = milliseconds(2500)}, metrics);
+  client::ApiClient not_quick_enough(transport, {.call_timeout = milliseconds(2501)}, metrics);
   const auto elect = [&](client::ApiClient& client, LeaderElectionOptions options) {
     LeaderElector elector(
         client, options, [] {}, registry);
   };
 
   EXPECT_DEATH(elect(slow, {.lease = kLease, .identity = "a"}), "call_timeout");
+  EXPECT_DEATH(elect(not_quick_enough, {.lease = kLease, .identity = "a"}), "call_timeout");
   EXPECT_DEATH(elect(quick, {.lease = kLease, .identity = "a", .renew_deadline = seconds(10)}), "renew_deadline");
-  EXPECT_DEATH(elect(quick, {.lease = kLease, .identity = "a", .retry_period = seconds(6)}), "retry_period");
+  EXPECT_DEATH(elect(quick, {.lease = kLease, .identity = "a", .retry_period = milliseconds(3500)}), "retry_period");
   EXPECT_DEATH(elect(quick, {.lease = kLease}), "identity");
 }
 

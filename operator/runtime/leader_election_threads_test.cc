@@ -33,7 +33,7 @@ class LeaderElectionThreadsTest : public testing::Test {
   std::unique_ptr<client::HttpTransport> transport = server.Connect();
   telemetry::MetricRegistry registry;
   client::ClientMetrics metrics{registry};
-  client::ApiClient client{*transport, {.qps = 0, .call_timeout = milliseconds(400)}, metrics};
+  client::ApiClient client{*transport, {.qps = 0, .call_timeout = milliseconds(240)}, metrics};
 };
 
 TEST_F(LeaderElectionThreadsTest, OneLeadsAndTheOtherFollowsItsRelease) {

@@ -68,10 +68,10 @@ Status ListWatch::List(const std::string& resource_version) {
     }
     return true;
   };
-  const Result<std::string> version =
-      client_.ListPages(*options_.resource, options, take_page, [&] { listed.clear(); });
+  const Result<std::string> version = client_.ListPages(
+      *options_.resource, options, take_page, [&] { listed.clear(); }, cancel_.get_token());
   if (!version.ok()) {
-    reflector_.OnListFailed(version.status());
+    reflector_.OnListFailed();
     return version.status();
   }
   // Deleted while nobody watched.
@@ -91,7 +91,7 @@ Status ListWatch::Watch(const std::string& resource_version) {
   const auto range = static_cast<uint32_t>((options_.max_watch - options_.min_watch).count() + 1);
   options.timeout = options_.min_watch + std::chrono::seconds(lengths_.NextBelow(range));
 
-  Result<std::unique_ptr<client::LineStream>> opened = client_.Watch(*options_.resource, options);
+  Result<std::unique_ptr<client::LineStream>> opened = client_.Watch(*options_.resource, options, cancel_.get_token());
   if (!opened.ok()) {
     reflector_.OnWatchFailed(opened.status());
     return opened.status();
@@ -101,16 +101,16 @@ Status ListWatch::Watch(const std::string& resource_version) {
   if (!Register(stream)) return Cancelled("stopped");
 
   const SteadyTime opened_at = clock_.Now();
-  int64_t num_events = 0;
-  const Status how = Follow(*stream, opened_at + options.timeout + options_.idle_grace, &num_events);
+  WatchTally tally;
+  const Status how = Follow(*stream, opened_at + options.timeout + options_.idle_grace, &tally);
   stream->Cancel();
   Register(nullptr);
-  reflector_.OnWatchEnded(how, clock_.Now() - opened_at, num_events);
-  if (how.ok() && reflector_.Next().delay.count() > 0) return Unavailable("the watch ended at once");
-  return how;
+  reflector_.OnWatchEnded(how, clock_.Now() - opened_at, tally);
+  if (!how.ok() || reflector_.Next().delay.count() == 0) return how;
+  return Unavailable(tally.num_garbled > 0 ? "no line of the watch could be read" : "the watch ended at once");
 }
 
-Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, int64_t* num_events) {
+Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, WatchTally* tally) {
   while (true) {
     Result<std::optional<std::string>> line = lines.Next(Deadline::At(silent_until));
     if (!line.ok()) {
@@ -118,32 +118,33 @@ Status ListWatch::Follow(client::LineStream& lines, SteadyTime silent_until, int
       return Unavailable("no event, nor the end, came in time: the connection is taken for dead");
     }
     if (!line->has_value()) return Status();
-    // What is still talking beyond its time is not dead.
-    silent_until = std::max(silent_until, clock_.Now() + options_.idle_grace);
     if ((*line)->empty()) continue;
-    ++*num_events;
-    RETURN_IF_ERROR(TakeLine(**line));
+    metrics_.events.Add();
+    const Result<kube::WatchEvent> event = kube::ParseWatchEvent(**line);
+    if (!event.ok()) {
+      ++tally->num_garbled;
+      PassOver({}, event.status());
+      continue;
+    }
+    // What still talks sense beyond its time is not dead.
+    silent_until = std::max(silent_until, clock_.Now() + options_.idle_grace);
+    ++tally->num_events;
+    RETURN_IF_ERROR(TakeEvent(*event));
   }
 }
 
 // What an ERROR says.
-Status ListWatch::TakeLine(const std::string& line) {
-  metrics_.events.Add();
-  const Result<kube::WatchEvent> event = kube::ParseWatchEvent(line);
-  if (!event.ok()) {
-    PassOver({}, event.status());
-    return Status();
-  }
-  switch (event->type) {
+Status ListWatch::TakeEvent(const kube::WatchEvent& event) {
+  switch (event.type) {
     case kube::WatchEventType::kAdded:
-    case kube::WatchEventType::kModified: Put(event->object); break;
+    case kube::WatchEventType::kModified: Put(event.object); break;
     case kube::WatchEventType::kDeleted:
-      sink_.OnDeleted(KeyOf(event->object), kube::StringAt(event->object, {"metadata", "uid"}));
+      sink_.OnDeleted(KeyOf(event.object), kube::StringAt(event.object, {"metadata", "uid"}));
       break;
     case kube::WatchEventType::kBookmark:
     case kube::WatchEventType::kError: break;
   }
-  if (!reflector_.OnEvent(*event)) return kube::ToStatus(kube::ApiErrorOfStatusObject(event->object));
+  if (!reflector_.OnEvent(event)) return kube::ToStatus(kube::ApiErrorOfStatusObject(event.object));
   MutexLock lock(&mutex_);
   resource_version_ = reflector_.resource_version();
   return Status();
@@ -175,10 +176,11 @@ bool ListWatch::Register(std::shared_ptr<client::LineStream> stream) {
 }
 
 void ListWatch::Cancel() {
+  // Unlocked: it calls what waits for it. A stream that is registered before is seen below, one after is not taken.
+  cancel_.request_stop();
   std::shared_ptr<client::LineStream> stream;
   {
     MutexLock lock(&mutex_);
-    cancel_.request_stop();
     stream = stream_;
   }
   if (stream != nullptr) stream->Cancel();

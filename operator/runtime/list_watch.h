@@ -50,8 +50,8 @@ class ListWatch {
  private:
   Status List(const std::string& resource_version);
   Status Watch(const std::string& resource_version);
-  Status Follow(client::LineStream& lines, SteadyTime silent_until, int64_t* num_events);
-  Status TakeLine(const std::string& line);
+  Status Follow(client::LineStream& lines, SteadyTime silent_until, WatchTally* tally);
+  Status TakeEvent(const kube::WatchEvent& event);
   void Put(const kube::Json& object);
   void PassOver(const kube::ObjectKey& key, const Status& why);
   void Publish(const Status& status);

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <set>
+#include <thread>
 
 #include "operator/client/testing/scripted_transport.h"
 #include "operator/runtime/testing/things.h"
@@ -67,8 +69,9 @@ TEST_F(ListWatchTest, ListsThenWatchesFromTheListsVersion) {
   EXPECT_FALSE(list_watch.has_synced());
   ListTo("100", {ThingJson("a", "1", "90")});
   EXPECT_TRUE(list_watch.has_synced());
-  EXPECT_THAT(LastTarget(), AllOf(HasSubstr("resourceVersion=0"), HasSubstr("labelSelector=app%3Dx"),
-                                  HasSubstr("/namespaces/default/pods")));
+  EXPECT_THAT(LastTarget(),
+              AllOf(HasSubstr("limit=500"), HasSubstr("labelSelector=app%3Dx"), HasSubstr("/namespaces/default/pods")));
+  EXPECT_THAT(LastTarget(), Not(HasSubstr("resourceVersion"))) << "there are no pages of version 0";
 
   transport.ThenStream({Line("ADDED", ThingJson("b", "2", "101")), Line("MODIFIED", ThingJson("a", "1", "102")),
                         Line("DELETED", ThingJson("b", "2", "103")),
@@ -194,6 +197,19 @@ TEST_F(ListWatchTest, WhatCannotBeReadIsCountedAndPassedOver) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_cache_undecodable_total{resource=\"pods\"} 5\n"));
 }
 
+TEST_F(ListWatchTest, AWatchOfNothingThatCanBeReadFailsAndIsListedAnewInTheEnd) {
+  ListTo("100", {});
+  for (int i = 0; i < kMaxGarbledWatches; ++i) {
+    transport.ThenStream({"<html>", "login", "</html>"});
+    EXPECT_EQ(list_watch.Turn().code(), StatusCode::kUnavailable);
+    EXPECT_THAT(LastTarget(), HasSubstr("watch=true"));
+    EXPECT_THAT(list_watch.last_error(), HasSubstr("no line of the watch could be read"));
+    EXPECT_GT(list_watch.delay().count(), 0);
+  }
+  ListTo("300", {});
+  EXPECT_EQ(list_watch.last_error(), "");
+}
+
 TEST_F(ListWatchTest, AKnownObjectThatCannotBeReadAnyMoreIsNotTakenForDeleted) {
   ListTo("100", {ThingJson("a", "1", "90")});
   transport.ThenStream({ErrorLine(410, "Expired")});
@@ -231,6 +247,36 @@ TEST_F(ListWatchTest, NothingIsAskedAfterCancel) {
   EXPECT_EQ(transport.requests().size(), 1u);
 }
 
+TEST_F(ListWatchTest, CancelEndsTheOpeningOfAWatch) {
+  // Answers lists, and keeps watches waiting until it is asked to stop.
+  class Hanging final : public client::HttpTransport {
+   public:
+    Result<client::HttpResponse> Send(const kube::HttpRequest&, Deadline, std::stop_token) override {
+      return client::HttpResponse{.code = 200, .body = ListOf("100", {})};
+    }
+    Result<Stream> Open(const kube::HttpRequest&, Deadline deadline, std::stop_token stop) override {
+      is_opening.count_down();
+      while (!stop.stop_requested()) {
+        if (deadline.HasPassed()) return DeadlineExceeded("never asked to stop");
+        std::this_thread::yield();
+      }
+      return Cancelled("asked to stop");
+    }
+    std::latch is_opening{1};
+  };
+  Hanging hanging;
+  client::ApiClient patient(hanging, {.qps = 0}, client_metrics);
+  ListWatch opening(patient, Options(), things.sink(), registry);
+  ASSERT_TRUE(opening.Turn().ok());
+  std::jthread canceller([&] {
+    hanging.is_opening.wait();
+    opening.Cancel();
+  });
+
+  EXPECT_EQ(opening.Turn().code(), StatusCode::kCancelled);
+  EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_cache_failures_total{resource=\"pods\"} 0\n"));
+}
+
 TEST_F(ListWatchTest, CancelEndsAListBetweenObjects) {
   transport.Then([&](const kube::HttpRequest&) -> Result<client::HttpResponse> {
     list_watch.Cancel();
@@ -254,7 +300,7 @@ class TimedTransport final : public client::HttpTransport {
   Result<client::HttpResponse> Send(const kube::HttpRequest&, Deadline, std::stop_token) override {
     return client::HttpResponse{.code = 200, .body = ListOf("100", {})};
   }
-  Result<Stream> Open(const kube::HttpRequest& request, Deadline) override {
+  Result<Stream> Open(const kube::HttpRequest& request, Deadline, std::stop_token) override {
     target = request.target;
     return Stream{client::HttpResponse{.code = 200}, std::make_unique<TimedStream>(clock_, steps_, is_cancelled)};
   }
@@ -334,6 +380,14 @@ TEST_F(DeadConnectionTest, ACutInTheMiddleIsNoticedWithinNinetySeconds) {
 
   EXPECT_EQ(length, asked + seconds(5));
   EXPECT_LT(length - seconds(40), seconds(90));
+}
+
+TEST_F(DeadConnectionTest, AServerThatGoesOnTalkingNonsenseIs) {
+  std::vector<TimedTransport::Step> steps(50, {seconds(4), "nonsense"});
+
+  const seconds length = LengthOfWatch(std::move(steps));
+
+  EXPECT_EQ(length, asked + seconds(5));
 }
 
 TEST_F(DeadConnectionTest, AServerThatGoesOnTalkingIsNotDead) {

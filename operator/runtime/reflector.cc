@@ -12,7 +12,7 @@ namespace {
 
 constexpr RetryPolicy kBackoff{.initial_delay = std::chrono::milliseconds(800), .max_delay = std::chrono::seconds(30)};
 
-// The same request may do later: the version it starts from is not the trouble.
+// The same watch may do later: the version it starts from is not the trouble.
 bool IsPassing(StatusCode code) {
   switch (code) {
     case StatusCode::kUnavailable:
@@ -39,11 +39,7 @@ bool IsPassing(StatusCode code) {
 }  // namespace
 
 ReflectorAction Reflector::Next() const {
-  switch (state_) {
-    case State::kMustList: return {ReflectorStep::kList, "0", delay_};
-    case State::kMustListNewest: return {ReflectorStep::kList, "", delay_};
-    case State::kCanWatch: break;
-  }
+  if (state_ == State::kMustList) return {ReflectorStep::kList, "", delay_};
   return {ReflectorStep::kWatch, resource_version_, delay_};
 }
 
@@ -57,13 +53,10 @@ void Reflector::OnListed(const std::string& resource_version) {
   delay_ = std::chrono::milliseconds(0);
 }
 
-void Reflector::OnListFailed(const Status& status) {
-  if (!IsPassing(status.code())) state_ = State::kMustListNewest;
-  Fail();
-}
+void Reflector::OnListFailed() { Fail(); }
 
 void Reflector::OnWatchFailed(const Status& status) {
-  if (!IsPassing(status.code())) state_ = State::kMustListNewest;
+  if (!IsPassing(status.code())) state_ = State::kMustList;
   Fail();
 }
 
@@ -71,7 +64,7 @@ bool Reflector::OnEvent(const kube::WatchEvent& event) {
   if (event.type == kube::WatchEventType::kError) {
     const Status status = kube::ToStatus(kube::ApiErrorOfStatusObject(event.object));
     if (!IsPassing(status.code()) || ++num_error_events_ >= kMaxErrorEvents) {
-      state_ = State::kMustListNewest;
+      state_ = State::kMustList;
       num_error_events_ = 0;
     }
     ended_by_error_event_ = true;
@@ -86,16 +79,21 @@ bool Reflector::OnEvent(const kube::WatchEvent& event) {
   return true;
 }
 
-void Reflector::OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted, int64_t num_events) {
+void Reflector::OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted, WatchTally tally) {
+  const bool is_garbled = tally.num_events == 0 && tally.num_garbled > 0;
   // What it showed before it ended counts before how it ended.
-  if (lasted >= kHealthyWatch) num_failures_ = 0;
+  if (lasted >= kHealthyWatch && !is_garbled) num_failures_ = 0;
   if (std::exchange(ended_by_error_event_, false)) return Fail();
-  if (how.ok() && (num_events > 0 || lasted >= kVeryShortWatch)) {
+  num_garbled_watches_ = is_garbled ? num_garbled_watches_ + 1 : 0;
+  if (how.ok() && !is_garbled && (tally.num_events > 0 || lasted >= kVeryShortWatch)) {
     delay_ = std::chrono::milliseconds(0);
     return;
   }
-  // The line that does not fit would come again.
-  if (how.code() == StatusCode::kResourceExhausted) state_ = State::kMustListNewest;
+  // A line that does not fit would come again, and so, it seems, would those that cannot be read.
+  if (how.code() == StatusCode::kResourceExhausted || num_garbled_watches_ >= kMaxGarbledWatches) {
+    state_ = State::kMustList;
+    num_garbled_watches_ = 0;
+  }
   Fail();
 }
 

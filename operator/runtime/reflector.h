@@ -3,16 +3,21 @@
 //
 //   list (in pages) ─► watch ─► watch again from the newest resourceVersion ... ─► 410: list again
 //
-//   what happened                              what is next
-//   first list                                 resourceVersion "0": whatever the server has in its cache
-//   watch ended, in whatever way               watch from the newest version; after an error or at once
-//   (VeryShortWatch)
-//                                              with a delay
-//   opening refused, 429, 5xx, 401, 403        the same watch, with a delay: a new list would only add to the trouble
-//   410 as status or as ERROR event            list with resourceVersion "": an older one may be too old again, for
-//   ever 504 ResourceVersionTooLarge                the same: this server is behind the one that was asked before a
-//   line that is too long                    the same: the watch would meet it again 400, 404, what is not understood
-//   the same the same ERROR event again and again       the same, after kMaxErrorEvents
+//   what happened                            what is next
+//   watch ended, in whatever way             watch from the newest version; after an error, or where it ended at once
+//                                            (kVeryShortWatch), with a delay
+//   opening refused, 429, 5xx, 401, 403      the same watch, with a delay: a new list would only add to the trouble
+//   410 as status or as ERROR event          list: the version is too old
+//   504 ResourceVersionTooLarge              list: this server is behind the one that was asked before
+//   a line that is too long                  list: the watch would meet it again
+//   400, 404, what is not understood         list
+//   nothing but ERROR events, or nothing     the same watch, with a delay; list after kMaxErrorEvents or
+//   but lines that cannot be read            kMaxGarbledWatches of them
+//
+// Lists are of resourceVersion "", the newest, and so come in pages and never from before what was seen already. "0",
+// as client-go begins, is cheaper for the store, for it is read from the server's cache; but the server then ignores
+// the limit, and hands out all objects as one body, which a large cluster makes too large to take. A few lists at each
+// start of one operator are no load.
 //
 // Guarantees: an object that is missing from a new list is reported deleted (by the driver); resourceVersions are never
 // taken from ADDED events of a watch that began at "" or "0", which come in no order; bookmarks only advance the
@@ -33,12 +38,19 @@ namespace espalier::ctl::runtime {
 inline constexpr std::chrono::seconds kVeryShortWatch{1};
 inline constexpr std::chrono::seconds kHealthyWatch{30};
 inline constexpr int kMaxErrorEvents = 5;  // without any other event between them
+inline constexpr int kMaxGarbledWatches = 5;
 
 enum class ReflectorStep { kList, kWatch };
 
+// What a watch brought.
+struct WatchTally {
+  int64_t num_events = 0;   // that could be read, an ERROR among them
+  int64_t num_garbled = 0;  // lines that could not
+};
+
 struct ReflectorAction {
   ReflectorStep step = ReflectorStep::kList;
-  std::string resource_version;        // to list or to watch from
+  std::string resource_version;        // to watch from
   std::chrono::milliseconds delay{0};  // before it
   friend bool operator==(const ReflectorAction&, const ReflectorAction&) = default;
 };
@@ -50,18 +62,18 @@ class Reflector {
 
   ReflectorAction Next() const;
   void OnListed(const std::string& resource_version);
-  void OnListFailed(const Status& status);
+  void OnListFailed();
   void OnWatchFailed(const Status& status);  // to open
   // An event was applied; false: it says that this watch is of no use any more (ERROR), and the watch must be closed.
   bool OnEvent(const kube::WatchEvent& event);
   // After OnEvent's false, too.
-  void OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted, int64_t num_events);
+  void OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted, WatchTally tally);
 
   bool has_listed() const { return has_listed_; }                            // once, ever
   const std::string& resource_version() const { return resource_version_; }  // newest seen
 
  private:
-  enum class State { kMustList, kMustListNewest, kCanWatch };
+  enum class State { kMustList, kCanWatch };
 
   void Fail();
 
@@ -70,8 +82,9 @@ class Reflector {
   std::string resource_version_;
   bool is_in_order_ = true;  // events of this watch come in order of their versions
   bool ended_by_error_event_ = false;
-  int num_error_events_ = 0;  // in a row
-  int num_failures_ = 0;      // since the last healthy watch
+  int num_error_events_ = 0;     // in a row
+  int num_garbled_watches_ = 0;  // in a row
+  int num_failures_ = 0;         // since the last healthy watch
   std::chrono::milliseconds delay_{0};
   PhiloxStream jitter_;
 };

@@ -43,8 +43,8 @@ class ListedReflectorTest : public ReflectorTest {
   ListedReflectorTest() { reflector.OnListed("100"); }
 };
 
-TEST_F(ReflectorTest, ListsFromTheServersCacheFirstAndWatchesFromThatList) {
-  EXPECT_EQ(reflector.Next(), (ReflectorAction{kList, "0"}));
+TEST_F(ReflectorTest, ListsTheNewestAndWatchesFromThatList) {
+  EXPECT_EQ(reflector.Next(), (ReflectorAction{kList, ""}));
   EXPECT_FALSE(reflector.has_listed());
 
   reflector.OnListed("100");
@@ -55,25 +55,18 @@ TEST_F(ReflectorTest, ListsFromTheServersCacheFirstAndWatchesFromThatList) {
 
 TEST_F(ReflectorTest, AListThatFailsIsTriedAgainWithGrowingDelays) {
   for (int n = 1; n <= 12; ++n) {
-    reflector.OnListFailed(Unavailable("no route"));
-    ExpectNext(kList, "0");
+    reflector.OnListFailed();
+    ExpectNext(kList, "");
     ExpectDelayOfFailure(n);
   }
-}
-
-TEST_F(ReflectorTest, AListThatCannotBeServedAtThatVersionAsksForTheNewest) {
-  reflector.OnListFailed(FailedPrecondition("ResourceVersionTooLarge"));
-  ExpectNext(kList, "");
-  reflector.OnListFailed(Unavailable("no route"));
-  ExpectNext(kList, "");
 }
 
 TEST_F(ReflectorTest, DelaysDifferFromReflectorToReflector) {
   Reflector other(2);
   bool differs = false;
   for (int n = 1; n <= 5; ++n) {
-    reflector.OnListFailed(Unavailable(""));
-    other.OnListFailed(Unavailable(""));
+    reflector.OnListFailed();
+    other.OnListFailed();
     differs = differs || reflector.Next().delay != other.Next().delay;
   }
   EXPECT_TRUE(differs);
@@ -87,7 +80,7 @@ TEST_F(ListedReflectorTest, EventsAndBookmarksAdvanceTheVersion) {
   EXPECT_EQ(reflector.resource_version(), "104");
   Apply(WatchEventType::kBookmark, "250");
 
-  reflector.OnWatchEnded({}, seconds(60), 4);
+  reflector.OnWatchEnded({}, seconds(60), {.num_events = 4});
 
   EXPECT_EQ(reflector.Next(), (ReflectorAction{kWatch, "250"}));
 }
@@ -132,7 +125,7 @@ TEST_F(ListedReflectorTest, AnExpiredVersionAsStatusListsTheNewest) {
 
 TEST_F(ListedReflectorTest, AnExpiredVersionAsErrorEventListsTheNewest) {
   EXPECT_FALSE(reflector.OnEvent(Error(410, "Expired")));
-  reflector.OnWatchEnded(OutOfRange("410"), milliseconds(20), 1);
+  reflector.OnWatchEnded(OutOfRange("410"), milliseconds(20), {.num_events = 1});
 
   ExpectNext(kList, "");
   ExpectDelayOfFailure(1);
@@ -140,7 +133,7 @@ TEST_F(ListedReflectorTest, AnExpiredVersionAsErrorEventListsTheNewest) {
 
 TEST_F(ListedReflectorTest, AnErrorEventThatSaysOnlyGoneIsExpiredToo) {
   EXPECT_FALSE(reflector.OnEvent(Error(410, "Gone")));
-  reflector.OnWatchEnded(OutOfRange("410"), milliseconds(20), 1);
+  reflector.OnWatchEnded(OutOfRange("410"), milliseconds(20), {.num_events = 1});
 
   ExpectNext(kList, "");
 }
@@ -148,7 +141,7 @@ TEST_F(ListedReflectorTest, AnErrorEventThatSaysOnlyGoneIsExpiredToo) {
 TEST_F(ListedReflectorTest, ExpiredAgainAndAgainWaitsLongerAndLonger) {
   for (int n = 1; n <= 8; ++n) {
     EXPECT_FALSE(reflector.OnEvent(Error(410, "Expired")));
-    reflector.OnWatchEnded(OutOfRange("410"), milliseconds(5), 1);
+    reflector.OnWatchEnded(OutOfRange("410"), milliseconds(5), {.num_events = 1});
     ExpectDelayOfFailure(n);
     reflector.OnListed(std::to_string(100 + n));
     EXPECT_EQ(reflector.Next().delay, milliseconds(0));
@@ -170,12 +163,12 @@ TEST_F(ListedReflectorTest, AVersionThatTheServerDoesNotUnderstandIsGivenUp) {
 TEST_F(ListedReflectorTest, AnInternalErrorEventIsToldOffOnlyWhenItComesAgainAndAgain) {
   for (int n = 1; n < kMaxErrorEvents; ++n) {
     EXPECT_FALSE(reflector.OnEvent(Error(500, "InternalError")));
-    reflector.OnWatchEnded(Unavailable("500"), milliseconds(5), 1);
+    reflector.OnWatchEnded(Unavailable("500"), milliseconds(5), {.num_events = 1});
     ExpectNext(kWatch, "100");
     ExpectDelayOfFailure(n);
   }
   EXPECT_FALSE(reflector.OnEvent(Error(500, "InternalError")));
-  reflector.OnWatchEnded(Unavailable("500"), milliseconds(5), 1);
+  reflector.OnWatchEnded(Unavailable("500"), milliseconds(5), {.num_events = 1});
   ExpectNext(kList, "");
 }
 
@@ -183,34 +176,53 @@ TEST_F(ListedReflectorTest, AnyOtherEventBreaksARowOfErrorEvents) {
   for (int n = 0; n < 3 * kMaxErrorEvents; ++n) {
     Apply(WatchEventType::kModified, std::to_string(200 + n));
     EXPECT_FALSE(reflector.OnEvent(Error(500, "InternalError")));
-    reflector.OnWatchEnded(Unavailable("500"), milliseconds(5), 2);
+    reflector.OnWatchEnded(Unavailable("500"), milliseconds(5), {.num_events = 2});
     ExpectNext(kWatch, std::to_string(200 + n));
   }
 }
 
 TEST_F(ListedReflectorTest, AVeryShortWatchBacksOff) {
-  reflector.OnWatchEnded({}, milliseconds(999), 0);
+  reflector.OnWatchEnded({}, milliseconds(999), {.num_events = 0});
   ExpectNext(kWatch, "100");
   ExpectDelayOfFailure(1);
-  reflector.OnWatchEnded({}, milliseconds(1), 0);
+  reflector.OnWatchEnded({}, milliseconds(1), {.num_events = 0});
   ExpectDelayOfFailure(2);
 
-  reflector.OnWatchEnded({}, milliseconds(1), 1);
+  reflector.OnWatchEnded({}, milliseconds(1), {.num_events = 1});
   EXPECT_EQ(reflector.Next().delay, milliseconds(0)) << "it brought something";
-  reflector.OnWatchEnded({}, seconds(1), 0);
+  reflector.OnWatchEnded({}, seconds(1), {.num_events = 0});
   EXPECT_EQ(reflector.Next().delay, milliseconds(0)) << "it lasted";
+}
+
+TEST_F(ListedReflectorTest, WatchesOfLinesThatCannotBeReadBackOffAndAreListedAnewInTheEnd) {
+  constexpr WatchTally kGarbage{.num_garbled = 1000};
+  for (int n = 1; n < kMaxGarbledWatches; ++n) {
+    reflector.OnWatchEnded({}, seconds(60), kGarbage);
+    ExpectNext(kWatch, "100");
+    ExpectDelayOfFailure(n);
+  }
+  reflector.OnWatchEnded({}, seconds(60), kGarbage);
+  ExpectNext(kList, "");
+  ExpectDelayOfFailure(kMaxGarbledWatches);
+}
+
+TEST_F(ListedReflectorTest, OneEventThatCanBeReadMakesAWatchAGoodOne) {
+  for (int n = 0; n < 3 * kMaxGarbledWatches; ++n) {
+    reflector.OnWatchEnded({}, milliseconds(5), {.num_events = 1, .num_garbled = 1000});
+    EXPECT_EQ(reflector.Next(), (ReflectorAction{kWatch, "100"}));
+  }
 }
 
 TEST_F(ListedReflectorTest, ABrokenWatchGoesOnFromTheNewestVersionAfterADelay) {
   Apply(WatchEventType::kModified, "120");
-  reflector.OnWatchEnded(Unavailable("reset"), seconds(10), 1);
+  reflector.OnWatchEnded(Unavailable("reset"), seconds(10), {.num_events = 1});
 
   ExpectNext(kWatch, "120");
   ExpectDelayOfFailure(1);
 }
 
 TEST_F(ListedReflectorTest, ALineThatIsTooLongWouldComeAgain) {
-  reflector.OnWatchEnded(ResourceExhausted("line"), seconds(10), 3);
+  reflector.OnWatchEnded(ResourceExhausted("line"), seconds(10), {.num_events = 3});
 
   ExpectNext(kList, "");
   ExpectDelayOfFailure(1);
@@ -220,10 +232,10 @@ TEST_F(ListedReflectorTest, AHealthyWatchStartsTheDelaysOver) {
   for (int n = 1; n <= 6; ++n) reflector.OnWatchFailed(Unavailable("refused"));
   ExpectDelayOfFailure(6);
 
-  reflector.OnWatchEnded({}, seconds(5), 1);
+  reflector.OnWatchEnded({}, seconds(5), {.num_events = 1});
   reflector.OnWatchFailed(Unavailable("refused"));
   ExpectDelayOfFailure(7);
-  reflector.OnWatchEnded(Unavailable("reset"), kHealthyWatch, 1);
+  reflector.OnWatchEnded(Unavailable("reset"), kHealthyWatch, {.num_events = 1});
   ExpectDelayOfFailure(1);
 }
 

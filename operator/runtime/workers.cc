@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/base/backoff.h"
 #include "services/base/check.h"
 #include "services/telemetry/log.h"
 
@@ -9,11 +10,16 @@ namespace espalier::ctl::runtime {
 namespace {
 
 constexpr std::chrono::minutes kLongestGet{1};
+constexpr RetryPolicy kStaleBackoff{.initial_delay = kFirstStaleDelay, .max_delay = kMaxStaleDelay};
 
 }  // namespace
 
 Workers::Workers(WorkQueue& queue, Reconcile reconcile, int num_threads, telemetry::MetricRegistry& metrics)
-    : queue_(queue), reconcile_(std::move(reconcile)), num_threads_(num_threads), metrics_(metrics, queue.name()) {
+    : queue_(queue),
+      reconcile_(std::move(reconcile)),
+      num_threads_(num_threads),
+      metrics_(metrics, queue.name()),
+      jitter_(std::hash<std::string>()(queue.name()), 1) {
   ESPALIER_CHECK(num_threads > 0) << "workers without a thread";
   metrics_.max_concurrent.Set(num_threads);
 }
@@ -48,6 +54,15 @@ bool Workers::RunOnce(Deadline deadline) {
 }
 
 void Workers::Finish(const kube::ObjectKey& key, const ReconcileOutcome& outcome) {
+  if (outcome.stale) {
+    metrics_.requeued.Add();
+    return queue_.AddAfter(key, StaleDelay(key));
+  }
+  ForgetStale(key);
+  if (outcome.status.code() == StatusCode::kAborted) {
+    metrics_.requeued.Add();
+    return queue_.AddRateLimited(key);
+  }
   if (!outcome.status.ok()) {
     metrics_.failed.Add();
     metrics_.errors.Add();
@@ -55,15 +70,21 @@ void Workers::Finish(const kube::ObjectKey& key, const ReconcileOutcome& outcome
                    {{"controller", queue_.name()}, {"object", kube::ToString(key)}, {"error", outcome.status}});
     return queue_.AddRateLimited(key);
   }
-  if (outcome.stale) {
-    metrics_.requeued.Add();
-    return queue_.AddAfter(key, kStaleDelay);
-  }
   // Before it waits: the next failure is a first one.
   queue_.Forget(key);
   if (!outcome.requeue_after) return metrics_.succeeded.Add();
   metrics_.requeued_after.Add();
   queue_.AddAfter(key, *outcome.requeue_after);
+}
+
+std::chrono::milliseconds Workers::StaleDelay(const kube::ObjectKey& key) {
+  MutexLock lock(&mutex_);
+  return DelayBefore(++num_stale_[key], kStaleBackoff, jitter_.Next());
+}
+
+void Workers::ForgetStale(const kube::ObjectKey& key) {
+  MutexLock lock(&mutex_);
+  num_stale_.erase(key);
 }
 
 bool Workers::Stop(Deadline deadline) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -10,15 +11,20 @@
 #include "operator/runtime/metrics.h"
 #include "operator/runtime/work_queue.h"
 #include "services/base/mutex.h"
+#include "services/base/philox.h"
 #include "services/base/status.h"
 
 namespace espalier::ctl::runtime {
 
-// What a stale key waits; the write that the cache has not shown yet wakes it sooner, as a rule.
-inline constexpr std::chrono::milliseconds kStaleDelay{50};
+// What a stale key waits, doubled each time and jittered down to half; the write that the cache has not shown yet wakes
+// it sooner, as a rule.
+inline constexpr std::chrono::milliseconds kFirstStaleDelay{50};
+inline constexpr std::chrono::milliseconds kMaxStaleDelay{2000};
 
 struct ReconcileOutcome {
-  Status status;                                          // an error: the key comes back, rate limited
+  // An error: the key comes back, rate limited. kAborted is none: somebody was faster, and the next round sees more;
+  // but a conflict that stays is not repeated faster than an error.
+  Status status;
   std::optional<std::chrono::nanoseconds> requeue_after;  // used where status is ok
   bool stale = false;                                     // the cache is behind our writes: again in a moment, no error
 };
@@ -41,6 +47,8 @@ class Workers {
  private:
   void Run();
   void Finish(const kube::ObjectKey& key, const ReconcileOutcome& outcome);
+  std::chrono::milliseconds StaleDelay(const kube::ObjectKey& key);
+  void ForgetStale(const kube::ObjectKey& key);
 
   WorkQueue& queue_;
   const Reconcile reconcile_;
@@ -48,6 +56,8 @@ class Workers {
   ReconcileMetrics metrics_;
   Mutex mutex_;
   int num_running_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<kube::ObjectKey, int> num_stale_ ABSL_GUARDED_BY(mutex_);  // in a row
+  PhiloxStream jitter_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::jthread> threads_;  // last: they end before what they use
 };
 

@@ -107,17 +107,47 @@ TEST_F(WorkersTest, AStaleCacheIsNoErrorAndNoSuccess) {
   queue.Add(kCora);
   ASSERT_TRUE(RunOnce(workers));
   outcome = {.stale = true};
+  clock.Advance(milliseconds(100));
   for (int i = 0; i < 100; ++i) {
-    clock.Advance(milliseconds(100));
-    ASSERT_TRUE(RunOnce(workers)) << "the delay does not grow";
+    ASSERT_TRUE(RunOnce(workers));
+    clock.Advance(kMaxStaleDelay);
   }
   outcome = {.status = Unavailable("no route")};
-  clock.Advance(kStaleDelay);
   ASSERT_TRUE(RunOnce(workers));
 
   clock.Advance(milliseconds(99));
   EXPECT_FALSE(RunOnce(workers)) << "it was the second failure in a row";
   EXPECT_THAT(registry.Serialize(), HasSubstr("result=\"requeue\"} 100\n"));
+}
+
+TEST_F(WorkersTest, AStaleCacheIsLookedAtLaterAndLater) {
+  Workers workers(queue, Always({.stale = true}), 1, registry);
+  queue.Add(kCora);
+  ASSERT_TRUE(RunOnce(workers));
+  for (milliseconds longest = kFirstStaleDelay; longest < kMaxStaleDelay; longest *= 2) {
+    clock.Advance(longest / 2 - milliseconds(1));
+    EXPECT_FALSE(RunOnce(workers)) << longest.count();
+    clock.Advance(longest / 2 + milliseconds(1));
+    EXPECT_TRUE(RunOnce(workers)) << longest.count();
+  }
+  clock.Advance(kMaxStaleDelay);
+  EXPECT_TRUE(RunOnce(workers)) << "and no later than that";
+}
+
+TEST_F(WorkersTest, AConflictIsNoErrorAndComesBackLaterAndLater) {
+  Workers workers(queue, Always({.status = Aborted("another holds the name")}), 1, registry);
+  queue.Add(kCora);
+  ASSERT_TRUE(RunOnce(workers));
+  for (const int longest : {100, 200, 400, 800}) {
+    clock.Advance(milliseconds(longest / 2 - 1));
+    EXPECT_FALSE(RunOnce(workers)) << longest;
+    clock.Advance(milliseconds(longest / 2 + 1));
+    EXPECT_TRUE(RunOnce(workers)) << longest;
+  }
+
+  const std::string text = registry.Serialize();
+  EXPECT_THAT(text, HasSubstr("result=\"requeue\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("controller_runtime_reconcile_errors_total{controller=\"disttraining\"} 0\n"));
 }
 
 TEST_F(WorkersTest, AKeyThatChangedMeanwhileRunsAgain) {

@@ -10,8 +10,11 @@
 namespace espalier::ctl::cluster {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 using client::HttpResponse;
 using kube::Json;
@@ -209,6 +212,28 @@ TEST(FaultsTest, ATemplateThatIsRefusedShowsItsPathAndRecovers) {
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
 }
 
+// The same quota stands in the dry run's way too: no fault of the template's.
+TEST(FaultsTest, AQuotaInTheWayOfTheDryRunIsNotBlamedOnTheTemplate) {
+  OperatorWorld world;
+  bool refuses = true;
+  world.op->transport().SetFault([&](const kube::HttpRequest& request, const HttpResponse* answer) -> Answer {
+    const bool is_dry_run = request.target.find("dryRun=All") != std::string::npos;
+    if (answer != nullptr || !refuses || !is_dry_run) return std::nullopt;
+    return Result<HttpResponse>(ErrorAnswer(403, "Forbidden", "exceeded quota: jobs, requested: 1, limited: 0"));
+  });
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntil(
+      [&] {
+        const api::Condition* accepted = api::FindCondition(world.StatusOf("cora"), api::kAccepted);
+        return accepted != nullptr && accepted->reason == "Refused";
+      },
+      std::chrono::seconds(10)));
+  EXPECT_THAT(api::FindCondition(world.StatusOf("cora"), api::kAccepted)->message,
+              AllOf(HasSubstr("exceeded quota"), Not(HasSubstr("template"))));
+  refuses = false;
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::seconds(60)));
+}
+
 // Two processes, one lease: the second works only when the first has not renewed for the lease's duration, and goes on
 // where it was.
 TEST(FaultsTest, ASecondOperatorTakesOverWhereTheFirstStopped) {
@@ -217,7 +242,7 @@ TEST(FaultsTest, ASecondOperatorTakesOverWhereTheFirstStopped) {
   runtime::LeaderElectionOptions options;
   options.lease = {"espalier-system", "espalier-operator"};
   client::ApiClientOptions client_options;
-  client_options.call_timeout = std::chrono::seconds(3);
+  client_options.call_timeout = runtime::LeaseCallTimeout(options);
   telemetry::MetricRegistry metrics;
   client::ClientMetrics client_metrics(metrics);
   const auto transport = world.server.Connect("election");

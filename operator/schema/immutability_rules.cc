@@ -1,4 +1,4 @@
-// What may change when. A job that was accepted is what it is: replicas, labels and runPolicy may change, and while it
+// What may change when. A job that was accepted, or has ever begun, is what it is: replicas, labels and runPolicy may change, and while it
 // is suspended, before or after the change, what decides where its pods run and from which image (queueing controllers
 // write that when they admit a job, in the same request that resumes it). A job that was not accepted may be mended.
 #include "operator/schema/rules.h"
@@ -7,9 +7,10 @@ namespace espalier::ctl::schema {
 namespace {
 
 // (Not with optionals: whose size an API server cannot estimate costs too much.)
+// startTime never goes away again, whereas a change that is not accepted takes Accepted=True away.
 constexpr char kAccepted[] =
-    "(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(one, one.type == "
-    "'Accepted' && one.status == 'True'))";
+    "(has(oldSelf.status) && (has(oldSelf.status.startTime) || has(oldSelf.status.conditions) && "
+    "oldSelf.status.conditions.exists(one, one.type == 'Accepted' && one.status == 'True')))";
 constexpr char kSuspended[] = "self.spec.runPolicy.suspend || oldSelf.spec.runPolicy.suspend";
 
 std::string Equal(const std::string& field) { return "self.spec." + field + " == oldSelf.spec." + field; }

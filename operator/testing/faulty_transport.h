@@ -26,8 +26,8 @@ class FaultyTransport final : public client::HttpTransport {
   int64_t num_requests() const { return num_requests_.load(); }
 
   Result<client::HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override;
-  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline) override {
-    return below_->Open(request, deadline);
+  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override {
+    return below_->Open(request, deadline, stop);
   }
 
  private:

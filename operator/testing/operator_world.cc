@@ -106,7 +106,7 @@ TestOperator::Round TestOperator::ReconcileAll() {
     const runtime::ReconcileOutcome outcome = controller_.Reconcile(record->meta.key);
     if (outcome.stale) round.did_something = true;
     if (!outcome.status.ok()) {
-      round.errors.push_back(outcome.status);
+      if (outcome.status.code() != StatusCode::kAborted) round.errors.push_back(outcome.status);
       round.did_something = true;
     }
     if (!outcome.requeue_after) continue;

@@ -10,6 +10,7 @@
 #include "services/apps/serving/service_process.h"
 #include "services/client/session.h"
 #include "services/job/parse.h"
+#include "services/rpc/address_range.h"
 #include "services/server/sampler_server.h"
 #include "services/telemetry/log.h"
 
@@ -30,7 +31,8 @@ struct Flags {
 
 void AddFlags(CLI::App& app, Flags* flags) {
   app.add_option("--job", flags->job_file, "the job's document")->envname("ESPALIER_JOB")->required();
-  app.add_option("--servers", flags->servers, "host:port of each partition's graph server, separated by commas")
+  app.add_option("--servers", flags->servers,
+                 "host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten")
       ->envname("ESPALIER_SERVERS")
       ->delimiter(',')
       ->required();
@@ -59,7 +61,7 @@ Result<job::DistTraining> ReadJob(const std::string& path) {
 Result<client::Session> ConnectTo(const Flags& flags, std::shared_ptr<const rpc::TransportSecurity> tls,
                                   std::stop_token stop) {
   client::SessionOptions options;
-  options.addresses = flags.servers;
+  ASSIGN_OR_RETURN(options.addresses, rpc::ExpandAddresses(flags.servers));
   options.incarnation = flags.incarnation;
   options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
   options.channel.stop = std::move(stop);

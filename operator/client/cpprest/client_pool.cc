@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kMaxIdle = 64;
 
 // The library's timer starts anew with every byte, counts time that the reader makes the server wait, and has races at
-// its end. Ours are deadlines of whole calls; this one shall never fire.
+// its end. Ours are deadlines of whole calls; this one shall never fire, but for tunnels: until a proxy has answered
+// CONNECT the library does not hear of a cancellation, and the timer is all that closes the socket.
 constexpr std::chrono::hours kNever{24};
 
 using TlsStream = boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>;
@@ -38,8 +39,12 @@ void ConfigureSockets(const Endpoint& endpoint, bool tls, web::http::client::htt
 
 }  // namespace
 
-ClientPool::ClientPool(const Connection& connection, Endpoint endpoint, AuthorityPaths system)
-    : connection_(connection), endpoint_(std::move(endpoint)), system_(std::move(system)) {}
+ClientPool::ClientPool(const Connection& connection, Endpoint endpoint, AuthorityPaths system,
+                       std::chrono::milliseconds tunnel_timeout)
+    : connection_(connection),
+      endpoint_(std::move(endpoint)),
+      system_(std::move(system)),
+      tunnel_timeout_(tunnel_timeout) {}
 
 Result<std::shared_ptr<PooledClient>> ClientPool::Take(const Credentials& credentials) {
   uint64_t generation = 0;
@@ -99,7 +104,8 @@ Result<std::shared_ptr<PooledClient>> ClientPool::Make(const Credentials& creden
     });
     const auto refusal = std::make_shared<Refusal>();
     web::http::client::http_client_config config;
-    config.set_timeout(kNever);
+    const bool is_tunnel = connection_.tls && !endpoint_.proxy_uri.empty();
+    config.set_timeout(is_tunnel ? tunnel_timeout_ : std::chrono::milliseconds(kNever));
     config.set_max_redirects(0);
     config.set_tlsext_sni_enabled(false);  // ours is in tls_setup.cc
     config.set_validate_certificates(!connection_.skip_verification);

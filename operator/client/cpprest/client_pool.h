@@ -7,6 +7,7 @@
 
 #include <cpprest/http_client.h>
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct PooledClient {
 // Thread-safe.
 class ClientPool {
  public:
-  ClientPool(const Connection& connection, Endpoint endpoint, AuthorityPaths system);
+  ClientPool(const Connection& connection, Endpoint endpoint, AuthorityPaths system,
+             std::chrono::milliseconds tunnel_timeout);
 
   // An idle one whose connection shows the same certificate, or a new one.
   Result<std::shared_ptr<PooledClient>> Take(const Credentials& credentials);
@@ -43,6 +45,7 @@ class ClientPool {
   const Connection connection_;
   const Endpoint endpoint_;
   const AuthorityPaths system_;
+  const std::chrono::milliseconds tunnel_timeout_;
   Mutex mutex_;
   std::vector<std::shared_ptr<PooledClient>> idle_ ABSL_GUARDED_BY(mutex_);  // the last used at the end
   Credentials shown_ ABSL_GUARDED_BY(mutex_);  // whose certificate the connections of this generation show

@@ -319,6 +319,22 @@ TEST(ConnectionsTest, GoThroughAProxyWithTls) {
   EXPECT_EQ(proxy.requests().at(0).target, "/api/v1/pods");
 }
 
+TEST(ConnectionsTest, AProxyThatNeverAnswersIsNotConnectedToForEver) {
+  MisbehavingServer proxy([](ServerConnection& connection) {
+    connection.ReadHead();
+    connection.AwaitClose();
+  });
+  Connection connection{.host = "api.example", .port = 6443, .ca_pem = MachineAuthority().pem()};
+  connection.proxy_url = "http://127.0.0.1:" + std::to_string(proxy.port());
+  const auto transport = Connect(connection, {.tunnel_timeout = std::chrono::milliseconds(300)});
+  for (int i = 0; i < 5; ++i) {
+    const Deadline soon = Deadline::After(std::chrono::milliseconds(50));
+    EXPECT_EQ(transport->Send(Get(), soon).status().code(), StatusCode::kDeadlineExceeded);
+  }
+  EXPECT_GT(proxy.num_connections(), 0);
+  EXPECT_TRUE(proxy.AwaitNoConnections());
+}
+
 TEST(ConnectionsTest, AProxyThatRefusesIsAFailureToConnect) {
   const std::vector<std::string> answers = {"HTTP/1.1 403 No\r\n\r\n", "", "nonsense\r\n\r\n"};
   for (const std::string& answer : answers) {

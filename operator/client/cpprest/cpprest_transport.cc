@@ -15,6 +15,12 @@ struct Answer {
   HttpResponse head;
 };
 
+Status MayBeSent(Deadline deadline, const std::stop_token& stop) {
+  if (stop.stop_requested()) return Cancelled("the request was cancelled");
+  if (deadline.HasPassed()) return DeadlineExceeded("no time is left for the request");
+  return {};
+}
+
 // The library reads no trailers: the next request on the connection would find them in front of its answer.
 bool MayBeFollowed(const HttpResponse& head) { return head.Header("Trailer").empty(); }
 
@@ -54,10 +60,10 @@ class CpprestTransport final : public HttpTransport {
               .impersonate_user = connection.impersonate_user,
               .tls = connection.tls},
         credentials_(connection.credentials),
-        pool_(std::make_shared<ClientPool>(connection, endpoint_, std::move(system))) {}
+        pool_(std::make_shared<ClientPool>(connection, endpoint_, std::move(system), options.tunnel_timeout)) {}
 
   Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override;
-  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline) override;
+  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override;
 
  private:
   enum class Connecting { kReuse, kNew };
@@ -87,17 +93,18 @@ Result<HttpResponse> CpprestTransport::Send(const kube::HttpRequest& request, De
   return std::move(answer.head);
 }
 
-Result<HttpTransport::Stream> CpprestTransport::Open(const kube::HttpRequest& request, Deadline deadline) {
+Result<HttpTransport::Stream> CpprestTransport::Open(const kube::HttpRequest& request, Deadline deadline,
+                                                     std::stop_token stop) {
   const LineBuffer::Limits limits{.max_line_bytes = options_.max_line_bytes,
                                   .high_water_bytes = options_.high_water_bytes};
-  ASSIGN_OR_RETURN(Answer answer, Ask(request, deadline, {}, limits));
+  ASSIGN_OR_RETURN(Answer answer, Ask(request, deadline, stop, limits));
   Stream stream;
   if (answer.head.code == 200) {
     stream.head = answer.head;
     stream.lines = std::make_unique<CpprestLineStream>(std::move(answer), pool_);
     return stream;
   }
-  ASSIGN_OR_RETURN(answer.head.body, ReadBody(answer, deadline, {}));
+  ASSIGN_OR_RETURN(answer.head.body, ReadBody(answer, deadline, stop));
   stream.head = std::move(answer.head);
   return stream;
 }
@@ -126,16 +133,17 @@ Result<Answer> CpprestTransport::AskOnce(const kube::HttpRequest& request, Deadl
                                          const std::stop_token& stop, LineBuffer::Limits limits, Connecting connecting,
                                          bool* was_reused) {
   *was_reused = false;
-  if (stop.stop_requested()) return Cancelled("the request was cancelled");
-  if (deadline.HasPassed()) return DeadlineExceeded("no time is left for the request");
+  RETURN_IF_ERROR(MayBeSent(deadline, stop));
   ASSIGN_OR_RETURN(const Credentials credentials, FreshCredentials(deadline));
   ASSIGN_OR_RETURN(web::http::http_request wire, MakeWireRequest(request, credentials, wire_, endpoint_));
   ASSIGN_OR_RETURN(std::shared_ptr<PooledClient> client,
                    connecting == Connecting::kNew ? pool_->TakeNew(credentials) : pool_->Take(credentials));
   *was_reused = client->is_reused;
+  // Credentials may have taken their time.
+  RETURN_IF_ERROR(MayBeSent(deadline, stop));
 
   std::shared_ptr<Exchange> exchange = Exchange::Start(client, std::move(wire), request.body.size(), limits);
-  const std::stop_callback when_stopped(stop, [&exchange] { exchange->Cancel(); });
+  const std::stop_callback when_stopped(stop, [exchange] { exchange->Cancel(); });
   Result<HttpResponse> head = exchange->AwaitHead(deadline);
   if (!head.ok()) {
     exchange->Cancel();
@@ -158,7 +166,7 @@ Result<Credentials> CpprestTransport::FreshCredentials(Deadline deadline) {
 
 Result<std::string> CpprestTransport::ReadBody(Answer& answer, Deadline deadline, const std::stop_token& stop) {
   Result<std::string> body = [&] {
-    const std::stop_callback when_stopped(stop, [&answer] { answer.exchange->Cancel(); });
+    const std::stop_callback when_stopped(stop, [exchange = answer.exchange] { exchange->Cancel(); });
     return answer.exchange->body().ReadAll(deadline, options_.max_response_bytes);
   }();
   if (!body.ok()) {

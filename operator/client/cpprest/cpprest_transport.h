@@ -2,6 +2,7 @@
 // (README.md); the library is archived, and docs/decisions has how to replace it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "operator/client/connection.h"
@@ -20,6 +21,9 @@ struct CpprestOptions {
   size_t max_line_bytes = 8 << 20;    // of a watch
   size_t high_water_bytes = 4 << 20;  // lines not yet taken; above it the server is made to wait
   size_t max_response_bytes = 64 << 20;
+  // Silence after which the library closes a TLS connection through a proxy, which it will not do when told to while
+  // the tunnel is being made. Longer than calls take and than watches are silent.
+  std::chrono::milliseconds tunnel_timeout{std::chrono::minutes(2)};
 };
 
 // InvalidArgument for a connection that makes no sense, FailedPrecondition before InitializeCpprest. Does not connect

@@ -4,6 +4,7 @@
 #include <cpprest/base_uri.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace espalier::ctl::client {
 namespace {
@@ -22,7 +23,14 @@ bool IsName(const std::string& host) {
   });
 }
 
-bool IsLoopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+// Of names only the one that every resolver keeps on this machine: "127.evil.example" is anybody's.
+bool IsLoopback(const std::string& host) {
+  in_addr v4{};
+  in6_addr v6{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) return std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
+  return host == "localhost";
+}
 
 std::string Bracketed(const std::string& host) { return FamilyOf(host) == AF_INET6 ? "[" + host + "]" : host; }
 
@@ -66,9 +74,9 @@ Result<Endpoint> ParseEndpoint(const Connection& connection) {
 
   Endpoint endpoint;
   endpoint.address_family = family;
-  endpoint.is_loopback = IsLoopback(connection.host);
   endpoint.label = Bracketed(connection.host) + ":" + std::to_string(connection.port);
   const bool has_proxy = !connection.proxy_url.empty();
+  endpoint.is_loopback = !has_proxy && IsLoopback(connection.host);
   if (has_proxy) RETURN_IF_ERROR(ParseProxy(connection.proxy_url, endpoint));
   endpoint.base_uri = BaseUri(connection, has_proxy);
   if (family == AF_INET6) endpoint.host_header = endpoint.label;

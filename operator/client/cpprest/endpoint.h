@@ -8,10 +8,10 @@
 namespace espalier::ctl::client {
 
 struct Endpoint {
-  std::string base_uri;     // "https://10.0.0.1:6443"; see BaseUri
-  std::string host_header;  // where the library's own would be wrong; else empty
-  std::string label;        // "10.0.0.1:6443", for messages
-  bool is_loopback = false;
+  std::string base_uri;      // "https://10.0.0.1:6443"; see BaseUri
+  std::string host_header;   // where the library's own would be wrong; else empty
+  std::string label;         // "10.0.0.1:6443", for messages
+  bool is_loopback = false;  // nothing leaves this machine: never so through a proxy
 
   // Of the host that is connected to, which is the proxy where there is one: AF_INET, AF_INET6, or AF_UNSPEC for a
   // name.

@@ -32,6 +32,16 @@ TEST(EndpointTest, WritesIPv6WithoutBracketsForTheResolverAndWithThemForTheServe
   EXPECT_EQ(proxied.proxy_uri, "http://fd00::2:3128");
 }
 
+TEST(EndpointTest, CallsLoopbackOnlyWhatStaysOnThisMachine) {
+  for (const std::string host : {"localhost", "127.0.0.1", "127.9.8.7", "::1"}) {
+    EXPECT_TRUE(ParseEndpoint({.host = host})->is_loopback) << host;
+    EXPECT_FALSE(ParseEndpoint({.host = host, .proxy_url = "http://127.0.0.1:3128"})->is_loopback) << host;
+  }
+  for (const std::string host : {"127.evil.example", "127.1", "localhost.evil.example", "128.0.0.1", "::2"}) {
+    EXPECT_FALSE(ParseEndpoint({.host = host})->is_loopback) << host;
+  }
+}
+
 TEST(EndpointTest, TakesAProxysUserApart) {
   const Endpoint endpoint = *ParseEndpoint({.host = "api", .proxy_url = "http://us%40er:pa%3Ass@proxy"});
   EXPECT_EQ(endpoint.proxy_uri, "http://proxy:80");

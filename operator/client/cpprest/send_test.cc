@@ -233,6 +233,50 @@ TEST(SendTest, SendsNoTokenInTheClearToAnotherMachine) {
   EXPECT_EQ(Connect(connection)->Send(Get(), InTime()).status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(SendTest, SendsNoTokenInTheClearThroughAProxy) {
+  MisbehavingServer proxy([](ServerConnection& connection) { connection.AnswerAll(); });
+  Connection connection{.host = "127.0.0.1", .port = 8001, .tls = false};
+  connection.proxy_url = "http://127.0.0.1:" + std::to_string(proxy.port());
+  connection.credentials = std::make_shared<CredentialsInTurn>(std::vector{Token("secret")});
+  EXPECT_EQ(Connect(connection)->Send(Get(), InTime()).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(proxy.num_connections(), 0);
+}
+
+// Whose credentials come only when `wait` returns.
+class SlowCredentials final : public CredentialsSource {
+ public:
+  explicit SlowCredentials(std::function<void()> wait) : wait_(std::move(wait)) {}
+  Result<Credentials> Get(Deadline) override {
+    wait_();
+    return Token("late");
+  }
+  void Reject() override {}
+
+ private:
+  const std::function<void()> wait_;
+};
+
+TEST(SendTest, SendsNothingWhereCredentialsComeTooLate) {
+  MisbehavingServer server([](ServerConnection& connection) { connection.AnswerAll(); });
+  Connection connection = PlainTo(server);
+  for (int i = 0; i < 20; ++i) {
+    const Deadline soon = Deadline::After(milliseconds(1));
+    connection.credentials = std::make_shared<SlowCredentials>([&] {
+      while (!soon.HasPassed()) std::this_thread::yield();
+    });
+    EXPECT_EQ(Connect(connection)->Send(Post("{}"), soon).status().code(), StatusCode::kDeadlineExceeded);
+
+    std::stop_source stop;
+    connection.credentials = std::make_shared<SlowCredentials>([&] { stop.request_stop(); });
+    EXPECT_EQ(Connect(connection)->Send(Post("{}"), InTime(), stop.get_token()).status().code(),
+              StatusCode::kCancelled);
+  }
+  // One that gets through shows that what was sent before it would have come first.
+  connection.credentials = nullptr;
+  ASSERT_TRUE(Connect(connection)->Send(Get(), InTime()).ok());
+  EXPECT_EQ(server.num_connections(), 1);
+}
+
 TEST(SendTest, LooksForFreshCredentialsOnceWhenTheyAreRejected) {
   MisbehavingServer server([](ServerConnection& connection) {
     while (const auto request = connection.Read()) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <future>
+#include <thread>
 
 #include "operator/client/cpprest/testing/connect.h"
 
@@ -134,6 +135,31 @@ TEST(StreamTest, TheDeadlineBoundsOpeningAndNotTheStream) {
   may_go_on = true;
   may_go_on.notify_all();
   EXPECT_EQ(**stream->Next(InTime()), "late");
+}
+
+TEST(StreamTest, OpeningEndsWhenAskedToAndTheStreamDoesNot) {
+  MisbehavingServer silent([](ServerConnection& connection) {
+    connection.Read();
+    connection.AwaitClose();
+  });
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    silent.AwaitRequests(1);
+    stop.request_stop();
+  });
+  EXPECT_EQ(Connect(PlainTo(silent))->Open(Get(), InTime(), stop.get_token()).status().code(), StatusCode::kCancelled);
+  EXPECT_TRUE(silent.AwaitNoConnections());
+
+  std::stop_source later;
+  MisbehavingServer server(Streaming([&](ServerConnection& connection) {
+    connection.Chunk("one\n");
+    connection.AwaitClose();
+  }));
+  const auto transport = Connect(PlainTo(server));
+  Result<HttpTransport::Stream> stream = transport->Open(Get(), InTime(), later.get_token());
+  ASSERT_TRUE(stream.ok()) << stream.status().ToString();
+  later.request_stop();
+  EXPECT_EQ(**stream->lines->Next(InTime()), "one");
 }
 
 TEST(StreamTest, AHugeLineEndsTheStreamAndClosesTheConnection) {

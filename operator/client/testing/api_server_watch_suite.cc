@@ -61,6 +61,17 @@ TEST_P(ApiServerSuite, ListsPagesOfOneMoment) {
   EXPECT_THAT(Names(kube::kConfigMaps, {.limit = 2}), ElementsAre("a", "b", "c", "d"));
 }
 
+TEST_P(ApiServerSuite, ListsItsCacheWholeWhateverTheLimit) {
+  for (const char* name : {"a", "b", "c"}) Create(kube::kConfigMaps, ConfigMap(name));
+  const kube::ListOptions from_cache{.name_space = name_space_, .resource_version = "0", .limit = 2};
+  Json list;
+  EXPECT_TRUE(Eventually([&] {  // a cache is behind by a moment
+    list = Must(kube::ParseJson(Send(kube::ListRequest(kube::kConfigMaps, from_cache)).body));
+    return kube::ListAt(list, {"items"}).size() == 3;
+  }));
+  EXPECT_EQ(kube::StringAt(list, {"metadata", "continue"}), "");
+}
+
 TEST_P(ApiServerSuite, RefusesAPageOfAForgottenListWithATokenForTheRest) {
   for (const char* name : {"a", "b", "c"}) Create(kube::kConfigMaps, ConfigMap(name));
   const HttpResponse first = Send(kube::ListRequest(kube::kConfigMaps, {.name_space = name_space_, .limit = 2}));

@@ -194,7 +194,8 @@ class FakeApiServer::Transport final : public HttpTransport {
     return server_->Send(request, user_agent_);
   }
 
-  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline) override {
+  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override {
+    if (stop.stop_requested()) return Cancelled("asked to stop");
     if (deadline.HasPassed(*server_->options().clock)) return DeadlineExceeded("no time left to open a stream");
     return server_->Open(request, user_agent_);
   }

@@ -111,7 +111,9 @@ HttpResponse Lister::List(const ApiRequest& request) {
   if (refusal) return AnswerOf(*refusal);
   const KindTraits& kind = *request.kind;
   const auto& objects = place.listing->objects;
-  const uint64_t limit = Number(request.Query("limit")).value_or(0);
+  // Of version "0", the cache's, there are no pages.
+  const bool is_whole = token.empty() && request.Query("resourceVersion") == "0";
+  const uint64_t limit = is_whole ? 0 : Number(request.Query("limit")).value_or(0);
   const size_t left = objects.size() - place.offset;
   const size_t end = place.offset + (limit == 0 ? left : std::min<size_t>(left, limit));
   Json metadata = {{"resourceVersion", std::to_string(place.listing->version)}};

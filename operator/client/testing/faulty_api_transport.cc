@@ -114,13 +114,14 @@ Result<HttpResponse> FaultyApiTransport::Send(const kube::HttpRequest& request, 
   }
 }
 
-Result<HttpTransport::Stream> FaultyApiTransport::Open(const kube::HttpRequest& request, Deadline deadline) {
+Result<HttpTransport::Stream> FaultyApiTransport::Open(const kube::HttpRequest& request, Deadline deadline,
+                                                       std::stop_token stop) {
   const Drawn drawn = Draw(request, /*is_stream=*/true);
   const bool ends = drawn.fault == ApiFault::kBrokenStream || drawn.fault == ApiFault::kEndedStream ||
                     drawn.fault == ApiFault::kExpired;
   if (drawn.fault == ApiFault::kNotSent) return FailedPrecondition("not connected");
   if (drawn.fault != ApiFault::kNone && !ends) return Stream{AnswerOf(drawn.fault), nullptr};
-  ASSIGN_OR_RETURN(Stream stream, inner_.Open(request, deadline));
+  ASSIGN_OR_RETURN(Stream stream, inner_.Open(request, deadline, stop));
   if (ends && stream.lines != nullptr) {
     const uint32_t num_lines = drawn.fault == ApiFault::kExpired ? 0 : BoundedDraw(drawn.word, kMaxLinesBeforeFault);
     stream.lines = std::make_unique<EndingStream>(std::move(stream.lines), num_lines, drawn.fault);

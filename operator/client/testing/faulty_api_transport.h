@@ -34,7 +34,7 @@ class FaultyApiTransport final : public HttpTransport {
       : inner_(inner), percent_(percent), seed_(seed) {}
 
   Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;
-  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline) override;
+  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop = {}) override;
 
   void set_percent(int percent) { percent_ = percent; }  // 0: the day gets better
   int64_t CountOf(ApiFault fault) const { return counts_[static_cast<size_t>(fault)].load(); }

@@ -75,11 +75,13 @@ Result<HttpResponse> ScriptedTransport::Send(const kube::HttpRequest& request, D
   return answer(request);  // unlocked: it may call back
 }
 
-Result<HttpTransport::Stream> ScriptedTransport::Open(const kube::HttpRequest& request, Deadline) {
+Result<HttpTransport::Stream> ScriptedTransport::Open(const kube::HttpRequest& request, Deadline,
+                                                      std::stop_token stop) {
   std::function<Result<Stream>()> open;
   {
     MutexLock lock(&mutex_);
     requests_.push_back(request);
+    if (stop.stop_requested()) return Cancelled("asked to stop");
     if (streams_.empty()) return Unavailable("no more streams");
     open = std::move(streams_.front());
     streams_.pop_front();

@@ -27,7 +27,7 @@ class ScriptedTransport final : public HttpTransport {
   void ThenFailStream(Status status);
 
   Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override;
-  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline) override;
+  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override;
 
   std::vector<kube::HttpRequest> requests() const;  // so far, of both
   size_t num_answers_left() const;                  // of both

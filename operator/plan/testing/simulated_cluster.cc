@@ -44,7 +44,12 @@ Observed SimulatedCluster::Now() const {
   seen.authority = authority_;
   seen.leaves = leaves_;
   seen.missing_secrets = missing_secrets_;
-  if (dry_run_generation_) seen.dry_run = Observed::DryRun{*dry_run_generation_, template_error_};
+  if (dry_run_generation_) {
+    seen.dry_run = Observed::DryRun{.generation = *dry_run_generation_, .error = template_error_};
+  }
+  for (const api::ChildRef& child : training_.status.child_refs) {
+    if (child.kind == kube::kJobs.kind && !jobs_.contains(child.name)) seen.confirmed_gone.push_back(child.name);
+  }
   if (!creation_error_.empty()) {
     for (const auto& [name, job] : jobs_) seen.creation_failures[job.meta.uid] = {creation_error_};
     for (const auto& [name, set] : sets_) seen.creation_failures[set.meta.uid] = {creation_error_};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/plan/testing/simulated_cluster.h"
+#include "operator/resources/labels.h"
 
 namespace espalier::ctl::plan::testing {
 namespace {
@@ -28,7 +29,8 @@ void SimulatedCluster::MakePod(const kube::ObjectMeta& controller, const kube::R
   made.pod.meta.controller =
       kube::OwnerReference{resource.api_version(), std::string(resource.kind), controller.key.name, controller.uid};
   made.pod.phase = PodPhase::kPending;
-  made.pod.containers.push_back({.name = "main"});
+  const auto role = controller.labels.find(resources::kComponentLabel);
+  made.pod.containers.push_back({.name = role == controller.labels.end() ? "" : role->second});
   pods_[name] = std::move(made);
 }
 

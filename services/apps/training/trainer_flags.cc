@@ -12,11 +12,13 @@ namespace {
 
 void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--job", flags->job_file, "the job's document")->envname("ESPALIER_JOB")->required();
-  app.add_option("--servers", flags->servers, "host:port of each partition's graph server, separated by commas")
+  app.add_option("--servers", flags->servers,
+                 "host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten")
       ->envname("ESPALIER_SERVERS")
       ->delimiter(',')
       ->required();
-  app.add_option("--samplers", flags->samplers, "host:port of each sampler; absent: threads of this process sample")
+  app.add_option("--samplers", flags->samplers,
+                 "host:port of each sampler, likewise; absent: threads of this process sample")
       ->envname("ESPALIER_SAMPLERS")
       ->delimiter(',');
   app.add_option("--access", flags->access, "auto, rpc, or mapped (share the servers' files)")

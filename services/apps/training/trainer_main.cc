@@ -14,6 +14,7 @@
 #include "services/base/failpoint.h"
 #include "services/client/remote_mini_batch_source.h"
 #include "services/client/session.h"
+#include "services/rpc/address_range.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/storage/open_store.h"
 #include "services/telemetry/admin_server.h"
@@ -47,7 +48,7 @@ trainer::Timeouts TimeoutsOf(const TrainerFlags& flags) {
 Result<client::Session> OpenGraph(const TrainerFlags& flags, const rpc::ChannelSettings& channel) {
   client::SessionOptions options;
   options.channel = channel;
-  options.addresses = flags.servers;
+  ASSIGN_OR_RETURN(options.addresses, rpc::ExpandAddresses(flags.servers));
   options.incarnation = flags.incarnation;
   options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
   ASSIGN_OR_RETURN(options.access, client::ParseAccess(flags.access));
@@ -70,7 +71,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
   }
   client::RemoteMiniBatchOptions options;
   options.channel = channel;
-  options.samplers = flags.samplers;
+  ASSIGN_OR_RETURN(options.samplers, rpc::ExpandAddresses(flags.samplers));
   options.partition_key = session.partition_key;
   options.incarnation = flags.incarnation;
   ASSIGN_OR_RETURN(std::unique_ptr<client::RemoteMiniBatchSource> source,

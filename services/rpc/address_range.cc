@@ -1,0 +1,62 @@
+#include "services/rpc/address_range.h"
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace espalier::rpc {
+namespace {
+
+struct Range {
+  std::string_view before, after;
+  uint32_t first = 0, last = 0;
+};
+
+// A whole text that is a number.
+std::optional<uint32_t> NumberIn(std::string_view text) {
+  uint32_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_plain =
+      error == std::errc() && stop == text.data() + text.size() && (text.size() == 1 || text[0] != '0');
+  return is_plain ? std::optional(number) : std::nullopt;
+}
+
+// nullopt: nothing in brackets looks like a range.
+std::optional<Range> RangeIn(std::string_view address) {
+  const size_t open = address.find('[');
+  const size_t close = address.find(']', open == std::string_view::npos ? 0 : open);
+  if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
+  const std::string_view inside = address.substr(open + 1, close - open - 1);
+  const size_t dash = inside.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const std::optional<uint32_t> first = NumberIn(inside.substr(0, dash)), last = NumberIn(inside.substr(dash + 1));
+  if (!first || !last) return std::nullopt;
+  return Range{address.substr(0, open), address.substr(close + 1), *first, *last};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> ExpandAddresses(const std::vector<std::string>& addresses) {
+  std::vector<std::string> expanded;
+  for (const std::string& address : addresses) {
+    const std::optional<Range> range = RangeIn(address);
+    if (range && range->last < range->first) {
+      return InvalidArgument("address '" + address + "': the range goes backwards");
+    }
+    const size_t count = range ? size_t{range->last} - range->first + 1 : 1;
+    if (expanded.size() + count > kMaxAddresses) {
+      return InvalidArgument("address '" + address + "': more than " + std::to_string(kMaxAddresses) + " in all");
+    }
+    if (!range) {
+      expanded.push_back(address);
+      continue;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      expanded.push_back(std::string(range->before) + std::to_string(range->first + i) + std::string(range->after));
+    }
+  }
+  return expanded;
+}
+
+}  // namespace espalier::rpc
