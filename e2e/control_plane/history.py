@@ -1,0 +1,91 @@
+"""Everything of the operator's that has come and gone, by watches that began before the first of it."""
+
+import collections
+import threading
+
+from .api import ApiError, path_of
+from .children import OWNED
+from .cluster import OURS
+from .jobs import COMPONENT, INCARNATION, LABEL, TERMINAL, label
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+class History:
+    """Follows until stop. What it finds is to be read after that."""
+
+    def __init__(self, plane):
+        self.api = plane.api
+        self.lock = threading.Lock()
+        self.uids = collections.defaultdict(set)  # (kind, namespace, name) -> all that ever had the name
+        self.pods_of = collections.defaultdict(set)  # (Job's uid, index) -> uids
+        self.living_trainers = collections.defaultdict(dict)  # (namespace, job) -> {uid: incarnation}
+        self.overlaps = []
+        self.gaps = []
+        self.stopping = False
+        self.threads = [threading.Thread(target=self._follow, args=(kind, self._list(kind)), daemon=True)
+                        for kind in (*OWNED, "Pod")]
+        for thread in self.threads:
+            thread.start()
+
+    def stop(self):
+        """Waits for what is on its way: watches are short, so that they end soon."""
+        self.stopping = True
+        for thread in self.threads:
+            thread.join(timeout=30)
+
+    def made_twice(self):
+        """Names that two objects have had, and indices of a Job with two pods. Names are never used again."""
+        twice = [f"{kind} {namespace}/{name} was made {len(uids)} times"
+                 for (kind, namespace, name), uids in self.uids.items() if len(uids) > 1]
+        return twice + [f"{len(uids)} pods of one index: {sorted(uids)}"
+                        for uids in self.pods_of.values() if len(uids) > 1]
+
+    def names(self, kind, namespace):
+        return {name for (of, where, name) in self.uids if of == kind and where == namespace}
+
+    def _list(self, kind):
+        listed = self.api.request("GET", path_of(kind, labelSelector=OURS))
+        for thing in listed["items"]:
+            self._take(kind, "ADDED", thing)
+        return listed["metadata"]["resourceVersion"]
+
+    def _follow(self, kind, version):
+        while not self.stopping:
+            try:
+                for event in self.api.watch(kind, version, OURS, seconds=5):
+                    if event["type"] == "ERROR":
+                        raise ApiError(event["object"].get("code", 0), event["object"])
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        self._take(kind, event["type"], event["object"])
+            except ApiError as error:
+                self.gaps.append(f"watching {kind}: {error}")
+                return
+            except OSError:
+                pass  # from the last version again
+
+    def _take(self, kind, what, thing):
+        meta = thing["metadata"]
+        with self.lock:
+            if kind != "Pod":
+                self.uids[kind, meta["namespace"], meta["name"]].add(meta["uid"])
+            else:
+                self._take_pod(what, thing)
+
+    def _take_pod(self, what, pod):
+        meta = pod["metadata"]
+        owner = meta["ownerReferences"][0]
+        if owner["kind"] == "Job":
+            self.pods_of[owner["uid"], label(pod, INDEX)].add(meta["uid"])
+        if label(pod, COMPONENT) != "trainer":
+            return
+        living = self.living_trainers[meta["namespace"], label(pod, LABEL)]
+        if what == "DELETED" or pod.get("status", {}).get("phase") in TERMINAL:
+            living.pop(meta["uid"], None)
+            return
+        incarnation = label(pod, INCARNATION)
+        others = set(living.values()) - {incarnation}
+        if others and meta["uid"] not in living:
+            self.overlaps.append(f"{meta['name']} began while incarnation {others} was running")
+        living[meta["uid"]] = incarnation

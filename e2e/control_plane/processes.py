@@ -1,0 +1,74 @@
+"""Programs that end with us, however we end."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+
+def free_port():
+    """A port of 127.0.0.1 that nobody listens on right now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_until(question, seconds, what, every=0.1):
+    """The first answer that is true; TimeoutError, naming `what`, where none comes in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = question()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"after {seconds:g} s, still not so: {what}")
+        time.sleep(every)
+
+
+class Program:
+    """One process with its output in a file. Started from the main thread, with which it dies."""
+
+    def __init__(self, command, log, environment=None):
+        self.name = os.path.basename(command[0])
+        self.log = log
+        output = open(log, "ab")
+        try:
+            # The kernel ends it when we are killed. A session of its own: Ctrl-C is for us, who end it in order.
+            self.process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                env=environment or {"PATH": "/usr/bin:/bin", "HOME": os.path.dirname(log)}, start_new_session=True)
+        finally:
+            output.close()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, seconds):
+        return self.process.wait(timeout=seconds)
+
+    def kill(self):
+        if self.is_running():
+            self.signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self, seconds=10):
+        """Asks it to end, and insists after a while."""
+        if not self.is_running():
+            return
+        self.signal(signal.SIGTERM)
+        try:
+            self.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def last_lines(self, count=15):
+        with open(self.log, errors="replace") as log:
+            return "".join(log.readlines()[-count:])

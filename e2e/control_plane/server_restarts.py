@@ -1,0 +1,123 @@
+"""The API server dies, forgets its history, or falls silent: the operator, one and the same process, sees what happened
+meanwhile."""
+
+import time
+
+from .audit import AuditLog
+from .children import await_right_children
+from .cluster import OPERATORS
+from .jobs import phase, training
+from .operator_process import Operator
+from .permissions import allow_everywhere
+from .processes import wait_until
+from .report import Report
+from .silent_proxy import SilentProxy
+
+NAMESPACE = "restarts"
+SEEN_AGAIN_SECONDS = 90
+NEVER = "never"
+
+
+class Scene:
+    """Jobs in the middle of their lives, and one that is created while the operator sees nothing."""
+
+    def __init__(self, plane, report, operator, name):
+        self.plane = plane
+        self.report = report
+        self.operator = operator
+        self.name = name
+        # Two that train until somebody says otherwise, two that have just begun.
+        self.training = [f"{name}-training-{i}" for i in range(2)]
+        self.young = [f"{name}-young-{i}" for i in range(2)]
+        for one in self.training:
+            self._create(one, ends=(NEVER,))
+        wait_until(lambda: all(self._phase(one) == "Training" for one in self.training), 90, "jobs are training")
+        for one in self.young:
+            self._create(one, lasts="1s")
+
+    def act(self):
+        """What the operator must learn of: a new job, a changed one, a child that is gone."""
+        self._create(f"{self.name}-new", lasts="1s")
+        self.plane.api.patch("DistTraining", NAMESPACE, self.training[0], {"spec": {"trainers": {"replicas": 3}}})
+        self.plane.api.delete("Job", NAMESPACE, f"{self.training[1]}-trainer-1")
+
+    def check(self, since, what):
+        """All seen in time, and then all done. `since`: when the operator could have seen it, had it looked."""
+        api = self.plane.api
+        def seen():
+            return (self._phase(f"{self.name}-new") not in ("", "Pending") and
+                    all(api.get("DistTraining", NAMESPACE, one)["status"]["incarnation"] == 2 for one in self.training))
+        try:
+            wait_until(seen, SEEN_AGAIN_SECONDS + 10, "events are seen again")
+            seconds = time.monotonic() - since
+        except TimeoutError as error:
+            self.report.expect(False, f"{what}: {error}")
+            return
+        self.report.row(f"{what}: seconds until all events were seen", seconds)
+        self.report.expect(seconds <= SEEN_AGAIN_SECONDS, f"{what}: events are seen within {SEEN_AGAIN_SECONDS} s")
+        everybody = [*self.training, *self.young, f"{self.name}-new"]
+        try:
+            wait_until(lambda: all(self._phase(one) == "Succeeded" for one in everybody), 120, "all have succeeded")
+        except TimeoutError:
+            pass
+        phases = {one: self._phase(one) for one in everybody}
+        self.report.expect(set(phases.values()) == {"Succeeded"}, f"{what}: all jobs have succeeded", phases)
+        self.report.expect(self.operator.process.is_running(), f"{what}: the operator is the same process")
+
+    def _create(self, name, **arguments):
+        self.plane.api.create(training(name, trainers=1, partitions=1, **arguments), NAMESPACE)
+
+    def _phase(self, name):
+        return phase(self.plane.api.get("DistTraining", NAMESPACE, name) or {})
+
+
+def _restart(plane, report, operator, _):
+    scene = Scene(plane, report, operator, "restart")
+    unready = plane.restart_api_server()
+    since = time.monotonic()
+    scene.act()
+    scene.check(since, "server restarted")
+    return [unready]
+
+
+def _forget(plane, report, operator, proxy):
+    scene = Scene(plane, report, operator, "compaction")
+    proxy.block()
+    scene.act()
+    revision = plane.compact_storage()
+    # Its cache of recent events goes with it; what the operator's watches want to go on from is nowhere any more.
+    unready = plane.restart_api_server()
+    since = time.monotonic()
+    proxy.unblock()
+    scene.check(since, "history compacted")
+    report.row("etcd's oldest revision", revision)
+    expired = {line["resource"] for line in operator.lines() if "too old resource version" in line.get("error", "")}
+    report.row("kinds whose watches had expired", ", ".join(sorted(expired)))
+    report.expect(len(expired) >= 3, "history compacted: watches had to begin anew")
+    return [unready]
+
+
+def _fall_silent(plane, report, operator, proxy):
+    scene = Scene(plane, report, operator, "silence")
+    since = time.monotonic()
+    report.row("connections that fell silent", proxy.silence())
+    scene.act()
+    scene.check(since, "connections silent")
+    return []
+
+
+def run(plane, options):
+    report = Report("server_restarts: the API server restarted, etcd compacted, connections silent")
+    user = OPERATORS[0]
+    allow_everywhere(plane, user)
+    plane.make_namespace(NAMESPACE)
+    audit = AuditLog(plane.audit_log)
+    # Silence is noticed when a watch should have ended, 50 to 80 s after its beginning: too long for the tests. First,
+    # because watches are young then.
+    parts = (_restart, _forget) if options.short else (_fall_silent, _restart, _forget)
+    with SilentProxy(plane.port) as proxy, Operator(plane, user, port=proxy.port) as operator:
+        operator.await_words("reconciling")
+        unready = [window for part in parts for window in part(plane, report, operator, proxy)]
+        report.expect_none(await_right_children(plane, NAMESPACE, 60), "children as they should be, no orphans")
+    report.expect_none(audit.forbidden(unready), "nothing was asked for that the Role does not allow")
+    return report.end()
