@@ -1,5 +1,6 @@
+{{- /* 63 characters are a Service's name at most; "-operator-metrics" is the longest thing that follows. */ -}}
 {{- define "espalier.fullname" -}}
-{{- default (ternary .Release.Name (printf "%s-espalier" .Release.Name) (contains "espalier" .Release.Name)) .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- default (ternary .Release.Name (printf "%s-espalier" .Release.Name) (contains "espalier" .Release.Name)) .Values.fullnameOverride | trunc 46 | trimSuffix "-" -}}
 {{- end -}}
 
 {{- define "espalier.operator" -}}
