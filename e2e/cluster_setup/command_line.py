@@ -1,0 +1,169 @@
+"""The commands of e2e/cluster."""
+
+import argparse
+import contextlib
+import fcntl
+import os
+import pathlib
+import secrets
+import signal
+import sys
+import time
+
+from cluster_setup import certificates, images, network, teardown, tools
+from cluster_setup.control_plane import ControlPlane
+from cluster_setup.node import Node
+from cluster_setup.processes import within
+from cluster_setup.state import GATEWAY, S3_PORT, Cluster, SetupError
+
+USAGE_STATUS, INTERRUPTED_STATUS = 64, 130
+
+
+def say(text):
+    print(f"== {text}", file=sys.stderr, flush=True)
+
+
+def up(cluster, arguments):
+    tools.check_machine()
+    settings = cluster.settings
+    if settings and settings["nodes"] != arguments.nodes:
+        raise SetupError(f"cluster {cluster.name} is there with {settings['nodes']} nodes; take it down first")
+    begin = time.monotonic()
+    tag, archives = images.ensure(say)
+    programs = tools.Tools(tools.folders())
+    if not settings:
+        cluster.write_settings(nodes=arguments.nodes, s3_access_key=f"e2e-{secrets.token_hex(4)}",
+                               s3_secret_key=secrets.token_hex(16))
+    cluster.write_settings(image_tag=tag, tools=[str(place) for place in programs.places])
+    try:
+        certificates.ensure(cluster)
+        network.ensure_control_plane(cluster)
+        control_plane = ControlPlane(cluster, programs)
+        control_plane.ensure()
+        nodes = [Node(cluster, name, programs) for name in cluster.node_names]
+        for node in nodes:
+            node.ensure()
+        for node in nodes:
+            node.wait_until_ready(control_plane)
+            node.import_images(archives)
+    except BaseException:  # Ctrl-C too: what was started does not stay
+        say(f"failed; taking it down (logs stay in {cluster.logs} until the next up or down)")
+        teardown.remove(cluster, keep_logs=True)
+        raise
+    say(f"cluster {cluster.name} is up after {time.monotonic() - begin:.0f} s")
+
+
+def down(cluster, _):
+    center = pathlib.Path("/run/netns") / cluster.control_plane_namespace
+    if center.exists() and center.stat().st_ino == pathlib.Path("/proc/self/ns/net").stat().st_ino:
+        raise SetupError("`down` would end itself inside of `exec`: call it from outside")
+    teardown.remove(cluster)
+    say(f"cluster {cluster.name} is gone")
+
+
+def status(cluster, _):
+    if not cluster.settings:
+        say(f"cluster {cluster.name} is not there")
+        return 1
+    programs = _Programs(cluster)
+    watched = [*programs.control_plane.programs.values(), *(node.program for node in programs.nodes)]
+    for program in watched:
+        print(f"{program.name:<20} {'running' if program.is_running() else 'ended'}")
+    if not all(program.is_running() for program in watched):
+        return 1
+    print(programs.control_plane.kubectl("get", "nodes"), end="")
+    return 0
+
+
+def execute(cluster, arguments):
+    settings = cluster.settings
+    if not settings:
+        raise SetupError(f"cluster {cluster.name} is not there: e2e/cluster up --name {cluster.name}")
+    environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig),
+                   "PATH": ":".join([*settings["tools"], os.environ.get("PATH", "")]),
+                   "ESPALIER_E2E_CLUSTER": cluster.name,
+                   "ESPALIER_E2E_IMAGES": images.PREFIX, "ESPALIER_E2E_TAG": settings["image_tag"],
+                   "AWS_ENDPOINT_URL_S3": f"http://{GATEWAY}:{S3_PORT}", "AWS_REGION": "us-east-1",
+                   "AWS_ACCESS_KEY_ID": settings["s3_access_key"],
+                   "AWS_SECRET_ACCESS_KEY": settings["s3_secret_key"]}
+    command = within(cluster.control_plane_namespace, arguments.command)
+    os.execvpe(command[0], command, environment)
+
+
+def kill_node(cluster, arguments):
+    _Programs(cluster).node(arguments.node).kill()
+
+
+def start_node(cluster, arguments):
+    programs = _Programs(cluster)
+    node = programs.node(arguments.node)
+    node.ensure()
+    node.wait_until_ready(programs.control_plane)
+
+
+class _Programs:
+    """The programs of a cluster that is there."""
+
+    def __init__(self, cluster):
+        if not cluster.settings:
+            raise SetupError(f"cluster {cluster.name} is not there")
+        found = tools.Tools([pathlib.Path(place) for place in cluster.settings["tools"]])
+        self.control_plane = ControlPlane(cluster, found)
+        self.nodes = [Node(cluster, name, found) for name in cluster.node_names]
+
+    def node(self, name):
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        raise SetupError(f"no node {name}: there are {', '.join(node.name for node in self.nodes)}")
+
+
+@contextlib.contextmanager
+def _alone(cluster):
+    """One up, down or node command of a cluster at a time."""
+    path = cluster.folder.with_name(cluster.folder.name + ".lock")
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SetupError(f"another command works on cluster {cluster.name}") from None
+        try:
+            yield
+        finally:
+            if not cluster.folder.exists():
+                path.unlink(missing_ok=True)
+
+
+def _parser(description):
+    parser = argparse.ArgumentParser(prog="e2e/cluster", description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command_name", required=True)
+    for name, function in [("up", up), ("status", status), ("exec", execute), ("kill-node", kill_node),
+                           ("start-node", start_node), ("down", down)]:
+        command = commands.add_parser(name)
+        command.set_defaults(function=function, is_exclusive=name not in ("status", "exec"))
+        command.add_argument("--name", default="main")
+        if name == "up":
+            command.add_argument("--nodes", type=int, choices=range(1, 10), default=2, metavar="1-9")
+        if name == "exec":
+            command.add_argument("command", nargs="+")
+        if name.endswith("-node"):
+            command.add_argument("node")
+    parser.error = lambda message: (parser.print_usage(sys.stderr), print(message, file=sys.stderr),
+                                    sys.exit(USAGE_STATUS))
+    return parser
+
+
+def main(argv, description):
+    arguments = _parser(description).parse_args(argv)
+    # As Ctrl-C: `up` takes down what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        cluster = Cluster(arguments.name)
+        with _alone(cluster) if arguments.is_exclusive else contextlib.nullcontext():
+            return arguments.function(cluster, arguments) or 0
+    except SetupError as error:
+        print(f"e2e/cluster: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED_STATUS

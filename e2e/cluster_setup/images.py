@@ -1,0 +1,115 @@
+"""The images that nodes run: Espalier's from build/release/bin, and the pause image, as OCI archives in a cache.
+
+The tag is a digest of what the images are made of, so that a node never runs the images of an earlier build."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import shutil
+import tempfile
+
+from cluster_setup.node import PAUSE_IMAGE
+from cluster_setup.processes import run
+from cluster_setup.state import CACHE, SOURCE, SetupError
+
+BASE_IMAGE = "localhost/debian:bookworm-slim"
+PREFIX = "localhost/espalier"
+PROGRAMS = SOURCE / "build/release/bin"
+NEEDED = ["espalier", "espalier-operator", "espalier-partitioner", "espalier-graph-server", "espalier-sampler",
+          "espalier-trainer"]
+KEPT_BUILDS = 2
+# Without a daemon and without user namespaces, as root.
+BUILDAH = {**os.environ, "STORAGE_DRIVER": "overlay", "BUILDAH_ISOLATION": "chroot"}
+BUILD_SECONDS = 900
+
+
+def ensure(say):
+    """Builds what is missing; returns (tag, archives)."""
+    missing = [name for name in NEEDED if not (PROGRAMS / name).exists()]
+    if missing:
+        raise SetupError(f"{PROGRAMS} lacks {', '.join(missing)}: ./test.sh or ./quickstart.sh builds them")
+    cache = CACHE / "e2e-images"
+    cache.mkdir(parents=True, exist_ok=True)
+    tag = _digest()
+    with _lock(cache / "lock"):
+        pause = cache / "pause/pause.tar"
+        if not pause.exists():
+            pause.parent.mkdir(exist_ok=True)
+            _build_pause(pause)
+        folder = cache / tag
+        if not folder.is_dir():
+            _ensure_base(say)
+            say("building images (about two minutes)")
+            with _staging(cache) as staging:
+                run([SOURCE / "images/build", "--tool", "buildah", "--binaries", "given", "--base", BASE_IMAGE,
+                     "--prefix", PREFIX, "--tag", tag, "--archive", staging / "archives"],
+                    timeout=BUILD_SECONDS, env=BUILDAH)
+                (staging / "archives").rename(folder)
+            for name in ["core", "trainer"]:  # the archive is what is kept
+                run(["buildah", "rmi", f"{PREFIX}-{name}:{tag}"], env=BUILDAH)
+        folder.touch()
+        _forget_old_builds(cache)
+        return tag, [pause, folder / "espalier-core.tar", folder / "espalier-trainer.tar"]
+
+
+def _digest():
+    digest = hashlib.sha256()
+    for path in [*(PROGRAMS / name for name in NEEDED), *sorted((SOURCE / "images").iterdir()), SOURCE / "LICENSE"]:
+        digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return "e2e-" + digest.hexdigest()[:12]
+
+
+@contextlib.contextmanager
+def _lock(path):
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _staging(parent=None):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="build-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _has_image(reference):
+    return reference in run(["buildah", "images", "--format", "{{.Name}}:{{.Tag}}"], env=BUILDAH).split()
+
+
+def _ensure_base(say):
+    if _has_image(BASE_IMAGE):
+        return
+    say("making the base image (debootstrap, about half a minute)")
+    with _staging() as staging:
+        run(["debootstrap", "--variant=minbase", "bookworm", staging / "root"], timeout=600)
+        # What images are built from must have the security updates, as the machine that compiled has them.
+        (staging / "root/etc/apt/sources.list").write_text(
+            "deb http://deb.debian.org/debian bookworm main\n"
+            "deb http://deb.debian.org/debian bookworm-updates main\n"
+            "deb http://deb.debian.org/debian-security bookworm-security main\n")
+        shutil.rmtree(staging / "root/var/cache/apt/archives", ignore_errors=True)
+        run(["tar", "-C", staging / "root", "--one-file-system", "-cf", staging / "root.tar", "."], timeout=120)
+        shutil.rmtree(staging / "root")
+        (staging / "Dockerfile").write_text("FROM scratch\nADD root.tar /\n")
+        run(["buildah", "bud", "--tag", BASE_IMAGE, staging], timeout=300, env=BUILDAH)
+
+
+def _build_pause(archive):
+    with _staging(archive.parent) as staging:
+        run(["cc", "-Os", "-static", "-o", staging / "pause", pathlib.Path(__file__).with_name("pause.c")])
+        (staging / "Dockerfile").write_text('FROM scratch\nCOPY pause /pause\nUSER 65535:65535\n'
+                                            'ENTRYPOINT ["/pause"]\n')
+        run(["buildah", "bud", "--tag", PAUSE_IMAGE, staging], timeout=120, env=BUILDAH)
+        run(["buildah", "push", PAUSE_IMAGE, f"oci-archive:{staging}/pause.tar:{PAUSE_IMAGE}"], env=BUILDAH)
+        (staging / "pause.tar").rename(archive)
+
+
+def _forget_old_builds(cache):
+    builds = sorted(cache.glob("e2e-*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in builds[KEPT_BUILDS:]:
+        shutil.rmtree(folder)

@@ -1,0 +1,43 @@
+"""The cluster's network: a bridge in the control plane's namespace, and a namespace for each node joined to it.
+
+The machine's own network, routes and settings stay as they are."""
+
+from cluster_setup.processes import run, within
+from cluster_setup.state import GATEWAY, node_address, pod_range_of
+
+
+def _shell(namespace, script):
+    run(within(namespace, ["sh", "-ec", script]))
+
+
+def ensure_control_plane(cluster):
+    namespace = cluster.control_plane_namespace
+    if namespace in cluster.namespaces():
+        return
+    run(["ip", "netns", "add", namespace])
+    _shell(namespace, f"""
+        ip link set lo up
+        ip link add br0 type bridge
+        ip addr add {GATEWAY}/24 dev br0
+        ip link set br0 up
+        sysctl -qw net.ipv4.ip_forward=1""")
+
+
+def ensure_node(cluster, node):
+    namespace, center = cluster.node_namespace(node), cluster.control_plane_namespace
+    if namespace in cluster.namespaces():
+        return
+    link = f"v-{node}"
+    run(["ip", "netns", "add", namespace])
+    run(["ip", "-n", center, "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", namespace])
+    run(["ip", "-n", center, "link", "set", link, "master", "br0", "up"])
+    run(["ip", "-n", center, "route", "replace", pod_range_of(node), "via", node_address(node)])
+    _shell(namespace, f"""
+        ip link set lo up
+        ip addr add {node_address(node)}/24 dev eth0
+        ip link set eth0 up
+        ip route add default via {GATEWAY}
+        sysctl -qw net.ipv4.ip_forward=1""")
+    for other in cluster.node_names:
+        if other != node:
+            _shell(namespace, f"ip route replace {pod_range_of(other)} via {node_address(other)}")

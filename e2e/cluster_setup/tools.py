@@ -1,0 +1,52 @@
+"""The programs that a cluster consists of: e2e/tools builds some, Debian has the others."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+from cluster_setup.state import SOURCE, SetupError
+
+# Program: Debian's package.
+DEBIAN = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "nft": "nftables", "ip": "iproute2",
+          "nsenter": "util-linux", "unshare": "util-linux", "sysctl": "procps", "openssl": "openssl", "curl": "curl",
+          "buildah": "buildah", "debootstrap": "debootstrap", "cc": "gcc", "conntrack": "conntrack",
+          "/usr/lib/cni/bridge": "containernetworking-plugins"}
+BUILD_SECONDS = 3600  # cold, all sets together, on a busy machine
+SETS = ["kube", "node", "s3", "helm"]
+
+
+def check_machine():
+    if os.geteuid() != 0:
+        raise SetupError("namespaces and mounts need root")
+    if not pathlib.Path("/sys/fs/cgroup/memory").is_dir():
+        raise SetupError("nodes need cgroup v1 controllers in /sys/fs/cgroup (memory, cpu, ...)")
+    missing = sorted({package for program, package in DEBIAN.items() if shutil.which(program) is None})
+    if missing:
+        raise SetupError(f"missing; apt-get install --no-install-recommends {' '.join(missing)}")
+
+
+def folders():
+    """Builds what is missing (its progress is seen) and returns the folders with the programs."""
+    return [pathlib.Path(_build(name)) for name in SETS]
+
+
+def _build(name):
+    try:
+        return subprocess.run(["bash", SOURCE / "e2e/tools/build.sh", name], stdout=subprocess.PIPE, text=True,
+                              stdin=subprocess.DEVNULL, timeout=BUILD_SECONDS, check=True).stdout.strip()
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        raise SetupError(f"the programs of {name} could not be built: {error}") from None
+
+
+class Tools:
+    """Programs by name."""
+
+    def __init__(self, places):
+        self.places = places
+
+    def __getitem__(self, name):
+        for place in self.places:
+            if (place / name).exists():
+                return place / name
+        raise SetupError(f"{name} is in none of {', '.join(map(str, self.places))}")

@@ -1,0 +1,73 @@
+"""Espalier's chart on the cluster, with the images under test."""
+
+import contextlib
+import json
+import os
+import pathlib
+
+from runner.commands import attempt, run, wait_for
+
+CHART = pathlib.Path(__file__).resolve().parents[2] / "helm/espalier"
+RELEASE = NAMESPACE = "espalier"
+OPERATOR = "deployment/espalier-operator"
+
+
+def install():
+    """As a user would; idempotent."""
+    images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
+    run(["helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
+         "--set-string", f"image.core={images}-core,image.trainer={images}-trainer,image.tag={tag}",
+         "--wait", "--timeout", "120s"], timeout=150)
+
+
+def trainer_image():
+    return f"{os.environ['ESPALIER_E2E_IMAGES']}-trainer:{os.environ['ESPALIER_E2E_TAG']}"
+
+
+def is_installed():
+    return attempt(["helm", "status", RELEASE, "--namespace", NAMESPACE]).returncode == 0
+
+
+def uninstall():
+    """The resource's definition stays, with every DistTraining: that is what the chart promises."""
+    run(["helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout", "120s"], timeout=150)
+    run(["kubectl", "delete", "namespace", NAMESPACE, "--timeout=60s"], timeout=90)
+
+
+def _operators():
+    return json.loads(_kubectl("get", "pods", "--output=json", "--selector",
+                               "app.kubernetes.io/component=operator"))["items"]
+
+
+def operator_pods():
+    return [pod["metadata"]["name"] for pod in _operators()]
+
+
+def operator_nodes():
+    return {pod["spec"].get("nodeName") for pod in _operators()}
+
+
+def kill_operator():
+    for pod in operator_pods():
+        _kubectl("delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
+
+
+def wait_for_operator(seconds=60):
+    wait_for("the operator", seconds, lambda: attempt(
+        ["kubectl", "--namespace", NAMESPACE, "rollout", "status", OPERATOR, "--timeout=5s"]).returncode == 0)
+
+
+@contextlib.contextmanager
+def without_operator():
+    """A time in which no operator runs."""
+    _kubectl("scale", OPERATOR, "--replicas=0")
+    try:
+        wait_for("the operator's end", 60, lambda: not operator_pods())
+        yield
+    finally:
+        _kubectl("scale", OPERATOR, "--replicas=1")
+        wait_for_operator()
+
+
+def _kubectl(*arguments):
+    return run(["kubectl", "--namespace", NAMESPACE, *arguments])

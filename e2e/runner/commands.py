@@ -1,0 +1,38 @@
+"""Other programs' commands with a deadline, and polling with a deadline."""
+
+import subprocess
+import time
+
+
+class Failure(Exception):
+    """An expectation that was not met, in words."""
+
+
+def run(command, timeout=60, stdin=None):
+    """Standard output of a command that must succeed."""
+    done = attempt(command, timeout, stdin)
+    if done.returncode != 0:
+        raise Failure(f"exit status {done.returncode}: {' '.join(map(str, command))}\n{(done.stderr or done.stdout)[-3000:]}")
+    return done.stdout
+
+
+def attempt(command, timeout=60, stdin=None):
+    """The same where failing is an answer too."""
+    command = [str(part) for part in command]
+    feed = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **feed)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"took longer than {timeout} s: {' '.join(command)}") from None
+
+
+def wait_for(what, seconds, look, describe=None):
+    """Polls `look` until it returns something true, and returns that."""
+    deadline = time.monotonic() + seconds
+    while True:
+        seen = look()
+        if seen:
+            return seen
+        if time.monotonic() > deadline:
+            raise Failure(f"{what}: not within {seconds} s" + (f"; {describe()}" if describe else ""))
+        time.sleep(0.25)

@@ -1,0 +1,136 @@
+"""A namespace of one scenario, with the words that scenarios use. Pod Security `restricted` is enforced in it."""
+
+import json
+import string
+
+from runner.commands import Failure, attempt, run, wait_for
+
+SECRET = "bucket-keys"
+LABEL = "espalier.io/e2e=scenario"
+
+
+class Namespace:
+    def __init__(self, name, bucket):
+        self.name = name
+        self.bucket = bucket
+
+    def kubectl(self, *arguments, **kwargs):
+        return run(["kubectl", "--namespace", self.name, *arguments], **kwargs)
+
+    def create(self):
+        self._apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": self.name, "labels": {**dict([LABEL.split("=")]),
+                                          "pod-security.kubernetes.io/enforce": "restricted"}}})
+
+    def create_bucket_secret(self, name=SECRET):
+        self._apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
+                     "stringData": {"AWS_ACCESS_KEY_ID": self.bucket.access_key,
+                                    "AWS_SECRET_ACCESS_KEY": self.bucket.secret_key}})
+
+    def delete(self):
+        """Starts it: what is in the namespace goes with it."""
+        attempt(["kubectl", "delete", "namespace", self.name, "--ignore-not-found", "--wait=false"])
+
+    def _apply(self, document):
+        self.kubectl("apply", "--filename", "-", stdin=json.dumps(document))
+
+    def apply(self, manifest, **values):
+        """Applies a manifest in which ${...} stands for what differs between clusters and scenarios."""
+        known = {"endpoint": self.bucket.endpoint, "region": self.bucket.region, "secret": SECRET,
+                 "graph": self.bucket.uri("cora"), "output": self.bucket.uri(self.name), **values}
+        self.kubectl("apply", "--filename", "-", stdin=string.Template(manifest.read_text()).substitute(known))
+
+    def patch(self, job, changes):
+        self.kubectl("patch", "disttraining", job, "--type=merge", "--patch", json.dumps(changes))
+
+    def job(self, name):
+        """The DistTraining, with a status that is empty before the operator has seen it; None where there is none."""
+        found = self.kubectl("get", "disttraining", name, "--ignore-not-found", "--output=json")
+        return {"status": {}, **json.loads(found)} if found else None
+
+    def objects(self, kinds, job, **labels):
+        selector = ",".join([f"espalier.io/job={job}"] + [f"{key}={value}" for key, value in labels.items()])
+        return json.loads(self.kubectl("get", kinds, "--selector", selector, "--output=json"))["items"]
+
+    def pods(self, job, role=None):
+        """Pods of a job, or of one of its roles, by name."""
+        found = self.objects("pods", job)
+        return {pod["metadata"]["name"]: pod for pod in found
+                if role in (None, pod["metadata"]["labels"]["app.kubernetes.io/component"])}
+
+    def kill(self, pod):
+        """Deleted with no time to say goodbye, as when its process is killed and it is not restarted in place."""
+        self.kubectl("delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
+
+    def wait_for_phase(self, job, phase, seconds, never=("Failed",)):
+        def look():
+            seen = self.job(job)
+            at = seen and seen["status"].get("phase")
+            if at in never and at != phase:
+                raise Failure(f"{job} is {at}: {_status(seen)}")
+            return seen if at == phase else None
+
+        return wait_for(f"{job} {phase}", seconds, look, lambda: _status(self.job(job)))
+
+    def wait_for_condition(self, job, kind, status, reason, seconds):
+        def look():
+            return any(condition["type"] == kind and condition["status"] == status and condition["reason"] == reason
+                       for condition in self.job(job)["status"].get("conditions", []))
+
+        wait_for(f"{job} {kind}={status} because of {reason}", seconds, look, lambda: _status(self.job(job)))
+
+    def wait_for(self, what, seconds, look):
+        """Anything else that is to happen to the namespace's jobs."""
+        wait_for(what, seconds, look)
+
+    def wait_for_checkpoint(self, job, seconds, after=()):
+        """Until the bucket has a whole checkpoint of the job that is not among the former ones; returns all there are."""
+        def look():
+            seen = self.job(job)
+            if seen["status"].get("phase") in ("Failed", "Succeeded"):
+                raise Failure(f"{job} was over too early: {_status(seen)}")
+            found = set(self.bucket.keys(f"{self.run_prefix(job)}/checkpoints/"))
+            return found if found - set(after) else None
+
+        return wait_for(f"a checkpoint of {job}", seconds, look, lambda: _status(self.job(job)))
+
+    def wait_for_other_pods(self, job, role, former, seconds):
+        """Until a running pod of a role is none of the former ones (uids)."""
+        wait_for(f"another {role} of {job}", seconds, lambda: any(
+            pod["metadata"]["uid"] not in former and pod["status"]["phase"] in ("Running", "Succeeded")
+            for pod in self.pods(job, role).values()), lambda: _status(self.job(job)))
+
+    def delete_job(self, job, seconds):
+        """Deletes a DistTraining and waits until nothing that belonged to it is there any more."""
+        self.kubectl("delete", "disttraining", job, "--wait=false")
+        self.wait_until_gone(f"all that belonged to {job}", seconds, lambda: self.objects(
+            "disttrainings,pods,jobs,statefulsets,services,configmaps,secrets,networkpolicies,poddisruptionbudgets,"
+            "serviceaccounts", job))
+
+    def wait_until_gone(self, what, seconds, look):
+        wait_for(f"the end of {what}", seconds, lambda: not look(),
+                 lambda: "still there: " + ", ".join(sorted(item if isinstance(item, str) else item["metadata"]["name"]
+                                                            for item in look())))
+
+    def run_prefix(self, job):
+        """Where the bucket has what came of a job."""
+        return f"{self.name}/{job}-{self.job(job)['metadata']['uid'][:8]}"
+
+    def result(self, job):
+        return self.bucket.json(f"{self.run_prefix(job)}/result.json")
+
+    def models(self, job):
+        """Checksums of the parameters, those of the best epoch and of the last, as the outputs' manifest has them."""
+        files = self.bucket.json(f"{self.run_prefix(job)}/manifest.json")["files"]
+        found = {entry["key"].rpartition("/")[2]: entry["xxh3_64"] for entry in files
+                 if entry["kind"] == "model" and entry["key"].endswith(".safetensors")}
+        if set(found) != {"best.safetensors", "last.safetensors"}:
+            raise Failure(f"{job} has the models {sorted(found)}")
+        return found
+
+
+def _status(job):
+    status = (job or {}).get("status", {})
+    conditions = [f"{condition['type']}={condition['status']} ({condition['reason']}: {condition.get('message', '')})"
+                  for condition in status.get("conditions", [])]
+    return f"phase {status.get('phase')}, {'; '.join(conditions)}, last error {status.get('lastError')}"

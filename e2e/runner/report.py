@@ -1,0 +1,36 @@
+"""What a scenario that failed leaves behind: objects, events and logs, of its namespace and of the operator."""
+
+import json
+
+from runner.chart import NAMESPACE
+from runner.commands import Failure, attempt
+
+KINDS = "disttrainings,pods,jobs,statefulsets,services,configmaps,networkpolicies,poddisruptionbudgets,serviceaccounts"
+
+
+def write(folder, namespace):
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in (namespace, NAMESPACE):
+        _keep(folder / f"{place}.objects.yaml", ["get", KINDS, "--namespace", place, "--output=yaml"])
+        _keep(folder / f"{place}.events.txt", ["get", "events", "--namespace", place, "--sort-by=.lastTimestamp"])
+        _keep(folder / f"{place}.describe.txt", ["describe", "pods", "--namespace", place])
+        for pod in _pods(place):
+            _keep(folder / f"{place}.{pod}.log", ["logs", pod, "--namespace", place, "--all-containers"])
+            _keep(folder / f"{place}.{pod}.previous.log",
+                  ["logs", pod, "--namespace", place, "--all-containers", "--previous"], only_good=True)
+    _keep(folder / "nodes.txt", ["describe", "nodes"])
+
+
+def _pods(namespace):
+    done = attempt(["kubectl", "get", "pods", "--namespace", namespace, "--output=json"])
+    return [pod["metadata"]["name"] for pod in json.loads(done.stdout)["items"]] if done.returncode == 0 else []
+
+
+def _keep(path, arguments, only_good=False):
+    try:
+        done = attempt(["kubectl", *arguments], timeout=30)
+    except Failure as failure:
+        path.write_text(f"{failure}\n")
+        return
+    if done.returncode == 0 or not only_good:
+        path.write_text(done.stdout + done.stderr)

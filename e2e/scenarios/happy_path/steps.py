@@ -1,0 +1,73 @@
+"""Cora in a bucket, one manifest applied: a trained model in the bucket, and nothing left running."""
+
+import pathlib
+
+LEVEL = "ci"
+SECONDS = 420
+MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
+LEAST_ACCURACY = 0.77  # as on one machine (services/tests/scenarios/train_cora.py)
+
+
+def story(world):
+    digests = set()
+    for samplers in (0, 2):
+        world.note(f"with {samplers} samplers" if samplers else "with samplers inside the trainers")
+        digests.add(trained(world, samplers))
+    # Who draws the mini-batches changes no number.
+    assert len(digests) == 1, digests
+
+
+def trained(world, samplers):
+    """Runs the job to its end, looks at everything it leaves, and removes it; returns the digest of the parameters."""
+    namespace = world.namespace
+    namespace.apply(MANIFEST, samplers=str(samplers), output=world.bucket.uri(f"{namespace.name}/{samplers}"))
+    job = namespace.wait_for_phase("cora", "Succeeded", 180)
+
+    prefix = f"{namespace.name}/{samplers}/cora-{job['metadata']['uid'][:8]}"
+    result = world.bucket.json(f"{prefix}/result.json")
+    world.note(f"accuracy {result['testAccuracy']:.3f} on test nodes, digest {result['parametersDigest']}")
+    assert result["testAccuracy"] >= LEAST_ACCURACY, result["testAccuracy"]
+    assert result["partitions"] == 2 and result["trainers"] == 2, result
+    outputs_are_there(world, prefix)
+    status_says_so(job)
+    is_protected(namespace)
+
+    # cleanPodPolicy Running: what had ended by itself stays for its logs, what would go on for ever goes.
+    namespace.wait_until_gone("servers and samplers", 60, lambda: [
+        name for name, pod in namespace.pods("cora").items() if pod["status"]["phase"] != "Succeeded"])
+    left = {role: len(namespace.pods("cora", role)) for role in ("partitioner", "server", "sampler", "trainer")}
+    assert left == {"partitioner": 1, "server": 0, "sampler": 0, "trainer": 2}, left
+
+    namespace.delete_job("cora", 60)
+    assert f"{prefix}/result.json" in world.bucket.keys(prefix), "outputs went with the resource"
+    return result["parametersDigest"]
+
+
+def outputs_are_there(world, prefix):
+    manifest = world.bucket.json(f"{prefix}/manifest.json")
+    kinds = {entry["kind"] for entry in manifest["files"]}
+    assert kinds >= {"model", "embeddings", "predictions", "metrics"}, kinds
+    shapes = {entry["key"].split("/", 2)[2]: entry.get("shape") for entry in manifest["files"]}
+    assert shapes["embeddings/node/values.npy"] == [2708, 64], shapes
+    assert shapes["predictions/node/values.npy"] == [2708], shapes
+    world.bucket.verify(prefix)
+
+
+def status_says_so(job):
+    status = job["status"]
+    conditions = {condition["type"]: condition["status"] for condition in status["conditions"]}
+    assert conditions["Succeeded"] == "True", conditions
+    assert status["incarnation"] == 1, status
+    assert status["partition"]["hash"] and status["partition"]["bytes"] > 0, status
+
+
+def is_protected(namespace):
+    """TLS is what nobody asked for and everybody gets: each role its own key, and nobody the authority's."""
+    for pod in namespace.pods("cora", "trainer").values():
+        secrets = {volume["secret"]["secretName"] for volume in pod["spec"]["volumes"] if "secret" in volume}
+        assert secrets == {"cora-tls-trainer"}, secrets
+        variables = {variable["name"] for variable in pod["spec"]["containers"][0]["env"]}
+        assert {"ESPALIER_TLS_CA", "ESPALIER_TLS_CERTIFICATE", "ESPALIER_TLS_KEY"} <= variables, sorted(variables)
+        assert "ESPALIER_INSECURE_LISTEN_ANY" not in variables, sorted(variables)
+    assert {"cora-ca", "cora-tls-server", "cora-tls-trainer"} <= {
+        secret["metadata"]["name"] for secret in namespace.objects("secrets", "cora")}

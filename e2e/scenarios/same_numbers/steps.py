@@ -1,0 +1,33 @@
+"""One job as pods over TLS and a bucket, and as processes of this machine over files: the same parameters, bit for bit."""
+
+import json
+import os
+import pathlib
+import tempfile
+
+from runner.commands import run
+from runner.command_line import SOURCE
+
+LEVEL = "ci"
+SECONDS = 240
+NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor
+MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
+
+
+def story(world):
+    world.namespace.apply(MANIFEST)
+    on_one_machine = trained_here()
+    world.namespace.wait_for_phase("cora", "Succeeded", 120)
+    on_the_cluster = world.namespace.result("cora")
+    world.note(f"accuracy {on_the_cluster['testAccuracy']:.3f}, digest {on_the_cluster['parametersDigest']}")
+    for field in ("parametersDigest", "testAccuracy", "lossPerEpoch"):
+        assert on_the_cluster[field] == on_one_machine[field], (field, on_the_cluster[field], on_one_machine[field])
+
+
+def trained_here():
+    """result.json of `espalier run` with the same document, as README shows it."""
+    with tempfile.TemporaryDirectory(prefix="espalier-e2e-local-") as folder:
+        run([os.environ["ESPALIER_E2E_CLI"], "run", "-f", SOURCE / "services/examples/cora.yaml", "--set",
+             f"graph.source.uri={SOURCE / 'services/examples/cora'}", "--set", "trainers.replicas=1",
+             "--output", f"{folder}/cora"], timeout=120)
+        return json.loads((pathlib.Path(folder) / "cora/result.json").read_text())

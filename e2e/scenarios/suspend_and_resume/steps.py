@@ -1,0 +1,27 @@
+"""A job is suspended in the middle of training and leaves no pod; resumed, it ends with the same parameters."""
+
+import pathlib
+
+LEVEL = "full"
+SECONDS = 300
+MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
+
+
+def story(world):
+    undisturbed = world.undisturbed_models(MANIFEST)
+    namespace = world.namespace
+    namespace.apply(MANIFEST)
+    namespace.wait_for_checkpoint("cora", 90)
+
+    namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
+    job = namespace.wait_for_phase("cora", "Suspended", 90)
+    running = [name for name, pod in namespace.pods("cora").items() if pod["status"]["phase"] in ("Pending", "Running")]
+    assert not running, running
+    # Trainers wrote where they were when they were asked to stop; that is no attempt that failed.
+    assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
+
+    namespace.patch("cora", {"spec": {"runPolicy": {"suspend": False}}})
+    job = namespace.wait_for_phase("cora", "Succeeded", 120)
+    assert job["status"]["incarnation"] == 2, job["status"]
+    assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
+    assert namespace.models("cora") == undisturbed, namespace.models("cora")
