@@ -6,6 +6,7 @@
 
 #include <future>
 
+#include "services/base/testing/soon.h"
 #include "services/client/testing/served_graph.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/server/sampler_server.h"
@@ -18,8 +19,6 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kBatchSize = 10;
-
-Deadline Soon() { return Deadline::After(seconds(30)); }
 
 // Two partitions in this process, samplers over them on free ports.
 class Samplers {

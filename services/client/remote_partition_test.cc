@@ -7,6 +7,7 @@
 
 #include <numeric>
 
+#include "services/base/testing/soon.h"
 #include "services/client/testing/served_graph.h"
 
 namespace espalier::client {
@@ -16,8 +17,6 @@ using testing::Await;
 using testing::AwaitStatus;
 using ::testing::HasSubstr;
 using testing::ServedGraph;
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 
 void ExpectEqual(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(a.num_elements(), b.num_elements());

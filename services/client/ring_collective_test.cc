@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "services/base/testing/soon.h"
 #include "services/collective/testing/conformance.h"
 #include "services/rpc/call.h"
 #include "services/rpc/testing/tls_folder.h"
@@ -19,8 +20,6 @@ using rpc::testing::TlsFolder;
 using ::testing::HasSubstr;
 
 using Ranks = std::vector<std::unique_ptr<Collective>>;
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 
 std::vector<std::unique_ptr<RingEndpoint>> Endpoints(uint32_t size,
                                                      const std::shared_ptr<const rpc::TransportSecurity>& tls) {

@@ -33,6 +33,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(espalier_warnings INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds
     $<$<CONFIG:Release,RelWithDebInfo>:-Wno-maybe-uninitialized>)
 endif()
+if(CMAKE_UNITY_BUILD)  # to the compiler every source is an included file then, whose anonymous namespaces should hide nothing
+  target_compile_options(espalier_warnings INTERFACE -Wno-subobject-linkage)
+endif()
 
 if(ESPALIER_SANITIZER STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)

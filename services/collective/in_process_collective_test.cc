@@ -2,14 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "services/base/testing/soon.h"
 #include "services/collective/testing/conformance.h"
 
 namespace espalier::collective {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(InProcess, CollectiveConformanceTest, testing::Values(GroupFactory(MakeInProcessGroup)));
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 
 TEST(InProcessCollectiveTest, AddsInRankOrder) {
   // In float, (1e8 + 1) - 1e8 is 0 and (1e8 - 1e8) + 1 is 1: the order shows.

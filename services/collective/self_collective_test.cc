@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "services/base/testing/soon.h"
 #include "services/collective/agreement.h"
 
 namespace espalier::collective {
 namespace {
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(5)); }
 
 TEST(SelfCollectiveTest, LeavesValuesAlone) {
   SelfCollective self;

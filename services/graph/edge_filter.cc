@@ -11,11 +11,9 @@
 namespace espalier::graph {
 namespace {
 
-constexpr int64_t kGrain = 1 << 16;
-
 template <class Body>
 void ForEach(int threads, uint64_t count, const Body& body) {
-  ParallelFor(threads, static_cast<int64_t>(count), kGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(threads, static_cast<int64_t>(count), kCheapGrain, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) body(i);
   });
 }
@@ -59,11 +57,11 @@ void ClearDuplicates(const Candidates<T>& candidates, uint64_t num_destinations,
   });
 }
 
-// Where the kept candidates of each block of kGrain go: [blocks + 1], exclusive sums.
+// Where the kept candidates of each block of kCheapGrain go: [blocks + 1], exclusive sums.
 std::vector<uint64_t> BlockStarts(const std::vector<uint8_t>& keep) {
   std::vector<uint64_t> starts = {0};
-  for (size_t begin = 0; begin < keep.size(); begin += kGrain) {
-    const size_t end = std::min(keep.size(), begin + kGrain);
+  for (size_t begin = 0; begin < keep.size(); begin += kCheapGrain) {
+    const size_t end = std::min(keep.size(), begin + kCheapGrain);
     starts.push_back(starts.back() + static_cast<uint64_t>(std::count(keep.begin() + static_cast<int64_t>(begin),
                                                                       keep.begin() + static_cast<int64_t>(end), 1)));
   }
@@ -75,8 +73,8 @@ template <class Body>
 void ForEachKept(const std::vector<uint8_t>& keep, const std::vector<uint64_t>& starts, int threads, const Body& body) {
   ParallelFor(threads, static_cast<int64_t>(starts.size()) - 1, 1, [&](int64_t first_block, int64_t last_block) {
     uint64_t position = starts[static_cast<size_t>(first_block)];
-    const size_t end = std::min(keep.size(), static_cast<size_t>(last_block * kGrain));
-    for (auto c = static_cast<size_t>(first_block * kGrain); c < end; ++c) {
+    const size_t end = std::min(keep.size(), static_cast<size_t>(last_block * kCheapGrain));
+    for (auto c = static_cast<size_t>(first_block * kCheapGrain); c < end; ++c) {
       if (keep[c] != 0) body(position++, c);
     }
   });

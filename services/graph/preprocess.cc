@@ -10,9 +10,9 @@
 namespace espalier::graph {
 namespace {
 
-constexpr int64_t kGrain = 1 << 16;
-
-Status CheckNotPreprocessed(const SourceGraph& graph) {
+// What leaves the edges alone may follow: an imported graph keeps the ids that its source gave them.
+Status CheckEdgesAreOriginal(const SourceGraph& graph, const PreprocessOptions& options) {
+  if (!options.drop_self_loops && !options.add_reverse_edges && !options.drop_duplicate_edges) return {};
   for (size_t t = 0; t < graph.edges.size(); ++t) {
     if (graph.edges[t].original_ids.empty()) continue;
     return InvalidArgument("edge type '" + graph.schema.edge_types()[t].Name() +
@@ -41,7 +41,7 @@ EdgeSet Reversed(const EdgeSet& edges, uint64_t num_original_edges, int threads)
   const auto m = static_cast<int64_t>(edges.num_edges());
   reversed.original_ids = Tensor::Zeros(DType::kU64, {m});
   const auto ids = reversed.original_ids.mutable_values<uint64_t>();
-  ParallelFor(threads, m, kGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(threads, m, kCheapGrain, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       ids[i] = num_original_edges + (edges.original_ids.empty() ? i : edges.original_ids.values<uint64_t>()[i]);
     }
@@ -82,7 +82,7 @@ Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& lab
 }  // namespace
 
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads) {
-  RETURN_IF_ERROR(CheckNotPreprocessed(graph));
+  RETURN_IF_ERROR(CheckEdgesAreOriginal(graph, options));
   std::vector<uint64_t> num_original_edges;
   for (const EdgeSet& edges : graph.edges) num_original_edges.push_back(edges.num_edges());
   for (size_t t = 0; t < graph.edges.size(); ++t) {

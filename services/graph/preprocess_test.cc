@@ -120,6 +120,14 @@ TEST(PreprocessTest, RefusesARelationThatExistsAndAGraphThatWentThroughBefore) {
               HasSubstr("adding reverse relations: edge type 'a:rev_r:a' is declared twice"));
 }
 
+TEST(PreprocessTest, TakesAGraphThatWentThroughBeforeWhereItsEdgesStay) {
+  SourceGraph graph = Preprocessed(testing::HomogeneousGraph(3, {{0, 0}, {0, 1}, {2, 1}}), {.drop_self_loops = true});
+  graph.nodes[0].columns["feature"] = Tensor::FromVector(std::vector<float>{1, 3, 0, 0, 2, 2}, {3, 2});
+  graph = Preprocessed(std::move(graph), {.normalize_features = FeatureNormalization::kRow});
+  EXPECT_THAT(OriginalIds(graph.edges[0]), ElementsAre(1, 2));
+  EXPECT_THAT(graph.nodes[0].columns["feature"].values<float>(), ElementsAre(0.25, 0.75, 0, 0, 0.5, 0.5));
+}
+
 TEST(PreprocessTest, DividesRowsByTheirSumsAndLeavesLabelsAndZeroRows) {
   SourceGraph graph = testing::PathGraph(3);
   graph.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{1, 3, 0, 0, -1, 3}, {3, 2});

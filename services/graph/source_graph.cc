@@ -12,12 +12,10 @@
 namespace espalier::graph {
 namespace {
 
-constexpr int64_t kGrain = 1 << 16;
-
 Status CheckEdgeEnds(const Tensor& ids, uint64_t num_nodes, const std::string& where, int threads) {
   const auto check = [&]<class T>(T) {
     const std::span<const T> values = ids.values<T>();
-    return FirstViolation(threads, ids.num_rows(), kGrain, [&](int64_t i) {
+    return FirstViolation(threads, ids.num_rows(), kCheapGrain, [&](int64_t i) {
       const T id = values[static_cast<size_t>(i)];
       // A negative id becomes huge and fails the same test.
       return static_cast<uint64_t>(static_cast<int64_t>(id)) >= num_nodes;
@@ -41,7 +39,7 @@ Status CheckEdgeEnds(const Tensor& ids, uint64_t num_nodes, const std::string& w
 template <class Bits, int kExponentShift, Bits kExponentMask>
 std::optional<int64_t> FirstNotFinite(const Tensor& column, int threads) {
   const std::byte* bytes = column.bytes();
-  return FirstViolation(threads, column.num_elements(), kGrain, [bytes](int64_t i) {
+  return FirstViolation(threads, column.num_elements(), kCheapGrain, [bytes](int64_t i) {
     Bits bits;
     std::memcpy(&bits, bytes + static_cast<size_t>(i) * sizeof(Bits), sizeof(Bits));
     return ((bits >> kExponentShift) & kExponentMask) == kExponentMask;

@@ -42,9 +42,9 @@ bool IsJobName(const std::string& text) {
 }
 
 // What is wrong with a place or an address; "" for nothing and for fields of other types.
-std::string PlaceProblem(FieldType type, const std::string& text) {
-  switch (type) {
-    case FieldType::kUri: return UriProblem(text);
+std::string PlaceProblem(const FieldSpec& field, const std::string& text) {
+  switch (field.type) {
+    case FieldType::kUri: return UriProblem(text, field.max_prefix);
     case FieldType::kEndpoint: return EndpointProblem(text);
     case FieldType::kObjectName: return ObjectNameProblem(text);
     default: return "";
@@ -104,7 +104,7 @@ std::optional<Json> CheckTextual(const FieldSpec& field, const YamlNode& node, c
               }());
   } else if (field.type == FieldType::kEnum && !Contains(field.values, node.text)) {
     problem = Expected(field, node) + DidYouMean(node.text, field.values);
-  } else if (const std::string fault = PlaceProblem(field.type, node.text); !fault.empty()) {
+  } else if (const std::string fault = PlaceProblem(field, node.text); !fault.empty()) {
     problem = fault;
   } else if (!FitsTextType(field, node.text)) {
     problem = Expected(field, node);

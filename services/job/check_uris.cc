@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "services/job/field_table.h"
+
 namespace espalier::job {
 namespace {
-
-constexpr size_t kMaxKeyBytes = 1024;  // S3's limit
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || IsDigit(c); }
@@ -31,13 +31,19 @@ bool IsBucket(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return IsLowerOrDigit(c) || c == '.' || c == '-'; });
 }
 
-std::string S3Problem(std::string_view rest) {
+std::string LongPrefix(size_t max_prefix) {
+  const std::string problem = "the prefix of an s3:// URI has at most " + std::to_string(max_prefix) + " bytes";
+  if (max_prefix == kMaxKeyBytes) return problem;
+  return problem + ": keys have at most " + std::to_string(kMaxKeyBytes) + ", and what is kept under it needs the rest";
+}
+
+std::string S3Problem(std::string_view rest, size_t max_prefix) {
   const std::string_view bucket = TakeUntil('/', &rest);
   if (!IsBucket(bucket)) {
     return "expected s3://bucket/prefix with a bucket of 3 to 63 lower-case letters, digits, '-' and '.', found '" +
            std::string(bucket) + "'";
   }
-  if (rest.size() > kMaxKeyBytes) return "the prefix of an s3:// URI has at most 1024 bytes";
+  if (rest.size() > max_prefix) return LongPrefix(max_prefix);
   while (!rest.empty()) {
     const std::string_view part = TakeUntil('/', &rest);
     if (part.empty() || part == "." || part == "..") {
@@ -65,10 +71,10 @@ bool IsHost(std::string_view host) {
 
 }  // namespace
 
-std::string UriProblem(const std::string& text) {
+std::string UriProblem(const std::string& text, size_t max_prefix) {
   if (text.empty()) return "is empty";
   if (HasControlCharacter(text)) return "contains a control character";
-  if (text.starts_with("s3://")) return S3Problem(std::string_view(text).substr(5));
+  if (text.starts_with("s3://")) return S3Problem(std::string_view(text).substr(5), max_prefix);
   if (text.starts_with("s3:")) return "expected s3://bucket/prefix";
   if (text == "file:" || text == "file://") return "names no folder: file:///folder";
   if (text.starts_with("file://") && !text.starts_with("file:///")) return "a file: URI has no host: file:///folder";

@@ -1,12 +1,14 @@
 // What may stand where a document names a place.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace espalier::job {
 
-// What is wrong with a place for graphs, models and results: a path, "file:" or "s3://bucket/prefix"; "" for nothing.
-std::string UriProblem(const std::string& text);
+// What is wrong with a place for graphs, models and results: a path, "file:" or "s3://bucket/prefix" with a prefix of
+// at most `max_prefix` bytes; "" for nothing.
+std::string UriProblem(const std::string& text, size_t max_prefix);
 
 // What is wrong with the address of an S3 service: "http(s)://host[:port][/]"; "" for nothing.
 std::string EndpointProblem(const std::string& text);

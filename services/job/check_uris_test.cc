@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/job/field_table.h"
+
 namespace espalier::job {
 namespace {
 
@@ -12,29 +14,38 @@ using testing::Not;
 TEST(UriProblemTest, AcceptsPathsFilesAndBuckets) {
   for (const char* uri : {"graph", "/srv/graph", "file:graph", "file:/srv", "file:///srv/g", "s3://graphs",
                           "s3://graphs/", "s3://graphs/cora", "s3://my-bucket.v2/a b/c%20d/"}) {
-    EXPECT_EQ(UriProblem(uri), "") << uri;
+    EXPECT_EQ(UriProblem(uri, kMaxKeyBytes), "") << uri;
   }
 }
 
 TEST(UriProblemTest, SaysWhatIsMalformed) {
-  EXPECT_EQ(UriProblem(""), "is empty");
-  EXPECT_THAT(UriProblem("file://host/graph"), HasSubstr("no host"));
-  EXPECT_THAT(UriProblem("file://"), HasSubstr("names no folder"));
-  EXPECT_THAT(UriProblem("gs://graphs/cora"), HasSubstr("there is no driver for gs://"));
-  EXPECT_THAT(UriProblem("s3:graphs/cora"), HasSubstr("expected s3://bucket/prefix"));
-  EXPECT_THAT(UriProblem("a\nb"), HasSubstr("control character"));
-  EXPECT_THAT(UriProblem("s3://graphs//cora"), HasSubstr("no empty, '.' or '..' part"));
-  EXPECT_THAT(UriProblem("s3://graphs/../other"), HasSubstr("no empty, '.' or '..' part"));
-  EXPECT_THAT(UriProblem("s3://graphs/a\\b"), HasSubstr("no backslash"));
-  EXPECT_THAT(UriProblem("s3://graphs/" + std::string(1025, 'x')), HasSubstr("at most 1024 bytes"));
+  EXPECT_EQ(UriProblem("", kMaxKeyBytes), "is empty");
+  EXPECT_THAT(UriProblem("file://host/graph", kMaxKeyBytes), HasSubstr("no host"));
+  EXPECT_THAT(UriProblem("file://", kMaxKeyBytes), HasSubstr("names no folder"));
+  EXPECT_THAT(UriProblem("gs://graphs/cora", kMaxKeyBytes), HasSubstr("there is no driver for gs://"));
+  EXPECT_THAT(UriProblem("s3:graphs/cora", kMaxKeyBytes), HasSubstr("expected s3://bucket/prefix"));
+  EXPECT_THAT(UriProblem("a\nb", kMaxKeyBytes), HasSubstr("control character"));
+  EXPECT_THAT(UriProblem("s3://graphs//cora", kMaxKeyBytes), HasSubstr("no empty, '.' or '..' part"));
+  EXPECT_THAT(UriProblem("s3://graphs/../other", kMaxKeyBytes), HasSubstr("no empty, '.' or '..' part"));
+  EXPECT_THAT(UriProblem("s3://graphs/a\\b", kMaxKeyBytes), HasSubstr("no backslash"));
+}
+
+TEST(UriProblemTest, LeavesRoomInAKeyForWhatIsKeptUnderAPrefix) {
+  const auto problem = [](size_t size, size_t max_prefix) {
+    return UriProblem("s3://graphs/" + std::string(size, 'x'), max_prefix);
+  };
+  EXPECT_EQ(problem(512, kMaxOutputPrefixBytes), "");
+  EXPECT_THAT(problem(513, kMaxOutputPrefixBytes), HasSubstr("at most 512 bytes: keys have at most 1024"));
+  EXPECT_EQ(problem(1024, kMaxKeyBytes), "");
+  EXPECT_THAT(problem(1025, kMaxKeyBytes), HasSubstr("at most 1024 bytes"));
 }
 
 TEST(UriProblemTest, NamesTheBucketThatIsNone) {
   for (const char* uri : {"s3://", "s3:///cora", "s3://ab/c", "s3://Graphs/cora", "s3://-graphs/c", "s3://a..b/c",
                           "s3://user@graphs/c", "s3://graphs:9000/c"}) {
-    EXPECT_THAT(UriProblem(uri), HasSubstr("with a bucket of 3 to 63")) << uri;
+    EXPECT_THAT(UriProblem(uri, kMaxKeyBytes), HasSubstr("with a bucket of 3 to 63")) << uri;
   }
-  EXPECT_NE(UriProblem("s3://" + std::string(64, 'a')), "");
+  EXPECT_NE(UriProblem("s3://" + std::string(64, 'a'), kMaxKeyBytes), "");
 }
 
 TEST(EndpointProblemTest, AcceptsHostsWithAndWithoutPorts) {

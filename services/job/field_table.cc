@@ -117,6 +117,7 @@ std::vector<FieldSpec> GraphFields() {
        .meaning = "IfPresent: an identical partitioning is not made twice"},
       {.path = "spec.graph.partitions.uri",
        .type = kUri,
+       .max_prefix = kMaxOutputPrefixBytes,
        .meaning = "where partitionings lie; by default `<output.uri>/partitions`"},
       {.path = "spec.graph.partitions.assignmentUri",
        .type = kUri,

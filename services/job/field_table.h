@@ -33,6 +33,11 @@ enum class Availability {
   kNotYet,       // refused: the function does not exist
 };
 
+// Of a key in S3.
+inline constexpr size_t kMaxKeyBytes = 1024;
+// Of a prefix that a run writes under: its folder, a partition's hash and the names of relations follow.
+inline constexpr size_t kMaxOutputPrefixBytes = 512;
+
 struct FieldSpec {
   std::string path;
   FieldType type = FieldType::kObject;
@@ -51,6 +56,7 @@ struct FieldSpec {
   bool above_minimum = false;  // the minimum itself is refused
   bool below_maximum = false;
   size_t max_length = 1024;
+  size_t max_prefix = kMaxKeyBytes;  // kUri: bytes after the bucket of an s3:// URI
   Availability availability = Availability::kUsed;
   std::string meaning;
 };

@@ -40,6 +40,7 @@ std::vector<FieldSpec> RunFields() {
       {.path = "spec.output", .meaning = "what a run leaves behind"},
       {.path = "spec.output.uri",
        .type = kUri,
+       .max_prefix = kMaxOutputPrefixBytes,
        .meaning = "where checkpoints and results go; `espalier run`: its --output unless this is s3://"},
       {.path = "spec.output.save",
        .type = kEnum,

@@ -22,13 +22,6 @@ size_t SkipJsonInteger(std::string_view text) {
   return end == first || leading_zero ? std::string_view::npos : end;
 }
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
 bool LooksLikeBool(std::string_view text) {
   constexpr std::array<std::string_view, 8> kWords = {"y", "n", "yes", "no", "on", "off", "true", "false"};
   return std::find(kWords.begin(), kWords.end(), Lower(text)) != kWords.end();
@@ -56,6 +49,13 @@ bool LooksLikeDate(std::string_view text) {
 }
 
 }  // namespace
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
 
 bool ReadsAsNull(std::string_view plain) {
   return plain.empty() || plain == "~" || plain == "null" || plain == "Null" || plain == "NULL";

@@ -9,6 +9,7 @@
 
 namespace espalier::job {
 
+std::string Lower(std::string_view text);             // ASCII letters
 bool ReadsAsNull(std::string_view plain);             // "", ~, null, Null, NULL
 bool IsJsonInteger(std::string_view text);            // -?(0|[1-9][0-9]*)
 bool IsJsonNumber(std::string_view text);             // with fraction and exponent

@@ -4,17 +4,12 @@
 #include <cctype>
 #include <numeric>
 
+#include "services/job/scalars.h"
+
 namespace espalier::job {
 namespace {
 
 constexpr size_t kLongestWord = 64;  // longer words are nobody's typing error
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 // Insertions, deletions, replacements and swaps of neighbours (optimal string alignment), three rows at a time.
 size_t EditDistance(const std::string& a, const std::string& b) {

@@ -11,8 +11,6 @@
 namespace espalier::partition {
 namespace {
 
-constexpr int64_t kGrain = 1 << 18;
-
 // One constraint before they are put side by side.
 struct Constraint {
   std::string name;
@@ -67,7 +65,7 @@ std::vector<uint32_t> InDegrees(const graph::SourceGraph& graph, int threads) {
     const graph::EdgeSet& edges = graph.edges[type];
     const uint64_t first = vertex_first[graph.schema.DestinationOf(EdgeTypeId(type)).value];
     VisitIds(edges.destinations, [&](auto destinations) {
-      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kGrain, [&](int64_t begin, int64_t end) {
+      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
           std::atomic_ref<uint32_t>(degrees[first + IdOf(destinations[edge])]).fetch_add(1, std::memory_order_relaxed);
         }

@@ -8,7 +8,7 @@
 namespace espalier::partition {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;
+constexpr int64_t kBuildGrain = 1 << 14;
 
 // Row i of the answer is row rows[i] of `column`. R: U32 or U64.
 template <class R>
@@ -19,7 +19,7 @@ Tensor GatherRows(const Tensor& column, std::span<const R> rows, int threads) {
   const size_t row_bytes = column.row_bytes();
   if (gathered.empty()) return gathered;
   std::byte* const to = gathered.mutable_bytes();
-  ParallelFor(threads, static_cast<int64_t>(rows.size()), kGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(threads, static_cast<int64_t>(rows.size()), kBuildGrain, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       std::memcpy(to + i * row_bytes, column.bytes() + static_cast<size_t>(rows[i]) * row_bytes, row_bytes);
     }
@@ -37,7 +37,7 @@ template <class T>
 Tensor OwnedOriginalIds(std::span<const T> global_of, uint64_t first, uint64_t count, int threads) {
   Tensor ids = Tensor::Zeros(DTypeOf<T>::value, {static_cast<int64_t>(count)});
   const std::span<T> original_of = ids.mutable_values<T>();
-  ParallelFor(threads, static_cast<int64_t>(global_of.size()), kGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(threads, static_cast<int64_t>(global_of.size()), kBuildGrain, [&](int64_t begin, int64_t end) {
     for (auto node = static_cast<size_t>(begin); node < static_cast<size_t>(end); ++node) {
       const uint64_t local = global_of[node] - first;
       if (local < count) original_of[local] = static_cast<T>(node);
@@ -102,7 +102,7 @@ Tensor OriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_rows, D
   const std::span<const uint64_t> original_of_row =
       edges.original_ids.empty() ? std::span<const uint64_t>() : edges.original_ids.values<uint64_t>();
   const auto fill = [&]<class T>(std::span<T> to) {
-    ParallelFor(threads, source_rows.num_rows(), kGrain, [&](int64_t begin, int64_t end) {
+    ParallelFor(threads, source_rows.num_rows(), kBuildGrain, [&](int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
         const auto row = static_cast<uint64_t>(source_rows.ValueAsInt(k));
         to[static_cast<size_t>(k)] = static_cast<T>(original_of_row.empty() ? row : original_of_row[row]);

@@ -9,8 +9,6 @@
 namespace espalier::partition {
 namespace {
 
-constexpr int64_t kGrain = 1 << 18;
-
 bool IsIdType(DType dtype) {
   return dtype == DType::kU32 || dtype == DType::kI32 || dtype == DType::kI64 || dtype == DType::kU64;
 }
@@ -41,7 +39,7 @@ uint64_t FirstBadEdge(const graph::EdgeSet& edges, uint64_t num_sources, uint64_
   std::atomic<uint64_t> first_bad{std::numeric_limits<uint64_t>::max()};
   VisitIds(edges.sources, [&](auto sources) {
     const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
-    ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kGrain, [&](int64_t begin, int64_t end) {
+    ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
       for (auto edge = static_cast<uint64_t>(begin); edge < static_cast<uint64_t>(end); ++edge) {
         if (IdOf(sources[edge]) < num_sources && IdOf(destinations[edge]) < num_destinations) continue;
         uint64_t seen = first_bad.load();

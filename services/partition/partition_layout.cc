@@ -13,7 +13,6 @@
 namespace espalier::partition {
 namespace {
 
-constexpr int64_t kGrain = 1 << 18;
 constexpr uint64_t kFirst64BitCount = uint64_t{1} << 32;
 constexpr size_t kMaxNameLength = 128;
 
@@ -94,7 +93,7 @@ EdgeCounts CountEdges(const graph::EdgeSet& edges, const std::vector<uint32_t>& 
   };
   VisitIds(edges.sources, [&](auto sources) {
     const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
-    ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kGrain, [&](int64_t begin, int64_t end) {
+    ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
       count_range(sources, destinations, static_cast<uint64_t>(begin), static_cast<uint64_t>(end));
     });
   });

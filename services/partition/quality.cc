@@ -14,8 +14,6 @@
 namespace espalier::partition {
 namespace {
 
-constexpr int64_t kGrain = 1 << 18;
-
 // Calls body(source vertex, source's owner, destination's owner) for every edge of which the owners differ.
 template <class Body>
 void ForCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, int threads, const Body& body) {
@@ -27,7 +25,7 @@ void ForCutEdges(const graph::SourceGraph& graph, const Assignment& assignment, 
     const std::vector<uint32_t>& owner_of_destination = assignment[graph.schema.DestinationOf(EdgeTypeId(type)).value];
     VisitIds(edges.sources, [&](auto sources) {
       const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
-      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kGrain, [&](int64_t begin, int64_t end) {
+      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kCheapGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
           const uint64_t source = IdOf(sources[edge]);
           const uint32_t from = owner_of_source[source], to = owner_of_destination[IdOf(destinations[edge])];

@@ -10,8 +10,6 @@
 namespace espalier::partition {
 namespace {
 
-constexpr int64_t kGrain = 1 << 16;
-
 class RandomPartitioner final : public Partitioner {
  public:
   const char* name() const override { return "Random"; }
@@ -26,7 +24,7 @@ class RandomPartitioner final : public Partitioner {
           PartitioningKey(options.seed, RandomStream::kRandomOrder, Hash64(graph.schema.node_types()[type])), count);
       std::vector<uint32_t>& partition_of = assignment[type];
       partition_of.resize(count);
-      ParallelFor(options.threads, static_cast<int64_t>(count), kGrain, [&](int64_t begin, int64_t end) {
+      ParallelFor(options.threads, static_cast<int64_t>(count), kCheapGrain, [&](int64_t begin, int64_t end) {
         for (auto node = static_cast<uint64_t>(begin); node < static_cast<uint64_t>(end); ++node) {
           partition_of[node] = static_cast<uint32_t>(order.PositionOf(node) % options.num_partitions);
         }

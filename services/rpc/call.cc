@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "services/base/clock.h"
 #include "services/base/hash.h"
 #include "services/base/mutex.h"
 #include "services/rpc/deadline.h"
@@ -59,7 +60,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
       context_ = context;
     }
     // Looked at after the context is in its place: a stop that comes later finds it there.
-    if (peer_->stop.stop_requested()) return done_(Stopped());
+    if (peer_->stop.stop_requested()) return End(Stopped());
     ++attempts_;
     reply_.Clear();
     peer_->stub.UnaryCall(
@@ -68,7 +69,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   }
 
   void Finished(Status status) {
-    if (status.ok()) return done_(std::move(reply_));
+    if (status.ok()) return End(std::move(reply_));
     // Nobody here cancels a call but the stop: a server that is going away did.
     if (status.code() == StatusCode::kCancelled) {
       status = Unavailable("the server cancelled the call: " + status.message());
@@ -76,13 +77,13 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     if (status.code() != StatusCode::kUnavailable) {
       // A deadline that passed while connecting for the n-th time: the reason is that nobody answers.
       const bool gave_up = status.code() == StatusCode::kDeadlineExceeded && !last_unavailable_.ok();
-      return done_(Described(gave_up ? last_unavailable_ : status));
+      return End(Described(gave_up ? last_unavailable_ : status));
     }
-    if (peer_->stop.stop_requested()) return done_(Stopped());
+    if (peer_->stop.stop_requested()) return End(Stopped());
     last_unavailable_ = status;
     const std::chrono::milliseconds delay = DelayBefore(attempts_, peer_->retry, JitterWord());
-    if (attempts_ >= peer_->retry.max_attempts || deadline_.Remaining() <= delay) return done_(Described(status));
-    if (!AttemptAfter(delay)) done_(Stopped());
+    if (attempts_ >= peer_->retry.max_attempts || deadline_.Remaining() <= delay) return End(Described(status));
+    if (!AttemptAfter(delay)) End(Stopped());
   }
 
   // False where a stop was asked for: then nothing follows.
@@ -112,6 +113,18 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     if (alarm != nullptr) alarm->Cancel();
   }
 
+  // Counted first, so that whoever is told that the call has ended finds it counted.
+  void End(Result<grpc::ByteBuffer> reply) {
+    if (peer_->metrics != nullptr) {
+      peer_->metrics->Count(ShortName(method_), {.code = reply.ok() ? StatusCode::kOk : reply.status().code(),
+                                                 .tries = attempts_,
+                                                 .seconds = timer_.Seconds(),
+                                                 .request_bytes = request_.Length(),
+                                                 .reply_bytes = reply.ok() ? reply->Length() : 0});
+    }
+    done_(std::move(reply));
+  }
+
   Status Stopped() const {
     return Described(Cancelled("the process was asked to stop" +
                                (last_unavailable_.ok() ? "" : "; last error: " + last_unavailable_.message())));
@@ -128,6 +141,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   const grpc::ByteBuffer request_;
   const Deadline deadline_;
   const std::function<void(Result<grpc::ByteBuffer>)> done_;
+  const Timer timer_;  // since it was asked for
   // Of the attempt, or the wait, that is under way.
   int attempts_ = 0;
   Status last_unavailable_;

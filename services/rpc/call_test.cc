@@ -10,17 +10,16 @@
 
 #include "espalier/graph/v1/graph.grpc.pb.h"
 #include "services/rpc/server.h"
+#include "services/rpc/testing/health_check.h"
 #include "services/telemetry/listen_socket.h"
 
 namespace espalier::rpc {
 namespace {
 
 using std::chrono::seconds;
+using testing::Empty;
 using ::testing::HasSubstr;
-
-constexpr const char* kHealth = "/grpc.health.v1.Health/Check";
-
-grpc::ByteBuffer Empty() { return grpc::ByteBuffer(nullptr, 0); }
+using testing::kHealth;
 
 // An address that refuses connections, or takes them and never answers.
 class DeafAddress {
@@ -93,6 +92,30 @@ TEST(CallTest, DoesNotBeginOnceStopped) {
   EXPECT_TRUE(CallAndWait(peer, kHealth, Empty(), Deadline::After(seconds(60))).ok());
   stop.request_stop();
   EXPECT_EQ(CallAndWait(peer, kHealth, Empty(), Deadline::After(seconds(60))).status().code(), StatusCode::kCancelled);
+}
+
+TEST(CallTest, CountsCallsTriesAndBytes) {
+  static graph::v1::GraphStore::CallbackService service;
+  const auto server = RpcServer::Start({}, {&service});
+  ASSERT_TRUE(server.ok());
+  const DeafAddress deaf(DeafAddress::Kind::kRefuses);
+  const auto registry = std::make_shared<telemetry::MetricRegistry>();
+  ChannelSettings settings;
+  settings.metrics = std::make_shared<CallMetrics>(registry);
+
+  const Deadline minute = Deadline::After(seconds(60));
+  EXPECT_TRUE(
+      CallAndWait(std::make_shared<Peer>("server", (*server)->address(), settings), kHealth, Empty(), minute).ok());
+  (void)CallAndWait(std::make_shared<Peer>("server", deaf.address(), settings), kHealth, Empty(),
+                    Deadline::After(std::chrono::milliseconds(300)))
+      .status();
+
+  const std::string text = registry->Serialize();
+  EXPECT_THAT(text, HasSubstr("espalier_client_calls_total{code=\"OK\",method=\"Check\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_client_calls_total{code=\"UNAVAILABLE\",method=\"Check\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_client_call_seconds_count{method=\"Check\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_client_reply_bytes_total{method=\"Check\"} 2\n"));  // SERVING
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("espalier_client_retries_total{method=\"Check\"} 0\n")));
 }
 
 // The wait between two tries holds the call; once it has been answered nothing does.

@@ -37,6 +37,7 @@ Peer::Peer(std::string peer_name, std::string peer_address, const ChannelSetting
     : name(std::move(peer_name)),
       address(std::move(peer_address)),
       stop(settings.stop),
+      metrics(settings.metrics),
       channel(MakeChannel(address, settings)),
       stub(channel) {}
 

@@ -12,6 +12,7 @@
 #include "services/base/backoff.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/rpc/call_metrics.h"
 #include "services/rpc/limits.h"
 #include "services/rpc/tls.h"
 
@@ -31,6 +32,8 @@ struct ChannelSettings {
   // Of a process that is told to end: from then on calls and waits of its clients end with CANCELLED at once. A
   // default token never asks.
   std::stop_token stop;
+  // Counts the calls (call.h) that go through it. Null: nobody does.
+  std::shared_ptr<CallMetrics> metrics;
 };
 
 // A channel; it connects on first use. The address is "host:port".
@@ -43,7 +46,8 @@ struct Peer {
 
   const std::string name;  // for messages: "graph server 1"
   const std::string address;
-  const std::stop_token stop;  // ends its calls
+  const std::stop_token stop;                  // ends its calls
+  const std::shared_ptr<CallMetrics> metrics;  // may be null
   const std::shared_ptr<grpc::Channel> channel;
   grpc::GenericStub stub;
   RetryPolicy retry{.max_attempts = 1'000'000};  // in effect bounded by each call's deadline

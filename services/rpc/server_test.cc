@@ -1,5 +1,6 @@
 // Servers and calls over real sockets on free ports.
 #include "services/rpc/server.h"
+#include "services/rpc/testing/health_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,9 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::Empty;
 using ::testing::HasSubstr;
-
-constexpr const char* kHealth = "/grpc.health.v1.Health/Check";
+using testing::kHealth;
 
 std::shared_ptr<Peer> PeerAt(const std::string& address) {
   return std::make_shared<Peer>("server", address, ChannelSettings());
@@ -29,9 +30,7 @@ Result<std::unique_ptr<RpcServer>> StartOn(const ServerOptions& options) {
   return RpcServer::Start(options, {&service});
 }
 
-grpc::ByteBuffer Empty() { return grpc::ByteBuffer(nullptr, 0); }
-
-std::string BytesOf(const grpc::ByteBuffer& message) {
+std::string ReplyBytes(const grpc::ByteBuffer& message) {
   std::vector<grpc::Slice> slices;
   EXPECT_TRUE(message.Dump(&slices).ok());
   std::string bytes;
@@ -47,7 +46,7 @@ TEST(RpcServerTest, PicksAFreePortAndAnswersHealthChecks) {
   const auto health = CallAndWait(PeerAt((*server)->address()), kHealth, Empty(), Deadline::After(seconds(20)));
 
   ASSERT_TRUE(health.ok()) << health.status().ToString();
-  EXPECT_EQ(BytesOf(*health), std::string("\x08\x01"));  // status: SERVING
+  EXPECT_EQ(ReplyBytes(*health), std::string("\x08\x01"));  // status: SERVING
 }
 
 TEST(RpcServerTest, SaysThatAPortIsTaken) {

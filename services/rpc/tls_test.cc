@@ -17,6 +17,7 @@
 #include "services/rpc/deadline.h"
 #include "services/rpc/server.h"
 #include "services/rpc/status_map.h"
+#include "services/rpc/testing/health_check.h"
 #include "services/rpc/testing/tls_folder.h"
 
 namespace espalier::rpc {
@@ -73,7 +74,6 @@ class TlsTest : public ::testing::Test {
   }
 
   static constexpr const char* kDescribe = "/espalier.graph.v1.GraphStore/Describe";
-  static constexpr const char* kHealth = "/grpc.health.v1.Health/Check";
   TlsFolder folder_;
   Describer describer_;
   std::unique_ptr<RpcServer> server_;
@@ -111,7 +111,7 @@ TEST_F(TlsTest, RefusesCallsOfOtherRolesButAnswersTheirHealthChecks) {
     const Status status = CallAs(tls);
     EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status.ToString();
     EXPECT_THAT(status.message(), HasSubstr("where a sampler or trainer is expected"));
-    EXPECT_TRUE(CallAs(tls, kHealth).ok());
+    EXPECT_TRUE(CallAs(tls, testing::kHealth).ok());
   }
   EXPECT_EQ(describer_.calls, 0);
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "services/base/philox.h"
+#include "services/base/testing/soon.h"
 #include "services/sampler/testing/reference_neighbor_source.h"
 
 namespace espalier::sampler {
@@ -23,8 +24,6 @@ std::vector<GlobalNodeId> Ids(std::initializer_list<uint64_t> ids) {
   for (const uint64_t id : ids) nodes.push_back(GlobalNodeId(id));
   return nodes;
 }
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
 
 SamplingSpec FullSpec(size_t num_layers, size_t num_edge_types = 1) {
   return {.layers = std::vector<LayerSpec>(num_layers, {std::vector<int32_t>(num_edge_types, kFullNeighborhood)})};

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <latch>
 
+#include "services/base/testing/soon.h"
 #include "services/sampler/seed_order.h"
 #include "services/sampler/testing/reference_neighbor_source.h"
 
@@ -13,8 +14,6 @@ namespace espalier::sampler {
 namespace {
 
 using ::testing::HasSubstr;
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
 
 // Nodes 0 .. count - 1 in order; the step `failing` fails; a gate can hold everybody up.
 class ListedSeeds final : public SeedSource {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "services/base/testing/soon.h"
 #include "services/sampler/testing/reference_neighbor_source.h"
 #include "services/sampler/testing/scripted_partition.h"
 
@@ -18,13 +19,12 @@ using testing::ScriptedPartition;
 
 const std::string kFeature = "feature";
 
-std::vector<GlobalNodeId> Ids(std::initializer_list<uint64_t> ids) {
+std::vector<GlobalNodeId> NodeIds(std::initializer_list<uint64_t> ids) {
   std::vector<GlobalNodeId> nodes;
   for (const uint64_t id : ids) nodes.push_back(GlobalNodeId(id));
   return nodes;
 }
 
-Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
 Deadline Now() { return Deadline::After(std::chrono::nanoseconds(0)); }
 
 Tensor U32(std::vector<uint32_t> values) { return Tensor::FromVector(std::move(values)); }
@@ -56,7 +56,7 @@ class PartitionedGraphTest : public ::testing::Test {
   }
 
   Status SampleError() {
-    const std::vector<GlobalNodeId> destinations = Ids({1, 6});
+    const std::vector<GlobalNodeId> destinations = NodeIds({1, 6});
     return graph.SampleInEdges({.relations = {{.fanout = 2, .destinations = destinations}}}, Soon()).status();
   }
 
@@ -78,14 +78,14 @@ TEST_F(PartitionedGraphTest, PutsDrawnEdgesBackIntoTheOrderOfTheQuestion) {
                               .sources = Tensor::FromVector(std::vector<uint64_t>{1, 2}),
                               .edge_ids = Tensor::FromVector(std::vector<uint64_t>{18, 19})}}});
   };
-  const std::vector<GlobalNodeId> destinations = Ids({6, 1, 9, 0});
+  const std::vector<GlobalNodeId> destinations = NodeIds({6, 1, 9, 0});
 
   const Result<HopSample> hop =
       graph.SampleInEdges({.relations = {{.fanout = 2, .destinations = destinations}}, .want_edge_ids = true}, Soon());
 
   ASSERT_TRUE(hop.ok()) << hop.status().ToString();
   EXPECT_THAT(hop->relations[0].offsets, ElementsAre(0, 0, 2, 4, 5));
-  EXPECT_EQ(hop->relations[0].sources, Ids({7, 8, 1, 2, 9}));
+  EXPECT_EQ(hop->relations[0].sources, NodeIds({7, 8, 1, 2, 9}));
   EXPECT_THAT(hop->relations[0].edge_ids,
               ElementsAre(GlobalEdgeId(3), GlobalEdgeId(4), GlobalEdgeId(18), GlobalEdgeId(19), GlobalEdgeId(0)));
 }
@@ -121,7 +121,7 @@ TEST_F(PartitionedGraphTest, RefusesAnswersThatDoNotFit) {
 }
 
 TEST_F(PartitionedGraphTest, AsksForARepeatedRowOnce) {
-  const Result<Tensor> rows = graph.GatherRows(NodeTypeId(0), kFeature, Ids({7, 2, 7, 2, 0, 7}), Soon());
+  const Result<Tensor> rows = graph.GatherRows(NodeTypeId(0), kFeature, NodeIds({7, 2, 7, 2, 0, 7}), Soon());
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   EXPECT_THAT(rows->values<float>(), ElementsAre(102, 2, 102, 2, 0, 102));
   EXPECT_THAT(asked[0], ElementsAre(2, 0));
@@ -138,7 +138,7 @@ TEST_F(PartitionedGraphTest, AnAnswerAfterTheDeadlineTouchesNothingOfOurs) {
     late_nodes = nodes;
   };
   {
-    const Result<Tensor> rows = graph.GatherRows(NodeTypeId(0), kFeature, Ids({1, 9}), Now());
+    const Result<Tensor> rows = graph.GatherRows(NodeTypeId(0), kFeature, NodeIds({1, 9}), Now());
     EXPECT_EQ(rows.status(), DeadlineExceeded("partition 1 did not answer in time"));
   }
   // The question is still there for who answers late (address sanitizer watches).
@@ -149,11 +149,13 @@ TEST_F(PartitionedGraphTest, AnAnswerAfterTheDeadlineTouchesNothingOfOurs) {
 }
 
 TEST_F(PartitionedGraphTest, NamesTheColumnsThatExist) {
-  const Status error = graph.GatherRows(NodeTypeId(0), "featur", Ids({1}), Soon()).status();
+  const Status error = graph.GatherRows(NodeTypeId(0), "featur", NodeIds({1}), Soon()).status();
   EXPECT_EQ(error.code(), StatusCode::kNotFound);
   EXPECT_THAT(error.message(), HasSubstr("it has 'feature'"));
-  EXPECT_EQ(graph.GatherRows(NodeTypeId(0), kFeature, Ids({10}), Soon()).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(graph.GatherRows(NodeTypeId(3), kFeature, Ids({1}), Soon()).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(graph.GatherRows(NodeTypeId(0), kFeature, NodeIds({10}), Soon()).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(graph.GatherRows(NodeTypeId(3), kFeature, NodeIds({1}), Soon()).status().code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST_F(PartitionedGraphTest, PutsTheSeedsOfAStepTogether) {
@@ -166,7 +168,7 @@ TEST_F(PartitionedGraphTest, PutsTheSeedsOfAStepTogether) {
   const SeedQuery query{.split = "public", .batch_size = 3};
   const Result<GlobalBatch> batch = graph.SeedsOfStep(query, Soon());
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
-  EXPECT_EQ(batch->seeds, Ids({9, 4, 5}));
+  EXPECT_EQ(batch->seeds, NodeIds({9, 4, 5}));
 
   SeedQuery last = query;  // 2 seeds are left of 5: the answers above claim a third
   last.step = 1;
@@ -199,7 +201,7 @@ TEST_F(PartitionedGraphTest, LooksOriginalIdsUpWhereTheirSliceLies) {
   const std::vector<OriginalNodeId> nodes = {OriginalNodeId(8), OriginalNodeId(1), OriginalNodeId(9)};
   const Result<std::vector<GlobalNodeId>> found = graph.LookUp(NodeTypeId(0), nodes, Soon());
   ASSERT_TRUE(found.ok()) << found.status().ToString();
-  EXPECT_EQ(*found, Ids({1, 8, 0}));
+  EXPECT_EQ(*found, NodeIds({1, 8, 0}));
   const std::vector<OriginalNodeId> missing = {OriginalNodeId(10)};
   EXPECT_EQ(graph.LookUp(NodeTypeId(0), missing, Soon()).status().code(), StatusCode::kOutOfRange);
 }
@@ -218,13 +220,13 @@ TEST_F(PartitionedGraphTest, SplitsWrittenRowsByOwner) {
   ASSERT_TRUE(graph.CreateTensor(NodeTypeId(0), "h", DType::kF32, {2}, Soon()).ok());
   const Tensor rows = Tensor::FromVector(std::vector<float>{1, 2, 3, 4, 5, 6}, {3, 2});
 
-  ASSERT_TRUE(graph.WriteRows(NodeTypeId(0), "h", Ids({8, 0, 5}), rows, Soon()).ok());
+  ASSERT_TRUE(graph.WriteRows(NodeTypeId(0), "h", NodeIds({8, 0, 5}), rows, Soon()).ok());
 
   EXPECT_THAT(written_nodes[0], ElementsAre(LocalNodeId(0)));
   EXPECT_THAT(written[0].values<float>(), ElementsAre(3, 4));
   EXPECT_THAT(written_nodes[1], ElementsAre(LocalNodeId(3), LocalNodeId(0)));
   EXPECT_THAT(written[1].values<float>(), ElementsAre(1, 2, 5, 6));
-  EXPECT_EQ(graph.WriteRows(NodeTypeId(0), "h", Ids({8}), rows, Soon()).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(graph.WriteRows(NodeTypeId(0), "h", NodeIds({8}), rows, Soon()).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(graph.CreateTensor(NodeTypeId(0), kFeature, DType::kF32, {}, Soon()).code(), StatusCode::kAlreadyExists);
 }
 

@@ -32,7 +32,7 @@ Status ErrorOf(std::vector<T> weights) {
   return QuantizeRow(Tensor::FromVector(std::move(weights)), 0, size, sums.data());
 }
 
-std::vector<uint32_t> Words(uint64_t key, uint64_t id, uint32_t count) {
+std::vector<uint32_t> DrawnWords(uint64_t key, uint64_t id, uint32_t count) {
   std::vector<uint32_t> words(size_t{4} * DrawBlocks(count));
   FillDrawWords(key, std::span(&id, 1), DrawBlocks(count), words.data());
   return words;
@@ -41,7 +41,7 @@ std::vector<uint32_t> Words(uint64_t key, uint64_t id, uint32_t count) {
 std::vector<uint32_t> Without(uint64_t key, uint64_t id, const std::vector<uint32_t>& sums, uint32_t count) {
   std::vector<uint32_t> positions(std::max<size_t>(count, sums.size()));
   positions.resize(
-      DrawWeightedWithoutReplacement(key, id, Words(key, id, count).data(), sums, count, positions.data()));
+      DrawWeightedWithoutReplacement(key, id, DrawnWords(key, id, count).data(), sums, count, positions.data()));
   return positions;
 }
 
@@ -113,7 +113,7 @@ TEST(WeightedDrawsTest, AgreeWithThePlainAlgorithm) {
       EXPECT_EQ(Without(11, id, sums, count), testing::ReferencePositions(11, id, weights, fanout, false, true));
       if (sums.back() == 0) continue;
       std::vector<uint32_t> with(count);
-      DrawWeightedWithReplacement(Words(11, id, count).data(), sums, count, with.data());
+      DrawWeightedWithReplacement(DrawnWords(11, id, count).data(), sums, count, with.data());
       EXPECT_EQ(with, testing::ReferencePositions(11, id, weights, fanout, true, true));
     }
   }
@@ -153,7 +153,7 @@ TEST(WeightedDrawsTest, WithReplacementFollowsTheWeights) {
   constexpr int kDraws = 8000;
   for (uint64_t id = 0; id < kDraws; ++id) {
     std::vector<uint32_t> positions(2);
-    DrawWeightedWithReplacement(Words(8, id, 2).data(), sums, 2, positions.data());
+    DrawWeightedWithReplacement(DrawnWords(8, id, 2).data(), sums, 2, positions.data());
     for (const uint32_t position : positions) ++count[position];
   }
   EXPECT_EQ(count[2], 0);

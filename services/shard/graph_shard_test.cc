@@ -14,7 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::Soon;
 
 graph::SourceGraph SmallGraph() {
   graph::PowerLawOptions options;

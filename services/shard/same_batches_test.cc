@@ -12,7 +12,6 @@ namespace {
 
 using sampler::kFullNeighborhood;
 using testing::PortableBatch;
-using testing::Soon;
 
 graph::SourceGraph Homogeneous() {
   graph::PowerLawOptions options;

@@ -16,7 +16,6 @@ using sampler::HopSample;
 using sampler::kFullNeighborhood;
 using sampler::testing::ReferenceEdges;
 using ::testing::HasSubstr;
-using testing::Soon;
 
 constexpr uint32_t kNodes = 300;
 

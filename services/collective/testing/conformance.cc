@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "services/base/philox.h"
+#include "services/base/testing/soon.h"
 #include "services/collective/agreement.h"
 
 namespace espalier::collective {
@@ -17,7 +18,6 @@ void OnEveryRank(std::vector<std::unique_ptr<Collective>>& ranks, const std::fun
 
 namespace {
 
-Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 Deadline VerySoon() { return Deadline::After(std::chrono::milliseconds(100)); }
 
 template <class T>

@@ -5,8 +5,6 @@
 
 namespace espalier::shard::testing {
 
-Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
-
 std::vector<graph::Partition> MakeTestPartitions(const graph::SourceGraph& source, uint32_t num_partitions,
                                                  uint64_t seed, graph::PartitionBook* book) {
   const Result<partition::Assignment> assignment =

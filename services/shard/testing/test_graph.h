@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "services/base/testing/soon.h"
 #include "services/graph/source_graph.h"
 #include "services/sampler/mini_batch.h"
 #include "services/shard/local_graph.h"
@@ -36,7 +37,5 @@ struct PortableBatch {
   friend bool operator==(const PortableBatch&, const PortableBatch&) = default;
 };
 PortableBatch ToPortable(sampler::PartitionedGraph& graph, const sampler::MiniBatch& batch);
-
-Deadline Soon();
 
 }  // namespace espalier::shard::testing

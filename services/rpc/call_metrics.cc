@@ -1,0 +1,39 @@
+#include "services/rpc/call_metrics.h"
+
+#include <algorithm>
+
+namespace espalier::rpc {
+
+CallMetrics::OfMethod CallMetrics::MakeOfMethod(const std::string& method) {
+  const telemetry::Labels labels = {{"method", method}};
+  OfMethod metrics;
+  metrics.seconds = registry_->AddHistogram("espalier_client_call_seconds",
+                                            "From asking until the answer, with all tries and the waits between them.",
+                                            telemetry::ExponentialBuckets(0.0001, 4, 10), labels);
+  metrics.retries = registry_->AddCounter(
+      "espalier_client_retries_total", "Tries after the first one, of calls to servers that did not answer.", labels);
+  metrics.request_bytes =
+      registry_->AddCounter("espalier_client_request_bytes_total", "Bytes of requests, those of each try.", labels);
+  metrics.reply_bytes = registry_->AddCounter("espalier_client_reply_bytes_total", "Bytes of replies.", labels);
+  return metrics;
+}
+
+void CallMetrics::Count(const std::string& method, const Ended& call) {
+  MutexLock lock(&mutex_);
+  const auto [entry, is_new] = methods_.try_emplace(method);
+  OfMethod& metrics = entry->second;
+  if (is_new) metrics = MakeOfMethod(method);
+  const auto [counter, is_new_code] = metrics.by_code.try_emplace(call.code);
+  if (is_new_code) {
+    counter->second = registry_->AddCounter(
+        "espalier_client_calls_total", "Calls to graph servers that have ended, by status code; retries are no calls.",
+        {{"method", method}, {"code", StatusCodeName(call.code)}});
+  }
+  counter->second.Add();
+  metrics.seconds.Observe(call.seconds);
+  metrics.retries.Add(std::max(call.tries - 1, 0));
+  metrics.request_bytes.Add(static_cast<double>(call.request_bytes) * call.tries);
+  metrics.reply_bytes.Add(static_cast<double>(call.reply_bytes));
+}
+
+}  // namespace espalier::rpc

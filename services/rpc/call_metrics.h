@@ -1,0 +1,45 @@
+// espalier_client_*: what this process asked of servers, and what it waited for.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/telemetry/metrics.h"
+
+namespace espalier::rpc {
+
+// Thread-safe. Shares the registry: a call that its owner has given up is counted when it ends, on a thread of gRPC's.
+class CallMetrics {
+ public:
+  explicit CallMetrics(std::shared_ptr<telemetry::MetricRegistry> registry) : registry_(std::move(registry)) {}
+
+  // One call of a method ("GatherRows") that has ended for good, tries that failed before included.
+  struct Ended {
+    StatusCode code = StatusCode::kOk;
+    int tries = 1;  // 0: it was over before it began
+    double seconds = 0;
+    size_t request_bytes = 0;  // of one try
+    size_t reply_bytes = 0;
+  };
+  void Count(const std::string& method, const Ended& call) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct OfMethod {
+    telemetry::Histogram seconds;
+    telemetry::Counter retries;
+    telemetry::Counter request_bytes;
+    telemetry::Counter reply_bytes;
+    std::map<StatusCode, telemetry::Counter> by_code;
+  };
+  OfMethod MakeOfMethod(const std::string& method);
+
+  const std::shared_ptr<telemetry::MetricRegistry> registry_;
+  Mutex mutex_;
+  std::map<std::string, OfMethod> methods_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace espalier::rpc
