@@ -45,12 +45,15 @@ Result<FileEntry> PutFile(ObjectStore& store, const std::string& folder, const s
   return writer.Entry(key);
 }
 
+Status CheckSize(ObjectStore& store, const std::string& key, uint64_t size_bytes) {
+  ASSIGN_OR_RETURN(const storage::ObjectInfo info, store.Head(key));
+  if (info.size_bytes == size_bytes) return {};
+  return DataLoss(key + " has " + std::to_string(info.size_bytes) + " bytes, expected " + std::to_string(size_bytes));
+}
+
 // The whole object, which must have the size that the manifest says: only then is memory taken for it.
 Result<std::shared_ptr<const std::string>> ReadWhole(ObjectStore& store, const std::string& key, uint64_t size_bytes) {
-  ASSIGN_OR_RETURN(const storage::ObjectInfo info, store.Head(key));
-  if (info.size_bytes != size_bytes) {
-    return DataLoss(key + " has " + std::to_string(info.size_bytes) + " bytes, expected " + std::to_string(size_bytes));
-  }
+  RETURN_IF_ERROR(CheckSize(store, key, size_bytes));
   auto bytes = std::make_shared<std::string>(size_bytes, '\0');
   const std::span<std::byte> all = std::as_writable_bytes(std::span<char>(*bytes));
   for (uint64_t offset = 0; offset < size_bytes; offset += kReadBytes) {
@@ -124,6 +127,22 @@ Status VerifyCheckpoint(ObjectStore& store, const std::string& folder) {
     const std::string key = JoinKey(folder, entry->key);
     ASSIGN_OR_RETURN(std::shared_ptr<const std::string> bytes, ReadWhole(store, key, entry->size_bytes));
     RETURN_IF_ERROR(ParseCheckpointFile(*entry, std::move(bytes), key).status());
+  }
+  return Status();
+}
+
+Status VerifyCheckpointBytes(ObjectStore& store, const std::string& folder) {
+  ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadCheckpointManifest(store, folder));
+  std::vector<std::byte> bytes;
+  for (const FileEntry* entry : manifest.AllFiles()) {
+    const std::string key = JoinKey(folder, entry->key);
+    RETURN_IF_ERROR(CheckSize(store, key, entry->size_bytes));
+    for (uint64_t block = 0; block < entry->block_hashes.size(); ++block) {
+      const storage::ByteRange range = BlockRange(*entry, block);
+      bytes.resize(range.length);
+      RETURN_IF_ERROR(store.ReadRange(key, range, bytes));
+      RETURN_IF_ERROR(CheckBlock(*entry, block, bytes, key));
+    }
   }
   return Status();
 }

@@ -47,6 +47,8 @@ Result<CheckpointManifest> ReadCheckpointManifest(storage::ObjectStore& store, c
 Result<LoadedCheckpoint> LoadCheckpoint(storage::ObjectStore& store, const std::string& folder);
 // The same without keeping anything: memory of one file. Files of mutable tensors too.
 Status VerifyCheckpoint(storage::ObjectStore& store, const std::string& folder);
+// Sizes and checksums only: memory of one block.
+Status VerifyCheckpointBytes(storage::ObjectStore& store, const std::string& folder);
 
 // From and to the bytes of a file, for whoever sends checkpoints on. DataLoss as above; `where` is for messages.
 Result<Safetensors> ParseCheckpointFile(const FileEntry& entry, std::shared_ptr<const std::string> bytes,

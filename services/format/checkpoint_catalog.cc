@@ -80,9 +80,14 @@ const CheckpointListing* BestOf(const std::vector<const CheckpointListing*>& old
   return best;
 }
 
-// Folders that may go once `own` is committed, oldest first.
-std::vector<std::string> Superfluous(const std::vector<CheckpointListing>& all, const CheckpointId& own,
-                                     uint64_t keep) {
+// What becomes of the checkpoints up to `own`, once that is committed.
+struct Selection {
+  std::vector<CheckpointListing*> kept;         // complete ones
+  std::vector<const CheckpointListing*> going;  // complete ones and unfinished ones, oldest first
+  bool loses_a_complete_one = false;
+};
+
+Selection Select(std::vector<CheckpointListing>& all, const CheckpointId& own, uint64_t keep) {
   std::vector<const CheckpointListing*> complete;
   for (const CheckpointListing& listing : all) {
     if (listing.state == CheckpointState::kComplete && listing.id <= own) complete.push_back(&listing);
@@ -92,13 +97,42 @@ std::vector<std::string> Superfluous(const std::vector<CheckpointListing>& all, 
   const size_t num_newest = std::min<uint64_t>(std::max<uint64_t>(keep, 1), complete.size());
   for (size_t i = complete.size() - num_newest; i < complete.size(); ++i) kept.insert(complete[i]->id);
 
-  std::vector<std::string> superfluous;
-  for (const CheckpointListing& listing : all) {
+  Selection selection;
+  for (CheckpointListing& listing : all) {
     const bool is_unfinished = listing.state == CheckpointState::kIncomplete && listing.id < own;
-    const bool is_old = listing.state == CheckpointState::kComplete && listing.id <= own && !kept.contains(listing.id);
-    if (is_unfinished || is_old) superfluous.push_back(listing.folder);
+    const bool is_complete = listing.state == CheckpointState::kComplete && listing.id <= own;
+    if (is_complete && kept.contains(listing.id)) {
+      selection.kept.push_back(&listing);
+    } else if (is_complete || is_unfinished) {
+      selection.going.push_back(&listing);
+      selection.loses_a_complete_one |= is_complete;
+    }
   }
-  return superfluous;
+  return selection;
+}
+
+bool AreAllIn(const std::set<CheckpointId>& verified, const std::vector<CheckpointListing*>& kept) {
+  return std::all_of(kept.begin(), kept.end(),
+                     [&](const CheckpointListing* one) { return verified.contains(one->id); });
+}
+
+// Sizes tell nothing of damaged bytes. Those of the kept ones that turn out to be corrupt, now marked so.
+Result<std::vector<SkippedCheckpoint>> FindCorrupt(ObjectStore& store, const Selection& selection,
+                                                   std::set<CheckpointId>& verified) {
+  std::vector<SkippedCheckpoint> found;
+  for (CheckpointListing* listing : selection.kept) {
+    if (verified.contains(listing->id)) continue;
+    const Status status = VerifyCheckpointBytes(store, listing->folder);
+    if (!status.ok() && !IsOfTheCheckpoint(status.code())) return status;
+    if (status.ok()) {
+      verified.insert(listing->id);
+      continue;
+    }
+    listing->state = CheckpointState::kCorrupt;
+    listing->problem = status;
+    found.push_back({listing->folder, status});
+  }
+  return found;
 }
 
 }  // namespace
@@ -164,20 +198,29 @@ Status RemoveCheckpoint(ObjectStore& store, const std::string& folder) {
   return store.DeleteMany(keys);
 }
 
-Result<std::vector<std::string>> PruneCheckpoints(ObjectStore& store, const std::string& prefix,
-                                                  const CheckpointId& own, uint64_t keep) {
-  ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings, ListCheckpoints(store, prefix));
+Result<PrunedCheckpoints> PruneCheckpoints(ObjectStore& store, const std::string& prefix, const CheckpointId& own,
+                                           uint64_t keep, std::set<CheckpointId>& verified, bool may_read) {
+  ASSIGN_OR_RETURN(std::vector<CheckpointListing> listings, ListCheckpoints(store, prefix));
   const bool is_committed = std::any_of(listings.begin(), listings.end(), [&](const CheckpointListing& listing) {
     return listing.id == own && listing.state == CheckpointState::kComplete;
   });
   if (!is_committed) return FailedPrecondition("the checkpoint " + CheckpointFolderName(own) + " is not complete");
-  std::vector<std::string> removed;
-  for (const std::string& folder : Superfluous(listings, own, keep)) {
-    RETURN_IF_ERROR(Failpoint("checkpoint.prune"));
-    RETURN_IF_ERROR(RemoveCheckpoint(store, folder).While("removing " + folder));
-    removed.push_back(folder);
+  verified.insert(own);
+  PrunedCheckpoints pruned;
+  Selection selection = Select(listings, own, keep);
+  while (selection.loses_a_complete_one) {
+    if (!may_read && !AreAllIn(verified, selection.kept)) return pruned;
+    ASSIGN_OR_RETURN(const std::vector<SkippedCheckpoint> corrupt, FindCorrupt(store, selection, verified));
+    if (corrupt.empty()) break;
+    pruned.corrupt.insert(pruned.corrupt.end(), corrupt.begin(), corrupt.end());
+    selection = Select(listings, own, keep);  // others take their places
   }
-  return removed;
+  for (const CheckpointListing* listing : selection.going) {
+    RETURN_IF_ERROR(Failpoint("checkpoint.prune"));
+    RETURN_IF_ERROR(RemoveCheckpoint(store, listing->folder).While("removing " + listing->folder));
+    pruned.removed.push_back(listing->folder);
+  }
+  return pruned;
 }
 
 }  // namespace espalier::format

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,12 +52,22 @@ struct CheckpointPlace {
 // NotFound where there is none of the three.
 Result<CheckpointPlace> FindCheckpoints(storage::ObjectStore& store, const std::string& prefix);
 
-// After `own` was committed, its writer removes, of the checkpoints up to `own`: complete ones but for the newest
-// `keep` (at least 1) and the one with the best metric; incomplete ones older than `own`. Corrupt ones stay, for
-// people to look at; so does everything of later incarnations. A manifest goes before its files, so that a crash in the
-// middle leaves an incomplete one. Returns the folders removed. Failpoint, before each removal: checkpoint.prune.
-Result<std::vector<std::string>> PruneCheckpoints(storage::ObjectStore& store, const std::string& prefix,
-                                                  const CheckpointId& own, uint64_t keep);
+struct PrunedCheckpoints {
+  std::vector<std::string> removed;        // folders
+  std::vector<SkippedCheckpoint> corrupt;  // found to be so now: the caller says so, loudly
+};
+
+// After `own` was committed, its writer removes, of the checkpoints up to `own`: good ones but for the newest `keep`
+// (at least 1) and the one with the best metric; incomplete ones older than `own`. Corrupt ones stay, for people to
+// look at, and take no good one's place; so does everything of later incarnations. A manifest goes before its files, so
+// that a crash in the middle leaves an incomplete one. Failpoint, before each removal: checkpoint.prune.
+//
+// `verified`: those whose checksums the caller knows to be right; `own` is added. Before a good one is removed, those
+// that stay in its place are read once, unless they are among them, and added. Where that may take too long
+// (`may_read` false) nothing is removed then: a later call does it.
+Result<PrunedCheckpoints> PruneCheckpoints(storage::ObjectStore& store, const std::string& prefix,
+                                           const CheckpointId& own, uint64_t keep, std::set<CheckpointId>& verified,
+                                           bool may_read = true);
 
 // Manifest first, then whatever else is in the folder.
 Status RemoveCheckpoint(storage::ObjectStore& store, const std::string& folder);

@@ -8,6 +8,7 @@
 #include "services/base/failpoint.h"
 #include "services/format/testing/tiny_checkpoint.h"
 #include "services/storage/memory_store.h"
+#include "services/storage/testing/hooked_store.h"
 
 namespace espalier::format {
 namespace {
@@ -20,6 +21,12 @@ constexpr const char* kPrefix = "checkpoints";
 
 std::string FolderOf(uint64_t incarnation, uint32_t next_step) {
   return std::string(kPrefix) + "/" + CheckpointFolderName({incarnation, 8 + next_step});
+}
+
+// Of a process that has verified nothing before.
+Result<PrunedCheckpoints> Prune(storage::ObjectStore& store, const CheckpointId& own, uint64_t keep) {
+  std::set<CheckpointId> verified;
+  return PruneCheckpoints(store, kPrefix, own, keep, verified);
 }
 
 Status Put(storage::ObjectStore& store, uint64_t incarnation, uint32_t next_step,
@@ -91,9 +98,9 @@ TEST(CheckpointCatalogTest, PrunesToTheNewestAndTheBest) {
   ASSERT_TRUE(Put(store, 3, 0, 0.95).ok());  // of a later incarnation: none of our business
   ASSERT_TRUE(Put(store, 1, 2).ok());
   ASSERT_TRUE(store.Delete(FolderOf(1, 2) + "/manifest.json").ok());
-  const auto removed = PruneCheckpoints(store, kPrefix, {2, 9}, /*keep=*/2);
-  ASSERT_TRUE(removed.ok()) << removed.status().ToString();
-  EXPECT_THAT(*removed, ElementsAre(FolderOf(1, 1), FolderOf(1, 2)));
+  const auto pruned = Prune(store, {2, 9}, /*keep=*/2);
+  ASSERT_TRUE(pruned.ok()) << pruned.status().ToString();
+  EXPECT_THAT(pruned->removed, ElementsAre(FolderOf(1, 1), FolderOf(1, 2)));
   EXPECT_THAT(Folders(store, CheckpointState::kComplete),
               ElementsAre(FolderOf(1, 0), FolderOf(2, 0), FolderOf(2, 1), FolderOf(3, 0)));
   EXPECT_THAT(*store.List(FolderOf(1, 2)), IsEmpty());
@@ -104,14 +111,14 @@ TEST(CheckpointCatalogTest, DoesNotTakeADivergedOneForTheBest) {
   ASSERT_TRUE(Put(store, 1, 0, 0.9).ok());
   ASSERT_TRUE(Put(store, 1, 1, std::nan("")).ok());
   ASSERT_TRUE(Put(store, 1, 2, std::nan("")).ok());
-  EXPECT_THAT(*PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/1), ElementsAre(FolderOf(1, 1)));
+  EXPECT_THAT(Prune(store, {1, 10}, /*keep=*/1)->removed, ElementsAre(FolderOf(1, 1)));
   EXPECT_THAT(Folders(store, CheckpointState::kComplete), ElementsAre(FolderOf(1, 0), FolderOf(1, 2)));
 }
 
 TEST(CheckpointCatalogTest, PrunesOnlyAfterItsOwnCommit) {
   storage::MemoryStore store;
   for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
-  EXPECT_EQ(PruneCheckpoints(store, kPrefix, {2, 8}, 1).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Prune(store, {2, 8}, 1).status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(Folders(store, CheckpointState::kComplete).size(), 3u);
 }
 
@@ -119,8 +126,43 @@ TEST(CheckpointCatalogTest, KeepsCorruptOnesForPeopleToLookAt) {
   storage::MemoryStore store;
   for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
   ASSERT_TRUE(store.Delete(FolderOf(1, 0) + "/model.safetensors").ok());
-  EXPECT_THAT(*PruneCheckpoints(store, kPrefix, {1, 10}, 1), ElementsAre(FolderOf(1, 1)));
+  EXPECT_THAT(Prune(store, {1, 10}, 1)->removed, ElementsAre(FolderOf(1, 1)));
   EXPECT_THAT(Folders(store, CheckpointState::kCorrupt), ElementsAre(FolderOf(1, 0)));
+}
+
+TEST(CheckpointCatalogTest, ACorruptOneOfTheRightSizeTakesNoGoodOnesPlace) {
+  storage::MemoryStore store;
+  for (const uint32_t step : {0u, 1u, 2u, 3u}) ASSERT_TRUE(Put(store, 1, step, 0.1 * step).ok());
+  Corrupt(store, FolderOf(1, 3) + "/model.safetensors");  // the newest of before, and the best
+  ASSERT_TRUE(Put(store, 2, 0, 0.0).ok());
+  const auto pruned = Prune(store, {2, 8}, /*keep=*/2);
+  ASSERT_TRUE(pruned.ok()) << pruned.status().ToString();
+  EXPECT_THAT(pruned->removed, ElementsAre(FolderOf(1, 0), FolderOf(1, 1)));
+  ASSERT_EQ(pruned->corrupt.size(), 1u);
+  EXPECT_EQ(pruned->corrupt[0].folder, FolderOf(1, 3));
+  EXPECT_THAT(pruned->corrupt[0].why.message(), HasSubstr("model.safetensors: block 0"));
+  for (const std::string& folder : {FolderOf(1, 2), FolderOf(2, 0)}) EXPECT_TRUE(LoadCheckpoint(store, folder).ok());
+}
+
+TEST(CheckpointCatalogTest, ReadsNothingTwiceAndNothingBeforeOneHasToGo) {
+  storage::MemoryStore memory;
+  for (const uint32_t step : {0u, 1u}) ASSERT_TRUE(Put(memory, 1, step).ok());
+  int reads = 0;
+  storage::HookedStore store(memory, [&](const std::string&, storage::ByteRange, std::span<std::byte>) {
+    ++reads;
+    return Status();
+  });
+  std::set<CheckpointId> verified;
+  ASSERT_TRUE(PruneCheckpoints(store, kPrefix, {1, 9}, /*keep=*/2, verified).ok());
+  EXPECT_EQ(reads, 0);
+  for (const uint32_t step : {2u, 3u}) {
+    ASSERT_TRUE(Put(memory, 1, step).ok());
+    ASSERT_TRUE(PruneCheckpoints(store, kPrefix, {1, 8 + step}, /*keep=*/2, verified).ok());
+  }
+  EXPECT_EQ(reads, 0);  // all of them are its own
+  ASSERT_TRUE(Put(memory, 2, 0).ok());
+  ASSERT_TRUE(Prune(store, {2, 8}, /*keep=*/2).ok());
+  EXPECT_EQ(reads, 3);  // another process: the files of the one before
 }
 
 TEST(CheckpointCatalogTest, FindsWhatAUserMeans) {
@@ -142,7 +184,7 @@ TEST(CheckpointCatalogTest, FindsWhatAUserMeans) {
 // What a process does that saves every step and dies at some point of it.
 Status SaveAndPrune(storage::ObjectStore& store, uint32_t next_step) {
   RETURN_IF_ERROR(Put(store, 1, next_step));
-  return PruneCheckpoints(store, kPrefix, {1, 8 + next_step}, /*keep=*/2).status();
+  return Prune(store, {1, 8 + next_step}, /*keep=*/2).status();
 }
 
 // Everything committed loads, and nobody has fewer good checkpoints than before.
@@ -159,8 +201,8 @@ void ExpectGood(storage::ObjectStore& store, size_t at_least, const std::string&
 // A later incarnation goes on, and cleans up what the crash left.
 void ExpectNextIncarnationCleansUp(storage::ObjectStore& store, const std::string& where) {
   ASSERT_TRUE(Put(store, 2, 3).ok()) << where;
-  const auto removed = PruneCheckpoints(store, kPrefix, {2, 11}, /*keep=*/2);
-  ASSERT_TRUE(removed.ok()) << where << removed.status().ToString();
+  const auto pruned = Prune(store, {2, 11}, /*keep=*/2);
+  ASSERT_TRUE(pruned.ok()) << where << pruned.status().ToString();
   EXPECT_THAT(Folders(store, CheckpointState::kIncomplete), IsEmpty()) << where;
   EXPECT_EQ(Folders(store, CheckpointState::kComplete).size(), 2u) << where;
 }

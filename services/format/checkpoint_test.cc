@@ -17,12 +17,12 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr const char* kPrefix = "run/checkpoints";
+constexpr const char* kCheckpoints = "run/checkpoints";
 const std::string kFolder = "run/checkpoints/000001-000000000009";
 
 // One committed checkpoint of incarnation 1 after 9 steps.
 void PutTiny(storage::ObjectStore& store) {
-  const auto written = WriteCheckpoint(store, kPrefix, TinyCheckpoint(1, 1), TinyFiles({1, 9}));
+  const auto written = WriteCheckpoint(store, kCheckpoints, TinyCheckpoint(1, 1), TinyFiles({1, 9}));
   ASSERT_TRUE(written.ok()) << written.status().ToString();
 }
 
@@ -51,7 +51,7 @@ TEST(CheckpointTest, ComesBackExactly) {
   manifest.seed = ~uint64_t{0};
   manifest.loop.best_validation = std::numeric_limits<double>::infinity();
   manifest.metric = {"MeanSquaredError", false, -std::numeric_limits<double>::infinity()};
-  ASSERT_TRUE(WriteCheckpoint(store, kPrefix, manifest, TinyFiles(manifest.id)).ok());
+  ASSERT_TRUE(WriteCheckpoint(store, kCheckpoints, manifest, TinyFiles(manifest.id)).ok());
 
   const Result<LoadedCheckpoint> back = LoadCheckpoint(store, kFolder);
   ASSERT_TRUE(back.ok()) << back.status().ToString();
@@ -98,7 +98,7 @@ TEST(CheckpointTest, HasAPlaceForServersTensors) {
 TEST(CheckpointTest, IsNeverWrittenTwice) {
   storage::MemoryStore store;
   PutTiny(store);
-  const auto again = WriteCheckpoint(store, kPrefix, TinyCheckpoint(1, 1), TinyFiles({5, 5}));
+  const auto again = WriteCheckpoint(store, kCheckpoints, TinyCheckpoint(1, 1), TinyFiles({5, 5}));
   EXPECT_EQ(again.status().code(), StatusCode::kAlreadyExists);
   EXPECT_EQ(LoadCheckpoint(store, kFolder)->files.at(kCheckpointModel).tensors.at("layer0.weight").values<float>()[0],
             109.0f);
@@ -108,10 +108,10 @@ TEST(CheckpointTest, RefusesToCommitWhatDoesNotReadBack) {
   storage::MemoryStore store;
   CheckpointManifest manifest = TinyCheckpoint(1, 1);
   manifest.fields["training.task.label"] = "\xff";
-  EXPECT_FALSE(WriteCheckpoint(store, kPrefix, manifest, TinyFiles(manifest.id)).ok());
+  EXPECT_FALSE(WriteCheckpoint(store, kCheckpoints, manifest, TinyFiles(manifest.id)).ok());
   CheckpointFiles without_optimizer = TinyFiles(manifest.id);
   without_optimizer.erase(kCheckpointOptimizer);
-  EXPECT_FALSE(WriteCheckpoint(store, kPrefix, TinyCheckpoint(1, 1), without_optimizer).ok());
+  EXPECT_FALSE(WriteCheckpoint(store, kCheckpoints, TinyCheckpoint(1, 1), without_optimizer).ok());
   EXPECT_EQ(store.Head(kFolder + "/manifest.json").status().code(), StatusCode::kNotFound);
 }
 
@@ -131,14 +131,14 @@ TEST(CheckpointTest, NamesTheFileAndBlockThatIsCorrupt) {
   EXPECT_EQ(LoadCheckpoint(store, kFolder).status().code(), StatusCode::kNotFound);
 }
 
-struct BadField {
+struct BadCheckpointField {
   std::string what;  // part of the message
   std::string pointer;
   json value;
 };
-void PrintTo(const BadField& field, std::ostream* out) { *out << field.pointer << " = " << field.value; }
+void PrintTo(const BadCheckpointField& field, std::ostream* out) { *out << field.pointer << " = " << field.value; }
 
-class BadCheckpointTest : public ::testing::TestWithParam<BadField> {};
+class BadCheckpointTest : public ::testing::TestWithParam<BadCheckpointField> {};
 
 TEST_P(BadCheckpointTest, NamesTheField) {
   storage::MemoryStore store;
@@ -152,28 +152,29 @@ TEST_P(BadCheckpointTest, NamesTheField) {
 
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadCheckpointTest,
-    ::testing::Values(BadField{"format: expected 'espalier.checkpoint'", "/format", "espalier.partitioned-graph"},
-                      BadField{"this checkpoint has version 2", "/format_version", 2},
-                      BadField{"global_step: expected 9", "/global_step", 10},
-                      BadField{"next_step: expected at most", "/next_step", 5},
-                      BadField{"epoch: expected an integer below 2^32", "/epoch", uint64_t{1} << 32},
-                      BadField{"end: expected GoesOn", "/end", "Soon"},
-                      BadField{"job_digest: it is not", "/fields/training.seed", "8"},
-                      BadField{"fields.training.seed: expected a string", "/fields/training.seed", 7},
-                      BadField{"math.blas: expected a string", "/math/blas", nullptr},
-                      BadField{"metric.better: expected", "/metric/better", "more"},
-                      BadField{"metric.value: expected a number", "/metric/value", "high"},
-                      BadField{"loop.epochs[1].epoch: expected 1", "/loop/epochs/1/epoch", 2},
-                      BadField{"loop.epochs: expected one report for each of 2", "/loop/epochs", json::array()},
-                      BadField{"loop.epochs[0].loss: expected a number", "/loop/epochs/0/loss", nullptr},
-                      BadField{"loop.first_epoch_losses[0]: expected", "/loop/first_epoch_losses/0", json::array()},
-                      BadField{"more than an epoch has steps", "/loop/first_epoch_losses", {1, 2, 3, 4, 5}},
-                      BadField{"loop.evaluations_since_best: expected", "/loop/evaluations_since_best", -1},
-                      BadField{"files[0].key: object key", "/files/0/key", "../../etc/passwd"},
-                      BadField{"is listed twice", "/files/0/key", "model.safetensors"},
-                      BadField{"'model.safetensors' is missing", "/files/1/key", "x.safetensors"},
-                      BadField{"one checksum for each of 1048576 blocks", "/files/0/size_bytes", uint64_t{1} << 42},
-                      BadField{"mutable_tensors: expected a list", "/mutable_tensors", json::object()}));
+    ::testing::Values(
+        BadCheckpointField{"format: expected 'espalier.checkpoint'", "/format", "espalier.partitioned-graph"},
+        BadCheckpointField{"this checkpoint has version 2", "/format_version", 2},
+        BadCheckpointField{"global_step: expected 9", "/global_step", 10},
+        BadCheckpointField{"next_step: expected at most", "/next_step", 5},
+        BadCheckpointField{"epoch: expected an integer below 2^32", "/epoch", uint64_t{1} << 32},
+        BadCheckpointField{"end: expected GoesOn", "/end", "Soon"},
+        BadCheckpointField{"job_digest: it is not", "/fields/training.seed", "8"},
+        BadCheckpointField{"fields.training.seed: expected a string", "/fields/training.seed", 7},
+        BadCheckpointField{"math.blas: expected a string", "/math/blas", nullptr},
+        BadCheckpointField{"metric.better: expected", "/metric/better", "more"},
+        BadCheckpointField{"metric.value: expected a number", "/metric/value", "high"},
+        BadCheckpointField{"loop.epochs[1].epoch: expected 1", "/loop/epochs/1/epoch", 2},
+        BadCheckpointField{"loop.epochs: expected one report for each of 2", "/loop/epochs", json::array()},
+        BadCheckpointField{"loop.epochs[0].loss: expected a number", "/loop/epochs/0/loss", nullptr},
+        BadCheckpointField{"loop.first_epoch_losses[0]: expected", "/loop/first_epoch_losses/0", json::array()},
+        BadCheckpointField{"more than an epoch has steps", "/loop/first_epoch_losses", {1, 2, 3, 4, 5}},
+        BadCheckpointField{"loop.evaluations_since_best: expected", "/loop/evaluations_since_best", -1},
+        BadCheckpointField{"files[0].key: object key", "/files/0/key", "../../etc/passwd"},
+        BadCheckpointField{"is listed twice", "/files/0/key", "model.safetensors"},
+        BadCheckpointField{"'model.safetensors' is missing", "/files/1/key", "x.safetensors"},
+        BadCheckpointField{"one checksum for each of 1048576 blocks", "/files/0/size_bytes", uint64_t{1} << 42},
+        BadCheckpointField{"mutable_tensors: expected a list", "/mutable_tensors", json::object()}));
 
 TEST(CheckpointTest, SurvivesGarbage) {
   storage::MemoryStore store;

@@ -66,14 +66,14 @@ TEST(ManifestTest, RefusesAnotherVersionByName) {
   EXPECT_THAT(status.message(), HasSubstr("reads version 1"));
 }
 
-struct BadField {
+struct BadManifestField {
   std::string what;  // part of the message
   std::string pointer;
   json value;
 };
-void PrintTo(const BadField& field, std::ostream* out) { *out << field.pointer << " = " << field.value; }
+void PrintTo(const BadManifestField& field, std::ostream* out) { *out << field.pointer << " = " << field.value; }
 
-class BadManifestTest : public ::testing::TestWithParam<BadField> {};
+class BadManifestTest : public ::testing::TestWithParam<BadManifestField> {};
 
 TEST_P(BadManifestTest, NamesTheField) {
   json document = json::parse(ManifestToJson(Tiny()));
@@ -88,39 +88,42 @@ TEST_P(BadManifestTest, NamesTheField) {
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadManifestTest,
     ::testing::Values(
-        BadField{"format: expected 'espalier.partitioned-graph'", "/format", "zip"},
-        BadField{"partition_key: expected 64", "/partition_key", "abc"},
-        BadField{"attempt: expected the name of a folder", "/attempt", ".."},
-        BadField{"attempt: expected the name of a folder", "/attempt", "a/b"},
-        BadField{"seed: expected an integer", "/seed", -1}, BadField{"seed: expected an integer", "/seed", 1.5},
-        BadField{"node_types: expected a list", "/node_types", 3},
-        BadField{"node_types[1]: expected an object", "/node_types/1", nullptr},
-        BadField{"node_types[1].name: expected a string", "/node_types/1/name", 1},
-        BadField{"sorted by name", "/edge_types/0/source", "paper"},
-        BadField{"node_types[1].first[2]: expected an integer", "/node_types/1/first/2", "5"},
-        BadField{"not ascending", "/node_types/1/first", {0, 9, 5}},
-        BadField{"2^62 or more ids", "/node_types/1/first", {0, 3, uint64_t{1} << 62}},
-        BadField{"2^32 or more nodes", "/node_types/1/first", {0, 3, uint64_t{1} << 33}},
-        BadField{"boundaries", "/node_types/1/first", {0, 5}},
-        BadField{"start with 1", "/edge_types/0/first", {1, 2, 4}},
-        BadField{"edge_types[0].source: missing", "/edge_types/0", json::object()},
-        BadField{"node_types[1].columns[0].dtype: 'F7' is not", "/node_types/1/columns/0/dtype", "F7"},
-        BadField{"node_types[1].columns[0].row_shape[0]: expected", "/node_types/1/columns/0/row_shape", {-2}},
-        BadField{"row_shape: shape", "/node_types/1/columns/0/row_shape", {1u << 31, 1u << 31, 1u << 31}},
-        BadField{"node_types[1].columns[1].name", "/node_types/1/columns/1/name", "feat"},
-        BadField{"node_types[1].columns[0].name", "/node_types/1/columns/0/name", "a/b"},
-        BadField{"splits[0].node_type", "/splits/0/node_type", "venue"},
-        BadField{"more nodes than the type", "/splits/0/train", 6},
-        BadField{"splits[0].name", "/splits/0/name", "../x"},
-        BadField{"partitions: expected 2, found 0", "/partitions", json::array()},
-        BadField{"partitions[1].graph.key: object key", "/partitions/1/graph/key", "../../etc/passwd"},
-        BadField{"partitions[1].graph.size_bytes: expected an integer", "/partitions/1/graph/size_bytes", "1"},
-        BadField{"one checksum for each of 1048576 blocks", "/partitions/1/graph/size_bytes", uint64_t{1} << 42},
-        BadField{"each of 4398046511104 blocks", "/partitions/1/graph/size_bytes", ~uint64_t{0}},
-        BadField{"partitions[0].edge_columns.xxh3_64[0]: expected 16", "/partitions/0/edge_columns/xxh3_64/0", "xyz"},
-        BadField{"quality.cut_ratio: expected a number", "/quality/cut_ratio", "high"},
-        BadField{"quality.balance.nodes: expected a number", "/quality/balance/nodes", nullptr},
-        BadField{"peak_memory_bytes: expected an integer", "/peak_memory_bytes", json::array()}));
+        BadManifestField{"format: expected 'espalier.partitioned-graph'", "/format", "zip"},
+        BadManifestField{"partition_key: expected 64", "/partition_key", "abc"},
+        BadManifestField{"attempt: expected the name of a folder", "/attempt", ".."},
+        BadManifestField{"attempt: expected the name of a folder", "/attempt", "a/b"},
+        BadManifestField{"seed: expected an integer", "/seed", -1},
+        BadManifestField{"seed: expected an integer", "/seed", 1.5},
+        BadManifestField{"node_types: expected a list", "/node_types", 3},
+        BadManifestField{"node_types[1]: expected an object", "/node_types/1", nullptr},
+        BadManifestField{"node_types[1].name: expected a string", "/node_types/1/name", 1},
+        BadManifestField{"sorted by name", "/edge_types/0/source", "paper"},
+        BadManifestField{"node_types[1].first[2]: expected an integer", "/node_types/1/first/2", "5"},
+        BadManifestField{"not ascending", "/node_types/1/first", {0, 9, 5}},
+        BadManifestField{"2^62 or more ids", "/node_types/1/first", {0, 3, uint64_t{1} << 62}},
+        BadManifestField{"2^32 or more nodes", "/node_types/1/first", {0, 3, uint64_t{1} << 33}},
+        BadManifestField{"boundaries", "/node_types/1/first", {0, 5}},
+        BadManifestField{"start with 1", "/edge_types/0/first", {1, 2, 4}},
+        BadManifestField{"edge_types[0].source: missing", "/edge_types/0", json::object()},
+        BadManifestField{"node_types[1].columns[0].dtype: 'F7' is not", "/node_types/1/columns/0/dtype", "F7"},
+        BadManifestField{"node_types[1].columns[0].row_shape[0]: expected", "/node_types/1/columns/0/row_shape", {-2}},
+        BadManifestField{"row_shape: shape", "/node_types/1/columns/0/row_shape", {1u << 31, 1u << 31, 1u << 31}},
+        BadManifestField{"node_types[1].columns[1].name", "/node_types/1/columns/1/name", "feat"},
+        BadManifestField{"node_types[1].columns[0].name", "/node_types/1/columns/0/name", "a/b"},
+        BadManifestField{"splits[0].node_type", "/splits/0/node_type", "venue"},
+        BadManifestField{"more nodes than the type", "/splits/0/train", 6},
+        BadManifestField{"splits[0].name", "/splits/0/name", "../x"},
+        BadManifestField{"partitions: expected 2, found 0", "/partitions", json::array()},
+        BadManifestField{"partitions[1].graph.key: object key", "/partitions/1/graph/key", "../../etc/passwd"},
+        BadManifestField{"partitions[1].graph.size_bytes: expected an integer", "/partitions/1/graph/size_bytes", "1"},
+        BadManifestField{"one checksum for each of 1048576 blocks", "/partitions/1/graph/size_bytes",
+                         uint64_t{1} << 42},
+        BadManifestField{"each of 4398046511104 blocks", "/partitions/1/graph/size_bytes", ~uint64_t{0}},
+        BadManifestField{"partitions[0].edge_columns.xxh3_64[0]: expected 16", "/partitions/0/edge_columns/xxh3_64/0",
+                         "xyz"},
+        BadManifestField{"quality.cut_ratio: expected a number", "/quality/cut_ratio", "high"},
+        BadManifestField{"quality.balance.nodes: expected a number", "/quality/balance/nodes", nullptr},
+        BadManifestField{"peak_memory_bytes: expected an integer", "/peak_memory_bytes", json::array()}));
 
 TEST(ManifestTest, RefusesTextThatIsNotAManifest) {
   for (const std::string& text : {std::string(), std::string("oops"), std::string("[]"), std::string("{}"),

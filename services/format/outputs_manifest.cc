@@ -82,14 +82,13 @@ std::string ResultsFolder(uint64_t incarnation) {
 
 std::optional<uint64_t> IncarnationOfResult(std::string_view key) {
   constexpr std::string_view kFolder = "results/";
-  constexpr ptrdiff_t kLeastDigits = 6;
   if (!key.starts_with(kFolder)) return std::nullopt;
   const std::string_view rest = key.substr(kFolder.size());
   uint64_t incarnation = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), incarnation);
-  const bool is_whole = end != rest.data() + rest.size() && *end == '/';
-  if (error != std::errc() || !is_whole || end - rest.data() < kLeastDigits) return std::nullopt;
-  return incarnation;
+  // One folder an incarnation: no other number of leading zeros means it too.
+  const bool is_its_folder = error == std::errc() && key.starts_with(ResultsFolder(incarnation) + "/");
+  return is_its_folder ? std::optional(incarnation) : std::nullopt;
 }
 
 std::string OutputsManifestToJson(const OutputsManifest& manifest) {

@@ -72,8 +72,8 @@ TEST(OutputsManifestTest, TellsItsOwnFromOthers) {
 TEST(OutputsManifestTest, KnowsTheKeysOfAnIncarnation) {
   EXPECT_EQ(IncarnationOfResult(ResultsFolder(3) + "/model/best.safetensors"), 3u);
   EXPECT_EQ(IncarnationOfResult(ResultsFolder(1234567) + "/x"), 1234567u);
-  for (const char* key :
-       {"results/000003", "results/3/x", "results/2024/x", "results/00000x/x", "results/", "model/x"}) {
+  for (const char* key : {"results/000003", "results/3/x", "results/2024/x", "results/00000x/x", "results/0000003/x",
+                          "results/", "model/x"}) {
     EXPECT_EQ(IncarnationOfResult(key), std::nullopt) << key;
   }
 }

@@ -118,10 +118,15 @@ Result<LocalFile> PartitionCopies::Copy(const std::string& key, const FileEntry&
   if (options_.verify_checksums) {
     request.is_good = [&](const std::string& path) { return IsGoodCopy(file, path, options_.threads); };
   }
+  bool is_fetched = false;
   request.fill = [&](const storage::PartialFile& partial) {
+    is_fetched = true;
     return storage::DownloadBlocks(store_, download, partial, options).status();
   };
   ASSIGN_OR_RETURN(std::string path, entry->GetOrMake(request, deadline_));
+  if (options_.copied != nullptr) {
+    (is_fetched ? options_.copied->fetched : options_.copied->found) += file.size_bytes;
+  }
   return LocalFile{.path = std::move(path),
                    .verified = options_.verify_checksums,
                    .pin = std::make_shared<const Pins>(entry, pinned_.at(""))};

@@ -14,6 +14,12 @@ namespace espalier::format {
 // The manifest at `<prefix>/manifest.json`.
 Result<Manifest> ReadManifest(storage::ObjectStore& store, const std::string& prefix);
 
+// Of files that could not be mapped where they lie.
+struct CopiedBytes {
+  uint64_t found = 0;    // a copy was there already
+  uint64_t fetched = 0;  // it was made now
+};
+
 struct LoadOptions {
   bool node_columns = true;
   bool edge_columns = false;
@@ -29,6 +35,7 @@ struct LoadOptions {
   // Called on the calling thread about every second of a download.
   std::function<void(const std::string& key, uint64_t present_bytes, uint64_t size_bytes)> progress = nullptr;
   std::function<bool()> stop_requested = nullptr;  // true ends a download as Cancelled; any thread
+  CopiedBytes* copied = nullptr;                   // where to count copies; null: nowhere
 };
 
 // The folder below `data_dir` where LoadPartition puts copies of this partitioning's files: a partitioning itself,

@@ -9,7 +9,6 @@
 namespace espalier::format {
 namespace {
 
-constexpr int64_t kGrain = 1 << 18;
 constexpr uint64_t kFirst64BitCount = uint64_t{1} << 32;
 
 DType WidthFor(uint64_t count) { return count < kFirst64BitCount ? DType::kU32 : DType::kU64; }
@@ -45,7 +44,7 @@ auto VisitIds(const Tensor& ids, const Visit& visit) {
 
 Status CheckBelow(const std::string& name, const Tensor& ids, uint64_t limit, int threads) {
   const std::optional<int64_t> bad = VisitIds(ids, [&](auto values) {
-    return graph::FirstViolation(threads, ids.num_rows(), kGrain,
+    return graph::FirstViolation(threads, ids.num_rows(), kCheapGrain,
                                  [&](int64_t i) { return values[static_cast<size_t>(i)] >= limit; });
   });
   if (!bad) return Status();
@@ -56,7 +55,7 @@ enum class Order { kAscending, kStrictlyAscending };
 
 Status CheckOrder(const std::string& name, const Tensor& ids, Order order, int threads) {
   const std::optional<int64_t> bad = VisitIds(ids, [&](auto values) {
-    return graph::FirstViolation(threads, ids.num_rows() - 1, kGrain, [&](int64_t i) {
+    return graph::FirstViolation(threads, ids.num_rows() - 1, kCheapGrain, [&](int64_t i) {
       const auto at = values[static_cast<size_t>(i)], next = values[static_cast<size_t>(i) + 1];
       return order == Order::kAscending ? at > next : at >= next;
     });
@@ -146,8 +145,9 @@ Result<Tensor> TakeColumn(const std::string& name, const ColumnEntry& entry, uin
   }
   if (column.dtype() != DType::kBool) return column;
   // Any other byte read as a bool is undefined behaviour.
-  const std::optional<int64_t> bad = graph::FirstViolation(
-      threads, column.num_elements(), kGrain, [&](int64_t i) { return static_cast<uint8_t>(column.bytes()[i]) > 1; });
+  const std::optional<int64_t> bad = graph::FirstViolation(threads, column.num_elements(), kCheapGrain, [&](int64_t i) {
+    return static_cast<uint8_t>(column.bytes()[i]) > 1;
+  });
   if (bad) return DataLoss(name + ValueAt(column, *bad) + ", expected 0 or 1");
   return column;
 }

@@ -13,6 +13,8 @@
 
 namespace espalier::format {
 
+inline constexpr size_t kSafetensorsLengthBytes = 8;  // before the header: its length, little-endian
+
 struct Safetensors {
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;  // "__metadata__"

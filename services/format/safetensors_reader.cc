@@ -9,7 +9,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as in the reference implementation
 constexpr int kMaxHeaderDepth = 4;
 
@@ -21,20 +20,20 @@ struct Entry {
 };
 
 Result<std::string_view> HeaderOf(std::span<const std::byte> bytes) {
-  if (bytes.size() < kLengthBytes) {
+  if (bytes.size() < kSafetensorsLengthBytes) {
     return DataLoss("expected at least 8 bytes of a safetensors file, found " + std::to_string(bytes.size()));
   }
   uint64_t length = 0;
-  for (size_t i = 0; i < kLengthBytes; ++i) length |= static_cast<uint64_t>(bytes[i]) << (8 * i);
+  for (size_t i = 0; i < kSafetensorsLengthBytes; ++i) length |= static_cast<uint64_t>(bytes[i]) << (8 * i);
   if (length > kMaxHeaderBytes) {
     return DataLoss("the header promises " + std::to_string(length) + " bytes, more than the " +
                     std::to_string(kMaxHeaderBytes) + " that are allowed");
   }
-  if (length > bytes.size() - kLengthBytes) {
+  if (length > bytes.size() - kSafetensorsLengthBytes) {
     return DataLoss("the header promises " + std::to_string(length) + " bytes, the file has " +
-                    std::to_string(bytes.size() - kLengthBytes) + " after its length");
+                    std::to_string(bytes.size() - kSafetensorsLengthBytes) + " after its length");
   }
-  return std::string_view(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()) + kSafetensorsLengthBytes, length);
 }
 
 Status MetadataFrom(const json& value, std::map<std::string, std::string>* metadata) {
@@ -127,7 +126,7 @@ Result<Safetensors> ReadSafetensors(std::span<const std::byte> bytes, std::share
     ASSIGN_OR_RETURN(Entry entry, EntryFrom(name, value).While("tensor '" + name + "'"));
     entries.push_back(std::move(entry));
   }
-  const std::span<const std::byte> data = bytes.subspan(kLengthBytes + text.size());
+  const std::span<const std::byte> data = bytes.subspan(kSafetensorsLengthBytes + text.size());
   RETURN_IF_ERROR(CheckCover(&entries, data.size()));
   for (Entry& entry : entries) {
     const std::byte* const at = data.data() + entry.begin;

@@ -7,7 +7,6 @@ namespace espalier::format {
 namespace {
 
 constexpr size_t kDataAlignment = 64;
-constexpr size_t kLengthBytes = 8;
 
 using NamedTensor = std::pair<const std::string, Tensor>;
 
@@ -41,9 +40,9 @@ Result<std::string> Header(const std::vector<const NamedTensor*>& order,
   } catch (const nlohmann::json::exception& error) {  // a string that is not UTF-8
     return InvalidArgument(std::string("the header of a safetensors file: ") + error.what());
   }
-  while ((kLengthBytes + text.size()) % kDataAlignment != 0) text += ' ';
-  std::string bytes(kLengthBytes, '\0');
-  for (size_t i = 0; i < kLengthBytes; ++i) bytes[i] = static_cast<char>(text.size() >> (8 * i));
+  while ((kSafetensorsLengthBytes + text.size()) % kDataAlignment != 0) text += ' ';
+  std::string bytes(kSafetensorsLengthBytes, '\0');
+  for (size_t i = 0; i < kSafetensorsLengthBytes; ++i) bytes[i] = static_cast<char>(text.size() >> (8 * i));
   return bytes + text;
 }
 

@@ -8,6 +8,7 @@
 #include "services/server/mini_batch_messages.h"
 #include "services/server/request_gate.h"
 #include "services/server/request_tensors.h"
+#include "services/server/tensor_owners.h"
 
 namespace espalier::server {
 namespace {
@@ -36,6 +37,25 @@ TEST(RequestGateTest, StrangersDoNotRaiseTheIncarnation) {
   EXPECT_EQ(gate.Admit(Identity("other", 2, 9)).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(gate.Admit(Identity("k", 1, 9)).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(gate.newest_incarnation(), 5u);
+}
+
+TEST(TensorOwnersTest, HandsOverWhatOlderIncarnationsLeft) {
+  TensorOwners owners;
+  const TensorOwners::Tensor first{NodeTypeId(0), "first"}, second{NodeTypeId(0), "second"};
+  EXPECT_TRUE(owners.Creates(first, 1)->empty());
+  EXPECT_TRUE(owners.Creates(second, 1)->empty());
+  EXPECT_EQ(*owners.Creates(first, 2), (std::vector{first, second}));
+  EXPECT_TRUE(owners.Creates(second, 2)->empty());
+  owners.Dropped(first);
+  EXPECT_EQ(*owners.Creates(first, 3), std::vector{second});
+}
+
+TEST(TensorOwnersTest, RefusesARequestOfThePastThatIsAnsweredLate) {
+  TensorOwners owners;
+  const TensorOwners::Tensor tensor{NodeTypeId(0), "activations"};
+  EXPECT_TRUE(owners.Creates(tensor, 2)->empty());
+  EXPECT_EQ(owners.Creates(tensor, 1).status().code(), StatusCode::kAborted);
+  EXPECT_TRUE(owners.Creates({NodeTypeId(0), "more"}, 2)->empty());  // the newer one's tensor is still its own
 }
 
 using Claim = AppliedWrites::Claim;

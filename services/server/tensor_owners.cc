@@ -2,9 +2,14 @@
 
 namespace espalier::server {
 
-std::vector<TensorOwners::Tensor> TensorOwners::Creates(const Tensor& tensor, uint64_t incarnation) {
+Result<std::vector<TensorOwners::Tensor>> TensorOwners::Creates(const Tensor& tensor, uint64_t incarnation) {
   std::vector<Tensor> left_behind;
   MutexLock lock(&mutex_);
+  if (incarnation < newest_) {
+    return Aborted("incarnation " + std::to_string(incarnation) + " of the job creates tensor '" + tensor.second +
+                   "' after incarnation " + std::to_string(newest_));
+  }
+  newest_ = incarnation;
   for (auto owned = incarnations_.begin(); owned != incarnations_.end();) {
     if (owned->second >= incarnation) {
       ++owned;

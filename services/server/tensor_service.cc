@@ -39,7 +39,8 @@ grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* con
         if (const auto count = CheckedElementCount(row_shape, SizeOf(dtype)); !count.ok()) {
           return InvalidArgument(count.status().message());
         }
-        for (const auto& [old_type, old_name] : owners_.Creates({type, asked.name()}, asked.identity().incarnation())) {
+        ASSIGN_OR_RETURN(const auto left_behind, owners_.Creates({type, asked.name()}, asked.identity().incarnation()));
+        for (const auto& [old_type, old_name] : left_behind) {
           partition_->DropTensor(old_type, old_name, call->deadline(), [](const Status&) {});
         }
         partition_->CreateTensor(type, asked.name(), dtype, row_shape, call->deadline(),

@@ -151,7 +151,7 @@ class Downloader {
         return DeadlineExceeded("downloading " + Where() + ": " + std::to_string(fetched_bytes_ + kept_bytes_) +
                                 " of " + std::to_string(download_.size_bytes) + " bytes are there");
       }
-      const Status read = store_.ReadRange(download_.key, range, bytes);
+      const Status read = store_.ReadRangeOfVersion(download_.key, download_.etag, range, bytes);
       if (read.code() == StatusCode::kOutOfRange) {
         return DataLoss(Where() + " is shorter than the " + std::to_string(download_.size_bytes) +
                         " bytes expected: " + read.message());

@@ -15,6 +15,7 @@ namespace espalier::storage {
 struct BlockDownload {
   std::string key;
   uint64_t size_bytes = 0;
+  std::string etag = {};  // of the version wanted; "": whatever is there
   uint64_t block_bytes = uint64_t{4} << 20;
   // XXH3-64 of block i, which covers [i * block_bytes, (i + 1) * block_bytes). Empty: nobody knows them; those of the
   // blocks that have arrived are noted in the journal, for the next try.
@@ -39,8 +40,8 @@ struct DownloadReport {
 uint64_t JournalBytes(const BlockDownload& download);
 
 // Fills the partial file, which has room for size_bytes and the journal. Errors: DataLoss (a block that stays bad, an
-// object that is shorter; names store, key, block, offset), DeadlineExceeded, Cancelled, and the store's own; blocks
-// that have arrived stay in the file.
+// object that is shorter; names store, key, block, offset), Aborted (another version is there), DeadlineExceeded,
+// Cancelled, and the store's own; blocks that have arrived stay in the file.
 Result<DownloadReport> DownloadBlocks(ObjectStore& store, const BlockDownload& download, const PartialFile& partial,
                                       const DownloadOptions& options);
 

@@ -15,6 +15,7 @@
 #include "services/base/failpoint.h"
 #include "services/base/hash.h"
 #include "services/base/mutex.h"
+#include "services/base/testing/soon.h"
 #include "services/storage/memory_store.h"
 #include "services/storage/testing/hooked_store.h"
 #include "services/storage/testing/put_text.h"
@@ -27,8 +28,6 @@ using ::testing::HasSubstr;
 
 constexpr uint64_t kBlockBytes = 100;
 constexpr int kNumBlocks = 11;  // the last one is shorter
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 
 // An object "graph" of 1050 bytes, and how it is downloaded.
 class BlockDownloadTest : public ::testing::TestWithParam<bool> {

@@ -130,6 +130,7 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
   RETURN_IF_ERROR(CheckPrefix(prefix));
   RETURN_IF_ERROR(Failpoint("store.list"));
   std::vector<ObjectInfo> found;
+  std::vector<fs::path> abandoned;  // if nobody is writing them
   std::error_code error;
   // Only the deepest folder that the prefix names needs a walk.
   const size_t slash = prefix.rfind('/');
@@ -138,12 +139,17 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
   if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) return found;
   for (; !error && it != end; it.increment(error)) {
     std::error_code gone;  // files may vanish while we look
-    if (!it->is_regular_file(gone) || it->path().filename().string().starts_with(kTemporaryPrefix)) continue;
+    if (!it->is_regular_file(gone)) continue;
+    if (IsTemporaryFile(it->path())) abandoned.push_back(it->path());
+    if (it->path().filename().string().starts_with(kTemporaryPrefix)) continue;
     const std::string key = it->path().lexically_relative(root_).generic_string();
     const uint64_t size_bytes = it->file_size(gone);
     if (!gone && key.starts_with(prefix)) found.push_back({key, size_bytes});
   }
   if (error) return FromErrno(error.value(), "listing " + start.string());
+  for (const fs::path& path : abandoned) {
+    if (RemoveAbandoned(path)) RemoveEmptyFolders(path.parent_path());
+  }
   std::sort(found.begin(), found.end(), [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
   return found;
 }
@@ -153,10 +159,13 @@ Status FileStore::Delete(const std::string& key) {
   RETURN_IF_ERROR(Failpoint("store.delete"));
   if (unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR && errno != EISDIR)
     return FromErrno(errno, "deleting " + path.string());
-  // Object stores have no folders: an empty one goes with its last object.
-  for (fs::path folder = path.parent_path(); folder != root_ && rmdir(folder.c_str()) == 0;)
-    folder = folder.parent_path();
+  RemoveEmptyFolders(path.parent_path());
   return {};
+}
+
+// Object stores have no folders: an empty one goes with its last object.
+void FileStore::RemoveEmptyFolders(fs::path folder) const {
+  while (folder != root_ && rmdir(folder.c_str()) == 0) folder = folder.parent_path();
 }
 
 std::optional<std::string> FileStore::LocalPath(const std::string& key) {

@@ -1,5 +1,6 @@
 // Objects as files below a folder. A file appears under its name complete or not at all: it is written to a
-// temporary name (".espalier-...", which List leaves out), synced, and renamed.
+// temporary name (".espalier-...", which List leaves out), synced, and renamed. What a killed process has left of that
+// goes with the first List that meets it an hour later.
 #pragma once
 
 #include <filesystem>
@@ -26,6 +27,7 @@ class FileStore final : public ObjectStore {
 
  private:
   Result<std::filesystem::path> PathOf(const std::string& key) const;
+  void RemoveEmptyFolders(std::filesystem::path folder) const;
 
   const std::filesystem::path root_;
 };

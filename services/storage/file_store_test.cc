@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -11,6 +12,7 @@
 #include <fstream>
 
 #include "services/storage/open_store.h"
+#include "services/storage/temporary_file.h"
 #include "services/storage/testing/faulty_store.h"
 #include "services/storage/testing/put_text.h"
 #include "services/storage/testing/temporary_folder.h"
@@ -101,6 +103,58 @@ TEST(FileStoreTest, DoesNotListWhatAKilledProcessLeft) {
   ASSERT_TRUE(objects.ok());
   ASSERT_EQ(objects->size(), 1u);
   EXPECT_EQ((*objects)[0].key, "a/whole");
+}
+
+// As if it had been written to for the last time two hours ago.
+void MakeOld(const std::string& path) {
+  const auto then = std::filesystem::file_time_type::clock::now() - std::chrono::hours(2);
+  std::filesystem::last_write_time(path, then);
+}
+
+std::string TemporaryFileIn(const std::string& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (IsTemporaryFile(entry.path())) return entry.path().string();
+  }
+  return "";
+}
+
+TEST(FileStoreTest, RemovesWhatAKilledProcessLeftAnHourAgo) {
+  const TemporaryFolder folder;
+  FileStore store(folder.path());
+  ASSERT_TRUE(PutText(store, "a/whole", "x").ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const char* key : {"a/half", "empty/but/for/it"}) {
+      auto writer = store.Put(key);
+      if (writer.ok()) (void)(*writer)->Write(BytesOf("half"));
+      (void)writer->release();  // a killed process destroys nothing
+    }
+    raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(FilesIn(folder.path()).size(), 3u);
+
+  EXPECT_EQ(store.List("")->size(), 1u);
+  EXPECT_EQ(FilesIn(folder.path()).size(), 3u);  // somebody may be writing them, on another machine
+  MakeOld(TemporaryFileIn(folder.path() + "/a"));
+  MakeOld(TemporaryFileIn(folder.path() + "/empty/but/for"));
+  EXPECT_EQ(store.List("")->size(), 1u);
+  EXPECT_THAT(FilesIn(folder.path()), ElementsAre("whole"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/empty"));
+}
+
+TEST(FileStoreTest, LeavesTheFileOfASlowWriter) {
+  const TemporaryFolder folder;
+  FileStore store(folder.path());
+  const auto writer = store.Put("slow");
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE((*writer)->Write(BytesOf("text")).ok());
+  MakeOld(TemporaryFileIn(folder.path()));
+  EXPECT_THAT(*store.List(""), IsEmpty());
+  ASSERT_TRUE((*writer)->Commit().ok());
+  EXPECT_EQ(*store.Get("slow"), "text");
 }
 
 TEST(FileStoreTest, NamesPathAndBytesWhenTheDiskIsFull) {

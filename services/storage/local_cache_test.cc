@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "services/base/testing/soon.h"
 #include "services/storage/testing/temporary_folder.h"
 
 namespace espalier::storage {
@@ -21,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 
 std::string Contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

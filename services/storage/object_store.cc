@@ -11,6 +11,16 @@ Status ObjectStore::ReadRange(const std::string& key, ByteRange range, std::span
   return Status();
 }
 
+Status ObjectStore::ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
+                                       std::span<std::byte> out) {
+  RETURN_IF_ERROR(ReadRange(key, range, out));
+  if (etag.empty()) return Status();
+  // Afterwards: what was read is then of this version.
+  ASSIGN_OR_RETURN(const ObjectInfo object, Head(key));
+  if (object.etag == etag) return Status();
+  return Aborted("reading " + Describe() + "/" + key + ": the object was replaced meanwhile");
+}
+
 Status ObjectStore::DeleteMany(std::span<const std::string> keys) {
   for (const std::string& key : keys) RETURN_IF_ERROR(Delete(key));
   return Status();

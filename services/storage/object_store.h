@@ -51,6 +51,10 @@ class ObjectStore {
   // The same into `out`, of range.length bytes. On an error the contents of `out` are unspecified. Drivers that can
   // do so write there directly.
   virtual Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out);
+  // The same of the object that had this ETag, with or without its quotes: Aborted where it has been replaced since.
+  // "": of whatever is there.
+  virtual Status ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
+                                    std::span<std::byte> out);
   virtual Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) = 0;
   // Puts a small object only where none exists: AlreadyExists otherwise. Atomic.
   virtual Status PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) = 0;

@@ -1,13 +1,17 @@
 // How object stores are reached: what the environment says, as a value.
 #pragma once
 
+#include <chrono>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "services/base/status.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::storage {
+
+class RequestMetrics;
 
 enum class S3Addressing { kPath, kVirtualHost };  // https://host/bucket/key | https://bucket.host/key
 
@@ -33,6 +37,9 @@ struct S3Settings {
   std::string ca_file;  // PEM; empty: the system's
   S3Addressing addressing = S3Addressing::kPath;
   S3CredentialSettings credentials;
+  // No request of an operation starts later than so long after its first one, nor is an answer awaited for longer.
+  std::chrono::seconds patience{40};
+  std::shared_ptr<RequestMetrics> metrics;  // null: nothing is counted
 };
 
 struct StoreSettings {

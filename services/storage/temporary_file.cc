@@ -1,12 +1,15 @@
 #include "services/storage/temporary_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "services/storage/object_key.h"
 
@@ -27,6 +30,15 @@ void SyncFolder(const std::filesystem::path& folder) {
 }
 
 constexpr int kMaxTries = 100;
+constexpr std::string_view kPrefix = ".espalier-put-";
+static_assert(kPrefix.starts_with(kTemporaryPrefix));
+
+// False where the open file has lost its name: whoever removes what is abandoned came between its making and its lock.
+bool LockNew(int descriptor) {
+  flock(descriptor, LOCK_EX | LOCK_NB);  // best effort: where there are no locks, age decides
+  struct stat about {};
+  return fstat(descriptor, &about) != 0 || about.st_nlink > 0;
+}
 
 Status MakeFolder(const std::filesystem::path& folder) {
   std::error_code error;
@@ -47,9 +59,10 @@ Result<std::unique_ptr<TemporaryFile>> TemporaryFile::Beside(const std::filesyst
   // Whoever deletes the last object of a folder removes the folder: it may be gone again before our file is in it.
   for (int tries = 0; descriptor < 0 && tries < kMaxTries; ++tries) {
     RETURN_IF_ERROR(MakeFolder(folder));
-    name = (folder / (std::string(kTemporaryPrefix) + "XXXXXX")).string();
+    name = (folder / (std::string(kPrefix) + "XXXXXX")).string();
     descriptor = mkostemp(name.data(), O_CLOEXEC);
     if (descriptor < 0 && errno != ENOENT) break;
+    if (descriptor >= 0 && !LockNew(descriptor)) close(std::exchange(descriptor, -1));
   }
   if (descriptor < 0) return FromErrno(errno, "creating a file for " + target.string());
   fchmod(descriptor, 0644);
@@ -76,31 +89,56 @@ Status TemporaryFile::Write(std::span<const std::byte> bytes) {
   return {};
 }
 
-Status TemporaryFile::SyncAndClose() {
+Status TemporaryFile::Sync() {
   if (descriptor_ < 0) return FailedPrecondition("committing " + target_.string() + ": it is committed");
   // Some file systems report a full disk only here.
-  if (fsync(descriptor_) != 0)
-    return WriteError(errno, "syncing " + std::to_string(bytes_written_) + " bytes of " + target_.string());
-  const int closed = close(descriptor_);
-  descriptor_ = -1;
-  if (closed != 0)
-    return WriteError(errno, "closing " + target_.string() + " after " + std::to_string(bytes_written_) + " bytes");
-  return {};
+  if (fsync(descriptor_) == 0) return {};
+  return WriteError(errno, "syncing " + std::to_string(bytes_written_) + " bytes of " + target_.string());
 }
 
+// Only when the file has its name: the lock is on the open file. What is synced needs nothing of close.
+void TemporaryFile::Close() { close(std::exchange(descriptor_, -1)); }
+
 Status TemporaryFile::RenameToTarget() {
-  RETURN_IF_ERROR(SyncAndClose());
+  RETURN_IF_ERROR(Sync());
   if (rename(path_.c_str(), target_.c_str()) != 0) return FromErrno(errno, "renaming to " + target_.string());
   path_.clear();
   SyncFolder(target_.parent_path());
+  Close();
   return {};
 }
 
 Status TemporaryFile::LinkToTarget() {
-  RETURN_IF_ERROR(SyncAndClose());
+  RETURN_IF_ERROR(Sync());
   if (link(path_.c_str(), target_.c_str()) != 0) return FromErrno(errno, "creating " + target_.string());
   SyncFolder(target_.parent_path());
+  Close();
   return {};
+}
+
+bool IsTemporaryFile(const std::filesystem::path& path) { return path.filename().string().starts_with(kPrefix); }
+
+namespace {
+
+// Where there are no locks, age alone decides.
+bool IsHeldByNobody(int descriptor) {
+  return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == EOPNOTSUPP;
+}
+
+}  // namespace
+
+bool RemoveAbandoned(const std::filesystem::path& path) {
+  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);  // NFS locks only what may be written
+  if (descriptor < 0) return errno == ENOENT;
+  struct stat about {};
+  const auto is_old = [&] {
+    const auto changed = std::chrono::system_clock::from_time_t(about.st_mtime);
+    return std::chrono::system_clock::now() - changed > kAbandonedAfter;
+  };
+  const bool removed = fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && is_old() &&
+                       IsHeldByNobody(descriptor) && unlink(path.c_str()) == 0;
+  close(descriptor);
+  return removed;
 }
 
 }  // namespace espalier::storage

@@ -1,6 +1,10 @@
 // A file under a name that nobody looks for, until it is given its own.
+//
+// Its maker holds a lock on it (flock), which the kernel gives back when the maker dies: so others can tell a write
+// under way from what a killed process has left.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -28,12 +32,22 @@ class TemporaryFile {
  private:
   TemporaryFile(int descriptor, std::filesystem::path path, std::filesystem::path target)
       : descriptor_(descriptor), path_(std::move(path)), target_(std::move(target)) {}
-  Status SyncAndClose();
+  Status Sync();
+  void Close();
 
   int descriptor_;
   std::filesystem::path path_;
   std::filesystem::path target_;
   uint64_t bytes_written_ = 0;
 };
+
+// Beyond this age nothing is being written that way, as far as file systems go that keep no locks between machines.
+constexpr std::chrono::hours kAbandonedAfter{1};
+
+// Whether a file has the name of a TemporaryFile, as far as its path tells.
+bool IsTemporaryFile(const std::filesystem::path& path);
+// Removes the temporary file `path` if nobody is writing it: not locked, and not written to for kAbandonedAfter.
+// Best effort: true where it is gone.
+bool RemoveAbandoned(const std::filesystem::path& path);
 
 }  // namespace espalier::storage

@@ -3,19 +3,24 @@
 
   services/tests/random_kills.py --bin build/release/bin --job cora --runs 100
   services/tests/random_kills.py --bin build/release/bin --job DIR/amazon-photo --runs 20 --trainers 2
+  services/tests/random_kills.py --bin build/release/bin --renew-certificates 5
 
 Each run has at least --kills SIGKILLs of trainers, graph servers and samplers, at steps of the training drawn from
 its seed, and about every second run a failpoint crash besides. A run must end by itself within --deadline seconds,
-with the parametersDigest of the undisturbed run for the same number of trainers. The table goes to standard output
-and to OUTPUT/kills.md; the exit code is 1 where a run failed. What a failed run left stays in OUTPUT.
+with the parametersDigest of the undisturbed run for the same number of trainers. With --renew-certificates all of it
+is under TLS, every process's key and certificate are replaced each so many seconds from an authority that the run did
+not begin with, and no process may end but by a kill or a crash. The table goes to standard output and to
+OUTPUT/kills.md; the exit code is 1 where a run failed. What a failed run left stays in OUTPUT.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +29,8 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+
+from certificate_renewal import Renewal
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 # Not in the first steps and not in the last ones: every kill finds a training under way.
@@ -52,6 +59,7 @@ class Outcome:
     seconds: float
     problem: str = ""  # empty: all is well
     result: dict = dataclasses.field(default_factory=dict)
+    renewals: int = 0  # of all certificates
 
 
 def small_job(source, label_split, args):
@@ -92,7 +100,7 @@ def write_job(args, folder):
 
 def command(args, job, output):
     return [str(pathlib.Path(args.bin) / "espalier"), "run", "-f", str(job), "--output", str(output), "--access",
-            args.access, *args.more]
+            args.access, *(["--tls"] if args.renew_certificates else []), *args.more]
 
 
 def read_json(path):
@@ -179,11 +187,28 @@ def disturb(process, output, kills, deadline):
             pass
 
 
+# What a process logs that could not or would not talk to a peer because of a certificate. A killed peer's connection
+# ends in the middle of its handshake too, but says nothing of certificates.
+REFUSALS = re.compile(r"was refused|certificate verify failed|alert|No certificate|not the key of|UNAUTHENTICATED")
+
+
+def failures_besides_kills(output, log):
+    """Lines of a run's logs about processes that ended otherwise than by SIGKILL, and about refused certificates."""
+    ends = [line for line in log.read_text(errors="replace").splitlines()
+            if ("; restarting trainers" in line or "; starting it again" in line) and "(signal 9)" not in line]
+    refusals = [f"{path.name}: {line}" for path in sorted((output / "logs").glob("*.log"))
+                for line in path.read_text(errors="replace").splitlines() if REFUSALS.search(line)]
+    return ends + refusals
+
+
 def run_once(args, job, output, kills, environment):
-    """A run under fire: (outcome without seed, log text)."""
+    """A run under fire: its outcome, without the seed."""
     start = time.monotonic()
     log = output.with_suffix(".log")
-    with log.open("wb") as out:
+    renewal = None
+    with contextlib.ExitStack() as ending, log.open("wb") as out:
+        if args.renew_certificates:
+            renewal = ending.enter_context(Renewal(output, args.renew_certificates, output.with_suffix(".authority")))
         process = subprocess.Popen(command(args, job, output), stdin=subprocess.DEVNULL, stdout=out,
                                    stderr=subprocess.STDOUT, env={**os.environ, **environment})
         problem = ""
@@ -196,8 +221,12 @@ def run_once(args, job, output, kills, environment):
             process.wait()
     if not problem and process.returncode != 0:
         problem = f"ended with {process.returncode}: {log.read_text(errors='replace')[-1000:]}"
-    result = read_json(output / "result.json")
-    return Outcome("", kills, "", time.monotonic() - start, problem, result)
+    outcome = Outcome("", kills, "", time.monotonic() - start, problem, read_json(output / "result.json"))
+    if renewal is not None:
+        outcome.renewals = renewal.rounds
+        failures = [] if problem else failures_besides_kills(output, log)
+        outcome.problem = problem or renewal.problem or "; ".join(failures[:3])
+    return outcome
 
 
 def check(outcome, reference, args):
@@ -215,7 +244,7 @@ def row(number, outcome):
     kills = ", ".join(f"{kill.child} at {kill.step}" + ("" if kill.done else " (missed)") for kill in outcome.kills)
     restarts = outcome.result.get("restarts", {})
     return (f"| {number} | {outcome.seed} | {kills} | {outcome.crash or '-'} | {restarts.get('trainers', '-')} | "
-            f"{restarts.get('services', '-')} | {outcome.seconds:.1f} | {outcome.problem.splitlines()[0] if outcome.problem else 'equal'} |")
+            f"{restarts.get('services', '-')} | {outcome.renewals} | {outcome.seconds:.1f} | {outcome.problem.splitlines()[0] if outcome.problem else 'equal'} |")
 
 
 def run_all(args, folder, say=print):
@@ -228,8 +257,8 @@ def run_all(args, folder, say=print):
     num_steps = args.epochs * len(reference.result["lossPerStep"])
     lines = [f"Undisturbed: {reference.seconds:.1f} s, {num_steps} steps, {args.trainers} trainers, "
              f"{args.partitions} servers, {args.samplers} samplers, access {args.access}, parametersDigest {digest}", "",
-             "| run | seed | kills (child at step) | failpoint | groups restarted | services restarted | seconds | parameters |",
-             "|---|---|---|---|---|---|---|---|"]
+             "| run | seed | kills (child at step) | failpoint | groups restarted | services restarted | renewals | seconds | "
+             "parameters |", "|---|---|---|---|---|---|---|---|---|"]
     for line in lines:
         say(line, flush=True)
     outcomes = []
@@ -268,6 +297,8 @@ def parser():
     flags.add_argument("--batch-size", type=int, default=16)
     flags.add_argument("--checkpoint-steps", type=int, default=10)
     flags.add_argument("--deadline", type=float, default=300, help="seconds a run may take")
+    flags.add_argument("--renew-certificates", type=float, default=0, metavar="SECONDS",
+                       help="run with TLS and replace all certificates so often; 0: no TLS")
     flags.add_argument("--more", nargs="*", default=[], help="further arguments of `espalier run`")
     flags.add_argument("--output", help="folder for the table and for what failed runs leave; default: a new one")
     return flags

@@ -14,7 +14,7 @@
 namespace espalier::run {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 20;
+constexpr size_t kMostReplyBytes = size_t{1} << 20;
 
 struct Socket {
   int descriptor = -1;
@@ -58,7 +58,7 @@ Result<std::string> AdminGet(const std::string& address, const std::string& path
   }
   std::string received;
   std::array<char, 4096> buffer;
-  while (received.size() < kMostBytes) {
+  while (received.size() < kMostReplyBytes) {
     if (!WaitFor(socket.descriptor, POLLIN, deadline)) return DeadlineExceeded("no answer from " + address + path);
     const ssize_t count = recv(socket.descriptor, buffer.data(), buffer.size(), 0);
     if (count < 0) return FromErrno(errno, "reading from " + address);

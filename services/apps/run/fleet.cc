@@ -62,8 +62,8 @@ void Fleet::WaitForEvent(milliseconds longest) {
 void Fleet::Signal(ChildId child, int signal_number) {
   const auto found = members_.find(child);
   if (found == members_.end()) return;
-  found->second.process.Signal(signal_number);
   found->second.process.Signal(SIGCONT);
+  found->second.process.Signal(signal_number);
 }
 
 std::optional<Fleet::Awaited> Fleet::LongestAwaited() const {
@@ -94,8 +94,8 @@ void Fleet::StopRole(Role role, milliseconds grace, std::vector<std::string>* ki
     if (child.role == role && !member.process.Poll().has_value()) running.push_back(&member.process);
   }
   for (ChildProcess* process : running) {
+    process->Signal(SIGCONT);  // first: a SIGCONT in its end would take away the stops that LeakSanitizer waits for
     process->Signal(SIGTERM);
-    process->Signal(SIGCONT);
   }
   const auto forget_ended = [&] { std::erase_if(running, [](ChildProcess* p) { return p->Poll().has_value(); }); };
   for (const Deadline deadline = Deadline::After(grace); !deadline.HasPassed(); forget_ended()) {

@@ -10,18 +10,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::streamsize kMostBytes = 4 << 20;
+constexpr std::streamsize kMostDocumentBytes = 4 << 20;
 
 Result<std::string> ReadText(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return InvalidArgument(path + " is a folder, not a job document");
   std::ifstream file(path, std::ios::binary);
   if (!file) return FromErrno(errno, "opening " + path);
-  std::string text(static_cast<size_t>(kMostBytes), '\0');
-  file.read(text.data(), kMostBytes);
+  std::string text(static_cast<size_t>(kMostDocumentBytes), '\0');
+  file.read(text.data(), kMostDocumentBytes);
   if (file.bad()) return FromErrno(errno, "reading " + path);
   text.resize(static_cast<size_t>(file.gcount()));
-  if (file.gcount() == kMostBytes && file.peek() != std::ifstream::traits_type::eof()) {
+  if (file.gcount() == kMostDocumentBytes && file.peek() != std::ifstream::traits_type::eof()) {
     return InvalidArgument(path + " is larger than 4 MiB: not a job document");
   }
   return text;

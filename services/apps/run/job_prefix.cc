@@ -10,6 +10,7 @@ namespace espalier::run {
 namespace {
 
 constexpr const char* kManifest = "manifest.json";
+constexpr const char* kCheckpoints = "checkpoints";
 constexpr const char* kResult = "result.json";
 constexpr std::string_view kResults = "results/";
 
@@ -49,7 +50,7 @@ Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
   EarlierRun earlier;
   ASSIGN_OR_RETURN(const uint64_t committed, CommittedIncarnation(prefix));
   earlier.newest_incarnation = committed;
-  ASSIGN_OR_RETURN(earlier.checkpoints, format::ListCheckpoints(*prefix.store, Below(prefix, "checkpoints")));
+  ASSIGN_OR_RETURN(earlier.checkpoints, format::ListCheckpoints(*prefix.store, Below(prefix, kCheckpoints)));
   for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
     earlier.newest_incarnation = std::max(earlier.newest_incarnation, checkpoint.id.incarnation);
   }
@@ -86,8 +87,14 @@ std::string PositionText(const EarlierRun& earlier) {
 }
 
 std::string NewestPositionText(const storage::StoreLocation& prefix) {
-  const Result<EarlierRun> found = FindEarlierRun(prefix);
-  return found.ok() ? PositionText(*found) : "the newest checkpoint (" + found.status().message() + ")";
+  Result<std::vector<format::CheckpointListing>> found =
+      format::ListCheckpoints(*prefix.store, Below(prefix, kCheckpoints));
+  if (!found.ok()) return UnknownPositionText(found.status());
+  EarlierRun earlier;
+  earlier.checkpoints = *std::move(found);
+  return PositionText(earlier);
 }
+
+std::string UnknownPositionText(const Status& why) { return "the newest checkpoint (" + why.message() + ")"; }
 
 }  // namespace espalier::run

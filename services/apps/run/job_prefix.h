@@ -31,5 +31,6 @@ Status ForgetEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& 
 std::string PositionText(const EarlierRun& earlier);
 // The same of what lies there now, for people: an error is said in words.
 std::string NewestPositionText(const storage::StoreLocation& prefix);
+std::string UnknownPositionText(const Status& why);
 
 }  // namespace espalier::run

@@ -8,7 +8,7 @@
 namespace espalier::run {
 namespace {
 
-constexpr std::streamoff kMostBytes = 64 << 10;
+constexpr std::streamoff kTailBytes = 64 << 10;
 
 std::string Printable(std::string text) {
   std::replace_if(
@@ -43,7 +43,7 @@ std::vector<std::string> LastLines(const std::string& path, size_t count) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return {};
   const std::streamoff size = file.tellg();
-  const std::streamoff first = std::max<std::streamoff>(0, size - kMostBytes);
+  const std::streamoff first = std::max<std::streamoff>(0, size - kTailBytes);
   file.seekg(first);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(std::move(line));

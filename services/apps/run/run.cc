@@ -24,11 +24,24 @@ RunOutcome Failed(ExitCode code, std::string message) {
 }
 RunOutcome Failed(const Status& status) { return Failed(ExitCodeOf(status.code()), status.message()); }
 
-Result<storage::StoreLocation> OpenPrefix(const RunOptions& options, const RunJob& job) {
+// For what is only told to people: a store that is out of reach must not hold up the run, nor its end.
+constexpr std::chrono::seconds kPatienceForWords{2};
+
+// The job's prefix, twice.
+struct Prefix {
+  storage::StoreLocation location;
+  storage::StoreLocation for_words;  // gives up after kPatienceForWords
+};
+
+Result<Prefix> OpenPrefix(const RunOptions& options, const RunJob& job) {
   EnvironmentMap environment = options.environment;
   for (const auto& [name, value] : StoreEnvironment(job.training.s3)) environment[name] = value;
-  ASSIGN_OR_RETURN(const storage::StoreSettings settings, storage::StoreSettingsOf(environment));
-  return storage::OpenStore(job.training.output_uri, settings);
+  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(environment));
+  Prefix prefix;
+  ASSIGN_OR_RETURN(prefix.location, storage::OpenStore(job.training.output_uri, settings));
+  settings.s3.patience = kPatienceForWords;
+  ASSIGN_OR_RETURN(prefix.for_words, storage::OpenStore(job.training.output_uri, settings));
+  return prefix;
 }
 
 // How this run begins, given what an earlier one left.
@@ -90,7 +103,8 @@ std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& p
   if (saved.ok() && saved->num_complete() == 0) return "\nnothing was saved: there is no checkpoint";
   std::string command = "espalier run -f " + Quoted(options.job_file) + " --output " + Quoted(options.output_folder);
   for (const std::string& setting : options.settings) command += " --set " + Quoted(setting);
-  return "\nsaved up to " + NewestPositionText(prefix) + "; go on with: " + command + " --resume";
+  const std::string position = saved.ok() ? PositionText(*saved) : UnknownPositionText(saved.status());
+  return "\nsaved up to " + position + "; go on with: " + command + " --resume";
 }
 
 std::optional<Stop> MergeAudit(const RunContext& context, RunFacts* facts, bool resumed) {
@@ -123,7 +137,7 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   if (stop.has_value()) {
     RemoveResult(context.folder);
     const bool asked = stop->code == ExitCode::kAskedToStop;
-    return Failed(stop->code, stop->message + (asked ? HowToGoOn(context.options, context.prefix) : ""));
+    return Failed(stop->code, stop->message + (asked ? HowToGoOn(context.options, context.prefix_for_words) : ""));
   }
   RunFacts facts = run.facts();
   facts.access = context.options.roles.access;
@@ -164,10 +178,10 @@ RunOutcome Run(const RunOptions& options, terminal::Progress& progress) {
   const Result<RunJob> job = PlaceJob(*parsed, *folder);
   if (!job.ok()) return Failed(ExitCode::kBadDocument, job.status().message());
   for (const std::string& path : job->ignored) progress.Note("ignored: " + path);
-  const Result<storage::StoreLocation> prefix = OpenPrefix(options, *job);
+  const Result<Prefix> prefix = OpenPrefix(options, *job);
   if (!prefix.ok()) return Failed(ExitCode::kBadDocument, prefix.status().message());
 
-  const Result<Beginning> beginning = DecideBeginning(options, *job, *folder, *prefix, progress);
+  const Result<Beginning> beginning = DecideBeginning(options, *job, *folder, prefix->location, progress);
   if (!beginning.ok()) {
     const StatusCode code = beginning.status().code();
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
@@ -182,7 +196,7 @@ RunOutcome Run(const RunOptions& options, terminal::Progress& progress) {
     if (!made.ok()) return Failed(made.status());
     tls = *std::move(made);
   }
-  return RunPlaced({options, *folder, *job, *prefix, progress, tls.get()}, *beginning);
+  return RunPlaced({options, *folder, *job, prefix->location, prefix->for_words, progress, tls.get()}, *beginning);
 }
 
 }  // namespace espalier::run

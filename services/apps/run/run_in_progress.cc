@@ -155,7 +155,8 @@ std::optional<Stop> RunInProgress::Do(const action::Recovering& recovering) {
                                                  : "";
   if (failure.child.role == Role::kTrainer) {
     state_.reason = what;
-    context_.progress.Note(what + "; restarting trainers from " + NewestPositionText(context_.prefix) + attempt);
+    context_.progress.Note(what + "; restarting trainers from " + NewestPositionText(context_.prefix_for_words) +
+                           attempt);
   } else {
     ++facts_.service_restarts;
     context_.progress.Note(what + "; starting it again" + attempt);

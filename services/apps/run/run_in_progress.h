@@ -31,7 +31,8 @@ struct RunContext {
   const RunOptions& options;
   const RunFolder& folder;
   const RunJob& job;
-  const storage::StoreLocation& prefix;  // of the job
+  const storage::StoreLocation& prefix;            // of the job
+  const storage::StoreLocation& prefix_for_words;  // the same; a store out of reach says so within seconds
   terminal::Progress& progress;
   const TlsFiles* tls;  // null: plaintext
 };

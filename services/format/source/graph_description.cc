@@ -7,10 +7,10 @@
 #include <functional>
 #include <set>
 
+#include "services/format/source/limits.h"
+
 namespace espalier::format {
 namespace {
-
-constexpr uint64_t kMaxCount = uint64_t{1} << 40;
 
 int LineOf(const YAML::Node& node) { return node.Mark().line + 1; }
 Status ErrorAt(const YAML::Node& node, const std::string& message) {

@@ -1,8 +1,8 @@
 #include "services/format/source/line_blocks.h"
 
-namespace espalier::format {
+#include "services/format/source/limits.h"
 
-constexpr size_t kMaxLineBytes = size_t{64} << 20;
+namespace espalier::format {
 
 Result<LineBlockReader> LineBlockReader::Open(const std::string& path, size_t block_bytes) {
   ASSIGN_OR_RETURN(TextInput input, TextInput::Open(path));

@@ -5,13 +5,13 @@
 #include <span>
 #include <vector>
 
+#include "services/format/source/limits.h"
 #include "services/format/source/text_input.h"
 
 namespace espalier::format {
 namespace {
 
 constexpr size_t kChunkBytes = 1 << 18;
-constexpr size_t kMaxLineBytes = 64 << 20;
 
 }  // namespace
 

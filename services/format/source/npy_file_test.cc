@@ -17,13 +17,13 @@ std::string Dictionary(const std::string& descr, const std::string& order, const
   return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
 }
 
-std::string ErrorOf(const std::string& bytes) {
+std::string ErrorOfFile(const std::string& bytes) {
   const testing::TemporaryFolder folder;
   const Result<Tensor> tensor = ReadNpy(folder.Write("x.npy", bytes));
   return tensor.ok() ? "OK" : tensor.status().message();
 }
 std::string ErrorOfHeader(const std::string& dictionary) {
-  return ErrorOf(testing::Npy(dictionary, std::string(16, 'x')));
+  return ErrorOfFile(testing::Npy(dictionary, std::string(16, 'x')));
 }
 
 TEST(NpyFileTest, ReadsWhatNumpyWrites) {
@@ -98,12 +98,13 @@ TEST(NpyFileTest, RefusesHeadersThatDoNotFitTheFile) {
 }
 
 TEST(NpyFileTest, RefusesGarbageAndEveryTruncation) {
-  EXPECT_THAT(ErrorOf(""), HasSubstr("not a .npy file"));
-  EXPECT_THAT(ErrorOf("PK\x03\x04 and so on and on"), HasSubstr("not a .npy file"));
-  EXPECT_THAT(ErrorOf(std::string("\x93NUMPY\x07\x00\x10\x00", 10)), HasSubstr("version is 7"));
-  EXPECT_THAT(ErrorOf(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)), HasSubstr("expected at most 2^20"));
+  EXPECT_THAT(ErrorOfFile(""), HasSubstr("not a .npy file"));
+  EXPECT_THAT(ErrorOfFile("PK\x03\x04 and so on and on"), HasSubstr("not a .npy file"));
+  EXPECT_THAT(ErrorOfFile(std::string("\x93NUMPY\x07\x00\x10\x00", 10)), HasSubstr("version is 7"));
+  EXPECT_THAT(ErrorOfFile(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)), HasSubstr("expected at most 2^20"));
   const std::string whole = testing::Npy(Dictionary("<f4", "False", "(4,)"), std::string(16, 'x'));
-  for (size_t length = 0; length < whole.size(); ++length) EXPECT_NE(ErrorOf(whole.substr(0, length)), "OK") << length;
+  for (size_t length = 0; length < whole.size(); ++length)
+    EXPECT_NE(ErrorOfFile(whole.substr(0, length)), "OK") << length;
   for (const char* bad : {"", "[1]", "{", "{'descr'", "{'descr': 4}", "{'descr': '<f4', 'shape': (4,)}",
                           "{'descr': '<f4', 'fortran_order': 0, 'shape': (4,)}", "{'x': 1}",
                           "{'descr': '<f4', 'fortran_order': False, 'shape': (4 4)}",

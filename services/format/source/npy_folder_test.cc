@@ -149,7 +149,7 @@ TEST(NpyFolderTest, ReadsEverythingThatADescriptionSays) {
 }
 
 // What reading says after `from` was replaced by `to` in the description.
-std::string ErrorWith(const std::string& from, const std::string& to) {
+std::string ErrorWithLine(const std::string& from, const std::string& to) {
   const testing::TemporaryFolder folder;
   std::string yaml = kDescription;
   const size_t at = yaml.find(from);
@@ -160,34 +160,38 @@ std::string ErrorWith(const std::string& from, const std::string& to) {
 }
 
 TEST(NpyFolderTest, NamesTheLineThatIsWrong) {
-  EXPECT_THAT(ErrorWith("version: 1", "version: 2"), HasSubstr("graph.yaml: line 1: version 2 of graph.yaml"));
-  EXPECT_THAT(ErrorWith("version: 1", "verzion: 1"), HasSubstr("line 1: graph.yaml has an unknown field 'verzion'"));
-  EXPECT_THAT(ErrorWith("name: citations", "name: [oops"), HasSubstr("line "));
-  EXPECT_THAT(ErrorWith("name: citations", "version: 1"),
+  EXPECT_THAT(ErrorWithLine("version: 1", "version: 2"), HasSubstr("graph.yaml: line 1: version 2 of graph.yaml"));
+  EXPECT_THAT(ErrorWithLine("version: 1", "verzion: 1"),
+              HasSubstr("line 1: graph.yaml has an unknown field 'verzion'"));
+  EXPECT_THAT(ErrorWithLine("name: citations", "name: [oops"), HasSubstr("line "));
+  EXPECT_THAT(ErrorWithLine("name: citations", "version: 1"),
               HasSubstr("line 2: graph.yaml has the field 'version' twice"));
-  EXPECT_THAT(ErrorWith("count: 2", "count: -2"), HasSubstr("line 8: 'count' is '-2': expected a number"));
-  EXPECT_THAT(ErrorWith(", count: 2", ""), HasSubstr("line 8: node type 'author' has neither 'count' nor columns"));
-  EXPECT_THAT(ErrorWith("dtype: BF16", "dtype: F8"), HasSubstr("line 6: "));
-  EXPECT_THAT(ErrorWith("author:writes:paper", "author:writes"), HasSubstr("line 12: edge type 'author:writes'"));
-  EXPECT_THAT(ErrorWith("    ids: cites.npy\n", ""),
+  EXPECT_THAT(ErrorWithLine("count: 2", "count: -2"), HasSubstr("line 8: 'count' is '-2': expected a number"));
+  EXPECT_THAT(ErrorWithLine(", count: 2", ""), HasSubstr("line 8: node type 'author' has neither 'count' nor columns"));
+  EXPECT_THAT(ErrorWithLine("dtype: BF16", "dtype: F8"), HasSubstr("line 6: "));
+  EXPECT_THAT(ErrorWithLine("author:writes:paper", "author:writes"), HasSubstr("line 12: edge type 'author:writes'"));
+  EXPECT_THAT(ErrorWithLine("    ids: cites.npy\n", ""),
               HasSubstr("line 10: edge type 'paper:cites:paper': expected either 'ids'"));
-  EXPECT_THAT(ErrorWith("[paper, cites, paper]", "[paper, cites, book]"), HasSubstr("there is no node type 'book'"));
-  EXPECT_THAT(ErrorWith("src.npy", "../src.npy"), HasSubstr("line 13: '../src.npy' is not the name of a file below"));
-  EXPECT_THAT(ErrorWith("src.npy", "/etc/passwd"), HasSubstr("line 13"));
-  EXPECT_THAT(ErrorWith("    type: paper\n    train", "    train"), HasSubstr("a split needs the field 'type'"));
+  EXPECT_THAT(ErrorWithLine("[paper, cites, paper]", "[paper, cites, book]"),
+              HasSubstr("there is no node type 'book'"));
+  EXPECT_THAT(ErrorWithLine("src.npy", "../src.npy"),
+              HasSubstr("line 13: '../src.npy' is not the name of a file below"));
+  EXPECT_THAT(ErrorWithLine("src.npy", "/etc/passwd"), HasSubstr("line 13"));
+  EXPECT_THAT(ErrorWithLine("    type: paper\n    train", "    train"), HasSubstr("a split needs the field 'type'"));
 }
 
 TEST(NpyFolderTest, NamesTheFileThatDoesNotFit) {
-  EXPECT_THAT(ErrorWith("label.npy", "gone.npy"), AllOf(HasSubstr("NOT_FOUND"), HasSubstr("graph.yaml:7: opening ")));
-  EXPECT_THAT(ErrorWith("label.npy", "cites.npy"),
+  EXPECT_THAT(ErrorWithLine("label.npy", "gone.npy"),
+              AllOf(HasSubstr("NOT_FOUND"), HasSubstr("graph.yaml:7: opening ")));
+  EXPECT_THAT(ErrorWithLine("label.npy", "cites.npy"),
               HasSubstr("column 'node-label' in cites.npy is I64 [2, 2]: expected 3 rows"));
-  EXPECT_THAT(ErrorWith("ids: cites.npy", "ids: feat.npy"),
+  EXPECT_THAT(ErrorWithLine("ids: cites.npy", "ids: feat.npy"),
               HasSubstr("graph.yaml:11: feat.npy: edges are U16 [3, 1]: expected [2, m]"));
-  EXPECT_THAT(ErrorWith("dst.npy", "label.npy"), HasSubstr("sources are I32 [1], destinations I64 [3]"));
-  EXPECT_THAT(ErrorWith("train: mask.npy", "train: label.npy"), HasSubstr("train[1] is 0 after 0"));
-  EXPECT_THAT(ErrorWith("type: paper\n    train", "type: author\n    train"),
+  EXPECT_THAT(ErrorWithLine("dst.npy", "label.npy"), HasSubstr("sources are I32 [1], destinations I64 [3]"));
+  EXPECT_THAT(ErrorWithLine("train: mask.npy", "train: label.npy"), HasSubstr("train[1] is 0 after 0"));
+  EXPECT_THAT(ErrorWithLine("type: paper\n    train", "type: author\n    train"),
               HasSubstr("the mask is BOOL [3]: expected [2]"));
-  EXPECT_THAT(ErrorWith("count: 2", "count: 1"), HasSubstr("OUT_OF_RANGE"));
+  EXPECT_THAT(ErrorWithLine("count: 2", "count: 1"), HasSubstr("OUT_OF_RANGE"));
 }
 
 TEST(GraphDescriptionTest, YamlIsReadBackAsItWas) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMaxMembers = 100'000;
 constexpr uint64_t kMaxInflation = 1032;  // deflate's best ratio
-constexpr std::string_view kEnding = ".npy";
+constexpr std::string_view kMemberEnding = ".npy";
 
 struct CloseArchive {
   void operator()(archive* zip) const { archive_read_free(zip); }
@@ -56,12 +56,12 @@ Result<std::string> NameOfMember(archive_entry* entry, const std::string& path) 
   const std::string name = text == nullptr ? "" : text;
   const std::string shown = "member '" + name.substr(0, 80) + "' of " + path;
   if (archive_entry_is_encrypted(entry) != 0) return InvalidArgument(shown + " is encrypted");
-  const bool plain = name.ends_with(kEnding) && name.size() > kEnding.size() && name[0] != '.' &&
+  const bool plain = name.ends_with(kMemberEnding) && name.size() > kMemberEnding.size() && name[0] != '.' &&
                      name.find('/') == std::string::npos && name.find('\\') == std::string::npos &&
                      archive_entry_filetype(entry) == AE_IFREG;
   if (!plain) return InvalidArgument(shown + ": expected files named <name>.npy, as numpy.savez makes them");
   if (archive_entry_size_is_set(entry) == 0) return InvalidArgument(shown + ": its size does not stand in the archive");
-  return name.substr(0, name.size() - kEnding.size());
+  return name.substr(0, name.size() - kMemberEnding.size());
 }
 
 // Fills `bytes`; fewer at the end of the member. The last read also checks the member's checksum.

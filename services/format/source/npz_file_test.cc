@@ -29,7 +29,7 @@ std::string Int64s(const std::vector<int64_t>& values) {
 }
 
 // What reading `name` of an archive with these bytes says; "OK" for nothing.
-std::string ErrorOf(const std::string& zip, const std::string& name = "a") {
+std::string ErrorOfMember(const std::string& zip, const std::string& name = "a") {
   const TemporaryFolder folder;
   const Result<NpzFile> file = NpzFile::Open(folder.Write("x.npz", zip));
   if (!file.ok()) return file.status().ToString();
@@ -70,22 +70,22 @@ TEST(NpzFileTest, ReadsManyMegabytesThatDeflateWell) {
 }
 
 TEST(NpzFileTest, RefusesWhatIsNoArchiveOfArrays) {
-  EXPECT_THAT(ErrorOf(""), HasSubstr("x.npz"));
-  EXPECT_THAT(ErrorOf("not a zip"), HasSubstr("is no .npz file"));
-  EXPECT_THAT(ErrorOf(Int64s({1})), HasSubstr("is no .npz file"));
-  EXPECT_THAT(ErrorOf(Zip({{"a.txt", "x"}})), HasSubstr("member 'a.txt' of"));
-  EXPECT_THAT(ErrorOf(Zip({{"../a.npy", Int64s({1})}})), HasSubstr("expected files named <name>.npy"));
-  EXPECT_THAT(ErrorOf(Zip({{"/etc/a.npy", Int64s({1})}})), HasSubstr("expected files named <name>.npy"));
-  EXPECT_THAT(ErrorOf(Zip({{".npy", Int64s({1})}})), HasSubstr("expected files named <name>.npy"));
-  EXPECT_THAT(ErrorOf(Zip({{"a.npy", Int64s({1})}, {"a.npy", Int64s({2})}})), HasSubstr("'a.npy' twice"));
-  EXPECT_THAT(ErrorOf(Zip({{"b.npy", Int64s({1})}})), AllOf(HasSubstr("NOT_FOUND"), HasSubstr("there are: b")));
+  EXPECT_THAT(ErrorOfMember(""), HasSubstr("x.npz"));
+  EXPECT_THAT(ErrorOfMember("not a zip"), HasSubstr("is no .npz file"));
+  EXPECT_THAT(ErrorOfMember(Int64s({1})), HasSubstr("is no .npz file"));
+  EXPECT_THAT(ErrorOfMember(Zip({{"a.txt", "x"}})), HasSubstr("member 'a.txt' of"));
+  EXPECT_THAT(ErrorOfMember(Zip({{"../a.npy", Int64s({1})}})), HasSubstr("expected files named <name>.npy"));
+  EXPECT_THAT(ErrorOfMember(Zip({{"/etc/a.npy", Int64s({1})}})), HasSubstr("expected files named <name>.npy"));
+  EXPECT_THAT(ErrorOfMember(Zip({{".npy", Int64s({1})}})), HasSubstr("expected files named <name>.npy"));
+  EXPECT_THAT(ErrorOfMember(Zip({{"a.npy", Int64s({1})}, {"a.npy", Int64s({2})}})), HasSubstr("'a.npy' twice"));
+  EXPECT_THAT(ErrorOfMember(Zip({{"b.npy", Int64s({1})}})), AllOf(HasSubstr("NOT_FOUND"), HasSubstr("there are: b")));
   const TemporaryFolder folder;
   EXPECT_FALSE(NpzFile::Open(folder.path() + "/gone.npz").ok());
   EXPECT_THAT(NpzFile::Open(folder.path()).status().message(), HasSubstr("is a folder"));
 }
 
 TEST(NpzFileTest, RefusesArraysThatNumpyWouldUnpickleOrThatDoNotFit) {
-  const auto error = [](const std::string& member) { return ErrorOf(Zip({{"a.npy", member}})); };
+  const auto error = [](const std::string& member) { return ErrorOfMember(Zip({{"a.npy", member}})); };
   EXPECT_THAT(error(Npy(Dictionary("|O", "(1,)"), "x")), HasSubstr("object"));
   EXPECT_THAT(error(Npy(Dictionary(">i8", "(1,)"), "12345678")), HasSubstr("big-endian"));
   EXPECT_THAT(error(Npy("{'descr': '<i8', 'fortran_order': True, 'shape': (1, 1), }", "12345678")),
@@ -109,24 +109,24 @@ TEST(NpzFileTest, RefusesADirectoryThatPromisesTerabytes) {
     zip[entry + 24 + i] = static_cast<char>(size_bytes >> (8 * i));
     zip[22 + i] = static_cast<char>(size_bytes >> (8 * i));
   }
-  EXPECT_THAT(ErrorOf(zip), HasSubstr("more than a file of"));
+  EXPECT_THAT(ErrorOfMember(zip), HasSubstr("more than a file of"));
 }
 
 TEST(NpzFileTest, NoticesDamageAnywhere) {
   const std::string good = Zip({{"a.npy", Int64s({1, 2, 3, 4, 5, 6, 7, 8})}}, ZipMethod::kStored);
-  ASSERT_EQ(ErrorOf(good), "OK");
+  ASSERT_EQ(ErrorOfMember(good), "OK");
   std::string flipped = good;
   flipped[good.find(BytesOf<int64_t>({5}))] ^= 1;
-  EXPECT_THAT(ErrorOf(flipped), AllOf(HasSubstr("DATA_LOSS"), HasSubstr("CRC")));
+  EXPECT_THAT(ErrorOfMember(flipped), AllOf(HasSubstr("DATA_LOSS"), HasSubstr("CRC")));
 
   const std::string deflated = Zip({{"a.npy", Int64s({1, 2, 3, 4, 5, 6, 7, 8})}});
   for (const std::string& zip : {good, deflated}) {
-    for (size_t size = 0; size < zip.size(); size += 7) EXPECT_NE(ErrorOf(zip.substr(0, size)), "OK") << size;
+    for (size_t size = 0; size < zip.size(); size += 7) EXPECT_NE(ErrorOfMember(zip.substr(0, size)), "OK") << size;
     // Wherever a byte differs, there is an answer and no crash.
     for (size_t at = 0; at < zip.size(); at += 3) {
       std::string damaged = zip;
       damaged[at] ^= static_cast<char>(0x55);
-      EXPECT_NE(ErrorOf(damaged), "") << at;
+      EXPECT_NE(ErrorOfMember(damaged), "") << at;
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "services/format/source/edge_index.h"
+#include "services/format/source/limits.h"
 #include "services/format/source/npz_file.h"
 #include "services/graph/id_values.h"
 
@@ -20,7 +21,6 @@ using graph::GraphSchema;
 using graph::NodeSet;
 using graph::SourceGraph;
 
-constexpr uint64_t kMaxCount = uint64_t{1} << 40;
 constexpr const char* kLabel = "node-label";
 
 bool IsFile(const std::string& path) {

@@ -95,7 +95,7 @@ TEST(OgbBinaryReaderTest, ReadsTheHeterogeneousLayout) {
 }
 
 // What reading the triangle says with one array replaced, or left out where `bytes` is empty.
-std::string ErrorWith(const std::string& member, const std::string& bytes) {
+std::string ErrorWithMember(const std::string& member, const std::string& bytes) {
   Members data = Triangle();
   std::erase_if(data, [&](const auto& entry) { return entry.first == member; });
   if (!bytes.empty()) data.emplace_back(member, bytes);
@@ -106,18 +106,18 @@ std::string ErrorWith(const std::string& member, const std::string& bytes) {
 }
 
 TEST(OgbBinaryReaderTest, NamesTheArrayThatDoesNotFit) {
-  EXPECT_THAT(ErrorWith("edge_index.npy", ""), HasSubstr("data.npz has no array 'edge_index'"));
-  EXPECT_THAT(ErrorWith("edge_index.npy", Array<int64_t>("<i8", "(3, 2)", {0, 1, 1, 2, 2, 0})),
+  EXPECT_THAT(ErrorWithMember("edge_index.npy", ""), HasSubstr("data.npz has no array 'edge_index'"));
+  EXPECT_THAT(ErrorWithMember("edge_index.npy", Array<int64_t>("<i8", "(3, 2)", {0, 1, 1, 2, 2, 0})),
               HasSubstr("'edge_index' of"));
-  EXPECT_THAT(ErrorWith("edge_index.npy", Array<int64_t>("<i8", "(2, 3)", {0, 1, 4, 1, 2, 0})),
+  EXPECT_THAT(ErrorWithMember("edge_index.npy", Array<int64_t>("<i8", "(2, 3)", {0, 1, 4, 1, 2, 0})),
               HasSubstr("OUT_OF_RANGE"));
-  EXPECT_THAT(ErrorWith("edge_index.npy", Array<int64_t>("<i8", "(2, 2)", {0, 1, 1, 2})),
+  EXPECT_THAT(ErrorWithMember("edge_index.npy", Array<int64_t>("<i8", "(2, 2)", {0, 1, 1, 2})),
               HasSubstr("has 2 edges: expected 3"));
-  EXPECT_THAT(ErrorWith("num_nodes_list.npy", Array<int64_t>("<i8", "(2,)", {2, 2})),
+  EXPECT_THAT(ErrorWithMember("num_nodes_list.npy", Array<int64_t>("<i8", "(2,)", {2, 2})),
               HasSubstr("expected one number from 0 to 2^40"));
-  EXPECT_THAT(ErrorWith("num_edges_list.npy", Count(-1)), HasSubstr("expected one number from 0 to 2^40"));
-  EXPECT_THAT(ErrorWith("node_feat.npy", Array<float>("<f4", "(3, 1)", {0, 1, 2})), HasSubstr("expected 4 rows"));
-  EXPECT_THAT(ErrorWith("stray.npy", Count(1)), HasSubstr("expected arrays named node_* or edge_*"));
+  EXPECT_THAT(ErrorWithMember("num_edges_list.npy", Count(-1)), HasSubstr("expected one number from 0 to 2^40"));
+  EXPECT_THAT(ErrorWithMember("node_feat.npy", Array<float>("<f4", "(3, 1)", {0, 1, 2})), HasSubstr("expected 4 rows"));
+  EXPECT_THAT(ErrorWithMember("stray.npy", Count(1)), HasSubstr("expected arrays named node_* or edge_*"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "services/format/source/csv_table.h"
+#include "services/format/source/limits.h"
 #include "services/format/source/line_reader.h"
 #include "services/format/source/ogb_binary_reader.h"
 #include "services/format/source/source_name.h"
@@ -17,8 +18,6 @@ using graph::GraphSchema;
 using graph::NodeSet;
 using graph::NodeSplit;
 using graph::SourceGraph;
-
-constexpr uint64_t kMaxCount = uint64_t{1} << 40;
 
 bool IsFolder(const std::string& path) {
   std::error_code error;

@@ -18,7 +18,7 @@ Result<graph::SourceGraph> Read(const std::string& path) {
 }
 
 // What reading the triangle says after one file was replaced.
-std::string ErrorWith(const std::string& name, const std::string& bytes) {
+std::string ErrorWithFile(const std::string& name, const std::string& bytes) {
   const testing::TemporaryFolder folder;
   testing::WriteOgbTriangle(folder);
   folder.Write(name, bytes);
@@ -61,7 +61,7 @@ TEST(OgbReaderTest, LabelsWithFractionsAreFloatsAndSeveralAreAMatrix) {
 }
 
 TEST(OgbReaderTest, NamesFileAndLineOfABadEdge) {
-  const auto edges = [](const std::string& text) { return ErrorWith("raw/edge.csv.gz", testing::Gzip(text)); };
+  const auto edges = [](const std::string& text) { return ErrorWithFile("raw/edge.csv.gz", testing::Gzip(text)); };
   EXPECT_THAT(edges("0,1\n1,4\n2,0\n"),
               AllOf(HasSubstr("OUT_OF_RANGE"), HasSubstr("raw/edge.csv.gz:2: the destination is 4: expected 0 to 3")));
   EXPECT_THAT(edges("0,1\n1,2\n-2,0\n"), HasSubstr("edge.csv.gz:3: the source is -2: expected 0 to 3"));
@@ -75,16 +75,18 @@ TEST(OgbReaderTest, NamesFileAndLineOfABadEdge) {
 }
 
 TEST(OgbReaderTest, NamesFileAndLineOfABadTable) {
-  const auto features = [](const std::string& text) { return ErrorWith("raw/node-feat.csv.gz", testing::Gzip(text)); };
+  const auto features = [](const std::string& text) {
+    return ErrorWithFile("raw/node-feat.csv.gz", testing::Gzip(text));
+  };
   EXPECT_THAT(features("1,2\n3\n4,5\n6,7\n"), HasSubstr("node-feat.csv.gz:2 has 1 fields, the lines before 2"));
   EXPECT_THAT(features("1,2\n3,\n4,5\n6,7\n"), HasSubstr("node-feat.csv.gz:2, field 2 is '': expected a number"));
   EXPECT_THAT(features("1,2\n3,4\n4,nan\n6,7\n"), HasSubstr("column 'node-feat' row 2, value 1 is NaN"));
   EXPECT_THAT(features("1,2\n3,4\n4,inf\n6,7\n"), HasSubstr("column 'node-feat' row 2, value 1 is infinite"));
   EXPECT_THAT(features("1,2\n3,4\n4,5\n"), HasSubstr("node-feat.csv.gz has 3 rows: expected 4"));
   EXPECT_EQ(features("1,2\r\n3,1e-42\r\n4,-5e3\r\n6,+7"), "OK");
-  EXPECT_THAT(ErrorWith("raw/node-label.csv.gz", testing::Gzip("0\n1\n2\n")),
+  EXPECT_THAT(ErrorWithFile("raw/node-label.csv.gz", testing::Gzip("0\n1\n2\n")),
               HasSubstr("node-label.csv.gz has 3 rows: expected 4"));
-  EXPECT_THAT(ErrorWith("raw/node-label.csv.gz", testing::Gzip("0\n1\n2\n0\n1\n")),
+  EXPECT_THAT(ErrorWithFile("raw/node-label.csv.gz", testing::Gzip("0\n1\n2\n0\n1\n")),
               HasSubstr("node-label.csv.gz has more rows: expected 4"));
 }
 
@@ -92,8 +94,8 @@ TEST(OgbReaderTest, RefusesGzipThatIsTruncatedOrCorruptOrNone) {
   std::string rows;
   for (int i = 0; i < 3000; ++i) rows += std::to_string(i % 4) + "," + std::to_string(i * 7 % 4) + "\n";
   const std::string whole = testing::Gzip(rows);
-  const auto with = [](const std::string& bytes) { return ErrorWith("raw/edge.csv.gz", bytes); };
-  EXPECT_THAT(ErrorWith("raw/node-label.csv.gz", testing::Gzip("0\n1\n2\n0\n").substr(0, 24)),
+  const auto with = [](const std::string& bytes) { return ErrorWithFile("raw/edge.csv.gz", bytes); };
+  EXPECT_THAT(ErrorWithFile("raw/node-label.csv.gz", testing::Gzip("0\n1\n2\n0\n").substr(0, 24)),
               AllOf(HasSubstr("DATA_LOSS"), HasSubstr("node-label.csv.gz: the gzip stream is truncated")));
   std::string flipped = testing::Gzip("0,1\n1,2\n2,0\n");
   flipped[flipped.size() - 6] ^= 1;  // in the checksum
@@ -104,10 +106,10 @@ TEST(OgbReaderTest, RefusesGzipThatIsTruncatedOrCorruptOrNone) {
 }
 
 TEST(OgbReaderTest, RefusesBadCountsAndMissingFiles) {
-  EXPECT_THAT(ErrorWith("raw/num-node-list.csv.gz", testing::Gzip("4\n5\n")),
+  EXPECT_THAT(ErrorWithFile("raw/num-node-list.csv.gz", testing::Gzip("4\n5\n")),
               HasSubstr("counts 2 graphs: expected one"));
-  EXPECT_THAT(ErrorWith("raw/num-node-list.csv.gz", testing::Gzip("-4\n")), HasSubstr("the number is -4"));
-  EXPECT_THAT(ErrorWith("raw/num-edge-list.csv.gz", testing::Gzip("")), HasSubstr("counts 0 graphs"));
+  EXPECT_THAT(ErrorWithFile("raw/num-node-list.csv.gz", testing::Gzip("-4\n")), HasSubstr("the number is -4"));
+  EXPECT_THAT(ErrorWithFile("raw/num-edge-list.csv.gz", testing::Gzip("")), HasSubstr("counts 0 graphs"));
   const testing::TemporaryFolder folder;
   EXPECT_THAT(Read(folder.path()).status().message(), HasSubstr("it has no folder raw/"));
   testing::WriteOgbTriangle(folder);
@@ -117,11 +119,12 @@ TEST(OgbReaderTest, RefusesBadCountsAndMissingFiles) {
 }
 
 TEST(OgbReaderTest, RefusesSplitsOfOtherNodesOrOfNodesTwice) {
-  EXPECT_THAT(ErrorWith("split/public/test.csv.gz", testing::Gzip("4\n")), HasSubstr("test.csv.gz:1: the number is 4"));
-  EXPECT_THAT(ErrorWith("split/public/test.csv.gz", testing::Gzip("3\n3\n")), HasSubstr("lists node 3 twice"));
-  EXPECT_THAT(ErrorWith("split/public/test.csv.gz", testing::Gzip("0\n")),
+  EXPECT_THAT(ErrorWithFile("split/public/test.csv.gz", testing::Gzip("4\n")),
+              HasSubstr("test.csv.gz:1: the number is 4"));
+  EXPECT_THAT(ErrorWithFile("split/public/test.csv.gz", testing::Gzip("3\n3\n")), HasSubstr("lists node 3 twice"));
+  EXPECT_THAT(ErrorWithFile("split/public/test.csv.gz", testing::Gzip("0\n")),
               HasSubstr("node 0 is in both train and test"));
-  EXPECT_THAT(ErrorWith("split/other/train.csv.gz", testing::Gzip("0\n")),
+  EXPECT_THAT(ErrorWithFile("split/other/train.csv.gz", testing::Gzip("0\n")),
               HasSubstr("neither valid.csv.gz nor valid.csv"));
 }
 

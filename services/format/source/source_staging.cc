@@ -94,6 +94,7 @@ class Staging {
     const storage::BlockDownload download = {
         .key = storage::JoinKey(at_.prefix, source_.is_folder ? file.name : last_name_),
         .size_bytes = file.size_bytes,
+        .etag = file.tag,
         .block_hashes = {}};
     storage::DownloadOptions options;
     options.parallel_requests = parallel_requests;

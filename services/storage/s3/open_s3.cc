@@ -22,7 +22,8 @@ std::string FingerprintOf(const S3Settings& settings) {
        {settings.region, settings.ca_file, from.access_key_id, from.secret_access_key.Reveal(),
         from.session_token.Reveal(), from.shared_file, from.default_shared_file, from.profile,
         from.web_identity_token_file, from.role_arn, from.role_session_name, from.sts_endpoint, from.container_uri,
-        from.container_token_file, from.container_token.Reveal(), std::string(from.instance_metadata ? "1" : "0")}) {
+        from.container_token_file, from.container_token.Reveal(), std::string(from.instance_metadata ? "1" : "0"),
+        std::to_string(settings.patience.count())}) {
     fingerprint += std::to_string(part.size()) + ":" + part;
   }
   return fingerprint;
@@ -35,14 +36,15 @@ Result<std::shared_ptr<S3Client>> MakeClient(const S3Settings& settings) {
   }
   auto transport = std::make_shared<CurlTransport>(CurlOptions{.ca_file = settings.ca_file});
   ASSIGN_OR_RETURN(std::unique_ptr<CredentialSource> source, MakeCredentialSource(settings, *transport));
-  return std::make_shared<S3Client>(std::move(transport), std::move(source));
+  return std::make_shared<S3Client>(std::move(transport), std::move(source),
+                                    S3ClientOptions{.retry_budget = settings.patience, .metrics = settings.metrics});
 }
 
 // The clients in use.
 class ClientRegistry {
  public:
   Result<std::shared_ptr<S3Client>> ClientFor(const S3Settings& settings) {
-    const std::string fingerprint = FingerprintOf(settings);
+    const Fingerprint fingerprint(FingerprintOf(settings), settings.metrics.get());
     MutexLock lock(&mutex_);
     std::erase_if(clients_, [](const auto& entry) { return entry.second.expired(); });
     for (const auto& [known, client] : clients_) {
@@ -54,8 +56,10 @@ class ClientRegistry {
   }
 
  private:
+  using Fingerprint = std::pair<std::string, const RequestMetrics*>;  // of settings
+
   Mutex mutex_;
-  std::vector<std::pair<std::string, std::weak_ptr<S3Client>>> clients_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::pair<Fingerprint, std::weak_ptr<S3Client>>> clients_ ABSL_GUARDED_BY(mutex_);
 };
 
 ClientRegistry& Clients() {

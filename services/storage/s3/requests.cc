@@ -45,23 +45,28 @@ std::string EscapedXml(std::string_view text) {
 
 }  // namespace
 
-S3Request HeadObjectRequest(const std::string& key) { return {.method = "HEAD", .key = key}; }
+S3Request HeadObjectRequest(const std::string& key) {
+  return {.operation = "HeadObject", .method = "HEAD", .key = key};
+}
 
 S3Request GetObjectRequest(const std::string& key) {
-  return {.method = "GET", .key = key, .headers = {{"x-amz-checksum-mode", "ENABLED"}}};
+  return {.operation = "GetObject", .method = "GET", .key = key, .headers = {{"x-amz-checksum-mode", "ENABLED"}}};
 }
 
 S3Request GetObjectRangeRequest(const std::string& key, ByteRange range, const std::string& etag) {
   const uint64_t last = range.offset + range.length - 1;
-  S3Request request{.method = "GET", .key = key};
+  S3Request request{.operation = "GetObject", .method = "GET", .key = key};
   request.headers.emplace_back("range", "bytes=" + std::to_string(range.offset) + "-" + std::to_string(last));
   if (!etag.empty()) request.headers.emplace_back("if-match", etag);
   return request;
 }
 
 S3Request PutObjectRequest(const std::string& key, std::span<const std::byte> bytes) {
-  return {
-      .method = "PUT", .key = key, .headers = {{"x-amz-checksum-crc32", EncodedCrc32(Crc32Of(bytes))}}, .data = bytes};
+  return {.operation = "PutObject",
+          .method = "PUT",
+          .key = key,
+          .headers = {{"x-amz-checksum-crc32", EncodedCrc32(Crc32Of(bytes))}},
+          .data = bytes};
 }
 
 S3Request PutMarkedObjectRequest(const std::string& key, std::span<const std::byte> bytes, const std::string& writer,
@@ -72,14 +77,17 @@ S3Request PutMarkedObjectRequest(const std::string& key, std::span<const std::by
   return request;
 }
 
-S3Request DeleteObjectRequest(const std::string& key) { return {.method = "DELETE", .key = key}; }
+S3Request DeleteObjectRequest(const std::string& key) {
+  return {.operation = "DeleteObject", .method = "DELETE", .key = key};
+}
 
 S3Request DeleteObjectsRequest(std::span<const std::string> keys) {
   std::string xml = std::string("<Delete xmlns=\"") + kXmlNamespace + "\"><Quiet>true</Quiet>";
   for (const std::string& key : keys) xml += "<Object><Key>" + EscapedXml(key) + "</Key></Object>";
   xml += "</Delete>";
   // The one operation for which S3 insists on a digest beside the signature.
-  return {.method = "POST",
+  return {.operation = "DeleteObjects",
+          .method = "POST",
           .query = {{"delete", ""}},
           .headers = {{"content-md5", Md5InBase64(xml)}, {"content-type", "application/xml"}},
           .text = xml};
@@ -91,14 +99,16 @@ bool FitsXml(const std::string& key) {
 
 S3Request ListObjectsRequest(const std::string& prefix, const std::string& continuation_token) {
   // Encoded, because keys may hold bytes that XML cannot.
-  S3Request request{.method = "GET", .query = {{"list-type", "2"}, {"encoding-type", "url"}}};
+  S3Request request{
+      .operation = "ListObjectsV2", .method = "GET", .query = {{"list-type", "2"}, {"encoding-type", "url"}}};
   if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
   if (!continuation_token.empty()) request.query.emplace_back("continuation-token", continuation_token);
   return request;
 }
 
 S3Request CreateMultipartUploadRequest(const std::string& key, const std::string& writer) {
-  return {.method = "POST",
+  return {.operation = "CreateMultipartUpload",
+          .method = "POST",
           .key = key,
           .query = {{"uploads", ""}},
           .headers = {
@@ -108,6 +118,7 @@ S3Request CreateMultipartUploadRequest(const std::string& key, const std::string
 S3Request UploadPartRequest(const std::string& key, const std::string& upload_id, int number,
                             std::span<const std::byte> bytes) {
   S3Request request = PutObjectRequest(key, bytes);
+  request.operation = "UploadPart";
   request.query = {{"partNumber", std::to_string(number)}, {"uploadId", upload_id}};
   return request;
 }
@@ -120,7 +131,8 @@ S3Request CompleteMultipartUploadRequest(const std::string& key, const std::stri
            "</ETag><PartNumber>" + std::to_string(part.number) + "</PartNumber></Part>";
   }
   xml += "</CompleteMultipartUpload>";
-  return {.method = "POST",
+  return {.operation = "CompleteMultipartUpload",
+          .method = "POST",
           .key = key,
           .query = {{"uploadId", upload_id}},
           .headers = {{"content-type", "application/xml"},
@@ -130,7 +142,7 @@ S3Request CompleteMultipartUploadRequest(const std::string& key, const std::stri
 }
 
 S3Request AbortMultipartUploadRequest(const std::string& key, const std::string& upload_id) {
-  return {.method = "DELETE", .key = key, .query = {{"uploadId", upload_id}}};
+  return {.operation = "AbortMultipartUpload", .method = "DELETE", .key = key, .query = {{"uploadId", upload_id}}};
 }
 
 std::string EncodedCrc32(uint32_t crc32) {

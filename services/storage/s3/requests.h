@@ -14,6 +14,7 @@ namespace espalier::storage {
 
 // An operation on a bucket, before it is addressed and signed. Keys are the bucket's, not a store's.
 struct S3Request {
+  std::string operation;  // S3's name for it: "GetObject"
   std::string method;
   std::string key;  // "": the bucket itself
   QueryParameters query;

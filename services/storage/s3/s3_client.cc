@@ -84,22 +84,41 @@ Result<HttpResponse> S3Client::Send(const S3Bucket& bucket, const S3Call& call) 
 
 S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Progress& progress) {
   const seconds transfer_time(call.transfer_bytes / kSlowestBytesPerSecond);
-  const Deadline deadline = Deadline::After(kAnswerTime + call.extra_time + transfer_time, *options_.clock);
+  const seconds answer_time = std::min(kAnswerTime, options_.retry_budget);
+  const Deadline deadline = Deadline::After(answer_time + call.extra_time + transfer_time, *options_.clock);
   const Result<Credentials> credentials = credentials_.Get(deadline);
   if (!credentials.ok()) {
     const bool may_pass = IsRetryable(credentials.status().code());
     return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, credentials.status().While(call.doing)};
   }
   const HttpRequest request = SignedHttpRequest(call.request, bucket, *credentials, Now(), progress.payload_sha256);
-  num_requests_.fetch_add(1, std::memory_order_relaxed);
-  Result<HttpResponse> response = transport_->Send(request, {.deadline = deadline,
-                                                             .stall_timeout = std::max(kStallTime, call.extra_time),
-                                                             .max_body_bytes = call.max_body_bytes,
-                                                             .into = call.into});
+  const SendOptions how{.deadline = deadline,
+                        .stall_timeout = std::max(std::min(kStallTime, options_.retry_budget), call.extra_time),
+                        .max_body_bytes = call.max_body_bytes,
+                        .into = call.into};
+  Result<HttpResponse> response = SendOnce(request, call.request.operation, how);
   if (response.ok()) return Judge(call, *std::move(response), *credentials, progress);
   const bool may_pass = IsRetryable(response.status().code());
   return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn,
           std::move(response).status().While(call.doing)};
+}
+
+Result<HttpResponse> S3Client::SendOnce(const HttpRequest& request, const std::string& operation,
+                                        const SendOptions& options) {
+  num_requests_.fetch_add(1, std::memory_order_relaxed);
+  const Timer timer;
+  Result<HttpResponse> response = transport_->Send(request, options);
+  if (options_.metrics == nullptr) return response;
+  RequestRecord record{.operation = operation,
+                       .code = StatusCodeName(response.status().code()),
+                       .seconds = timer.Seconds(),
+                       .sent_bytes = request.body.size()};
+  if (response.ok()) {
+    record.code = std::to_string(response->status);
+    record.received_bytes = response->body.size() + response->bytes_into;
+  }
+  options_.metrics->Finished(record);
+  return response;
 }
 
 S3Client::Outcome S3Client::Judge(const S3Call& call, HttpResponse response, const Credentials& credentials,

@@ -9,6 +9,7 @@
 
 #include "services/base/backoff.h"
 #include "services/base/clock.h"
+#include "services/storage/request_metrics.h"
 #include "services/storage/s3/credentials.h"
 #include "services/storage/s3/errors.h"
 #include "services/storage/s3/requests.h"
@@ -18,11 +19,12 @@ namespace espalier::storage {
 struct S3ClientOptions {
   RetryPolicy retry{
       .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
-  // No request of a call starts later than so long after its first one.
+  // No request of a call starts later than so long after its first one, nor is an answer awaited for longer.
   std::chrono::seconds retry_budget{40};
   Clock* clock = &Clock::Real();  // outlives the client
   WallClock now = SystemTime;
-  uint64_t jitter_seed = 0;  // 0: a random one
+  uint64_t jitter_seed = 0;                 // 0: a random one
+  std::shared_ptr<RequestMetrics> metrics;  // null: nothing is counted
 };
 
 // An operation with what its answers must be like.
@@ -57,6 +59,7 @@ class S3Client {
   struct Progress;
   struct Outcome;
   Outcome Try(const S3Bucket& bucket, const S3Call& call, Progress& progress);
+  Result<HttpResponse> SendOnce(const HttpRequest& request, const std::string& operation, const SendOptions& options);
   Outcome Judge(const S3Call& call, HttpResponse response, const Credentials& credentials, Progress& progress);
   Outcome JudgeRefusal(const S3Call& call, const HttpResponse& response, const Credentials& credentials,
                        Progress& progress);

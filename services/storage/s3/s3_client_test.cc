@@ -36,7 +36,7 @@ class S3ClientTest : public ::testing::Test {
   std::unique_ptr<S3Client> Client(bool is_renewable = true) {
     return std::make_unique<S3Client>(
         service_, std::make_unique<NumberedCredentials>(is_renewable),
-        S3ClientOptions{.clock = &clock_, .now = [this] { return now_; }, .jitter_seed = 7});
+        S3ClientOptions{.clock = &clock_, .now = [this] { return now_; }, .jitter_seed = 7, .metrics = metrics_});
   }
   static Result<HttpResponse> Send(S3Client& client, S3Call call = {}) {
     const S3Bucket bucket{.scheme = "http", .host = "s3.test", .path_prefix = "/b", .name = "b", .region = "us-east-1"};
@@ -52,6 +52,7 @@ class S3ClientTest : public ::testing::Test {
 
   std::shared_ptr<ScriptedTransport> service_ = std::make_shared<ScriptedTransport>();
   FakeClock clock_;
+  std::shared_ptr<RequestMetrics> metrics_;
   WallTime now_{seconds(1'800'000'000)};
 };
 
@@ -202,6 +203,39 @@ TEST_F(S3ClientTest, TriesAgainWhatTheCheckRefuses) {
   EXPECT_EQ(Send(*Client(), {.check = check})->body, "good");
   for (int i = 0; i < 10; ++i) service_->Answer(200, "bad");
   EXPECT_EQ(Send(*Client(), {.check = check}).status().code(), StatusCode::kDataLoss);
+}
+
+TEST_F(S3ClientTest, CountsEveryRequestByOperationAndCode) {
+  telemetry::MetricRegistry registry;
+  metrics_ = std::make_shared<RequestMetrics>(registry);
+  service_->Answer(503);
+  service_->Answer(503);
+  service_->Fail(DeadlineExceeded("slow"));
+  service_->Answer(200, "bytes");
+  ASSERT_TRUE(Send(*Client()).ok());
+  service_->Answer(200);
+  const std::string body = "12345678";
+  ASSERT_TRUE(Send(*Client(), {.request = UploadPartRequest("k", "id", 1, std::as_bytes(std::span(body)))}).ok());
+
+  const std::string text = registry.Serialize();
+  for (const char* line : {"espalier_storage_requests_total{code=\"503\",operation=\"GetObject\"} 2",
+                           "espalier_storage_requests_total{code=\"DEADLINE_EXCEEDED\",operation=\"GetObject\"} 1",
+                           "espalier_storage_requests_total{code=\"200\",operation=\"GetObject\"} 1",
+                           "espalier_storage_requests_total{code=\"200\",operation=\"UploadPart\"} 1",
+                           "espalier_storage_request_seconds_count{operation=\"GetObject\"} 4",
+                           "espalier_storage_received_bytes_total{operation=\"GetObject\"} 5",
+                           "espalier_storage_sent_bytes_total{operation=\"UploadPart\"} 8"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST_F(S3ClientTest, NeverWaitsLongerForAnAnswerThanItsPatience) {
+  S3Client client(service_, std::make_unique<NumberedCredentials>(true),
+                  S3ClientOptions{.retry_budget = seconds(2), .clock = &clock_, .now = [this] { return now_; }});
+  service_->Answer(200);
+  ASSERT_TRUE(Send(client).ok());
+  EXPECT_LE(service_->sent()[0].deadline->Remaining(clock_), seconds(2));
+  EXPECT_EQ(service_->sent()[0].stall_timeout, seconds(2));
 }
 
 TEST_F(S3ClientTest, TellsNoSecrets) {

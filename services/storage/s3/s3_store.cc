@@ -34,6 +34,12 @@ Status CheckPiece(const HttpResponse& response, ByteRange range) {
                   " bytes, which are not the range asked for");
 }
 
+// An ETag as a condition. A weak one ("W/...") cannot be any.
+std::string StrongETag(const std::string& etag) {
+  if (etag.empty() || etag.starts_with("W/")) return "";
+  return etag.starts_with('"') ? etag : "\"" + etag + "\"";
+}
+
 // ok where all are gone.
 Status CheckDeletions(const HttpResponse& response) {
   ASSIGN_OR_RETURN(const std::vector<DeleteFailure> failures, ParseDeleteResult(response.body));
@@ -107,23 +113,24 @@ Result<std::string> S3Store::GetRange(const std::string& key, ByteRange range) {
   return bytes;
 }
 
-Status S3Store::ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out) {
+Status S3Store::ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
+                                   std::span<std::byte> out) {
   ESPALIER_CHECK(out.size() == range.length) << out.size() << " bytes for a range of " << range.length;
   RETURN_IF_ERROR(BucketKeyOf(key).status());
   RETURN_IF_ERROR(Failpoint("store.get"));
   // HTTP cannot ask for nothing, nor for what lies past 2^64.
   if (range.length == 0 || range.offset + range.length < range.offset) return CheckInside(key, range);
-  std::string etag;
+  std::string version = StrongETag(etag);
   for (uint64_t done = 0; done < range.length;) {
     const uint64_t length = std::min(kMaxPieceBytes, range.length - done);
-    RETURN_IF_ERROR(ReadPiece(key, {range.offset + done, length}, out.subspan(done, length), etag));
+    RETURN_IF_ERROR(ReadPiece(key, {range.offset + done, length}, out.subspan(done, length), version));
     done += length;
   }
   return Status();
 }
 
-Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& etag) {
-  const S3Call call{.request = GetObjectRangeRequest(JoinKey(root_, key), range, etag),
+Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& version) {
+  const S3Call call{.request = GetObjectRangeRequest(JoinKey(root_, key), range, version),
                     .doing = "reading " + std::to_string(range.length) + " bytes at " + std::to_string(range.offset) +
                              " of " + UriOf(key),
                     .into = out,
@@ -137,7 +144,8 @@ Status S3Store::ReadPiece(const std::string& key, ByteRange range, std::span<std
   if (sent.last + 1 != range.offset + range.length) {
     return OutOfRange(call.doing + ": the object has " + std::to_string(sent.total) + " bytes");
   }
-  if (const std::string* found = response.Header("etag"); found != nullptr) etag = *found;
+  if (const std::string* found = response.Header("etag"); found != nullptr && version.empty())
+    version = StrongETag(*found);
   return Status();
 }
 

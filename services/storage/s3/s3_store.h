@@ -25,7 +25,11 @@ class S3Store final : public ObjectStore {
   // At most 16 GiB.
   Result<std::string> Get(const std::string& key) override;
   Result<std::string> GetRange(const std::string& key, ByteRange range) override;
-  Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out) override;
+  Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out) override {
+    return ReadRangeOfVersion(key, "", range, out);
+  }
+  Status ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
+                            std::span<std::byte> out) override;
   // Written in parts (multipart_writer.h).
   Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) override;
   // Atomic where the service honours If-None-Match: * atomically; docs/object-storage.md says what happens elsewhere.
@@ -45,8 +49,8 @@ class S3Store final : public ObjectStore {
   // The answer to HEAD; NotFound where there is no object.
   Result<HttpResponse> SendHead(const std::string& bucket_key, const std::string& uri);
   Status CheckInside(const std::string& key, ByteRange range);
-  // One request; `etag` is "" at first and then the version that all of a range must come from.
-  Status ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& etag);
+  // One request. `version`: the ETag that all of a range must come from; "" until the first answer has told it.
+  Status ReadPiece(const std::string& key, ByteRange range, std::span<std::byte> out, std::string& version);
   Status PutWithoutCondition(const std::string& bucket_key, const std::string& uri, std::span<const std::byte> bytes);
   Status DeleteBatch(std::span<const std::string> bucket_keys);
 

@@ -42,7 +42,7 @@ std::string Lower(std::string text) {
 }
 
 // Without spaces at the ends, and one instead of several between.
-std::string Trimmed(std::string_view value) {
+std::string CanonicalValue(std::string_view value) {
   std::string trimmed;
   for (const char c : value) {
     const bool is_space = c == ' ' || c == '\t';
@@ -60,8 +60,8 @@ std::string Trimmed(std::string_view value) {
 std::map<std::string, std::string> CanonicalHeaders(const HttpHeaders& headers) {
   std::map<std::string, std::string> canonical;
   for (const auto& [name, value] : headers) {
-    const auto [at, is_new] = canonical.emplace(Lower(name), Trimmed(value));
-    if (!is_new) at->second += "," + Trimmed(value);
+    const auto [at, is_new] = canonical.emplace(Lower(name), CanonicalValue(value));
+    if (!is_new) at->second += "," + CanonicalValue(value);
   }
   return canonical;
 }

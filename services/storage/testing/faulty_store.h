@@ -26,6 +26,10 @@ class FaultyStore final : public ObjectStore {
   Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out) override {
     return inner_.ReadRange(key, range, out);
   }
+  Status ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
+                            std::span<std::byte> out) override {
+    return inner_.ReadRangeOfVersion(key, etag, range, out);
+  }
   Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) override;
   Status PutIfAbsent(const std::string& key, std::span<const std::byte> bytes) override;
   Result<std::vector<ObjectInfo>> List(const std::string& prefix) override { return inner_.List(prefix); }

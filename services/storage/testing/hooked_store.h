@@ -11,8 +11,10 @@ namespace espalier::storage {
 // change the bytes or fail the read. Thread-safe as the hook is.
 class HookedStore final : public ObjectStore {
  public:
+  enum class Conditions { kHonoured, kIgnored };  // some services read whatever version is there
   using AfterRead = std::function<Status(const std::string& key, ByteRange range, std::span<std::byte> bytes)>;
-  HookedStore(ObjectStore& inner, AfterRead after_read) : inner_(inner), after_read_(std::move(after_read)) {}
+  HookedStore(ObjectStore& inner, AfterRead after_read, Conditions conditions = Conditions::kHonoured)
+      : inner_(inner), after_read_(std::move(after_read)), conditions_(conditions) {}
 
   std::string Describe() const override { return inner_.Describe(); }
   Result<ObjectInfo> Head(const std::string& key) override { return inner_.Head(key); }
@@ -24,6 +26,11 @@ class HookedStore final : public ObjectStore {
   }
   Status ReadRange(const std::string& key, ByteRange range, std::span<std::byte> out) override {
     RETURN_IF_ERROR(inner_.ReadRange(key, range, out));
+    return after_read_(key, range, out);
+  }
+  Status ReadRangeOfVersion(const std::string& key, const std::string& etag, ByteRange range,
+                            std::span<std::byte> out) override {
+    RETURN_IF_ERROR(inner_.ReadRangeOfVersion(key, conditions_ == Conditions::kHonoured ? etag : "", range, out));
     return after_read_(key, range, out);
   }
   Result<std::unique_ptr<ObjectWriter>> Put(const std::string& key) override { return inner_.Put(key); }
@@ -38,6 +45,7 @@ class HookedStore final : public ObjectStore {
  private:
   ObjectStore& inner_;  // outlives this
   const AfterRead after_read_;
+  const Conditions conditions_;
 };
 
 }  // namespace espalier::storage

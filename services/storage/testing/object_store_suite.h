@@ -164,6 +164,25 @@ TEST_P(ObjectStoreSuite, ReadsARangeToWhereItBelongs) {
   EXPECT_EQ(store_->ReadRange("../x", {0, 1}, {&one, 1}).code(), StatusCode::kInvalidArgument);
 }
 
+TEST_P(ObjectStoreSuite, ReadsOnlyTheVersionAskedFor) {
+  Put("digits", "0123456789");
+  const std::string etag = store_->Head("digits")->etag;
+  if (etag.empty()) GTEST_SKIP() << "this driver has no ETags";
+  std::string out(4, '-');
+  const auto read = [&](const std::string& wanted) {
+    return store_->ReadRangeOfVersion("digits", wanted, {3, 4}, std::as_writable_bytes(std::span(out)));
+  };
+  EXPECT_TRUE(read(etag).ok());
+  EXPECT_EQ(out, "3456");
+  if (etag.starts_with('"')) {
+    EXPECT_TRUE(read(etag.substr(1, etag.size() - 2)).ok());
+  }
+  Put("digits", "9876543210");
+  EXPECT_EQ(read(etag).code(), StatusCode::kAborted);
+  EXPECT_TRUE(read("").ok());
+  EXPECT_EQ(out, "6543");
+}
+
 TEST_P(ObjectStoreSuite, KeepsAnObjectOfManyMegabytes) {
   std::string text((size_t{17} << 20) + 5, '\0');
   for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 2654435761u >> 13);

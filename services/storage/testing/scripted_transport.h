@@ -1,8 +1,10 @@
 // A service that answers what a test says.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,8 @@ struct SentRequest {
   std::string method, url, body;
   HttpHeaders headers;
   ProxyUse proxy = ProxyUse::kEnvironment;
+  std::optional<Deadline> deadline = {};
+  std::chrono::seconds stall_timeout{0};
 
   // "" where there is no such header.
   std::string Header(std::string_view name) const {
@@ -48,7 +52,8 @@ class ScriptedTransport final : public HttpTransport {
 
   Result<HttpResponse> Send(const HttpRequest& request, const SendOptions& options) override {
     Step step;
-    SentRequest sent{request.method, request.url, "", request.headers, request.proxy};
+    SentRequest sent{request.method,   request.url,          "", request.headers, request.proxy,
+                     options.deadline, options.stall_timeout};
     sent.body.assign(reinterpret_cast<const char*>(request.body.data()), request.body.size());
     {
       MutexLock lock(&mutex_);

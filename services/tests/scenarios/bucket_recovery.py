@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 
 from bad_network import BadNetwork
-from harness import CORA
+from harness import BIN, CORA, espalier
 from recovery import RecoveryScenario, cora
 
 SECRET = "not-to-be-seen-anywhere"
@@ -29,11 +29,14 @@ class BucketRecovery(RecoveryScenario):
         super().setUp()
         self.bucket = self.dir / "s3" / "bucket"
         self.bucket.mkdir(parents=True)
-        port = free_port()
-        self.endpoint = f"http://127.0.0.1:{port}"
+        self.port = free_port()
+        self.endpoint = f"http://127.0.0.1:{self.port}"
         self.keys = {"AWS_ACCESS_KEY_ID": "espalier", "AWS_SECRET_ACCESS_KEY": SECRET}
+        self.gateway = self.start_gateway()
+
+    def start_gateway(self):
         gateway = subprocess.Popen(
-            [os.environ["ESPALIER_VERSITYGW"], "--port", f"127.0.0.1:{port}", "--region", "eu-north-1", "posix",
+            [os.environ["ESPALIER_VERSITYGW"], "--port", f"127.0.0.1:{self.port}", "--region", "eu-north-1", "posix",
              str(self.bucket.parent)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, "ROOT_ACCESS_KEY": "espalier", "ROOT_SECRET_KEY": SECRET})
         self.addCleanup(gateway.wait)
@@ -42,6 +45,7 @@ class BucketRecovery(RecoveryScenario):
         while not self.answers():
             self.assertLess(time.monotonic(), deadline, "versitygw does not answer")
             time.sleep(0.05)
+        return gateway
 
     def answers(self):
         try:
@@ -117,6 +121,57 @@ class BucketRecovery(RecoveryScenario):
                                document=self.in_bucket(endpoint=network.endpoint))
         self.assertEqual(done["parametersDigest"], self.digest())
         self.assertGreater(sum(network.met.values()), network.num_requests / 5)
+
+    def test_a_store_that_is_down_for_good_ends_the_run_with_its_reason_and_harms_nothing(self):
+        document = self.in_bucket(runPolicy={"backoffLimit": 0})
+        process = self.start(document, "run", "--access", "rpc", env={**os.environ, **self.keys})
+        self.addCleanup(process.kill)
+        watch = self.wait_for_steps(process, "run", 60)
+        self.gateway.kill()
+        while (steps := watch.steps_done()) is not None and steps < watch.num_steps:
+            self.assertIsNone(process.poll(), "training needs no store")
+            time.sleep(0.05)
+        trained = time.monotonic()
+        output, _ = process.communicate(timeout=120)
+        seconds = time.monotonic() - trained
+        self.assertEqual(process.returncode, 74, output)
+        self.assertRegex(output, rf"s3://bucket/jobs/one.*127\.0\.0\.1:{self.port}.*; gave up after \d+ requests")
+        self.assertLess(seconds, 60, output)
+        self.assertNotIn("checkpoint not written", (self.dir / "run/logs/trainer-1.log").read_text())
+        self.assertIn("checkpoint not written, training goes on", (self.dir / "run/logs/trainer-0.log").read_text())
+
+        self.start_gateway()
+        verified = espalier("checkpoint", "verify", "s3://bucket/jobs/one",
+                            env={**os.environ, **self.keys, "AWS_ENDPOINT_URL": self.endpoint, "AWS_REGION": "eu-north-1"})
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        done = self.under_fire("run", environment=self.keys, document=document, args=["--resume"])
+        self.assertEqual(done["parametersDigest"], self.digest())
+        print(f"{seconds:.1f} s from the last step to the end of a run without its store")
+
+    def test_a_full_disk_in_the_cache_ends_the_run_with_its_reason(self):
+        cache = self.dir / "cache"
+        cache.mkdir()
+        document = self.in_bucket(runPolicy={"backoffLimit": 0})
+
+        def with_disk_of(size):
+            # The disk is there for this process and its children only, and goes with them.
+            return ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} none "$0" && exec "$@"', str(cache)]
+
+        if os.geteuid() != 0 or subprocess.run([*with_disk_of("1m"), "true"], capture_output=True).returncode != 0:
+            self.skipTest("making a small disk takes root and mount namespaces")
+        # Room for the graph, but not for its partitions; then for all.
+        command = [str(BIN / "espalier"), "run", "-f", str(self.write_job(document)), "--output", str(self.dir / "run"),
+                   "--access", "rpc"]
+        environment = {**os.environ, **self.keys, "ESPALIER_DATA_DIR": str(cache)}
+        full = subprocess.run([*with_disk_of("5m"), *command], capture_output=True, text=True, timeout=120,
+                              stdin=subprocess.DEVNULL, env=environment)
+        self.assertEqual(full.returncode, 74, full.stdout + full.stderr)
+        self.assertIn("server-", full.stdout + full.stderr)
+        self.assertIn(str(cache), full.stdout + full.stderr)
+        roomy = subprocess.run([*with_disk_of("100m"), *command], capture_output=True, text=True, timeout=240,
+                               stdin=subprocess.DEVNULL, env=environment)
+        self.assertEqual(roomy.returncode, 0, roomy.stdout + roomy.stderr)
+        self.assertEqual(json.loads((self.dir / "run/result.json").read_text())["parametersDigest"], self.digest())
 
     def expect_no_secret(self, folder):
         for path in pathlib.Path(folder).rglob("*"):

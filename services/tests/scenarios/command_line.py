@@ -1,6 +1,7 @@
 """generate, import, partition, inspect, verify as a user meets them."""
 
 import json
+import pathlib
 
 from harness import CORA, Scenario, espalier
 
@@ -13,6 +14,23 @@ class CommandLine(Scenario):
             self.assertIn("espalier " + command, shown.stdout)
         self.assertEqual(espalier("partition", "--no-such-flag").returncode, 64)
         self.assertEqual(espalier("no-such-command").returncode, 64)
+
+    def test_a_graph_that_import_has_cleaned_is_cut_as_if_the_job_had_cleaned_it(self):
+        flags = ["--drop-self-loops", "--add-reverse-edges", "--drop-duplicate-edges"]
+        graph = self.generate("--nodes", 500, "--edges", 3000)
+        cleaned = self.dir / "cleaned"
+        self.assertEqual(espalier("import", graph, "--format", "NPY", *flags, "--output", cleaned).returncode, 0)
+        cuts = []
+        for name, source, more in ("cleaned", cleaned, []), ("raw", graph, flags):
+            parts = self.dir / f"parts-{name}"
+            cut = espalier("partition", source, "--format", "NPY", *more, "--output", parts, "--json")
+            self.assertEqual(cut.returncode, 0, cut.stderr)
+            cuts.append(json.loads(cut.stdout)["uri"])
+        self.assertEqual(espalier("verify", cuts[0], "--source", graph, "--format", "NPY", *flags).returncode, 0)
+        graph_files = [sorted(pathlib.Path(uri).rglob("graph.safetensors")) for uri in cuts]
+        self.assertGreater(len(graph_files[0]), 1)
+        for from_cleaned, from_raw in zip(*graph_files, strict=True):
+            self.assertEqual(from_cleaned.read_bytes(), from_raw.read_bytes())
 
     def test_a_graph_is_imported_partitioned_verified_and_found_again(self):
         imported = self.dir / "cora"

@@ -41,7 +41,8 @@ class RecoveryScenario(Scenario):
 
     def under_fire(self, name, kills=(), environment=None, document=None, args=()):
         """A run with these kills, [(child, step)]; its result."""
-        options = argparse.Namespace(bin=BIN, access="rpc", deadline=240, more=list(args))
+        options = argparse.Namespace(bin=BIN, access="rpc", deadline=240, renew_certificates=0,
+                                     more=list(args))
         path = self.write_job(document or cora(), name + ".json")
         kills = [random_kills.Kill(*kill) for kill in kills]
         outcome = random_kills.run_once(options, path, self.dir / name, kills, environment or {})

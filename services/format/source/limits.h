@@ -1,0 +1,12 @@
+// Above these a source is refused: such a number or line is damage, not data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace espalier::format {
+
+inline constexpr uint64_t kMaxCount = uint64_t{1} << 40;  // nodes or edges of a type
+inline constexpr size_t kMaxLineBytes = size_t{64} << 20;
+
+}  // namespace espalier::format
