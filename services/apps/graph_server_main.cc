@@ -4,10 +4,13 @@
 
 #include "CLI/CLI.hpp"
 #include "services/apps/serving/nonce_file.h"
+#include "services/apps/serving/partition_metrics.h"
 #include "services/apps/serving/served_graph.h"
 #include "services/apps/serving/service_process.h"
+#include "services/apps/transport/certificate_metrics.h"
 #include "services/base/environment.h"
 #include "services/server/graph_server.h"
+#include "services/storage/request_metrics.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::serving {
@@ -79,9 +82,10 @@ server::GraphServerOptions ServerOptionsOf(const Flags& flags, const format::Man
   return options;
 }
 
-Result<ServedPartitionOptions> LoadOptionsOf(const Flags& flags, const ServiceProcess& process) {
+Result<ServedPartitionOptions> LoadOptionsOf(const Flags& flags, ServiceProcess& process) {
   const EnvironmentMap environment = ReadEnvironment();
   ASSIGN_OR_RETURN(storage::StoreSettings stores, storage::StoreSettingsOf(environment));
+  stores.s3.metrics = std::make_shared<storage::RequestMetrics>(process.metrics());
   ServedPartitionOptions options;
   options.open_store = storage::OpenerWith(std::move(stores));
   options.cache = {.folder = flags.data_dir.empty() ? storage::DefaultCacheFolder(environment) : flags.data_dir,
@@ -104,11 +108,13 @@ std::optional<NonceFile> MakeNonce(const Flags& flags) {
 Result<ExitCode> Run(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("graph-server", flags.process));
   ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, pki::PeerRole::kServer));
+  const auto certificate_expiry = transport::WatchCertificateExpiry(flags.process.tls, process->metrics());
   const Timer timer;
   ASSIGN_OR_RETURN(const ServedPartitionOptions load, LoadOptionsOf(flags, *process));
   ASSIGN_OR_RETURN(const LoadedPartition loaded, LoadServedPartition(flags.partitions_uri, flags.partition, load));
   Log(Level::kInfo, "partition loaded",
       {{"partition", flags.partition}, {"key", loaded.manifest.partition_key}, {"seconds", timer.Seconds()}});
+  CountPartition(loaded, timer.Seconds(), process->metrics());
 
   server::ServedGraph served;
   served.name = loaded.manifest.graph_name;
@@ -129,7 +135,8 @@ Result<ExitCode> Run(const Flags& flags) {
 int Main(int argc, char** argv) {
   CLI::App app{
       "Serves one partition of a graph.\n\nExample:\n  espalier-graph-server --partitions file:///srv/cora "
-      "--partition 0 --listen 127.0.0.1:7000"};
+      "--partition 0 --listen 127.0.0.1:7000",
+      "espalier-graph-server"};
   Flags flags;
   AddFlags(app, &flags);
   return ParseAndRun(app, argc, argv, flags.process, [&] { return Run(flags); });

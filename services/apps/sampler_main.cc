@@ -2,12 +2,12 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <stop_token>
 #include <utility>
 
 #include "CLI/CLI.hpp"
 #include "services/apps/serving/job_check.h"
 #include "services/apps/serving/service_process.h"
+#include "services/apps/transport/certificate_metrics.h"
 #include "services/client/session.h"
 #include "services/job/parse.h"
 #include "services/rpc/address_range.h"
@@ -59,12 +59,13 @@ Result<job::DistTraining> ReadJob(const std::string& path) {
 
 // Signals end the wait for servers, and later the questions under way.
 Result<client::Session> ConnectTo(const Flags& flags, std::shared_ptr<const rpc::TransportSecurity> tls,
-                                  std::stop_token stop) {
+                                  ServiceProcess& process) {
   client::SessionOptions options;
   ASSIGN_OR_RETURN(options.addresses, rpc::ExpandAddresses(flags.servers));
   options.incarnation = flags.incarnation;
   options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
-  options.channel.stop = std::move(stop);
+  options.channel.stop = process.stop();
+  options.channel.metrics = std::make_shared<rpc::CallMetrics>(process.shared_metrics());
   options.channel.tls = std::move(tls);
   ASSIGN_OR_RETURN(options.access, client::ParseAccess(flags.access));
   return client::Connect(options);
@@ -73,7 +74,8 @@ Result<client::Session> ConnectTo(const Flags& flags, std::shared_ptr<const rpc:
 Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("sampler", flags.process));
   ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, pki::PeerRole::kSampler));
-  ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags, tls, process->stop()));
+  const auto certificate_expiry = transport::WatchCertificateExpiry(flags.process.tls, process->metrics());
+  ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags, tls, *process));
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
 
@@ -97,7 +99,8 @@ Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
 int Main(int argc, char** argv) {
   CLI::App app{
       "Draws mini-batches and streams them to trainers.\n\nExample:\n  espalier-sampler --job job.yaml "
-      "--servers 127.0.0.1:7000,127.0.0.1:7001 --listen 127.0.0.1:7100"};
+      "--servers 127.0.0.1:7000,127.0.0.1:7001 --listen 127.0.0.1:7100",
+      "espalier-sampler"};
   Flags flags;
   AddFlags(app, &flags);
   return ParseAndRun(app, argc, argv, flags.process, [&]() -> Result<ExitCode> {

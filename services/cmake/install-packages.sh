@@ -1,7 +1,7 @@
 # Sourced by quickstart.sh and test.sh: installs what debian-packages.txt names and this machine lacks.
 
 install_packages() {
-  local list missing=() package sudo=()
+  local list missing=() package
   list="$(dirname "${BASH_SOURCE[0]}")/debian-packages.txt"
   while read -r package; do
     case "$package" in '' | '#'*) continue ;; esac
@@ -9,6 +9,12 @@ install_packages() {
       missing+=("$package")
     fi
   done <"$list"
+  apt_install "${missing[@]}"
+}
+
+# PACKAGE...: those that are missing.
+apt_install() {
+  local missing=("$@") sudo=()
   if [ ${#missing[@]} -eq 0 ]; then return 0; fi
   if ! command -v apt-get >/dev/null; then
     echo "These packages are missing and there is no apt-get to install them: ${missing[*]}" >&2

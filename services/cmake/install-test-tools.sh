@@ -12,10 +12,25 @@ install_versitygw() {
   fi
 }
 
+# Sets PROMETHEUS_TOOLS to the folder with prometheus and promtool, or to nothing.
+install_prometheus() {
+  if ! PROMETHEUS_TOOLS="$(e2e/tools/build.sh prometheus)"; then
+    PROMETHEUS_TOOLS=""
+    echo "!! NOT TESTED whether alerts fire and dashboards find their data" >&2
+  fi
+}
+
 # Sets KUBE_TOOLS to the folder with etcd, kube-apiserver and what belongs to them, or to nothing.
 install_kube_tools() {
   if ! KUBE_TOOLS="$(e2e/tools/build.sh kube)"; then
     KUBE_TOOLS=""
     echo "!! NOT TESTED against a real API server" >&2
   fi
+}
+
+# What a cluster on this machine is made of besides e2e/tools (e2e/cluster_setup/tools.py); needs install-packages.sh.
+install_cluster_packages() {
+  local missing
+  mapfile -t missing < <(e2e/cluster packages)
+  apt_install "${missing[@]}"
 }

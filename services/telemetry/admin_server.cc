@@ -25,15 +25,6 @@
 namespace espalier::telemetry {
 namespace {
 
-struct Connection {
-  int descriptor = -1;
-  Deadline deadline;
-  std::string received;
-  std::string to_send;  // not empty once the answer is made
-  size_t sent = 0;
-  bool done = false;
-};
-
 constexpr std::chrono::milliseconds kPauseWithoutResources{100};
 
 bool WouldBlock(int error_number) {
@@ -83,6 +74,15 @@ class AdminServer::Impl {
   }
 
  private:
+  struct Connection {
+    int descriptor = -1;
+    Deadline deadline;
+    std::string received;
+    std::string to_send;  // not empty once the answer is made
+    size_t sent = 0;
+    bool done = false;
+  };
+
   void Run();
   void Accept();
   void TurnAway();

@@ -80,6 +80,16 @@ Gauge MetricRegistry::AddGauge(const std::string& name, const std::string& help,
   return Gauge(&prometheus::BuildGauge().Name(name).Help(help).Register(state_->registry).Add(labels));
 }
 
+std::shared_ptr<Gauge> MetricRegistry::AddTemporaryGauge(const std::string& name, const std::string& help,
+                                                         const Labels& labels) {
+  ESPALIER_CHECK(IsValidName(name) && !EndsInTotal(name)) << "gauge name " << name;
+  auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(state_->registry);
+  return std::shared_ptr<Gauge>(new Gauge(&family.Add(labels)), [&family](Gauge* gauge) {
+    family.Remove(gauge->metric_);
+    delete gauge;
+  });
+}
+
 Histogram MetricRegistry::AddHistogram(const std::string& name, const std::string& help,
                                        const std::vector<double>& upper_bounds, const Labels& labels) {
   ESPALIER_CHECK(IsValidName(name) && !EndsInTotal(name)) << "histogram name " << name;

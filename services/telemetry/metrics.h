@@ -78,10 +78,14 @@ class MetricRegistry {
 
   Counter AddCounter(const std::string& name, const std::string& help, const Labels& labels = {});
   Gauge AddGauge(const std::string& name, const std::string& help, const Labels& labels = {});
+  // A gauge of something that ends before the process does: it leaves with what is returned. Nobody else adds this name
+  // with these labels. The registry outlives it.
+  [[nodiscard]] std::shared_ptr<Gauge> AddTemporaryGauge(const std::string& name, const std::string& help,
+                                                         const Labels& labels);
   // `upper_bounds` ascending; the bucket +Inf is added.
   Histogram AddHistogram(const std::string& name, const std::string& help, const std::vector<double>& upper_bounds,
                          const Labels& labels = {});
-  // The memory, processor time and open files of this process, read at each scrape (espalier_process_*).
+  // Memory and its limit, processor time and open files of this process, read at each scrape (espalier_process_*).
   void AddProcessMetrics();
   // `refresh` is called at the start of each Serialize, for gauges whose value is only known by looking, until what is
   // returned is destroyed (which waits for a call under way). It calls nothing of this registry but handles. The

@@ -73,6 +73,21 @@ TEST(MetricsTest, LooksAgainBeforeEachScrapeAsLongAsTheHandleLives) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_test_age_seconds 2\n"));
 }
 
+TEST(MetricsTest, ATemporaryGaugeLeavesWithItsHandle) {
+  MetricRegistry registry;
+  const std::shared_ptr<Gauge> stays = registry.AddTemporaryGauge("espalier_test_jobs_count", "Jobs.", {{"x", "1"}});
+  std::shared_ptr<Gauge> goes = registry.AddTemporaryGauge("espalier_test_jobs_count", "Jobs.", {{"x", "2"}});
+  goes->Set(7);
+  EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_test_jobs_count{x=\"2\"} 7\n"));
+
+  goes.reset();
+
+  EXPECT_THAT(registry.Serialize(), Not(HasSubstr("x=\"2\"")));
+  EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_test_jobs_count{x=\"1\"} 0\n"));
+  goes = registry.AddTemporaryGauge("espalier_test_jobs_count", "Jobs.", {{"x", "2"}});
+  EXPECT_DOUBLE_EQ(goes->Value(), 0);
+}
+
 TEST(MetricsTest, MakesExponentialBuckets) { EXPECT_THAT(ExponentialBuckets(0.5, 2, 4), ElementsAre(0.5, 1, 2, 4)); }
 
 TEST(MetricsDeathTest, BadNamesAreBugs) {

@@ -5,6 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+
+#include "services/telemetry/memory_limit.h"
 
 namespace espalier::telemetry {
 namespace {
@@ -27,6 +30,19 @@ uint64_t ResidentBytes() {
   return resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+// What counts against a limit and cannot be dropped and read again: not the pages of mapped files.
+uint64_t UnreclaimableBytes() {
+  std::ifstream status("/proc/self/status");
+  uint64_t kibibytes = 0;
+  for (std::string word; status >> word;) {
+    if (word != "RssAnon:" && word != "RssShmem:") continue;
+    uint64_t of_kind = 0;
+    status >> of_kind;
+    kibibytes += of_kind;
+  }
+  return kibibytes * 1024;
+}
+
 uint64_t OpenFiles() {
   std::error_code error;
   uint64_t count = 0;
@@ -42,8 +58,11 @@ uint64_t OpenFiles() {
 uint64_t PeakResidentBytes() { return static_cast<uint64_t>(Usage().ru_maxrss) * 1024; }
 
 ProcessMetrics::ProcessMetrics(MetricRegistry& registry)
-    : resident_bytes_(
+    : registry_(registry),
+      resident_bytes_(
           registry.AddGauge("espalier_process_resident_bytes", "Memory resident now, shared pages included.")),
+      unreclaimable_bytes_(
+          registry.AddGauge("espalier_process_unreclaimable_bytes", "Resident memory that is not of mapped files.")),
       peak_resident_bytes_(
           registry.AddGauge("espalier_process_peak_resident_bytes", "Largest resident memory so far.")),
       cpu_seconds_(registry.AddGauge("espalier_process_cpu_seconds", "Processor time used, user and system.")),
@@ -52,6 +71,12 @@ ProcessMetrics::ProcessMetrics(MetricRegistry& registry)
 void ProcessMetrics::Refresh() {
   const rusage usage = Usage();
   resident_bytes_.Set(static_cast<double>(ResidentBytes()));
+  unreclaimable_bytes_.Set(static_cast<double>(UnreclaimableBytes()));
+  // Looked up each time: limits can be changed while a process runs.
+  if (const std::optional<uint64_t> limit = MemoryLimitBytes()) {
+    registry_.AddGauge("espalier_process_memory_limit_bytes", "Most memory that its control groups allow.")
+        .Set(static_cast<double>(*limit));
+  }
   peak_resident_bytes_.Set(static_cast<double>(usage.ru_maxrss) * 1024);
   cpu_seconds_.Set(Seconds(usage.ru_utime) + Seconds(usage.ru_stime));
   open_files_.Set(static_cast<double>(OpenFiles()));

@@ -12,7 +12,9 @@ class ProcessMetrics {
   void Refresh();
 
  private:
+  MetricRegistry& registry_;
   Gauge resident_bytes_;
+  Gauge unreclaimable_bytes_;
   Gauge peak_resident_bytes_;
   Gauge cpu_seconds_;
   Gauge open_files_;

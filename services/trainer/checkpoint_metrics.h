@@ -20,10 +20,13 @@ struct CheckpointMetrics {
         upload_seconds(registry.AddCounter("espalier_trainer_checkpoint_upload_seconds_total",
                                            "Time spent writing checkpoints, most of it beside training.")),
         last_step(registry.AddGauge("espalier_trainer_checkpoint_last_step",
-                                    "Steps done at the newest committed checkpoint.")) {}
+                                    "Steps done at the newest committed checkpoint.")),
+        safe_since(registry.AddGauge("espalier_trainer_checkpoint_last_timestamp_seconds",
+                                     "When the newest checkpoint was committed, before the first one when training "
+                                     "began; 0: none is written but when asked to stop.")) {}
 
   telemetry::Counter written, failed, delayed, bytes, snapshot_seconds, upload_seconds;
-  telemetry::Gauge last_step;
+  telemetry::Gauge last_step, safe_since;
 };
 
 }  // namespace espalier::trainer

@@ -21,7 +21,9 @@ uint64_t UnixSeconds() {
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(CheckpointWriterOptions options)
-    : options_(std::move(options)), metrics_(options_.metrics), trigger_(options_.when) {}
+    : options_(std::move(options)), metrics_(options_.metrics), trigger_(options_.when) {
+  if (trigger_.HasAny()) metrics_.safe_since.Set(static_cast<double>(UnixSeconds()));
+}
 
 CheckpointWriter::~CheckpointWriter() { Wait(); }
 
@@ -46,7 +48,7 @@ void CheckpointWriter::Save(LoopSnapshot snapshot) {
   Wait();  // for nothing, except at the end of training
   busy_ = true;
   uploading_ = std::thread([this, snapshot = std::move(snapshot)] {
-    const CheckpointReport report = Upload(snapshot);
+    const CheckpointReport report = Upload(snapshot, /*may_read=*/true);
     if (!report.status.ok()) {
       Log(Level::kWarning, "checkpoint not written, training goes on",
           {{"checkpoint", report.folder}, {"error", report.status}});
@@ -57,7 +59,7 @@ void CheckpointWriter::Save(LoopSnapshot snapshot) {
 
 Status CheckpointWriter::SaveLast(LoopSnapshot snapshot) {
   Wait();
-  const CheckpointReport report = Upload(snapshot);
+  const CheckpointReport report = Upload(snapshot, /*may_read=*/false);  // who asked to stop waits for little more
   return report.status.While("writing the last checkpoint, " + report.folder);
 }
 
@@ -66,7 +68,7 @@ CheckpointSummary CheckpointWriter::Finish() {
   return summary_;
 }
 
-CheckpointReport CheckpointWriter::Upload(const LoopSnapshot& snapshot) {
+CheckpointReport CheckpointWriter::Upload(const LoopSnapshot& snapshot, bool may_read) {
   const Timer timer;
   const format::CheckpointId id = ManifestOf(snapshot, options_.facts).id;
   CheckpointReport report;
@@ -83,7 +85,7 @@ CheckpointReport CheckpointWriter::Upload(const LoopSnapshot& snapshot) {
   }
   report.upload_seconds = timer.Seconds();
   Record(report, id.global_step);
-  if (report.status.ok()) Prune(id);
+  if (report.status.ok()) Prune(id, may_read);
   return report;
 }
 
@@ -106,11 +108,17 @@ Result<format::CheckpointManifest> CheckpointWriter::Write(const LoopSnapshot& s
   return format::WriteCheckpoint(*store, prefix, std::move(manifest), files);
 }
 
-void CheckpointWriter::Prune(const format::CheckpointId& own) {
+void CheckpointWriter::Prune(const format::CheckpointId& own, bool may_read) {
   const auto keep = static_cast<uint64_t>(std::max<int64_t>(options_.when.keep, 1));
-  const auto removed = format::PruneCheckpoints(*options_.to.store, options_.to.prefix, own, keep);
-  if (removed.ok()) return;
-  Log(Level::kWarning, "old checkpoints not removed; the next one tries again", {{"error", removed.status()}});
+  const auto pruned = format::PruneCheckpoints(*options_.to.store, options_.to.prefix, own, keep, verified_, may_read);
+  if (!pruned.ok()) {
+    Log(Level::kWarning, "old checkpoints not removed; the next one tries again", {{"error", pruned.status()}});
+    return;
+  }
+  for (const format::SkippedCheckpoint& corrupt : pruned->corrupt) {
+    Log(Level::kError, "a checkpoint is corrupt; an older one is kept in its place",
+        {{"checkpoint", corrupt.folder}, {"error", corrupt.why}});
+  }
 }
 
 void CheckpointWriter::Record(const CheckpointReport& report, uint64_t global_step) {
@@ -125,6 +133,7 @@ void CheckpointWriter::Record(const CheckpointReport& report, uint64_t global_st
     metrics_.written.Add();
     metrics_.bytes.Add(static_cast<double>(report.size_bytes));
     metrics_.last_step.Set(static_cast<double>(global_step));
+    metrics_.safe_since.Set(static_cast<double>(UnixSeconds()));
     Log(Level::kInfo, "checkpoint",
         {{"checkpoint", report.folder},
          {"epoch", report.epoch},

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -61,17 +62,19 @@ class CheckpointWriter final : public SnapshotSink {
 
  private:
   void Wait();
-  CheckpointReport Upload(const LoopSnapshot& snapshot);
+  // `may_read`: there is time to look at older checkpoints before some are removed.
+  CheckpointReport Upload(const LoopSnapshot& snapshot, bool may_read);
   Result<format::CheckpointManifest> Write(const LoopSnapshot& snapshot);
-  void Prune(const format::CheckpointId& own);
+  void Prune(const format::CheckpointId& own, bool may_read);
   void Record(const CheckpointReport& report, uint64_t global_step);
 
   const CheckpointWriterOptions options_;
   CheckpointMetrics metrics_;
   CheckpointTrigger trigger_;
-  bool is_delayed_ = false;        // and was logged as such
-  CheckpointSummary summary_;      // of the thread that uploads while it runs, else of the caller
-  std::atomic<bool> busy_{false};  // atomic, because the uploading thread clears it
+  bool is_delayed_ = false;                  // and was logged as such
+  CheckpointSummary summary_;                // of the thread that uploads while it runs, else of the caller
+  std::set<format::CheckpointId> verified_;  // likewise: known to load
+  std::atomic<bool> busy_{false};            // atomic, because the uploading thread clears it
   std::thread uploading_;
 };
 

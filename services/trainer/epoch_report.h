@@ -10,6 +10,11 @@ namespace espalier::trainer {
 // the computation stood still for them.
 struct SecondsSplit {
   double sample = 0, fetch = 0, wait = 0, compute = 0, communicate = 0, evaluate = 0;
+
+  SecondsSplit operator-(const SecondsSplit& before) const {
+    return {sample - before.sample,           fetch - before.fetch,      wait - before.wait, compute - before.compute,
+            communicate - before.communicate, evaluate - before.evaluate};
+  }
 };
 
 struct EpochReport {

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "services/base/testing/soon.h"
 #include "services/collective/in_process_collective.h"
 #include "services/collective/self_collective.h"
 #include "services/graph/generators.h"
@@ -19,8 +20,6 @@ namespace {
 using graph::SplitPartName;
 using shard::testing::MakeTestGraph;
 using shard::testing::TestGraph;
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
 
 graph::SourceGraph TypedGraph() {
   graph::TypedOptions options;

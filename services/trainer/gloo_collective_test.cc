@@ -4,14 +4,13 @@
 
 #include <thread>
 
+#include "services/base/testing/soon.h"
 #include "services/collective/testing/conformance.h"
 
 namespace espalier::trainer {
 namespace {
 
 using collective::Collective;
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 
 std::unique_ptr<Collective> Connect(std::unique_ptr<Rendezvous> rendezvous, uint32_t rank, uint32_t size) {
   auto connected = ConnectGloo(std::move(rendezvous), {Rank(rank), size, "", "1"}, Soon());

@@ -1,4 +1,5 @@
 #include "services/trainer/node_data.h"
+#include "services/base/testing/soon.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +41,6 @@ class ColumnsInMemory final : public sampler::RowSource {
 };
 
 graph::GraphSchema OneTypeSchema() { return *graph::GraphSchema::Make({"n"}, {{"n", "e", "n"}}); }
-Deadline Soon() { return Deadline::After(std::chrono::seconds(10)); }
 std::vector<GlobalNodeId> Nodes(std::initializer_list<uint64_t> ids) {
   std::vector<GlobalNodeId> nodes;
   for (const uint64_t id : ids) nodes.emplace_back(id);

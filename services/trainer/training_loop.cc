@@ -76,8 +76,9 @@ class Loop {
     const double seconds_before = report_.total_seconds;
     bool save_at_end = false;
     while (next_step_ < options_.steps_per_epoch) {
+      const SecondsSplit split_before = report_.seconds;
       RETURN_IF_ERROR(RunStep(epoch_, next_step_));
-      CountStep();
+      CountStep(report_.seconds - split_before);
       report_.total_seconds = seconds_before + timer.Seconds();
       if (IsStopping()) return Stop();
       save_at_end = gradients_.extra_values()[kSave] > 0;
@@ -90,12 +91,13 @@ class Loop {
     return Status();
   }
 
-  void CountStep() {
+  void CountStep(const SecondsSplit& seconds) {
     const double step_loss = gradients_.extra_values()[kLoss];
     if (epoch_ == 0) result_.first_epoch_losses.push_back(step_loss);
     loss_sum_ += step_loss * step_seeds_;
     if (options_.on_step) {
-      options_.on_step({epoch_, next_step_, num_epochs(), options_.steps_per_epoch, IsStopping()});
+      options_.on_step(
+          {epoch_, next_step_, num_epochs(), options_.steps_per_epoch, IsStopping(), step_seeds_, seconds});
     }
     ++next_step_;
   }

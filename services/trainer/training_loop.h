@@ -25,11 +25,13 @@
 
 namespace espalier::trainer {
 
-// What a run knows about itself while it goes on: for /status.
+// What a run knows about itself while it goes on: for /status and /metrics.
 struct RunPosition {
   uint32_t epoch = 0, step = 0;
   uint32_t num_epochs = 0, steps_per_epoch = 0;
-  bool stopping = false;  // no further step: somebody was asked to stop
+  bool stopping = false;   // no further step: somebody was asked to stop
+  uint32_t num_seeds = 0;  // of this step, of all ranks
+  SecondsSplit seconds{};  // of this step
 };
 
 struct LoopOptions {

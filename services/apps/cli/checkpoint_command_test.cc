@@ -23,7 +23,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-struct Ended {
+struct CommandEnd {
   int code = -1;
   std::string output;  // both streams
 };
@@ -44,11 +44,11 @@ class CheckpointCommandTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  Ended Espalier(const std::string& arguments) const {
+  CommandEnd Espalier(const std::string& arguments) const {
     const std::string command =
         "cd '" + root_.string() + "' && '" ESPALIER_BINARY "' " + arguments + " 2>&1 </dev/null";
     std::FILE* pipe = popen(command.c_str(), "r");
-    Ended ended;
+    CommandEnd ended;
     std::array<char, 4096> buffer;
     for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
       ended.output.append(buffer.data(), n);
@@ -62,7 +62,7 @@ class CheckpointCommandTest : public testing::Test {
 };
 
 TEST_F(CheckpointCommandTest, ListsWhatIsThere) {
-  const Ended listed = Espalier("checkpoint ls run");
+  const CommandEnd listed = Espalier("checkpoint ls run");
   EXPECT_EQ(listed.code, 0) << listed.output;
   EXPECT_THAT(listed.output, AllOf(HasSubstr("000001-000000000008  complete"), HasSubstr("epoch 2 step 1"),
                                    HasSubstr("Accuracy 0.75"), HasSubstr("000001-000000000011  incomplete")));
@@ -77,7 +77,7 @@ TEST_F(CheckpointCommandTest, ShowsTheNewestCompleteOneOrTheOneNamed) {
   EXPECT_THAT(Espalier("checkpoint inspect run").output,
               AllOf(HasSubstr("000001-000000000009 of job tiny"), HasSubstr("epoch 2 step 1 of 5 epochs of 4 steps"),
                     HasSubstr("training.seed = 7"), HasSubstr("model.safetensors")));
-  const Ended one = Espalier("checkpoint inspect run/checkpoints/000001-000000000008 --json");
+  const CommandEnd one = Espalier("checkpoint inspect run/checkpoints/000001-000000000008 --json");
   EXPECT_EQ(json::parse(one.output)["global_step"], 8);
 }
 
@@ -86,7 +86,7 @@ TEST_F(CheckpointCommandTest, VerifiesEveryChecksum) {
   EXPECT_THAT(Espalier("checkpoint verify run -q").output, IsEmpty());
   const fs::path model = root_ / "run/checkpoints/000001-000000000009/model.safetensors";
   std::fstream(model, std::ios::in | std::ios::out | std::ios::binary).seekp(-1, std::ios::end).put('\x7f');
-  const Ended verified = Espalier("checkpoint verify run");
+  const CommandEnd verified = Espalier("checkpoint verify run");
   EXPECT_EQ(verified.code, 65);
   EXPECT_THAT(verified.output, HasSubstr("000001-000000000009/model.safetensors: block 0"));
   EXPECT_EQ(Espalier("checkpoint verify run/checkpoints/000001-000000000008").code, 0);
@@ -94,7 +94,7 @@ TEST_F(CheckpointCommandTest, VerifiesEveryChecksum) {
 }
 
 TEST_F(CheckpointCommandTest, SaysWhatIsNotThere) {
-  const Ended ended = Espalier("checkpoint ls elsewhere");
+  const CommandEnd ended = Espalier("checkpoint ls elsewhere");
   EXPECT_EQ(ended.code, 65);
   EXPECT_THAT(ended.output, HasSubstr("no checkpoints in file://"));
   EXPECT_EQ(Espalier("checkpoint").code, 64);

@@ -16,9 +16,8 @@ terminal::ProgressStyle StyleOf(const OutputFlags& flags) { return terminal::Sty
 
 void AddThreadsFlag(CLI::App* command, int* threads) {
   *threads = AvailableProcessors();
-  command->add_option("--threads", *threads, "Threads; results do not depend on them")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  command->add_option("--threads", *threads, "Threads, by default one a processor; results do not depend on them")
+      ->check(CLI::Range(1, 1024));
 }
 
 Outcome Done(std::string output) { return {.output = std::move(output)}; }

@@ -23,7 +23,7 @@ bool WriteOutput(const std::string& text) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app{kDescription};
+  CLI::App app{kDescription, "espalier"};
   app.footer("Exit codes: docs/exit-codes.md");
   app.require_subcommand(1);
   app.set_version_flag("--version", ESPALIER_VERSION);

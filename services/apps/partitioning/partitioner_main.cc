@@ -50,7 +50,8 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--export-mappings", flags->mappings_folder,
                   "Also write original -> partition and original -> global ids as .npy files into this folder");
   AddCacheFlags(app, &flags->cache);
-  app->add_option("--threads", flags->threads, "Threads; results do not depend on them")->check(CLI::Range(1, 1024));
+  app->add_option("--threads", flags->threads, "Threads, by default one a processor; results do not depend on them")
+      ->check(CLI::Range(1, 1024));
   app->add_option("--log-format", flags->log_format, "auto, text or json")->capture_default_str();
   app->add_flag("--json", flags->json, "Report as one line of JSON on a terminal too");
 }
@@ -178,7 +179,7 @@ int Run(const Flags& flags) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app;
+  CLI::App app{"", "espalier-partitioner"};
   Flags flags;
   Declare(&app, &flags);
   try {

@@ -59,6 +59,7 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
   load.cache_bytes = options.cache.max_bytes;
   load.stop_requested = options.stop_requested;
   load.progress = DownloadLog();
+  load.copied = &loaded.copied;
   // Weighted draws need the weights; the arrays are mapped, so unused ones cost address space only.
   load.edge_columns = std::any_of(loaded.manifest.edge_columns.begin(), loaded.manifest.edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });

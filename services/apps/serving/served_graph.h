@@ -6,6 +6,7 @@
 #include <string>
 
 #include "services/format/manifest.h"
+#include "services/format/partition_files.h"
 #include "services/server/graph_service.h"
 #include "services/shard/graph_shard.h"
 #include "services/storage/local_cache.h"
@@ -26,6 +27,7 @@ struct ServedPartitionOptions {
 struct LoadedPartition {
   format::Manifest manifest;
   std::shared_ptr<shard::GraphShard> shard;
+  format::CopiedBytes copied;
   std::string local_uri;  // of the files that are mapped: `uri`, or the copies' folder as a partitioning of its own
 };
 

@@ -82,10 +82,10 @@ Result<std::unique_ptr<ServiceProcess>> ServiceProcess::Start(const std::string&
   telemetry::InitializeLogging(std::move(log));
   telemetry::StopSignal::Install();
   std::unique_ptr<ServiceProcess> process(new ServiceProcess(options));
-  process->metrics_.AddProcessMetrics();
+  process->metrics_->AddProcessMetrics();
   telemetry::AdminServerOptions admin;
   admin.listen_address = options.admin_listen;
-  ASSIGN_OR_RETURN(process->admin_, telemetry::AdminServer::Start(admin, process->metrics_));
+  ASSIGN_OR_RETURN(process->admin_, telemetry::AdminServer::Start(admin, *process->metrics_));
   return process;
 }
 

@@ -45,7 +45,9 @@ class ServiceProcess {
   // Installs signal handlers and logging, opens the admin port.
   static Result<std::unique_ptr<ServiceProcess>> Start(const std::string& role, const ProcessOptions& options);
 
-  telemetry::MetricRegistry& metrics() { return metrics_; }
+  telemetry::MetricRegistry& metrics() { return *metrics_; }
+  // For what may count after this has ended.
+  const std::shared_ptr<telemetry::MetricRegistry>& shared_metrics() const { return metrics_; }
   // Asked to stop once SIGTERM or SIGINT has come: for calls and waits that take a token.
   std::stop_token stop() const { return stop_.get_token(); }
   telemetry::AdminServer& admin() { return *admin_; }
@@ -58,7 +60,7 @@ class ServiceProcess {
   explicit ServiceProcess(const ProcessOptions& options);
 
   const ProcessOptions options_;
-  telemetry::MetricRegistry metrics_;
+  const std::shared_ptr<telemetry::MetricRegistry> metrics_ = std::make_shared<telemetry::MetricRegistry>();
   std::unique_ptr<telemetry::AdminServer> admin_;  // it reads the metrics
   std::stop_source stop_;
   std::jthread signal_watcher_;  // last: asks stop_

@@ -8,7 +8,9 @@
 
 #include "services/apps/serving/job_check.h"
 #include "services/apps/serving/nonce_file.h"
+#include "services/apps/serving/partition_metrics.h"
 #include "services/apps/serving/served_graph.h"
+#include "services/base/testing/soon.h"
 #include "services/client/session.h"
 #include "services/client/testing/served_graph.h"
 #include "services/format/partition_files.h"
@@ -116,8 +118,6 @@ class Served {
   std::vector<std::unique_ptr<server::GraphServer>> servers_;
 };
 
-Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
-
 Result<Tensor> AllRows(sampler::PartitionedGraph& graph, const std::string& column) {
   std::vector<GlobalNodeId> nodes;
   for (uint64_t i = 0; i < graph.book().num_nodes(NodeTypeId(0)); ++i) nodes.emplace_back(i);
@@ -167,6 +167,25 @@ TEST(ServingTest, MutableTensorsStayWithTheServerUnderMappedAccess) {
   EXPECT_TRUE(std::equal(rows.byte_span().begin(), rows.byte_span().end(), read->byte_span().begin()));
 }
 
+TEST(ServingTest, SaysHowMuchThereIsToServe) {
+  const TemporaryFolder folder;
+  const std::string uri = WritePartitions(folder);
+  telemetry::MetricRegistry registry;
+  for (uint32_t p = 0; p < 2; ++p) {
+    const auto loaded = LoadServedPartition(uri, p, {});
+    ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+    CountPartition(*loaded, 1.5, registry);
+    const graph::PartitionBook& book = loaded->manifest.book;
+    uint64_t nodes = 0;
+    for (uint16_t type = 0; type < book.schema().node_types().size(); ++type) {
+      nodes += book.NodeFirst(NodeTypeId(type))[p + 1] - book.NodeFirst(NodeTypeId(type))[p];
+    }
+    EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_partition_nodes_count{partition=\"" + std::to_string(p) +
+                                                "\"} " + std::to_string(nodes) + "\n"));
+  }
+  EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_partition_copied_bytes{from=\"store\",partition=\"1\"} 0\n"));
+}
+
 // Two servers with one cache; clients of the same host map the servers' copies and need no store.
 TEST(ServingTest, ClientsMapTheCopiesOfPartitionsThatAreNotLocal) {
   const TemporaryFolder folder, cache;
@@ -184,6 +203,11 @@ TEST(ServingTest, ClientsMapTheCopiesOfPartitionsThatAreNotLocal) {
   options.cache.folder = cache.path();
   options.open_store = [&](const std::string&) { return storage::StoreLocation{bucket, "graphs/small"}; };
   const Served served("mem://graphs/small", options);
+  const auto again = LoadServedPartition("mem://graphs/small", 1, options);
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  const format::PartitionEntry& entry = again->manifest.partitions[1];
+  EXPECT_EQ(again->copied.fetched, 0u);
+  EXPECT_GE(again->copied.found, entry.graph.size_bytes + entry.node_columns.size_bytes);
   for (const storage::ObjectInfo& object : *objects) {
     ASSERT_TRUE(bucket->Delete("graphs/small/" + object.key).ok());
   }

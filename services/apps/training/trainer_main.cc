@@ -9,6 +9,7 @@
 #include "services/apps/training/trainer_flags.h"
 #include "services/apps/training/trainer_group.h"
 #include "services/apps/training/training_status.h"
+#include "services/apps/transport/certificate_metrics.h"
 #include "services/base/environment.h"
 #include "services/base/exit_code.h"
 #include "services/base/failpoint.h"
@@ -17,6 +18,7 @@
 #include "services/rpc/address_range.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/storage/open_store.h"
+#include "services/storage/request_metrics.h"
 #include "services/telemetry/admin_server.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/process.h"
@@ -111,7 +113,10 @@ telemetry::TerminationMessage LastWords(const trainer::TrainOutcome& outcome, co
   message.message = outcome.stopped() ? "stopped on request" : "trained";
   message.partition.emplace();
   message.partition->hash = partition_key;
-  message.metrics = {{"bestEpoch", outcome.loop.best_epoch}, {"parametersDigest", outcome.parameters_digest}};
+  message.metrics = {{"epochs", outcome.loop.epochs.size()},
+                     {"bestEpoch", outcome.loop.best_epoch},
+                     {"parametersDigest", outcome.parameters_digest}};
+  if (!outcome.loop.epochs.empty()) message.metrics.push_back({"loss", outcome.loop.epochs.back().loss});
   if (outcome.validation.has_value()) {
     message.metrics.push_back({trainer::ResultKey("validation", metric), *outcome.validation});
   }
@@ -153,10 +158,11 @@ Status WriteReady(const TrainerFlags& flags, const telemetry::AdminServer& admin
   return telemetry::WriteReadyFile(flags.ready_file, ready);
 }
 
-Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, const storage::StoreSettings& stores,
+Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, storage::StoreSettings stores,
                        trainer::MathSettings math) {
   StopWatcher stop;
-  telemetry::MetricRegistry metrics;
+  const auto registry = std::make_shared<telemetry::MetricRegistry>();  // calls may end after Train
+  telemetry::MetricRegistry& metrics = *registry;
   metrics.AddProcessMetrics();
   TrainingStatus status(job, flags.job_uid, flags.rank, flags.world_size, flags.incarnation, metrics);
   telemetry::AdminServerOptions admin_options;
@@ -167,6 +173,8 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
 
   rpc::ChannelSettings channel;
   channel.stop = stop.stalled();
+  channel.metrics = std::make_shared<rpc::CallMetrics>(registry);
+  const std::shared_ptr<void> certificate_expiry = transport::WatchCertificateExpiry(flags.tls, metrics);
   ASSIGN_OR_RETURN(channel.tls, transport::LoadTls(flags.tls, pki::PeerRole::kTrainer));
   // Rank 0's port is told to the others before anything else takes time.
   ASSIGN_OR_RETURN(const std::unique_ptr<TrainerGroup> group, TrainerGroup::Listen(flags, channel.tls));
@@ -183,6 +191,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
 
   trainer::TrainOptions options;
   options.graph_name = session.graph_name;
+  stores.s3.metrics = std::make_shared<storage::RequestMetrics>(metrics);
   RETURN_IF_ERROR(OpenStores(flags, job, stores, &options));
   options.audit_path = flags.audit_path;
   options.partition_key = session.partition_key;
@@ -225,7 +234,8 @@ int Fail(const Status& status, ExitCode code) {
 int Main(int argc, char** argv) {
   CLI::App app{
       "One rank of a job's training. `espalier run` starts it; by hand:\n\n"
-      "  espalier-trainer --job job.yaml --servers 127.0.0.1:7000,127.0.0.1:7001 --output results"};
+      "  espalier-trainer --job job.yaml --servers 127.0.0.1:7000,127.0.0.1:7001 --output results",
+      "espalier-trainer"};
   TrainerFlags flags;
   AddTrainerFlags(app, &flags);
   try {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/mutex.h"
+#include "services/trainer/metrics.h"
 #include "services/trainer/outputs.h"
 
 namespace espalier::training {
@@ -31,11 +32,11 @@ TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& 
       rank_(rank),
       num_trainers_(num_trainers),
       incarnation_(incarnation),
+      registry_(metrics),
       steps_(metrics.AddCounter("espalier_trainer_steps_total", "Training steps taken.")),
       seeds_(metrics.AddCounter("espalier_trainer_seeds_total", "Training nodes seen, of all trainers.")),
       epoch_(metrics.AddGauge("espalier_trainer_epoch_count", "Epochs ended.")),
-      loss_(metrics.AddGauge("espalier_trainer_loss_value", "Mean loss of the last epoch.")),
-      validation_(metrics.AddGauge("espalier_trainer_validation_value", "The job's metric at the last evaluation.")),
+      progress_(metrics.AddGauge("espalier_trainer_progress_ratio", "Share of the steps of all epochs that are done.")),
       sample_seconds_(SecondsCounter(metrics, "sample")),
       fetch_seconds_(SecondsCounter(metrics, "fetch")),
       wait_seconds_(SecondsCounter(metrics, "wait")),
@@ -45,21 +46,30 @@ TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& 
 
 void TrainingStatus::OnStep(const trainer::RunPosition& position) {
   steps_.Add();
+  seeds_.Add(position.num_seeds);
+  progress_.Set(FractionOf(position));
+  sample_seconds_.Add(position.seconds.sample);
+  fetch_seconds_.Add(position.seconds.fetch);
+  wait_seconds_.Add(position.seconds.wait);
+  compute_seconds_.Add(position.seconds.compute);
+  communicate_seconds_.Add(position.seconds.communicate);
   MutexLock lock(&mutex_);
   if (!position_.has_value()) timer_ = Timer();
   position_ = position;
 }
 
 void TrainingStatus::OnEpoch(const trainer::EpochReport& report) {
-  seeds_.Add(static_cast<double>(report.num_seeds));
   epoch_.Set(report.epoch + 1);
-  loss_.Set(report.loss);
-  if (report.validation.has_value()) validation_.Set(*report.validation);
-  sample_seconds_.Add(report.seconds.sample);
-  fetch_seconds_.Add(report.seconds.fetch);
-  wait_seconds_.Add(report.seconds.wait);
-  compute_seconds_.Add(report.seconds.compute);
-  communicate_seconds_.Add(report.seconds.communicate);
+  // There from the first time on: a loss of 0 that nobody has computed would look like a very good one.
+  registry_.AddGauge("espalier_trainer_loss_value", "Mean loss of the last epoch.").Set(report.loss);
+  registry_.AddGauge("espalier_trainer_epoch_seconds", "Seconds of the last epoch, its evaluation included.")
+      .Set(report.total_seconds);
+  if (report.validation.has_value()) {
+    registry_
+        .AddGauge("espalier_trainer_validation_value", "The job's metric at the last evaluation.",
+                  {{"metric", trainer::NameOf(metric_)}})
+        .Set(*report.validation);
+  }
   evaluate_seconds_.Add(report.seconds.evaluate);
   MutexLock lock(&mutex_);
   last_epoch_ = report;

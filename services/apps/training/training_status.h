@@ -31,8 +31,9 @@ class TrainingStatus {
   const uint32_t num_trainers_;
   const uint64_t incarnation_;
 
+  telemetry::MetricRegistry& registry_;  // outlives this
   telemetry::Counter steps_, seeds_;
-  telemetry::Gauge epoch_, loss_, validation_;
+  telemetry::Gauge epoch_, progress_;
   telemetry::Counter sample_seconds_, fetch_seconds_, wait_seconds_, compute_seconds_, communicate_seconds_,
       evaluate_seconds_;
 

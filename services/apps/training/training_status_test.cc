@@ -26,7 +26,13 @@ TEST(TrainingStatusTest, SaysNothingOfProgressBeforeTheFirstStep) {
 TEST(TrainingStatusTest, SaysHowFarItIs) {
   telemetry::MetricRegistry metrics;
   TrainingStatus training(Job(), "5f1c", 0, 1, 1, metrics);
-  training.OnStep({.epoch = 1, .step = 4, .num_epochs = 4, .steps_per_epoch = 5});
+  EXPECT_THAT(metrics.Serialize(), testing::Not(testing::HasSubstr("espalier_trainer_loss_value")));
+  training.OnStep({.epoch = 1,
+                   .step = 4,
+                   .num_epochs = 4,
+                   .steps_per_epoch = 5,
+                   .num_seeds = 32,
+                   .seconds = {.sample = 0.5, .compute = 0.25}});
   trainer::EpochReport report;
   report.epoch = 1;
   report.loss = 0.25;
@@ -41,7 +47,15 @@ TEST(TrainingStatusTest, SaysHowFarItIs) {
   EXPECT_GE(status["etaSeconds"].get<double>(), 0.0);
   EXPECT_EQ(status["metrics"]["loss"], 0.25);
   EXPECT_EQ(status["metrics"]["validationAccuracy"], 0.75);
-  EXPECT_THAT(metrics.Serialize(), testing::HasSubstr("espalier_trainer_steps_total 1"));
+  using testing::HasSubstr;
+  EXPECT_THAT(
+      metrics.Serialize(),
+      testing::AllOf(HasSubstr("espalier_trainer_steps_total 1\n"), HasSubstr("espalier_trainer_seeds_total 32\n"),
+                     HasSubstr("espalier_trainer_progress_ratio 0.5\n"),
+                     HasSubstr("espalier_trainer_stage_seconds_total{stage=\"sample\"} 0.5\n"),
+                     HasSubstr("espalier_trainer_stage_seconds_total{stage=\"compute\"} 0.25\n"),
+                     HasSubstr("espalier_trainer_loss_value 0.25\n"),
+                     HasSubstr("espalier_trainer_validation_value{metric=\"accuracy\"} 0.75\n")));
 }
 
 }  // namespace

@@ -1,0 +1,56 @@
+#include "services/telemetry/memory_limit.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace espalier::telemetry {
+namespace {
+
+// Version 1 has no word for "none": a number near 2^63 stands for it.
+constexpr uint64_t kNoLimit = uint64_t{1} << 60;
+
+// A line of /proc/self/cgroup is id:controllers:group; version 2's is "0::/kubepods/pod7", version 1's
+// "4:memory:/kubepods/pod7". Within a container's own name space the group is "/".
+std::string GroupOf(const std::string& membership_path, const std::string& marker) {
+  std::ifstream membership(membership_path);
+  for (std::string line; std::getline(membership, line);) {
+    const size_t at = line.find(marker);
+    if (at != std::string::npos) return line.substr(at + marker.size());
+  }
+  return "/";
+}
+
+std::optional<uint64_t> LimitIn(const std::filesystem::path& file_path) {
+  std::ifstream file(file_path);
+  uint64_t bytes = 0;
+  if (!(file >> bytes) || bytes >= kNoLimit) return std::nullopt;  // "max" is no number
+  return bytes;
+}
+
+void TakeSmaller(std::optional<uint64_t> limit, std::optional<uint64_t>* smallest) {
+  if (limit.has_value()) *smallest = std::min(*limit, smallest->value_or(*limit));
+}
+
+// A container sees its own group as the root, whatever its membership says.
+std::optional<uint64_t> SmallestLimit(const std::filesystem::path& root, const std::string& group, const char* file) {
+  std::optional<uint64_t> smallest = LimitIn(root / file);
+  std::filesystem::path folder = root;
+  for (const std::filesystem::path& part : std::filesystem::path(group).relative_path()) {
+    folder /= part;
+    TakeSmaller(LimitIn(folder / file), &smallest);
+  }
+  return smallest;
+}
+
+}  // namespace
+
+std::optional<uint64_t> MemoryLimitBytes(const ControlGroupFiles& files) {
+  const std::filesystem::path root(files.root);
+  std::optional<uint64_t> smallest = SmallestLimit(root, GroupOf(files.membership, "0::"), "memory.max");
+  TakeSmaller(SmallestLimit(root / "memory", GroupOf(files.membership, ":memory:"), "memory.limit_in_bytes"),
+              &smallest);
+  return smallest;
+}
+
+}  // namespace espalier::telemetry

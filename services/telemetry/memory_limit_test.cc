@@ -1,0 +1,65 @@
+#include "services/telemetry/memory_limit.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "services/base/check.h"
+
+namespace espalier::telemetry {
+namespace {
+
+// Control groups as files in a folder of the test's own.
+class MemoryLimitTest : public ::testing::Test {
+ protected:
+  MemoryLimitTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "espalier-limit-XXXXXX").string();
+    ESPALIER_CHECK(mkdtemp(pattern.data()) != nullptr);
+    folder_ = pattern;
+    files_ = {(folder_ / "cgroup").string(), (folder_ / "root").string()};
+    std::filesystem::create_directories(folder_ / "root");
+  }
+  ~MemoryLimitTest() override { std::filesystem::remove_all(folder_); }
+
+  void PutMembership(const std::string& text) { std::ofstream(folder_ / "cgroup") << text; }
+  void PutLimit(const std::string& group, const std::string& text, const char* file = "memory.max") {
+    std::filesystem::create_directories(folder_ / "root" / group);
+    std::ofstream(folder_ / "root" / group / file) << text << "\n";
+  }
+
+  std::filesystem::path folder_;
+  ControlGroupFiles files_;
+};
+
+TEST_F(MemoryLimitTest, IsThatOfTheContainerInItsOwnNameSpace) {
+  PutMembership("0::/\n");
+  PutLimit("", "268435456");
+  EXPECT_EQ(MemoryLimitBytes(files_), 268435456u);
+}
+
+TEST_F(MemoryLimitTest, IsTheSmallestOnTheWayUp) {
+  PutMembership("1:name=systemd:/elsewhere\n0::/kubepods/pod7/main\n");
+  PutLimit("kubepods", "8000");
+  PutLimit("kubepods/pod7", "3000");
+  PutLimit("kubepods/pod7/main", "max");
+  PutLimit("elsewhere", "1");
+  EXPECT_EQ(MemoryLimitBytes(files_), 3000u);
+}
+
+TEST_F(MemoryLimitTest, MayBeOfVersionOne) {
+  PutMembership("4:memory:/docker/a\n0::/\n");
+  PutLimit("memory", "9223372036854771712", "memory.limit_in_bytes");  // its way to say none
+  PutLimit("memory/docker/a", "5000", "memory.limit_in_bytes");
+  EXPECT_EQ(MemoryLimitBytes(files_), 5000u);
+}
+
+TEST_F(MemoryLimitTest, IsAbsentWhereNothingLimits) {
+  EXPECT_EQ(MemoryLimitBytes(files_), std::nullopt);
+  PutMembership("0::/a\n");
+  PutLimit("a", "max");
+  EXPECT_EQ(MemoryLimitBytes(files_), std::nullopt);
+}
+
+}  // namespace
+}  // namespace espalier::telemetry
