@@ -1,5 +1,8 @@
 #include "operator/api/dist_training.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "operator/api/check_cluster.h"
 #include "services/base/check.h"
 #include "services/job/parse.h"
@@ -34,15 +37,20 @@ CleanPodPolicy ReadCleanPodPolicy(const std::string& name) {
   return name == "None" ? CleanPodPolicy::kNone : CleanPodPolicy::kRunning;
 }
 
+// The schema's bounds are narrower; these keep what an invalid document says from doing harm.
+constexpr int64_t kLongestSeconds = std::numeric_limits<int32_t>::max();
+
 std::optional<std::chrono::seconds> SecondsAt(const Json& value, kube::JsonPath path) {
   const std::optional<int64_t> seconds = kube::IntegerAt(value, path);
-  return seconds.has_value() ? std::optional(std::chrono::seconds(*seconds)) : std::nullopt;
+  if (!seconds || *seconds < 0 || *seconds > kLongestSeconds) return std::nullopt;
+  return std::chrono::seconds(*seconds);
 }
 
 RunPolicy ReadRunPolicy(const Json& spec) {
   RunPolicy policy;
   policy.suspend = kube::BoolAt(spec, {"runPolicy", "suspend"});
-  policy.backoff_limit = kube::IntegerAt(spec, {"runPolicy", "backoffLimit"}).value_or(policy.backoff_limit);
+  policy.backoff_limit =
+      std::max<int64_t>(0, kube::IntegerAt(spec, {"runPolicy", "backoffLimit"}).value_or(policy.backoff_limit));
   policy.clean_pod_policy = ReadCleanPodPolicy(kube::StringAt(spec, {"runPolicy", "cleanPodPolicy"}));
   policy.active_deadline = SecondsAt(spec, {"runPolicy", "activeDeadlineSeconds"});
   policy.ttl_after_finished = SecondsAt(spec, {"runPolicy", "ttlSecondsAfterFinished"});
@@ -101,6 +109,10 @@ const char* FieldOf(Role role) {
     case Role::kTrainer: return "trainers";
   }
   return "";
+}
+
+RunPolicy RunPolicyOf(const DistTraining& training) {
+  return training.spec ? training.spec->run_policy : ReadRunPolicy(training.raw_spec);
 }
 
 Result<DistTraining> ParseDistTraining(const Json& object) {

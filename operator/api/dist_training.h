@@ -70,6 +70,9 @@ struct DistTraining {
   std::string violations;
 };
 
+// spec->run_policy; of a spec that is not valid what can be read, and defaults for what makes no sense.
+RunPolicy RunPolicyOf(const DistTraining& training);
+
 // InvalidArgument only where `object` is no DistTraining at all (no name, spec no object); a spec that is not valid is
 // a value. Status fields of other types than they should have count as unset.
 Result<DistTraining> ParseDistTraining(const kube::Json& object);

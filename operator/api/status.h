@@ -116,6 +116,8 @@ struct Status {
 // What the schema bounds, and ToJson keeps to.
 inline constexpr size_t kMaxMessageBytes = 1024;
 inline constexpr size_t kMaxChildRefs = 64;
+inline constexpr size_t kMaxMetrics = 64;
+inline constexpr size_t kMaxMetricNameBytes = 63;
 // At most kMaxMessageBytes, not cut within a character.
 std::string CutMessage(std::string text);
 
@@ -130,5 +132,7 @@ inline bool IsTerminal(const Status& status) { return IsTrue(status, kSucceeded)
 kube::Json ToJson(const Status& status);
 kube::Json ProgressToJson(const Progress& progress);
 Status StatusFromJson(const kube::Json& json);  // what is missing or of another type: as unset
+// The finite numbers of an object that has metrics by name, as many as may be stored; a trainer says them.
+std::map<std::string, double> MetricsFromJson(const kube::Json& json);
 
 }  // namespace espalier::ctl::api

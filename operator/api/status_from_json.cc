@@ -79,13 +79,22 @@ std::optional<Progress> ReadProgress(const Json& status) {
                     .eta_seconds = kube::IntegerAt(json, {"etaSeconds"}),
                     .metrics = {},
                     .last_updated = TimeAt(json, {"lastUpdated"}).value_or(kube::WallTime{})};
-  for (const auto& [name, value] : ObjectAt(json, {"metrics"}).items()) {
-    if (value.is_number()) progress.metrics[name] = value.get<double>();
-  }
+  progress.metrics = MetricsFromJson(ObjectAt(json, {"metrics"}));
   return progress;
 }
 
 }  // namespace
+
+std::map<std::string, double> MetricsFromJson(const Json& json) {
+  std::map<std::string, double> metrics;
+  if (!json.is_object()) return metrics;
+  for (const auto& [name, value] : json.items()) {
+    if (metrics.size() == kMaxMetrics) break;
+    if (name.empty() || name.size() > kMaxMetricNameBytes || !value.is_number()) continue;
+    if (const double number = value.get<double>(); std::isfinite(number)) metrics[name] = number;
+  }
+  return metrics;
+}
 
 Status StatusFromJson(const Json& json) {
   Status status{.observed_generation = CountAt(json, {"observedGeneration"}),

@@ -10,6 +10,7 @@
 #include "operator/client/connection.h"
 #include "operator/client/small_file.h"
 #include "services/base/testing/fake_clock.h"
+#include "services/base/testing/soon.h"
 #include "services/storage/testing/temporary_folder.h"
 
 namespace espalier::ctl::client {
@@ -20,7 +21,6 @@ using telemetry::Secret;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Deadline kSoon = Deadline::After(std::chrono::minutes(1));
 const std::string kTestData = std::string(ESPALIER_SOURCE_DIR) + "/operator/client/testdata/";
 
 std::string TestFile(const std::string& name) { return *ReadSmallFile(kTestData + name, 1 << 20); }
@@ -30,7 +30,7 @@ class CredentialFilesTest : public ::testing::Test {
   void Write(const std::string& name, const std::string& text) const { std::ofstream(Path(name)) << text; }
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
   std::string Token(CredentialsSource& source) const {
-    const Result<Credentials> credentials = source.Get(kSoon);
+    const Result<Credentials> credentials = source.Get(Soon());
     return credentials.ok() ? credentials->bearer_token.Reveal() : credentials.status().ToString();
   }
   storage::TemporaryFolder folder_;
@@ -88,15 +88,15 @@ TEST_F(CredentialFilesTest, KeepsTheOldCertificateUntilTheNewPairIsWhole) {
   Write("crt", TestFile("client.crt"));
   Write("key", TestFile("client.key"));
   const auto source = CertificateFiles(Path("crt"), Path("key"), clock_);
-  const Result<Credentials> first = source->Get(kSoon);
+  const Result<Credentials> first = source->Get(Soon());
   ASSERT_TRUE(first.ok()) << first.status().ToString();
   EXPECT_EQ(first->client_key_pem.Reveal(), TestFile("client.key"));
   Write("key", TestFile("other.key"));  // the certificate follows a moment later
   clock_.Advance(seconds(60));
-  const Result<Credentials> second = source->Get(kSoon);
+  const Result<Credentials> second = source->Get(Soon());
   ASSERT_TRUE(second.ok());
   EXPECT_TRUE(SameCertificate(*first, *second));
-  const Result<Credentials> fresh = CertificateFiles(Path("crt"), Path("key"), clock_)->Get(kSoon);
+  const Result<Credentials> fresh = CertificateFiles(Path("crt"), Path("key"), clock_)->Get(Soon());
   EXPECT_THAT(fresh.status().message(), HasSubstr("the private key is not that of the certificate"));
 }
 
@@ -114,7 +114,7 @@ TEST(CredentialsTest, CombinesTokenAndCertificate) {
       FixedCredentials({.bearer_token = Secret("t"), .client_certificate_pem = "ignored"}),
       FixedCredentials(
           {.bearer_token = Secret("ignored"), .client_certificate_pem = "c", .client_key_pem = Secret("k")}));
-  const Result<Credentials> credentials = both->Get(kSoon);
+  const Result<Credentials> credentials = both->Get(Soon());
   ASSERT_TRUE(credentials.ok());
   EXPECT_EQ(credentials->bearer_token.Reveal(), "t");
   EXPECT_EQ(credentials->client_certificate_pem, "c");

@@ -10,6 +10,7 @@
 
 #include "operator/client/exec_credential.h"
 #include "services/base/testing/fake_clock.h"
+#include "services/base/testing/soon.h"
 #include "services/storage/testing/temporary_folder.h"
 
 namespace espalier::ctl::client {
@@ -21,7 +22,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-const Deadline kSoon = Deadline::After(std::chrono::minutes(1));
 constexpr char kVersion[] = "client.authentication.k8s.io/v1";
 
 // A plugin in shell: `status` is printed as the status of a credential, $n in it counts the runs.
@@ -44,20 +44,20 @@ EOF
         [this] { return now_.load(); }, clock_);
   }
   std::string Token(CredentialsSource& source) {
-    const Result<Credentials> credentials = source.Get(kSoon);
+    const Result<Credentials> credentials = source.Get(Soon());
     return credentials.ok() ? credentials->bearer_token.Reveal() : credentials.status().ToString();
   }
   // False where it is another one for a minute.
   bool AwaitToken(CredentialsSource& source, const std::string& token) {
     while (Token(source) != token) {
-      if (kSoon.HasPassed()) return false;
+      if (Soon().HasPassed()) return false;
       std::this_thread::yield();
     }
     return true;
   }
   bool AwaitFile(const std::string& name) const {
     while (!std::ifstream(folder_.path() + "/" + name)) {
-      if (kSoon.HasPassed()) return false;
+      if (Soon().HasPassed()) return false;
       std::this_thread::yield();
     }
     return true;

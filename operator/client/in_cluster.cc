@@ -8,7 +8,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-constexpr size_t kMaxFileBytes = 1 << 20;
+constexpr size_t kMaxAccountFileBytes = 1 << 20;
 
 Result<std::string> NeededVariable(const std::map<std::string, std::string>& environment, const std::string& name) {
   std::string value = ValueOf(environment, name);
@@ -37,11 +37,11 @@ Result<Connection> InClusterConnection(const std::map<std::string, std::string>&
   if (!now.ok()) return now.status();
 
   connection.ca_file = folder + "/ca.crt";
-  ASSIGN_OR_RETURN(const std::string authorities, ReadSmallFile(connection.ca_file, kMaxFileBytes));
+  ASSIGN_OR_RETURN(const std::string authorities, ReadSmallFile(connection.ca_file, kMaxAccountFileBytes));
   RETURN_IF_ERROR(CheckAuthorities(authorities).While(connection.ca_file));
 
   // Optional: a hand-made mount may lack it.
-  const Result<std::string> name_space = ReadSmallFile(folder + "/namespace", kMaxFileBytes);
+  const Result<std::string> name_space = ReadSmallFile(folder + "/namespace", kMaxAccountFileBytes);
   if (name_space.ok()) connection.name_space = name_space->substr(0, name_space->find_last_not_of(" \r\n\t") + 1);
   return connection;
 }

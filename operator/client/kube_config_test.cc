@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "services/base/testing/soon.h"
 #include "services/storage/testing/temporary_folder.h"
 
 namespace espalier::ctl::client {
@@ -18,7 +19,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 const std::string kCorpus = std::string(ESPALIER_SOURCE_DIR) + "/operator/client/testdata/kube_config/";
-const Deadline kSoon = Deadline::After(std::chrono::minutes(1));
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
@@ -30,7 +30,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 std::string Describe(const Connection& connection) {
   std::string text =
       std::string(connection.tls ? "https " : "http ") + connection.host + " " + std::to_string(connection.port);
-  const Result<Credentials> credentials = connection.credentials->Get(kSoon);
+  const Result<Credentials> credentials = connection.credentials->Get(Soon());
   if (!credentials.ok()) return credentials.status().ToString();
   if (!credentials->bearer_token.empty()) text += " token";
   if (!credentials->client_certificate_pem.empty()) text += " certificate";
@@ -162,7 +162,7 @@ contexts: [{name: a, context: {cluster: c, user: u}}]
   const Result<Connection> connection =
       LoadKubeConfig({.paths = {path}, .context = "", .environment = {{"PATH", "/usr/bin:/bin"}}});
   ASSERT_TRUE(connection.ok()) << connection.status().ToString();
-  EXPECT_EQ(connection->credentials->Get(kSoon).status(),
+  EXPECT_EQ(connection->credentials->Get(Soon()).status(),
             Status(StatusCode::kUnauthenticated, "exec plugin: running sh: exit code 3"));
   std::string info;
   std::getline(std::ifstream(folder_.path() + "/info"), info);

@@ -4,7 +4,9 @@
 
 #include "operator/controller/dry_run.h"
 #include "operator/controller/job_certificates.h"
+#include "operator/controller/write_progress.h"
 #include "operator/resources/names.h"
+#include "services/telemetry/log.h"
 
 namespace espalier::ctl::controller {
 namespace {
@@ -35,9 +37,10 @@ std::string RefusalReason(StatusCode code) {
 struct Applier::Round {
   const api::DistTraining& training;
   const plan::Plan& plan;
-  std::string live_resource_version;  // of the training, once confirmed
-  std::string doing;                  // "Job cora-partition-1"
-  Applied applied;
+  std::string live_resource_version = {};    // of the training, once confirmed
+  std::string doing = {};                    // "Job cora-partition-1"
+  std::optional<kube::Json> authority = {};  // with its key, for as long as the round lasts
+  Applied applied = {};
 
   const kube::ObjectKey& job() const { return training.meta.key; }
   resources::Context ContextWith(const std::string& cluster_domain) const {
@@ -55,7 +58,7 @@ Applier::Applier(client::ApiClient& client, runtime::StaleGuard& guard, runtime:
       cluster_domain_(std::move(cluster_domain)) {}
 
 Result<Applied> Applier::Apply(const api::DistTraining& training, const plan::Plan& plan) {
-  Round round{training, plan, "", "", {}};
+  Round round{.training = training, .plan = plan};
   if (api::ToJson(plan.status) != api::ToJson(training.status)) {
     RETURN_IF_ERROR(WriteStatus(round).While("writing the status"));
     round.applied.wrote_status = true;
@@ -143,17 +146,35 @@ Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kub
   return AlreadyExists(round.doing + " exists and is not this job's");
 }
 
+// What is written need not be read again: the memory has its facts, and forgets them where it is not sure.
 Status Applier::Do(Round& round, const plan::MakeAuthority&) {
   round.doing = Describe(kube::kSecrets, {"", resources::AuthoritySecretName(round.job().name)});
   memory_.ForgetCertificates(round.job());
-  return MakeAuthority(client_, round.ContextWith(cluster_domain_)).While("making the certificate authority");
+  Result<kube::Json> made = MakeAuthority(client_, round.ContextWith(cluster_domain_));
+  RETURN_IF_ERROR(made.status().While("making the certificate authority"));
+  round.authority = *std::move(made);
+  Certificates certificates;
+  certificates.authority = resources::FactsOf(*round.authority);
+  memory_.RememberCertificates(round.job(), round.training.meta.uid, std::move(certificates), kCertificatesLifetime);
+  return Status();
 }
 
 Status Applier::Do(Round& round, const plan::MakeLeaf& action) {
   round.doing = Describe(kube::kSecrets, {"", resources::TlsSecretName(round.job().name, action.role)});
-  memory_.ForgetCertificates(round.job());
-  return MakeLeaf(client_, round.ContextWith(cluster_domain_), action.role)
-      .While(std::string("making the certificate of the role ") + api::NameOf(action.role));
+  const Status made = MakeLeafOf(round, action.role);
+  if (!made.ok()) memory_.ForgetCertificates(round.job());
+  return made.While(std::string("making the certificate of the role ") + api::NameOf(action.role));
+}
+
+Status Applier::MakeLeafOf(Round& round, api::Role role) {
+  const resources::Context context = round.ContextWith(cluster_domain_);
+  if (!round.authority) {
+    ASSIGN_OR_RETURN(round.authority, ReadAuthority(client_, context));
+  }
+  ASSIGN_OR_RETURN(const kube::Json leaf, MakeLeaf(client_, context, role, *round.authority));
+  const std::optional<resources::CertificateFacts> facts = resources::FactsOf(leaf);
+  if (facts) memory_.RememberLeaf(round.job(), round.training.meta.uid, role, *facts);
+  return Status();
 }
 
 // Before the first deletion of a round: is this still the resource that the plan was made for? A cache may be minutes
@@ -193,6 +214,20 @@ Status Applier::Do(Round& round, const plan::DeleteSelf&) {
   options.uid = round.training.meta.uid;
   options.resource_version = round.live_resource_version;
   return client_.Delete(kube::kDistTrainings, round.training.meta.key, options);
+}
+
+Status Applier::Do(Round& round, const plan::WriteProgress& action) {
+  const kube::ObjectMeta& meta = round.training.meta;
+  const Result<kube::Json> written = WriteProgress(client_, meta, action.progress, /*based_on=*/"");
+  if (written.ok()) {
+    Note(round, kube::kDistTrainings, *written);
+    return Status();
+  }
+  // Pods that should go must not stay for the sake of what they said.
+  if (RefusalReason(written.status().code()).empty()) return written.status().While("writing the final progress");
+  telemetry::Log(telemetry::Level::kWarning, "final progress refused",
+                 {{"job", kube::ToString(meta.key)}, {"error", written.status()}});
+  return Status();
 }
 
 Status Applier::Do(Round& round, const plan::DryRunTemplates& action) {

@@ -16,7 +16,6 @@
 namespace espalier::ctl::controller {
 
 inline constexpr char kFieldManager[] = "espalier-operator";
-inline constexpr char kProgressFieldManager[] = "espalier-operator-progress";
 
 struct Applied {
   bool wrote_status = false;
@@ -45,7 +44,9 @@ class Applier {
   Status Do(Round& round, const plan::MakeLeaf& action);
   Status Do(Round& round, const plan::DeleteChild& action);
   Status Do(Round& round, const plan::DeleteSelf& action);
+  Status Do(Round& round, const plan::WriteProgress& action);
   Status Do(Round& round, const plan::DryRunTemplates& action);
+  Status MakeLeafOf(Round& round, api::Role role);
   Status CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key);
   Status TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there);
   Status ConfirmTraining(Round& round);

@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/base/testing/soon.h"
 #include "services/telemetry/admin_server.h"
 
 namespace espalier::ctl::controller {
 namespace {
 
 using ::testing::HasSubstr;
-
-Deadline Soon() { return Deadline::After(std::chrono::seconds(20)); }
 
 struct Server {
   Server() {

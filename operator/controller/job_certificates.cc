@@ -1,5 +1,6 @@
 #include "operator/controller/job_certificates.h"
 
+#include <optional>
 #include <utility>
 
 #include "operator/plan/observed.h"
@@ -19,13 +20,6 @@ Result<kube::ObjectMeta> MetaOfOurs(const kube::Json& secret, const resources::C
   return AlreadyExists("the Secret " + meta.key.name + " exists and is not this job's");
 }
 
-// Somebody was faster, or the answer to our own request was lost: either way it is looked at again.
-Status CreateSecret(client::ApiClient& client, const kube::Json& secret) {
-  Status status = client.Create(kube::kSecrets, secret).status();
-  if (status.code() == StatusCode::kAlreadyExists) return Aborted(status.message());
-  return status;
-}
-
 // Over what is there, by its resourceVersion: whoever changed it meanwhile is not overwritten.
 Status ReplaceSecret(client::ApiClient& client, const kube::ObjectMeta& old, kube::Json secret) {
   secret["metadata"]["uid"] = old.uid;
@@ -33,36 +27,48 @@ Status ReplaceSecret(client::ApiClient& client, const kube::ObjectMeta& old, kub
   return client.Replace(kube::kSecrets, secret).status();
 }
 
-}  // namespace
-
-Status MakeAuthority(client::ApiClient& client, const resources::Context& context) {
-  const kube::ObjectKey key = KeyOf(context, resources::AuthoritySecretName(context.training.meta.key.name));
-  const Result<kube::Json> old = client.Get(kube::kSecrets, key);
-  if (!old.ok() && old.status().code() != StatusCode::kNotFound) return old.status();
-  if (!old.ok()) {
-    ASSIGN_OR_RETURN(const kube::Json secret, resources::MakeAuthoritySecret(context));
-    return CreateSecret(client, secret);
-  }
-  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, MetaOfOurs(*old, context));
-  // A good one is never replaced: leaves of two authorities do not trust each other.
-  if (resources::FactsOf(*old)) return Status();
-  ASSIGN_OR_RETURN(kube::Json secret, resources::MakeAuthoritySecret(context));
-  return ReplaceSecret(client, meta, std::move(secret));
+// What has the name already; nullopt: nothing had, and `secret` is there now. Aborted where it has gone in between.
+Result<std::optional<kube::Json>> CreateOrGet(client::ApiClient& client, const kube::ObjectKey& key,
+                                              const kube::Json& secret) {
+  const Status created = client.Create(kube::kSecrets, secret).status();
+  if (created.ok()) return std::optional<kube::Json>();
+  if (created.code() != StatusCode::kAlreadyExists) return created;
+  Result<kube::Json> there = client.Get(kube::kSecrets, key);
+  if (there.ok()) return std::optional(*std::move(there));
+  if (there.status().code() == StatusCode::kNotFound) return Aborted("the Secret " + key.name + " comes and goes");
+  return std::move(there).status();
 }
 
-Status MakeLeaf(client::ApiClient& client, const resources::Context& context, api::Role role) {
-  const std::string& job = context.training.meta.key.name;
-  ASSIGN_OR_RETURN(const kube::Json authority,
-                   client.Get(kube::kSecrets, KeyOf(context, resources::AuthoritySecretName(job))));
+}  // namespace
+
+Result<kube::Json> MakeAuthority(client::ApiClient& client, const resources::Context& context) {
+  const kube::ObjectKey key = KeyOf(context, resources::AuthoritySecretName(context.training.meta.key.name));
+  ASSIGN_OR_RETURN(kube::Json secret, resources::MakeAuthoritySecret(context));
+  ASSIGN_OR_RETURN(std::optional<kube::Json> there, CreateOrGet(client, key, secret));
+  if (!there) return secret;
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, MetaOfOurs(*there, context));
+  // A good one is never replaced: leaves of two authorities do not trust each other.
+  if (resources::FactsOf(*there)) return *std::move(there);
+  RETURN_IF_ERROR(ReplaceSecret(client, meta, secret));
+  return secret;
+}
+
+Result<kube::Json> ReadAuthority(client::ApiClient& client, const resources::Context& context) {
+  const kube::ObjectKey key = KeyOf(context, resources::AuthoritySecretName(context.training.meta.key.name));
+  ASSIGN_OR_RETURN(kube::Json authority, client.Get(kube::kSecrets, key));
   RETURN_IF_ERROR(MetaOfOurs(authority, context).status());
+  return authority;
+}
+
+Result<kube::Json> MakeLeaf(client::ApiClient& client, const resources::Context& context, api::Role role,
+                            const kube::Json& authority) {
+  const kube::ObjectKey key = KeyOf(context, resources::TlsSecretName(context.training.meta.key.name, role));
   ASSIGN_OR_RETURN(kube::Json secret, resources::MakeTlsSecret(context, role, authority));
-  const Result<kube::Json> old = client.Get(kube::kSecrets, KeyOf(context, resources::TlsSecretName(job, role)));
-  if (old.ok()) {
-    ASSIGN_OR_RETURN(const kube::ObjectMeta meta, MetaOfOurs(*old, context));
-    return ReplaceSecret(client, meta, std::move(secret));
-  }
-  if (old.status().code() != StatusCode::kNotFound) return old.status();
-  return CreateSecret(client, secret);
+  ASSIGN_OR_RETURN(const std::optional<kube::Json> there, CreateOrGet(client, key, secret));
+  if (!there) return secret;
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, MetaOfOurs(*there, context));
+  RETURN_IF_ERROR(ReplaceSecret(client, meta, secret));
+  return secret;
 }
 
 }  // namespace espalier::ctl::controller

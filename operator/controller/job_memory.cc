@@ -32,9 +32,36 @@ std::optional<Certificates> JobMemory::CertificatesOf(const kube::ObjectKey& job
   return entry->certificates;
 }
 
+void JobMemory::RememberLeaf(const kube::ObjectKey& job, const std::string& uid, api::Role role,
+                             const resources::CertificateFacts& facts) {
+  MutexLock lock(&mutex_);
+  Entry* const entry = Find(job, uid);
+  if (entry != nullptr && entry->certificates) entry->certificates->leaves[role] = facts;
+}
+
 void JobMemory::ForgetCertificates(const kube::ObjectKey& job) {
   MutexLock lock(&mutex_);
   if (const auto found = entries_.find(job); found != entries_.end()) found->second.certificates.reset();
+}
+
+void JobMemory::RememberEvents(const kube::ObjectKey& job, const std::string& uid, const std::string& about,
+                               std::vector<std::string> messages, std::chrono::seconds lifetime) {
+  MutexLock lock(&mutex_);
+  const kube::WallTime now = wall_clock_();
+  Entry& entry = EntryOf(job, uid);
+  // Pods come and go: nothing is kept of those that nobody asks about any more.
+  std::erase_if(entry.events, [now](const auto& events) { return now >= events.second.until; });
+  entry.events[about] = {std::move(messages), now + lifetime};
+}
+
+std::optional<std::vector<std::string>> JobMemory::EventsOf(const kube::ObjectKey& job, const std::string& uid,
+                                                            const std::string& about) {
+  MutexLock lock(&mutex_);
+  const Entry* const entry = Find(job, uid);
+  if (entry == nullptr) return std::nullopt;
+  const auto found = entry->events.find(about);
+  if (found == entry->events.end() || wall_clock_() >= found->second.until) return std::nullopt;
+  return found->second.messages;
 }
 
 void JobMemory::RememberDryRun(const kube::ObjectKey& job, const std::string& uid, plan::Observed::DryRun dry_run,

@@ -8,11 +8,17 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "operator/plan/observed.h"
+#include "operator/plan/plan.h"
 #include "services/base/mutex.h"
 
 namespace espalier::ctl::controller {
+
+// How long the facts of a Secret are good for: one that somebody deletes is noticed by then.
+inline constexpr std::chrono::minutes kCertificatesLifetime{10};
+// And what events said: rounds come faster than that while pods start. Those that a plan has asked for ask anew.
+inline constexpr std::chrono::seconds kEventsLifetime = plan::kAskAgain - std::chrono::seconds(1);
 
 // Of the Secrets of certificates: dates and fingerprints, never contents.
 struct Certificates {
@@ -25,11 +31,20 @@ class JobMemory {
  public:
   explicit JobMemory(std::function<kube::WallTime()> wall_clock) : wall_clock_(std::move(wall_clock)) {}
 
-  // Both for `lifetime` from now on: a Secret that somebody deletes is noticed by then.
+  // All for `lifetime` from now on.
   void RememberCertificates(const kube::ObjectKey& job, const std::string& uid, Certificates certificates,
                             std::chrono::seconds lifetime);
   std::optional<Certificates> CertificatesOf(const kube::ObjectKey& job, const std::string& uid);
+  // One that was made since; nothing where the others are not remembered.
+  void RememberLeaf(const kube::ObjectKey& job, const std::string& uid, api::Role role,
+                    const resources::CertificateFacts& facts);
   void ForgetCertificates(const kube::ObjectKey& job);
+
+  // Messages of the events about the object with the uid `about`, for `lifetime` from now on.
+  void RememberEvents(const kube::ObjectKey& job, const std::string& uid, const std::string& about,
+                      std::vector<std::string> messages, std::chrono::seconds lifetime);
+  std::optional<std::vector<std::string>> EventsOf(const kube::ObjectKey& job, const std::string& uid,
+                                                   const std::string& about);
 
   // `lifetime` unset: for as long as the generation stands.
   void RememberDryRun(const kube::ObjectKey& job, const std::string& uid, plan::Observed::DryRun dry_run,
@@ -51,6 +66,10 @@ class JobMemory {
   size_t size();
 
  private:
+  struct Events {
+    std::vector<std::string> messages;
+    kube::WallTime until;
+  };
   struct Entry {
     std::string uid;
     std::optional<Certificates> certificates;
@@ -59,6 +78,7 @@ class JobMemory {
     std::optional<kube::WallTime> dry_run_until;
     std::optional<plan::Observed::Refusal> refusal;
     std::set<TakenName> taken;
+    std::map<std::string, Events> events;  // by uid of the object that they are about
   };
   // Null for a job that nothing is known of.
   Entry* Find(const kube::ObjectKey& job, const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -15,6 +15,7 @@ ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
       progress_polls(registry.AddCounter("espalier_operator_progress_polls_total", "Trainers asked how far they are.")),
       progress_failures(registry.AddCounter("espalier_operator_progress_failures_total",
                                             "Trainers that were asked and did not answer as expected.")),
+      registry_(registry),
       restarts_(registry.AddCounter("espalier_operator_restarts_total",
                                     "Trainer groups begun after the first one of their job.")),
       counted_failures_(registry.AddCounter("espalier_operator_counted_failures_total",
@@ -35,6 +36,28 @@ ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
 void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingRecord* after) {
   if (before != nullptr) jobs_[PhaseLabel(jobs_, *before)].Add(-1);
   if (after != nullptr) jobs_[PhaseLabel(jobs_, *after)].Add(1);
+  const bool is_same_phase = before != nullptr && after != nullptr && before->phase == after->phase;
+  if (is_same_phase && before->incarnation == after->incarnation) return;
+
+  MutexLock lock(&mutex_);
+  if (after == nullptr) {
+    by_job_.erase(before->meta.key);
+    return;
+  }
+  const kube::ObjectKey& key = after->meta.key;
+  OfJob& job = by_job_[key];
+  telemetry::Labels labels = {{"job_namespace", key.name_space}, {"job_name", key.name}};
+  if (job.incarnation == nullptr) {
+    job.incarnation = registry_.AddTemporaryGauge("espalier_operator_job_incarnation_count",
+                                                  "Trainer groups that the job has begun.", labels);
+  }
+  job.incarnation->Set(static_cast<double>(after->incarnation));
+  if (is_same_phase) return;
+  labels["phase"] = PhaseLabel(jobs_, *after);
+  job.info.reset();  // first: an unknown phase and Pending are one series
+  job.info =
+      registry_.AddTemporaryGauge("espalier_operator_job_info", "1 for each DistTraining and its phase.", labels);
+  job.info->Set(1);
 }
 
 void ControllerMetrics::OnStatus(const api::Status& before, const api::Status& after) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "operator/controller/caches.h"
@@ -15,7 +16,7 @@ class ControllerMetrics {
  public:
   explicit ControllerMetrics(telemetry::MetricRegistry& registry);
 
-  // Keeps espalier_operator_jobs_count{phase} in step with the cache; either may be null.
+  // Keeps what is said of each job, and of all jobs by phase, in step with the cache; either may be null.
   void OnTraining(const TrainingRecord* before, const TrainingRecord* after);
   // What a status that has just been written says that the one before did not.
   void OnStatus(const api::Status& before, const api::Status& after);
@@ -25,7 +26,17 @@ class ControllerMetrics {
   telemetry::Counter progress_failures;
 
  private:
+  // A job's own series, which go with it. They say job_namespace and job_name: namespace and job are what Prometheus
+  // calls where it found the operator.
+  struct OfJob {
+    std::shared_ptr<telemetry::Gauge> info;         // 1, with the phase as a label
+    std::shared_ptr<telemetry::Gauge> incarnation;  // of its trainer group
+  };
+
+  telemetry::MetricRegistry& registry_;
   std::map<std::string, telemetry::Gauge> jobs_;  // by phase; fixed after construction
+  Mutex mutex_;
+  std::map<kube::ObjectKey, OfJob> by_job_ ABSL_GUARDED_BY(mutex_);
   telemetry::Counter restarts_;
   telemetry::Counter counted_failures_;
   telemetry::Counter succeeded_;

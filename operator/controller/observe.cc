@@ -10,7 +10,6 @@ namespace {
 
 // Of kube-apiserver's events; enough to name a cause, whatever a controller repeats.
 constexpr int kMaxEvents = 20;
-constexpr char kFailedCreate[] = "FailedCreate";
 
 // nullopt: not there.
 Result<std::optional<kube::Json>> GetIfThere(client::ApiClient& client, const kube::Resource& resource,
@@ -37,23 +36,41 @@ Result<Certificates> ReadCertificates(client::ApiClient& client, const api::Dist
   const std::string& job = training.meta.key.name;
   Certificates certificates;
   ASSIGN_OR_RETURN(certificates.authority, ReadFacts(client, training, resources::AuthoritySecretName(job)));
-  for (const api::Role role : api::kRoles) {
+  if (!certificates.authority) return certificates;  // no leaf of another is of any use
+  for (const api::Role role : plan::RolesWithCertificates(*training.spec)) {
     ASSIGN_OR_RETURN(const auto facts, ReadFacts(client, training, resources::TlsSecretName(job, role)));
     if (facts) certificates.leaves.emplace(role, *facts);
   }
   return certificates;
 }
 
-Result<std::vector<std::string>> CreationFailures(client::ApiClient& client, const std::string& name_space,
-                                                  const std::string& uid) {
+// Of the events that are asked for, those that count.
+struct EventKind {
+  const char* selector;
+  bool (*is_meant)(const kube::Event& event);
+};
+
+bool IsFailedCreate(const kube::Event& event) { return event.reason == "FailedCreate"; }
+
+// The kubelet's, and the attach-detach controller's.
+bool IsOfAVolume(const kube::Event& event) {
+  return event.reason == "FailedMount" || event.reason == "FailedMapVolume" || event.reason == "FailedAttachVolume";
+}
+
+constexpr EventKind kCreationFailures{"reason=FailedCreate", IsFailedCreate};
+constexpr EventKind kMountFailures{"type=Warning", IsOfAVolume};
+
+// About the object with this uid, newest first.
+Result<std::vector<std::string>> ReadMessages(client::ApiClient& client, const std::string& name_space,
+                                              const std::string& uid, const EventKind& kind) {
   kube::ListOptions options;
   options.name_space = name_space;
-  options.field_selector = "involvedObject.uid=" + uid + ",reason=" + kFailedCreate;
+  options.field_selector = "involvedObject.uid=" + uid + "," + kind.selector;
   ASSIGN_OR_RETURN(const client::ObjectList list, client.List(kube::kCoreEvents, options));
   std::vector<kube::Event> events;
   for (const kube::Json& object : list.items) {
     Result<kube::Event> event = kube::ParseEvent(object);
-    if (event.ok() && event->involved_uid == uid && event->reason == kFailedCreate) events.push_back(*std::move(event));
+    if (event.ok() && event->involved_uid == uid && kind.is_meant(*event)) events.push_back(*std::move(event));
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const kube::Event& a, const kube::Event& b) { return a.last_seen > b.last_seen; });
@@ -61,6 +78,28 @@ Result<std::vector<std::string>> CreationFailures(client::ApiClient& client, con
   std::vector<std::string> messages;
   for (kube::Event& event : events) messages.push_back(std::move(event.message));
   return messages;
+}
+
+Result<std::vector<std::string>> MessagesOf(client::ApiClient& client, JobMemory& memory,
+                                            const api::DistTraining& training, const std::string& uid,
+                                            const EventKind& kind) {
+  const kube::ObjectMeta& job = training.meta;
+  if (auto remembered = memory.EventsOf(job.key, job.uid, uid)) return *std::move(remembered);
+  ASSIGN_OR_RETURN(std::vector<std::string> messages, ReadMessages(client, job.key.name_space, uid, kind));
+  memory.RememberEvents(job.key, job.uid, uid, messages, kEventsLifetime);
+  return messages;
+}
+
+// Nothing where it has them all.
+std::optional<plan::Observed::MissingSecret> MissingOf(const SecretReference& wanted,
+                                                       const std::optional<kube::Json>& secret) {
+  if (!secret) return plan::Observed::MissingSecret{.name = wanted.name};
+  plan::Observed::MissingSecret missing{.name = wanted.name};
+  for (const std::string& key : wanted.keys) {
+    if (kube::Find(*secret, {"data", key}) == nullptr) missing.keys.push_back(key);
+  }
+  if (missing.keys.empty()) return std::nullopt;
+  return missing;
 }
 
 }  // namespace
@@ -79,11 +118,20 @@ plan::Observed ObservedFromCaches(const api::DistTraining& training, const Cache
   return seen;
 }
 
-std::vector<std::string> ReferencedSecrets(const api::Spec& spec) {
-  std::vector<std::string> names;
-  if (!spec.job.s3.credentials_secret.empty()) names.push_back(spec.job.s3.credentials_secret);
-  if (spec.tls == api::TlsMode::kSecretRef && !spec.tls_secret.empty()) names.push_back(spec.tls_secret);
-  return names;
+std::vector<SecretReference> ReferencedSecrets(const api::Spec& spec) {
+  std::vector<SecretReference> references;
+  if (const std::string& name = spec.job.s3.credentials_secret; !name.empty()) {
+    references.push_back({name, {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}});
+  }
+  if (spec.tls == api::TlsMode::kSecretRef && !spec.tls_secret.empty()) {
+    SecretReference certificates{spec.tls_secret, {"ca.crt"}};
+    for (const api::Role role : plan::RolesWithCertificates(spec)) {
+      certificates.keys.push_back(std::string(api::NameOf(role)) + ".crt");
+      certificates.keys.push_back(std::string(api::NameOf(role)) + ".key");
+    }
+    references.push_back(std::move(certificates));
+  }
+  return references;
 }
 
 Status LookInTheWay(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
@@ -114,9 +162,9 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
     seen->leaves = certificates->leaves;
   }
   if (questions.referenced_secrets && training.spec) {
-    for (const std::string& name : ReferencedSecrets(*training.spec)) {
-      ASSIGN_OR_RETURN(const auto secret, GetIfThere(client, kube::kSecrets, {job.name_space, name}));
-      if (!secret) seen->missing_secrets.push_back(name);
+    for (const SecretReference& wanted : ReferencedSecrets(*training.spec)) {
+      ASSIGN_OR_RETURN(const auto secret, GetIfThere(client, kube::kSecrets, {job.name_space, wanted.name}));
+      if (auto missing = MissingOf(wanted, secret)) seen->missing_secrets.push_back(*std::move(missing));
     }
   }
   for (const std::string& name : questions.vanished_jobs) {
@@ -124,7 +172,12 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
     if (!vanished) seen->confirmed_gone.push_back(name);
   }
   for (const std::string& uid : questions.creation_failures_of) {
-    ASSIGN_OR_RETURN(seen->creation_failures[uid], CreationFailures(client, job.name_space, uid));
+    ASSIGN_OR_RETURN(seen->creation_failures[uid], MessagesOf(client, memory, training, uid, kCreationFailures));
+  }
+  for (const std::string& uid : questions.mount_failures_of) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> messages,
+                     MessagesOf(client, memory, training, uid, kMountFailures));
+    if (!messages.empty()) seen->mount_failures[uid] = messages.front();
   }
   return Status();
 }

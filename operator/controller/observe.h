@@ -12,15 +12,18 @@ namespace espalier::ctl::controller {
 plan::Observed ObservedFromCaches(const api::DistTraining& training, const Caches& caches, JobMemory& memory);
 
 // Looks again at the names that others' objects had, and fills in what `questions` ask, by requests. Secrets are looked
-// at and dropped: only facts about certificates stay in `memory`, for kCertificatesLifetime. Errors of the API server,
-// but for NotFound, which is an answer.
-inline constexpr std::chrono::minutes kCertificatesLifetime{10};
+// at and dropped: only facts about certificates stay in `memory`, for kCertificatesLifetime, and what events said, for
+// kEventsLifetime. Errors of the API server, but for NotFound, which is an answer.
 Status LookInTheWay(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
                     plan::Observed* seen);
 Status Answer(const plan::Questions& questions, const api::DistTraining& training, client::ApiClient& client,
               JobMemory& memory, plan::Observed* seen);
 
-// The names of Secrets that the document refers to.
-std::vector<std::string> ReferencedSecrets(const api::Spec& spec);
+// The Secrets that the document refers to, with the keys that pods need of them.
+struct SecretReference {
+  std::string name;
+  std::vector<std::string> keys;
+};
+std::vector<SecretReference> ReferencedSecrets(const api::Spec& spec);
 
 }  // namespace espalier::ctl::controller

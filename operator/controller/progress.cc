@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <system_error>
 #include <utility>
 
-#include "operator/controller/apply.h"
 #include "operator/controller/http_get.h"
+#include "operator/controller/write_progress.h"
 #include "operator/resources/builders.h"
 #include "operator/resources/labels.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::ctl::controller {
 namespace {
-
-constexpr char kIndexLabel[] = "batch.kubernetes.io/job-completion-index";
-constexpr size_t kMaxMetrics = 32;
 
 bool HasLabel(const kube::Pod& pod, const char* label, const std::string& value) {
   const auto found = pod.meta.labels.find(label);
@@ -58,12 +56,8 @@ Result<api::Progress> ParseProgress(std::string_view body, const TrainingRecord&
   if (const auto eta = NumberAt(json, {"etaSeconds"}); eta && *eta >= 0 && *eta < 1e9) {
     progress.eta_seconds = std::llround(*eta);
   }
-  if (const kube::Json* const metrics = kube::Find(json, {"metrics"}); metrics != nullptr && metrics->is_object()) {
-    for (const auto& [name, value] : metrics->items()) {
-      if (progress.metrics.size() >= kMaxMetrics) break;
-      if (const auto number = NumberAt(*metrics, {name}); number && name.size() <= 63) progress.metrics[name] = *number;
-    }
-  }
+  if (const kube::Json* const metrics = kube::Find(json, {"metrics"}))
+    progress.metrics = api::MetricsFromJson(*metrics);
   progress.last_updated = now;
   return progress;
 }
@@ -73,7 +67,7 @@ std::shared_ptr<const kube::Pod> RankZero(const Caches& caches, const TrainingRe
     if (pod->phase == kube::PodPhase::kRunning && !pod->ip.empty() && !pod->meta.deletion_requested_at &&
         HasLabel(*pod, resources::kComponentLabel, api::NameOf(api::Role::kTrainer)) &&
         HasLabel(*pod, resources::kIncarnationLabel, std::to_string(training.incarnation)) &&
-        HasLabel(*pod, kIndexLabel, "0")) {
+        HasLabel(*pod, resources::kCompletionIndexLabel, "0")) {
       return pod;
     }
   }
@@ -129,7 +123,11 @@ void ProgressPoller::PollOnce() {
   };
   std::vector<std::jthread> threads;
   const size_t num_threads = std::min<size_t>(static_cast<size_t>(options_.num_threads), trainings.size());
-  for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
+  try {
+    for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work);
+  } catch (const std::system_error& error) {  // no thread to be had: those there are, and this one, ask everybody
+    telemetry::Log(telemetry::Level::kWarning, "progress is asked for by fewer threads", {{"error", error.what()}});
+  }
   work();
 }
 
@@ -145,19 +143,20 @@ void ProgressPoller::Poll(const TrainingRecord& training) {
     return;
   }
   if (!MayWrite(training, *progress)) return;
+  // By resourceVersion: a trainer that has ended meanwhile has said more, and that has been written.
   const kube::ObjectMeta& meta = training.meta;
-  const kube::Json object = {
-      {"apiVersion", kube::kDistTrainings.api_version()},
-      {"kind", kube::kDistTrainings.kind},
-      {"metadata", {{"name", meta.key.name}, {"namespace", meta.key.name_space}, {"uid", meta.uid}}},
-      {"status", {{"progress", api::ProgressToJson(*progress)}}}};
-  kube::ApplyOptions options;
-  options.field_manager = kProgressFieldManager;
-  const Status written = client_.ApplyStatus(kube::kDistTrainings, object, options).status();
+  const Status written = WriteProgress(client_, meta, *progress, meta.resource_version).status();
   if (written.ok()) return;
+  ForgetWrite(meta.key);
+  if (written.code() == StatusCode::kAborted) return;  // a conflict: the next question is about what is there now
   metrics_.progress_failures.Add();
   telemetry::Log(telemetry::Level::kDebug, "progress not written",
                  {{"job", kube::ToString(meta.key)}, {"error", written}});
+}
+
+void ProgressPoller::ForgetWrite(const kube::ObjectKey& job) {
+  MutexLock lock(&mutex_);
+  written_.erase(job);
 }
 
 bool ProgressPoller::MayWrite(const TrainingRecord& training, const api::Progress& progress) {

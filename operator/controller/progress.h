@@ -49,6 +49,7 @@ class ProgressPoller {
   };
   void Poll(const TrainingRecord& training);
   bool MayWrite(const TrainingRecord& training, const api::Progress& progress);
+  void ForgetWrite(const kube::ObjectKey& job);
   void ForgetAllBut(const std::vector<std::shared_ptr<const TrainingRecord>>& trainings);
 
   client::ApiClient& client_;

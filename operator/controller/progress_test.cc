@@ -1,11 +1,15 @@
 #include "operator/controller/progress.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/controller/testing/one_job.h"
 #include "operator/resources/labels.h"
 
 namespace espalier::ctl::controller {
 namespace {
+
+using ::testing::HasSubstr;
 
 TrainingRecord Record() {
   TrainingRecord record;
@@ -53,7 +57,7 @@ TEST(ProgressTest, AsksRankZeroOfTheCurrentIncarnation) {
     pod.meta.labels = {{resources::kJobLabel, "cora"},
                        {resources::kComponentLabel, "trainer"},
                        {resources::kIncarnationLabel, incarnation},
-                       {"batch.kubernetes.io/job-completion-index", index}};
+                       {resources::kCompletionIndexLabel, index}};
     pod.phase = phase;
     pod.ip = "10.0.0.1";
     caches.pods.Put(pod);
@@ -66,6 +70,123 @@ TEST(ProgressTest, AsksRankZeroOfTheCurrentIncarnation) {
   add("d", "2", "0", kube::PodPhase::kRunning);
   ASSERT_NE(RankZero(caches, Record()), nullptr);
   EXPECT_EQ(RankZero(caches, Record())->meta.key.name, "d");
+}
+
+class ProgressPollerTest : public ::testing::Test {
+ protected:
+  ProgressPollerTest() {
+    SetStatus({{"phase", "Training"}, {"incarnation", 2}});
+    kube::Pod pod;
+    pod.meta.key = {"ml", "cora-trainer-2-0"};
+    pod.meta.labels = {{resources::kJobLabel, "cora"},
+                       {resources::kComponentLabel, "trainer"},
+                       {resources::kIncarnationLabel, "2"},
+                       {resources::kCompletionIndexLabel, "0"}};
+    pod.phase = kube::PodPhase::kRunning;
+    pod.ip = "10.0.0.1";
+    caches.pods.Put(pod);
+  }
+  void SetStatus(const kube::Json& status) {
+    ASSERT_TRUE(
+        job.server.Update(kube::kDistTrainings, job.key, [&](kube::Json& object) { object["status"] = status; }).ok());
+    Refresh();
+  }
+  // The cache sees what is stored.
+  void Refresh() { caches.trainings.Put(*ParseTrainingRecord(job.Stored())); }
+  void Say(double percent) {
+    said = kube::Print({{"uid", job.Training().meta.uid}, {"incarnation", 2}, {"epoch", 7}, {"percent", percent}});
+  }
+  double Percent() const {
+    const std::optional<api::Progress> progress = job.Training().status.progress;
+    return progress ? progress->percent : -1;
+  }
+
+  OneJob job;
+  Caches caches;
+  ControllerMetrics metrics{job.registry};
+  Result<std::string> said = Unavailable("nobody there");
+  int questions = 0;
+  ProgressPoller poller{job.client,
+                        caches,
+                        metrics,
+                        {},
+                        [this] { return job.now; },
+                        [this](const std::string& ip, Deadline) {
+                          ++questions;
+                          EXPECT_EQ(ip, "10.0.0.1");
+                          return said;
+                        }};
+};
+
+TEST_F(ProgressPollerTest, WritesWhatTheTrainerSaysAndNothingElseOfTheStatus) {
+  Say(14);
+  poller.PollOnce();
+  EXPECT_EQ(Percent(), 14);
+  EXPECT_EQ(job.Training().status.incarnation, 2);
+  EXPECT_EQ(kube::StringAt(job.Stored(), {"status", "phase"}), "Training");
+}
+
+TEST_F(ProgressPollerTest, WritesAtMostEveryFifteenSecondsAndOnlyWhatIsNew) {
+  Say(14);
+  poller.PollOnce();
+  Refresh();
+  job.now += std::chrono::seconds(10);
+  Say(15);
+  poller.PollOnce();
+  EXPECT_EQ(Percent(), 14) << "too early";
+  job.now += std::chrono::seconds(5);
+  poller.PollOnce();
+  EXPECT_EQ(Percent(), 15);
+  Refresh();
+  const int64_t requests = job.server.num_requests();
+  job.now += std::chrono::seconds(60);
+  poller.PollOnce();
+  EXPECT_EQ(job.server.num_requests(), requests) << "nothing new";
+}
+
+TEST_F(ProgressPollerTest, ATrainerThatDoesNotAnswerLeavesItAsItWas) {
+  Say(14);
+  poller.PollOnce();
+  Refresh();
+  job.now += std::chrono::seconds(60);
+  said = DeadlineExceeded("silent");
+  poller.PollOnce();
+  EXPECT_EQ(Percent(), 14);
+  EXPECT_THAT(job.registry.Serialize(), HasSubstr("espalier_operator_progress_failures_total 1\n"));
+}
+
+// The trainer has ended meanwhile, and its last words were written.
+TEST_F(ProgressPollerTest, DoesNotOverwriteAStatusThatIsNewerThanItsQuestion) {
+  ASSERT_TRUE(job.server
+                  .Update(kube::kDistTrainings, job.key,
+                          [](kube::Json& object) {
+                            object["status"]["progress"] = {{"epoch", 50}, {"percent", 100}};
+                            object["status"]["phase"] = "Succeeded";
+                          })
+                  .ok());
+  Say(97);
+  poller.PollOnce();
+  EXPECT_EQ(questions, 1);
+  EXPECT_EQ(Percent(), 100);
+  EXPECT_THAT(job.registry.Serialize(), HasSubstr("espalier_operator_progress_failures_total 0\n"));
+}
+
+TEST_F(ProgressPollerTest, AWriteThatIsRefusedCountsAsAFailure) {
+  job.server.SetInterceptor([](const kube::HttpRequest&, bool) -> std::optional<Result<client::HttpResponse>> {
+    return Result<client::HttpResponse>(Unavailable("down"));
+  });
+  Say(14);
+  poller.PollOnce();
+  EXPECT_THAT(job.registry.Serialize(), HasSubstr("espalier_operator_progress_failures_total 1\n"));
+}
+
+TEST_F(ProgressPollerTest, AsksOnlyJobsThatTrain) {
+  Say(14);
+  for (const char* const phase : {"Starting", "Restarting", "Suspended", "Succeeded"}) {
+    SetStatus({{"phase", phase}, {"incarnation", 2}});
+    poller.PollOnce();
+  }
+  EXPECT_EQ(questions, 0);
 }
 
 }  // namespace

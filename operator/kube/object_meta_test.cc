@@ -10,7 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-ObjectMeta Parsed(const Json& metadata) {
+ObjectMeta ParsedMeta(const Json& metadata) {
   const Result<ObjectMeta> meta = ParseObjectMeta({{"metadata", metadata}});
   EXPECT_TRUE(meta.ok()) << meta.status().ToString();
   return meta.ok() ? *meta : ObjectMeta();
@@ -22,7 +22,7 @@ std::string ErrorOf(const Json& object) {
 }
 
 TEST(ObjectMetaTest, ReadsWhatTheServerWrites) {
-  const ObjectMeta meta = Parsed(*ParseJson(R"({
+  const ObjectMeta meta = ParsedMeta(*ParseJson(R"({
     "name": "cora", "namespace": "ml", "uid": "u-1", "resourceVersion": "42", "generation": 3,
     "creationTimestamp": "2026-01-02T03:04:05Z", "labels": {"a": "b"}, "annotations": {"c": "d"},
     "ownerReferences": [{"apiVersion": "v1", "kind": "Other", "name": "o", "uid": "u-8"},
@@ -39,8 +39,9 @@ TEST(ObjectMetaTest, ReadsWhatTheServerWrites) {
 }
 
 TEST(ObjectMetaTest, TakesAbsentAndNullForEmpty) {
-  const ObjectMeta meta = Parsed({{"name", "x"}});
-  EXPECT_EQ(meta, Parsed(*ParseJson(R"({"name":"x","namespace":null,"labels":null,"annotations":null,"generation":null,
+  const ObjectMeta meta = ParsedMeta({{"name", "x"}});
+  EXPECT_EQ(meta,
+            ParsedMeta(*ParseJson(R"({"name":"x","namespace":null,"labels":null,"annotations":null,"generation":null,
                                         "ownerReferences":null,"creationTimestamp":null,"deletionTimestamp":null})")));
   EXPECT_EQ(meta.key, (ObjectKey{"", "x"}));
   EXPECT_THAT(meta.labels, IsEmpty());
@@ -49,13 +50,13 @@ TEST(ObjectMetaTest, TakesAbsentAndNullForEmpty) {
 
 TEST(ObjectMetaTest, DeletionWasAskedForWhenTheGracePeriodBegan) {
   const ObjectMeta meta =
-      Parsed({{"name", "x"}, {"deletionTimestamp", "2026-01-02T03:04:35Z"}, {"deletionGracePeriodSeconds", 30}});
+      ParsedMeta({{"name", "x"}, {"deletionTimestamp", "2026-01-02T03:04:35Z"}, {"deletionGracePeriodSeconds", 30}});
   ASSERT_TRUE(meta.deletion_requested_at.has_value());
   EXPECT_EQ(FormatTime(*meta.deletion_requested_at), "2026-01-02T03:04:05Z");
 }
 
 TEST(ObjectMetaTest, ReadsGenerationsOfClientsThatOnlyKnowDoubles) {
-  EXPECT_EQ(Parsed({{"name", "x"}, {"generation", 4.0}}).generation, 4);
+  EXPECT_EQ(ParsedMeta({{"name", "x"}, {"generation", 4.0}}).generation, 4);
 }
 
 TEST(ObjectMetaTest, RefusesObjectsWithoutAName) {

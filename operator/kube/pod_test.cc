@@ -9,7 +9,7 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-Pod Parsed(std::string_view text) {
+Pod ParsedPod(std::string_view text) {
   const Result<Json> json = ParseJson(text);
   EXPECT_TRUE(json.ok()) << json.status().ToString();
   const Result<Pod> pod = ParsePod(json.ok() ? *json : Json());
@@ -18,7 +18,7 @@ Pod Parsed(std::string_view text) {
 }
 
 TEST(PodTest, ReadsARunningPod) {
-  const Pod pod = Parsed(R"({"metadata":{"name":"cora-server-0-1","namespace":"ml"},"spec":{"nodeName":"n1"},
+  const Pod pod = ParsedPod(R"({"metadata":{"name":"cora-server-0-1","namespace":"ml"},"spec":{"nodeName":"n1"},
     "status":{"phase":"Running","podIP":"10.1.2.3","conditions":[{"type":"PodScheduled","status":"True"},
     {"type":"Ready","status":"True"}],"containerStatuses":[{"name":"server","ready":true,"restartCount":2,
     "state":{"running":{"startedAt":"2026-01-02T03:04:05Z"}},"lastState":{"terminated":{"exitCode":74,"reason":"Error",
@@ -41,7 +41,7 @@ TEST(PodTest, ReadsARunningPod) {
 
 TEST(PodTest, ReadsHowAPodEnded) {
   const Pod pod =
-      Parsed(R"({"metadata":{"name":"x"},"status":{"phase":"Failed","reason":"Evicted","message":"node was low",
+      ParsedPod(R"({"metadata":{"name":"x"},"status":{"phase":"Failed","reason":"Evicted","message":"node was low",
     "conditions":[{"type":"DisruptionTarget","status":"True"},{"type":"Ready","status":"False"}],
     "containerStatuses":[{"name":"trainer","state":{"terminated":{"exitCode":137,"signal":9,"reason":"OOMKilled",
     "finishedAt":"2026-01-02T03:04:05Z"}}}]}})");
@@ -56,7 +56,8 @@ TEST(PodTest, ReadsHowAPodEnded) {
 }
 
 TEST(PodTest, SaysWhyAPodDoesNotStart) {
-  const Pod waiting = Parsed(R"({"metadata":{"name":"x"},"status":{"phase":"Pending","containerStatuses":[{"name":"c",
+  const Pod waiting =
+      ParsedPod(R"({"metadata":{"name":"x"},"status":{"phase":"Pending","containerStatuses":[{"name":"c",
     "state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image"}}}],
     "initContainerStatuses":[{"name":"i","state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]}})");
   ASSERT_THAT(waiting.containers, SizeIs(2));
@@ -64,20 +65,20 @@ TEST(PodTest, SaysWhyAPodDoesNotStart) {
   EXPECT_EQ(waiting.containers[1].waiting_reason, "ImagePullBackOff");
   EXPECT_EQ(waiting.containers[1].waiting_message, "Back-off pulling image");
 
-  const Pod unscheduled = Parsed(R"({"metadata":{"name":"x"},"status":{"phase":"Pending","conditions":[
+  const Pod unscheduled = ParsedPod(R"({"metadata":{"name":"x"},"status":{"phase":"Pending","conditions":[
     {"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available"}]}})");
   EXPECT_EQ(unscheduled.unscheduled_reason, "0/3 nodes are available");
 }
 
 TEST(PodTest, TakesAPodWithoutStatusForUnknown) {
-  const Pod pod = Parsed(R"({"metadata":{"name":"x"}})");
+  const Pod pod = ParsedPod(R"({"metadata":{"name":"x"}})");
   EXPECT_EQ(pod.phase, PodPhase::kUnknown);
   EXPECT_THAT(pod.containers, IsEmpty());
 }
 
 TEST(PodTest, SurvivesFieldsOfOtherTypes) {
   const Pod pod =
-      Parsed(R"({"metadata":{"name":"x"},"spec":7,"status":{"phase":3,"podIP":{},"conditions":[1,null,{"type":[]}],
+      ParsedPod(R"({"metadata":{"name":"x"},"spec":7,"status":{"phase":3,"podIP":{},"conditions":[1,null,{"type":[]}],
     "containerStatuses":[null,"x",{"restartCount":99999999999,"state":{"terminated":{"exitCode":-99999999999}}}]}})");
   ASSERT_THAT(pod.containers, SizeIs(3));
   EXPECT_EQ(pod.containers[2].restarts, INT32_MAX);

@@ -2,6 +2,7 @@
 
 #include "operator/client/in_cluster.h"
 #include "operator/client/kube_config.h"
+#include "services/job/check_uris.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::ctl::process {
@@ -67,6 +68,15 @@ void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
   app.add_option("--trainer-image", flags->trainer_image, "of trainers")
       ->envname("ESPALIER_TRAINER_IMAGE")
       ->capture_default_str();
+  app.add_option("--image-pull-policy", flags->image_pull_policy, "of jobs' pods: Always, IfNotPresent or Never")
+      ->envname("ESPALIER_IMAGE_PULL_POLICY")
+      ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}))
+      ->capture_default_str();
+  app.add_option("--image-pull-secrets", flags->image_pull_secrets,
+                 "Secrets of jobs' namespaces that their pods pull images with, separated by commas")
+      ->envname("ESPALIER_IMAGE_PULL_SECRETS")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--cluster-domain", flags->cluster_domain, "the cluster's DNS domain")
       ->envname("ESPALIER_CLUSTER_DOMAIN")
       ->capture_default_str();
@@ -93,6 +103,10 @@ Status CheckOperatorFlags(const OperatorFlags& flags) {
   }
   if (flags.core_image.empty()) return InvalidArgument("--core-image is empty");
   if (flags.trainer_image.empty()) return InvalidArgument("--trainer-image is empty");
+  for (const std::string& secret : flags.image_pull_secrets) {
+    const std::string problem = job::ObjectNameProblem(secret);
+    if (!problem.empty()) return InvalidArgument("--image-pull-secrets: '" + secret + "': " + problem);
+  }
   if (flags.cluster_domain.empty()) return InvalidArgument("--cluster-domain is empty");
   if (flags.leader_elect && flags.lease_name.empty()) return InvalidArgument("--lease-name is empty");
   // A holder must have tried more than once before it gives up (LeaseCallTimeout), and have given up before another may

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "operator/client/connection.h"
@@ -31,6 +32,8 @@ struct OperatorFlags {
 
   std::string core_image = "espalier-core:0.1.0";        // of partitioner, servers and samplers
   std::string trainer_image = "espalier-trainer:0.1.0";  // with libtorch
+  std::string image_pull_policy = "IfNotPresent";        // of a job's pods, unless a role's template says otherwise
+  std::vector<std::string> image_pull_secrets;           // in each job's namespace, besides those of templates
   std::string cluster_domain = "cluster.local";
 
   std::string admin_listen = "127.0.0.1:0";

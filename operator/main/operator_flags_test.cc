@@ -22,6 +22,21 @@ TEST(OperatorFlagsTest, ReadsFlags) {
   EXPECT_EQ(flags.lease_seconds, 20);
 }
 
+TEST(OperatorFlagsTest, ReadsHowImagesArePulled) {
+  CLI::App app;
+  OperatorFlags flags;
+  AddOperatorFlags(app, &flags);
+  app.parse("--image-pull-policy Always --image-pull-secrets registry,mirror.of-us --workers 3", false);
+  EXPECT_EQ(flags.image_pull_policy, "Always");
+  EXPECT_EQ(flags.image_pull_secrets, (std::vector<std::string>{"registry", "mirror.of-us"}));
+  EXPECT_TRUE(CheckOperatorFlags(flags).ok());
+  flags.image_pull_secrets = {"Registry"};
+  EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--image-pull-secrets: 'Registry'"));
+  CLI::App other;
+  AddOperatorFlags(other, &flags);
+  EXPECT_THROW(other.parse("--image-pull-policy Sometimes", false), CLI::ValidationError);
+}
+
 TEST(OperatorFlagsTest, RefusesANamespaceBesideClusterWide) {
   OperatorFlags flags;
   flags.name_space = "ml";

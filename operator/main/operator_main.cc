@@ -66,7 +66,8 @@ Result<ExitCode> Run(const OperatorFlags& flags, const EnvironmentMap& environme
 int Main(int argc, char** argv) {
   CLI::App app{
       "Runs DistTrainings on Kubernetes.\n\nExample:\n  espalier-operator --kubeconfig ~/.kube/config "
-      "--namespace default --no-leader-elect"};
+      "--namespace default --no-leader-elect",
+      "espalier-operator"};
   app.set_version_flag("--version", ESPALIER_VERSION);
   OperatorFlags flags;
   AddOperatorFlags(app, &flags);

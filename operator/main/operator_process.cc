@@ -63,7 +63,8 @@ client::ApiClientOptions LeaseClientOptionsOf(const OperatorFlags& flags, const 
 controller::ControllerOptions ControllerOptionsOf(const OperatorFlags& flags, const OperatorSurroundings& around) {
   controller::ControllerOptions options;
   options.name_space = around.watched_namespace;
-  options.defaults = {flags.core_image, flags.trainer_image, flags.cluster_domain};
+  options.defaults = {
+      flags.core_image, flags.trainer_image, flags.cluster_domain, {flags.image_pull_policy, flags.image_pull_secrets}};
   options.num_workers = flags.workers;
   options.seed = std::hash<std::string>()(around.identity);
   return options;

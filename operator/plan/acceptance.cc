@@ -73,7 +73,7 @@ bool Accept(Draft& draft) {
   if (!training.spec) {
     draft.status().observed_generation = training.meta.generation;
     draft.Set(api::kAccepted, ConditionStatus::kFalse, kInvalidSpec, training.violations);
-    return false;  // what runs goes on running: nobody knows what else it should do
+    return false;
   }
   if (WasAcceptedAsItIs(training)) return true;
 

@@ -22,6 +22,11 @@ bool IsGood(const resources::CertificateFacts& leaf, const resources::Certificat
 
 }  // namespace
 
+std::vector<Role> RolesWithCertificates(const api::Spec& spec) {
+  if (spec.job.sampler_replicas == 0) return {Role::kServer, Role::kTrainer};
+  return {Role::kServer, Role::kSampler, Role::kTrainer};
+}
+
 void MakeShared(Draft& draft) {
   const resources::Context context = draft.context();
   draft.Apply(kube::kConfigMaps, resources::ConfigMap(context));
@@ -36,8 +41,7 @@ void MakeCertificates(Draft& draft) {
   const Observed& seen = draft.seen();
   const bool has_authority = seen.authority && draft.now() < seen.authority->expires_at;
   if (!has_authority) draft.Do(MakeAuthority{});
-  for (const Role role : {Role::kServer, Role::kSampler, Role::kTrainer}) {  // a partitioner has no peers
-    if (role == Role::kSampler && draft.spec().job.sampler_replicas == 0) continue;
+  for (const Role role : RolesWithCertificates(draft.spec())) {
     const auto leaf = seen.leaves.find(role);
     if (has_authority && leaf != seen.leaves.end() && IsGood(leaf->second, *seen.authority, draft)) {
       draft.WakeAt(resources::RenewalTimeOf(leaf->second));

@@ -7,10 +7,11 @@ using api::CleanPodPolicy;
 
 bool HasEnded(const kube::Job& job) { return job.complete || job.has_failed || job.failure_target; }
 
-// Jobs that have ended keep their pods, whose logs people read.
+// Under kRunning, Jobs that have ended keep their pods, whose logs people read.
 void DeleteJobs(Draft& draft, const std::map<int64_t, JobRun>& runs, CleanPodPolicy policy) {
   for (const auto& [number, run] : runs) {
     if (run.job == nullptr || (policy == CleanPodPolicy::kRunning && HasEnded(*run.job))) continue;
+    if (HasLastWordsToCome(draft, run)) continue;  // the pod's next event brings the next round
     draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
   }
 }
@@ -32,6 +33,11 @@ void DeleteAfterTtl(Draft& draft) {
 
 }  // namespace
 
+void DeleteSets(Draft& draft) {
+  for (const kube::StatefulSet* set : draft.world().server_sets()) draft.Delete(kube::kStatefulSets, set->meta);
+  if (draft.world().sampler_set() != nullptr) draft.Delete(kube::kStatefulSets, draft.world().sampler_set()->meta);
+}
+
 void CleanUp(Draft& draft) {
   api::Status& status = draft.status();
   status.observed_generation = draft.training().meta.generation;
@@ -40,8 +46,7 @@ void CleanUp(Draft& draft) {
   if (policy != CleanPodPolicy::kNone) {
     DeleteJobs(draft, draft.world().trainer_runs(), policy);
     DeleteJobs(draft, draft.world().partition_runs(), policy);
-    for (const kube::StatefulSet* set : draft.world().server_sets()) draft.Delete(kube::kStatefulSets, set->meta);
-    if (draft.world().sampler_set() != nullptr) draft.Delete(kube::kStatefulSets, draft.world().sampler_set()->meta);
+    DeleteSets(draft);
   }
   DeleteAfterTtl(draft);
 }

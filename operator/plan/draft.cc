@@ -34,7 +34,12 @@ bool IsMadeFrom(const kube::ObjectMeta& meta, const std::string& inputs) {
 
 Draft::Draft(const api::DistTraining& training, const Observed& seen, const World& world, const Defaults& defaults,
              kube::WallTime now)
-    : training_(training), seen_(seen), world_(world), defaults_(defaults), now_(now) {
+    : training_(training),
+      seen_(seen),
+      world_(world),
+      defaults_(defaults),
+      now_(now),
+      run_policy_(api::RunPolicyOf(training)) {
   plan_.status = training.status;
 }
 
@@ -43,15 +48,13 @@ const api::Spec& Draft::spec() const {
   return *training_.spec;
 }
 
-const api::RunPolicy& Draft::run_policy() const {
-  static const api::RunPolicy kDefault;
-  return training_.spec ? training_.spec->run_policy : kDefault;
-}
-
 kube::WallTime Draft::stamp() const { return std::chrono::floor<std::chrono::seconds>(now_); }
 
 resources::Context Draft::context() const {
-  return {.training = training_, .status = plan_.status, .cluster_domain = defaults_.cluster_domain};
+  return {.training = training_,
+          .status = plan_.status,
+          .cluster_domain = defaults_.cluster_domain,
+          .image_pull = defaults_.image_pull};
 }
 
 void Draft::Set(const char* type, api::ConditionStatus status, const std::string& reason, const std::string& message) {
@@ -124,6 +127,9 @@ Plan Draft::Finish() && {
   // What is refused must not keep pods that should end from ending.
   std::stable_partition(plan_.actions.begin(), plan_.actions.end(),
                         [](const Action& action) { return std::holds_alternative<DeleteChild>(action); });
+  // A pod's last words go with the pod.
+  std::stable_partition(plan_.actions.begin(), plan_.actions.end(),
+                        [](const Action& action) { return std::holds_alternative<WriteProgress>(action); });
   if (wake_at_) {
     plan_.requeue_after = std::clamp(*wake_at_, now_, now_ + kLongestSleep) - now_;
   }

@@ -29,8 +29,8 @@ class Draft {
 
   const api::DistTraining& training() const { return training_; }
   const std::string& name() const { return training_.meta.key.name; }
-  const api::Spec& spec() const;             // only where there is a valid one
-  const api::RunPolicy& run_policy() const;  // defaults where the spec is not valid
+  const api::Spec& spec() const;  // only where there is a valid one
+  const api::RunPolicy& run_policy() const { return run_policy_; }
   const Observed& seen() const { return seen_; }
   const World& world() const { return world_; }
   const Defaults& defaults() const { return defaults_; }
@@ -77,6 +77,7 @@ class Draft {
   const World& world_;
   const Defaults& defaults_;
   const kube::WallTime now_;
+  const api::RunPolicy run_policy_;
   Plan plan_;
   bool may_apply_ = true;
   std::optional<Trouble> trouble_, mentioned_;

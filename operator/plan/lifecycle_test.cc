@@ -108,6 +108,19 @@ TEST(SuspensionTest, ImagesMayChangeWhileItLasts) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
+// The API server refuses that; where it did not, nobody's default comes under a job that has checkpoints of another.
+TEST(SuspensionTest, AnImageThatIsLeftOutAgainStays) {
+  Scene scene = Scene::With({{"trainers", {{"image", "trainer:2"}}}});
+  scene.Training();
+  scene.Suspend();
+  scene.Settle();
+  scene.Edit({{"trainers", {{"image", nullptr}}}});
+  scene.Settle();
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.status().images.at("trainer"), "trainer:2");
+}
+
 TEST(SuspensionTest, ADryRunThatCannotBeMadeDoesNotKeepTrainersFromEnding) {
   Scene scene;
   scene.Training();

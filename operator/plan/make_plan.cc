@@ -31,13 +31,30 @@ void Run(Draft& draft) {
   if (!api::IsTerminal(draft.status())) Train(draft, services_are_ready);
 }
 
+// A job that has begun and whose document this operator does not take any more, as after an upgrade: what needs no
+// document is done. The trainers' end is seen, and the deadline; nothing new is made. A partition Job runs on, and is
+// looked at once the document is mended, which says where its result lies.
+void FollowWithoutSpec(Draft& draft) {
+  draft.HoldBack({.reason = kInvalidSpec, .message = draft.training().violations});
+  if (DecideOutcome(draft)) return;
+  if (IsToRest(draft)) return Suspend(draft);
+  if (HasRunOutOfTime(draft)) return;
+  if (draft.status().incarnation > 0) Train(draft, /*services_are_ready=*/false);
+}
+
+void Go(Draft& draft) {
+  if (Accept(draft)) return Run(draft);
+  if (!draft.training().spec && draft.status().started_at) FollowWithoutSpec(draft);
+}
+
 }  // namespace
 
 Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Defaults& defaults, kube::WallTime now) {
   if (!IsOurTask(training)) return {.status = training.status, .actions = {}, .events = {}, .requeue_after = {}};
   const World world(training, seen);
   Draft draft(training, seen, world, defaults, now);
-  if (!api::IsTerminal(draft.status()) && Accept(draft)) Run(draft);
+  if (!api::IsTerminal(draft.status())) Go(draft);
+  TellFinalProgress(draft);
   if (api::IsTerminal(draft.status())) CleanUp(draft);
   ForceDeleteLostPods(draft);
   Summarize(draft);
@@ -54,6 +71,7 @@ Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, k
   questions.referenced_secrets = !api::IsTrue(training.status, api::kTrainersReady);
   const World world(training, seen);
   questions.creation_failures_of = LackingPods(training, world, now);
+  questions.mount_failures_of = WaitingForVolumes(training, world, now);
   questions.vanished_jobs = VanishedJobs(training, world);
   return questions;
 }

@@ -30,8 +30,12 @@ struct Observed {
   // Secrets are read by GET, when the plan needs them: nullopt: not there.
   std::optional<resources::CertificateFacts> authority;
   std::map<api::Role, resources::CertificateFacts> leaves;
-  // Names of Secrets that the document refers to and that do not exist (credentials, tls.secretName).
-  std::vector<std::string> missing_secrets;
+  // What the document refers to (credentials, tls.secretName) and is not there.
+  struct MissingSecret {
+    std::string name;
+    std::vector<std::string> keys = {};  // that it lacks; empty: the Secret itself does not exist
+  };
+  std::vector<MissingSecret> missing_secrets;
 
   // Of the Jobs that a plan has asked about (Questions::vanished_jobs), those that the API server does not have: a
   // cache that is behind shows none either, and a group that trains is not ended for that.
@@ -40,6 +44,8 @@ struct Observed {
   // FailedCreate events by uid of the StatefulSet or Job, asked for when pods are missing for 3 s; newest message
   // first.
   std::map<std::string, std::vector<std::string>> creation_failures;
+  // What the kubelet says of volumes that it cannot mount, by uid of the pod that waits for them: the newest.
+  std::map<std::string, std::string> mount_failures;
   // Objects without our label that hold a name of ours: not in the caches, met by apply (ApplyChild::uid) and looked at
   // again before each plan. The plan waits until the name is free.
   std::vector<Child> in_the_way;

@@ -2,10 +2,9 @@
 // any order, any number of times, a restarted operator: the same plan.
 //
 // The order of apply (controller/apply.h): the status first, if it differs from the stored one, with the
-// resourceVersion as precondition; only when that is written, the actions in order, deletions first, up to the first
-// error. So an
-// incarnation is in the status before its children exist (write-ahead), and what a plan has forgotten it finds in the
-// status.
+// resourceVersion as precondition; only when that is written, the actions in order, deletions first (but what a pod
+// said last is written before the pod goes), up to the first error. So an incarnation is in the status before its
+// children exist (write-ahead), and what a plan has forgotten it finds in the status.
 #pragma once
 
 #include <chrono>
@@ -44,17 +43,23 @@ struct DeleteChild {
   kube::Propagation propagation = kube::Propagation::kBackground;
 };
 struct DeleteSelf {};  // ttl
+// status.progress, by the field manager that it has for itself. Best effort: a refusal of it stops no other action.
+struct WriteProgress {
+  api::Progress progress;
+};
 // Templates by dry run, before anything is created: the answer is Observed::dry_run of the next round.
 struct DryRunTemplates {
   std::vector<ApplyChild> children;
 };
-using Action = std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, DeleteSelf, DryRunTemplates>;
+using Action =
+    std::variant<ApplyChild, MakeAuthority, MakeLeaf, DeleteChild, DeleteSelf, WriteProgress, DryRunTemplates>;
 
 // What has to be looked up before the next plan, because no cache holds it.
 struct Questions {
   bool certificates = false;  // Observed::authority and leaves; an answer of the last ten minutes will do
   bool referenced_secrets = false;
   std::vector<std::string> creation_failures_of;  // uids of StatefulSets and Jobs
+  std::vector<std::string> mount_failures_of;     // uids of pods
   std::vector<std::string> vanished_jobs;         // names: Observed::confirmed_gone
 };
 
@@ -69,10 +74,17 @@ struct Defaults {
   std::string core_image;  // of partitioner, servers, samplers
   std::string trainer_image;
   std::string cluster_domain = "cluster.local";
+  resources::ImagePull image_pull = {};
 };
 
 // Of a job that is managed by another controller (runPolicy.managedBy): the stored status, nothing to do.
 Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Defaults& defaults, kube::WallTime now);
+
+// Those whose pods have peers.
+std::vector<api::Role> RolesWithCertificates(const api::Spec& spec);
+
+// Secrets and events are in no watch: a plan that waits for them wants the next round after this time.
+inline constexpr std::chrono::seconds kAskAgain{5};
 
 // What MakePlan would like to know besides the caches, asked before it.
 Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, kube::WallTime now);

@@ -26,10 +26,12 @@ inline constexpr char kNoPodsLeft[] = "NoPodsLeft";
 
 // What stands in the way and may be mended from outside; no failures of the job.
 inline constexpr char kSecretMissing[] = "SecretMissing";
+inline constexpr char kSecretKeyMissing[] = "SecretKeyMissing";
 inline constexpr char kNameTaken[] = "NameTaken";
 inline constexpr char kRefused[] = "Refused";  // by the API server: an object itself
 inline constexpr char kFailedCreate[] = "FailedCreate";
 inline constexpr char kUnschedulable[] = "Unschedulable";
+inline constexpr char kFailedMount[] = "FailedMount";
 inline constexpr char kImagePull[] = "ImagePullBackOff";
 inline constexpr char kContainerConfig[] = "CreateContainerConfigError";
 inline constexpr char kContainerCreation[] = "CreateContainerError";

@@ -20,6 +20,9 @@ std::optional<Trouble> TroubleOf(Draft& draft, api::Role role);
 // Uids of Jobs and StatefulSets of ours that have lacked pods for kPodsMissing.
 inline constexpr std::chrono::seconds kPodsMissing{3};
 std::vector<std::string> LackingPods(const api::DistTraining& training, const World& world, kube::WallTime now);
+// Uids of pods whose containers have not been made for kPodsMissing and whose template has volumes that are not ours:
+// one of each role, as what keeps one from them keeps the others too.
+std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, const World& world, kube::WallTime now);
 // Writes or clears status.last_error by the troubles met.
 void WriteTrouble(Draft& draft);
 
@@ -67,8 +70,14 @@ std::vector<std::string> VanishedJobs(const api::DistTraining& training, const W
 // For an incarnation that follows: writes number, replicas and reason ahead.
 void BeginIncarnation(Draft& draft, const std::string& reason, const std::string& message);
 
+// final_progress.cc -----------------------------------------------------------------------------------------------
+void TellFinalProgress(Draft& draft);  // of a job that has succeeded
+// They are in the API server already, with the pod that the caches still show at work: its Job must not go before them.
+bool HasLastWordsToCome(const Draft& draft, const JobRun& run);
+
 // cleanup.cc ------------------------------------------------------------------------------------------------------
-void CleanUp(Draft& draft);  // of a job that has ended: cleanPodPolicy and ttl
+void CleanUp(Draft& draft);     // of a job that has ended: cleanPodPolicy and ttl
+void DeleteSets(Draft& draft);  // servers and samplers
 // When a pod that was asked to end counts as lost with its node; nullopt: it was not asked.
 std::optional<kube::WallTime> GivenUpAt(const Draft& draft, const kube::Pod& pod);
 void ForceDeleteLostPods(Draft& draft);

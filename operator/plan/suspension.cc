@@ -31,6 +31,8 @@ void Shrink(Draft& draft, const kube::StatefulSet& set, kube::Json object) {
 }
 
 void ScaleToZero(Draft& draft) {
+  // Nothing can be rendered without a valid document; with one they are made again.
+  if (!draft.training().spec) return DeleteSets(draft);
   const resources::Context context = draft.context();
   for (const kube::StatefulSet* set : draft.world().server_sets()) {
     const auto replica = NumberOf(set->meta.key.name, draft.name(), resources::ServerSetName);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operator/api/status.h"
 #include "operator/kube/json.h"
 
 namespace espalier::ctl::plan {
@@ -11,6 +12,7 @@ namespace {
 using telemetry::TerminationMessage;
 
 constexpr size_t kMaxHashBytes = 128;
+constexpr char kEpochs[] = "epochs";  // among the metrics
 
 // It becomes a folder's name in a URI that the servers open.
 bool IsHash(const std::string& text) {
@@ -43,7 +45,15 @@ std::optional<Termination> ParseTermination(std::string_view text) {
   if (text.empty() || text.size() > 2 * telemetry::kMaxTerminationBytes) return std::nullopt;
   const Result<kube::Json> document = kube::ParseJson(text);
   if (!document.ok() || kube::Find(*document, {"exitCode"}) == nullptr) return std::nullopt;
-  return Termination{kube::StringAt(*document, {"message"}), PartitionIn(*document)};
+  Termination said{.message = kube::StringAt(*document, {"message"}),
+                   .partition = PartitionIn(*document),
+                   .epochs = {},
+                   .metrics = {}};
+  if (const kube::Json* metrics = kube::Find(*document, {"metrics"})) said.metrics = api::MetricsFromJson(*metrics);
+  if (const auto epochs = kube::IntegerAt(*document, {"metrics", kEpochs}); epochs && *epochs >= 0)
+    said.epochs = *epochs;
+  said.metrics.erase(kEpochs);
+  return said;
 }
 
 }  // namespace espalier::ctl::plan

@@ -2,6 +2,7 @@
 // a container: anything may be in there.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@ namespace espalier::ctl::plan {
 struct Termination {
   std::string message;
   std::optional<telemetry::TerminationMessage::Partition> partition;
+  std::optional<int64_t> epochs;          // that a trainer has done, of all incarnations
+  std::map<std::string, double> metrics;  // its final ones, which are numbers
 };
 
 // nullopt for what is no message of ours. A partition without a hash that can be part of a URI counts as none.

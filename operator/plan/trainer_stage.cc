@@ -15,7 +15,10 @@ namespace {
 using api::ConditionStatus;
 using api::Role;
 
-int64_t WantedReplicas(const Draft& draft) { return draft.spec().job.trainer_replicas; }
+// As many as before where the document cannot be read.
+int64_t WantedReplicas(const Draft& draft) {
+  return draft.training().spec ? draft.spec().job.trainer_replicas : draft.status().trainer_replicas;
+}
 
 bool WasSeenBefore(const api::DistTraining& training, const std::string& job) {
   const std::vector<api::ChildRef>& children = training.status.child_refs;
@@ -74,6 +77,7 @@ const char* MakeIncarnation(Draft& draft, bool services_are_ready) {
   const bool runs = there != nullptr && !there->meta.deletion_requested_at;
   if (!runs && !turn.may_start) return turn.waits_for;
   if (!runs && !services_are_ready) return kWaiting;
+  if (!draft.training().spec) return turn.waits_for;  // nothing of it can be made
   // Also for pods of it that are still to start. It is immutable: one that is there already is the right one, or
   // nothing could be changed about it.
   const std::string config = resources::TrainerConfigName(draft.name(), incarnation);

@@ -11,9 +11,6 @@ namespace {
 
 using api::Role;
 
-// Secrets and events are in no watch.
-constexpr std::chrono::seconds kLookAgain{5};
-
 const char* ReasonOfWaiting(std::string_view waiting) {
   for (const char* pull : {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull",
                            "ImageInspectError", "RegistryUnavailable"}) {
@@ -40,13 +37,42 @@ std::optional<Trouble> TroubleOfContainer(const kube::Pod& pod, const kube::Cont
   return trouble;
 }
 
-std::optional<Trouble> TroubleOfPod(const kube::Pod& pod) {
+std::optional<Trouble> TroubleOfPod(const kube::Pod& pod, const Observed& seen) {
   if (HasEnded(pod) || pod.meta.deletion_requested_at) return std::nullopt;
   if (!pod.unscheduled_reason.empty()) return Trouble{.reason = kUnschedulable, .message = pod.unscheduled_reason};
   for (const kube::ContainerState& container : pod.containers) {
     if (auto trouble = TroubleOfContainer(pod, container)) return trouble;
   }
+  if (const auto failure = seen.mount_failures.find(pod.meta.uid); failure != seen.mount_failures.end()) {
+    return Trouble{.reason = kFailedMount, .message = failure->second};
+  }
   return std::nullopt;
+}
+
+// On a node, and nothing of it is made yet: images and volumes are waited for.
+bool WaitsForItsContainers(const kube::Pod& pod) {
+  if (pod.node.empty() || pod.phase != kube::PodPhase::kPending || pod.meta.deletion_requested_at) return false;
+  return std::all_of(pod.containers.begin(), pod.containers.end(), [](const kube::ContainerState& container) {
+    return container.waiting_reason == "ContainerCreating" || container.waiting_reason == "PodInitializing";
+  });
+}
+
+// All others are made by the operator.
+bool HasVolumesOfTheUsers(const api::Spec& spec, Role role) {
+  return spec.tls == api::TlsMode::kSecretRef ||
+         !kube::ListAt(spec.role(role).pod_template, {"spec", "volumes"}).empty();
+}
+
+std::vector<const kube::Pod*> PodsWithoutContainers(const api::DistTraining& training, const World& world) {
+  std::vector<const kube::Pod*> waiting;
+  for (const Role role : api::kRoles) {
+    const std::vector<const kube::Pod*>& pods = world.pods(role);
+    if (!training.spec || !HasVolumesOfTheUsers(*training.spec, role)) continue;
+    const auto found =
+        std::find_if(pods.begin(), pods.end(), [](const kube::Pod* pod) { return WaitsForItsContainers(*pod); });
+    if (found != pods.end()) waiting.push_back(*found);
+  }
+  return waiting;
 }
 
 std::vector<const kube::ObjectMeta*> ControllersOf(const World& world, const api::Status& status, Role role) {
@@ -79,7 +105,7 @@ std::optional<Trouble> CreationTrouble(const Draft& draft, Role role) {
 std::optional<Trouble> TroubleOfPods(const Draft& draft, Role role) {
   if (auto trouble = CreationTrouble(draft, role)) return trouble;
   for (const kube::Pod* pod : draft.world().pods(role)) {
-    if (auto trouble = TroubleOfPod(*pod)) {
+    if (auto trouble = TroubleOfPod(*pod, draft.seen())) {
       trouble->pod = pod->meta.key.name;
       return trouble;
     }
@@ -116,6 +142,18 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
+Trouble OfSecrets(const std::vector<Observed::MissingSecret>& missing) {
+  std::vector<std::string> absent;
+  std::string incomplete;
+  for (const Observed::MissingSecret& secret : missing) {
+    if (secret.keys.empty()) absent.push_back(secret.name);
+    if (!secret.keys.empty()) incomplete += "; the Secret " + secret.name + " lacks " + Joined(secret.keys);
+  }
+  if (absent.empty()) return {.reason = kSecretKeyMissing, .message = incomplete.substr(2)};
+  return {.reason = kSecretMissing,
+          .message = "the document names Secrets that do not exist: " + Joined(absent) + incomplete};
+}
+
 }  // namespace
 
 std::vector<std::string> LackingPods(const api::DistTraining& training, const World& world, kube::WallTime now) {
@@ -126,18 +164,29 @@ std::vector<std::string> LackingPods(const api::DistTraining& training, const Wo
   return uids;
 }
 
+std::vector<std::string> WaitingForVolumes(const api::DistTraining& training, const World& world, kube::WallTime now) {
+  std::vector<std::string> uids;
+  for (const kube::Pod* pod : PodsWithoutContainers(training, world)) {
+    if (pod->meta.created_at + kPodsMissing <= now) uids.push_back(pod->meta.uid);
+  }
+  return uids;
+}
+
 void FindTroubles(Draft& draft) {
   if (draft.run_policy().suspend) return;
   const Observed& seen = draft.seen();
   if (!seen.missing_secrets.empty()) {
-    draft.HoldBack({.reason = kSecretMissing,
-                    .message = "the document names Secrets that do not exist: " + Joined(seen.missing_secrets)});
-    draft.WakeAfter(kLookAgain);
+    draft.HoldBack(OfSecrets(seen.missing_secrets));
+    draft.WakeAfter(kAskAgain);
   }
   if (seen.refusal) draft.Report({.reason = kRefused, .message = seen.refusal->child + ": " + seen.refusal->message});
   for (const Lack& lack : LacksOf(draft.training(), draft.world())) {
-    draft.WakeAt(std::max(lack.complete_by, draft.now() + kLookAgain));
+    draft.WakeAt(std::max(lack.complete_by, draft.now() + kAskAgain));
     if (lack.complete_by > draft.now()) draft.WakeAt(lack.complete_by);
+  }
+  for (const kube::Pod* pod : PodsWithoutContainers(draft.training(), draft.world())) {
+    const kube::WallTime due = pod->meta.created_at + kPodsMissing;
+    draft.WakeAt(due > draft.now() ? due : draft.now() + kAskAgain);
   }
 }
 
@@ -152,6 +201,8 @@ std::optional<Trouble> TroubleOf(Draft& draft, Role role) {
 
 void WriteTrouble(Draft& draft) {
   api::Status& status = draft.status();
+  // A failure that this round has met is told first: trouble that stays is told by the next one.
+  if (status.last_error && status.last_error != draft.training().status.last_error) return;
   if (const std::optional<Trouble>& trouble = draft.mentioned()) {
     status.last_error = api::LastError{.role = trouble->role,
                                        .reason = trouble->reason,

@@ -54,7 +54,7 @@ TEST(TroublesTest, ATemplateThatTheServerRefusesMakesNothingUntilItIsMended) {
 
 TEST(TroublesTest, AMissingSecretHoldsTheJobUntilItIsThere) {
   Scene scene;
-  scene.cluster().set_missing_secrets({"cora-s3"});
+  scene.cluster().set_missing_secrets({{.name = "cora-s3"}});
   scene.Settle();
   EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kSecretMissing);
   EXPECT_EQ(scene.status().last_error->reason, kSecretMissing);
@@ -65,6 +65,50 @@ TEST(TroublesTest, AMissingSecretHoldsTheJobUntilItIsThere) {
   scene.Settle();
   EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
   EXPECT_FALSE(scene.status().last_error.has_value());
+}
+
+TEST(TroublesTest, ASecretThatLacksAKeyHoldsTheJobUntilItHasIt) {
+  Scene scene;
+  scene.cluster().set_missing_secrets({{.name = "cora-s3", .keys = {"AWS_SECRET_ACCESS_KEY"}}});
+  scene.Settle();
+  EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kSecretKeyMissing);
+  EXPECT_EQ(scene.status().last_error->message, "the Secret cora-s3 lacks AWS_SECRET_ACCESS_KEY");
+  EXPECT_FALSE(scene.cluster().Has(kube::kJobs, "cora-partition-1"));
+  scene.cluster().set_missing_secrets({});
+  scene.Settle();
+  EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
+}
+
+TEST(TroublesTest, AVolumeThatCannotBeMountedIsAskedAboutAndShown) {
+  Scene scene = Scene::With(
+      {{"partitioner",
+        {{"template",
+          {{"spec", {{"volumes", kube::Json::array({{{"name", "extra"}, {"configMap", {{"name", "x"}}}}})}}}}}}}});
+  ASSERT_TRUE(scene.cluster().training().spec.has_value()) << scene.cluster().training().violations;
+  scene.cluster().set_mount_failure("MountVolume.SetUp failed for volume \"extra\" : configmap \"x\" not found");
+  scene.Settle();
+  EXPECT_THAT(Asked(scene).mount_failures_of, IsEmpty());
+  EXPECT_LE(*scene.Look().requeue_after, seconds(3));
+  scene.cluster().Pass(seconds(3));
+  const std::string pod = scene.Pods("cora-partition-1").front();
+  EXPECT_THAT(Asked(scene).mount_failures_of, ElementsAre(scene.cluster().FindPod(pod)->meta.uid));
+  scene.Act();
+  EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kFailedMount);
+  EXPECT_EQ(scene.status().last_error->pod, pod);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  scene.cluster().set_mount_failure({});
+  scene.Settle();
+  EXPECT_EQ(scene.ReasonOf(api::kPartitioned), kPartitioning);
+  EXPECT_FALSE(scene.status().last_error.has_value());
+  EXPECT_THAT(Asked(scene).mount_failures_of, IsEmpty());
+}
+
+TEST(TroublesTest, APodThatOnlyWaitsForItsImageIsNotAskedAbout) {
+  Scene scene;
+  scene.cluster().set_mount_failure("nobody has said so");
+  scene.Settle();
+  scene.cluster().Pass(seconds(60));
+  EXPECT_THAT(Asked(scene).mount_failures_of, IsEmpty()) << "all of its volumes are the operator's";
 }
 
 TEST(TroublesTest, ANameThatIsTakenIsNeverTouched) {

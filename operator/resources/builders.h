@@ -3,17 +3,25 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "operator/api/dist_training.h"
 #include "operator/kube/json.h"
 
 namespace espalier::ctl::resources {
 
+// How a cluster's nodes get images; a role's template says more, or otherwise.
+struct ImagePull {
+  std::string policy = "IfNotPresent";
+  std::vector<std::string> secrets = {};  // names, in the job's namespace
+};
+
 // What builders need besides the resource.
 struct Context {
   const api::DistTraining& training;  // with a valid spec
   api::Status status;  // images, partition, incarnation, attempt, trainer_replicas as they are going to be written
   std::string cluster_domain = "cluster.local";
+  ImagePull image_pull = {};
 };
 
 // Ports of the pods.

@@ -154,6 +154,25 @@ TEST(ChildrenTest, HaveATokenOnlyOfAnAccountThatTheDocumentNames) {
   EXPECT_EQ(PodOf(trainers)["automountServiceAccountToken"], false);
 }
 
+TEST(ChildrenTest, PullImagesAsTheClusterDoesUnlessATemplateSaysMore) {
+  const Json own = {{"spec",
+                     {{"imagePullSecrets", Json::array({{{"name", "own"}}})},
+                      {"containers", Json::array({{{"name", "server"}, {"imagePullPolicy", "Never"}}})}}}};
+  const Job job = JobWith({{"servers", {{"template", own}}}});
+  Context context = job.context();
+  EXPECT_EQ(ProgramOf(TrainerJob(context))["imagePullPolicy"], "IfNotPresent");
+  EXPECT_FALSE(PodOf(TrainerJob(context)).contains("imagePullSecrets"));
+  const std::string inputs = InputsOf(TrainerJob(context));
+
+  context.image_pull = {.policy = "Always", .secrets = {"registry"}};
+  EXPECT_EQ(ProgramOf(TrainerJob(context))["imagePullPolicy"], "Always");
+  EXPECT_EQ(PodOf(TrainerJob(context))["imagePullSecrets"], Json::array({{{"name", "registry"}}}));
+  EXPECT_EQ(InputsOf(TrainerJob(context)), inputs) << "what runs is not re-applied";
+  const Json servers = ServerSet(context, 0, false);
+  EXPECT_EQ(ProgramOf(servers)["imagePullPolicy"], "Never");
+  EXPECT_EQ(PodOf(servers)["imagePullSecrets"], Json::array({{{"name", "registry"}}, {{"name", "own"}}}));
+}
+
 TEST(ChildrenTest, OnlyRolesThatReadOrWriteObjectsSeeCredentials) {
   const Job job = FullJob();
   const Context context = job.context();

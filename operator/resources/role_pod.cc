@@ -75,7 +75,7 @@ RolePod::RolePod(const Context& context, api::Role role, const std::string& prog
                   {"tolerations", ToleratingLostNodes()},
                   {"securityContext", PodSecurity()}};
   Json main = {{"name", api::NameOf(role)},
-               {"imagePullPolicy", "IfNotPresent"},
+               {"imagePullPolicy", context.image_pull.policy},
                {"command", Json::array({program})},
                {"env", Json::array()},
                {"securityContext", ContainerSecurity()},
@@ -83,6 +83,9 @@ RolePod::RolePod(const Context& context, api::Role role, const std::string& prog
                {"terminationMessagePolicy", "File"}};
   if (const auto image = context.status.images.find(api::NameOf(role)); image != context.status.images.end()) {
     main["image"] = image->second;
+  }
+  for (const std::string& secret : context.image_pull.secrets) {
+    pod_["spec"]["imagePullSecrets"].push_back({{"name", secret}});
   }
   pod_["spec"]["containers"] = Json::array({std::move(main)});
   Variable("ESPALIER_TERMINATION_LOG", kTerminationLog);

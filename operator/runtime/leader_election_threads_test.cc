@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-const kube::ObjectKey kLease{"espalier-system", "espalier-operator"};
+const kube::ObjectKey kThreadsLease{"espalier-system", "espalier-operator"};
 using Answer = std::optional<Result<client::HttpResponse>>;
 
 // With threads and the real clock: what is waited for always comes.
@@ -21,7 +21,7 @@ class LeaderElectionThreadsTest : public testing::Test {
  protected:
   std::unique_ptr<LeaderElector> Elector(const std::string& identity, std::function<void()> lost) {
     return std::make_unique<LeaderElector>(client,
-                                           LeaderElectionOptions{.lease = kLease,
+                                           LeaderElectionOptions{.lease = kThreadsLease,
                                                                  .identity = identity,
                                                                  .lease_duration = seconds(3),
                                                                  .renew_deadline = milliseconds(500),

@@ -45,6 +45,13 @@ ReflectorAction Reflector::Next() const {
 
 void Reflector::Fail() { delay_ = DelayBefore(++num_failures_, kBackoff, jitter_.Next()); }
 
+// Nothing is wrong with a server that has forgotten an old version: but where it forgets the newest too, there is.
+void Reflector::Expire() {
+  if (has_listed_anew_) return Fail();
+  has_listed_anew_ = true;
+  delay_ = std::chrono::milliseconds(0);
+}
+
 void Reflector::OnListed(const std::string& resource_version) {
   state_ = State::kCanWatch;
   has_listed_ = true;
@@ -57,7 +64,7 @@ void Reflector::OnListFailed() { Fail(); }
 
 void Reflector::OnWatchFailed(const Status& status) {
   if (!IsPassing(status.code())) state_ = State::kMustList;
-  Fail();
+  status.code() == StatusCode::kOutOfRange ? Expire() : Fail();
 }
 
 bool Reflector::OnEvent(const kube::WatchEvent& event) {
@@ -68,6 +75,7 @@ bool Reflector::OnEvent(const kube::WatchEvent& event) {
       num_error_events_ = 0;
     }
     ended_by_error_event_ = true;
+    expired_ = status.code() == StatusCode::kOutOfRange;
     return false;
   }
   num_error_events_ = 0;
@@ -82,8 +90,11 @@ bool Reflector::OnEvent(const kube::WatchEvent& event) {
 void Reflector::OnWatchEnded(const Status& how, std::chrono::nanoseconds lasted, WatchTally tally) {
   const bool is_garbled = tally.num_events == 0 && tally.num_garbled > 0;
   // What it showed before it ended counts before how it ended.
-  if (lasted >= kHealthyWatch && !is_garbled) num_failures_ = 0;
-  if (std::exchange(ended_by_error_event_, false)) return Fail();
+  if (lasted >= kHealthyWatch && !is_garbled) {
+    num_failures_ = 0;
+    has_listed_anew_ = false;
+  }
+  if (std::exchange(ended_by_error_event_, false)) return std::exchange(expired_, false) ? Expire() : Fail();
   num_garbled_watches_ = is_garbled ? num_garbled_watches_ + 1 : 0;
   if (how.ok() && !is_garbled && (tally.num_events > 0 || lasted >= kVeryShortWatch)) {
     delay_ = std::chrono::milliseconds(0);

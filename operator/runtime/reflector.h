@@ -7,7 +7,8 @@
 //   watch ended, in whatever way             watch from the newest version; after an error, or where it ended at once
 //                                            (kVeryShortWatch), with a delay
 //   opening refused, 429, 5xx, 401, 403      the same watch, with a delay: a new list would only add to the trouble
-//   410 as status or as ERROR event          list: the version is too old
+//   410 as status or as ERROR event          list, at once: the version is too old, which is nobody's trouble; with a
+//                                            delay where that happens again before a watch has lasted
 //   504 ResourceVersionTooLarge              list: this server is behind the one that was asked before
 //   a line that is too long                  list: the watch would meet it again
 //   400, 404, what is not understood         list
@@ -76,15 +77,18 @@ class Reflector {
   enum class State { kMustList, kCanWatch };
 
   void Fail();
+  void Expire();
 
   State state_ = State::kMustList;
   bool has_listed_ = false;
   std::string resource_version_;
   bool is_in_order_ = true;  // events of this watch come in order of their versions
   bool ended_by_error_event_ = false;
-  int num_error_events_ = 0;     // in a row
-  int num_garbled_watches_ = 0;  // in a row
-  int num_failures_ = 0;         // since the last healthy watch
+  bool expired_ = false;          // said the ERROR event
+  bool has_listed_anew_ = false;  // for a version that was too old, and no watch has lasted since
+  int num_error_events_ = 0;      // in a row
+  int num_garbled_watches_ = 0;   // in a row
+  int num_failures_ = 0;          // since the last healthy watch
   std::chrono::milliseconds delay_{0};
   PhiloxStream jitter_;
 };

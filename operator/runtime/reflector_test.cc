@@ -120,7 +120,7 @@ TEST_F(ListedReflectorTest, AnExpiredVersionAsStatusListsTheNewest) {
   reflector.OnWatchFailed(OutOfRange("410"));
 
   ExpectNext(kList, "");
-  ExpectDelayOfFailure(1);
+  EXPECT_EQ(reflector.Next().delay, milliseconds(0));
 }
 
 TEST_F(ListedReflectorTest, AnExpiredVersionAsErrorEventListsTheNewest) {
@@ -128,7 +128,19 @@ TEST_F(ListedReflectorTest, AnExpiredVersionAsErrorEventListsTheNewest) {
   reflector.OnWatchEnded(OutOfRange("410"), milliseconds(20), {.num_events = 1});
 
   ExpectNext(kList, "");
-  ExpectDelayOfFailure(1);
+  EXPECT_EQ(reflector.Next().delay, milliseconds(0));
+}
+
+TEST_F(ListedReflectorTest, AnExpiredVersionAfterAnOutageWaitsOutNoGrownDelay) {
+  for (int n = 1; n <= 6; ++n) reflector.OnWatchFailed(Unavailable("connection refused"));
+  reflector.OnWatchFailed(OutOfRange("410"));
+  ExpectNext(kList, "");
+  EXPECT_EQ(reflector.Next().delay, milliseconds(0));
+
+  reflector.OnListed("200");
+  reflector.OnWatchEnded(Status(), kHealthyWatch, {.num_events = 1});
+  reflector.OnWatchFailed(OutOfRange("410"));
+  EXPECT_EQ(reflector.Next().delay, milliseconds(0)) << "a watch has lasted in between";
 }
 
 TEST_F(ListedReflectorTest, AnErrorEventThatSaysOnlyGoneIsExpiredToo) {
@@ -138,11 +150,15 @@ TEST_F(ListedReflectorTest, AnErrorEventThatSaysOnlyGoneIsExpiredToo) {
   ExpectNext(kList, "");
 }
 
-TEST_F(ListedReflectorTest, ExpiredAgainAndAgainWaitsLongerAndLonger) {
+TEST_F(ListedReflectorTest, ExpiredAgainAndAgainWaitsLongerAndLongerFromTheSecondTimeOn) {
   for (int n = 1; n <= 8; ++n) {
     EXPECT_FALSE(reflector.OnEvent(Error(410, "Expired")));
     reflector.OnWatchEnded(OutOfRange("410"), milliseconds(5), {.num_events = 1});
-    ExpectDelayOfFailure(n);
+    if (n == 1) {
+      EXPECT_EQ(reflector.Next().delay, milliseconds(0));
+    } else {
+      ExpectDelayOfFailure(n - 1);
+    }
     reflector.OnListed(std::to_string(100 + n));
     EXPECT_EQ(reflector.Next().delay, milliseconds(0));
   }

@@ -22,6 +22,12 @@ FakeCluster::Program RankZeroEnds(PodEnd end, int64_t incarnations) {
   };
 }
 
+std::string ReasonOfPartitioned(const OperatorWorld& world) {
+  const api::Status status = world.StatusOf("cora");
+  const api::Condition* partitioned = api::FindCondition(status, api::kPartitioned);
+  return partitioned == nullptr ? "" : partitioned->reason;
+}
+
 Json TwoTrainers() { return {{"trainers", {{"replicas", 2}}}}; }
 
 TEST(FailuresTest, ACrashedTrainerTakesTheGroupToANewIncarnation) {
@@ -165,7 +171,64 @@ TEST(FailuresTest, AMissingSecretShowsAndItsArrivalIsNoticed) {
                                         {"metadata", {{"name", "cora-s3"}, {"namespace", "ml"}}},
                                         {"data", {{"AWS_ACCESS_KEY_ID", "eA=="}}}})
                   .ok());
+  ASSERT_TRUE(
+      world.RunUntil([&] { return ReasonOfPartitioned(world) == "SecretKeyMissing"; }, std::chrono::seconds(10)));
+  EXPECT_THAT(world.StatusOf("cora").last_error->message, HasSubstr("lacks AWS_SECRET_ACCESS_KEY"));
+  EXPECT_THAT(world.Names(kube::kPods), IsEmpty());
+  ASSERT_TRUE(world.server
+                  .Update(kube::kSecrets, {"ml", "cora-s3"},
+                          [](Json& secret) { secret["data"]["AWS_SECRET_ACCESS_KEY"] = "eA=="; })
+                  .ok());
   EXPECT_TRUE(world.RunUntilPhase("cora", "Training"));
+}
+
+// As the kubelet writes it: no container is made, and the pod says nothing itself.
+TEST(FailuresTest, AVolumeThatCannotBeMountedShowsAndItsArrivalIsNoticed) {
+  OperatorWorld world;
+  const Json volumes = Json::array({{{"name", "extra"}, {"configMap", {{"name", "absent"}}}}});
+  world.cluster.HoldBack("partitioner");
+  world.Create("cora", {{"partitioner", {{"template", {{"spec", {{"volumes", volumes}}}}}}}});
+  ASSERT_TRUE(world.RunUntil([&] { return !world.Names(kube::kPods).empty(); }));
+  const Json pod = world.server.All(kube::kPods).front();
+  ASSERT_TRUE(world.server
+                  .Put(kube::kCoreEvents,
+                       {{"apiVersion", "v1"},
+                        {"kind", "Event"},
+                        {"metadata", {{"name", "cora.mount"}, {"namespace", "ml"}}},
+                        {"involvedObject", {{"kind", "Pod"}, {"uid", kube::StringAt(pod, {"metadata", "uid"})}}},
+                        {"type", "Warning"},
+                        {"reason", "FailedMount"},
+                        {"message", "MountVolume.SetUp failed: configmap \"absent\" not found"}})
+                  .ok());
+  ASSERT_TRUE(world.RunUntil([&] { return ReasonOfPartitioned(world) == "FailedMount"; }, std::chrono::seconds(10)));
+  EXPECT_THAT(world.StatusOf("cora").last_error->message, HasSubstr("configmap \"absent\" not found"));
+  world.cluster.LetGo("partitioner");
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
+  EXPECT_FALSE(world.StatusOf("cora").last_error.has_value());
+  EXPECT_EQ(world.StatusOf("cora").attempts_counted, 0);
+}
+
+// Nobody but the partitioner meets the bucket before the servers do, and what it says is what people read.
+TEST(FailuresTest, ABucketThatCannotBeReachedShowsInThePartitionersWordsAndIsTriedAgain) {
+  OperatorWorld world;
+  bool reachable = false;
+  const std::string words = "opening s3://graphs/cora: no connection to https://s3.example.com";
+  world.cluster.SetProgram([&](const RunningPod& pod) -> std::optional<PodEnd> {
+    if (pod.role == "partitioner" && !reachable) return Exit(74, words);
+    return FakeCluster::DefaultProgram(pod);
+  });
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Restarting", std::chrono::seconds(60)));
+  ASSERT_TRUE(world.RunUntil([&] { return world.StatusOf("cora").partition_attempt == 2; }, std::chrono::seconds(60)));
+  const api::Status next = world.StatusOf("cora");
+  EXPECT_EQ(api::FindCondition(next, api::kRestarting)->reason, "Unavailable");
+  EXPECT_EQ(api::FindCondition(next, api::kRestarting)->message, words);
+  ASSERT_TRUE(next.last_error.has_value());
+  EXPECT_EQ(next.last_error->role, "partitioner");
+  EXPECT_EQ(next.last_error->exit_code, 74);
+  EXPECT_EQ(next.attempts_counted, 1);
+  reachable = true;
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Training", std::chrono::minutes(2)));
 }
 
 TEST(FailuresTest, AnObjectOfTheUsersWithAChildsNameIsLeftAlone) {

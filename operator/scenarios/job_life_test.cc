@@ -58,6 +58,41 @@ TEST(JobLifeTest, GoesFromCreationToSucceeded) {
   EXPECT_EQ(world.StatusOf("cora").attempts_counted, 0);
 }
 
+TEST(JobLifeTest, SucceedsWithTheProgressOfItsEnd) {
+  for (const char* const policy : {"Running", "All"}) {
+    OperatorWorld world;
+    bool done = false;
+    world.cluster.SetProgram([&](const RunningPod& pod) -> std::optional<PodEnd> {
+      if (pod.role != "trainer" || !done) return FakeCluster::DefaultProgram(pod);
+      return PodEnd{.message = R"({"reason": "Done", "exitCode": 0, "message": "trained",
+                                   "metrics": {"epochs": 50, "testAccuracy": 0.81, "parametersDigest": "9f"}})"};
+    });
+    world.Create("cora", {{"runPolicy", {{"cleanPodPolicy", policy}}}});
+    ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
+    done = true;
+    ASSERT_TRUE(world.RunUntilPhase("cora", "Succeeded"));
+    world.Settle();
+    const std::optional<api::Progress> progress = world.StatusOf("cora").progress;
+    ASSERT_TRUE(progress.has_value()) << policy;
+    EXPECT_EQ(progress->epoch, 50);
+    EXPECT_EQ(progress->percent, 100);
+    EXPECT_EQ(progress->metrics, (std::map<std::string, double>{{"testAccuracy", 0.81}}));
+    EXPECT_TRUE(api::IsTrue(world.StatusOf("cora"), api::kSucceeded)) << "the other writer's part stays";
+  }
+}
+
+// One question where there are none yet, and none about what has just been made.
+TEST(JobLifeTest, AsksForItsCertificatesOnce) {
+  OperatorWorld world;
+  world.Create("cora");
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
+  int gets = 0;
+  for (const auto& request : world.server.log()) {
+    gets += request.method == "GET" && request.target.find("/secrets/") != std::string::npos;
+  }
+  EXPECT_EQ(gets, 1);
+}
+
 TEST(JobLifeTest, StartsInOrder) {
   OperatorWorld world;
   world.cluster.HoldBack("partitioner");
@@ -84,9 +119,9 @@ TEST(JobLifeTest, ASettledJobCausesNoRequests) {
   ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
   world.Settle();
 
-  const int64_t before = world.op->transport().num_requests();
+  const int64_t before = world.op->transport().num_calls();
   EXPECT_FALSE(world.op->ReconcileAll().did_something);
-  EXPECT_EQ(world.op->transport().num_requests(), before);
+  EXPECT_EQ(world.op->transport().num_calls(), before);
 }
 
 TEST(JobLifeTest, ADeletedJobTakesItsChildrenAlong) {

@@ -1,6 +1,7 @@
-// What may change when. A job that was accepted, or has ever begun, is what it is: replicas, labels and runPolicy may change, and while it
-// is suspended, before or after the change, what decides where its pods run and from which image (queueing controllers
-// write that when they admit a job, in the same request that resumes it). A job that was not accepted may be mended.
+// What may change when. A job that was accepted, or has ever begun, is what it is: replicas, labels and runPolicy may
+// change, and while it is suspended, before or after the change, what decides where its pods run and from which image
+// (queueing controllers write that when they admit a job, in the same request that resumes it). A job that was not
+// accepted may be mended.
 #include "operator/schema/rules.h"
 
 namespace espalier::ctl::schema {
@@ -43,6 +44,21 @@ Rule FixedTrainers() {
   return FixedUnlessSuspended("trainers", unchanged + ")", "everything but replicas, minReplicas and maxReplicas");
 }
 
+// has() looks at the last name only: where the role is left out (a partitioner has no defaults that would stand for
+// it), asking for its image would be an error, and an error refuses whatever is written, the status too.
+std::string HasImage(const std::string& object, const std::string& role) {
+  const std::string at = object + ".spec." + role;
+  return "(has(" + at + ") && has(" + at + ".image))";
+}
+
+// Left out, it would be whatever the operator of the day takes for its default, under a job that has checkpoints of
+// another; what the operator resolved once it keeps.
+Rule KeepsAnImage(const std::string& role) {
+  return {"", "!" + std::string(kAccepted) + " || !" + HasImage("oldSelf", role) + " || " + HasImage("self", role),
+          "cannot be left out again: name the image that the job is to go on with", "spec." + role + ".image",
+          "FieldValueForbidden"};
+}
+
 }  // namespace
 
 std::vector<Rule> ImmutabilityRules() {
@@ -55,6 +71,7 @@ std::vector<Rule> ImmutabilityRules() {
   rules.push_back(FixedUnlessSuspended("servers", Unchanged("servers"), ""));
   rules.push_back(FixedUnlessSuspended("samplers", Unchanged("samplers"), ""));
   rules.push_back(FixedTrainers());
+  for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) rules.push_back(KeepsAnImage(role));
   // Of a job's life, not of its acceptance: two controllers must never both take it for theirs.
   rules.push_back(
       {"", Unchanged("runPolicy.managedBy"), "is immutable", "spec.runPolicy.managedBy", "FieldValueForbidden"});

@@ -89,6 +89,16 @@ constexpr char kEndpointRule[] =
     R"(self.matches('^https?://(\\[[0-9a-fA-F:.]{3,45}\\]|[A-Za-z0-9._-]{1,253})(:[1-9][0-9]{0,4})?/?$'))";
 constexpr char kControllerRule[] = R"(self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9._-]+$'))";
 
+// A prefix begins behind the slash after the bucket.
+Rule PrefixRule(const job::FieldSpec& field) {
+  return {field.path,
+          "!self.startsWith('s3://') || self.indexOf('/', 5) < 0 || size(self) - self.indexOf('/', 5) <= " +
+              std::to_string(field.max_prefix + 1),
+          "the prefix of an s3:// URI has at most " + std::to_string(field.max_prefix) + " bytes: keys have at most " +
+              std::to_string(job::kMaxKeyBytes) + ", and what is kept under it needs the rest",
+          ""};
+}
+
 }  // namespace
 
 std::vector<Rule> RelationRules() {
@@ -111,6 +121,8 @@ std::vector<Rule> PlaceRules() {
     if (field.type == job::FieldType::kUri) {
       rules.push_back(
           {field.path, kUriRule, "expected s3://bucket/prefix, or an absolute path under a volumeMount", ""});
+      // That all of it has at most 1024 says the schema.
+      if (field.max_prefix < job::kMaxKeyBytes) rules.push_back(PrefixRule(field));
     } else if (field.type == job::FieldType::kEndpoint) {
       rules.push_back({field.path, kEndpointRule, "expected " + ExpectationOf(field), ""});
     }

@@ -64,7 +64,7 @@ OrderedJson Progress() {
                 {{"epoch", Count("epochs done")},
                  {"percent", Number("of all epochs")},
                  {"etaSeconds", Count("until the last epoch ends, if all goes on like this")},
-                 {"metrics", MapOf("the newest values", 64, {{"type", "number"}})},
+                 {"metrics", MapOf("the newest values", api::kMaxMetrics, {{"type", "number"}})},
                  {"lastUpdated", Time("when the trainer said so")}});
 }
 

@@ -51,7 +51,8 @@ bool IsSelected(const kube::Resource& resource, const Json& object) {
 
 TestOperator::TestOperator(client::FakeApiServer& server, WallTimer& wall, controller::ControllerOptions options)
     : server_(server),
-      transport_(server.Connect("espalier-operator")),
+      connection_(server.Connect("espalier-operator")),
+      transport_(*connection_),
       client_metrics_(metrics_),
       client_(transport_, Unlimited(), client_metrics_),
       events_(client_, "espalier.io/operator", "test", metrics_),

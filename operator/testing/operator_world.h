@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "operator/api/status.h"
+#include "operator/client/testing/faulty_api_transport.h"
 #include "operator/controller/controller.h"
 #include "operator/testing/fake_cluster.h"
-#include "operator/testing/faulty_transport.h"
 
 namespace espalier::ctl::cluster {
 
@@ -44,7 +44,7 @@ class TestOperator {
   };
   Round ReconcileAll();  // each DistTraining once, in order of names
 
-  FaultyTransport& transport() { return transport_; }
+  client::FaultyApiTransport& transport() { return transport_; }
   controller::Controller& controller() { return controller_; }
   client::ApiClient& client() { return client_; }
   telemetry::MetricRegistry& metrics() { return metrics_; }
@@ -55,7 +55,8 @@ class TestOperator {
 
   client::FakeApiServer& server_;
   telemetry::MetricRegistry metrics_;
-  FaultyTransport transport_;
+  const std::unique_ptr<client::HttpTransport> connection_;
+  client::FaultyApiTransport transport_;
   client::ClientMetrics client_metrics_;
   client::ApiClient client_;
   runtime::EventRecorder events_;

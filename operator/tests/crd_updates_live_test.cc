@@ -53,6 +53,26 @@ TEST_F(CrdUpdatesLiveTest, AJobThatIsNotAcceptedMayBeMended) {
   ExpectTaken(R"({"servers": {"cacheMedium": "Memory"}, "tls": {"mode": "Disabled"}})");
 }
 
+// A rule that is an error refuses every later write, the operator's too: here of a job that leaves out whatever it may.
+TEST_F(CrdUpdatesLiveTest, TheStatusOfAnAcceptedJobIsWrittenAgain) {
+  ASSERT_FALSE(server_->Get(name_).body["spec"].contains("partitioner"));
+  Accept();
+  api::Status status = api::FullStatus();
+  api::SetCondition(&status, {api::kAccepted, api::ConditionStatus::kTrue, "Valid", ""}, api::At(0));
+  const CrdServer::Answer written = server_->ApplyStatus(name_, api::ToJson(status), "espalier-operator");
+  EXPECT_EQ(written.code, 200) << written.message();
+  const Json progress = {{"progress", api::ProgressToJson({7, 14.5, 90, {{"loss", 0.5}}, api::At(9)})}};
+  const CrdServer::Answer polled = server_->ApplyStatus(name_, progress, "espalier-progress");
+  EXPECT_EQ(polled.code, 200) << polled.message();
+}
+
+TEST_F(CrdUpdatesLiveTest, ARoleThatNamesAnImageIsNotLeftOutAgain) {
+  ExpectTaken(R"({"partitioner": {"image": "example.com/core:1"}, "runPolicy": {"suspend": true}})");
+  Accept();
+  ExpectRefused(R"({"partitioner": null})", "spec.partitioner.image", "cannot be left out again");
+  ExpectTaken(R"({"partitioner": {"image": "example.com/core:2", "nodeSelector": {"pool": "a"}}})");
+}
+
 TEST_F(CrdUpdatesLiveTest, WhatAnAcceptedJobIsCannotChange) {
   Accept();
   const char* words = "is immutable once the job is accepted";
@@ -95,6 +115,16 @@ TEST_F(CrdUpdatesLiveTest, WherePodsRunMayChangeOnlyWhileTheJobIsSuspended) {
   ExpectTaken(R"({"runPolicy": {"suspend": false}, "trainers": {"nodeSelector": {"pool": "a"}}})");
   ExpectRefused(R"({"trainers": {"nodeSelector": {"pool": "b"}}})", "spec.trainers", words);
   ExpectRefused(R"({"trainers": {"template": null}})", "spec.trainers", words);
+}
+
+TEST_F(CrdUpdatesLiveTest, AnImageThatWasNamedIsReplacedButNotLeftOutAgain) {
+  ExpectTaken(R"({"trainers": {"image": "example.com/trainer:1"}})");
+  ExpectTaken(R"({"trainers": {"image": null}})");
+  ExpectTaken(R"({"trainers": {"image": "example.com/trainer:1"}, "runPolicy": {"suspend": true}})");
+  Accept();
+  ExpectRefused(R"({"trainers": {"image": null}})", "spec.trainers.image", "cannot be left out again");
+  ExpectTaken(R"({"trainers": {"image": "example.com/trainer:2"}})");
+  ExpectTaken(R"({"servers": {"image": "example.com/core:2"}})");
 }
 
 TEST_F(CrdUpdatesLiveTest, WhoIsInChargeNeverChanges) {

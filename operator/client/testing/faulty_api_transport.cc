@@ -12,16 +12,11 @@ using kube::Json;
 
 constexpr uint32_t kMaxLinesBeforeFault = 5;
 
-HttpResponse Refusal(int code, const std::string& reason, HttpResponse answer = {}) {
-  answer.code = code;
-  answer.headers.emplace_back("Content-Type", "application/json");
-  answer.body = kube::Print({{"apiVersion", "v1"},
-                             {"kind", "Status"},
-                             {"status", "Failure"},
-                             {"metadata", Json::object()},
-                             {"code", code},
-                             {"reason", reason},
-                             {"message", "a bad day"}});
+HttpResponse Refusal(int code, const std::string& reason) { return ErrorAnswer(code, reason, "a bad day"); }
+
+HttpResponse RefusalForNow() {
+  HttpResponse answer = Refusal(429, "TooManyRequests");
+  answer.headers.emplace_back("Retry-After", "0");
   return answer;
 }
 
@@ -29,7 +24,7 @@ HttpResponse AnswerOf(ApiFault fault) {
   switch (fault) {
     case ApiFault::kConflict: return Refusal(409, "Conflict");
     case ApiFault::kExpired: return Refusal(410, "Expired");
-    case ApiFault::kTooMany: return Refusal(429, "TooManyRequests", {0, {{"Retry-After", "0"}}, ""});
+    case ApiFault::kTooMany: return RefusalForNow();
     case ApiFault::kInternal: return Refusal(500, "InternalError");
     default: return Refusal(503, "ServiceUnavailable");
   }
@@ -79,16 +74,48 @@ class EndingStream final : public LineStream {
 
 }  // namespace
 
+bool IsWrite(const kube::HttpRequest& request) {
+  return request.method != "GET" && request.target.find("dryRun=") == std::string::npos;
+}
+
+HttpResponse ErrorAnswer(int code, const std::string& reason, const std::string& message) {
+  HttpResponse answer;
+  answer.code = code;
+  answer.headers.emplace_back("Content-Type", "application/json");
+  answer.body = kube::Print({{"apiVersion", "v1"},
+                             {"kind", "Status"},
+                             {"status", "Failure"},
+                             {"metadata", Json::object()},
+                             {"code", code},
+                             {"reason", reason},
+                             {"message", message}});
+  return answer;
+}
+
+void FaultyApiTransport::SetDay(BadDay day) {
+  MutexLock lock(&mutex_);
+  day_ = day;
+}
+
+int64_t FaultyApiTransport::num_faults() const {
+  int64_t faults = 0;
+  for (int fault = 1; fault < kNumApiFaults; ++fault) faults += CountOf(static_cast<ApiFault>(fault));
+  return faults;
+}
+
 FaultyApiTransport::Drawn FaultyApiTransport::Draw(const kube::HttpRequest& request, bool is_stream) {
   const std::string name = request.method + ' ' + request.target.substr(0, request.target.find('?'));
   uint64_t attempt = 0;
+  BadDay day;
   {
     MutexLock lock(&mutex_);
     attempt = tries_[name]++;
+    day = day_;
   }
-  const auto words = Philox4x32(seed_, attempt, Hash64(name));
+  const auto words = Philox4x32(day.seed, attempt, Hash64(name));
   Drawn drawn{ApiFault::kNone, words[2]};
-  if (BoundedDraw(words[0], 100) < static_cast<uint32_t>(percent_.load())) {
+  const int percent = is_stream ? day.percent_of_watches : day.percent_of_calls;
+  if (BoundedDraw(words[0], 100) < static_cast<uint32_t>(percent)) {
     const std::vector<ApiFault> faults = FaultsOf(request, is_stream);
     drawn.fault = faults[BoundedDraw(words[1], static_cast<uint32_t>(faults.size()))];
   }
@@ -98,6 +125,20 @@ FaultyApiTransport::Drawn FaultyApiTransport::Draw(const kube::HttpRequest& requ
 
 Result<HttpResponse> FaultyApiTransport::Send(const kube::HttpRequest& request, Deadline deadline,
                                               std::stop_token stop) {
+  ++num_calls_;
+  if (fault_) {
+    if (auto answer = fault_(request, nullptr)) return *std::move(answer);
+  }
+  Result<HttpResponse> response = SendThroughTheDay(request, deadline, std::move(stop));
+  if (response.ok() && IsWrite(request) && response->code / 100 == 2) ++num_writes_;
+  if (fault_ && response.ok()) {
+    if (auto answer = fault_(request, &*response)) return *std::move(answer);
+  }
+  return response;
+}
+
+Result<HttpResponse> FaultyApiTransport::SendThroughTheDay(const kube::HttpRequest& request, Deadline deadline,
+                                                           std::stop_token stop) {
   const ApiFault fault = Draw(request, /*is_stream=*/false).fault;
   switch (fault) {
     case ApiFault::kNone: return inner_.Send(request, deadline, stop);

@@ -5,6 +5,7 @@
 
 #include "operator/client/testing/fake_api_server.h"
 #include "operator/kube/watch_event.h"
+#include "services/base/testing/soon.h"
 
 namespace espalier::ctl::client {
 namespace {
@@ -19,8 +20,6 @@ kube::HttpRequest Create(int i) {
                              "test");
 }
 
-Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
-
 std::string Said(const Result<HttpResponse>& answer) {
   return answer.ok() ? std::to_string(answer->code) : StatusCodeName(answer.status().code());
 }
@@ -32,16 +31,33 @@ class FaultyApiTransportTest : public ::testing::Test {
 };
 
 TEST_F(FaultyApiTransportTest, IsFaithfulOnAGoodDay) {
-  FaultyApiTransport transport(*inner_, 0, 1);
+  FaultyApiTransport transport(*inner_);
   for (int i = 0; i < 50; ++i) EXPECT_EQ(Said(transport.Send(Create(i), Soon())), "201");
   EXPECT_EQ(transport.CountOf(ApiFault::kNone), 50);
+}
+
+TEST_F(FaultyApiTransportTest, FailsWhereATestSaysSoBeforeOrAfterTheServerHasDoneIt) {
+  FaultyApiTransport transport(*inner_);
+  bool after = false;
+  transport.SetFault([&](const kube::HttpRequest&, const HttpResponse* answer) -> std::optional<Result<HttpResponse>> {
+    if ((answer != nullptr) != after) return std::nullopt;
+    return Result<HttpResponse>(ErrorAnswer(403, "Forbidden", "not today"));
+  });
+  EXPECT_EQ(Said(transport.Send(Create(1), Soon())), "403");
+  EXPECT_FALSE(server_.Find(kube::kConfigMaps, {"default", "m1"}).has_value());
+  EXPECT_EQ(transport.num_writes(), 0);
+  after = true;
+  EXPECT_EQ(Said(transport.Send(Create(1), Soon())), "403");
+  EXPECT_TRUE(server_.Find(kube::kConfigMaps, {"default", "m1"}).has_value());
+  EXPECT_EQ(transport.num_writes(), 1);
+  EXPECT_EQ(transport.num_calls(), 2);
 }
 
 TEST_F(FaultyApiTransportTest, DoesTheSameForTheSameSeed) {
   const auto day = [](uint32_t seed) {
     FakeApiServer server;
     const std::unique_ptr<HttpTransport> inner = server.Connect();
-    FaultyApiTransport transport(*inner, 50, seed);
+    FaultyApiTransport transport(*inner, {.percent_of_calls = 50, .seed = seed});
     std::vector<std::string> said;
     for (int i = 0; i < 50; ++i) said.push_back(Said(transport.Send(Create(i), Soon())));
     return said;
@@ -51,7 +67,7 @@ TEST_F(FaultyApiTransportTest, DoesTheSameForTheSameSeed) {
 }
 
 TEST_F(FaultyApiTransportTest, ShowsEveryFaultInTime) {
-  FaultyApiTransport transport(*inner_, 100, 1);
+  FaultyApiTransport transport(*inner_, {.percent_of_calls = 100, .percent_of_watches = 100, .seed = 1});
   for (int i = 0; i < 200; ++i) {
     const Result<HttpResponse> created = transport.Send(Create(i), Soon());
     const Result<HttpResponse> deleted = transport.Send(
@@ -69,7 +85,7 @@ TEST_F(FaultyApiTransportTest, ShowsEveryFaultInTime) {
 }
 
 TEST_F(FaultyApiTransportTest, LosesAnswersOfWhatIsDoneAndDoesNotDoWhatItSaysItHasNot) {
-  FaultyApiTransport transport(*inner_, 100, 3);
+  FaultyApiTransport transport(*inner_, {.percent_of_calls = 100, .percent_of_watches = 100, .seed = 3});
   for (int i = 0; i < 100; ++i) {
     const int64_t lost = transport.CountOf(ApiFault::kLostAnswer), twice = transport.CountOf(ApiFault::kTwice);
     const Result<HttpResponse> answer = transport.Send(Create(i), Soon());
@@ -84,7 +100,7 @@ TEST_F(FaultyApiTransportTest, LosesAnswersOfWhatIsDoneAndDoesNotDoWhatItSaysItH
 
 TEST_F(FaultyApiTransportTest, EndsWatchesInEveryWay) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(Said(inner_->Send(Create(i), Soon())), "201");
-  FaultyApiTransport transport(*inner_, 100, 4);
+  FaultyApiTransport transport(*inner_, {.percent_of_calls = 100, .percent_of_watches = 100, .seed = 4});
   for (int i = 0; i < 100; ++i) {
     const int64_t expired = transport.CountOf(ApiFault::kExpired), broken = transport.CountOf(ApiFault::kBrokenStream);
     const Result<HttpTransport::Stream> stream = transport.Open(kube::WatchRequest(kube::kConfigMaps, {}), Soon());

@@ -18,6 +18,7 @@ struct Describe {
            (deletion.force ? " by force" : "");
   }
   std::string operator()(const DeleteSelf&) const { return "delete self"; }
+  std::string operator()(const WriteProgress&) const { return "write progress"; }
   std::string operator()(const DryRunTemplates&) const { return "dry run"; }
 };
 

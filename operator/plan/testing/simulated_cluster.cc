@@ -20,6 +20,9 @@ void LeaveOutUnasked(const Questions& questions, Observed* seen) {
     seen->leaves.clear();
   }
   if (!questions.referenced_secrets) seen->missing_secrets.clear();
+  std::erase_if(seen->mount_failures, [&](const auto& entry) {
+    return std::count(questions.mount_failures_of.begin(), questions.mount_failures_of.end(), entry.first) == 0;
+  });
   std::erase_if(seen->creation_failures, [&](const auto& entry) {
     return std::count(questions.creation_failures_of.begin(), questions.creation_failures_of.end(), entry.first) == 0;
   });
@@ -50,6 +53,9 @@ Observed SimulatedCluster::Now() const {
   for (const api::ChildRef& child : training_.status.child_refs) {
     if (child.kind == kube::kJobs.kind && !jobs_.contains(child.name)) seen.confirmed_gone.push_back(child.name);
   }
+  if (!mount_failure_.empty()) {
+    for (const auto& [name, pod] : pods_) seen.mount_failures[pod.pod.meta.uid] = mount_failure_;
+  }
   if (!creation_error_.empty()) {
     for (const auto& [name, job] : jobs_) seen.creation_failures[job.meta.uid] = {creation_error_};
     for (const auto& [name, set] : sets_) seen.creation_failures[set.meta.uid] = {creation_error_};
@@ -66,7 +72,9 @@ void SimulatedCluster::Edit(const std::function<void(api::DistTraining*)>& edit)
 Status SimulatedCluster::WriteStatus(const api::Status& status, const std::string& based_on) {
   if (based_on != training_.meta.resource_version) return Aborted("the resource has changed");
   // As it is stored: what JSON does not carry is lost.
+  const std::optional<api::Progress> progress = training_.status.progress;  // another field manager's
   training_.status = api::StatusFromJson(api::ToJson(status));
+  training_.status.progress = progress;
   training_.meta.resource_version = std::to_string(++resource_version_);
   return {};
 }
@@ -78,6 +86,10 @@ Status SimulatedCluster::Do(const Action& action) {
   if (const auto* apply = std::get_if<ApplyChild>(&action)) return Apply(*apply);
   if (const auto* deletion = std::get_if<plan::DeleteChild>(&action)) return Delete(*deletion);
   if (std::holds_alternative<DeleteSelf>(action)) deleted_ = true;
+  if (const auto* progress = std::get_if<WriteProgress>(&action)) {
+    training_.status.progress = progress->progress;
+    training_.meta.resource_version = std::to_string(++resource_version_);
+  }
   if (std::holds_alternative<DryRunTemplates>(action)) dry_run_generation_ = training_.meta.generation;
   const auto renewal = training_.meta.annotations.find(resources::kRenewAnnotation);
   const std::string asked = renewal == training_.meta.annotations.end() ? std::string() : renewal->second;

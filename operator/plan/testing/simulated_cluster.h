@@ -71,7 +71,8 @@ class SimulatedCluster {
   // Somebody else's object with a name of ours; without our label it is in no cache.
   void Occupy(const kube::Resource& resource, const std::string& name, bool with_label);
   void Vacate(const std::string& name);
-  void set_missing_secrets(std::vector<std::string> names) { missing_secrets_ = std::move(names); }
+  void set_missing_secrets(std::vector<Observed::MissingSecret> missing) { missing_secrets_ = std::move(missing); }
+  void set_mount_failure(std::string message) { mount_failure_ = std::move(message); }  // of every pod
   void set_template_error(std::string error) { template_error_ = std::move(error); }
   void set_creation_error(std::string error) { creation_error_ = std::move(error); }  // no pod can be made
 
@@ -116,8 +117,8 @@ class SimulatedCluster {
   std::vector<Child> in_the_way_;
   std::optional<resources::CertificateFacts> authority_;
   std::map<api::Role, resources::CertificateFacts> leaves_;
-  std::vector<std::string> missing_secrets_;
-  std::string template_error_, creation_error_;
+  std::vector<Observed::MissingSecret> missing_secrets_;
+  std::string template_error_, creation_error_, mount_failure_;
   std::optional<int64_t> dry_run_generation_;
   std::map<std::string, bool> nodes_;  // name, is lost
   int64_t next_uid_ = 1, next_node_ = 0, resource_version_ = 1, changes_ = 0;

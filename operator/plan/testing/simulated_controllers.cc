@@ -26,11 +26,13 @@ void SimulatedCluster::MakePod(const kube::ObjectMeta& controller, const kube::R
   made.pod.meta.uid = NewUid();
   made.pod.meta.created_at = now_;
   made.pod.meta.labels = controller.labels;
+  if (!made.counted) made.pod.meta.labels[resources::kCompletionIndexLabel] = std::to_string(index);
   made.pod.meta.controller =
       kube::OwnerReference{resource.api_version(), std::string(resource.kind), controller.key.name, controller.uid};
   made.pod.phase = PodPhase::kPending;
   const auto role = controller.labels.find(resources::kComponentLabel);
-  made.pod.containers.push_back({.name = role == controller.labels.end() ? "" : role->second});
+  made.pod.containers.push_back(
+      {.name = role == controller.labels.end() ? "" : role->second, .waiting_reason = "ContainerCreating"});
   pods_[name] = std::move(made);
 }
 
@@ -186,8 +188,10 @@ void SimulatedCluster::SyncPod(SimulatedPod* pod) {
     return;
   }
   if (pod->pod.phase == PodPhase::kPending) {
+    if (!mount_failure_.empty()) return;
     Changed();
     pod->pod.phase = PodPhase::kRunning;
+    pod->pod.containers.front().waiting_reason.clear();
   } else if (!pod->pod.ready) {
     Changed();
     pod->pod.ready = pod->pod.containers.front().ready = true;

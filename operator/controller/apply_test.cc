@@ -1,0 +1,214 @@
+// What apply promises (apply.h), against an API server.
+#include "operator/controller/apply.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/controller/testing/one_job.h"
+
+namespace espalier::ctl::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Answer = std::optional<Result<client::HttpResponse>>;
+
+class ApplyTest : public ::testing::Test {
+ protected:
+  ApplyTest() { plan.status = training.status; }
+
+  Result<Applied> Apply() { return applier.Apply(training, plan); }
+  // A ConfigMap, as the plan would have it.
+  plan::ApplyChild ConfigMap(const std::string& uid = "") {
+    kube::Json object = {
+        {"apiVersion", "v1"},
+        {"kind", "ConfigMap"},
+        {"metadata",
+         {{"name", "cora-config"},
+          {"namespace", "ml"},
+          {"ownerReferences", kube::Json::array({kube::ControllerReference(kube::kDistTrainings, training.meta)})}}},
+        {"data", {{"job.json", "{}"}}}};
+    if (!uid.empty()) object["metadata"]["uid"] = uid;
+    return {&kube::kConfigMaps, object, uid};
+  }
+  std::optional<kube::Json> Stored() const { return job.server.Find(kube::kConfigMaps, {"ml", "cora-config"}); }
+  std::string UidOfStored() const { return kube::StringAt(*Stored(), {"metadata", "uid"}); }
+  plan::DeleteChild Deletion(const std::string& uid) const { return {&kube::kConfigMaps, {"ml", "cora-config"}, uid}; }
+  void Refuse(const std::string& method, const std::string& part, int code, const std::string& reason) {
+    job.server.SetInterceptor([=](const kube::HttpRequest& request, bool) -> Answer {
+      if (request.method != method || request.target.find(part) == std::string::npos) return std::nullopt;
+      return Result<client::HttpResponse>(client::HttpResponse{
+          .code = code,
+          .body = kube::Print({{"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", "no: " + reason}})});
+    });
+  }
+  bool IsFresh() {
+    return guard.IsFresh(job.key, [](const kube::Resource&) { return std::string("1"); });
+  }
+
+  OneJob job;
+  api::DistTraining training = job.Training();
+  plan::Plan plan;
+  runtime::StaleGuard guard;
+  runtime::EventRecorder events{job.client, "espalier.io/operator", "test", job.registry};
+  ControllerMetrics metrics{job.registry};
+  Applier applier{job.client, guard, events, job.memory, metrics, "cluster.local"};
+};
+
+TEST_F(ApplyTest, WritesNoStatusThatIsStoredAlready) {
+  plan.actions = {ConfigMap()};
+  const Result<Applied> applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_FALSE(applied->wrote_status);
+  EXPECT_EQ(job.NumRequests("PATCH", "/status"), 0);
+  EXPECT_TRUE(Stored().has_value());
+}
+
+TEST_F(ApplyTest, MakesNothingBeforeTheStatusThatAnnouncesItIsStored) {
+  plan.status.incarnation = 1;
+  plan.actions = {ConfigMap()};
+  Refuse("PATCH", "/status", 503, "ServiceUnavailable");
+  EXPECT_EQ(Apply().status().code(), StatusCode::kUnavailable);
+  EXPECT_FALSE(Stored().has_value());
+
+  job.server.SetInterceptor(nullptr);
+  ASSERT_TRUE(Apply().ok());
+  EXPECT_TRUE(Stored().has_value());
+  EXPECT_EQ(kube::IntegerAt(job.Stored(), {"status", "incarnation"}), 1);
+}
+
+TEST_F(ApplyTest, DoesNothingWhereTheResourceHasChangedMeanwhile) {
+  plan.status.incarnation = 1;
+  plan.actions = {ConfigMap()};
+  ASSERT_TRUE(job.server
+                  .Update(kube::kDistTrainings, job.key,
+                          [](kube::Json& object) { object["metadata"]["labels"]["team"] = "graphs"; })
+                  .ok());
+  EXPECT_EQ(Apply().status().code(), StatusCode::kAborted);
+  EXPECT_FALSE(Stored().has_value());
+}
+
+TEST_F(ApplyTest, NotesItsWritesUntilTheCachesShowThem) {
+  EXPECT_TRUE(IsFresh());
+  plan.actions = {ConfigMap()};
+  ASSERT_TRUE(Apply().ok());
+  EXPECT_FALSE(IsFresh());
+}
+
+TEST_F(ApplyTest, NeverTakesOverWhatIsSomebodyElses) {
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/false, {{"data", {{"theirs", "1"}}}});
+  plan.actions = {ConfigMap()};
+  const Result<Applied> applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_TRUE(applied->is_refused);
+  EXPECT_EQ((*Stored())["data"], (kube::Json{{"theirs", "1"}}));
+  EXPECT_THAT(job.memory.TakenOf(job.key, training.meta.uid),
+              ElementsAre(JobMemory::TakenName(&kube::kConfigMaps, "cora-config")));
+  EXPECT_EQ(job.memory.RefusalOf(job.key, training.meta.uid)->reason, "NameTaken");
+}
+
+TEST_F(ApplyTest, FindsTheChildThatALostAnswerHasMade) {
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
+  plan.actions = {ConfigMap()};
+  const Result<Applied> applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_FALSE(applied->is_refused);
+  EXPECT_FALSE(IsFresh()) << "until the cache shows it";
+}
+
+TEST_F(ApplyTest, DoesNotMakeAgainByAChangeWhatIsGone) {
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
+  plan.actions = {ConfigMap(UidOfStored())};
+  ASSERT_TRUE(job.server.Remove(kube::kConfigMaps, {"ml", "cora-config"}).ok());
+  EXPECT_EQ(Apply().status().code(), StatusCode::kAborted);
+  EXPECT_FALSE(Stored().has_value());
+}
+
+TEST_F(ApplyTest, DeletesTheVeryObjectOnly) {
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
+  plan.actions = {Deletion("of-the-one-before")};
+  EXPECT_EQ(Apply().status().code(), StatusCode::kAborted);
+  EXPECT_TRUE(Stored().has_value());
+
+  plan.actions = {Deletion(UidOfStored())};
+  EXPECT_TRUE(Apply().ok());
+  EXPECT_FALSE(Stored().has_value());
+  EXPECT_TRUE(Apply().ok()) << "gone already";
+}
+
+TEST_F(ApplyTest, DeletesNothingOnTheWordOfAnOldDocument) {
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
+  plan.actions = {Deletion(UidOfStored())};
+  --training.meta.generation;  // what the plan was made for
+  EXPECT_EQ(Apply().status().code(), StatusCode::kAborted);
+  EXPECT_TRUE(Stored().has_value());
+}
+
+TEST_F(ApplyTest, StopsAtTheFirstRefusalAndRemembersIt) {
+  job.PutObject(kube::kConfigMaps, "other", /*is_ours=*/true);
+  plan.actions = {ConfigMap(), plan::DeleteSelf{}};
+  Refuse("POST", "/configmaps", 403, "Forbidden");
+  Result<Applied> applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_TRUE(applied->is_refused && applied->has_news);
+  EXPECT_EQ(job.memory.RefusalOf(job.key, training.meta.uid)->child, "ConfigMap cora-config");
+  EXPECT_TRUE(job.server.Find(kube::kDistTrainings, job.key).has_value());
+  applied = Apply();
+  EXPECT_TRUE(applied.ok() && applied->is_refused && !applied->has_news) << "it is known by now";
+
+  job.server.SetInterceptor(nullptr);
+  plan.actions = {ConfigMap()};
+  applied = Apply();
+  EXPECT_TRUE(applied.ok() && !applied->is_refused && applied->has_news);
+  EXPECT_FALSE(job.memory.RefusalOf(job.key, training.meta.uid).has_value());
+}
+
+TEST_F(ApplyTest, TheFinalProgressStopsNothingWhereItIsRefused) {
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
+  plan.actions = {plan::WriteProgress{{.epoch = 5, .percent = 100}}, Deletion(UidOfStored())};
+  Refuse("PATCH", "/status", 422, "Invalid");
+  ASSERT_TRUE(Apply().ok());
+  EXPECT_FALSE(Stored().has_value());
+
+  job.server.SetInterceptor(nullptr);
+  plan.actions = {plan::WriteProgress{{.epoch = 5, .percent = 100}}};
+  ASSERT_TRUE(Apply().ok());
+  EXPECT_EQ(job.Training().status.progress->epoch, 5);
+}
+
+TEST_F(ApplyTest, MakesCertificatesWithoutReadingWhatItHasMade) {
+  plan.actions = {plan::MakeAuthority{}, plan::MakeLeaf{api::Role::kServer}, plan::MakeLeaf{api::Role::kTrainer}};
+  ASSERT_TRUE(Apply().ok());
+  EXPECT_EQ(job.NumRequests("GET"), 0);
+  EXPECT_EQ(job.server.Count(kube::kSecrets), 3u);
+  const std::optional<Certificates> known = job.memory.CertificatesOf(job.key, training.meta.uid);
+  ASSERT_TRUE(known.has_value() && known->authority.has_value());
+  ASSERT_EQ(known->leaves.size(), 2u);
+  EXPECT_EQ(known->leaves.at(api::Role::kServer).authority, known->authority->authority);
+}
+
+TEST_F(ApplyTest, RenewsALeafByTheAuthorityThatIsThere) {
+  plan.actions = {plan::MakeAuthority{}, plan::MakeLeaf{api::Role::kServer}};
+  ASSERT_TRUE(Apply().ok());
+  const auto leaf = [&] { return *job.server.Find(kube::kSecrets, {"ml", "cora-tls-server"}); };
+  const auto authority = [&] { return *job.server.Find(kube::kSecrets, {"ml", "cora-ca"}); };
+  const kube::Json old_leaf = leaf(), old_authority = authority();
+  plan.actions = {plan::MakeAuthority{}, plan::MakeLeaf{api::Role::kServer}};
+  ASSERT_TRUE(Apply().ok());
+  EXPECT_EQ(authority(), old_authority) << "leaves of two authorities do not trust each other";
+  EXPECT_NE(leaf()["data"]["tls.crt"], old_leaf["data"]["tls.crt"]);
+  EXPECT_EQ(leaf()["data"]["ca.crt"], old_authority["data"]["tls.crt"]);
+}
+
+TEST_F(ApplyTest, ForgetsItsCertificatesWhereOneCouldNotBeMade) {
+  job.PutObject(kube::kSecrets, "cora-tls-server", /*is_ours=*/false);
+  plan.actions = {plan::MakeAuthority{}, plan::MakeLeaf{api::Role::kServer}};
+  const Result<Applied> applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_TRUE(applied->is_refused);
+  EXPECT_THAT(job.memory.RefusalOf(job.key, training.meta.uid)->message, HasSubstr("is not this job's"));
+  EXPECT_FALSE(job.memory.CertificatesOf(job.key, training.meta.uid).has_value());
+}
+
+}  // namespace
+}  // namespace espalier::ctl::controller

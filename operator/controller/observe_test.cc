@@ -1,0 +1,163 @@
+#include "operator/controller/observe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/controller/testing/one_job.h"
+
+namespace espalier::ctl::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const kube::Json kWithCredentials = {{"storage", {{"s3", {{"credentials", {{"secretName", "cora-s3"}}}}}}}};
+
+class ObserveTest : public ::testing::Test {
+ protected:
+  plan::Observed Ask(const plan::Questions& questions) {
+    plan::Observed seen;
+    const Status status = Answer(questions, job.Training(), job.client, job.memory, &seen);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return seen;
+  }
+  void PutEvent(const std::string& name, const std::string& uid, const std::string& reason, const std::string& message,
+                const std::string& time) {
+    job.PutObject(kube::kCoreEvents, name, /*is_ours=*/false,
+                  {{"involvedObject", {{"uid", uid}, {"kind", "Pod"}}},
+                   {"type", "Warning"},
+                   {"reason", reason},
+                   {"message", message},
+                   {"lastTimestamp", time}});
+  }
+
+  OneJob job{kWithCredentials};
+};
+
+TEST_F(ObserveTest, AsksNothingThatIsNotAsked) {
+  const plan::Observed seen = Ask({});
+  EXPECT_THAT(seen.missing_secrets, IsEmpty());
+  EXPECT_EQ(job.server.num_requests(), 0);
+}
+
+TEST_F(ObserveTest, FindsSecretsAndKeysThatAreMissing) {
+  plan::Observed seen = Ask({.referenced_secrets = true});
+  ASSERT_THAT(seen.missing_secrets, SizeIs(1));
+  EXPECT_EQ(seen.missing_secrets[0].name, "cora-s3");
+  EXPECT_THAT(seen.missing_secrets[0].keys, IsEmpty());
+
+  job.PutObject(kube::kSecrets, "cora-s3", /*is_ours=*/false, {{"data", {{"AWS_ACCESS_KEY_ID", "eA=="}}}});
+  seen = Ask({.referenced_secrets = true});
+  ASSERT_THAT(seen.missing_secrets, SizeIs(1));
+  EXPECT_THAT(seen.missing_secrets[0].keys, ElementsAre("AWS_SECRET_ACCESS_KEY"));
+
+  job.PutObject(kube::kSecrets, "cora-s3", /*is_ours=*/false,
+                {{"data", {{"AWS_ACCESS_KEY_ID", "eA=="}, {"AWS_SECRET_ACCESS_KEY", "eA=="}}}});
+  EXPECT_THAT(Ask({.referenced_secrets = true}).missing_secrets, IsEmpty());
+}
+
+TEST_F(ObserveTest, GivenCertificatesNeedAPairForEachRoleThatHasPeers) {
+  const kube::Json mine = {{"tls", {{"mode", "SecretRef"}, {"secretName", "mine"}}}};
+  const OneJob given(mine);
+  const std::vector<SecretReference> references = ReferencedSecrets(*given.Training().spec);
+  ASSERT_THAT(references, SizeIs(1));
+  EXPECT_EQ(references[0].name, "mine");
+  EXPECT_THAT(references[0].keys, ElementsAre("ca.crt", "server.crt", "server.key", "trainer.crt", "trainer.key"));
+}
+
+TEST_F(ObserveTest, LooksForLeavesOnlyUnderAnAuthorityAndRemembersTheAnswer) {
+  EXPECT_FALSE(Ask({.certificates = true}).authority.has_value());
+  EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 1);
+  Ask({.certificates = true});
+  EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 1);
+  job.now += kCertificatesLifetime;
+  Ask({.certificates = true});
+  EXPECT_EQ(job.NumRequests("GET", "/secrets/"), 2);
+}
+
+TEST_F(ObserveTest, TellsTheNewestOfAPodsTroublesWithVolumesAndNoOther) {
+  PutEvent("a", "pod-1", "FailedMount", "the old one", "2099-01-01T00:00:00Z");
+  PutEvent("b", "pod-1", "FailedAttachVolume", "the new one", "2099-01-01T00:00:09Z");
+  PutEvent("c", "pod-1", "Unhealthy", "of a probe", "2099-01-01T00:00:10Z");
+  PutEvent("d", "pod-2", "FailedMount", "of another pod", "2099-01-01T00:00:10Z");
+  const plan::Observed seen = Ask({.mount_failures_of = {"pod-1", "pod-3"}});
+  EXPECT_EQ(seen.mount_failures, (std::map<std::string, std::string>{{"pod-1", "the new one"}}));
+}
+
+TEST_F(ObserveTest, TellsWhyNoPodCouldBeMadeNewestFirst) {
+  PutEvent("a", "set-1", "FailedCreate", "the old one", "2099-01-01T00:00:00Z");
+  PutEvent("b", "set-1", "FailedCreate", "the new one", "2099-01-01T00:00:09Z");
+  PutEvent("c", "set-1", "SuccessfulCreate", "of no interest", "2099-01-01T00:00:10Z");
+  const plan::Observed seen = Ask({.creation_failures_of = {"set-1"}});
+  EXPECT_THAT(seen.creation_failures.at("set-1"), ElementsAre("the new one", "the old one"));
+}
+
+TEST_F(ObserveTest, RemembersWhatEventsSaidUntilAPlanAsksForAnotherRound) {
+  static_assert(kEventsLifetime < plan::kAskAgain);
+  const plan::Questions questions{.creation_failures_of = {"set-1"}, .mount_failures_of = {"pod-1"}};
+  EXPECT_THAT(Ask(questions).creation_failures.at("set-1"), IsEmpty());
+  EXPECT_EQ(job.NumRequests("GET", "/events"), 2);
+  PutEvent("a", "set-1", "FailedCreate", "a quota", "2099-01-01T00:00:00Z");
+  PutEvent("b", "pod-1", "FailedMount", "a volume", "2099-01-01T00:00:00Z");
+  EXPECT_THAT(Ask(questions).creation_failures.at("set-1"), IsEmpty());
+  EXPECT_EQ(job.NumRequests("GET", "/events"), 2) << "no answer is an answer";
+  job.now += plan::kAskAgain;
+  const plan::Observed seen = Ask(questions);
+  EXPECT_THAT(seen.creation_failures.at("set-1"), ElementsAre("a quota"));
+  EXPECT_EQ(seen.mount_failures.at("pod-1"), "a volume");
+  EXPECT_EQ(job.NumRequests("GET", "/events"), 4);
+  Ask(questions);
+  EXPECT_EQ(job.NumRequests("GET", "/events"), 4);
+}
+
+TEST_F(ObserveTest, AVanishedJobIsGoneOnlyWhereTheServerSaysSo) {
+  job.PutObject(kube::kJobs, "cora-trainer-1", /*is_ours=*/true);
+  EXPECT_THAT(Ask({.vanished_jobs = {"cora-trainer-1", "cora-trainer-2"}}).confirmed_gone,
+              ElementsAre("cora-trainer-2"));
+}
+
+TEST_F(ObserveTest, AServerThatDoesNotAnswerIsAnErrorAndNoAbsence) {
+  job.server.SetInterceptor([](const kube::HttpRequest&, bool) -> std::optional<Result<client::HttpResponse>> {
+    return Result<client::HttpResponse>(Unavailable("down"));
+  });
+  plan::Observed seen;
+  EXPECT_FALSE(Answer({.referenced_secrets = true}, job.Training(), job.client, job.memory, &seen).ok());
+  EXPECT_FALSE(Answer({.vanished_jobs = {"cora-trainer-1"}}, job.Training(), job.client, job.memory, &seen).ok());
+  EXPECT_THAT(seen.confirmed_gone, IsEmpty());
+}
+
+TEST_F(ObserveTest, ANameIsTakenUntilItsObjectIsGoneOrOurs) {
+  const std::string uid = job.Training().meta.uid;
+  job.PutObject(kube::kServices, "cora", /*is_ours=*/false);
+  job.memory.RememberTaken(job.key, uid, {&kube::kServices, "cora"});
+  plan::Observed seen;
+  ASSERT_TRUE(LookInTheWay(job.Training(), job.client, job.memory, &seen).ok());
+  ASSERT_THAT(seen.in_the_way, SizeIs(1));
+  EXPECT_EQ(seen.in_the_way[0].meta.key.name, "cora");
+
+  ASSERT_TRUE(job.server.Remove(kube::kServices, {"ml", "cora"}).ok());
+  seen = {};
+  ASSERT_TRUE(LookInTheWay(job.Training(), job.client, job.memory, &seen).ok());
+  EXPECT_THAT(seen.in_the_way, IsEmpty());
+  EXPECT_THAT(job.memory.TakenOf(job.key, uid), IsEmpty());
+}
+
+TEST_F(ObserveTest, TakesFromTheCachesWhatCarriesTheJobsLabel) {
+  Caches caches;
+  kube::Job mine;
+  mine.meta.key = {"ml", "cora-partition-1"};
+  mine.meta.labels = {{"espalier.io/job", "cora"}};
+  kube::Job other = mine;
+  other.meta.key.name = "else-partition-1";
+  other.meta.labels = {{"espalier.io/job", "else"}};
+  caches.jobs.Put(mine);
+  caches.jobs.Put(other);
+  const plan::Observed seen = ObservedFromCaches(job.Training(), caches, job.memory);
+  ASSERT_THAT(seen.jobs, SizeIs(1));
+  EXPECT_EQ(seen.jobs[0]->meta.key.name, "cora-partition-1");
+  EXPECT_EQ(job.server.num_requests(), 0);
+}
+
+}  // namespace
+}  // namespace espalier::ctl::controller

@@ -1,0 +1,118 @@
+// What the first trainer says at its end becomes the progress of a job that has succeeded.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/plan/testing/scene.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using testing::Described;
+using ::testing::ElementsAre;
+using testing::Ending;
+using ::testing::Not;
+using testing::Scene;
+
+Ending Trained(double loss) {
+  return {.exit_code = 0,
+          .message = R"({"reason": "Done", "exitCode": 0, "message": "trained", "metrics": {"epochs": 41,
+            "bestEpoch": 20, "parametersDigest": "9f", "loss": )" +
+                     std::to_string(loss) + R"(, "testAccuracy": 0.81}})"};
+}
+
+void TrainersEnd(Scene& scene) {
+  scene.cluster().EndPod(scene.TrainerPod(1), Trained(7));
+  scene.cluster().EndPod(scene.TrainerPod(0), Trained(0.5));
+}
+
+TEST(FinalProgressTest, IsTheWordOfTheFirstTrainer) {
+  Scene scene;
+  scene.Training();
+  TrainersEnd(scene);
+  scene.Settle();
+  ASSERT_TRUE(scene.status().progress.has_value());
+  EXPECT_EQ(scene.status().progress->epoch, 41);
+  EXPECT_EQ(scene.status().progress->percent, 100);
+  EXPECT_FALSE(scene.status().progress->eta_seconds.has_value());
+  EXPECT_EQ(scene.status().progress->metrics,
+            (std::map<std::string, double>{{"bestEpoch", 20}, {"loss", 0.5}, {"testAccuracy", 0.81}}));
+}
+
+TEST(FinalProgressTest, IsWrittenBeforeThePodsThatSayItGo) {
+  Scene scene = Scene::With({{"runPolicy", {{"cleanPodPolicy", "All"}}}});
+  scene.Training();
+  TrainersEnd(scene);
+  scene.cluster().RunAll();
+  const std::vector<std::string> actions = Described(scene.Look().actions);
+  EXPECT_EQ(actions.front(), "write progress");
+  EXPECT_THAT(actions, Contains("delete Job cora-trainer-1"));
+  scene.Settle();
+  EXPECT_TRUE(scene.cluster().Now().pods.empty());
+  EXPECT_EQ(scene.status().progress->epoch, 41);
+}
+
+// Two caches: that of pods may be behind that of Jobs.
+TEST(FinalProgressTest, IsWaitedForWhileTheCacheShowsItsPodAtWork) {
+  Scene scene = Scene::With({{"runPolicy", {{"cleanPodPolicy", "All"}}}});
+  scene.Training();
+  TrainersEnd(scene);
+  scene.cluster().RunAll();
+  kube::Pod* pod = scene.cluster().FindPod(scene.TrainerPod(0));
+  const kube::Pod ended = *pod;
+  pod->phase = kube::PodPhase::kRunning;
+  pod->containers.front().ended.reset();
+  const Plan early = scene.Look();
+  EXPECT_EQ(early.status.phase, api::Phase::kSucceeded);
+  EXPECT_THAT(Described(early.actions),
+              AllOf(Contains("delete StatefulSet cora-server-0"), Not(Contains("delete Job cora-trainer-1")),
+                    Not(Contains("write progress"))));
+  *pod = ended;
+  scene.Settle();
+  EXPECT_EQ(scene.status().progress->epoch, 41);
+  EXPECT_TRUE(scene.cluster().Now().pods.empty());
+}
+
+TEST(FinalProgressTest, IsNotWaitedForOncePodAndWordsAreGone) {
+  Scene scene = Scene::With({{"runPolicy", {{"cleanPodPolicy", "All"}}}});
+  scene.Training();
+  TrainersEnd(scene);
+  scene.cluster().RunAll();
+  scene.cluster().DeletePod(scene.TrainerPod(0));
+  scene.cluster().RunAll();
+  ASSERT_EQ(scene.TrainerPod(0), "");
+  EXPECT_THAT(Described(scene.Look().actions), Contains("delete Job cora-trainer-1"));
+}
+
+TEST(FinalProgressTest, ReplacesAPollThatCameLate) {
+  Scene scene;
+  scene.Training();
+  TrainersEnd(scene);
+  scene.Settle();
+  ASSERT_TRUE(scene.cluster().Do(WriteProgress{{.epoch = 40, .percent = 99}}).ok());
+  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("write progress"));
+}
+
+TEST(FinalProgressTest, ATrainerThatDoesNotSayHowFarLeavesItAsItWas) {
+  Scene scene;
+  scene.Training();
+  scene.TrainersDone();  // without a word
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, api::Phase::kSucceeded);
+  EXPECT_FALSE(scene.status().progress.has_value());
+}
+
+TEST(FinalProgressTest, AGroupThatWasStoppedHasNone) {
+  Scene scene;
+  scene.Training();
+  Ending stopped = Trained(0.5);
+  stopped.exit_code = 75;
+  scene.cluster().EndPod(scene.TrainerPod(0), stopped);
+  scene.cluster().RunAll();
+  EXPECT_THAT(Described(scene.Look().actions), Not(Contains("write progress")));
+}
+
+}  // namespace
+}  // namespace espalier::ctl::plan
