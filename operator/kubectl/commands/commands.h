@@ -1,0 +1,54 @@
+// The subcommands of kubectl-espalier: what each is told, and does. Each returns the exit code, or an error whose code
+// says it (services/base/exit_code.h).
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "operator/kubectl/commands/surroundings.h"
+
+namespace espalier::ctl::kubectl {
+
+// `status --watch`: the job has failed. Those of docs/exit-codes.md speak of this program itself.
+inline constexpr int kJobHasFailed = 1;
+
+struct StatusFlags {
+  std::string name;  // empty: all jobs
+  bool all_namespaces = false;
+  bool as_json = false;
+};
+Result<int> ShowStatus(const StatusFlags& flags, const Surroundings& around);
+
+// Until the job has ended: 0 where it has succeeded, kJobHasFailed; NotFound where it is deleted, Unavailable where
+// the API server has not answered for five minutes, Cancelled when asked to stop.
+Result<int> WatchStatus(const std::string& name, const Surroundings& around);
+
+struct LogsFlags {
+  std::string name;
+  std::string role;   // empty: all
+  int64_t rank = -1;  // -1: all
+  bool follow = false;
+  bool previous = false;
+  bool timestamps = false;
+  int64_t tail_lines = -1;  // of each pod; -1: all
+  size_t max_pods = 64;
+};
+Result<int> PrintLogs(const LogsFlags& flags, const Surroundings& around);
+
+Result<int> Describe(const std::string& name, const Surroundings& around);
+
+struct FetchFlags {
+  std::string name;
+  std::string folder;  // empty: one named after the job
+  std::set<std::string> choices = {"all"};
+  std::string endpoint;  // empty: that of the environment, else of the document
+  bool use_job_credentials = false;
+  bool as_json = false;
+  bool quiet = false;
+};
+Result<int> Fetch(const FetchFlags& flags, const Surroundings& around);
+
+enum class Wish { kSuspend, kResume };
+Result<int> AskTo(Wish wish, const std::string& name, const Surroundings& around);
+
+}  // namespace espalier::ctl::kubectl

@@ -1,0 +1,262 @@
+#include "operator/kubectl/commands/commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "operator/client/base64.h"
+#include "operator/kubectl/commands/testing/plugin_world.h"
+#include "services/format/checksum.h"
+#include "services/format/outputs_manifest.h"
+#include "services/storage/file_store.h"
+#include "services/storage/testing/put_text.h"
+#include "services/storage/testing/temporary_folder.h"
+
+namespace espalier::ctl::kubectl {
+namespace {
+
+using kube::Json;
+using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::PluginWorld;
+
+const kube::ObjectKey kCora{"ml", "cora"};
+
+TEST(StatusCommandTest, ShowsOneJobWithItsEvents) {
+  PluginWorld world;
+  world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+  world.Put(kube::kCoreEvents,
+            view::testing::EventJson("a", "DistTraining", "cora", "Restarting", "trainer 1 ended", seconds(60)));
+  world.Put(kube::kCoreEvents, view::testing::EventJson("b", "DistTraining", "other", "Else", "not ours", seconds(60)));
+  EXPECT_EQ(*ShowStatus({.name = "cora"}, world.Around()), 0);
+  EXPECT_THAT(world.output, AllOf(HasSubstr("epoch 4 of 10"), HasSubstr("s3://results/cora/cora-11111111"),
+                                  HasSubstr("trainer 1 ended"), Not(HasSubstr("not ours"))));
+  EXPECT_THAT(world.notes, IsEmpty());
+}
+
+TEST(StatusCommandTest, ListsJobsOfOneNamespaceOrAll) {
+  PluginWorld world;
+  Json other = view::testing::TrainingJobJson();
+  other["metadata"]["namespace"] = "vision";
+  other["metadata"]["name"] = "photo";
+  world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+  world.Put(kube::kDistTrainings, other);
+  EXPECT_EQ(*ShowStatus({}, world.Around()), 0);
+  EXPECT_THAT(world.output, AllOf(HasSubstr("cora"), Not(HasSubstr("photo")), Not(HasSubstr("NAMESPACE"))));
+
+  world.output.clear();
+  EXPECT_EQ(*ShowStatus({.all_namespaces = true}, world.Around()), 0);
+  EXPECT_THAT(world.output, AllOf(HasSubstr("NAMESPACE"), HasSubstr("vision"), HasSubstr("photo")));
+}
+
+TEST(StatusCommandTest, JsonIsParsable) {
+  PluginWorld world;
+  world.Put(kube::kDistTrainings, view::testing::FailedJobJson());
+  EXPECT_EQ(*ShowStatus({.name = "cora", .as_json = true}, world.Around()), 0);
+  EXPECT_EQ(kube::StringAt(*kube::ParseJson(world.output), {"status", "lastError", "reason"}), "OOMKilled");
+
+  world.output.clear();
+  EXPECT_EQ(*ShowStatus({.as_json = true}, world.Around()), 0);
+  EXPECT_EQ(kube::ListAt(*kube::ParseJson(world.output), {"items"}).size(), 1u);
+}
+
+TEST(StatusCommandTest, SaysThatThereIsNoSuchJob) {
+  PluginWorld world;
+  const Status status = ShowStatus({.name = "cora"}, world.Around()).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("no DistTraining cora in namespace ml"));
+}
+
+// What the job looks like at each look, one after the other.
+std::function<bool()> Then(PluginWorld& world, std::vector<Json> jobs) {
+  auto next = std::make_shared<size_t>(0);
+  return [&world, jobs = std::move(jobs), next] {
+    if (*next < jobs.size()) world.Put(kube::kDistTrainings, jobs[(*next)++]);
+    return true;
+  };
+}
+
+TEST(WatchTest, EndsWithTheJobAndSaysHow) {
+  PluginWorld world;
+  world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+  world.on_pause = Then(world, {view::testing::TrainingJobJson(), view::testing::SucceededJobJson()});
+  EXPECT_EQ(*WatchStatus("cora", world.Around()), 0);
+  EXPECT_THAT(world.notes, HasSubstr("outputs: s3://results/cora/cora-11111111"));
+  // Elsewhere than on a terminal: a line for each change.
+  EXPECT_EQ(std::count(world.output.begin(), world.output.end(), '\n'), 2) << world.output;
+  EXPECT_THAT(world.output, AllOf(HasSubstr("2026-01-02T03:10:00Z  Training  42.5 %"), Not(HasSubstr("\033"))));
+
+  PluginWorld failing;
+  failing.Put(kube::kDistTrainings, view::testing::FailedJobJson());
+  EXPECT_EQ(*WatchStatus("cora", failing.Around()), kJobHasFailed);
+  EXPECT_THAT(failing.notes, HasSubstr("kubectl espalier describe cora -n ml"));
+}
+
+TEST(WatchTest, PaintsOverItselfOnATerminal) {
+  PluginWorld world;
+  world.is_terminal = true;
+  world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+  world.on_pause = Then(world, {view::testing::SucceededJobJson()});
+  EXPECT_EQ(*WatchStatus("cora", world.Around()), 0);
+  EXPECT_THAT(world.output, AllOf(HasSubstr("[======"), HasSubstr("\033[5A")));
+}
+
+TEST(WatchTest, EndsWhenAskedTo) {
+  PluginWorld world;
+  world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+  world.on_pause = [] { return false; };
+  EXPECT_EQ(WatchStatus("cora", world.Around()).status().code(), StatusCode::kCancelled);
+}
+
+TEST(WatchTest, SaysWhenTheJobIsDeletedOrAnotherHasItsName) {
+  PluginWorld world;
+  world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+  world.on_pause = [&] { return world.server.Remove(kube::kDistTrainings, kCora).ok(); };
+  EXPECT_EQ(WatchStatus("cora", world.Around()).status().code(), StatusCode::kNotFound);
+
+  Json another = view::testing::TrainingJobJson();
+  another["metadata"]["uid"] = "another";
+  world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+  world.on_pause = [&world, another] {
+    return world.server.Remove(kube::kDistTrainings, kCora).ok() &&
+           world.server.Put(kube::kDistTrainings, another).ok();
+  };
+  EXPECT_THAT(WatchStatus("cora", world.Around()).status().message(), HasSubstr("another job has its name"));
+}
+
+TEST(WatchTest, BearsAnOutageOfFiveMinutesAndNoLonger) {
+  PluginWorld world;
+  world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+  bool is_away = false;
+  world.server.SetInterceptor([&](const kube::HttpRequest&, bool) -> std::optional<Result<client::HttpResponse>> {
+    if (!is_away) return std::nullopt;
+    return Result<client::HttpResponse>(Unavailable("connection refused"));
+  });
+  int num_pauses = 0;
+  world.on_pause = [&] {
+    is_away = ++num_pauses < 100;
+    if (num_pauses == 100) world.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
+    return true;
+  };
+  EXPECT_EQ(*WatchStatus("cora", world.Around()), 0);
+  EXPECT_THAT(world.notes, HasSubstr("asking again"));
+
+  world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+  world.on_pause = [&] { return is_away = true; };
+  EXPECT_EQ(WatchStatus("cora", world.Around()).status().code(), StatusCode::kUnavailable);
+}
+
+TEST(DescribeCommandTest, BringsTogetherWhatExplainsAFailure) {
+  PluginWorld world;
+  world.Put(kube::kDistTrainings, view::testing::FailedJobJson());
+  world.Put(kube::kPods, view::testing::OomKilledPodJson());
+  world.transport.Write("cora-trainer-4-1-x7k2p", 1, "allocating 12 GiB");
+  world.Put(kube::kCoreEvents,
+            view::testing::EventJson("a", "Pod", "cora-trainer-4-1-x7k2p", "BackOff", "of ours", seconds(60)));
+  world.Put(kube::kCoreEvents, view::testing::EventJson("b", "Pod", "stranger", "BackOff", "of others", seconds(60)));
+  EXPECT_EQ(*Describe("cora", world.Around()), 0);
+  EXPECT_THAT(world.output,
+              AllOf(HasSubstr("BackoffLimitExceeded"), HasSubstr("137 (killed by signal 9 (SIGKILL))"),
+                    HasSubstr("  | allocating 12 GiB\n"), HasSubstr("of ours"), Not(HasSubstr("of others")),
+                    HasSubstr("Raise spec.trainers.resources.limits.memory")));
+}
+
+TEST(SuspendCommandTest, WritesTheWishAndNothingElse) {
+  PluginWorld world;
+  world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+  EXPECT_EQ(*AskTo(Wish::kSuspend, "cora", world.Around()), 0);
+  Json expected = view::testing::TrainingJobJson()["spec"];
+  expected["runPolicy"]["suspend"] = true;
+  EXPECT_EQ((*world.server.Find(kube::kDistTrainings, kCora))["spec"], expected);
+
+  EXPECT_EQ(*AskTo(Wish::kResume, "cora", world.Around()), 0);
+  expected["runPolicy"]["suspend"] = false;
+  EXPECT_EQ((*world.server.Find(kube::kDistTrainings, kCora))["spec"], expected);
+}
+
+TEST(SuspendCommandTest, AJobThatHasEndedCannotBe) {
+  PluginWorld world;
+  world.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
+  EXPECT_EQ(AskTo(Wish::kSuspend, "cora", world.Around()).status().code(), StatusCode::kFailedPrecondition);
+}
+
+class FetchCommandTest : public ::testing::Test {
+ protected:
+  // A job whose outputs lie in a folder.
+  Json JobWithLocalOutputs(Json job) const {
+    job["spec"]["output"]["uri"] = "file://" + folder_.path() + "/bucket";
+    // A path has to lie under a mount of every role that opens it.
+    for (const api::Role role : {api::Role::kPartitioner, api::Role::kServer, api::Role::kTrainer}) {
+      const Json mount = {{"name", "v"}, {"mountPath", folder_.path()}};
+      Json& pod = job["spec"][api::FieldOf(role)]["template"]["spec"];
+      pod["containers"] = Json::array({{{"name", api::NameOf(role)}, {"volumeMounts", Json::array({mount})}}});
+      pod["volumes"] = Json::array({{{"name", "v"}, {"emptyDir", Json::object()}}});
+    }
+    return job;
+  }
+  void CommitOutputs() const {
+    storage::FileStore store(folder_.path() + "/bucket/cora-11111111");
+    format::OutputsManifest manifest;
+    manifest.incarnation = 1;
+    manifest.result_json = "{}\n";
+    format::HashingWriter writer(*store.Put("results/000001/metrics.jsonl"));
+    ASSERT_TRUE(writer.Write(storage::BytesOf("{\"epoch\": 1}\n")).ok());
+    ASSERT_TRUE(writer.Commit().ok());
+    manifest.files.push_back({.file = writer.Entry("results/000001/metrics.jsonl"), .kind = "metrics"});
+    ASSERT_TRUE(format::CommitOutputs(store, "", manifest).ok());
+  }
+  FetchFlags Flags() const {
+    return {.name = "cora", .folder = folder_.path() + "/here", .as_json = true, .quiet = true};
+  }
+
+  storage::TemporaryFolder folder_;
+  PluginWorld world_;
+};
+
+TEST_F(FetchCommandTest, CopiesWhatTheJobHasLeft) {
+  CommitOutputs();
+  world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::SucceededJobJson()));
+  const Result<int> fetched = Fetch(Flags(), world_.Around());
+  ASSERT_TRUE(fetched.ok()) << fetched.status().ToString();
+  EXPECT_EQ(kube::ListAt(*kube::ParseJson(world_.output), {"files"}), Json::array({"metrics.jsonl"}));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/here/metrics.jsonl"));
+}
+
+TEST_F(FetchCommandTest, OfAJobThatStillRunsSaysSo) {
+  world_.Put(kube::kDistTrainings, JobWithLocalOutputs(view::testing::TrainingJobJson()));
+  const Status status = Fetch(Flags(), world_.Around()).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("the job is Training"));
+}
+
+TEST_F(FetchCommandTest, TakesTheJobsCredentialsOnlyFromTheSecretThatItNames) {
+  Json job = view::testing::SucceededJobJson();
+  FetchFlags flags = Flags();
+  flags.use_job_credentials = true;
+  world_.Put(kube::kDistTrainings, job);
+  EXPECT_THAT(Fetch(flags, world_.Around()).status().message(), HasSubstr("the job names no Secret"));
+
+  job["spec"]["storage"]["s3"]["credentials"]["secretName"] = "cora-s3";
+  world_.Put(kube::kDistTrainings, job);
+  EXPECT_EQ(Fetch(flags, world_.Around()).status().code(), StatusCode::kNotFound);
+
+  Json secret = {{"apiVersion", "v1"},
+                 {"kind", "Secret"},
+                 {"metadata", {{"name", "cora-s3"}, {"namespace", "ml"}}},
+                 {"data", {{"AWS_ACCESS_KEY_ID", client::EncodeBase64("who")}}}};
+  world_.Put(kube::kSecrets, secret);
+  EXPECT_THAT(Fetch(flags, world_.Around()).status().message(), HasSubstr("Secret ml/cora-s3 lacks"));
+
+  secret["data"]["AWS_SECRET_ACCESS_KEY"] = "hidden words";
+  world_.Put(kube::kSecrets, secret);
+  const std::string message = Fetch(flags, world_.Around()).status().message();
+  EXPECT_THAT(message, AllOf(HasSubstr("AWS_SECRET_ACCESS_KEY is no base64"), Not(HasSubstr("hidden"))));
+}
+
+}  // namespace
+}  // namespace espalier::ctl::kubectl

@@ -1,0 +1,68 @@
+#include "operator/kube/api_error.h"
+#include "operator/kubectl/commands/commands.h"
+#include "operator/kubectl/commands/job_reader.h"
+#include "operator/kubectl/logs/log_line.h"
+#include "operator/kubectl/logs/log_request.h"
+#include "operator/kubectl/view/describe_text.h"
+
+namespace espalier::ctl::kubectl {
+namespace {
+
+constexpr int64_t kTailLines = 15;
+constexpr int64_t kTailBytes = 64 << 10;
+constexpr size_t kNumWarnings = 8;
+constexpr std::chrono::seconds kLogTimeout{30};
+
+std::vector<std::string> LinesOf(std::string_view body) {
+  std::vector<std::string> lines;
+  while (!body.empty()) {
+    const size_t end = std::min(body.find('\n'), body.size());
+    lines.push_back(logs::ParseLogLine(body.substr(0, end)).text);
+    body.remove_prefix(std::min(end + 1, body.size()));
+  }
+  return lines;
+}
+
+view::LogTail ReadTail(const Surroundings& around, const view::FailedPod& failed, bool previous) {
+  logs::LogOptions options;
+  options.container = failed.container;
+  options.previous = previous;
+  options.tail_lines = kTailLines;
+  options.limit_bytes = kTailBytes;
+  view::LogTail tail{.title =
+                         "Last lines of container " + failed.container + (previous ? " before its last restart" : "")};
+  const Result<client::HttpResponse> response = around.transport.Send(
+      logs::LogRequest(failed.member.pod.meta.key, options), Deadline::After(kLogTimeout), around.stop);
+  if (!response.ok()) {
+    tail.problem = response.status().message();
+  } else if (response->code != 200) {
+    tail.problem = kube::ToStatus(kube::ParseApiError(response->code, response->body)).message();
+  } else {
+    tail.lines = LinesOf(response->body);
+  }
+  return tail;
+}
+
+}  // namespace
+
+Result<int> Describe(const std::string& name, const Surroundings& around) {
+  ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, name));
+  ASSIGN_OR_RETURN(const std::vector<view::JobPod> pods, ReadPods(around, name));
+  view::Explanation explanation{.training = job, .failed = std::nullopt};
+  if (!api::IsTrue(job.status, api::kSucceeded)) explanation.failed = view::FindFailedPod(job, pods);
+  if (explanation.failed && (explanation.failed->ended || explanation.failed->has_restarted)) {
+    if (explanation.failed->has_restarted) {
+      explanation.tails.push_back(ReadTail(around, *explanation.failed, /*previous=*/true));
+    }
+    explanation.tails.push_back(ReadTail(around, *explanation.failed, /*previous=*/false));
+  }
+  if (Result<std::vector<view::JobEvent>> read = ReadWarnings(around, job, pods, kNumWarnings); read.ok()) {
+    explanation.warnings = *std::move(read);
+  } else {
+    around.note("no events: " + read.status().message());
+  }
+  RETURN_IF_ERROR(around.out.write(view::DescribeText(explanation, around.wall_now())));
+  return 0;
+}
+
+}  // namespace espalier::ctl::kubectl

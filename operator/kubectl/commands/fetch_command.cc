@@ -1,0 +1,115 @@
+#include "operator/client/base64.h"
+#include "operator/kubectl/commands/commands.h"
+#include "operator/kubectl/commands/job_reader.h"
+#include "operator/kubectl/outputs/fetch.h"
+#include "operator/kubectl/text/printable.h"
+#include "operator/kubectl/view/status_json.h"
+#include "operator/kubectl/view/status_text.h"
+#include "services/apps/terminal/progress.h"
+#include "services/storage/open_store.h"
+
+namespace espalier::ctl::kubectl {
+namespace {
+
+std::string BytesText(uint64_t bytes) { return terminal::CountText(static_cast<double>(bytes)) + "B"; }
+
+// A field of a Secret; empty where it has none. Never in a message.
+Result<std::string> SecretField(const kube::Json& secret, const std::string& name) {
+  const std::string encoded = kube::StringAt(secret, {"data", name});
+  const std::optional<std::string> value = client::DecodeBase64(encoded);
+  if (!value) return InvalidArgument("field " + name + " is no base64");
+  return *value;
+}
+
+// As the job's own pods get them.
+Status UseJobCredentials(const api::DistTraining& job, const Surroundings& around,
+                         storage::S3CredentialSettings* credentials) {
+  const std::string& name = job.spec->job.s3.credentials_secret;
+  if (name.empty()) {
+    return FailedPrecondition("the job names no Secret (spec.storage.s3.credentials): leave out --use-job-credentials");
+  }
+  ASSIGN_OR_RETURN(const kube::Json secret, around.api.Get(kube::kSecrets, {around.name_space, name}));
+  const std::string where = "Secret " + around.name_space + "/" + name;
+  *credentials = {};
+  ASSIGN_OR_RETURN(credentials->access_key_id, SecretField(secret, "AWS_ACCESS_KEY_ID").While(where));
+  ASSIGN_OR_RETURN(std::string key, SecretField(secret, "AWS_SECRET_ACCESS_KEY").While(where));
+  ASSIGN_OR_RETURN(std::string token, SecretField(secret, "AWS_SESSION_TOKEN").While(where));
+  if (credentials->access_key_id.empty() || key.empty()) {
+    return InvalidArgument(where + " lacks AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY");
+  }
+  credentials->secret_access_key = telemetry::Secret(std::move(key));
+  credentials->session_token = telemetry::Secret(std::move(token));
+  return {};
+}
+
+// The service is often reached by another name from outside the cluster: what the user says comes first.
+Result<storage::StoreSettings> SettingsFor(const api::DistTraining& job, const FetchFlags& flags,
+                                           const Surroundings& around) {
+  ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(around.environment));
+  const job::S3Storage& s3 = job.spec->job.s3;
+  if (!flags.endpoint.empty()) settings.s3.endpoint = flags.endpoint;
+  if (settings.s3.endpoint.empty()) settings.s3.endpoint = s3.endpoint;
+  const bool has_region =
+      !ValueOf(around.environment, "AWS_REGION").empty() || !ValueOf(around.environment, "AWS_DEFAULT_REGION").empty();
+  if (!has_region && !s3.region.empty()) settings.s3.region = s3.region;
+  if (flags.use_job_credentials) RETURN_IF_ERROR(UseJobCredentials(job, around, &settings.s3.credentials));
+  return settings;
+}
+
+std::string FolderOf(const FetchFlags& flags) { return flags.folder.empty() ? flags.name : flags.folder; }
+
+// The bar is gone when this returns.
+Result<outputs::FetchReport> FetchWithProgress(const storage::StoreLocation& place, const std::string& uri,
+                                               const FetchFlags& flags, const Surroundings& around) {
+  terminal::Progress progress(terminal::StyleFor(stderr, flags.quiet), stderr);
+  progress.Begin("fetching " + text::Printable(uri));
+  outputs::FetchOptions options;
+  options.folder = FolderOf(flags);
+  options.choices = flags.choices;
+  options.stop_requested = [&] { return around.stop.stop_requested(); };
+  options.progress = [&](const std::string& file, uint64_t present, uint64_t all) {
+    const double fraction = all == 0 ? 1 : static_cast<double>(present) / static_cast<double>(all);
+    progress.Update(fraction, text::Printable(file) + " (" + BytesText(present) + " of " + BytesText(all) + ")");
+  };
+  return outputs::FetchOutputs(*place.store, place.prefix, options);
+}
+
+std::string ReportText(const outputs::FetchReport& report, const std::string& folder) {
+  std::string text;
+  for (const std::string& file : report.files) text += folder + "/" + file + "\n";
+  for (const auto& [what, why] : report.not_written) text += "no " + what + ": " + why + "\n";
+  text += std::to_string(report.files.size()) + " files, " + BytesText(report.bytes) + ", " +
+          BytesText(report.fetched_bytes) + " of them fetched, all as the manifest says\n";
+  return text::Printable(text, text::Spacing::kKeepLinesTabs);
+}
+
+kube::Json ReportJson(const outputs::FetchReport& report, const std::string& folder, const std::string& uri) {
+  return {{"folder", folder},
+          {"uri", uri},
+          {"incarnation", report.incarnation},
+          {"files", report.files},
+          {"bytes", report.bytes},
+          {"fetchedBytes", report.fetched_bytes},
+          {"notWritten", report.not_written}};
+}
+
+}  // namespace
+
+Result<int> Fetch(const FetchFlags& flags, const Surroundings& around) {
+  ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, flags.name));
+  ASSIGN_OR_RETURN(const std::string uri, view::OutputsUri(job));
+  ASSIGN_OR_RETURN(const storage::StoreSettings settings, SettingsFor(job, flags, around));
+  ASSIGN_OR_RETURN(const storage::StoreLocation place, storage::OpenStore(uri, settings));
+
+  const Result<outputs::FetchReport> report = FetchWithProgress(place, uri, flags, around);
+  if (!report.ok() && report.status().code() == StatusCode::kNotFound && !api::IsTrue(job.status, api::kSucceeded)) {
+    return NotFound("nothing has been committed at " + uri + " yet: the job is " + api::NameOf(job.status.phase) +
+                    " (" + report.status().message() + ")");
+  }
+  if (!report.ok()) return report.status().While("fetching " + uri);
+  RETURN_IF_ERROR(around.out.write(flags.as_json ? view::JsonText(ReportJson(*report, FolderOf(flags), uri))
+                                                 : ReportText(*report, FolderOf(flags))));
+  return 0;
+}
+
+}  // namespace espalier::ctl::kubectl

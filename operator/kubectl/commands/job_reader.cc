@@ -1,0 +1,96 @@
+#include "operator/kubectl/commands/job_reader.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "operator/resources/labels.h"
+
+namespace espalier::ctl::kubectl {
+namespace {
+
+using kube::Json;
+
+// Of the namespace, page by page: only what `wanted` admits stays in memory.
+Result<std::vector<view::JobEvent>> ReadEvents(const Surroundings& around, const std::string& field_selector,
+                                               const std::function<bool(const view::JobEvent&)>& wanted, size_t count) {
+  std::vector<view::JobEvent> events;
+  const auto take = [&](const std::vector<Json>& page) {
+    for (const Json& object : page) {
+      Result<view::JobEvent> event = view::ParseJobEvent(object);
+      if (event.ok() && wanted(*event)) events.push_back(*std::move(event));
+    }
+    events = view::Newest(std::move(events), count);
+    return true;
+  };
+  const kube::ListOptions options{.name_space = around.name_space, .field_selector = field_selector};
+  RETURN_IF_ERROR(around.api
+                      .ListPages(
+                          kube::kCoreEvents, options, take, [&] { events.clear(); }, around.stop)
+                      .status());
+  return events;
+}
+
+}  // namespace
+
+Result<api::DistTraining> ReadJob(const Surroundings& around, const std::string& name) {
+  const Result<Json> object = around.api.Get(kube::kDistTrainings, {around.name_space, name});
+  if (object.ok()) return api::ParseDistTraining(*object);
+  if (object.status().code() != StatusCode::kNotFound) return object.status();
+  return NotFound("no DistTraining " + name + " in namespace " + around.name_space + ": " + object.status().message());
+}
+
+Result<std::vector<api::DistTraining>> ReadJobs(const Surroundings& around, const std::string& name_space) {
+  ASSIGN_OR_RETURN(const client::ObjectList list, around.api.List(kube::kDistTrainings, {.name_space = name_space}));
+  std::vector<api::DistTraining> jobs;
+  for (const Json& object : list.items) {
+    Result<api::DistTraining> job = api::ParseDistTraining(object);
+    if (job.ok()) jobs.push_back(*std::move(job));
+  }
+  std::sort(jobs.begin(), jobs.end(),
+            [](const api::DistTraining& a, const api::DistTraining& b) { return a.meta.key < b.meta.key; });
+  return jobs;
+}
+
+Result<std::vector<view::JobPod>> ReadPods(const Surroundings& around, const std::string& job) {
+  const kube::ListOptions options{
+      .name_space = around.name_space,
+      .label_selector = std::string(resources::kManagedBySelector) + "," + resources::kJobLabel + "=" + job};
+  ASSIGN_OR_RETURN(const client::ObjectList list, around.api.List(kube::kPods, options));
+  std::vector<view::JobPod> members;
+  for (const Json& object : list.items) {
+    Result<kube::Pod> pod = kube::ParsePod(object);
+    if (!pod.ok()) continue;
+    if (auto member = view::JobPodOf(*std::move(pod))) members.push_back(*std::move(member));
+  }
+  const auto order = [](const view::JobPod& member) {
+    return std::make_tuple(member.role, member.rank, member.attempt, member.pod.meta.key.name);
+  };
+  std::sort(members.begin(), members.end(),
+            [&](const view::JobPod& a, const view::JobPod& b) { return order(a) < order(b); });
+  return members;
+}
+
+Result<std::vector<view::JobEvent>> ReadJobEvents(const Surroundings& around, const api::DistTraining& training,
+                                                  size_t count) {
+  const auto is_of_this_one = [&](const view::JobEvent& event) { return event.last_seen >= training.meta.created_at; };
+  return ReadEvents(around,
+                    "involvedObject.kind=" + std::string(kube::kDistTrainings.kind) +
+                        ",involvedObject.name=" + training.meta.key.name,
+                    is_of_this_one, count);
+}
+
+Result<std::vector<view::JobEvent>> ReadWarnings(const Surroundings& around, const api::DistTraining& training,
+                                                 const std::vector<view::JobPod>& pods, size_t count) {
+  std::set<std::string> objects = {std::string(kube::kDistTrainings.kind) + " " + training.meta.key.name};
+  for (const api::ChildRef& child : training.status.child_refs) objects.insert(child.kind + " " + child.name);
+  for (const view::JobPod& member : pods) objects.insert("Pod " + member.pod.meta.key.name);
+  if (training.status.last_error) objects.insert("Pod " + training.status.last_error->pod);
+  // Not those of an earlier job with the same name.
+  const auto is_ours = [&](const view::JobEvent& event) {
+    return event.last_seen >= training.meta.created_at && objects.contains(event.object);
+  };
+  return ReadEvents(around, "type=Warning", is_ours, count);
+}
+
+}  // namespace espalier::ctl::kubectl

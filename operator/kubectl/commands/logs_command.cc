@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <map>
+
+#include "operator/kubectl/commands/commands.h"
+#include "operator/kubectl/commands/job_reader.h"
+#include "operator/kubectl/logs/follow.h"
+#include "operator/kubectl/logs/merge.h"
+#include "operator/kubectl/text/printable.h"
+#include "operator/plan/failure.h"
+
+namespace espalier::ctl::kubectl {
+namespace {
+
+// It has written a log, or may be writing one.
+bool HasBegun(const view::JobPod& member) {
+  const kube::ContainerState* container = view::MainContainer(member);
+  return container != nullptr && (container->waiting_reason.empty() || container->last_ended);
+}
+
+// What stands before the lines of each; of two with the same role and rank, the attempt too.
+std::vector<logs::LogSource> SourcesOf(const std::vector<view::JobPod>& members) {
+  std::map<std::string, int> num_with_label;
+  for (const view::JobPod& member : members) ++num_with_label[view::LabelOf(member)];
+  std::vector<logs::LogSource> sources;
+  for (const view::JobPod& member : members) {
+    std::string label = view::LabelOf(member);
+    if (num_with_label[label] > 1 && member.attempt > 0) label += "@" + std::to_string(member.attempt);
+    sources.push_back({.pod = member.pod.meta.key,
+                       .container = api::NameOf(member.role),
+                       .label = std::move(label),
+                       .uid = member.pod.meta.uid});
+  }
+  return sources;
+}
+
+class LogsCommand {
+ public:
+  LogsCommand(const LogsFlags& flags, const Surroundings& around) : flags_(flags), around_(around) {
+    if (flags.tail_lines >= 0) options_.tail_lines = flags.tail_lines;
+    options_.previous = flags.previous;
+    printer_.line = [this](const logs::LogSource& source, const logs::LogLine& line) { return Print(source, line); };
+    printer_.problem = [this](const logs::LogSource& source, const Status& status) {
+      around_.note("[" + source.label + "] " + status.message());
+    };
+  }
+
+  Result<int> PrintWhatIsThere() {
+    RETURN_IF_ERROR(ReadJob(around_, flags_.name).status());
+    ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, Wanted());
+    if (members.empty()) return NotFound("no such pod of " + flags_.name + " is there (any more): " + Choice());
+    if (members.size() > flags_.max_pods) {
+      return ResourceExhausted(std::to_string(members.size()) +
+                               " pods: choose with --role and --rank, or raise "
+                               "--max-pods");
+    }
+    RETURN_IF_ERROR(logs::PrintMerged(around_.transport, SourcesOf(members), options_, printer_, around_.stop));
+    return 0;
+  }
+
+  Result<int> FollowAll() {
+    RETURN_IF_ERROR(ReadJob(around_, flags_.name).status());
+    const logs::PodFinder finder{.find = [this] { return Find(); },
+                                 .look = [this](const logs::LogSource& source) { return Look(source); }};
+    logs::FollowOptions options;
+    options.log = options_;
+    options.max_logs = flags_.max_pods;
+    RETURN_IF_ERROR(logs::Follow(around_.transport, finder, options, printer_, around_.stop));
+    return 0;
+  }
+
+ private:
+  std::string Choice() const {
+    return "role " + (flags_.role.empty() ? "any" : flags_.role) + ", rank " +
+           (flags_.rank < 0 ? "any" : std::to_string(flags_.rank));
+  }
+
+  Result<std::vector<view::JobPod>> Wanted() const {
+    ASSIGN_OR_RETURN(std::vector<view::JobPod> members, ReadPods(around_, flags_.name));
+    std::erase_if(members, [&](const view::JobPod& member) {
+      const bool is_of_role = flags_.role.empty() || flags_.role == api::NameOf(member.role);
+      return !is_of_role || (flags_.rank >= 0 && flags_.rank != member.rank);
+    });
+    return members;
+  }
+
+  // No more will come once the job has ended, or is gone.
+  Result<logs::PodFinder::Found> Find() const {
+    const Result<api::DistTraining> job = ReadJob(around_, flags_.name);
+    const bool is_gone = !job.ok() && job.status().code() == StatusCode::kNotFound;
+    if (!job.ok() && !is_gone) return job.status();
+    ASSIGN_OR_RETURN(std::vector<view::JobPod> members, Wanted());
+    std::erase_if(members, [](const view::JobPod& member) { return !HasBegun(member); });
+    return logs::PodFinder::Found{.sources = SourcesOf(members), .no_more = is_gone || api::IsTerminal(job->status)};
+  }
+
+  Result<logs::ContainerLife> Look(const logs::LogSource& source) const {
+    const Result<kube::Json> object = around_.api.Get(kube::kPods, source.pod);
+    if (!object.ok() && object.status().code() == StatusCode::kNotFound) return logs::ContainerLife::kGone;
+    if (!object.ok()) return object.status();
+    ASSIGN_OR_RETURN(const kube::Pod pod, kube::ParsePod(*object));
+    if (pod.meta.uid != source.uid) return logs::ContainerLife::kGone;
+    return plan::HasEnded(pod) ? logs::ContainerLife::kEnded : logs::ContainerLife::kGoesOn;
+  }
+
+  // To a terminal without what would command it; elsewhere the bytes as they are.
+  Status Print(const logs::LogSource& source, const logs::LogLine& line) const {
+    std::string text = "[" + source.label + "] ";
+    if (flags_.timestamps && line.time) text += kube::FormatMicroTime(*line.time) + " ";
+    text += around_.out.is_terminal ? text::Printable(line.text, text::Spacing::kKeepLinesTabs) : line.text;
+    return around_.out.write(text + "\n");
+  }
+
+  const LogsFlags& flags_;  // both outlive this
+  const Surroundings& around_;
+  logs::LogOptions options_;
+  logs::LogPrinter printer_;
+};
+
+}  // namespace
+
+Result<int> PrintLogs(const LogsFlags& flags, const Surroundings& around) {
+  if (!flags.role.empty()) RETURN_IF_ERROR(view::RoleNamed(flags.role).status().While("--role"));
+  LogsCommand command(flags, around);
+  return flags.follow ? command.FollowAll() : command.PrintWhatIsThere();
+}
+
+}  // namespace espalier::ctl::kubectl

@@ -1,0 +1,95 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/kubectl/commands/commands.h"
+#include "operator/kubectl/commands/testing/plugin_world.h"
+#include "operator/resources/labels.h"
+
+namespace espalier::ctl::kubectl {
+namespace {
+
+using kube::Json;
+using ::testing::HasSubstr;
+using testing::PluginWorld;
+
+Json Running(const std::string& name, api::Role role, int64_t rank) {
+  return view::testing::PodJson(
+      name, role, rank,
+      {{"containerStatuses", Json::array({{{"name", api::NameOf(role)}, {"ready", true}, {"restartCount", 0}}})}});
+}
+
+class LogsCommandTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    world_.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
+    world_.Put(kube::kPods, Running("t0", api::Role::kTrainer, 0));
+    world_.Put(kube::kPods, Running("t1", api::Role::kTrainer, 1));
+    world_.Put(kube::kPods, Running("cora-server-0-0", api::Role::kServer, 0));
+    world_.transport.Write("t0", 1, "first");
+    world_.transport.Write("t1", 2, "second");
+    world_.transport.Write("t0", 4, "fourth");
+    world_.transport.Write("cora-server-0-0", 3, "third");
+  }
+
+  PluginWorld world_;
+};
+
+TEST_F(LogsCommandTest, PrintsAllPodsInTheOrderOfTime) {
+  EXPECT_EQ(*PrintLogs({.name = "cora"}, world_.Around()), 0);
+  EXPECT_EQ(world_.output, "[trainer-0] first\n[trainer-1] second\n[server-0] third\n[trainer-0] fourth\n");
+}
+
+TEST_F(LogsCommandTest, ChoosesByRoleAndRankAndCutsToTheTail) {
+  EXPECT_EQ(
+      *PrintLogs({.name = "cora", .role = "trainer", .rank = 0, .timestamps = true, .tail_lines = 1}, world_.Around()),
+      0);
+  EXPECT_EQ(world_.output, "[trainer-0] 2026-01-02T03:00:04.000000Z fourth\n");
+  EXPECT_EQ(PrintLogs({.name = "cora", .role = "boss"}, world_.Around()).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(LogsCommandTest, TellsTwoIncarnationsApart) {
+  Json old = Running("t0-old", api::Role::kTrainer, 0);
+  old["metadata"]["labels"][resources::kIncarnationLabel] = "1";
+  Json current = Running("t0", api::Role::kTrainer, 0);
+  current["metadata"]["labels"][resources::kIncarnationLabel] = "2";
+  world_.Put(kube::kPods, old);
+  world_.Put(kube::kPods, current);
+  world_.transport.Write("t0-old", 0.5, "before");
+  EXPECT_EQ(*PrintLogs({.name = "cora", .role = "trainer", .rank = 0}, world_.Around()), 0);
+  EXPECT_EQ(world_.output, "[trainer-0@1] before\n[trainer-0@2] first\n[trainer-0@2] fourth\n");
+}
+
+TEST_F(LogsCommandTest, OnlyATerminalIsProtected) {
+  world_.transport.Write("t1", 9, "\x1b[2Jred");
+  EXPECT_EQ(*PrintLogs({.name = "cora", .rank = 1}, world_.Around()), 0);
+  EXPECT_THAT(world_.output, HasSubstr("[trainer-1] \x1b[2Jred\n"));
+
+  world_.output.clear();
+  world_.is_terminal = true;
+  EXPECT_EQ(*PrintLogs({.name = "cora", .rank = 1}, world_.Around()), 0);
+  EXPECT_THAT(world_.output, HasSubstr("[trainer-1] \\x1b[2Jred\n"));
+}
+
+TEST_F(LogsCommandTest, SaysWhereThereAreNoPodsOrTooMany) {
+  EXPECT_EQ(PrintLogs({.name = "cora", .role = "sampler"}, world_.Around()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(PrintLogs({.name = "photo"}, world_.Around()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(PrintLogs({.name = "cora", .max_pods = 2}, world_.Around()).status().code(),
+            StatusCode::kResourceExhausted);
+}
+
+TEST_F(LogsCommandTest, FollowsUntilTheJobHasEnded) {
+  for (const char* pod : {"t0", "t1", "cora-server-0-0"}) {
+    ASSERT_TRUE(world_.server.Remove(kube::kPods, {"ml", pod}).ok());
+    world_.transport.End(pod);
+  }
+  Json ended = Running("t0", api::Role::kTrainer, 0);
+  ended["status"]["phase"] = "Succeeded";
+  world_.Put(kube::kPods, ended);
+  world_.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
+  const Result<int> followed = PrintLogs({.name = "cora", .follow = true}, world_.Around());
+  ASSERT_TRUE(followed.ok()) << followed.status().ToString();
+  EXPECT_EQ(world_.output, "[trainer-0] first\n[trainer-0] fourth\n");
+}
+
+}  // namespace
+}  // namespace espalier::ctl::kubectl

@@ -1,0 +1,22 @@
+#include "operator/kubectl/commands/commands.h"
+#include "operator/kubectl/commands/job_reader.h"
+
+namespace espalier::ctl::kubectl {
+
+Result<int> AskTo(Wish wish, const std::string& name, const Surroundings& around) {
+  ASSIGN_OR_RETURN(const api::DistTraining job, ReadJob(around, name));
+  const bool suspend = wish == Wish::kSuspend;
+  const std::string what = suspend ? "suspended" : "resumed";
+  if (api::IsTerminal(job.status)) {
+    return FailedPrecondition(kube::ToString(job.meta.key) + " has ended (" + api::NameOf(job.status.phase) +
+                              "): it cannot be " + what);
+  }
+  // With the uid, so that no other job that has the name by now is meant.
+  const kube::Json patch = {{"metadata", {{"uid", job.meta.uid}}}, {"spec", {{"runPolicy", {{"suspend", suspend}}}}}};
+  RETURN_IF_ERROR(around.api.MergePatch(kube::kDistTrainings, job.meta.key, patch).status());
+  around.note(kube::ToString(job.meta.key) + " is being " + what +
+              (suspend ? ": it writes a checkpoint and gives its pods back" : " from its newest checkpoint"));
+  return 0;
+}
+
+}  // namespace espalier::ctl::kubectl

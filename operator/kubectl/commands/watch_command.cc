@@ -1,0 +1,112 @@
+#include <optional>
+
+#include "operator/kubectl/commands/commands.h"
+#include "operator/kubectl/commands/job_reader.h"
+#include "operator/kubectl/text/printable.h"
+#include "operator/kubectl/view/painter.h"
+#include "operator/kubectl/view/progress_text.h"
+#include "operator/kubectl/view/status_text.h"
+
+namespace espalier::ctl::kubectl {
+namespace {
+
+constexpr std::chrono::seconds kBetweenLooks{2};
+constexpr std::chrono::minutes kLongestOutage{5};
+
+std::string ConditionText(const api::Status& status) {
+  const api::Condition* condition = view::LeadingCondition(status);
+  return condition == nullptr ? "" : condition->reason + ": " + condition->message;
+}
+
+void AddUnlessEmpty(const std::string& line, std::vector<std::string>* lines) {
+  if (!line.empty()) lines->push_back(text::Printable(line));
+}
+
+// Shows a job again and again: in place on a terminal, elsewhere a line whenever something has changed.
+class LiveView {
+ public:
+  explicit LiveView(const Surroundings& around) : around_(around), painter_(around.out) {}
+
+  Status Show(const api::DistTraining& training) {
+    rate_.See(training);
+    if (around_.out.can_repaint) return painter_.Paint(Block(training));
+    const std::string contents = Line(training, AgesFrom(training));
+    if (contents == last_) return {};
+    last_ = contents;
+    const kube::WallTime now = around_.wall_now();
+    return around_.out.write(kube::FormatTime(now) + "  " + text::Printable(Line(training, now)) + "\n");
+  }
+
+ private:
+  // A moment at which all ages are what they will be the next time: only other changes show.
+  static kube::WallTime AgesFrom(const api::DistTraining& training) {
+    return training.status.progress ? training.status.progress->last_updated : kube::WallTime();
+  }
+
+  std::string Line(const api::DistTraining& training, kube::WallTime now) const {
+    std::string line = api::NameOf(training.status.phase);
+    const auto add = [&](const std::string& text) {
+      if (!text.empty()) line += "  " + text;
+    };
+    add(view::ProgressText(training, view::WithBar::kNo, rate_.epochs_per_minute(), now));
+    if (training.status.progress) add(view::MetricsText(*training.status.progress));
+    add(view::RolesText(training.status));
+    add(ConditionText(training.status));
+    return line;
+  }
+
+  std::vector<std::string> Block(const api::DistTraining& training) const {
+    const api::Status& status = training.status;
+    std::vector<std::string> lines;
+    AddUnlessEmpty(kube::ToString(training.meta.key) + "  " + api::NameOf(status.phase), &lines);
+    AddUnlessEmpty(view::ProgressText(training, view::WithBar::kYes, rate_.epochs_per_minute(), around_.wall_now()),
+                   &lines);
+    if (status.progress) AddUnlessEmpty(view::MetricsText(*status.progress), &lines);
+    AddUnlessEmpty(view::RolesText(status), &lines);
+    AddUnlessEmpty(ConditionText(status), &lines);
+    if (status.last_error) AddUnlessEmpty("last error: " + view::LastErrorText(*status.last_error), &lines);
+    return lines;
+  }
+
+  const Surroundings& around_;  // outlives this
+  view::Painter painter_;
+  view::EpochRate rate_;
+  std::string last_;
+};
+
+int EndOf(const api::DistTraining& training, const Surroundings& around) {
+  if (api::IsTrue(training.status, api::kFailed)) {
+    around.note(kube::ToString(training.meta.key) + " has failed; kubectl espalier describe " + training.meta.key.name +
+                " -n " + training.meta.key.name_space + " tells more");
+    return kJobHasFailed;
+  }
+  if (const Result<std::string> uri = view::OutputsUri(training); uri.ok()) around.note("outputs: " + *uri);
+  return 0;
+}
+
+}  // namespace
+
+Result<int> WatchStatus(const std::string& name, const Surroundings& around) {
+  LiveView view(around);
+  std::string uid;
+  std::optional<kube::WallTime> silent_since;
+  while (true) {
+    const Result<api::DistTraining> job = ReadJob(around, name);
+    if (job.ok()) {
+      if (!uid.empty() && uid != job->meta.uid) return NotFound(name + " was deleted; another job has its name now");
+      uid = job->meta.uid;
+      silent_since.reset();
+      RETURN_IF_ERROR(view.Show(*job));
+      if (api::IsTerminal(job->status)) return EndOf(*job, around);
+    } else {
+      if (around.stop.stop_requested()) return Cancelled("asked to stop");
+      if (!IsRetryable(job.status().code())) return job.status();
+      if (!silent_since) around.note(job.status().message() + "; asking again");
+      silent_since = silent_since.value_or(around.wall_now());
+      if (around.wall_now() - *silent_since >= kLongestOutage) return job.status();
+    }
+    if (!around.pause(kBetweenLooks)) return Cancelled("asked to stop");
+  }
+}
+
+}  // namespace espalier::ctl::kubectl

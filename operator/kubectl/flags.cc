@@ -1,0 +1,156 @@
+#include "operator/kubectl/flags.h"
+
+#include <memory>
+#include <vector>
+
+#include "operator/api/dist_training.h"
+#include "operator/kubectl/outputs/selection.h"
+
+namespace espalier::ctl::kubectl {
+namespace {
+
+constexpr const char* kStatusFooter = R"(Examples:
+  kubectl espalier status                    # all jobs of the namespace
+  kubectl espalier status -A                 # of all namespaces
+  kubectl espalier status cora               # one job: roles, conditions, progress, events, where its outputs lie
+  kubectl espalier status cora --watch       # live, until it has ended
+  kubectl espalier status cora -o json
+
+With --watch the exit code is 0 when the job has succeeded and 1 when it has failed.)";
+constexpr const char* kLogsFooter = R"(Examples:
+  kubectl espalier logs cora                            # all pods, in the order of time
+  kubectl espalier logs cora --role trainer --rank 0 -f
+  kubectl espalier logs cora --role server --previous   # before the containers' last restart
+  kubectl espalier logs cora --tail 20
+
+Each line begins with [role-rank]. With -f, pods that come later are followed too, until the job has ended.)";
+constexpr const char* kDescribeFooter = R"(Example:
+  kubectl espalier describe cora
+
+Why a job has failed or does not go on: condition, attempts, the pod that failed, what its exit code means, its last
+words and log lines, warnings about it, and what to do.)";
+constexpr const char* kFetchFooter = R"(Examples:
+  kubectl espalier fetch cora                          # everything, to ./cora
+  kubectl espalier fetch cora --to results --what model,metrics
+  kubectl espalier fetch cora --use-job-credentials --endpoint http://127.0.0.1:9000
+
+Credentials are those of the environment (AWS_ACCESS_KEY_ID and the other names of AWS's tools), or with
+--use-job-credentials the job's Secret. Every file is verified by the manifest; a fetch that was broken off goes on
+where it was when it is asked for again. `espalier verify DIR` checks the folder later.)";
+constexpr const char* kSuspendFooter = R"(Example:
+  kubectl espalier suspend cora     # a checkpoint is written, the pods go
+  kubectl espalier resume cora)";
+
+void AddClusterFlags(CLI::App* command, ClusterFlags* flags) {
+  command->add_option("-n,--namespace", flags->name_space, "The job's namespace; by default the context's");
+  command->add_option("--context", flags->context, "A context of the kubeconfig; by default the current one");
+  command->add_option("--kubeconfig", flags->kubeconfig, "The kubeconfig; by default $KUBECONFIG, then ~/.kube/config");
+}
+
+void AddOutputFlag(CLI::App* command, bool* as_json) {
+  command
+      ->add_option_function<std::string>(
+          "-o,--output", [as_json](const std::string&) { *as_json = true; }, "json")
+      ->check(CLI::IsMember({"json"}));
+}
+
+std::vector<std::string> RoleNames() {
+  std::vector<std::string> names;
+  for (const api::Role role : api::kRoles) names.emplace_back(api::NameOf(role));
+  return names;
+}
+
+CLI::App* AddStatus(CLI::App* app, Command* chosen) {
+  CLI::App* command = app->add_subcommand("status", "How jobs are doing");
+  command->footer(kStatusFooter);
+  auto flags = std::make_shared<StatusFlags>();
+  auto watch = std::make_shared<bool>(false);
+  CLI::Option* name = command->add_option("name", flags->name, "A DistTraining; without it, all of them");
+  CLI::Option* all =
+      command->add_flag("-A,--all-namespaces", flags->all_namespaces, "Jobs of all namespaces")->excludes(name);
+  CLI::Option* watching =
+      command->add_flag("-w,--watch", *watch, "Show it again and again until it has ended")->needs(name)->excludes(all);
+  AddOutputFlag(command, &flags->as_json);
+  watching->excludes(command->get_option("--output"));
+  command->callback([=] {
+    *chosen = [flags, watch](const Surroundings& around) {
+      return *watch ? WatchStatus(flags->name, around) : ShowStatus(*flags, around);
+    };
+  });
+  return command;
+}
+
+CLI::App* AddLogs(CLI::App* app, Command* chosen) {
+  CLI::App* command = app->add_subcommand("logs", "What a job's pods have printed");
+  command->footer(kLogsFooter);
+  auto flags = std::make_shared<LogsFlags>();
+  command->add_option("name", flags->name, "A DistTraining")->required();
+  command->add_option("--role", flags->role, "Only these pods")->check(CLI::IsMember(RoleNames()));
+  command->add_option("--rank", flags->rank, "Only this one of each role; a server's is its partition")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 31));
+  CLI::Option* follow = command->add_flag("-f,--follow", flags->follow, "Go on as they print");
+  command->add_flag("-p,--previous", flags->previous, "Of the containers before their last restart")->excludes(follow);
+  command->add_flag("--timestamps", flags->timestamps, "With the time of each line");
+  command->add_option("--tail", flags->tail_lines, "The last lines of each pod only")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+  command->add_option("--max-pods", flags->max_pods, "At most so many at once")
+      ->check(CLI::Range(size_t{1}, size_t{1024}))
+      ->capture_default_str();
+  command->callback([=] { *chosen = [flags](const Surroundings& around) { return PrintLogs(*flags, around); }; });
+  return command;
+}
+
+CLI::App* AddDescribe(CLI::App* app, Command* chosen) {
+  CLI::App* command = app->add_subcommand("describe", "Why a job has failed, on one screen");
+  command->footer(kDescribeFooter);
+  auto name = std::make_shared<std::string>();
+  command->add_option("name", *name, "A DistTraining")->required();
+  command->callback([=] { *chosen = [name](const Surroundings& around) { return Describe(*name, around); }; });
+  return command;
+}
+
+CLI::App* AddFetch(CLI::App* app, Command* chosen) {
+  CLI::App* command = app->add_subcommand("fetch", "Copy a job's results here");
+  command->footer(kFetchFooter);
+  auto flags = std::make_shared<FetchFlags>();
+  command->add_option("name", flags->name, "A DistTraining that has succeeded")->required();
+  command->add_option("--to", flags->folder, "The folder; by default one with the job's name");
+  command->add_option("--what", flags->choices, "One or several, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(outputs::Choices()))
+      ->capture_default_str();
+  command->add_option(
+      "--endpoint", flags->endpoint,
+      "The S3 service as this machine reaches it; by default $AWS_ENDPOINT_URL_S3, then the document's");
+  command->add_flag("--use-job-credentials", flags->use_job_credentials,
+                    "With the credentials in the job's Secret, which you must be allowed to read");
+  command->add_flag("-q,--quiet", flags->quiet, "No progress");
+  AddOutputFlag(command, &flags->as_json);
+  command->callback([=] { *chosen = [flags](const Surroundings& around) { return Fetch(*flags, around); }; });
+  return command;
+}
+
+CLI::App* AddWish(CLI::App* app, Wish wish, Command* chosen) {
+  CLI::App* command = wish == Wish::kSuspend
+                          ? app->add_subcommand("suspend", "Let a job write a checkpoint and give its pods back")
+                          : app->add_subcommand("resume", "Let a suspended job go on");
+  command->footer(kSuspendFooter);
+  auto name = std::make_shared<std::string>();
+  command->add_option("name", *name, "A DistTraining")->required();
+  command->callback([=] { *chosen = [wish, name](const Surroundings& around) { return AskTo(wish, *name, around); }; });
+  return command;
+}
+
+}  // namespace
+
+void AddCommands(CLI::App* app, ClusterFlags* cluster, Command* chosen) {
+  app->require_subcommand(1);
+  for (CLI::App* command :
+       {AddStatus(app, chosen), AddLogs(app, chosen), AddDescribe(app, chosen), AddFetch(app, chosen),
+        AddWish(app, Wish::kSuspend, chosen), AddWish(app, Wish::kResume, chosen)}) {
+    AddClusterFlags(command, cluster);
+  }
+}
+
+}  // namespace espalier::ctl::kubectl

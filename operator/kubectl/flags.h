@@ -1,0 +1,24 @@
+// The command line of kubectl-espalier.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "operator/kubectl/commands/commands.h"
+
+namespace espalier::ctl::kubectl {
+
+// As kubectl's own.
+struct ClusterFlags {
+  std::string kubeconfig;  // paths, separated by ':'; empty: $KUBECONFIG, else ~/.kube/config
+  std::string context;     // empty: current-context
+  std::string name_space;  // empty: the context's
+};
+
+using Command = std::function<Result<int>(const Surroundings&)>;
+
+// Declares all subcommands; the one that is given is put into *chosen. Both outlive the parsing and the command.
+void AddCommands(CLI::App* app, ClusterFlags* cluster, Command* chosen);
+
+}  // namespace espalier::ctl::kubectl

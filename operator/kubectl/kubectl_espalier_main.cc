@@ -1,0 +1,111 @@
+// kubectl-espalier: found by kubectl as `kubectl espalier`, and usable on its own.
+#include <cstdio>
+#include <thread>
+
+#include "operator/client/cpprest/cpprest_transport.h"
+#include "operator/client/in_cluster.h"
+#include "operator/client/kube_config.h"
+#include "operator/kubectl/flags.h"
+#include "operator/kubectl/text/printable.h"
+#include "services/base/exit_code.h"
+#include "services/telemetry/metrics.h"
+#include "services/telemetry/process.h"
+
+namespace espalier::ctl::kubectl {
+namespace {
+
+constexpr const char* kDescription =
+    "Shows how Espalier's jobs are doing on a Kubernetes cluster, why they fail, and fetches what they leave.\n\n"
+    "A first look:\n"
+    "  kubectl espalier status\n"
+    "  kubectl espalier status cora --watch\n"
+    "  kubectl espalier fetch cora";
+
+// The transport reads no line beyond this, and keeps so much of a log that is read faster than it is printed.
+constexpr size_t kMaxLineBytes = 1 << 20;
+constexpr size_t kReadAheadBytes = 256 << 10;
+
+void PrintToPeople(const std::string& line) {
+  const std::string printable = text::Printable(line, text::Spacing::kKeepLinesTabs);
+  std::fprintf(stderr, "%s\n", printable.c_str());
+}
+
+// A kubeconfig, as kubectl reads it; in a pod without one, the pod's account.
+Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentMap& environment) {
+  client::KubeConfigOptions options;
+  options.paths = client::KubeConfigPaths(flags.kubeconfig, environment);
+  options.context = flags.context;
+  options.environment = environment;
+  Result<client::Connection> connection = client::LoadKubeConfig(options);
+  const bool chooses = !flags.kubeconfig.empty() || !flags.context.empty();
+  if (connection.ok() || chooses) return connection;
+  Result<client::Connection> pod = client::InClusterConnection(environment);
+  return pod.ok() ? pod : connection;
+}
+
+std::string NamespaceOf(const ClusterFlags& flags, const client::Connection& connection) {
+  if (!flags.name_space.empty()) return flags.name_space;
+  return connection.name_space.empty() ? "default" : connection.name_space;
+}
+
+Result<int> Run(const ClusterFlags& flags, const Command& command, const EnvironmentMap& environment) {
+  ASSIGN_OR_RETURN(const client::Connection connection, Connect(flags, environment));
+  ASSIGN_OR_RETURN(const std::unique_ptr<client::HttpTransport> transport,
+                   client::MakeCpprestTransport(connection, {.user_agent = "kubectl-espalier/" ESPALIER_VERSION,
+                                                             .max_line_bytes = kMaxLineBytes,
+                                                             .high_water_bytes = kReadAheadBytes}));
+  telemetry::MetricRegistry metrics;
+  client::ClientMetrics client_metrics(metrics);
+  client::ApiClientOptions options;
+  options.field_manager = "kubectl-espalier";
+  client::ApiClient api(*transport, options, client_metrics);
+
+  const telemetry::StopSignal& signal = telemetry::StopSignal::Install();
+  std::stop_source stop;
+  const std::jthread stopper([&](const std::stop_token& done) {
+    while (!done.stop_requested()) {
+      if (!signal.WaitUntil(Deadline::After(std::chrono::milliseconds(100)))) continue;
+      stop.request_stop();
+      api.Stop();
+      return;
+    }
+  });
+  const Surroundings around{
+      .api = api,
+      .transport = *transport,
+      .name_space = NamespaceOf(flags, connection),
+      .environment = environment,
+      .out = text::StandardOutput(ValueOf(environment, "TERM")),
+      .note = PrintToPeople,
+      .wall_now = [] { return std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()); },
+      .pause = [&](std::chrono::nanoseconds time) { return !signal.WaitUntil(Deadline::After(time)); },
+      .stop = stop.get_token(),
+  };
+  return command(around);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{kDescription, "kubectl espalier"};
+  app.footer("Exit codes: docs/kubectl-plugin.md");
+  app.set_version_flag("--version", ESPALIER_VERSION);
+  ClusterFlags flags;
+  Command chosen;
+  AddCommands(&app, &flags, &chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kBadDocument);
+  }
+  const EnvironmentMap environment = ReadEnvironment();
+  Status ready = client::InitializeCpprest();
+  telemetry::StopSignal::Install().ExitOnSecond(static_cast<int>(ExitCode::kAskedToStop));
+  const Result<int> ended = ready.ok() ? Run(flags, chosen, environment) : Result<int>(std::move(ready));
+  if (ended.ok()) return *ended;
+  if (ended.status().code() != StatusCode::kCancelled) PrintToPeople("kubectl espalier: " + ended.status().message());
+  return static_cast<int>(ExitCodeOf(ended.status().code()));
+}
+
+}  // namespace
+}  // namespace espalier::ctl::kubectl
+
+int main(int argc, char** argv) { return espalier::ctl::kubectl::Main(argc, argv); }

@@ -1,0 +1,158 @@
+#include "operator/kubectl/logs/follow.h"
+
+#include <list>
+#include <thread>
+#include <utility>
+
+namespace espalier::ctl::logs {
+namespace {
+
+class Following {
+ public:
+  Following(client::HttpTransport& transport, const PodFinder& finder, const FollowOptions& options,
+            const LogPrinter& printer, const std::stop_token& stop)
+      : transport_(transport), finder_(finder), options_(options), printer_(printer), when_asked_(stop, OnStop{this}) {}
+
+  Status Run() {
+    int num_failures = 0;
+    while (true) {
+      const Result<PodFinder::Found> found = finder_.find();
+      if (found.ok()) {
+        num_failures = 0;
+        for (const LogSource& source : found->sources) Begin(source);
+      } else if (++num_failures >= options_.max_tries || !IsRetryable(found.status().code())) {
+        End(found.status());
+      }
+      MutexLock lock(&mutex_);
+      const bool no_more = found.ok() && found->no_more;
+      const auto is_over = [&] { return num_running_ == 0 && (no_more || is_ending_); };
+      mutex_.AwaitBefore(Deadline::After(options_.between_looks), [&] { return is_over() || is_ending_; });
+      if (is_ending_) mutex_.Await(is_over);
+      if (is_over()) return reason_;
+    }
+  }
+
+ private:
+  struct OnStop {
+    Following* following;
+    void operator()() const { following->End(Cancelled("asked to stop")); }
+  };
+
+  // Every thread comes to its end; the first reason counts.
+  void End(Status reason) {
+    {
+      MutexLock lock(&mutex_);
+      if (!std::exchange(is_ending_, true)) reason_ = std::move(reason);
+    }
+    stop_.request_stop();
+  }
+
+  void Begin(const LogSource& source) {
+    bool is_one_too_many = false;
+    {
+      MutexLock lock(&mutex_);
+      if (is_ending_ || !begun_.insert({source.pod, source.uid}).second) return;
+      is_one_too_many = num_running_ == options_.max_logs;
+      if (!is_one_too_many) ++num_running_;
+    }
+    if (is_one_too_many) {
+      return End(ResourceExhausted("more than " + std::to_string(options_.max_logs) + " logs to follow at once"));
+    }
+    threads_.emplace_back([this, source] {
+      FollowOne(source);
+      MutexLock lock(&mutex_);
+      --num_running_;
+    });
+  }
+
+  void FollowOne(const LogSource& source) {
+    LogOptions log_options = options_.log;
+    log_options.follow = true;
+    PodLog log(transport_, source, log_options);
+    int num_failures = 0;
+    while (!stop_.stop_requested()) {
+      const Status read = PrintRest(log, &num_failures);
+      if (stop_.stop_requested()) return;
+      const Result<ContainerLife> life = finder_.look(source);
+      if (life.ok() && *life != ContainerLife::kGoesOn) {
+        if (*life == ContainerLife::kEnded) PrintEnd(log);
+        return;
+      }
+      const Status failure = life.ok() ? FailureOf(read) : life.status();
+      if (!failure.ok() && ++num_failures >= options_.max_tries) {
+        if (!stop_.stop_requested()) Report(source, failure);
+        return;
+      }
+      if (read.ok() && life.ok()) num_failures = 0;
+      Pause();
+    }
+  }
+
+  // Of a container that goes on. It may have nothing to say for hours; and where its process waits for a restart, its
+  // log ends well each time that it is read.
+  static Status FailureOf(const Status& read) { return read.code() == StatusCode::kDeadlineExceeded ? Status() : read; }
+
+  // As long as the stream lasts. DeadlineExceeded: it is silent, and still open.
+  Status PrintRest(PodLog& log, int* num_failures) {
+    while (true) {
+      const Deadline deadline = Deadline::After(options_.longest_silence);
+      const Result<std::optional<LogLine>> line = log.Next(deadline, stop_.get_token());
+      if (!line.ok()) return line.status();
+      if (!line->has_value()) return {};
+      *num_failures = 0;
+      if (!Print(log.source(), **line)) return Cancelled("printing has failed");
+    }
+  }
+
+  // The stream may have been cut before the container's last words. All of them are there by now: silence is a node
+  // that does not answer.
+  void PrintEnd(PodLog& log) {
+    log.StopFollowing();
+    int num_failures = 0;
+    const Status read = PrintRest(log, &num_failures);
+    if (!read.ok() && !stop_.stop_requested()) Report(log.source(), read);
+  }
+
+  bool Print(const LogSource& source, const LogLine& line) {
+    Status printed;
+    {
+      MutexLock lock(&printing_);
+      printed = printer_.line(source, line);
+    }
+    if (!printed.ok()) End(printed);
+    return printed.ok();
+  }
+
+  void Report(const LogSource& source, const Status& status) {
+    MutexLock lock(&printing_);
+    printer_.problem(source, status);
+  }
+
+  void Pause() {
+    MutexLock lock(&mutex_);
+    mutex_.AwaitBefore(Deadline::After(options_.between_tries), [&] { return is_ending_; });
+  }
+
+  client::HttpTransport& transport_;  // these four outlive this
+  const PodFinder& finder_;
+  const FollowOptions& options_;
+  const LogPrinter& printer_;
+  std::stop_source stop_;
+  Mutex printing_;
+  Mutex mutex_;
+  std::set<std::pair<kube::ObjectKey, std::string>> begun_ ABSL_GUARDED_BY(mutex_);
+  size_t num_running_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
+  Status reason_ ABSL_GUARDED_BY(mutex_);
+  std::stop_callback<OnStop> when_asked_;
+  std::list<std::jthread> threads_;  // last: they join before the rest goes away
+};
+
+}  // namespace
+
+Status Follow(client::HttpTransport& transport, const PodFinder& finder, const FollowOptions& options,
+              const LogPrinter& printer, const std::stop_token& stop) {
+  return Following(transport, finder, options, printer, stop).Run();
+}
+
+}  // namespace espalier::ctl::logs

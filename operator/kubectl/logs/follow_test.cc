@@ -1,0 +1,298 @@
+#include "operator/kubectl/logs/follow.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <thread>
+
+#include "operator/kubectl/logs/testing/fake_pod_logs.h"
+
+namespace espalier::ctl::logs {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+// Pods as a test says, Follow in a thread of its own, and what it printed.
+class FollowTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    options_.between_looks = std::chrono::milliseconds(5);
+    options_.between_tries = std::chrono::milliseconds(1);
+  }
+  void TearDown() override {
+    stop_.request_stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void SetLife(const std::string& pod, ContainerLife life) {
+    MutexLock lock(&mutex_);
+    lives_[pod] = life;
+  }
+  void NoMorePods() {
+    MutexLock lock(&mutex_);
+    no_more_ = true;
+  }
+  // The container ends, and its log.
+  void End(const std::string& pod) {
+    SetLife(pod, ContainerLife::kEnded);
+    logs_.End(pod);
+  }
+
+  void Start() {
+    finder_.find = [this]() -> Result<PodFinder::Found> {
+      MutexLock lock(&mutex_);
+      if (num_failures_ > 0) {
+        --num_failures_;
+        return Unavailable("no API server");
+      }
+      PodFinder::Found found{.no_more = no_more_};
+      for (const auto& [pod, life] : lives_) found.sources.push_back({{"ml", pod}, "trainer", pod});
+      return found;
+    };
+    finder_.look = [this](const LogSource& source) -> Result<ContainerLife> {
+      MutexLock lock(&mutex_);
+      ++num_looks_;
+      return lives_[source.pod.name];
+    };
+    printer_.line = [this](const LogSource& source, const LogLine& line) {
+      MutexLock lock(&mutex_);
+      lines_.push_back(source.label + ": " + line.text);
+      return print_status_;
+    };
+    printer_.problem = [this](const LogSource& source, const Status& status) {
+      MutexLock lock(&mutex_);
+      problems_.push_back(source.label + ": " + status.message());
+    };
+    thread_ = std::thread([this] { result_ = Follow(logs_, finder_, options_, printer_, stop_.get_token()); });
+  }
+  Status Join() {
+    thread_.join();
+    return result_;
+  }
+  bool AwaitLines(size_t count) {
+    MutexLock lock(&mutex_);
+    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)), [&] { return lines_.size() >= count; });
+  }
+
+  bool AwaitLooks(int count) {
+    MutexLock lock(&mutex_);
+    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)), [&] { return num_looks_ >= count; });
+  }
+
+  FakePodLogs logs_;
+  FollowOptions options_;
+  std::stop_source stop_;
+  PodFinder finder_;
+  LogPrinter printer_;
+  Status result_;
+  Mutex mutex_;
+  std::map<std::string, ContainerLife> lives_ ABSL_GUARDED_BY(mutex_);
+  bool no_more_ ABSL_GUARDED_BY(mutex_) = false;
+  int num_failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  int num_looks_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status print_status_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> lines_ ABSL_GUARDED_BY(mutex_), problems_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+TEST_F(FollowTest, PrintsLinesAsTheyComeAndEndsWithTheLastPod) {
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Write("a", 1, "one");
+  Start();
+  ASSERT_TRUE(AwaitLines(1));
+  logs_.Write("a", 2, "two");
+  ASSERT_TRUE(AwaitLines(2));
+  NoMorePods();
+  End("a");
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: one", "a: two"));
+  EXPECT_THAT(problems_, IsEmpty());
+}
+
+TEST_F(FollowTest, FollowsPodsThatComeLater) {
+  Start();
+  logs_.Write("a", 1, "early");
+  SetLife("a", ContainerLife::kGoesOn);
+  ASSERT_TRUE(AwaitLines(1));
+  End("a");
+  logs_.Write("b", 2, "late");
+  SetLife("b", ContainerLife::kGoesOn);
+  ASSERT_TRUE(AwaitLines(2));
+  NoMorePods();
+  End("b");
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: early", "b: late"));
+}
+
+TEST_F(FollowTest, GoesOnAfterCutsAndPrintsNothingTwice) {
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Write("a", 1, "one");
+  Start();
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(AwaitLines(static_cast<size_t>(1 + i)));
+    logs_.Cut("a", /*broken=*/i % 2 == 0);
+    logs_.Write("a", 1, "more " + std::to_string(i));
+  }
+  ASSERT_TRUE(AwaitLines(5));
+  NoMorePods();
+  End("a");
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: one", "a: more 0", "a: more 1", "a: more 2", "a: more 3"));
+}
+
+// The stream is cut, and by the time that anybody looks, the container has said its last words and ended.
+TEST_F(FollowTest, PrintsLastWordsThatCameWhileTheStreamWasCut) {
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Write("a", 1, "one");
+  Start();
+  ASSERT_TRUE(AwaitLines(1));
+  ASSERT_TRUE(logs_.AwaitOpen(1));
+  SetLife("a", ContainerLife::kEnded);
+  logs_.WriteUnfinished("a", 2, "last words");
+  logs_.Cut("a", /*broken=*/false);
+  ASSERT_TRUE(AwaitLines(2));
+  NoMorePods();
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: one", "a: last words"));
+}
+
+TEST_F(FollowTest, ReadsOnInTheContainerAfterARestart) {
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Write("a", 1, "before");
+  Start();
+  ASSERT_TRUE(AwaitLines(1));
+  logs_.Restart("a");
+  logs_.Write("a", 5, "after");
+  ASSERT_TRUE(AwaitLines(2));
+  NoMorePods();
+  End("a");
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: before", "a: after"));
+}
+
+// A server that dies again and again: while it waits for its next start, the log of the last one ends well.
+TEST_F(FollowTest, WaitsForAContainerThatRestartsAsLongAsItTakes) {
+  options_.max_tries = 3;
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Write("a", 1, "before");
+  logs_.End("a");
+  Start();
+  ASSERT_TRUE(logs_.AwaitRequests(10));
+  logs_.Restart("a");
+  logs_.Write("a", 5, "after");
+  ASSERT_TRUE(AwaitLines(2));
+  NoMorePods();
+  End("a");
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: before", "a: after"));
+  EXPECT_THAT(problems_, IsEmpty());
+}
+
+TEST_F(FollowTest, KeepsTheStreamOfAContainerThatHasNothingToSay) {
+  options_.longest_silence = std::chrono::milliseconds(2);
+  options_.max_tries = 3;
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Write("a", 1, "one");
+  Start();
+  ASSERT_TRUE(AwaitLooks(10));
+  logs_.Write("a", 2, "two");
+  ASSERT_TRUE(AwaitLines(2));
+  EXPECT_EQ(logs_.targets().size(), 1u);
+  NoMorePods();
+  End("a");
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: one", "a: two"));
+  EXPECT_THAT(problems_, IsEmpty());
+}
+
+// Its stream stays open, for nobody is left to close it.
+TEST_F(FollowTest, EndsWithAPodWhoseNodeHasDied) {
+  options_.longest_silence = std::chrono::milliseconds(2);
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Write("a", 1, "one");
+  Start();
+  ASSERT_TRUE(AwaitLines(1));
+  logs_.Silence("a");
+  SetLife("a", ContainerLife::kGone);
+  NoMorePods();
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: one"));
+}
+
+TEST_F(FollowTest, SaysThatTheEndOfALogIsOutOfReach) {
+  options_.longest_silence = std::chrono::milliseconds(2);
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Write("a", 1, "one");
+  Start();
+  ASSERT_TRUE(AwaitLines(1));
+  logs_.Silence("a");
+  SetLife("a", ContainerLife::kEnded);
+  NoMorePods();
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("no answer came in time")));
+}
+
+TEST_F(FollowTest, EndsWhenAskedTo) {
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Write("a", 1, "one");
+  Start();
+  ASSERT_TRUE(AwaitLines(1));
+  stop_.request_stop();
+  EXPECT_EQ(Join().code(), StatusCode::kCancelled);
+}
+
+TEST_F(FollowTest, EndsWhenItsReaderHasGone) {
+  print_status_ = Unavailable("broken pipe");
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Write("a", 1, "one");
+  Start();
+  EXPECT_EQ(Join().message(), "broken pipe");
+  EXPECT_THAT(lines_, ElementsAre("a: one"));
+}
+
+TEST_F(FollowTest, BearsAnApiServerThatIsAwayForAMoment) {
+  num_failures_ = options_.max_tries - 1;
+  SetLife("a", ContainerLife::kEnded);
+  logs_.Write("a", 1, "one");
+  logs_.End("a");
+  NoMorePods();
+  Start();
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: one"));
+}
+
+TEST_F(FollowTest, GivesUpOnAnApiServerThatStaysAway) {
+  num_failures_ = 1000;
+  options_.max_tries = 3;
+  Start();
+  EXPECT_EQ(Join().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(num_failures_, 997);
+}
+
+TEST_F(FollowTest, GivesUpOnALogThatStaysUnreadable) {
+  options_.max_tries = 3;
+  SetLife("a", ContainerLife::kGoesOn);
+  logs_.Refuse("a", "no disk, no log");
+  NoMorePods();
+  Start();
+  EXPECT_TRUE(Join().ok());
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("no disk, no log")));
+}
+
+TEST_F(FollowTest, RefusesMoreLogsThanItMay) {
+  options_.max_logs = 2;
+  for (const char* pod : {"a", "b", "c"}) {
+    SetLife(pod, ContainerLife::kGoesOn);
+    logs_.Restart(pod);
+  }
+  Start();
+  EXPECT_EQ(Join().code(), StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace espalier::ctl::logs

@@ -1,0 +1,25 @@
+#include "operator/kubectl/logs/log_position.h"
+
+namespace espalier::ctl::logs {
+
+void LogPosition::Resume() {
+  is_catching_up_ = last_.has_value();
+  num_to_skip_ = num_at_last_;
+}
+
+bool LogPosition::Takes(const LogLine& line) {
+  if (!line.time) return true;
+  if (is_catching_up_) {
+    if (*line.time < *last_) return false;
+    if (*line.time == *last_ && num_to_skip_-- > 0) return false;
+    is_catching_up_ = false;
+  }
+  if (!last_ || *line.time > *last_) {  // not where a node's clock was set back
+    last_ = line.time;
+    num_at_last_ = 0;
+  }
+  if (*line.time == *last_) ++num_at_last_;
+  return true;
+}
+
+}  // namespace espalier::ctl::logs

@@ -1,0 +1,86 @@
+#include "operator/kubectl/logs/pod_log.h"
+
+#include <utility>
+
+#include "operator/kube/api_error.h"
+
+namespace espalier::ctl::logs {
+namespace {
+
+constexpr int kMaxOpensInARow = 3;
+constexpr int64_t kMaxLastLineBytes = 64 << 10;
+
+bool IsBroken(const Status& status) {
+  return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kFailedPrecondition;
+}
+
+}  // namespace
+
+PodLog::PodLog(client::HttpTransport& transport, LogSource source, LogOptions options)
+    : transport_(transport), source_(std::move(source)), options_(std::move(options)) {
+  options_.container = source_.container;
+}
+
+Result<std::optional<LogLine>> PodLog::Next(Deadline deadline, const std::stop_token& stop) {
+  Result<std::optional<LogLine>> line = NextOfStream(deadline, stop);
+  for (int opens = 1; !line.ok() && IsBroken(line.status()) && opens < kMaxOpensInARow; ++opens) {
+    line = NextOfStream(deadline, stop);
+  }
+  if (!line.ok()) return std::move(line).status().While("log of pod " + kube::ToString(source_.pod));
+  return line;
+}
+
+Status PodLog::Open(Deadline deadline, const std::stop_token& stop) {
+  RETURN_IF_ERROR(kube::CheckKey(kube::kPods, source_.pod));
+  LogOptions options = options_;
+  options.since = position_.since();
+  if (options.since) options.tail_lines.reset();  // counted from the end: it could leave out what has come since
+  ASSIGN_OR_RETURN(client::HttpTransport::Stream stream,
+                   transport_.Open(LogRequest(source_.pod, options), deadline, stop));
+  if (stream.head.code != 200) return kube::ToStatus(kube::ParseApiError(stream.head.code, stream.head.body));
+  position_.Resume();
+  lines_ = std::move(stream.lines);
+  return {};
+}
+
+Result<std::optional<LogLine>> PodLog::NextOfStream(Deadline deadline, const std::stop_token& stop) {
+  if (std::exchange(has_ended_, false)) return std::optional<LogLine>();
+  if (lines_ == nullptr) RETURN_IF_ERROR(Open(deadline, stop));
+  const std::stop_callback cancel(stop, [lines = lines_] { lines->Cancel(); });
+  while (true) {
+    Result<std::optional<std::string>> text = lines_->Next(deadline);
+    if (!text.ok()) {
+      if (text.status().code() != StatusCode::kDeadlineExceeded) lines_.reset();
+      return std::move(text).status();
+    }
+    if (!text->has_value()) break;
+    LogLine line = ParseLogLine(**text);
+    if (position_.Takes(line)) return std::optional(std::move(line));
+  }
+  lines_.reset();
+  // A log that is being followed ends in mid-line only by chance.
+  if (options_.follow) return std::optional<LogLine>();
+  return LastWithoutNewline(deadline, stop);
+}
+
+// A stream drops what has no newline: a process that was killed while it spoke, whose last words matter most.
+Result<std::optional<LogLine>> PodLog::LastWithoutNewline(Deadline deadline, const std::stop_token& stop) {
+  LogOptions options = options_;
+  options.tail_lines = 1;
+  options.limit_bytes = kMaxLastLineBytes;
+  ASSIGN_OR_RETURN(const client::HttpResponse response,
+                   transport_.Send(LogRequest(source_.pod, options), deadline, stop));
+  const bool has_none = response.code != 200 || response.body.empty() || response.body.ends_with('\n');
+  if (has_none) return std::optional<LogLine>();
+  LogLine line = ParseLogLine(response.body);
+  position_.Resume();
+  has_ended_ = position_.Takes(line);
+  return has_ended_ ? std::optional(std::move(line)) : std::optional<LogLine>();
+}
+
+void PodLog::StopFollowing() {
+  options_.follow = false;
+  lines_.reset();
+}
+
+}  // namespace espalier::ctl::logs

@@ -1,0 +1,185 @@
+#include "operator/kubectl/outputs/fetch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "operator/kubectl/outputs/local_file.h"
+#include "operator/kubectl/outputs/selection.h"
+#include "services/format/outputs_manifest.h"
+#include "services/storage/file_lock.h"
+#include "services/storage/file_store.h"
+#include "services/storage/object_key.h"
+#include "services/storage/temporary_file.h"
+
+namespace espalier::ctl::outputs {
+namespace {
+
+namespace fs = std::filesystem;
+using format::OutputFile;
+using format::OutputsManifest;
+
+constexpr char kManifest[] = "manifest.json";
+constexpr char kResult[] = "result.json";
+// A manifest is held in memory whole, and is several times as large once it is parsed. That of 1 TiB has 7 MiB.
+constexpr uint64_t kMaxManifestBytes = 64 << 20;
+
+Result<OutputsManifest> ReadManifest(storage::ObjectStore& store, const std::string& prefix) {
+  const std::string key = storage::JoinKey(prefix, kManifest);
+  ASSIGN_OR_RETURN(const storage::ObjectInfo manifest, store.Head(key));
+  if (manifest.size_bytes > kMaxManifestBytes) {
+    return InvalidArgument(store.Describe() + "/" + key + " has " + std::to_string(manifest.size_bytes) +
+                           " bytes: the manifest of a run's outputs has " + std::to_string(kMaxManifestBytes) +
+                           " at most");
+  }
+  return format::ReadOutputsManifest(store, prefix);
+}
+
+// "results/000003/model/best.safetensors" -> "model/best.safetensors".
+std::string LocalKey(const std::string& key) {
+  const std::optional<uint64_t> incarnation = format::IncarnationOfResult(key);
+  if (!incarnation) return key;
+  const std::string folder = format::ResultsFolder(*incarnation) + "/";
+  return key.starts_with(folder) ? key.substr(folder.size()) : key;
+}
+
+// A name that leaves the folder, two files in one place, or one where ours come. The manifest is anybody's who may
+// write to the bucket.
+Status CheckLocalKeys(const std::vector<OutputFile>& files) {
+  std::set<std::string> seen = {kManifest, kResult};
+  for (const OutputFile& output : files) {
+    const std::string key = LocalKey(output.file.key);
+    RETURN_IF_ERROR(storage::CheckKey(key).While("the outputs' manifest names " + output.file.key));
+    if (!seen.insert(key).second) return InvalidArgument("the outputs' manifest names two files " + key);
+  }
+  return {};
+}
+
+Status WriteFile(const fs::path& path, const std::string& text) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::TemporaryFile> file, storage::TemporaryFile::Beside(path));
+  RETURN_IF_ERROR(file->Write(std::as_bytes(std::span(text))));
+  return file->RenameToTarget();
+}
+
+bool IsSameCommit(const OutputsManifest& a, const OutputsManifest& b) {
+  return a.incarnation == b.incarnation && a.result_json == b.result_json;
+}
+
+// Where no manifest says whose result.json it is, only the committed one's bytes do: a fetch that was broken off may
+// have left them.
+Status CheckResultThere(const std::string& folder, const OutputsManifest& committed) {
+  const fs::path path = fs::path(folder) / kResult;
+  std::error_code error;
+  if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return {};
+  storage::FileStore store(folder);
+  const Result<storage::ObjectInfo> there = store.Head(kResult);
+  if (there.ok() && there->size_bytes == committed.result_json.size()) {
+    ASSIGN_OR_RETURN(const std::string text, store.Get(kResult));
+    if (text == committed.result_json) return {};
+  }
+  return AlreadyExists(path.string() + " exists and is another file: remove it, or name another folder");
+}
+
+// What an earlier fetch of the same outputs has left in the folder; nullopt: no manifest is there.
+Result<std::optional<OutputsManifest>> ManifestThere(const std::string& folder, const OutputsManifest& committed) {
+  storage::FileStore store(folder);
+  Result<OutputsManifest> there = ReadManifest(store, "");
+  if (!there.ok() && there.status().code() == StatusCode::kNotFound) return std::optional<OutputsManifest>();
+  if (there.ok() && IsSameCommit(*there, committed)) return std::optional(*std::move(there));
+  return FailedPrecondition(folder + " holds a manifest.json of something else: name another folder");
+}
+
+// With those of `more` that `files` lacks.
+void Add(const std::vector<OutputFile>& more, std::vector<OutputFile>* files) {
+  for (const OutputFile& output : more) {
+    const bool is_there = std::any_of(files->begin(), files->end(),
+                                      [&](const OutputFile& other) { return other.file.key == output.file.key; });
+    if (!is_there) files->push_back(output);
+  }
+}
+
+class Fetch {
+ public:
+  Fetch(storage::ObjectStore& store, const std::string& prefix, const FetchOptions& options)
+      : store_(store), prefix_(prefix), options_(options) {}
+
+  Result<FetchReport> Run(OutputsManifest manifest) {
+    ASSIGN_OR_RETURN(const std::optional<OutputsManifest> earlier, ManifestThere(options_.folder, manifest));
+    if (!earlier) RETURN_IF_ERROR(CheckResultThere(options_.folder, manifest));
+    ASSIGN_OR_RETURN(std::vector<OutputFile> files, Selected(manifest, options_.choices));
+    RETURN_IF_ERROR(CheckLocalKeys(files));
+    report_.incarnation = manifest.incarnation;
+    report_.not_written = manifest.not_written;
+    for (const OutputFile& output : files) report_.bytes += output.file.size_bytes;
+    for (OutputFile& output : files) RETURN_IF_ERROR(Take(&output));
+    if (earlier) Add(earlier->files, &files);
+    if (!earlier) RETURN_IF_ERROR(CheckResultThere(options_.folder, manifest));  // hours may have gone by
+    manifest.files = std::move(files);
+    RETURN_IF_ERROR(WriteFile(fs::path(options_.folder) / kResult, manifest.result_json));
+    RETURN_IF_ERROR(WriteFile(fs::path(options_.folder) / kManifest, format::OutputsManifestToJson(manifest)));
+    return report_;
+  }
+
+ private:
+  // Its key is the local one afterwards.
+  Status Take(OutputFile* output) {
+    const std::string key = storage::JoinKey(prefix_, output->file.key);
+    output->file.key = LocalKey(output->file.key);
+    if (options_.stop_requested && options_.stop_requested()) return Cancelled("asked to stop");
+    LocalFileOptions options;
+    options.stop_requested = options_.stop_requested;
+    if (options_.progress) {
+      options.progress = [&](uint64_t present) {
+        options_.progress(output->file.key, done_bytes_ + present, report_.bytes);
+      };
+    }
+    ASSIGN_OR_RETURN(const uint64_t fetched,
+                     MakeLocalFile(store_, key, output->file, fs::path(options_.folder) / output->file.key, options));
+    report_.fetched_bytes += fetched;
+    report_.files.push_back(output->file.key);
+    done_bytes_ += output->file.size_bytes;
+    return {};
+  }
+
+  storage::ObjectStore& store_;
+  const std::string& prefix_;
+  const FetchOptions& options_;
+  FetchReport report_;
+  uint64_t done_bytes_ = 0;
+};
+
+// One fetch at a time: each writes the folder's manifest.
+class FolderLock {
+ public:
+  static Result<FolderLock> Take(const std::string& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) return FromErrno(error.value(), "making folder " + folder);
+    const std::string path = (fs::path(folder) / (std::string(storage::kTemporaryPrefix) + "fetch")).string();
+    Result<storage::FileLock> lock = storage::FileLock::TryAcquire(path, storage::LockMode::kExclusive);
+    if (!lock.ok()) return lock.status().While("another fetch may be at work in " + folder);
+    return FolderLock(path, *std::move(lock));
+  }
+  FolderLock(FolderLock&& other) noexcept : path_(std::exchange(other.path_, "")), lock_(std::move(other.lock_)) {}
+  FolderLock& operator=(FolderLock&&) = delete;
+  ~FolderLock() {
+    if (!path_.empty()) unlink(path_.c_str());  // while it is held: who waits for it looks at the name again
+  }
+
+ private:
+  FolderLock(std::string path, storage::FileLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  std::string path_;
+  storage::FileLock lock_;
+};
+
+}  // namespace
+
+Result<FetchReport> FetchOutputs(storage::ObjectStore& store, const std::string& prefix, const FetchOptions& options) {
+  ASSIGN_OR_RETURN(OutputsManifest manifest, ReadManifest(store, prefix));
+  ASSIGN_OR_RETURN(const FolderLock lock, FolderLock::Take(options.folder));
+  return Fetch(store, prefix, options).Run(std::move(manifest));
+}
+
+}  // namespace espalier::ctl::outputs

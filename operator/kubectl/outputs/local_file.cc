@@ -1,0 +1,102 @@
+#include "operator/kubectl/outputs/local_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "services/format/checksum.h"
+#include "services/storage/block_download.h"
+#include "services/storage/file_lock.h"
+#include "services/storage/file_store.h"
+#include "services/storage/object_key.h"
+
+namespace espalier::ctl::outputs {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The file's own bytes, read again: a fetch that was asked for twice ends at once, and finds what has changed since.
+Result<bool> IsSame(const fs::path& path, const format::FileEntry& file) {
+  format::OutputsManifest manifest;
+  manifest.files.push_back({.file = file});
+  manifest.files.front().file.key = path.filename().string();
+  storage::FileStore folder(path.parent_path());
+  ASSIGN_OR_RETURN(const format::OutputsReport report, format::VerifyOutputs(folder, "", manifest));
+  return report.ok();
+}
+
+Status MakeFolder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  return error ? FromErrno(error.value(), "making folder " + folder.string()) : Status();
+}
+
+// Every block of the file, so that writing into its mapping cannot fail for want of room. A full disk is not for half a
+// file.
+Status Allocate(int descriptor, const fs::path& partial, uint64_t size_bytes) {
+  if (size_bytes == 0) return {};
+  const int error = posix_fallocate(descriptor, 0, static_cast<off_t>(size_bytes));
+  if (error == 0) return {};
+  unlink(partial.c_str());
+  return FromErrno(error == EFBIG ? ENOSPC : error,
+                   "making room for " + std::to_string(size_bytes) + " bytes of " + partial.string());
+}
+
+// The rename survives a power cut only when the folder is synced too. Best effort: some file systems refuse it.
+void SyncFolder(const fs::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  fsync(descriptor);
+  close(descriptor);
+}
+
+Status GiveName(int descriptor, const fs::path& partial, const fs::path& path) {
+  if (fsync(descriptor) != 0) return FromErrno(errno, "syncing " + partial.string());
+  fchmod(descriptor, 0644);
+  if (rename(partial.c_str(), path.c_str()) != 0) return FromErrno(errno, "renaming to " + path.string());
+  SyncFolder(path.parent_path());
+  return {};
+}
+
+}  // namespace
+
+Result<uint64_t> MakeLocalFile(storage::ObjectStore& store, const std::string& key, const format::FileEntry& file,
+                               const fs::path& path, const LocalFileOptions& options) {
+  struct stat about = {};
+  if (lstat(path.c_str(), &about) == 0) {
+    ASSIGN_OR_RETURN(const bool is_same, IsSame(path, file));
+    if (is_same) return uint64_t{0};
+    return AlreadyExists(path.string() + " exists and is another file: remove it, or name another folder");
+  }
+  RETURN_IF_ERROR(MakeFolder(path.parent_path()));
+  const fs::path partial =
+      path.parent_path() / (std::string(storage::kTemporaryPrefix) + "partial-" + path.filename().string());
+  ASSIGN_OR_RETURN(const storage::FileLock lock,
+                   storage::FileLock::TryAcquire(partial.string(), storage::LockMode::kExclusive));
+  const int descriptor = lock.descriptor();
+  if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + partial.string());
+  const bool is_of_another = static_cast<uint64_t>(about.st_size) > file.size_bytes;
+  if (is_of_another && ftruncate(descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial.string());
+  RETURN_IF_ERROR(Allocate(descriptor, partial, file.size_bytes));
+
+  storage::DownloadOptions download;
+  download.deadline = options.deadline;
+  download.stop_requested = options.stop_requested;
+  if (options.progress) download.progress = [&](uint64_t present, uint64_t) { options.progress(present); };
+  ASSIGN_OR_RETURN(
+      const storage::DownloadReport report,
+      storage::DownloadBlocks(
+          store,
+          {.key = key,
+           .size_bytes = file.size_bytes,
+           .block_bytes = format::kChecksumBlockBytes,
+           .block_hashes = file.block_hashes},
+          {.descriptor = descriptor, .path = partial.string(), .resumed = about.st_size > 0 && !is_of_another},
+          download));
+  RETURN_IF_ERROR(GiveName(descriptor, partial, path));
+  return report.fetched_bytes;
+}
+
+}  // namespace espalier::ctl::outputs

@@ -1,0 +1,104 @@
+#include "operator/kubectl/view/advice.h"
+
+#include <csignal>
+#include <cstring>
+#include <map>
+
+#include "operator/kubectl/view/job_pod.h"
+#include "operator/kubectl/view/progress_text.h"
+#include "operator/plan/reasons.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::ctl::view {
+namespace {
+
+constexpr int kSignalBase = 128;
+
+// "<role>" is replaced by the role's field of the document.
+const std::map<std::string, std::string>& AdviceByReason() {
+  static const auto* const advice = new std::map<std::string, std::string>{
+      {plan::kInvalidSpec, "Mend the fields that the message names and apply the document again."},
+      {plan::kInvalidTemplate, "Mend spec.<role>.template: the API server refuses the pod that it makes."},
+      {plan::kSecretMissing, "Create the Secret in the job's namespace; the job goes on by itself."},
+      {plan::kSecretKeyMissing, "Add the key to the Secret; the job goes on by itself."},
+      {plan::kFailedMount, "Make the volume, Secret or ConfigMap that spec.<role>.template mounts; it is tried again."},
+      {plan::kNameTaken, "Delete or rename the object that has the name, or give the job another name."},
+      {plan::kRefused, "Mend what the API server refuses, or ask whoever set up its policies; it is tried again."},
+      {plan::kFailedCreate, "Raise the quota or mend the policy that the message names; it is tried again."},
+      {plan::kUnschedulable,
+       "Give the cluster nodes that fit, or ask for less in spec.<role>.resources.requests; mend nodeSelector and "
+       "tolerations."},
+      {plan::kImagePull, "Mend spec.<role>.image or the pull secret, or push the image to where nodes can pull it."},
+      {plan::kContainerConfig, "Mend what the message names: a Secret or ConfigMap, a key of it, or spec.<role>.env."},
+      {plan::kContainerCreation, "Look at the message: the node cannot make the container of spec.<role>."},
+      {plan::kCrashLoop, "Read the log of the container before its last restart."},
+      {plan::kOutOfMemory,
+       "Raise spec.<role>.resources.limits.memory, or make batches, fan-outs or partitions smaller."},
+      {plan::kSignal, "Read the last lines of the log: the process crashed, or something on the node killed it."},
+      {plan::kDisrupted, "Nothing: pods that are evicted or preempted are made again, and this is not counted."},
+      {plan::kNodeLost, "Nothing: the pods are made again on other nodes. See whether the node comes back."},
+      {plan::kPodRejected, "See why the node refuses the pod: the message is the kubelet's."},
+      {plan::kOtherExit, "Read the last lines of the log: the container's program ended with a code of its own."},
+      {plan::kResultLost, "Nothing: the partitioner runs again, and finds the partitions that it has made."},
+      {plan::kNoEvidence,
+       "See the events and the job's pods: whatever failed is gone. cleanPodPolicy: None keeps pods."},
+      {plan::kDeadlineExceeded, "Raise spec.runPolicy.activeDeadlineSeconds, or give the job more to run with."},
+      {telemetry::TerminationReason(ExitCode::kBadDocument),
+       "Mend the document as the message says and create the job again: the same document fails again."},
+      {telemetry::TerminationReason(ExitCode::kBadInput),
+       "Mend the graph, partitions or model that the message names: the same input fails again."},
+      {telemetry::TerminationReason(ExitCode::kBug), "Report it with the log below and above it: this is a bug."},
+      {telemetry::TerminationReason(ExitCode::kUnavailable),
+       "See whether the object storage and the other pods can be reached from spec.<role>'s pods."},
+      {telemetry::TerminationReason(ExitCode::kBadCredentials),
+       "See whether the Secret of spec.storage.s3.credentials, or the pods' account, may read and write there."},
+      {telemetry::TerminationReason(ExitCode::kAskedToStop), "Nothing: it was asked to stop, and goes on."},
+  };
+  return *advice;
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+std::string SignalText(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return "killed by signal " + std::to_string(signal) + (name == nullptr ? "" : std::string(" (SIG") + name + ")");
+}
+
+}  // namespace
+
+std::string MeaningOfExitCode(int code) {
+  if (code > kSignalBase && code < kSignalBase + NSIG) return SignalText(code - kSignalBase);
+  switch (ExitCode{code}) {
+    case ExitCode::kDone: return "done";
+    case ExitCode::kBadDocument: return "bad usage, flags or job document";
+    case ExitCode::kBadInput: return "bad input";
+    case ExitCode::kBug: return "a bug of ours";
+    case ExitCode::kUnavailable: return "a store, a peer, a disk or memory is not available";
+    case ExitCode::kAskedToStop: return "asked to stop";
+    case ExitCode::kBadCredentials: return "not permitted";
+  }
+  return "a code of its own";
+}
+
+std::string ReasonToActOn(const api::Status& status) {
+  const api::Condition* const leading = LeadingCondition(status);
+  const bool failed_too_often = leading != nullptr && leading->reason == plan::kBackoffLimitExceeded;
+  const bool is_settled = leading != nullptr && api::IsTerminal(status) && !failed_too_often;
+  if (is_settled) return leading->type == api::kFailed ? leading->reason : "";
+  if (status.last_error) return status.last_error->reason;
+  return leading != nullptr && !AdviceFor(leading->reason, "").empty() ? leading->reason : "";
+}
+
+std::string AdviceFor(const std::string& reason, const std::string& role) {
+  const auto found = AdviceByReason().find(reason);
+  if (found == AdviceByReason().end()) return "";
+  const Result<api::Role> known = RoleNamed(role);
+  return Replaced(found->second, "<role>", known.ok() ? api::FieldOf(*known) : "<role>");
+}
+
+}  // namespace espalier::ctl::view

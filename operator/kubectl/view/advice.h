@@ -1,0 +1,20 @@
+// From reasons and exit codes to words that help.
+#pragma once
+
+#include <string>
+
+#include "operator/api/dist_training.h"
+
+namespace espalier::ctl::view {
+
+// What an exit code of a process says: docs/exit-codes.md for those of our own, signals by name.
+std::string MeaningOfExitCode(int code);
+
+// The reason that a person should act on: of a job that failed because it failed too often, why it failed the last
+// time; of one that is held up, by what. Empty: nothing is wrong.
+std::string ReasonToActOn(const api::Status& status);
+
+// One sentence: what to do about it. Empty for a reason that is none of ours.
+std::string AdviceFor(const std::string& reason, const std::string& role);
+
+}  // namespace espalier::ctl::view

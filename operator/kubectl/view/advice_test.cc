@@ -1,0 +1,64 @@
+#include "operator/kubectl/view/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/kubectl/view/testing/jobs.h"
+#include "operator/plan/reasons.h"
+#include "services/telemetry/termination.h"
+
+namespace espalier::ctl::view {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(AdviceTest, KnowsEveryReasonForWhichAJobFailsOrIsHeldUp) {
+  for (const char* reason :
+       {plan::kInvalidSpec,   plan::kInvalidTemplate, plan::kSecretMissing,   plan::kSecretKeyMissing,
+        plan::kFailedMount,   plan::kNameTaken,       plan::kRefused,         plan::kFailedCreate,
+        plan::kUnschedulable, plan::kImagePull,       plan::kContainerConfig, plan::kContainerCreation,
+        plan::kCrashLoop,     plan::kOutOfMemory,     plan::kSignal,          plan::kDisrupted,
+        plan::kNodeLost,      plan::kPodRejected,     plan::kOtherExit,       plan::kResultLost,
+        plan::kNoEvidence,    plan::kDeadlineExceeded}) {
+    EXPECT_NE(AdviceFor(reason, "trainer"), "") << reason;
+  }
+  for (const ExitCode code : {ExitCode::kBadDocument, ExitCode::kBadInput, ExitCode::kBug, ExitCode::kUnavailable,
+                              ExitCode::kAskedToStop, ExitCode::kBadCredentials}) {
+    EXPECT_NE(AdviceFor(telemetry::TerminationReason(code), "trainer"), "") << static_cast<int>(code);
+  }
+  EXPECT_EQ(AdviceFor("SomebodyElses", "trainer"), "");
+}
+
+TEST(AdviceTest, NamesTheRolesFieldOfTheDocument) {
+  EXPECT_THAT(AdviceFor(plan::kOutOfMemory, "server"), HasSubstr("spec.servers.resources.limits.memory"));
+  EXPECT_THAT(AdviceFor(plan::kOutOfMemory, ""), HasSubstr("spec.<role>.resources"));
+}
+
+TEST(AdviceTest, OfAJobThatFailedTooOftenTheLastFailureCounts) {
+  EXPECT_EQ(ReasonToActOn(testing::Parsed(testing::FailedJobJson()).status), plan::kOutOfMemory);
+  EXPECT_EQ(ReasonToActOn(testing::Parsed(testing::SucceededJobJson()).status), "");
+  EXPECT_EQ(ReasonToActOn(testing::Parsed(testing::TrainingJobJson()).status), "");
+
+  api::DistTraining late = testing::Parsed(testing::FailedJobJson());
+  api::SetCondition(&late.status,
+                    {.type = api::kFailed, .status = api::ConditionStatus::kTrue, .reason = plan::kDeadlineExceeded},
+                    testing::Now());
+  EXPECT_EQ(ReasonToActOn(late.status), plan::kDeadlineExceeded);
+
+  api::DistTraining refused = testing::Parsed(testing::TrainingJobJson());
+  api::SetCondition(&refused.status,
+                    {.type = api::kAccepted, .status = api::ConditionStatus::kFalse, .reason = plan::kInvalidSpec},
+                    testing::Now());
+  EXPECT_EQ(ReasonToActOn(refused.status), plan::kInvalidSpec);
+}
+
+TEST(ExitCodeTest, HasAMeaning) {
+  EXPECT_EQ(MeaningOfExitCode(65), "bad input");
+  EXPECT_EQ(MeaningOfExitCode(137), "killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(MeaningOfExitCode(139), "killed by signal 11 (SIGSEGV)");
+  EXPECT_EQ(MeaningOfExitCode(3), "a code of its own");
+  EXPECT_EQ(MeaningOfExitCode(-1), "a code of its own");
+}
+
+}  // namespace
+}  // namespace espalier::ctl::view

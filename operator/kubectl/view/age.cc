@@ -1,0 +1,29 @@
+#include "operator/kubectl/view/age.h"
+
+#include <algorithm>
+
+namespace espalier::ctl::view {
+namespace {
+
+constexpr int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
+
+// Two units while the larger is small, as kubectl does.
+std::string Text(int64_t seconds, int64_t large, const char* large_name, int64_t small, const char* small_name,
+                 int64_t two_below) {
+  std::string text = std::to_string(seconds / large) + large_name;
+  const int64_t rest = seconds % large / small;
+  if (seconds / large < two_below && rest > 0) text += std::to_string(rest) + small_name;
+  return text;
+}
+
+}  // namespace
+
+std::string AgeText(kube::WallTime then, kube::WallTime now) {
+  const int64_t seconds = std::max<int64_t>(0, std::chrono::floor<std::chrono::seconds>(now - then).count());
+  if (seconds < 2 * kMinute) return std::to_string(seconds) + "s";
+  if (seconds < 3 * kHour) return Text(seconds, kMinute, "m", 1, "s", 10);
+  if (seconds < 2 * kDay) return Text(seconds, kHour, "h", kMinute, "m", 8);
+  return Text(seconds, kDay, "d", kHour, "h", 8);
+}
+
+}  // namespace espalier::ctl::view

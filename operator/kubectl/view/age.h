@@ -1,0 +1,14 @@
+// How long ago, as kubectl says it: "7s", "3m20s", "5h", "12d".
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "operator/kube/time.h"
+
+namespace espalier::ctl::view {
+
+// A time to come (another machine's clock) is "0s".
+std::string AgeText(kube::WallTime then, kube::WallTime now);
+
+}  // namespace espalier::ctl::view

@@ -1,0 +1,28 @@
+// What `kubectl espalier describe` prints: why a job has failed, or does not go on, on one screen.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/kubectl/view/failed_pod.h"
+#include "operator/kubectl/view/job_event.h"
+
+namespace espalier::ctl::view {
+
+struct LogTail {
+  std::string title;               // "last lines of container trainer"
+  std::vector<std::string> lines;  // as the container wrote them
+  std::string problem;             // why there are none
+};
+
+struct Explanation {
+  const api::DistTraining& training;  // outlives this
+  std::optional<FailedPod> failed;
+  std::vector<LogTail> tails;
+  std::vector<JobEvent> warnings;  // oldest first
+};
+
+std::string DescribeText(const Explanation& explanation, kube::WallTime now);
+
+}  // namespace espalier::ctl::view

@@ -1,0 +1,76 @@
+#include "operator/kubectl/view/failed_pod.h"
+
+#include <algorithm>
+
+#include "operator/plan/failure.h"
+
+namespace espalier::ctl::view {
+namespace {
+
+bool HasFailed(const std::optional<kube::ContainerEnd>& end) {
+  return end && (end->exit_code != 0 || end->signal != 0);
+}
+
+// On its way ("ContainerCreating", "PodInitializing") is no failure.
+bool IsStuck(const kube::ContainerState& container) {
+  return container.waiting_reason.ends_with("BackOff") || container.waiting_reason.ends_with("Error") ||
+         container.waiting_reason == "InvalidImageName" || container.waiting_reason == "ErrImagePull" ||
+         container.waiting_reason == "ErrImageNeverPull";
+}
+
+// How much a container of a failed pod has to tell; 0: nothing.
+int Weight(const JobPod& member, const kube::ContainerState& container) {
+  const int ours = container.name == api::NameOf(member.role) ? 1 : 0;
+  if (HasFailed(container.ended)) return 6 + ours;
+  if (HasFailed(container.last_ended)) return 4 + ours;
+  return IsStuck(container) ? 2 + ours : 0;
+}
+
+FailedPod Describe(const JobPod& member) {
+  FailedPod failed{.member = member, .container = api::NameOf(member.role)};
+  const kube::ContainerState* worst = nullptr;
+  for (const kube::ContainerState& container : member.pod.containers) {
+    const int weight = Weight(member, container);
+    if (weight > 0 && (worst == nullptr || weight > Weight(member, *worst))) worst = &container;
+  }
+  if (worst == nullptr) return failed;
+  failed.container = worst->name;
+  failed.ended = HasFailed(worst->ended)        ? worst->ended
+                 : HasFailed(worst->last_ended) ? worst->last_ended
+                                                : std::nullopt;
+  failed.has_restarted = worst->restarts > 0;
+  if (!worst->waiting_reason.empty()) {
+    failed.waiting = worst->waiting_reason + (worst->waiting_message.empty() ? "" : ": " + worst->waiting_message);
+  }
+  return failed;
+}
+
+bool IsWorthTelling(const JobPod& member) {
+  return !member.pod.unscheduled_reason.empty() ||
+         std::any_of(member.pod.containers.begin(), member.pod.containers.end(),
+                     [&](const kube::ContainerState& container) { return Weight(member, container) > 0; });
+}
+
+}  // namespace
+
+std::optional<FailedPod> FindFailedPod(const api::DistTraining& training, const std::vector<JobPod>& members) {
+  if (const auto& error = training.status.last_error; error && !error->pod.empty()) {
+    for (const JobPod& member : members) {
+      if (member.pod.meta.key.name == error->pod) return Describe(member);
+    }
+    return std::nullopt;  // gone: another pod would be another story
+  }
+  const JobPod* strongest = nullptr;
+  int strength = 0;
+  for (const JobPod& member : members) {
+    const std::optional<plan::Failure> failure = plan::FailureOf(member.pod);
+    if (!failure || failure->strength <= strength) continue;
+    strongest = &member;
+    strength = failure->strength;
+  }
+  if (strongest != nullptr) return Describe(*strongest);
+  const auto stuck = std::find_if(members.begin(), members.end(), IsWorthTelling);
+  return stuck == members.end() ? std::nullopt : std::optional(Describe(*stuck));
+}
+
+}  // namespace espalier::ctl::view

@@ -1,0 +1,96 @@
+#include "operator/kubectl/view/progress_text.h"
+
+#include <array>
+#include <cstdio>
+
+#include "operator/kubectl/view/age.h"
+#include "services/apps/terminal/progress.h"
+
+namespace espalier::ctl::view {
+namespace {
+
+constexpr int kBarWidth = 30;
+
+std::string Formatted(const char* format, double value) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
+std::optional<int64_t> EpochsOf(const api::DistTraining& training) {
+  return training.spec ? std::optional(training.spec->job.training.epochs) : std::nullopt;
+}
+
+}  // namespace
+
+void EpochRate::See(const api::DistTraining& training) {
+  const std::optional<api::Progress>& progress = training.status.progress;
+  const std::optional<int64_t> epochs = EpochsOf(training);
+  if (!progress || !epochs) return;
+  const Sample sample{training.status.incarnation, progress->percent, progress->last_updated};
+  if (!first_ || sample.incarnation != first_->incarnation || sample.percent < first_->percent) {
+    first_ = sample;
+    rate_.reset();
+    return;
+  }
+  const double minutes = std::chrono::duration<double, std::ratio<60>>(sample.at - first_->at).count();
+  if (minutes <= 0 || sample.percent <= first_->percent) return;
+  rate_ = (sample.percent - first_->percent) / 100 * static_cast<double>(*epochs) / minutes;
+}
+
+std::string ProgressText(const api::DistTraining& training, WithBar with_bar, std::optional<double> epochs_per_minute,
+                         kube::WallTime now) {
+  const std::optional<api::Progress>& progress = training.status.progress;
+  if (!progress) return "";
+  std::string text;
+  if (with_bar == WithBar::kYes) text += terminal::BarText(progress->percent / 100, kBarWidth) + " ";
+  text += Formatted("%.1f %%", progress->percent) + "  epoch " + std::to_string(progress->epoch);
+  if (const auto epochs = EpochsOf(training)) text += " of " + std::to_string(*epochs);
+  if (api::IsTerminal(training.status)) return text;
+  if (progress->eta_seconds) {
+    text += "  " + terminal::DurationText(static_cast<double>(*progress->eta_seconds)) + " left";
+  }
+  if (epochs_per_minute) text += "  " + Formatted("%.3g", *epochs_per_minute) + " epochs/min";
+  if (progress->last_updated == kube::WallTime()) return text;  // whoever wrote it did not say
+  return text + "  (" + AgeText(progress->last_updated, now) + " ago)";
+}
+
+std::string MetricsText(const api::Progress& progress) {
+  std::string text;
+  for (const auto& [name, value] : progress.metrics) {
+    text += (text.empty() ? "" : "  ") + name + " " + Formatted("%.4g", value);
+  }
+  return text;
+}
+
+std::string RolesText(const api::Status& status) {
+  std::string text;
+  for (const api::Role role : api::kRoles) {
+    const auto found = status.replicas.find(api::NameOf(role));
+    if (found == status.replicas.end()) continue;
+    text += (text.empty() ? "" : "  ") + found->first + " " + std::to_string(found->second.ready) + "/" +
+            std::to_string(found->second.wanted);
+    if (found->second.failed > 0) text += " (" + std::to_string(found->second.failed) + " failed)";
+  }
+  return text;
+}
+
+const api::Condition* LeadingCondition(const api::Status& status) {
+  for (const char* type : {api::kFailed, api::kSucceeded}) {
+    if (api::IsTrue(status, type)) return api::FindCondition(status, type);
+  }
+  const api::Condition* accepted = api::FindCondition(status, api::kAccepted);
+  if (accepted != nullptr && accepted->status != api::ConditionStatus::kTrue) return accepted;
+  for (const char* type : {api::kSuspended, api::kRestarting}) {
+    if (api::IsTrue(status, type)) return api::FindCondition(status, type);
+  }
+  // The first that is not there yet is what the job waits for.
+  for (const char* type : {api::kPartitioned, api::kServersReady, api::kTrainersReady}) {
+    const api::Condition* stage = api::FindCondition(status, type);
+    if (stage != nullptr && stage->status != api::ConditionStatus::kTrue) return stage;
+  }
+  const api::Condition* training = api::FindCondition(status, api::kTrainersReady);
+  return training != nullptr ? training : accepted;
+}
+
+}  // namespace espalier::ctl::view
