@@ -1,0 +1,86 @@
+"""The chart's dashboards and alerts, as what is to be asked of a Prometheus."""
+
+import dataclasses
+import json
+import pathlib
+import re
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
+DASHBOARDS = REPOSITORY / "helm" / "espalier" / "files" / "dashboards"
+ALERTS = REPOSITORY / "helm" / "espalier" / "files" / "alerts" / "espalier.yaml"
+# Names of metrics; what the scrape calls espalier_io_... are labels.
+METRIC = re.compile(r"\b(?:espalier_(?!io_)|controller_runtime_|workqueue_|rest_client_|leader_election_)[a-z0-9_]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    expression: str  # with Grafana's variables
+    legend: str
+    instant: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    title: str
+    kind: str
+    unit: str
+    place: tuple  # x, y, width, height on Grafana's grid of 24 columns
+    stacked: bool
+    decimals: int | None  # None: as many as are of use
+    queries: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class Dashboard:
+    name: str
+    title: str
+    rows: tuple  # (title, y)
+    panels: tuple
+
+
+def dashboard(name):
+    document = json.loads((DASHBOARDS / f"{name}.json").read_text())
+    rows, panels = [], []
+    for one in document["panels"]:
+        at = one["gridPos"]
+        if one["type"] == "row":
+            rows.append((one["title"], at["y"]))
+            continue
+        defaults = one["fieldConfig"]["defaults"]
+        stacking = defaults.get("custom", {}).get("stacking", {}).get("mode")
+        queries = tuple(Query(q["expr"], q["legendFormat"], q.get("instant", False)) for q in one["targets"])
+        panels.append(Panel(one["title"], one["type"], defaults["unit"], (at["x"], at["y"], at["w"], at["h"]),
+                            stacking == "normal", defaults.get("decimals"), queries))
+    return Dashboard(name, document["title"], tuple(rows), tuple(panels))
+
+
+def filled_in(expression, variables, rate_interval):
+    """As Grafana sends it: $name by its value, $__rate_interval by a duration."""
+    values = dict(variables, __rate_interval=rate_interval)
+
+    def value(match):
+        if match.group(1) not in values:
+            raise KeyError(f"${match.group(1)} in {expression}: expected one of {sorted(values)}")
+        return values[match.group(1)]
+    return re.sub(r"\$([a-zA-Z_]+)", value, expression)
+
+
+def alerts():
+    """{name: expression}. The file is YAML, of which this reads no more than the file needs."""
+    found, name, lines = {}, None, ALERTS.read_text().splitlines()
+    for number, line in enumerate(lines):
+        if match := re.match(r"  - alert: (\w+)$", line):
+            name = match.group(1)
+        elif match := re.match(r"    expr: (.+)$", line):
+            text = match.group(1)
+            if text == ">-":
+                folded = []
+                for below in lines[number + 1:]:
+                    if not below.startswith("      "):
+                        break
+                    folded.append(below.strip())
+                text = " ".join(folded)
+            found[name] = text
+    if len(found) != sum("- alert:" in line for line in lines):
+        raise ValueError(f"{ALERTS}: an alert without an expression, or two of one name")
+    return found
