@@ -1,24 +1,34 @@
 #!/usr/bin/env bash
 # Installs what is missing (Debian 12, root or sudo), builds, and runs every test: all of them on the release
 # build, the unit tests again under the address and undefined-behaviour sanitizers.
-#   ./test.sh [--release-only | --with-tsan]      --with-tsan: under the thread sanitizer too
+#   ./test.sh [--release-only | --with-tsan] [--with-e2e]
+#     --with-tsan: under the thread sanitizer too
+#     --with-e2e: the scenarios of level ci on a real cluster too (e2e/README.md); takes root
 # ESPALIER_TEST_DATA=FOLDER adds the tests on more real graphs (amazon-photo, kg) that lie there.
 set -euo pipefail
 cd "$(dirname "$0")"
 source services/cmake/install-packages.sh
 source services/cmake/install-test-tools.sh
 
-presets=(release asan)
-case "${1:-}" in
-  '') ;;
-  --release-only) presets=(release) ;;
-  --with-tsan) presets+=(tsan) ;;
-  *) echo "usage: ./test.sh [--release-only | --with-tsan]" >&2; exit 64 ;;
-esac
+presets=(asan release)  # the release build's tests close the log
+e2e_cluster=""
+for option in "$@"; do
+  case "$option" in
+    --release-only) presets=(release) ;;
+    --with-tsan) presets=(asan tsan release) ;;
+    --with-e2e) e2e_cluster="ci-$(md5sum <<<"$PWD" | cut -c1-8)" ;;  # no other checkout's
+    *) echo "usage: ./test.sh [--release-only | --with-tsan] [--with-e2e]" >&2; exit 64 ;;
+  esac
+done
 
 install_packages
 install_versitygw
 install_kube_tools
+install_prometheus
+if [ -n "$e2e_cluster" ]; then
+  install_cluster_packages
+  trap 'e2e/cluster down --name "$e2e_cluster"' EXIT  # ctest takes it down itself, unless it is interrupted
+fi
 
 # Tests open our files with Python's numpy, safetensors and TensorBoard's reader (Debian lacks the last two).
 if ! build/python/bin/python -c 'import safetensors, numpy, tensorboard' 2>/dev/null; then
@@ -36,7 +46,9 @@ mkdir -p build
 for preset in "${presets[@]}"; do
   echo "== $preset: build"
   cmake --preset "$preset" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
-    -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" >"build/$preset-configure.log" 2>&1 ||
+    -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
+    -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
+    >"build/$preset-configure.log" 2>&1 ||
     { cat "build/$preset-configure.log"; exit 1; }
   cmake --build --preset "$preset"
 done

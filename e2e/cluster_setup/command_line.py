@@ -53,6 +53,11 @@ def up(cluster, arguments):
     say(f"cluster {cluster.name} is up after {time.monotonic() - begin:.0f} s")
 
 
+def packages(_, __):
+    for name in tools.missing_packages():
+        print(name)
+
+
 def down(cluster, _):
     center = pathlib.Path("/run/netns") / cluster.control_plane_namespace
     if center.exists() and center.stat().st_ino == pathlib.Path("/proc/self/ns/net").stat().st_ino:
@@ -101,6 +106,25 @@ def start_node(cluster, arguments):
     node.wait_until_ready(programs.control_plane)
 
 
+def cut_node(cluster, arguments):
+    network.set_cable(cluster, _Programs(cluster).node(arguments.node).name, is_plugged_in=False)
+
+
+def join_node(cluster, arguments):
+    programs = _Programs(cluster)
+    node = programs.node(arguments.node)
+    network.set_cable(cluster, node.name, is_plugged_in=True)
+    node.wait_until_ready(programs.control_plane)
+
+
+def stop_s3(cluster, _):
+    _Programs(cluster).control_plane.stop_s3()
+
+
+def start_s3(cluster, _):
+    _Programs(cluster).control_plane.ensure_s3()
+
+
 class _Programs:
     """The programs of a cluster that is there."""
 
@@ -119,14 +143,19 @@ class _Programs:
 
 
 @contextlib.contextmanager
-def _alone(cluster):
-    """One up, down or node command of a cluster at a time."""
+def _alone(cluster, patience=0):
+    """One up, down or node command of a cluster at a time; waits so many seconds for another one to end."""
     path = cluster.folder.with_name(cluster.folder.name + ".lock")
     with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SetupError(f"another command works on cluster {cluster.name}") from None
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise SetupError(f"another command works on cluster {cluster.name}") from None
+                time.sleep(0.2)
         try:
             yield
         finally:
@@ -138,10 +167,12 @@ def _parser(description):
     parser = argparse.ArgumentParser(prog="e2e/cluster", description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command_name", required=True)
-    for name, function in [("up", up), ("status", status), ("exec", execute), ("kill-node", kill_node),
-                           ("start-node", start_node), ("down", down)]:
+    for name, function in [("packages", packages), ("up", up), ("status", status), ("exec", execute),
+                           ("kill-node", kill_node), ("start-node", start_node), ("cut-node", cut_node),
+                           ("join-node", join_node), ("stop-s3", stop_s3), ("start-s3", start_s3), ("down", down)]:
         command = commands.add_parser(name)
-        command.set_defaults(function=function, is_exclusive=name not in ("status", "exec"))
+        command.set_defaults(function=function, is_exclusive=name not in ("packages", "status", "exec"),
+                             patience=300 if name == "down" else 0)
         command.add_argument("--name", default="main")
         if name == "up":
             command.add_argument("--nodes", type=int, choices=range(1, 10), default=2, metavar="1-9")
@@ -160,7 +191,7 @@ def main(argv, description):
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         cluster = Cluster(arguments.name)
-        with _alone(cluster) if arguments.is_exclusive else contextlib.nullcontext():
+        with _alone(cluster, arguments.patience) if arguments.is_exclusive else contextlib.nullcontext():
             return arguments.function(cluster, arguments) or 0
     except SetupError as error:
         print(f"e2e/cluster: {error}", file=sys.stderr)

@@ -31,7 +31,7 @@ class ControlPlane:
         self._ensure_api_server()
         self._ensure_controllers()
         self._ensure_dns()
-        self._ensure_s3()
+        self.ensure_s3()
 
     def _start(self, name, tool, *arguments, environment=None):
         self.programs[name].start(self._cluster.control_plane_namespace, [self._tools[tool], *arguments], environment)
@@ -96,7 +96,7 @@ class ControlPlane:
         wait_until("CoreDNS", 60, lambda: self._answers("http://127.0.0.1:8181/ready", codes={"200"}),
                    [self.programs["coredns"]])
 
-    def _ensure_s3(self):
+    def ensure_s3(self):
         settings = self._cluster.settings
         self._cluster.bucket_folder.mkdir(exist_ok=True)
         self._start("s3", "versitygw", "--port", f"{GATEWAY}:{S3_PORT}", "--region", "us-east-1", "posix",
@@ -106,6 +106,12 @@ class ControlPlane:
         # It refuses who is nobody, which shows that it is there.
         wait_until("the S3 gateway", 30, lambda: self._answers(f"http://{GATEWAY}:{S3_PORT}/", codes={"403"}),
                    [self.programs["s3"]])
+
+    def stop_s3(self):
+        """As when its machine fails; what is in the buckets stays."""
+        gateway = self.programs["s3"]
+        gateway.kill()
+        wait_until("the end of the S3 gateway", 30, lambda: not gateway.is_running())
 
     def _write(self, name, text):
         path = self._cluster.folder / name

@@ -41,3 +41,8 @@ def ensure_node(cluster, node):
     for other in cluster.node_names:
         if other != node:
             _shell(namespace, f"ip route replace {pod_range_of(other)} via {node_address(other)}")
+
+
+def set_cable(cluster, node, is_plugged_in):
+    """Pulls a node's only cable, or plugs it in again: nothing on the node ends, and nobody reaches it."""
+    run(["ip", "-n", cluster.control_plane_namespace, "link", "set", f"v-{node}", "up" if is_plugged_in else "down"])

@@ -16,12 +16,16 @@ BUILD_SECONDS = 3600  # cold, all sets together, on a busy machine
 SETS = ["kube", "node", "s3", "helm"]
 
 
+def missing_packages():
+    return sorted({package for program, package in DEBIAN.items() if shutil.which(program) is None})
+
+
 def check_machine():
     if os.geteuid() != 0:
         raise SetupError("namespaces and mounts need root")
     if not pathlib.Path("/sys/fs/cgroup/memory").is_dir():
         raise SetupError("nodes need cgroup v1 controllers in /sys/fs/cgroup (memory, cpu, ...)")
-    missing = sorted({package for program, package in DEBIAN.items() if shutil.which(program) is None})
+    missing = missing_packages()
     if missing:
         raise SetupError(f"missing; apt-get install --no-install-recommends {' '.join(missing)}")
 

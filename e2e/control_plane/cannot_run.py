@@ -14,6 +14,7 @@ from .report import Report
 SAID_SECONDS = 10
 RECOVERY_SECONDS = 90  # the Job controller tries pods again after longer and longer pauses
 NAME = "job"
+KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 ENFORCE = "pod-security.kubernetes.io/enforce"
 
 
@@ -21,9 +22,13 @@ def _quota(hard):
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": hard}}
 
 
-def _secret():
+def _secret(*keys):
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"},
-            "stringData": {"AWS_ACCESS_KEY_ID": "e2e", "AWS_SECRET_ACCESS_KEY": "e2e"}}
+            "stringData": {key: "e2e" for key in keys}}
+
+
+def _with_credentials():
+    return training(NAME, storage={"s3": {"credentials": {"secretName": "keys"}}})
 
 
 @dataclasses.dataclass
@@ -34,7 +39,7 @@ class Case:
     words: str  # in its message
     mend: typing.Callable  # (api, namespace)
     labels: dict = dataclasses.field(default_factory=dict)
-    quota: dict = None
+    before: dict = None  # an object that is there before the job
     began: float = 0  # of the step under way
     said_after: float = None
     said: dict = None
@@ -50,17 +55,20 @@ def _without_quota(api, namespace):
 
 
 CASES = (
-    lambda: Case("secret", training(NAME, storage={"s3": {"credentials": {"secretName": "keys"}}}), "SecretMissing",
-                 "keys", lambda api, namespace: api.create(_secret(), namespace)),
+    lambda: Case("secret", _with_credentials(), "SecretMissing", "keys",
+                 lambda api, namespace: api.create(_secret(*KEYS), namespace)),
+    lambda: Case("half-a-secret", _with_credentials(), "SecretKeyMissing", "keys lacks " + KEYS[1],
+                 lambda api, namespace: api.patch("Secret", namespace, "keys", {"stringData": {KEYS[1]: "e2e"}}),
+                 before=_secret(KEYS[0])),
     lambda: Case("path", training(NAME, source="/data/cora"), "InvalidSpec", "spec.graph.source.uri",
                  _spec({"graph": {"source": {"uri": "s3://graphs/cora"}}})),
     # Its characters are few enough for the schema, its bytes are not.
-    lambda: Case("long-uri", training(NAME, output="s3://results/" + 600 * "é"), "InvalidSpec", "spec.output.uri",
+    lambda: Case("long-uri", training(NAME, output="s3://results/" + 300 * "é"), "InvalidSpec", "spec.output.uri",
                  _spec({"output": {"uri": "s3://results/e2e"}})),
     lambda: Case("pod-quota", training(NAME), "FailedCreate", "exceeded quota", _without_quota,
-                 quota=_quota({"pods": "0"})),
+                 before=_quota({"pods": "0"})),
     lambda: Case("job-quota", training(NAME), "Refused", "exceeded quota", _without_quota,
-                 quota=_quota({"count/jobs.batch": "0"})),
+                 before=_quota({"count/jobs.batch": "0"})),
     lambda: Case("security", training(NAME, partitioner_spec={"hostNetwork": True}), "FailedCreate", "PodSecurity",
                  lambda api, namespace: api.patch("Namespace", None, namespace,
                                                   {"metadata": {"labels": {ENFORCE: "privileged"}}}),
@@ -106,8 +114,8 @@ def run(plane, options):
     api = plane.api
     for case in cases:
         plane.make_namespace(case.namespace, case.labels)
-        if case.quota:
-            api.create(case.quota, case.namespace)
+        if case.before:
+            api.create(case.before, case.namespace)
     with Operator(plane, user) as operator:
         operator.await_words("reconciling")
         for case in cases:

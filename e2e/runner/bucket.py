@@ -61,6 +61,13 @@ class Bucket:
             raise Failure(f"{self.uri(key)}: {done.stdout or done.stderr}")
         return json.loads(done.stdout)
 
+    def put_json(self, key, value):
+        text = json.dumps(value)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        done = self._curl(digest, "--request", "PUT", "--data-raw", text, self._url(key))
+        if done.returncode != 0:
+            raise Failure(f"writing {self.uri(key)}: {done.stdout or done.stderr}")
+
     def verify(self, key):
         """Reads every file of outputs and compares checksums, as a user would: with the command line."""
         run([os.environ["ESPALIER_E2E_CLI"], "verify", self.uri(key)], timeout=120)

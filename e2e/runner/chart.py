@@ -12,12 +12,29 @@ RELEASE = NAMESPACE = "espalier"
 OPERATOR = "deployment/espalier-operator"
 
 
-def install():
-    """As a user would; idempotent."""
+def install(*settings):
+    """As a user would; idempotent. `settings` are values of the chart, as NAME=VALUE."""
     images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
     run(["helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
          "--set-string", f"image.core={images}-core,image.trainer={images}-trainer,image.tag={tag}",
-         "--wait", "--timeout", "120s"], timeout=150)
+         *(part for setting in settings for part in ("--set", setting)), "--wait", "--timeout", "120s"], timeout=150)
+
+
+def upgrade(*settings):
+    """With other values; returns when the operators of before are gone."""
+    before = set(operator_pods())
+    install(*settings)
+    _wait_until_gone(before)
+
+
+def roll_back():
+    before = set(operator_pods())
+    run(["helm", "rollback", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout", "120s"], timeout=150)
+    _wait_until_gone(before)
+
+
+def _wait_until_gone(pods):
+    wait_for("the end of the former operators", 60, lambda: not pods & set(operator_pods()))
 
 
 def trainer_image():

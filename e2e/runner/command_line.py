@@ -36,6 +36,33 @@ def load(name):
     return module
 
 
+def chosen(arguments, refuse):
+    """The scenarios that are named, or those of the level, by name."""
+    known = sorted(place.parent.name for place in SCENARIOS.glob("*/steps.py"))
+    for name in arguments.scenarios:
+        if name not in known:
+            refuse(f"no scenario {name}: there are {', '.join(known)}")
+    scenarios = {name: load(name) for name in arguments.scenarios or known}
+    return {name: scenario for name, scenario in scenarios.items()
+            if arguments.scenarios or arguments.level == "full" or scenario.LEVEL == "ci"}
+
+
+def further_graph(name):
+    """The folder of a graph that is not in the repository, where there is one."""
+    folder = os.environ.get("ESPALIER_TEST_DATA")
+    return pathlib.Path(folder) / name if folder and (pathlib.Path(folder) / name).is_dir() else None
+
+
+def lack_of(scenario):
+    """What a scenario needs and is not here, in words; None where it may be told."""
+    if getattr(scenario, "NEEDS_OWN_CLUSTER", False) and "ESPALIER_E2E_CLUSTER" not in os.environ:
+        return "a cluster of e2e/cluster"
+    graph = getattr(scenario, "NEEDS_GRAPH", None)
+    if graph and not further_graph(graph):
+        return f"the graph {graph} in ESPALIER_TEST_DATA"
+    return None
+
+
 def tell(name, scenario, world, reports):
     """Whether the story went as it should."""
     begin = time.monotonic()
@@ -65,7 +92,8 @@ def tell_all(scenarios, world, reports):
     """Names of the scenarios that failed. The chart is as it was before: installed or not."""
     begin = time.monotonic()
     was_installed = chart.is_installed()
-    shutil.rmtree(reports, ignore_errors=True)
+    for name in scenarios:
+        shutil.rmtree(reports / name, ignore_errors=True)
     try:
         chart.install()
         say(f"-- chart installed in {time.monotonic() - begin:.0f} s")
@@ -88,14 +116,12 @@ def main(argv, description):
     parser.add_argument("--level", choices=["ci", "full"], default="ci")
     parser.add_argument("--reports", type=pathlib.Path, default=SOURCE / "build/e2e-reports")
     parser.add_argument("--bucket", default="espalier-e2e")
+    parser.add_argument("--prepare", action="store_true")
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     parser.error = lambda message: (print(f"e2e/run: {message}", file=sys.stderr), sys.exit(USAGE_STATUS))
     arguments = parser.parse_args(argv)
 
-    known = sorted(place.parent.name for place in SCENARIOS.glob("*/steps.py"))
-    for name in arguments.scenarios:
-        if name not in known:
-            parser.error(f"no scenario {name}: there are {', '.join(known)}")
+    scenarios = chosen(arguments, parser.error)
     if arguments.kubeconfig:
         os.environ["KUBECONFIG"] = str(arguments.kubeconfig.resolve())
         os.environ.pop("ESPALIER_E2E_CLUSTER", None)
@@ -109,24 +135,28 @@ def main(argv, description):
     os.environ.setdefault("ESPALIER_E2E_CLI", str(SOURCE / "build/release/bin/espalier"))
     os.environ.setdefault("AWS_REGION", "us-east-1")
 
-    scenarios = {name: load(name) for name in arguments.scenarios or known}
-    if not arguments.scenarios and arguments.level == "ci":
-        scenarios = {name: scenario for name, scenario in scenarios.items() if scenario.LEVEL == "ci"}
-    if "ESPALIER_E2E_CLUSTER" not in os.environ:
-        for name in [name for name, scenario in scenarios.items() if getattr(scenario, "NEEDS_OWN_CLUSTER", False)]:
-            say(f"-- {name}: left out, for it needs a cluster of e2e/cluster")
+    for name, lacks in [(name, lack_of(scenario)) for name, scenario in scenarios.items()]:
+        if lacks and arguments.scenarios:
+            parser.error(f"{name} needs {lacks}")
+        if lacks:
+            say(f"-- {name}: left out, for it needs {lacks}")
             del scenarios[name]
     bucket = Bucket(arguments.bucket)
     try:
         run(["kubectl", "get", "--raw", "/readyz"])
         bucket.ensure()
         bucket.upload_folder(SOURCE / "services/examples/cora", "cora")
+        for graph in {scenario.NEEDS_GRAPH for scenario in scenarios.values() if hasattr(scenario, "NEEDS_GRAPH")}:
+            bucket.upload_folder(further_graph(graph), graph)
     except Failure as failure:
         print(f"e2e/run: {failure}", file=sys.stderr)
         return UNAVAILABLE_STATUS
 
     begin = time.monotonic()
     try:
+        if arguments.prepare:
+            chart.install()
+            return 0
         failed = tell_all(scenarios, World(bucket, secrets.token_hex(3)), arguments.reports)
     except Failure as failure:
         print(f"e2e/run: {failure}", file=sys.stderr)

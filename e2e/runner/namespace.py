@@ -7,6 +7,8 @@ from runner.commands import Failure, attempt, run, wait_for
 
 SECRET = "bucket-keys"
 LABEL = "espalier.io/e2e=scenario"
+# What cora.yaml leaves open, unless a story says otherwise.
+OF_CORA = {"name": "cora", "epochs": "120", "samplers": "0", "trainer_memory": "768Mi"}
 
 
 class Namespace:
@@ -27,6 +29,11 @@ class Namespace:
                      "stringData": {"AWS_ACCESS_KEY_ID": self.bucket.access_key,
                                     "AWS_SECRET_ACCESS_KEY": self.bucket.secret_key}})
 
+    def set_quota(self, pods):
+        """How many pods there may be at once."""
+        self._apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pods"},
+                     "spec": {"hard": {"pods": pods}}})
+
     def delete(self):
         """Starts it: what is in the namespace goes with it."""
         attempt(["kubectl", "delete", "namespace", self.name, "--ignore-not-found", "--wait=false"])
@@ -37,7 +44,7 @@ class Namespace:
     def apply(self, manifest, **values):
         """Applies a manifest in which ${...} stands for what differs between clusters and scenarios."""
         known = {"endpoint": self.bucket.endpoint, "region": self.bucket.region, "secret": SECRET,
-                 "graph": self.bucket.uri("cora"), "output": self.bucket.uri(self.name), **values}
+                 "graph": self.bucket.uri("cora"), "output": self.bucket.uri(self.name), **OF_CORA, **values}
         self.kubectl("apply", "--filename", "-", stdin=string.Template(manifest.read_text()).substitute(known))
 
     def patch(self, job, changes):
@@ -57,6 +64,10 @@ class Namespace:
         found = self.objects("pods", job)
         return {pod["metadata"]["name"]: pod for pod in found
                 if role in (None, pod["metadata"]["labels"]["app.kubernetes.io/component"])}
+
+    def metrics(self, pod):
+        """What a pod's admin port says, asked through the API server."""
+        return run(["kubectl", "get", "--raw", f"/api/v1/namespaces/{self.name}/pods/{pod}:9090/proxy/metrics"])
 
     def kill(self, pod):
         """Deleted with no time to say goodbye, as when its process is killed and it is not restarted in place."""
@@ -81,7 +92,16 @@ class Namespace:
 
     def wait_for(self, what, seconds, look):
         """Anything else that is to happen to the namespace's jobs."""
-        wait_for(what, seconds, look)
+        return wait_for(what, seconds, look)
+
+    def wait_for_pods_elsewhere(self, job, role, count, node, seconds):
+        """Until all of a role's pods run, and on other nodes."""
+        def look():
+            running = [pod for pod in self.pods(job, role).values() if pod["status"]["phase"] == "Running"
+                       and pod["spec"]["nodeName"] != node and "deletionTimestamp" not in pod["metadata"]]
+            return len(running) == count
+
+        wait_for(f"each {role} of {job} elsewhere than on {node}", seconds, look, lambda: _status(self.job(job)))
 
     def wait_for_checkpoint(self, job, seconds, after=()):
         """Until the bucket has a whole checkpoint of the job that is not among the former ones; returns all there are."""

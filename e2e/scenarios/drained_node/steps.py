@@ -1,0 +1,24 @@
+"""A node is drained in the middle of training: its pods go, and go on elsewhere from where they were."""
+
+from runner.machines import drained
+from runner.world import CORA
+
+LEVEL = "full"
+SECONDS = 360
+NEEDS_OWN_CLUSTER = True  # other people's pods may be on the nodes of another one
+
+
+def story(world):
+    undisturbed = world.undisturbed_models()
+    namespace = world.namespace
+    namespace.apply(CORA)
+    namespace.wait_for_checkpoint("cora", 90)
+
+    node = world.node_of_a("trainer")
+    with drained(node):
+        world.note(f"{node} is drained")
+        job = namespace.wait_for_phase("cora", "Succeeded", 180)
+
+    assert job["status"]["incarnation"] >= 2, job["status"]
+    assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
+    assert namespace.models("cora") == undisturbed, namespace.models("cora")

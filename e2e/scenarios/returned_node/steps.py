@@ -1,0 +1,23 @@
+"""A node fails in the middle of training and is back before anybody has given it up: the same parameters."""
+
+from runner.world import CORA
+
+LEVEL = "full"
+SECONDS = 300
+NEEDS_OWN_CLUSTER = True  # no API switches a machine off
+
+
+def story(world):
+    undisturbed = world.undisturbed_models()
+    namespace = world.namespace
+    namespace.apply(CORA)
+    namespace.wait_for_checkpoint("cora", 90)
+
+    node = world.node_of_a("trainer")
+    with world.machines.failed(node):
+        pass
+
+    job = namespace.wait_for_phase("cora", "Succeeded", 180)
+    world.note(f"ended as incarnation {job['status']['incarnation']}, attempts {job['status']['attempts']}")
+    assert job["status"]["incarnation"] >= 2, job["status"]
+    assert namespace.models("cora") == undisturbed, namespace.models("cora")

@@ -1,0 +1,35 @@
+"""Trainers become fewer and then more while they train: no attempt is counted, and the accuracy is as ever."""
+
+from runner.world import CORA
+
+LEVEL = "full"
+SECONDS = 360
+LEAST_ACCURACY = 0.77  # as on one machine; sums of another number of trainers are not the same bits
+
+
+def story(world):
+    namespace = world.namespace
+    namespace.apply(CORA)
+    checkpoints = namespace.wait_for_checkpoint("cora", 90)
+    for replicas in (1, 3):
+        namespace.kubectl("scale", "disttraining", "cora", f"--replicas={replicas}")
+        namespace.wait_for(f"{replicas} trainers", 90, lambda: running(namespace) == replicas)
+        world.note(f"{replicas} trainers")
+        if replicas == 1:
+            checkpoints |= namespace.wait_for_checkpoint("cora", 90, after=checkpoints)
+
+    job = namespace.wait_for_phase("cora", "Succeeded", 180)
+    assert job["status"]["incarnation"] == 3, job["status"]
+    assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
+    result = namespace.result("cora")
+    world.note(f"accuracy {result['testAccuracy']:.3f}")
+    assert result["trainers"] == 3, result["trainers"]
+    assert result["testAccuracy"] >= LEAST_ACCURACY, result["testAccuracy"]
+
+
+def running(namespace):
+    """Trainers that run, or None while an incarnation replaces another."""
+    pods = namespace.pods("cora", "trainer").values()
+    if any("deletionTimestamp" in pod["metadata"] or pod["status"]["phase"] != "Running" for pod in pods):
+        return None
+    return len(pods)

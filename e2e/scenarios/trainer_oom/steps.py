@@ -1,0 +1,23 @@
+"""Trainers get less memory than they need: the job says so, and goes on when they get more."""
+
+from runner.world import CORA
+
+LEVEL = "ci"
+SECONDS = 240
+
+
+def story(world):
+    namespace = world.namespace
+    namespace.apply(CORA, epochs="20", trainer_memory="48Mi")
+    namespace.wait_for_condition("cora", "Restarting", "True", "OOMKilled", 120)
+    error = namespace.job("cora")["status"]["lastError"]
+    assert error["role"] == "trainer" and error["reason"] == "OOMKilled", error
+
+    # What a role may use changes while a job is suspended, and only then.
+    namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
+    namespace.wait_for_phase("cora", "Suspended", 90)
+    enough = {"memory": "768Mi"}
+    namespace.patch("cora", {"spec": {"trainers": {"resources": {"requests": enough, "limits": enough}}}})
+    namespace.patch("cora", {"spec": {"runPolicy": {"suspend": False}}})
+    job = namespace.wait_for_phase("cora", "Succeeded", 120)
+    assert job["status"]["attempts"]["counted"] >= 1, job["status"]["attempts"]

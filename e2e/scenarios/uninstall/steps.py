@@ -1,0 +1,28 @@
+"""The chart is uninstalled under a running job: it trains to its end, and the next installation takes note of that."""
+
+from runner.world import CORA
+
+LEVEL = "full"
+SECONDS = 300
+NEEDS_OWN_CLUSTER = True  # on another one the chart may be there for others
+
+
+def story(world):
+    undisturbed = world.undisturbed_models()
+    namespace = world.namespace
+    namespace.apply(CORA)
+    namespace.wait_for_phase("cora", "Training", 120)
+    before = namespace.job("cora")["metadata"]["uid"]
+
+    world.chart.uninstall()
+    assert namespace.job("cora")["metadata"]["uid"] == before, "the chart took the DistTraining with it"
+    namespace.wait_for("the trainers' end without an operator", 120, lambda: all(
+        pod["status"]["phase"] == "Succeeded" for pod in namespace.pods("cora", "trainer").values()))
+    status = namespace.job("cora")["status"]
+    assert status["phase"] == "Training", status  # nobody was there to say otherwise
+    world.note("trained to the end without an operator")
+
+    world.chart.install()
+    job = namespace.wait_for_phase("cora", "Succeeded", 60)
+    assert job["status"]["incarnation"] == 1, job["status"]
+    assert namespace.models("cora") == undisturbed, namespace.models("cora")
