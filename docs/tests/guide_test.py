@@ -1,0 +1,158 @@
+"""docs/guide, done: every block of commands and Python on its pages is run as it stands there, page after page in one
+folder, by the programs that were built.
+
+What a block is stands behind the three backticks:
+
+    sh                commands of bash; `sh exit 64`: that end with this exit code
+    python            a program
+    yaml, below a line <!-- file: NAME -->: written to that file
+    anything else     is not run: output, and what needs a cluster, DGL or the tools of AWS
+"""
+
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+from pages import DOCS, SOURCE
+
+PAGES = ["data.md", "first-job.md", "results.md", "going-on.md", "buckets.md"]
+BLOCK = re.compile(r"(?:^<!-- file: (\S+) -->\n)?^```(\S*)(?: exit (\d+))?[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SECRET = "not-to-be-seen"
+
+
+def blocks(page):
+    """(line, file, kind, exit code, text) of each block."""
+    text = (DOCS / "guide" / page).read_text()
+    for found in BLOCK.finditer(text):
+        file, language, code, content = found.groups()
+        kind = found.group(0).splitlines()[1 if file else 0].removeprefix("```")
+        yield text.count("\n", 0, found.start()) + 1, file, kind, int(code or 0), content
+
+
+def is_run(kind):
+    return kind == "python" or re.fullmatch(r"sh( exit \d+)?", kind)
+
+
+class Gateway:
+    """An S3 service with one bucket, on a free port."""
+
+    def __init__(self, folder):
+        (folder / "lab").mkdir(parents=True)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.environment = {"AWS_ENDPOINT_URL_S3": self.url, "AWS_REGION": "us-east-1",
+                            "AWS_ACCESS_KEY_ID": "guide", "AWS_SECRET_ACCESS_KEY": SECRET}
+        self.process = subprocess.Popen(
+            [os.environ["ESPALIER_VERSITYGW"], "--port", f"127.0.0.1:{port}", "--region", "us-east-1", "posix",
+             str(folder)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "ROOT_ACCESS_KEY": "guide", "ROOT_SECRET_KEY": SECRET})
+
+    def wait(self):
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(self.url, timeout=1)
+            except urllib.error.HTTPError:
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise TimeoutError("versitygw does not answer")
+
+    def upload(self, folder, prefix):
+        """What `aws s3 cp --recursive` does."""
+        for path in sorted(folder.rglob("*")):
+            if not path.is_file():
+                continue
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            subprocess.run(["curl", "--silent", "--show-error", "--fail", "--config", "-", "--upload-file", str(path),
+                            "--header", f"x-amz-content-sha256: {digest}",
+                            f"{self.url}/lab/{prefix}/{path.relative_to(folder)}"],
+                           input=f'aws-sigv4 = "aws:amz:us-east-1:s3"\nuser = "guide:{SECRET}"\n', text=True,
+                           check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class GuideTest(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="espalier-guide-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        (self.dir / "services").symlink_to(SOURCE / "services")
+        names = ("LANG", "TMPDIR", "LD_LIBRARY_PATH")
+        self.environment = {name: os.environ[name] for name in names if name in os.environ}
+        self.environment["HOME"] = str(self.dir / "home")  # with a cache of its own
+        python = str(pathlib.Path(sys.executable).parent)
+        self.environment["PATH"] = ":".join([os.environ["ESPALIER_BIN"], python, os.environ["PATH"]])
+
+    def run_block(self, where, kind, code, text):
+        command = ["bash", "-euo", "pipefail", "-c"] if kind.startswith("sh") else [sys.executable, "-c"]
+        process = subprocess.run([*command, text], cwd=self.dir, env=self.environment, capture_output=True, text=True,
+                                 timeout=300, stdin=subprocess.DEVNULL)
+        print(f"--- {where}\n{process.stdout}{process.stderr}", flush=True)
+        self.assertEqual(process.returncode, code, f"{where}\n{text}\n{process.stdout}{process.stderr}")
+
+    def check_files_are_documented(self, output):
+        """Every file of a run is on reference/files.md, below 'The output folder'."""
+        section = (DOCS / "reference" / "files.md").read_text().split("\n## ")[1]
+        cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+        patterns = [re.compile(re.sub(r"<[^>]+>", "[^/]+", re.escape(name).replace(r"\ ", " ")))
+                    for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+        files = [str(path.relative_to(output)) for path in output.rglob("*") if path.is_file()]
+        self.assertEqual([file for file in files if not any(pattern.fullmatch(file) for pattern in patterns)], [])
+        self.assertEqual([p.pattern for p in patterns if not any(p.fullmatch(file) for file in files)], [])
+
+    def follow(self, page):
+        for line, file, kind, code, text in blocks(page):
+            if file:
+                (self.dir / file).write_text(text)
+            elif is_run(kind):
+                self.run_block(f"{page}:{line}", kind, code, text)
+
+    def test_the_guide_can_be_followed(self):
+        for page in PAGES[:-1]:
+            self.follow(page)
+        self.check_files_are_documented(self.dir / "runs" / "cora")
+        if not os.environ.get("ESPALIER_VERSITYGW"):
+            print("ESPALIER_VERSITYGW is not set: buckets.md is left out", file=sys.stderr)
+            return
+        gateway = Gateway(self.dir / "s3")
+        self.addCleanup(gateway.stop)
+        gateway.wait()
+        gateway.upload(SOURCE / "services" / "examples" / "cora", "graphs/cora")
+        self.environment.update(gateway.environment)
+        self.follow(PAGES[-1])
+
+    def test_the_documents_of_a_cluster_are_valid(self):
+        """One field is made wrong: it has to be the only complaint."""
+        documents = [text for _, file, kind, _, text in blocks("cluster.md") if file and kind == "yaml"]
+        self.assertEqual(len(documents), 1)
+        (self.dir / "job.yaml").write_text(documents[0])
+        process = subprocess.run(["espalier", "run", "-f", "job.yaml", "--output", "out", "--set", "training.epochs=x"],
+                                 cwd=self.dir, env=self.environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(process.returncode, 64, process.stderr)
+        self.assertEqual(len(process.stderr.splitlines()), 1, process.stderr)
+        self.assertIn("spec.training.epochs: expected an integer", process.stderr)
+
+    def test_every_page_with_blocks_that_can_be_run_is_followed(self):
+        with_blocks = {path.name for path in (DOCS / "guide").glob("*.md")
+                       for _, _, kind, _, _ in blocks(path.name) if is_run(kind)}
+        self.assertEqual(with_blocks, set(PAGES))
+
+
+if __name__ == "__main__":
+    unittest.main()

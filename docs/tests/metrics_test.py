@@ -1,0 +1,98 @@
+"""metrics.md has what the code registers, dashboards and alerts ask for what it has, and alerts.md has every alert."""
+
+import re
+import sys
+import unittest
+
+from pages import DOCS, SOURCE
+
+sys.path.insert(0, str(SOURCE / "e2e"))
+
+from observability.dashboards import alerts, dashboard, filled_in  # noqa: E402
+from observability.documented import documented, metrics_in  # noqa: E402
+
+# A name in quotes, and the nearest word before it that says what is made of it.
+REGISTERED = re.compile(r"\b(AddCounter|AddGauge|AddTemporaryGauge|AddHistogram|set)\(\s*"
+                        r'"((?:espalier|controller_runtime|workqueue|rest_client|leader_election)_[a-z0-9_]+)"')
+KINDS = {"AddCounter": "counter", "AddGauge": "gauge", "AddTemporaryGauge": "gauge", "AddHistogram": "histogram",
+         "set": "gauge"}
+QUOTED = re.compile(r'"((?:espalier|controller_runtime|workqueue|rest_client|leader_election)_[a-z0-9_]*[a-z0-9])"')
+COMMENT = re.compile(r"//.*")
+
+
+def sources():
+    for folder in ("services", "operator"):
+        for path in sorted((SOURCE / folder).rglob("*")):
+            if path.suffix in (".cc", ".h") and not path.stem.endswith("_test") and not path.stem.endswith("_bench") \
+                    and "testing" not in path.parts and "tests" not in path.parts:
+                yield path
+
+
+def code():
+    return "\n".join(COMMENT.sub("", path.read_text()) for path in sources())
+
+
+class MetricsTest(unittest.TestCase):
+    def test_the_page_has_every_metric_of_the_code_and_no_other(self):
+        named = set(QUOTED.findall(code()))
+        self.assertGreater(len(named), 50)
+        self.assertEqual(sorted(documented()), sorted(named))
+
+    def test_the_page_says_of_which_type_they_are(self):
+        found = {name: KINDS[how] for how, name in REGISTERED.findall(code())}
+        self.assertGreater(len(found), 50)
+        types = {name: kind for name, (kind, _) in documented().items() if name in found}
+        self.assertEqual(types, found)
+
+    def test_dashboards_and_alerts_ask_for_what_there_is(self):
+        known = documented()
+        asked = {f"{name}: {panel.title}": metrics_in(query.expression, known) for name in ("fleet", "job")
+                 for panel in dashboard(name).panels for query in panel.queries}
+        asked.update({name: metrics_in(expression, known) for name, expression in alerts().items()})
+        self.assertEqual([f"{where}: {metric}" for where, metrics in asked.items()
+                          for metric in sorted(metrics - set(known))], [])
+        self.assertEqual([where for where, metrics in asked.items() if not metrics], [])
+
+
+class DashboardsTest(unittest.TestCase):
+    def test_panels_are_drawn_in_full_and_beside_each_other(self):
+        for name in ("fleet", "job"):
+            taken = {}
+            for panel in dashboard(name).panels:
+                x, y, width, height = panel.place
+                self.assertLessEqual(x + width, 24, panel.title)
+                for cell in [(i, j) for i in range(x, x + width) for j in range(y, y + height)]:
+                    self.assertEqual(taken.setdefault(cell, panel.title), panel.title)
+                self.assertTrue(panel.queries, panel.title)
+                self.assertTrue(all(query.legend for query in panel.queries), panel.title)
+
+    def test_queries_use_the_variables_that_dashboards_have(self):
+        for name, variables in (("fleet", {"namespace": ".*"}), ("job", {"namespace": "ml", "job": "cora"})):
+            for panel in dashboard(name).panels:
+                for query in panel.queries:
+                    self.assertNotIn("$", filled_in(query.expression, variables, "1m"))
+
+
+class AlertsTest(unittest.TestCase):
+    def test_each_has_a_runbook_and_each_runbook_an_alert(self):
+        headings = re.findall(r"^## (\w+)$", (DOCS / "alerts.md").read_text(), flags=re.MULTILINE)
+        self.assertEqual(headings, list(alerts()))
+
+    def test_each_says_what_happens_how_bad_it_is_and_where_to_read_on(self):
+        rules = (SOURCE / "helm/espalier/files/alerts/espalier.yaml").read_text().split("  - alert: ")[1:]
+        for rule in rules:
+            name = rule.split("\n", 1)[0]
+            self.assertRegex(rule, r"\n    labels: \{severity: (critical|warning)\}\n", name)
+            self.assertRegex(rule, r"\n      summary: \S", name)
+            self.assertRegex(rule, r"\n      description: >-\n        \S", name)
+            self.assertIn(f"\n      runbook_url: docs/alerts.md#{name.lower()}\n", rule + "\n")
+
+    def test_promtool_is_asked_whether_each_fires_and_keeps_quiet(self):
+        tests = (SOURCE / "e2e/observability/alerts_test.yaml").read_text()
+        expected = re.findall(r"alertname: (\w+)\n    exp_alerts:( \[\])?", tests)
+        for name in alerts():
+            self.assertEqual({empty for of, empty in expected if of == name}, {"", " []"}, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
