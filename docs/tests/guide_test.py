@@ -4,6 +4,7 @@ folder, by the programs that were built.
 What a block is stands behind the three backticks:
 
     sh                commands of bash; `sh exit 64`: that end with this exit code
+    sh ctrl-c         a run that is interrupted after its first epochs, and ends with exit code 75
     python            a program
     yaml, below a line <!-- file: NAME -->: written to that file
     anything else     is not run: output, and what needs a cluster, DGL or the tools of AWS
@@ -14,6 +15,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -40,7 +42,7 @@ def blocks(page):
 
 
 def is_run(kind):
-    return kind == "python" or re.fullmatch(r"sh( exit \d+)?", kind)
+    return kind == "python" or re.fullmatch(r"sh( exit \d+| ctrl-c)?", kind)
 
 
 class Gateway:
@@ -106,6 +108,23 @@ class GuideTest(unittest.TestCase):
         print(f"--- {where}\n{process.stdout}{process.stderr}", flush=True)
         self.assertEqual(process.returncode, code, f"{where}\n{text}\n{process.stdout}{process.stderr}")
 
+    def interrupt_block(self, where, text):
+        """Presses Ctrl-C as a terminal does: in the whole process group, once the run's first epochs are written."""
+        output = self.dir / re.search(r"--output (\S+)", text).group(1)
+        process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", text], cwd=self.dir, env=self.environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   text=True, start_new_session=True)
+        deadline = time.monotonic() + 120
+        while sum(file.read_text().count("\n") for file in output.glob("results/*/metrics.jsonl")) < 3:
+            self.assertIsNone(process.poll(), f"{where}: ended before its third epoch")
+            self.assertLess(time.monotonic(), deadline, f"{where}: no epochs")
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=120)
+        print(f"--- {where}\n{output}", flush=True)
+        self.assertEqual(process.returncode, 75, output)
+        self.assertIn("--resume", output.splitlines()[-1])
+
     def check_files_are_documented(self, output):
         """Every file of a run is on reference/files.md, below 'The output folder'."""
         section = (DOCS / "reference" / "files.md").read_text().split("\n## ")[1]
@@ -120,6 +139,8 @@ class GuideTest(unittest.TestCase):
         for line, file, kind, code, text in blocks(page):
             if file:
                 (self.dir / file).write_text(text)
+            elif kind == "sh ctrl-c":
+                self.interrupt_block(f"{page}:{line}", text)
             elif is_run(kind):
                 self.run_block(f"{page}:{line}", kind, code, text)
 
