@@ -180,13 +180,10 @@ void FindTroubles(Draft& draft) {
     draft.WakeAfter(kAskAgain);
   }
   if (seen.refusal) draft.Report({.reason = kRefused, .message = seen.refusal->child + ": " + seen.refusal->message});
-  for (const Lack& lack : LacksOf(draft.training(), draft.world())) {
-    draft.WakeAt(std::max(lack.complete_by, draft.now() + kAskAgain));
-    if (lack.complete_by > draft.now()) draft.WakeAt(lack.complete_by);
-  }
+  const auto ask_from = [&](kube::WallTime due) { draft.WakeAt(due > draft.now() ? due : draft.now() + kAskAgain); };
+  for (const Lack& lack : LacksOf(draft.training(), draft.world())) ask_from(lack.complete_by);
   for (const kube::Pod* pod : PodsWithoutContainers(draft.training(), draft.world())) {
-    const kube::WallTime due = pod->meta.created_at + kPodsMissing;
-    draft.WakeAt(due > draft.now() ? due : draft.now() + kAskAgain);
+    ask_from(pod->meta.created_at + kPodsMissing);
   }
 }
 

@@ -2,6 +2,19 @@
 
 namespace espalier {
 
+const char* MeaningOfExitCode(int code) {
+  switch (ExitCode{code}) {
+    case ExitCode::kDone: return "done";
+    case ExitCode::kBadDocument: return "bad usage, flags or job document";
+    case ExitCode::kBadInput: return "bad input";
+    case ExitCode::kBug: return "internal error";
+    case ExitCode::kUnavailable: return "a store, a peer, a disk or memory is not available";
+    case ExitCode::kAskedToStop: return "asked to stop";
+    case ExitCode::kBadCredentials: return "not permitted";
+  }
+  return nullptr;
+}
+
 ExitCode ExitCodeOf(StatusCode code) {
   switch (code) {
     case StatusCode::kOk: return ExitCode::kDone;

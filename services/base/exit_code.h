@@ -15,6 +15,9 @@ enum class ExitCode : int {
   kBadCredentials = 77,
 };
 
+// "bad input"; null for a code that none of our processes ends with.
+const char* MeaningOfExitCode(int code);
+
 // The code for an error of work on data. (Errors of flags and documents are kBadDocument: the caller knows.)
 ExitCode ExitCodeOf(StatusCode code);
 

@@ -165,6 +165,18 @@ TEST(CheckpointCatalogTest, ReadsNothingTwiceAndNothingBeforeOneHasToGo) {
   EXPECT_EQ(reads, 3);  // another process: the files of the one before
 }
 
+TEST(CheckpointCatalogTest, WithoutTimeToReadRemovesOnlyWhatItKnowsToBeSafe) {
+  storage::MemoryStore store;
+  for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
+  std::set<CheckpointId> verified;
+  const auto pruned = PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/2, verified, /*may_read=*/false);
+  ASSERT_TRUE(pruned.ok()) << pruned.status().ToString();
+  EXPECT_THAT(pruned->removed, IsEmpty());  // nobody knows whether 1 loads, which would take the place of 0
+  verified.insert({1, 9});
+  EXPECT_THAT(PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/2, verified, /*may_read=*/false)->removed,
+              ElementsAre(FolderOf(1, 0)));
+}
+
 TEST(CheckpointCatalogTest, FindsWhatAUserMeans) {
   storage::MemoryStore store;
   EXPECT_EQ(FindCheckpoints(store, "run").status().code(), StatusCode::kNotFound);

@@ -21,14 +21,6 @@ Status WriteError(int error_number, const std::string& doing) {
   return FromErrno(error_number == EFBIG ? ENOSPC : error_number, doing);
 }
 
-// A rename survives a power cut only when the folder is synced too. Best effort: some file systems refuse it.
-void SyncFolder(const std::filesystem::path& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  fsync(descriptor);
-  close(descriptor);
-}
-
 constexpr int kMaxTries = 100;
 constexpr std::string_view kPrefix = ".espalier-put-";
 static_assert(kPrefix.starts_with(kTemporaryPrefix));
@@ -51,6 +43,13 @@ Status MakeFolder(const std::filesystem::path& folder) {
 }
 
 }  // namespace
+
+void SyncFolder(const std::filesystem::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  fsync(descriptor);
+  close(descriptor);
+}
 
 Result<std::unique_ptr<TemporaryFile>> TemporaryFile::Beside(const std::filesystem::path& target) {
   const std::filesystem::path folder = target.parent_path();

@@ -41,6 +41,9 @@ class TemporaryFile {
   uint64_t bytes_written_ = 0;
 };
 
+// After a rename in it, which survives a power cut only then. Best effort: some file systems refuse it.
+void SyncFolder(const std::filesystem::path& folder);
+
 // Beyond this age nothing is being written that way, as far as file systems go that keep no locks between machines.
 constexpr std::chrono::hours kAbandonedAfter{1};
 

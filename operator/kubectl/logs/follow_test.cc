@@ -74,6 +74,12 @@ class FollowTest : public ::testing::Test {
     thread_.join();
     return result_;
   }
+  // `pod` is the last one, and ends.
+  Status JoinAfterTheEndOf(const std::string& pod) {
+    NoMorePods();
+    End(pod);
+    return Join();
+  }
   bool AwaitLines(size_t count) {
     MutexLock lock(&mutex_);
     return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)), [&] { return lines_.size() >= count; });
@@ -107,9 +113,7 @@ TEST_F(FollowTest, PrintsLinesAsTheyComeAndEndsWithTheLastPod) {
   ASSERT_TRUE(AwaitLines(1));
   logs_.Write("a", 2, "two");
   ASSERT_TRUE(AwaitLines(2));
-  NoMorePods();
-  End("a");
-  EXPECT_TRUE(Join().ok());
+  EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
   EXPECT_THAT(lines_, ElementsAre("a: one", "a: two"));
   EXPECT_THAT(problems_, IsEmpty());
 }
@@ -123,9 +127,7 @@ TEST_F(FollowTest, FollowsPodsThatComeLater) {
   logs_.Write("b", 2, "late");
   SetLife("b", ContainerLife::kGoesOn);
   ASSERT_TRUE(AwaitLines(2));
-  NoMorePods();
-  End("b");
-  EXPECT_TRUE(Join().ok());
+  EXPECT_TRUE(JoinAfterTheEndOf("b").ok());
   EXPECT_THAT(lines_, ElementsAre("a: early", "b: late"));
 }
 
@@ -139,9 +141,7 @@ TEST_F(FollowTest, GoesOnAfterCutsAndPrintsNothingTwice) {
     logs_.Write("a", 1, "more " + std::to_string(i));
   }
   ASSERT_TRUE(AwaitLines(5));
-  NoMorePods();
-  End("a");
-  EXPECT_TRUE(Join().ok());
+  EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
   EXPECT_THAT(lines_, ElementsAre("a: one", "a: more 0", "a: more 1", "a: more 2", "a: more 3"));
 }
 
@@ -169,9 +169,7 @@ TEST_F(FollowTest, ReadsOnInTheContainerAfterARestart) {
   logs_.Restart("a");
   logs_.Write("a", 5, "after");
   ASSERT_TRUE(AwaitLines(2));
-  NoMorePods();
-  End("a");
-  EXPECT_TRUE(Join().ok());
+  EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
   EXPECT_THAT(lines_, ElementsAre("a: before", "a: after"));
 }
 
@@ -186,9 +184,7 @@ TEST_F(FollowTest, WaitsForAContainerThatRestartsAsLongAsItTakes) {
   logs_.Restart("a");
   logs_.Write("a", 5, "after");
   ASSERT_TRUE(AwaitLines(2));
-  NoMorePods();
-  End("a");
-  EXPECT_TRUE(Join().ok());
+  EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
   EXPECT_THAT(lines_, ElementsAre("a: before", "a: after"));
   EXPECT_THAT(problems_, IsEmpty());
 }
@@ -203,9 +199,7 @@ TEST_F(FollowTest, KeepsTheStreamOfAContainerThatHasNothingToSay) {
   logs_.Write("a", 2, "two");
   ASSERT_TRUE(AwaitLines(2));
   EXPECT_EQ(logs_.targets().size(), 1u);
-  NoMorePods();
-  End("a");
-  EXPECT_TRUE(Join().ok());
+  EXPECT_TRUE(JoinAfterTheEndOf("a").ok());
   EXPECT_THAT(lines_, ElementsAre("a: one", "a: two"));
   EXPECT_THAT(problems_, IsEmpty());
 }

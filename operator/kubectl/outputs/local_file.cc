@@ -11,6 +11,7 @@
 #include "services/storage/file_lock.h"
 #include "services/storage/file_store.h"
 #include "services/storage/object_key.h"
+#include "services/storage/temporary_file.h"
 
 namespace espalier::ctl::outputs {
 namespace {
@@ -44,19 +45,11 @@ Status Allocate(int descriptor, const fs::path& partial, uint64_t size_bytes) {
                    "making room for " + std::to_string(size_bytes) + " bytes of " + partial.string());
 }
 
-// The rename survives a power cut only when the folder is synced too. Best effort: some file systems refuse it.
-void SyncFolder(const fs::path& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  fsync(descriptor);
-  close(descriptor);
-}
-
 Status GiveName(int descriptor, const fs::path& partial, const fs::path& path) {
   if (fsync(descriptor) != 0) return FromErrno(errno, "syncing " + partial.string());
   fchmod(descriptor, 0644);
   if (rename(partial.c_str(), path.c_str()) != 0) return FromErrno(errno, "renaming to " + path.string());
-  SyncFolder(path.parent_path());
+  storage::SyncFolder(path.parent_path());
   return {};
 }
 

@@ -71,17 +71,9 @@ std::string SignalText(int signal) {
 
 }  // namespace
 
-std::string MeaningOfExitCode(int code) {
+std::string ExitCodeText(int code) {
   if (code > kSignalBase && code < kSignalBase + NSIG) return SignalText(code - kSignalBase);
-  switch (ExitCode{code}) {
-    case ExitCode::kDone: return "done";
-    case ExitCode::kBadDocument: return "bad usage, flags or job document";
-    case ExitCode::kBadInput: return "bad input";
-    case ExitCode::kBug: return "a bug of ours";
-    case ExitCode::kUnavailable: return "a store, a peer, a disk or memory is not available";
-    case ExitCode::kAskedToStop: return "asked to stop";
-    case ExitCode::kBadCredentials: return "not permitted";
-  }
+  if (const char* meaning = MeaningOfExitCode(code); meaning != nullptr) return meaning;
   return "a code of its own";
 }
 

@@ -8,7 +8,7 @@
 namespace espalier::ctl::view {
 
 // What an exit code of a process says: docs/exit-codes.md for those of our own, signals by name.
-std::string MeaningOfExitCode(int code);
+std::string ExitCodeText(int code);
 
 // The reason that a person should act on: of a job that failed because it failed too often, why it failed the last
 // time; of one that is held up, by what. Empty: nothing is wrong.

@@ -53,11 +53,11 @@ TEST(AdviceTest, OfAJobThatFailedTooOftenTheLastFailureCounts) {
 }
 
 TEST(ExitCodeTest, HasAMeaning) {
-  EXPECT_EQ(MeaningOfExitCode(65), "bad input");
-  EXPECT_EQ(MeaningOfExitCode(137), "killed by signal 9 (SIGKILL)");
-  EXPECT_EQ(MeaningOfExitCode(139), "killed by signal 11 (SIGSEGV)");
-  EXPECT_EQ(MeaningOfExitCode(3), "a code of its own");
-  EXPECT_EQ(MeaningOfExitCode(-1), "a code of its own");
+  EXPECT_EQ(ExitCodeText(65), "bad input");
+  EXPECT_EQ(ExitCodeText(137), "killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(ExitCodeText(139), "killed by signal 11 (SIGSEGV)");
+  EXPECT_EQ(ExitCodeText(3), "a code of its own");
+  EXPECT_EQ(ExitCodeText(-1), "a code of its own");
 }
 
 }  // namespace

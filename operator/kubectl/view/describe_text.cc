@@ -30,7 +30,7 @@ const char* NameOf(kube::PodPhase phase) {
 std::string EndText(const FailedPod& failed) {
   const kube::ContainerEnd& end = *failed.ended;
   std::string text = "container " + failed.container + " ended with exit code " + std::to_string(end.exit_code) + " (" +
-                     MeaningOfExitCode(end.exit_code) + ")";
+                     ExitCodeText(end.exit_code) + ")";
   if (!end.reason.empty() && end.reason != "Error") text += ", " + end.reason;
   const std::optional<plan::Termination> said = plan::ParseTermination(end.message);
   const std::string message = said ? said->message : end.message;

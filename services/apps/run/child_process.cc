@@ -81,16 +81,7 @@ int PidDescriptor(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, p
 
 std::string ExitState::Describe() const {
   if (signal != 0) return "signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
-  const char* meaning = nullptr;
-  switch (static_cast<ExitCode>(code)) {
-    case ExitCode::kDone: meaning = "done"; break;
-    case ExitCode::kBadDocument: meaning = "bad document or flags"; break;
-    case ExitCode::kBadInput: meaning = "bad input"; break;
-    case ExitCode::kBug: meaning = "internal error"; break;
-    case ExitCode::kUnavailable: meaning = "a store, peer or disk is not available"; break;
-    case ExitCode::kAskedToStop: meaning = "asked to stop"; break;
-    case ExitCode::kBadCredentials: meaning = "not permitted"; break;
-  }
+  const char* const meaning = MeaningOfExitCode(code);
   return "exit code " + std::to_string(code) + (meaning == nullptr ? "" : std::string(" (") + meaning + ")");
 }
 
