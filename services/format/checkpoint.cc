@@ -131,13 +131,14 @@ Status VerifyCheckpoint(ObjectStore& store, const std::string& folder) {
   return Status();
 }
 
-Status VerifyCheckpointBytes(ObjectStore& store, const std::string& folder) {
+Status VerifyCheckpointBytes(ObjectStore& store, const std::string& folder, const std::function<bool()>& may_read) {
   ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadCheckpointManifest(store, folder));
   std::vector<std::byte> bytes;
   for (const FileEntry* entry : manifest.AllFiles()) {
     const std::string key = JoinKey(folder, entry->key);
     RETURN_IF_ERROR(CheckSize(store, key, entry->size_bytes));
     for (uint64_t block = 0; block < entry->block_hashes.size(); ++block) {
+      if (may_read && !may_read()) return Cancelled("reading " + key + ": there is no time for it");
       const storage::ByteRange range = BlockRange(*entry, block);
       bytes.resize(range.length);
       RETURN_IF_ERROR(store.ReadRange(key, range, bytes));

@@ -47,8 +47,10 @@ Result<CheckpointManifest> ReadCheckpointManifest(storage::ObjectStore& store, c
 Result<LoadedCheckpoint> LoadCheckpoint(storage::ObjectStore& store, const std::string& folder);
 // The same without keeping anything: memory of one file. Files of mutable tensors too.
 Status VerifyCheckpoint(storage::ObjectStore& store, const std::string& folder);
-// Sizes and checksums only: memory of one block.
-Status VerifyCheckpointBytes(storage::ObjectStore& store, const std::string& folder);
+// Sizes and checksums only, for who is in a hurry or short of memory (one block): what was written well parses.
+// `may_read` is asked before each block, and Cancelled where it says no; empty: always yes.
+Status VerifyCheckpointBytes(storage::ObjectStore& store, const std::string& folder,
+                             const std::function<bool()>& may_read = {});
 
 // From and to the bytes of a file, for whoever sends checkpoints on. DataLoss as above; `where` is for messages.
 Result<Safetensors> ParseCheckpointFile(const FileEntry& entry, std::shared_ptr<const std::string> bytes,

@@ -111,28 +111,25 @@ Selection Select(std::vector<CheckpointListing>& all, const CheckpointId& own, u
   return selection;
 }
 
-bool AreAllIn(const std::set<CheckpointId>& verified, const std::vector<CheckpointListing*>& kept) {
-  return std::all_of(kept.begin(), kept.end(),
-                     [&](const CheckpointListing* one) { return verified.contains(one->id); });
+void MarkCorrupt(CheckpointListing& listing, const Status& why) {
+  listing.state = CheckpointState::kCorrupt;
+  listing.problem = why;
 }
 
-// Sizes tell nothing of damaged bytes. Those of the kept ones that turn out to be corrupt, now marked so.
-Result<std::vector<SkippedCheckpoint>> FindCorrupt(ObjectStore& store, const Selection& selection,
-                                                   std::set<CheckpointId>& verified) {
-  std::vector<SkippedCheckpoint> found;
+// Sizes tell nothing of damaged bytes. Adds those of the kept ones that turn out to be corrupt, now marked so, to
+// `found`. Cancelled where there is no time to read.
+Status FindCorrupt(ObjectStore& store, const Selection& selection, CheckpointVerdicts& verdicts,
+                   const std::function<bool()>& may_read, std::vector<SkippedCheckpoint>& found) {
   for (CheckpointListing* listing : selection.kept) {
-    if (verified.contains(listing->id)) continue;
-    const Status status = VerifyCheckpointBytes(store, listing->folder);
+    if (verdicts.contains(listing->id)) continue;  // good: the others are marked already
+    const Status status = VerifyCheckpointBytes(store, listing->folder, may_read);
     if (!status.ok() && !IsOfTheCheckpoint(status.code())) return status;
-    if (status.ok()) {
-      verified.insert(listing->id);
-      continue;
-    }
-    listing->state = CheckpointState::kCorrupt;
-    listing->problem = status;
+    verdicts[listing->id] = status;
+    if (status.ok()) continue;
+    MarkCorrupt(*listing, status);
     found.push_back({listing->folder, status});
   }
-  return found;
+  return Status();
 }
 
 }  // namespace
@@ -199,20 +196,26 @@ Status RemoveCheckpoint(ObjectStore& store, const std::string& folder) {
 }
 
 Result<PrunedCheckpoints> PruneCheckpoints(ObjectStore& store, const std::string& prefix, const CheckpointId& own,
-                                           uint64_t keep, std::set<CheckpointId>& verified, bool may_read) {
+                                           uint64_t keep, CheckpointVerdicts& verdicts,
+                                           const std::function<bool()>& may_read) {
   ASSIGN_OR_RETURN(std::vector<CheckpointListing> listings, ListCheckpoints(store, prefix));
   const bool is_committed = std::any_of(listings.begin(), listings.end(), [&](const CheckpointListing& listing) {
     return listing.id == own && listing.state == CheckpointState::kComplete;
   });
   if (!is_committed) return FailedPrecondition("the checkpoint " + CheckpointFolderName(own) + " is not complete");
-  verified.insert(own);
+  verdicts[own] = Status();
+  for (CheckpointListing& listing : listings) {
+    const auto known = verdicts.find(listing.id);
+    if (known != verdicts.end() && !known->second.ok()) MarkCorrupt(listing, known->second);
+  }
   PrunedCheckpoints pruned;
   Selection selection = Select(listings, own, keep);
   while (selection.loses_a_complete_one) {
-    if (!may_read && !AreAllIn(verified, selection.kept)) return pruned;
-    ASSIGN_OR_RETURN(const std::vector<SkippedCheckpoint> corrupt, FindCorrupt(store, selection, verified));
-    if (corrupt.empty()) break;
-    pruned.corrupt.insert(pruned.corrupt.end(), corrupt.begin(), corrupt.end());
+    const size_t num_known = pruned.corrupt.size();
+    const Status looked = FindCorrupt(store, selection, verdicts, may_read, pruned.corrupt);
+    if (looked.code() == StatusCode::kCancelled) return pruned;
+    RETURN_IF_ERROR(looked);
+    if (pruned.corrupt.size() == num_known) break;
     selection = Select(listings, own, keep);  // others take their places
   }
   for (const CheckpointListing* listing : selection.going) {

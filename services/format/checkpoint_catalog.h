@@ -1,8 +1,9 @@
 // The checkpoints below one prefix: which there are, which is the newest that loads, which may go.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ struct CheckpointPlace {
 // NotFound where there is none of the three.
 Result<CheckpointPlace> FindCheckpoints(storage::ObjectStore& store, const std::string& prefix);
 
+// What is known of the bytes of checkpoints, by those who wrote or read them: OK, or why they are corrupt.
+using CheckpointVerdicts = std::map<CheckpointId, Status>;
+
 struct PrunedCheckpoints {
   std::vector<std::string> removed;        // folders
   std::vector<SkippedCheckpoint> corrupt;  // found to be so now: the caller says so, loudly
@@ -62,12 +66,12 @@ struct PrunedCheckpoints {
 // look at, and take no good one's place; so does everything of later incarnations. A manifest goes before its files, so
 // that a crash in the middle leaves an incomplete one. Failpoint, before each removal: checkpoint.prune.
 //
-// `verified`: those whose checksums the caller knows to be right; `own` is added. Before a good one is removed, those
-// that stay in its place are read once, unless they are among them, and added. Where that may take too long
-// (`may_read` false) nothing is removed then: a later call does it.
+// Before a good one is removed, those that stay in its place are read, once for all calls with the same `verdicts`.
+// While that goes on `may_read` is asked before each block: where it says no, nothing is removed, and a later call
+// does it. Empty: always.
 Result<PrunedCheckpoints> PruneCheckpoints(storage::ObjectStore& store, const std::string& prefix,
-                                           const CheckpointId& own, uint64_t keep, std::set<CheckpointId>& verified,
-                                           bool may_read = true);
+                                           const CheckpointId& own, uint64_t keep, CheckpointVerdicts& verdicts,
+                                           const std::function<bool()>& may_read = {});
 
 // Manifest first, then whatever else is in the folder.
 Status RemoveCheckpoint(storage::ObjectStore& store, const std::string& folder);

@@ -25,8 +25,8 @@ std::string FolderOf(uint64_t incarnation, uint32_t next_step) {
 
 // Of a process that has verified nothing before.
 Result<PrunedCheckpoints> Prune(storage::ObjectStore& store, const CheckpointId& own, uint64_t keep) {
-  std::set<CheckpointId> verified;
-  return PruneCheckpoints(store, kPrefix, own, keep, verified);
+  CheckpointVerdicts verdicts;
+  return PruneCheckpoints(store, kPrefix, own, keep, verdicts);
 }
 
 Status Put(storage::ObjectStore& store, uint64_t incarnation, uint32_t next_step,
@@ -152,12 +152,12 @@ TEST(CheckpointCatalogTest, ReadsNothingTwiceAndNothingBeforeOneHasToGo) {
     ++reads;
     return Status();
   });
-  std::set<CheckpointId> verified;
-  ASSERT_TRUE(PruneCheckpoints(store, kPrefix, {1, 9}, /*keep=*/2, verified).ok());
+  CheckpointVerdicts verdicts;
+  ASSERT_TRUE(PruneCheckpoints(store, kPrefix, {1, 9}, /*keep=*/2, verdicts).ok());
   EXPECT_EQ(reads, 0);
   for (const uint32_t step : {2u, 3u}) {
     ASSERT_TRUE(Put(memory, 1, step).ok());
-    ASSERT_TRUE(PruneCheckpoints(store, kPrefix, {1, 8 + step}, /*keep=*/2, verified).ok());
+    ASSERT_TRUE(PruneCheckpoints(store, kPrefix, {1, 8 + step}, /*keep=*/2, verdicts).ok());
   }
   EXPECT_EQ(reads, 0);  // all of them are its own
   ASSERT_TRUE(Put(memory, 2, 0).ok());
@@ -165,16 +165,55 @@ TEST(CheckpointCatalogTest, ReadsNothingTwiceAndNothingBeforeOneHasToGo) {
   EXPECT_EQ(reads, 3);  // another process: the files of the one before
 }
 
+TEST(CheckpointCatalogTest, ReadsACorruptOneOnce) {
+  storage::MemoryStore memory;
+  ASSERT_TRUE(Put(memory, 1, 0, 0.9).ok());  // the best, so that each prune would keep it
+  for (const uint32_t step : {1u, 2u}) ASSERT_TRUE(Put(memory, 1, step, 0.5).ok());
+  Corrupt(memory, FolderOf(1, 0) + "/model.safetensors");
+  int reads = 0;
+  storage::HookedStore store(memory, [&](const std::string&, storage::ByteRange, std::span<std::byte>) {
+    ++reads;
+    return Status();
+  });
+  CheckpointVerdicts verdicts;
+  const auto first = PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/1, verdicts);
+  ASSERT_TRUE(first.ok()) << first.status().ToString();
+  EXPECT_EQ(first->corrupt.size(), 1u);
+  EXPECT_GT(std::exchange(reads, 0), 0);
+  ASSERT_TRUE(Put(memory, 1, 3, 0.5).ok());
+  const auto second = PruneCheckpoints(store, kPrefix, {1, 11}, /*keep=*/1, verdicts);
+  ASSERT_TRUE(second.ok()) << second.status().ToString();
+  EXPECT_THAT(second->corrupt, IsEmpty());
+  EXPECT_EQ(reads, 0);
+  EXPECT_THAT(Folders(memory, CheckpointState::kComplete), ElementsAre(FolderOf(1, 0), FolderOf(1, 3)));
+}
+
 TEST(CheckpointCatalogTest, WithoutTimeToReadRemovesOnlyWhatItKnowsToBeSafe) {
   storage::MemoryStore store;
   for (const uint32_t step : {0u, 1u, 2u}) ASSERT_TRUE(Put(store, 1, step).ok());
-  std::set<CheckpointId> verified;
-  const auto pruned = PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/2, verified, /*may_read=*/false);
+  CheckpointVerdicts verdicts;
+  const auto never = [] { return false; };
+  const auto pruned = PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/2, verdicts, never);
   ASSERT_TRUE(pruned.ok()) << pruned.status().ToString();
   EXPECT_THAT(pruned->removed, IsEmpty());  // nobody knows whether 1 loads, which would take the place of 0
-  verified.insert({1, 9});
-  EXPECT_THAT(PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/2, verified, /*may_read=*/false)->removed,
+  verdicts[{1, 9}] = Status();
+  EXPECT_THAT(PruneCheckpoints(store, kPrefix, {1, 10}, /*keep=*/2, verdicts, never)->removed,
               ElementsAre(FolderOf(1, 0)));
+}
+
+TEST(CheckpointCatalogTest, StopsReadingWhenTheTimeIsUp) {
+  storage::MemoryStore memory;
+  for (const uint32_t step : {0u, 1u, 2u, 3u}) ASSERT_TRUE(Put(memory, 1, step).ok());
+  int reads = 0;
+  storage::HookedStore store(memory, [&](const std::string&, storage::ByteRange, std::span<std::byte>) {
+    ++reads;
+    return Status();
+  });
+  CheckpointVerdicts verdicts;
+  const auto pruned = PruneCheckpoints(store, kPrefix, {1, 11}, /*keep=*/3, verdicts, [&] { return reads < 1; });
+  ASSERT_TRUE(pruned.ok()) << pruned.status().ToString();
+  EXPECT_THAT(pruned->removed, IsEmpty());
+  EXPECT_EQ(reads, 1);
 }
 
 TEST(CheckpointCatalogTest, FindsWhatAUserMeans) {

@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "services/base/failpoint.h"
-#include "services/format/checkpoint_catalog.h"
 #include "services/storage/object_key.h"
 #include "services/telemetry/log.h"
 
@@ -22,10 +21,14 @@ uint64_t UnixSeconds() {
 
 CheckpointWriter::CheckpointWriter(CheckpointWriterOptions options)
     : options_(std::move(options)), metrics_(options_.metrics), trigger_(options_.when) {
+  if (options_.loaded.has_value()) verdicts_[*options_.loaded] = Status();
   if (trigger_.HasAny()) metrics_.safe_since.Set(static_cast<double>(UnixSeconds()));
 }
 
-CheckpointWriter::~CheckpointWriter() { Wait(); }
+CheckpointWriter::~CheckpointWriter() {
+  in_a_hurry_ = true;
+  Wait();
+}
 
 void CheckpointWriter::Wait() {
   if (uploading_.joinable()) uploading_.join();
@@ -36,7 +39,7 @@ bool CheckpointWriter::WantsAfter(const StepsDone& done) {
   if (!busy_.load()) return true;
   if (!std::exchange(is_delayed_, true)) {
     metrics_.delayed.Add();
-    Log(Level::kWarning, "checkpoint delayed: the one before is still being written",
+    Log(Level::kWarning, "checkpoint delayed: the one before is still being written, or older ones read",
         {{"epoch", done.epoch}, {"steps", done.global_steps}});
   }
   return false;
@@ -48,7 +51,7 @@ void CheckpointWriter::Save(LoopSnapshot snapshot) {
   Wait();  // for nothing, except at the end of training
   busy_ = true;
   uploading_ = std::thread([this, snapshot = std::move(snapshot)] {
-    const CheckpointReport report = Upload(snapshot, /*may_read=*/true);
+    const CheckpointReport report = Upload(snapshot);
     if (!report.status.ok()) {
       Log(Level::kWarning, "checkpoint not written, training goes on",
           {{"checkpoint", report.folder}, {"error", report.status}});
@@ -58,8 +61,9 @@ void CheckpointWriter::Save(LoopSnapshot snapshot) {
 }
 
 Status CheckpointWriter::SaveLast(LoopSnapshot snapshot) {
+  in_a_hurry_ = true;
   Wait();
-  const CheckpointReport report = Upload(snapshot, /*may_read=*/false);  // who asked to stop waits for little more
+  const CheckpointReport report = Upload(snapshot);
   return report.status.While("writing the last checkpoint, " + report.folder);
 }
 
@@ -68,7 +72,7 @@ CheckpointSummary CheckpointWriter::Finish() {
   return summary_;
 }
 
-CheckpointReport CheckpointWriter::Upload(const LoopSnapshot& snapshot, bool may_read) {
+CheckpointReport CheckpointWriter::Upload(const LoopSnapshot& snapshot) {
   const Timer timer;
   const format::CheckpointId id = ManifestOf(snapshot, options_.facts).id;
   CheckpointReport report;
@@ -85,7 +89,7 @@ CheckpointReport CheckpointWriter::Upload(const LoopSnapshot& snapshot, bool may
   }
   report.upload_seconds = timer.Seconds();
   Record(report, id.global_step);
-  if (report.status.ok()) Prune(id, may_read);
+  if (report.status.ok()) Prune(id);
   return report;
 }
 
@@ -108,9 +112,10 @@ Result<format::CheckpointManifest> CheckpointWriter::Write(const LoopSnapshot& s
   return format::WriteCheckpoint(*store, prefix, std::move(manifest), files);
 }
 
-void CheckpointWriter::Prune(const format::CheckpointId& own, bool may_read) {
+void CheckpointWriter::Prune(const format::CheckpointId& own) {
   const auto keep = static_cast<uint64_t>(std::max<int64_t>(options_.when.keep, 1));
-  const auto pruned = format::PruneCheckpoints(*options_.to.store, options_.to.prefix, own, keep, verified_, may_read);
+  const auto pruned = format::PruneCheckpoints(*options_.to.store, options_.to.prefix, own, keep, verdicts_,
+                                               [this] { return !in_a_hurry_.load(); });
   if (!pruned.ok()) {
     Log(Level::kWarning, "old checkpoints not removed; the next one tries again", {{"error", pruned.status()}});
     return;

@@ -7,10 +7,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "services/format/checkpoint_catalog.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/checkpoint_metrics.h"
 #include "services/trainer/checkpoint_state.h"
@@ -40,6 +41,7 @@ struct CheckpointWriterOptions {
   storage::StoreLocation to;  // the folder of checkpoints
   job::Checkpoint when;
   CheckpointFacts facts;
+  std::optional<format::CheckpointId> loaded;  // one of those there that this process has read, checksums and all
   CheckpointMetrics metrics;
   std::function<void(const CheckpointReport&)> on_checkpoint;  // may be empty; called by the thread that uploads
 };
@@ -55,6 +57,8 @@ class CheckpointWriter final : public SnapshotSink {
   bool WantsEnd() const override { return trigger_.HasAny(); }
   // A checkpoint that cannot be written is logged as a warning and counted.
   void Save(LoopSnapshot snapshot) override;
+  // Whoever was asked to stop has little time: older checkpoints are not read any more, and stay where that is needed
+  // to remove them.
   Status SaveLast(LoopSnapshot snapshot) override;
 
   // Waits for the upload under way. What happened so far.
@@ -62,19 +66,19 @@ class CheckpointWriter final : public SnapshotSink {
 
  private:
   void Wait();
-  // `may_read`: there is time to look at older checkpoints before some are removed.
-  CheckpointReport Upload(const LoopSnapshot& snapshot, bool may_read);
+  CheckpointReport Upload(const LoopSnapshot& snapshot);
   Result<format::CheckpointManifest> Write(const LoopSnapshot& snapshot);
-  void Prune(const format::CheckpointId& own, bool may_read);
+  void Prune(const format::CheckpointId& own);
   void Record(const CheckpointReport& report, uint64_t global_step);
 
   const CheckpointWriterOptions options_;
   CheckpointMetrics metrics_;
   CheckpointTrigger trigger_;
-  bool is_delayed_ = false;                  // and was logged as such
-  CheckpointSummary summary_;                // of the thread that uploads while it runs, else of the caller
-  std::set<format::CheckpointId> verified_;  // likewise: known to load
-  std::atomic<bool> busy_{false};            // atomic, because the uploading thread clears it
+  bool is_delayed_ = false;              // and was logged as such
+  CheckpointSummary summary_;            // of the thread that uploads while it runs, else of the caller
+  format::CheckpointVerdicts verdicts_;  // likewise
+  std::atomic<bool> busy_{false};        // atomic, because the uploading thread clears it
+  std::atomic<bool> in_a_hurry_{false};  // atomic, because the uploading thread looks at it before it reads
   std::thread uploading_;
 };
 

@@ -20,6 +20,7 @@ constexpr size_t kBroadcastBytes = size_t{64} << 20;
 struct Choice {
   std::string from;
   LoadedCheckpoint checkpoint;
+  bool is_own = false;  // among the run's own checkpoints
 };
 
 std::string PlaceOf(const storage::StoreLocation& at, const std::string& folder) {
@@ -71,12 +72,12 @@ Result<std::optional<Choice>> Choose(const ResumeOptions& options) {
   }
   if (own.store != nullptr) {
     ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> newest, NewestIn(own, own.prefix, options.facts.incarnation));
-    if (newest.has_value()) return std::optional(Choice{PlaceOf(own, newest->folder), *std::move(newest)});
+    if (newest.has_value()) return std::optional(Choice{PlaceOf(own, newest->folder), *std::move(newest), true});
   }
   if (options.resume_from.store == nullptr) return std::optional<Choice>();
   Result<LoadedCheckpoint> named = LoadNamed(options.resume_from);
   if (!named.ok()) return std::move(named).status().While("the checkpoint to resume from");
-  return std::optional(Choice{PlaceOf(options.resume_from, named->folder), *std::move(named)});
+  return std::optional(Choice{PlaceOf(options.resume_from, named->folder), *std::move(named), false});
 }
 
 Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
@@ -139,10 +140,12 @@ Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options,
   Result<std::optional<Choice>> own = std::optional<Choice>();
   if (collective.rank() == Rank(0)) own = ChooseFitting(options);
   RETURN_IF_ERROR(collective::AgreeOn(own.status(), collective, options.timeouts.ForCollective()));
+  std::optional<format::CheckpointId> loaded;
+  if (own->has_value() && (*own)->is_own) loaded = (*own)->checkpoint.manifest.id;
   ASSIGN_OR_RETURN(const std::optional<Choice> choice, Share(*std::move(own), collective, options.timeouts));
   if (!choice.has_value()) return std::optional<ResumePoint>();
   ASSIGN_OR_RETURN(LoopSnapshot snapshot, SnapshotOf(choice->checkpoint).While(choice->from));
-  return std::optional(ResumePoint{choice->from, std::move(snapshot)});
+  return std::optional(ResumePoint{choice->from, std::move(snapshot), loaded});
 }
 
 }  // namespace espalier::trainer

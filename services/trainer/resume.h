@@ -27,6 +27,7 @@ struct ResumeOptions {
 struct ResumePoint {
   std::string from;  // the checkpoint, for people
   LoopSnapshot snapshot;
+  std::optional<format::CheckpointId> loaded;  // of the run's own checkpoints, the one that this rank read: rank 0's
 };
 
 // none: from the start. Every rank calls it and gets the same. Rank 0 alone reads the store; it logs checkpoints that

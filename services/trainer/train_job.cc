@@ -231,6 +231,7 @@ class TrainerRun {
     writer.to = options_.checkpoints;
     writer.when = job_.checkpoint;
     writer.facts = facts;
+    if (start_.has_value()) writer.loaded = start_->loaded;
     if (options_.metrics != nullptr) writer.metrics = CheckpointMetrics(*options_.metrics);
     writer.on_checkpoint = [this](const CheckpointReport& report) {
       history_due_ = true;
