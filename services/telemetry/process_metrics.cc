@@ -72,14 +72,21 @@ void ProcessMetrics::Refresh() {
   const rusage usage = Usage();
   resident_bytes_.Set(static_cast<double>(ResidentBytes()));
   unreclaimable_bytes_.Set(static_cast<double>(UnreclaimableBytes()));
-  // Looked up each time: limits can be changed while a process runs.
-  if (const std::optional<uint64_t> limit = MemoryLimitBytes()) {
-    registry_.AddGauge("espalier_process_memory_limit_bytes", "Most memory that its control groups allow.")
-        .Set(static_cast<double>(*limit));
-  }
+  SetMemoryLimit(MemoryLimitBytes());
   peak_resident_bytes_.Set(static_cast<double>(usage.ru_maxrss) * 1024);
   cpu_seconds_.Set(Seconds(usage.ru_utime) + Seconds(usage.ru_stime));
   open_files_.Set(static_cast<double>(OpenFiles()));
+}
+
+// Looked up each time: limits are set, changed and lifted while a process runs.
+void ProcessMetrics::SetMemoryLimit(std::optional<uint64_t> limit) {
+  MutexLock lock(&mutex_);
+  if (!limit.has_value()) return memory_limit_bytes_.reset();
+  if (memory_limit_bytes_ == nullptr) {
+    memory_limit_bytes_ = registry_.AddTemporaryGauge("espalier_process_memory_limit_bytes",
+                                                      "Most memory that its control groups allow.", {});
+  }
+  memory_limit_bytes_->Set(static_cast<double>(*limit));
 }
 
 }  // namespace espalier::telemetry

@@ -1,6 +1,10 @@
 // espalier_process_*: this process as the kernel counts it.
 #pragma once
 
+#include <memory>
+#include <optional>
+
+#include "services/base/mutex.h"
 #include "services/telemetry/metrics.h"
 
 namespace espalier::telemetry {
@@ -12,7 +16,11 @@ class ProcessMetrics {
   void Refresh();
 
  private:
+  void SetMemoryLimit(std::optional<uint64_t> limit);
+
   MetricRegistry& registry_;
+  Mutex mutex_;
+  std::shared_ptr<Gauge> memory_limit_bytes_ ABSL_GUARDED_BY(mutex_);  // null: none
   Gauge resident_bytes_;
   Gauge unreclaimable_bytes_;
   Gauge peak_resident_bytes_;

@@ -37,6 +37,7 @@ TEST(TrainingViewTest, ReadsTheStatusOfATrainer) {
   EXPECT_EQ(status->text, "epoch 3 of 50  loss 0.5123");
   EXPECT_DOUBLE_EQ(status->fraction, 0.065);
   EXPECT_EQ(status->remaining_seconds, 12);
+  EXPECT_EQ(ParseTrainingStatus(R"({"epoch":49,"percent":100,"etaSeconds":0})")->remaining_seconds, std::nullopt);
   EXPECT_FALSE(ParseTrainingStatus("{}").has_value());
   EXPECT_FALSE(ParseTrainingStatus("nonsense").has_value());
   EXPECT_LT(ParseTrainingStatus("{\"epoch\":0}")->fraction, 0);

@@ -48,7 +48,8 @@ Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, c
   return completed;
 }
 
-std::vector<std::string> SummaryLines(const std::string& result_json, const RunFolder& folder) {
+std::vector<std::string> SummaryLines(const std::string& result_json, const RunFolder& folder,
+                                      const std::string& output_uri) {
   const Json result = Json::parse(result_json, nullptr, /*allow_exceptions=*/false);
   std::vector<std::string> lines;
   if (result.is_object()) {
@@ -65,6 +66,7 @@ std::vector<std::string> SummaryLines(const std::string& result_json, const RunF
     const std::string path = folder.path() + "/" + output;
     if (std::filesystem::exists(path, error)) lines.push_back(std::string(output) + ": " + path);
   }
+  if (output_uri.starts_with("s3://")) lines.push_back("outputs: " + output_uri + " (espalier inspect lists them)");
   return lines;
 }
 

@@ -26,6 +26,7 @@ struct RunFacts {
 Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts);
 
 // The lines a run ends with: the task's metrics and where the outputs lie.
-std::vector<std::string> SummaryLines(const std::string& result_json, const RunFolder& folder);
+std::vector<std::string> SummaryLines(const std::string& result_json, const RunFolder& folder,
+                                      const std::string& output_uri);
 
 }  // namespace espalier::run

@@ -158,7 +158,7 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   if (const Status written = run.WriteSucceeded(); !written.ok()) return Failed(written);
   RunOutcome outcome;
   outcome.result_json = *result;
-  outcome.summary = SummaryLines(*result, context.folder);
+  outcome.summary = SummaryLines(*result, context.folder, context.job.training.output_uri);
   return outcome;
 }
 

@@ -36,7 +36,8 @@ std::optional<TrainingStatus> ParseTrainingStatus(const std::string& json) {
   TrainingStatus status;
   status.epoch = document["epoch"].get<int64_t>();
   if (const auto percent = number("percent"); percent.has_value()) status.fraction = *percent / 100;
-  status.remaining_seconds = number("etaSeconds");
+  // After the last step comes an evaluation, of which nobody knows how long it takes.
+  if (status.fraction < 1) status.remaining_seconds = number("etaSeconds");
   status.text = "epoch " + std::to_string(status.epoch);
   if (const auto epochs = number("epochs"); epochs.has_value()) status.text += " of " + NumberText(*epochs);
   if (const auto metrics = document.find("metrics"); metrics != document.end() && metrics->is_object()) {
