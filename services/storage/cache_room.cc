@@ -10,6 +10,7 @@
 #include <map>
 #include <vector>
 
+#include "services/storage/allocate.h"
 #include "services/storage/file_lock.h"
 
 namespace espalier::storage {
@@ -108,17 +109,6 @@ bool EvictNext(const fs::path& cache_folder, Content* content) {
   return false;
 }
 
-int Allocate(int descriptor, uint64_t size_bytes) {
-  if (size_bytes == 0) return 0;
-  int error = 0;
-  do {
-    error = posix_fallocate(descriptor, 0, static_cast<off_t>(size_bytes));
-  } while (error == EINTR);
-  return error;
-}
-
-bool MeansFull(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
-
 Status KeepLimit(const std::string& cache_folder, uint64_t max_bytes, uint64_t missing_bytes, const std::string& path,
                  Content* content) {
   while (content->size_bytes + missing_bytes > max_bytes) {
@@ -152,10 +142,10 @@ Status MakeRoom(const std::string& cache_folder, uint64_t max_bytes, int descrip
     ASSIGN_OR_RETURN(content, ContentOf(cache_folder));
     RETURN_IF_ERROR(KeepLimit(cache_folder, max_bytes, missing_bytes, path, &content));
   }
-  int error = Allocate(descriptor, size_bytes);
+  int error = AllocateBlocks(descriptor, size_bytes);
   if (MeansFull(error)) {
     ASSIGN_OR_RETURN(content, ContentOf(cache_folder));
-    while (MeansFull(error) && EvictNext(cache_folder, &content)) error = Allocate(descriptor, size_bytes);
+    while (MeansFull(error) && EvictNext(cache_folder, &content)) error = AllocateBlocks(descriptor, size_bytes);
   }
   if (MeansFull(error)) {
     return ResourceExhausted("making room for " + std::to_string(size_bytes) + " bytes of " + path +

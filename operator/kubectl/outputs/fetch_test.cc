@@ -330,6 +330,20 @@ TEST_F(FetchTest, StopsWhenAsked) {
   EXPECT_THAT(FilesThere(), IsEmpty());
 }
 
+TEST_F(FetchTest, StopsWhileItReadsWhatIsThereAlready) {
+  CommittedRun run;
+  run.Add("model/last.safetensors", "model", std::string(5 * kBlock / 2, 'x')).Commit();
+  ASSERT_TRUE(Fetch(run.store).ok());
+  FetchOptions options;
+  options.folder = folder();
+  options.choices = {"all"};
+  std::vector<uint64_t> seen;
+  options.progress = [&](const std::string&, uint64_t done, uint64_t) { seen.push_back(done); };
+  options.stop_requested = [&] { return !seen.empty(); };
+  EXPECT_EQ(FetchOutputs(run.store, kPrefix, options).status().code(), StatusCode::kCancelled);
+  EXPECT_THAT(seen, ElementsAre(kBlock));
+}
+
 TEST(SelectionTest, EveryChoiceIsOneAndNothingElseIs) {
   const format::OutputsManifest manifest;
   for (const std::string& choice : Choices()) EXPECT_TRUE(Selected(manifest, {choice}).ok()) << choice;

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "services/format/checksum.h"
+#include "services/storage/allocate.h"
 #include "services/storage/block_download.h"
 #include "services/storage/file_lock.h"
 #include "services/storage/file_store.h"
@@ -19,13 +20,21 @@ namespace {
 namespace fs = std::filesystem;
 
 // The file's own bytes, read again: a fetch that was asked for twice ends at once, and finds what has changed since.
-Result<bool> IsSame(const fs::path& path, const format::FileEntry& file) {
-  format::OutputsManifest manifest;
-  manifest.files.push_back({.file = file});
-  manifest.files.front().file.key = path.filename().string();
+Result<bool> IsSame(const fs::path& path, const format::FileEntry& file, const LocalFileOptions& options) {
+  const std::string name = path.filename().string();
   storage::FileStore folder(path.parent_path());
-  ASSIGN_OR_RETURN(const format::OutputsReport report, format::VerifyOutputs(folder, "", manifest));
-  return report.ok();
+  ASSIGN_OR_RETURN(const storage::ObjectInfo info, folder.Head(name));
+  if (info.size_bytes != file.size_bytes) return false;
+  std::vector<std::byte> bytes;
+  for (uint64_t block = 0; block < file.block_hashes.size(); ++block) {
+    if (options.stop_requested && options.stop_requested()) return Cancelled("asked to stop");
+    const storage::ByteRange range = format::BlockRange(file, block);
+    bytes.resize(range.length);
+    RETURN_IF_ERROR(folder.ReadRange(name, range, bytes));
+    if (!format::CheckBlock(file, block, bytes, name).ok()) return false;
+    if (options.progress) options.progress(range.offset + range.length);
+  }
+  return true;
 }
 
 Status MakeFolder(const fs::path& folder) {
@@ -34,14 +43,13 @@ Status MakeFolder(const fs::path& folder) {
   return error ? FromErrno(error.value(), "making folder " + folder.string()) : Status();
 }
 
-// Every block of the file, so that writing into its mapping cannot fail for want of room. A full disk is not for half a
-// file.
-Status Allocate(int descriptor, const fs::path& partial, uint64_t size_bytes) {
-  if (size_bytes == 0) return {};
-  const int error = posix_fallocate(descriptor, 0, static_cast<off_t>(size_bytes));
+// A full disk is not for half a file.
+Status MakeRoom(int descriptor, const fs::path& partial, uint64_t size_bytes) {
+  const int error = storage::AllocateBlocks(descriptor, size_bytes);
   if (error == 0) return {};
-  unlink(partial.c_str());
-  return FromErrno(error == EFBIG ? ENOSPC : error,
+  const bool is_full = storage::MeansFull(error);
+  if (is_full) unlink(partial.c_str());
+  return FromErrno(is_full ? ENOSPC : error,
                    "making room for " + std::to_string(size_bytes) + " bytes of " + partial.string());
 }
 
@@ -59,7 +67,7 @@ Result<uint64_t> MakeLocalFile(storage::ObjectStore& store, const std::string& k
                                const fs::path& path, const LocalFileOptions& options) {
   struct stat about = {};
   if (lstat(path.c_str(), &about) == 0) {
-    ASSIGN_OR_RETURN(const bool is_same, IsSame(path, file));
+    ASSIGN_OR_RETURN(const bool is_same, IsSame(path, file, options));
     if (is_same) return uint64_t{0};
     return AlreadyExists(path.string() + " exists and is another file: remove it, or name another folder");
   }
@@ -72,7 +80,7 @@ Result<uint64_t> MakeLocalFile(storage::ObjectStore& store, const std::string& k
   if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + partial.string());
   const bool is_of_another = static_cast<uint64_t>(about.st_size) > file.size_bytes;
   if (is_of_another && ftruncate(descriptor, 0) != 0) return FromErrno(errno, "emptying " + partial.string());
-  RETURN_IF_ERROR(Allocate(descriptor, partial, file.size_bytes));
+  RETURN_IF_ERROR(MakeRoom(descriptor, partial, file.size_bytes));
 
   storage::DownloadOptions download;
   download.deadline = options.deadline;
