@@ -114,7 +114,7 @@ Result<runtime::ReconcileOutcome> Controller::Impl::Round(const TrainingRecord& 
   const kube::WallTime now = options_.wall_clock();
   plan::Observed seen = ObservedFromCaches(training, caches_, memory_);
   RETURN_IF_ERROR(LookInTheWay(training, client_, memory_, &seen));
-  RETURN_IF_ERROR(Answer(plan::QuestionsOf(training, seen, now), training, client_, memory_, &seen));
+  RETURN_IF_ERROR(Answer(plan::QuestionsOf(training, seen, now), training, client_, memory_, now, &seen));
   const plan::Plan plan = plan::MakePlan(training, seen, options_.defaults, now);
   ASSIGN_OR_RETURN(const Applied applied, applier_.Apply(training, plan));
 

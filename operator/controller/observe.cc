@@ -48,6 +48,7 @@ Result<Certificates> ReadCertificates(client::ApiClient& client, const api::Dist
 struct EventKind {
   const char* selector;
   bool (*is_meant)(const kube::Event& event);
+  std::chrono::minutes longest_ago;  // an older one is over: whoever it is of repeats it while it lasts
 };
 
 bool IsFailedCreate(const kube::Event& event) { return event.reason == "FailedCreate"; }
@@ -57,12 +58,13 @@ bool IsOfAVolume(const kube::Event& event) {
   return event.reason == "FailedMount" || event.reason == "FailedMapVolume" || event.reason == "FailedAttachVolume";
 }
 
-constexpr EventKind kCreationFailures{"reason=FailedCreate", IsFailedCreate};
-constexpr EventKind kMountFailures{"type=Warning", IsOfAVolume};
+// Controllers try again after up to 17 minutes, kubelets after up to 2.
+constexpr EventKind kCreationFailures{"reason=FailedCreate", IsFailedCreate, std::chrono::minutes(60)};
+constexpr EventKind kMountFailures{"type=Warning", IsOfAVolume, std::chrono::minutes(5)};
 
 // About the object with this uid, newest first.
 Result<std::vector<std::string>> ReadMessages(client::ApiClient& client, const std::string& name_space,
-                                              const std::string& uid, const EventKind& kind) {
+                                              const std::string& uid, const EventKind& kind, kube::WallTime now) {
   kube::ListOptions options;
   options.name_space = name_space;
   options.field_selector = "involvedObject.uid=" + uid + "," + kind.selector;
@@ -70,7 +72,8 @@ Result<std::vector<std::string>> ReadMessages(client::ApiClient& client, const s
   std::vector<kube::Event> events;
   for (const kube::Json& object : list.items) {
     Result<kube::Event> event = kube::ParseEvent(object);
-    if (event.ok() && event->involved_uid == uid && kind.is_meant(*event)) events.push_back(*std::move(event));
+    if (!event.ok() || event->involved_uid != uid || !kind.is_meant(*event)) continue;
+    if (now - event->last_seen <= kind.longest_ago) events.push_back(*std::move(event));
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const kube::Event& a, const kube::Event& b) { return a.last_seen > b.last_seen; });
@@ -82,10 +85,10 @@ Result<std::vector<std::string>> ReadMessages(client::ApiClient& client, const s
 
 Result<std::vector<std::string>> MessagesOf(client::ApiClient& client, JobMemory& memory,
                                             const api::DistTraining& training, const std::string& uid,
-                                            const EventKind& kind) {
+                                            const EventKind& kind, kube::WallTime now) {
   const kube::ObjectMeta& job = training.meta;
   if (auto remembered = memory.EventsOf(job.key, job.uid, uid)) return *std::move(remembered);
-  ASSIGN_OR_RETURN(std::vector<std::string> messages, ReadMessages(client, job.key.name_space, uid, kind));
+  ASSIGN_OR_RETURN(std::vector<std::string> messages, ReadMessages(client, job.key.name_space, uid, kind, now));
   memory.RememberEvents(job.key, job.uid, uid, messages, kEventsLifetime);
   return messages;
 }
@@ -150,7 +153,7 @@ Status LookInTheWay(const api::DistTraining& training, client::ApiClient& client
 }
 
 Status Answer(const plan::Questions& questions, const api::DistTraining& training, client::ApiClient& client,
-              JobMemory& memory, plan::Observed* seen) {
+              JobMemory& memory, kube::WallTime now, plan::Observed* seen) {
   const kube::ObjectKey& job = training.meta.key;
   if (questions.certificates) {
     std::optional<Certificates> certificates = memory.CertificatesOf(job, training.meta.uid);
@@ -172,11 +175,11 @@ Status Answer(const plan::Questions& questions, const api::DistTraining& trainin
     if (!vanished) seen->confirmed_gone.push_back(name);
   }
   for (const std::string& uid : questions.creation_failures_of) {
-    ASSIGN_OR_RETURN(seen->creation_failures[uid], MessagesOf(client, memory, training, uid, kCreationFailures));
+    ASSIGN_OR_RETURN(seen->creation_failures[uid], MessagesOf(client, memory, training, uid, kCreationFailures, now));
   }
   for (const std::string& uid : questions.mount_failures_of) {
     ASSIGN_OR_RETURN(const std::vector<std::string> messages,
-                     MessagesOf(client, memory, training, uid, kMountFailures));
+                     MessagesOf(client, memory, training, uid, kMountFailures, now));
     if (!messages.empty()) seen->mount_failures[uid] = messages.front();
   }
   return Status();

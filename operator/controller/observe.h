@@ -13,11 +13,12 @@ plan::Observed ObservedFromCaches(const api::DistTraining& training, const Cache
 
 // Looks again at the names that others' objects had, and fills in what `questions` ask, by requests. Secrets are looked
 // at and dropped: only facts about certificates stay in `memory`, for kCertificatesLifetime, and what events said, for
-// kEventsLifetime. Errors of the API server, but for NotFound, which is an answer.
+// kEventsLifetime; events that nobody has repeated for long are over. Errors of the API server, but for NotFound, which
+// is an answer.
 Status LookInTheWay(const api::DistTraining& training, client::ApiClient& client, JobMemory& memory,
                     plan::Observed* seen);
 Status Answer(const plan::Questions& questions, const api::DistTraining& training, client::ApiClient& client,
-              JobMemory& memory, plan::Observed* seen);
+              JobMemory& memory, kube::WallTime now, plan::Observed* seen);
 
 // The Secrets that the document refers to, with the keys that pods need of them.
 struct SecretReference {

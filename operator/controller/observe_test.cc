@@ -18,7 +18,7 @@ class ObserveTest : public ::testing::Test {
  protected:
   plan::Observed Ask(const plan::Questions& questions) {
     plan::Observed seen;
-    const Status status = Answer(questions, job.Training(), job.client, job.memory, &seen);
+    const Status status = Answer(questions, job.Training(), job.client, job.memory, job.now, &seen);
     EXPECT_TRUE(status.ok()) << status.ToString();
     return seen;
   }
@@ -85,6 +85,14 @@ TEST_F(ObserveTest, TellsTheNewestOfAPodsTroublesWithVolumesAndNoOther) {
   EXPECT_EQ(seen.mount_failures, (std::map<std::string, std::string>{{"pod-1", "the new one"}}));
 }
 
+TEST_F(ObserveTest, ATroubleWithAVolumeThatNobodyRepeatsIsOver) {
+  PutEvent("a", "pod-1", "FailedMount", "at the start, once", "2027-01-15T07:50:00Z");
+  PutEvent("b", "pod-2", "FailedMount", "still", "2027-01-15T07:58:00Z");
+  ASSERT_EQ(job.now, *kube::ParseTime("2027-01-15T08:00:00Z"));
+  const plan::Observed seen = Ask({.mount_failures_of = {"pod-1", "pod-2"}});
+  EXPECT_EQ(seen.mount_failures, (std::map<std::string, std::string>{{"pod-2", "still"}}));
+}
+
 TEST_F(ObserveTest, TellsWhyNoPodCouldBeMadeNewestFirst) {
   PutEvent("a", "set-1", "FailedCreate", "the old one", "2099-01-01T00:00:00Z");
   PutEvent("b", "set-1", "FailedCreate", "the new one", "2099-01-01T00:00:09Z");
@@ -122,8 +130,9 @@ TEST_F(ObserveTest, AServerThatDoesNotAnswerIsAnErrorAndNoAbsence) {
     return Result<client::HttpResponse>(Unavailable("down"));
   });
   plan::Observed seen;
-  EXPECT_FALSE(Answer({.referenced_secrets = true}, job.Training(), job.client, job.memory, &seen).ok());
-  EXPECT_FALSE(Answer({.vanished_jobs = {"cora-trainer-1"}}, job.Training(), job.client, job.memory, &seen).ok());
+  EXPECT_FALSE(Answer({.referenced_secrets = true}, job.Training(), job.client, job.memory, job.now, &seen).ok());
+  EXPECT_FALSE(
+      Answer({.vanished_jobs = {"cora-trainer-1"}}, job.Training(), job.client, job.memory, job.now, &seen).ok());
   EXPECT_THAT(seen.confirmed_gone, IsEmpty());
 }
 
