@@ -30,15 +30,17 @@ void PrintToPeople(const std::string& line) {
   std::fprintf(stderr, "%s\n", printable.c_str());
 }
 
-// A kubeconfig, as kubectl reads it; in a pod without one, the pod's account.
+// A kubeconfig, as kubectl reads it; in a pod where there is none and none was chosen, the pod's account. One that
+// cannot be used is an error: another cluster is not what was meant.
 Result<client::Connection> Connect(const ClusterFlags& flags, const EnvironmentMap& environment) {
   client::KubeConfigOptions options;
   options.paths = client::KubeConfigPaths(flags.kubeconfig, environment);
   options.context = flags.context;
   options.environment = environment;
   Result<client::Connection> connection = client::LoadKubeConfig(options);
-  const bool chooses = !flags.kubeconfig.empty() || !flags.context.empty();
-  if (connection.ok() || chooses) return connection;
+  const bool has_chosen =
+      !flags.kubeconfig.empty() || !flags.context.empty() || !ValueOf(environment, "KUBECONFIG").empty();
+  if (connection.ok() || has_chosen || connection.status().code() != StatusCode::kNotFound) return connection;
   Result<client::Connection> pod = client::InClusterConnection(environment);
   return pod.ok() ? pod : connection;
 }

@@ -14,7 +14,8 @@ inline constexpr char kComponentLabel[] = "app.kubernetes.io/component";   // = 
 inline constexpr char kJobLabel[] = "espalier.io/job";                     // = name of the DistTraining
 inline constexpr char kIncarnationLabel[] = "espalier.io/incarnation";     // trainers and their ConfigMap
 inline constexpr char kAttemptLabel[] = "espalier.io/attempt";             // partition Jobs
-inline constexpr char kCompletionIndexLabel[] = "batch.kubernetes.io/job-completion-index";  // the Job controller's
+inline constexpr char kCompletionIndexLabel[] =
+    "batch.kubernetes.io/job-completion-index";                 // the Job controller's; an annotation too
 inline constexpr char kReplicaLabel[] = "espalier.io/replica";  // of a server: its group's number
 // Of what a child was made from and what may change in a job's life (its role's fields, image, replicas, incarnation),
 // not of its rendered text: an upgraded operator that renders otherwise re-applies nothing that runs.

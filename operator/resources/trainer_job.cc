@@ -30,7 +30,7 @@ Json TrainerJob(const Context& context) {
       .Graph()
       .Variable("ESPALIER_INCARNATION", incarnation)
       .Variable("ESPALIER_JOB_UID", context.training.meta.uid)  // its /status says whose progress it is
-      .VariableOfPod("ESPALIER_RANK", "metadata.annotations['batch.kubernetes.io/job-completion-index']")
+      .VariableOfPod("ESPALIER_RANK", "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
       .Variable("ESPALIER_WORLD_SIZE", std::to_string(trainers))
       .Variable("ESPALIER_RENDEZVOUS", RendezvousAddress(context))
       // Rank 0 must not wait for its own name, which DNS may not know yet.

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "operator/resources/labels.h"
 #include "operator/testing/controllers.h"
 
 namespace espalier::ctl::cluster {
@@ -7,7 +8,7 @@ namespace {
 
 using kube::Json;
 
-constexpr char kIndex[] = "batch.kubernetes.io/job-completion-index";
+constexpr const char* kIndex = resources::kCompletionIndexLabel;
 
 std::string PhaseOf(const Json& pod) { return kube::StringAt(pod, {"status", "phase"}); }
 bool HasEnded(const Json& pod) { return PhaseOf(pod) == "Succeeded" || PhaseOf(pod) == "Failed"; }

@@ -38,8 +38,7 @@ RunningPod ViewOf(const Json& pod) {
   view.job = Label(pod, resources::kJobLabel);
   view.role = Label(pod, resources::kComponentLabel);
   view.node = kube::StringAt(pod, {"spec", "nodeName"});
-  view.index =
-      NumberLabel(pod, "batch.kubernetes.io/job-completion-index") + NumberLabel(pod, "apps.kubernetes.io/pod-index");
+  view.index = NumberLabel(pod, resources::kCompletionIndexLabel) + NumberLabel(pod, "apps.kubernetes.io/pod-index");
   view.incarnation = NumberLabel(pod, resources::kIncarnationLabel);
   view.attempt = NumberLabel(pod, resources::kAttemptLabel);
   for (const Json& container : kube::ListAt(pod, {"status", "containerStatuses"})) {

@@ -1,6 +1,7 @@
 #include "operator/kubectl/logs/merge.h"
 
 #include <algorithm>
+#include <thread>
 
 namespace espalier::ctl::logs {
 namespace {
@@ -23,22 +24,36 @@ class Merge {
   }
 
   Status Run() {
-    for (Head& head : heads_) {
-      RETURN_IF_ERROR(Advance(&head));
-      has_read_any_ = has_read_any_ || problem_of_last_.ok();
+    std::vector<NextLine> first = FirstLines();
+    for (size_t i = 0; i < heads_.size(); ++i) {
+      has_read_any_ = has_read_any_ || first[i].ok();
+      RETURN_IF_ERROR(Take(&heads_[i], std::move(first[i])));
     }
     while (Head* const next = Earliest()) {
       RETURN_IF_ERROR(printer_.line(next->log.source(), *next->line));
-      RETURN_IF_ERROR(Advance(next));
+      RETURN_IF_ERROR(Take(next, Read(next)));
     }
     return has_read_any_ ? Status() : first_problem_;
   }
 
  private:
-  Status Advance(Head* head) {
+  using NextLine = Result<std::optional<LogLine>>;
+
+  NextLine Read(Head* head) { return head->log.Next(Deadline::After(kLongestSilence), stop_); }
+
+  // Side by side: the pods of a node that is gone cost one silence, not one each.
+  std::vector<NextLine> FirstLines() {
+    std::vector<NextLine> lines(heads_.size(), NextLine(std::nullopt));
+    std::vector<std::jthread> readers;
+    for (size_t i = 0; i < heads_.size(); ++i) {
+      readers.emplace_back([this, &lines, i] { lines[i] = Read(&heads_[i]); });
+    }
+    readers.clear();
+    return lines;
+  }
+
+  Status Take(Head* head, NextLine line) {
     head->line.reset();
-    Result<std::optional<LogLine>> line = head->log.Next(Deadline::After(kLongestSilence), stop_);
-    problem_of_last_ = line.status();
     if (line.ok()) {
       head->line = *std::move(line);
       if (head->line && head->line->time) head->sorted_at = std::max(head->sorted_at, *head->line->time);
@@ -61,7 +76,6 @@ class Merge {
   const LogPrinter& printer_;
   const std::stop_token& stop_;
   std::vector<Head> heads_;
-  Status problem_of_last_;
   Status first_problem_;
   bool has_read_any_ = false;
 };

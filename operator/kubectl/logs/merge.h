@@ -15,9 +15,9 @@ struct LogPrinter {
   std::function<void(const LogSource&, const Status&)> problem;
 };
 
-// Lines of one pod keep their order even where its clock was set back. One line of each log is in memory, and what the
-// transport reads ahead. The errors of `printer.line`, and Cancelled; where no log could be read at all, the first
-// one's problem.
+// The first line of all logs is read by a thread each. Lines of one pod keep their order even where its clock was set
+// back. One line of each log is in memory, and what the transport reads ahead. The errors of `printer.line`, and
+// Cancelled; where no log could be read at all, the first one's problem.
 Status PrintMerged(client::HttpTransport& transport, const std::vector<LogSource>& sources, const LogOptions& options,
                    const LogPrinter& printer, const std::stop_token& stop);
 

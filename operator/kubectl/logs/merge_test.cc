@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "operator/kubectl/logs/testing/fake_pod_logs.h"
 
 namespace espalier::ctl::logs {
@@ -79,6 +81,23 @@ TEST(PrintMergedTest, EndsWhereItsReaderHasGoneOrItIsAskedTo) {
   stop.request_stop();
   EXPECT_EQ(PrintMerged(logs, {Source("a")}, {}, printed.Printer(), stop.get_token()).code(), StatusCode::kCancelled);
   EXPECT_THAT(printed.lines, IsEmpty());
+}
+
+TEST(PrintMergedTest, PodsThatSayNothingAreWaitedForSideBySide) {
+  FakePodLogs logs;
+  const std::vector<LogSource> sources{Source("a"), Source("b"), Source("c")};
+  for (const LogSource& source : sources) {
+    logs.Write(source.label, 1, "before its node died");
+    logs.Silence(source.label);
+  }
+  Printed printed;
+  std::stop_source stop;
+  Status status;
+  std::jthread merging([&] { status = PrintMerged(logs, sources, {}, printed.Printer(), stop.get_token()); });
+  EXPECT_TRUE(logs.AwaitRequests(sources.size()));
+  stop.request_stop();
+  merging.join();
+  EXPECT_EQ(status.code(), StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -18,6 +18,11 @@ Status WriteToStandardOutput(std::string_view text) {
   return {};
 }
 
+size_t ColumnsOfStandardOutput() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 }  // namespace
 
 Output StandardOutput(std::string_view terminal_name) {
@@ -25,10 +30,7 @@ Output StandardOutput(std::string_view terminal_name) {
   output.write = WriteToStandardOutput;
   output.is_terminal = isatty(STDOUT_FILENO) != 0;
   output.can_repaint = output.is_terminal && !terminal_name.empty() && terminal_name != "dumb";
-  winsize size{};
-  if (output.is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    output.columns = size.ws_col;
-  }
+  if (output.is_terminal) output.columns = ColumnsOfStandardOutput;
   return output;
 }
 

@@ -8,7 +8,6 @@
 namespace espalier::ctl::view {
 namespace {
 
-constexpr char kJobIndexLabel[] = "batch.kubernetes.io/job-completion-index";
 constexpr char kSetIndexLabel[] = "apps.kubernetes.io/pod-index";  // since Kubernetes 1.28
 
 std::optional<int64_t> NumberIn(std::string_view text) {
@@ -34,7 +33,7 @@ std::optional<JobPod> JobPodOf(kube::Pod pod) {
   const Result<api::Role> role = RoleNamed(component->second);
   if (!role.ok()) return std::nullopt;
   JobPod member{.role = *role};
-  if (const auto index = NumberAt(pod.meta, kJobIndexLabel)) {
+  if (const auto index = NumberAt(pod.meta, resources::kCompletionIndexLabel)) {
     member.rank = *index;
   } else if (const auto set_index = NumberAt(pod.meta, kSetIndexLabel)) {
     member.rank = *set_index;

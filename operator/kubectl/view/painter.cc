@@ -7,7 +7,8 @@ namespace espalier::ctl::view {
 Status Painter::Paint(const std::vector<std::string>& lines) {
   std::string text;
   if (num_painted_ > 0) text += "\033[" + std::to_string(num_painted_) + "A";
-  for (const std::string& line : lines) text += "\r\033[K" + text::CutToWidth(line, out_.columns) + "\n";
+  const size_t width = out_.columns();
+  for (const std::string& line : lines) text += "\r\033[K" + text::CutToWidth(line, width) + "\n";
   text += "\033[J";  // what was longer before
   num_painted_ = lines.size();
   return out_.write(text);

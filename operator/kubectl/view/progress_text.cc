@@ -38,13 +38,15 @@ void EpochRate::See(const api::DistTraining& training) {
   rate_ = (sample.percent - first_->percent) / 100 * static_cast<double>(*epochs) / minutes;
 }
 
+std::string PercentText(double percent) { return Formatted("%.1f %%", percent); }
+
 std::string ProgressText(const api::DistTraining& training, WithBar with_bar, std::optional<double> epochs_per_minute,
                          kube::WallTime now) {
   const std::optional<api::Progress>& progress = training.status.progress;
   if (!progress) return "";
   std::string text;
   if (with_bar == WithBar::kYes) text += terminal::BarText(progress->percent / 100, kBarWidth) + " ";
-  text += Formatted("%.1f %%", progress->percent) + "  epoch " + std::to_string(progress->epoch);
+  text += PercentText(progress->percent) + "  epoch " + std::to_string(progress->epoch);
   if (const auto epochs = EpochsOf(training)) text += " of " + std::to_string(*epochs);
   if (api::IsTerminal(training.status)) return text;
   if (progress->eta_seconds) {

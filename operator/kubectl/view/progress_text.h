@@ -33,6 +33,9 @@ enum class WithBar { kNo, kYes };
 std::string ProgressText(const api::DistTraining& training, WithBar with_bar, std::optional<double> epochs_per_minute,
                          kube::WallTime now);
 
+// "42.0 %"
+std::string PercentText(double percent);
+
 // "loss 0.5213  validationAccuracy 0.79"
 std::string MetricsText(const api::Progress& progress);
 

@@ -78,7 +78,7 @@ TEST(LeadingConditionTest, IsWhatTheJobWaitsForOrHasComeTo) {
 TEST(PainterTest, PaintsOverWhatItPaintedAndNeverWraps) {
   std::string written;
   text::Output out;
-  out.columns = 10;
+  out.columns = [] { return 10; };
   out.write = [&](std::string_view text) {
     written = text;
     return Status();

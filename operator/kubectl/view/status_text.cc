@@ -15,12 +15,6 @@ namespace {
 
 constexpr size_t kValueColumn = 13;
 
-std::string PercentText(double percent) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f %%", percent);
-  return text.data();
-}
-
 std::string EpochText(const api::DistTraining& training) {
   if (!training.status.progress) return "";
   std::string text = std::to_string(training.status.progress->epoch);

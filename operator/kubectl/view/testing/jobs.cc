@@ -116,7 +116,7 @@ Json PodJson(const std::string& name, api::Role role, int64_t rank, const Json& 
               {"spec", {{"nodeName", "node-" + std::to_string(rank)}}},
               {"status", {{"phase", "Running"}}}};
   Json& labels = pod["metadata"]["labels"];
-  if (role == api::Role::kTrainer) labels["batch.kubernetes.io/job-completion-index"] = std::to_string(rank);
+  if (role == api::Role::kTrainer) labels[resources::kCompletionIndexLabel] = std::to_string(rank);
   pod["status"].merge_patch(status);
   return pod;
 }
