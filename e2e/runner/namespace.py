@@ -7,8 +7,9 @@ from runner.commands import Failure, attempt, run, wait_for
 
 SECRET = "bucket-keys"
 LABEL = "espalier.io/e2e=scenario"
-# What cora.yaml leaves open, unless a story says otherwise.
-OF_CORA = {"name": "cora", "epochs": "120", "samplers": "0", "trainer_memory": "768Mi"}
+# What cora.yaml leaves open, unless a story says otherwise. So many epochs take half a minute where nothing else runs:
+# time for what happens in a story.
+OF_CORA = {"name": "cora", "epochs": "600", "samplers": "0", "trainer_memory": "768Mi"}
 
 
 class Namespace:
@@ -104,12 +105,14 @@ class Namespace:
         wait_for(f"each {role} of {job} elsewhere than on {node}", seconds, look, lambda: _status(self.job(job)))
 
     def wait_for_checkpoint(self, job, seconds, after=()):
-        """Until the bucket has a whole checkpoint of the job that is not among the former ones; returns all there are."""
+        """Until the bucket has a whole checkpoint of the job that is not among the former ones; returns all there are, each
+        by its manifest, which is written last."""
         def look():
             seen = self.job(job)
             if seen["status"].get("phase") in ("Failed", "Succeeded"):
                 raise Failure(f"{job} was over too early: {_status(seen)}")
-            found = set(self.bucket.keys(f"{self.run_prefix(job)}/checkpoints/"))
+            keys = self.bucket.keys(f"{self.run_prefix(job)}/checkpoints/")
+            found = {key for key in keys if key.endswith("/manifest.json")}
             return found if found - set(after) else None
 
         return wait_for(f"a checkpoint of {job}", seconds, look, lambda: _status(self.job(job)))

@@ -1,17 +1,16 @@
 """The chart is upgraded and rolled back under a running job: operators come and go, and none of the job's pods does."""
 
-from runner.world import CORA
+from runner.world import CORA, ENDLESS
 
 LEVEL = "ci"
-SECONDS = 300
+SECONDS = 600
 NEEDS_OWN_CLUSTER = True
 ANOTHER_IMAGE = "localhost/espalier-trainer-of-another-version"
 
 
 def story(world):
     namespace = world.namespace
-    # More than enough of training; it is not waited for.
-    namespace.apply(CORA, epochs="2000")
+    namespace.apply(CORA, epochs=ENDLESS)
     namespace.wait_for_phase("cora", "Training", 120)
     pods = uids(namespace)
     operators = set(world.chart.operator_pods())

@@ -4,7 +4,7 @@ from runner.machines import drained
 from runner.world import CORA
 
 LEVEL = "full"
-SECONDS = 360
+SECONDS = 600
 NEEDS_OWN_CLUSTER = True  # other people's pods may be on the nodes of another one
 
 
@@ -12,12 +12,12 @@ def story(world):
     undisturbed = world.undisturbed_models()
     namespace = world.namespace
     namespace.apply(CORA)
-    namespace.wait_for_checkpoint("cora", 90)
+    namespace.wait_for_checkpoint("cora", 120)
 
     node = world.node_of_a("trainer")
     with drained(node):
         world.note(f"{node} is drained")
-        job = namespace.wait_for_phase("cora", "Succeeded", 180)
+        job = namespace.wait_for_phase("cora", "Succeeded", 300)
 
     assert job["status"]["incarnation"] >= 2, job["status"]
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]

@@ -3,7 +3,7 @@
 from runner.world import CORA
 
 LEVEL = "full"
-SECONDS = 480
+SECONDS = 720
 NEEDS_OWN_CLUSTER = True  # no API switches a machine off
 
 
@@ -11,13 +11,13 @@ def story(world):
     undisturbed = world.undisturbed_models()
     namespace = world.namespace
     namespace.apply(CORA)
-    namespace.wait_for_checkpoint("cora", 90)
+    namespace.wait_for_checkpoint("cora", 120)
 
     node = world.node_of_a("trainer")
     with world.machines.failed(node):
         # 20 s until it is missed, 30 s that our pods tolerate that, 30 s until its pods are given up.
         namespace.wait_for_pods_elsewhere("cora", "trainer", 2, node, 150)
-        job = namespace.wait_for_phase("cora", "Succeeded", 120)
+        job = namespace.wait_for_phase("cora", "Succeeded", 300)
 
     assert job["status"]["incarnation"] >= 2, job["status"]
     # The other trainer loses its peer and can only say that (74), long before anybody misses the node.

@@ -2,10 +2,10 @@
 
 from runner import peer
 from runner.commands import wait_for
-from runner.world import CORA
+from runner.world import CORA, ENDLESS
 
 LEVEL = "ci"
-SECONDS = 420
+SECONDS = 900
 SERVER, PORT = "cora-server-0-0", 7000
 RENEWALS = 2
 REACHES_PODS_SECONDS = 180  # a minute and a cache's time on most clusters
@@ -16,8 +16,7 @@ def story(world):
     namespace.apply(CORA, name="stranger", epochs="20")
     strangers = namespace.wait_for("the stranger's certificate", 60, lambda: certificate_of(namespace, "stranger"))
     namespace.delete_job("stranger", 60)
-    # More than enough of training; it is not waited for.
-    namespace.apply(CORA, epochs="2000", samplers="1")
+    namespace.apply(CORA, epochs=ENDLESS, samplers="1")
     namespace.wait_for_phase("cora", "Training", 120)
 
     served = who_is_let_in(world, strangers)

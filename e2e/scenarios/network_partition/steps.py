@@ -5,7 +5,7 @@ import time
 from runner.world import CORA
 
 LEVEL = "full"
-SECONDS = 480
+SECONDS = 720
 NEEDS_OWN_CLUSTER = True  # no API pulls a cable
 MOMENTS = 5.0  # shorter than anybody's patience
 
@@ -14,7 +14,7 @@ def story(world):
     undisturbed = world.undisturbed_models()
     namespace = world.namespace
     namespace.apply(CORA)
-    checkpoints = namespace.wait_for_checkpoint("cora", 90)
+    checkpoints = namespace.wait_for_checkpoint("cora", 120)
 
     node = world.node_of_a("trainer")
     with world.machines.cut_off(node):
@@ -26,7 +26,7 @@ def story(world):
     with world.machines.cut_off(node):
         namespace.wait_for_pods_elsewhere("cora", "trainer", 2, node, 150)
 
-    job = namespace.wait_for_phase("cora", "Succeeded", 150)
+    job = namespace.wait_for_phase("cora", "Succeeded", 300)
     assert job["status"]["incarnation"] >= 2, job["status"]
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
     assert namespace.models("cora") == undisturbed, namespace.models("cora")

@@ -3,7 +3,7 @@
 from runner.world import CORA
 
 LEVEL = "full"
-SECONDS = 300
+SECONDS = 600
 NEEDS_OWN_CLUSTER = True  # no API switches a machine off
 
 
@@ -11,13 +11,13 @@ def story(world):
     undisturbed = world.undisturbed_models()
     namespace = world.namespace
     namespace.apply(CORA)
-    namespace.wait_for_checkpoint("cora", 90)
+    namespace.wait_for_checkpoint("cora", 120)
 
     node = world.node_of_a("trainer")
     with world.machines.failed(node):
         pass
 
-    job = namespace.wait_for_phase("cora", "Succeeded", 180)
+    job = namespace.wait_for_phase("cora", "Succeeded", 300)
     world.note(f"ended as incarnation {job['status']['incarnation']}, attempts {job['status']['attempts']}")
     assert job["status"]["incarnation"] >= 2, job["status"]
     assert namespace.models("cora") == undisturbed, namespace.models("cora")

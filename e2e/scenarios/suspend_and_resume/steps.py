@@ -3,14 +3,14 @@
 from runner.world import CORA
 
 LEVEL = "full"
-SECONDS = 300
+SECONDS = 600
 
 
 def story(world):
     undisturbed = world.undisturbed_models()
     namespace = world.namespace
     namespace.apply(CORA)
-    namespace.wait_for_checkpoint("cora", 90)
+    namespace.wait_for_checkpoint("cora", 120)
 
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
     job = namespace.wait_for_phase("cora", "Suspended", 90)
@@ -20,7 +20,7 @@ def story(world):
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
 
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": False}}})
-    job = namespace.wait_for_phase("cora", "Succeeded", 120)
+    job = namespace.wait_for_phase("cora", "Succeeded", 300)
     assert job["status"]["incarnation"] == 2, job["status"]
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
     assert namespace.models("cora") == undisturbed, namespace.models("cora")

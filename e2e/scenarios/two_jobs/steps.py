@@ -3,7 +3,7 @@
 from runner.world import CORA
 
 LEVEL = "full"
-SECONDS = 360
+SECONDS = 720
 JOBS = ("left", "right")
 
 
@@ -12,7 +12,7 @@ def story(world):
     namespace = world.namespace
     for name in JOBS:
         namespace.apply(CORA, name=name)
-    ended = {name: namespace.wait_for_phase(name, "Succeeded", 240) for name in JOBS}
+    ended = {name: namespace.wait_for_phase(name, "Succeeded", 480) for name in JOBS}
     for name, job in ended.items():
         assert namespace.models(name) == undisturbed, (name, namespace.models(name))
         assert job["status"]["incarnation"] == 1, (name, job["status"])

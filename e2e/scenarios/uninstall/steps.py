@@ -3,7 +3,7 @@
 from runner.world import CORA
 
 LEVEL = "full"
-SECONDS = 300
+SECONDS = 600
 NEEDS_OWN_CLUSTER = True  # on another one the chart may be there for others
 
 
@@ -16,7 +16,7 @@ def story(world):
 
     world.chart.uninstall()
     assert namespace.job("cora")["metadata"]["uid"] == before, "the chart took the DistTraining with it"
-    namespace.wait_for("the trainers' end without an operator", 120, lambda: all(
+    namespace.wait_for("the trainers' end without an operator", 300, lambda: all(
         pod["status"]["phase"] == "Succeeded" for pod in namespace.pods("cora", "trainer").values()))
     status = namespace.job("cora")["status"]
     assert status["phase"] == "Training", status  # nobody was there to say otherwise
