@@ -33,8 +33,9 @@ import urllib.request
 from certificate_renewal import Renewal
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-# Not in the first steps and not in the last ones: every kill finds a training under way.
-FIRST_SHARE, LAST_SHARE = 0.02, 0.85
+# Not in the first steps, and none in the second half: every kill finds a training under way, even where whoever watches
+# it has to wait for a processor.
+FIRST_SHARE, LAST_SHARE = 0.02, 0.5
 CRASHES = {  # role -> failpoint, with how often it is passed before the crash
     "trainer": [("trainer.step", 60), ("trainer.before_allreduce", 60), ("trainer.after_update", 60),
                 ("checkpoint.before_upload", 4), ("checkpoint.after_file", 6), ("checkpoint.before_manifest", 4),

@@ -79,8 +79,8 @@ class BucketRecovery(RecoveryScenario):
 
     def test_kills_and_a_killed_run_change_nothing(self):
         wanted = self.digest()
-        long = self.in_bucket(training__epochs=60)
-        process = self.start(long, "run", "--access", "rpc", env={**os.environ, **self.keys})
+        document = self.in_bucket()
+        process = self.start(document, "run", "--access", "rpc", env={**os.environ, **self.keys})
         self.addCleanup(process.kill)
         self.wait_for_steps(process, "run", 40)
         process.kill()
@@ -88,7 +88,7 @@ class BucketRecovery(RecoveryScenario):
 
         # On "another machine": the folder is a new one, all else is in the bucket.
         done = self.under_fire("other", [("trainer-1", 70), ("server-0", 100)], environment=self.keys,
-                               document=self.in_bucket(), args=["--restart"])
+                               document=document, args=["--restart"])
         self.assertEqual(done["parametersDigest"], wanted)
 
         manifest = json.loads((self.bucket / "jobs/one/manifest.json").read_text())
@@ -128,9 +128,13 @@ class BucketRecovery(RecoveryScenario):
         self.addCleanup(process.kill)
         watch = self.wait_for_steps(process, "run", 60)
         self.gateway.kill()
-        while (steps := watch.steps_done()) is not None and steps < watch.num_steps:
+        deadline = time.monotonic() + 240
+        steps = 0
+        while steps < watch.num_steps:
             self.assertIsNone(process.poll(), "training needs no store")
+            self.assertLess(time.monotonic(), deadline, f"{steps} of {watch.num_steps} steps")
             time.sleep(0.05)
+            steps = watch.steps_done() or steps  # an answer that comes too late says nothing
         trained = time.monotonic()
         output, _ = process.communicate(timeout=120)
         seconds = time.monotonic() - trained
