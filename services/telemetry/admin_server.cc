@@ -210,9 +210,9 @@ void AdminServer::Impl::Send(Connection& connection) {
 }
 
 void AdminServer::Impl::Drop(Connection& connection) {
+  dropped_.Add();  // first, so that a peer that sees the end finds it counted
   close(connection.descriptor);
   connection.done = true;
-  dropped_.Add();
 }
 
 HttpResponse AdminServer::Impl::Answer(const std::string& received) {

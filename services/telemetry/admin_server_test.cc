@@ -109,14 +109,14 @@ TEST(AdminServerTest, RefusesOversizedRequests) {
 }
 
 TEST(AdminServerTest, DropsHalfOpenRequestsAtTheirDeadline) {
-  TestServer test({.connection_deadline = std::chrono::milliseconds(50)});
+  TestServer test({.connection_deadline = std::chrono::seconds(1)});
   RawConnection silent(test.server->address());
   RawConnection half(test.server->address());
   half.Send("GET /livez HTTP/1.1\r\nX: ");
 
   EXPECT_THAT(silent.ReceiveAll(), IsEmpty());  // returns because the server closes
   EXPECT_THAT(half.ReceiveAll(), IsEmpty());
-  EXPECT_THAT(test.Get("/metrics"), HasSubstr("espalier_admin_dropped_connections_total 2\n"));
+  EXPECT_THAT(test.registry.Serialize(), HasSubstr("espalier_admin_dropped_connections_total 2\n"));
 }
 
 TEST(AdminServerTest, SlowPeersCannotTakeThePort) {

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <future>
 #include <thread>
 
 #include "operator/client/cpprest/testing/connect.h"
@@ -191,17 +190,23 @@ TEST(StreamTest, LongLinesComeWhole) {
 TEST(StreamTest, AFastServerWaitsForASlowReader) {
   constexpr size_t kNumLines = 4096;
   const std::string line(64 << 10, 'x');  // 256 MiB in all: more than the kernel's buffers take
-  std::promise<void> half_is_sent;
+  std::atomic<size_t> num_sent{0};
   MisbehavingServer server(Streaming([&](ServerConnection& connection) {
-    for (size_t i = 0; i < kNumLines && connection.Chunk(line + "\n"); ++i) {
-      if (i == kNumLines / 2) half_is_sent.set_value();
-    }
+    while (num_sent < kNumLines && connection.Chunk(line + "\n")) ++num_sent;
     connection.EndChunks();
   }));
   const auto transport = Connect(PlainTo(server), {.high_water_bytes = 1 << 20});
   const auto stream = OpenStream(*transport);
-  // Without back-pressure this takes a tenth of the time.
-  EXPECT_EQ(half_is_sent.get_future().wait_for(std::chrono::seconds(2)), std::future_status::timeout);
+  // Until nothing was sent for a second: without back-pressure that is when all has been.
+  const Deadline bound = InTime();
+  size_t last = 0;
+  for (Timer still; (last == 0 || still.Seconds() < 1) && !bound.HasPassed();) {
+    std::this_thread::sleep_for(milliseconds(20));
+    if (num_sent == last) continue;
+    last = num_sent;
+    still = Timer();
+  }
+  EXPECT_LT(last, kNumLines / 4);
   const Everything got = ReadEverything(*stream);
   EXPECT_EQ(got.lines.size(), kNumLines);
   EXPECT_TRUE(got.end.ok()) << got.end.ToString();
