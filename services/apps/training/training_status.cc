@@ -42,7 +42,9 @@ TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& 
       wait_seconds_(SecondsCounter(metrics, "wait")),
       compute_seconds_(SecondsCounter(metrics, "compute")),
       communicate_seconds_(SecondsCounter(metrics, "communicate")),
-      evaluate_seconds_(SecondsCounter(metrics, "evaluate")) {}
+      evaluate_seconds_(SecondsCounter(metrics, "evaluate")) {
+  if (job.training.epochs == 0) progress_.Set(1);  // there are no steps to wait for
+}
 
 void TrainingStatus::OnStep(const trainer::RunPosition& position) {
   steps_.Add();

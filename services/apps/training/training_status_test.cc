@@ -23,6 +23,20 @@ TEST(TrainingStatusTest, SaysNothingOfProgressBeforeTheFirstStep) {
   EXPECT_FALSE(status.contains("uid"));
 }
 
+// Who is told that it makes no steps (EspalierJobStuck) asks whether there are any.
+TEST(TrainingStatusTest, WithoutEpochsAllStepsAreDone) {
+  telemetry::MetricRegistry metrics;
+  job::DistTraining job = Job();
+  job.training.epochs = 1;
+  const TrainingStatus training(job, "", 0, 1, 1, metrics);
+  EXPECT_THAT(metrics.Serialize(), testing::HasSubstr("espalier_trainer_progress_ratio 0\n"));
+
+  telemetry::MetricRegistry others;
+  job.training.epochs = 0;
+  const TrainingStatus inference(job, "", 0, 1, 1, others);
+  EXPECT_THAT(others.Serialize(), testing::HasSubstr("espalier_trainer_progress_ratio 1\n"));
+}
+
 TEST(TrainingStatusTest, SaysHowFarItIs) {
   telemetry::MetricRegistry metrics;
   TrainingStatus training(Job(), "5f1c", 0, 1, 1, metrics);
