@@ -26,6 +26,10 @@ install_versitygw
 install_kube_tools
 install_prometheus
 if [ -n "$e2e_cluster" ]; then
+  if [ -z "$KUBE_TOOLS" ]; then
+    echo "--with-e2e: there is no cluster without the programs that e2e/tools/build.sh could not build (above)" >&2
+    exit 69
+  fi
   install_cluster_packages
   trap 'e2e/cluster down --name "$e2e_cluster"' EXIT  # ctest takes it down itself, unless it is interrupted
 fi

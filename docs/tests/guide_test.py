@@ -10,6 +10,7 @@ What a block is stands behind the three backticks:
     anything else     is not run: output, and what needs a cluster, DGL or the tools of AWS
 """
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -101,29 +102,39 @@ class GuideTest(unittest.TestCase):
         python = str(pathlib.Path(sys.executable).parent)
         self.environment["PATH"] = ":".join([os.environ["ESPALIER_BIN"], python, os.environ["PATH"]])
 
+    @contextlib.contextmanager
+    def started(self, *command):
+        """A program in a process group of its own, which ends with the `with` block."""
+        with subprocess.Popen(command, cwd=self.dir, env=self.environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              start_new_session=True) as process:
+            try:
+                yield process
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
     def run_block(self, where, kind, code, text):
         command = ["bash", "-euo", "pipefail", "-c"] if kind.startswith("sh") else [sys.executable, "-c"]
-        process = subprocess.run([*command, text], cwd=self.dir, env=self.environment, capture_output=True, text=True,
-                                 timeout=300, stdin=subprocess.DEVNULL)
-        print(f"--- {where}\n{process.stdout}{process.stderr}", flush=True)
-        self.assertEqual(process.returncode, code, f"{where}\n{text}\n{process.stdout}{process.stderr}")
+        with self.started(*command, text) as process:
+            output, _ = process.communicate(timeout=300)
+        print(f"--- {where}\n{output}", flush=True)
+        self.assertEqual(process.returncode, code, f"{where}\n{text}\n{output}")
 
     def interrupt_block(self, where, text):
         """Presses Ctrl-C as a terminal does: in the whole process group, once the run's first epochs are written."""
         output = self.dir / re.search(r"--output (\S+)", text).group(1)
-        process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", text], cwd=self.dir, env=self.environment,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, start_new_session=True)
-        deadline = time.monotonic() + 120
-        while sum(file.read_text().count("\n") for file in output.glob("results/*/metrics.jsonl")) < 3:
-            self.assertIsNone(process.poll(), f"{where}: ended before its third epoch")
-            self.assertLess(time.monotonic(), deadline, f"{where}: no epochs")
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGINT)
-        output, _ = process.communicate(timeout=120)
-        print(f"--- {where}\n{output}", flush=True)
-        self.assertEqual(process.returncode, 75, output)
-        self.assertIn("--resume", output.splitlines()[-1])
+        with self.started("bash", "-euo", "pipefail", "-c", text) as process:
+            deadline = time.monotonic() + 120
+            while sum(file.read_text().count("\n") for file in output.glob("results/*/metrics.jsonl")) < 3:
+                self.assertIsNone(process.poll(), f"{where}: ended before its third epoch")
+                self.assertLess(time.monotonic(), deadline, f"{where}: no epochs")
+                time.sleep(0.01)
+            os.killpg(process.pid, signal.SIGINT)
+            said, _ = process.communicate(timeout=120)
+        print(f"--- {where}\n{said}", flush=True)
+        self.assertEqual(process.returncode, 75, said)
+        self.assertIn("--resume", said.splitlines()[-1])
 
     def check_files_are_documented(self, output):
         """Every file of a run is on reference/files.md, below 'The output folder'."""

@@ -17,6 +17,9 @@ from cluster_setup.processes import within
 from cluster_setup.state import GATEWAY, S3_PORT, Cluster, SetupError
 
 USAGE_STATUS, INTERRUPTED_STATUS = 64, 130
+# Seconds that a command waits for another one on the same cluster; all others are refused at once. These end what has been
+# begun, also when whoever began it is on his way out.
+PATIENCE = {"down": 300, "start-node": 60, "join-node": 60, "start-s3": 60}
 
 
 def say(text):
@@ -172,7 +175,7 @@ def _parser(description):
                            ("join-node", join_node), ("stop-s3", stop_s3), ("start-s3", start_s3), ("down", down)]:
         command = commands.add_parser(name)
         command.set_defaults(function=function, is_exclusive=name not in ("packages", "status", "exec"),
-                             patience=300 if name == "down" else 0)
+                             patience=PATIENCE.get(name, 0))
         command.add_argument("--name", default="main")
         if name == "up":
             command.add_argument("--nodes", type=int, choices=range(1, 10), default=2, metavar="1-9")

@@ -43,7 +43,8 @@ class Machines:
             self._note(said_last)
 
     def _cluster(self, command, *arguments):
-        run([CLUSTER, command, "--name", os.environ["ESPALIER_E2E_CLUSTER"], *arguments], timeout=180)
+        # Those that end something may wait for a minute before they begin.
+        run([CLUSTER, command, "--name", os.environ["ESPALIER_E2E_CLUSTER"], *arguments], timeout=240)
 
 
 @contextlib.contextmanager
