@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <semaphore>
 #include <thread>
 
 #include "operator/client/cpprest/testing/connect.h"
@@ -190,23 +191,18 @@ TEST(StreamTest, LongLinesComeWhole) {
 TEST(StreamTest, AFastServerWaitsForASlowReader) {
   constexpr size_t kNumLines = 4096;
   const std::string line(64 << 10, 'x');  // 256 MiB in all: more than the kernel's buffers take
-  std::atomic<size_t> num_sent{0};
+  std::counting_semaphore<> sent(0);
   MisbehavingServer server(Streaming([&](ServerConnection& connection) {
-    while (num_sent < kNumLines && connection.Chunk(line + "\n")) ++num_sent;
+    for (size_t i = 0; i < kNumLines && connection.Chunk(line + "\n"); ++i) sent.release();
     connection.EndChunks();
   }));
   const auto transport = Connect(PlainTo(server), {.high_water_bytes = 1 << 20});
   const auto stream = OpenStream(*transport);
-  // Until nothing was sent for a second: without back-pressure that is when all has been.
-  const Deadline bound = InTime();
-  size_t last = 0;
-  for (Timer still; (last == 0 || still.Seconds() < 1) && !bound.HasPassed();) {
-    std::this_thread::sleep_for(milliseconds(20));
-    if (num_sent == last) continue;
-    last = num_sent;
-    still = Timer();
-  }
-  EXPECT_LT(last, kNumLines / 4);
+  ASSERT_TRUE(sent.try_acquire_for(std::chrono::seconds(60)));
+  // Until nothing is sent for a second: without back-pressure that is when all has been.
+  size_t num_sent = 1;
+  while (sent.try_acquire_for(std::chrono::seconds(1))) ++num_sent;
+  EXPECT_LT(num_sent, kNumLines / 4);
   const Everything got = ReadEverything(*stream);
   EXPECT_EQ(got.lines.size(), kNumLines);
   EXPECT_TRUE(got.end.ok()) << got.end.ToString();
