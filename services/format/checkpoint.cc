@@ -5,6 +5,7 @@
 #include "services/base/failpoint.h"
 #include "services/format/checksum.h"
 #include "services/format/partition_names.h"
+#include "services/format/stored_file.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::format {
@@ -45,15 +46,9 @@ Result<FileEntry> PutFile(ObjectStore& store, const std::string& folder, const s
   return writer.Entry(key);
 }
 
-Status CheckSize(ObjectStore& store, const std::string& key, uint64_t size_bytes) {
-  ASSIGN_OR_RETURN(const storage::ObjectInfo info, store.Head(key));
-  if (info.size_bytes == size_bytes) return {};
-  return DataLoss(key + " has " + std::to_string(info.size_bytes) + " bytes, expected " + std::to_string(size_bytes));
-}
-
 // The whole object, which must have the size that the manifest says: only then is memory taken for it.
 Result<std::shared_ptr<const std::string>> ReadWhole(ObjectStore& store, const std::string& key, uint64_t size_bytes) {
-  RETURN_IF_ERROR(CheckSize(store, key, size_bytes));
+  RETURN_IF_ERROR(CheckStoredSize(store, key, size_bytes));
   auto bytes = std::make_shared<std::string>(size_bytes, '\0');
   const std::span<std::byte> all = std::as_writable_bytes(std::span<char>(*bytes));
   for (uint64_t offset = 0; offset < size_bytes; offset += kReadBytes) {
@@ -133,17 +128,9 @@ Status VerifyCheckpoint(ObjectStore& store, const std::string& folder) {
 
 Status VerifyCheckpointBytes(ObjectStore& store, const std::string& folder, const std::function<bool()>& may_read) {
   ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadCheckpointManifest(store, folder));
-  std::vector<std::byte> bytes;
+  const auto go_on = [&](uint64_t) { return !may_read || may_read(); };
   for (const FileEntry* entry : manifest.AllFiles()) {
-    const std::string key = JoinKey(folder, entry->key);
-    RETURN_IF_ERROR(CheckSize(store, key, entry->size_bytes));
-    for (uint64_t block = 0; block < entry->block_hashes.size(); ++block) {
-      if (may_read && !may_read()) return Cancelled("reading " + key + ": there is no time for it");
-      const storage::ByteRange range = BlockRange(*entry, block);
-      bytes.resize(range.length);
-      RETURN_IF_ERROR(store.ReadRange(key, range, bytes));
-      RETURN_IF_ERROR(CheckBlock(*entry, block, bytes, key));
-    }
+    RETURN_IF_ERROR(VerifyStoredFile(store, JoinKey(folder, entry->key), *entry, go_on));
   }
   return Status();
 }

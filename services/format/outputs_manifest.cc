@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstdio>
 
-#include "services/format/checksum.h"
 #include "services/format/file_entry_json.h"
+#include "services/format/stored_file.h"
 #include "services/format/strict_json.h"
 #include "services/storage/object_key.h"
 
@@ -58,18 +58,13 @@ Status CheckVersion(const JsonFields& document) {
 
 // "" where the file is as it should be.
 Result<std::string> ProblemOf(storage::ObjectStore& store, const std::string& key, const FileEntry& file) {
-  const Result<storage::ObjectInfo> there = store.Head(key);
-  if (!there.ok() && there.status().code() == StatusCode::kNotFound) return key + " is missing";
-  if (!there.ok()) return there.status();
-  if (there->size_bytes != file.size_bytes) {
-    return key + " has " + std::to_string(there->size_bytes) + " bytes, expected " + std::to_string(file.size_bytes);
+  const Status verified = VerifyStoredFile(store, key, file);
+  switch (verified.code()) {
+    case StatusCode::kOk: return std::string();
+    case StatusCode::kNotFound: return key + " is missing";
+    case StatusCode::kDataLoss: return verified.message();
+    default: return verified;
   }
-  for (uint64_t block = 0; block < file.block_hashes.size(); ++block) {
-    ASSIGN_OR_RETURN(const std::string bytes, store.GetRange(key, BlockRange(file, block)));
-    const Status checked = CheckBlock(file, block, std::as_bytes(std::span(bytes)), key);
-    if (!checked.ok()) return checked.message();
-  }
-  return std::string();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "services/format/checksum.h"
+#include "services/format/stored_file.h"
 #include "services/storage/allocate.h"
 #include "services/storage/block_download.h"
 #include "services/storage/file_lock.h"
@@ -21,19 +22,14 @@ namespace fs = std::filesystem;
 
 // The file's own bytes, read again: a fetch that was asked for twice ends at once, and finds what has changed since.
 Result<bool> IsSame(const fs::path& path, const format::FileEntry& file, const LocalFileOptions& options) {
-  const std::string name = path.filename().string();
   storage::FileStore folder(path.parent_path());
-  ASSIGN_OR_RETURN(const storage::ObjectInfo info, folder.Head(name));
-  if (info.size_bytes != file.size_bytes) return false;
-  std::vector<std::byte> bytes;
-  for (uint64_t block = 0; block < file.block_hashes.size(); ++block) {
-    if (options.stop_requested && options.stop_requested()) return Cancelled("asked to stop");
-    const storage::ByteRange range = format::BlockRange(file, block);
-    bytes.resize(range.length);
-    RETURN_IF_ERROR(folder.ReadRange(name, range, bytes));
-    if (!format::CheckBlock(file, block, bytes, name).ok()) return false;
-    if (options.progress) options.progress(range.offset + range.length);
-  }
+  const Status verified =
+      format::VerifyStoredFile(folder, path.filename().string(), file, [&](uint64_t verified_bytes) {
+        if (options.progress && verified_bytes > 0) options.progress(verified_bytes);
+        return !options.stop_requested || !options.stop_requested();
+      });
+  if (verified.code() == StatusCode::kDataLoss) return false;
+  RETURN_IF_ERROR(verified);
   return true;
 }
 
