@@ -23,7 +23,8 @@ constexpr const char* kLogsFooter = R"(Examples:
   kubectl espalier logs cora --role server --previous   # before the containers' last restart
   kubectl espalier logs cora --tail 20
 
-Each line begins with [role-rank]. With -f, pods that come later are followed too, until the job has ended and no pod of it runs.)";
+Each line begins with [role-rank]. With -f, pods that come later are followed too, until the job has ended and no
+pod of it runs.)";
 constexpr const char* kDescribeFooter = R"(Example:
   kubectl espalier describe cora
 
