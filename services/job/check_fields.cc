@@ -152,7 +152,7 @@ class Checker {
       violations_->Add(node.at, path, spec.meaning + ": not available yet");
       return Discarded();
     }
-    if (spec.availability == Availability::kClusterOnly && runs_on_ == RunsOn::kLaptop && !inside_cluster_only_) {
+    if (spec.availability == Availability::kClusterOnly && runs_on_ != RunsOn::kCluster && !inside_cluster_only_) {
       document_->ignored.push_back(path);
       inside_cluster_only_ = true;
       Json value = spec.is_list ? List(field, node, path) : One(field, node, path);

@@ -172,10 +172,10 @@ void FillCheckpointEvery(nlohmann::ordered_json* values) {
   checkpoint = std::move(filled);
 }
 
-// Processes of one machine may talk in the clear; those of a cluster do so only where the document says it.
+// Processes of one machine may talk in the clear; those of several do so only where the document says it.
 void FillTlsMode(RunsOn runs_on, nlohmann::ordered_json* values) {
   nlohmann::ordered_json& spec = values->at("spec");
-  nlohmann::ordered_json tls = {{"mode", runs_on == RunsOn::kCluster ? "Managed" : "Disabled"}};
+  nlohmann::ordered_json tls = {{"mode", runs_on == RunsOn::kLaptop ? "Disabled" : "Managed"}};
   if (const auto given = spec.find("tls"); given != spec.end()) tls.update(*given);
   nlohmann::ordered_json filled;
   for (const auto& [name, value] : spec.items()) {

@@ -59,8 +59,8 @@ std::vector<FieldSpec> RunFields() {
        .values = {"Disabled", "Managed", "SecretRef"},
        .meaning =
            "Disabled: plain text, and loopback only under `espalier run`; Managed: mutual TLS, with certificates "
-           "made for this run; SecretRef (only on a cluster): mutual TLS with given certificates; unset: Managed on a "
-           "cluster, Disabled under `espalier run`"},
+           "made for this run; SecretRef (only on a cluster): mutual TLS with given certificates; unset: Disabled "
+           "under `espalier run`, Managed elsewhere"},
       {.path = "spec.tls.secretName",
        .type = kObjectName,
        .availability = kClusterOnly,

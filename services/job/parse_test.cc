@@ -245,6 +245,8 @@ TEST(ParseJobTest, ConnectionsAreProtectedOnAClusterUnlessTheDocumentSaysOtherwi
   };
   EXPECT_EQ(tls_of(RunsOn::kLaptop, {}), TlsMode::kDisabled);
   EXPECT_EQ(tls_of(RunsOn::kCluster, {}), TlsMode::kManaged);
+  EXPECT_EQ(tls_of(RunsOn::kHosts, {}), TlsMode::kManaged);
+  EXPECT_EQ(tls_of(RunsOn::kHosts, {{"tls.mode", "Disabled"}}), TlsMode::kDisabled);
   EXPECT_EQ(tls_of(RunsOn::kCluster, {{"tls", "{}"}}), TlsMode::kManaged);
   EXPECT_EQ(tls_of(RunsOn::kCluster, {{"tls.mode", "Disabled"}}), TlsMode::kDisabled);
   EXPECT_EQ(tls_of(RunsOn::kLaptop, {{"tls.mode", "Managed"}}), TlsMode::kManaged);

@@ -6,6 +6,7 @@ namespace espalier::job {
 
 enum class RunsOn {
   kLaptop,   // `espalier run`, and the role binaries, whose document is already filled in
+  kHosts,    // `espalier launch`
   kCluster,  // the operator
 };
 

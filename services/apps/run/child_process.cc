@@ -75,6 +75,8 @@ struct Preparation {
   _exit(127);
 }
 
+int CopyOf(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
+
 int PidDescriptor(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 
 }  // namespace
@@ -107,11 +109,14 @@ ExitCode ExitState::Class() const {
 
 Result<ChildProcess> ChildProcess::Start(const ChildSpec& spec) {
   const std::string doing = "starting " + spec.name + " (" + spec.program + ")";
-  const Descriptor input(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const Descriptor log(open(spec.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  const Descriptor input(spec.input >= 0 ? CopyOf(spec.input) : open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (input.get() < 0) return FromErrno(errno, doing + ": its standard input");
+  const Descriptor log(spec.error >= 0 ? CopyOf(spec.error)
+                                       : open(spec.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (log.get() < 0) return FromErrno(errno, doing + ": opening " + spec.log_path);
-  const Descriptor output(spec.output_path.empty()
-                              ? fcntl(log.get(), F_DUPFD_CLOEXEC, 0)
+  const Descriptor output(spec.output >= 0 ? CopyOf(spec.output)
+                          : spec.output_path.empty()
+                              ? CopyOf(log.get())
                               : open(spec.output_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (output.get() < 0) return FromErrno(errno, doing + ": opening " + spec.output_path);
   int ends[2] = {-1, -1};

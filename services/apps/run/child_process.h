@@ -22,6 +22,8 @@ struct ChildSpec {
   std::map<std::string, std::string> environment;  // in addition to this process's
   std::string log_path;                            // appended to: standard error, and output without a path of its own
   std::string output_path;                         // replaced; empty: the log
+  // Descriptors of the caller's in place of /dev/null, output_path and log_path; -1: none.
+  int input = -1, output = -1, error = -1;
 };
 
 struct ExitState {

@@ -1,8 +1,5 @@
 #include "services/apps/run/commands.h"
 
-#include <algorithm>
-#include <thread>
-
 namespace espalier::run {
 namespace {
 
@@ -14,14 +11,13 @@ std::string Joined(const std::vector<std::string>& texts) {
   return joined;
 }
 
-ChildSpec CommandOf(const RunFolder& folder, const RoleOptions& options, const std::string& program,
-                    const std::string& name) {
+ChildSpec CommandOf(const Site& site, const std::string& program, const std::string& name) {
   // Idle OpenMP threads that spin take the processor from the other processes of the same machine.
   return {.name = name,
-          .program = options.program_folder + "/" + program,
+          .program = site.program_folder + "/" + program,
           .arguments = {},
           .environment = {{"OMP_WAIT_POLICY", "passive"}},
-          .log_path = folder.LogFile(name),
+          .log_path = site.paths.LogFile(name),
           .output_path = {}};
 }
 
@@ -29,58 +25,65 @@ void Append(std::vector<std::string>* arguments, std::vector<std::string> more) 
   arguments->insert(arguments->end(), more.begin(), more.end());
 }
 
-std::string ListenAddress(const Life& life) { return life.address.empty() ? kAnyPort : life.address; }
+std::string AddressAt(const std::string& host, uint16_t port) {
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+}
 
-uint32_t ServerThreads(uint32_t num_servers) {
-  return std::max(2u, std::thread::hardware_concurrency() / std::max(1u, num_servers));
+std::string ListenAddress(const Site& site, const Life& life) {
+  return life.address.empty() ? AddressAt(site.host, site.port) : life.address;
+}
+
+void AllowPlaintext(const Site& site, ChildSpec* spec) {
+  if (site.plaintext_to_others) spec->arguments.push_back("--insecure-listen-any");
 }
 
 }  // namespace
 
-ChildSpec PartitionerCommand(const RunFolder& folder, const RoleOptions& options, const std::string& partitions_uri) {
-  ChildSpec spec = CommandOf(folder, options, "espalier-partitioner", "partitioner");
-  spec.arguments = {"--job", folder.JobFile(), "--output", partitions_uri, "--json"};
-  spec.output_path = folder.OutputFile("partitioner");
+ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri) {
+  ChildSpec spec = CommandOf(site, "espalier-partitioner", "partitioner");
+  spec.arguments = {"--job", site.paths.JobFile(), "--output", partitions_uri, "--json"};
+  spec.output_path = site.paths.OutputFile("partitioner");
   return spec;
 }
 
-ChildSpec ServerCommand(const RunFolder& folder, const RoleOptions& options, const job::DistTraining& job,
-                        const std::string& partition_uri, uint32_t partition, const Life& life) {
+ChildSpec ServerCommand(const Site& site, uint32_t partition, const Life& life) {
   const std::string name = NameOf(ChildId{Role::kServer, partition});
-  ChildSpec spec = CommandOf(folder, options, "espalier-graph-server", name);
-  spec.arguments = {"--partitions",   partition_uri,
+  ChildSpec spec = CommandOf(site, "espalier-graph-server", name);
+  spec.arguments = {"--partitions",   site.partitions_uri,
                     "--partition",    std::to_string(partition),
-                    "--listen",       ListenAddress(life),
+                    "--listen",       ListenAddress(site, life),
                     "--admin-listen", kAnyPort,
-                    "--ready-file",   folder.ReadyFile(name),
+                    "--ready-file",   site.paths.ReadyFile(name),
                     "--incarnation",  std::to_string(life.incarnation),
-                    "--threads",      std::to_string(ServerThreads(job.graph.partitions.count))};
+                    "--threads",      std::to_string(site.server_threads)};
+  AllowPlaintext(site, &spec);
   return spec;
 }
 
-ChildSpec SamplerCommand(const RunFolder& folder, const RoleOptions& options, uint32_t index,
+ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, uint32_t index,
                          const std::vector<std::string>& servers, const Life& life) {
   const std::string name = NameOf(ChildId{Role::kSampler, index});
-  ChildSpec spec = CommandOf(folder, options, "espalier-sampler", name);
-  spec.arguments = {"--job",          folder.JobFile(),
+  ChildSpec spec = CommandOf(site, "espalier-sampler", name);
+  spec.arguments = {"--job",          site.paths.JobFile(),
                     "--servers",      Joined(servers),
-                    "--listen",       ListenAddress(life),
+                    "--listen",       ListenAddress(site, life),
                     "--admin-listen", kAnyPort,
-                    "--ready-file",   folder.ReadyFile(name),
+                    "--ready-file",   site.paths.ReadyFile(name),
                     "--access",       options.access,
                     "--incarnation",  std::to_string(life.incarnation)};
+  AllowPlaintext(site, &spec);
   return spec;
 }
 
-ChildSpec TrainerCommand(const RunFolder& folder, const RoleOptions& options, const job::DistTraining& job,
-                         uint32_t rank, const TrainerPeers& peers, uint64_t incarnation) {
+ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t rank,
+                         const TrainerPeers& peers, uint64_t incarnation) {
   const std::string name = NameOf(ChildId{Role::kTrainer, rank});
-  ChildSpec spec = CommandOf(folder, options, "espalier-trainer", name);
-  spec.arguments = {"--job",          folder.JobFile(),
+  ChildSpec spec = CommandOf(site, "espalier-trainer", name);
+  spec.arguments = {"--job",          site.paths.JobFile(),
                     "--servers",      Joined(peers.servers),
                     "--rank",         std::to_string(rank),
                     "--world-size",   std::to_string(job.trainer_replicas),
-                    "--ready-file",   folder.ReadyFile(name),
+                    "--ready-file",   site.paths.ReadyFile(name),
                     "--output",       job.output_uri,
                     "--checkpoints",  job.output_uri + "/checkpoints",
                     "--resume",       "auto",
@@ -88,8 +91,12 @@ ChildSpec TrainerCommand(const RunFolder& folder, const RoleOptions& options, co
                     "--access",       options.access,
                     "--incarnation",  std::to_string(incarnation)};
   if (!peers.samplers.empty()) Append(&spec.arguments, {"--samplers", Joined(peers.samplers)});
-  if (job.trainer_replicas > 1) Append(&spec.arguments, {"--rendezvous", peers.rendezvous});
-  if (options.audit) Append(&spec.arguments, {"--audit", folder.AuditFile(name)});
+  if (job.trainer_replicas > 1) {
+    Append(&spec.arguments, {"--rendezvous", rank == 0 ? AddressAt(site.host, 0) : peers.rendezvous});
+    if (!site.is_loopback()) Append(&spec.arguments, {"--local-address", site.host});
+    AllowPlaintext(site, &spec);
+  }
+  if (options.audit) Append(&spec.arguments, {"--audit", site.paths.AuditFile(name)});
   // The math library reads its thread count when it is loaded.
   const std::string threads = std::to_string(job.trainer_threads);
   spec.environment["OMP_NUM_THREADS"] = threads;

@@ -6,14 +6,14 @@
 
 #include "services/apps/run/child_process.h"
 #include "services/apps/run/role.h"
-#include "services/apps/run/run_folder.h"
+#include "services/apps/run/site.h"
 #include "services/job/dist_training.h"
 
 namespace espalier::run {
 
 // What `espalier run` was asked for beyond the document.
 struct RoleOptions {
-  std::string program_folder;   // of the role binaries
+  std::string program_folder;   // of the role binaries on this machine
   std::string access = "auto";  // mapped, rpc or auto
   bool audit = false;
 };
@@ -24,19 +24,18 @@ struct Life {
   std::string address;  // where its clients look for it since an earlier life; empty: any port
 };
 
-ChildSpec PartitionerCommand(const RunFolder& folder, const RoleOptions& options, const std::string& partitions_uri);
-ChildSpec ServerCommand(const RunFolder& folder, const RoleOptions& options, const job::DistTraining& job,
-                        const std::string& partition_uri, uint32_t partition, const Life& life);
-ChildSpec SamplerCommand(const RunFolder& folder, const RoleOptions& options, uint32_t index,
+ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri);
+ChildSpec ServerCommand(const Site& site, uint32_t partition, const Life& life);
+ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, uint32_t index,
                          const std::vector<std::string>& servers, const Life& life);
 
 struct TrainerPeers {
   std::vector<std::string> servers;
   std::vector<std::string> samplers;
-  std::string rendezvous;  // of rank 0; "127.0.0.1:0" for rank 0 itself
+  std::string rendezvous;  // of rank 0; rank 0 itself listens at its site
 };
 // It goes on from the newest checkpoint below the job's prefix, where there is one.
-ChildSpec TrainerCommand(const RunFolder& folder, const RoleOptions& options, const job::DistTraining& job,
-                         uint32_t rank, const TrainerPeers& peers, uint64_t incarnation);
+ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t rank,
+                         const TrainerPeers& peers, uint64_t incarnation);
 
 }  // namespace espalier::run

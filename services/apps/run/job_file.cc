@@ -45,7 +45,8 @@ void MakeAbsolute(Json* object, const char* key) {
 
 }  // namespace
 
-Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings) {
+Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings,
+                                   job::RunsOn runs_on) {
   std::vector<std::pair<std::string, std::string>> overrides;
   for (const std::string& setting : settings) {
     const size_t equals = setting.find('=');
@@ -55,7 +56,7 @@ Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<st
     overrides.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
   }
   ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-  return job::ParseJob(path, text, overrides);
+  return job::ParseJob(path, text, overrides, runs_on);
 }
 
 Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {

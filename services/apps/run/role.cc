@@ -1,5 +1,7 @@
 #include "services/apps/run/role.h"
 
+#include <charconv>
+
 namespace espalier::run {
 
 const char* NameOf(Role role) {
@@ -15,6 +17,19 @@ const char* NameOf(Role role) {
 std::string NameOf(ChildId child) {
   if (child.role == Role::kPartitioner) return NameOf(child.role);
   return std::string(NameOf(child.role)) + "-" + std::to_string(child.index);
+}
+
+std::optional<ChildId> ChildOfName(const std::string& name) {
+  if (name == NameOf(Role::kPartitioner)) return ChildId{};
+  for (const Role role : {Role::kTrainer, Role::kSampler, Role::kServer}) {
+    const std::string prefix = std::string(NameOf(role)) + "-";
+    if (!name.starts_with(prefix)) continue;
+    ChildId child{role, 0};
+    const char* const end = name.data() + name.size();
+    const auto [stopped, error] = std::from_chars(name.data() + prefix.size(), end, child.index);
+    if (error == std::errc() && stopped == end && NameOf(child) == name) return child;
+  }
+  return std::nullopt;
 }
 
 }  // namespace espalier::run

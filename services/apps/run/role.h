@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace espalier::run {
@@ -19,5 +20,7 @@ struct ChildId {
 };
 // "server-1"; "partitioner", of which there is one.
 std::string NameOf(ChildId child);
+// The other way round; nullopt for what is nobody's name.
+std::optional<ChildId> ChildOfName(const std::string& name);
 
 }  // namespace espalier::run

@@ -3,13 +3,16 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "services/apps/run/job_file.h"
 #include "services/apps/run/job_prefix.h"
+#include "services/apps/run/local_fleet.h"
 #include "services/apps/run/publish.h"
 #include "services/apps/run/result_file.h"
 #include "services/apps/run/run_in_progress.h"
 #include "services/apps/run/run_state.h"
+#include "services/apps/run/shell_word.h"
 #include "services/sampler/audit.h"
 #include "services/telemetry/process.h"
 
@@ -87,22 +90,13 @@ void RemoveResult(const RunFolder& folder) {
   std::filesystem::remove(folder.ResultFile(), ignored);
 }
 
-std::string Quoted(const std::string& text) {
-  const bool plain =
-      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+") ==
-      std::string::npos;
-  if (plain && !text.empty()) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 // For whoever stopped the run.
 std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& prefix) {
   const Result<EarlierRun> saved = FindEarlierRun(prefix);
   if (saved.ok() && saved->num_complete() == 0) return "\nnothing was saved: there is no checkpoint";
-  std::string command = "espalier run -f " + Quoted(options.job_file) + " --output " + Quoted(options.output_folder);
-  for (const std::string& setting : options.settings) command += " --set " + Quoted(setting);
+  std::string command =
+      options.command + " -f " + ShellWord(options.job_file) + " --output " + ShellWord(options.output_folder);
+  for (const std::string& setting : options.settings) command += " --set " + ShellWord(setting);
   const std::string position = saved.ok() ? PositionText(*saved) : UnknownPositionText(saved.status());
   return "\nsaved up to " + position + "; go on with: " + command + " --resume";
 }
@@ -165,15 +159,23 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
 }  // namespace
 
 RunOutcome Run(const RunOptions& options, terminal::Progress& progress) {
+  return Run(options, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {
+    Site site{.paths = plan.folder, .program_folder = options.roles.program_folder};
+    site.server_threads = ServerThreads(std::thread::hardware_concurrency(), plan.job.training.graph.partitions.count);
+    return std::unique_ptr<Fleet>(new LocalFleet(telemetry::StopSignal::Install(), std::move(site)));
+  });
+}
+
+RunOutcome Run(const RunOptions& options, terminal::Progress& progress, const FleetMaker& make_fleet) {
   telemetry::StopSignal::Install();
   signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it, and then children leave no exit status
-  const Result<job::ParsedJob> parsed = ReadJobFile(options.job_file, options.settings);
+  const Result<job::ParsedJob> parsed = ReadJobFile(options.job_file, options.settings, options.runs_on);
   if (!parsed.ok()) return Failed(ExitCode::kBadDocument, parsed.status().message());
   const Result<RunFolder> folder = RunFolder::Open(options.output_folder);
   if (!folder.ok()) {
     const StatusCode code = folder.status().code();
-    const bool in_use = code == StatusCode::kFailedPrecondition;
-    return Failed(in_use ? ExitCode::kBadDocument : ExitCodeOf(code), folder.status().message());
+    const bool is_users_choice = code == StatusCode::kFailedPrecondition || code == StatusCode::kAborted;
+    return Failed(is_users_choice ? ExitCode::kBadDocument : ExitCodeOf(code), folder.status().message());
   }
   const Result<RunJob> job = PlaceJob(*parsed, *folder);
   if (!job.ok()) return Failed(ExitCode::kBadDocument, job.status().message());
@@ -196,7 +198,14 @@ RunOutcome Run(const RunOptions& options, terminal::Progress& progress) {
     if (!made.ok()) return Failed(made.status());
     tls = *std::move(made);
   }
-  return RunPlaced({options, *folder, *job, prefix->location, prefix->for_words, progress, tls.get()}, *beginning);
+  const Result<std::unique_ptr<Fleet>> fleet = make_fleet({*folder, *job, tls.get()});
+  if (!fleet.ok()) {
+    // A place that does not fit is the user's choice.
+    const ExitCode code = ExitCodeOf(fleet.status().code());
+    return Failed(code == ExitCode::kBadInput ? ExitCode::kBadDocument : code, fleet.status().message());
+  }
+  return RunPlaced({options, *folder, *job, prefix->location, prefix->for_words, progress, tls.get(), **fleet},
+                   *beginning);
 }
 
 }  // namespace espalier::run

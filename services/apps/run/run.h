@@ -9,17 +9,25 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "services/apps/run/commands.h"
+#include "services/apps/run/fleet.h"
+#include "services/apps/run/job_file.h"
+#include "services/apps/run/tls_files.h"
 #include "services/apps/terminal/progress.h"
 #include "services/base/environment.h"
 #include "services/base/exit_code.h"
+#include "services/job/runs_on.h"
 
 namespace espalier::run {
 
 struct RunOptions {
+  std::string command = "espalier run";  // as the user typed it, up to -f
+  job::RunsOn runs_on = job::RunsOn::kLaptop;
   std::string job_file;
   std::vector<std::string> settings;  // "path=value"
   std::string output_folder;
@@ -41,6 +49,17 @@ struct RunOutcome {
   std::vector<std::string> summary;  // when done
 };
 
+// What a run needs to know to make its fleet. All of it outlives the fleet.
+struct FleetPlan {
+  const RunFolder& folder;
+  const RunJob& job;
+  const TlsFiles* tls;  // null: plaintext
+};
+using FleetMaker = std::function<Result<std::unique_ptr<Fleet>>(const FleetPlan&)>;
+
+// With processes of this machine.
 RunOutcome Run(const RunOptions& options, terminal::Progress& progress);
+// With those of the fleet that `make_fleet` makes, once the document, the folder and the prefix are found good.
+RunOutcome Run(const RunOptions& options, terminal::Progress& progress, const FleetMaker& make_fleet);
 
 }  // namespace espalier::run

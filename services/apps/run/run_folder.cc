@@ -64,14 +64,14 @@ Result<RunFolder> RunFolder::Open(const std::string& path) {
   RunFolder result(text, lock);
   if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return FromErrno(errno, "locking " + lock_path);
-    return FailedPrecondition("another run is using " + result.path() + ": choose another --output, or wait for it");
+    return Aborted("another run is using " + result.path() + ": choose another --output, or wait for it");
   }
 
   return result;
 }
 
 Status RunFolder::Clear(bool keep_logs) const {
-  const fs::path folder(path_);
+  const fs::path folder(path());
   std::vector<std::string> leftovers(std::begin(kLeftovers), std::end(kLeftovers));
   if (!keep_logs) leftovers.push_back("logs");
   for (const std::string& name : leftovers) RETURN_IF_ERROR(Remove(folder / name));
@@ -83,8 +83,7 @@ Status RunFolder::Clear(bool keep_logs) const {
   return error ? FromErrno(error.value(), "looking through " + (folder / "run").string()) : Status();
 }
 
-RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+RunFolder::RunFolder(RunFolder&& other) noexcept : RunPaths(std::move(other)), lock_(std::exchange(other.lock_, -1)) {}
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0) close(lock_);

@@ -1,12 +1,9 @@
 #include "services/apps/run/run_in_progress.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "services/apps/run/admin_client.h"
 #include "services/apps/run/job_prefix.h"
 #include "services/apps/run/log_tail.h"
 #include "services/apps/run/training_view.h"
@@ -18,7 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kStatusDeadline{500};
 constexpr milliseconds kReadyTick{10};
 constexpr milliseconds kRunningTick{200};
 constexpr size_t kLastLines = 15;
@@ -46,12 +42,23 @@ std::string HowItEnded(const ExitState& exit) {
   return std::string(killed ? "was killed" : "crashed") + " (signal " + std::to_string(exit.signal) + ")";
 }
 
+// What somebody else wrote, for a terminal. It may have several lines.
+std::string WithoutControls(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; }, '?');
+  return text;
+}
+
+// A program that is missing is an installation of ours that is incomplete, not the user's input.
+Stop StopBecause(const Status& status) {
+  const ExitCode code = ExitCodeOf(status.code());
+  return Stop{code == ExitCode::kBadInput ? ExitCode::kBug : code, status.message()};
+}
+
 }  // namespace
 
 RunInProgress::RunInProgress(const RunContext& context, uint64_t first_incarnation, std::string reason)
-    : context_(context),
-      plan_(PlanOptionsOf(context.options, context.job.training, first_incarnation)),
-      fleet_(telemetry::StopSignal::Install()) {
+    : context_(context), plan_(PlanOptionsOf(context.options, context.job.training, first_incarnation)) {
   const auto active = context.job.training.active_deadline;
   if (active.count() > 0) deadline_ = Deadline::After(active);
   state_.attempts.incarnation = first_incarnation;
@@ -63,7 +70,7 @@ std::optional<Stop> RunInProgress::Run() {
   const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
   while (true) {
     if (stop.requested()) return Stop{ExitCode::kAskedToStop, "stopped while " + Doing()};
-    if (auto failed = Report(fleet_.Poll())) return failed;
+    if (auto failed = Report(context_.fleet.Poll())) return failed;
     const std::vector<Action> actions = plan_.Next(Clock::Real().Now());
     for (const Action& action : actions) {
       if (auto failed = std::visit([&](const auto& what) { return Do(what); }, action)) return failed;
@@ -72,7 +79,7 @@ std::optional<Stop> RunInProgress::Run() {
     if (!actions.empty()) NotePids();
     if (auto failed = CheckDeadlines()) return failed;
     Show();
-    fleet_.WaitForEvent(TimeToSleep());
+    context_.fleet.WaitForEvent(TimeToSleep());
   }
 }
 
@@ -82,12 +89,15 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
     TakeReady(event);
     plan_.OnReady(event.child, now);
   }
+  if (!events.ready.empty()) NotePids();  // those on other machines are known from now on
   for (const ChildEnded& event : events.ended) {
     plan_.OnEnded(event.child, event.exit, now);
     if (event.child.role != Role::kPartitioner || !event.exit.ok()) continue;
     if (auto failed = ReadPartitionerAnswer()) return failed;
+    if (auto failed = BringPartitions()) return failed;
   }
-  return std::nullopt;
+  if (events.broken.ok()) return std::nullopt;
+  return StopBecause(events.broken);
 }
 
 void RunInProgress::TakeReady(const ChildReady& event) {
@@ -104,7 +114,7 @@ void RunInProgress::TakeReady(const ChildReady& event) {
   }
   if (event.child.index > 0) return;
   peers_.rendezvous = event.ready.rendezvous;
-  rank0_admin_address_ = event.ready.admin_address;
+  rank0_is_ready_ = true;
 }
 
 std::optional<Stop> RunInProgress::Do(const action::Start& start) {
@@ -113,25 +123,25 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   if (start.child.role == Role::kTrainer && start.child.index > 0 && peers_.rendezvous.empty()) {
     return Stop{ExitCode::kBug, "trainer-0 did not say where trainers meet: " + context_.folder.ReadyFile("trainer-0")};
   }
-  ChildSpec spec = CommandOf(start.child);
+  const Site site = context_.fleet.SiteOf(start.child);
+  ChildSpec spec = CommandOf(start.child, site);
   spec.environment.merge(StoreEnvironment(context_.job.training.s3));
-  if (context_.tls != nullptr) spec.environment.merge(context_.tls->EnvironmentOf(start.child.role));
-  spec.environment["ESPALIER_TERMINATION_LOG"] = context_.folder.TerminationFile(name);
+  if (context_.tls != nullptr)
+    spec.environment.merge(context_.tls->EnvironmentOf(start.child.role, site.paths.TlsFolder()));
+  spec.environment["ESPALIER_TERMINATION_LOG"] = site.paths.TerminationFile(name);
   spec.environment["ESPALIER_FAILPOINTS"] =
       FailpointsFor(start.child, context_.options.environment, starts_[start.child]++ == 0);
   const bool has_ready_file = start.child.role != Role::kPartitioner;
-  const Status started = fleet_.Start(start.child, spec, has_ready_file ? context_.folder.ReadyFile(name) : "");
+  const Status started = context_.fleet.Start(start.child, spec, has_ready_file ? site.paths.ReadyFile(name) : "");
   if (started.ok()) return std::nullopt;
-  // A program that is missing is an installation of ours that is incomplete, not the user's input.
-  const ExitCode code = ExitCodeOf(started.code());
-  return Stop{code == ExitCode::kBadInput ? ExitCode::kBug : code, started.message()};
+  return StopBecause(started);
 }
 
 std::optional<Stop> RunInProgress::Do(const action::BeginIncarnation& begin) {
   state_.attempts = begin.attempts;
   facts_.trainer_restarts = begin.attempts.total - 1;
   facts_.incarnation = begin.attempts.incarnation;
-  rank0_admin_address_.clear();
+  rank0_is_ready_ = false;
   peers_.rendezvous.clear();
   return WriteStateAhead();
 }
@@ -143,7 +153,7 @@ std::optional<Stop> RunInProgress::WriteStateAhead() const {
 }
 
 std::optional<Stop> RunInProgress::Do(const action::Signal& signal) {
-  fleet_.Signal(signal.child, signal.signal_number);
+  context_.fleet.Signal(signal.child, signal.signal_number);
   return std::nullopt;
 }
 
@@ -181,7 +191,7 @@ std::string RunInProgress::FailureText(const Failure& failure) const {
   const std::string name = NameOf(failure.child);
   const std::string log = context_.folder.LogFile(name);
   std::string text = name + " ended with " + failure.exit.Describe() + " while " + Doing();
-  const std::string reason = telemetry::ReadTerminationMessage(context_.folder.TerminationFile(name));
+  const std::string reason = WithoutControls(telemetry::ReadTerminationMessage(context_.folder.TerminationFile(name)));
   if (!reason.empty()) text += ": " + reason;
   for (const std::string& line : LastLines(log, reason.empty() ? kLastLines : kLinesBesidesReason)) {
     text += "\n  " + name + "| " + line;
@@ -190,7 +200,7 @@ std::string RunInProgress::FailureText(const Failure& failure) const {
 }
 
 std::string RunInProgress::Doing() const {
-  const auto awaited = fleet_.LongestAwaited();
+  const auto awaited = context_.fleet.LongestAwaited();
   if (awaited.has_value() && phase_ != "training") return "waiting for " + NameOf(awaited->child);
   return phase_;
 }
@@ -199,7 +209,7 @@ std::optional<Stop> RunInProgress::CheckDeadlines() const {
   if (deadline_.has_value() && deadline_->HasPassed()) {
     return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed while " + Doing()};
   }
-  const auto awaited = fleet_.LongestAwaited();
+  const auto awaited = context_.fleet.LongestAwaited();
   if (!awaited.has_value() || Clock::Real().Now() < awaited->since + context_.options.ready_deadline) {
     return std::nullopt;
   }
@@ -224,24 +234,31 @@ std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
   return std::nullopt;
 }
 
+std::optional<Stop> RunInProgress::BringPartitions() {
+  const Status brought = context_.fleet.BringPartitions(facts_.partition_uri, deadline_);
+  if (brought.ok()) return std::nullopt;
+  if (brought.code() == StatusCode::kDeadlineExceeded && deadline_.has_value() && deadline_->HasPassed()) {
+    return Stop{ExitCode::kUnavailable, "spec.runPolicy.activeDeadlineSeconds passed: " + brought.message()};
+  }
+  const bool is_users_choice = brought.code() == StatusCode::kFailedPrecondition;
+  return Stop{is_users_choice ? ExitCode::kBadDocument : ExitCodeOf(brought.code()), brought.message()};
+}
+
 Life RunInProgress::LifeOf(ChildId child) const {
   const auto address = addresses_.find(child);
   return {.incarnation = state_.attempts.incarnation, .address = address == addresses_.end() ? "" : address->second};
 }
 
-ChildSpec RunInProgress::CommandOf(ChildId child) const {
-  const RunFolder& folder = context_.folder;
+ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
   const RoleOptions& roles = context_.options.roles;
   const job::DistTraining& job = context_.job.training;
   switch (child.role) {
-    case Role::kPartitioner: return PartitionerCommand(folder, roles, job.graph.partitions.uri);
-    case Role::kServer: return ServerCommand(folder, roles, job, facts_.partition_uri, child.index, LifeOf(child));
-    case Role::kSampler: return SamplerCommand(folder, roles, child.index, peers_.servers, LifeOf(child));
+    case Role::kPartitioner: return PartitionerCommand(site, job.graph.partitions.uri);
+    case Role::kServer: return ServerCommand(site, child.index, LifeOf(child));
+    case Role::kSampler: return SamplerCommand(site, roles, child.index, peers_.servers, LifeOf(child));
     case Role::kTrainer: break;
   }
-  TrainerPeers peers = peers_;
-  if (child.index == 0) peers.rendezvous = "127.0.0.1:0";
-  return TrainerCommand(folder, roles, job, child.index, peers, state_.attempts.incarnation);
+  return TrainerCommand(site, roles, job, child.index, peers_, state_.attempts.incarnation);
 }
 
 void RunInProgress::BeginPhase(ChildId child) {
@@ -270,8 +287,8 @@ void RunInProgress::Show() {
     const std::vector<std::string> last = LastLines(context_.folder.LogFile("partitioner"), 1);
     context_.progress.Update(-1, last.empty() ? "" : last[0].substr(0, 80));
   }
-  if (rank0_admin_address_.empty()) return;
-  const Result<std::string> answer = AdminGet(rank0_admin_address_, "/status", Deadline::After(kStatusDeadline));
+  if (!rank0_is_ready_) return;
+  const Result<std::string> answer = context_.fleet.StatusOf({Role::kTrainer, 0});
   if (!answer.ok()) return;
   const std::optional<TrainingStatus> status = ParseTrainingStatus(*answer);
   if (status.has_value()) context_.progress.Update(status->fraction, status->text, status->remaining_seconds);
@@ -279,7 +296,7 @@ void RunInProgress::Show() {
 
 // For people and tests; the run does not depend on it.
 void RunInProgress::NotePids() {
-  state_.processes = fleet_.Pids();
+  state_.processes = context_.fleet.Pids();
   (void)WriteRunState(context_.folder.StateFile(), state_);
 }
 
@@ -290,14 +307,14 @@ milliseconds RunInProgress::TimeToSleep() const {
 }
 
 std::vector<std::string> RunInProgress::StopChildren() {
-  std::vector<std::string> killed = fleet_.StopAll(context_.options.stop_grace);
+  std::vector<std::string> killed = context_.fleet.StopAll(context_.options.stop_grace);
   NotePids();
   return killed;
 }
 
 bool RunInProgress::TrainersEndedWell() {
   for (uint32_t rank = 0; rank < context_.job.training.trainer_replicas; ++rank) {
-    const std::optional<ExitState> exit = fleet_.ExitOf({Role::kTrainer, rank});
+    const std::optional<ExitState> exit = context_.fleet.ExitOf({Role::kTrainer, rank});
     if (!exit.has_value() || !exit->ok()) return false;
   }
   return true;

@@ -35,9 +35,10 @@ struct RunContext {
   const storage::StoreLocation& prefix_for_words;  // the same; a store out of reach says so within seconds
   terminal::Progress& progress;
   const TlsFiles* tls;  // null: plaintext
+  Fleet& fleet;
 };
 
-// Owned by one thread. Once destroyed, no child runs.
+// Owned by one thread.
 class RunInProgress {
  public:
   // `first_incarnation` is newer than any of this folder before; `reason` says why it begins.
@@ -68,7 +69,8 @@ class RunInProgress {
   std::optional<Stop> WriteStateAhead() const;
   std::optional<Stop> CheckDeadlines() const;
   std::optional<Stop> ReadPartitionerAnswer();
-  ChildSpec CommandOf(ChildId child) const;
+  std::optional<Stop> BringPartitions();
+  ChildSpec CommandOf(ChildId child, const Site& site) const;
   Life LifeOf(ChildId child) const;
   void BeginPhase(ChildId child);
   std::string FailureText(const Failure& failure) const;
@@ -85,12 +87,11 @@ class RunInProgress {
   TrainerPeers peers_;
   std::map<ChildId, std::string> addresses_;  // that a child had when it was ready first
   std::map<ChildId, int> starts_;
-  std::string rank0_admin_address_;
+  bool rank0_is_ready_ = false;
   std::string phase_;
   Timer phase_timer_;
   std::optional<SteadyTime> last_shown_;
   bool succeeded_ = false;
-  Fleet fleet_;  // last: its children are gone first
 };
 
 }  // namespace espalier::run

@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 
 #include "services/pki/certificates.h"
@@ -89,13 +91,24 @@ TlsFiles::~TlsFiles() {
   fs::remove_all(folder_, ignored);
 }
 
-EnvironmentMap TlsFiles::EnvironmentOf(Role role) const {
+EnvironmentMap TlsFiles::EnvironmentOf(Role role, const std::string& folder) const {
   if (role == Role::kPartitioner) return {};
-  const std::string folder = folder_ + "/" + NameOf(role);
-  return {{"ESPALIER_TLS_CA", folder_ + "/ca.crt"},
-          {"ESPALIER_TLS_CERTIFICATE", folder + "/tls.crt"},
-          {"ESPALIER_TLS_KEY", folder + "/tls.key"},
+  const std::string own = folder + "/" + NameOf(role);
+  return {{"ESPALIER_TLS_CA", folder + "/ca.crt"},
+          {"ESPALIER_TLS_CERTIFICATE", own + "/tls.crt"},
+          {"ESPALIER_TLS_KEY", own + "/tls.key"},
           {"ESPALIER_TLS_JOB", job_}};
+}
+
+Result<std::map<std::string, std::string>> TlsFiles::FilesOf(Role role) const {
+  const std::string own = NameOf(role);
+  std::map<std::string, std::string> files;
+  for (const std::string& name : {std::string("ca.crt"), own + "/tls.crt", own + "/tls.key"}) {
+    std::ifstream file(folder_ + "/" + name, std::ios::binary);
+    if (!file) return FromErrno(errno, "reading " + folder_ + "/" + name);
+    files[name] = {std::istreambuf_iterator<char>(file), {}};
+  }
+  return files;
 }
 
 }  // namespace espalier::run

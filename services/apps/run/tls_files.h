@@ -2,6 +2,7 @@
 // certificates are made, and one certificate for each role, in files that only this user can read.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -21,8 +22,11 @@ class TlsFiles {
   TlsFiles(const TlsFiles&) = delete;
   TlsFiles& operator=(const TlsFiles&) = delete;
 
-  // The --tls flags of a child as environment variables. Nothing for partitioners, which talk to nobody.
-  EnvironmentMap EnvironmentOf(Role role) const;
+  // The --tls flags of a child as environment variables, for files that lie as in `folder` on its machine. Nothing for
+  // partitioners, which talk to nobody.
+  EnvironmentMap EnvironmentOf(Role role, const std::string& folder) const;
+  // The files that processes of `role` need, by their path below the folder. Secret: they hold a private key.
+  Result<std::map<std::string, std::string>> FilesOf(Role role) const;
 
  private:
   TlsFiles(std::string folder, std::string job) : folder_(std::move(folder)), job_(std::move(job)) {}

@@ -1,0 +1,24 @@
+// The machine that a child runs on, as its command line must know it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "services/apps/run/run_paths.h"
+
+namespace espalier::run {
+
+struct Site {
+  RunPaths paths;                   // of the run's files there
+  std::string program_folder;       // of the role binaries there
+  std::string host = "127.0.0.1";   // numeric address at which the others reach it
+  uint16_t port = 0;                // where the child listens when it begins; 0: the kernel picks
+  unsigned server_threads = 2;      // of a graph server there
+  std::string partitions_uri = {};  // where its graph servers read; empty before BringPartitions
+  // Peers are on other machines and nothing is encrypted: only where somebody asked for it by name.
+  bool plaintext_to_others = false;
+
+  bool is_loopback() const { return host == "127.0.0.1"; }
+};
+
+}  // namespace espalier::run
