@@ -22,6 +22,7 @@ for option in "$@"; do
 done
 
 install_packages
+install_ssh_packages
 install_versitygw
 install_kube_tools
 install_prometheus

@@ -5,12 +5,12 @@ install_packages() {
   list="$(dirname "${BASH_SOURCE[0]}")/debian-packages.txt"
   while read -r package; do
     case "$package" in '' | '#'*) continue ;; esac
-    if ! dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed'; then
-      missing+=("$package")
-    fi
+    is_installed "$package" || missing+=("$package")
   done <"$list"
   apt_install "${missing[@]}"
 }
+
+is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 
 # PACKAGE...: those that are missing.
 apt_install() {

@@ -34,3 +34,30 @@ install_cluster_packages() {
   mapfile -t missing < <(e2e/cluster packages)
   apt_install "${missing[@]}"
 }
+
+# What `espalier launch` is tested on: an sshd, which the tests start as root with a configuration of their own in network
+# namespaces; needs install-packages.sh. The system's own daemon is neither used nor wanted: where Debian would start it,
+# with the package or when the machine starts, it is kept from that.
+install_ssh_packages() {
+  local package missing=() policy=/usr/sbin/policy-rc.d made_policy=""
+  if [ "$(id -u)" -ne 0 ]; then
+    echo "!! NOT TESTED: espalier launch over a real ssh, whose network namespaces take root" >&2
+    return 0
+  fi
+  for package in iproute2 openssh-client openssh-server; do
+    is_installed "$package" || missing+=("$package")
+  done
+  if [[ " ${missing[*]} " == *" openssh-server "* ]]; then
+    if command -v systemctl >/dev/null; then
+      systemctl --quiet mask ssh.service ssh.socket || true
+      echo "== sshd is installed for tests alone; 'systemctl unmask ssh.service ssh.socket' lets it be a service"
+    fi
+    if [ ! -e "$policy" ]; then
+      made_policy=yes
+      printf '#!/bin/sh\nexit 101\n' >"$policy"  # "action forbidden by policy"
+      chmod +x "$policy"
+    fi
+  fi
+  apt_install "${missing[@]}" || echo "!! NOT TESTED: espalier launch over a real ssh" >&2
+  if [ -n "$made_policy" ]; then rm "$policy"; fi
+}

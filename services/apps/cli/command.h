@@ -21,9 +21,12 @@ struct Outcome {
 // Each Add function declares its subcommand and, when it was given, puts what it does into *chosen.
 using Command = std::function<Outcome()>;
 void AddCheckpointCommand(CLI::App* app, Command* chosen);
+void AddCopyCommand(CLI::App* app, Command* chosen);
 void AddGenerateCommand(CLI::App* app, Command* chosen);
+void AddHostCommand(CLI::App* app, Command* chosen);
 void AddImportCommand(CLI::App* app, Command* chosen);
 void AddInspectCommand(CLI::App* app, Command* chosen);
+void AddLaunchCommand(CLI::App* app, Command* chosen);
 void AddPartitionCommand(CLI::App* app, Command* chosen);
 void AddRunCommand(CLI::App* app, Command* chosen);
 void AddVerifyCommand(CLI::App* app, Command* chosen);

@@ -34,6 +34,9 @@ int Main(int argc, char** argv) {
   AddInspectCommand(&app, &chosen);
   AddVerifyCommand(&app, &chosen);
   AddRunCommand(&app, &chosen);
+  AddLaunchCommand(&app, &chosen);
+  AddCopyCommand(&app, &chosen);
+  AddHostCommand(&app, &chosen);
   AddCheckpointCommand(&app, &chosen);
   try {
     app.parse(argc, argv);

@@ -124,6 +124,8 @@ int main(int argc, char** argv) {
 
   if (child == "partitioner") {
     if (!behavior.action.empty()) return Misbehave(behavior);
+    fs::create_directories(flags["--output"] + "/k");
+    (void)WriteFileAtomically(flags["--output"] + "/k/manifest.json", "{}");
     std::printf("{\"partitionKey\":\"k\",\"uri\":\"%s/k\"}\n", flags["--output"].c_str());
     return 0;
   }

@@ -1,0 +1,139 @@
+#include "services/apps/launch/launch.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "services/apps/launch/partition_copy.h"
+#include "services/rpc/address.h"
+#include "services/telemetry/process.h"
+
+namespace espalier::launch {
+namespace {
+
+constexpr rlim_t kDescriptorsOfItsOwn = 256;
+constexpr rlim_t kDescriptorsPerHost = 4;  // three pipes and ssh's process
+
+using Sessions = std::vector<std::unique_ptr<HostSession>>;
+
+// What is wrong before anything runs is wrong with what the user said, unless somebody else is not there.
+run::RunOutcome Refused(const Status& status) {
+  run::RunOutcome outcome;
+  outcome.code = ExitCodeOf(status.code());
+  if (outcome.code == ExitCode::kBadInput) outcome.code = ExitCode::kBadDocument;
+  outcome.error = status.message();
+  return outcome;
+}
+
+// Somebody else's loopback address is not this machine's.
+Status CheckReachable(const Sessions& sessions) {
+  for (const auto& session : sessions) {
+    if (sessions.size() == 1 || !rpc::IsLoopback(session->address())) continue;
+    return InvalidArgument("host " + session->host().name + " is " + session->address() +
+                           ", which the other hosts cannot reach");
+  }
+  return Status();
+}
+
+std::vector<HostSession*> PointersTo(const Sessions& sessions) {
+  std::vector<HostSession*> pointers;
+  for (const auto& session : sessions) pointers.push_back(session.get());
+  return pointers;
+}
+
+// For this process and those that it starts; where the hard limit is lower, a pipe cannot be made and says so.
+void AllowDescriptors(size_t hosts) {
+  const rlim_t wanted = kDescriptorsOfItsOwn + kDescriptorsPerHost * hosts;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<Sessions> Connect(const ConnectOptions& options, terminal::Progress& progress) {
+  ASSIGN_OR_RETURN(const std::vector<Host> hosts, ReadHostsFile(options.hosts_file));
+  const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
+  progress.Begin("connecting to " + std::to_string(hosts.size()) + (hosts.size() == 1 ? " host" : " hosts"));
+  const Deadline deadline = Deadline::After(options.patience);
+  AllowDescriptors(hosts.size());
+  Sessions sessions;
+  for (const Host& host : hosts) {
+    // Looking up a name may take long.
+    if (stop.requested()) return Cancelled("stopped while looking up " + host.name);
+    if (deadline.HasPassed()) return DeadlineExceeded("the time for connecting was over before " + host.name);
+    ASSIGN_OR_RETURN(std::unique_ptr<HostSession> session, HostSession::Open(host, options.session));
+    sessions.push_back(std::move(session));
+  }
+  RETURN_IF_ERROR(CheckReachable(sessions));
+  Heartbeat heartbeat(PointersTo(sessions));
+  for (const auto& session : sessions) RETURN_IF_ERROR(session->AwaitHello(stop, deadline, heartbeat));
+  return sessions;
+}
+
+void SetCount(const char* field, uint32_t per_host, size_t hosts, std::vector<std::string>* settings) {
+  if (per_host > 0) settings->push_back(std::string(field) + "=" + std::to_string(per_host * hosts));
+}
+
+}  // namespace
+
+run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress) {
+  const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
+  options.run.runs_on = job::RunsOn::kHosts;
+  const Result<std::vector<Host>> hosts = ReadHostsFile(options.connect.hosts_file);
+  if (!hosts.ok()) return Refused(hosts.status());
+  SetCount("graph.partitions.count", options.servers_per_host, hosts->size(), &options.run.settings);
+  SetCount("samplers.replicas", options.samplers_per_host, hosts->size(), &options.run.settings);
+  SetCount("trainers.replicas", options.trainers_per_host, hosts->size(), &options.run.settings);
+  // A document that is wrong is no reason to call anybody.
+  const auto parsed = run::ReadJobFile(options.run.job_file, options.run.settings, options.run.runs_on);
+  if (!parsed.ok()) return Refused(parsed.status());
+  Result<Sessions> sessions = Connect(options.connect, progress);
+  if (!sessions.ok()) return Refused(sessions.status());
+
+  std::error_code error;
+  const std::string output = std::filesystem::absolute(options.run.output_folder, error).lexically_normal();
+  if (options.fleet.workspace.empty()) options.fleet.workspace = output;
+  options.fleet.stop_grace = options.run.stop_grace;
+  Heartbeat heartbeat(PointersTo(*sessions));
+  const CopyTarget target{PointersTo(*sessions), options.fleet.workspace, stop, heartbeat, progress};
+  for (const std::string& folder : options.folders) {
+    const Status copied = CopyFolder(folder, target);
+    if (!copied.ok()) return Refused(copied);
+  }
+  return run::Run(options.run, progress, [&](const run::FleetPlan& plan) -> Result<std::unique_ptr<run::Fleet>> {
+    run::Site here{.paths = plan.folder, .program_folder = options.run.roles.program_folder};
+    auto fleet = std::make_unique<HostFleet>(*std::move(sessions), options.fleet, std::move(here), plan.folder,
+                                             plan.job, progress);
+    RETURN_IF_ERROR(fleet->Begin(plan.tls));
+    return std::unique_ptr<run::Fleet>(std::move(fleet));
+  });
+}
+
+run::RunOutcome Copy(const CopyOptions& options, terminal::Progress& progress) {
+  const telemetry::StopSignal& stop = telemetry::StopSignal::Install();
+  const Result<Sessions> sessions = Connect(options.connect, progress);
+  if (!sessions.ok()) return Refused(sessions.status());
+  Heartbeat heartbeat(PointersTo(*sessions));
+  const CopyTarget target{PointersTo(*sessions), options.workspace, stop, heartbeat, progress};
+  run::RunOutcome outcome;
+  if (!options.partitions.empty()) {
+    const Result<std::string> copied = CopyPartitions(options.partitions, target);
+    if (!copied.ok()) {
+      outcome.code = ExitCodeOf(copied.status().code());
+      outcome.error = copied.status().message();
+      return outcome;
+    }
+    outcome.summary.push_back("partitions: " + *copied);
+  }
+  for (const std::string& folder : options.folders) {
+    const Status copied = CopyFolder(folder, target);
+    if (copied.ok()) continue;
+    outcome.code = ExitCodeOf(copied.code());
+    outcome.error = copied.message();
+    return outcome;
+  }
+  return outcome;
+}
+
+}  // namespace espalier::launch

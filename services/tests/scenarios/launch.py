@@ -1,0 +1,288 @@
+"""A job on two machines over a real ssh: the same numbers as on one, and nothing is left whatever dies."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from harness import BIN, CORA, Scenario, job
+from ssh_hosts import KNOWN_UNREACHABLE, SshHosts, reason_against
+
+
+EPOCHS = 12
+
+
+def cora(**changes):
+    settings = dict(training__task={"type": "NodeClassification", "label": "node-label", "split": "public"},
+                    training__batchSize=16, training__epochs=EPOCHS, training__evaluation={
+                        "everyEpochs": 6, "metric": "Accuracy", "neighborhood": "Full"},
+                    graph__preprocess={"normalizeFeatures": "Row"}, trainers={"replicas": 2, "threads": 1},
+                    samplers={"replicas": 1}, checkpoint={"every": {"steps": 10}, "keep": 2},
+                    output={"save": ["Model"]}, runPolicy={"backoffLimit": 5})
+    return job(CORA, "OGB", **{**settings, **changes})
+
+
+def setUpModule():
+    with tempfile.TemporaryDirectory(prefix="espalier-ssh-") as folder:
+        reason = reason_against(pathlib.Path(folder) / "probe")
+    if reason:
+        raise unittest.SkipTest(reason)
+
+
+class LaunchScenario(Scenario):
+    count = 2
+    hidden = {}
+    undisturbed = None
+
+    def setUp(self):
+        super().setUp()
+        self.shared = self.dir / "shared"
+        self.shared.mkdir()
+        hidden = {host: self.dir / name for host, name in self.hidden.items()}
+        self.hosts = SshHosts(self.dir / "ssh", self.count, hidden)
+        self.addCleanup(self.hosts.stop)
+        self.hosts.start()
+
+    def digest(self):
+        """Of `espalier run`, made once."""
+        if LaunchScenario.undisturbed is None:
+            LaunchScenario.undisturbed = self.run_job(cora(), "alone", "--access", "rpc")["parametersDigest"]
+        return LaunchScenario.undisturbed
+
+    def command(self, name, *args, document=None, key="user", hosts=None):
+        path = self.write_job(document or cora(), name + ".json")
+        return self.hosts.inside("l", BIN / "espalier", "launch", "--hosts", self.hosts.write_hosts(hosts), "-f", path,
+                                 "--output", self.shared / name, *self.hosts.flags(key), *args)
+
+    def launch(self, name, *args, timeout=300, **kwargs):
+        """To its end; afterwards nothing runs on any host."""
+        process = subprocess.run(self.command(name, *args, **kwargs), capture_output=True, text=True, timeout=timeout,
+                                 stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual(self.hosts.await_quiet(), {}, process.stderr)
+        return process
+
+    def result(self, name):
+        return json.loads((self.shared / name / "result.json").read_text())
+
+    def begin(self, name, steps, *args):
+        """Starts one whose trainers take their time, and waits until it has done so many steps."""
+        log = open(self.dir / f"{name}.log", "w+", encoding="utf-8")
+        self.addCleanup(log.close)
+        process = subprocess.Popen(self.command(name, *args), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                   env={**os.environ, "ESPALIER_FAILPOINTS_TRAINER": "trainer.step=delay:100ms"})
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + 200
+        while not self.checkpoint_at(name, steps):
+            self.assertIsNone(process.poll(), pathlib.Path(log.name).read_text())
+            self.assertLess(time.monotonic(), deadline, f"no checkpoint at step {steps}")
+            time.sleep(0.02)
+        return process, pathlib.Path(log.name)
+
+    def checkpoint_at(self, name, steps):
+        numbers = [int(path.parent.name.split("-")[1])
+                   for path in (self.shared / name / "checkpoints").glob("*/manifest.json")]
+        return max(numbers, default=-1) >= steps
+
+    def pid_of(self, name, child):
+        """Once the host has told it."""
+        deadline = time.monotonic() + 60
+        while True:
+            processes = json.loads((self.shared / name / "run/state.json").read_text())["processes"]
+            if child in processes:
+                return processes[child]
+            self.assertLess(time.monotonic(), deadline, f"no {child} among {processes}")
+            time.sleep(0.02)
+
+
+class Launch(LaunchScenario):
+    def test_two_machines_end_with_the_numbers_of_one(self):
+        process = self.launch("two", "--logs")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        result = self.result("two")
+        self.assertEqual(result["parametersDigest"], self.digest())
+        for line in ("[10.77.0.10 trainer-0] ", "[10.77.0.11 trainer-1] ", "[10.77.0.11 server-1] ",
+                     "[10.77.0.10 sampler-0] "):
+            self.assertIn(line, process.stderr)
+        log = (self.shared / "two/logs/server-1.log").read_text()
+        self.assertIn("10.77.0.11:30050", log)
+        self.assertEqual(list((self.shared / "two").glob("hosts/*/run/tls")), [])
+
+    def test_in_plaintext_only_where_it_is_asked_for_by_name(self):
+        process = self.launch("plain", "--plaintext", "--logs", hosts=["10.77.0.10 0", "10.77.0.11 31000"])
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertEqual(self.result("plain")["parametersDigest"], self.digest())
+        self.assertIn("backend=Gloo", process.stderr)
+        self.assertIn("10.77.0.11:31000", (self.shared / "plain/logs/server-1.log").read_text())
+
+    def test_counts_for_each_host(self):
+        process = self.launch("counts", "--servers-per-host", 2, "--trainers-per-host", 1, "--samplers-per-host", 1,
+                              "--set", "training.epochs=1")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        result = self.result("counts")
+        self.assertEqual([result["partitions"], result["samplers"], result["trainers"]], [4, 2, 2])
+        self.assertIn("10.77.0.10:30051", (self.shared / "counts/logs/server-2.log").read_text())
+
+    def test_processes_that_are_killed_on_their_hosts_are_replaced(self):
+        process, log = self.begin("kills", 20)
+        os.kill(self.pid_of("kills", "trainer-1"), signal.SIGKILL)
+        os.kill(self.pid_of("kills", "server-0"), signal.SIGKILL)
+        self.assertEqual(process.wait(200), 0, log.read_text())
+        self.assertEqual(self.hosts.await_quiet(), {})
+        self.assertIn("trainer-1 was killed (signal 9); restarting trainers from epoch ", log.read_text())
+        self.assertEqual(self.result("kills")["parametersDigest"], self.digest())
+
+    def test_a_launcher_that_is_killed_leaves_nothing_and_is_taken_up(self):
+        process, _ = self.begin("orphans", 20)
+        self.assertTrue(all(self.hosts.processes(host) for host in (0, 1)))
+        process.kill()
+        process.wait(30)
+        self.assertEqual(self.hosts.await_quiet(), {})
+        process = self.launch("orphans", "--resume")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertEqual(self.result("orphans")["parametersDigest"], self.digest())
+
+    def test_a_stop_saves_a_checkpoint_and_says_how_to_go_on(self):
+        process, log = self.begin("stop", 20)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(120), 75, log.read_text())
+        self.assertEqual(self.hosts.await_quiet(), {})
+        self.assertRegex(log.read_text(), r"saved up to epoch .* go on with: espalier launch --hosts .* --resume")
+
+    def test_a_connection_that_is_lost_ends_everything(self):
+        process, log = self.begin("lost", 20)
+        sessions = self.hosts.sessions(1)
+        self.assertTrue(sessions)
+        for pid in sessions:
+            os.kill(pid, signal.SIGKILL)
+        self.assertEqual(process.wait(120), 74, log.read_text())
+        self.assertIn("10.77.0.11", log.read_text())
+        self.assertEqual(self.hosts.await_quiet(), {})
+
+    def test_a_host_that_is_not_there(self):
+        process = self.launch("nobody", "--connect-seconds", 3, hosts=["10.77.0.10", KNOWN_UNREACHABLE])
+        self.assertEqual(process.returncode, 74, process.stderr)
+        self.assertIn(f"ssh to {KNOWN_UNREACHABLE} failed: ssh: connect to host {KNOWN_UNREACHABLE}", process.stderr)
+
+    def test_a_key_that_is_refused(self):
+        process = self.launch("stranger", key="stranger")
+        self.assertEqual(process.returncode, 77, process.stderr)
+        self.assertIn("ssh to 10.77.0.10 was refused", process.stderr)
+        self.assertIn("Permission denied", process.stderr)
+
+    def test_a_host_key_that_is_not_the_known_one(self):
+        known = self.hosts.folder / "known_hosts"
+        stranger = " ".join((self.hosts.folder / "stranger.pub").read_text().split()[:2])
+        known.write_text("".join(f"[{address}]:2222 {stranger}\n" for address in self.hosts.addresses))
+        process = self.launch("impostor")
+        self.assertEqual(process.returncode, 77, process.stderr)
+        self.assertIn("was refused", process.stderr)
+
+    def test_a_host_without_espalier(self):
+        process = self.launch("bare", "--bin", "/nonexistent")
+        self.assertEqual(process.returncode, 64, process.stderr)
+        self.assertIn("10.77.0.10 has no /nonexistent/espalier that can be run", process.stderr)
+
+    def test_a_port_that_is_taken_names_its_holder(self):
+        serve = "import socket,time; s=socket.create_server(('10.77.0.11', 30050)); print('up', flush=True); time.sleep(600)"
+        holder = subprocess.Popen(self.hosts.inside(1, "python3", "-c", serve), stdout=subprocess.PIPE, text=True)
+        self.addCleanup(holder.stdout.close)
+        self.addCleanup(holder.wait)
+        self.addCleanup(holder.kill)
+        holder.stdout.readline()
+        process = subprocess.run(self.command("taken"), capture_output=True, text=True, timeout=200,
+                                 stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual(process.returncode, 74, process.stderr)
+        self.assertIn(f"on 10.77.0.11: port 30050, where server-1 is to listen, is taken by process {holder.pid} "
+                      "(python3 -c", process.stderr)
+        self.assertNotIn("did not end when asked to", process.stderr)  # server-1 never was
+
+    def test_a_document_that_is_wrong_calls_nobody(self):
+        process = self.launch("wrong", "--set", "training.epochs=many", hosts=[KNOWN_UNREACHABLE])
+        self.assertEqual(process.returncode, 64, process.stderr)
+        self.assertIn("spec.training.epochs: expected an integer", process.stderr)
+
+
+class WithoutSharedStorage(LaunchScenario):
+    """The second host has a folder of its own where the others share one."""
+
+    hidden = {1: "shared"}
+
+    def copy(self, *args):
+        return subprocess.run(self.hosts.inside("l", BIN / "espalier", "copy", "--hosts", self.hosts.write_hosts(),
+                                                "--workspace", self.shared / "work", *self.hosts.flags(), *args),
+                              capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL, check=False)
+
+    def test_each_host_gets_its_partitions(self):
+        process = self.launch("apart")
+        self.assertEqual(process.returncode, 64, process.stderr)
+        self.assertIn("10.77.0.11 does not see the partitions", process.stderr)
+
+        # Machines do not share /tmp, by which processes find out that they are on one.
+        apart = ("--copy", "--workspace", self.shared / "work", "--env", f"TMPDIR={self.shared}")
+        process = self.launch("apart", *apart)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertIn("copied partitions to 2 hosts", process.stderr)
+        self.assertEqual(self.result("apart")["parametersDigest"], self.digest())
+        parts = {path.parent.name for path in (self.shared / "work").rglob("*.safetensors")}
+        self.assertEqual(parts, {"part-00000"})  # what this machine and the first host see
+
+        process = self.launch("apart", *apart)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertRegex(process.stderr, r"copied partitions to 2 hosts .*: (\d+) files, \1 of them there already, 0B sent")
+
+    def test_a_copy_goes_on_and_mends_what_is_broken(self):
+        folder = self.dir / "scripts"
+        (folder / "deep").mkdir(parents=True)
+        (folder / "deep/tool.sh").write_text("#!/bin/sh\necho here\n")
+        (folder / "deep/tool.sh").chmod(0o755)
+        (folder / "large.bin").write_bytes(os.urandom(9 << 20))
+        process = self.copy("--folder", folder)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        copied = self.shared / "work/scripts"
+        self.assertEqual((copied / "large.bin").read_bytes(), (folder / "large.bin").read_bytes())
+        self.assertTrue(os.access(copied / "deep/tool.sh", os.X_OK))
+
+        # As if interrupted: two of three blocks have arrived, one of them with a flipped bit.
+        broken = bytearray((folder / "large.bin").read_bytes()[:8 << 20])
+        broken[5 << 20] ^= 1
+        (copied / "large.bin").unlink()
+        (copied / "large.bin.espalier-part").write_bytes(broken)
+        process = self.copy("--folder", folder)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertEqual((copied / "large.bin").read_bytes(), (folder / "large.bin").read_bytes())
+        self.assertRegex(process.stderr, r"4 files, 3 of them there already, 5\.2 MB sent")
+        self.assertEqual(list(copied.rglob("*.espalier-part")), [])
+        self.assertEqual(self.hosts.await_quiet(), {})
+
+
+class ThreeHosts(LaunchScenario):
+    """The second and the third have folders of their own where the first and the launcher share one."""
+
+    count = 3
+    hidden = {1: "shared", 2: "shared"}
+
+    def launch_apart(self, name, *args, **kwargs):
+        process = self.launch(name, "--copy", "--env", f"TMPDIR={self.shared}", "--set", "training.epochs=1", *args,
+                              **kwargs)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return process
+
+    def test_an_earlier_copy_of_other_partitions_is_made_whole(self):
+        three = ("--set", "graph.partitions.count=3")
+        self.launch_apart("swapped", *three)
+        digest = self.result("swapped")["parametersDigest"]
+        # Each has a manifest at the path of the original, and a partition that is another host's now.
+        self.launch_apart("swapped", *three, hosts=["10.77.0.10", "10.77.0.12", "10.77.0.11"])
+        self.assertEqual(self.result("swapped")["parametersDigest"], digest)
+
+    def test_a_host_without_partitions_waits_with_the_others(self):
+        process = self.launch_apart("idle", "--lost-seconds", 10)
+        self.assertIn("copied partitions to 2 hosts", process.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
