@@ -126,6 +126,12 @@ class Launch(LaunchScenario):
         self.assertEqual([result["partitions"], result["samplers"], result["trainers"]], [4, 2, 2])
         self.assertIn("10.77.0.10:30051", (self.shared / "counts/logs/server-2.log").read_text())
 
+    def test_hosts_that_are_named_by_ipv6_addresses(self):
+        process = self.launch("six", "--set", "training.epochs=1", hosts=["fd77::10", "[fd77::11] 31000"])
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertIn("[fd77::10]:30050", (self.shared / "six/logs/server-0.log").read_text())
+        self.assertIn("[fd77::11]:31000", (self.shared / "six/logs/server-1.log").read_text())
+
     def test_processes_that_are_killed_on_their_hosts_are_replaced(self):
         process, log = self.begin("kills", 20)
         os.kill(self.pid_of("kills", "trainer-1"), signal.SIGKILL)

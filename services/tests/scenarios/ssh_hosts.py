@@ -60,6 +60,7 @@ class SshHosts:
         self.folder.mkdir()
         self.name = f"esp-{os.getpid()}-{os.urandom(3).hex()}"
         self.addresses = [f"10.77.0.{10 + host}" for host in range(count)]
+        self.addresses6 = [f"fd77::{10 + host}" for host in range(count)]
         self.hidden = hidden or {}
         self.daemons = []
         self.namespaces = []
@@ -69,20 +70,20 @@ class SshHosts:
             sh("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / kind)
         shutil.copy(self.folder / "user.pub", self.folder / "authorized_keys")
         host_key = " ".join((self.folder / "host.pub").read_text().split()[:2])
-        known = [f"[{address}]:{PORT} {host_key}\n" for address in self.addresses]
+        known = [f"[{address}]:{PORT} {host_key}\n" for address in self.addresses + self.addresses6]
         (self.folder / "known_hosts").write_text("".join(known))
         pathlib.Path("/run/sshd").mkdir(exist_ok=True)
         self._add_namespace("l")
         self._in("l", "ip", "link", "add", "bridge", "type", "bridge")
         self._in("l", "ip", "link", "set", "bridge", "up")
-        self._in("l", "ip", "address", "add", "10.77.0.1/24", "dev", "bridge")
+        self._add_addresses("l", "bridge", "10.77.0.1", "fd77::1")
         for host, address in enumerate(self.addresses):
             self._add_namespace(host)
             self._in("l", "ip", "link", "add", f"v{host}", "type", "veth", "peer", "name", "v", "netns",
                      self.namespace(host))
             self._in("l", "ip", "link", "set", f"v{host}", "master", "bridge", "up")
             self._in(host, "ip", "link", "set", "v", "up")
-            self._in(host, "ip", "address", "add", f"{address}/24", "dev", "v")
+            self._add_addresses(host, "v", address, self.addresses6[host])
             self._start_sshd(host)
         for address in self.addresses:
             self._await_sshd(address)
@@ -153,13 +154,17 @@ class SshHosts:
         self.namespaces.append(self.namespace(host))
         self._in(host, "ip", "link", "set", "lo", "up")
 
+    def _add_addresses(self, host, device, address, address6):
+        self._in(host, "ip", "address", "add", f"{address}/24", "dev", device)
+        self._in(host, "ip", "address", "add", f"{address6}/64", "dev", device, "nodad")
+
     def _in(self, host, *command):
         sh(*self.inside(host, *command))
 
     def _start_sshd(self, host):
         configuration = self.folder / f"sshd-{host}.conf"
         configuration.write_text(
-            f"Port {PORT}\nListenAddress {self.addresses[host]}\n"
+            f"Port {PORT}\nListenAddress {self.addresses[host]}\nListenAddress {self.addresses6[host]}\n"
             f"HostKey {self.folder}/host\nAuthorizedKeysFile {self.folder}/authorized_keys\n"
             "PidFile none\nStrictModes no\nUsePAM no\n"
             "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n")
