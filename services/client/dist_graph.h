@@ -46,6 +46,21 @@ struct DrawOptions {
   bool want_edge_ids = false;
 };
 
+// Edges by type; types that are left out have none.
+using EdgesByType = std::map<EdgeTypeId, std::vector<GlobalEdgeId>>;
+
+// A part of the graph as a graph of its own: its edges, and the nodes at their ends.
+struct SubgraphRelation {
+  EdgeTypeId edge_type;
+  std::vector<GlobalEdgeId> edge_ids;  // [edges]
+  std::vector<uint32_t> sources;       // [edges] rows of Subgraph::nodes of the source's type
+  std::vector<uint32_t> destinations;  // [edges] likewise of the destination's
+};
+struct Subgraph {
+  std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId: the node of each row
+  std::vector<SubgraphRelation> relations;       // ascending edge type
+};
+
 // Thread-safe. Several may exist at once and be destroyed in any order.
 class DistGraph {
  public:
@@ -78,6 +93,9 @@ class DistGraph {
   Result<Frontier> SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts, const DrawOptions& options) const;
   // All in-edges of `nodes`, all relations, with edge ids.
   Result<Frontier> InSubgraph(const NodesByType& nodes) const;
+  // The subgraph of these edges, of any relations and owners, in the order given and as often as given. Rows are
+  // numbered by first occurrence: relation by relation all sources, then all destinations. (DGL's edge_subgraph.)
+  Result<Subgraph> EdgeSubgraph(const EdgesByType& edges) const;
   // Rows of `destinations` come first in the order given; InvalidArgument unless they are those of the frontier.
   Result<BlockWithNodes> ToBlock(const Frontier& frontier, const NodesByType& destinations) const;
 
