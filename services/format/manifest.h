@@ -62,7 +62,8 @@ struct Manifest {
   std::string graph_name;
   std::string algorithm;  // "METIS", ...
   uint64_t seed = 0;
-  std::string in_edge_order;  // "source,edge" or "time:<column>,source,edge"
+  std::string in_edge_order;                // "source,edge" or "time:<column>,source,edge"
+  std::vector<std::string> source_columns;  // node columns that edges have copies of (graph::SourceColumnName)
   graph::PartitionBook book;
   std::vector<std::vector<ColumnEntry>> node_columns;  // by NodeTypeId, sorted by name
   std::vector<std::vector<ColumnEntry>> edge_columns;  // by EdgeTypeId

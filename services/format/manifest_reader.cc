@@ -199,6 +199,19 @@ Status ReadNames(const JsonFields& document, Manifest* manifest) {
   return Status();
 }
 
+// Absent: none.
+Status ReadSourceColumns(const JsonFields& document, Manifest* manifest) {
+  if (!document.Has("source_columns")) return Status();
+  return document.ForEach("source_columns", [&](const json& element, const std::string& path) -> Status {
+    const std::string name = element.is_string() ? element.get<std::string>() : "";
+    if (const Status good = graph::CheckName("column", name); !good.ok()) {
+      return InvalidArgument(path + ": " + good.message());
+    }
+    manifest->source_columns.push_back(name);
+    return Status();
+  });
+}
+
 }  // namespace
 
 Result<Manifest> ManifestFromJson(const std::string& text) {
@@ -207,6 +220,7 @@ Result<Manifest> ManifestFromJson(const std::string& text) {
   RETURN_IF_ERROR(CheckFormat(document));
   Manifest manifest;
   RETURN_IF_ERROR(ReadNames(document, &manifest));
+  RETURN_IF_ERROR(ReadSourceColumns(document, &manifest));
   RETURN_IF_ERROR(ReadBook(document, &manifest));
   RETURN_IF_ERROR(ReadSplits(document, &manifest));
   RETURN_IF_ERROR(ReadPartitions(document, &manifest));

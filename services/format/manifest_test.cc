@@ -27,6 +27,7 @@ TEST(ManifestTest, ComesBackExactly) {
   manifest.quality.replication = 1.0 / 3.0;
   manifest.quality.balance["nodes:paper"] = 1e-300;
   manifest.partitions[0].graph.block_hashes[0] = ~uint64_t{0} - 1;
+  manifest.source_columns = {"original_id", "mask"};
 
   const Result<Manifest> back = ManifestFromJson(ManifestToJson(manifest));
   ASSERT_TRUE(back.ok()) << back.status().ToString();
@@ -36,6 +37,7 @@ TEST(ManifestTest, ComesBackExactly) {
   EXPECT_EQ(back->algorithm, manifest.algorithm);
   EXPECT_EQ(back->seed, manifest.seed);
   EXPECT_EQ(back->in_edge_order, manifest.in_edge_order);
+  EXPECT_EQ(back->source_columns, manifest.source_columns);
   EXPECT_EQ(back->book, manifest.book);
   EXPECT_EQ(back->node_columns, manifest.node_columns);
   EXPECT_EQ(back->edge_columns, manifest.edge_columns);

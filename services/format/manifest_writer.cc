@@ -78,21 +78,22 @@ std::string ManifestToJson(const Manifest& manifest) {
   ESPALIER_CHECK(manifest.node_columns.size() == manifest.book.schema().num_node_types() &&
                  manifest.edge_columns.size() == manifest.book.schema().num_edge_types())
       << "a manifest describes the columns of every type";
-  const Json document = {{"format", kPartitionFormatName},
-                         {"format_version", manifest.format_version},
-                         {"partition_key", manifest.partition_key},
-                         {"attempt", manifest.attempt},
-                         {"graph_name", manifest.graph_name},
-                         {"algorithm", manifest.algorithm},
-                         {"seed", manifest.seed},
-                         {"in_edge_order", manifest.in_edge_order},
-                         {"node_types", NodeTypes(manifest)},
-                         {"edge_types", EdgeTypes(manifest)},
-                         {"splits", Splits(manifest)},
-                         {"partitions", Partitions(manifest)},
-                         {"quality", ToJson(manifest.quality)},
-                         {"partition_seconds", manifest.partition_seconds},
-                         {"peak_memory_bytes", manifest.peak_memory_bytes}};
+  Json document = {{"format", kPartitionFormatName},
+                   {"format_version", manifest.format_version},
+                   {"partition_key", manifest.partition_key},
+                   {"attempt", manifest.attempt},
+                   {"graph_name", manifest.graph_name},
+                   {"algorithm", manifest.algorithm},
+                   {"seed", manifest.seed},
+                   {"in_edge_order", manifest.in_edge_order},
+                   {"node_types", NodeTypes(manifest)},
+                   {"edge_types", EdgeTypes(manifest)},
+                   {"splits", Splits(manifest)},
+                   {"partitions", Partitions(manifest)},
+                   {"quality", ToJson(manifest.quality)},
+                   {"partition_seconds", manifest.partition_seconds},
+                   {"peak_memory_bytes", manifest.peak_memory_bytes}};
+  if (!manifest.source_columns.empty()) document["source_columns"] = manifest.source_columns;
   // Names that are not UTF-8 cannot be said in JSON; they get the replacement character.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <tuple>
 
 #include "services/format/verify_parts.h"
@@ -66,6 +67,59 @@ void VerifyOutDegrees(const LoadedPartitioning& loaded, EdgeTypeId type, const s
   }
 }
 
+// A node column, or the nodes' original ids, over all partitions.
+class NodeColumn {
+ public:
+  NodeColumn(const LoadedPartitioning& loaded, NodeTypeId type, const std::string& name)
+      : loaded_(loaded), type_(type), name_(name) {}
+
+  bool exists() const { return is_original_id() || loaded_.partitions[0].nodes[type_.value].columns.contains(name_); }
+
+  // Whether row k of `copies` is the column's row of the node with this global id.
+  bool SameRow(const Tensor& copies, uint64_t k, uint64_t global) const {
+    const auto position = static_cast<int64_t>(k);
+    if (is_original_id()) {
+      return static_cast<uint64_t>(copies.ValueAsInt(position)) == loaded_.original_of[type_.value][global];
+    }
+    const graph::NodeLocation at = loaded_.book().Locate(type_, GlobalNodeId(global));
+    const auto& columns = loaded_.partitions[at.partition.value].nodes[type_.value].columns;
+    const auto column = columns.find(name_);
+    return column != columns.end() && column->second.dtype() == copies.dtype() &&
+           column->second.row_bytes() == copies.row_bytes() &&
+           std::memcmp(column->second.bytes() + at.local.value * copies.row_bytes(),
+                       copies.bytes() + k * copies.row_bytes(), copies.row_bytes()) == 0;
+  }
+
+ private:
+  bool is_original_id() const { return name_ == graph::kOriginalIdColumn; }
+
+  const LoadedPartitioning& loaded_;
+  const NodeTypeId type_;
+  const std::string name_;
+};
+
+// The columns that the manifest says were made of the sources' columns exist, and are their copies.
+void VerifySourceColumns(const TypedEdges& edges, VerifyReport* report) {
+  const NodeTypeId source = edges.loaded.book().schema().SourceOf(edges.type);
+  const auto num_edges = static_cast<uint64_t>(edges.partition.in_edges[edges.type.value].indices.num_rows());
+  for (const std::string& node_column : edges.loaded.manifest.source_columns) {
+    const NodeColumn column(edges.loaded, source, node_column);
+    if (!column.exists()) continue;  // other node types have it
+    const std::string name = graph::SourceColumnName(node_column);
+    const auto found = edges.partition.edge_columns[edges.type.value].find(name);
+    if (found == edges.partition.edge_columns[edges.type.value].end()) {
+      report->Add("partition " + std::to_string(edges.partition.id.value) + ", edge type '" +
+                  edges.loaded.book().schema().EdgeType(edges.type).Name() + "': there is no column '" + name + "'");
+      continue;
+    }
+    const Tensor& copies = found->second;
+    for (uint64_t k = 0; k < num_edges; ++k) {
+      if (column.SameRow(copies, k, edges.indices[k])) continue;
+      report->Add(edges.Where(k) + ": column '" + name + "' is not a copy of its source's");
+    }
+  }
+}
+
 template <class T>
 int Compare(T a, T b) {
   return a < b ? -1 : (b < a ? 1 : 0);
@@ -111,6 +165,7 @@ void VerifyEdges(const LoadedPartitioning& loaded, VerifyReport* report) {
                                 .indices = IdReader(partition.in_edges[t].indices),
                                 .original_edge_ids = IdReader(partition.original_edge_ids[t])};
       VerifyOrder(edges, report);
+      VerifySourceColumns(edges, report);
       CountOutDegrees(edges, &out_degree);
     }
     VerifyOutDegrees(loaded, type, out_degree, report);

@@ -191,9 +191,16 @@ class EdgeComparison {
       if (counterpart != nullptr) columns.emplace_back(counterpart, &column);
     }
     for (const auto& [name, column] : stored) {
+      if (IsSourceColumn(name)) continue;  // VerifyEdges compares it with the nodes'
       if (!source_.columns.contains(name)) report->Add(where + ": column '" + name + "' is not in the source");
     }
     return columns;
+  }
+
+  bool IsSourceColumn(const std::string& name) const {
+    const std::vector<std::string>& made = loaded_.manifest.source_columns;
+    return std::any_of(made.begin(), made.end(),
+                       [&](const std::string& column) { return name == graph::SourceColumnName(column); });
   }
 
   const LoadedPartitioning& loaded_;

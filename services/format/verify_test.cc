@@ -131,6 +131,34 @@ TEST_F(VerifyTest, FindsAWrongOutDegree) {
   EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("says 1 for node 2, it has 0 such edges")));
 }
 
+TEST_F(VerifyTest, ComparesSourceColumnsWithTheNodes) {
+  set_ = TinyPartitions(graph_, {"original_id", "label"});
+  manifest_ = TinyManifest(graph_, set_);
+  manifest_.source_columns = {"original_id", "label"};
+  EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
+
+  // The second in-edge of paper 1 gets somebody else's number.
+  Tensor& ids = set_.partitions[1].edge_columns[1].at("source.original_id");
+  std::vector<uint32_t> wrong(ids.values<uint32_t>().begin(), ids.values<uint32_t>().end());
+  wrong[1] += 1;
+  ids = U32(wrong);
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations,
+              ElementsAre(HasSubstr("position 1): column 'source.original_id' is not a copy of its source's")));
+}
+
+// Names alone say nothing: the manifest says what was copied.
+TEST_F(VerifyTest, AUsersColumnMayBeCalledLikeACopy) {
+  graph_.edges[1].columns["source.label"] = graph_.edges[1].columns.at("weight");
+  set_ = TinyPartitions(graph_);
+  manifest_ = TinyManifest(graph_, set_);
+  EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
+}
+
+TEST_F(VerifyTest, FindsASourceColumnThatIsMissing) {
+  manifest_.source_columns = {"label"};
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("there is no column 'source.label'")));
+}
+
 TEST_F(VerifyTest, FindsWrongFigures) {
   manifest_.quality.cut_edges += 1;
   manifest_.quality.replication += 0.001;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/base/tensor.h"
@@ -45,6 +46,16 @@ struct SplitPart {
 
 enum class SplitPartName { kTrain = 0, kValidation = 1, kTest = 2 };
 const char* NameOf(SplitPartName part);  // "train", "validation", "test"
+
+// Nodes' original ids, as a column's name: every node type has it.
+inline constexpr const char* kOriginalIdColumn = "original_id";
+
+// An edge column that partitioning makes out of a node column (or the original ids) of each edge's source, because a
+// partition knows no other node's columns than its own: "source.<column>".
+inline constexpr std::string_view kSourceColumnPrefix = "source.";
+inline std::string SourceColumnName(std::string_view node_column) {
+  return std::string(kSourceColumnPrefix) + std::string(node_column);
+}
 
 struct Partition {
   PartitionId id;

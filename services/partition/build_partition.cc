@@ -1,5 +1,6 @@
 #include "services/partition/build_partition.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "services/base/parallel.h"
@@ -117,7 +118,72 @@ Tensor OriginalEdgeIds(const graph::EdgeSet& edges, const Tensor& source_rows, D
   return ids;
 }
 
+// [m]: the original id of the source of the edge at each position.
+Tensor SourceOriginalIds(const graph::EdgeSet& edges, const Tensor& source_rows, uint64_t num_sources, int threads) {
+  const bool is_narrow = num_sources <= uint64_t{1} << 32;
+  Tensor ids = Tensor::Zeros(is_narrow ? DType::kU32 : DType::kU64, source_rows.shape());
+  const auto fill = [&]<class T>(std::span<T> to) {
+    ParallelFor(threads, source_rows.num_rows(), kBuildGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        to[static_cast<size_t>(k)] = static_cast<T>(edges.sources.ValueAsInt(source_rows.ValueAsInt(k)));
+      }
+    });
+  };
+  if (is_narrow) {
+    fill(ids.mutable_values<uint32_t>());
+  } else {
+    fill(ids.mutable_values<uint64_t>());
+  }
+  return ids;
+}
+
+void AddSourceColumns(const graph::SourceGraph& graph, EdgeTypeId type, const Tensor& source_rows,
+                      const BuildOptions& options, std::map<std::string, Tensor>* columns) {
+  if (options.source_columns.empty()) return;
+  const graph::NodeSet& sources = graph.nodes_of(graph.schema.SourceOf(type));
+  const Tensor ids = SourceOriginalIds(graph.edges_of(type), source_rows, sources.count, options.threads);
+  for (const std::string& name : options.source_columns) {
+    const auto column = sources.columns.find(name);
+    if (name == graph::kOriginalIdColumn) {
+      (*columns)[graph::SourceColumnName(name)] = ids;
+    } else if (column != sources.columns.end()) {
+      (*columns)[graph::SourceColumnName(name)] = Gather(column->second, ids, options.threads);
+    }
+  }
+}
+
 }  // namespace
+
+namespace {
+
+Status CheckNameIsFree(const graph::SourceGraph& graph, const std::string& name) {
+  for (uint16_t type = 0; type < graph.edges.size(); ++type) {
+    if (!graph.edges[type].columns.contains(name)) continue;
+    return InvalidArgument("edge type '" + graph.schema.EdgeType(EdgeTypeId(type)).Name() + "' has a column '" + name +
+                           "', a name that belongs to copies of the sources' columns: rename it");
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status CheckSourceColumns(const graph::SourceGraph& graph, const std::vector<std::string>& source_columns) {
+  for (size_t i = 0; i < source_columns.size(); ++i) {
+    const std::string& name = source_columns[i];
+    const bool exists = name == graph::kOriginalIdColumn ||
+                        std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                                    [&](const graph::NodeSet& nodes) { return nodes.columns.contains(name); });
+    if (!exists) return InvalidArgument("no node type has the source column '" + name + "'");
+    if (std::count(source_columns.begin(), source_columns.end(), name) > 1) {
+      return InvalidArgument("the source column '" + name + "' is named twice");
+    }
+    const Status good = graph::CheckName("column", graph::SourceColumnName(name));
+    if (!good.ok()) return Status(good).While("the copies of column '" + name + "'");
+    RETURN_IF_ERROR(CheckNameIsFree(graph, graph::SourceColumnName(name)));
+  }
+  // Always: samplers take whatever has this name for the sources' ids.
+  return CheckNameIsFree(graph, graph::SourceColumnName(graph::kOriginalIdColumn));
+}
 
 Status CheckTimeColumn(const graph::SourceGraph& graph, const std::string& time_column) {
   if (time_column.empty()) return Status();
@@ -152,6 +218,7 @@ graph::Partition BuildPartition(const graph::SourceGraph& graph, const Partition
     for (const auto& [name, column] : edges.columns) {
       columns[name] = Gather(column, in_edges.source_rows, options.threads);
     }
+    AddSourceColumns(graph, EdgeTypeId(type), in_edges.source_rows, options, &columns);
     built.original_edge_ids.push_back(
         OriginalEdgeIds(edges, in_edges.source_rows, layout.original_edge_id_dtypes[type], options.threads));
   }
@@ -168,6 +235,7 @@ graph::Partition BuildPartition(const graph::SourceGraph& graph, const Partition
 Result<PartitionSet> BuildAllPartitions(const graph::SourceGraph& graph, const Assignment& assignment,
                                         uint32_t num_partitions, const BuildOptions& options) {
   RETURN_IF_ERROR(CheckTimeColumn(graph, options.time_column));
+  RETURN_IF_ERROR(CheckSourceColumns(graph, options.source_columns));
   ASSIGN_OR_RETURN(const PartitionLayout layout,
                    MakePartitionLayout(graph, assignment, num_partitions, options.threads));
   PartitionSet set{.book = layout.book};

@@ -300,6 +300,51 @@ TEST(CheckTimeColumnTest, WantsOneNumberAnEdge) {
   EXPECT_THAT(CheckTimeColumn(graph, "when").message(), HasSubstr("'when'"));
 }
 
+TEST(SourceColumnsTest, AreTheSourcesRowsAtEveryEdge) {
+  graph::SourceGraph source = TypedGraph(20, /*seed=*/1);
+  for (graph::NodeSet& nodes : source.nodes) {
+    std::vector<uint8_t> mask(nodes.count);
+    for (size_t i = 0; i < mask.size(); ++i) mask[i] = static_cast<uint8_t>(i % 2);
+    nodes.columns["mask"] = Tensor::FromVector(std::move(mask));
+  }
+  const auto set = BuildAllPartitions(source, RandomAssignment(source, 3), 3,
+                                      {.threads = 2, .source_columns = {"original_id", "mask"}});
+  ASSERT_TRUE(set.ok()) << set.status().ToString();
+  for (const graph::Partition& partition : set->partitions) {
+    for (uint16_t type = 0; type < source.edges.size(); ++type) {
+      const NodeTypeId source_type = source.schema.SourceOf(EdgeTypeId(type));
+      const Tensor& ids = partition.edge_columns[type].at("source.original_id");
+      const Tensor& masks = partition.edge_columns[type].at("source.mask");
+      const Tensor& indices = partition.in_edges[type].indices;
+      ASSERT_EQ(ids.num_rows(), indices.num_rows());
+      ASSERT_EQ(masks.num_rows(), indices.num_rows());
+      for (int64_t k = 0; k < indices.num_rows(); ++k) {
+        const GlobalNodeId global(static_cast<uint64_t>(indices.ValueAsInt(k)));
+        const graph::NodeLocation at = set->book.Locate(source_type, global);
+        const Tensor& original_ids = set->partitions[at.partition.value].nodes[source_type.value].original_ids;
+        ASSERT_EQ(ids.ValueAsInt(k), original_ids.ValueAsInt(at.local.value));
+        ASSERT_EQ(masks.ValueAsInt(k), ids.ValueAsInt(k) % 2);
+      }
+    }
+  }
+}
+
+TEST(SourceColumnsTest, NamesWhatCannotBeCopied) {
+  graph::SourceGraph source = TypedGraph(20, /*seed=*/1);
+  EXPECT_THAT(CheckSourceColumns(source, {"original_id", "colour"}).message(), HasSubstr("'colour'"));
+  EXPECT_THAT(CheckSourceColumns(source, {"original_id", "original_id"}).message(), HasSubstr("named twice"));
+  source.edges[0].columns["source.original_id"] =
+      Tensor::Zeros(DType::kU8, {static_cast<int64_t>(source.edges[0].num_edges())});
+  EXPECT_THAT(CheckSourceColumns(source, {"original_id"}).message(), HasSubstr("rename it"));
+  EXPECT_THAT(CheckSourceColumns(source, {}).message(), HasSubstr("rename it"));
+  source.edges[0].columns.erase("source.original_id");
+  EXPECT_TRUE(CheckSourceColumns(source, {}).ok());
+
+  const std::string long_name(122, 'x');
+  source.nodes[0].columns[long_name] = Tensor::Zeros(DType::kU8, {static_cast<int64_t>(source.nodes[0].count)});
+  EXPECT_THAT(CheckSourceColumns(source, {long_name}).message(), HasSubstr("more than 128"));
+}
+
 TEST(OutDegreeColumnNameTest, IsAlwaysAValidNameAndNeverAmbiguous) {
   EXPECT_EQ(OutDegreeColumnName({"author", "writes", "paper"}), "out_degree.writes.paper");
   const std::string long_name(128, 'x');

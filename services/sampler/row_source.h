@@ -9,11 +9,12 @@
 #include "services/base/clock.h"
 #include "services/base/tensor.h"
 #include "services/graph/ids.h"
+#include "services/graph/partition.h"
 
 namespace espalier::sampler {
 
-// The column that every node type has: its nodes' original ids, U64.
-inline constexpr const char* kOriginalIdColumn = "original_id";
+// U64, where it is asked for as a column.
+inline constexpr const char* kOriginalIdColumn = graph::kOriginalIdColumn;
 
 struct ColumnDescription {
   NodeTypeId node_type;

@@ -55,8 +55,10 @@ graph::SourceGraph TinyGraph() {
   return graph;
 }
 
-partition::PartitionSet TinyPartitions(const graph::SourceGraph& graph) {
-  auto set = partition::BuildAllPartitions(graph, TinyAssignment(), 2, {.threads = 1, .time_column = "time"});
+partition::PartitionSet TinyPartitions(const graph::SourceGraph& graph,
+                                       const std::vector<std::string>& source_columns) {
+  auto set = partition::BuildAllPartitions(graph, TinyAssignment(), 2,
+                                           {.threads = 1, .time_column = "time", .source_columns = source_columns});
   ESPALIER_CHECK(set.ok()) << set.status().ToString();
   return *std::move(set);
 }

@@ -16,7 +16,8 @@ namespace espalier::format {
 graph::SourceGraph TinyGraph();
 
 // Papers 1, 3 and author 1 in partition 1, all others in partition 0; in-edges ordered by "time".
-partition::PartitionSet TinyPartitions(const graph::SourceGraph& graph);
+partition::PartitionSet TinyPartitions(const graph::SourceGraph& graph,
+                                       const std::vector<std::string>& source_columns = {});
 
 // A manifest of those partitions with the quality that they have; without files.
 Manifest TinyManifest(const graph::SourceGraph& graph, const partition::PartitionSet& set);
