@@ -16,6 +16,8 @@ enum class RandomPurpose : uint32_t {
   kDropout = 4,         // masks by (step, layer, original id, column)
   kPartitioning = 5,    // partition algorithms' tie-breaks and Random
   kGenerator = 6,       // generated graphs
+  kLabor = 20,          // a source's variate, by (epoch, step, hop or all hops, source's node type)
+  kWalks = 21,          // steps of random walks, by (epoch, step, step of the walk, relation)
 };
 
 // The key of a purpose's stream under a job's seed. `parts` are the coordinates (epoch, step, layer, ...).

@@ -106,11 +106,19 @@ Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fano
   query.replace = options.replace;
   query.weight_column = options.weight_column;
   query.want_edge_ids = options.want_edge_ids;
+  query.method = options.method;
+  query.layer_dependency = options.layer_dependency;
+  query.time_column = options.time_column;
   for (const auto& [type, fanout] : fanouts) {
     if (type.value >= schema().num_edge_types()) {
       return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist");
     }
-    query.relations.push_back({type, fanout, NodesOf(seeds, schema().DestinationOf(type))});
+    const NodeTypeId destination = schema().DestinationOf(type);
+    const auto times = options.times.find(destination);
+    query.relations.push_back({.edge_type = type,
+                               .fanout = fanout,
+                               .destinations = NodesOf(seeds, destination),
+                               .times = times == options.times.end() ? std::span<const int64_t>() : times->second});
   }
   ASSIGN_OR_RETURN(sampler::HopSample sample, graph_->SampleInEdges(query, CallDeadline()));
   Frontier frontier;

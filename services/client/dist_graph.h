@@ -42,8 +42,14 @@ struct DrawOptions {
   uint64_t seed = 0;  // equal seeds and positions draw equal edges, whatever the partitioning
   sampler::HopPosition at;
   bool replace = false;
-  std::string weight_column;  // empty: uniform
+  std::string weight_column;  // empty: uniform; a column of 0 and 1 is a mask: where it is 0 nothing is drawn
   bool want_edge_ids = false;
+  sampler::DrawMethod method = sampler::DrawMethod::kNeighbor;
+  bool layer_dependency = false;  // LABOR: one variate for a source whatever at.hop is
+  // Temporal: the edge column that orders in-edges, and for each type of seeds one time for each seed; no later in-edge
+  // is drawn.
+  std::string time_column = {};
+  std::map<NodeTypeId, std::vector<int64_t>> times = {};
 };
 
 // Edges by type; types that are left out have none.
@@ -89,7 +95,7 @@ class DistGraph {
   Result<std::vector<GlobalNodeId>> SplitNodes(NodeTypeId type, const std::string& split,
                                                graph::SplitPartName part) const;
 
-  // Nodes of `seeds` are distinct.
+  // Nodes of `seeds` are distinct (with times they may repeat).
   Result<Frontier> SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts, const DrawOptions& options) const;
   // All in-edges of `nodes`, all relations, with edge ids.
   Result<Frontier> InSubgraph(const NodesByType& nodes) const;

@@ -5,6 +5,7 @@
 #include "services/base/philox.h"
 #include "services/client/sample_pieces.h"
 #include "services/client/testing/served_graph.h"
+#include "services/graph/generators.h"
 #include "services/rpc/call.h"
 
 namespace espalier::client {
@@ -58,6 +59,34 @@ TEST(HostileFramesTest, GarbageIsInvalid) {
     }
   }
   EXPECT_EQ(Send(peer, kMethods[0], ValidSample(served)), StatusCode::kOk);
+}
+
+// Times and walks come one for each destination, of the right type, or not at all.
+TEST(HostileFramesTest, TimesAndWalksFitTheDestinations) {
+  ServedGraph served(testing::SmallGraph(), 1, {.build = {.time_column = graph::kEdgeWeightColumn}});
+  const auto peer = served.PeerOf(0);
+  const auto code_of = [&](graph::v1::SampleNeighborsRequest request, const std::vector<Tensor>& tensors) {
+    request.mutable_identity()->set_partition_key(testing::kPartitionKey);
+    graph::v1::RelationQuery* relation = request.add_relations();
+    relation->set_fanout(2);
+    return Send(peer, kMethods[0], BytesOf(rpc::EncodeFrame(std::move(request), tensors)));
+  };
+  const Tensor destinations = Tensor::FromVector<uint32_t>({1, 2, 3});
+  const Tensor walks = Tensor::FromVector<uint64_t>({4, 5, 6}), times = Tensor::FromVector<int64_t>({4, 5, 6});
+  graph::v1::SampleNeighborsRequest walking, timed, unknown;
+  walking.set_has_walks(true);
+  timed.set_time_column(graph::kEdgeWeightColumn);  // of floats
+  unknown.set_method(static_cast<graph::v1::DrawMethod>(9));
+  EXPECT_EQ(code_of({}, {destinations}), StatusCode::kOk);
+  EXPECT_EQ(code_of(walking, {destinations, walks}), StatusCode::kOk);
+  EXPECT_EQ(code_of(walking, {destinations}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of(walking, {destinations, times}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of(walking, {destinations, Tensor::FromVector<uint64_t>({4, 5})}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of({}, {destinations, walks}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of(timed, {destinations}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of(timed, {destinations, walks}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of(timed, {destinations, times}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of(unknown, {destinations}), StatusCode::kInvalidArgument);
 }
 
 TEST(HostileFramesTest, OversizedRequestsAreRefused) {

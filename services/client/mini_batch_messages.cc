@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "services/client/sample_pieces.h"
 #include "services/client/wire_ids.h"
 #include "services/rpc/frame.h"
 
@@ -78,6 +79,10 @@ minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const 
   start.mutable_sampling()->set_replace(spec.replace);
   start.mutable_sampling()->set_weight_column(spec.weight_column);
   start.mutable_sampling()->set_seed(spec.seed);
+  start.mutable_sampling()->set_method(DrawMethodMessageOf(spec.method));
+  start.mutable_sampling()->set_layer_dependency(spec.layer_dependency);
+  start.mutable_sampling()->set_time_column(spec.time_column);
+  start.mutable_sampling()->set_seed_time_column(spec.seed_time_column);
   for (const sampler::LayerSpec& layer : spec.layers) {
     start.mutable_sampling()->add_layers()->mutable_fanouts()->Add(layer.fanouts.begin(), layer.fanouts.end());
   }
@@ -89,7 +94,7 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
                    rpc::DecodeFrame<minibatch::v1::MiniBatch>(message));
   const minibatch::v1::MiniBatch& header = frame.header;
   const size_t num_types = book.schema().num_node_types();
-  size_t num_tensors = num_types;
+  size_t num_tensors = header.has_times() ? 2 * num_types : num_types;
   for (const minibatch::v1::Layer& layer : header.layers()) {
     num_tensors += 3 * static_cast<size_t>(layer.edge_types_size());
   }
@@ -126,6 +131,14 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
       out.blocks.push_back(std::move(block));
       tensors = tensors.subspan(3);
     }
+  }
+  for (size_t type = 0; header.has_times() && type < num_types; ++type) {
+    if (tensors[type].dtype() != DType::kI64 ||
+        static_cast<size_t>(tensors[type].num_elements()) != batch.nodes[type].size()) {
+      return InvalidArgument("the times of " + std::to_string(batch.nodes[type].size()) + " nodes are " +
+                             tensors[type].ToString());
+    }
+    batch.times.emplace_back(tensors[type].values<int64_t>().begin(), tensors[type].values<int64_t>().end());
   }
   return batch;
 }

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <set>
 
+#include "services/base/philox.h"
 #include "services/base/testing/soon.h"
 #include "services/client/testing/served_graph.h"
 #include "services/sampler/local_mini_batch_source.h"
@@ -49,9 +51,12 @@ class Samplers {
             .num_trainers = num_trainers,
             .rank = Rank(rank)};
   }
+  // How all mini-batches are drawn.
+  void DrawBy(sampler::SamplingSpec like) { spec_like_ = std::move(like); }
   sampler::SamplingSpec Spec() {
     const size_t num_edge_types = shared_->book().schema().num_edge_types();
-    sampler::SamplingSpec spec{.seed = 21};
+    sampler::SamplingSpec spec = spec_like_;
+    spec.seed = 21;
     for (const int32_t fanout : {6, 3}) spec.layers.push_back({std::vector<int32_t>(num_edge_types, fanout)});
     return spec;
   }
@@ -75,6 +80,7 @@ class Samplers {
   }
 
   const server::SamplerServerOptions like_;
+  sampler::SamplingSpec spec_like_;
   std::shared_ptr<sampler::PartitionedGraph> shared_;
   std::vector<std::unique_ptr<server::SamplerServer>> servers_;
   RemoteMiniBatchOptions options_;
@@ -86,6 +92,7 @@ void ExpectEqual(const sampler::MiniBatch& a, const sampler::MiniBatch& b) {
   EXPECT_EQ(a.num_seeds, b.num_seeds);
   EXPECT_EQ(a.global_num_seeds, b.global_num_seeds);
   EXPECT_EQ(a.nodes, b.nodes);
+  EXPECT_EQ(a.times, b.times);
   ASSERT_EQ(a.layers.size(), b.layers.size());
   for (size_t l = 0; l < a.layers.size(); ++l) {
     EXPECT_EQ(a.layers[l].num_inputs, b.layers[l].num_inputs);
@@ -111,6 +118,36 @@ int ExpectSameEpoch(Samplers& samplers, sampler::MiniBatchSource& remote, const 
     EXPECT_EQ(batch.status().code(), expected.status().code()) << batch.status().ToString();
     if (!expected.ok() || !batch.ok()) return count;
     ExpectEqual(*batch, *expected);
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, DrawsByEveryMethod) {
+  graph::SourceGraph source = testing::SmallGraph();
+  PhiloxStream random(3, 1);
+  std::vector<int64_t> node_times(source.nodes[0].count), edge_times(source.edges[0].num_edges());
+  for (int64_t& time : node_times) time = random.NextBelow(20);
+  for (int64_t& time : edge_times) time = random.NextBelow(20);
+  source.nodes[0].columns["joined"] = Tensor::FromVector(std::move(node_times));
+  source.edges[0].columns["when"] = Tensor::FromVector(std::move(edge_times));
+  Samplers samplers(shard::testing::MakeTestGraph(
+                        source, 2, 4, {.time_column = "when", .source_columns = {sampler::kOriginalIdColumn}})
+                        .graph,
+                    2, {});
+  std::set<std::vector<std::vector<GlobalNodeId>>> different;
+  for (const sampler::SamplingSpec& spec :
+       {sampler::SamplingSpec{}, sampler::SamplingSpec{.method = sampler::DrawMethod::kLabor},
+        sampler::SamplingSpec{.method = sampler::DrawMethod::kLabor, .layer_dependency = true},
+        sampler::SamplingSpec{.time_column = "when", .seed_time_column = "joined"},
+        sampler::SamplingSpec{
+            .method = sampler::DrawMethod::kLast, .time_column = "when", .seed_time_column = "joined"}}) {
+    samplers.DrawBy(spec);
+    const sampler::EpochPlan plan = samplers.Plan();
+    const auto remote = samplers.Open(plan);
+    EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 2, 0), 2);
+    ASSERT_TRUE(remote->StartEpoch(2, 0).ok());
+    const auto first = remote->Next(Soon());
+    ASSERT_TRUE(first.ok()) << first.status().ToString();
+    EXPECT_TRUE(different.insert(first->nodes).second) << "two methods drew the same";
   }
 }
 

@@ -9,6 +9,7 @@
 #include "services/client/sample_pieces.h"
 #include "services/client/wire_ids.h"
 #include "services/rpc/frame.h"
+#include "services/sampler/draw_rule.h"
 
 namespace espalier::client {
 namespace {
@@ -100,6 +101,7 @@ tensor::v1::RequestIdentity RemotePartition::Identity() const {
 
 void RemotePartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
                                     sampler::Done<sampler::PartitionHopSample> done) {
+  if (Status valid = sampler::CheckDrawRule(query); !valid.ok()) return done(std::move(valid));
   struct Pending {
     sampler::PartitionHopQuery query;
     std::vector<SamplePiece> pieces;

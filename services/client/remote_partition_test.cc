@@ -7,7 +7,9 @@
 
 #include <numeric>
 
+#include "services/base/philox.h"
 #include "services/base/testing/soon.h"
+#include "services/client/sample_pieces.h"
 #include "services/client/testing/served_graph.h"
 
 namespace espalier::client {
@@ -33,12 +35,24 @@ struct Case {
 };
 void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }
 
+// With a time at every edge.
+graph::SourceGraph WithEdgeTimes(graph::SourceGraph source) {
+  PhiloxStream random(5, 2);
+  for (graph::EdgeSet& edges : source.edges) {
+    std::vector<int64_t> times(edges.num_edges());
+    for (int64_t& time : times) time = random.NextBelow(50);
+    edges.columns["when"] = Tensor::FromVector(std::move(times));
+  }
+  return source;
+}
+
 class PartitionAccessTest : public ::testing::TestWithParam<Case> {
  protected:
   static constexpr uint32_t kPartition = 1;
 
   PartitionAccessTest()
-      : served_(GetParam().typed ? testing::SmallTypedGraph() : testing::SmallGraph(), 2),
+      : served_(WithEdgeTimes(GetParam().typed ? testing::SmallTypedGraph() : testing::SmallGraph()), 2,
+                {.build = {.time_column = "when", .source_columns = {sampler::kOriginalIdColumn}}}),
         shard_(served_.local().shards[kPartition]) {
     switch (GetParam().who) {
       case Who::kShard: access_ = shard_; break;
@@ -102,6 +116,49 @@ TEST_P(PartitionAccessTest, KnowsItsPartition) { EXPECT_EQ(access_->partition(),
 
 TEST_P(PartitionAccessTest, DrawsTheSameInEdges) {
   for (const int32_t fanout : {1, 5, sampler::kFullNeighborhood}) ExpectSameSample(QueryOfAll(fanout));
+}
+
+TEST_P(PartitionAccessTest, SamplesByEveryMethodUpToATimeAndForWalks) {
+  for (const auto method : {sampler::DrawMethod::kLabor, sampler::DrawMethod::kLast, sampler::DrawMethod::kNeighbor}) {
+    sampler::PartitionHopQuery query = QueryOfAll(4);
+    query.method = method;
+    query.want_edge_ids = true;
+    ExpectSameSample(query);
+    query.layer_dependency = method == sampler::DrawMethod::kLabor;
+    query.time_column = "when";
+    for (sampler::PartitionRelationQuery& relation : query.relations) {
+      for (size_t i = 0; i < relation.destinations.size(); ++i)
+        relation.times.push_back(static_cast<int64_t>(i % 60) - 5);
+    }
+    ExpectSameSample(query);
+  }
+  sampler::PartitionHopQuery walks = QueryOfAll(1);
+  walks.replace = true;
+  for (sampler::PartitionRelationQuery& relation : walks.relations) {
+    for (size_t i = 0; i < relation.destinations.size(); ++i) relation.walks.push_back(i << 33);
+  }
+  ExpectSameSample(walks);
+}
+
+TEST_P(PartitionAccessTest, RefusesTimesAndWalksThatDoNotFit) {
+  const auto code_of = [&](const sampler::PartitionHopQuery& query) {
+    return Await<sampler::PartitionHopSample>([&](auto done) { access_->SampleInEdges(query, Soon(), done); })
+        .status()
+        .code();
+  };
+  sampler::PartitionHopQuery query = QueryOfAll(2);
+  query.relations.back().times = {1};
+  EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
+  query = QueryOfAll(2);
+  query.time_column = "when";
+  EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
+  query = QueryOfAll(2);
+  query.relations.back().walks = {1};
+  EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
+  query = QueryOfAll(2);
+  query.method = sampler::DrawMethod::kLabor;
+  query.replace = true;
+  EXPECT_EQ(code_of(query), StatusCode::kInvalidArgument);
 }
 
 TEST_P(PartitionAccessTest, DrawsTheSameWithReplacementAndEdgeIds) {
@@ -267,6 +324,19 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
   EXPECT_TRUE(drop().ok());
   EXPECT_TRUE(drop().ok());
   EXPECT_EQ(Gather(type, "hidden", nodes, 12, &read).code(), StatusCode::kNotFound);
+}
+
+// A server from before there were methods draws neighbours, and its reply is as well-formed as any.
+TEST(DecodePieceTest, NamesAServerThatDoesNotKnowTheMethod) {
+  const graph::PartitionBook book = shard::testing::MakeTestGraph(testing::SmallGraph(), 1, 4).book;
+  sampler::PartitionHopQuery query{.method = sampler::DrawMethod::kLabor};
+  query.relations.push_back({EdgeTypeId(0), 3, {}});
+  const std::vector<Tensor> nothing(3, Tensor::FromVector(std::vector<uint32_t>()));
+  graph::v1::SampleNeighborsResponse response;
+  const auto decode = [&] { return DecodePiece(rpc::EncodeFrame(response, nothing), query, {{0, 0, 0}}, book); };
+  EXPECT_EQ(decode().status().code(), StatusCode::kUnimplemented);
+  response.set_method(graph::v1::DRAW_METHOD_LABOR);
+  EXPECT_TRUE(decode().ok()) << decode().status().ToString();
 }
 
 }  // namespace

@@ -8,13 +8,27 @@
 namespace espalier::client {
 namespace {
 
-// In-degrees are not known here; this is what "all" is taken for when pieces are cut.
+// In-degrees are not known here; this is what "all" is taken for when pieces are cut. LABOR looks at all in-edges to
+// draw a few: its pieces are cut by the work.
 constexpr uint64_t kAssumedDegree = 64;
 
 uint64_t BytesPerDestination(const sampler::PartitionHopQuery& query, size_t relation) {
   const int32_t fanout = query.relations[relation].fanout;
-  const uint64_t edges = fanout > 0 ? static_cast<uint64_t>(fanout) : kAssumedDegree;
+  uint64_t edges = fanout > 0 ? static_cast<uint64_t>(fanout) : kAssumedDegree;
+  if (query.method == sampler::DrawMethod::kLabor) edges = std::max(edges, kAssumedDegree);
   return sizeof(uint32_t) * (1 + edges * (query.want_edge_ids ? 2 : 1));
+}
+
+// Walks come with all relations of a query or with none (sampler::CheckDrawRule).
+bool HasWalks(const sampler::PartitionHopQuery& query) {
+  return std::any_of(query.relations.begin(), query.relations.end(),
+                     [](const sampler::PartitionRelationQuery& relation) { return !relation.walks.empty(); });
+}
+
+template <class T>
+Tensor SliceOf(const std::vector<T>& values, const SampleSpan& span) {
+  const auto first = values.begin() + static_cast<std::ptrdiff_t>(span.begin);
+  return Tensor::FromVector(std::vector<T>(first, first + static_cast<std::ptrdiff_t>(span.end - span.begin)));
 }
 
 Status CheckSample(const sampler::PartitionRelationSample& sample, EdgeTypeId type, size_t destinations,
@@ -30,6 +44,15 @@ Status CheckSample(const sampler::PartitionRelationSample& sample, EdgeTypeId ty
 }
 
 }  // namespace
+
+graph::v1::DrawMethod DrawMethodMessageOf(sampler::DrawMethod method) {
+  switch (method) {
+    case sampler::DrawMethod::kNeighbor: return graph::v1::DRAW_METHOD_NEIGHBOR;
+    case sampler::DrawMethod::kLabor: return graph::v1::DRAW_METHOD_LABOR;
+    case sampler::DrawMethod::kLast: return graph::v1::DRAW_METHOD_LAST;
+  }
+  return graph::v1::DRAW_METHOD_UNSPECIFIED;
+}
 
 std::vector<SamplePiece> PiecesOf(const sampler::PartitionHopQuery& query, size_t reply_bytes) {
   std::vector<SamplePiece> pieces(1);
@@ -64,6 +87,10 @@ grpc::ByteBuffer EncodePiece(const sampler::PartitionHopQuery& query, const Samp
   request.set_replace(query.replace);
   request.set_weight_column(query.weight_column);
   request.set_want_edge_ids(query.want_edge_ids);
+  request.set_method(DrawMethodMessageOf(query.method));
+  request.set_layer_dependency(query.layer_dependency);
+  request.set_time_column(query.time_column);
+  request.set_has_walks(HasWalks(query));
   std::vector<Tensor> tensors;
   for (const SampleSpan& span : piece) {
     const sampler::PartitionRelationQuery& relation = query.relations[span.relation];
@@ -72,6 +99,8 @@ grpc::ByteBuffer EncodePiece(const sampler::PartitionHopQuery& query, const Samp
     asked->set_fanout(relation.fanout);
     const std::span<const LocalNodeId> nodes(relation.destinations);
     tensors.push_back(LocalIdTensor(nodes.subspan(span.begin, span.end - span.begin)));
+    if (!query.time_column.empty()) tensors.push_back(SliceOf(relation.times, span));
+    if (request.has_walks()) tensors.push_back(SliceOf(relation.walks, span));
   }
   return rpc::EncodeFrame(std::move(request), tensors);
 }
@@ -85,6 +114,13 @@ Result<std::vector<sampler::PartitionRelationSample>> DecodePiece(const grpc::By
   if (frame.tensors.size() != 3 * piece.size()) {
     return InvalidArgument("the server's reply has " + std::to_string(frame.tensors.size()) + " tensors, expected " +
                            std::to_string(3 * piece.size()));
+  }
+  const bool is_by_method =
+      query.method == sampler::DrawMethod::kNeighbor || frame.header.method() == DrawMethodMessageOf(query.method);
+  if (!is_by_method) {
+    return Unimplemented(
+        "the server does not know the draw method that it was asked for: servers and clients have to "
+        "be of one version");
   }
   std::vector<sampler::PartitionRelationSample> samples;
   for (size_t i = 0; i < piece.size(); ++i) {

@@ -19,6 +19,8 @@ struct SampleSpan {
 };
 using SamplePiece = std::vector<SampleSpan>;  // what one call asks for
 
+graph::v1::DrawMethod DrawMethodMessageOf(sampler::DrawMethod method);
+
 // Pieces of at most about `reply_bytes` of answer each, in the query's order; at least one.
 std::vector<SamplePiece> PiecesOf(const sampler::PartitionHopQuery& query, size_t reply_bytes);
 

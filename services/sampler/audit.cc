@@ -127,13 +127,18 @@ Status AuditWriter::Record(const MiniBatch& batch, const std::vector<std::span<c
         for (uint32_t k = block.indptr[row]; k < block.indptr[row + 1]; ++k) {
           drawn.push_back(static_cast<uint64_t>(sources[block.indices[k]]));
         }
+        const uint16_t destination_type = schema_.DestinationOf(block.edge_type).value;
+        auto destination = static_cast<uint64_t>(destinations[row]);
+        if (!batch.times.empty()) {
+          destination = HashCombine(destination, static_cast<uint64_t>(batch.times[destination_type][row]));
+        }
         const auto bytes = std::as_bytes(std::span<const uint64_t>(drawn));
         records.push_back({batch.epoch,
                            batch.step,
                            static_cast<uint16_t>(layer),
                            block.edge_type.value,
                            static_cast<uint32_t>(drawn.size()),
-                           static_cast<uint64_t>(destinations[row]),
+                           destination,
                            {Hash64(bytes, 1), Hash64(bytes, 2)}});
       }
     }

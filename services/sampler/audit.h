@@ -5,6 +5,7 @@
 //
 // A file: the magic "ESPAUDT1", then records of 40 bytes, little-endian, in ascending (epoch, step):
 //   u32 epoch, u32 step, u16 layer, u16 edge type, u32 drawn, u64 destination's original id, u64 hash[2]
+// Of temporal sampling, where a destination is a node at a time, a hash of both stands in place of its original id.
 #pragma once
 
 #include <cstdio>

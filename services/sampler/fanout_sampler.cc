@@ -3,10 +3,17 @@
 #include <limits>
 #include <utility>
 
+#include "services/sampler/draw_rule.h"
+
 namespace espalier::sampler {
 namespace {
 
 Status CheckSpec(const SamplingSpec& spec, const graph::GraphSchema& schema) {
+  RETURN_IF_ERROR(CheckDrawMethod(spec.method, spec.replace));
+  if (spec.time_column.empty() && !spec.seed_time_column.empty()) {
+    return InvalidArgument("the seeds' times, column '" + spec.seed_time_column +
+                           "', mean nothing without a time column of the edges");
+  }
   for (size_t layer = 0; layer < spec.layers.size(); ++layer) {
     const std::vector<int32_t>& fanouts = spec.layers[layer].fanouts;
     const std::string where = "layer " + std::to_string(layer);
@@ -35,7 +42,11 @@ std::vector<uint32_t> CountsOf(const std::vector<std::vector<GlobalNodeId>>& nod
 FanoutSampler::FanoutSampler(NeighborSource& source, SamplingSpec spec) : source_(&source), spec_(std::move(spec)) {
   const graph::PartitionBook& book = source.book();
   for (uint16_t type = 0; type < book.schema().num_node_types(); ++type) {
-    numbering_.emplace_back(book.num_nodes(NodeTypeId(type)));
+    if (is_temporal()) {
+      timed_numbering_.emplace_back();
+    } else {
+      numbering_.emplace_back(book.num_nodes(NodeTypeId(type)));
+    }
   }
 }
 
@@ -60,10 +71,26 @@ Status FanoutSampler::CheckRequest(const BatchRequest& request) const {
   return {};
 }
 
-Status FanoutSampler::NumberSeeds(const BatchRequest& request, MiniBatch& batch) {
+Status FanoutSampler::NumberSeeds(const BatchRequest& request, MiniBatch& batch, Deadline deadline) {
   std::vector<uint32_t> numbers(request.seeds.size());
-  std::vector<GlobalNodeId>& nodes = batch.nodes[request.seed_type.value];
-  numbering_[request.seed_type.value].Number(request.seeds, nodes, numbers.data());
+  const uint16_t type = request.seed_type.value;
+  std::vector<GlobalNodeId>& nodes = batch.nodes[type];
+  if (is_temporal()) {
+    std::vector<int64_t> times(request.seed_times.begin(), request.seed_times.end());
+    if (times.empty() && !request.seeds.empty()) {
+      if (spec_.seed_time_column.empty()) return InvalidArgument("temporal sampling needs the times of the seeds");
+      ASSIGN_OR_RETURN(times, source_->TimesOf(request.seed_type, spec_.seed_time_column, request.seeds, deadline));
+    }
+    if (times.size() != request.seeds.size()) {
+      return InvalidArgument(std::to_string(times.size()) + " times for " + std::to_string(request.seeds.size()) +
+                             " seeds");
+    }
+    timed_numbering_[type].Number(request.seeds, times, nodes, batch.times[type], numbers.data());
+  } else if (!request.seed_times.empty()) {
+    return InvalidArgument("times of the seeds mean nothing without a time column of the edges");
+  } else {
+    numbering_[type].Number(request.seeds, nodes, numbers.data());
+  }
   if (nodes.size() != request.seeds.size()) return InvalidArgument("the seeds of a mini-batch must be distinct");
   batch.num_seeds = static_cast<uint32_t>(nodes.size());
   return {};
@@ -79,7 +106,19 @@ Result<Block> FanoutSampler::MakeBlock(const RelationQuery& query, RelationSampl
   for (const uint64_t offset : sample.offsets) block.indptr.push_back(static_cast<uint32_t>(offset));
   block.indices.resize(sample.sources.size());
   const uint16_t source_type = source_->book().schema().SourceOf(query.edge_type).value;
-  numbering_[source_type].Number(sample.sources, batch.nodes[source_type], block.indices.data());
+  std::vector<GlobalNodeId>& nodes = batch.nodes[source_type];
+  if (is_temporal()) {
+    const uint16_t destination_type = source_->book().schema().DestinationOf(query.edge_type).value;
+    std::vector<int64_t> inherited;
+    inherited.reserve(sample.sources.size());
+    for (size_t i = 0; i + 1 < sample.offsets.size(); ++i) {
+      inherited.insert(inherited.end(), sample.offsets[i + 1] - sample.offsets[i], batch.times[destination_type][i]);
+    }
+    timed_numbering_[source_type].Number(sample.sources, inherited, nodes, batch.times[source_type],
+                                         block.indices.data());
+  } else {
+    numbering_[source_type].Number(sample.sources, nodes, block.indices.data());
+  }
   block.edge_ids = std::move(sample.edge_ids);
   return block;
 }
@@ -92,16 +131,25 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
                  .at = {.epoch = request.epoch, .step = request.step, .hop = hop},
                  .replace = spec_.replace,
                  .weight_column = spec_.weight_column,
-                 .want_edge_ids = request.want_edge_ids};
+                 .want_edge_ids = request.want_edge_ids,
+                 .method = spec_.method,
+                 .layer_dependency = spec_.layer_dependency,
+                 .time_column = spec_.time_column};
   for (uint16_t type = 0; type < schema.num_edge_types(); ++type) {
     if (layer_spec.fanouts[type] == 0) continue;
     const uint16_t destination_type = schema.DestinationOf(EdgeTypeId(type)).value;
     query.relations.push_back({.edge_type = EdgeTypeId(type),
                                .fanout = layer_spec.fanouts[type],
                                .destinations = batch.nodes[destination_type]});
+    if (is_temporal()) query.relations.back().times = batch.times[destination_type];
   }
   BatchLayer layer{.num_outputs = CountsOf(batch.nodes)};
   ASSIGN_OR_RETURN(HopSample sample, source_->SampleInEdges(query, deadline));
+  for (const RelationSample& relation : sample.relations) num_edges_ += relation.sources.size();
+  if (num_edges_ > spec_.max_edges) {
+    return ResourceExhausted("a mini-batch of " + std::to_string(num_edges_) + " edges at hop " + std::to_string(hop) +
+                             ", the limit is " + std::to_string(spec_.max_edges));
+  }
   for (size_t i = 0; i < query.relations.size(); ++i) {
     // (From here on batch.nodes grows and the query's spans are not read again.)
     ASSIGN_OR_RETURN(Block block, MakeBlock(query.relations[i], std::move(sample.relations[i]), batch));
@@ -114,13 +162,16 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
 Result<MiniBatch> FanoutSampler::Sample(const BatchRequest& request, Deadline deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
   for (NodeNumbering& numbering : numbering_) numbering.StartBatch();
+  for (TimedNumbering& numbering : timed_numbering_) numbering.StartBatch();
+  num_edges_ = 0;
   MiniBatch batch{.epoch = request.epoch,
                   .step = request.step,
                   .seed_type = request.seed_type,
                   .global_num_seeds = request.global_num_seeds};
-  batch.nodes.resize(numbering_.size());
+  batch.nodes.resize(source_->book().schema().num_node_types());
+  if (is_temporal()) batch.times.resize(batch.nodes.size());
   batch.layers.resize(spec_.layers.size());
-  RETURN_IF_ERROR(NumberSeeds(request, batch));
+  RETURN_IF_ERROR(NumberSeeds(request, batch, deadline));
   for (uint32_t hop = 0; hop < spec_.layers.size(); ++hop) {
     ASSIGN_OR_RETURN(BatchLayer layer, ExpandHop(request, hop, batch, deadline));
     batch.layers[spec_.layers.size() - 1 - hop] = std::move(layer);

@@ -8,6 +8,7 @@
 #include "services/sampler/mini_batch.h"
 #include "services/sampler/neighbor_source.h"
 #include "services/sampler/node_numbering.h"
+#include "services/sampler/timed_numbering.h"
 
 namespace espalier::sampler {
 
@@ -19,27 +20,37 @@ struct BatchRequest {
   std::span<const GlobalNodeId> seeds;  // distinct
   uint32_t global_num_seeds = 0;        // of all trainers
   bool want_edge_ids = false;
+  // [seeds] of temporal sampling (else InvalidArgument); empty: read from the spec's column.
+  std::span<const int64_t> seed_times = {};
 };
 
+// With a time column a row of the batch is a node at a time, its seed's: a node that two seeds of different times lead
+// to stands in MiniBatch::nodes once for each, and is expanded for each.
+//
 // Keeps its tables from batch to batch. One thread at a time.
 class FanoutSampler {
  public:
-  // InvalidArgument where the fan-outs do not fit the graph (one entry for each edge type, at least kFullNeighborhood).
+  // InvalidArgument where the fan-outs do not fit the graph (one entry for each edge type, at least kFullNeighborhood),
+  // or where the spec's ways to draw do not go together.
   static Result<FanoutSampler> Make(NeighborSource& source, SamplingSpec spec);
 
-  // A pure function of (graph, spec, request): threads, partitions and calls before do not matter.
+  // A pure function of (graph, spec, request): threads, partitions and calls before do not matter. ResourceExhausted
+  // after the hop that brings the batch above spec.max_edges.
   Result<MiniBatch> Sample(const BatchRequest& request, Deadline deadline);
 
  private:
   FanoutSampler(NeighborSource& source, SamplingSpec spec);
   Status CheckRequest(const BatchRequest& request) const;
-  Status NumberSeeds(const BatchRequest& request, MiniBatch& batch);
+  bool is_temporal() const { return !spec_.time_column.empty(); }
+  Status NumberSeeds(const BatchRequest& request, MiniBatch& batch, Deadline deadline);
   Result<BatchLayer> ExpandHop(const BatchRequest& request, uint32_t hop, MiniBatch& batch, Deadline deadline);
   Result<Block> MakeBlock(const RelationQuery& query, RelationSample sample, MiniBatch& batch);
 
   NeighborSource* source_;  // outlives this
   SamplingSpec spec_;
-  std::vector<NodeNumbering> numbering_;  // by NodeTypeId
+  std::vector<NodeNumbering> numbering_;         // by NodeTypeId
+  std::vector<TimedNumbering> timed_numbering_;  // likewise, temporal sampling's instead
+  uint64_t num_edges_ = 0;                       // of the batch so far
 };
 
 // One mini-batch by a sampler of its own.

@@ -38,7 +38,9 @@ struct MiniBatch {
   uint32_t num_seeds = 0;                        // of this trainer; 0 is legal
   uint32_t global_num_seeds = 0;                 // of all trainers: the weight's denominator
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the seeds come first in seed_type's
-  std::vector<BatchLayer> layers;                // as SamplingSpec::layers
+  // Temporal sampling, where a row is a node at a time: by NodeTypeId, the time of each row. Else empty.
+  std::vector<std::vector<int64_t>> times = {};
+  std::vector<BatchLayer> layers;  // as SamplingSpec::layers
 };
 
 }  // namespace espalier::sampler

@@ -17,7 +17,10 @@ namespace espalier::sampler {
 struct RelationQuery {
   EdgeTypeId edge_type;
   int32_t fanout = 0;                          // > 0 or kFullNeighborhood
-  std::span<const GlobalNodeId> destinations;  // nodes to expand; distinct; outlives the call
+  std::span<const GlobalNodeId> destinations;  // nodes to expand; outlives the call; distinct without times and walks
+  std::span<const int64_t> times = {};         // [destinations] no later in-edge is drawn; empty without time_column
+  std::span<const uint64_t> walks = {};        // [destinations] numbers of random walks (WalkKey); empty: none, in any
+                                               // relation of the query
 };
 
 struct HopQuery {
@@ -27,6 +30,11 @@ struct HopQuery {
   bool replace = false;
   std::string weight_column;  // empty: uniform
   bool want_edge_ids = false;
+  DrawMethod method = DrawMethod::kNeighbor;
+  bool layer_dependency = false;
+  // Edge column that orders in-edges, integers: every relation has times then. A relation without the column has edges
+  // of all times. Empty: time does not matter.
+  std::string time_column = {};
 };
 
 // The drawn in-edges of one relation: those of destination i are
@@ -49,6 +57,12 @@ class NeighborSource {
   // All relations of a hop at once (one request per partition). Errors: InvalidArgument (unknown column, id out
   // of range, negative weight), Unavailable, DeadlineExceeded.
   virtual Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) = 0;
+  // An integer column of nodes as times, in the order of `nodes`: InvalidArgument for another column, or a time of 2^63
+  // or more. Unimplemented by a source without node columns.
+  virtual Result<std::vector<int64_t>> TimesOf(NodeTypeId, const std::string& column, std::span<const GlobalNodeId>,
+                                               Deadline) {
+    return Unimplemented("this source of neighbours has no node column '" + column + "'");
+  }
 };
 
 }  // namespace espalier::sampler

@@ -26,6 +26,8 @@ struct PartitionRelationQuery {
   EdgeTypeId edge_type;
   int32_t fanout = 0;                     // > 0 or kFullNeighborhood
   std::vector<LocalNodeId> destinations;  // owned nodes
+  std::vector<int64_t> times = {};        // as RelationQuery's
+  std::vector<uint64_t> walks = {};       // likewise
 };
 
 struct PartitionHopQuery {
@@ -35,6 +37,9 @@ struct PartitionHopQuery {
   bool replace = false;
   std::string weight_column;  // empty: uniform
   bool want_edge_ids = false;
+  DrawMethod method = DrawMethod::kNeighbor;
+  bool layer_dependency = false;
+  std::string time_column = {};  // as HopQuery's
 };
 
 struct PartitionRelationSample {

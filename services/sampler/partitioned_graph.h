@@ -37,6 +37,9 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   const GraphDescription& description() const;
 
   Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) override;
+  // InvalidArgument for a column that does not hold one integer a node.
+  Result<std::vector<int64_t>> TimesOf(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                                       Deadline deadline) override;
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             Deadline deadline) override;
   Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;

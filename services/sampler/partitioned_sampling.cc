@@ -1,6 +1,8 @@
 // PartitionedGraph's one hop: destinations to their owners, drawn in-edges back into the order of the question.
 #include <algorithm>
+#include <limits>
 
+#include "services/sampler/draw_rule.h"
 #include "services/sampler/owner_route.h"
 #include "services/sampler/partition_fan_out.h"
 #include "services/sampler/partitioned_graph_state.h"
@@ -51,8 +53,26 @@ struct Asked {
   std::vector<PartitionHopQuery> queries;  // by asked partition
 };
 
+// The values of one question's destinations for each partition, in the order of its locals.
+template <class T>
+std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<const T> values) {
+  std::vector<std::vector<T>> parts(route.locals.size());
+  if (route.owner.empty()) {
+    parts[0].assign(values.begin(), values.end());
+    return parts;
+  }
+  for (size_t i = 0; i < values.size(); ++i) parts[route.owner[i]].push_back(values[i]);
+  return parts;
+}
+
 Asked MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, uint32_t num_partitions) {
   Asked asked;
+  std::vector<std::vector<std::vector<int64_t>>> times;   // [relation][partition]
+  std::vector<std::vector<std::vector<uint64_t>>> walks;  // likewise
+  for (size_t r = 0; r < query.relations.size(); ++r) {
+    times.push_back(SplitByOwner(routes[r], query.relations[r].times));
+    walks.push_back(SplitByOwner(routes[r], query.relations[r].walks));
+  }
   for (uint32_t p = 0; p < num_partitions; ++p) {
     const bool has_work =
         std::any_of(routes.begin(), routes.end(), [p](const OwnerRoute& route) { return !route.locals[p].empty(); });
@@ -61,11 +81,16 @@ Asked MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, uint32
                            .at = query.at,
                            .replace = query.replace,
                            .weight_column = query.weight_column,
-                           .want_edge_ids = query.want_edge_ids};
+                           .want_edge_ids = query.want_edge_ids,
+                           .method = query.method,
+                           .layer_dependency = query.layer_dependency,
+                           .time_column = query.time_column};
     for (size_t r = 0; r < query.relations.size(); ++r) {
       part.relations.push_back({.edge_type = query.relations[r].edge_type,
                                 .fanout = query.relations[r].fanout,
-                                .destinations = std::move(routes[r].locals[p])});
+                                .destinations = std::move(routes[r].locals[p]),
+                                .times = std::move(times[r][p]),
+                                .walks = std::move(walks[r][p])});
     }
     asked.partitions.push_back(PartitionId(p));
     asked.queries.push_back(std::move(part));
@@ -154,6 +179,7 @@ Result<RelationSample> Merge(const HopQuery& query, size_t relation, const Owner
 }  // namespace
 
 Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadline deadline) {
+  RETURN_IF_ERROR(CheckDrawRule(query));  // what does not fit could not be sorted by owner
   std::vector<OwnerRoute> routes;
   for (const RelationQuery& relation : query.relations) {
     RETURN_IF_ERROR(state_->CheckEdgeType(relation.edge_type));
@@ -193,6 +219,33 @@ Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadlin
     hop.relations.push_back(std::move(sample));
   }
   return hop;
+}
+
+Result<std::vector<int64_t>> PartitionedGraph::TimesOf(NodeTypeId type, const std::string& column,
+                                                       std::span<const GlobalNodeId> nodes, Deadline deadline) {
+  RETURN_IF_ERROR(state_->CheckNodeType(type));
+  ASSIGN_OR_RETURN(const ColumnDescription description, state_->FindColumn(type, column));
+  const bool is_integer = !IsFloating(description.dtype) && description.dtype != DType::kBool;
+  const bool is_scalar = std::all_of(description.row_shape.begin(), description.row_shape.end(),
+                                     [](int64_t length) { return length == 1; });
+  if (!is_integer || !is_scalar) {
+    return InvalidArgument("column '" + column + "' of node type '" + book().schema().NodeTypeName(type) +
+                           "' does not hold times: expected one integer for each node, found " +
+                           NameOf(description.dtype) + " rows of " + std::to_string(description.row_shape.size()) +
+                           " dimensions");
+  }
+  ASSIGN_OR_RETURN(const Tensor rows, GatherRows(type, column, nodes, deadline));
+  std::vector<int64_t> times(nodes.size());
+  for (size_t i = 0; i < times.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    if (description.dtype == DType::kU64 &&
+        rows.values<uint64_t>()[i] > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+      return InvalidArgument("column '" + column + "' of node type '" + book().schema().NodeTypeName(type) +
+                             "' has the time " + std::to_string(rows.values<uint64_t>()[i]) + ", expected below 2^63");
+    }
+    times[i] = rows.ValueAsInt(row);
+  }
+  return times;
 }
 
 }  // namespace espalier::sampler

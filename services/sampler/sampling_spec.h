@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,33 @@ struct LayerSpec {
   std::vector<int32_t> fanouts;  // by EdgeTypeId
 };
 
+// How a node's in-edges are drawn.
+enum class DrawMethod : uint8_t {
+  kNeighbor = 0,  // every node on its own, uniformly or by weight
+  // LABOR-0 (Balin and Catalyurek, NeurIPS 2023, arXiv 2210.13339) as sequential Poisson sampling (its appendix A.3):
+  // every source has one variate, and a node takes the in-edges whose sources have the smallest. With equal weights and
+  // no parallel edges, one node's draw is distributed as kNeighbor's without replacement (unequal weights: only about);
+  // nodes with common neighbours agree on them, so a batch has fewer.
+  kLabor = 1,
+  kLast = 2,  // the last of the stored order, which is the latest of a graph with a time column; nothing is random
+};
+
 struct SamplingSpec {
   // layers[0] is the model's first layer, farthest from the seeds (DGL's order).
   std::vector<LayerSpec> layers;
+  DrawMethod method = DrawMethod::kNeighbor;
+  bool layer_dependency = false;  // kLabor: one variate for a source in all hops of a batch
   bool replace = false;
   // Edge column with non-negative weights (F32/F64/integers); empty: uniform.
   std::string weight_column;
+  // Temporal sampling: a seed's time is its row of the node column seed_time_column (empty: who asks says the times),
+  // whoever is met on the way from it has the same time, and no in-edge later than that is drawn. Empty time_column:
+  // time does not matter, and there is no seed_time_column.
+  std::string time_column;  // edge column that orders in-edges (docs/partition-format.md); integers
+  std::string seed_time_column;
   uint64_t seed = 0;
+  // Of one mini-batch, all hops together: more is ResourceExhausted. No part of what is drawn.
+  uint64_t max_edges = std::numeric_limits<uint64_t>::max();
 };
 
 // Where in a run a draw happens. `layer` counts from the seeds outwards as hop 0, 1, ...
@@ -40,6 +61,20 @@ struct HopPosition {
 // relation_hash = Hash64("source:relation:destination").
 constexpr uint64_t NeighborKey(uint64_t seed, HopPosition at, uint64_t relation_hash) {
   return RandomKey(seed, RandomPurpose::kNeighbors, at.epoch, at.step, at.hop, relation_hash);
+}
+
+// The key of the sources' variates of kLabor. The counter's high word is the source's original id, its low word 0; the
+// variate is the first two words of the block. All relations from one node type share it.
+// source_type_hash = Hash64(name of the source's node type).
+constexpr uint64_t LaborKey(uint64_t seed, HopPosition at, bool layer_dependency, uint64_t source_type_hash) {
+  constexpr uint64_t kAllHops = uint64_t{1} << 32;  // above every hop
+  return RandomKey(seed, RandomPurpose::kLabor, at.epoch, at.step, layer_dependency ? kAllHops : uint64_t{at.hop},
+                   source_type_hash);
+}
+
+// The key of a step of random walks: as NeighborKey, with the walk's number in place of the node's original id.
+constexpr uint64_t WalkKey(uint64_t seed, HopPosition at, uint64_t relation_hash) {
+  return RandomKey(seed, RandomPurpose::kWalks, at.epoch, at.step, at.hop, relation_hash);
 }
 
 }  // namespace espalier::sampler

@@ -29,7 +29,8 @@ Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const Service
   const uint64_t edge_bytes = query.want_edge_ids ? 2 * sizeof(uint32_t) : sizeof(uint32_t);
   uint64_t bytes = 0;
   for (const sampler::PartitionRelationQuery& relation : query.relations) {
-    if (relation.fanout == sampler::kFullNeighborhood || !query.replace) continue;  // bounded by the graph
+    // Without replacement a destination has at most its in-edges: the shard counts them before it draws.
+    if (relation.fanout == sampler::kFullNeighborhood || !query.replace) continue;
     bytes += relation.destinations.size() * static_cast<uint64_t>(relation.fanout) * edge_bytes;
     if (bytes > limits.max_reply_bytes) {
       return ResourceExhausted("the draws asked for take more than " + std::to_string(limits.max_reply_bytes) +
@@ -46,7 +47,29 @@ Status CheckRelationCount(int count, const ServiceLimits& limits) {
                            std::to_string(limits.max_relations));
 }
 
+// [k] of T, one for each destination.
+template <class T>
+Result<std::vector<T>> ValuesOf(const Tensor& tensor, size_t num_destinations, const char* what) {
+  const bool fits = tensor.dtype() == DTypeOf<T>::value && tensor.shape().size() == 1 &&
+                    static_cast<size_t>(tensor.num_elements()) == num_destinations;
+  if (!fits) {
+    return InvalidArgument(std::string(what) + " are " + tensor.ToString() + ", expected " + NameOf(DTypeOf<T>::value) +
+                           " [" + std::to_string(num_destinations) + "]");
+  }
+  return std::vector<T>(tensor.values<T>().begin(), tensor.values<T>().end());
+}
+
 }  // namespace
+
+Result<sampler::DrawMethod> DrawMethodOf(graph::v1::DrawMethod method) {
+  switch (method) {
+    case graph::v1::DRAW_METHOD_UNSPECIFIED:
+    case graph::v1::DRAW_METHOD_NEIGHBOR: return sampler::DrawMethod::kNeighbor;
+    case graph::v1::DRAW_METHOD_LABOR: return sampler::DrawMethod::kLabor;
+    case graph::v1::DRAW_METHOD_LAST: return sampler::DrawMethod::kLast;
+    default: return InvalidArgument("draw method " + std::to_string(method) + " does not exist");
+  }
+}
 
 Result<NodeTypeId> NodeTypeOf(uint32_t number) {
   if (number <= std::numeric_limits<uint16_t>::max()) return NodeTypeId(static_cast<uint16_t>(number));
@@ -61,13 +84,26 @@ Result<EdgeTypeId> EdgeTypeOf(uint32_t number) {
 Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::SampleNeighborsRequest>& frame,
                                               const ServiceLimits& limits) {
   const graph::v1::SampleNeighborsRequest& request = frame.header;
-  RETURN_IF_ERROR(CheckTensorCount(frame.tensors, static_cast<size_t>(request.relations_size())));
+  const bool has_times = !request.time_column().empty();
+  const size_t tensors_each = 1 + (has_times ? 1 : 0) + (request.has_walks() ? 1 : 0);
+  RETURN_IF_ERROR(CheckTensorCount(frame.tensors, tensors_each * static_cast<size_t>(request.relations_size())));
   RETURN_IF_ERROR(CheckRelationCount(request.relations_size(), limits));
   sampler::PartitionHopQuery query;
+  ASSIGN_OR_RETURN(query.method, DrawMethodOf(request.method()));
+  query.layer_dependency = request.layer_dependency();
+  query.time_column = request.time_column();
+  const Tensor* next = frame.tensors.data();
   for (int r = 0; r < request.relations_size(); ++r) {
     const graph::v1::RelationQuery& asked = request.relations(r);
     ASSIGN_OR_RETURN(sampler::PartitionRelationQuery relation,
-                     RelationOf(asked.edge_type(), asked.fanout(), frame.tensors[static_cast<size_t>(r)], limits));
+                     RelationOf(asked.edge_type(), asked.fanout(), *next++, limits));
+    const size_t count = relation.destinations.size();
+    if (has_times) {
+      ASSIGN_OR_RETURN(relation.times, ValuesOf<int64_t>(*next++, count, "times"));
+    }
+    if (request.has_walks()) {
+      ASSIGN_OR_RETURN(relation.walks, ValuesOf<uint64_t>(*next++, count, "walks"));
+    }
     query.relations.push_back(std::move(relation));
   }
   query.seed = request.seed();

@@ -19,6 +19,9 @@ Result<sampler::SeedQuery> SeedQueryOf(const graph::v1::SeedsOfStepRequest& requ
 // Counts, sources and edge ids of each relation, one after another.
 std::vector<Tensor> TensorsOf(const sampler::PartitionHopSample& sample);
 
+// InvalidArgument for a method that does not exist.
+Result<sampler::DrawMethod> DrawMethodOf(graph::v1::DrawMethod method);
+
 // Types are numbers of 16 bits in the process and of 32 on the wire.
 Result<NodeTypeId> NodeTypeOf(uint32_t number);
 Result<EdgeTypeId> EdgeTypeOf(uint32_t number);

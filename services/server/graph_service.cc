@@ -72,9 +72,14 @@ grpc::ServerUnaryReactor* GraphService::SampleNeighbors(grpc::CallbackServerCont
   return HandleFramed<Request>(
       context_, "SampleNeighbors", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         ASSIGN_OR_RETURN(sampler::PartitionHopQuery query, HopQueryOf(frame, call->limits()));
-        partition_->SampleInEdges(
-            std::move(query), call->deadline(),
-            Answer<graph::v1::SampleNeighborsResponse, sampler::PartitionHopSample>(call, TensorsOf));
+        const graph::v1::DrawMethod method = frame.header.method();
+        partition_->SampleInEdges(std::move(query), call->deadline(),
+                                  [call, method](const Result<sampler::PartitionHopSample>& sample) {
+                                    if (!sample.ok()) return call->Finish(sample.status());
+                                    graph::v1::SampleNeighborsResponse response;
+                                    response.set_method(method);
+                                    call->FinishWith(std::move(response), TensorsOf(*sample));
+                                  });
         return Status();
       });
 }

@@ -60,6 +60,11 @@ Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const S
   stream.spec.replace = start.sampling().replace();
   stream.spec.weight_column = start.sampling().weight_column();
   stream.spec.seed = start.sampling().seed();
+  ASSIGN_OR_RETURN(stream.spec.method, DrawMethodOf(start.sampling().method()));
+  stream.spec.layer_dependency = start.sampling().layer_dependency();
+  stream.spec.time_column = start.sampling().time_column();
+  stream.spec.seed_time_column = start.sampling().seed_time_column();
+  stream.spec.max_edges = limits.max_draws_per_batch;
   for (const minibatch::v1::LayerSpec& layer : start.sampling().layers()) {
     for (const int32_t fanout : layer.fanouts()) {
       if (fanout > limits.max_fanout) {
@@ -82,7 +87,10 @@ uint64_t MostDrawsOf(const StreamPlan& stream, const graph::PartitionBook& book)
     for (size_t type = 0; type < fanouts.size() && type < book.schema().num_edge_types(); ++type) {
       if (fanouts[type] <= 0) continue;
       uint64_t edges = std::min(kMost, nodes) * std::min<uint64_t>(static_cast<uint64_t>(fanouts[type]), 1 << 20);
-      if (!stream.spec.replace) edges = std::min(edges, book.num_edges(EdgeTypeId(static_cast<uint16_t>(type))));
+      // (Temporal sampling expands a node once for each time.)
+      if (!stream.spec.replace && stream.spec.time_column.empty()) {
+        edges = std::min(edges, book.num_edges(EdgeTypeId(static_cast<uint16_t>(type))));
+      }
       found = std::min(kMost, found + std::min(kMost, edges));
     }
     draws = std::min(kMost, draws + found);
@@ -119,6 +127,8 @@ grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch) {
       tensors.push_back(IdTensor(block.edge_ids));
     }
   }
+  header.set_has_times(!batch.times.empty());
+  for (const std::vector<int64_t>& times : batch.times) tensors.push_back(Tensor::FromVector(times));
   return rpc::EncodeFrame(std::move(header), tensors);
 }
 

@@ -5,6 +5,7 @@
 
 #include "services/base/hash.h"
 #include "services/sampler/buffer_pool.h"
+#include "services/sampler/draw_rule.h"
 #include "services/sampler/seed_order.h"
 #include "services/shard/check_partition.h"
 #include "services/shard/hop_kernel.h"
@@ -12,6 +13,7 @@
 #include "services/shard/mutable_tensors.h"
 #include "services/shard/row_gather.h"
 #include "services/shard/seed_orders.h"
+#include "services/shard/time_columns.h"
 #include "services/shard/weight_sums.h"
 
 namespace espalier::shard {
@@ -37,10 +39,12 @@ struct GraphShard::State {
         partition(std::move(p)),
         limits(l),
         weight_sums(partition),
+        time_columns(partition),
         tensors(limits.mutable_tensor_bytes),
         answer_buffers(kIdleAnswerBytes) {
     for (const graph::CanonicalEdgeType& type : book.schema().edge_types()) {
       relation_hashes.push_back(Hash64(type.Name()));
+      source_type_hashes.push_back(Hash64(type.source));
     }
   }
 
@@ -48,9 +52,11 @@ struct GraphShard::State {
   const graph::PartitionBook book;
   const graph::Partition partition;
   const ShardLimits limits;
-  std::vector<uint64_t> relation_hashes;  // by EdgeTypeId
+  std::vector<uint64_t> relation_hashes;     // by EdgeTypeId
+  std::vector<uint64_t> source_type_hashes;  // likewise: of the source's node type
   // Thread-safe.
   WeightSums weight_sums;
+  TimeColumns time_columns;
   SeedOrders seed_orders;
   MutableTensors tensors;
   sampler::BufferPool answer_buffers;
@@ -71,10 +77,20 @@ struct GraphShard::State {
                              std::to_string(limits.max_rows_per_request));
   }
 
+  // The random key of one relation's draws.
+  uint64_t KeyOf(const sampler::PartitionHopQuery& query, const sampler::PartitionRelationQuery& relation) const {
+    const size_t type = relation.edge_type.value;
+    if (query.method == sampler::DrawMethod::kLabor) {
+      return sampler::LaborKey(query.seed, query.at, query.layer_dependency, source_type_hashes[type]);
+    }
+    if (!relation.walks.empty()) return sampler::WalkKey(query.seed, query.at, relation_hashes[type]);
+    return sampler::NeighborKey(query.seed, query.at, relation_hashes[type]);
+  }
+  Result<const Tensor*> SourceIdsOf(EdgeTypeId type) const;
   Result<sampler::PartitionHopSample> SampleInEdges(const sampler::PartitionHopQuery& query);
   Result<sampler::PartitionRelationSample> SampleOne(const sampler::PartitionHopQuery& query,
                                                      const sampler::PartitionRelationQuery& relation,
-                                                     uint64_t max_draws);
+                                                     HopBudget& budget);
   Status GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
                     const sampler::RowSink& sink);
   Result<const graph::SplitPart*> FindSplitPart(const sampler::SeedQuery& query) const;
@@ -85,9 +101,24 @@ struct GraphShard::State {
   Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape);
 };
 
+Result<const Tensor*> GraphShard::State::SourceIdsOf(EdgeTypeId type) const {
+  const std::string name = graph::SourceColumnName(sampler::kOriginalIdColumn);
+  if (type.value < partition.edge_columns.size()) {
+    const auto column = partition.edge_columns[type.value].find(name);
+    if (column != partition.edge_columns[type.value].end()) {
+      const Tensor& ids = column->second;
+      const bool are_ids = ids.dtype() == DType::kU32 || ids.dtype() == DType::kU64;
+      if (are_ids && ids.num_elements() == ids.num_rows()) return &ids;
+      return DataLoss("edge column '" + name + "' is " + ids.ToString() + ", expected U32 or U64 [edges]");
+    }
+  }
+  return NotFound("LABOR needs the edge column '" + name +
+                  "': partition the graph with the source column 'original_id'");
+}
+
 Result<sampler::PartitionRelationSample> GraphShard::State::SampleOne(const sampler::PartitionHopQuery& query,
                                                                       const sampler::PartitionRelationQuery& relation,
-                                                                      uint64_t max_draws) {
+                                                                      HopBudget& budget) {
   const EdgeTypeId type = relation.edge_type;
   RETURN_IF_ERROR(CheckEdgeType(type));
   RETURN_IF_ERROR(CheckCount(relation.destinations.size()));
@@ -98,26 +129,39 @@ Result<sampler::PartitionRelationSample> GraphShard::State::SampleOne(const samp
   if (!query.weight_column.empty()) {
     ASSIGN_OR_RETURN(sums, weight_sums.Get(type, query.weight_column));
   }
-  const HopOptions options{.key = sampler::NeighborKey(query.seed, query.at, relation_hashes[type.value]),
+  const Tensor* edge_times = nullptr;
+  if (!query.time_column.empty()) {
+    ASSIGN_OR_RETURN(edge_times, time_columns.Get(type, query.time_column));
+  }
+  const Tensor* source_ids = nullptr;
+  if (query.method == sampler::DrawMethod::kLabor) {
+    ASSIGN_OR_RETURN(source_ids, SourceIdsOf(type));
+  }
+  const HopOptions options{.key = KeyOf(query, relation),
                            .fanout = relation.fanout,
                            .replace = query.replace,
+                           .method = query.method,
                            .weight_sums = sums == nullptr ? nullptr : sums->data(),
                            .want_edge_ids = query.want_edge_ids,
                            .first_edge = book.EdgeFirst(type)[partition.id.value],
                            .wide_edge_ids = !FitsU32(book.num_edges(type)),
-                           .max_draws = max_draws};
+                           .source_ids = source_ids,
+                           .edge_times = edge_times,
+                           .destination_times = relation.times,
+                           .walks = relation.walks};
   const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
-  return SampleRelation(partition.in_edges[type.value], original_ids, relation.destinations, options, answer_buffers);
+  return SampleRelation(partition.in_edges[type.value], original_ids, relation.destinations, options, budget,
+                        answer_buffers);
 }
 
 Result<sampler::PartitionHopSample> GraphShard::State::SampleInEdges(const sampler::PartitionHopQuery& query) {
   sampler::PartitionHopSample sample;
-  uint64_t left = limits.max_draws_per_request;
+  RETURN_IF_ERROR(sampler::CheckDrawRule(query));
+  HopBudget budget{.draws = limits.max_draws_per_request, .labor_lookups = limits.max_labor_lookups_per_request};
   for (const sampler::PartitionRelationQuery& relation : query.relations) {
-    Result<sampler::PartitionRelationSample> drawn = SampleOne(query, relation, left);
+    Result<sampler::PartitionRelationSample> drawn = SampleOne(query, relation, budget);
     if (!drawn.ok())
       return std::move(drawn).status().While("sampling edge type " + std::to_string(relation.edge_type.value));
-    left -= static_cast<uint64_t>(drawn->sources.num_elements());
     sample.relations.push_back(*std::move(drawn));
   }
   return sample;

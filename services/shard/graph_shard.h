@@ -2,6 +2,7 @@
 // what a process that mapped the same files asks directly.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,9 @@ struct ShardLimits {
   uint64_t max_draws_per_request = uint64_t{1} << 28;  // drawn in-edges of one hop
   uint64_t max_rows_per_request = uint64_t{1} << 28;   // rows read, written, looked up
   uint64_t mutable_tensor_bytes = uint64_t{1} << 40;   // of all mutable tensors together
+  // In-edges that LABOR looks at for one hop. Who asks a shard of its own process pays for that itself; a server bounds
+  // what others can make it do.
+  uint64_t max_labor_lookups_per_request = std::numeric_limits<uint64_t>::max();
 };
 
 // Thread-safe. Answers on the asking thread, before the call returns; deadlines are the caller's concern.

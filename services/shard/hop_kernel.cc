@@ -5,13 +5,16 @@
 
 #include "services/base/philox.h"
 #include "services/sampler/draw_words.h"
+#include "services/sampler/labor_draws.h"
 #include "services/sampler/neighbor_draws.h"
 #include "services/sampler/weighted_draws.h"
 #include "services/shard/id_array.h"
+#include "services/shard/time_columns.h"
 
 namespace espalier::shard {
 namespace {
 
+using sampler::DrawMethod;
 using sampler::kFullNeighborhood;
 
 constexpr size_t kRowPrefetchDistance = 24;
@@ -19,16 +22,18 @@ constexpr size_t kRowPrefetchDistance = 24;
 constexpr size_t kDrawsPerChunk = 384;
 constexpr size_t kMaxRowsPerChunk = 64;
 
-// A destination's in-edges: positions [begin, begin + degree) of the partition.
+// A destination's in-edges: positions [begin, begin + degree) of the partition. Those that are too late stand behind
+// them and do not count.
 struct Row {
   uint64_t begin;
-  uint64_t original_id;
+  uint64_t stream;  // of its random words: the node's original id, or the number of a walk
   uint32_t degree;
 };
 
 struct Rows {
   std::vector<Row> rows;
-  uint64_t max_draws = 0;  // of all rows together
+  uint64_t max_draws = 0;      // of all rows together
+  uint64_t labor_lookups = 0;  // likewise
 };
 
 template <class Indptr>
@@ -49,22 +54,39 @@ Result<Rows> ReadRows(std::span<const Indptr> indptr, const IdArray& original_id
       return InvalidArgument("destination " + std::to_string(v) + " is not one of the " + std::to_string(num_rows) +
                              " nodes that the partition owns");
     }
-    const auto degree = static_cast<uint32_t>(indptr[v + 1] - indptr[v]);
-    read.rows.push_back({.begin = indptr[v], .original_id = original_ids[v], .degree = degree});
+    auto degree = static_cast<uint32_t>(indptr[v + 1] - indptr[v]);
+    if (options.edge_times != nullptr) {
+      degree = NumNotLater(*options.edge_times, indptr[v], degree, options.destination_times[i]);
+    }
+    const uint64_t stream = options.walks.empty() ? original_ids[v] : options.walks[i];
+    read.rows.push_back({.begin = indptr[v], .stream = stream, .degree = degree});
     read.max_draws += sampler::NumDrawn(degree, options.fanout, options.replace);
-  }
-  if (read.max_draws > options.max_draws) {
-    return ResourceExhausted("a hop would draw up to " + std::to_string(read.max_draws) + " in-edges, the limit is " +
-                             std::to_string(options.max_draws));
+    const bool is_looked_through =
+        options.method == DrawMethod::kLabor && !sampler::DrawsAll(degree, options.fanout, options.replace);
+    if (is_looked_through) read.labor_lookups += degree;
   }
   return read;
+}
+
+// A request must not buy unbounded work with few draws: LABOR looks at every in-edge of a row.
+Status CheckBudget(const Rows& rows, const HopBudget& budget) {
+  if (rows.labor_lookups > budget.labor_lookups) {
+    return ResourceExhausted("LABOR would look at " + std::to_string(rows.labor_lookups) +
+                             " in-edges, the limit allows " + std::to_string(budget.labor_lookups) +
+                             ": ask for fewer nodes at once");
+  }
+  if (rows.max_draws > budget.draws) {
+    return ResourceExhausted("a hop would draw up to " + std::to_string(rows.max_draws) + " in-edges, the limit is " +
+                             std::to_string(budget.draws));
+  }
+  return {};
 }
 
 // Draws the positions of one chunk after the other.
 class Drawer {
  public:
   Drawer(const HopOptions& options, const std::byte* indices, size_t index_bytes)
-      : options_(options), indices_(indices), index_bytes_(index_bytes) {
+      : options_(options), indices_(indices), index_bytes_(index_bytes), labor_(options.key) {
     if (options.fanout != kFullNeighborhood) blocks_ = sampler::DrawBlocks(static_cast<uint32_t>(options.fanout));
   }
 
@@ -90,7 +112,8 @@ class Drawer {
   }
 
  private:
-  bool ReadsWords(const Row& row) const { return !sampler::DrawsAll(row.degree, options_.fanout, options_.replace); }
+  bool DrawsAllOf(const Row& row) const { return sampler::DrawsAll(row.degree, options_.fanout, options_.replace); }
+  bool ReadsWords(const Row& row) const { return options_.method == DrawMethod::kNeighbor && !DrawsAllOf(row); }
 
   std::span<const uint32_t> SumsOf(const Row& row) const { return {options_.weight_sums + row.begin, row.degree}; }
 
@@ -98,7 +121,7 @@ class Drawer {
     streams_.clear();
     for (const Row& row : rows) {
       if (!ReadsWords(row)) continue;
-      streams_.push_back(row.original_id);
+      streams_.push_back(row.stream);
       if (options_.weight_sums != nullptr) __builtin_prefetch(options_.weight_sums + row.begin + row.degree - 1);
     }
     words_.resize(streams_.size() * 4 * blocks_);
@@ -127,8 +150,10 @@ class Drawer {
     const uint32_t max_count = sampler::NumDrawn(row.degree, options_.fanout, options_.replace);
     if (row_positions_.size() < max_count) row_positions_.resize(max_count);
     uint32_t* const positions = row_positions_.data();
+    if (options_.method == DrawMethod::kLabor && !DrawsAllOf(row)) return DrawLaborRow(row, max_count);
+    if (options_.method == DrawMethod::kLast && !DrawsAllOf(row)) return DrawLastOfRow(row, max_count);
     if (options_.weight_sums != nullptr) return DrawWeightedRow(row, words, max_count);
-    if (!ReadsWords(row)) {
+    if (DrawsAllOf(row)) {
       for (uint32_t k = 0; k < max_count; ++k) positions[k] = k;
     } else if (options_.replace) {
       sampler::DrawWithReplacement(words, row.degree, max_count, positions);
@@ -140,9 +165,9 @@ class Drawer {
 
   uint32_t DrawWeightedRow(const Row& row, const uint32_t* words, uint32_t max_count) {
     uint32_t* const positions = row_positions_.data();
-    if (!ReadsWords(row)) return sampler::AllOfPositiveWeight(SumsOf(row), positions);
+    if (DrawsAllOf(row)) return sampler::AllOfPositiveWeight(SumsOf(row), positions);
     if (!options_.replace) {
-      return sampler::DrawWeightedWithoutReplacement(options_.key, row.original_id, words, SumsOf(row), max_count,
+      return sampler::DrawWeightedWithoutReplacement(options_.key, row.stream, words, SumsOf(row), max_count,
                                                      positions);
     }
     if (SumsOf(row).back() == 0) return 0;
@@ -150,9 +175,39 @@ class Drawer {
     return max_count;
   }
 
+  uint32_t DrawLaborRow(const Row& row, uint32_t max_count) {
+    const IdArray ids(*options_.source_ids);
+    const auto fill = [&](uint32_t first, std::span<uint64_t> some) {
+      for (size_t k = 0; k < some.size(); ++k) some[k] = ids[row.begin + first + k];
+    };
+    const std::span<const uint32_t> sums = options_.weight_sums == nullptr ? std::span<const uint32_t>() : SumsOf(row);
+    return labor_.Draw(row.degree, fill, sums, max_count, row_positions_.data());
+  }
+
+  // The last positions; with weights, the last of those that have one.
+  uint32_t DrawLastOfRow(const Row& row, uint32_t max_count) {
+    uint32_t* const positions = row_positions_.data();
+    if (options_.weight_sums == nullptr) {
+      for (uint32_t k = 0; k < max_count; ++k) positions[k] = row.degree - max_count + k;
+      return max_count;
+    }
+    // A sum is first reached at a position of positive weight: from there on backwards, over those without weight at
+    // once, however many.
+    const std::span<const uint32_t> sums = SumsOf(row);
+    uint32_t count = 0;
+    for (uint32_t reached = sums.back(); reached > 0 && count < max_count;) {
+      const auto position = static_cast<uint32_t>(std::lower_bound(sums.begin(), sums.end(), reached) - sums.begin());
+      positions[count++] = position;
+      reached = position == 0 ? 0 : sums[position - 1];
+    }
+    std::reverse(positions, positions + count);
+    return count;
+  }
+
   const HopOptions& options_;
   const std::byte* const indices_;
   const size_t index_bytes_;
+  sampler::LaborDraws labor_;
   uint32_t blocks_ = 0;
   sampler::DrawScratch scratch_;
   std::vector<uint64_t> streams_;
@@ -227,14 +282,20 @@ sampler::PartitionRelationSample DrawWithEdgeIds(const graph::InEdges& edges, co
 
 Result<sampler::PartitionRelationSample> SampleRelation(const graph::InEdges& edges, const Tensor& original_ids,
                                                         std::span<const LocalNodeId> destinations,
-                                                        const HopOptions& options, sampler::BufferPool& buffers) {
+                                                        const HopOptions& options, HopBudget& budget,
+                                                        sampler::BufferPool& buffers) {
   const IdArray ids(original_ids);
   Result<Rows> rows = edges.indptr.dtype() == DType::kU32
                           ? ReadRows(edges.indptr.values<uint32_t>(), ids, destinations, options)
                           : ReadRows(edges.indptr.values<uint64_t>(), ids, destinations, options);
   if (!rows.ok()) return std::move(rows).status();
-  if (edges.indices.dtype() == DType::kU32) return DrawWithEdgeIds<uint32_t>(edges, *rows, options, buffers);
-  return DrawWithEdgeIds<uint64_t>(edges, *rows, options, buffers);
+  RETURN_IF_ERROR(CheckBudget(*rows, budget));
+  sampler::PartitionRelationSample sample = edges.indices.dtype() == DType::kU32
+                                                ? DrawWithEdgeIds<uint32_t>(edges, *rows, options, buffers)
+                                                : DrawWithEdgeIds<uint64_t>(edges, *rows, options, buffers);
+  budget.draws -= static_cast<uint64_t>(sample.sources.num_elements());
+  budget.labor_lookups -= rows->labor_lookups;
+  return sample;
 }
 
 }  // namespace espalier::shard

@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <set>
+
+#include "services/base/philox.h"
 #include "services/graph/generators.h"
+#include "services/sampler/fanout_sampler.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 
@@ -36,6 +41,30 @@ graph::SourceGraph Typed() {
   return *std::move(graph);
 }
 
+constexpr const char* kTimes = "when";
+constexpr uint32_t kNumTimes = 20;
+constexpr const char* kMask = "may-be-drawn";
+
+// With a time and a mask at every node, and a time at the edges of every relation but the first of a typed graph.
+graph::SourceGraph WithTimes(graph::SourceGraph source) {
+  PhiloxStream random(3, 1);
+  const auto times_of = [&](uint64_t count) {
+    std::vector<int64_t> times(count);
+    for (int64_t& time : times) time = random.NextBelow(kNumTimes);
+    return Tensor::FromVector(std::move(times));
+  };
+  for (graph::NodeSet& nodes : source.nodes) {
+    nodes.columns[kTimes] = times_of(nodes.count);
+    std::vector<uint8_t> mask(nodes.count);
+    for (size_t v = 0; v < mask.size(); ++v) mask[v] = v % 4 != 0 ? 1 : 0;
+    nodes.columns[kMask] = Tensor::FromVector(std::move(mask));
+  }
+  for (size_t type = source.edges.size() > 1 ? 1 : 0; type < source.edges.size(); ++type) {
+    source.edges[type].columns[kTimes] = times_of(source.edges[type].num_edges());
+  }
+  return source;
+}
+
 struct Run {
   uint32_t num_partitions = 1;
   int threads = 1;
@@ -47,7 +76,11 @@ struct Run {
 // The rest of an epoch from a step on, as one trainer gets it.
 std::vector<PortableBatch> BatchesOf(const graph::SourceGraph& source, const sampler::SamplingSpec& spec,
                                      const Run& run, uint64_t batch_size = 64) {
-  const testing::TestGraph test = testing::MakeTestGraph(source, run.num_partitions, 100 + run.num_partitions);
+  partition::BuildOptions build;
+  if (spec.method == sampler::DrawMethod::kLabor) build.source_columns = {sampler::kOriginalIdColumn};
+  if (spec.weight_column == graph::SourceColumnName(kMask)) build.source_columns.push_back(kMask);
+  build.time_column = spec.time_column;
+  const testing::TestGraph test = testing::MakeTestGraph(source, run.num_partitions, 100 + run.num_partitions, build);
   const auto& [split, by_type] = *source.splits.begin();
   const sampler::EpochPlan plan{
       .seed_type = NodeTypeId(by_type.begin()->first), .split = split, .batch_size = batch_size};
@@ -81,16 +114,29 @@ struct Case {
   std::vector<int32_t> fanouts;
   bool replace;
   bool weighted;
+  sampler::DrawMethod method = sampler::DrawMethod::kNeighbor;
+  bool layer_dependency = false;
+  bool timed = false;
+  bool masked = false;
 };
+
+constexpr auto kNeighbor = sampler::DrawMethod::kNeighbor;
+constexpr auto kLabor = sampler::DrawMethod::kLabor;
+constexpr auto kLast = sampler::DrawMethod::kLast;
 
 class SameBatchesTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SameBatchesTest, ForAnyNumberOfPartitionsThreadsAndAnyPointOfRestart) {
   const Case& c = GetParam();
-  const graph::SourceGraph source = c.typed ? Typed() : Homogeneous();
+  const graph::SourceGraph source = WithTimes(c.typed ? Typed() : Homogeneous());
   sampler::SamplingSpec spec = Spec(source, c.fanouts);
   spec.replace = c.replace;
+  spec.method = c.method;
+  spec.layer_dependency = c.layer_dependency;
+  if (c.timed) spec.time_column = kTimes;
+  if (c.timed) spec.seed_time_column = kTimes;
   if (c.weighted) spec.weight_column = graph::kEdgeWeightColumn;
+  if (c.masked) spec.weight_column = graph::SourceColumnName(kMask);
 
   const std::vector<PortableBatch> expected = BatchesOf(source, spec, {});
 
@@ -112,8 +158,128 @@ INSTANTIATE_TEST_SUITE_P(Draws, SameBatchesTest,
                                            Case{"Full", false, {3, kFullNeighborhood}, false, false},
                                            Case{"Weighted", false, {8, 4}, false, true},
                                            Case{"WeightedWithReplacement", false, {8, 4}, true, true},
-                                           Case{"Typed", true, {4, 4}, false, false}),
+                                           Case{"Typed", true, {4, 4}, false, false},
+                                           Case{"Labor", false, {8, 4}, false, false, kLabor},
+                                           Case{"LaborOfAllLayers", false, {8, 4}, false, false, kLabor, true},
+                                           Case{"LaborWeighted", false, {8, 4}, false, true, kLabor},
+                                           Case{"LaborTyped", true, {4, 4}, false, false, kLabor},
+                                           Case{"Temporal", false, {8, 4}, false, false, kNeighbor, false, true},
+                                           Case{"TemporalTyped", true, {4, 4}, false, false, kNeighbor, false, true},
+                                           Case{"TemporalLabor", false, {8, 4}, false, false, kLabor, false, true},
+                                           Case{"Last", false, {8, 4}, false, false, kLast, false, true},
+                                           Case{"TemporalWeighted", false, {8, 4}, false, true, kNeighbor, false, true},
+                                           Case{"TemporalFull", false, {2, -1}, false, false, kNeighbor, false, true},
+                                           Case{"MaskedTyped", true, {4, 4}, false, false, kLabor, false, false, true},
+                                           Case{"MaskedLast", false, {4, 4}, false, false, kLast, false, true, true}),
                          [](const auto& test) { return test.param.name; });
+
+// Every in-edge of a row of a temporal batch is an edge of the graph that is not later than the row's time, which is
+// its seed's; a node that is met at two times is two rows.
+TEST(TemporalBatchesTest, RowsAreNodesAtTheTimeOfTheirSeed) {
+  const graph::SourceGraph source = WithTimes(Homogeneous());
+  partition::BuildOptions build;
+  build.time_column = kTimes;
+  const testing::TestGraph test = testing::MakeTestGraph(source, 2, 5, build);
+  sampler::SamplingSpec spec = Spec(source, {6, 6});
+  spec.time_column = spec.seed_time_column = kTimes;
+  Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(*test.graph, spec);
+  ASSERT_TRUE(sampler.ok()) << sampler.status().ToString();
+  std::vector<GlobalNodeId> seeds;
+  for (uint64_t v = 0; v < 60; ++v) seeds.push_back(GlobalNodeId(v * 50));
+  const Result<sampler::MiniBatch> batch = sampler->Sample({.seeds = seeds, .want_edge_ids = true}, Soon());
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+
+  const Result<std::vector<int64_t>> seed_times = test.graph->TimesOf(NodeTypeId(0), kTimes, seeds, Soon());
+  ASSERT_TRUE(seed_times.ok()) << seed_times.status().ToString();
+  ASSERT_EQ(batch->times[0].size(), batch->nodes[0].size());
+  std::vector<std::optional<int64_t>> time_of_row(batch->nodes[0].size());
+  for (size_t i = 0; i < seeds.size(); ++i) time_of_row[i] = seed_times->at(i);
+  for (size_t layer = batch->layers.size(); layer-- > 0;) {
+    const sampler::Block& block = batch->layers[layer].blocks[0];
+    for (size_t row = 0; row + 1 < block.indptr.size(); ++row) {
+      ASSERT_TRUE(time_of_row[row].has_value());
+      for (uint32_t k = block.indptr[row]; k < block.indptr[row + 1]; ++k) {
+        std::optional<int64_t>& of_source = time_of_row[block.indices[k]];
+        if (!of_source.has_value()) of_source = time_of_row[row];
+        EXPECT_EQ(of_source, time_of_row[row]);
+        const GlobalEdgeId edge = block.edge_ids[k];
+        const PartitionId owner = test.book.OwnerOf(EdgeTypeId(0), edge);
+        const auto position = static_cast<int64_t>(edge.value - test.book.EdgeFirst(EdgeTypeId(0))[owner.value]);
+        const Tensor& times = test.shards[owner.value]->data().edge_columns[0].at(kTimes);
+        EXPECT_LE(times.ValueAsInt(position), *time_of_row[row]);
+      }
+    }
+  }
+  std::set<std::pair<uint64_t, int64_t>> rows;
+  std::set<uint64_t> nodes;
+  for (size_t row = 0; row < time_of_row.size(); ++row) {
+    EXPECT_EQ(time_of_row[row], batch->times[0][row]);
+    EXPECT_TRUE(rows.emplace(batch->nodes[0][row].value, *time_of_row[row]).second) << "a row stands there twice";
+    nodes.insert(batch->nodes[0][row].value);
+  }
+  EXPECT_LT(nodes.size(), rows.size()) << "no node was met at two times: the test says nothing";
+}
+
+TEST(TemporalBatchesTest, NamesAColumnThatHoldsNoTimes) {
+  const graph::SourceGraph source = WithTimes(Homogeneous());
+  partition::BuildOptions build;
+  build.time_column = kTimes;
+  const testing::TestGraph test = testing::MakeTestGraph(source, 1, 5, build);
+  const std::vector<GlobalNodeId> seeds = {GlobalNodeId(1)};
+  sampler::SamplingSpec spec = Spec(source, {6});
+  const auto error = [&] {
+    Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(*test.graph, spec);
+    return sampler.ok() ? sampler->Sample({.seeds = seeds}, Soon()).status().message() : sampler.status().message();
+  };
+  spec.seed_time_column = kTimes;
+  EXPECT_THAT(error(), ::testing::HasSubstr("without a time column of the edges"));
+  spec.time_column = kTimes;
+  EXPECT_EQ(error(), "");
+  spec.seed_time_column = "node-feat";
+  EXPECT_THAT(error(), ::testing::HasSubstr("'node-feat' of node type"));
+  spec.seed_time_column = "";
+  EXPECT_THAT(error(), ::testing::HasSubstr("needs the times of the seeds"));
+}
+
+TEST(TemporalBatchesTest, RefusesTimesThatDoNotCount) {
+  graph::SourceGraph source = WithTimes(Homogeneous());
+  source.nodes[0].columns["until"] = Tensor::FromVector(std::vector<uint64_t>(source.nodes[0].count, ~uint64_t{0}));
+  partition::BuildOptions build;
+  build.time_column = kTimes;
+  const testing::TestGraph test = testing::MakeTestGraph(source, 2, 5, build);
+  const std::vector<GlobalNodeId> seeds = {GlobalNodeId(1)};
+  EXPECT_THAT(test.graph->TimesOf(NodeTypeId(0), "until", seeds, Soon()).status().message(),
+              ::testing::HasSubstr("'until' of node type"));
+
+  Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(*test.graph, Spec(source, {6}));
+  ASSERT_TRUE(sampler.ok());
+  const std::vector<int64_t> times = {3};
+  EXPECT_THAT(sampler->Sample({.seeds = seeds, .seed_times = times}, Soon()).status().message(),
+              ::testing::HasSubstr("without a time column"));
+}
+
+// Each seed at a time of its own leads to rows of its own, so the graph does not bound a batch; the limit does.
+TEST(TemporalBatchesTest, ABatchEndsAtItsLimitOfEdges) {
+  const graph::SourceGraph source = WithTimes(Homogeneous());
+  partition::BuildOptions build;
+  build.time_column = kTimes;
+  const testing::TestGraph test = testing::MakeTestGraph(source, 2, 5, build);
+  sampler::SamplingSpec spec = Spec(source, {kFullNeighborhood, kFullNeighborhood});
+  spec.time_column = spec.seed_time_column = kTimes;
+  std::vector<GlobalNodeId> seeds;
+  for (uint64_t v = 0; v < 40; ++v) seeds.push_back(GlobalNodeId(v));
+  const auto sample = [&](uint64_t max_edges) {
+    spec.max_edges = max_edges;
+    return sampler::FanoutSampler::Make(*test.graph, spec)->Sample({.seeds = seeds}, Soon());
+  };
+  const Result<sampler::MiniBatch> batch = sample(uint64_t{1} << 40);
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  uint64_t num_edges = 0;
+  for (const sampler::BatchLayer& layer : batch->layers) num_edges += layer.blocks[0].indices.size();
+  EXPECT_TRUE(sample(num_edges).ok());
+  EXPECT_EQ(sample(num_edges - 1).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(sample(10).status().message(), ::testing::HasSubstr("edges at hop 0, the limit is 10"));
+}
 
 // The union over ranks of what trainers get is the batch of one trainer, and what is drawn for a node does not depend
 // on who draws it.

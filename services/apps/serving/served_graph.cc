@@ -70,7 +70,9 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
     ASSIGN_OR_RETURN(const std::string folder, format::FolderOfCopies(load.data_dir, loaded.manifest));
     loaded.local_uri = "file://" + folder;
   }
-  ASSIGN_OR_RETURN(loaded.shard, shard::GraphShard::Make(loaded.manifest.book, std::move(arrays)));
+  // No single row has more in-edges than this, so none is refused; a request of many is.
+  const shard::ShardLimits limits{.max_labor_lookups_per_request = uint64_t{1} << 32};
+  ASSIGN_OR_RETURN(loaded.shard, shard::GraphShard::Make(loaded.manifest.book, std::move(arrays), limits));
   return loaded;
 }
 

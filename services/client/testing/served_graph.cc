@@ -22,7 +22,9 @@ SilentListener::SilentListener(const std::string& address) {
 SilentListener::~SilentListener() { close(descriptor_); }
 
 ServedGraph::ServedGraph(const graph::SourceGraph& source, uint32_t num_partitions, const ServedGraphOptions& options)
-    : options_(options), source_(source), local_(shard::testing::MakeTestGraph(source, num_partitions, kCutSeed)) {
+    : options_(options),
+      source_(source),
+      local_(shard::testing::MakeTestGraph(source, num_partitions, kCutSeed, options.build)) {
   for (uint32_t p = 0; p < num_partitions; ++p) {
     servers_.push_back(StartServer(local_.shards[p], "127.0.0.1:0", options_.incarnation));
     addresses_.push_back(servers_.back()->address());
@@ -69,7 +71,8 @@ void ServedGraph::Hang(uint32_t partition) {
 void ServedGraph::Restart(uint32_t partition, uint64_t incarnation) {
   hung_.erase(partition);
   servers_[partition].reset();
-  const auto fresh = shard::testing::MakeTestGraph(source_, static_cast<uint32_t>(servers_.size()), kCutSeed);
+  const auto fresh =
+      shard::testing::MakeTestGraph(source_, static_cast<uint32_t>(servers_.size()), kCutSeed, options_.build);
   servers_[partition] = StartServer(fresh.shards[partition], addresses_[partition], incarnation);
 }
 

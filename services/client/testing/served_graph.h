@@ -21,6 +21,7 @@ struct ServedGraphOptions {
   uint64_t incarnation = 0;
   size_t max_request_bytes = size_t{64} << 20;
   int worker_threads = 2;
+  partition::BuildOptions build;
 };
 
 // Takes connections at an address and never says a word.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "services/base/philox.h"
 
@@ -59,7 +60,43 @@ std::vector<uint32_t> WeightedPositions(PhiloxStream words, const std::vector<ui
   return {chosen.begin(), chosen.end()};
 }
 
+std::vector<uint32_t> PositionsWithWeight(const std::vector<uint32_t>& weights) {
+  std::vector<uint32_t> positions;
+  for (uint32_t position = 0; position < weights.size(); ++position) {
+    if (weights[position] > 0) positions.push_back(position);
+  }
+  return positions;
+}
+
+// a * b as (high, low) 64-bit words: schoolbook, so that it shares nothing with what it checks.
+std::pair<uint64_t, uint64_t> Product(uint64_t a, uint32_t b) {
+  const uint64_t low = (a & 0xffffffffu) * b, high = (a >> 32) * b + (low >> 32);
+  return {high >> 32, high << 32 | (low & 0xffffffffu)};
+}
+
 }  // namespace
+
+std::vector<uint32_t> ReferenceLaborPositions(uint64_t key, const std::vector<uint64_t>& source_ids,
+                                              const std::vector<uint32_t>& weights, uint32_t count) {
+  const auto variate = [&](uint32_t position) {
+    PhiloxStream words(key, source_ids[position]);
+    const uint64_t high = words.Next();
+    return high << 32 | words.Next();
+  };
+  std::vector<uint32_t> positions = PositionsWithWeight(weights);
+  std::stable_sort(positions.begin(), positions.end(), [&](uint32_t a, uint32_t b) {
+    return Product(variate(a), weights[b]) < Product(variate(b), weights[a]);
+  });
+  positions.resize(std::min<size_t>(count, positions.size()));
+  std::sort(positions.begin(), positions.end());
+  return positions;
+}
+
+std::vector<uint32_t> ReferenceLastPositions(const std::vector<uint32_t>& weights, uint32_t count) {
+  std::vector<uint32_t> positions = PositionsWithWeight(weights);
+  if (positions.size() > count) positions.erase(positions.begin(), positions.end() - count);
+  return positions;
+}
 
 std::vector<uint32_t> ReferencePositions(uint64_t key, uint64_t original_id, const std::vector<uint32_t>& weights,
                                          int32_t fanout, bool replace, bool weighted) {
@@ -84,7 +121,7 @@ ReferenceNeighborSource::ReferenceNeighborSource(graph::GraphSchema schema, std:
   for (ReferenceEdges& of_type : edges) {
     edge_first.push_back({0, of_type.size()});
     std::stable_sort(of_type.begin(), of_type.end(), [](const ReferenceEdge& a, const ReferenceEdge& b) {
-      return std::pair(a.destination, a.source) < std::pair(b.destination, b.source);
+      return std::tuple(a.destination, a.time, a.source) < std::tuple(b.destination, b.time, b.source);
     });
     std::map<uint64_t, Row>& rows = rows_.emplace_back();
     for (size_t i = 0; i < of_type.size(); ++i) {
@@ -107,15 +144,34 @@ Result<HopSample> ReferenceNeighborSource::SampleInEdges(const HopQuery& query, 
   HopSample hop;
   for (const RelationQuery& relation : query.relations) {
     const std::string name = book_.schema().EdgeType(relation.edge_type).Name();
-    const uint64_t key = NeighborKey(query.seed, query.at, Hash64(name));
+    const std::string source_type = book_.schema().EdgeType(relation.edge_type).source;
     RelationSample sample{.offsets = {0}};
-    for (const GlobalNodeId node : relation.destinations) {
-      const auto row = rows_[relation.edge_type.value].find(node.value);
+    for (size_t i = 0; i < relation.destinations.size(); ++i) {
+      const uint64_t node = relation.destinations[i].value;
+      const auto row = rows_[relation.edge_type.value].find(node);
       if (row != rows_[relation.edge_type.value].end()) {
         std::vector<uint32_t> weights;
-        for (const ReferenceEdge& edge : row->second.edges) weights.push_back(edge.weight);
-        for (const uint32_t position : ReferencePositions(key, node.value, weights, relation.fanout, query.replace,
-                                                          !query.weight_column.empty())) {
+        std::vector<uint64_t> source_ids;
+        for (const ReferenceEdge& edge : row->second.edges) {
+          if (!query.time_column.empty() && edge.time > relation.times[i]) break;
+          weights.push_back(query.weight_column.empty() ? 1 : edge.weight);
+          source_ids.push_back(edge.source);
+        }
+        const auto drawn = [&]() -> std::vector<uint32_t> {
+          const bool all = relation.fanout == kFullNeighborhood;
+          const uint32_t count = all ? ~0u : static_cast<uint32_t>(relation.fanout);
+          if (query.method == DrawMethod::kLast) return ReferenceLastPositions(weights, count);
+          if (query.method == DrawMethod::kLabor) {
+            const uint64_t key = LaborKey(query.seed, query.at, query.layer_dependency, Hash64(source_type));
+            if (weights.size() <= count) return PositionsWithWeight(weights);
+            return ReferenceLaborPositions(key, source_ids, weights, count);
+          }
+          const uint64_t key = relation.walks.empty() ? NeighborKey(query.seed, query.at, Hash64(name))
+                                                      : WalkKey(query.seed, query.at, Hash64(name));
+          return ReferencePositions(key, relation.walks.empty() ? node : relation.walks[i], weights, relation.fanout,
+                                    query.replace, !query.weight_column.empty());
+        };
+        for (const uint32_t position : drawn()) {
           sample.sources.push_back(GlobalNodeId(row->second.edges[position].source));
           if (query.want_edge_ids) sample.edge_ids.push_back(GlobalEdgeId(row->second.first_edge + position));
         }

@@ -14,6 +14,7 @@ struct ReferenceEdge {
   uint64_t source;
   uint64_t destination;
   uint32_t weight = 1;
+  int64_t time = 0;
 };
 
 // One relation's edges; edge i has original id i.
@@ -21,7 +22,8 @@ using ReferenceEdges = std::vector<ReferenceEdge>;
 
 class ReferenceNeighborSource final : public NeighborSource {
  public:
-  // edges[type]: of each edge type of the schema; any weight column name means ReferenceEdge::weight.
+  // edges[type]: of each edge type of the schema; any weight column name means ReferenceEdge::weight, any time column
+  // name ReferenceEdge::time, by which in-edges are ordered first.
   ReferenceNeighborSource(graph::GraphSchema schema, std::vector<uint64_t> num_nodes,
                           std::vector<ReferenceEdges> edges);
 
@@ -40,6 +42,11 @@ class ReferenceNeighborSource final : public NeighborSource {
   };
   std::vector<std::map<uint64_t, Row>> rows_;
 };
+
+// Positions of the `count` smallest variates divided by weights, or of the last, by the same letter.
+std::vector<uint32_t> ReferenceLaborPositions(uint64_t key, const std::vector<uint64_t>& source_ids,
+                                              const std::vector<uint32_t>& weights, uint32_t count);
+std::vector<uint32_t> ReferenceLastPositions(const std::vector<uint32_t>& weights, uint32_t count);
 
 // Positions drawn from a row of these weights, by the letter of docs/sampling.md. Weights matter where `weighted`.
 std::vector<uint32_t> ReferencePositions(uint64_t key, uint64_t original_id, const std::vector<uint32_t>& weights,

@@ -1,24 +1,25 @@
 #include "services/shard/testing/test_graph.h"
 
-#include "services/partition/build_partition.h"
 #include "services/partition/partitioner.h"
 
 namespace espalier::shard::testing {
 
 std::vector<graph::Partition> MakeTestPartitions(const graph::SourceGraph& source, uint32_t num_partitions,
-                                                 uint64_t seed, graph::PartitionBook* book) {
+                                                 uint64_t seed, graph::PartitionBook* book,
+                                                 const partition::BuildOptions& build) {
   const Result<partition::Assignment> assignment =
       partition::MakeRandomPartitioner()->Partition(source, {.num_partitions = num_partitions, .seed = seed});
   ESPALIER_CHECK(assignment.ok()) << assignment.status().ToString();
-  Result<partition::PartitionSet> set = partition::BuildAllPartitions(source, *assignment, num_partitions, {});
+  Result<partition::PartitionSet> set = partition::BuildAllPartitions(source, *assignment, num_partitions, build);
   ESPALIER_CHECK(set.ok()) << set.status().ToString();
   *book = set->book;
   return std::move(set->partitions);
 }
 
-TestGraph MakeTestGraph(const graph::SourceGraph& source, uint32_t num_partitions, uint64_t seed) {
+TestGraph MakeTestGraph(const graph::SourceGraph& source, uint32_t num_partitions, uint64_t seed,
+                        const partition::BuildOptions& build) {
   TestGraph test;
-  std::vector<graph::Partition> partitions = MakeTestPartitions(source, num_partitions, seed, &test.book);
+  std::vector<graph::Partition> partitions = MakeTestPartitions(source, num_partitions, seed, &test.book, build);
   Result<sampler::GraphDescription> description = DescribePartitions(test.book, partitions);
   ESPALIER_CHECK(description.ok()) << description.status().ToString();
   for (graph::Partition& partition : partitions) {

@@ -6,6 +6,7 @@
 
 #include "services/base/testing/soon.h"
 #include "services/graph/source_graph.h"
+#include "services/partition/build_partition.h"
 #include "services/sampler/mini_batch.h"
 #include "services/shard/local_graph.h"
 
@@ -18,11 +19,13 @@ struct TestGraph {
 };
 
 // Fails the process where the graph cannot be partitioned: a test's own mistake.
-TestGraph MakeTestGraph(const graph::SourceGraph& source, uint32_t num_partitions, uint64_t seed);
+TestGraph MakeTestGraph(const graph::SourceGraph& source, uint32_t num_partitions, uint64_t seed,
+                        const partition::BuildOptions& build = {});
 
 // All partitions of a random cut.
 std::vector<graph::Partition> MakeTestPartitions(const graph::SourceGraph& source, uint32_t num_partitions,
-                                                 uint64_t seed, graph::PartitionBook* book);
+                                                 uint64_t seed, graph::PartitionBook* book,
+                                                 const partition::BuildOptions& build = {});
 
 // The original ids of global ids.
 std::vector<uint64_t> OriginalIds(sampler::PartitionedGraph& graph, NodeTypeId type,
