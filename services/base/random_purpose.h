@@ -18,6 +18,7 @@ enum class RandomPurpose : uint32_t {
   kGenerator = 6,       // generated graphs
   kLabor = 20,          // a source's variate, by (epoch, step, hop or all hops, source's node type)
   kWalks = 21,          // steps of random walks, by (epoch, step, step of the walk, relation)
+  kWalkRestarts = 22,   // whether a walk starts again, by (epoch, step, step of the walk)
 };
 
 // The key of a purpose's stream under a job's seed. `parts` are the coordinates (epoch, step, layer, ...).

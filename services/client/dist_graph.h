@@ -12,6 +12,8 @@
 #include "services/client/initialize.h"
 #include "services/sampler/mini_batch.h"
 #include "services/sampler/partitioned_graph.h"
+#include "services/sampler/pinsage_neighbors.h"
+#include "services/sampler/random_walk.h"
 
 namespace espalier::client {
 
@@ -95,15 +97,29 @@ class DistGraph {
   Result<std::vector<GlobalNodeId>> SplitNodes(NodeTypeId type, const std::string& split,
                                                graph::SplitPartName part) const;
 
-  // Nodes of `seeds` are distinct (with times they may repeat).
+  // Nodes of `seeds` are distinct. With times they may repeat; the frontier then has a row for each seed as given,
+  // which ToBlock cannot tell apart: batches of several hops up to a time are NodeDataLoader's
+  // (sampler::FanoutSampler's).
   Result<Frontier> SampleNeighbors(const NodesByType& seeds, const Fanouts& fanouts, const DrawOptions& options) const;
   // All in-edges of `nodes`, all relations, with edge ids.
   Result<Frontier> InSubgraph(const NodesByType& nodes) const;
   // The subgraph of these edges, of any relations and owners, in the order given and as often as given. Rows are
   // numbered by first occurrence: relation by relation all sources, then all destinations. (DGL's edge_subgraph.)
   Result<Subgraph> EdgeSubgraph(const EdgesByType& edges) const;
-  // Rows of `destinations` come first in the order given; InvalidArgument unless they are those of the frontier.
+  // Rows of `destinations` come first in the order given; InvalidArgument unless they are those of the frontier, and
+  // distinct.
   Result<BlockWithNodes> ToBlock(const Frontier& frontier, const NodesByType& destinations) const;
+
+  // Walks against the direction of edges, a request per partition for each step (sampler/random_walk.h).
+  Result<sampler::RandomWalks> RandomWalk(const std::vector<GlobalNodeId>& starts,
+                                          const sampler::WalkOptions& options) const {
+    return sampler::RandomWalk(*graph_, starts, options, CallDeadline());
+  }
+  // The nodes that walks from each seed visit most (sampler/pinsage_neighbors.h).
+  Result<sampler::PinSageNeighbors> PinSageNeighbors(const std::vector<GlobalNodeId>& seeds,
+                                                     const sampler::PinSageOptions& options) const {
+    return sampler::FindPinSageNeighbors(*graph_, seeds, options, CallDeadline());
+  }
 
   // U32 [nodes] under one relation. (Out-degrees are the node column that partitioning wrote.)
   Result<Tensor> InDegrees(EdgeTypeId type, const std::vector<GlobalNodeId>& nodes) const;

@@ -1,0 +1,164 @@
+// Every way to draw through the public client: over 1, 2 and 4 servers what one process draws.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/philox.h"
+#include "services/client/dist_graph.h"
+#include "services/client/testing/served_graph.h"
+#include "services/graph/generators.h"
+
+namespace espalier::client {
+namespace {
+
+constexpr NodeTypeId kNodeType(0);
+constexpr EdgeTypeId kEdgeType(0);
+constexpr int kNumTimes = 20;
+
+// SmallGraph with a time at every edge and a mask at every node.
+graph::SourceGraph TimedAndMasked() {
+  graph::SourceGraph source = testing::SmallGraph();
+  PhiloxStream random(3, 1);
+  std::vector<int64_t> times(source.edges[0].num_edges());
+  for (int64_t& time : times) time = random.NextBelow(kNumTimes);
+  source.edges[0].columns["when"] = Tensor::FromVector(std::move(times));
+  std::vector<uint8_t> mask(source.nodes[0].count);
+  for (size_t v = 0; v < mask.size(); ++v) mask[v] = v % 3 != 0 ? 1 : 0;
+  source.nodes[0].columns["may-be-drawn"] = Tensor::FromVector(std::move(mask));
+  return source;
+}
+
+// One graph behind some servers; all in the user's numbers.
+class Served {
+ public:
+  Served(const graph::SourceGraph& source, uint32_t num_servers)
+      : served_(source, num_servers,
+                {.build = {.time_column = "when", .source_columns = {graph::kOriginalIdColumn, "may-be-drawn"}}}) {
+    std::string servers;
+    for (const std::string& address : served_.addresses()) servers += (servers.empty() ? "" : ",") + address;
+    const auto context = Initialize({{"ESPALIER_SERVERS", servers}, {"ESPALIER_ACCESS", "rpc"}});
+    ESPALIER_CHECK(context.ok()) << context.status().ToString();
+    auto graph = DistGraph::Open(*context);
+    ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+    graph_ = *std::move(graph);
+    std::vector<OriginalNodeId> ids;
+    for (uint64_t id = 0; id < 90; ++id) ids.emplace_back(id * 7);
+    seeds_ = *graph_->LookUp(kNodeType, ids);
+  }
+
+  const DistGraph& graph() const { return *graph_; }
+  const std::vector<GlobalNodeId>& seeds() const { return seeds_; }
+
+  // -1 for no node.
+  std::vector<int64_t> Portable(const std::vector<GlobalNodeId>& nodes) const {
+    std::vector<GlobalNodeId> there;
+    for (const GlobalNodeId node : nodes) {
+      if (node != sampler::kNoNode) there.push_back(node);
+    }
+    const std::vector<uint64_t> ids = shard::testing::OriginalIds(graph_->partitions(), kNodeType, there);
+    std::vector<int64_t> portable;
+    size_t next = 0;
+    for (const GlobalNodeId node : nodes) {
+      portable.push_back(node == sampler::kNoNode ? -1 : static_cast<int64_t>(ids[next++]));
+    }
+    return portable;
+  }
+
+ private:
+  testing::ServedGraph served_;
+  std::unique_ptr<DistGraph> graph_;
+  std::vector<GlobalNodeId> seeds_;
+};
+
+class DistDrawsTest : public ::testing::Test {
+ protected:
+  // `ask` gives numbers that must not depend on the number of servers; they are not empty.
+  void ExpectTheSameOverServers(const std::string& what,
+                                const std::function<std::vector<int64_t>(const Served& served)>& ask) {
+    const std::vector<int64_t> expected = ask(one_);
+    EXPECT_FALSE(expected.empty()) << what;
+    EXPECT_EQ(ask(two_), expected) << what << ", 2 servers";
+    EXPECT_EQ(ask(four_), expected) << what << ", 4 servers";
+  }
+
+  const graph::SourceGraph source_ = TimedAndMasked();
+  const Served one_{source_, 1}, two_{source_, 2}, four_{source_, 4};
+};
+
+TEST_F(DistDrawsTest, NeighborsByEveryMethodTimeAndMask) {
+  using sampler::DrawMethod;
+  std::vector<int64_t> times;
+  for (int i = 0; i < 90; ++i) times.push_back(i % kNumTimes);
+  for (const DrawMethod method : {DrawMethod::kNeighbor, DrawMethod::kLabor, DrawMethod::kLast}) {
+    for (const bool timed : {false, true}) {
+      for (const bool masked : {false, true}) {
+        DrawOptions options{.seed = 5, .method = method};
+        if (timed) options.time_column = "when";
+        if (timed) options.times = {{kNodeType, times}};
+        if (masked) options.weight_column = graph::SourceColumnName("may-be-drawn");
+        const std::string what = "method " + std::to_string(static_cast<int>(method)) + (timed ? ", timed" : "") +
+                                 (masked ? ", masked" : "");
+        ExpectTheSameOverServers(what, [&](const Served& served) {
+          const auto frontier =
+              served.graph().SampleNeighbors({{kNodeType, served.seeds()}}, {{kEdgeType, 3}}, options);
+          EXPECT_TRUE(frontier.ok()) << what << ": " << frontier.status().ToString();
+          if (!frontier.ok()) return std::vector<int64_t>();
+          std::vector<int64_t> drawn = served.Portable(frontier->relations[0].sources);
+          if (masked) {
+            for (const int64_t source : drawn) EXPECT_NE(source % 3, 0) << what;
+          }
+          for (const uint64_t offset : frontier->relations[0].offsets) drawn.push_back(static_cast<int64_t>(offset));
+          return drawn;
+        });
+      }
+    }
+  }
+}
+
+TEST_F(DistDrawsTest, RandomWalks) {
+  for (const char* weights : {"", graph::kEdgeWeightColumn}) {
+    ExpectTheSameOverServers(std::string("weights '") + weights + "'", [&](const Served& served) {
+      const auto walks = served.graph().RandomWalk(served.seeds(), {.metapath = {kEdgeType, kEdgeType, kEdgeType},
+                                                                    .walks_per_node = 3,
+                                                                    .restart_probabilities = {0, 0.2, 0.2},
+                                                                    .weight_column = weights,
+                                                                    .seed = 4});
+      EXPECT_TRUE(walks.ok()) << walks.status().ToString();
+      return walks.ok() ? served.Portable(walks->nodes) : std::vector<int64_t>();
+    });
+  }
+}
+
+TEST_F(DistDrawsTest, PinSageNeighbors) {
+  ExpectTheSameOverServers("PinSAGE", [](const Served& served) {
+    const auto found = served.graph().PinSageNeighbors(served.seeds(), {.metapath = {kEdgeType},
+                                                                        .num_traversals = 3,
+                                                                        .termination_probability = 0.3,
+                                                                        .num_random_walks = 10,
+                                                                        .num_neighbors = 4,
+                                                                        .seed = 4});
+    EXPECT_TRUE(found.ok()) << found.status().ToString();
+    if (!found.ok()) return std::vector<int64_t>();
+    std::vector<int64_t> numbers = served.Portable(found->neighbors);
+    for (const uint32_t visits : found->visits) numbers.push_back(visits);
+    for (const uint64_t offset : found->offsets) numbers.push_back(static_cast<int64_t>(offset));
+    return numbers;
+  });
+}
+
+TEST_F(DistDrawsTest, ABlockHasNoRowsForRepeatedSeeds) {
+  const std::vector<GlobalNodeId> twice = {one_.seeds()[0], one_.seeds()[0]};
+  const DrawOptions options{.time_column = "when", .times = {{kNodeType, {3, 9}}}};
+  const auto frontier = one_.graph().SampleNeighbors({{kNodeType, twice}}, {{kEdgeType, 3}}, options);
+  ASSERT_TRUE(frontier.ok()) << frontier.status().ToString();
+  EXPECT_EQ(frontier->relations[0].offsets.size(), 3u);
+  EXPECT_THAT(one_.graph().ToBlock(*frontier, {{kNodeType, twice}}).status().message(),
+              ::testing::HasSubstr("distinct"));
+}
+
+}  // namespace
+}  // namespace espalier::client
