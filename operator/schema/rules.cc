@@ -53,6 +53,27 @@ std::vector<Rule> TrainingRules() {
   };
 }
 
+std::vector<Rule> SamplingRules() {
+  const std::string sampling = "spec.training.sampling";
+  const std::string timed = "!has(self.training.sampling.seedTime) || ";
+  return {
+      {sampling, "self.method == 'Neighbor' || !self.replace", "Labor and Last draw without replacement only",
+       "replace"},
+      {sampling, "self.method == 'Labor' || !self.layerDependency", "only for Labor", "layerDependency"},
+      {"spec", "self.training.sampling.method != 'Last' || has(self.graph.timeColumn)",
+       "Last needs in-edges in the order of time: set spec.graph.timeColumn", "training.sampling.method"},
+      {"spec", timed + "has(self.graph.timeColumn)", "needs in-edges in the order of time: set spec.graph.timeColumn",
+       "training.sampling.seedTime"},
+      {"spec", timed + "self.training.evaluation.neighborhood == 'Sampled'",
+       "Full would see edges that are later than a node's time: with spec.training.sampling.seedTime set it to Sampled",
+       "training.evaluation.neighborhood"},
+      {"spec", timed + "!has(self.output.save) || self.output.save.all(kind, kind == 'Model')",
+       "Embeddings and Predictions are computed from full neighbourhoods, later edges included: leave them out with "
+       "spec.training.sampling.seedTime",
+       "output.save"},
+  };
+}
+
 std::vector<Rule> RunRules() {
   return {
       {"spec", "!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri)",
@@ -103,7 +124,8 @@ Rule PrefixRule(const job::FieldSpec& field) {
 
 std::vector<Rule> RelationRules() {
   std::vector<Rule> rules;
-  for (const std::vector<Rule>& part : {GraphRules(), TrainingRules(), RunRules(), EnvironmentRules()}) {
+  for (const std::vector<Rule>& part :
+       {GraphRules(), TrainingRules(), SamplingRules(), RunRules(), EnvironmentRules()}) {
     rules.insert(rules.end(), part.begin(), part.end());
   }
   return rules;

@@ -87,7 +87,7 @@ Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
   options.incarnation = session.incarnation->current();
   options.metrics = &process->metrics();
   options.admit = [&](const server::StreamPlan& stream) {
-    RETURN_IF_ERROR(CheckStreamIsOfJob(stream, training.training));
+    RETURN_IF_ERROR(CheckStreamIsOfJob(stream, training));
     session.incarnation->RaiseTo(stream.incarnation);
     return Status();
   };

@@ -8,6 +8,8 @@
 namespace espalier::job {
 namespace {
 
+constexpr size_t kMostSourceColumns = 16;  // as the field table
+
 class RelationChecker {
  public:
   RelationChecker(const CheckedDocument& document, Violations* violations)
@@ -25,6 +27,10 @@ class RelationChecker {
     if (partitions.algorithm != PartitionAlgorithm::kMetis &&
         partitions.objective == PartitionObjective::kCommunicationVolume) {
       Add(path + ".objective", "only METIS can minimise the communication volume");
+    }
+    if (partitions.source_columns.size() > kMostSourceColumns) {  // more were given than the table allows, or added
+      Add(path + ".sourceColumns", "at most " + std::to_string(kMostSourceColumns) +
+                                       " with original_id, which sampling.method Labor adds: leave one out");
     }
     const bool can_balance =
         partitions.algorithm == PartitionAlgorithm::kMetis || partitions.algorithm == PartitionAlgorithm::kStreaming;
@@ -97,6 +103,35 @@ class RelationChecker {
     }
   }
 
+  void CheckSamplingMethod(const DistTraining& job) {
+    const Sampling& sampling = job.training.sampling;
+    const std::string path = "spec.training.sampling";
+    const std::string method = NameOf(sampling.method);
+    if (sampling.replace && sampling.method != SamplingMethod::kNeighbor) {
+      Add(path + ".replace", method + " draws without replacement only");
+    }
+    if (sampling.layer_dependency && sampling.method != SamplingMethod::kLabor) {
+      Add(path + ".layerDependency", "only for Labor");
+    }
+    if (sampling.method == SamplingMethod::kLast && job.graph.time_column.empty()) {
+      Add(path + ".method", "Last needs in-edges in the order of time: set spec.graph.timeColumn");
+    }
+    if (sampling.seed_time.empty()) return;
+    if (job.graph.time_column.empty()) {
+      Add(path + ".seedTime", "needs in-edges in the order of time: set spec.graph.timeColumn");
+    }
+    // One layer for the whole graph after the other knows one row for each node, not one for each time.
+    if (job.training.evaluation.neighborhood == EvaluationNeighborhood::kFull) {
+      Add("spec.training.evaluation.neighborhood",
+          "Full would see edges that are later than a node's time: with " + path + ".seedTime set it to Sampled");
+    }
+    for (const OutputKind kind : job.output_save) {
+      if (kind == OutputKind::kModel) continue;
+      Add("spec.output.save", std::string(NameOf(kind)) + " are computed from full neighbourhoods, later edges " +
+                                  "included: leave them out with " + path + ".seedTime");
+    }
+  }
+
   void CheckOptimizer(const Optimizer& optimizer) {
     if (optimizer.type != OptimizerType::kSgd && optimizer.momentum > 0) {
       Add("spec.training.optimizer.momentum", "only for SGD");
@@ -161,6 +196,14 @@ void FillMetric(nlohmann::ordered_json* values) {
   }
 }
 
+// LABOR's variates belong to the sources' original ids, whoever owns them.
+void FillSourceColumns(nlohmann::ordered_json* values) {
+  nlohmann::ordered_json& spec = values->at("spec");
+  if (spec.at("training").at("sampling").at("method") != "Labor") return;
+  nlohmann::ordered_json& columns = spec.at("graph").at("partitions").at("sourceColumns");
+  if (std::find(columns.begin(), columns.end(), "original_id") == columns.end()) columns.push_back("original_id");
+}
+
 // Only a document that says nothing of when: one trigger alone means that one alone.
 void FillCheckpointEvery(nlohmann::ordered_json* values) {
   nlohmann::ordered_json& checkpoint = values->at("spec").at("checkpoint");
@@ -189,6 +232,7 @@ void FillTlsMode(RunsOn runs_on, nlohmann::ordered_json* values) {
 
 void FillDependentDefaults(RunsOn runs_on, nlohmann::ordered_json* values) {
   FillMetric(values);
+  FillSourceColumns(values);
   FillTlsMode(runs_on, values);
   FillCheckpointEvery(values);
 }
@@ -200,6 +244,7 @@ void CheckRelations(const DistTraining& job, const CheckedDocument& document, Vi
   checker.CheckInputs(job.training.inputs);
   checker.CheckModel(job);
   checker.CheckSampling(job.training.sampling);
+  checker.CheckSamplingMethod(job);
   checker.CheckOptimizer(job.training.optimizer);
   checker.CheckRoles(job);
   checker.CheckEnvironments();

@@ -24,6 +24,7 @@ enum class Activation { kRelu };
 enum class LayerNormalization { kNone, kLayer, kBatch };         // None | Layer | Batch
 enum class OptimizerType { kAdam, kAdamW, kSgd };                // Adam | AdamW | SGD
 enum class ScheduleType { kConstant, kLinear, kCosine, kStep };  // after warmupSteps
+enum class SamplingMethod { kNeighbor, kLabor, kLast };          // Neighbor | Labor | Last
 enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, kMeanAbsoluteError };
 enum class EvaluationNeighborhood { kFull, kSampled };
 enum class OutputKind { kModel, kEmbeddings, kPredictions };
@@ -55,6 +56,8 @@ struct Partitions {
   PartitionReuse reuse = PartitionReuse::kIfPresent;
   std::string uri;             // empty: <output.uri>/partitions
   std::string assignment_uri;  // for External
+  // Node columns that in-edges get a copy of, their source's; with `sampling.method: Labor` "original_id" is one.
+  std::vector<std::string> source_columns;
 };
 
 struct Graph {
@@ -99,6 +102,9 @@ struct Sampling {
   std::vector<SamplingLayer> layers;  // the first is the model's first layer
   bool replace = false;
   std::string weight;  // edge column; empty: uniform
+  SamplingMethod method = SamplingMethod::kNeighbor;
+  bool layer_dependency = false;  // Labor
+  std::string seed_time;          // node column of the task's type; empty: time does not matter
 };
 
 struct Optimizer {

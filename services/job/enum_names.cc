@@ -46,6 +46,8 @@ constexpr Names<Metric, 6> kMetrics = {{{Metric::kAccuracy, "Accuracy"},
                                         {Metric::kRocAuc, "ROCAUC"},
                                         {Metric::kMeanSquaredError, "MeanSquaredError"},
                                         {Metric::kMeanAbsoluteError, "MeanAbsoluteError"}}};
+constexpr Names<SamplingMethod, 3> kSamplingMethods = {
+    {{SamplingMethod::kNeighbor, "Neighbor"}, {SamplingMethod::kLabor, "Labor"}, {SamplingMethod::kLast, "Last"}}};
 constexpr Names<EvaluationNeighborhood, 2> kNeighborhoods = {
     {{EvaluationNeighborhood::kFull, "Full"}, {EvaluationNeighborhood::kSampled, "Sampled"}}};
 constexpr Names<OutputKind, 3> kOutputs = {{{OutputKind::kModel, "Model"},
@@ -91,6 +93,7 @@ ESPALIER_ENUM_NAMES(Aggregator, kAggregators)
 ESPALIER_ENUM_NAMES(LayerNormalization, kLayerNormalizations)
 ESPALIER_ENUM_NAMES(OptimizerType, kOptimizers)
 ESPALIER_ENUM_NAMES(ScheduleType, kSchedules)
+ESPALIER_ENUM_NAMES(SamplingMethod, kSamplingMethods)
 ESPALIER_ENUM_NAMES(Metric, kMetrics)
 ESPALIER_ENUM_NAMES(EvaluationNeighborhood, kNeighborhoods)
 ESPALIER_ENUM_NAMES(OutputKind, kOutputs)

@@ -122,6 +122,14 @@ std::vector<FieldSpec> GraphFields() {
       {.path = "spec.graph.partitions.assignmentUri",
        .type = kUri,
        .meaning = "External: folder with one `<node type>.npy` of partition numbers each"},
+      {.path = "spec.graph.partitions.sourceColumns",
+       .type = kName,
+       .is_list = true,
+       .maximum_items = 16,
+       .default_json = "[]",
+       .meaning =
+           "node columns that in-edges get a copy of, their source's, as edge columns `source.<column>`: masks for "
+           "`sampling.weight`; original_id, which `sampling.method: Labor` adds by itself"},
   };
 }
 

@@ -133,7 +133,21 @@ std::vector<FieldSpec> SamplingFields() {
        .meaning = "draw with replacement"},
       {.path = "spec.training.sampling.weight",
        .type = kName,
-       .meaning = "edge column with the weights of the draws; unset: uniform"},
+       .meaning = "edge column with the weights of the draws, or a mask of 0 and 1; unset: uniform"},
+      {.path = "spec.training.sampling.method",
+       .type = kEnum,
+       .default_json = "\"Neighbor\"",
+       .values = {"Neighbor", "Labor", "Last"},
+       .meaning = "Neighbor: each node's on their own; Labor: nodes agree on common neighbours, so a batch has fewer "
+                  "nodes; Last: the latest by `graph.timeColumn`"},
+      {.path = "spec.training.sampling.layerDependency",
+       .type = kBool,
+       .default_json = "false",
+       .meaning = "Labor: all layers agree on common neighbours, not each for itself"},
+      {.path = "spec.training.sampling.seedTime",
+       .type = kName,
+       .meaning = "node column with the seeds' times (integers): no in-edge that is later by `graph.timeColumn` is "
+                  "drawn; unset: all may be"},
   };
 }
 

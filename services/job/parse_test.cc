@@ -326,6 +326,51 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
               HasSubstr("a second entry for an unnamed node type"));
 }
 
+TEST(ParseJobTest, ReadsHowNeighboursAreDrawn) {
+  const Overrides timed = {{"graph.timeColumn", "when"},
+                           {"training.sampling.method", "Last"},
+                           {"training.sampling.seedTime", "joined"},
+                           {"training.evaluation.neighborhood", "Sampled"},
+                           {"output.save", "[Model]"}};
+  const Result<ParsedJob> last = ParseJob("job.yaml", kExampleJob, timed);
+  ASSERT_TRUE(last.ok()) << last.status().ToString();
+  EXPECT_EQ(last->training.training.sampling.method, SamplingMethod::kLast);
+  EXPECT_EQ(last->training.training.sampling.seed_time, "joined");
+  EXPECT_TRUE(last->training.graph.partitions.source_columns.empty());
+
+  const Overrides labor = {{"training.sampling.method", "Labor"},
+                           {"training.sampling.layerDependency", "true"},
+                           {"graph.partitions.sourceColumns", "[mask]"}};
+  const Result<ParsedJob> agreed = ParseJob("job.yaml", kExampleJob, labor);
+  ASSERT_TRUE(agreed.ok()) << agreed.status().ToString();
+  EXPECT_EQ(agreed->training.training.sampling.method, SamplingMethod::kLabor);
+  EXPECT_TRUE(agreed->training.training.sampling.layer_dependency);
+  EXPECT_THAT(agreed->training.graph.partitions.source_columns, ::testing::ElementsAre("mask", "original_id"));
+}
+
+// What LABOR adds must fit too: the document with its defaults is read again by every process.
+TEST(ParseJobTest, CountsTheSourceColumnThatLaborAdds) {
+  std::string sixteen;
+  for (int i = 0; i < 16; ++i) sixteen += (i == 0 ? "[m" : ", m") + std::to_string(i);
+  const Overrides labor = {{"training.sampling.method", "Labor"}, {"graph.partitions.sourceColumns", sixteen + "]"}};
+  EXPECT_THAT(ErrorOf(kExampleJob, labor), HasSubstr("at most 16 with original_id"));
+  EXPECT_TRUE(ParseJob("job.yaml", kExampleJob, {{"graph.partitions.sourceColumns", sixteen + "]"}}).ok());
+}
+
+TEST(ParseJobTest, NamesWaysToDrawThatDoNotGoTogether) {
+  const auto error = [](const Overrides& overrides) { return ErrorOf(kExampleJob, overrides); };
+  EXPECT_THAT(error({{"training.sampling.method", "Labor"}, {"training.sampling.replace", "true"}}),
+              HasSubstr("spec.training.sampling.replace: Labor draws without replacement only"));
+  EXPECT_THAT(error({{"training.sampling.layerDependency", "true"}}),
+              HasSubstr("spec.training.sampling.layerDependency: only for Labor"));
+  EXPECT_THAT(error({{"training.sampling.method", "Last"}}),
+              HasSubstr("spec.training.sampling.method: Last needs in-edges in the order of time"));
+  const std::string untimed = error({{"training.sampling.seedTime", "joined"}});
+  EXPECT_THAT(untimed, HasSubstr("spec.training.sampling.seedTime: needs in-edges in the order of time"));
+  EXPECT_THAT(untimed, HasSubstr("spec.training.evaluation.neighborhood: Full would see edges that are later"));
+  EXPECT_THAT(untimed, HasSubstr("spec.output.save: Embeddings are computed from full neighbourhoods"));
+}
+
 TEST(ParseJobTest, NamesWhatIsMissing) {
   EXPECT_THAT(ErrorOf(ExampleWith("      split: public\n", "")),
               HasSubstr("job.yaml:12:7: spec.training.task.split: is missing: expected a name"));

@@ -60,6 +60,7 @@ Graph ToGraph(const Json& json) {
   Read(partitions, "reuse", &graph.partitions.reuse);
   Read(partitions, "uri", &graph.partitions.uri);
   Read(partitions, "assignmentUri", &graph.partitions.assignment_uri);
+  ReadList(partitions, "sourceColumns", &graph.partitions.source_columns);
   return graph;
 }
 
@@ -108,6 +109,9 @@ Sampling ToSampling(const Json& json) {
   }
   Read(json, "replace", &sampling.replace);
   Read(json, "weight", &sampling.weight);
+  Read(json, "method", &sampling.method);
+  Read(json, "layerDependency", &sampling.layer_dependency);
+  Read(json, "seedTime", &sampling.seed_time);
   return sampling;
 }
 

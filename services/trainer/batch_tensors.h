@@ -18,7 +18,7 @@ struct BatchTensors {
   double fetch_seconds = 0;                 // spent gathering rows
 };
 
-// Gathers each type's rows once: a mini-batch's nodes are distinct.
+// Gathers each type's rows once: a row is a node (with seed times, a node at a time: one met at two times comes twice).
 Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, Deadline deadline);
 
 // A share without seeds, with the blocks that `relations` (by layer) say: what a rank without a batch takes part

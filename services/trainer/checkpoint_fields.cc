@@ -51,7 +51,7 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
   const job::Training& training = job.training;
   const job::Preprocess& preprocess = job.graph.preprocess;
   const graph::GraphSchema& schema = graph.book.schema();
-  return {
+  std::map<std::string, std::string> fields = {
       {"graph.timeColumn", TextOf(job.graph.time_column)},
       {"graph.preprocess.addReverseEdges", TextOf(preprocess.add_reverse_edges)},
       {"graph.preprocess.dropSelfLoops", TextOf(preprocess.drop_self_loops)},
@@ -92,6 +92,14 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
       {"training.evaluation.earlyStopping.patience", TextOf(training.evaluation.patience)},
       {"training.evaluation.chunkNodes", TextOf(graph.inference_chunk_nodes)},
   };
+  // Only where they are not what they are when unset, so that checkpoints of jobs without them fit.
+  const job::Sampling& sampling = training.sampling;
+  if (sampling.method != job::SamplingMethod::kNeighbor) {
+    fields["training.sampling.method"] = TextOf(NameOf(sampling.method));
+    fields["training.sampling.layerDependency"] = TextOf(sampling.layer_dependency);
+  }
+  if (!sampling.seed_time.empty()) fields["training.sampling.seedTime"] = TextOf(sampling.seed_time);
+  return fields;
 }
 
 }  // namespace espalier::trainer

@@ -15,13 +15,26 @@ Result<sampler::LayerSpec> LayerSpecOf(const job::SamplingLayer& layer, const gr
   return spec;
 }
 
+sampler::DrawMethod DrawMethodOf(job::SamplingMethod method) {
+  switch (method) {
+    case job::SamplingMethod::kNeighbor: return sampler::DrawMethod::kNeighbor;
+    case job::SamplingMethod::kLabor: return sampler::DrawMethod::kLabor;
+    case job::SamplingMethod::kLast: return sampler::DrawMethod::kLast;
+  }
+  return sampler::DrawMethod::kNeighbor;
+}
+
 }  // namespace
 
 Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, const graph::GraphSchema& schema,
-                                             uint64_t seed) {
+                                             uint64_t seed, const std::string& time_column) {
   sampler::SamplingSpec spec;
   spec.replace = sampling.replace;
   spec.weight_column = sampling.weight;
+  spec.method = DrawMethodOf(sampling.method);
+  spec.layer_dependency = sampling.layer_dependency;
+  spec.seed_time_column = sampling.seed_time;
+  if (!sampling.seed_time.empty()) spec.time_column = time_column;
   spec.seed = seed;
   for (size_t i = 0; i < sampling.layers.size(); ++i) {
     auto layer = LayerSpecOf(sampling.layers[i], schema);

@@ -1,6 +1,7 @@
 // The document's sampling section on a given graph.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "services/graph/schema.h"
@@ -9,9 +10,10 @@
 
 namespace espalier::trainer {
 
-// InvalidArgument or NotFound names the field and the edge type that does not fit the graph.
+// time_column: spec.graph.timeColumn. InvalidArgument or NotFound names the field and the edge type that does not fit
+// the graph.
 Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, const graph::GraphSchema& schema,
-                                             uint64_t seed);
+                                             uint64_t seed, const std::string& time_column = {});
 
 // The relations that each layer samples, by layer, ascending.
 std::vector<std::vector<EdgeTypeId>> RelationsOf(const sampler::SamplingSpec& spec);

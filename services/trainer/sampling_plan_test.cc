@@ -31,6 +31,30 @@ TEST(SamplingPlanTest, ReadsFanoutsByLayerAndEdgeType) {
   EXPECT_THAT(FullNeighborhoodOf(*spec, 0).layers[0].fanouts, ElementsAre(-1, 0, -1));
 }
 
+TEST(SamplingPlanTest, ReadsHowNeighboursAreDrawn) {
+  job::Sampling sampling;
+  sampling.layers = {{.fanout = 3}};
+  sampling.method = job::SamplingMethod::kLabor;
+  sampling.layer_dependency = true;
+  auto spec = SamplingSpecOf(sampling, Schema(), 9, "when");
+  ASSERT_TRUE(spec.ok()) << spec.status().ToString();
+  EXPECT_EQ(spec->method, sampler::DrawMethod::kLabor);
+  EXPECT_TRUE(spec->layer_dependency);
+  EXPECT_EQ(spec->time_column, "");  // in-edges are ordered by it; without seed times all of them may be drawn
+
+  sampling.method = job::SamplingMethod::kLast;
+  sampling.seed_time = "joined";
+  spec = SamplingSpecOf(sampling, Schema(), 9, "when");
+  ASSERT_TRUE(spec.ok()) << spec.status().ToString();
+  EXPECT_EQ(spec->method, sampler::DrawMethod::kLast);
+  EXPECT_EQ(spec->time_column, "when");
+  EXPECT_EQ(spec->seed_time_column, "joined");
+  // Whole neighbourhoods know neither.
+  const sampler::SamplingSpec full = FullNeighborhoodOf(*spec, 0);
+  EXPECT_EQ(full.method, sampler::DrawMethod::kNeighbor);
+  EXPECT_EQ(full.time_column + full.seed_time_column, "");
+}
+
 TEST(SamplingPlanTest, FollowsTypesFromTheSeedsOutwards) {
   job::Sampling sampling;
   sampling.layers = {{1, {}}, {1, {{"cites", 0}}}};

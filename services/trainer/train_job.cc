@@ -84,7 +84,8 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   } else {
     RETURN_IF_ERROR(data.CountOutputs(training.task.split, graph.seeds, collective, options.timeouts.collective));
   }
-  ASSIGN_OR_RETURN(sampler::SamplingSpec sampling, SamplingSpecOf(training.sampling, graph.schema(), training.seed));
+  ASSIGN_OR_RETURN(sampler::SamplingSpec sampling,
+                   SamplingSpecOf(training.sampling, graph.schema(), training.seed, job.graph.time_column));
   Parts parts{std::move(data), std::move(sampling), nullptr, 0, {}};
   RETURN_IF_ERROR(FindMeasure(training, graph.seeds, &parts));
   ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));

@@ -29,6 +29,7 @@ struct Flags {
   std::vector<std::string> balance;
   std::string assignment;
   std::string time_column;
+  std::vector<std::string> source_columns;
   bool again = false;
   uint64_t seed = 0;
   std::string mappings_folder;
@@ -58,6 +59,10 @@ void Declare(CLI::App* command, Flags* flags) {
   command->add_option("--train-split", flags->pipeline.train_split, "Whose training nodes TrainNodes balances");
   command->add_option("--assignment", flags->assignment, "External: folder with <node type>.npy of partition numbers");
   command->add_option("--time-column", flags->time_column, "Edge column that orders in-edges");
+  command
+      ->add_option("--source-columns", flags->source_columns,
+                   "Node columns that in-edges get a copy of, their source's: original_id (for LABOR), masks")
+      ->delimiter(',');
   command->add_option("--seed", flags->seed, "Of everything random in the algorithm")->capture_default_str();
   command->add_flag("--again", flags->again, "Make it even if an identical partitioning is there");
   command->add_option("--export-mappings", flags->mappings_folder,
@@ -78,6 +83,7 @@ job::Graph GraphOf(const Flags& flags) {
   job::Graph graph;
   graph.source = {flags.source.path, Parsed<job::GraphFormat>(flags.source.format)};
   graph.time_column = flags.time_column;
+  graph.partitions.source_columns = flags.source_columns;
   graph.preprocess.drop_self_loops = flags.source.drop_self_loops;
   graph.preprocess.add_reverse_edges = flags.source.add_reverse_edges;
   graph.preprocess.drop_duplicate_edges = flags.source.drop_duplicate_edges;

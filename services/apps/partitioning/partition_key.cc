@@ -1,6 +1,7 @@
 #include "services/apps/partitioning/partition_key.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "services/base/sha256.h"
 #include "services/format/manifest.h"
@@ -46,13 +47,17 @@ nlohmann::json AlgorithmOf(const job::Partitions& partitions, const PartitionCon
 
 std::string PartitionKey(const job::Graph& graph, const PartitionContext& context, const PartitionKeyInput& input) {
   // Keys of JSON objects are sorted, so the text is the same whoever writes it.
-  const nlohmann::json json = {
-      {"source", {{"digest", input.source_digest}, {"format", job::NameOf(graph.source.format)}}},
-      {"preprocess", PreprocessingOf(graph.preprocess, context)},
-      {"algorithm", AlgorithmOf(graph.partitions, context, input)},
-      {"timeColumn", graph.time_column},
-      {"nonce", input.nonce},
-      {"formatVersion", format::kPartitionFormatVersion}};
+  nlohmann::json json = {{"source", {{"digest", input.source_digest}, {"format", job::NameOf(graph.source.format)}}},
+                         {"preprocess", PreprocessingOf(graph.preprocess, context)},
+                         {"algorithm", AlgorithmOf(graph.partitions, context, input)},
+                         {"timeColumn", graph.time_column},
+                         {"nonce", input.nonce},
+                         {"formatVersion", format::kPartitionFormatVersion}};
+  // Only where there are some: partitionings without them keep the key that they had before there were any.
+  if (!graph.partitions.source_columns.empty()) {
+    json["sourceColumns"] = std::set<std::string>(graph.partitions.source_columns.begin(),  // their order is no matter
+                                                  graph.partitions.source_columns.end());
+  }
   return Sha256Hex(json.dump());
 }
 

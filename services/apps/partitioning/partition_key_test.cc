@@ -52,6 +52,7 @@ TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
       [](Input& i) { i.graph.partitions.balance = {job::PartitionBalance::kTrainNodes}; },
       [](Input& i) { i.context.seed = 1; },
       [](Input& i) { i.graph.time_column = "year"; },
+      [](Input& i) { i.graph.partitions.source_columns = {"original_id"}; },
   };
   std::set<std::string> keys = {KeyOf(Input())};
   for (size_t i = 0; i < changes.size(); ++i) EXPECT_TRUE(keys.insert(KeyWith(Input(), changes[i])).second) << i;
@@ -70,6 +71,16 @@ TEST(PartitionKeyTest, LeavesOutWhatDoesNotChangeTheResult) {
   const Input random = InputFor(job::PartitionAlgorithm::kRandom);
   EXPECT_EQ(KeyOf(random), KeyWith(random, [](Input& i) {
               i.graph.partitions.objective = job::PartitionObjective::kCommunicationVolume;
+            }));
+}
+
+TEST(PartitionKeyTest, SourceColumnsHaveNoOrder) {
+  EXPECT_EQ(KeyWith(Input(),
+                    [](Input& i) {
+                      i.graph.partitions.source_columns = {"a", "b"};
+                    }),
+            KeyWith(Input(), [](Input& i) {
+              i.graph.partitions.source_columns = {"b", "a"};
             }));
 }
 

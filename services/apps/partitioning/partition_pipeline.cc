@@ -155,7 +155,9 @@ class Pipeline {
     const std::string attempt = NewAttemptName();
     AttemptFiles files(store, prefix, attempt);
     const PartitionWriterOptions options{
-        .build = {.threads = options_.threads, .time_column = graph_.time_column},
+        .build = {.threads = options_.threads,
+                  .time_column = graph_.time_column,
+                  .source_columns = graph_.partitions.source_columns},
         .num_partitions = graph_.partitions.count,
         .before_partition = [&](uint32_t written) { return Advance(double{1} * written / graph_.partitions.count); }};
     ASSIGN_OR_RETURN(format::Manifest manifest, WritePartitions(store, prefix, attempt, source, assignment, options));

@@ -16,6 +16,7 @@
 #include "services/format/partition_files.h"
 #include "services/format/source/npy_file.h"
 #include "services/format/source/npy_folder.h"
+#include "services/format/verify.h"
 #include "services/partition/testing/small_graphs.h"
 #include "services/storage/open_store.h"
 
@@ -307,6 +308,20 @@ TEST_F(PartitionPipelineTest, OrdersInEdgesByTheTimeColumn) {
       }
     }
   }
+}
+
+TEST_F(PartitionPipelineTest, VerifiesTheColumnsThatEdgesHaveOfTheirSources) {
+  job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
+  const auto plain = Run(graph);
+  graph.partitions.source_columns = {"original_id"};
+  const auto outcome = Run(graph);
+  ASSERT_TRUE(plain.ok() && outcome.ok()) << outcome.status().ToString();
+  EXPECT_NE(outcome->uri, plain->uri);
+  ASSERT_TRUE(LoadAll(*outcome)[0].edge_columns[0].contains("source.original_id"));
+  const storage::StoreLocation location = *storage::OpenStore(outcome->uri);
+  const auto report = format::VerifyPartitioning(*location.store, location.prefix, {.source = &source_});
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_THAT(report->violations, ::testing::IsEmpty());
 }
 
 TEST_F(PartitionPipelineTest, ExportsMappingsThatAgreeWithTheBook) {

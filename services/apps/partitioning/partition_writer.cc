@@ -42,6 +42,7 @@ Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std:
                                          const partition::Assignment& assignment,
                                          const PartitionWriterOptions& options) {
   RETURN_IF_ERROR(partition::CheckTimeColumn(graph, options.build.time_column));
+  RETURN_IF_ERROR(partition::CheckSourceColumns(graph, options.build.source_columns));
   ASSIGN_OR_RETURN(const partition::PartitionLayout layout,
                    partition::MakePartitionLayout(graph, assignment, options.num_partitions, options.build.threads));
   format::Manifest manifest;
@@ -49,6 +50,7 @@ Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std:
   manifest.graph_name = graph.name;
   manifest.in_edge_order =
       options.build.time_column.empty() ? "source,edge" : "time:" + options.build.time_column + ",source,edge";
+  manifest.source_columns = options.build.source_columns;
   manifest.book = layout.book;
   manifest.splits = SplitsOf(graph);
   for (uint32_t p = 0; p < options.num_partitions; ++p) {

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "services/job/enum_names.h"
+
 namespace espalier::serving {
 namespace {
 
@@ -9,9 +11,19 @@ Status Differs(const std::string& what, const std::string& asked, const std::str
   return FailedPrecondition("a stream with " + what + " " + asked + ", this sampler's job has " + of_job);
 }
 
+sampler::DrawMethod MethodOf(job::SamplingMethod method) {
+  switch (method) {
+    case job::SamplingMethod::kNeighbor: return sampler::DrawMethod::kNeighbor;
+    case job::SamplingMethod::kLabor: return sampler::DrawMethod::kLabor;
+    case job::SamplingMethod::kLast: return sampler::DrawMethod::kLast;
+  }
+  return sampler::DrawMethod::kNeighbor;
+}
+
 }  // namespace
 
-Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::Training& training) {
+Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTraining& job) {
+  const job::Training& training = job.training;
   if (stream.spec.seed != training.seed) {
     return Differs("seed", std::to_string(stream.spec.seed), std::to_string(training.seed));
   }
@@ -28,6 +40,20 @@ Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::Training&
   }
   if (stream.spec.weight_column != training.sampling.weight) {
     return Differs("weight", "'" + stream.spec.weight_column + "'", "'" + training.sampling.weight + "'");
+  }
+  if (stream.spec.method != MethodOf(training.sampling.method)) {
+    return Differs("method", std::to_string(static_cast<int>(stream.spec.method)), NameOf(training.sampling.method));
+  }
+  if (stream.spec.layer_dependency != training.sampling.layer_dependency) {
+    return Differs("layerDependency", stream.spec.layer_dependency ? "on" : "off",
+                   training.sampling.layer_dependency ? "on" : "off");
+  }
+  if (stream.spec.seed_time_column != training.sampling.seed_time) {
+    return Differs("seedTime", "'" + stream.spec.seed_time_column + "'", "'" + training.sampling.seed_time + "'");
+  }
+  const std::string time_column = training.sampling.seed_time.empty() ? "" : job.graph.time_column;
+  if (stream.spec.time_column != time_column) {
+    return Differs("time column", "'" + stream.spec.time_column + "'", "'" + time_column + "'");
   }
   return Status();
 }

@@ -8,6 +8,6 @@ namespace espalier::serving {
 
 // FailedPrecondition names the first difference. Fan-outs are the stream's own: they follow from the document and
 // the graph's types, which the trainer has put together.
-Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::Training& training);
+Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTraining& job);
 
 }  // namespace espalier::serving

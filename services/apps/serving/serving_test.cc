@@ -258,7 +258,8 @@ TEST(NonceFileTest, IsForItsOwnerAndGoesAway) {
 }
 
 TEST(JobCheckTest, NamesTheFirstDifference) {
-  job::Training training;
+  job::DistTraining job;
+  job::Training& training = job.training;
   training.seed = 3;
   training.batch_size = 64;
   training.task.split = "public";
@@ -268,12 +269,12 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
   good.spec.layers.resize(2);
   good.plan.batch_size = 64;
   good.plan.split = "public";
-  EXPECT_TRUE(CheckStreamIsOfJob(good, training).ok());
+  EXPECT_TRUE(CheckStreamIsOfJob(good, job).ok());
 
   const auto message_of = [&](auto change) {
     server::StreamPlan stream = good;
     change(stream);
-    const Status status = CheckStreamIsOfJob(stream, training);
+    const Status status = CheckStreamIsOfJob(stream, job);
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
     return status.message();
   };
@@ -283,6 +284,16 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.layers.resize(3); }), HasSubstr("layers 3"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.replace = true; }), HasSubstr("replacement on"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.weight_column = "w"; }), HasSubstr("weight 'w'"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.method = sampler::DrawMethod::kLast; }), HasSubstr("method"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.layer_dependency = true; }), HasSubstr("layerDependency on"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.seed_time_column = "t"; }), HasSubstr("seedTime 't'"));
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.time_column = "when"; }), HasSubstr("time column 'when'"));
+  job.graph.time_column = "when";
+  EXPECT_TRUE(CheckStreamIsOfJob(good, job).ok()) << "without seed times, time does not matter";
+  training.sampling.seed_time = good.spec.seed_time_column = "t";
+  good.spec.time_column = "when";
+  EXPECT_TRUE(CheckStreamIsOfJob(good, job).ok());
+  EXPECT_THAT(message_of([](auto& stream) { stream.spec.time_column = "then"; }), HasSubstr("job has 'when'"));
 }
 
 }  // namespace

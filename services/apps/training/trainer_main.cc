@@ -57,13 +57,15 @@ Result<client::Session> OpenGraph(const TrainerFlags& flags, const rpc::ChannelS
   return client::Connect(options);
 }
 
-Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags& flags, const job::Training& training,
+Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags& flags, const job::DistTraining& job,
                                                               const client::Session& session,
                                                               const rpc::ChannelSettings& channel) {
+  const job::Training& training = job.training;
   const graph::GraphSchema& schema = session.graph->book().schema();
   ASSIGN_OR_RETURN(const sampler::EpochPlan plan,
                    trainer::EpochPlanOf(training, schema, flags.world_size, Rank(flags.rank)));
-  ASSIGN_OR_RETURN(const sampler::SamplingSpec spec, trainer::SamplingSpecOf(training.sampling, schema, training.seed));
+  ASSIGN_OR_RETURN(const sampler::SamplingSpec spec,
+                   trainer::SamplingSpecOf(training.sampling, schema, training.seed, job.graph.time_column));
   if (flags.samplers.empty()) {
     sampler::LocalSamplingOptions options;
     options.threads = flags.sampler_threads;
@@ -182,8 +184,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   ASSIGN_OR_RETURN(const client::Session session, OpenGraph(flags, channel).While("opening the graph"));
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
-  ASSIGN_OR_RETURN(const std::unique_ptr<sampler::MiniBatchSource> batches,
-                   MakeBatches(flags, job.training, session, channel));
+  ASSIGN_OR_RETURN(const std::unique_ptr<sampler::MiniBatchSource> batches, MakeBatches(flags, job, session, channel));
   ASSIGN_OR_RETURN(const std::unique_ptr<collective::Collective> collective,
                    group->Connect(TimeoutsOf(flags).ForCollective()));
   Log(Level::kInfo, "trainers connected", {{"trainers", flags.world_size}, {"backend", collective->backend()}});
