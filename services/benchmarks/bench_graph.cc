@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "services/base/philox.h"
 #include "services/graph/generators.h"
 #include "services/partition/build_partition.h"
 #include "services/partition/partitioner.h"
@@ -25,7 +26,14 @@ graph::SourceGraph Generate(const BenchGraphOptions& options) {
   shape.features.width = options.feature_width;
   shape.edge_weights = options.edge_weights;
   shape.seed = options.seed;
-  return OrDie(graph::GeneratePowerLawGraph(shape, options.threads));
+  graph::SourceGraph source = OrDie(graph::GeneratePowerLawGraph(shape, options.threads));
+  if (options.num_times > 0) {
+    std::vector<uint16_t> times(source.edges[0].num_edges());
+    PhiloxStream random(options.seed, /*stream=*/1);
+    for (uint16_t& time : times) time = static_cast<uint16_t>(random.NextBelow(options.num_times));
+    source.edges[0].columns[kTimeColumn] = Tensor::FromVector(std::move(times));
+  }
+  return source;
 }
 
 }  // namespace
@@ -40,8 +48,10 @@ BenchGraph MakeBenchGraph(const BenchGraphOptions& options) {
     timer = Timer();
     const partition::PartitionOptions cut{.num_partitions = options.num_partitions, .seed = options.seed};
     const partition::Assignment assignment = OrDie(partition::MakeRandomPartitioner()->Partition(source, cut));
-    set =
-        OrDie(partition::BuildAllPartitions(source, assignment, options.num_partitions, {.threads = options.threads}));
+    partition::BuildOptions build{.threads = options.threads};
+    if (options.num_times > 0) build.time_column = kTimeColumn;
+    if (options.source_ids) build.source_columns = {sampler::kOriginalIdColumn};
+    set = OrDie(partition::BuildAllPartitions(source, assignment, options.num_partitions, build));
   }
   sampler::GraphDescription description = OrDie(shard::DescribePartitions(set.book, set.partitions));
   BenchGraph bench;

@@ -13,9 +13,13 @@ struct BenchGraphOptions {
   uint32_t num_partitions = 1;
   int64_t feature_width = 0;
   bool edge_weights = false;
+  bool source_ids = false;  // what LABOR needs: 4 bytes an edge
+  uint16_t num_times = 0;   // a column kTimeColumn with times below this, which orders in-edges; 0: none
   int threads = 2;
   uint64_t seed = 1;
 };
+
+inline constexpr const char* kTimeColumn = "time";
 
 struct BenchGraph {
   std::vector<std::shared_ptr<shard::GraphShard>> shards;

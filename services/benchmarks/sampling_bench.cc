@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "services/base/hash.h"
 #include "services/benchmarks/bench_graph.h"
 #include "services/benchmarks/random_lines.h"
 #include "services/benchmarks/stopwatch.h"
@@ -17,6 +18,7 @@ namespace espalier::benchmarks {
 namespace {
 
 constexpr double kLinesPerEdge = 2.1;
+constexpr uint16_t kNumTimes = 1000;
 
 struct Options {
   BenchGraphOptions graph;
@@ -24,6 +26,8 @@ struct Options {
   uint64_t batch_size = 1024;
   uint32_t batches = 60;
   bool weighted = false;
+  bool labor = false;
+  bool temporal = false;
   ClockKind clock = ClockKind::kWall;
 };
 
@@ -52,11 +56,20 @@ class TimedSource final : public sampler::NeighborSource {
   const ClockKind clock_;
 };
 
-sampler::SamplingSpec SpecOf(const Options& options, bool weighted) {
-  sampler::SamplingSpec spec{.seed = 7};
-  for (const int32_t fanout : options.fanouts) spec.layers.push_back({{fanout}});
-  if (weighted) spec.weight_column = graph::kEdgeWeightColumn;
-  return spec;
+sampler::SamplingSpec SpecOf(const Options& options, sampler::SamplingSpec like) {
+  like.seed = 7;
+  for (const int32_t fanout : options.fanouts) like.layers.push_back({{fanout}});
+  return like;
+}
+
+// Temporal sampling's seeds look at the later half of the times, each for itself.
+std::vector<int64_t> TimesOf(const std::vector<GlobalNodeId>& seeds, const sampler::SamplingSpec& like) {
+  std::vector<int64_t> times;
+  if (like.time_column.empty()) return times;
+  for (const GlobalNodeId seed : seeds) {
+    times.push_back(kNumTimes / 2 + static_cast<int64_t>(HashCombine(1, seed.value) % (kNumTimes / 2)));
+  }
+  return times;
 }
 
 struct Totals {
@@ -71,11 +84,11 @@ uint32_t FullStepsOfEpoch(sampler::PartitionedGraph& graph, uint64_t batch_size)
   return std::max<uint32_t>(1, static_cast<uint32_t>(*seeds / batch_size));
 }
 
-void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, bool weighted, uint32_t first_step,
-                 uint32_t num_steps, std::atomic<uint32_t>& next, Totals& totals) {
+void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, const sampler::SamplingSpec& like,
+                 uint32_t first_step, uint32_t num_steps, std::atomic<uint32_t>& next, Totals& totals) {
   const Stopwatch watch(options.clock);
   TimedSource source(graph, options.clock);
-  Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(source, SpecOf(options, weighted));
+  Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(source, SpecOf(options, like));
   ESPALIER_CHECK(sampler.ok()) << sampler.status().ToString();
   const Deadline deadline = Deadline::After(std::chrono::hours(1));
   const uint32_t full_steps = FullStepsOfEpoch(graph, options.batch_size);
@@ -86,8 +99,9 @@ void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, bool 
         {.split = graph::kRandomSplit, .seed = 7, .epoch = epoch, .step = step, .batch_size = options.batch_size},
         deadline);
     ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
+    const std::vector<int64_t> times = TimesOf(seeds->seeds, like);
     const Result<sampler::MiniBatch> batch =
-        sampler->Sample({.epoch = epoch, .step = step, .seeds = seeds->seeds}, deadline);
+        sampler->Sample({.epoch = epoch, .step = step, .seeds = seeds->seeds, .seed_times = times}, deadline);
     ESPALIER_CHECK(batch.ok()) << batch.status().ToString();
     for (const sampler::BatchLayer& layer : batch->layers) totals.edges += layer.blocks[0].indices.size();
     totals.nodes += batch->nodes[0].size();
@@ -96,7 +110,7 @@ void SampleSteps(sampler::PartitionedGraph& graph, const Options& options, bool 
   totals.hop_seconds += source.seconds;
 }
 
-Rate Measure(sampler::PartitionedGraph& graph, const Options& options, bool weighted, int threads) {
+Rate Measure(sampler::PartitionedGraph& graph, const Options& options, const sampler::SamplingSpec& like, int threads) {
   constexpr uint32_t kWarmUp = 8;
   Rate rate;
   for (const bool counts : {false, true}) {
@@ -106,8 +120,7 @@ Rate Measure(sampler::PartitionedGraph& graph, const Options& options, bool weig
     {
       std::vector<std::jthread> workers;
       for (int t = 0; t < threads; ++t) {
-        workers.emplace_back(
-            [&] { SampleSteps(graph, options, weighted, counts ? kWarmUp : 0, num_steps, next, totals); });
+        workers.emplace_back([&] { SampleSteps(graph, options, like, counts ? kWarmUp : 0, num_steps, next, totals); });
       }
     }
     const double seconds = totals.seconds / threads;
@@ -140,23 +153,35 @@ int Main(int argc, char** argv) {
   app.add_option("--clock", options.clock, "wall, or cpu on a machine that others use too")
       ->transform(CLI::CheckedTransformer(clocks));
   app.add_flag("--weighted", options.weighted, "weighted draws as well");
+  app.add_flag("--labor", options.labor, "LABOR as well");
+  app.add_flag("--temporal", options.temporal, "temporal draws as well, uniform and the last");
   CLI11_PARSE(app, argc, argv);
   options.graph.edge_weights = options.weighted;
+  options.graph.source_ids = options.labor;
+  options.graph.num_times = options.temporal ? kNumTimes : uint16_t{0};
 
   const BenchGraph bench = MakeBenchGraph(options.graph);
   const Tensor& indices = bench.shards[0]->data().in_edges[0].indices;
   const double one_line = RandomLinesPerSecond(indices.values<uint32_t>(), 1, options.clock);
   const double two_lines = RandomLinesPerSecond(indices.values<uint32_t>(), 2, options.clock);
 
-  const Rate one = Measure(*bench.graph, options, false, 1);
+  const Rate one = Measure(*bench.graph, options, {}, 1);
   Print("uniform, 1 thread", one, one_line);
-  const Rate two = Measure(*bench.graph, options, false, 2);
+  const Rate two = Measure(*bench.graph, options, {}, 2);
   Print("uniform, 2 threads", two, two_lines);
   std::printf("2 threads / 1 thread: %.2f\n", two.edges_per_second / one.edges_per_second);
-  if (!options.weighted) return 0;
-  const Rate weighted = Measure(*bench.graph, options, true, 1);
-  Print("weighted, 1 thread", weighted, one_line);
-  std::printf("uniform / weighted: %.2f\n", one.edges_per_second / weighted.edges_per_second);
+  const auto compare = [&](const char* name, const sampler::SamplingSpec& like) {
+    const Rate rate = Measure(*bench.graph, options, like, 1);
+    Print(name, rate, one_line);
+    std::printf("uniform / this: %.2f in edges, %.2f in batches\n", one.edges_per_second / rate.edges_per_second,
+                one.edges_per_second / one.edges_per_batch * rate.edges_per_batch / rate.edges_per_second);
+  };
+  if (options.weighted) compare("weighted, 1 thread", {.weight_column = graph::kEdgeWeightColumn});
+  if (options.labor) compare("LABOR, 1 thread", {.method = sampler::DrawMethod::kLabor});
+  if (options.temporal) compare("temporal, 1 thread", {.time_column = kTimeColumn});
+  if (options.temporal) {
+    compare("temporal, last, 1 thread", {.method = sampler::DrawMethod::kLast, .time_column = kTimeColumn});
+  }
   return 0;
 }
 
