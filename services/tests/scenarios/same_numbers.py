@@ -1,5 +1,8 @@
 """One seed gives one result, however the work is spread over partitions, samplers, trainers and transports."""
 
+import numpy as np
+
+from graph_folders import random_edges, write_npz_graph
 from harness import Scenario, job
 
 GRAPH = ["--nodes", 3000, "--edges", 40000, "--communities", 30, "--classes", 5, "--features", 12, "--seed", 3]
@@ -34,6 +37,39 @@ class SameNumbers(Scenario):
                 self.assertEqual(result["parametersDigest"], expected["parametersDigest"])
                 self.assertEqual(result["lossPerEpoch"], expected["lossPerEpoch"])
                 self.assertEqual(result["testAccuracy"], expected["testAccuracy"])
+
+    def test_every_way_to_draw_gives_the_same_bits_whatever_the_partitions_samplers_and_access(self):
+        rng = np.random.default_rng(8)
+        features = rng.normal(size=(1500, 6)).astype(np.float32)
+        edges = random_edges(rng, 1500, 1500, 20000)
+        self.graph = write_npz_graph(
+            self.dir / "timed", edges,
+            {"node-feat": features, "node-label": (features[:, 0] > 0).astype(np.int64),
+             "joined": rng.integers(0, 1000, 1500), "may-be-drawn": (rng.random(1500) < 0.7).astype(np.uint8)},
+            {"when": rng.integers(0, 1000, 20000)})
+        layers = [{"fanout": 5}, {"fanout": 5}]
+        timed = dict(training__evaluation={"neighborhood": "Sampled"}, output={"save": ["Model"]})
+        ways = {
+            "plain": (dict(layers=layers), {}),
+            "labor": (dict(layers=layers, method="Labor"), {}),
+            "labor of all layers": (dict(layers=layers, method="Labor", layerDependency=True), {}),
+            "masked": (dict(layers=layers, weight="source.may-be-drawn"), {}),
+            "up to the seed's time": (dict(layers=layers, seedTime="joined"), timed),
+            "the last": (dict(layers=layers, seedTime="joined", method="Last"), timed),
+        }
+        digests = set()
+        for name, (sampling, changes) in ways.items():
+            results = []
+            for partitions, algorithm, samplers, access in ((1, "METIS", 0, "mapped"), (3, "Random", 2, "rpc")):
+                args, spread = self.spread(partitions, algorithm, samplers, access)
+                spread["graph__partitions"]["sourceColumns"] = ["may-be-drawn"]
+                results.append(self.train(*args, **spread, **changes, graph__timeColumn="when",
+                                          training__sampling=sampling, training__epochs=2))
+            with self.subTest(name):
+                self.assertEqual(results[0]["samplesDigest"], results[1]["samplesDigest"])
+                self.assertEqual(results[0]["parametersDigest"], results[1]["parametersDigest"])
+            digests.add(results[0]["samplesDigest"])
+        self.assertEqual(len(digests), len(ways))
 
     def test_several_trainers_draw_the_same_samples_and_learn_the_same_within_rounding(self):
         one = self.train()
