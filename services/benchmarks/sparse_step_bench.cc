@@ -1,0 +1,111 @@
+// A step of sparse Adagrad on random rows, as a ratio to a pass over the same rows that prefetches and does no more
+// than it must: read the gradient, read and write weights and state.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "services/base/philox.h"
+#include "services/benchmarks/stopwatch.h"
+#include "services/shard/sparse_step.h"
+
+namespace espalier::benchmarks {
+namespace {
+
+struct SparseFlags {
+  uint64_t rows = 1'000'000;
+  size_t width = 128;
+  size_t batch = 200'000;
+  uint32_t ranks = 1;
+  int repetitions = 8;
+  sampler::SparseOptimizerType type = sampler::SparseOptimizerType::kAdagrad;
+  ClockKind clock = ClockKind::kWall;
+};
+
+// The floor, prefetching 8 rows ahead, in the order in which the rows were sent.
+void TouchRows(const shard::LearnableTable& table, std::span<const shard::RowGradients> gradients) {
+  constexpr size_t kAhead = 8, kLine = 16;
+  const size_t width = table.width, state_width = table.state_width;
+  for (const shard::RowGradients& part : gradients) {
+    for (size_t i = 0; i < part.rows.size(); ++i) {
+      if (i + kAhead < part.rows.size()) {
+        const uint64_t later = part.rows[i + kAhead].value;
+        for (size_t at = 0; at < width; at += kLine) __builtin_prefetch(table.weights.row(later) + at, 1);
+        for (size_t at = 0; at < state_width; at += kLine) __builtin_prefetch(table.state.row(later) + at, 1);
+      }
+      float* __restrict weights = table.weights.row(part.rows[i].value);
+      float* __restrict state = table.state.row(part.rows[i].value);
+      const float* __restrict gradient = part.gradients + i * width;
+      for (size_t j = 0; j < width; ++j) weights[j] -= gradient[j];
+      for (size_t j = 0; j < state_width; ++j) state[j] += 1.0f;
+    }
+  }
+}
+
+template <class Work>
+double BestSeconds(const SparseFlags& flags, const Work& work) {
+  double best = 1e30;
+  for (int run = 0; run < flags.repetitions; ++run) {
+    const Stopwatch watch(flags.clock);
+    work();
+    best = std::min(best, watch.Seconds());
+  }
+  return best;
+}
+
+int Main(int argc, char** argv) {
+  SparseFlags flags;
+  CLI::App app("A step of a sparse optimiser, as a ratio to a prefetching pass over the same rows in the same run");
+  app.add_option("--rows", flags.rows, "of the table")->capture_default_str();
+  app.add_option("--width", flags.width, "F32 values of a row")->capture_default_str();
+  app.add_option("--batch", flags.batch, "gradients of a step, at random rows")->capture_default_str();
+  app.add_option("--ranks", flags.ranks, "that the gradients come from")->capture_default_str();
+  using Type = sampler::SparseOptimizerType;
+  const std::map<std::string, Type> types = {{"sgd", Type::kSgd},
+                                             {"adagrad", Type::kAdagrad},
+                                             {"row-wise-adagrad", Type::kRowWiseAdagrad},
+                                             {"adam", Type::kAdam}};
+  app.add_option("--optimizer", flags.type, "sgd, adagrad, row-wise-adagrad or adam")
+      ->transform(CLI::CheckedTransformer(types));
+  const std::map<std::string, ClockKind> clocks = {{"wall", ClockKind::kWall}, {"cpu", ClockKind::kThreadCpu}};
+  app.add_option("--clock", flags.clock, "wall, or cpu on a machine that others use too")
+      ->transform(CLI::CheckedTransformer(clocks));
+  CLI11_PARSE(app, argc, argv);
+
+  const size_t state_width = shard::StateWidth(flags.type, flags.width);
+  std::vector<float> weights(flags.rows * flags.width, 0.1f), state(flags.rows * state_width, 0.1f);
+  const shard::LearnableTable table{.num_rows = flags.rows,
+                                    .width = flags.width,
+                                    .state_width = state_width,
+                                    .weights = {weights.data(), flags.width},
+                                    .state = {state.data(), state_width}};
+  PhiloxStream random(1, 0);
+  std::vector<LocalNodeId> ids;
+  for (size_t i = 0; i < flags.batch; ++i) ids.emplace_back(random.NextBelow(static_cast<uint32_t>(flags.rows)));
+  std::vector<float> values(flags.batch * flags.width);
+  for (float& value : values) value = random.NextUnitFloat() - 0.5f;
+  std::vector<shard::RowGradients> gradients;
+  for (uint32_t rank = 0; rank < flags.ranks; ++rank) {
+    const size_t begin = flags.batch * rank / flags.ranks, end = flags.batch * (rank + 1) / flags.ranks;
+    gradients.push_back({std::span(ids).subspan(begin, end - begin), values.data() + begin * flags.width});
+  }
+
+  const double floor = BestSeconds(flags, [&] { TouchRows(table, gradients); });
+  shard::SparseStep step;
+  uint64_t number = 0;
+  const double ours = BestSeconds(flags, [&] {
+    step.Apply(shard::RowUpdate({.type = flags.type}, flags.width, 0.01, ++number), sampler::DuplicateGradients::kSum,
+               table, gradients);
+  });
+  const auto rows_per_second = [&](double seconds) { return static_cast<double>(flags.batch) / seconds / 1e6; };
+  std::printf("%.1f %% of a prefetching pass over the same rows (%.2f of %.2f M rows/s)\n", 100 * floor / ours,
+              rows_per_second(ours), rows_per_second(floor));
+  return 0;
+}
+
+}  // namespace
+}  // namespace espalier::benchmarks
+
+int main(int argc, char** argv) { return espalier::benchmarks::Main(argc, argv); }

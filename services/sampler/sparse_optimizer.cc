@@ -1,0 +1,34 @@
+#include "services/sampler/sparse_optimizer.h"
+
+#include <cmath>
+#include <string>
+
+namespace espalier::sampler {
+namespace {
+
+// Written so that NaN is out of every range.
+Status CheckRange(const char* what, double value, double from, double below) {
+  if (value >= from && value < below) return Status();
+  return InvalidArgument("sparse optimiser: " + std::string(what) + " is " + std::to_string(value) +
+                         ", expected from " + std::to_string(from) + " to below " + std::to_string(below));
+}
+
+}  // namespace
+
+Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
+  const auto type = static_cast<uint8_t>(optimizer.type);
+  if (type < 1 || type > 5) return InvalidArgument("there is no sparse optimiser of type " + std::to_string(type));
+  const auto duplicates = static_cast<uint8_t>(optimizer.duplicates);
+  if (duplicates < 1 || duplicates > 2) {
+    return InvalidArgument("there is no rule " + std::to_string(duplicates) + " for duplicate gradients");
+  }
+  constexpr double kLarge = 1e6;
+  RETURN_IF_ERROR(CheckRange("weight decay", optimizer.weight_decay, 0, kLarge));
+  // Rows whose slopes have all been 0 are divided by it.
+  RETURN_IF_ERROR(CheckRange("epsilon", optimizer.epsilon, 1e-30, kLarge));
+  RETURN_IF_ERROR(CheckRange("initial accumulator", optimizer.initial_accumulator, 0, kLarge));
+  RETURN_IF_ERROR(CheckRange("beta1", optimizer.beta1, 0, 1));
+  return CheckRange("beta2", optimizer.beta2, 0, 1);
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,56 @@
+// One step of a sparse optimiser on one learnable row: pure arithmetic in F32, in a fixed order.
+//
+// With gradient g (weight decay added first, except AdamW's), rate r, and t = 1, 2, ... counting the steps of the
+// whole tensor, not of the row (as torch.optim.SparseAdam counts):
+//
+//   SGD               w -= r g
+//   Adagrad           s += g g                        w -= r g / (sqrt(s) + eps)
+//   row-wise Adagrad  s += mean over the row of g g   w -= r g / (sqrt(s) + eps)
+//   Adam, AdamW       m = b1 m + (1 - b1) g           w -= r / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps)
+//                     v = b2 v + (1 - b2) g g
+//
+// Adam's epsilon stands where torch.optim.Adam has it; SparseAdam adds it before the correction of v, which differs by
+// a factor of at most sqrt(1 - b2^t) on epsilon.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "services/sampler/sparse_optimizer.h"
+
+namespace espalier::shard {
+
+// F32 values that the optimiser keeps beside each row of `width` values: none, s, or m and then v.
+size_t StateWidth(sampler::SparseOptimizerType type, size_t width);
+// What they are before the first step.
+float InitialState(const sampler::SparseOptimizer& optimizer);
+
+// The constants of one step. Thread-safe: nothing changes after construction.
+class RowUpdate {
+ public:
+  // `step`: 1 for the first. `optimizer` has been checked (CheckSparseOptimizer).
+  RowUpdate(const sampler::SparseOptimizer& optimizer, size_t width, double learning_rate, uint64_t step);
+
+  // weights [width], state [StateWidth], gradient [width]: F32, none overlapping another.
+  void Apply(float* weights, float* state, const float* gradient) const;
+
+  size_t width() const { return width_; }
+
+ private:
+  void Sgd(float* weights, const float* gradient) const;
+  void Adagrad(float* weights, float* state, const float* gradient) const;
+  void RowWiseAdagrad(float* weights, float* state, const float* gradient) const;
+  void Adam(float* weights, float* state, const float* gradient) const;
+
+  const sampler::SparseOptimizerType type_;
+  const size_t width_;
+  float rate_ = 0;    // Adam: with the correction of m
+  float decay_ = 0;   // added to the gradient, times w
+  float shrink_ = 1;  // AdamW: what w is multiplied by
+  float epsilon_ = 0;
+  float beta1_ = 0, beta2_ = 0;  // Adam
+  float rest1_ = 0, rest2_ = 0;  // 1 - beta
+  float root_correction_ = 1;    // sqrt(1 - b2^t)
+};
+
+}  // namespace espalier::shard

@@ -1,0 +1,71 @@
+// One step of a sparse optimiser on a table of learnable rows: the gradients of all ranks, added row by row in
+// (rank, batch position) order, then one update of each row that has any.
+//
+// Gradients are brought into the order of rows by a radix sort of their numbers, not of themselves; weights, state and
+// gradients of the next rows are prefetched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/base/dtype.h"
+#include "services/graph/ids.h"
+#include "services/shard/row_update.h"
+
+namespace espalier::shard {
+
+// F32 values at `first + row * stride`.
+struct RowsInMemory {
+  float* first = nullptr;
+  size_t stride = 0;
+
+  float* row(uint64_t number) const { return first + number * stride; }
+};
+
+// A table of rows in memory; who applies a step has it alone.
+struct LearnableTable {
+  uint64_t num_rows = 0;
+  size_t width = 0;
+  size_t state_width = 0;
+  RowsInMemory weights;  // [width] each
+  RowsInMemory state;    // [state_width] each
+  // What readers get where rows are not F32: [num_rows, width] F16 or BF16, the weights rounded. Null: the weights.
+  uint16_t* rounded = nullptr;
+  DType rounded_dtype = DType::kBF16;
+};
+
+// A part of what one rank sends for a step, the parts in (rank, batch position) order.
+struct RowGradients {
+  std::span<const LocalNodeId> rows;  // below num_rows; repetitions are allowed
+  const float* gradients = nullptr;   // [rows.size(), width]
+};
+
+// Fewer than 2^32 gradients in all. Owned by one thread; keeps its memory between steps.
+class SparseStep {
+ public:
+  // Returns how many rows changed.
+  uint64_t Apply(const RowUpdate& update, sampler::DuplicateGradients duplicates, const LearnableTable& table,
+                 std::span<const RowGradients> gradients);
+
+ private:
+  struct Contribution {
+    uint32_t row;
+    uint32_t number;  // counted over all parts
+  };
+
+  void OrderByRow(uint64_t num_rows, std::span<const RowGradients> gradients);
+  const float* GradientOf(uint32_t number, std::span<const RowGradients> gradients, size_t width) const;
+  const float* Combined(size_t begin, size_t end, sampler::DuplicateGradients duplicates,
+                        std::span<const RowGradients> gradients);
+
+  std::vector<Contribution> order_, spare_;
+  std::vector<uint32_t> first_number_;  // of each part
+  std::vector<float> sum_;              // [width]
+};
+
+// Rounds `row` of the table for its readers; nothing where rows are F32.
+void RoundRow(const LearnableTable& table, uint64_t row);
+
+}  // namespace espalier::shard
