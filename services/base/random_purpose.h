@@ -16,9 +16,10 @@ enum class RandomPurpose : uint32_t {
   kDropout = 4,         // masks by (step, layer, original id, column)
   kPartitioning = 5,    // partition algorithms' tie-breaks and Random
   kGenerator = 6,       // generated graphs
-  kLabor = 20,          // a source's variate, by (epoch, step, hop or all hops, source's node type)
-  kWalks = 21,          // steps of random walks, by (epoch, step, step of the walk, relation)
-  kWalkRestarts = 22,   // whether a walk starts again, by (epoch, step, step of the walk)
+  kLabor = 7,           // a source's variate, by (epoch, step, hop or all hops, source's node type)
+  kWalks = 8,           // steps of random walks, by (epoch, step, step of the walk, relation)
+  kWalkRestarts = 9,    // whether a walk starts again, by (epoch, step, step of the walk)
+  kTensorRows = 10,     // first values of distributed tensors by (name, original id, column)
 };
 
 // The key of a purpose's stream under a job's seed. `parts` are the coordinates (epoch, step, layer, ...).

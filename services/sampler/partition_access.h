@@ -11,16 +11,12 @@
 #include "services/base/clock.h"
 #include "services/base/tensor.h"
 #include "services/graph/partition_book.h"
+#include "services/sampler/row_sink.h"
 #include "services/sampler/row_source.h"
 #include "services/sampler/sampling_spec.h"
 #include "services/sampler/seed_source.h"
 
 namespace espalier::sampler {
-
-// Called exactly once, on any thread, possibly before the asking call returns.
-template <class T>
-using Done = std::function<void(Result<T>)>;
-using DoneStatus = std::function<void(Status)>;
 
 struct PartitionRelationQuery {
   EdgeTypeId edge_type;
@@ -50,13 +46,6 @@ struct PartitionRelationSample {
 
 struct PartitionHopSample {
   std::vector<PartitionRelationSample> relations;
-};
-
-// Where gathered rows go: row i of the answer is written to out + positions[i] * row_bytes.
-struct RowSink {
-  std::byte* out = nullptr;
-  size_t row_bytes = 0;                 // must equal the column's (InvalidArgument otherwise)
-  std::span<const uint32_t> positions;  // one per row; outlives the call's completion
 };
 
 // The part of a step's global batch that this partition owns.

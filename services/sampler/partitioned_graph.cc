@@ -14,14 +14,6 @@ namespace {
 
 constexpr uint64_t kUnfilled = std::numeric_limits<uint64_t>::max();
 
-// Directory slices are equal ranges of original ids: partition p of P holds [n p / P, n (p + 1) / P).
-std::vector<uint64_t> DirectoryFirst(uint64_t num_nodes, uint64_t num_partitions) {
-  const uint64_t whole = num_nodes / num_partitions, rest = num_nodes % num_partitions;
-  std::vector<uint64_t> first;
-  for (uint64_t p = 0; p <= num_partitions; ++p) first.push_back(whole * p + rest * p / num_partitions);
-  return first;
-}
-
 Status CheckIds(const Tensor& ids, const std::string& what) {
   if (ids.dtype() == DType::kU32 || ids.dtype() == DType::kU64) return {};
   return Internal(what + " are " + ids.ToString() + ", expected U32 or U64");
@@ -149,7 +141,7 @@ Result<std::vector<GlobalNodeId>> PartitionedGraph::LookUp(NodeTypeId type, std:
   RETURN_IF_ERROR(state_->CheckNodeType(type));
   if (nodes.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 nodes or more");
   const uint64_t num_nodes = book().num_nodes(type);
-  const std::vector<uint64_t> first = DirectoryFirst(num_nodes, book().num_partitions());
+  const std::vector<uint64_t> first = EqualRanges(num_nodes, book().num_partitions());
   auto questions = std::make_shared<std::vector<std::vector<OriginalNodeId>>>(book().num_partitions());
   std::vector<std::vector<uint32_t>> places(book().num_partitions());
   for (uint32_t i = 0; i < nodes.size(); ++i) {

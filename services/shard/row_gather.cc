@@ -17,36 +17,56 @@ void PrefetchRow(const std::byte* row, size_t row_bytes) {
   __builtin_prefetch(row + length - 1);  // rows do not start on lines, so the last line may be one more
 }
 
-}  // namespace
+const char* WordFor(LocalNodeId) { return "node"; }
+const char* WordFor(LocalRowId) { return "row"; }
 
-Status CheckGather(uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
-                   const sampler::RowSink& sink) {
+template <class LocalId>
+Status CheckIdsAndSink(uint64_t num_rows, size_t row_bytes, std::span<const LocalId> ids,
+                       const sampler::RowSink& sink) {
   if (sink.row_bytes != row_bytes) {
     return InvalidArgument("rows have " + std::to_string(row_bytes) + " bytes, the request expects " +
                            std::to_string(sink.row_bytes));
   }
-  if (sink.positions.size() != nodes.size()) {
-    return InvalidArgument(std::to_string(nodes.size()) + " rows for " + std::to_string(sink.positions.size()) +
+  if (sink.positions.size() != ids.size()) {
+    return InvalidArgument(std::to_string(ids.size()) + " rows for " + std::to_string(sink.positions.size()) +
                            " positions");
   }
-  for (const LocalNodeId node : nodes) {
-    if (node.value >= num_rows) {
-      return InvalidArgument("node " + std::to_string(node.value) + " is not one of the " + std::to_string(num_rows) +
-                             " that the partition owns");
+  for (const LocalId id : ids) {
+    if (id.value >= num_rows) {
+      return InvalidArgument(std::string(WordFor(id)) + " " + std::to_string(id.value) + " is not one of the " +
+                             std::to_string(num_rows) + " that the partition owns");
     }
   }
   return {};
 }
 
-Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
-                  const sampler::RowSink& sink) {
-  RETURN_IF_ERROR(CheckGather(num_rows, row_bytes, nodes, sink));
+template <class LocalId>
+Status GatherIds(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalId> ids,
+                 const sampler::RowSink& sink) {
+  RETURN_IF_ERROR(CheckIdsAndSink(num_rows, row_bytes, ids, sink));
   if (row_bytes == 0) return {};
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (i + kPrefetchRows < nodes.size()) PrefetchRow(rows + nodes[i + kPrefetchRows].value * row_bytes, row_bytes);
-    std::memcpy(sink.out + sink.positions[i] * row_bytes, rows + nodes[i].value * row_bytes, row_bytes);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i + kPrefetchRows < ids.size()) PrefetchRow(rows + ids[i + kPrefetchRows].value * row_bytes, row_bytes);
+    std::memcpy(sink.out + sink.positions[i] * row_bytes, rows + ids[i].value * row_bytes, row_bytes);
   }
   return {};
+}
+
+}  // namespace
+
+Status CheckGather(uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
+                   const sampler::RowSink& sink) {
+  return CheckIdsAndSink(num_rows, row_bytes, nodes, sink);
+}
+
+Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
+                  const sampler::RowSink& sink) {
+  return GatherIds(rows, num_rows, row_bytes, nodes, sink);
+}
+
+Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalRowId> ids,
+                  const sampler::RowSink& sink) {
+  return GatherIds(rows, num_rows, row_bytes, ids, sink);
 }
 
 Status GatherWidened(std::span<const uint32_t> ids, std::span<const LocalNodeId> nodes, const sampler::RowSink& sink) {

@@ -13,6 +13,8 @@ namespace espalier::shard {
 // `rows`: the first byte of row 0.
 Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalNodeId> nodes,
                   const sampler::RowSink& sink);
+Status GatherInto(const std::byte* rows, uint64_t num_rows, size_t row_bytes, std::span<const LocalRowId> ids,
+                  const sampler::RowSink& sink);
 
 // U32 ids widened to U64 rows.
 Status GatherWidened(std::span<const uint32_t> ids, std::span<const LocalNodeId> nodes, const sampler::RowSink& sink);

@@ -1,0 +1,15 @@
+// Rows of mutable tensors, which may be nodes, edges or a tensor's own.
+#pragma once
+
+#include <cstdint>
+
+#include "services/base/strong_id.h"
+
+namespace espalier {
+
+// The global id of a row's node or edge, or the number of a row of a tensor of its own size.
+using GlobalRowId = StrongId<struct GlobalRowTag, uint64_t>;
+// Dense within one partition and row space: global - first of the range.
+using LocalRowId = StrongId<struct LocalRowTag, uint32_t>;
+
+}  // namespace espalier

@@ -1,0 +1,99 @@
+#include "services/shard/tensor_initializer.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "services/base/hash.h"
+#include "services/base/philox.h"
+#include "services/base/random_purpose.h"
+#include "services/shard/element_kernels.h"
+
+namespace espalier::shard {
+namespace {
+
+using sampler::Initializer;
+
+// Four elements of a row come out of one block of four words.
+using ValuesOfBlock = std::array<double, 4>;
+
+ValuesOfBlock UniformValues(const std::array<uint32_t, 4>& words, double low, double high) {
+  ValuesOfBlock values;
+  for (size_t i = 0; i < 4; ++i) values[i] = low + (high - low) * (words[i] * 0x1p-32);
+  return values;
+}
+
+// Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958: two uniform numbers become two normal
+// ones. The first is in (0, 1], so that its logarithm is finite; no value is further than 6.7 deviations from the mean.
+ValuesOfBlock NormalValues(const std::array<uint32_t, 4>& words, double mean, double stddev) {
+  ValuesOfBlock values;
+  for (size_t i = 0; i < 4; i += 2) {
+    const double radius = std::sqrt(-2.0 * std::log((words[i] + 1.0) * 0x1p-32));
+    const double angle = 2.0 * std::numbers::pi * (words[i + 1] * 0x1p-32);
+    values[i] = mean + stddev * (radius * std::cos(angle));
+    values[i + 1] = mean + stddev * (radius * std::sin(angle));
+  }
+  return values;
+}
+
+// torch.nn.init: the first dimension is "out", the second "in", and the rest multiplies both.
+double XavierBound(const sampler::TensorSpec& spec, uint64_t num_rows, double gain) {
+  double receptive_field = 1;
+  for (size_t i = 1; i < spec.row_shape.size(); ++i) receptive_field *= static_cast<double>(spec.row_shape[i]);
+  const double fan_in = static_cast<double>(spec.row_shape[0]) * receptive_field;
+  const double fan_out = static_cast<double>(num_rows) * receptive_field;
+  return fan_in + fan_out > 0 ? gain * std::sqrt(6.0 / (fan_in + fan_out)) : 0.0;
+}
+
+template <class Values>
+void FillRandom(const sampler::TensorSpec& spec, const std::function<uint64_t(uint64_t)>& original_id,
+                uint64_t num_rows, std::byte* rows, Values values_of) {
+  const uint64_t key = RandomKey(spec.initializer.seed, RandomPurpose::kTensorRows, Hash64(spec.id.name));
+  const uint64_t num_columns = sampler::RowElements(spec.row_shape);
+  const size_t element_bytes = SizeOf(spec.dtype);
+  for (uint64_t row = 0; row < num_rows; ++row) {
+    const uint64_t original = original_id(row);
+    for (uint64_t column = 0; column < num_columns; column += 4) {
+      const ValuesOfBlock values = values_of(Philox4x32(key, column / 4, original));
+      for (uint64_t i = column; i < num_columns && i < column + 4; ++i) {
+        StoreElement(spec.dtype, values[i - column], rows + (row * num_columns + i) * element_bytes);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool IsRandom(const Initializer& initializer) {
+  return initializer.kind != Initializer::Kind::kZeros && initializer.kind != Initializer::Kind::kConstant;
+}
+
+void FillRows(const sampler::TensorSpec& spec, uint64_t num_rows_in_all_partitions,
+              const std::function<uint64_t(uint64_t row)>& original_id, uint64_t num_rows, std::byte* rows) {
+  const Initializer& initializer = spec.initializer;
+  const auto uniform = [&](double low, double high) {
+    FillRandom(spec, original_id, num_rows, rows,
+               [=](const std::array<uint32_t, 4>& words) { return UniformValues(words, low, high); });
+  };
+  switch (initializer.kind) {
+    case Initializer::Kind::kZeros: return;
+    case Initializer::Kind::kConstant: {
+      const size_t element_bytes = SizeOf(spec.dtype);
+      const uint64_t num_elements = num_rows * sampler::RowElements(spec.row_shape);
+      for (uint64_t i = 0; i < num_elements; ++i) StoreElement(spec.dtype, initializer.value, rows + i * element_bytes);
+      return;
+    }
+    case Initializer::Kind::kUniform: return uniform(initializer.low, initializer.high);
+    case Initializer::Kind::kNormal:
+      return FillRandom(spec, original_id, num_rows, rows, [&](const std::array<uint32_t, 4>& words) {
+        return NormalValues(words, initializer.mean, initializer.stddev);
+      });
+    case Initializer::Kind::kXavierUniform: {
+      const double bound = XavierBound(spec, num_rows_in_all_partitions, initializer.gain);
+      return uniform(-bound, bound);
+    }
+  }
+}
+
+}  // namespace espalier::shard

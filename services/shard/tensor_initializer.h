@@ -1,0 +1,20 @@
+// First values of a tensor's rows on their owner: a pure function of (initializer, tensor name, original id, column).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "services/sampler/tensor_spec.h"
+
+namespace espalier::shard {
+
+// Fills [num_rows, row elements], which is all zeros. `num_rows_in_all_partitions` is what Xavier's fans are taken
+// from; original_id(row) is asked for each local row where the values depend on it. The spec has been checked.
+void FillRows(const sampler::TensorSpec& spec, uint64_t num_rows_in_all_partitions,
+              const std::function<uint64_t(uint64_t row)>& original_id, uint64_t num_rows, std::byte* rows);
+
+// True where the values depend on original ids.
+bool IsRandom(const sampler::Initializer& initializer);
+
+}  // namespace espalier::shard
