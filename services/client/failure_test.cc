@@ -32,6 +32,21 @@ std::shared_ptr<RemotePartition> ClientWith(const ServedGraph& served, const std
   return std::make_shared<RemotePartition>(served.PeerOf(0), served.local().book, options);
 }
 
+sampler::TensorId NodeTensor(const char* name) { return {sampler::RowSpace::Nodes(kNode), name, {}}; }
+
+Status CreateRows(RemotePartition& access, const char* name, int64_t width, Deadline deadline) {
+  const sampler::TensorSpec spec{.id = NodeTensor(name), .dtype = DType::kF32, .row_shape = {width}};
+  return Await<sampler::TensorDescription>([&](auto done) { access.tensors().Create(spec, 1, deadline, done); })
+      .status();
+}
+
+Status WriteRows(RemotePartition& access, const char* name, const std::vector<LocalRowId>& rows, const Tensor& values,
+                 Deadline deadline) {
+  return AwaitStatus([&](auto done) {
+    access.tensors().Write(NodeTensor(name), sampler::RowWrite::kAssign, rows, values, deadline, done);
+  });
+}
+
 TEST(RemotePartitionFailureTest, ReportsAKilledServerWithinTheDeadline) {
   ServedGraph served(testing::SmallGraph(), 1);
   const auto access = served.Remote(0);
@@ -106,31 +121,28 @@ TEST(RemotePartitionFailureTest, ARestartTakesMutableTensorsAndTheNextCallSaysSo
   ServedGraph served(testing::SmallGraph(), 1);
   const auto access = served.Remote(0);
   const Deadline soon = Deadline::After(seconds(60));
-  ASSERT_TRUE(AwaitStatus([&](auto done) { access->CreateTensor(kNode, "kept", DType::kF32, {1}, soon, done); }).ok());
+  ASSERT_TRUE(CreateRows(*access, "kept", 1, soon).ok());
   served.Restart(0);
   const Tensor row = Tensor::FromVector<float>({1}, {1, 1});
-  EXPECT_EQ(AwaitStatus([&](auto done) { access->WriteRows(kNode, "kept", {LocalNodeId(0)}, row, soon, done); }).code(),
-            StatusCode::kNotFound);
+  EXPECT_EQ(WriteRows(*access, "kept", {LocalRowId(0)}, row, soon).code(), StatusCode::kNotFound);
 }
 
 TEST(RemotePartitionFailureTest, ANewIncarnationFindsNoTensorsOfTheOldOnes) {
   ServedGraph served(testing::SmallGraph(), 1);
   const Deadline soon = Deadline::After(seconds(60));
-  const std::vector<LocalNodeId> nodes = {LocalNodeId(0)};
+  const std::vector<LocalRowId> rows = {LocalRowId(0)};
   const std::vector<uint32_t> positions = {0};
   float value = 0;
   const sampler::RowSink sink{reinterpret_cast<std::byte*>(&value), sizeof(value), positions};
-  const auto create = [&](RemotePartition& access, const char* name) {
-    return AwaitStatus([&](auto done) { access.CreateTensor(kNode, name, DType::kF32, {1}, soon, done); });
-  };
+  const auto create = [&](RemotePartition& access, const char* name) { return CreateRows(access, name, 1, soon); };
   const auto read = [&](RemotePartition& access, const char* name) {
-    return AwaitStatus([&](auto done) { access.GatherRows(kNode, name, nodes, sink, soon, done); }).code();
+    return AwaitStatus([&](auto done) { access.tensors().Read(NodeTensor(name), rows, sink, soon, done); }).code();
   };
   const auto first = ClientWith(served, testing::kPartitionKey, 0, 1);
   const auto second = ClientWith(served, testing::kPartitionKey, 0, 2);
   for (const char* name : {"a", "b"}) ASSERT_TRUE(create(*first, name).ok());
   const Tensor row = Tensor::FromVector<float>({7}, {1, 1});
-  ASSERT_TRUE(AwaitStatus([&](auto done) { first->WriteRows(kNode, "a", nodes, row, soon, done); }).ok());
+  ASSERT_TRUE(WriteRows(*first, "a", rows, row, soon).ok());
   EXPECT_EQ(read(*first, "b"), StatusCode::kOk);
 
   ASSERT_TRUE(create(*second, "a").ok());
@@ -246,22 +258,22 @@ TEST(RemotePartitionFailureTest, MovesMoreRowsThanAMessageHolds) {
   const Deadline soon = Deadline::After(seconds(60));
   const size_t num_nodes = served.local().book.num_nodes(kNode);
   const int64_t width = 14'000;
-  std::vector<LocalNodeId> nodes(num_nodes);
+  std::vector<LocalRowId> nodes(num_nodes);
   std::vector<uint32_t> positions(num_nodes);
   std::iota(positions.begin(), positions.end(), 0u);
-  for (size_t i = 0; i < num_nodes; ++i) nodes[i] = LocalNodeId(static_cast<uint32_t>(i));
+  for (size_t i = 0; i < num_nodes; ++i) nodes[i] = LocalRowId(static_cast<uint32_t>(i));
   Tensor rows = Tensor::Zeros(DType::kF32, {static_cast<int64_t>(num_nodes), width});
   const std::span<float> values = rows.mutable_values<float>();
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 8'388'593);
   ASSERT_GT(rows.size_bytes(), size_t{80} << 20);
 
-  ASSERT_TRUE(
-      AwaitStatus([&](auto done) { access->CreateTensor(kNode, "wide", DType::kF32, {width}, soon, done); }).ok());
-  const Status written = AwaitStatus([&](auto done) { access->WriteRows(kNode, "wide", nodes, rows, soon, done); });
+  ASSERT_TRUE(CreateRows(*access, "wide", width, soon).ok());
+  const Status written = WriteRows(*access, "wide", nodes, rows, soon);
   ASSERT_TRUE(written.ok()) << written.ToString();
   std::vector<std::byte> read(rows.size_bytes());
   const sampler::RowSink sink{read.data(), rows.row_bytes(), positions};
-  const Status gathered = AwaitStatus([&](auto done) { access->GatherRows(kNode, "wide", nodes, sink, soon, done); });
+  const Status gathered =
+      AwaitStatus([&](auto done) { access->tensors().Read(NodeTensor("wide"), nodes, sink, soon, done); });
 
   ASSERT_TRUE(gathered.ok()) << gathered.ToString();
   EXPECT_TRUE(std::equal(read.begin(), read.end(), rows.bytes()));

@@ -7,6 +7,7 @@
 #include "services/client/testing/served_graph.h"
 #include "services/graph/generators.h"
 #include "services/rpc/call.h"
+#include "services/rpc/frame.h"
 
 namespace espalier::client {
 namespace {
@@ -18,7 +19,9 @@ constexpr const char* kMethods[] = {
     "/espalier.graph.v1.GraphStore/GatherRows",      "/espalier.graph.v1.GraphStore/SeedsOfStep",
     "/espalier.graph.v1.GraphStore/LookUp",          "/espalier.graph.v1.GraphStore/InDegrees",
     "/espalier.graph.v1.GraphStore/FindEdges",       "/espalier.tensor.v1.TensorStore/Create",
-    "/espalier.tensor.v1.TensorStore/Write",         "/espalier.tensor.v1.TensorStore/Drop"};
+    "/espalier.tensor.v1.TensorStore/Describe",      "/espalier.tensor.v1.TensorStore/Read",
+    "/espalier.tensor.v1.TensorStore/Write",         "/espalier.tensor.v1.TensorStore/Combine",
+    "/espalier.tensor.v1.TensorStore/Reduce",        "/espalier.tensor.v1.TensorStore/Drop"};
 
 grpc::ByteBuffer Message(const std::string& bytes) {
   const grpc::Slice slice(bytes.data(), bytes.size());
@@ -119,6 +122,67 @@ TEST(HostileFramesTest, DamagedRequestsNeverEndTheServer) {
     }
   }
   EXPECT_EQ(Send(peer, kMethods[0], valid), StatusCode::kOk);
+}
+
+// Questions about and changes of a tensor, as a client sends them.
+template <class Request, class... Tensors>
+std::string ValidTensorRequest(Request request, const Tensors&... tensors) {
+  request.mutable_identity()->set_partition_key(testing::kPartitionKey);
+  request.mutable_tensor()->set_rows_of(tensor::v1::ROWS_OF_OWN);
+  request.mutable_tensor()->set_num_own_rows(40);
+  request.mutable_tensor()->set_name("hidden");
+  const std::vector<Tensor> sent = {tensors...};
+  return BytesOf(rpc::EncodeFrame(std::move(request), sent));
+}
+
+TEST(HostileFramesTest, DamagedTensorRequestsNeverEndTheServer) {
+  ServedGraph served(testing::SmallGraph(), 1);
+  const auto peer = served.PeerOf(0);
+  const auto store = [](const char* method) { return "/espalier.tensor.v1.TensorStore/" + std::string(method); };
+  tensor::v1::CreateRequest create;
+  create.set_dtype(static_cast<uint32_t>(DType::kI32));
+  create.add_row_shape(2);
+  create.set_creation(1);
+  const std::string valid_create = ValidTensorRequest(create);
+  const Tensor rows = Tensor::FromVector<uint32_t>({3, 39, 3});
+  tensor::v1::WriteRequest write;
+  write.set_write(tensor::v1::ROW_WRITE_ADD);
+  write.mutable_change()->set_client_id(9);
+  tensor::v1::ReadRequest read;
+  read.set_row_bytes(8);
+  tensor::v1::CombineRequest combine;
+  combine.set_write(tensor::v1::ROW_WRITE_MAX);
+  combine.set_from("hidden");
+  tensor::v1::ReduceRequest reduce;
+  reduce.set_reduction(tensor::v1::REDUCTION_SUM);
+  const std::pair<std::string, std::string> valid[] = {
+      {store("Write"), ValidTensorRequest(write, rows, Tensor::Zeros(DType::kI32, {3, 2}))},
+      {store("Read"), ValidTensorRequest(read, rows)},
+      {store("Combine"), ValidTensorRequest(combine)},
+      {store("Reduce"), ValidTensorRequest(reduce)},
+      {store("Describe"), ValidTensorRequest(tensor::v1::DescribeTensorRequest())},
+      {store("Drop"), ValidTensorRequest(tensor::v1::DropRequest())}};
+  ASSERT_EQ(Send(peer, store("Create").c_str(), valid_create), StatusCode::kOk);
+  for (const auto& [method, bytes] : valid) ASSERT_EQ(Send(peer, method.c_str(), bytes), StatusCode::kOk) << method;
+
+  PhiloxStream random(8, 8);
+  for (int round = 0; round < 1500; ++round) {
+    ASSERT_EQ(Send(peer, store("Create").c_str(), valid_create), StatusCode::kOk);
+    const auto& [method, undamaged] = valid[random.NextBelow(std::size(valid))];
+    std::string bytes = undamaged;
+    for (uint32_t i = 0; i <= random.NextBelow(3); ++i) {
+      const size_t from = random.NextBelow(4) == 0 ? 0 : 70;
+      bytes[from + random.NextBelow(static_cast<uint32_t>(bytes.size() - from))] = static_cast<char>(random.Next());
+    }
+    EXPECT_THAT(
+        Send(peer, method.c_str(), bytes),
+        ::testing::AnyOf(StatusCode::kOk, StatusCode::kInvalidArgument, StatusCode::kNotFound,
+                         StatusCode::kFailedPrecondition, StatusCode::kAborted, StatusCode::kResourceExhausted));
+    if (served.server(0).newest_incarnation() != 0) {
+      served.Kill(0);
+      served.Restart(0);
+    }
+  }
 }
 
 }  // namespace

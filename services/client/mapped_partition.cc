@@ -47,9 +47,8 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescr
 }
 
 MappedPartition::MappedPartition(std::shared_ptr<sampler::PartitionAccess> mapped,
-                                 std::shared_ptr<sampler::PartitionAccess> server,
-                                 std::set<std::pair<NodeTypeId, std::string>> columns)
-    : mapped_(std::move(mapped)), server_(std::move(server)), columns_(std::move(columns)) {}
+                                 std::shared_ptr<sampler::PartitionAccess> server)
+    : mapped_(std::move(mapped)), server_(std::move(server)) {}
 
 void MappedPartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
                                     sampler::Done<sampler::PartitionHopSample> done) {
@@ -58,8 +57,7 @@ void MappedPartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline d
 
 void MappedPartition::GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
                                  sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) {
-  sampler::PartitionAccess& answers = columns_.contains({type, column}) ? *mapped_ : *server_;
-  answers.GatherRows(type, column, nodes, sink, deadline, std::move(done));
+  mapped_->GatherRows(type, column, nodes, sink, deadline, std::move(done));
 }
 
 void MappedPartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
@@ -80,21 +78,6 @@ void MappedPartition::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> no
 void MappedPartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                                 sampler::Done<Tensor> done) {
   mapped_->FindEdges(type, edges, deadline, std::move(done));
-}
-
-void MappedPartition::CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
-                                   const std::vector<int64_t>& row_shape, Deadline deadline, sampler::DoneStatus done) {
-  server_->CreateTensor(type, name, dtype, row_shape, deadline, std::move(done));
-}
-
-void MappedPartition::WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
-                                Deadline deadline, sampler::DoneStatus done) {
-  server_->WriteRows(type, name, std::move(nodes), std::move(rows), deadline, std::move(done));
-}
-
-void MappedPartition::DropTensor(NodeTypeId type, const std::string& name, Deadline deadline,
-                                 sampler::DoneStatus done) {
-  server_->DropTensor(type, name, deadline, std::move(done));
 }
 
 }  // namespace espalier::client

@@ -3,9 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <set>
-#include <string>
-#include <utility>
 
 #include "services/client/describe.h"
 #include "services/sampler/partition_access.h"
@@ -22,9 +19,7 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescr
 // Thread-safe.
 class MappedPartition final : public sampler::PartitionAccess {
  public:
-  // `columns` are the immutable ones: (type, name).
-  MappedPartition(std::shared_ptr<sampler::PartitionAccess> mapped, std::shared_ptr<sampler::PartitionAccess> server,
-                  std::set<std::pair<NodeTypeId, std::string>> columns);
+  MappedPartition(std::shared_ptr<sampler::PartitionAccess> mapped, std::shared_ptr<sampler::PartitionAccess> server);
 
   PartitionId partition() const override { return mapped_->partition(); }
   bool is_in_process() const override { return true; }
@@ -41,16 +36,11 @@ class MappedPartition final : public sampler::PartitionAccess {
                  sampler::Done<Tensor> done) override;
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                  sampler::Done<Tensor> done) override;
-  void CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
-                    Deadline deadline, sampler::DoneStatus done) override;
-  void WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
-                 Deadline deadline, sampler::DoneStatus done) override;
-  void DropTensor(NodeTypeId type, const std::string& name, Deadline deadline, sampler::DoneStatus done) override;
+  sampler::PartitionTensors& tensors() override { return server_->tensors(); }
 
  private:
   const std::shared_ptr<sampler::PartitionAccess> mapped_;
   const std::shared_ptr<sampler::PartitionAccess> server_;
-  const std::set<std::pair<NodeTypeId, std::string>> columns_;
 };
 
 }  // namespace espalier::client

@@ -1,7 +1,6 @@
 #include "services/client/remote_partition.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "espalier/graph/v1/graph.pb.h"
@@ -20,15 +19,6 @@ constexpr const char* kSeedsOfStep = "/espalier.graph.v1.GraphStore/SeedsOfStep"
 constexpr const char* kLookUp = "/espalier.graph.v1.GraphStore/LookUp";
 constexpr const char* kInDegrees = "/espalier.graph.v1.GraphStore/InDegrees";
 constexpr const char* kFindEdges = "/espalier.graph.v1.GraphStore/FindEdges";
-constexpr const char* kCreate = "/espalier.tensor.v1.TensorStore/Create";
-constexpr const char* kWrite = "/espalier.tensor.v1.TensorStore/Write";
-constexpr const char* kDrop = "/espalier.tensor.v1.TensorStore/Drop";
-
-// Names this object's writes; no result depends on it.
-uint64_t RandomClientId() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
 
 // Rows of one piece, straight from the message to their places.
 Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
@@ -60,12 +50,6 @@ void AskForTensor(std::shared_ptr<rpc::Peer> peer, const char* method, grpc::Byt
                        });
 }
 
-void AskForAcknowledgement(std::shared_ptr<rpc::Peer> peer, const char* method, grpc::ByteBuffer request,
-                           Deadline deadline, sampler::DoneStatus done) {
-  rpc::CallWithRetries(std::move(peer), method, std::move(request), deadline,
-                       [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(reply.status()); });
-}
-
 // U32 or I64 [2, k] as I64 [2, k], ids below the number of nodes.
 Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_t num_destinations) {
   const std::vector<int64_t> shape = {2, static_cast<int64_t>(count)};
@@ -82,6 +66,15 @@ Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_
   return Tensor::FromVector(std::move(wide), shape);
 }
 
+tensor::v1::RequestIdentity IdentityOf(const RemotePartitionOptions& options) {
+  tensor::v1::RequestIdentity identity;
+  identity.set_partition_key(options.partition_key);
+  identity.set_partition(options.partition.value);
+  identity.set_incarnation(options.incarnation->current());
+  identity.set_job(options.job);
+  return identity;
+}
+
 }  // namespace
 
 RemotePartition::RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::PartitionBook book,
@@ -89,15 +82,11 @@ RemotePartition::RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::Partiti
     : peer_(std::move(peer)),
       book_(std::make_shared<const graph::PartitionBook>(std::move(book))),
       options_(options),
-      client_id_(RandomClientId()) {}
+      tensors_(peer_, {.identity = [options] { return IdentityOf(options); },
+                       .bytes_per_call = options.reply_bytes_per_call,
+                       .calls_in_flight = options.calls_in_flight}) {}
 
-tensor::v1::RequestIdentity RemotePartition::Identity() const {
-  tensor::v1::RequestIdentity identity;
-  identity.set_partition_key(options_.partition_key);
-  identity.set_partition(options_.partition.value);
-  identity.set_incarnation(options_.incarnation->current());
-  return identity;
-}
+tensor::v1::RequestIdentity RemotePartition::Identity() const { return IdentityOf(options_); }
 
 void RemotePartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
                                     sampler::Done<sampler::PartitionHopSample> done) {
@@ -233,58 +222,6 @@ void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> e
        num_destinations = book_->num_nodes(schema.DestinationOf(type))](Tensor ends) {
         return EdgeEnds(std::move(ends), count, num_sources, num_destinations);
       });
-}
-
-void RemotePartition::CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
-                                   const std::vector<int64_t>& row_shape, Deadline deadline, sampler::DoneStatus done) {
-  tensor::v1::CreateRequest request;
-  *request.mutable_identity() = Identity();
-  request.set_node_type(type.value);
-  request.set_name(name);
-  request.set_dtype(static_cast<uint32_t>(dtype));
-  request.mutable_row_shape()->Add(row_shape.begin(), row_shape.end());
-  AskForAcknowledgement(peer_, kCreate, rpc::EncodeFrame(std::move(request), {}), deadline, std::move(done));
-}
-
-void RemotePartition::WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
-                                Deadline deadline, sampler::DoneStatus done) {
-  if (rows.shape().empty() || static_cast<size_t>(rows.num_rows()) != nodes.size()) {
-    return done(InvalidArgument("rows " + rows.ToString() + " for " + std::to_string(nodes.size()) + " nodes"));
-  }
-  const size_t row_bytes = std::max<size_t>(1, rows.row_bytes());
-  const size_t rows_per_call = std::max<size_t>(1, options_.reply_bytes_per_call / row_bytes);
-  const size_t num_pieces = std::max<size_t>(1, (nodes.size() + rows_per_call - 1) / rows_per_call);
-  const uint64_t first_sequence = next_sequence_.fetch_add(num_pieces);
-  tensor::v1::WriteRequest header;
-  *header.mutable_identity() = Identity();
-  header.set_node_type(type.value);
-  header.set_name(name);
-  header.set_client_id(client_id_);
-
-  PiecedQuestion question{.method = kWrite, .num_pieces = num_pieces};
-  question.request_of = [header, nodes = std::move(nodes), rows, rows_per_call, first_sequence](size_t piece) {
-    const size_t begin = piece * rows_per_call;
-    const size_t count = std::min(rows_per_call, nodes.size() - begin);
-    tensor::v1::WriteRequest request = header;
-    request.set_sequence(first_sequence + piece);
-    std::vector<int64_t> shape = rows.shape();
-    shape[0] = static_cast<int64_t>(count);
-    const std::byte* bytes = rows.bytes() + begin * rows.row_bytes();
-    const Tensor tensors[] = {LocalIdTensor(std::span<const LocalNodeId>(nodes).subspan(begin, count)),
-                              Tensor::Wrap(rows.dtype(), std::move(shape), bytes, std::make_shared<Tensor>(rows))};
-    return rpc::EncodeFrame(std::move(request), tensors);
-  };
-  question.take_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
-  AskInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
-}
-
-void RemotePartition::DropTensor(NodeTypeId type, const std::string& name, Deadline deadline,
-                                 sampler::DoneStatus done) {
-  tensor::v1::DropRequest request;
-  *request.mutable_identity() = Identity();
-  request.set_node_type(type.value);
-  request.set_name(name);
-  AskForAcknowledgement(peer_, kDrop, rpc::EncodeFrame(std::move(request), {}), deadline, std::move(done));
 }
 
 }  // namespace espalier::client

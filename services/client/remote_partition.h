@@ -5,12 +5,12 @@
 // while the server cannot be reached and the deadline leaves time, so a server that restarts is waited for.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 
 #include "espalier/tensor/v1/tensor.pb.h"
 #include "services/client/incarnation.h"
+#include "services/client/remote_tensors.h"
 #include "services/graph/partition_book.h"
 #include "services/rpc/channel.h"
 #include "services/sampler/partition_access.h"
@@ -20,6 +20,7 @@ namespace espalier::client {
 struct RemotePartitionOptions {
   std::string partition_key;
   PartitionId partition;
+  std::string job;  // whose tensors and incarnation; empty: the job that the server was started for
   std::shared_ptr<const Incarnation> incarnation = std::make_shared<Incarnation>(0);
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // more than 0
   size_t calls_in_flight = 4;                               // per question; more than 0
@@ -46,11 +47,7 @@ class RemotePartition final : public sampler::PartitionAccess {
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                  sampler::Done<Tensor> done) override;
 
-  void CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
-                    Deadline deadline, sampler::DoneStatus done) override;
-  void WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
-                 Deadline deadline, sampler::DoneStatus done) override;
-  void DropTensor(NodeTypeId type, const std::string& name, Deadline deadline, sampler::DoneStatus done) override;
+  sampler::PartitionTensors& tensors() override { return tensors_; }
 
  private:
   tensor::v1::RequestIdentity Identity() const;
@@ -58,8 +55,7 @@ class RemotePartition final : public sampler::PartitionAccess {
   const std::shared_ptr<rpc::Peer> peer_;
   const std::shared_ptr<const graph::PartitionBook> book_;
   const RemotePartitionOptions options_;
-  const uint64_t client_id_;                // names this object's writes to the server
-  std::atomic<uint64_t> next_sequence_{1};  // atomic, because writes come from any thread
+  RemoteTensors tensors_;
 };
 
 }  // namespace espalier::client

@@ -301,29 +301,45 @@ TEST_P(PartitionAccessTest, FindsTheEndsOfEdges) {
 
 TEST_P(PartitionAccessTest, KeepsMutableTensors) {
   const NodeTypeId type = destination_type();
-  const auto create = [&](DType dtype) {
-    return AwaitStatus([&](auto done) { access_->CreateTensor(type, "hidden", dtype, {3}, Soon(), done); });
+  const sampler::TensorId id{sampler::RowSpace::Nodes(type), "hidden", {}};
+  sampler::PartitionTensors& tensors = access_->tensors();
+  const auto create = [&](DType dtype, uint64_t creation) {
+    const sampler::TensorSpec spec{.id = id, .dtype = dtype, .row_shape = {3}};
+    return Await<sampler::TensorDescription>([&](auto done) { tensors.Create(spec, creation, Soon(), done); });
   };
-  EXPECT_TRUE(create(DType::kF32).ok());
-  EXPECT_TRUE(create(DType::kF32).ok());
-  EXPECT_EQ(create(DType::kF64).code(), StatusCode::kAlreadyExists);
+  for (const auto& [dtype, creation] : {std::pair{DType::kF32, 7u}, {DType::kF32, 8u}, {DType::kF64, 9u}}) {
+    const auto description = create(dtype, creation);
+    ASSERT_TRUE(description.ok()) << description.status().ToString();
+    EXPECT_EQ(description->dtype, DType::kF32);
+    EXPECT_THAT(description->row_shape, ::testing::ElementsAre(3));
+    EXPECT_EQ(description->creation, 7u);
+  }
 
-  const std::vector<LocalNodeId> nodes = AllOwned(type);
-  std::vector<float> values(nodes.size() * 3);
+  std::vector<LocalRowId> rows;
+  for (const LocalNodeId node : AllOwned(type)) rows.emplace_back(node.value);
+  std::vector<float> values(rows.size() * 3);
   std::iota(values.begin(), values.end(), 1.f);
-  const Tensor rows = Tensor::FromVector(values, {static_cast<int64_t>(nodes.size()), 3});
-  const Status written = AwaitStatus([&](auto done) { access_->WriteRows(type, "hidden", nodes, rows, Soon(), done); });
-  ASSERT_TRUE(written.ok()) << written.ToString();
+  const Tensor written = Tensor::FromVector(values, {static_cast<int64_t>(rows.size()), 3});
+  const Status status = AwaitStatus(
+      [&](auto done) { tensors.Write(id, sampler::RowWrite::kAssign, rows, written, Soon(), std::move(done)); });
+  ASSERT_TRUE(status.ok()) << status.ToString();
 
-  std::vector<std::byte> read;
-  ASSERT_TRUE(Gather(type, "hidden", nodes, 12, &read).ok());
-  const auto* floats = reinterpret_cast<const float*>(read.data());
-  for (size_t i = 0; i < nodes.size(); ++i) ASSERT_EQ(floats[3 * (nodes.size() - 1 - i) + 1], values[3 * i + 1]);
+  std::vector<float> read(values.size());
+  std::vector<uint32_t> backwards(rows.size());
+  std::iota(backwards.rbegin(), backwards.rend(), 0u);
+  const sampler::RowSink sink{reinterpret_cast<std::byte*>(read.data()), 12, backwards};
+  const auto read_all = [&] { return AwaitStatus([&](auto done) { tensors.Read(id, rows, sink, Soon(), done); }); };
+  ASSERT_TRUE(read_all().ok());
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(read[3 * (rows.size() - 1 - i) + 1], values[3 * i + 1]);
 
-  const auto drop = [&] { return AwaitStatus([&](auto done) { access_->DropTensor(type, "hidden", Soon(), done); }); };
-  EXPECT_TRUE(drop().ok());
-  EXPECT_TRUE(drop().ok());
-  EXPECT_EQ(Gather(type, "hidden", nodes, 12, &read).code(), StatusCode::kNotFound);
+  const auto drop = [&](uint64_t creation) {
+    return AwaitStatus([&](auto done) { tensors.Drop(id, creation, Soon(), done); });
+  };
+  EXPECT_TRUE(drop(8).ok());  // another's
+  EXPECT_TRUE(read_all().ok());
+  EXPECT_TRUE(drop(7).ok());
+  EXPECT_TRUE(drop(0).ok());
+  EXPECT_EQ(read_all().code(), StatusCode::kNotFound);
 }
 
 // A server from before there were methods draws neighbours, and its reply is as well-formed as any.

@@ -68,12 +68,6 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapIfPossible(const Server& se
   return MapPartition(server.description).While("mapping the files of " + server.peer->address);
 }
 
-std::set<std::pair<NodeTypeId, std::string>> NamesOf(const std::vector<sampler::ColumnDescription>& columns) {
-  std::set<std::pair<NodeTypeId, std::string>> names;
-  for (const sampler::ColumnDescription& column : columns) names.insert({column.node_type, column.name});
-  return names;
-}
-
 }  // namespace
 
 const char* NameOf(Access access) {
@@ -103,10 +97,12 @@ Result<Session> Connect(const SessionOptions& options) {
   session.incarnation = std::make_shared<Incarnation>(options.incarnation.value_or(0));
   std::vector<std::shared_ptr<sampler::PartitionAccess>> partitions;
   for (const Server& server : servers) {
-    if (!options.incarnation) session.incarnation->RaiseTo(server.description.incarnation);
+    // What a server has seen is of the job that it was started for.
+    if (!options.incarnation && options.job.empty()) session.incarnation->RaiseTo(server.description.incarnation);
     RemotePartitionOptions remote;
     remote.partition_key = session.partition_key;
     remote.partition = server.description.partition;
+    remote.job = options.job;
     remote.incarnation = session.incarnation;
     remote.reply_bytes_per_call = std::max<size_t>(1, options.reply_bytes_per_call);
     remote.calls_in_flight = std::max<size_t>(1, options.calls_in_flight);
@@ -114,8 +110,7 @@ Result<Session> Connect(const SessionOptions& options) {
         std::make_shared<RemotePartition>(server.peer, first.graph.book, remote);
     ASSIGN_OR_RETURN(std::shared_ptr<sampler::PartitionAccess> mapped, MapIfPossible(server, options.access));
     session.access.push_back(mapped ? Access::kMapped : Access::kRpc);
-    partitions.push_back(mapped ? std::make_shared<MappedPartition>(mapped, asks_server, NamesOf(first.graph.columns))
-                                : asks_server);
+    partitions.push_back(mapped ? std::make_shared<MappedPartition>(mapped, asks_server) : asks_server);
   }
   session.graph = std::make_shared<sampler::PartitionedGraph>(first.graph, std::move(partitions));
   return session;

@@ -24,6 +24,9 @@ Result<Access> ParseAccess(const std::string& text);
 struct SessionOptions {
   std::vector<std::string> addresses;  // "host:port", one server per partition, in any order
   std::string partition_key;           // empty: whatever the servers hold, as long as they agree
+  // Whose tensors and incarnation are meant, on servers that several jobs use; empty: the job that they were started
+  // for.
+  std::string job;
   // The job's incarnation: servers refuse it once they have seen a newer one. Absent: the newest that they have seen.
   std::optional<uint64_t> incarnation;
   Access access = Access::kAuto;

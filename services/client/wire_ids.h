@@ -11,9 +11,10 @@
 namespace espalier::client {
 
 // U32 [k], in memory of its own: gRPC may hold a request's bytes after the call has ended.
-inline Tensor LocalIdTensor(std::span<const LocalNodeId> nodes) {
-  std::vector<uint32_t> ids(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i) ids[i] = nodes[i].value;
+template <class LocalId>
+Tensor LocalIdTensor(std::span<const LocalId> locals) {
+  std::vector<uint32_t> ids(locals.size());
+  for (size_t i = 0; i < locals.size(); ++i) ids[i] = locals[i].value;
   return Tensor::FromVector(std::move(ids));
 }
 

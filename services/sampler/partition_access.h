@@ -11,6 +11,7 @@
 #include "services/base/clock.h"
 #include "services/base/tensor.h"
 #include "services/graph/partition_book.h"
+#include "services/sampler/partition_tensors.h"
 #include "services/sampler/row_sink.h"
 #include "services/sampler/row_source.h"
 #include "services/sampler/sampling_spec.h"
@@ -64,7 +65,7 @@ class PartitionAccess {
   virtual bool is_in_process() const { return false; }
 
   virtual void SampleInEdges(PartitionHopQuery query, Deadline deadline, Done<PartitionHopSample> done) = 0;
-  // Rows of an immutable column or of a mutable tensor. `nodes` outlives the completion.
+  // Rows of an immutable column. `nodes` outlives the completion.
   virtual void GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes, RowSink sink,
                           Deadline deadline, DoneStatus done) = 0;
   virtual void SeedsOfStep(const SeedQuery& query, Deadline deadline, Done<PartitionSeeds> done) = 0;
@@ -76,11 +77,8 @@ class PartitionAccess {
   virtual void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                          Done<Tensor> done) = 0;
 
-  virtual void CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
-                            const std::vector<int64_t>& row_shape, Deadline deadline, DoneStatus done) = 0;
-  virtual void WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
-                         Deadline deadline, DoneStatus done) = 0;
-  virtual void DropTensor(NodeTypeId type, const std::string& name, Deadline deadline, DoneStatus done) = 0;
+  // The partition's part of mutable tensors. Lives as long as this object.
+  virtual PartitionTensors& tensors() = 0;
 };
 
 }  // namespace espalier::sampler

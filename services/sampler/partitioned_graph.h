@@ -7,6 +7,7 @@
 
 #include "services/sampler/neighbor_source.h"
 #include "services/sampler/partition_access.h"
+#include "services/sampler/partitioned_tensors.h"
 #include "services/sampler/row_source.h"
 #include "services/sampler/seed_source.h"
 #include "services/sampler/tensor_store.h"
@@ -51,6 +52,18 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   // I64 [2, edges], global ids, sources first.
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline);
 
+  // Mutable tensors of nodes, of edges and of their own rows. Lives as long as this object.
+  PartitionedTensors& tensors();
+  // From now on the tensor's rows are read as the column `column` of its node or edge type, by whoever reads columns of
+  // this object. A tensor attached before under the name is replaced. AlreadyExists: an immutable column has the name.
+  Status Attach(const std::string& column, const TensorHandle& tensor);
+  // Nothing where another tensor is attached by now.
+  void Detach(const TensorId& tensor, const std::string& column);
+  // Rows of a tensor that is attached to an edge type: [edges.size(), row_shape...].
+  Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                                Deadline deadline);
+
+  // Tensors of nodes, attached under their names.
   Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
                       Deadline deadline) override;
   Status WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes, const Tensor& rows,
@@ -58,7 +71,6 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) override;
 
  private:
-  // Columns known so far; mutable tensors are added by CreateTensor (guarded inside).
   struct State;
   std::shared_ptr<State> state_;
 };

@@ -1,12 +1,17 @@
 // What PartitionedGraph's source files share.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "services/base/mutex.h"
 #include "services/sampler/buffer_pool.h"
 #include "services/sampler/partitioned_graph.h"
+#include "services/sampler/partitioned_tensors.h"
 
 namespace espalier::sampler {
 
@@ -15,18 +20,27 @@ struct PartitionedGraph::State {
   static constexpr size_t kIdleRowBytes = size_t{1} << 30;
 
   State(GraphDescription d, std::vector<std::shared_ptr<PartitionAccess>> p)
-      : description(std::move(d)), partitions(std::move(p)) {}
+      : description(std::move(d)), partitions(std::move(p)), tensors(description.book, partitions, row_buffers) {
+    for (const auto& partition : partitions) asks_in_process.push_back(partition->is_in_process());
+  }
 
   // Fixed after construction.
   const GraphDescription description;
   const std::vector<std::shared_ptr<PartitionAccess>> partitions;
+  std::vector<bool> asks_in_process;  // by partition
   BufferPool row_buffers{kIdleRowBytes};
+  PartitionedTensors tensors;  // thread-safe
 
   Mutex mutex;
-  std::vector<ColumnDescription> mutable_columns ABSL_GUARDED_BY(mutex);
+  std::map<std::pair<RowSpace, std::string>, TensorHandle> attached ABSL_GUARDED_BY(mutex);  // by column
 
-  // The column, immutable or mutable; NotFound names those that exist.
-  Result<ColumnDescription> FindColumn(NodeTypeId type, const std::string& name);
+  // Null where there is none.
+  const ColumnDescription* FindImmutable(NodeTypeId type, const std::string& name) const;
+  // AlreadyExists where there is one.
+  Status CheckNoImmutable(const RowSpace& rows, const std::string& name) const;
+  std::optional<TensorHandle> FindAttached(const RowSpace& rows, const std::string& name);
+  // NotFound names the columns that exist.
+  Status NoColumn(const RowSpace& rows, const std::string& name);
   Status CheckNodeType(NodeTypeId type) const;
   Status CheckEdgeType(EdgeTypeId type) const;
   Status CheckNodes(NodeTypeId type, std::span<const GlobalNodeId> nodes) const;

@@ -208,12 +208,14 @@ TEST_F(PartitionedGraphTest, LooksOriginalIdsUpWhereTheirSliceLies) {
 
 TEST_F(PartitionedGraphTest, SplitsWrittenRowsByOwner) {
   Tensor written[2];
-  std::vector<LocalNodeId> written_nodes[2];
+  std::vector<LocalRowId> written_rows[2];
   for (uint32_t p = 0; p < 2; ++p) {
-    partitions[p]->on_create = [](const DoneStatus& done) { done({}); };
-    partitions[p]->on_write = [&, p](std::vector<LocalNodeId> nodes, Tensor rows, const DoneStatus& done) {
-      written[p] = std::move(rows);
-      written_nodes[p] = std::move(nodes);
+    partitions[p]->on_create = [](const TensorSpec& spec, uint64_t creation, const Done<TensorDescription>& done) {
+      done(TensorDescription{spec.dtype, spec.row_shape, creation});
+    };
+    partitions[p]->on_write = [&, p](std::vector<LocalRowId> rows, Tensor values, const DoneStatus& done) {
+      written[p] = std::move(values);
+      written_rows[p] = std::move(rows);
       done({});
     };
   }
@@ -222,9 +224,9 @@ TEST_F(PartitionedGraphTest, SplitsWrittenRowsByOwner) {
 
   ASSERT_TRUE(graph.WriteRows(NodeTypeId(0), "h", NodeIds({8, 0, 5}), rows, Soon()).ok());
 
-  EXPECT_THAT(written_nodes[0], ElementsAre(LocalNodeId(0)));
+  EXPECT_THAT(written_rows[0], ElementsAre(LocalRowId(0)));
   EXPECT_THAT(written[0].values<float>(), ElementsAre(3, 4));
-  EXPECT_THAT(written_nodes[1], ElementsAre(LocalNodeId(3), LocalNodeId(0)));
+  EXPECT_THAT(written_rows[1], ElementsAre(LocalRowId(3), LocalRowId(0)));
   EXPECT_THAT(written[1].values<float>(), ElementsAre(1, 2, 5, 6));
   EXPECT_EQ(graph.WriteRows(NodeTypeId(0), "h", NodeIds({8}), rows, Soon()).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(graph.CreateTensor(NodeTypeId(0), kFeature, DType::kF32, {}, Soon()).code(), StatusCode::kAlreadyExists);

@@ -1,4 +1,5 @@
-// Named mutable node tensors on the owners of the rows: what layer-wise inference keeps its activations in.
+// Named mutable node tensors on the owners of the rows, as layer-wise inference keeps its activations in them
+// (partitioned_tensors.h has everything that tensors can do).
 // Read through RowSource::GatherRows under the same name.
 #pragma once
 

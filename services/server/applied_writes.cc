@@ -3,15 +3,18 @@
 namespace espalier::server {
 
 AppliedWrites::Client& AppliedWrites::ClientOf(uint64_t client_id) {
-  const auto [entry, is_new] = clients_.try_emplace(client_id);
-  if (is_new) {
-    oldest_first_.push_back(client_id);
-    if (oldest_first_.size() > kClients) {
-      clients_.erase(oldest_first_.front());
-      oldest_first_.pop_front();
-    }
+  const auto found = clients_.find(client_id);
+  if (found != clients_.end()) {
+    idle_first_.splice(idle_first_.end(), idle_first_, found->second.place);
+    return found->second;
   }
-  return clients_[client_id];
+  if (clients_.size() == kClients) {
+    clients_.erase(idle_first_.front());
+    idle_first_.pop_front();
+  }
+  Client& client = clients_[client_id];
+  client.place = idle_first_.insert(idle_first_.end(), client_id);
+  return client;
 }
 
 AppliedWrites::Claim AppliedWrites::TryClaim(uint64_t client_id, uint64_t sequence) {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
@@ -12,7 +12,7 @@
 
 namespace espalier::server {
 
-// Remembers the last `kWritesPerClient` writes of each of the last `kClients` clients. Thread-safe.
+// Remembers the last `kWritesPerClient` writes of each of the `kClients` clients that have written last. Thread-safe.
 class AppliedWrites {
  public:
   static constexpr size_t kWritesPerClient = 4096;
@@ -34,13 +34,14 @@ class AppliedWrites {
     uint64_t below = 0;            // what is below is forgotten
     std::set<uint64_t> applied;    // from `below` on
     std::set<uint64_t> under_way;  // claimed
+    std::list<uint64_t>::iterator place;
   };
 
   Client& ClientOf(uint64_t client_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   absl::flat_hash_map<uint64_t, Client> clients_ ABSL_GUARDED_BY(mutex_);
-  std::deque<uint64_t> oldest_first_ ABSL_GUARDED_BY(mutex_);
+  std::list<uint64_t> idle_first_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::server

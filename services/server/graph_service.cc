@@ -106,11 +106,7 @@ grpc::ServerUnaryReactor* GraphService::GatherRows(grpc::CallbackServerContext* 
         ASSIGN_OR_RETURN(const std::span<const LocalNodeId> nodes, LocalIds(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
         const uint64_t row_bytes = frame.header.row_bytes();
-        if (row_bytes > call->limits().max_reply_bytes || nodes.size() * row_bytes > call->limits().max_reply_bytes) {
-          return ResourceExhausted(std::to_string(nodes.size()) + " rows of " + std::to_string(row_bytes) +
-                                   " bytes in one answer, the limit is " +
-                                   std::to_string(call->limits().max_reply_bytes) + " bytes: ask for fewer");
-        }
+        RETURN_IF_ERROR(CheckReplyRows(nodes.size(), row_bytes, call->limits()));
         auto rows = std::make_shared<GatheredRows>();
         rows->bytes = std::make_shared_for_overwrite<std::byte[]>(nodes.size() * row_bytes);
         rows->positions.resize(nodes.size());

@@ -1,6 +1,9 @@
 #include "services/server/request_gate.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "services/graph/schema.h"
 
 namespace espalier::server {
 
@@ -17,7 +20,11 @@ Status RequestGate::Admit(const tensor::v1::RequestIdentity& identity) {
                               ", this server holds partition " + std::to_string(partition_.value));
   }
   uint64_t newest = newest_incarnation_.load();
-  while (identity.incarnation() > newest &&
+  if (!identity.job().empty()) {
+    RETURN_IF_ERROR(graph::CheckName("job", identity.job()));
+    newest = RaiseOther(identity.job(), identity.incarnation());
+  }
+  while (identity.job().empty() && identity.incarnation() > newest &&
          !newest_incarnation_.compare_exchange_weak(newest, identity.incarnation())) {
   }
   if (identity.incarnation() < newest) {
@@ -25,6 +32,20 @@ Status RequestGate::Admit(const tensor::v1::RequestIdentity& identity) {
                    " of the job, which is now in incarnation " + std::to_string(newest));
   }
   return Status();
+}
+
+// The newest incarnation of the job, this one included.
+uint64_t RequestGate::RaiseOther(const std::string& job, uint64_t incarnation) {
+  MutexLock lock(&mutex_);
+  if (other_jobs_.size() >= kOtherJobs && !other_jobs_.contains(job)) {
+    other_jobs_.erase(std::min_element(other_jobs_.begin(), other_jobs_.end(), [](const auto& a, const auto& b) {
+      return a.second.last_request < b.second.last_request;
+    }));
+  }
+  OtherJob& known = other_jobs_[job];
+  known.last_request = ++num_requests_;
+  known.newest_incarnation = std::max(known.newest_incarnation, incarnation);
+  return known.newest_incarnation;
 }
 
 }  // namespace espalier::server

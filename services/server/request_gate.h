@@ -3,30 +3,46 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "espalier/tensor/v1/tensor.pb.h"
+#include "services/base/mutex.h"
 #include "services/base/status.h"
 #include "services/graph/ids.h"
 
 namespace espalier::server {
 
-// Refuses other partitionings and partitions (FailedPrecondition), and incarnations older than the newest one seen
-// (Aborted): once a job has been restarted, what is left of its past can do no harm. Thread-safe.
+// Refuses other partitionings and partitions (FailedPrecondition), and incarnations older than the newest one seen of
+// the same job (Aborted): once a job has been restarted, what is left of its past can do no harm. Thread-safe.
 class RequestGate {
  public:
+  // Jobs besides the one that the server was started for whose incarnations are remembered: the last so many.
+  static constexpr size_t kOtherJobs = 1024;
+
+  // `incarnation`: of the job that the server was started for.
   RequestGate(std::string partition_key, PartitionId partition, uint64_t incarnation);
 
   Status Admit(const tensor::v1::RequestIdentity& identity);
 
   const std::string& partition_key() const { return partition_key_; }
   PartitionId partition() const { return partition_; }
+  // Of the job that the server was started for.
   uint64_t newest_incarnation() const { return newest_incarnation_.load(); }
 
  private:
+  struct OtherJob {
+    uint64_t newest_incarnation = 0;
+    uint64_t last_request = 0;  // by num_requests_
+  };
+  uint64_t RaiseOther(const std::string& job, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+
   const std::string partition_key_;
   const PartitionId partition_;
   std::atomic<uint64_t> newest_incarnation_;  // atomic, because every request may raise it
+  Mutex mutex_;
+  std::map<std::string, OtherJob> other_jobs_ ABSL_GUARDED_BY(mutex_);
+  uint64_t num_requests_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace espalier::server

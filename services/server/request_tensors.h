@@ -14,6 +14,8 @@ namespace espalier::server {
 Status CheckTensorCount(const std::vector<Tensor>& tensors, size_t expected);
 // U32 [k], k within the limit: local ids, viewed in place.
 Result<std::span<const LocalNodeId>> LocalIds(const Tensor& tensor, const ServiceLimits& limits);
+// As many rows of so many bytes fit into an answer.
+Status CheckReplyRows(size_t num_rows, uint64_t row_bytes, const ServiceLimits& limits);
 // U32 or U64 [k] as ids of 64 bits.
 template <class Id>
 Result<std::vector<Id>> WideIds(const Tensor& tensor, const ServiceLimits& limits);

@@ -2,13 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "services/server/applied_writes.h"
 #include "services/server/graph_requests.h"
 #include "services/server/metrics.h"
 #include "services/server/mini_batch_messages.h"
 #include "services/server/request_gate.h"
 #include "services/server/request_tensors.h"
-#include "services/server/tensor_owners.h"
+#include "services/server/tensor_messages.h"
 
 namespace espalier::server {
 namespace {
@@ -32,30 +34,33 @@ TEST(RequestGateTest, AdmitsItsOwnAndRaisesTheIncarnation) {
   EXPECT_EQ(gate.Admit(Identity("k", 2, 5)).code(), StatusCode::kAborted);
 }
 
+TEST(RequestGateTest, JobsHaveIncarnationsOfTheirOwn) {
+  RequestGate gate("k", PartitionId(2), 5);
+  const auto code_of = [&](const std::string& job, uint64_t incarnation) {
+    tensor::v1::RequestIdentity identity = Identity("k", 2, incarnation);
+    identity.set_job(job);
+    return gate.Admit(identity).code();
+  };
+  EXPECT_EQ(code_of("nightly", 0), StatusCode::kOk);
+  EXPECT_EQ(code_of("nightly", 2), StatusCode::kOk);
+  EXPECT_EQ(code_of("nightly", 1), StatusCode::kAborted);
+  EXPECT_EQ(code_of("weekly", 1), StatusCode::kOk);
+  EXPECT_EQ(code_of("", 4), StatusCode::kAborted);
+  EXPECT_EQ(code_of("a/b", 9), StatusCode::kInvalidArgument);
+  EXPECT_EQ(gate.newest_incarnation(), 5u);
+  // However many jobs there are, the gate remembers a bounded number, and the one that asks among them.
+  for (size_t i = 0; i < 2 * RequestGate::kOtherJobs; ++i) {
+    EXPECT_EQ(code_of("job-" + std::to_string(i), 0), StatusCode::kOk);
+    EXPECT_EQ(code_of("nightly", 2), StatusCode::kOk);
+  }
+  EXPECT_EQ(code_of("nightly", 1), StatusCode::kAborted);
+}
+
 TEST(RequestGateTest, StrangersDoNotRaiseTheIncarnation) {
   RequestGate gate("k", PartitionId(2), 5);
   EXPECT_EQ(gate.Admit(Identity("other", 2, 9)).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(gate.Admit(Identity("k", 1, 9)).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(gate.newest_incarnation(), 5u);
-}
-
-TEST(TensorOwnersTest, HandsOverWhatOlderIncarnationsLeft) {
-  TensorOwners owners;
-  const TensorOwners::Tensor first{NodeTypeId(0), "first"}, second{NodeTypeId(0), "second"};
-  EXPECT_TRUE(owners.Creates(first, 1)->empty());
-  EXPECT_TRUE(owners.Creates(second, 1)->empty());
-  EXPECT_EQ(*owners.Creates(first, 2), (std::vector{first, second}));
-  EXPECT_TRUE(owners.Creates(second, 2)->empty());
-  owners.Dropped(first);
-  EXPECT_EQ(*owners.Creates(first, 3), std::vector{second});
-}
-
-TEST(TensorOwnersTest, RefusesARequestOfThePastThatIsAnsweredLate) {
-  TensorOwners owners;
-  const TensorOwners::Tensor tensor{NodeTypeId(0), "activations"};
-  EXPECT_TRUE(owners.Creates(tensor, 2)->empty());
-  EXPECT_EQ(owners.Creates(tensor, 1).status().code(), StatusCode::kAborted);
-  EXPECT_TRUE(owners.Creates({NodeTypeId(0), "more"}, 2)->empty());  // the newer one's tensor is still its own
 }
 
 using Claim = AppliedWrites::Claim;
@@ -92,11 +97,67 @@ TEST(AppliedWritesTest, KnowsWhatItHasForgotten) {
   EXPECT_EQ(applied.TryClaim(1, 2 * AppliedWrites::kWritesPerClient + 1), Claim::kTaken);
 }
 
-TEST(AppliedWritesTest, HoldsABoundedNumberOfClients) {
+TEST(AppliedWritesTest, ForgetsTheClientThatHasBeenIdleForLongest) {
   AppliedWrites applied;
-  for (uint64_t client = 0; client <= AppliedWrites::kClients; ++client) Apply(applied, client, 1);
-  EXPECT_EQ(applied.TryClaim(1, 1), Claim::kApplied);
-  EXPECT_EQ(applied.TryClaim(0, 1), Claim::kTaken);
+  for (uint64_t client = 0; client < AppliedWrites::kClients; ++client) Apply(applied, client, 1);
+  Apply(applied, 0, 2);  // an old client that still writes
+  Apply(applied, AppliedWrites::kClients, 1);
+  EXPECT_EQ(applied.TryClaim(0, 1), Claim::kApplied);
+  EXPECT_EQ(applied.TryClaim(2, 1), Claim::kApplied);
+  EXPECT_EQ(applied.TryClaim(1, 1), Claim::kTaken);
+}
+
+tensor::v1::CreateRequest ValidCreate() {
+  tensor::v1::CreateRequest request;
+  request.mutable_identity()->set_job("nightly");
+  request.mutable_identity()->set_incarnation(3);
+  request.mutable_tensor()->set_rows_of(tensor::v1::ROWS_OF_EDGES);
+  request.mutable_tensor()->set_type(2);
+  request.mutable_tensor()->set_name("scores");
+  request.set_dtype(static_cast<uint32_t>(DType::kBF16));
+  request.add_row_shape(7);
+  request.set_creation(99);
+  request.mutable_initializer()->mutable_normal()->set_stddev(0.5);
+  request.mutable_initializer()->set_seed(11);
+  return request;
+}
+
+TEST(TensorSpecOfTest, ReadsEveryField) {
+  const auto spec = TensorSpecOf(ValidCreate());
+  ASSERT_TRUE(spec.ok()) << spec.status().ToString();
+  EXPECT_EQ(spec->id.rows, sampler::RowSpace::Edges(EdgeTypeId(2)));
+  EXPECT_EQ(spec->id.name, "scores");
+  EXPECT_EQ(spec->id.job, "nightly");
+  EXPECT_EQ(spec->incarnation, 3u);
+  EXPECT_EQ(spec->dtype, DType::kBF16);
+  EXPECT_THAT(spec->row_shape, ::testing::ElementsAre(7));
+  EXPECT_EQ(spec->initializer.kind, sampler::Initializer::Kind::kNormal);
+  EXPECT_EQ(spec->initializer.stddev, 0.5);
+  EXPECT_EQ(spec->initializer.seed, 11u);
+}
+
+TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {
+  using Request = tensor::v1::CreateRequest;
+  const std::pair<StatusCode, std::function<void(Request&)>> wrong[] = {
+      {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_rows_of(tensor::v1::RowsOf(9)); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_type(70'000); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_num_own_rows(5); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_name("../a"); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_name(std::string(1000, 'a')); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.set_dtype(0); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.set_dtype(256 + 9); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.set_creation(0); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.set_row_shape(0, -1); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_initializer()->mutable_normal()->set_stddev(-1); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.set_dtype(static_cast<uint32_t>(DType::kI32)); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_initializer()->mutable_uniform()->set_low(2); }},
+      {StatusCode::kResourceExhausted, [](Request& r) { r.set_row_shape(0, int64_t{1} << 40); }},
+      {StatusCode::kResourceExhausted, [](Request& r) { r.mutable_row_shape()->Resize(9, 1); }}};
+  for (const auto& [code, damage] : wrong) {
+    Request request = ValidCreate();
+    damage(request);
+    EXPECT_EQ(TensorSpecOf(request).status().code(), code) << request.DebugString();
+  }
 }
 
 TEST(HopQueryOfTest, BoundsTheNumberOfRelations) {

@@ -1,9 +1,10 @@
 #include "services/server/tensor_service.h"
 
+#include <numeric>
 #include <utility>
 
-#include "services/server/graph_requests.h"
 #include "services/server/request_tensors.h"
+#include "services/server/tensor_messages.h"
 
 namespace espalier::server {
 namespace {
@@ -18,38 +19,104 @@ sampler::DoneStatus Acknowledge(Call call) {
   };
 }
 
+template <class Response>
+sampler::Done<sampler::TensorDescription> AnswerDescribed(Call call) {
+  return [call = std::move(call)](const Result<sampler::TensorDescription>& description) {
+    if (!description.ok()) return call->Finish(description.status());
+    call->FinishWith(Described<Response>(*description), {});
+  };
+}
+
+// The rows of a reply in the making: written in place, then sent from there.
+struct RowsOfReply {
+  std::shared_ptr<std::byte[]> bytes;
+  std::vector<uint32_t> positions;  // 0, 1, 2, ...
+  Tensor request_rows;              // the question points into it
+};
+
 }  // namespace
 
 TensorService::TensorService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context)
     : partition_(std::move(partition)), context_(context) {}
+
+Status TensorService::ApplyOnce(const tensor::v1::Change& change, const std::function<void(sampler::DoneStatus)>& apply,
+                                sampler::DoneStatus answer) {
+  const uint64_t client_id = change.client_id();
+  const uint64_t sequence = change.sequence();
+  if (sequence == 0) {
+    apply(std::move(answer));
+    return Status();
+  }
+  switch (applied_.TryClaim(client_id, sequence)) {
+    case AppliedWrites::Claim::kTaken: break;
+    case AppliedWrites::Claim::kApplied: answer(Status()); return Status();
+    case AppliedWrites::Claim::kUnderWay: return Unavailable("another try of this change is under way");
+    case AppliedWrites::Claim::kForgotten:
+      return Aborted("change " + std::to_string(sequence) + " is older than what is remembered of its client");
+  }
+  apply([this, client_id, sequence, answer = std::move(answer)](const Status& status) {
+    status.ok() ? applied_.Applied(client_id, sequence) : applied_.Failed(client_id, sequence);
+    answer(status);
+  });
+  return Status();
+}
 
 grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                                 grpc::ByteBuffer* reply) {
   using Request = tensor::v1::CreateRequest;
   return HandleFramed<Request>(
       context_, "Create", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        const Request& asked = frame.header;
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
-        ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(asked.node_type()));
-        if (asked.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(asked.dtype()))) {
-          return InvalidArgument("dtype number " + std::to_string(asked.dtype()) + " does not exist");
-        }
-        const DType dtype = static_cast<DType>(asked.dtype());
-        const std::vector<int64_t> row_shape(asked.row_shape().begin(), asked.row_shape().end());
-        if (const auto count = CheckedElementCount(row_shape, SizeOf(dtype)); !count.ok()) {
-          return InvalidArgument(count.status().message());
-        }
-        ASSIGN_OR_RETURN(const auto left_behind, owners_.Creates({type, asked.name()}, asked.identity().incarnation()));
-        for (const auto& [old_type, old_name] : left_behind) {
-          partition_->DropTensor(old_type, old_name, call->deadline(), [](const Status&) {});
-        }
-        partition_->CreateTensor(type, asked.name(), dtype, row_shape, call->deadline(),
-                                 [this, tensor = TensorOwners::Tensor(type, asked.name()),
-                                  acknowledge = Acknowledge<tensor::v1::CreateResponse>(call)](const Status& status) {
-                                   const bool exists = status.ok() || status.code() == StatusCode::kAlreadyExists;
-                                   if (!exists) owners_.Dropped(tensor);
-                                   acknowledge(status);
-                                 });
+        ASSIGN_OR_RETURN(const sampler::TensorSpec spec, TensorSpecOf(frame.header));
+        return ApplyOnce(
+            frame.header.change(),
+            [&](sampler::DoneStatus done) {
+              tensors().Create(spec, frame.header.creation(), call->deadline(),
+                               [done = std::move(done)](const Result<sampler::TensorDescription>& created) {
+                                 done(created.status());
+                               });
+            },
+            [this, call, id = spec.id](const Status& status) {
+              if (!status.ok()) return call->Finish(status);
+              tensors().Describe(id, call->deadline(), AnswerDescribed<tensor::v1::CreateResponse>(call));
+            });
+      });
+}
+
+grpc::ServerUnaryReactor* TensorService::Describe(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* reply) {
+  using Request = tensor::v1::DescribeTensorRequest;
+  return HandleFramed<Request>(
+      context_, "DescribeTensor", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+        tensors().Describe(id, call->deadline(), AnswerDescribed<tensor::v1::DescribeTensorResponse>(call));
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* TensorService::Read(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                              grpc::ByteBuffer* reply) {
+  using Request = tensor::v1::ReadRequest;
+  return HandleFramed<Request>(
+      context_, "Read", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const std::span<const LocalRowId> asked, LocalRows(frame.tensors[0], call->limits()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+        const uint64_t row_bytes = frame.header.row_bytes();
+        RETURN_IF_ERROR(CheckReplyRows(asked.size(), row_bytes, call->limits()));
+        auto rows = std::make_shared<RowsOfReply>();
+        rows->bytes = std::make_shared_for_overwrite<std::byte[]>(asked.size() * row_bytes);
+        rows->positions.resize(asked.size());
+        std::iota(rows->positions.begin(), rows->positions.end(), uint32_t{0});
+        rows->request_rows = frame.tensors[0];
+        const std::vector<int64_t> shape = {static_cast<int64_t>(asked.size()), static_cast<int64_t>(row_bytes)};
+        const sampler::RowSink sink{rows->bytes.get(), row_bytes, rows->positions};
+        tensors().Read(id, asked, sink, call->deadline(), [call, rows, shape](const Status& status) {
+          if (!status.ok()) return call->Finish(status);
+          const std::byte* bytes = rows->bytes.get();
+          call->FinishWith(tensor::v1::ReadResponse(), {Tensor::Wrap(DType::kU8, shape, bytes, rows->bytes)});
+        });
         return Status();
       });
 }
@@ -57,31 +124,51 @@ grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* con
 grpc::ServerUnaryReactor* TensorService::Write(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                                grpc::ByteBuffer* reply) {
   using Request = tensor::v1::WriteRequest;
+  return HandleFramed<
+      Request>(context_, "Write", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+    RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 2));
+    ASSIGN_OR_RETURN(const std::span<const LocalRowId> rows, LocalRows(frame.tensors[0], call->limits()));
+    ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+    ASSIGN_OR_RETURN(const sampler::RowWrite write, RowWriteOf(frame.header.write()));
+    return ApplyOnce(
+        frame.header.change(),
+        [&](sampler::DoneStatus done) {
+          tensors().Write(id, write, {rows.begin(), rows.end()}, frame.tensors[1], call->deadline(), std::move(done));
+        },
+        Acknowledge<tensor::v1::WriteResponse>(call));
+  });
+}
+
+grpc::ServerUnaryReactor* TensorService::Combine(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                 grpc::ByteBuffer* reply) {
+  using Request = tensor::v1::CombineRequest;
   return HandleFramed<Request>(
-      context_, "Write", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        const uint64_t client_id = frame.header.client_id();
-        const uint64_t sequence = frame.header.sequence();
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 2));
-        ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
-        ASSIGN_OR_RETURN(const std::span<const LocalNodeId> nodes, LocalIds(frame.tensors[0], call->limits()));
-        if (sequence != 0) {
-          switch (applied_.TryClaim(client_id, sequence)) {
-            case AppliedWrites::Claim::kTaken: break;
-            case AppliedWrites::Claim::kApplied: call->FinishWith(tensor::v1::WriteResponse(), {}); return Status();
-            case AppliedWrites::Claim::kUnderWay: return Unavailable("another try of this write is under way");
-            case AppliedWrites::Claim::kForgotten:
-              return Aborted("write " + std::to_string(sequence) + " is older than what is remembered of its client");
-          }
-        }
-        auto acknowledge = Acknowledge<tensor::v1::WriteResponse>(call);
-        partition_->WriteRows(
-            type, frame.header.name(), {nodes.begin(), nodes.end()}, frame.tensors[1], call->deadline(),
-            [this, client_id, sequence, acknowledge = std::move(acknowledge)](const Status& status) {
-              if (sequence != 0) {
-                status.ok() ? applied_.Applied(client_id, sequence) : applied_.Failed(client_id, sequence);
-              }
-              acknowledge(status);
-            });
+      context_, "Combine", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::RowWrite write, RowWriteOf(frame.header.write()));
+        RETURN_IF_ERROR(graph::CheckName("tensor", frame.header.from()));
+        return ApplyOnce(
+            frame.header.change(),
+            [&](sampler::DoneStatus done) {
+              tensors().Combine(id, write, frame.header.from(), call->deadline(), std::move(done));
+            },
+            Acknowledge<tensor::v1::CombineResponse>(call));
+      });
+}
+
+grpc::ServerUnaryReactor* TensorService::Reduce(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                grpc::ByteBuffer* reply) {
+  using Request = tensor::v1::ReduceRequest;
+  return HandleFramed<Request>(
+      context_, "Reduce", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+        ASSIGN_OR_RETURN(const sampler::Reduction reduction, ReductionOf(frame.header.reduction()));
+        tensors().Reduce(id, reduction, call->deadline(), [call](const Result<Tensor>& part) {
+          if (!part.ok()) return call->Finish(part.status());
+          call->FinishWith(tensor::v1::ReduceResponse(), {*part});
+        });
         return Status();
       });
 }
@@ -89,15 +176,17 @@ grpc::ServerUnaryReactor* TensorService::Write(grpc::CallbackServerContext* cont
 grpc::ServerUnaryReactor* TensorService::Drop(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* reply) {
   using Request = tensor::v1::DropRequest;
-  return HandleFramed<Request>(context_, "Drop", context, request, reply,
-                               [this](Call call, rpc::Frame<Request>&& frame) {
-                                 RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
-                                 ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
-                                 owners_.Dropped({type, frame.header.name()});
-                                 partition_->DropTensor(type, frame.header.name(), call->deadline(),
-                                                        Acknowledge<tensor::v1::DropResponse>(call));
-                                 return Status();
-                               });
+  return HandleFramed<Request>(
+      context_, "Drop", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+        return ApplyOnce(
+            frame.header.change(),
+            [&](sampler::DoneStatus done) {
+              tensors().Drop(id, frame.header.creation(), call->deadline(), std::move(done));
+            },
+            Acknowledge<tensor::v1::DropResponse>(call));
+      });
 }
 
 }  // namespace espalier::server

@@ -40,7 +40,7 @@ struct GraphShard::State {
         limits(l),
         weight_sums(partition),
         time_columns(partition),
-        tensors(limits.mutable_tensor_bytes),
+        tensors(book, partition, {limits.mutable_tensor_bytes, limits.max_rows_per_request}),
         answer_buffers(kIdleAnswerBytes) {
     for (const graph::CanonicalEdgeType& type : book.schema().edge_types()) {
       relation_hashes.push_back(Hash64(type.Name()));
@@ -98,7 +98,6 @@ struct GraphShard::State {
   Result<Tensor> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
-  Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape);
 };
 
 Result<const Tensor*> GraphShard::State::SourceIdsOf(EdgeTypeId type) const {
@@ -181,10 +180,8 @@ Status GraphShard::State::GatherRows(NodeTypeId type, const std::string& column,
   if (found != owned.columns.end()) {
     return GatherInto(found->second.bytes(), owned.count, found->second.row_bytes(), nodes, sink);
   }
-  if (tensors.Contains(type, column)) return tensors.Gather(type, column, nodes, sink);
   std::string existing = std::string("'") + sampler::kOriginalIdColumn + "'";
   for (const auto& [name, tensor] : owned.columns) existing += ", '" + name + "'";
-  for (const std::string& name : tensors.NamesOf(type)) existing += ", '" + name + "'";
   return NotFound("node type '" + book.schema().NodeTypeName(type) + "' has no column '" + column + "'; it has " +
                   existing);
 }
@@ -287,17 +284,6 @@ Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const Glo
   return Tensor::FromVector(std::move(ends), {2, static_cast<int64_t>(edges.size())});
 }
 
-Status GraphShard::State::CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
-                                       const std::vector<int64_t>& row_shape) {
-  RETURN_IF_ERROR(CheckNodeType(type));
-  const graph::OwnedNodes& owned = partition.nodes[type.value];
-  if (name == sampler::kOriginalIdColumn || owned.columns.contains(name)) {
-    return AlreadyExists("'" + name + "' is an immutable column of node type '" + book.schema().NodeTypeName(type) +
-                         "'");
-  }
-  return tensors.Create(type, name, dtype, owned.count, row_shape);
-}
-
 GraphShard::GraphShard(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GraphShard::~GraphShard() = default;
 
@@ -338,22 +324,6 @@ void GraphShard::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges,
   done(state_->FindEdges(type, edges));
 }
 
-void GraphShard::CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
-                              const std::vector<int64_t>& row_shape, Deadline, sampler::DoneStatus done) {
-  done(state_->CreateTensor(type, name, dtype, row_shape));
-}
-
-void GraphShard::WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
-                           Deadline, sampler::DoneStatus done) {
-  Status checked = state_->CheckNodeType(type);
-  if (checked.ok()) checked = state_->CheckCount(nodes.size());
-  done(checked.ok() ? state_->tensors.Write(type, name, nodes, rows) : checked);
-}
-
-void GraphShard::DropTensor(NodeTypeId type, const std::string& name, Deadline, sampler::DoneStatus done) {
-  Status checked = state_->CheckNodeType(type);
-  if (checked.ok()) state_->tensors.Drop(type, name);
-  done(checked);
-}
+sampler::PartitionTensors& GraphShard::tensors() { return state_->tensors; }
 
 }  // namespace espalier::shard

@@ -46,11 +46,7 @@ class GraphShard final : public sampler::PartitionAccess {
                  sampler::Done<Tensor> done) override;
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                  sampler::Done<Tensor> done) override;
-  void CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
-                    Deadline deadline, sampler::DoneStatus done) override;
-  void WriteRows(NodeTypeId type, const std::string& name, std::vector<LocalNodeId> nodes, Tensor rows,
-                 Deadline deadline, sampler::DoneStatus done) override;
-  void DropTensor(NodeTypeId type, const std::string& name, Deadline deadline, sampler::DoneStatus done) override;
+  sampler::PartitionTensors& tensors() override;
 
  private:
   struct State;

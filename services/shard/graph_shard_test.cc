@@ -185,9 +185,10 @@ TEST_F(GraphShardTest, RefusesRequestsPastItsLimits) {
   EXPECT_EQ(draws.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(draws.message(), HasSubstr("the limit is 8"));
   EXPECT_EQ(Gather(*limited, 0, graph::kFeatureColumn, four, 24, 4).code(), StatusCode::kResourceExhausted);
-  Status created;
-  limited->CreateTensor(NodeTypeId(0), "h", DType::kF32, {64}, Soon(), [&](Status s) { created = std::move(s); });
-  EXPECT_EQ(created.code(), StatusCode::kResourceExhausted);
+  const sampler::TensorSpec wide{.id = {sampler::RowSpace::Nodes(NodeTypeId(0)), "h", {}}, .row_shape = {64}};
+  const auto created =
+      Answer<sampler::TensorDescription>([&](const auto& done) { limited->tensors().Create(wide, 1, Soon(), done); });
+  EXPECT_EQ(created.status().code(), StatusCode::kResourceExhausted);
 }
 
 TEST_F(GraphShardTest, WrittenRowsAreReadBackAcrossPartitions) {

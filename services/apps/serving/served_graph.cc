@@ -1,5 +1,7 @@
 #include "services/apps/serving/served_graph.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +9,7 @@
 #include "services/format/partition_files.h"
 #include "services/storage/file_uri.h"
 #include "services/telemetry/log.h"
+#include "services/telemetry/memory_limit.h"
 
 namespace espalier::serving {
 namespace {
@@ -24,6 +27,14 @@ class DownloadLog {
  private:
   Timer timer_;
 };
+
+// Of what the process may have, or else the machine has. A request for more is refused; without this bound it would end
+// the process, and with it the job.
+uint64_t MutableTensorBytes() {
+  const uint64_t machine_bytes =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::min(telemetry::MemoryLimitBytes().value_or(machine_bytes), machine_bytes) / 4 * 3;
+}
 
 }  // namespace
 
@@ -70,8 +81,10 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
     ASSIGN_OR_RETURN(const std::string folder, format::FolderOfCopies(load.data_dir, loaded.manifest));
     loaded.local_uri = "file://" + folder;
   }
+  shard::ShardLimits limits;
+  limits.mutable_tensor_bytes = MutableTensorBytes();
   // No single row has more in-edges than this, so none is refused; a request of many is.
-  const shard::ShardLimits limits{.max_labor_lookups_per_request = uint64_t{1} << 32};
+  limits.max_labor_lookups_per_request = uint64_t{1} << 32;
   ASSIGN_OR_RETURN(loaded.shard, shard::GraphShard::Make(loaded.manifest.book, std::move(arrays), limits));
   return loaded;
 }

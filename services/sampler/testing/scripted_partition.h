@@ -17,8 +17,10 @@ class ScriptedPartition : public PartitionAccess {
   std::function<void(std::span<const LocalNodeId>, RowSink, DoneStatus)> on_gather;
   std::function<void(const SeedQuery&, Done<PartitionSeeds>)> on_seeds;
   std::function<void(std::span<const OriginalNodeId>, Done<Tensor>)> on_look_up;
-  std::function<void(std::vector<LocalNodeId>, Tensor, DoneStatus)> on_write;
-  std::function<void(DoneStatus)> on_create;
+  std::function<void(std::vector<LocalRowId>, Tensor, DoneStatus)> on_write;
+  std::function<void(const TensorSpec&, uint64_t creation, Done<TensorDescription>)> on_create;
+  std::function<void(uint64_t creation, DoneStatus)> on_drop;
+  std::function<void(Done<Tensor>)> on_reduce;
 
   PartitionId partition() const override { return PartitionId(id_); }
   void SampleInEdges(PartitionHopQuery query, Deadline, Done<PartitionHopSample> done) override {
@@ -42,22 +44,46 @@ class ScriptedPartition : public PartitionAccess {
   void FindEdges(EdgeTypeId, std::span<const GlobalEdgeId>, Deadline, Done<Tensor> done) override {
     done(Unscripted());
   }
-  void CreateTensor(NodeTypeId, const std::string&, DType, const std::vector<int64_t>&, Deadline,
-                    DoneStatus done) override {
-    if (!on_create) return done(Unscripted());
-    on_create(std::move(done));
-  }
-  void WriteRows(NodeTypeId, const std::string&, std::vector<LocalNodeId> nodes, Tensor rows, Deadline,
-                 DoneStatus done) override {
-    if (!on_write) return done(Unscripted());
-    on_write(std::move(nodes), std::move(rows), std::move(done));
-  }
-  void DropTensor(NodeTypeId, const std::string&, Deadline, DoneStatus done) override { done(Unscripted()); }
+  PartitionTensors& tensors() override { return tensors_; }
 
  private:
   static Status Unscripted() { return Unimplemented("the test has no script for this"); }
 
+  class Tensors final : public PartitionTensors {
+   public:
+    explicit Tensors(ScriptedPartition& script) : script_(script) {}
+
+    void Create(const TensorSpec& spec, uint64_t creation, Deadline, Done<TensorDescription> done) override {
+      if (!script_.on_create) return done(Unscripted());
+      script_.on_create(spec, creation, std::move(done));
+    }
+    void Describe(const TensorId&, Deadline, Done<TensorDescription> done) override { done(Unscripted()); }
+    void Drop(const TensorId&, uint64_t creation, Deadline, DoneStatus done) override {
+      if (!script_.on_drop) return done(Unscripted());
+      script_.on_drop(creation, std::move(done));
+    }
+    void Read(const TensorId&, std::span<const LocalRowId>, RowSink, Deadline, DoneStatus done) override {
+      done(Unscripted());
+    }
+    void Write(const TensorId&, RowWrite, std::vector<LocalRowId> rows, Tensor values, Deadline,
+               DoneStatus done) override {
+      if (!script_.on_write) return done(Unscripted());
+      script_.on_write(std::move(rows), std::move(values), std::move(done));
+    }
+    void Combine(const TensorId&, RowWrite, const std::string&, Deadline, DoneStatus done) override {
+      done(Unscripted());
+    }
+    void Reduce(const TensorId&, Reduction, Deadline, Done<Tensor> done) override {
+      if (!script_.on_reduce) return done(Unscripted());
+      script_.on_reduce(std::move(done));
+    }
+
+   private:
+    ScriptedPartition& script_;
+  };
+
   uint32_t id_;
+  Tensors tensors_{*this};
 };
 
 }  // namespace espalier::sampler::testing

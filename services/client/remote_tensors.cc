@@ -1,0 +1,234 @@
+#include "services/client/remote_tensors.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "services/client/call_window.h"
+#include "services/client/wire_ids.h"
+#include "services/rpc/call.h"
+#include "services/rpc/frame.h"
+
+namespace espalier::client {
+namespace {
+
+constexpr const char* kCreate = "/espalier.tensor.v1.TensorStore/Create";
+constexpr const char* kDescribeTensor = "/espalier.tensor.v1.TensorStore/Describe";
+constexpr const char* kRead = "/espalier.tensor.v1.TensorStore/Read";
+constexpr const char* kWrite = "/espalier.tensor.v1.TensorStore/Write";
+constexpr const char* kCombine = "/espalier.tensor.v1.TensorStore/Combine";
+constexpr const char* kReduce = "/espalier.tensor.v1.TensorStore/Reduce";
+constexpr const char* kDrop = "/espalier.tensor.v1.TensorStore/Drop";
+
+// Names this object's changes; no result depends on it.
+uint64_t RandomClientId() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+tensor::v1::TensorId ToProto(const sampler::TensorId& tensor) {
+  tensor::v1::TensorId id;
+  id.set_rows_of(static_cast<tensor::v1::RowsOf>(tensor.rows.of));
+  id.set_type(tensor.rows.type);
+  id.set_num_own_rows(tensor.rows.num_own_rows);
+  id.set_name(tensor.name);
+  return id;
+}
+
+tensor::v1::Initializer ToProto(const sampler::Initializer& initializer) {
+  tensor::v1::Initializer proto;
+  proto.set_seed(initializer.seed);
+  switch (initializer.kind) {
+    case sampler::Initializer::Kind::kZeros: break;
+    case sampler::Initializer::Kind::kConstant: proto.mutable_constant()->set_value(initializer.value); break;
+    case sampler::Initializer::Kind::kUniform:
+      proto.mutable_uniform()->set_low(initializer.low);
+      proto.mutable_uniform()->set_high(initializer.high);
+      break;
+    case sampler::Initializer::Kind::kNormal:
+      proto.mutable_normal()->set_mean(initializer.mean);
+      proto.mutable_normal()->set_stddev(initializer.stddev);
+      break;
+    case sampler::Initializer::Kind::kXavierUniform: proto.mutable_xavier_uniform()->set_gain(initializer.gain); break;
+  }
+  return proto;
+}
+
+template <class Response>
+Result<sampler::TensorDescription> DescriptionOf(const Result<grpc::ByteBuffer>& reply) {
+  if (!reply.ok()) return reply.status();
+  ASSIGN_OR_RETURN(const rpc::Frame<Response> frame, rpc::DecodeFrame<Response>(*reply));
+  const Response& header = frame.header;
+  const bool known = header.dtype() <= 0xff && IsValidDType(static_cast<uint8_t>(header.dtype()));
+  if (!known) return InvalidArgument("the server's tensor has dtype number " + std::to_string(header.dtype()));
+  sampler::TensorDescription description;
+  description.dtype = static_cast<DType>(header.dtype());
+  description.row_shape.assign(header.row_shape().begin(), header.row_shape().end());
+  description.creation = header.creation();
+  // The client will make room for rows of this shape.
+  if (const auto count = CheckedElementCount(description.row_shape, SizeOf(description.dtype)); !count.ok()) {
+    return InvalidArgument("the server's tensor: " + count.status().message());
+  }
+  return description;
+}
+
+// Rows of one piece, straight from the message to their places.
+Status PlaceRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
+  ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));
+  tensor::v1::ReadResponse header;
+  RETURN_IF_ERROR(reader.ReadHeader(&header));
+  if (reader.remaining() != positions.size() * sink.row_bytes) {
+    return InvalidArgument("the server's reply has " + std::to_string(reader.remaining()) +
+                           " bytes of rows, expected " + std::to_string(positions.size()) + " rows of " +
+                           std::to_string(sink.row_bytes));
+  }
+  for (const uint32_t position : positions) reader.CopyBytes(sink.out + position * sink.row_bytes, sink.row_bytes);
+  return Status();
+}
+
+std::function<void(Result<grpc::ByteBuffer>)> TakeAcknowledgement(sampler::DoneStatus done) {
+  return [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(reply.status()); };
+}
+
+std::span<const LocalRowId> Piece(std::span<const LocalRowId> rows, size_t piece, size_t rows_per_call) {
+  const size_t begin = piece * rows_per_call;
+  return rows.subspan(begin, std::min(rows_per_call, rows.size() - begin));
+}
+
+// No rows are still a question: the tensor may not exist.
+size_t NumPieces(size_t num_rows, size_t rows_per_call) {
+  return std::max<size_t>(1, (num_rows + rows_per_call - 1) / rows_per_call);
+}
+
+}  // namespace
+
+RemoteTensors::RemoteTensors(std::shared_ptr<rpc::Peer> peer, RemoteTensorOptions options)
+    : peer_(std::move(peer)), options_(std::move(options)), client_id_(RandomClientId()) {}
+
+tensor::v1::Change RemoteTensors::NextChange() {
+  tensor::v1::Change change;
+  change.set_client_id(client_id_);
+  change.set_sequence(next_sequence_.fetch_add(1));
+  return change;
+}
+
+void RemoteTensors::Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,
+                           sampler::Done<sampler::TensorDescription> done) {
+  tensor::v1::CreateRequest request;
+  *request.mutable_identity() = options_.identity();
+  *request.mutable_tensor() = ToProto(spec.id);
+  *request.mutable_initializer() = ToProto(spec.initializer);
+  *request.mutable_change() = NextChange();
+  request.set_dtype(static_cast<uint32_t>(spec.dtype));
+  request.mutable_row_shape()->Add(spec.row_shape.begin(), spec.row_shape.end());
+  request.set_creation(creation);
+  rpc::CallWithRetries(peer_, kCreate, rpc::EncodeFrame(std::move(request), {}), deadline,
+                       [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
+                         done(DescriptionOf<tensor::v1::CreateResponse>(reply));
+                       });
+}
+
+void RemoteTensors::Describe(const sampler::TensorId& tensor, Deadline deadline,
+                             sampler::Done<sampler::TensorDescription> done) {
+  tensor::v1::DescribeTensorRequest request;
+  *request.mutable_identity() = options_.identity();
+  *request.mutable_tensor() = ToProto(tensor);
+  rpc::CallWithRetries(peer_, kDescribeTensor, rpc::EncodeFrame(std::move(request), {}), deadline,
+                       [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
+                         done(DescriptionOf<tensor::v1::DescribeTensorResponse>(reply));
+                       });
+}
+
+void RemoteTensors::Drop(const sampler::TensorId& tensor, uint64_t creation, Deadline deadline,
+                         sampler::DoneStatus done) {
+  tensor::v1::DropRequest request;
+  *request.mutable_identity() = options_.identity();
+  *request.mutable_tensor() = ToProto(tensor);
+  *request.mutable_change() = NextChange();
+  request.set_creation(creation);
+  rpc::CallWithRetries(peer_, kDrop, rpc::EncodeFrame(std::move(request), {}), deadline,
+                       TakeAcknowledgement(std::move(done)));
+}
+
+void RemoteTensors::Read(const sampler::TensorId& tensor, std::span<const LocalRowId> rows, sampler::RowSink sink,
+                         Deadline deadline, sampler::DoneStatus done) {
+  if (sink.positions.size() != rows.size()) return done(InvalidArgument("one position per row is needed"));
+  const size_t rows_per_call = std::max<size_t>(1, options_.bytes_per_call / std::max<size_t>(1, sink.row_bytes));
+  tensor::v1::ReadRequest header;
+  *header.mutable_identity() = options_.identity();
+  *header.mutable_tensor() = ToProto(tensor);
+  header.set_row_bytes(sink.row_bytes);
+  PiecedQuestion question{.method = kRead, .num_pieces = NumPieces(rows.size(), rows_per_call)};
+  question.request_of = [header, rows, rows_per_call](size_t piece) {
+    const Tensor ids = LocalIdTensor(Piece(rows, piece, rows_per_call));
+    return rpc::EncodeFrame(header, std::span(&ids, 1));
+  };
+  question.take_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
+    return PlaceRows(reply, sink,
+                     sink.positions.subspan(piece * rows_per_call, Piece(rows, piece, rows_per_call).size()));
+  };
+  AskInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+}
+
+void RemoteTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite write, std::vector<LocalRowId> rows,
+                          Tensor values, Deadline deadline, sampler::DoneStatus done) {
+  if (values.shape().empty() || static_cast<size_t>(values.num_rows()) != rows.size()) {
+    return done(InvalidArgument("values " + values.ToString() + " for " + std::to_string(rows.size()) + " rows"));
+  }
+  const size_t rows_per_call = std::max<size_t>(1, options_.bytes_per_call / std::max<size_t>(1, values.row_bytes()));
+  const size_t num_pieces = NumPieces(rows.size(), rows_per_call);
+  const uint64_t first_sequence = next_sequence_.fetch_add(num_pieces);
+  tensor::v1::WriteRequest header;
+  *header.mutable_identity() = options_.identity();
+  *header.mutable_tensor() = ToProto(tensor);
+  header.set_write(static_cast<tensor::v1::RowWrite>(write));
+  header.mutable_change()->set_client_id(client_id_);
+
+  PiecedQuestion question{.method = kWrite, .num_pieces = num_pieces};
+  question.request_of = [header, rows = std::move(rows), values, rows_per_call, first_sequence](size_t piece) {
+    const std::span<const LocalRowId> of_piece = Piece(rows, piece, rows_per_call);
+    tensor::v1::WriteRequest request = header;
+    request.mutable_change()->set_sequence(first_sequence + piece);
+    std::vector<int64_t> shape = values.shape();
+    shape[0] = static_cast<int64_t>(of_piece.size());
+    const std::byte* bytes = values.bytes() + piece * rows_per_call * values.row_bytes();
+    const Tensor tensors[] = {LocalIdTensor(of_piece),
+                              Tensor::Wrap(values.dtype(), std::move(shape), bytes, std::make_shared<Tensor>(values))};
+    return rpc::EncodeFrame(std::move(request), tensors);
+  };
+  question.take_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
+  const size_t calls_in_flight = write == sampler::RowWrite::kAssign ? options_.calls_in_flight : 1;
+  AskInPieces(peer_, std::move(question), calls_in_flight, deadline, std::move(done));
+}
+
+void RemoteTensors::Combine(const sampler::TensorId& tensor, sampler::RowWrite write, const std::string& from,
+                            Deadline deadline, sampler::DoneStatus done) {
+  tensor::v1::CombineRequest request;
+  *request.mutable_identity() = options_.identity();
+  *request.mutable_tensor() = ToProto(tensor);
+  *request.mutable_change() = NextChange();
+  request.set_write(static_cast<tensor::v1::RowWrite>(write));
+  request.set_from(from);
+  rpc::CallWithRetries(peer_, kCombine, rpc::EncodeFrame(std::move(request), {}), deadline,
+                       TakeAcknowledgement(std::move(done)));
+}
+
+void RemoteTensors::Reduce(const sampler::TensorId& tensor, sampler::Reduction reduction, Deadline deadline,
+                           sampler::Done<Tensor> done) {
+  tensor::v1::ReduceRequest request;
+  *request.mutable_identity() = options_.identity();
+  *request.mutable_tensor() = ToProto(tensor);
+  request.set_reduction(static_cast<tensor::v1::Reduction>(reduction));
+  rpc::CallWithRetries(peer_, kReduce, rpc::EncodeFrame(std::move(request), {}), deadline,
+                       [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
+                         if (!reply.ok()) return done(reply.status());
+                         auto frame = rpc::DecodeFrame<tensor::v1::ReduceResponse>(*reply);
+                         if (!frame.ok()) return done(frame.status());
+                         if (frame->tensors.size() != 1) {
+                           return done(InvalidArgument("the server's reduction is not one tensor"));
+                         }
+                         done(std::move(frame->tensors[0]));
+                       });
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,82 @@
+#include "services/server/tensor_messages.h"
+
+#include <limits>
+
+#include "services/server/request_tensors.h"
+
+namespace espalier::server {
+
+static_assert(sizeof(LocalRowId) == sizeof(uint32_t));
+static_assert(static_cast<int>(sampler::RowsOf::kOwn) == tensor::v1::ROWS_OF_OWN);
+static_assert(static_cast<int>(sampler::RowWrite::kOr) == tensor::v1::ROW_WRITE_OR);
+static_assert(static_cast<int>(sampler::Reduction::kMax) == tensor::v1::REDUCTION_MAX);
+
+Result<sampler::TensorId> TensorIdOf(const tensor::v1::TensorId& tensor, const tensor::v1::RequestIdentity& identity) {
+  if (!tensor::v1::RowsOf_IsValid(tensor.rows_of())) {
+    return InvalidArgument("rows of kind " + std::to_string(tensor.rows_of()) + " do not exist");
+  }
+  if (tensor.type() > std::numeric_limits<uint16_t>::max()) {
+    return InvalidArgument("type " + std::to_string(tensor.type()) + " does not exist");
+  }
+  sampler::TensorId id;
+  id.rows.of = static_cast<sampler::RowsOf>(tensor.rows_of());
+  const bool own = id.rows.of == sampler::RowsOf::kOwn;
+  if (own ? tensor.type() != 0 : tensor.num_own_rows() != 0) {
+    return InvalidArgument("a tensor has a type or a number of own rows, not both");
+  }
+  id.rows.type = static_cast<uint16_t>(tensor.type());
+  id.rows.num_own_rows = tensor.num_own_rows();
+  RETURN_IF_ERROR(graph::CheckName("tensor", tensor.name()));
+  id.name = tensor.name();
+  id.job = identity.job();
+  return id;
+}
+
+Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& request) {
+  sampler::TensorSpec spec;
+  ASSIGN_OR_RETURN(spec.id, TensorIdOf(request.tensor(), request.identity()));
+  if (request.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(request.dtype()))) {
+    return InvalidArgument("dtype number " + std::to_string(request.dtype()) + " does not exist");
+  }
+  if (request.creation() == 0) return InvalidArgument("a creation of 0: every act has a number");
+  spec.incarnation = request.identity().incarnation();
+  spec.dtype = static_cast<DType>(request.dtype());
+  spec.row_shape.assign(request.row_shape().begin(), request.row_shape().end());
+  const tensor::v1::Initializer& asked = request.initializer();
+  switch (asked.kind_case()) {
+    case tensor::v1::Initializer::kConstant:
+      spec.initializer = sampler::Initializer::Constant(asked.constant().value());
+      break;
+    case tensor::v1::Initializer::kUniform:
+      spec.initializer = sampler::Initializer::Uniform(asked.uniform().low(), asked.uniform().high(), asked.seed());
+      break;
+    case tensor::v1::Initializer::kNormal:
+      spec.initializer = sampler::Initializer::Normal(asked.normal().mean(), asked.normal().stddev(), asked.seed());
+      break;
+    case tensor::v1::Initializer::kXavierUniform:
+      spec.initializer = sampler::Initializer::XavierUniform(asked.xavier_uniform().gain(), asked.seed());
+      break;
+    case tensor::v1::Initializer::KIND_NOT_SET: break;
+  }
+  RETURN_IF_ERROR(CheckSpec(spec));
+  return spec;
+}
+
+Result<sampler::RowWrite> RowWriteOf(tensor::v1::RowWrite write) {
+  if (tensor::v1::RowWrite_IsValid(write)) return static_cast<sampler::RowWrite>(write);
+  return InvalidArgument("there is no write of kind " + std::to_string(write));
+}
+
+Result<sampler::Reduction> ReductionOf(tensor::v1::Reduction reduction) {
+  const bool known = tensor::v1::Reduction_IsValid(reduction) && reduction != tensor::v1::REDUCTION_UNSPECIFIED;
+  if (known) return static_cast<sampler::Reduction>(reduction);
+  return InvalidArgument("there is no reduction of kind " + std::to_string(reduction));
+}
+
+Result<std::span<const LocalRowId>> LocalRows(const Tensor& tensor, const ServiceLimits& limits) {
+  RETURN_IF_ERROR(CheckIdTensor(tensor, /*wide_allowed=*/false, limits));
+  return std::span<const LocalRowId>(reinterpret_cast<const LocalRowId*>(tensor.bytes()),
+                                     static_cast<size_t>(tensor.num_elements()));
+}
+
+}  // namespace espalier::server

@@ -1,0 +1,31 @@
+// Requests of TensorStore as the values that PartitionTensors takes. Pure; untrusted input.
+#pragma once
+
+#include <span>
+
+#include "espalier/tensor/v1/tensor.pb.h"
+#include "services/sampler/partition_tensors.h"
+#include "services/server/limits.h"
+
+namespace espalier::server {
+
+// A tensor of the request's job.
+Result<sampler::TensorId> TensorIdOf(const tensor::v1::TensorId& tensor, const tensor::v1::RequestIdentity& identity);
+Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& request);
+Result<sampler::RowWrite> RowWriteOf(tensor::v1::RowWrite write);
+Result<sampler::Reduction> ReductionOf(tensor::v1::Reduction reduction);
+
+// U32 [k], k within the limit: local rows, viewed in place.
+Result<std::span<const LocalRowId>> LocalRows(const Tensor& tensor, const ServiceLimits& limits);
+
+// CreateResponse and DescribeTensorResponse.
+template <class Response>
+Response Described(const sampler::TensorDescription& description) {
+  Response response;
+  response.set_dtype(static_cast<uint32_t>(description.dtype));
+  response.mutable_row_shape()->Add(description.row_shape.begin(), description.row_shape.end());
+  response.set_creation(description.creation);
+  return response;
+}
+
+}  // namespace espalier::server

@@ -1,0 +1,145 @@
+// Names, limits and lifetimes of a partition's tensors.
+#include "services/shard/mutable_tensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "services/graph/generators.h"
+#include "services/shard/testing/test_graph.h"
+
+namespace espalier::shard {
+namespace {
+
+using sampler::RowSpace;
+using sampler::TensorSpec;
+using ::testing::HasSubstr;
+
+graph::SourceGraph PapersAndAuthors() {
+  graph::TypedOptions options;
+  options.num_papers = 60;
+  options.num_authors = 30;
+  options.seed = 3;
+  Result<graph::SourceGraph> graph = graph::GenerateTypedGraph(options, 1);
+  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+  return *std::move(graph);
+}
+
+class MutableTensorsTest : public ::testing::Test {
+ protected:
+  MutableTensorsTest() : partitions_(testing::MakeTestPartitions(PapersAndAuthors(), 2, 1, &book_)) {}
+
+  MutableTensors Limited(uint64_t max_bytes) const { return MutableTensors(book_, partitions_[1], {max_bytes, 1000}); }
+
+  static Result<sampler::TensorDescription> Create(MutableTensors& tensors, const TensorSpec& spec,
+                                                   uint64_t creation = 1) {
+    std::optional<Result<sampler::TensorDescription>> answer;
+    tensors.Create(spec, creation, Soon(), [&](auto created) { answer.emplace(std::move(created)); });
+    ESPALIER_CHECK(answer.has_value());
+    return *std::move(answer);
+  }
+  static Status Drop(MutableTensors& tensors, const sampler::TensorId& id, uint64_t creation) {
+    Status answer;
+    tensors.Drop(id, creation, Soon(), [&](Status status) { answer = std::move(status); });
+    return answer;
+  }
+  static TensorSpec Own(const std::string& name, uint64_t num_rows, const std::string& job = "") {
+    return {.id = {RowSpace::Own(num_rows), name, job}, .dtype = DType::kI32};
+  }
+
+  graph::PartitionBook book_;
+  const std::vector<graph::Partition> partitions_;
+};
+
+TEST_F(MutableTensorsTest, CountsTheBytesOfWhatExists) {
+  MutableTensors tensors = Limited(400);
+  ASSERT_TRUE(Create(tensors, Own("a", 100)).ok());  // 50 rows here
+  EXPECT_EQ(tensors.SizeBytes(), 200u);
+  ASSERT_TRUE(Create(tensors, Own("b", 100)).ok());
+  const auto refused = Create(tensors, Own("c", 2));
+  EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.status().message(), HasSubstr("0 of 400 are left"));
+  ASSERT_TRUE(Drop(tensors, Own("a", 100).id, 0).ok());
+  EXPECT_EQ(tensors.SizeBytes(), 200u);
+  EXPECT_TRUE(Create(tensors, Own("c", 2)).ok());
+}
+
+TEST_F(MutableTensorsTest, NamesAreOfAJobAndARowSpace) {
+  MutableTensors tensors = Limited(1 << 20);
+  const TensorSpec specs[] = {Own("t", 10),
+                              Own("t", 12, "nightly"),
+                              {.id = {RowSpace::Nodes(NodeTypeId(0)), "t", {}}},
+                              {.id = {RowSpace::Nodes(NodeTypeId(1)), "t", {}}},
+                              {.id = {RowSpace::Edges(EdgeTypeId(0)), "t", {}}},
+                              {.id = {RowSpace::Nodes(NodeTypeId(0)), "t", "nightly"}}};
+  uint64_t creation = 0;
+  for (const TensorSpec& spec : specs) {
+    const auto created = Create(tensors, spec, ++creation);
+    ASSERT_TRUE(created.ok()) << created.status().ToString();
+    EXPECT_EQ(created->creation, creation);
+  }
+  ASSERT_TRUE(Drop(tensors, specs[1].id, 0).ok());
+  EXPECT_TRUE(tensors.Find(specs[0].id).ok());
+  EXPECT_TRUE(tensors.Find(specs[5].id).ok());
+  EXPECT_EQ(tensors.Find(specs[1].id).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(tensors.Find(Own("t", 11).id).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Create(tensors, Own("t", 11)).status().code(), StatusCode::kAlreadyExists);
+}
+
+TEST_F(MutableTensorsTest, ANewIncarnationLeavesOtherJobsAlone) {
+  MutableTensors tensors = Limited(1 << 20);
+  TensorSpec mine = Own("t", 10, "mine"), more = Own("more", 10, "mine"), others = Own("t", 10, "others");
+  for (TensorSpec* spec : {&mine, &more, &others}) spec->incarnation = 1;
+  for (const TensorSpec& spec : {mine, more, others}) ASSERT_TRUE(Create(tensors, spec, 5).ok());
+
+  mine.incarnation = 2;
+  const auto again = Create(tensors, mine, 6);
+
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->creation, 6u);
+  EXPECT_EQ(tensors.Find(more.id).status().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(tensors.Find(others.id).ok());
+  EXPECT_EQ(tensors.SizeBytes(), 2 * 5 * sizeof(int32_t));
+  EXPECT_EQ(Create(tensors, more, 7).status().code(), StatusCode::kAborted);  // of the past, answered late
+  mine.id.name = "third";
+  EXPECT_TRUE(Create(tensors, mine, 8).ok());
+  EXPECT_TRUE(tensors.Find(Own("t", 10, "mine").id).ok());
+}
+
+TEST_F(MutableTensorsTest, RefusesWhatCannotBe) {
+  MutableTensors tensors = Limited(uint64_t{1} << 60);
+  const std::pair<StatusCode, TensorSpec> wrong[] = {
+      {StatusCode::kInvalidArgument, {.id = {RowSpace::Nodes(NodeTypeId(9)), "t", {}}}},
+      {StatusCode::kInvalidArgument, {.id = {RowSpace::Edges(EdgeTypeId(99)), "t", {}}}},
+      {StatusCode::kInvalidArgument, {.id = {RowSpace::Own(1), "no good", {}}}},
+      {StatusCode::kAlreadyExists, {.id = {RowSpace::Nodes(NodeTypeId(0)), sampler::kOriginalIdColumn, {}}}},
+      {StatusCode::kAlreadyExists, {.id = {RowSpace::Nodes(NodeTypeId(1)), graph::kFeatureColumn, {}}}},
+      {StatusCode::kResourceExhausted, Own("t", uint64_t{1} << 34)},
+      {StatusCode::kResourceExhausted, Own("t", uint64_t{1} << 50)},
+      {StatusCode::kInvalidArgument,
+       {.id = Own("t", 1).id, .dtype = DType::kU8, .initializer = sampler::Initializer::Constant(256)}},
+      {StatusCode::kInvalidArgument,
+       {.id = Own("t", 1).id, .dtype = DType::kI32, .initializer = sampler::Initializer::Uniform(0, 1, 1)}},
+      {StatusCode::kInvalidArgument,
+       {.id = Own("t", 1).id, .dtype = DType::kF32, .initializer = sampler::Initializer::XavierUniform(1, 1)}}};
+  for (const auto& [code, spec] : wrong) {
+    const auto created = Create(tensors, spec);
+    EXPECT_EQ(created.status().code(), code) << created.status().ToString();
+  }
+  EXPECT_EQ(tensors.SizeBytes(), 0u);
+}
+
+TEST_F(MutableTensorsTest, RandomRowsOfEdgesNeedTheirOriginalIds) {
+  std::vector<graph::Partition> partitions = partitions_;
+  partitions[1].original_edge_ids.clear();
+  MutableTensors tensors(book_, partitions[1], {1 << 20, 1000});
+  TensorSpec spec{.id = {RowSpace::Edges(EdgeTypeId(0)), "t", {}}};
+  spec.initializer = sampler::Initializer::Normal(0, 1, 1);
+  EXPECT_EQ(Create(tensors, spec).status().code(), StatusCode::kFailedPrecondition);
+  spec.initializer = sampler::Initializer::Constant(1);
+  EXPECT_TRUE(Create(tensors, spec).ok());
+}
+
+}  // namespace
+}  // namespace espalier::shard
