@@ -72,6 +72,11 @@ Result<Tensor> DistGraph::NodeRows(NodeTypeId type, const std::string& column,
   return graph_->GatherRows(type, column, nodes, CallDeadline());
 }
 
+Result<Tensor> DistGraph::EdgeRows(EdgeTypeId type, const std::string& column,
+                                   const std::vector<GlobalEdgeId>& edges) const {
+  return graph_->GatherEdgeRows(type, column, edges, CallDeadline());
+}
+
 Result<std::vector<GlobalNodeId>> DistGraph::LookUp(NodeTypeId type, const std::vector<OriginalNodeId>& nodes) const {
   return graph_->LookUp(type, nodes, CallDeadline());
 }

@@ -89,8 +89,10 @@ class DistGraph {
   uint64_t num_edges() const { return book().num_edges(); }
   const std::vector<sampler::ColumnDescription>& node_columns() const { return graph_->columns(); }
 
-  // Rows of a column in the order of `nodes`: [nodes.size(), row_shape...].
+  // Rows of a column, or of a tensor attached as one, in the order of `nodes`: [nodes.size(), row_shape...].
   Result<Tensor> NodeRows(NodeTypeId type, const std::string& column, const std::vector<GlobalNodeId>& nodes) const;
+  // Rows of a tensor that is attached to an edge type (dist_tensor.h), in the order of `edges`.
+  Result<Tensor> EdgeRows(EdgeTypeId type, const std::string& column, const std::vector<GlobalEdgeId>& edges) const;
   // Global ids of the user's ids, in the same order.
   Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, const std::vector<OriginalNodeId>& nodes) const;
   // All nodes of a split's part, in the order of their original ids.

@@ -61,6 +61,10 @@ Result<Context> Initialize(const Environment& environment) {
     ASSIGN_OR_RETURN(context.session.incarnation,
                      Number(environment, "ESPALIER_INCARNATION", 0, std::numeric_limits<uint64_t>::max()));
   }
+  context.session.job = Find(environment, "ESPALIER_JOB_NAME").value_or("");
+  if (!context.session.job.empty()) {
+    RETURN_IF_ERROR(graph::CheckName("job", context.session.job).While("ESPALIER_JOB_NAME"));
+  }
   const Result<Access> access = ParseAccess(Find(environment, "ESPALIER_ACCESS").value_or("auto"));
   if (!access.ok()) return Status(access.status()).While("ESPALIER_ACCESS");
   context.session.access = *access;

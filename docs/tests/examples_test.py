@@ -1,0 +1,27 @@
+"""Programs that pages show are those that tests compile and run: each `cpp` block below a line <!-- from: FILE --> is
+what stands between the two lines `// [example]` of that file."""
+
+import re
+import unittest
+
+from pages import DOCS, SOURCE
+
+BLOCK = re.compile(r"^<!-- from: (\S+) -->\n```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"^// \[example\]\n(.*?)^// \[example\]$", re.MULTILINE | re.DOTALL)
+
+
+class ExamplesTest(unittest.TestCase):
+    maxDiff = None
+
+    def test_pages_show_what_is_compiled(self):
+        shown = [(page, block) for page in DOCS.rglob("*.md") for block in BLOCK.findall(page.read_text())]
+        self.assertGreater(len(shown), 0)
+        for page, (source, block) in shown:
+            with self.subTest(page=str(page), source=source):
+                found = EXAMPLE.search((SOURCE / source).read_text())
+                self.assertIsNotNone(found, f"{source} has no example")
+                self.assertMultiLineEqual(block, found.group(1))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,142 @@
+#include "services/client/dist_tensor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+namespace espalier::client {
+namespace {
+
+// How long a dropped tensor's message is tried for when nobody waits for it.
+constexpr std::chrono::seconds kDropLater{10};
+
+}  // namespace
+
+Result<DistTensor> DistTensor::Create(const DistGraph& graph, const DistTensorOptions& options) {
+  sampler::PartitionedTensors& tensors = graph.partitions().tensors();
+  sampler::TensorSpec spec;
+  spec.id.rows = options.rows;
+  spec.id.name = options.name.empty() ? tensors.AnonymousName() : options.name;
+  spec.dtype = options.dtype;
+  spec.row_shape = options.row_shape;
+  spec.initializer = options.initializer;
+  ASSIGN_OR_RETURN(sampler::TensorHandle tensor, tensors.Create(spec, graph.CallDeadline()));
+  return DistTensor(graph, std::move(tensor), options.lifetime);
+}
+
+Result<DistTensor> DistTensor::Open(const DistGraph& graph, const RowSpace& rows, const std::string& name) {
+  ASSIGN_OR_RETURN(sampler::TensorHandle tensor,
+                   graph.partitions().tensors().Find({rows, name, {}}, graph.CallDeadline()));
+  return DistTensor(graph, std::move(tensor), Lifetime::kPersistent);
+}
+
+Status DistTensor::Drop(const DistGraph& graph, const RowSpace& rows, const std::string& name) {
+  return graph.partitions().tensors().Drop({rows, name, {}}, /*creation=*/0, graph.CallDeadline());
+}
+
+DistTensor::DistTensor(const DistGraph& graph, sampler::TensorHandle tensor, Lifetime lifetime)
+    : graph_(&graph),
+      tensor_(std::move(tensor)),
+      lifetime_(lifetime),
+      num_rows_(graph.partitions().tensors().NumRows(tensor_.id.rows)) {}
+
+DistTensor::~DistTensor() { End(); }
+
+DistTensor::DistTensor(DistTensor&& other) noexcept
+    : graph_(std::exchange(other.graph_, nullptr)),
+      tensor_(std::move(other.tensor_)),
+      lifetime_(other.lifetime_),
+      num_rows_(other.num_rows_),
+      attached_(std::move(other.attached_)) {}
+
+DistTensor& DistTensor::operator=(DistTensor&& other) noexcept {
+  if (this == &other) return *this;
+  End();
+  graph_ = std::exchange(other.graph_, nullptr);
+  tensor_ = std::move(other.tensor_);
+  lifetime_ = other.lifetime_;
+  num_rows_ = other.num_rows_;
+  attached_ = std::move(other.attached_);
+  return *this;
+}
+
+void DistTensor::End() noexcept {
+  if (graph_ == nullptr) return;
+  for (const std::string& column : attached_) graph_->partitions().Detach(tensor_.id, column);
+  if (lifetime_ == Lifetime::kScoped && tensor_.made_by_this) {
+    graph_->partitions().tensors().DropLater(tensor_.id, tensor_.creation, Deadline::After(kDropLater));
+  }
+}
+
+std::vector<int64_t> DistTensor::shape() const {
+  std::vector<int64_t> shape = {static_cast<int64_t>(num_rows_)};
+  shape.insert(shape.end(), tensor_.row_shape.begin(), tensor_.row_shape.end());
+  return shape;
+}
+
+Result<Tensor> DistTensor::ReadRows(std::span<const GlobalRowId> rows) const {
+  return graph_->partitions().tensors().Read(tensor_, rows, graph_->CallDeadline());
+}
+
+Status DistTensor::Put(sampler::RowWrite write, std::span<const GlobalRowId> rows, const Tensor& values) {
+  return graph_->partitions().tensors().Write(tensor_, write, rows, values, graph_->CallDeadline());
+}
+
+Status DistTensor::WriteRows(std::span<const GlobalRowId> rows, const Tensor& values) {
+  return Put(sampler::RowWrite::kAssign, rows, values);
+}
+
+Status DistTensor::AddRows(std::span<const GlobalRowId> rows, const Tensor& values) {
+  return Put(sampler::RowWrite::kAdd, rows, values);
+}
+
+Status DistTensor::MinRows(std::span<const GlobalRowId> rows, const Tensor& values) {
+  return Put(sampler::RowWrite::kMin, rows, values);
+}
+
+Status DistTensor::MaxRows(std::span<const GlobalRowId> rows, const Tensor& values) {
+  return Put(sampler::RowWrite::kMax, rows, values);
+}
+
+Status DistTensor::Or(const DistTensor& other) {
+  return graph_->partitions().tensors().Combine(tensor_, sampler::RowWrite::kOr, other.tensor_, graph_->CallDeadline());
+}
+
+Result<Tensor> DistTensor::Reduce(sampler::Reduction reduction) const {
+  return graph_->partitions().tensors().Reduce(tensor_, reduction, graph_->CallDeadline());
+}
+
+Result<uint64_t> DistTensor::CountNonzero() const {
+  ASSIGN_OR_RETURN(const Tensor counts, Reduce(sampler::Reduction::kCountNonzero));
+  uint64_t total = 0;
+  for (const uint64_t count : counts.values<uint64_t>()) total += count;
+  return total;
+}
+
+Result<Tensor> DistTensor::Sum() const { return Reduce(sampler::Reduction::kSum); }
+Result<Tensor> DistTensor::Min() const { return Reduce(sampler::Reduction::kMin); }
+Result<Tensor> DistTensor::Max() const { return Reduce(sampler::Reduction::kMax); }
+
+Result<Tensor> DistTensor::Mean() const {
+  ASSIGN_OR_RETURN(const Tensor sum, Sum());
+  Tensor mean = Tensor::Zeros(DType::kF64, sum.shape());
+  const std::span<double> values = mean.mutable_values<double>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = num_rows_ == 0 ? std::numeric_limits<double>::quiet_NaN()
+                               : sum.ValueAsDouble(static_cast<int64_t>(i)) / static_cast<double>(num_rows_);
+  }
+  return mean;
+}
+
+Status DistTensor::AttachAs(const std::string& column) {
+  RETURN_IF_ERROR(graph_->partitions().Attach(column, tensor_));
+  attached_.push_back(column);
+  return Status();
+}
+
+void DistTensor::Detach(const std::string& column) {
+  if (std::erase(attached_, column) > 0) graph_->partitions().Detach(tensor_.id, column);
+}
+
+}  // namespace espalier::client

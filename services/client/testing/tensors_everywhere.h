@@ -1,0 +1,75 @@
+// Tensors however their rows are reached: shards in this process, and servers over gRPC, with 1, 2 and 3 partitions.
+// The suites over it are one conformance suite.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/client/dist_tensor.h"
+#include "services/client/testing/served_graph.h"
+
+namespace espalier::client::testing {
+
+struct Reached {
+  const char* how;  // "Local", "Served"
+  uint32_t num_partitions;
+};
+
+inline std::vector<GlobalRowId> RowRange(uint64_t first, uint64_t last) {
+  std::vector<GlobalRowId> rows;
+  for (uint64_t row = first; row < last; ++row) rows.emplace_back(row);
+  return rows;
+}
+
+class TensorsEverywhere : public ::testing::TestWithParam<Reached> {
+ protected:
+  TensorsEverywhere() : served_(SmallTypedGraph(), GetParam().num_partitions), graph_(OpenAnother()) {}
+
+  // Another program's view of the same graph.
+  std::unique_ptr<DistGraph> OpenAnother() const {
+    Context context;
+    context.call_timeout = std::chrono::seconds(60);
+    if (GetParam().how == std::string("Local")) {
+      // Owned by the test, for longer than the graph.
+      const std::shared_ptr<sampler::PartitionedGraph> local(&served_.local_graph(), [](auto*) {});
+      return std::make_unique<DistGraph>("local", local, context);
+    }
+    context.session.addresses = served_.addresses();
+    context.session.access = Access::kRpc;
+    context.session.reply_bytes_per_call = 1000;  // many pieces
+    auto graph = DistGraph::Open(context);
+    ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+    return *std::move(graph);
+  }
+
+  DistTensor Make(const DistTensorOptions& options) const {
+    auto tensor = DistTensor::Create(*graph_, options);
+    ESPALIER_CHECK(tensor.ok()) << tensor.status().ToString();
+    return *std::move(tensor);
+  }
+  static Tensor All(const DistTensor& tensor) {
+    auto rows = tensor.ReadRows(RowRange(0, tensor.num_rows()));
+    ESPALIER_CHECK(rows.ok()) << rows.status().ToString();
+    return *std::move(rows);
+  }
+  const std::vector<RowSpace>& Spaces() const {
+    static const std::vector<RowSpace> spaces = {RowSpace::Nodes(NodeTypeId(0)), RowSpace::Nodes(NodeTypeId(1)),
+                                                 RowSpace::Edges(EdgeTypeId(0)), RowSpace::Edges(EdgeTypeId(1)),
+                                                 RowSpace::Own(1001)};
+    return spaces;
+  }
+
+  ServedGraph served_;
+  const std::unique_ptr<DistGraph> graph_;
+};
+
+inline const auto kEverywhere = ::testing::Values(Reached{"Local", 1}, Reached{"Local", 2}, Reached{"Local", 3},
+                                                  Reached{"Served", 1}, Reached{"Served", 2}, Reached{"Served", 3});
+inline std::string NameOfReached(const ::testing::TestParamInfo<Reached>& info) {
+  return info.param.how + std::to_string(info.param.num_partitions);
+}
+
+}  // namespace espalier::client::testing
