@@ -1,0 +1,193 @@
+// Writes to tensors over connections that are cut in the middle of messages, held back and repeated: each acknowledged
+// change counts exactly once, and a read after an acknowledgement sees it. Checked against a model in this process.
+//
+// ESPALIER_TENSOR_OPERATIONS: how many operations, 4000 where it is absent.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "services/base/philox.h"
+#include "services/client/dist_tensor.h"
+#include "services/client/testing/served_graph.h"
+#include "services/rpc/testing/fault_proxy.h"
+
+namespace espalier::client {
+namespace {
+
+using rpc::testing::FaultProxy;
+using testing::ServedGraph;
+
+constexpr uint32_t kClients = 4;
+constexpr uint32_t kPartitions = 2;
+constexpr uint64_t kModelRows = 400;
+constexpr int64_t kModelWidth = 3;
+
+uint64_t NumOperations() {
+  const char* const text = std::getenv("ESPALIER_TENSOR_OPERATIONS");
+  return text == nullptr ? 4000 : std::strtoull(text, nullptr, 10);
+}
+
+std::unique_ptr<DistGraph> OpenThrough(std::vector<std::string> addresses) {
+  Context context;
+  context.session.addresses = std::move(addresses);
+  context.session.access = Access::kRpc;
+  context.call_timeout = std::chrono::minutes(5);
+  auto graph = DistGraph::Open(context);
+  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+  return *std::move(graph);
+}
+
+// What the servers must hold in the end, as far as one client is concerned.
+struct Model {
+  std::vector<int64_t> sums = std::vector<int64_t>(kModelRows * kModelWidth);
+  std::vector<int64_t> largest = std::vector<int64_t>(kModelRows);
+  std::map<uint64_t, int64_t> last_written;  // of the client's own rows
+};
+
+Result<DistTensor> OpenModelTensor(const DistGraph& graph, const char* name, std::vector<int64_t> row_shape) {
+  return DistTensor::Create(graph, {.rows = RowSpace::Own(kModelRows),
+                                    .row_shape = std::move(row_shape),
+                                    .dtype = DType::kI64,
+                                    .name = name,
+                                    .lifetime = Lifetime::kPersistent});
+}
+
+// One process of a job: its operations one after another, as fast as they are acknowledged.
+class Worker {
+ public:
+  Worker(uint32_t number, std::vector<std::string> addresses)
+      : number_(number), random_(17, number), graph_(OpenThrough(std::move(addresses))) {}
+
+  void Run(uint64_t num_operations) {
+    auto sums = OpenModelTensor(*graph_, "sums", {kModelWidth});
+    auto largest = OpenModelTensor(*graph_, "largest", {});
+    auto written = OpenModelTensor(*graph_, "written", {});
+    ASSERT_TRUE(sums.ok() && largest.ok() && written.ok()) << sums.status().ToString();
+    for (uint64_t i = 0; i < num_operations && !::testing::Test::HasFatalFailure(); ++i) {
+      switch (random_.NextBelow(8)) {
+        case 0: WriteAndRead(*written); break;
+        case 1: TakeLargest(*largest); break;
+        default: Add(*sums);
+      }
+    }
+  }
+  const Model& model() const { return model_; }
+
+ private:
+  std::vector<GlobalRowId> SomeRows() {
+    std::vector<GlobalRowId> rows(1 + random_.NextBelow(6));  // repetitions included
+    for (GlobalRowId& row : rows) row = GlobalRowId(random_.NextBelow(kModelRows));
+    return rows;
+  }
+
+  void Add(DistTensor& sums) {
+    const std::vector<GlobalRowId> rows = SomeRows();
+    std::vector<int64_t> values(rows.size() * kModelWidth);
+    for (int64_t& value : values) value = int64_t{random_.NextBelow(1000)} - 500;
+    for (size_t i = 0; i < values.size(); ++i)
+      model_.sums[rows[i / kModelWidth].value * kModelWidth + i % kModelWidth] += values[i];
+    const Tensor rows_of_values = Tensor::FromVector(values, {static_cast<int64_t>(rows.size()), kModelWidth});
+    const Status added = sums.AddRows(rows, rows_of_values);
+    ASSERT_TRUE(added.ok()) << added.ToString();
+  }
+
+  void TakeLargest(DistTensor& largest) {
+    const std::vector<GlobalRowId> rows = SomeRows();
+    std::vector<int64_t> values(rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      values[i] = random_.NextBelow(1'000'000);
+      model_.largest[rows[i].value] = std::max(model_.largest[rows[i].value], values[i]);
+    }
+    const Status taken = largest.MaxRows(rows, Tensor::FromVector(values));
+    ASSERT_TRUE(taken.ok()) << taken.ToString();
+  }
+
+  // A row has one writer: those that are its number modulo the number of clients. A write that comes again later would
+  // bring an old value back.
+  void WriteAndRead(DistTensor& written) {
+    const uint64_t row = random_.NextBelow(kModelRows / kClients) * kClients + number_;
+    const std::vector<GlobalRowId> rows = {GlobalRowId(row)};
+    const int64_t value = ++num_writes_;
+    const Status status = written.WriteRows(rows, Tensor::FromVector<int64_t>({value}));
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    model_.last_written[row] = value;
+    const Result<Tensor> read = written.ReadRows(rows);
+    ASSERT_TRUE(read.ok()) << read.status().ToString();
+    ASSERT_EQ(read->ValueAsInt(0), value);
+  }
+
+  const uint32_t number_;
+  PhiloxStream random_;
+  const std::unique_ptr<DistGraph> graph_;
+  Model model_;
+  int64_t num_writes_ = 0;
+};
+
+Tensor AllRows(const DistTensor& tensor) {
+  std::vector<GlobalRowId> rows;
+  for (uint64_t row = 0; row < kModelRows; ++row) rows.emplace_back(row);
+  Result<Tensor> read = tensor.ReadRows(rows);
+  ESPALIER_CHECK(read.ok()) << read.status().ToString();
+  return *std::move(read);
+}
+
+TEST(AppliedOnceTest, NoAcknowledgedChangeIsLostOrDoubled) {
+  ServedGraph served(testing::SmallGraph(), kPartitions);
+  std::vector<std::unique_ptr<FaultProxy>> proxies;
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (uint32_t client = 0; client < kClients; ++client) {
+    std::vector<std::string> addresses;
+    for (const std::string& server : served.addresses()) {
+      proxies.push_back(std::make_unique<FaultProxy>(rpc::testing::FaultProxyOptions{
+          .server = server, .seed = proxies.size(), .cut = 0.01, .delay = 0.02, .repeat = 0.7}));
+      addresses.push_back(proxies.back()->address());
+    }
+    workers.push_back(std::make_unique<Worker>(client, std::move(addresses)));
+  }
+
+  {
+    std::vector<std::jthread> threads;
+    for (const auto& worker : workers) {
+      threads.emplace_back([&worker] { worker->Run(NumOperations() / kClients); });
+    }
+  }
+
+  uint64_t cuts = 0, delays = 0, repeats = 0;
+  for (const auto& proxy : proxies) {
+    cuts += proxy->cuts();
+    delays += proxy->delays();
+    repeats += proxy->repeats();
+  }
+  EXPECT_GT(cuts, 0u);
+  EXPECT_GT(delays, 0u);
+  EXPECT_GT(repeats, 0u);
+  RecordProperty("cuts", std::to_string(cuts));
+  RecordProperty("repeats", std::to_string(repeats));
+  // The servers have seen everything that the proxies will ever send; later repetitions change nothing either.
+  proxies.clear();
+  const auto direct = OpenThrough(served.addresses());
+  const Tensor sums = AllRows(*OpenModelTensor(*direct, "sums", {kModelWidth}));
+  const Tensor largest = AllRows(*OpenModelTensor(*direct, "largest", {}));
+  const Tensor written = AllRows(*OpenModelTensor(*direct, "written", {}));
+  for (uint64_t i = 0; i < kModelRows * kModelWidth; ++i) {
+    int64_t expected = 0;
+    for (const auto& worker : workers) expected += worker->model().sums[i];
+    ASSERT_EQ(sums.ValueAsInt(static_cast<int64_t>(i)), expected) << "element " << i;
+  }
+  for (uint64_t row = 0; row < kModelRows; ++row) {
+    int64_t expected = 0;
+    for (const auto& worker : workers) expected = std::max(expected, worker->model().largest[row]);
+    ASSERT_EQ(largest.ValueAsInt(static_cast<int64_t>(row)), expected) << "row " << row;
+    const auto& last = workers[row % kClients]->model().last_written;
+    const auto entry = last.find(row);
+    ASSERT_EQ(written.ValueAsInt(static_cast<int64_t>(row)), entry == last.end() ? 0 : entry->second) << "row " << row;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::client
