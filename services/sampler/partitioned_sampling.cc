@@ -223,22 +223,16 @@ Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadlin
 
 Result<std::vector<int64_t>> PartitionedGraph::TimesOf(NodeTypeId type, const std::string& column,
                                                        std::span<const GlobalNodeId> nodes, Deadline deadline) {
-  RETURN_IF_ERROR(state_->CheckNodeType(type));
-  ASSIGN_OR_RETURN(const ColumnDescription description, state_->FindColumn(type, column));
-  const bool is_integer = !IsFloating(description.dtype) && description.dtype != DType::kBool;
-  const bool is_scalar = std::all_of(description.row_shape.begin(), description.row_shape.end(),
-                                     [](int64_t length) { return length == 1; });
-  if (!is_integer || !is_scalar) {
-    return InvalidArgument("column '" + column + "' of node type '" + book().schema().NodeTypeName(type) +
-                           "' does not hold times: expected one integer for each node, found " +
-                           NameOf(description.dtype) + " rows of " + std::to_string(description.row_shape.size()) +
-                           " dimensions");
-  }
   ASSIGN_OR_RETURN(const Tensor rows, GatherRows(type, column, nodes, deadline));
+  const bool is_integer = !IsFloating(rows.dtype()) && rows.dtype() != DType::kBool;
+  if (!is_integer || rows.row_bytes() != SizeOf(rows.dtype())) {
+    return InvalidArgument("column '" + column + "' of node type '" + book().schema().NodeTypeName(type) +
+                           "' does not hold times: expected one integer for each node, found " + rows.ToString());
+  }
   std::vector<int64_t> times(nodes.size());
   for (size_t i = 0; i < times.size(); ++i) {
     const auto row = static_cast<int64_t>(i);
-    if (description.dtype == DType::kU64 &&
+    if (rows.dtype() == DType::kU64 &&
         rows.values<uint64_t>()[i] > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
       return InvalidArgument("column '" + column + "' of node type '" + book().schema().NodeTypeName(type) +
                              "' has the time " + std::to_string(rows.values<uint64_t>()[i]) + ", expected below 2^63");

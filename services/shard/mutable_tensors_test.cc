@@ -16,19 +16,11 @@ using sampler::RowSpace;
 using sampler::TensorSpec;
 using ::testing::HasSubstr;
 
-graph::SourceGraph PapersAndAuthors() {
-  graph::TypedOptions options;
-  options.num_papers = 60;
-  options.num_authors = 30;
-  options.seed = 3;
-  Result<graph::SourceGraph> graph = graph::GenerateTypedGraph(options, 1);
-  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  return *std::move(graph);
-}
-
 class MutableTensorsTest : public ::testing::Test {
  protected:
-  MutableTensorsTest() : partitions_(testing::MakeTestPartitions(PapersAndAuthors(), 2, 1, &book_)) {}
+  MutableTensorsTest()
+      : partitions_(testing::MakeTestPartitions(
+            testing::PapersAndAuthors({.num_papers = 60, .num_authors = 30, .seed = 3}), 2, 1, &book_)) {}
 
   MutableTensors Limited(uint64_t max_bytes) const { return MutableTensors(book_, partitions_[1], {max_bytes, 1000}); }
 

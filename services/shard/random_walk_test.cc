@@ -44,15 +44,7 @@ graph::SourceGraph SmallDense() {
   return source;
 }
 
-graph::SourceGraph PapersAndAuthors() {
-  graph::TypedOptions options;
-  options.num_papers = 300;
-  options.num_authors = 150;
-  options.seed = 6;
-  Result<graph::SourceGraph> graph = graph::GenerateTypedGraph(options, 1);
-  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  return *std::move(graph);
-}
+constexpr graph::TypedOptions kTyped = {.num_papers = 300, .num_authors = 150, .seed = 6};
 
 // Transition probabilities of one step, by looking at every edge: [from][to].
 std::vector<std::map<uint64_t, double>> Transitions(const graph::SourceGraph& source, bool weighted) {
@@ -191,7 +183,7 @@ TEST(RandomWalkTest, EndsWithItsProbabilityBeforeAStep) {
 }
 
 TEST(RandomWalkTest, IsTheSameInEveryPartitioning) {
-  const graph::SourceGraph source = PapersAndAuthors();
+  const graph::SourceGraph source = testing::PapersAndAuthors(kTyped);
   const EdgeTypeId writes = *source.schema.FindEdgeType("writes");
   const EdgeTypeId cites = *source.schema.FindEdgeType("cites");
   const NodeTypeId paper = source.schema.DestinationOf(cites);
@@ -227,7 +219,7 @@ TEST(RandomWalkTest, IsTheSameInEveryPartitioning) {
 }
 
 TEST(RandomWalkTest, NamesWhatDoesNotFit) {
-  const graph::SourceGraph source = PapersAndAuthors();
+  const graph::SourceGraph source = testing::PapersAndAuthors(kTyped);
   const testing::TestGraph test = testing::MakeTestGraph(source, 1, 1);
   const EdgeTypeId writes = *source.schema.FindEdgeType("writes");
   const std::vector<GlobalNodeId> starts = {GlobalNodeId(0)};
@@ -292,7 +284,7 @@ TEST(PinSageNeighborsTest, AreTheMostVisitedEndsOfTraversals) {
 }
 
 TEST(PinSageNeighborsTest, NamesTraversalsThatDoNotComeBack) {
-  const graph::SourceGraph source = PapersAndAuthors();
+  const graph::SourceGraph source = testing::PapersAndAuthors(kTyped);
   const testing::TestGraph test = testing::MakeTestGraph(source, 1, 1);
   const EdgeTypeId writes = *source.schema.FindEdgeType("writes");
   const std::vector<GlobalNodeId> seeds = {GlobalNodeId(0)};

@@ -31,16 +31,6 @@ graph::SourceGraph Homogeneous() {
   return *std::move(graph);
 }
 
-graph::SourceGraph Typed() {
-  graph::TypedOptions options;
-  options.num_papers = 2000;
-  options.num_authors = 900;
-  options.seed = 6;
-  Result<graph::SourceGraph> graph = graph::GenerateTypedGraph(options, 1);
-  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  return *std::move(graph);
-}
-
 constexpr const char* kTimes = "when";
 constexpr uint32_t kNumTimes = 20;
 constexpr const char* kMask = "may-be-drawn";
@@ -128,7 +118,8 @@ class SameBatchesTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SameBatchesTest, ForAnyNumberOfPartitionsThreadsAndAnyPointOfRestart) {
   const Case& c = GetParam();
-  const graph::SourceGraph source = WithTimes(c.typed ? Typed() : Homogeneous());
+  const graph::SourceGraph source = WithTimes(
+      c.typed ? testing::PapersAndAuthors({.num_papers = 2000, .num_authors = 900, .seed = 6}) : Homogeneous());
   sampler::SamplingSpec spec = Spec(source, c.fanouts);
   spec.replace = c.replace;
   spec.method = c.method;

@@ -4,6 +4,12 @@
 
 namespace espalier::shard::testing {
 
+graph::SourceGraph PapersAndAuthors(const graph::TypedOptions& options) {
+  Result<graph::SourceGraph> graph = graph::GenerateTypedGraph(options, 1);
+  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+  return *std::move(graph);
+}
+
 std::vector<graph::Partition> MakeTestPartitions(const graph::SourceGraph& source, uint32_t num_partitions,
                                                  uint64_t seed, graph::PartitionBook* book,
                                                  const partition::BuildOptions& build) {

@@ -5,12 +5,16 @@
 #include <vector>
 
 #include "services/base/testing/soon.h"
+#include "services/graph/generators.h"
 #include "services/graph/source_graph.h"
 #include "services/partition/build_partition.h"
 #include "services/sampler/mini_batch.h"
 #include "services/shard/local_graph.h"
 
 namespace espalier::shard::testing {
+
+// A generated graph of papers and authors.
+graph::SourceGraph PapersAndAuthors(const graph::TypedOptions& options);
 
 struct TestGraph {
   graph::PartitionBook book;
