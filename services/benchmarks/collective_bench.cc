@@ -57,8 +57,8 @@ Group RingGroup(const std::shared_ptr<const rpc::TransportSecurity>& tls) {
       [&](uint32_t rank) { return ValueOf(client::ConnectRing(std::move(endpoints[rank]), rank0, Soon())); });
 }
 
-std::shared_ptr<const rpc::TransportSecurity> TrainerTls(const run::TlsFiles& files) {
-  const EnvironmentMap told = files.EnvironmentOf(run::Role::kTrainer);
+std::shared_ptr<const rpc::TransportSecurity> TrainerTls(const run::TlsFiles& files, const std::string& folder) {
+  const EnvironmentMap told = files.EnvironmentOf(run::Role::kTrainer, folder);
   rpc::TlsSettings settings;
   settings.ca_file = told.at("ESPALIER_TLS_CA");
   settings.certificate_file = told.at("ESPALIER_TLS_CERTIFICATE");
@@ -95,7 +95,7 @@ int Main(int argc, char** argv) {
   std::string folder = std::filesystem::temp_directory_path() / "collective-bench-XXXXXX";
   ESPALIER_CHECK(mkdtemp(folder.data()) != nullptr) << "making a temporary folder";
   const std::unique_ptr<run::TlsFiles> files = ValueOf(run::TlsFiles::Make(folder));
-  Group gloo = GlooGroup(), ring = RingGroup(nullptr), tls_ring = RingGroup(TrainerTls(*files));
+  Group gloo = GlooGroup(), ring = RingGroup(nullptr), tls_ring = RingGroup(TrainerTls(*files, folder));
   std::printf("%10s %14s %14s %14s %12s %12s\n", "bytes", "Gloo us", "ring us", "TLS ring us", "ring/Gloo", "TLS/Gloo");
   const std::pair<size_t, int> sizes[] = {{1 << 10, 1000}, {1 << 20, 100}, {40'000'000, 10}};
   for (const auto& [size_bytes, usual_rounds] : sizes) {
