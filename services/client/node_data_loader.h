@@ -23,13 +23,14 @@
 #include "services/base/bounded_queue.h"
 #include "services/client/dist_graph.h"
 #include "services/client/node_list_seeds.h"
+#include "services/client/node_split.h"
 #include "services/sampler/local_mini_batch_source.h"
 
 namespace espalier::client {
 
 struct NodeLoaderOptions {
   NodeTypeId seed_type;
-  uint64_t batch_size = 0;  // of all ranks together, at least 1
+  uint64_t batch_size = 0;  // at least 1; of all ranks together, or of this rank where it has nodes of its own
   bool shuffle = true;      // false: in the order of the list
   LastBatch last_batch = LastBatch::kKeep;
   sampler::SamplingSpec sampling;  // fan-outs, seed
@@ -46,6 +47,8 @@ struct NodeLoaderSource {
 // InvalidArgument where nodes or options do not fit the graph.
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
                                               const NodeLoaderOptions& options);
+Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, NodeShare share,
+                                              const NodeLoaderOptions& options);
 
 // One consumer. T is what `collate` makes of a mini-batch: features fetched, tensors built, whatever training takes.
 template <class T>
@@ -53,10 +56,18 @@ class NodeDataLoader {
  public:
   using Collate = std::function<Result<T>(sampler::MiniBatch)>;
 
+  // Over a list that all ranks have: each takes its share of every batch (sampler::ShareOfBatch).
   // `graph` outlives the loader. `collate` runs on a thread of the loader, one batch at a time.
   static Result<std::unique_ptr<NodeDataLoader>> Make(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
                                                       const NodeLoaderOptions& options, Collate collate) {
     ASSIGN_OR_RETURN(NodeLoaderSource source, MakeNodeLoaderSource(graph, std::move(nodes), options));
+    return std::unique_ptr<NodeDataLoader>(new NodeDataLoader(graph, std::move(source), options, std::move(collate)));
+  }
+  // Over this rank's own nodes (NodeSplit); a batch's global_num_seeds counts them alone. All ranks get as many batches
+  // as the largest share makes: where a rank's own are used up, its batches are empty.
+  static Result<std::unique_ptr<NodeDataLoader>> Make(const DistGraph& graph, NodeShare share,
+                                                      const NodeLoaderOptions& options, Collate collate) {
+    ASSIGN_OR_RETURN(NodeLoaderSource source, MakeNodeLoaderSource(graph, std::move(share), options));
     return std::unique_ptr<NodeDataLoader>(new NodeDataLoader(graph, std::move(source), options, std::move(collate)));
   }
   ~NodeDataLoader() { Stop(); }

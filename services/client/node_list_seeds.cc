@@ -1,5 +1,7 @@
 #include "services/client/node_list_seeds.h"
 
+#include <algorithm>
+
 #include "services/sampler/seed_order.h"
 
 namespace espalier::client {
@@ -15,8 +17,8 @@ Result<sampler::GlobalBatch> NodeListSeeds::SeedsOfStep(const sampler::SeedQuery
   const sampler::SeedOrder order(query, nodes_.size());
   const sampler::PositionRange step = sampler::PositionsOfStep(count_, query.batch_size, query.step);
   sampler::GlobalBatch batch;
-  batch.seeds.reserve(step.size());
-  for (uint64_t position = step.first; position < step.last; ++position) {
+  const uint64_t last = std::min<uint64_t>(step.last, nodes_.size());
+  for (uint64_t position = step.first; position < last; ++position) {
     batch.seeds.push_back(nodes_[order.OrdinalAt(position)]);
   }
   return batch;

@@ -12,10 +12,12 @@ enum class LastBatch { kKeep, kDrop };  // what becomes of an epoch's last batch
 
 // Every split and part of `type` is the list. The order of an epoch is the same function of (seed, epoch) as that of
 // a split, so the nodes of a split in original order give the batches of that split. Immutable; thread-safe.
+// An epoch has `positions` of them, at least as many as there are nodes; those behind the last node are empty.
 class NodeListSeeds final : public sampler::SeedSource {
  public:
-  NodeListSeeds(NodeTypeId type, std::vector<GlobalNodeId> nodes, uint64_t batch_size, LastBatch last)
-      : type_(type), nodes_(std::move(nodes)), count_(nodes_.size()) {
+  NodeListSeeds(NodeTypeId type, std::vector<GlobalNodeId> nodes, uint64_t positions, uint64_t batch_size,
+                LastBatch last)
+      : type_(type), nodes_(std::move(nodes)), count_(positions) {
     if (last == LastBatch::kDrop && batch_size > 0) count_ -= count_ % batch_size;
   }
 
@@ -28,7 +30,7 @@ class NodeListSeeds final : public sampler::SeedSource {
  private:
   const NodeTypeId type_;
   const std::vector<GlobalNodeId> nodes_;
-  uint64_t count_;  // nodes of an epoch; dropped ones change from epoch to epoch
+  uint64_t count_;  // positions of an epoch; what is dropped changes from epoch to epoch
 };
 
 }  // namespace espalier::client
