@@ -49,6 +49,9 @@ class TimedSource final : public sampler::NeighborSource {
     seconds += watch.Seconds();
     return sample;
   }
+  Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) override {
+    return source_.InDegrees(type, nodes, deadline);
+  }
   double seconds = 0;
 
  private:

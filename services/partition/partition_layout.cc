@@ -5,7 +5,6 @@
 #include <limits>
 #include <mutex>
 
-#include "services/base/hash.h"
 #include "services/base/parallel.h"
 #include "services/partition/input_checks.h"
 #include "services/partition/typed_ids.h"
@@ -14,7 +13,6 @@ namespace espalier::partition {
 namespace {
 
 constexpr uint64_t kFirst64BitCount = uint64_t{1} << 32;
-constexpr size_t kMaxNameLength = 128;
 
 DType WidthFor(uint64_t count) { return count < kFirst64BitCount ? DType::kU32 : DType::kU64; }
 
@@ -145,13 +143,6 @@ Status CheckAssignment(const graph::SourceGraph& graph, const Assignment& assign
     }
   }
   return Status();
-}
-
-std::string OutDegreeColumnName(const graph::CanonicalEdgeType& edge_type) {
-  const std::string name = "out_degree." + edge_type.relation + "." + edge_type.destination;
-  const bool ambiguous =
-      edge_type.relation.find('.') != std::string::npos || edge_type.destination.find('.') != std::string::npos;
-  return ambiguous || name.size() > kMaxNameLength ? "out_degree." + HexOf(Hash64(edge_type.Name())) : name;
 }
 
 DirectoryRange DirectoryRangeOf(uint64_t num_nodes, uint32_t num_partitions, PartitionId partition) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "services/graph/out_degree_column.h"
 #include "services/graph/partition_book.h"
 #include "services/graph/source_graph.h"
 #include "services/partition/partitioner.h"
@@ -32,9 +33,7 @@ Result<PartitionLayout> MakePartitionLayout(const graph::SourceGraph& graph, con
 // InvalidArgument where the assignment does not fit the graph or names partitions that do not exist.
 Status CheckAssignment(const graph::SourceGraph& graph, const Assignment& assignment, uint32_t num_partitions);
 
-// The node column of the source type that holds the out-degree under an edge type: "out_degree.writes.paper". Where
-// that would be ambiguous or too long for a name, "out_degree.<hash of the canonical name>".
-std::string OutDegreeColumnName(const graph::CanonicalEdgeType& edge_type);
+using graph::OutDegreeColumnName;
 
 // The original ids [first, last) of one type whose directory partition `partition` of `num_partitions` holds.
 struct DirectoryRange {

@@ -8,6 +8,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/tensor.h"
 #include "services/graph/partition_book.h"
 #include "services/sampler/sampling_spec.h"
 
@@ -57,6 +58,9 @@ class NeighborSource {
   // All relations of a hop at once (one request per partition). Errors: InvalidArgument (unknown column, id out
   // of range, negative weight), Unavailable, DeadlineExceeded.
   virtual Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) = 0;
+  // U32 [nodes]: in-edges of each in the whole graph, in the order of `nodes` (of the relation's destination type;
+  // repetitions allowed). Errors as above.
+  virtual Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) = 0;
   // An integer column of nodes as times, in the order of `nodes`: InvalidArgument for another column, or a time of 2^63
   // or more. Unimplemented by a source without node columns.
   virtual Result<std::vector<int64_t>> TimesOf(NodeTypeId, const std::string& column, std::span<const GlobalNodeId>,

@@ -47,8 +47,7 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) override;
   Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                            Deadline deadline) override;
-  // U32 [nodes]
-  Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline);
+  Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   // I64 [2, edges], global ids, sources first.
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline);
 

@@ -140,6 +140,12 @@ ReferenceEdges ReferenceNeighborSource::InEdgesOf(EdgeTypeId type, uint64_t node
   return row == rows_[type.value].end() ? ReferenceEdges() : row->second.edges;
 }
 
+Result<Tensor> ReferenceNeighborSource::InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline) {
+  std::vector<uint32_t> degrees;
+  for (const GlobalNodeId node : nodes) degrees.push_back(static_cast<uint32_t>(InEdgesOf(type, node.value).size()));
+  return Tensor::FromVector(std::move(degrees));
+}
+
 Result<HopSample> ReferenceNeighborSource::SampleInEdges(const HopQuery& query, Deadline) {
   HopSample hop;
   for (const RelationQuery& relation : query.relations) {

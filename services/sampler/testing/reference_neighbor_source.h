@@ -29,6 +29,7 @@ class ReferenceNeighborSource final : public NeighborSource {
 
   const graph::PartitionBook& book() const override { return book_; }
   Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) override;
+  Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) override;
 
   // The in-edges of one node in stored order: (source, original edge id).
   ReferenceEdges InEdgesOf(EdgeTypeId type, uint64_t node) const;
