@@ -1,7 +1,5 @@
 #include "services/trainer/activation.h"
 
-#include <cmath>
-
 #include "services/base/check.h"
 #include "services/trainer/dropout_bits.h"
 #include "services/trainer/row_ranges.h"
@@ -13,12 +11,6 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
-
-// A half-word drops its element when it is below the threshold.
-int32_t DropThreshold(double probability) { return static_cast<int32_t>(std::lround(probability * 65536.0)); }
-float KeptScale(double probability) {
-  return static_cast<float>(65536.0 / (65536.0 - static_cast<double>(DropThreshold(probability))));
-}
 
 // One row: x = passes * scale * (x + bias), passes = (x + bias > 0 and kept), as bytes too for the way back.
 // (Written with integers instead of conditions: in this form the compiler vectorises it.)
@@ -81,6 +73,28 @@ void ActivationGradient(const Tensor& gradient, const Tensor& passes, float scal
   });
 }
 
+// 0, or the inverse of the chance to stay, for every element.
+Tensor DropFactors(const DropoutPlan& dropout, int64_t num_rows, int64_t width) {
+  const int32_t threshold = DropThreshold(dropout.probability);
+  const float scale = KeptScale(dropout.probability);
+  Tensor factors = torch::empty({num_rows, width}, torch::kFloat32);
+  auto* out = factors.data_ptr<float>();
+  ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
+    std::vector<uint16_t> half_words(
+        static_cast<size_t>((width + kDropoutColumnsAtOnce) / kDropoutColumnsAtOnce * kDropoutColumnsAtOnce));
+    for (int64_t i = begin; i < end; ++i) {
+      const DropoutRange* range = RangeOf(dropout, i);
+      ESPALIER_CHECK(range != nullptr && i >= range->begin) << "no dropout range for row " << i;
+      const int64_t original_id = range->original_ids.data_ptr<int64_t>()[i - range->begin];
+      DropoutHalfWords(range->key, static_cast<uint64_t>(original_id), width, half_words.data());
+      float* __restrict row = out + i * width;
+      for (int64_t j = 0; j < width; ++j)
+        row[j] = int32_t{half_words[static_cast<size_t>(j)]} >= threshold ? scale : 0.0f;
+    }
+  });
+  return factors;
+}
+
 Tensor SumOfChunks(const Tensor& chunk_sums) { return chunk_sums.to(torch::kFloat64).sum(0).to(torch::kFloat32); }
 
 class Activation : public Function<Activation> {
@@ -123,6 +137,13 @@ Tensor BiasReluDropout(const Tensor& x, const Tensor& bias, const DropoutPlan& d
   ESPALIER_CHECK(dropout.probability >= 0 && DropThreshold(dropout.probability) < 65536) << "dropout must be below 1";
   // Autograd functions take no undefined tensors: no bias is an empty one.
   return Activation::apply(x, bias.defined() ? bias : torch::empty({0}), dropout);
+}
+
+Tensor DropElements(const Tensor& x, const DropoutPlan& dropout) {
+  ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32);
+  ESPALIER_CHECK(dropout.probability >= 0 && DropThreshold(dropout.probability) < 65536) << "dropout must be below 1";
+  if (DropThreshold(dropout.probability) == 0) return x;
+  return x * DropFactors(dropout, x.size(0), x.size(1));
 }
 
 }  // namespace espalier::trainer

@@ -27,4 +27,7 @@ struct DropoutPlan {
 // dropout(relu(x + bias)), written over x (f32 [N, F]); bias f32 [F] or undefined. Returns x.
 torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout);
 
+// dropout(x) as new rows; x itself where the plan drops nothing. f32 [N, F]
+torch::Tensor DropElements(const torch::Tensor& x, const DropoutPlan& dropout);
+
 }  // namespace espalier::trainer

@@ -1,9 +1,8 @@
 #include "services/trainer/segment_ops.h"
 
-#include <memory>
-
 #include "services/base/check.h"
 #include "services/trainer/row_ranges.h"
+#include "services/trainer/word_tensors.h"
 
 namespace espalier::trainer {
 namespace {
@@ -13,15 +12,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// The vector's words as an i32 tensor, so that autograd can keep them.
-Tensor Kept(std::vector<uint32_t> words) {
-  auto owner = std::make_shared<std::vector<uint32_t>>(std::move(words));
-  return torch::from_blob(
-      owner->data(), {static_cast<int64_t>(owner->size())}, [owner](void*) {}, torch::kInt32);
-}
-std::span<const uint32_t> Words(const Tensor& kept) {
-  return {static_cast<const uint32_t*>(kept.data_ptr()), static_cast<size_t>(kept.numel())};
-}
 ConstRows RowsOf(const Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
 Rows WritableRowsOf(const Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
 bool WantsGradient(const Tensor& x) { return torch::GradMode::is_enabled() && x.requires_grad(); }
@@ -69,7 +59,8 @@ class SegmentReduce : public Function<SegmentReduce> {
                  .out = out});
     if (wants_gradient) {
       TransposedSegments transposed = Transpose(block, x.size(0), EdgePositions::kOmit);
-      context->save_for_backward({Kept(std::move(transposed.indptr)), Kept(std::move(transposed.destinations)), scale});
+      context->save_for_backward(
+          {KeptWords(std::move(transposed.indptr)), KeptWords(std::move(transposed.destinations)), scale});
       context->saved_data["reduction"] = static_cast<int64_t>(reduction);
       context->saved_data["rows"] = num_rows;
     }
@@ -88,7 +79,7 @@ class SegmentReduce : public Function<SegmentReduce> {
     ConstRows of_neighbors = RowsOf(gradient);
     if (with_self_columns) of_neighbors.data += width;
 
-    const Segments by_source{Words(saved[0]), Words(saved[1])};
+    const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
     Tensor result = torch::empty({by_source.num_rows(), width}, gradient.options());
     SumSegments({.segments = by_source,
                  .width = width,
@@ -112,6 +103,56 @@ class SegmentReduce : public Function<SegmentReduce> {
   }
 };
 
+Tensor KeptFloats(std::vector<float> values) { return torch::tensor(values, torch::kFloat32); }
+
+class ScaledSum : public Function<ScaledSum> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& input, const Segments& block,
+                        const SegmentScales& scales, bool wants_gradient) {
+    const Tensor x = input.contiguous();
+    const int64_t num_rows = block.num_rows(), width = x.size(1);
+    const bool with_self = !scales.self.empty();
+    Tensor result = torch::empty({num_rows, width}, x.options().requires_grad(false));
+    SumSegments({.segments = block,
+                 .width = width,
+                 .source = RowsOf(x),
+                 .source_scale = scales.source.data(),
+                 .initial = RowsOf(x),
+                 .initial_scale = with_self ? scales.self.data() : nullptr,
+                 .num_initial = with_self ? num_rows : 0,
+                 .result_scale = scales.result.data(),
+                 .out = WritableRowsOf(result)});
+    if (!wants_gradient) return result;
+    TransposedSegments transposed = Transpose(block, x.size(0), EdgePositions::kOmit);
+    // The same sum on the transposed block: a source's scale is outside of it, and is taken out of the self part.
+    std::vector<float> self(with_self ? static_cast<size_t>(num_rows) : 0);
+    for (size_t d = 0; d < self.size(); ++d) self[d] = scales.result[d] * scales.self[d] / scales.source[d];
+    context->save_for_backward({KeptWords(std::move(transposed.indptr)), KeptWords(std::move(transposed.destinations)),
+                                KeptFloats({scales.source.begin(), scales.source.begin() + x.size(0)}),
+                                KeptFloats({scales.result.begin(), scales.result.begin() + num_rows}),
+                                KeptFloats(std::move(self))});
+    return result;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const Tensor gradient = gradients[0].contiguous();
+    const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
+    const bool with_self = saved[4].numel() > 0;
+    Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
+    SumSegments({.segments = by_source,
+                 .width = gradient.size(1),
+                 .source = RowsOf(gradient),
+                 .source_scale = saved[3].data_ptr<float>(),
+                 .initial = RowsOf(gradient),
+                 .initial_scale = with_self ? saved[4].data_ptr<float>() : nullptr,
+                 .num_initial = with_self ? saved[4].numel() : 0,
+                 .result_scale = saved[2].data_ptr<float>(),
+                 .out = WritableRowsOf(result)});
+    return {result, Tensor(), Tensor(), Tensor()};
+  }
+};
+
 class SegmentMaximum : public Function<SegmentMaximum> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& input, const Segments& block, bool wants_gradient) {
@@ -122,8 +163,9 @@ class SegmentMaximum : public Function<SegmentMaximum> {
     MaxSegments(block, x.size(1), RowsOf(x), WritableRowsOf(result), static_cast<uint32_t*>(winners.data_ptr()));
     if (wants_gradient) {
       TransposedSegments transposed = Transpose(block, x.size(0), EdgePositions::kKeep);
-      context->save_for_backward({Kept(std::move(transposed.indptr)), Kept(std::move(transposed.destinations)),
-                                  Kept(std::move(transposed.positions)), winners});
+      context->save_for_backward({KeptWords(std::move(transposed.indptr)),
+                                  KeptWords(std::move(transposed.destinations)),
+                                  KeptWords(std::move(transposed.positions)), winners});
     }
     return result;
   }
@@ -131,9 +173,9 @@ class SegmentMaximum : public Function<SegmentMaximum> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const Tensor gradient = gradients[0].contiguous();
-    const Segments by_source{Words(saved[0]), Words(saved[1])};
+    const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
     Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
-    SumWonGradients(by_source, Words(saved[2]), gradient.size(1), RowsOf(gradient),
+    SumWonGradients(by_source, WordsOf(saved[2]), gradient.size(1), RowsOf(gradient),
                     static_cast<const uint32_t*>(saved[3].data_ptr()), WritableRowsOf(result));
     return {result, Tensor(), Tensor()};
   }
@@ -143,7 +185,7 @@ class RowAddition : public Function<RowAddition> {
  public:
   static Tensor forward(AutogradContext* context, Tensor base, const Tensor& values, const Tensor& rows) {
     const Tensor added = values.contiguous();
-    const std::span<const uint32_t> row_of = Words(rows);
+    const std::span<const uint32_t> row_of = WordsOf(rows);
     const int64_t width = base.size(1);
     auto* out = base.data_ptr<float>();
     const auto* from = added.data_ptr<float>();
@@ -162,7 +204,7 @@ class RowAddition : public Function<RowAddition> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const Tensor rows = context->get_saved_variables()[0];
     const Tensor gradient = gradients[0].contiguous();
-    const std::span<const uint32_t> row_of = Words(rows);
+    const std::span<const uint32_t> row_of = WordsOf(rows);
     const int64_t width = gradient.size(1);
     Tensor of_values = torch::empty({rows.numel(), width}, gradient.options());
     const auto* from = gradient.data_ptr<float>();
@@ -196,9 +238,18 @@ Tensor SegmentMax(const Segments& block, const Tensor& x) {
   return SegmentMaximum::apply(x, block, WantsGradient(x));
 }
 
+Tensor ScaledSegmentSum(const Segments& block, const Tensor& x, const SegmentScales& scales) {
+  CheckBlock(block, x);
+  const auto num_rows = static_cast<size_t>(block.num_rows());
+  ESPALIER_CHECK(scales.source.size() >= static_cast<size_t>(x.size(0)) && scales.result.size() >= num_rows &&
+                 (scales.self.empty() || scales.self.size() >= num_rows))
+      << "a scale for each row";
+  return ScaledSum::apply(x, block, scales, WantsGradient(x));
+}
+
 Tensor AddToRows(const Tensor& base, const Tensor& values, std::span<const uint32_t> rows) {
   ESPALIER_CHECK(base.is_contiguous() && values.size(0) == static_cast<int64_t>(rows.size()));
-  return RowAddition::apply(base, values, Kept({rows.begin(), rows.end()}));
+  return RowAddition::apply(base, values, KeptWords({rows.begin(), rows.end()}));
 }
 
 }  // namespace espalier::trainer

@@ -20,6 +20,15 @@ torch::Tensor SegmentMeanWithSelf(const Segments& block, const torch::Tensor& x)
 // [N, F] -> [D, 2 F]: self | mean of in-neighbours. One array, so that one matrix product serves both.
 torch::Tensor SelfAndSegmentMean(const Segments& block, const torch::Tensor& x);
 
+// What ScaledSegmentSum multiplies rows with; each is read during the call.
+struct SegmentScales {
+  std::span<const float> source;  // [N], above 0
+  std::span<const float> self;    // [D], or empty: a destination's own row takes no part
+  std::span<const float> result;  // [D]
+};
+// [N, F] -> [D, F]: result[d] * (self[d] * x[d] + sum over in-neighbours s: source[s] * x[s]).
+torch::Tensor ScaledSegmentSum(const Segments& block, const torch::Tensor& x, const SegmentScales& scales);
+
 // base[rows[k]] += values[k], in place; rows are distinct. [D, F], [K, F] -> [D, F]: base itself.
 torch::Tensor AddToRows(const torch::Tensor& base, const torch::Tensor& values, std::span<const uint32_t> rows);
 
