@@ -71,13 +71,47 @@ class RelationChecker {
   void CheckModel(const DistTraining& job) {
     const Model& model = job.training.model;
     if (model.type != ModelType::kRgcn && model.num_bases > 0) Add("spec.training.model.numBases", "only for RGCN");
+    if (model.type != ModelType::kGraphSage && model.aggregator != Aggregator::kMean) {
+      Add("spec.training.model.aggregator", "only for GraphSAGE");
+    }
+    CheckAttention(model);
+    if (model.type == ModelType::kTorchScript) CheckModule(model);
+    if (model.type == ModelType::kTorchScript && model.uri.empty()) {
+      Add("spec.training.model.uri", "TorchScript needs the module's file");
+    }
     if (job.training.epochs == 0 && model.uri.empty()) {
       Add("spec.training.epochs",
           "0 epochs need a model to apply: set spec.training.model.uri, or train for at least 1");
     }
-    if (!job.checkpoint.resume_from.empty() && !model.uri.empty()) {
+    if (!job.checkpoint.resume_from.empty() && !model.uri.empty() && model.type != ModelType::kTorchScript) {
       Add("spec.checkpoint.resumeFrom", "a checkpoint brings its model: leave out spec.training.model.uri");
     }
+  }
+
+  // What a module's author decides.
+  void CheckModule(const Model& model) {
+    const Model defaults;
+    const std::string path = "spec.training.model.";
+    const char* const message = "not for TorchScript: the module has its own";
+    if (model.hidden_size != defaults.hidden_size) Add(path + "hiddenSize", message);
+    if (model.dropout != defaults.dropout) Add(path + "dropout", message);
+    if (model.normalization != defaults.normalization) Add(path + "normalization", message);
+  }
+
+  void CheckAttention(const Model& model) {
+    const std::string path = "spec.training.model.";
+    if (IsAttention(model.type)) {
+      if (model.hidden_size % model.heads != 0) {
+        Add(path + "hiddenSize",
+            "is no multiple of heads (" + std::to_string(model.heads) + "), which share it equally");
+      }
+      return;
+    }
+    const Model defaults;
+    if (model.heads != defaults.heads) Add(path + "heads", "only for GAT and GATv2");
+    if (model.output_heads != defaults.output_heads) Add(path + "outputHeads", "only for GAT and GATv2");
+    if (model.negative_slope != defaults.negative_slope) Add(path + "negativeSlope", "only for GAT and GATv2");
+    if (model.attention_dropout != defaults.attention_dropout) Add(path + "attentionDropout", "only for GAT and GATv2");
   }
 
   void CheckTls(const DistTraining& job) {
@@ -119,6 +153,10 @@ class RelationChecker {
     if (sampling.seed_time.empty()) return;
     if (job.graph.time_column.empty()) {
       Add(path + ".seedTime", "needs in-edges in the order of time: set spec.graph.timeColumn");
+    }
+    // Its degrees count every edge of the graph, later ones included.
+    if (job.training.model.type == ModelType::kGcn) {
+      Add(path + ".seedTime", "not with the model GCN, whose degrees know later edges");
     }
     // One layer for the whole graph after the other knows one row for each node, not one for each time.
     if (job.training.evaluation.neighborhood == EvaluationNeighborhood::kFull) {

@@ -17,8 +17,8 @@ enum class PartitionAlgorithm { kMetis, kRandom, kStreaming, kExternal };
 enum class PartitionObjective { kEdgeCut, kCommunicationVolume };
 enum class PartitionBalance { kNodeTypes, kTrainNodes, kEdges };
 enum class PartitionReuse { kIfPresent, kNever };
-enum class TaskType { kNodeClassification, kNodeRegression };  // others are refused: not there yet
-enum class ModelType { kGraphSage, kRgcn };                    // GraphSAGE | RGCN
+enum class TaskType { kNodeClassification, kNodeRegression };                  // others are refused: not there yet
+enum class ModelType { kGraphSage, kRgcn, kGcn, kGat, kGatv2, kTorchScript };  // GraphSAGE | RGCN | ...
 enum class Aggregator { kMean, kGcn, kPool };
 enum class Activation { kRelu };
 enum class LayerNormalization { kNone, kLayer, kBatch };         // None | Layer | Batch
@@ -29,6 +29,8 @@ enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, k
 enum class EvaluationNeighborhood { kFull, kSampled };
 enum class OutputKind { kModel, kEmbeddings, kPredictions };
 enum class TlsMode { kDisabled, kManaged, kSecretRef };
+
+constexpr bool IsAttention(ModelType type) { return type == ModelType::kGat || type == ModelType::kGatv2; }
 
 struct S3Storage {
   std::string endpoint;            // "https://s3.example.com"; empty: AWS
@@ -81,13 +83,19 @@ struct Input {
 };
 
 struct Model {
-  std::string uri;  // a model file to start from, or (epochs: 0) to infer with; empty: a new model
+  // A model file to start from, or (epochs: 0) to infer with; for TorchScript the module itself. Empty: a new model.
+  std::string uri;
   ModelType type = ModelType::kGraphSage;
   Aggregator aggregator = Aggregator::kMean;
   int64_t hidden_size = 64;
   double dropout = 0.5;
   LayerNormalization normalization = LayerNormalization::kNone;
   int64_t num_bases = 0;  // R-GCN; 0: one weight per relation
+  // GAT and GATv2
+  int64_t heads = 1;         // of hidden layers, side by side: hidden_size / heads columns each
+  int64_t output_heads = 1;  // of the last layer, which takes their mean
+  double negative_slope = 0.2;
+  double attention_dropout = 0;
 };
 
 struct EdgeTypeFanout {

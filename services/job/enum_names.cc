@@ -28,7 +28,12 @@ constexpr Names<PartitionReuse, 2> kReuses = {
     {{PartitionReuse::kIfPresent, "IfPresent"}, {PartitionReuse::kNever, "Never"}}};
 constexpr Names<TaskType, 2> kTasks = {
     {{TaskType::kNodeClassification, "NodeClassification"}, {TaskType::kNodeRegression, "NodeRegression"}}};
-constexpr Names<ModelType, 2> kModels = {{{ModelType::kGraphSage, "GraphSAGE"}, {ModelType::kRgcn, "RGCN"}}};
+constexpr Names<ModelType, 6> kModels = {{{ModelType::kGraphSage, "GraphSAGE"},
+                                          {ModelType::kRgcn, "RGCN"},
+                                          {ModelType::kGcn, "GCN"},
+                                          {ModelType::kGat, "GAT"},
+                                          {ModelType::kGatv2, "GATv2"},
+                                          {ModelType::kTorchScript, "TorchScript"}}};
 constexpr Names<Aggregator, 3> kAggregators = {
     {{Aggregator::kMean, "Mean"}, {Aggregator::kGcn, "GCN"}, {Aggregator::kPool, "Pool"}}};
 constexpr Names<LayerNormalization, 3> kLayerNormalizations = {{{LayerNormalization::kNone, "None"},

@@ -123,7 +123,9 @@ TEST(ParseJobTest, NamesFileLineColumnAndPathOfABadValue) {
   EXPECT_THAT(ErrorOf(ExampleWith("epochs: 50", "epochs: [50]")), HasSubstr("found a list"));
   EXPECT_THAT(ErrorOf(ExampleWith("learningRate: 0.01", "learningRate: 0")), HasSubstr("a number above 0 to 1000"));
   EXPECT_THAT(ErrorOf(ExampleWith("learningRate: 0.01", "learningRate: .inf")), HasSubstr("expected a number"));
-  EXPECT_THAT(ErrorOf(ExampleWith("dropout: 0.5", "dropout: 1")), HasSubstr("from 0 to below 1"));
+  EXPECT_THAT(ErrorOf(ExampleWith("dropout: 0.5", "dropout: 1")), HasSubstr("from 0 to 0.99"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.type", "GAT"}, {"training.model.attentionDropout", "0.995"}}),
+              HasSubstr("from 0 to 0.99"));
 }
 
 TEST(ParseJobTest, ShowsAllViolationsAtOnceInDocumentOrder) {
@@ -138,6 +140,20 @@ TEST(ParseJobTest, ShowsAllViolationsAtOnceInDocumentOrder) {
   EXPECT_LT(error.find("cuont"), error.find("many"));
 }
 
+TEST(ParseJobTest, ReadsTheFieldsOfAttention) {
+  const auto parsed = ParseJob("job.yaml", kExampleJob,
+                               {{"training.model",
+                                 "{type: GATv2, hiddenSize: 64, heads: 8, outputHeads: 2, negativeSlope: 0.1, "
+                                 "attentionDropout: 0.6}"}});
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  const Model& model = parsed->training.training.model;
+  EXPECT_EQ(model.type, ModelType::kGatv2);
+  EXPECT_EQ(model.heads, 8);
+  EXPECT_EQ(model.output_heads, 2);
+  EXPECT_DOUBLE_EQ(model.negative_slope, 0.1);
+  EXPECT_DOUBLE_EQ(model.attention_dropout, 0.6);
+}
+
 TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
   for (const char* word : {"no", "off", "y", "True", "1_000", "0x10", "1:30", "3.5", "2024-01-01", ".inf", "017"}) {
     EXPECT_THAT(ErrorOf(ExampleWith("split: public", std::string("split: ") + word)), HasSubstr("in quotes")) << word;
@@ -150,7 +166,6 @@ TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
 TEST(ParseJobTest, RefusesWhatDoesNotExistYetByName) {
   EXPECT_THAT(ErrorOf(ExampleWith("type: NodeClassification", "type: LinkPrediction")),
               HasSubstr("LinkPrediction is not available yet: choose NodeClassification | NodeRegression"));
-  EXPECT_THAT(ErrorOf(ExampleWith("type: GraphSAGE", "type: GAT")), HasSubstr("GAT is not available yet"));
   EXPECT_THAT(ErrorOf(ExampleWith("features: [node-feat]", "{features: [x], embedding: {size: 8}}")),
               HasSubstr("spec.training.inputs[0].embedding: learnable rows: not available yet"));
   EXPECT_THAT(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 2")),
@@ -322,6 +337,22 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
   EXPECT_THAT(ErrorOf(kExampleJob, {{"tls.mode", "SecretRef"}}), HasSubstr("SecretRef needs spec.tls.secretName"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"tls", "{mode: Managed, secretName: a}"}}), HasSubstr("only the mode SecretRef"));
   EXPECT_THAT(ErrorOf(ExampleWith("weightDecay: 0.0005", "momentum: 0.9")), HasSubstr("momentum: only for SGD"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.type", "GCN"}, {"training.model.aggregator", "Pool"}}),
+              HasSubstr("aggregator: only for GraphSAGE"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model",
+                                     "{type: TorchScript, uri: m.pt, hiddenSize: 8, dropout: 0.1, "
+                                     "normalization: Layer}"}}),
+              AllOf(HasSubstr("hiddenSize: not for TorchScript"), HasSubstr("dropout: not for TorchScript"),
+                    HasSubstr("normalization: not for TorchScript")));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.heads", "8"}}), HasSubstr("heads: only for GAT and GATv2"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.type", "GAT"}, {"training.model.heads", "7"}}),
+              HasSubstr("spec.training.model.hiddenSize: is no multiple of heads (7)"));
+  EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.type", "TorchScript"}}),
+              HasSubstr("TorchScript needs the module's file"));
+  EXPECT_EQ(
+      ErrorOf(kExampleJob,
+              {{"training.model.type", "TorchScript"}, {"training.model.uri", "m.pt"}, {"checkpoint.resumeFrom", "a"}}),
+      "");
   EXPECT_THAT(ErrorOf(ExampleWith("- features: [node-feat]", "- features: [a]\n    - features: [b]")),
               HasSubstr("a second entry for an unnamed node type"));
 }
@@ -369,6 +400,9 @@ TEST(ParseJobTest, NamesWaysToDrawThatDoNotGoTogether) {
   EXPECT_THAT(untimed, HasSubstr("spec.training.sampling.seedTime: needs in-edges in the order of time"));
   EXPECT_THAT(untimed, HasSubstr("spec.training.evaluation.neighborhood: Full would see edges that are later"));
   EXPECT_THAT(untimed, HasSubstr("spec.output.save: Embeddings are computed from full neighbourhoods"));
+  EXPECT_THAT(untimed, Not(HasSubstr("GCN")));
+  EXPECT_THAT(error({{"training.sampling.seedTime", "joined"}, {"training.model.type", "GCN"}}),
+              HasSubstr("spec.training.sampling.seedTime: not with the model GCN"));
 }
 
 TEST(ParseJobTest, NamesWhatIsMissing) {

@@ -93,6 +93,10 @@ Model ToModel(const Json& json) {
   Read(json, "dropout", &model.dropout);
   Read(json, "normalization", &model.normalization);
   Read(json, "numBases", &model.num_bases);
+  Read(json, "heads", &model.heads);
+  Read(json, "outputHeads", &model.output_heads);
+  Read(json, "negativeSlope", &model.negative_slope);
+  Read(json, "attentionDropout", &model.attention_dropout);
   return model;
 }
 

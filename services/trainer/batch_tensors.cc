@@ -17,6 +17,7 @@ Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, 
     ASSIGN_OR_RETURN(fetched.features[type], data.Features(NodeTypeId(type), nodes[type], deadline));
     ASSIGN_OR_RETURN(fetched.original_ids[type], data.OriginalIds(NodeTypeId(type), nodes[type], deadline));
   }
+  ASSIGN_OR_RETURN(fetched.degrees, data.Degrees(nodes, fetched.batch.layers.front().num_outputs, deadline));
   const std::span<const GlobalNodeId> seeds(nodes[data.seed_type().value].data(), fetched.batch.num_seeds);
   ASSIGN_OR_RETURN(fetched.labels, data.Labels(seeds, deadline));
   fetched.fetch_seconds = timer.Seconds();

@@ -13,6 +13,7 @@ struct BatchTensors {
   sampler::MiniBatch batch;
   TypedRows features;                       // by NodeTypeId: f32 [nodes, F]
   std::vector<torch::Tensor> original_ids;  // by NodeTypeId: i64 [nodes]
+  GraphDegrees degrees;                     // where the model needs them (NodeData::FetchDegrees)
   torch::Tensor labels;                     // of the seeds, as losses.h takes them
   double sample_seconds = 0;                // spent waiting for the mini-batch
   double fetch_seconds = 0;                 // spent gathering rows

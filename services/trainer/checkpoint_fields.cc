@@ -45,6 +45,18 @@ std::string TextOf(const std::vector<job::SamplingLayer>& layers) {
   return text;
 }
 
+// Of models that have fields of their own.
+void AddModelFields(const job::Model& model, const std::string& module_digest,
+                    std::map<std::string, std::string>* fields) {
+  if (job::IsAttention(model.type)) {
+    (*fields)["training.model.heads"] = TextOf(model.heads);
+    (*fields)["training.model.outputHeads"] = TextOf(model.output_heads);
+    (*fields)["training.model.negativeSlope"] = TextOf(model.negative_slope);
+    (*fields)["training.model.attentionDropout"] = TextOf(model.attention_dropout);
+  }
+  if (model.type == job::ModelType::kTorchScript) (*fields)["training.model.moduleSha256"] = module_digest;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, const GraphFacts& graph) {
@@ -92,6 +104,7 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
       {"training.evaluation.earlyStopping.patience", TextOf(training.evaluation.patience)},
       {"training.evaluation.chunkNodes", TextOf(graph.inference_chunk_nodes)},
   };
+  AddModelFields(training.model, graph.module_digest, &fields);
   // Only where they are not what they are when unset, so that checkpoints of jobs without them fit.
   const job::Sampling& sampling = training.sampling;
   if (sampling.method != job::SamplingMethod::kNeighbor) {

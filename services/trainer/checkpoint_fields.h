@@ -17,6 +17,7 @@ struct GraphFacts {
   int64_t num_outputs = 0;
   uint32_t steps_per_epoch = 0;
   uint64_t inference_chunk_nodes = 0;
+  std::string module_digest;  // SHA-256 of a user's module; empty: none
 };
 
 // "training.optimizer.learningRate" -> "0.01": paths are the document's below spec, or begin with "graph.num".

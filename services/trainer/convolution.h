@@ -22,8 +22,8 @@ struct WrittenRows {
 class Convolution : public torch::nn::Module {
  public:
   // inputs: f32 [rows read, F] by NodeTypeId, all of them defined. -> f32 [written.total, H], contiguous
-  virtual torch::Tensor Forward(const sampler::BatchLayer& edges, const TypedRows& inputs,
-                                const WrittenRows& written) = 0;
+  virtual torch::Tensor Forward(const sampler::BatchLayer& edges, const TypedRows& inputs, const WrittenRows& written,
+                                const LayerRun& run) = 0;
 };
 
 inline Segments SegmentsOf(const sampler::Block& block) { return {block.indptr, block.indices}; }

@@ -4,6 +4,7 @@
 #include "services/collective/agreement.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/forward_pass.h"
+#include "services/trainer/model_error.h"
 
 namespace espalier::trainer {
 namespace {
@@ -123,6 +124,8 @@ Status Evaluator::AddSampledChunk(Model& model, graph::SplitPartName part, uint3
   try {
     const torch::NoGradGuard no_gradients;
     metric.Add(chunk, ForwardPass(model, tensors, LayerRun()), tensors.labels);
+  } catch (const ModelError& error) {
+    return error.status();
   } catch (const std::exception& error) {  // torch, out of memory for one
     return Internal(error.what());
   }

@@ -1,5 +1,6 @@
 #include "services/trainer/full_inference.h"
 
+#include "services/trainer/model_error.h"
 #include "services/trainer/parameters.h"
 #include "services/trainer/sampling_plan.h"
 
@@ -95,10 +96,13 @@ Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId
     if (layer > 0 && batch.nodes[read].empty()) continue;
     ASSIGN_OR_RETURN(inputs[read], RowsRead(layer, NodeTypeId(read), batch.nodes[read], deadline));
   }
+  ASSIGN_OR_RETURN(const GraphDegrees degrees, data_->Degrees(batch.nodes, batch.layers[0].num_outputs, deadline));
   try {
     const torch::NoGradGuard no_gradients;
-    const TypedRows outputs = model.Layer(layer, batch.layers[0], inputs, LayerRun());
+    const TypedRows outputs = model.Layer(layer, batch.layers[0], inputs, {.degrees = &degrees});
     return outputs[type.value].contiguous();
+  } catch (const ModelError& error) {
+    return error.status();
   } catch (const std::exception& error) {  // torch, out of memory for one
     return Internal(error.what());
   }

@@ -1,24 +1,23 @@
 #include "services/trainer/graph_model.h"
 
 #include "services/base/check.h"
+#include "services/trainer/gat_convolution.h"
+#include "services/trainer/gcn_convolution.h"
+#include "services/trainer/layer_types.h"
 #include "services/trainer/rgcn_convolution.h"
 #include "services/trainer/sage_convolution.h"
 
 namespace espalier::trainer {
 namespace {
 
-// Types read by a layer that writes `written`: the written rows themselves and their in-neighbours.
-std::vector<bool> ReadFor(const graph::GraphSchema& schema, const std::vector<EdgeTypeId>& relations,
-                          const std::vector<bool>& written) {
-  std::vector<bool> read = written;
-  for (const EdgeTypeId relation : relations) {
-    if (written[schema.DestinationOf(relation).value]) read[schema.SourceOf(relation).value] = true;
-  }
-  return read;
-}
-
 bool NeedsProjection(const ModelOptions& options) {
   return options.schema.num_node_types() > 1 || options.input_widths.front() == 0;
+}
+
+// The papers of these models drop elements of what the first layer reads too, and those of attention use ELU.
+bool DropsInputs(job::ModelType type) { return type != job::ModelType::kGraphSage && type != job::ModelType::kRgcn; }
+Nonlinearity NonlinearityOf(job::ModelType type) {
+  return job::IsAttention(type) ? Nonlinearity::kElu : Nonlinearity::kRelu;
 }
 
 std::string LayerName(int layer) { return "layer" + std::to_string(layer); }
@@ -26,23 +25,18 @@ std::string LayerName(int layer) { return "layer" + std::to_string(layer); }
 }  // namespace
 
 GraphModel::GraphModel(const ModelOptions& options) : options_(options) {
-  const auto num_layers = static_cast<size_t>(options.num_layers);
-  written_.resize(num_layers);
-  std::vector<bool> next(options.schema.num_node_types(), false);
-  next[options.seed_type.value] = true;
-  for (size_t layer = num_layers; layer-- > 0;) {
-    written_[layer] = next;
-    next = ReadFor(options.schema, options.relations[layer], next);
-  }
+  LayerTypes types = TypesOfLayers(options.schema, options.relations, options.seed_type);
+  written_ = std::move(types.written);
   if (NeedsProjection(options)) {
-    projection_ = register_module(
-        "input", InputProjection(options.schema, options.input_widths, next, options.model.hidden_size, options.seed));
+    projection_ = register_module("input", InputProjection(options.schema, options.input_widths, types.read_first,
+                                                           options.model.hidden_size, options.seed));
   }
   for (int layer = 0; layer < options.num_layers; ++layer) {
     convolutions_.push_back(register_module(LayerName(layer), MakeConvolution(layer)));
     if (layer + 1 == options.num_layers) continue;
-    epilogues_.push_back(register_module("epilogue" + std::to_string(layer),
-                                         HiddenEpilogue(options.model.normalization, OutputWidth(layer))));
+    epilogues_.push_back(register_module(
+        "epilogue" + std::to_string(layer),
+        HiddenEpilogue(options.model.normalization, NonlinearityOf(options.model.type), OutputWidth(layer))));
   }
   output_bias_ = register_parameter("output_bias", torch::zeros({options.num_outputs}));
 }
@@ -57,9 +51,33 @@ std::shared_ptr<Convolution> GraphModel::MakeConvolution(int layer) const {
       return std::make_shared<RgcnConvolution>(o.relations[static_cast<size_t>(layer)], o.model.num_bases,
                                                InputWidth(layer), OutputWidth(layer), o.schema, o.seed,
                                                LayerName(layer));
+    case job::ModelType::kGcn:
+    case job::ModelType::kGat:
+    case job::ModelType::kGatv2:
+      return std::make_shared<RelationalConvolution>(
+          o.relations[static_cast<size_t>(layer)], layer, InputWidth(layer), OutputWidth(layer), o.schema, o.seed,
+          LayerName(layer), [&](const std::string& name) { return MakeRelationConvolution(layer, name); });
+    case job::ModelType::kTorchScript: break;  // a model of its own
   }
   ESPALIER_CHECK(false) << "no such model type";
   return nullptr;
+}
+
+std::shared_ptr<RelationConvolution> GraphModel::MakeRelationConvolution(int layer, const std::string& name) const {
+  const job::Model& model = options_.model;
+  if (model.type == job::ModelType::kGcn) {
+    return std::make_shared<GcnConvolution>(InputWidth(layer), OutputWidth(layer), options_.seed, name);
+  }
+  const bool is_last = layer + 1 == options_.num_layers;
+  GatOptions gat{.inputs = InputWidth(layer),
+                 .negative_slope = model.negative_slope,
+                 .attention_dropout = model.attention_dropout,
+                 .seed = options_.seed};
+  gat.combined = is_last ? HeadsCombined::kMean : HeadsCombined::kSideBySide;
+  gat.shape = is_last ? HeadShape{model.output_heads, OutputWidth(layer)}
+                      : HeadShape{model.heads, OutputWidth(layer) / model.heads};
+  if (model.type == job::ModelType::kGat) return std::make_shared<GatConvolution>(gat, name);
+  return std::make_shared<Gatv2Convolution>(gat, name);
 }
 
 int64_t GraphModel::OutputWidth(int layer) const {
@@ -96,11 +114,19 @@ TypedRows GraphModel::RowsRead(int layer, const sampler::BatchLayer& edges, cons
   return rows;
 }
 
+void GraphModel::DropInputs(TypedRows* rows, const LayerRun& run) const {
+  for (uint16_t type = 0; type < rows->size(); ++type) {
+    torch::Tensor& of_type = (*rows)[type];
+    of_type = DropElements(of_type, InputDropoutOf(options_.model.dropout, NodeTypeId(type), of_type.size(0), run));
+  }
+}
+
 TypedRows GraphModel::Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) {
   ESPALIER_CHECK(layer >= 0 && layer < options_.num_layers && inputs.size() == options_.schema.num_node_types());
   const WrittenRows written = WrittenBy(layer, edges);
-  const TypedRows read = RowsRead(layer, edges, inputs);
-  torch::Tensor sum = convolutions_[static_cast<size_t>(layer)]->Forward(edges, read, written);
+  TypedRows read = RowsRead(layer, edges, inputs);
+  if (layer == 0 && DropsInputs(options_.model.type)) DropInputs(&read, run);
+  torch::Tensor sum = convolutions_[static_cast<size_t>(layer)]->Forward(edges, read, written, run);
   if (layer + 1 == options_.num_layers) {
     sum = sum + output_bias_;
   } else {

@@ -7,6 +7,7 @@
 #include "services/trainer/convolution.h"
 #include "services/trainer/hidden_epilogue.h"
 #include "services/trainer/input_projection.h"
+#include "services/trainer/relation_convolution.h"
 
 namespace espalier::trainer {
 
@@ -17,13 +18,16 @@ class GraphModel final : public Model {
 
   int num_layers() const override { return options_.num_layers; }
   int64_t OutputWidth(int layer) const override;
+  bool needs_degrees() const override { return options_.model.type == job::ModelType::kGcn; }
   TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) override;
 
  private:
   int64_t InputWidth(int layer) const;
   WrittenRows WrittenBy(int layer, const sampler::BatchLayer& edges) const;
   TypedRows RowsRead(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs);
+  void DropInputs(TypedRows* rows, const LayerRun& run) const;
   std::shared_ptr<Convolution> MakeConvolution(int layer) const;
+  std::shared_ptr<RelationConvolution> MakeRelationConvolution(int layer, const std::string& name) const;
 
   const ModelOptions options_;
   // written_[layer][type]: some trainer may write rows of the type. Depends on the job alone, so that all trainers

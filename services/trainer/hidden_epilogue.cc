@@ -22,8 +22,17 @@ DropoutPlan DropoutOf(double probability, int layer, const std::vector<NodeTypeI
   return plan;
 }
 
-HiddenEpilogueImpl::HiddenEpilogueImpl(job::LayerNormalization normalization, int64_t width)
-    : bias_(register_parameter("bias", torch::zeros({width}))) {
+DropoutPlan InputDropoutOf(double probability, NodeTypeId type, int64_t num_rows, const LayerRun& run) {
+  if (!run.training || probability == 0 || num_rows == 0) return {};
+  ESPALIER_CHECK(run.original_ids != nullptr) << "dropout needs the rows' original ids";
+  const torch::Tensor ids = (*run.original_ids)[type.value].contiguous();
+  ESPALIER_CHECK(ids.scalar_type() == torch::kInt64 && ids.size(0) >= num_rows) << "too few original ids";
+  const uint64_t key = RandomKey(run.seed, RandomPurpose::kInputDropout, run.epoch, run.step, type.value);
+  return {.probability = probability, .ranges = {{0, num_rows, key, ids}}};
+}
+
+HiddenEpilogueImpl::HiddenEpilogueImpl(job::LayerNormalization normalization, Nonlinearity nonlinearity, int64_t width)
+    : nonlinearity_(nonlinearity), bias_(register_parameter("bias", torch::zeros({width}))) {
   switch (normalization) {
     case job::LayerNormalization::kNone: break;
     case job::LayerNormalization::kBatch: batch_norm_ = register_module("batch_norm", BatchNorm(width)); break;
@@ -34,14 +43,24 @@ HiddenEpilogueImpl::HiddenEpilogueImpl(job::LayerNormalization normalization, in
   }
 }
 
+torch::Tensor HiddenEpilogueImpl::Activate(const torch::Tensor& x, const torch::Tensor& bias,
+                                           const DropoutPlan& dropout) const {
+  switch (nonlinearity_) {
+    case Nonlinearity::kRelu: return BiasReluDropout(x, bias, dropout);
+    case Nonlinearity::kElu: return DropElements(torch::elu(bias.defined() ? x + bias : x), dropout);
+  }
+  ESPALIER_CHECK(false) << "no such nonlinearity";
+  return {};
+}
+
 torch::Tensor HiddenEpilogueImpl::forward(const torch::Tensor& x, const DropoutPlan& dropout, const LayerRun& run) {
-  if (batch_norm_) return BiasReluDropout(batch_norm_->forward(x + bias_, run), {}, dropout);
+  if (batch_norm_) return Activate(batch_norm_->forward(x + bias_, run), {}, dropout);
   if (layer_norm_weight_.defined()) {
     const torch::Tensor normal =
         torch::layer_norm(x + bias_, {x.size(1)}, layer_norm_weight_, layer_norm_bias_, /*eps=*/1e-5);
-    return BiasReluDropout(normal, {}, dropout);
+    return Activate(normal, {}, dropout);
   }
-  return BiasReluDropout(x, bias_, dropout);
+  return Activate(x, bias_, dropout);
 }
 
 }  // namespace espalier::trainer

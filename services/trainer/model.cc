@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/trainer/graph_model.h"
+#include "services/trainer/script_model.h"
 
 namespace espalier::trainer {
 namespace {
@@ -29,6 +30,13 @@ Status CheckOptions(const ModelOptions& options) {
   if (!(options.model.dropout >= 0 && options.model.dropout <= 0.99)) {
     return InvalidArgument("dropout must be from 0 to 0.99");
   }
+  if (options.model.heads < 1 || options.model.output_heads < 1) return InvalidArgument("attention needs a head");
+  if (options.model.hidden_size % options.model.heads != 0) {
+    return InvalidArgument("hiddenSize must be a multiple of heads");
+  }
+  if (!(options.model.attention_dropout >= 0 && options.model.attention_dropout <= 0.99)) {
+    return InvalidArgument("attentionDropout must be from 0 to 0.99");
+  }
   if (options.model.num_bases < 0) return InvalidArgument("numBases must not be negative");
   if (options.seed_type.value >= options.schema.num_node_types()) return InvalidArgument("no such seed node type");
   if (options.input_widths.size() != options.schema.num_node_types()) {
@@ -44,6 +52,7 @@ Status CheckOptions(const ModelOptions& options) {
 }  // namespace
 
 Result<std::shared_ptr<Model>> MakeModel(const ModelOptions& options) {
+  if (options.model.type == job::ModelType::kTorchScript) return MakeScriptModel(options);
   RETURN_IF_ERROR(CheckOptions(options));
   return std::shared_ptr<Model>(std::make_shared<GraphModel>(options));
 }

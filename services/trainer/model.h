@@ -12,6 +12,7 @@
 #include "services/graph/schema.h"
 #include "services/job/dist_training.h"
 #include "services/sampler/mini_batch.h"
+#include "services/trainer/graph_degrees.h"
 
 namespace espalier::trainer {
 
@@ -25,8 +26,11 @@ struct LayerRun {
   uint64_t seed = 0;
   uint32_t epoch = 0;
   uint32_t step = 0;
-  // i64 [rows written] by NodeTypeId: original ids of the layer's output rows. Needed when training.
+  // i64 [rows read] by NodeTypeId: original ids of the layer's input rows, those of its output rows first. Needed when
+  // training.
   const std::vector<torch::Tensor>* original_ids = nullptr;
+  // Of the layer's rows, for models that need them (Model::needs_degrees).
+  const GraphDegrees* degrees = nullptr;
   // For synchronised batch normalisation; null: statistics of this batch alone. Errors surface as CollectiveError.
   collective::Collective* collective = nullptr;
   Deadline deadline = Deadline::After(std::chrono::seconds(660));
@@ -39,11 +43,15 @@ class Model : public torch::nn::Module {
   virtual int num_layers() const = 0;
   // Width of what layer `layer` writes.
   virtual int64_t OutputWidth(int layer) const = 0;
+  // Layers must be given the nodes' degrees in the whole graph.
+  virtual bool needs_degrees() const { return false; }
   // Rows read -> rows written. Layer 0 reads the raw features; the last layer writes logits (no activation).
   // Hidden layers apply normalisation, activation and dropout to what they write.
   virtual TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs,
                           const LayerRun& run) = 0;
 };
+
+struct ModuleFile;  // module_file.h
 
 struct ModelOptions {
   job::Model model;
@@ -55,9 +63,12 @@ struct ModelOptions {
   std::vector<std::vector<EdgeTypeId>> relations;  // by layer
   NodeTypeId seed_type;
   uint64_t seed = 0;
+  std::shared_ptr<const ModuleFile> module;  // of ModelType::kTorchScript, whose outputs num_outputs need not say
+  bool trains = true;                        // false: the model is only applied
 };
 
-// GraphSAGE or R-GCN. InvalidArgument where the options do not fit together.
+// A model of ours, or the user's. InvalidArgument where the options do not fit together, or where the user's module is
+// not what script_model.h asks for.
 Result<std::shared_ptr<Model>> MakeModel(const ModelOptions& options);
 
 }  // namespace espalier::trainer

@@ -22,17 +22,21 @@ constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"layers", "the number of spec.training.sampling.layers"},
                                     {"normalization", "spec.training.model.normalization"},
                                     {"numBases", "spec.training.model.numBases"},
+                                    {"heads", "spec.training.model.heads"},
+                                    {"outputHeads", "spec.training.model.outputHeads"},
+                                    {"negativeSlope", "spec.training.model.negativeSlope"},
                                     {"features", "spec.training.inputs.features"},
                                     {"outputs", "the number of the model's outputs (spec.training.task)"}};
 
 Status CheckProperties(const ModelFile& file, const std::map<std::string, std::string>& expected) {
   for (const Property& property : kProperties) {
     const auto of_job = expected.find(property.name);
+    if (of_job == expected.end()) continue;  // no property of this type of model
     const auto of_file = file.content.metadata.find(property.name);
     if (of_file == file.content.metadata.end()) {
       return InvalidArgument("the metadata of " + file.where + " lack '" + property.name + "'");
     }
-    if (of_job == expected.end() || of_job->second == of_file->second) continue;
+    if (of_job->second == of_file->second) continue;
     return InvalidArgument(std::string(property.field) + " is '" + of_job->second + "', but the model in " +
                            file.where + " was made with '" + of_file->second + "'");
   }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "services/format/safetensors.h"
+#include "services/job/enum_names.h"
 #include "services/trainer/math_setup.h"
 #include "services/trainer/parameters.h"
 #include "services/trainer/testing/gradients.h"
@@ -46,6 +47,24 @@ ModelOptions TypedOptions(job::ModelType type, int64_t num_bases = 0) {
   options.relations = {all, all};
   options.seed_type = NodeTypeId(1);
   return options;
+}
+
+// Of some of a homogeneous graph's nodes.
+GraphDegrees DegreesOf(const sampler::Block& graph, const std::vector<int64_t>& nodes) {
+  std::vector<float> out(graph.indptr.size() - 1, 0);
+  for (const uint32_t source : graph.indices) ++out[source];
+  GraphDegrees degrees{{{}}, {{}}};
+  for (const int64_t node : nodes) {
+    const auto v = static_cast<size_t>(node);
+    degrees.out[0].push_back(out[v]);
+    degrees.in[0].push_back(static_cast<float>(graph.indptr[v + 1] - graph.indptr[v]));
+  }
+  return degrees;
+}
+GraphDegrees DegreesOf(const sampler::Block& graph) {
+  std::vector<int64_t> nodes(graph.indptr.size() - 1);
+  std::iota(nodes.begin(), nodes.end(), 0);
+  return DegreesOf(graph, nodes);
 }
 
 struct Batch {
@@ -105,6 +124,13 @@ std::vector<std::pair<std::string, ModelOptions>> AllModels() {
                                                               {"rgcn", HomogeneousOptions()},
                                                               {"layer norm", HomogeneousOptions()},
                                                               {"batch norm", HomogeneousOptions()}};
+  for (const auto type : {job::ModelType::kGcn, job::ModelType::kGat, job::ModelType::kGatv2}) {
+    ModelOptions options = HomogeneousOptions();
+    options.model.type = type;
+    options.model.heads = 3;
+    options.model.output_heads = 2;
+    models.emplace_back(job::NameOf(type), options);
+  }
   models[3].second.model.type = job::ModelType::kRgcn;
   models[4].second.model.normalization = job::LayerNormalization::kLayer;
   models[5].second.model.normalization = job::LayerNormalization::kBatch;
@@ -118,9 +144,11 @@ TEST(ModelTest, LayerWiseInferenceEqualsMiniBatchesWithAllNeighbors) {
   for (auto& [name, options] : AllModels()) {
     const auto model = *MakeModel(options);
     const Batch batch = FullNeighborhood(graph, {17, 3, 39});
+    const GraphDegrees degrees = DegreesOf(graph), batch_degrees = DegreesOf(graph, batch.nodes);
 
-    const Tensor all = Forward(*model, {whole, whole}, {features}, {});
-    const Tensor seeds = Forward(*model, batch.layers, {features.index_select(0, torch::tensor(batch.nodes))}, {});
+    const Tensor all = Forward(*model, {whole, whole}, {features}, {.degrees = &degrees});
+    const Tensor seeds = Forward(*model, batch.layers, {features.index_select(0, torch::tensor(batch.nodes))},
+                                 {.degrees = &batch_degrees});
 
     EXPECT_TRUE(torch::allclose(all.index_select(0, torch::tensor({17, 3, 39})), seeds, 1e-4, 1e-5)) << name;
   }
@@ -130,6 +158,7 @@ TEST(ModelTest, GradientsAreThoseOfFiniteDifferences) {
   const sampler::Block graph = RandomBlock(1, 20, 20, 4);
   const Tensor features = RandomMatrix(2, 20, 6) * 2;
   const sampler::BatchLayer whole{{graph}, {20}, {20}};
+  const GraphDegrees degrees = DegreesOf(graph);
   for (auto& [name, options] : AllModels()) {
     const auto model = *MakeModel(options);
     const bool training = options.model.normalization == job::LayerNormalization::kBatch;
@@ -138,7 +167,8 @@ TEST(ModelTest, GradientsAreThoseOfFiniteDifferences) {
       ExpectGradientOfFiniteDifferences(
           name + " " + parameter, values,
           [&, &model = model] {
-            return WeightedSum(Forward(*model, {whole, whole}, {features}, {.training = training}));
+            return WeightedSum(
+                Forward(*model, {whole, whole}, {features}, {.training = training, .degrees = &degrees}));
           },
           /*step=*/5e-4, /*tolerance=*/5e-2);
     }
@@ -148,7 +178,8 @@ TEST(ModelTest, GradientsAreThoseOfFiniteDifferences) {
 TEST(ModelTest, TypedGradientsAreThoseOfFiniteDifferences) {
   const Tensor papers = RandomMatrix(3, 8, 5);
   for (const ModelOptions& options : {TypedOptions(job::ModelType::kRgcn), TypedOptions(job::ModelType::kRgcn, 2),
-                                      TypedOptions(job::ModelType::kGraphSage)}) {
+                                      TypedOptions(job::ModelType::kGraphSage), TypedOptions(job::ModelType::kGat),
+                                      TypedOptions(job::ModelType::kGatv2)}) {
     const auto model = *MakeModel(options);
     const auto layers = TypedLayers();
     for (const auto& [parameter, values] : ParametersOf(*model)) {
@@ -209,9 +240,14 @@ TEST(ModelTest, SageOnATypedGraphIsSageOnTheUntypedOne) {
   EXPECT_TRUE(torch::equal(from_two, from_one));
 }
 
-TEST(ModelTest, DropoutMasksBelongToNodesNotToRows) {
+class DropoutTest : public testing::TestWithParam<job::ModelType> {};
+
+TEST_P(DropoutTest, MasksBelongToNodesNotToRows) {
   ModelOptions options = HomogeneousOptions();
+  options.model.type = GetParam();
   options.model.dropout = 0.5;
+  options.model.attention_dropout = 0.5;
+  options.model.heads = 9;
   const auto model = *MakeModel(options);
   const sampler::Block graph = RandomBlock(1, 40, 40, 5);
   const Tensor features = RandomMatrix(2, 40, 6);
@@ -219,7 +255,9 @@ TEST(ModelTest, DropoutMasksBelongToNodesNotToRows) {
     const Batch batch = FullNeighborhood(graph, seeds);
     const Tensor nodes = torch::tensor(batch.nodes);
     const std::vector<Tensor> original_ids = {nodes};
-    const LayerRun run{.training = true, .seed = 1, .epoch = 2, .step = step, .original_ids = &original_ids};
+    const GraphDegrees degrees = DegreesOf(graph, batch.nodes);
+    const LayerRun run{
+        .training = true, .seed = 1, .epoch = 2, .step = step, .original_ids = &original_ids, .degrees = &degrees};
     return Forward(*model, batch.layers, {features.index_select(0, nodes)}, run);
   };
   const Tensor forward = outputs_of({5, 9, 30}, 0), backward = outputs_of({30, 9, 5}, 0);
@@ -227,17 +265,25 @@ TEST(ModelTest, DropoutMasksBelongToNodesNotToRows) {
   EXPECT_FALSE(torch::allclose(forward, outputs_of({5, 9, 30}, 1), 1e-2, 1e-2));
 }
 
+INSTANTIATE_TEST_SUITE_P(ModelTest, DropoutTest,
+                         testing::Values(job::ModelType::kGraphSage, job::ModelType::kGcn, job::ModelType::kGat,
+                                         job::ModelType::kGatv2),
+                         [](const auto& instance) { return std::string(job::NameOf(instance.param)); });
+
 TEST(ModelTest, ATrainerWithoutSeedsGivesZeroGradientsForEveryParameter) {
   for (const ModelOptions& options :
-       {HomogeneousOptions(), TypedOptions(job::ModelType::kRgcn, 2), TypedOptions(job::ModelType::kGraphSage)}) {
+       {HomogeneousOptions(), TypedOptions(job::ModelType::kRgcn, 2), TypedOptions(job::ModelType::kGraphSage),
+        TypedOptions(job::ModelType::kGcn), TypedOptions(job::ModelType::kGat), TypedOptions(job::ModelType::kGatv2)}) {
     const auto model = *MakeModel(options);
     const size_t num_types = options.schema.num_node_types();
+    const GraphDegrees no_degrees;
     sampler::BatchLayer empty;
     for (const EdgeTypeId relation : options.relations[0]) empty.blocks.push_back({relation, {0}, {}, {}});
     empty.num_inputs.assign(num_types, 0);
     empty.num_outputs.assign(num_types, 0);
 
-    const Tensor outputs = Forward(*model, {empty, empty}, TypedRows(num_types), {.training = true}, options.seed_type);
+    const Tensor outputs = Forward(*model, {empty, empty}, TypedRows(num_types),
+                                   {.training = true, .degrees = &no_degrees}, options.seed_type);
     outputs.sum().backward();
 
     EXPECT_EQ(outputs.size(0), 0);
@@ -326,6 +372,7 @@ TEST(MakeModelTest, RefusesOptionsThatDoNotFit) {
   };
   EXPECT_NE(message_of([](auto& o) { o.num_outputs = 0; }).find("output"), std::string::npos);
   EXPECT_NE(message_of([](auto& o) { o.model.dropout = 1; }).find("dropout"), std::string::npos);
+  EXPECT_NE(message_of([](auto& o) { o.model.heads = 2; }).find("multiple of heads"), std::string::npos);
   EXPECT_NE(message_of([](auto& o) { o.relations.pop_back(); }).find("layers"), std::string::npos);
   EXPECT_NE(message_of([](auto& o) { o.relations[0] = {EdgeTypeId(4)}; }).find("relation"), std::string::npos);
   EXPECT_NE(message_of([](auto& o) { o.input_widths = {1, 2}; }).find("node types"), std::string::npos);

@@ -228,6 +228,11 @@ Result<torch::Tensor> NodeData::Features(NodeTypeId type, std::span<const Global
   return features;
 }
 
+Result<GraphDegrees> NodeData::Degrees(const std::vector<std::vector<GlobalNodeId>>& nodes,
+                                       std::span<const uint32_t> num_written, Deadline deadline) const {
+  return degrees_.has_value() ? degrees_->Of(nodes, num_written, deadline) : GraphDegrees();
+}
+
 Result<torch::Tensor> NodeData::Labels(std::span<const GlobalNodeId> nodes, Deadline deadline) const {
   ASSIGN_OR_RETURN(const Tensor rows, rows_->GatherRows(seed_type_, label_, nodes, deadline));
   if (loss_kind_ == LossKind::kCrossEntropy) return AsClasses(rows).While("column '" + label_ + "'");

@@ -4,6 +4,7 @@
 
 #include <torch/torch.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "services/job/dist_training.h"
 #include "services/sampler/row_source.h"
 #include "services/sampler/seed_source.h"
+#include "services/trainer/graph_degrees.h"
 #include "services/trainer/losses.h"
 
 namespace espalier::trainer {
@@ -44,6 +46,14 @@ class NodeData {
   // In place of CountOutputs: what a model that exists already has. InvalidArgument where labels have another width.
   Status SetOutputs(int64_t num_outputs);
 
+  // From now on Degrees asks this source; for models that need them (Model::needs_degrees). Called once, as
+  // CountOutputs.
+  void FetchDegrees(DegreeSource degrees) { degrees_ = std::move(degrees); }
+  // Of a mini-batch's nodes, by NodeTypeId, of which the first layer writes the first num_written; nothing without a
+  // source.
+  Result<GraphDegrees> Degrees(const std::vector<std::vector<GlobalNodeId>>& nodes,
+                               std::span<const uint32_t> num_written, Deadline deadline) const;
+
   // f32 [nodes, F]: the type's input columns side by side; F may be 0.
   Result<torch::Tensor> Features(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
   // As losses.h wants them: i64 [nodes] or f32 [nodes, C].
@@ -68,6 +78,7 @@ class NodeData {
                                uint32_t num_ranks, int64_t largest, std::chrono::seconds timeout) const;
 
   sampler::RowSource* rows_;
+  std::optional<DegreeSource> degrees_;
   std::vector<std::vector<InputColumn>> inputs_;  // by NodeTypeId
   std::vector<int64_t> input_widths_;
   NodeTypeId seed_type_;

@@ -205,6 +205,18 @@ INSTANTIATE_TEST_SUITE_P(
                           [](const std::string& folder) { return std::make_shared<storage::FileStore>(folder); }}),
     [](const testing::TestParamInfo<Place>& place) { return std::string(place.param.name); });
 
+TEST(OutputsTest, NamesTheBytesOfAUsersModuleAndNotWhatItDoesNotUse) {
+  RunFacts facts = Facts();
+  EXPECT_FALSE(nlohmann::json::parse(ResultJson(facts, Outcome())).contains("moduleSha256"));
+  facts.job.training.model.type = job::ModelType::kTorchScript;
+  facts.module_sha256 = "abcd";
+  EXPECT_EQ(nlohmann::json::parse(ResultJson(facts, Outcome())).at("moduleSha256"), "abcd");
+  const auto metadata = ModelMetadata(facts);
+  EXPECT_EQ(metadata.at("moduleSha256"), "abcd");
+  EXPECT_FALSE(metadata.contains("hiddenSize"));
+  EXPECT_FALSE(metadata.contains("aggregator"));
+}
+
 TEST(OutputsTest, NamesAFolderThatCannotBe) {
   const storage::TemporaryFolder folder;
   const std::string file = folder.path() + "/file";

@@ -1,6 +1,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "services/job/enum_names.h"
 #include "services/trainer/metrics.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/train_job.h"
@@ -32,15 +33,8 @@ const char* NameOf(LoopEnd end) {
   return "";
 }
 
-const char* NameOf(job::ModelType type) {
-  switch (type) {
-    case job::ModelType::kGraphSage: return "GraphSAGE";
-    case job::ModelType::kRgcn: return "RGCN";
-  }
-  return "";
-}
-
-const char* NameOf(job::Aggregator aggregator) {
+// The texts of model files.
+const char* TextOf(job::Aggregator aggregator) {
   switch (aggregator) {
     case job::Aggregator::kMean: return "Mean";
     case job::Aggregator::kGcn: return "Gcn";
@@ -49,7 +43,7 @@ const char* NameOf(job::Aggregator aggregator) {
   return "";
 }
 
-const char* NameOf(job::LayerNormalization normalization) {
+const char* TextOf(job::LayerNormalization normalization) {
   switch (normalization) {
     case job::LayerNormalization::kNone: return "None";
     case job::LayerNormalization::kLayer: return "Layer";
@@ -58,10 +52,13 @@ const char* NameOf(job::LayerNormalization normalization) {
   return "";
 }
 
+// The shortest text that reads back as the same number.
+std::string ShortestText(double value) { return ordered_json(value).dump(); }
+
 }  // namespace
 
 std::string ResultKey(const std::string& part, job::Metric metric) {
-  std::string name = NameOf(metric);
+  std::string name = trainer::NameOf(metric);
   name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
   return part + name;
 }
@@ -74,17 +71,27 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
       features += (features.empty() ? "" : ",") + (input.node_type.empty() ? "" : input.node_type + ":") + name;
     }
   }
-  return {{"format", "espalier-model-1"},
-          {"model", NameOf(model.type)},
-          {"aggregator", NameOf(model.aggregator)},
-          {"hiddenSize", std::to_string(model.hidden_size)},
-          {"layers", std::to_string(facts.job.training.sampling.layers.size())},
-          {"normalization", NameOf(model.normalization)},
-          {"numBases", std::to_string(model.num_bases)},
-          {"outputs", std::to_string(facts.num_outputs)},
-          {"features", features},
-          {"label", facts.job.training.task.label},
-          {"seed", std::to_string(facts.job.training.seed)}};
+  std::map<std::string, std::string> metadata = {{"format", "espalier-model-1"},
+                                                 {"model", job::NameOf(model.type)},
+                                                 {"aggregator", TextOf(model.aggregator)},
+                                                 {"hiddenSize", std::to_string(model.hidden_size)},
+                                                 {"layers", std::to_string(facts.job.training.sampling.layers.size())},
+                                                 {"normalization", TextOf(model.normalization)},
+                                                 {"numBases", std::to_string(model.num_bases)},
+                                                 {"outputs", std::to_string(facts.num_outputs)},
+                                                 {"features", features},
+                                                 {"label", facts.job.training.task.label},
+                                                 {"seed", std::to_string(facts.job.training.seed)}};
+  if (job::IsAttention(model.type)) {
+    metadata["heads"] = std::to_string(model.heads);
+    metadata["outputHeads"] = std::to_string(model.output_heads);
+    metadata["negativeSlope"] = ShortestText(model.negative_slope);
+  }
+  if (model.type == job::ModelType::kTorchScript) {
+    for (const char* unused : {"aggregator", "hiddenSize", "normalization", "numBases"}) metadata.erase(unused);
+    metadata["moduleSha256"] = facts.module_sha256;
+  }
+  return metadata;
 }
 
 std::map<std::string, std::string> NodeResultAttributes(const RunFacts& facts) {
@@ -145,6 +152,7 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
                          {"collective", facts.collective},
                          {"incarnation", facts.incarnation}};
   if (!facts.job.training.model.uri.empty()) result["startedFrom"] = facts.job.training.model.uri;
+  if (!facts.module_sha256.empty()) result["moduleSha256"] = facts.module_sha256;
   if (!outcome.resumed_from.empty()) result["resumedFrom"] = outcome.resumed_from;
   if (!not_written.empty()) result["notWritten"] = not_written;
   return result.dump(2) + "\n";

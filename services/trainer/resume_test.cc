@@ -15,7 +15,9 @@
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/memory_store.h"
 #include "services/trainer/checkpoint_trigger.h"
+#include "services/trainer/model_file.h"
 #include "services/trainer/sampling_plan.h"
+#include "services/trainer/testing/modules.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -87,6 +89,7 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   options.resume_from = run.resume_from;
   options.partition_key = "cut-in-" + std::to_string(run.partitions);
   if (run.store != nullptr) options.checkpoints = {run.store, kPrefix};
+  if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
   // The last rank is asked, so that with several it is not the one that writes. The step after the request sees it.
   if (collective.rank().value + 1 == collective.size()) options.stop_requested = &stop;
   options.on_step = [&](const RunPosition&) {
@@ -152,6 +155,44 @@ std::vector<std::string> Checkpoints(const Store& store) {
     names.push_back(format::CheckpointFolderName(listing.id));
   }
   return names;
+}
+
+// Masks from torch's generator, and a buffer that every training step changes on each rank by its own rows.
+job::DistTraining JobOfAModule() {
+  std::string forward = kMeanForward;
+  forward.replace(forward.find("    return {"), 0,
+                  "    if self.training:\n        self.calls.add_(y.detach().mean())\n"
+                  "    y = torch.dropout(y, 0.3, self.training) + self.calls\n");
+  job::DistTraining job = TinyJob();
+  job.training.model.type = job::ModelType::kTorchScript;
+  job.training.model.uri = testing::TempDir() + "/resumed.pt";
+  MeanModule(8, 6, 3, forward).save(job.training.model.uri);
+  return job;
+}
+
+TEST(ResumeTest, AttentionAndModulesOfUsersGoOnAsIfTheyHadNeverStopped) {
+  job::DistTraining gat = TinyJob();
+  gat.training.model.type = job::ModelType::kGat;
+  gat.training.model.heads = 2;
+  gat.training.model.attention_dropout = 0.4;
+  for (const job::DistTraining& job : {gat, JobOfAModule()}) {
+    for (const uint32_t trainers : {1u, 2u}) {
+      const TrainOutcome whole = Train(job, {.trainers = trainers});
+      const Store store = NewStore();
+      EXPECT_TRUE(Train(job, {.store = store, .trainers = trainers, .stop_after = 4}).stopped());
+      ExpectSame(Train(job, {.store = store, .incarnation = 2, .trainers = trainers}), whole,
+                 std::to_string(trainers) + " trainers");
+    }
+  }
+}
+
+TEST(ResumeTest, AnotherModuleIsRefused) {
+  const job::DistTraining job = JobOfAModule();
+  const Store store = NewStore();
+  EXPECT_TRUE(Train(job, {.store = store, .stop_after = 2}).stopped());
+  MeanModule(8, 6, 3).save(job.training.model.uri);
+  EXPECT_THAT(ErrorOf(job, {.store = store, .incarnation = 2, .resume = ResumeMode::kAuto}).message(),
+              HasSubstr("training.model.moduleSha256"));
 }
 
 TEST(ResumeTest, GoesOnFromEveryStepAsIfItHadNeverStopped) {

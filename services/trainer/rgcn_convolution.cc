@@ -2,30 +2,10 @@
 
 #include "services/base/check.h"
 #include "services/trainer/initialization.h"
+#include "services/trainer/relation_rows.h"
 #include "services/trainer/segment_ops.h"
 
 namespace espalier::trainer {
-namespace {
-
-// The destinations that have edges under one relation, and their segments: in a graph of many relations most
-// destinations have none under most of them.
-struct OccupiedRows {
-  std::vector<uint32_t> rows;    // in the written matrix
-  std::vector<uint32_t> indptr;  // [rows + 1]
-};
-
-OccupiedRows OccupiedRowsOf(const sampler::Block& block, int64_t first_row) {
-  OccupiedRows result;
-  result.indptr.push_back(0);
-  for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
-    if (block.indptr[i] == block.indptr[i + 1]) continue;
-    result.rows.push_back(static_cast<uint32_t>(first_row) + static_cast<uint32_t>(i));
-    result.indptr.push_back(block.indptr[i + 1]);
-  }
-  return result;
-}
-
-}  // namespace
 
 RgcnConvolution::RgcnConvolution(std::vector<EdgeTypeId> relations, int64_t num_bases, int64_t inputs, int64_t outputs,
                                  graph::GraphSchema schema, uint64_t seed, const std::string& name)
@@ -44,10 +24,7 @@ RgcnConvolution::RgcnConvolution(std::vector<EdgeTypeId> relations, int64_t num_
     return;
   }
   for (const EdgeTypeId relation : relations_) {
-    // Module names are separated by dots, which type names may contain too.
-    std::string key = "relation_" + schema_.EdgeType(relation).Name();
-    std::replace(key.begin(), key.end(), '.', '_');
-    key += "_" + std::to_string(relation.value);
+    const std::string key = RelationModuleName(schema_, relation);
     torch::Tensor weight = torch::empty({inputs, outputs});
     FillXavierUniform(weight, kReluGain, seed, name + "." + key);
     weights_.push_back(register_parameter(key, weight));
@@ -61,7 +38,7 @@ torch::Tensor RgcnConvolution::RelationWeights() const {
 }
 
 torch::Tensor RgcnConvolution::Forward(const sampler::BatchLayer& edges, const TypedRows& inputs,
-                                       const WrittenRows& written) {
+                                       const WrittenRows& written, const LayerRun&) {
   ESPALIER_CHECK(edges.blocks.size() == relations_.size()) << "a block for each sampled relation";
   torch::Tensor sum = self_->forward(SelfRows(inputs, written));
   const torch::Tensor combined = RelationWeights();

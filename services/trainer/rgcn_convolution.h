@@ -16,7 +16,8 @@ class RgcnConvolution final : public Convolution {
   RgcnConvolution(std::vector<EdgeTypeId> relations, int64_t num_bases, int64_t inputs, int64_t outputs,
                   graph::GraphSchema schema, uint64_t seed, const std::string& name);
 
-  torch::Tensor Forward(const sampler::BatchLayer& edges, const TypedRows& inputs, const WrittenRows& written) override;
+  torch::Tensor Forward(const sampler::BatchLayer& edges, const TypedRows& inputs, const WrittenRows& written,
+                        const LayerRun& run) override;
 
  private:
   // f32 [relations, in, out]

@@ -18,7 +18,8 @@ class SageConvolution final : public Convolution {
   SageConvolution(job::Aggregator aggregator, int64_t inputs, int64_t outputs, graph::GraphSchema schema, uint64_t seed,
                   const std::string& name);
 
-  torch::Tensor Forward(const sampler::BatchLayer& edges, const TypedRows& inputs, const WrittenRows& written) override;
+  torch::Tensor Forward(const sampler::BatchLayer& edges, const TypedRows& inputs, const WrittenRows& written,
+                        const LayerRun& run) override;
 
  private:
   torch::Tensor Convolve(const Segments& block, const torch::Tensor& x);

@@ -7,7 +7,8 @@
 //             input and of rows indices[indptr[s] : indptr[s + 1]], its in-neighbours. A layer's input is the output of
 //             the layer before. One block over a whole graph may serve all layers.
 //     result  f32 [S of the last layer, C]: logits, or values
-// Without dropout, batch normalisation with the running statistics.
+// Without dropout, batch normalisation with the running statistics. A user's module is written as it is, with the
+// trained parameters: its forward stays what script_model.h says.
 #pragma once
 
 #include <string>
@@ -16,8 +17,8 @@
 
 namespace espalier::trainer {
 
-// The archive's bytes. Unimplemented, with the reason, for models that cannot be said so: R-GCN, and any model over
-// several node types or over nodes without features.
+// The archive's bytes. Unimplemented, with the reason, for models that cannot be said so: R-GCN, GCN (which reads the
+// degrees of the whole graph), and any model of ours over several node types or over nodes without features.
 Result<std::string> TorchScriptOf(const Model& model, const ModelOptions& options);
 
 }  // namespace espalier::trainer

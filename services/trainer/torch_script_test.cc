@@ -86,6 +86,29 @@ TEST(TorchScriptTest, ComputesWhatTheModelComputes) {
   }
 }
 
+TEST(TorchScriptTest, ComputesTheSameAttention) {
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor x = RandomMatrix(3, 8, 6);
+  const std::vector<sampler::BatchLayer> layers = TwoLayers();
+  for (const auto type : {job::ModelType::kGat, job::ModelType::kGatv2}) {
+    ModelOptions options = Options(job::Aggregator::kMean, job::LayerNormalization::kLayer);
+    options.model.type = type;
+    options.model.heads = 3;
+    options.model.output_heads = 2;
+    const std::shared_ptr<Model> model = TrainedModel(options);
+    TypedRows rows = {x};
+    for (int layer = 0; layer < 2; ++layer) {
+      rows = model->Layer(layer, layers[static_cast<size_t>(layer)], rows, LayerRun());
+    }
+    const Result<std::string> archive = TorchScriptOf(*model, options);
+    ASSERT_TRUE(archive.ok()) << archive.status().ToString();
+    const torch::Tensor outputs = RunScript(*archive, x, layers);
+    EXPECT_TRUE(torch::allclose(outputs, rows[0], 1e-4, 1e-5)) << outputs << rows[0];
+    const sampler::BatchLayer none{{{EdgeTypeId(0), {0}, {}, {}}}, {0}, {0}};
+    EXPECT_EQ(RunScript(*archive, torch::empty({0, 6}), {none, none}).sizes(), (std::vector<int64_t>{0, 4}));
+  }
+}
+
 TEST(TorchScriptTest, KeepsTheNamesOfTheParameters) {
   const ModelOptions options = Options(job::Aggregator::kPool, job::LayerNormalization::kBatch);
   const std::shared_ptr<Model> model = TrainedModel(options);
@@ -106,7 +129,7 @@ TEST(TorchScriptTest, SaysWhichModelsItCannotWrite) {
   options.model.type = job::ModelType::kRgcn;
   const Status status = TorchScriptOf(**MakeModel(options), options).status();
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(status.message(), HasSubstr("GraphSAGE only"));
+  EXPECT_THAT(status.message(), HasSubstr("GraphSAGE, GAT and GATv2 only"));
   options = Options(job::Aggregator::kMean, job::LayerNormalization::kNone);
   options.input_widths = {0};
   EXPECT_THAT(TorchScriptOf(**MakeModel(options), options).status().message(), HasSubstr("nodes with features"));

@@ -8,6 +8,7 @@
 #include "services/sampler/audit.h"
 #include "services/trainer/checkpoint_fields.h"
 #include "services/trainer/model_file.h"
+#include "services/trainer/module_file.h"
 #include "services/trainer/node_results.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/parameters.h"
@@ -23,6 +24,7 @@ using graph::SplitPartName;
 struct Parts {
   NodeData data;
   sampler::SamplingSpec sampling;
+  std::shared_ptr<const ModuleFile> module;  // null: a model of ours
   std::shared_ptr<Model> model;
   uint32_t steps_per_epoch = 0;
   std::string unmeasurable;  // why no metric can be computed; empty: it can
@@ -52,8 +54,11 @@ Status FindMeasure(const job::Training& training, sampler::SeedSource& seeds, Pa
 }
 
 // The model file that the job begins with; every rank reads it, all or none go on.
-Result<std::optional<ModelFile>> FileToBeginWith(const TrainOptions& options, collective::Collective& collective) {
-  if (options.model.store == nullptr) return std::optional<ModelFile>();
+Result<std::optional<ModelFile>> FileToBeginWith(const job::Training& training, const TrainOptions& options,
+                                                 collective::Collective& collective) {
+  if (options.model.store == nullptr || training.model.type == job::ModelType::kTorchScript) {
+    return std::optional<ModelFile>();
+  }
   Result<ModelFile> file = ReadModelFile(options.model);
   RETURN_IF_ERROR(collective::AgreeOn(file.status(), collective, options.timeouts.ForCollective())
                       .While("spec.training.model.uri"));
@@ -70,25 +75,47 @@ ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSch
   options.relations = RelationsOf(parts.sampling);
   options.seed_type = parts.data.seed_type();
   options.seed = training.seed;
+  options.module = parts.module;
+  options.trains = !OnlyInfers(training);
   return options;
+}
+
+// A module may have outputs for classes that no node has, but not fewer.
+Status SetOutputsOfModule(const Model& model, NodeData* data) {
+  const int64_t num_outputs = model.OutputWidth(model.num_layers() - 1);
+  if (num_outputs < data->num_outputs()) {
+    return InvalidArgument("spec.training.model.uri: the module has " + std::to_string(num_outputs) +
+                           " outputs, but the labels need " + std::to_string(data->num_outputs()));
+  }
+  return data->SetOutputs(num_outputs);
 }
 
 Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collective::Collective& collective,
                         const TrainOptions& options) {
   const job::Training& training = job.training;
   ASSIGN_OR_RETURN(NodeData data, NodeData::Make(training, graph.schema(), graph.rows));
-  ASSIGN_OR_RETURN(const std::optional<ModelFile> file, FileToBeginWith(options, collective));
+  ASSIGN_OR_RETURN(const std::optional<ModelFile> file, FileToBeginWith(training, options, collective));
+  ASSIGN_OR_RETURN(std::shared_ptr<const ModuleFile> module,
+                   ModuleToRun(training, options.model, collective, options.timeouts.ForCollective()));
   if (file.has_value()) {
     ASSIGN_OR_RETURN(const int64_t num_outputs, NumOutputsOf(*file));
     RETURN_IF_ERROR(data.SetOutputs(num_outputs));
-  } else {
+  } else if (!(module != nullptr && OnlyInfers(training))) {
     RETURN_IF_ERROR(data.CountOutputs(training.task.split, graph.seeds, collective, options.timeouts.collective));
   }
   ASSIGN_OR_RETURN(sampler::SamplingSpec sampling,
                    SamplingSpecOf(training.sampling, graph.schema(), training.seed, job.graph.time_column));
-  Parts parts{std::move(data), std::move(sampling), nullptr, 0, {}};
+  Parts parts{std::move(data), std::move(sampling), std::move(module), nullptr, 0, {}};
   RETURN_IF_ERROR(FindMeasure(training, graph.seeds, &parts));
   ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));
+  if (parts.module != nullptr) {
+    RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, &parts.data));
+    // The archive has been read; it may be large.
+    parts.module = std::make_shared<const ModuleFile>(ModuleFile{parts.module->where, {}, parts.module->sha256});
+  }
+  if (parts.model->needs_degrees()) {
+    parts.data.FetchDegrees(DegreeSource(graph.neighbors, graph.rows, RelationsOf(parts.sampling)));
+  }
   if (file.has_value()) {
     RunFacts facts;
     facts.job = job;
@@ -187,6 +214,7 @@ class TrainerRun {
     facts.num_trainers = collective_.size();
     facts.num_outputs = parts_.data.num_outputs();
     facts.steps_per_epoch = parts_.steps_per_epoch;
+    if (parts_.module != nullptr) facts.module_sha256 = parts_.module->sha256;
     facts.collective = collective_.backend();
     facts.incarnation = options_.incarnation;
     return facts;
@@ -203,8 +231,9 @@ class TrainerRun {
     facts.schedule_needs_length =
         training.schedule.type == job::ScheduleType::kLinear || training.schedule.type == job::ScheduleType::kCosine;
     facts.steps_per_epoch = parts_.steps_per_epoch;
-    facts.fields = DecidingFields(job_, {book, parts_.data.seed_type(), parts_.data.num_outputs(),
-                                         parts_.steps_per_epoch, options_.inference_chunk_nodes});
+    facts.fields =
+        DecidingFields(job_, {book, parts_.data.seed_type(), parts_.data.num_outputs(), parts_.steps_per_epoch,
+                              options_.inference_chunk_nodes, parts_.module == nullptr ? "" : parts_.module->sha256});
     facts.partition_key = options_.partition_key;
     facts.num_partitions = book.num_partitions();
     facts.num_trainers = collective_.size();

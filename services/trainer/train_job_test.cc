@@ -15,11 +15,13 @@
 #include "services/collective/self_collective.h"
 #include "services/format/outputs_manifest.h"
 #include "services/graph/generators.h"
+#include "services/job/enum_names.h"
 #include "services/sampler/audit.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/sampling_plan.h"
+#include "services/trainer/testing/modules.h"
 
 namespace espalier::trainer {
 namespace {
@@ -180,6 +182,70 @@ TEST(TrainJobTest, TakesTheSameStepsWithSeveralTrainers) {
     EXPECT_NEAR(*several.test, *one.test, 0.01);
     EXPECT_EQ(Train(job, {.partitions = 2, .trainers = count}).parameters_digest, several.parameters_digest);
   }
+}
+
+// A TorchScript module is written into the test's folder first.
+job::DistTraining JobOfModel(job::ModelType type) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 2;
+  job.training.model.type = type;
+  if (type == job::ModelType::kGat || type == job::ModelType::kGatv2) {
+    job.training.model.heads = 4;
+    job.training.model.attention_dropout = 0.3;
+  }
+  if (type != job::ModelType::kTorchScript) return job;
+  job.training.model.uri = testing::TempDir() + "/mean.pt";
+  MeanModule(16, 16, 3).save(job.training.model.uri);
+  return job;
+}
+
+class EveryModelTest : public testing::TestWithParam<job::ModelType> {};
+
+TEST_P(EveryModelTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsWithTwoTrainers) {
+  const job::DistTraining job = JobOfModel(GetParam());
+  const TrainOutcome one = Train(job, {.model_file = job.training.model.uri});
+  EXPECT_LT(one.loop.epochs.back().loss, one.loop.epochs.front().loss);
+  for (const uint32_t partitions : {2u, 4u}) {
+    const TrainOutcome several = Train(job, {.partitions = partitions, .model_file = job.training.model.uri});
+    EXPECT_EQ(several.parameters_digest, one.parameters_digest) << partitions;
+    EXPECT_EQ(several.test, one.test) << partitions;
+  }
+  const TrainOutcome two = Train(job, {.partitions = 2, .trainers = 2, .model_file = job.training.model.uri});
+  ASSERT_EQ(two.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
+  for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
+    EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-4);
+  }
+}
+
+TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {
+  job::DistTraining job = JobOfModel(GetParam());
+  const bool is_module = GetParam() == job::ModelType::kTorchScript;
+  job.output_save = {job::OutputKind::kModel};
+  const std::string folder = testing::TempDir() + "/every-model-" + job::NameOf(GetParam());
+  const TrainOutcome trained = Train(job, {.output_dir = folder, .model_file = job.training.model.uri});
+  job.training.epochs = 0;
+  job.training.model.uri = folder + "/results/000001/model/best." + (is_module ? "pt" : "safetensors");
+  const TrainOutcome applied = Train(job, {.model_file = job.training.model.uri});
+  EXPECT_EQ(applied.parameters_digest, trained.parameters_digest);
+  EXPECT_EQ(applied.test, trained.test);
+}
+
+INSTANTIATE_TEST_SUITE_P(TrainJobTest, EveryModelTest,
+                         testing::Values(job::ModelType::kGcn, job::ModelType::kGat, job::ModelType::kGatv2,
+                                         job::ModelType::kTorchScript),
+                         [](const auto& instance) { return std::string(job::NameOf(instance.param)); });
+
+// Only on blocks of another size than the probe's: what backward() needs is written over.
+TEST(TrainJobTest, AModuleThatFailsOnTheWayBackIsNamed) {
+  std::string forward = kMeanForward;
+  forward.replace(forward.find("    return {"), 0,
+                  "    if self.training and num_rows[\"node\"] < 1000:\n"
+                  "        y = y * self.calls\n        self.calls.add_(1.0)\n");
+  job::DistTraining job = JobOfModel(job::ModelType::kTorchScript);
+  MeanModule(16, 16, 3, forward).save(job.training.model.uri);
+  const auto outcomes = RunRanks(CommunityGraph(), job, {.model_file = job.training.model.uri});
+  EXPECT_EQ(outcomes[0].status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(outcomes[0].status().message(), HasSubstr("mean.pt, computing gradients"));
 }
 
 TEST(TrainJobTest, DependsOnTheSeed) {

@@ -9,6 +9,7 @@
 #include "services/trainer/forward_pass.h"
 #include "services/trainer/losses.h"
 #include "services/trainer/metrics.h"
+#include "services/trainer/model_error.h"
 #include "services/trainer/parameters.h"
 
 namespace espalier::trainer {
@@ -212,9 +213,15 @@ class Loop {
       // Also for an empty share: batch normalisation's backward pass talks to the other ranks.
       loss.backward();
       gradients_.extra_values()[kLoss] = loss.item<float>();
+    } catch (const ModelError& error) {
+      return error.status();
     } catch (const CollectiveError& error) {
       return error.status();
     } catch (const std::exception& error) {  // torch, out of memory for one
+      if (options_.training.model.type == job::ModelType::kTorchScript) {
+        return InvalidArgument(error.what())
+            .While("the module in " + options_.training.model.uri + ", computing gradients");
+      }
       return Internal(error.what()).While("computing gradients");
     }
     report_.seconds.compute += timer.Seconds();
