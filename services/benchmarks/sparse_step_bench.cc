@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "services/base/philox.h"
+#include "services/benchmarks/sparse_floor.h"
 #include "services/benchmarks/stopwatch.h"
-#include "services/shard/sparse_step.h"
 
 namespace espalier::benchmarks {
 namespace {
@@ -23,26 +23,6 @@ struct SparseFlags {
   sampler::SparseOptimizerType type = sampler::SparseOptimizerType::kAdagrad;
   ClockKind clock = ClockKind::kWall;
 };
-
-// The floor, prefetching 8 rows ahead, in the order in which the rows were sent.
-void TouchRows(const shard::LearnableTable& table, std::span<const shard::RowGradients> gradients) {
-  constexpr size_t kAhead = 8, kLine = 16;
-  const size_t width = table.width, state_width = table.state_width;
-  for (const shard::RowGradients& part : gradients) {
-    for (size_t i = 0; i < part.rows.size(); ++i) {
-      if (i + kAhead < part.rows.size()) {
-        const uint64_t later = part.rows[i + kAhead].value;
-        for (size_t at = 0; at < width; at += kLine) __builtin_prefetch(table.weights.row(later) + at, 1);
-        for (size_t at = 0; at < state_width; at += kLine) __builtin_prefetch(table.state.row(later) + at, 1);
-      }
-      float* __restrict weights = table.weights.row(part.rows[i].value);
-      float* __restrict state = table.state.row(part.rows[i].value);
-      const float* __restrict gradient = part.gradients + i * width;
-      for (size_t j = 0; j < width; ++j) weights[j] -= gradient[j];
-      for (size_t j = 0; j < state_width; ++j) state[j] += 1.0f;
-    }
-  }
-}
 
 template <class Work>
 double BestSeconds(const SparseFlags& flags, const Work& work) {
@@ -74,7 +54,7 @@ int Main(int argc, char** argv) {
       ->transform(CLI::CheckedTransformer(clocks));
   CLI11_PARSE(app, argc, argv);
 
-  const size_t state_width = shard::StateWidth(flags.type, flags.width);
+  const size_t state_width = sampler::StateWidth(flags.type, flags.width);
   std::vector<float> weights(flags.rows * flags.width, 0.1f), state(flags.rows * state_width, 0.1f);
   const shard::LearnableTable table{.num_rows = flags.rows,
                                     .width = flags.width,
@@ -82,7 +62,7 @@ int Main(int argc, char** argv) {
                                     .weights = {weights.data(), flags.width},
                                     .state = {state.data(), state_width}};
   PhiloxStream random(1, 0);
-  std::vector<LocalNodeId> ids;
+  std::vector<LocalRowId> ids;
   for (size_t i = 0; i < flags.batch; ++i) ids.emplace_back(random.NextBelow(static_cast<uint32_t>(flags.rows)));
   std::vector<float> values(flags.batch * flags.width);
   for (float& value : values) value = random.NextUnitFloat() - 0.5f;

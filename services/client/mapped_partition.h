@@ -37,6 +37,7 @@ class MappedPartition final : public sampler::PartitionAccess {
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                  sampler::Done<Tensor> done) override;
   sampler::PartitionTensors& tensors() override { return server_->tensors(); }
+  sampler::PartitionEmbeddings& embeddings() override { return server_->embeddings(); }
 
  private:
   const std::shared_ptr<sampler::PartitionAccess> mapped_;

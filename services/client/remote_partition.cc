@@ -84,7 +84,10 @@ RemotePartition::RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::Partiti
       options_(options),
       tensors_(peer_, {.identity = [options] { return IdentityOf(options); },
                        .bytes_per_call = options.reply_bytes_per_call,
-                       .calls_in_flight = options.calls_in_flight}) {}
+                       .calls_in_flight = options.calls_in_flight}),
+      embeddings_(peer_, {.identity = [options] { return IdentityOf(options); },
+                          .bytes_per_call = options.reply_bytes_per_call,
+                          .calls_in_flight = options.calls_in_flight}) {}
 
 tensor::v1::RequestIdentity RemotePartition::Identity() const { return IdentityOf(options_); }
 

@@ -10,6 +10,7 @@
 
 #include "espalier/tensor/v1/tensor.pb.h"
 #include "services/client/incarnation.h"
+#include "services/client/remote_embeddings.h"
 #include "services/client/remote_tensors.h"
 #include "services/graph/partition_book.h"
 #include "services/rpc/channel.h"
@@ -48,6 +49,7 @@ class RemotePartition final : public sampler::PartitionAccess {
                  sampler::Done<Tensor> done) override;
 
   sampler::PartitionTensors& tensors() override { return tensors_; }
+  sampler::PartitionEmbeddings& embeddings() override { return embeddings_; }
 
  private:
   tensor::v1::RequestIdentity Identity() const;
@@ -56,6 +58,7 @@ class RemotePartition final : public sampler::PartitionAccess {
   const std::shared_ptr<const graph::PartitionBook> book_;
   const RemotePartitionOptions options_;
   RemoteTensors tensors_;
+  RemoteEmbeddings embeddings_;
 };
 
 }  // namespace espalier::client

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/client/call_window.h"
+#include "services/client/tensor_messages.h"
 #include "services/client/wire_ids.h"
 #include "services/rpc/call.h"
 #include "services/rpc/frame.h"
@@ -26,34 +27,6 @@ uint64_t RandomClientId() {
   return uint64_t{device()} << 32 | device();
 }
 
-tensor::v1::TensorId ToProto(const sampler::TensorId& tensor) {
-  tensor::v1::TensorId id;
-  id.set_rows_of(static_cast<tensor::v1::RowsOf>(tensor.rows.of));
-  id.set_type(tensor.rows.type);
-  id.set_num_own_rows(tensor.rows.num_own_rows);
-  id.set_name(tensor.name);
-  return id;
-}
-
-tensor::v1::Initializer ToProto(const sampler::Initializer& initializer) {
-  tensor::v1::Initializer proto;
-  proto.set_seed(initializer.seed);
-  switch (initializer.kind) {
-    case sampler::Initializer::Kind::kZeros: break;
-    case sampler::Initializer::Kind::kConstant: proto.mutable_constant()->set_value(initializer.value); break;
-    case sampler::Initializer::Kind::kUniform:
-      proto.mutable_uniform()->set_low(initializer.low);
-      proto.mutable_uniform()->set_high(initializer.high);
-      break;
-    case sampler::Initializer::Kind::kNormal:
-      proto.mutable_normal()->set_mean(initializer.mean);
-      proto.mutable_normal()->set_stddev(initializer.stddev);
-      break;
-    case sampler::Initializer::Kind::kXavierUniform: proto.mutable_xavier_uniform()->set_gain(initializer.gain); break;
-  }
-  return proto;
-}
-
 template <class Response>
 Result<sampler::TensorDescription> DescriptionOf(const Result<grpc::ByteBuffer>& reply) {
   if (!reply.ok()) return reply.status();
@@ -72,32 +45,8 @@ Result<sampler::TensorDescription> DescriptionOf(const Result<grpc::ByteBuffer>&
   return description;
 }
 
-// Rows of one piece, straight from the message to their places.
-Status PlaceRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
-  ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));
-  tensor::v1::ReadResponse header;
-  RETURN_IF_ERROR(reader.ReadHeader(&header));
-  if (reader.remaining() != positions.size() * sink.row_bytes) {
-    return InvalidArgument("the server's reply has " + std::to_string(reader.remaining()) +
-                           " bytes of rows, expected " + std::to_string(positions.size()) + " rows of " +
-                           std::to_string(sink.row_bytes));
-  }
-  for (const uint32_t position : positions) reader.CopyBytes(sink.out + position * sink.row_bytes, sink.row_bytes);
-  return Status();
-}
-
 std::function<void(Result<grpc::ByteBuffer>)> TakeAcknowledgement(sampler::DoneStatus done) {
   return [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(reply.status()); };
-}
-
-std::span<const LocalRowId> Piece(std::span<const LocalRowId> rows, size_t piece, size_t rows_per_call) {
-  const size_t begin = piece * rows_per_call;
-  return rows.subspan(begin, std::min(rows_per_call, rows.size() - begin));
-}
-
-// No rows are still a question: the tensor may not exist.
-size_t NumPieces(size_t num_rows, size_t rows_per_call) {
-  return std::max<size_t>(1, (num_rows + rows_per_call - 1) / rows_per_call);
 }
 
 }  // namespace
@@ -164,8 +113,8 @@ void RemoteTensors::Read(const sampler::TensorId& tensor, std::span<const LocalR
     return rpc::EncodeFrame(header, std::span(&ids, 1));
   };
   question.take_reply = [sink, rows, rows_per_call](size_t piece, const grpc::ByteBuffer& reply) {
-    return PlaceRows(reply, sink,
-                     sink.positions.subspan(piece * rows_per_call, Piece(rows, piece, rows_per_call).size()));
+    return PlaceRows<tensor::v1::ReadResponse>(
+        reply, sink, sink.positions.subspan(piece * rows_per_call, Piece(rows, piece, rows_per_call).size()));
   };
   AskInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
 }

@@ -11,6 +11,7 @@
 #include "services/base/clock.h"
 #include "services/base/tensor.h"
 #include "services/graph/partition_book.h"
+#include "services/sampler/partition_embeddings.h"
 #include "services/sampler/partition_tensors.h"
 #include "services/sampler/row_sink.h"
 #include "services/sampler/row_source.h"
@@ -79,6 +80,8 @@ class PartitionAccess {
 
   // The partition's part of mutable tensors. Lives as long as this object.
   virtual PartitionTensors& tensors() = 0;
+  // And of learnable rows, likewise.
+  virtual PartitionEmbeddings& embeddings() = 0;
 };
 
 }  // namespace espalier::sampler

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "services/sampler/embedding_store.h"
 #include "services/sampler/neighbor_source.h"
 #include "services/sampler/partition_access.h"
 #include "services/sampler/partitioned_tensors.h"
@@ -53,6 +54,8 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
 
   // Mutable tensors of nodes, of edges and of their own rows. Lives as long as this object.
   PartitionedTensors& tensors();
+  // Learnable rows, likewise.
+  EmbeddingStore& embeddings();
   // From now on the tensor's rows are read as the column `column` of its node or edge type, by whoever reads columns of
   // this object. A tensor attached before under the name is replaced. AlreadyExists: an immutable column has the name.
   Status Attach(const std::string& column, const TensorHandle& tensor);

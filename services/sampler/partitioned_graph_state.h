@@ -20,7 +20,10 @@ struct PartitionedGraph::State {
   static constexpr size_t kIdleRowBytes = size_t{1} << 30;
 
   State(GraphDescription d, std::vector<std::shared_ptr<PartitionAccess>> p)
-      : description(std::move(d)), partitions(std::move(p)), tensors(description.book, partitions, row_buffers) {
+      : description(std::move(d)),
+        partitions(std::move(p)),
+        tensors(description.book, partitions, row_buffers),
+        embeddings(tensors, partitions) {
     for (const auto& partition : partitions) asks_in_process.push_back(partition->is_in_process());
   }
 
@@ -29,7 +32,8 @@ struct PartitionedGraph::State {
   const std::vector<std::shared_ptr<PartitionAccess>> partitions;
   std::vector<bool> asks_in_process;  // by partition
   BufferPool row_buffers{kIdleRowBytes};
-  PartitionedTensors tensors;  // thread-safe
+  PartitionedTensors tensors;        // thread-safe
+  PartitionedEmbeddings embeddings;  // thread-safe
 
   Mutex mutex;
   std::map<std::pair<RowSpace, std::string>, TensorHandle> attached ABSL_GUARDED_BY(mutex);  // by column

@@ -111,6 +111,7 @@ void PartitionedGraph::Detach(const TensorId& tensor, const std::string& column)
 }
 
 PartitionedTensors& PartitionedGraph::tensors() { return state_->tensors; }
+EmbeddingStore& PartitionedGraph::embeddings() { return state_->embeddings; }
 
 Status PartitionedGraph::CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
                                       const std::vector<int64_t>& row_shape, Deadline deadline) {

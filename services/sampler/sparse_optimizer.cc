@@ -3,6 +3,8 @@
 #include <cmath>
 #include <string>
 
+#include "services/base/check.h"
+
 namespace espalier::sampler {
 namespace {
 
@@ -29,6 +31,18 @@ Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
   RETURN_IF_ERROR(CheckRange("initial accumulator", optimizer.initial_accumulator, 0, kLarge));
   RETURN_IF_ERROR(CheckRange("beta1", optimizer.beta1, 0, 1));
   return CheckRange("beta2", optimizer.beta2, 0, 1);
+}
+
+size_t StateWidth(SparseOptimizerType type, size_t width) {
+  switch (type) {
+    case SparseOptimizerType::kSgd: return 0;
+    case SparseOptimizerType::kAdagrad: return width;
+    case SparseOptimizerType::kRowWiseAdagrad: return 1;
+    case SparseOptimizerType::kAdam:
+    case SparseOptimizerType::kAdamW: return 2 * width;
+  }
+  ESPALIER_CHECK(false) << "no such sparse optimiser";
+  return 0;
 }
 
 }  // namespace espalier::sampler

@@ -6,6 +6,7 @@
 // each of them is torch's dense optimiser of the same name.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "services/base/status.h"
@@ -41,5 +42,9 @@ struct SparseOptimizer {
 
 // InvalidArgument names the number that is out of range: options come over the network.
 Status CheckSparseOptimizer(const SparseOptimizer& optimizer);
+
+// F32 values that the optimiser, which exists, keeps beside each row of `width` values: none, Adagrad's sums, or Adam's
+// first and then second moments.
+size_t StateWidth(SparseOptimizerType type, size_t width);
 
 }  // namespace espalier::sampler

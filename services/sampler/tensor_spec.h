@@ -65,6 +65,7 @@ struct Initializer {
   double gain = 1;
   uint64_t seed = 0;
 
+  friend bool operator==(const Initializer&, const Initializer&) = default;
   static Initializer Zeros() { return {}; }
   static Initializer Constant(double value) { return {.kind = Kind::kConstant, .value = value}; }
   static Initializer Uniform(double low, double high, uint64_t seed) {

@@ -12,7 +12,8 @@ GraphServer::GraphServer(const GraphServerOptions& options, ServedGraph served,
   const ServiceContext context{
       .workers = workers_.get(), .gate = &gate_, .metrics = metrics_.get(), .limits = options.limits};
   graph_service_ = std::make_unique<GraphService>(std::move(served), partition, context);
-  tensor_service_ = std::make_unique<TensorService>(std::move(partition), context);
+  tensor_service_ = std::make_unique<TensorService>(partition, context);
+  embedding_service_ = std::make_unique<EmbeddingService>(std::move(partition), context);
 }
 
 Result<std::unique_ptr<GraphServer>> GraphServer::Start(const GraphServerOptions& options, ServedGraph served,
@@ -21,7 +22,8 @@ Result<std::unique_ptr<GraphServer>> GraphServer::Start(const GraphServerOptions
   rpc::ServerOptions rpc = options.rpc;
   rpc.callers = {pki::PeerRole::kSampler, pki::PeerRole::kTrainer};
   ASSIGN_OR_RETURN(server->rpc_,
-                   rpc::RpcServer::Start(rpc, {server->graph_service_.get(), server->tensor_service_.get()}));
+                   rpc::RpcServer::Start(rpc, {server->graph_service_.get(), server->tensor_service_.get(),
+                                               server->embedding_service_.get()}));
   return server;
 }
 

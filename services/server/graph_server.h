@@ -5,6 +5,7 @@
 #include <string>
 
 #include "services/rpc/server.h"
+#include "services/server/embedding_service.h"
 #include "services/server/graph_service.h"
 #include "services/server/tensor_service.h"
 
@@ -39,6 +40,7 @@ class GraphServer {
   std::unique_ptr<RpcMetrics> metrics_;
   std::unique_ptr<GraphService> graph_service_;
   std::unique_ptr<TensorService> tensor_service_;
+  std::unique_ptr<EmbeddingService> embedding_service_;
   std::unique_ptr<rpc::WorkerPool> workers_;  // its tasks touch the services: ends before them
   std::unique_ptr<rpc::RpcServer> rpc_;       // last: drains before what it calls goes away
 };

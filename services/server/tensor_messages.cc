@@ -32,6 +32,21 @@ Result<sampler::TensorId> TensorIdOf(const tensor::v1::TensorId& tensor, const t
   return id;
 }
 
+sampler::Initializer InitializerOf(const tensor::v1::Initializer& asked) {
+  using sampler::Initializer;
+  switch (asked.kind_case()) {
+    case tensor::v1::Initializer::kConstant: return Initializer::Constant(asked.constant().value());
+    case tensor::v1::Initializer::kUniform:
+      return Initializer::Uniform(asked.uniform().low(), asked.uniform().high(), asked.seed());
+    case tensor::v1::Initializer::kNormal:
+      return Initializer::Normal(asked.normal().mean(), asked.normal().stddev(), asked.seed());
+    case tensor::v1::Initializer::kXavierUniform:
+      return Initializer::XavierUniform(asked.xavier_uniform().gain(), asked.seed());
+    case tensor::v1::Initializer::KIND_NOT_SET: break;
+  }
+  return Initializer::Zeros();
+}
+
 Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& request) {
   sampler::TensorSpec spec;
   ASSIGN_OR_RETURN(spec.id, TensorIdOf(request.tensor(), request.identity()));
@@ -42,22 +57,7 @@ Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& reques
   spec.incarnation = request.identity().incarnation();
   spec.dtype = static_cast<DType>(request.dtype());
   spec.row_shape.assign(request.row_shape().begin(), request.row_shape().end());
-  const tensor::v1::Initializer& asked = request.initializer();
-  switch (asked.kind_case()) {
-    case tensor::v1::Initializer::kConstant:
-      spec.initializer = sampler::Initializer::Constant(asked.constant().value());
-      break;
-    case tensor::v1::Initializer::kUniform:
-      spec.initializer = sampler::Initializer::Uniform(asked.uniform().low(), asked.uniform().high(), asked.seed());
-      break;
-    case tensor::v1::Initializer::kNormal:
-      spec.initializer = sampler::Initializer::Normal(asked.normal().mean(), asked.normal().stddev(), asked.seed());
-      break;
-    case tensor::v1::Initializer::kXavierUniform:
-      spec.initializer = sampler::Initializer::XavierUniform(asked.xavier_uniform().gain(), asked.seed());
-      break;
-    case tensor::v1::Initializer::KIND_NOT_SET: break;
-  }
+  spec.initializer = InitializerOf(request.initializer());
   RETURN_IF_ERROR(CheckSpec(spec));
   return spec;
 }

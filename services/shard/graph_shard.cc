@@ -8,6 +8,7 @@
 #include "services/sampler/draw_rule.h"
 #include "services/sampler/seed_order.h"
 #include "services/shard/check_partition.h"
+#include "services/shard/embeddings.h"
 #include "services/shard/hop_kernel.h"
 #include "services/shard/id_array.h"
 #include "services/shard/mutable_tensors.h"
@@ -41,6 +42,7 @@ struct GraphShard::State {
         weight_sums(partition),
         time_columns(partition),
         tensors(book, partition, {limits.mutable_tensor_bytes, limits.max_rows_per_request}),
+        embeddings(tensors, {limits.waiting_gradient_bytes, limits.max_rows_per_request}),
         answer_buffers(kIdleAnswerBytes) {
     for (const graph::CanonicalEdgeType& type : book.schema().edge_types()) {
       relation_hashes.push_back(Hash64(type.Name()));
@@ -59,6 +61,7 @@ struct GraphShard::State {
   TimeColumns time_columns;
   SeedOrders seed_orders;
   MutableTensors tensors;
+  Embeddings embeddings;  // uses the tensors
   sampler::BufferPool answer_buffers;
 
   Status CheckNodeType(NodeTypeId type) const {
@@ -325,5 +328,6 @@ void GraphShard::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges,
 }
 
 sampler::PartitionTensors& GraphShard::tensors() { return state_->tensors; }
+sampler::PartitionEmbeddings& GraphShard::embeddings() { return state_->embeddings; }
 
 }  // namespace espalier::shard

@@ -13,9 +13,10 @@ namespace espalier::shard {
 
 // 0 is not "unlimited" anywhere here: it allows nothing.
 struct ShardLimits {
-  uint64_t max_draws_per_request = uint64_t{1} << 28;  // drawn in-edges of one hop
-  uint64_t max_rows_per_request = uint64_t{1} << 28;   // rows read, written, looked up
-  uint64_t mutable_tensor_bytes = uint64_t{1} << 40;   // of all mutable tensors together
+  uint64_t max_draws_per_request = uint64_t{1} << 28;   // drawn in-edges of one hop
+  uint64_t max_rows_per_request = uint64_t{1} << 28;    // rows read, written, looked up
+  uint64_t mutable_tensor_bytes = uint64_t{1} << 40;    // of all mutable tensors together
+  uint64_t waiting_gradient_bytes = uint64_t{1} << 34;  // of learnable rows of one name, sent and not yet applied
   // In-edges that LABOR looks at for one hop. Who asks a shard of its own process pays for that itself; a server bounds
   // what others can make it do.
   uint64_t max_labor_lookups_per_request = std::numeric_limits<uint64_t>::max();
@@ -47,6 +48,7 @@ class GraphShard final : public sampler::PartitionAccess {
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                  sampler::Done<Tensor> done) override;
   sampler::PartitionTensors& tensors() override;
+  sampler::PartitionEmbeddings& embeddings() override;
 
  private:
   struct State;

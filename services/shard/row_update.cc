@@ -18,18 +18,6 @@ bool IsAdam(SparseOptimizerType type) {
 
 }  // namespace
 
-size_t StateWidth(SparseOptimizerType type, size_t width) {
-  switch (type) {
-    case SparseOptimizerType::kSgd: return 0;
-    case SparseOptimizerType::kAdagrad: return width;
-    case SparseOptimizerType::kRowWiseAdagrad: return 1;
-    case SparseOptimizerType::kAdam:
-    case SparseOptimizerType::kAdamW: return 2 * width;
-  }
-  ESPALIER_CHECK(false) << "no such sparse optimiser";
-  return 0;
-}
-
 float InitialState(const sampler::SparseOptimizer& optimizer) {
   const bool accumulates =
       optimizer.type == SparseOptimizerType::kAdagrad || optimizer.type == SparseOptimizerType::kRowWiseAdagrad;

@@ -20,9 +20,7 @@
 
 namespace espalier::shard {
 
-// F32 values that the optimiser keeps beside each row of `width` values: none, s, or m and then v.
-size_t StateWidth(sampler::SparseOptimizerType type, size_t width);
-// What they are before the first step.
+// What the values that the optimiser keeps beside a row (sampler::StateWidth) are before the first step.
 float InitialState(const sampler::SparseOptimizer& optimizer);
 
 // The constants of one step. Thread-safe: nothing changes after construction.
@@ -31,7 +29,7 @@ class RowUpdate {
   // `step`: 1 for the first. `optimizer` has been checked (CheckSparseOptimizer).
   RowUpdate(const sampler::SparseOptimizer& optimizer, size_t width, double learning_rate, uint64_t step);
 
-  // weights [width], state [StateWidth], gradient [width]: F32, none overlapping another.
+  // weights [width], state [sampler::StateWidth], gradient [width]: F32, none overlapping another.
   void Apply(float* weights, float* state, const float* gradient) const;
 
   size_t width() const { return width_; }

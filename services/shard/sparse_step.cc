@@ -38,7 +38,7 @@ void SparseStep::OrderByRow(uint64_t num_rows, std::span<const RowGradients> gra
   first_number_.clear();
   for (const RowGradients& part : gradients) {
     first_number_.push_back(static_cast<uint32_t>(order_.size()));
-    for (const LocalNodeId row : part.rows) order_.push_back({row.value, static_cast<uint32_t>(order_.size())});
+    for (const LocalRowId row : part.rows) order_.push_back({row.value, static_cast<uint32_t>(order_.size())});
   }
   ESPALIER_CHECK(order_.size() <= UINT32_MAX) << "2^32 gradients in one step";
   spare_.resize(order_.size());

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "services/base/dtype.h"
-#include "services/graph/ids.h"
+#include "services/sampler/row_ids.h"
 #include "services/shard/row_update.h"
 
 namespace espalier::shard {
@@ -38,8 +38,8 @@ struct LearnableTable {
 
 // A part of what one rank sends for a step, the parts in (rank, batch position) order.
 struct RowGradients {
-  std::span<const LocalNodeId> rows;  // below num_rows; repetitions are allowed
-  const float* gradients = nullptr;   // [rows.size(), width]
+  std::span<const LocalRowId> rows;  // below num_rows; repetitions are allowed
+  const float* gradients = nullptr;  // [rows.size(), width]
 };
 
 // Fewer than 2^32 gradients in all. Owned by one thread; keeps its memory between steps.

@@ -22,7 +22,7 @@ constexpr SparseOptimizerType kAllTypes[] = {SparseOptimizerType::kSgd, SparseOp
 
 // What one rank sends.
 struct Sent {
-  std::vector<LocalNodeId> rows;
+  std::vector<LocalRowId> rows;
   std::vector<float> gradients;
   RowGradients view() const { return {rows, gradients.data()}; }
 };
@@ -183,7 +183,7 @@ TEST(SparseStepTest, RowsWithoutAGradientStayAsTheyAre) {
     Table table({.type = type, .weight_decay = 0.1}, 10, 4);
     const std::vector<float> before = table.values;
     SparseStep apply;
-    const std::vector<Sent> sent = {{{LocalNodeId(3)}, {1, 2, 3, 4}}, {}};
+    const std::vector<Sent> sent = {{{LocalRowId(3)}, {1, 2, 3, 4}}, {}};
     const RowUpdate update({.type = type, .weight_decay = 0.1}, 4, 0.1, 1);
     EXPECT_EQ(apply.Apply(update, DuplicateGradients::kSum, table.rows, Views(sent)), 1u);
     for (size_t i = 0; i < before.size(); ++i) {
@@ -205,7 +205,7 @@ TEST(SparseStepTest, AddsInTheOrderOfRanksAndPositions) {
                 Views(sent));
     return table.values[0];
   };
-  const LocalNodeId row(0);
+  const LocalRowId row(0);
   EXPECT_EQ(weight_after({{{row, row, row}, {1e8f, -1e8f, 1}}}), -1);
   EXPECT_EQ(weight_after({{{row, row, row}, {1, 1e8f, -1e8f}}}), 0);
   EXPECT_EQ(weight_after({{{row}, {1e8f}}, {}, {{row, row}, {-1e8f, 1}}}), -1);
@@ -220,7 +220,7 @@ TEST(SparseStepTest, ReadersOfHalfRowsGetTheMasterRounded) {
     table.rows.rounded = rounded.data();
     table.rows.rounded_dtype = dtype;
     SparseStep apply;
-    const std::vector<Sent> sent = {{{LocalNodeId(2)}, {-1e-4f, -1}}};
+    const std::vector<Sent> sent = {{{LocalRowId(2)}, {-1e-4f, -1}}};
     for (uint64_t step = 1; step <= 100; ++step) {
       apply.Apply(RowUpdate(optimizer, 2, 0.01, step), DuplicateGradients::kSum, table.rows, Views(sent));
     }

@@ -31,6 +31,12 @@ Result<std::shared_ptr<TensorRows>> TensorRows::Make(DType dtype, std::vector<in
   return ResourceExhausted("out of memory: " + std::to_string(rows->size_bytes()) + " bytes");
 }
 
+TensorRows::Changing::Changing(TensorRows& tensor, std::span<const LocalRowId> rows)
+    : lock_(tensor.mutex_), bytes_(tensor.memory_.get()) {
+  if (tensor.snapshots_.empty()) return;
+  for (const LocalRowId row : rows) tensor.KeepForSnapshots(row.value);
+}
+
 Status TensorRows::Write(sampler::RowWrite write, std::span<const LocalRowId> rows, const Tensor& values,
                          const std::string& name) {
   std::vector<int64_t> expected = {static_cast<int64_t>(rows.size())};

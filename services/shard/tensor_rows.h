@@ -46,6 +46,17 @@ class TensorRows : public std::enable_shared_from_this<TensorRows> {
     std::byte* bytes_;
   };
 
+  // Keeps everybody out while `rows`, which exist, change in place (`bytes`: of row 0); snapshots keep what they held.
+  class Changing {
+   public:
+    Changing(TensorRows& tensor, std::span<const LocalRowId> rows);
+    std::byte* bytes() const { return bytes_; }
+
+   private:
+    std::unique_lock<std::shared_mutex> lock_;
+    std::byte* bytes_;
+  };
+
   // InvalidArgument, and nothing changed, where values or rows do not fit; `name` is for the message.
   Status Write(sampler::RowWrite write, std::span<const LocalRowId> rows, const Tensor& values,
                const std::string& name);

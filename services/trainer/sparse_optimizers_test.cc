@@ -17,8 +17,8 @@ using torch::Tensor;
 
 constexpr int64_t kRows = 6, kWidth = 11;
 
-std::vector<LocalNodeId> AllRows() {
-  std::vector<LocalNodeId> rows;
+std::vector<LocalRowId> AllRows() {
+  std::vector<LocalRowId> rows;
   for (uint32_t row = 0; row < kRows; ++row) rows.emplace_back(row);
   return rows;
 }
@@ -27,12 +27,12 @@ std::vector<LocalNodeId> AllRows() {
 class OwnedRows {
  public:
   OwnedRows(const SparseOptimizer& optimizer, const Tensor& initial) : optimizer_(optimizer) {
-    const auto width = static_cast<int64_t>(kWidth + shard::StateWidth(optimizer.type, kWidth));
+    const auto width = static_cast<int64_t>(kWidth + sampler::StateWidth(optimizer.type, kWidth));
     records_ = torch::full({kRows, width}, shard::InitialState(optimizer));
     records_.narrow(1, 0, kWidth).copy_(initial);
   }
   // gradient f32 [rows.size(), kWidth]
-  void Step(const std::vector<LocalNodeId>& rows, const Tensor& gradient, double rate) {
+  void Step(const std::vector<LocalRowId>& rows, const Tensor& gradient, double rate) {
     const auto stride = static_cast<size_t>(records_.size(1));
     float* const first = records_.data_ptr<float>();
     const shard::LearnableTable table{.num_rows = kRows,
@@ -130,7 +130,7 @@ TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
   const double beta1 = 0.9, beta2 = 0.999, rate = 0.05;
   for (int step = 1; step <= 40; ++step) {
     // One to six of the rows, and none in every fifth step, which counts all the same.
-    std::vector<LocalNodeId> rows;
+    std::vector<LocalRowId> rows;
     std::vector<int64_t> indices;
     for (uint32_t row = 0; row < kRows; ++row) {
       if (step % 5 == 0 || (static_cast<uint32_t>(step) + row) % (row + 1) != 0) continue;
@@ -154,7 +154,7 @@ TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
 // What autograd does with an id that stands in a batch twice.
 TEST(SparseOptimizersTest, DuplicatesAddUpAsInAutograd) {
   const Tensor initial = RandomMatrix(1, kRows, kWidth);
-  const std::vector<LocalNodeId> rows = {LocalNodeId(4), LocalNodeId(1), LocalNodeId(4), LocalNodeId(4)};
+  const std::vector<LocalRowId> rows = {LocalRowId(4), LocalRowId(1), LocalRowId(4), LocalRowId(4)};
   const Tensor ids = torch::tensor({4, 1, 4, 4}, torch::kInt64), upstream = RandomMatrix(2, 4, kWidth);
   for (const bool mean : {false, true}) {
     OwnedRows ours({.type = SparseOptimizerType::kSgd,

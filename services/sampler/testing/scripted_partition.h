@@ -45,6 +45,7 @@ class ScriptedPartition : public PartitionAccess {
     done(Unscripted());
   }
   PartitionTensors& tensors() override { return tensors_; }
+  PartitionEmbeddings& embeddings() override { return embeddings_; }
 
  private:
   static Status Unscripted() { return Unimplemented("the test has no script for this"); }
@@ -83,7 +84,18 @@ class ScriptedPartition : public PartitionAccess {
   };
 
   uint32_t id_;
+  class Embeddings final : public PartitionEmbeddings {
+   public:
+    void Create(const EmbeddingSpec&, Deadline, DoneStatus done) override { done(Unscripted()); }
+    void Read(const TensorId&, uint64_t, std::span<const LocalRowId>, RowSink, Deadline, DoneStatus done) override {
+      done(Unscripted());
+    }
+    void Push(const TensorId&, GradientPiece, Deadline, DoneStatus done) override { done(Unscripted()); }
+    void Drop(const TensorId&, Deadline, DoneStatus done) override { done(Unscripted()); }
+  };
+
   Tensors tensors_{*this};
+  Embeddings embeddings_;
 };
 
 }  // namespace espalier::sampler::testing

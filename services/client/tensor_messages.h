@@ -1,0 +1,46 @@
+// What requests about mutable tensors and about learnable rows have in common.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "espalier/tensor/v1/tensor.pb.h"
+#include "services/rpc/frame.h"
+#include "services/sampler/row_ids.h"
+#include "services/sampler/row_sink.h"
+#include "services/sampler/tensor_spec.h"
+
+namespace espalier::client {
+
+tensor::v1::TensorId ToProto(const sampler::TensorId& tensor);
+tensor::v1::Initializer ToProto(const sampler::Initializer& initializer);
+
+inline std::span<const LocalRowId> Piece(std::span<const LocalRowId> rows, size_t piece, size_t rows_per_call) {
+  const size_t begin = piece * rows_per_call;
+  return rows.subspan(begin, std::min(rows_per_call, rows.size() - begin));
+}
+
+// No rows are still a question: the tensor may not exist.
+inline size_t NumPieces(size_t num_rows, size_t rows_per_call) {
+  return std::max<size_t>(1, (num_rows + rows_per_call - 1) / rows_per_call);
+}
+
+// Rows of one piece, straight from the message to their places.
+template <class Response>
+Status PlaceRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
+  ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));
+  Response header;
+  RETURN_IF_ERROR(reader.ReadHeader(&header));
+  if (reader.remaining() != positions.size() * sink.row_bytes) {
+    return InvalidArgument("the server's reply has " + std::to_string(reader.remaining()) +
+                           " bytes of rows, expected " + std::to_string(positions.size()) + " rows of " +
+                           std::to_string(sink.row_bytes));
+  }
+  for (const uint32_t position : positions) reader.CopyBytes(sink.out + position * sink.row_bytes, sink.row_bytes);
+  return Status();
+}
+
+}  // namespace espalier::client

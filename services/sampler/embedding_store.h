@@ -1,0 +1,70 @@
+// A trainer's view of learnable rows, wherever they lie (DGL's DistEmbedding): created once, read at a version, and
+// changed by the gradients of each step. partition_embeddings.h says the protocol.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "services/sampler/partition_access.h"
+#include "services/sampler/partition_embeddings.h"
+#include "services/sampler/partitioned_tensors.h"
+
+namespace espalier::sampler {
+
+// Whose gradients of which step.
+struct StepOfTrainer {
+  uint64_t step = 0;  // counted over the run, from 0
+  Rank rank;
+  double learning_rate = 0;
+};
+
+// Thread-safe.
+class EmbeddingStore {
+ public:
+  virtual ~EmbeddingStore() = default;
+
+  // On all partitions, at spec.first_version. The same again is fine.
+  virtual Status CreateEmbedding(const EmbeddingSpec& spec, Deadline deadline) = 0;
+  // [rows.size(), width] of the specification's dtype; waits for the version. Repetitions are allowed.
+  virtual Result<Tensor> ReadEmbedding(const EmbeddingSpec& spec, uint64_t version, std::span<const GlobalRowId> rows,
+                                       Deadline deadline) = 0;
+  // gradients: F32 [rows.size(), width], taken over. Every partition is told, those without rows too. Returns at once;
+  // `done` is called, on any thread, when all have acknowledged, or with the first error.
+  virtual void PushGradients(const EmbeddingSpec& spec, const StepOfTrainer& step, std::span<const GlobalRowId> rows,
+                             const Tensor& gradients, Deadline deadline, DoneStatus done) = 0;
+  virtual Status DropEmbedding(const TensorId& embedding, Deadline deadline) = 0;
+
+  // F32 [rows.size(), StateRowWidth] as it is now. For a trainer that has read the same rows and has not sent its
+  // gradients since: then it is of their version. Nothing is asked where StateRowWidth is 0.
+  virtual Result<Tensor> ReadState(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, Deadline deadline) = 0;
+  // Values of distinct rows, as ReadEmbedding gives them, and their state, before the first step.
+  virtual Status Restore(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, const Tensor& values,
+                         const Tensor& state, Deadline deadline) = 0;
+};
+
+// Over the partitions of a graph.
+class PartitionedEmbeddings final : public EmbeddingStore {
+ public:
+  // Both outlive this, and the book every answer. `tensors`: of the same partitions.
+  PartitionedEmbeddings(PartitionedTensors& tensors, const std::vector<std::shared_ptr<PartitionAccess>>& partitions);
+
+  Status CreateEmbedding(const EmbeddingSpec& spec, Deadline deadline) override;
+  Result<Tensor> ReadEmbedding(const EmbeddingSpec& spec, uint64_t version, std::span<const GlobalRowId> rows,
+                               Deadline deadline) override;
+  void PushGradients(const EmbeddingSpec& spec, const StepOfTrainer& step, std::span<const GlobalRowId> rows,
+                     const Tensor& gradients, Deadline deadline, DoneStatus done) override;
+  Status DropEmbedding(const TensorId& embedding, Deadline deadline) override;
+  Result<Tensor> ReadState(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, Deadline deadline) override;
+  Status Restore(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, const Tensor& values,
+                 const Tensor& state, Deadline deadline) override;
+
+ private:
+  Status CheckRows(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows) const;
+
+  PartitionedTensors& tensors_;
+  const graph::PartitionBook& book_;
+  const std::vector<std::shared_ptr<PartitionAccess>>& partitions_;
+};
+
+}  // namespace espalier::sampler

@@ -1,0 +1,136 @@
+#include "services/server/embedding_service.h"
+
+#include <numeric>
+#include <utility>
+
+#include "services/server/request_tensors.h"
+#include "services/server/tensor_messages.h"
+
+namespace espalier::server {
+namespace {
+
+using EmbeddingCall = std::shared_ptr<FramedCall>;
+
+template <class Response>
+sampler::DoneStatus AcknowledgeEmbedding(EmbeddingCall call) {
+  return [call = std::move(call)](const Status& status) {
+    if (!status.ok()) return call->Finish(status);
+    call->FinishWith(Response(), {});
+  };
+}
+
+// The rows of a reply in the making: written in place, then sent from there.
+struct EmbeddingReply {
+  std::shared_ptr<std::byte[]> bytes;
+  std::vector<uint32_t> positions;  // 0, 1, 2, ...
+  Tensor request_rows;              // the question points into it
+};
+
+Result<sampler::EmbeddingSpec> EmbeddingSpecOf(const tensor::v1::CreateEmbeddingRequest& request) {
+  sampler::EmbeddingSpec spec;
+  ASSIGN_OR_RETURN(spec.id, TensorIdOf(request.embedding(), request.identity()));
+  if (request.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(request.dtype()))) {
+    return InvalidArgument("dtype number " + std::to_string(request.dtype()) + " does not exist");
+  }
+  spec.dtype = static_cast<DType>(request.dtype());
+  spec.width = request.width();
+  spec.initializer = InitializerOf(request.initializer());
+  const tensor::v1::SparseOptimizer& optimizer = request.optimizer();
+  if (optimizer.type() > 0xff || optimizer.duplicates() > 0xff) {
+    return InvalidArgument("sparse optimiser " + std::to_string(optimizer.type()) + " with rule " +
+                           std::to_string(optimizer.duplicates()) + " for duplicates does not exist");
+  }
+  spec.optimizer.type = static_cast<sampler::SparseOptimizerType>(optimizer.type());
+  spec.optimizer.duplicates = static_cast<sampler::DuplicateGradients>(optimizer.duplicates());
+  spec.optimizer.weight_decay = optimizer.weight_decay();
+  spec.optimizer.epsilon = optimizer.epsilon();
+  spec.optimizer.initial_accumulator = optimizer.initial_accumulator();
+  spec.optimizer.beta1 = optimizer.beta1();
+  spec.optimizer.beta2 = optimizer.beta2();
+  spec.num_trainers = request.num_trainers();
+  spec.first_version = request.first_version();
+  spec.incarnation = request.identity().incarnation();
+  return spec;
+}
+
+}  // namespace
+
+EmbeddingService::EmbeddingService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context)
+    : partition_(std::move(partition)), context_(context) {}
+
+grpc::ServerUnaryReactor* EmbeddingService::Create(grpc::CallbackServerContext* context,
+                                                   const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
+  using Request = tensor::v1::CreateEmbeddingRequest;
+  return HandleFramed<Request>(
+      context_, "CreateEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        ASSIGN_OR_RETURN(const sampler::EmbeddingSpec spec, EmbeddingSpecOf(frame.header));
+        embeddings().Create(spec, call->deadline(), AcknowledgeEmbedding<tensor::v1::CreateEmbeddingResponse>(call));
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* EmbeddingService::Read(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                 grpc::ByteBuffer* reply) {
+  using Request = tensor::v1::ReadEmbeddingRequest;
+  return HandleFramed<Request>(
+      context_, "ReadEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const std::span<const LocalRowId> asked, LocalRows(frame.tensors[0], call->limits()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
+        const uint64_t row_bytes = frame.header.row_bytes();
+        RETURN_IF_ERROR(CheckReplyRows(asked.size(), row_bytes, call->limits()));
+        auto rows = std::make_shared<EmbeddingReply>();
+        rows->bytes = std::make_shared_for_overwrite<std::byte[]>(asked.size() * row_bytes);
+        rows->positions.resize(asked.size());
+        std::iota(rows->positions.begin(), rows->positions.end(), uint32_t{0});
+        rows->request_rows = frame.tensors[0];
+        const std::vector<int64_t> shape = {static_cast<int64_t>(asked.size()), static_cast<int64_t>(row_bytes)};
+        const sampler::RowSink sink{rows->bytes.get(), row_bytes, rows->positions};
+        embeddings().Read(id, frame.header.version(), asked, sink, call->deadline().AtMost(kLongestWait),
+                          [call, rows, shape](const Status& status) {
+                            if (status.code() == StatusCode::kDeadlineExceeded)
+                              return call->Finish(Unavailable(status.message()));
+                            if (!status.ok()) return call->Finish(status);
+                            const std::byte* bytes = rows->bytes.get();
+                            call->FinishWith(tensor::v1::ReadEmbeddingResponse(),
+                                             {Tensor::Wrap(DType::kU8, shape, bytes, rows->bytes)});
+                          });
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* EmbeddingService::Push(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                 grpc::ByteBuffer* reply) {
+  using Request = tensor::v1::PushGradientsRequest;
+  return HandleFramed<Request>(
+      context_, "PushGradients", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 2));
+        ASSIGN_OR_RETURN(const std::span<const LocalRowId> rows, LocalRows(frame.tensors[0], call->limits()));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
+        sampler::GradientPiece piece{.step = frame.header.step(),
+                                     .rank = Rank(frame.header.rank()),
+                                     .piece = frame.header.piece(),
+                                     .num_pieces = frame.header.num_pieces(),
+                                     .learning_rate = frame.header.learning_rate(),
+                                     .rows = {rows.begin(), rows.end()},
+                                     .gradients = std::move(frame.tensors[1])};
+        embeddings().Push(id, std::move(piece), call->deadline(),
+                          AcknowledgeEmbedding<tensor::v1::PushGradientsResponse>(call));
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* EmbeddingService::Drop(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                 grpc::ByteBuffer* reply) {
+  using Request = tensor::v1::DropEmbeddingRequest;
+  return HandleFramed<Request>(
+      context_, "DropEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
+        embeddings().Drop(id, call->deadline(), AcknowledgeEmbedding<tensor::v1::DropEmbeddingResponse>(call));
+        return Status();
+      });
+}
+
+}  // namespace espalier::server

@@ -1,0 +1,163 @@
+#include "services/shard/embedding_rows.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "services/base/check.h"
+
+namespace espalier::shard {
+namespace {
+
+bool IsRounded(const sampler::EmbeddingSpec& spec) { return spec.dtype != DType::kF32; }
+
+float Widened(DType dtype, uint16_t bits) { return dtype == DType::kF16 ? HalfToFloat(bits) : BFloat16ToFloat(bits); }
+
+}  // namespace
+
+void FillState(const sampler::EmbeddingSpec& spec, const std::byte* rows, uint64_t count, float* state) {
+  const float initial = InitialState(spec.optimizer);
+  const size_t state_width = StateWidth(spec.optimizer.type, spec.width);
+  const auto* rounded = reinterpret_cast<const uint16_t*>(rows);
+  for (uint64_t row = 0; row < count; ++row) {
+    if (IsRounded(spec)) {
+      for (size_t i = 0; i < spec.width; ++i) *state++ = Widened(spec.dtype, *rounded++);
+    }
+    state = std::fill_n(state, state_width, initial);
+  }
+}
+
+EmbeddingRows::EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
+                             std::shared_ptr<TensorRows> state, uint64_t max_waiting_bytes)
+    : spec_(std::move(spec)),
+      max_waiting_bytes_(max_waiting_bytes),
+      rows_(std::move(rows)),
+      state_(std::move(state)),
+      version_(spec_.first_version),
+      current_(std::make_unique<StepGradients>(spec_.num_trainers)),
+      next_(std::make_unique<StepGradients>(spec_.num_trainers)) {
+  ESPALIER_CHECK((state_ == nullptr) == (sampler::StateRowWidth(spec_) == 0)) << "an optimiser without its state";
+  waits_.Reach(spec_.first_version);
+}
+
+uint64_t EmbeddingRows::version() const {
+  MutexLock lock(&mutex_);
+  return version_;
+}
+
+Status EmbeddingRows::CheckPiece(const sampler::GradientPiece& piece) const {
+  const std::vector<int64_t> shape = {static_cast<int64_t>(piece.rows.size()), int64_t{spec_.width}};
+  if (piece.gradients.dtype() != DType::kF32 || piece.gradients.shape() != shape) {
+    return InvalidArgument("gradients of '" + spec_.id.name + "' are " + piece.gradients.ToString() +
+                           ", expected F32 [" + std::to_string(shape[0]) + ", " + std::to_string(shape[1]) + "]");
+  }
+  for (const LocalRowId row : piece.rows) {
+    if (row.value >= rows_->num_rows()) {
+      return InvalidArgument("a gradient of row " + std::to_string(row.value) + " of '" + spec_.id.name +
+                             "', which has " + std::to_string(rows_->num_rows()) + " on this partition");
+    }
+  }
+  return Status();
+}
+
+Result<EmbeddingRows::StepIs> EmbeddingRows::Take(sampler::GradientPiece piece) {
+  RETURN_IF_ERROR(CheckPiece(piece));
+  MutexLock lock(&mutex_);
+  // A late repetition: its step has been applied, so it was in it.
+  if (piece.step < version_) return StepIs::kIncompleteOrApplied;
+  if (piece.step > version_ + 1) {
+    return FailedPrecondition("gradients of step " + std::to_string(piece.step) + " for rows of version " +
+                              std::to_string(version_) + ": a trainer is ahead of the others by more than a step");
+  }
+  const uint64_t waiting = current_->SizeBytes() + next_->SizeBytes();
+  if (StepGradients::SizeBytesOf(piece) > max_waiting_bytes_ - std::min(waiting, max_waiting_bytes_) ||
+      current_->NumGradients() + next_->NumGradients() + piece.rows.size() > UINT32_MAX) {
+    return ResourceExhausted("gradients of '" + spec_.id.name + "' that wait for their step come to " +
+                             std::to_string(waiting) + " bytes, the limit is " + std::to_string(max_waiting_bytes_));
+  }
+  StepGradients& step = piece.step == version_ ? *current_ : *next_;
+  RETURN_IF_ERROR(step.Add(std::move(piece)));
+  if (!step.IsComplete()) return StepIs::kIncompleteOrApplied;
+  if (is_applying_ || !current_->IsComplete()) return StepIs::kComplete;
+  is_applying_ = true;
+  return StepIs::kToBeApplied;
+}
+
+void EmbeddingRows::Push(sampler::GradientPiece piece, Deadline deadline, sampler::DoneStatus done) {
+  const uint64_t number = piece.step;
+  const Result<StepIs> step = Take(std::move(piece));
+  if (!step.ok() || *step == StepIs::kIncompleteOrApplied) return done(step.status());
+  waits_.Await(number + 1, deadline, std::move(done));
+  if (*step != StepIs::kToBeApplied) return;
+  while (ApplyStep()) {
+  }
+}
+
+LearnableTable EmbeddingRows::TableOf(std::byte* rows, std::byte* state) const {
+  const size_t width = spec_.width, state_row_width = sampler::StateRowWidth(spec_);
+  auto* const floats = reinterpret_cast<float*>(rows);
+  auto* const state_floats = reinterpret_cast<float*>(state);
+  LearnableTable table{.num_rows = rows_->num_rows(), .width = width};
+  table.state_width = StateWidth(spec_.optimizer.type, width);
+  if (IsRounded(spec_)) {
+    table.weights = {state_floats, state_row_width};
+    table.state = {state_floats + width, state_row_width};
+    table.rounded = reinterpret_cast<uint16_t*>(rows);
+    table.rounded_dtype = spec_.dtype;
+  } else {
+    table.weights = {floats, width};
+    table.state = {state_floats, state_row_width};
+  }
+  return table;
+}
+
+bool EmbeddingRows::ApplyStep() {
+  const StepGradients* gradients = nullptr;
+  uint64_t number = 0;
+  {
+    MutexLock lock(&mutex_);
+    gradients = current_.get();  // complete, so nobody changes it until this thread replaces it
+    number = version_ + 1;
+  }
+  const std::vector<RowGradients> parts = gradients->InOrder();
+  if (!parts.empty()) {
+    std::vector<LocalRowId> changing;
+    changing.reserve(gradients->NumGradients());
+    for (const RowGradients& part : parts) changing.insert(changing.end(), part.rows.begin(), part.rows.end());
+    TensorRows::Changing rows(*rows_, changing);
+    std::optional<TensorRows::Changing> state;
+    if (state_ != nullptr) state.emplace(*state_, changing);
+    const RowUpdate update(spec_.optimizer, spec_.width, gradients->learning_rate(), number);
+    step_.Apply(update, spec_.optimizer.duplicates, TableOf(rows.bytes(), state.has_value() ? state->bytes() : nullptr),
+                parts);
+  }
+  std::unique_ptr<StepGradients> applied;  // freed without the lock
+  bool more = false;
+  {
+    MutexLock lock(&mutex_);
+    applied = std::exchange(current_, std::exchange(next_, std::make_unique<StepGradients>(spec_.num_trainers)));
+    version_ = number;
+    more = is_applying_ = current_->IsComplete();
+  }
+  waits_.Reach(number);
+  return more;
+}
+
+Status EmbeddingRows::Gather(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink) {
+  RETURN_IF_ERROR(rows_->Gather(rows, sink));
+  // Looked at afterwards: a step that began meanwhile may be in what was read. Nobody who is to read this version lets
+  // a step begin, because a trainer sends its gradients only when it has its rows.
+  MutexLock lock(&mutex_);
+  if (version_ == version && !is_applying_) return Status();
+  return FailedPrecondition("version " + std::to_string(version) + " of '" + spec_.id.name +
+                            "' is gone: the rows are at version " + std::to_string(version_));
+}
+
+void EmbeddingRows::Read(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink,
+                         Deadline deadline, sampler::DoneStatus done) {
+  waits_.Await(version, deadline, [this, version, rows, sink, done = std::move(done)](const Status& reached) {
+    done(reached.ok() ? Gather(version, rows, sink) : reached);
+  });
+}
+
+}  // namespace espalier::shard

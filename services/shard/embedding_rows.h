@@ -1,0 +1,68 @@
+// The learnable rows of one tensor on their owner: takes the trainers' gradients, applies each step once, and answers
+// reads of a version (sampler/partition_embeddings.h says the protocol).
+//
+// Rows and optimiser state are two mutable tensors, so that whoever can read, copy or restore tensors can do so with
+// them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "services/base/mutex.h"
+#include "services/sampler/partition_embeddings.h"
+#include "services/shard/step_gradients.h"
+#include "services/shard/tensor_rows.h"
+#include "services/shard/version_waits.h"
+
+namespace espalier::shard {
+
+// Thread-safe.
+class EmbeddingRows {
+ public:
+  // Both tensors hold their first values; `state` is null where the optimiser keeps none (StateRowWidth 0).
+  // `max_waiting_bytes`: of gradients that have been taken and not yet applied.
+  EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows, std::shared_ptr<TensorRows> state,
+                uint64_t max_waiting_bytes);
+
+  const sampler::EmbeddingSpec& spec() const { return spec_; }
+  uint64_t version() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // As PartitionEmbeddings. A step is applied on the thread that brings its last piece.
+  void Push(sampler::GradientPiece piece, Deadline deadline, sampler::DoneStatus done) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Read(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink, Deadline deadline,
+            sampler::DoneStatus done);
+
+ private:
+  // A piece's step, now that the piece is in it.
+  enum class StepIs {
+    kIncompleteOrApplied,
+    kComplete,    // another thread applies it, or has one before it to apply
+    kToBeApplied  // by this thread
+  };
+
+  Status CheckPiece(const sampler::GradientPiece& piece) const;
+  Result<StepIs> Take(sampler::GradientPiece piece) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns whether the next step is complete too.
+  bool ApplyStep() ABSL_LOCKS_EXCLUDED(mutex_);
+  Status Gather(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  LearnableTable TableOf(std::byte* rows, std::byte* state) const;
+
+  const sampler::EmbeddingSpec spec_;
+  const uint64_t max_waiting_bytes_;
+  const std::shared_ptr<TensorRows> rows_, state_;
+
+  mutable Mutex mutex_;
+  uint64_t version_ ABSL_GUARDED_BY(mutex_);
+  // A thread applies `current_`, which is complete and no longer changes; rows may be of the next version already.
+  bool is_applying_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<StepGradients> current_ ABSL_GUARDED_BY(mutex_);  // of step version_
+  std::unique_ptr<StepGradients> next_ ABSL_GUARDED_BY(mutex_);     // of trainers that are a step ahead
+  SparseStep step_;                                                 // of the thread that applies
+  VersionWaits waits_;                                              // last: its callbacks use the others
+};
+
+// First values of state rows [count, StateRowWidth], from those of the rows [count, width].
+void FillState(const sampler::EmbeddingSpec& spec, const std::byte* rows, uint64_t count, float* state);
+
+}  // namespace espalier::shard

@@ -1,0 +1,57 @@
+// The learnable rows of one partition by name. Each is two mutable tensors (embedding_rows.h), which count for the
+// limits on those.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "services/base/mutex.h"
+#include "services/sampler/partition_embeddings.h"
+#include "services/shard/embedding_rows.h"
+#include "services/shard/mutable_tensors.h"
+
+namespace espalier::shard {
+
+struct EmbeddingLimits {
+  uint64_t max_waiting_bytes = 0;     // of gradients of one embedding that have been taken and not yet applied
+  uint64_t max_rows_per_request = 0;  // read or pushed
+};
+
+// Thread-safe. Answers on the asking thread, before the call returns, but for reads that wait for a version.
+class Embeddings final : public sampler::PartitionEmbeddings {
+ public:
+  // Outlives this.
+  Embeddings(MutableTensors& tensors, const EmbeddingLimits& limits);
+
+  void Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) override;
+  void Read(const sampler::TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows,
+            sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) override;
+  void Push(const sampler::TensorId& embedding, sampler::GradientPiece piece, Deadline deadline,
+            sampler::DoneStatus done) override;
+  void Drop(const sampler::TensorId& embedding, Deadline deadline, sampler::DoneStatus done) override;
+
+  // NotFound where there are none of that name.
+  Result<std::shared_ptr<EmbeddingRows>> Find(const sampler::TensorId& embedding) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  using Key = std::tuple<std::string, sampler::RowSpace, std::string>;
+  static Key KeyOf(const sampler::TensorId& id) { return {id.job, id.rows, id.name}; }
+
+  Status CreateNew(const sampler::EmbeddingSpec& spec) ABSL_EXCLUSIVE_LOCKS_REQUIRED(creating_);
+  // The job's rows of incarnations before that of `spec`, whose tensors are dropped already.
+  void ForgetOlderThan(const sampler::EmbeddingSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The rows of a tensor that did not exist; AlreadyExists where it did.
+  Result<std::shared_ptr<TensorRows>> NewTensor(const sampler::TensorSpec& spec)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(creating_);
+
+  MutableTensors& tensors_;
+  const EmbeddingLimits limits_;
+  Mutex creating_;  // held while first values are computed, so that others go on meanwhile
+  uint64_t next_creation_ ABSL_GUARDED_BY(creating_);
+  mutable Mutex mutex_;
+  std::map<Key, std::shared_ptr<EmbeddingRows>> rows_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace espalier::shard

@@ -1,0 +1,287 @@
+// The step protocol on one partition: versions, waits, repetitions, and what is refused.
+#include "services/shard/embeddings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <future>
+#include <optional>
+#include <thread>
+
+#include "services/graph/generators.h"
+#include "services/shard/testing/test_graph.h"
+
+namespace espalier::shard {
+namespace {
+
+using sampler::EmbeddingSpec;
+using sampler::GradientPiece;
+using sampler::SparseOptimizerType;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+graph::SourceGraph FiftyNodes() {
+  graph::PowerLawOptions options;
+  options.num_nodes = 50;
+  options.num_edges = 200;
+  options.seed = 3;
+  Result<graph::SourceGraph> graph = graph::GeneratePowerLawGraph(options, 1);
+  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+  return *std::move(graph);
+}
+
+// Rows of two values that begin at 1, changed by plain gradient descent.
+EmbeddingSpec Descent(uint32_t num_trainers) {
+  return {.id = {.rows = sampler::RowSpace::Nodes(NodeTypeId(0)), .name = "emb"},
+          .width = 2,
+          .initializer = sampler::Initializer::Constant(1),
+          .optimizer = {.type = SparseOptimizerType::kSgd},
+          .num_trainers = num_trainers};
+}
+
+GradientPiece GradientsOf(uint64_t step, uint32_t rank, std::vector<LocalRowId> rows, float value) {
+  GradientPiece piece{.step = step, .rank = Rank(rank), .learning_rate = 0.5, .rows = std::move(rows)};
+  const auto count = static_cast<int64_t>(piece.rows.size());
+  piece.gradients = Tensor::FromVector(std::vector<float>(piece.rows.size() * 2, value), {count, 2});
+  return piece;
+}
+
+class EmbeddingsTest : public ::testing::Test {
+ protected:
+  Status Create(const EmbeddingSpec& spec) {
+    std::optional<Status> created;
+    embeddings().Create(spec, Soon(), [&](Status status) { created = std::move(status); });
+    return *created;
+  }
+  Status Push(GradientPiece piece) {
+    std::optional<Status> pushed;
+    embeddings().Push(Descent(1).id, std::move(piece), Soon(), [&](Status status) { pushed = std::move(status); });
+    return *pushed;
+  }
+  // A read under way; its answer may come later.
+  struct Reading {
+    std::vector<LocalRowId> rows;
+    std::vector<uint32_t> positions;
+    std::vector<float> values;
+    std::promise<Status> answer;
+    std::future<Status> status = answer.get_future();
+  };
+  std::unique_ptr<Reading> StartRead(uint64_t version, std::vector<LocalRowId> rows, Deadline deadline = Soon()) {
+    auto reading = std::make_unique<Reading>();
+    reading->rows = std::move(rows);
+    for (uint32_t i = 0; i < reading->rows.size(); ++i) reading->positions.push_back(i);
+    reading->values.resize(reading->rows.size() * 2);
+    embeddings().Read(Descent(1).id, version, reading->rows,
+                      {reinterpret_cast<std::byte*>(reading->values.data()), 2 * sizeof(float), reading->positions},
+                      deadline, [r = reading.get()](Status status) { r->answer.set_value(std::move(status)); });
+    return reading;
+  }
+  std::vector<float> ValuesAt(uint64_t version, std::vector<LocalRowId> rows) {
+    const auto reading = StartRead(version, std::move(rows));
+    EXPECT_EQ(reading->status.get().ToString(), "OK");
+    return reading->values;
+  }
+  sampler::PartitionEmbeddings& embeddings() { return graph.shards[0]->embeddings(); }
+
+  testing::TestGraph graph = testing::MakeTestGraph(FiftyNodes(), 1, 1);
+};
+
+TEST_F(EmbeddingsTest, TheLastTrainerOfAStepMakesTheNextVersion) {
+  ASSERT_TRUE(Create(Descent(2)).ok());
+  EXPECT_THAT(ValuesAt(0, {LocalRowId(3)}), ElementsAre(1, 1));
+
+  ASSERT_TRUE(Push(GradientsOf(0, 1, {LocalRowId(3), LocalRowId(4)}, 1)).ok());
+  EXPECT_THAT(ValuesAt(0, {LocalRowId(3)}), ElementsAre(1, 1)) << "trainer 0 may still read version 0";
+  ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(3)}, 0.5f)).ok());
+
+  EXPECT_THAT(ValuesAt(1, {LocalRowId(3), LocalRowId(4), LocalRowId(5)}), ElementsAre(0.25f, 0.25f, 0.5f, 0.5f, 1, 1));
+}
+
+TEST_F(EmbeddingsTest, AReadWaitsForItsVersion) {
+  ASSERT_TRUE(Create(Descent(1)).ok());
+  const auto first = StartRead(1, {LocalRowId(7)}), second = StartRead(2, {LocalRowId(7)});
+  EXPECT_EQ(first->status.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+
+  ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(7)}, 1)).ok());
+  ASSERT_TRUE(first->status.get().ok());
+  EXPECT_THAT(first->values, ElementsAre(0.5f, 0.5f));
+  EXPECT_EQ(second->status.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+
+  ASSERT_TRUE(Push(GradientsOf(1, 0, {}, 0)).ok()) << "an empty marker";
+  ASSERT_TRUE(second->status.get().ok());
+  EXPECT_THAT(second->values, ElementsAre(0.5f, 0.5f));
+}
+
+TEST_F(EmbeddingsTest, AWaitEndsAtItsDeadlineAndWhenTheRowsAreDropped) {
+  ASSERT_TRUE(Create(Descent(1)).ok());
+  const auto late = StartRead(1, {LocalRowId(7)}, Deadline::After(std::chrono::milliseconds(1)));
+  const Status status = late->status.get();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(status.message(), HasSubstr("version 1"));
+
+  const auto waiting = StartRead(1, {LocalRowId(7)});
+  embeddings().Drop(Descent(1).id, Soon(), [](const Status& dropped) { EXPECT_TRUE(dropped.ok()); });
+  EXPECT_EQ(waiting->status.get().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(StartRead(0, {LocalRowId(7)})->status.get().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(Create(Descent(2)).ok()) << "the names are free again";
+}
+
+TEST_F(EmbeddingsTest, RepeatedPiecesAreTakenOnce) {
+  ASSERT_TRUE(Create(Descent(2)).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(1)}, 1)).ok());
+  EXPECT_THAT(ValuesAt(0, {LocalRowId(1)}), ElementsAre(1, 1));
+  ASSERT_TRUE(Push(GradientsOf(0, 1, {}, 0)).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(1)}, 1)).ok()) << "after its step";
+  EXPECT_THAT(ValuesAt(1, {LocalRowId(1)}), ElementsAre(0.5f, 0.5f));
+}
+
+// The pieces of two trainers in every order give the same rows, bit for bit.
+TEST_F(EmbeddingsTest, RowsDoNotDependOnWhoComesFirst) {
+  const std::vector<float> numbers = {1e8f, 1, -1e8f, 0.25f};
+  std::vector<int> order = {0, 1, 2, 3};  // rank and piece
+  std::optional<std::vector<float>> expected;
+  do {
+    ASSERT_TRUE(Create(Descent(2)).ok());
+    for (const int which : order) {
+      GradientPiece piece =
+          GradientsOf(0, static_cast<uint32_t>(which / 2), {LocalRowId(9)}, numbers[static_cast<size_t>(which)]);
+      piece.piece = static_cast<uint32_t>(which % 2);
+      piece.num_pieces = 2;
+      ASSERT_TRUE(Push(std::move(piece)).ok());
+    }
+    const std::vector<float> values = ValuesAt(1, {LocalRowId(9)});
+    if (!expected.has_value()) expected = values;
+    EXPECT_EQ(values, *expected);
+    embeddings().Drop(Descent(1).id, Soon(), [](const Status&) {});
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_F(EmbeddingsTest, ATrainerMayBeOneStepAhead) {
+  ASSERT_TRUE(Create(Descent(2)).ok());
+  ASSERT_TRUE(Push(GradientsOf(0, 1, {}, 0)).ok());
+  ASSERT_TRUE(Push(GradientsOf(1, 1, {LocalRowId(2)}, 1)).ok());
+  const Status too_far = Push(GradientsOf(2, 1, {}, 0));
+  EXPECT_EQ(too_far.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(too_far.message(), HasSubstr("step 2"));
+  ASSERT_TRUE(Push(GradientsOf(0, 0, {}, 0)).ok());
+  EXPECT_THAT(ValuesAt(1, {LocalRowId(2)}), ElementsAre(1, 1));
+  ASSERT_TRUE(Push(GradientsOf(1, 0, {}, 0)).ok());
+  EXPECT_THAT(ValuesAt(2, {LocalRowId(2)}), ElementsAre(0.5f, 0.5f));
+  EXPECT_EQ(StartRead(1, {LocalRowId(2)})->status.get().code(), StatusCode::kFailedPrecondition) << "it is gone";
+}
+
+// Trainers that read nothing from this owner: only acknowledgements keep them from running away from it.
+TEST_F(EmbeddingsTest, TrainersThatMeetInEveryStepAreNeverTooFarAhead) {
+  constexpr uint32_t kTrainers = 3;
+  constexpr uint64_t kSteps = 100;
+  ASSERT_TRUE(Create(Descent(kTrainers)).ok());
+  std::vector<LocalRowId> rows;
+  for (uint32_t i = 0; i < 1000; ++i) rows.emplace_back(i % 50);
+  std::barrier all_reduce(kTrainers);
+  std::vector<Status> errors(kTrainers);
+  {
+    std::vector<std::jthread> trainers;
+    for (uint32_t rank = 0; rank < kTrainers; ++rank) {
+      trainers.emplace_back([&, rank] {
+        for (uint64_t step = 0; step < kSteps; ++step) {
+          all_reduce.arrive_and_wait();
+          std::promise<Status> acknowledged;
+          embeddings().Push(Descent(1).id, GradientsOf(step, rank, rows, 0.25f), Soon(),
+                            [&](Status status) { acknowledged.set_value(std::move(status)); });
+          const Status status = acknowledged.get_future().get();
+          if (errors[rank].ok()) errors[rank] = status;
+        }
+      });
+    }
+  }
+  for (const Status& error : errors) EXPECT_EQ(error.ToString(), "OK");
+  ValuesAt(kSteps, {LocalRowId(0)});
+}
+
+TEST_F(EmbeddingsTest, RowsGoOnAtTheVersionThatTheyAreMadeAt) {
+  EmbeddingSpec spec = Descent(1);
+  spec.first_version = 5;
+  ASSERT_TRUE(Create(spec).ok());
+  EXPECT_EQ(StartRead(4, {LocalRowId(2)})->status.get().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(ValuesAt(5, {LocalRowId(2)}), ElementsAre(1, 1));
+  ASSERT_TRUE(Push(GradientsOf(4, 0, {LocalRowId(2)}, 1)).ok()) << "in the values already";
+  ASSERT_TRUE(Push(GradientsOf(5, 0, {LocalRowId(2)}, 1)).ok());
+  EXPECT_THAT(ValuesAt(6, {LocalRowId(2)}), ElementsAre(0.5f, 0.5f));
+  spec.first_version = 6;
+  EXPECT_EQ(Create(spec).code(), StatusCode::kAlreadyExists);
+  spec.id.name = "far";
+  spec.first_version = UINT64_MAX;
+  EXPECT_EQ(Create(spec).code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(EmbeddingsTest, ANewerIncarnationTakesThePlaceOfAllThatOlderOnesLeft) {
+  EmbeddingSpec older = Descent(1), newer = Descent(1);
+  older.incarnation = 1;
+  newer.incarnation = 2;
+  newer.id.name = "other";
+  ASSERT_TRUE(Create(older).ok());
+  const auto waiting = StartRead(1, {LocalRowId(7)});
+  ASSERT_TRUE(Create(newer).ok());
+  EXPECT_EQ(waiting->status.get().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(StartRead(0, {LocalRowId(7)})->status.get().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Create(older).code(), StatusCode::kAborted);
+}
+
+TEST_F(EmbeddingsTest, RefusesWhatDoesNotFit) {
+  ASSERT_TRUE(Create(Descent(2)).ok());
+  EXPECT_TRUE(Create(Descent(2)).ok()) << "the same again";
+  EXPECT_EQ(Create(Descent(3)).code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(Push(GradientsOf(0, 2, {}, 0)).code(), StatusCode::kInvalidArgument) << "there is no trainer 2";
+  EXPECT_EQ(Push(GradientsOf(0, 0, {LocalRowId(50)}, 1)).code(), StatusCode::kInvalidArgument);
+  GradientPiece wide = GradientsOf(0, 0, {LocalRowId(1)}, 1);
+  wide.gradients = Tensor::Zeros(DType::kF32, {1, 3});
+  EXPECT_THAT(Push(std::move(wide)).message(), HasSubstr("F32 [1, 2]"));
+  ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(1)}, 1)).ok());
+  GradientPiece faster = GradientsOf(0, 1, {}, 0);
+  faster.learning_rate = 1;
+  EXPECT_THAT(Push(std::move(faster)).message(), HasSubstr("learning rate"));
+  EXPECT_EQ(StartRead(0, {LocalRowId(50)})->status.get().code(), StatusCode::kInvalidArgument);
+  EmbeddingSpec nothing = Descent(1);
+  nothing.id.name = "other";
+  nothing.width = 0;
+  EXPECT_EQ(Create(nothing).code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(EmbeddingsTest, GradientsThatWaitHaveALimit) {
+  graph::PartitionBook book;
+  std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
+  const auto shard = GraphShard::Make(book, std::move(partitions[0]), {.waiting_gradient_bytes = 2000});
+  ASSERT_TRUE(shard.ok()) << shard.status().ToString();
+  sampler::PartitionEmbeddings& limited = (*shard)->embeddings();
+  limited.Create(Descent(2), Soon(), [](const Status& created) { EXPECT_EQ(created.ToString(), "OK"); });
+  Status refused;
+  uint32_t taken = 0;
+  for (; refused.ok() && taken < 100; ++taken) {
+    GradientPiece piece = GradientsOf(0, 0, {}, 0);
+    piece.piece = taken;
+    piece.num_pieces = 100;
+    limited.Push(Descent(2).id, std::move(piece), Soon(), [&](Status status) { refused = std::move(status); });
+  }
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << taken << " empty pieces were taken";
+  EXPECT_THAT(refused.message(), HasSubstr("2000"));
+}
+
+TEST_F(EmbeddingsTest, HalfRowsFollowTheirMaster) {
+  EmbeddingSpec spec = Descent(1);
+  spec.dtype = DType::kBF16;
+  spec.optimizer.type = SparseOptimizerType::kAdagrad;
+  ASSERT_TRUE(Create(spec).ok());
+  // Adagrad's first step is the rate, whatever the gradient: 1 - 0.5.
+  ASSERT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(6)}, 3)).ok());
+  std::vector<uint16_t> values(2);
+  const std::vector<LocalRowId> rows = {LocalRowId(6)};
+  const std::vector<uint32_t> positions = {0};
+  embeddings().Read(spec.id, 1, rows, {reinterpret_cast<std::byte*>(values.data()), 4, positions}, Soon(),
+                    [](const Status& status) { EXPECT_EQ(status.ToString(), "OK"); });
+  EXPECT_EQ(BFloat16ToFloat(values[0]), 0.5f);
+  EXPECT_EQ(BFloat16ToFloat(values[1]), 0.5f);
+}
+
+}  // namespace
+}  // namespace espalier::shard

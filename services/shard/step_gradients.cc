@@ -1,0 +1,53 @@
+#include "services/shard/step_gradients.h"
+
+#include <cmath>
+#include <utility>
+
+namespace espalier::shard {
+
+uint64_t StepGradients::SizeBytesOf(const sampler::GradientPiece& piece) {
+  constexpr uint64_t kOverheadBytes = 64;  // of a node of the map
+  return sizeof(piece) + kOverheadBytes + piece.gradients.size_bytes() + piece.rows.size() * sizeof(LocalRowId);
+}
+
+Status StepGradients::Add(sampler::GradientPiece piece) {
+  if (piece.rank.value >= ranks_.size()) {
+    return InvalidArgument("gradients of trainer " + std::to_string(piece.rank.value) + "; there are " +
+                           std::to_string(ranks_.size()));
+  }
+  OfRank& of_rank = ranks_[piece.rank.value];
+  const bool other_count = of_rank.num_pieces != 0 && of_rank.num_pieces != piece.num_pieces;
+  if (piece.piece >= piece.num_pieces || other_count) {
+    return InvalidArgument("piece " + std::to_string(piece.piece) + " of " + std::to_string(piece.num_pieces) +
+                           " of trainer " + std::to_string(piece.rank.value) +
+                           (other_count ? ", which said " + std::to_string(of_rank.num_pieces) + " before" : ""));
+  }
+  if (!std::isfinite(piece.learning_rate) || (has_rate_ && piece.learning_rate != learning_rate_)) {
+    return InvalidArgument("trainer " + std::to_string(piece.rank.value) + " sends learning rate " +
+                           std::to_string(piece.learning_rate) + " for step " + std::to_string(piece.step) +
+                           (has_rate_ ? ", another one " + std::to_string(learning_rate_) : ""));
+  }
+  if (of_rank.pieces.contains(piece.piece)) return Status();
+  has_rate_ = true;
+  learning_rate_ = piece.learning_rate;
+  of_rank.num_pieces = piece.num_pieces;
+  size_bytes_ += SizeBytesOf(piece);
+  num_gradients_ += piece.rows.size();
+  const uint32_t number = piece.piece;
+  of_rank.pieces.emplace(number, std::move(piece));
+  if (of_rank.pieces.size() == of_rank.num_pieces) ++num_complete_;
+  return Status();
+}
+
+std::vector<RowGradients> StepGradients::InOrder() const {
+  std::vector<RowGradients> gradients;
+  for (const OfRank& of_rank : ranks_) {
+    for (const auto& [number, piece] : of_rank.pieces) {
+      if (piece.rows.empty()) continue;
+      gradients.push_back({piece.rows, piece.gradients.values<float>().data()});
+    }
+  }
+  return gradients;
+}
+
+}  // namespace espalier::shard
