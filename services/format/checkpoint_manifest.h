@@ -20,6 +20,7 @@ inline constexpr int kCheckpointFormatVersion = 1;
 inline constexpr const char* kCheckpointModel = "model.safetensors";          // parameters and buffers
 inline constexpr const char* kCheckpointBest = "best.safetensors";            // those of the best evaluation; may lack
 inline constexpr const char* kCheckpointOptimizer = "optimizer.safetensors";  // steps taken and moments
+inline constexpr const char* kCheckpointLearnable = "learnable.safetensors";  // rows on graph servers; may lack
 
 // A later incarnation is newer whatever its step: it went on from a checkpoint of an earlier one.
 struct CheckpointId {
@@ -67,7 +68,8 @@ struct CheckpointMetric {
   friend bool operator==(const CheckpointMetric&, const CheckpointMetric&) = default;
 };
 
-// Learnable rows on the graph servers: each server's rows by original id. No job has any yet.
+// Rows that graph servers write themselves, each server's by original id. Nothing writes any yet: learnable rows are in
+// kCheckpointLearnable.
 struct MutableTensorEntry {
   std::string name;
   DType dtype = DType::kF32;

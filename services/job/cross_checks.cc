@@ -65,6 +65,28 @@ class RelationChecker {
       if (inputs[i].node_type.empty() && inputs.size() > 1) {
         Add(path, "nodeType may be left out only when there is one entry");
       }
+      if (inputs[i].features.empty() && !inputs[i].embedding.has_value()) {
+        Add(path, "expected features, embedding or both");
+      }
+      if (inputs[i].embedding.has_value()) CheckEmbedding(*inputs[i].embedding, path + ".embedding");
+    }
+  }
+
+  // What a model file does not hold must not be lost in silence.
+  void CheckModelBringsAll(const Training& training) {
+    if (!HasEmbeddings(training) || training.model.uri.empty()) return;
+    Add("spec.training.model.uri", "learnable rows are not part of model files");
+  }
+
+  void CheckEmbedding(const Embedding& embedding, const std::string& path) {
+    const SparseOptimizer& optimizer = embedding.optimizer;
+    const bool accumulates =
+        optimizer.type == SparseOptimizerType::kAdagrad || optimizer.type == SparseOptimizerType::kRowWiseAdagrad;
+    if (!accumulates && optimizer.initial_accumulator > 0) {
+      Add(path + ".optimizer.initialAccumulator", "only for Adagrad and RowWiseAdagrad");
+    }
+    if (embedding.initializer.low > embedding.initializer.high) {
+      Add(path + ".initializer.low", "is above " + path + ".initializer.high");
     }
   }
 
@@ -280,6 +302,7 @@ void CheckRelations(const DistTraining& job, const CheckedDocument& document, Vi
   checker.CheckPartitions(job.graph.partitions);
   checker.CheckTask(job.training);
   checker.CheckInputs(job.training.inputs);
+  checker.CheckModelBringsAll(job.training);
   checker.CheckModel(job);
   checker.CheckSampling(job.training.sampling);
   checker.CheckSamplingMethod(job);

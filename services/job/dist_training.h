@@ -21,8 +21,12 @@ enum class TaskType { kNodeClassification, kNodeRegression };                  /
 enum class ModelType { kGraphSage, kRgcn, kGcn, kGat, kGatv2, kTorchScript };  // GraphSAGE | RGCN | ...
 enum class Aggregator { kMean, kGcn, kPool };
 enum class Activation { kRelu };
-enum class LayerNormalization { kNone, kLayer, kBatch };         // None | Layer | Batch
-enum class OptimizerType { kAdam, kAdamW, kSgd };                // Adam | AdamW | SGD
+enum class LayerNormalization { kNone, kLayer, kBatch };  // None | Layer | Batch
+enum class OptimizerType { kAdam, kAdamW, kSgd };         // Adam | AdamW | SGD
+enum class RowDType { kF32, kF16, kBf16 };                // F32 | F16 | BF16
+enum class RowInitializerType { kUniform, kNormal, kXavierUniform, kZeros };
+enum class SparseOptimizerType { kAdagrad, kRowWiseAdagrad, kAdam, kAdamW, kSgd };
+enum class DuplicateGradients { kSum, kMean };
 enum class ScheduleType { kConstant, kLinear, kCosine, kStep };  // after warmupSteps
 enum class SamplingMethod { kNeighbor, kLabor, kLast };          // Neighbor | Labor | Last
 enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, kMeanAbsoluteError };
@@ -77,9 +81,40 @@ struct Task {
   bool multi_label = false;
 };
 
+struct LearningRateSchedule {
+  ScheduleType type = ScheduleType::kConstant;
+  int64_t warmup_steps = 0;
+  int64_t step_epochs = 10;  // Step: every so many epochs ...
+  double factor = 0.1;       // ... times this
+};
+
+struct RowInitializer {
+  RowInitializerType type = RowInitializerType::kUniform;
+  double low = -1, high = 1;       // Uniform
+  double mean = 0, deviation = 1;  // Normal
+};
+
+struct SparseOptimizer {
+  SparseOptimizerType type = SparseOptimizerType::kAdagrad;
+  double learning_rate = 0.01;
+  double weight_decay = 0;
+  DuplicateGradients duplicates = DuplicateGradients::kSum;
+  double initial_accumulator = 0;  // Adagrad, RowWiseAdagrad
+};
+
+// Learnable rows of a node type.
+struct Embedding {
+  int64_t size = 0;
+  RowDType dtype = RowDType::kF32;
+  RowInitializer initializer;
+  SparseOptimizer optimizer;
+  LearningRateSchedule schedule;
+};
+
 struct Input {
-  std::string node_type;              // empty: the only one
-  std::vector<std::string> features;  // concatenated
+  std::string node_type;               // empty: the only one
+  std::vector<std::string> features;   // concatenated; may be empty where there is an embedding
+  std::optional<Embedding> embedding;  // behind the features
 };
 
 struct Model {
@@ -122,13 +157,6 @@ struct Optimizer {
   double momentum = 0;  // SGD
 };
 
-struct LearningRateSchedule {
-  ScheduleType type = ScheduleType::kConstant;
-  int64_t warmup_steps = 0;
-  int64_t step_epochs = 10;  // Step: every so many epochs ...
-  double factor = 0.1;       // ... times this
-};
-
 struct Evaluation {
   int64_t every_epochs = 1;
   Metric metric = Metric::kAccuracy;
@@ -157,6 +185,14 @@ struct Training {
   LearningRateSchedule schedule;
   Evaluation evaluation;
 };
+
+// True where some node type has learnable rows.
+inline bool HasEmbeddings(const Training& training) {
+  for (const Input& input : training.inputs) {
+    if (input.embedding.has_value()) return true;
+  }
+  return false;
+}
 
 struct DistTraining {
   std::string name;

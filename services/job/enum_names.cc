@@ -41,6 +41,19 @@ constexpr Names<LayerNormalization, 3> kLayerNormalizations = {{{LayerNormalizat
                                                                 {LayerNormalization::kBatch, "Batch"}}};
 constexpr Names<OptimizerType, 3> kOptimizers = {
     {{OptimizerType::kAdam, "Adam"}, {OptimizerType::kAdamW, "AdamW"}, {OptimizerType::kSgd, "SGD"}}};
+constexpr Names<RowDType, 3> kRowDTypes = {
+    {{RowDType::kF32, "F32"}, {RowDType::kF16, "F16"}, {RowDType::kBf16, "BF16"}}};
+constexpr Names<RowInitializerType, 4> kRowInitializers = {{{RowInitializerType::kUniform, "Uniform"},
+                                                            {RowInitializerType::kNormal, "Normal"},
+                                                            {RowInitializerType::kXavierUniform, "XavierUniform"},
+                                                            {RowInitializerType::kZeros, "Zeros"}}};
+constexpr Names<SparseOptimizerType, 5> kSparseOptimizers = {{{SparseOptimizerType::kAdagrad, "Adagrad"},
+                                                              {SparseOptimizerType::kRowWiseAdagrad, "RowWiseAdagrad"},
+                                                              {SparseOptimizerType::kAdam, "Adam"},
+                                                              {SparseOptimizerType::kAdamW, "AdamW"},
+                                                              {SparseOptimizerType::kSgd, "SGD"}}};
+constexpr Names<DuplicateGradients, 2> kDuplicates = {
+    {{DuplicateGradients::kSum, "Sum"}, {DuplicateGradients::kMean, "Mean"}}};
 constexpr Names<ScheduleType, 4> kSchedules = {{{ScheduleType::kConstant, "Constant"},
                                                 {ScheduleType::kLinear, "Linear"},
                                                 {ScheduleType::kCosine, "Cosine"},
@@ -97,6 +110,10 @@ ESPALIER_ENUM_NAMES(ModelType, kModels)
 ESPALIER_ENUM_NAMES(Aggregator, kAggregators)
 ESPALIER_ENUM_NAMES(LayerNormalization, kLayerNormalizations)
 ESPALIER_ENUM_NAMES(OptimizerType, kOptimizers)
+ESPALIER_ENUM_NAMES(RowDType, kRowDTypes)
+ESPALIER_ENUM_NAMES(RowInitializerType, kRowInitializers)
+ESPALIER_ENUM_NAMES(SparseOptimizerType, kSparseOptimizers)
+ESPALIER_ENUM_NAMES(DuplicateGradients, kDuplicates)
 ESPALIER_ENUM_NAMES(ScheduleType, kSchedules)
 ESPALIER_ENUM_NAMES(SamplingMethod, kSamplingMethods)
 ESPALIER_ENUM_NAMES(Metric, kMetrics)

@@ -67,8 +67,9 @@ const std::vector<FieldSpec>& FieldTable();
 // "integer from 0 to 100000", "OGB | NPY | Triples", "list of names": for messages and the docs.
 std::string ExpectationOf(const FieldSpec& field);
 
-std::vector<FieldSpec> TrainingFields();  // spec.training (field_table_training.cc)
-std::vector<FieldSpec> RunFields();       // spec.checkpoint, output, tls, runPolicy (field_table_run.cc)
+std::vector<FieldSpec> TrainingFields();   // spec.training (field_table_training.cc)
+std::vector<FieldSpec> EmbeddingFields();  // spec.training.inputs[].embedding (field_table_embedding.cc)
+std::vector<FieldSpec> RunFields();        // spec.checkpoint, output, tls, runPolicy (field_table_run.cc)
 // Fields that all four roles share (field_table_roles.cc).
 void AppendRoleFields(const std::string& role_path, std::vector<FieldSpec>* table);
 

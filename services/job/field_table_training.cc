@@ -1,4 +1,6 @@
 // spec.training: task, model, sampling, optimisation.
+#include <algorithm>
+
 #include "services/job/field_table.h"
 
 namespace espalier::job {
@@ -48,12 +50,7 @@ std::vector<FieldSpec> TaskAndModelFields() {
        .is_list = true,
        .minimum_items = 1,
        .maximum_items = 64,
-       .required = true,
-       .meaning = "node columns, concatenated in this order"},
-      {.path = "spec.training.inputs[].embedding",
-       .type = kFreeObject,
-       .availability = kNotYet,
-       .meaning = "learnable rows"},
+       .meaning = "node columns, concatenated in this order; may be left out beside learnable rows"},
       {.path = "spec.training.model",
        .required = true,
        .meaning = "the network; it has as many layers as `sampling.layers`"},
@@ -280,6 +277,11 @@ std::vector<FieldSpec> TrainingFields() {
   for (const std::vector<FieldSpec>& part : {TaskAndModelFields(), SamplingFields(), OptimizationFields()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
+  const auto features = std::find_if(table.begin(), table.end(), [](const FieldSpec& field) {
+    return field.path == "spec.training.inputs[].features";
+  });
+  const std::vector<FieldSpec> embedding = EmbeddingFields();
+  table.insert(features + 1, embedding.begin(), embedding.end());
   return table;
 }
 

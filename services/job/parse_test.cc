@@ -166,10 +166,39 @@ TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
 TEST(ParseJobTest, RefusesWhatDoesNotExistYetByName) {
   EXPECT_THAT(ErrorOf(ExampleWith("type: NodeClassification", "type: LinkPrediction")),
               HasSubstr("LinkPrediction is not available yet: choose NodeClassification | NodeRegression"));
-  EXPECT_THAT(ErrorOf(ExampleWith("features: [node-feat]", "{features: [x], embedding: {size: 8}}")),
-              HasSubstr("spec.training.inputs[0].embedding: learnable rows: not available yet"));
   EXPECT_THAT(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 2")),
               HasSubstr("more than one server for a partition is not available yet"));
+}
+
+TEST(ParseJobTest, ReadsLearnableRows) {
+  const auto parsed = ParseJob(
+      "job.yaml",
+      ExampleWith(
+          "features: [node-feat]",
+          "{features: [x], embedding: {size: 8, dtype: BF16, initializer: {type: Normal, deviation: 0.1}, "
+          "optimizer: {type: Adam, learningRate: 0.5, duplicates: Mean}, learningRateSchedule: {type: Cosine}}}"),
+      {});
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  const Input& input = parsed->training.training.inputs.at(0);
+  EXPECT_THAT(input.features, ElementsAre("x"));
+  ASSERT_TRUE(input.embedding.has_value());
+  EXPECT_EQ(input.embedding->size, 8);
+  EXPECT_EQ(input.embedding->dtype, RowDType::kBf16);
+  EXPECT_EQ(input.embedding->initializer.type, RowInitializerType::kNormal);
+  EXPECT_DOUBLE_EQ(input.embedding->initializer.deviation, 0.1);
+  EXPECT_EQ(input.embedding->optimizer.type, SparseOptimizerType::kAdam);
+  EXPECT_DOUBLE_EQ(input.embedding->optimizer.learning_rate, 0.5);
+  EXPECT_EQ(input.embedding->optimizer.duplicates, DuplicateGradients::kMean);
+  EXPECT_EQ(input.embedding->schedule.type, ScheduleType::kCosine);
+}
+
+TEST(ParseJobTest, RefusesWhatLearnableRowsCannot) {
+  const std::string with_rows = ExampleWith("features: [node-feat]", "embedding: {size: 8}");
+  EXPECT_EQ(ErrorOf(with_rows), "");
+  EXPECT_THAT(ErrorOf(with_rows, {{"spec.training.model.uri", "/srv/model.safetensors"}}),
+              HasSubstr("learnable rows are not part of model files"));
+  EXPECT_THAT(ErrorOf(ExampleWith("features: [node-feat]", "{nodeType: node}")),
+              HasSubstr("spec.training.inputs[0]: expected features, embedding or both"));
 }
 
 TEST(ParseJobTest, ReadsWhereAndHowARunIsKept) {

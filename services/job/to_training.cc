@@ -74,12 +74,42 @@ Task ToTask(const Json& json) {
   return task;
 }
 
+LearningRateSchedule ToSchedule(const Json& json) {
+  LearningRateSchedule schedule;
+  Read(json, "type", &schedule.type);
+  Read(json, "warmupSteps", &schedule.warmup_steps);
+  Read(json, "stepEpochs", &schedule.step_epochs);
+  Read(json, "factor", &schedule.factor);
+  return schedule;
+}
+
+Embedding ToEmbedding(const Json& json) {
+  Embedding embedding;
+  Read(json, "size", &embedding.size);
+  Read(json, "dtype", &embedding.dtype);
+  const Json& initializer = Child(json, "initializer");
+  Read(initializer, "type", &embedding.initializer.type);
+  Read(initializer, "low", &embedding.initializer.low);
+  Read(initializer, "high", &embedding.initializer.high);
+  Read(initializer, "mean", &embedding.initializer.mean);
+  Read(initializer, "deviation", &embedding.initializer.deviation);
+  const Json& optimizer = Child(json, "optimizer");
+  Read(optimizer, "type", &embedding.optimizer.type);
+  Read(optimizer, "learningRate", &embedding.optimizer.learning_rate);
+  Read(optimizer, "weightDecay", &embedding.optimizer.weight_decay);
+  Read(optimizer, "duplicates", &embedding.optimizer.duplicates);
+  Read(optimizer, "initialAccumulator", &embedding.optimizer.initial_accumulator);
+  embedding.schedule = ToSchedule(Child(json, "learningRateSchedule"));
+  return embedding;
+}
+
 std::vector<Input> ToInputs(const Json& json) {
   std::vector<Input> inputs;
   for (const Json& item : json) {
     Input& input = inputs.emplace_back();
     Read(item, "nodeType", &input.node_type);
     ReadList(item, "features", &input.features);
+    if (item.contains("embedding")) input.embedding = ToEmbedding(item.at("embedding"));
   }
   return inputs;
 }
@@ -142,11 +172,7 @@ Training ToTraining(const Json& json) {
   Read(optimizer, "learningRate", &training.optimizer.learning_rate);
   Read(optimizer, "weightDecay", &training.optimizer.weight_decay);
   Read(optimizer, "momentum", &training.optimizer.momentum);
-  const Json& schedule = Child(json, "learningRateSchedule");
-  Read(schedule, "type", &training.schedule.type);
-  Read(schedule, "warmupSteps", &training.schedule.warmup_steps);
-  Read(schedule, "stepEpochs", &training.schedule.step_epochs);
-  Read(schedule, "factor", &training.schedule.factor);
+  training.schedule = ToSchedule(Child(json, "learningRateSchedule"));
   training.evaluation = ToEvaluation(Child(json, "evaluation"));
   return training;
 }

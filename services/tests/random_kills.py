@@ -4,6 +4,7 @@
   services/tests/random_kills.py --bin build/release/bin --job cora --runs 100
   services/tests/random_kills.py --bin build/release/bin --job DIR/amazon-photo --runs 20 --trainers 2
   services/tests/random_kills.py --bin build/release/bin --renew-certificates 5
+  services/tests/random_kills.py --bin build/release/bin --learnable-rows 16
 
 Each run has at least --kills SIGKILLs of trainers, graph servers and samplers, at steps of the training drawn from
 its seed, and about every second run a failpoint crash besides. A run must end by itself within --deadline seconds,
@@ -65,6 +66,9 @@ class Outcome:
 
 def small_job(source, label_split, args):
     """A job whose training takes some seconds and saves often, so that kills meet it in every state."""
+    inputs = {"features": ["node-feat"]}
+    if args.learnable_rows:
+        inputs["embedding"] = {"size": args.learnable_rows, "optimizer": {"type": "Adagrad", "learningRate": 0.05}}
     return {
         "apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "random-kills"},
         "spec": {
@@ -72,7 +76,7 @@ def small_job(source, label_split, args):
                       "partitions": {"count": args.partitions, "algorithm": "METIS"}},
             "training": {
                 "task": {"type": "NodeClassification", "label": "node-label", "split": label_split},
-                "inputs": [{"features": ["node-feat"]}],
+                "inputs": [inputs],
                 "model": {"type": "GraphSAGE", "aggregator": "Mean", "hiddenSize": 16, "dropout": 0.5},
                 "sampling": {"layers": [{"fanout": 10}, {"fanout": 5}]},
                 "batchSize": args.batch_size, "epochs": args.epochs, "seed": 1,
@@ -297,6 +301,8 @@ def parser():
     flags.add_argument("--epochs", type=int, default=30)
     flags.add_argument("--batch-size", type=int, default=16)
     flags.add_argument("--checkpoint-steps", type=int, default=10)
+    flags.add_argument("--learnable-rows", type=int, default=0, metavar="SIZE",
+                       help="rows of so many values on the graph servers, beside the features; 0: none")
     flags.add_argument("--deadline", type=float, default=300, help="seconds a run may take")
     flags.add_argument("--renew-certificates", type=float, default=0, metavar="SECONDS",
                        help="run with TLS and replace all certificates so often; 0: no TLS")

@@ -37,7 +37,7 @@ BatchTensors EmptyBatch(const std::vector<std::vector<EdgeTypeId>>& relations, c
     layer.num_outputs.resize(num_types, 0);
     empty.batch.layers.push_back(std::move(layer));
   }
-  for (const int64_t width : data.input_widths()) {
+  for (const int64_t width : data.feature_widths()) {
     empty.features.push_back(torch::empty({0, width}, torch::kFloat));
     empty.original_ids.push_back(torch::empty({0}, torch::kInt64));
   }

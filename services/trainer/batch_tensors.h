@@ -11,7 +11,8 @@ namespace espalier::trainer {
 
 struct BatchTensors {
   sampler::MiniBatch batch;
-  TypedRows features;                       // by NodeTypeId: f32 [nodes, F]
+  TypedRows features;                       // by NodeTypeId: f32 [nodes, F]; joined: learnable rows behind them
+  TypedRows learnable;                      // by NodeTypeId: leaves f32 [nodes, size]; undefined where there are none
   std::vector<torch::Tensor> original_ids;  // by NodeTypeId: i64 [nodes]
   GraphDegrees degrees;                     // where the model needs them (NodeData::FetchDegrees)
   torch::Tensor labels;                     // of the seeds, as losses.h takes them

@@ -57,6 +57,22 @@ void AddModelFields(const job::Model& model, const std::string& module_digest,
   if (model.type == job::ModelType::kTorchScript) (*fields)["training.model.moduleSha256"] = module_digest;
 }
 
+std::string TextOf(const job::Embedding& embedding) {
+  const job::RowInitializer& initializer = embedding.initializer;
+  const job::SparseOptimizer& optimizer = embedding.optimizer;
+  const job::LearningRateSchedule& schedule = embedding.schedule;
+  std::string text = TextOf(embedding.size) + " " + NameOf(embedding.dtype) + "; " + NameOf(initializer.type);
+  for (const double number : {initializer.low, initializer.high, initializer.mean, initializer.deviation}) {
+    text += " " + TextOf(number);
+  }
+  text += "; " + TextOf(NameOf(optimizer.type)) + " " + TextOf(optimizer.learning_rate) + " decay " +
+          TextOf(optimizer.weight_decay) + " " + NameOf(optimizer.duplicates) + " from " +
+          TextOf(optimizer.initial_accumulator);
+  text += "; " + TextOf(NameOf(schedule.type)) + " warmup " + TextOf(schedule.warmup_steps) + " step " +
+          TextOf(schedule.step_epochs) + " factor " + TextOf(schedule.factor);
+  return text;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, const GraphFacts& graph) {
@@ -110,6 +126,10 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
   if (sampling.method != job::SamplingMethod::kNeighbor) {
     fields["training.sampling.method"] = TextOf(NameOf(sampling.method));
     fields["training.sampling.layerDependency"] = TextOf(sampling.layer_dependency);
+  }
+  for (const job::Input& input : training.inputs) {
+    if (!input.embedding.has_value()) continue;
+    fields["training.inputs." + NodeTypeText(input.node_type, schema) + ".embedding"] = TextOf(*input.embedding);
   }
   if (!sampling.seed_time.empty()) fields["training.sampling.seedTime"] = TextOf(sampling.seed_time);
   return fields;

@@ -96,6 +96,7 @@ format::CheckpointFiles FilesOf(const LoopSnapshot& snapshot) {
   files[format::kCheckpointModel].tensors = TensorsOf(snapshot.model);
   files[format::kCheckpointOptimizer].tensors = TensorsOf(snapshot.optimizer);
   if (!snapshot.best.empty()) files[format::kCheckpointBest].tensors = TensorsOf(snapshot.best);
+  if (!snapshot.learnable.empty()) files[format::kCheckpointLearnable].tensors = TensorsOf(snapshot.learnable);
   return files;
 }
 
@@ -115,6 +116,7 @@ Result<LoopSnapshot> SnapshotOf(const format::LoadedCheckpoint& checkpoint) {
   ASSIGN_OR_RETURN(snapshot.model, TensorsIn(checkpoint.files, format::kCheckpointModel));
   ASSIGN_OR_RETURN(snapshot.best, TensorsIn(checkpoint.files, format::kCheckpointBest));
   ASSIGN_OR_RETURN(snapshot.optimizer, TensorsIn(checkpoint.files, format::kCheckpointOptimizer));
+  ASSIGN_OR_RETURN(snapshot.learnable, TensorsIn(checkpoint.files, format::kCheckpointLearnable));
   return snapshot;
 }
 

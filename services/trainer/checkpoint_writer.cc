@@ -60,6 +60,15 @@ void CheckpointWriter::Save(LoopSnapshot snapshot) {
   });
 }
 
+void CheckpointWriter::CannotSave(const Status& why) {
+  trigger_.Taken();
+  is_delayed_ = false;
+  Wait();  // for nothing, except at the end of training
+  ++summary_.num_failed;
+  metrics_.failed.Add();
+  Log(Level::kWarning, "checkpoint not taken, training goes on", {{"error", why}});
+}
+
 Status CheckpointWriter::SaveLast(LoopSnapshot snapshot) {
   in_a_hurry_ = true;
   Wait();

@@ -57,6 +57,7 @@ class CheckpointWriter final : public SnapshotSink {
   bool WantsEnd() const override { return trigger_.HasAny(); }
   // A checkpoint that cannot be written is logged as a warning and counted.
   void Save(LoopSnapshot snapshot) override;
+  void CannotSave(const Status& why) override;
   // Whoever was asked to stop has little time: older checkpoints are not read any more, and stay where that is needed
   // to remove them.
   Status SaveLast(LoopSnapshot snapshot) override;

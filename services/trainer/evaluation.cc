@@ -119,7 +119,11 @@ Status Evaluator::AddSampledChunk(Model& model, graph::SplitPartName part, uint3
                                       .seeds = nodes.seeds,
                                       .global_num_seeds = static_cast<uint32_t>(nodes.seeds.size())};
   ASSIGN_OR_RETURN(sampler::MiniBatch batch, sampler_.Sample(request, deadline));
-  ASSIGN_OR_RETURN(const BatchTensors tensors, FetchBatch(std::move(batch), data_, deadline));
+  ASSIGN_OR_RETURN(BatchTensors tensors, FetchBatch(std::move(batch), data_, deadline));
+  for (uint16_t type = 0; type < tensors.features.size(); ++type) {
+    ASSIGN_OR_RETURN(tensors.features[type], data_.WithLearnable(NodeTypeId(type), tensors.features[type],
+                                                                 tensors.batch.nodes[type], deadline));
+  }
   RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), tensors.labels, data_.num_outputs()));
   try {
     const torch::NoGradGuard no_gradients;

@@ -110,7 +110,7 @@ Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId
 
 Result<torch::Tensor> FullInference::RowsRead(int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes,
                                               Deadline deadline) {
-  if (layer == 0) return data_->Features(type, nodes, deadline);
+  if (layer == 0) return data_->Inputs(type, nodes, deadline);
   Result<torch::Tensor> rows = data_->Column(type, hidden_.at(type), nodes, deadline);
   if (!rows.ok()) return LostWhereMissing(std::move(rows).status());
   return rows;

@@ -1,6 +1,7 @@
-// The four ways in which a trainer talks to the graph, wherever its partitions are.
+// The ways in which a trainer talks to the graph, wherever its partitions are.
 #pragma once
 
+#include "services/sampler/embedding_store.h"
 #include "services/sampler/neighbor_source.h"
 #include "services/sampler/row_source.h"
 #include "services/sampler/seed_source.h"
@@ -14,6 +15,7 @@ struct GraphAccess {
   sampler::RowSource& rows;
   sampler::SeedSource& seeds;
   sampler::TensorStore& tensors;
+  sampler::EmbeddingStore* embeddings = nullptr;  // null: jobs with learnable rows are refused
 
   const graph::GraphSchema& schema() const { return neighbors.book().schema(); }
 };

@@ -30,7 +30,9 @@ struct LoopSnapshot {
   NamedTensors model;      // parameters and buffers
   NamedTensors best;       // those of best_epoch; empty before the first evaluation
   NamedTensors optimizer;  // Optimizer::State
-  double seconds = 0;      // that the copy in memory took
+  NamedTensors
+      learnable;       // LearnableRows::Snapshot; empty where the job has none, and on ranks that are not to have it
+  double seconds = 0;  // that the copy in memory took
 };
 
 // Where a loop is when it asks whether to save.
@@ -51,6 +53,8 @@ class SnapshotSink {
   virtual bool WantsEnd() const = 0;
   // Keeps it, most likely in the background. What goes wrong is the sink's to report: training goes on.
   virtual void Save(LoopSnapshot snapshot) = 0;
+  // In place of Save, where the state could not be had.
+  virtual void CannotSave(const Status& why) = 0;
   // Returns when it is kept: the process ends afterwards.
   virtual Status SaveLast(LoopSnapshot snapshot) = 0;
 };

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "services/collective/agreement.h"
+#include "services/trainer/learnable_rows.h"
 
 namespace espalier::trainer {
 namespace {
@@ -113,6 +114,7 @@ Result<NodeTypeId> NodeTypeOf(const std::string& name, const GraphSchema& schema
 Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema& schema, sampler::RowSource& rows) {
   NodeData data(rows);
   data.inputs_.resize(schema.num_node_types());
+  data.feature_widths_.resize(schema.num_node_types(), 0);
   data.input_widths_.resize(schema.num_node_types(), 0);
   for (const job::Input& input : training.inputs) RETURN_IF_ERROR(data.AddInput(input, schema));
   RETURN_IF_ERROR(data.SetLabel(training, schema));
@@ -125,8 +127,10 @@ Status NodeData::AddInput(const job::Input& input, const GraphSchema& schema) {
     auto found = FindColumn(rows_->columns(), type, name, schema).While("spec.training.inputs.features");
     if (!found.ok()) return std::move(found).status();
     inputs_[type.value].push_back({name, WidthOf(*found)});
-    input_widths_[type.value] += WidthOf(*found);
+    feature_widths_[type.value] += WidthOf(*found);
   }
+  input_widths_[type.value] =
+      feature_widths_[type.value] + (input.embedding.has_value() ? input.embedding->size : int64_t{0});
   return Status();
 }
 
@@ -218,7 +222,7 @@ Result<torch::Tensor> NodeData::Features(NodeTypeId type, std::span<const Global
     ASSIGN_OR_RETURN(const torch::Tensor rows, Column(type, columns[0].name, nodes, deadline));
     return rows.reshape({num_rows, columns[0].width});
   }
-  torch::Tensor features = torch::empty({num_rows, input_widths_[type.value]}, torch::kFloat);
+  torch::Tensor features = torch::empty({num_rows, feature_widths_[type.value]}, torch::kFloat);
   int64_t first = 0;
   for (const InputColumn& column : columns) {
     ASSIGN_OR_RETURN(const torch::Tensor rows, Column(type, column.name, nodes, deadline));
@@ -231,6 +235,18 @@ Result<torch::Tensor> NodeData::Features(NodeTypeId type, std::span<const Global
 Result<GraphDegrees> NodeData::Degrees(const std::vector<std::vector<GlobalNodeId>>& nodes,
                                        std::span<const uint32_t> num_written, Deadline deadline) const {
   return degrees_.has_value() ? degrees_->Of(nodes, num_written, deadline) : GraphDegrees();
+}
+
+Result<torch::Tensor> NodeData::Inputs(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const {
+  ASSIGN_OR_RETURN(const torch::Tensor features, Features(type, nodes, deadline));
+  return WithLearnable(type, features, nodes, deadline);
+}
+
+Result<torch::Tensor> NodeData::WithLearnable(NodeTypeId type, const torch::Tensor& features,
+                                              std::span<const GlobalNodeId> nodes, Deadline deadline) const {
+  if (learnable_ == nullptr || learnable_->WidthOf(type) == 0) return features;
+  ASSIGN_OR_RETURN(const torch::Tensor rows, learnable_->Read(type, nodes, deadline));
+  return SideBySide(features, rows);
 }
 
 Result<torch::Tensor> NodeData::Labels(std::span<const GlobalNodeId> nodes, Deadline deadline) const {

@@ -19,6 +19,8 @@
 
 namespace espalier::trainer {
 
+class LearnableRows;
+
 // Thread-safe.
 class NodeData {
  public:
@@ -30,6 +32,8 @@ class NodeData {
   NodeTypeId seed_type() const { return seed_type_; }
   LossKind loss_kind() const { return loss_kind_; }
   // Width of the features by NodeTypeId; 0: the type has none.
+  const std::vector<int64_t>& feature_widths() const { return feature_widths_; }
+  // The same with the learnable rows behind them: what a model reads.
   const std::vector<int64_t>& input_widths() const { return input_widths_; }
   // Elements of a label's row: 1 for classes.
   int64_t label_width() const { return label_width_; }
@@ -56,6 +60,13 @@ class NodeData {
 
   // f32 [nodes, F]: the type's input columns side by side; F may be 0.
   Result<torch::Tensor> Features(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
+  // From now on Inputs reads them. Outlives this; called once, as CountOutputs.
+  void ReadLearnable(const LearnableRows& rows) { learnable_ = &rows; }
+  // The features, and learnable rows as they are now: f32 [nodes, input width]. Not thread-safe where there are any.
+  Result<torch::Tensor> Inputs(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
+  // The same of features that are there already.
+  Result<torch::Tensor> WithLearnable(NodeTypeId type, const torch::Tensor& features,
+                                      std::span<const GlobalNodeId> nodes, Deadline deadline) const;
   // As losses.h wants them: i64 [nodes] or f32 [nodes, C].
   Result<torch::Tensor> Labels(std::span<const GlobalNodeId> nodes, Deadline deadline) const;
   // i64 [nodes]
@@ -80,7 +91,8 @@ class NodeData {
   sampler::RowSource* rows_;
   std::optional<DegreeSource> degrees_;
   std::vector<std::vector<InputColumn>> inputs_;  // by NodeTypeId
-  std::vector<int64_t> input_widths_;
+  std::vector<int64_t> feature_widths_, input_widths_;
+  const LearnableRows* learnable_ = nullptr;
   NodeTypeId seed_type_;
   std::string label_;
   bool has_labels_ = true;

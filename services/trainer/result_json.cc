@@ -70,6 +70,10 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
     for (const std::string& name : input.features) {
       features += (features.empty() ? "" : ",") + (input.node_type.empty() ? "" : input.node_type + ":") + name;
     }
+    if (input.embedding.has_value()) {
+      features += (features.empty() ? "" : ",") + (input.node_type.empty() ? "" : input.node_type + ":") +
+                  "embedding[" + std::to_string(input.embedding->size) + "]";
+    }
   }
   std::map<std::string, std::string> metadata = {{"format", "espalier-model-1"},
                                                  {"model", job::NameOf(model.type)},

@@ -123,6 +123,10 @@ Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Colle
   Status parsed;
   for (const format::FileEntry& entry : choice.checkpoint.manifest.files) {
     const bool has_it = own.has_value();
+    if (entry.key == format::kCheckpointLearnable) {  // rank 0's alone: it writes the rows to their owners
+      if (has_it) choice.checkpoint.files[entry.key] = own->checkpoint.files.at(entry.key);
+      continue;
+    }
     auto bytes = std::make_shared<std::string>(has_it ? *own->checkpoint.bytes.at(entry.key)
                                                       : std::string(entry.size_bytes, '\0'));
     RETURN_IF_ERROR(BroadcastBytes(std::as_writable_bytes(std::span<char>(*bytes)), collective, timeouts));

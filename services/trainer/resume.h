@@ -30,9 +30,10 @@ struct ResumePoint {
   std::optional<format::CheckpointId> loaded;  // of the run's own checkpoints, the one that this rank read: rank 0's
 };
 
-// none: from the start. Every rank calls it and gets the same. Rank 0 alone reads the store; it logs checkpoints that
-// it had to pass over, and what differs from the run that wrote the one chosen. Errors: FailedPrecondition where the
-// checkpoint is of another job (CheckFits), NotFound where `resume_from` holds nothing that loads, the store's own.
+// none: from the start. Every rank calls it and gets the same, but that learnable rows are rank 0's alone. Rank 0 alone
+// reads the store; it logs checkpoints that it had to pass over, and what differs from the run that wrote the one
+// chosen. Errors: FailedPrecondition where the checkpoint is of another job (CheckFits), NotFound where `resume_from`
+// holds nothing that loads, the store's own.
 Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options, collective::Collective& collective);
 
 }  // namespace espalier::trainer

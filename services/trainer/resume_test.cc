@@ -95,7 +95,8 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   options.on_step = [&](const RunPosition&) {
     if (++steps + 1 >= run.stop_after) stop = true;
   };
-  Result<TrainOutcome> outcome = TrainJob(job, {graph, graph, graph, graph}, source, collective, options);
+  Result<TrainOutcome> outcome =
+      TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
   if (run.num_steps != nullptr && collective.rank() == Rank(0)) *run.num_steps = steps;
   return outcome;
 }
@@ -267,6 +268,25 @@ INSTANTIATE_TEST_SUITE_P(
                               training.optimizer.learning_rate = 0.1;
                               training.evaluation.patience = 1;
                             }},
+                    Variant{"LearnableRows",
+                            [](job::Training& training) {
+                              training.inputs = {{"", {}, job::Embedding{.size = 5}}};
+                              training.inputs[0].embedding->optimizer.learning_rate = 0.1;
+                            }},
+                    Variant{"RoundedLearnableRowsBesideFeatures",
+                            [](job::Training& training) {
+                              training.inputs[0].embedding = job::Embedding{.size = 3, .dtype = job::RowDType::kBf16};
+                              training.inputs[0].embedding->optimizer.type = job::SparseOptimizerType::kAdam;
+                              training.inputs[0].embedding->schedule = {job::ScheduleType::kCosine, 2, 10, 0.1};
+                            }},
+                    Variant{"LearnableRowsWithoutState",
+                            [](job::Training& training) {
+                              training.inputs = {{"", {}, job::Embedding{.size = 5}}};
+                              training.inputs[0].embedding->optimizer.type = job::SparseOptimizerType::kSgd;
+                              training.epochs = 12;
+                              training.optimizer.learning_rate = 0.1;
+                              training.evaluation.patience = 1;
+                            }},
                     Variant{"SeldomSampledEvaluation",
                             [](job::Training& training) {
                               training.evaluation.every_epochs = 2;
@@ -327,6 +347,20 @@ TEST(ResumeTest, GoesOnOnOtherGround) {
   for (size_t epoch = 0; epoch < 3; ++epoch) {
     EXPECT_NEAR(three.loop.epochs[epoch].loss, whole.loop.epochs[epoch].loss, 1e-4);
   }
+}
+
+TEST(ResumeTest, LearnableRowsGoToOtherPartitions) {
+  job::DistTraining job = TinyJob();
+  job.training.inputs[0].embedding = job::Embedding{.size = 5};
+  job.training.inputs[0].embedding->optimizer.learning_rate = 0.1;
+  const TrainOutcome whole = Train(job, {.partitions = 1});
+  const Store store = NewStore();
+  EXPECT_TRUE(Train(job, {.store = store, .partitions = 2, .stop_after = 4}).stopped());
+  ExpectSame(Train(job, {.store = store, .incarnation = 2, .partitions = 3}), whole, "3 partitions");
+  job.training.inputs[0].embedding->optimizer.learning_rate = 0.2;
+  const Status status = ErrorOf(job, {.store = store, .incarnation = 2});
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr(".embedding: the checkpoint has '5 F32; Uniform"));
 }
 
 TEST(ResumeTest, GoesRightToTheEvaluationOfAFinishedRun) {

@@ -7,6 +7,7 @@
 #include "services/job/enum_names.h"
 #include "services/sampler/audit.h"
 #include "services/trainer/checkpoint_fields.h"
+#include "services/trainer/learnable_rows.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/module_file.h"
 #include "services/trainer/node_results.h"
@@ -152,6 +153,10 @@ Status CheckSameParameters(const std::string& digest, collective::Collective& co
   return Status();
 }
 
+bool NeedsLength(const job::LearningRateSchedule& schedule) {
+  return schedule.type == job::ScheduleType::kLinear || schedule.type == job::ScheduleType::kCosine;
+}
+
 // One trainer's run, phase by phase.
 class TrainerRun {
  public:
@@ -164,11 +169,13 @@ class TrainerRun {
     ASSIGN_OR_RETURN(evaluator_, Evaluator::Make(graph_, parts_.data, collective_,
                                                  EvaluationOptionsOf(job_.training, parts_.sampling, options_)));
     RETURN_IF_ERROR(PrepareCheckpoints());
+    RETURN_IF_ERROR(MakeLearnableRows());
     RETURN_IF_ERROR(Train(batches));
     RETURN_IF_ERROR(SaveModels());
     // Only now: a metrics line that could not be written must not cost the models.
     RETURN_IF_ERROR(collective::AgreeOn(records_, collective_, options_.timeouts.ForCollective()));
     if (!outcome_.stopped()) RETURN_IF_ERROR(EvaluateBest());
+    if (learnable_ != nullptr) RETURN_IF_ERROR(DropLearnableRows());
     if (checkpoints_ != nullptr) outcome_.checkpoints = checkpoints_->Finish();
     outcome_.total_seconds = timer_.Seconds();
     if (!outcome_.stopped() && outputs_ != nullptr) RETURN_IF_ERROR(CommitOutputs());
@@ -186,6 +193,24 @@ class TrainerRun {
       status = audit_ != nullptr ? Status() : audit.status();
     }
     return collective::AgreeOn(status, collective_, options_.timeouts.ForCollective());
+  }
+
+  Status MakeLearnableRows() {
+    if (!job::HasEmbeddings(job_.training)) return Status();
+    if (graph_.embeddings == nullptr) return Unimplemented("this program's graph has no learnable rows");
+    learnable_ = std::make_unique<LearnableRows>(job_.training, graph_.neighbors.book(), *graph_.embeddings,
+                                                 collective_.rank(), collective_.size(), options_.timeouts);
+    parts_.data.ReadLearnable(*learnable_);
+    if (!start_.has_value()) return learnable_->Create(collective_);
+    const LoopSnapshot& snapshot = start_->snapshot;
+    const uint64_t steps_done = uint64_t{snapshot.epoch} * parts_.steps_per_epoch + snapshot.next_step;
+    return learnable_->CreateAt(steps_done, snapshot.learnable, parts_.data, collective_);
+  }
+
+  // When every rank has ended its reads.
+  Status DropLearnableRows() {
+    RETURN_IF_ERROR(collective::AgreeOn(Status(), collective_, options_.timeouts.ForCollective()));
+    return learnable_->Drop();
   }
 
   bool WritesOutputs() const { return options_.output.store != nullptr; }
@@ -228,8 +253,10 @@ class TrainerRun {
     facts.incarnation = options_.incarnation;
     facts.seed = training.seed;
     facts.num_epochs = static_cast<uint32_t>(training.epochs);
-    facts.schedule_needs_length =
-        training.schedule.type == job::ScheduleType::kLinear || training.schedule.type == job::ScheduleType::kCosine;
+    facts.schedule_needs_length = NeedsLength(training.schedule);
+    for (const job::Input& input : training.inputs) {
+      facts.schedule_needs_length |= input.embedding.has_value() && NeedsLength(input.embedding->schedule);
+    }
     facts.steps_per_epoch = parts_.steps_per_epoch;
     facts.fields =
         DecidingFields(job_, {book, parts_.data.seed_type(), parts_.data.num_outputs(), parts_.steps_per_epoch,
@@ -303,6 +330,7 @@ class TrainerRun {
     loop.on_step = options_.on_step;
     loop.start = start_.has_value() ? &start_->snapshot : nullptr;
     loop.snapshots = checkpoints_.get();
+    loop.learnable = learnable_.get();
     loop.on_epoch = [&](const EpochReport& report) {
       Record(report);
       if (options_.on_epoch) options_.on_epoch(report);
@@ -397,6 +425,7 @@ class TrainerRun {
   std::atomic<bool> history_due_ = false;
   Status records_;  // of metrics.jsonl and the audit, the first error
   std::unique_ptr<sampler::AuditWriter> audit_;
+  std::unique_ptr<LearnableRows> learnable_;  // null: the job has none
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<ResumePoint> start_;
   std::unique_ptr<CheckpointWriter> checkpoints_;  // rank 0's

@@ -111,7 +111,7 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   };
   sampler::MiniBatchSource* chosen = &source;
   if (rank == trainers.failing_rank) chosen = &breaking;
-  return TrainJob(job, {graph, graph, graph, graph}, *chosen, collective, options);
+  return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, *chosen, collective, options);
 }
 
 std::vector<Result<TrainOutcome>> RunRanks(const graph::SourceGraph& source, const job::DistTraining& job,
@@ -246,6 +246,60 @@ TEST(TrainJobTest, AModuleThatFailsOnTheWayBackIsNamed) {
   const auto outcomes = RunRanks(CommunityGraph(), job, {.model_file = job.training.model.uri});
   EXPECT_EQ(outcomes[0].status().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(outcomes[0].status().message(), HasSubstr("mean.pt, computing gradients"));
+}
+
+// Features that say nothing, so that what is learned is in the rows.
+job::DistTraining JobWithLearnableRows() {
+  job::DistTraining job = CommunityJob();
+  job.training.inputs = {{"", {}, job::Embedding{.size = 12}}};
+  job.training.inputs[0].embedding->initializer = {.low = -0.1, .high = 0.1};
+  job.training.inputs[0].embedding->optimizer.learning_rate = 0.1;
+  job.training.epochs = 12;
+  return job;
+}
+
+TEST(TrainJobTest, LearnsTheCommunitiesFromLearnableRowsAlone) {
+  const TrainOutcome outcome = Train(JobWithLearnableRows());
+  EXPECT_GT(*outcome.test, 0.7);
+  EXPECT_LT(outcome.loop.epochs.back().loss, 0.5 * outcome.loop.epochs.front().loss);
+  EXPECT_EQ(outcome.loop.best_epoch, 11u) << "rows keep no earlier state";
+}
+
+TEST(TrainJobTest, LearnableRowsGiveTheSameBitsForAnyPartitioning) {
+  for (const auto type : {job::SparseOptimizerType::kAdagrad, job::SparseOptimizerType::kAdam}) {
+    job::DistTraining job = JobWithLearnableRows();
+    job.training.inputs[0].features = {graph::kFeatureColumn};
+    job.training.inputs[0].embedding->optimizer.type = type;
+    job.training.epochs = 3;
+    const TrainOutcome one = Train(job, {.partitions = 1});
+    for (const uint32_t partitions : {2u, 4u}) {
+      const TrainOutcome several = Train(job, {.partitions = partitions});
+      EXPECT_EQ(several.parameters_digest, one.parameters_digest) << partitions;
+      EXPECT_EQ(several.test, one.test) << partitions;
+    }
+  }
+}
+
+TEST(TrainJobTest, LearnableRowsTakeTheSameStepsWithSeveralTrainers) {
+  const job::DistTraining job = JobWithLearnableRows();
+  const TrainOutcome one = Train(job);
+  for (const uint32_t count : {2u, 3u}) {
+    const Trainers trainers{.partitions = 2, .trainers = count};
+    const TrainOutcome several = Train(job, trainers);
+    ASSERT_EQ(several.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
+    for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
+      EXPECT_NEAR(several.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-3);
+    }
+    EXPECT_EQ(Train(job, trainers).parameters_digest, several.parameters_digest) << "whoever comes first";
+  }
+}
+
+TEST(TrainJobTest, LearnableRowsKeepInStepWhenMostSharesAreEmpty) {
+  job::DistTraining job = JobWithLearnableRows();
+  job.training.epochs = 1;
+  job.training.batch_size = 2;
+  const TrainOutcome outcome = Train(job, {.partitions = 2, .trainers = 3});
+  EXPECT_EQ(outcome.loop.first_epoch_losses.size(), 90u);
 }
 
 TEST(TrainJobTest, DependsOnTheSeed) {

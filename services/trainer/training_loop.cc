@@ -41,7 +41,9 @@ class Loop {
   Result<LoopResult> Run() {
     if (options_.start != nullptr) RETURN_IF_ERROR(GoOnFrom(*options_.start));
     while (epoch_ < num_epochs() && result_.end == LoopEnd::kAllEpochs) RETURN_IF_ERROR(RunEpoch());
-    if (!result_.best_validation.has_value()) TakeAsBest(result_.epochs.empty() ? 0 : result_.epochs.back().epoch);
+    if (options_.learnable != nullptr) RETURN_IF_ERROR(options_.learnable->AwaitPushes());
+    const bool takes_last = !result_.best_validation.has_value() || options_.learnable != nullptr;
+    if (takes_last) TakeAsBest(result_.epochs.empty() ? 0 : result_.epochs.back().epoch);
     return std::move(result_);
   }
 
@@ -50,7 +52,8 @@ class Loop {
 
   Status GoOnFrom(const LoopSnapshot& start) {
     // The best state is looked at now, so that one that does not fit is known now.
-    if (start.best_validation.has_value()) RETURN_IF_ERROR(LoadState(model_, start.best).While("the best parameters"));
+    const bool has_best = start.best_validation.has_value() && options_.learnable == nullptr;
+    if (has_best) RETURN_IF_ERROR(LoadState(model_, start.best).While("the best parameters"));
     RETURN_IF_ERROR(LoadState(model_, start.model));
     RETURN_IF_ERROR(optimizer_.LoadState(start.optimizer));
     epoch_ = start.epoch;
@@ -119,7 +122,7 @@ class Loop {
   Status KeepWhatIsDone(const Status& failure) {
     const bool stop = options_.stop_requested != nullptr && options_.stop_requested->load();
     if (!stop || options_.snapshots == nullptr) return failure;
-    const Status saved = options_.snapshots->SaveLast(TakeSnapshot());
+    const Status saved = SaveLast();
     return saved.ok() ? failure : saved;
   }
 
@@ -128,8 +131,7 @@ class Loop {
   // The barrier was the step's all-reduce. Nobody leaves before the state is kept.
   Status Stop() {
     result_.end = LoopEnd::kStopRequested;
-    Status saved;
-    if (options_.snapshots != nullptr) saved = options_.snapshots->SaveLast(TakeSnapshot());
+    const Status saved = options_.snapshots == nullptr ? Status() : SaveLast();
     RETURN_IF_ERROR(collective::AgreeOn(saved, collective_, options_.timeouts.ForCollective()));
     report_.loss = MeanLoss();
     result_.epochs.push_back(report_);
@@ -138,10 +140,18 @@ class Loop {
   }
 
   void Save() {
-    if (options_.snapshots != nullptr) options_.snapshots->Save(TakeSnapshot());
+    if (options_.snapshots == nullptr) return;
+    Result<LoopSnapshot> snapshot = TakeSnapshot();
+    if (!snapshot.ok()) return options_.snapshots->CannotSave(snapshot.status());
+    options_.snapshots->Save(*std::move(snapshot));
   }
 
-  LoopSnapshot TakeSnapshot() const {
+  Status SaveLast() {
+    ASSIGN_OR_RETURN(LoopSnapshot snapshot, TakeSnapshot());
+    return options_.snapshots->SaveLast(std::move(snapshot));
+  }
+
+  Result<LoopSnapshot> TakeSnapshot() const {
     const Timer timer;
     LoopSnapshot snapshot;
     snapshot.epoch = epoch_;
@@ -161,6 +171,9 @@ class Loop {
     snapshot.model = CopyOf(StateOf(model_));
     snapshot.best = result_.best_state;  // shared: nobody writes to it
     snapshot.optimizer = optimizer_.State();
+    if (options_.learnable != nullptr) {
+      ASSIGN_OR_RETURN(snapshot.learnable, options_.learnable->Snapshot(data_));
+    }
     snapshot.seconds = timer.Seconds();
     return snapshot;
   }
@@ -170,8 +183,9 @@ class Loop {
     const Timer wait_timer;
     Result<BatchTensors> next = batches_.Next(options_.timeouts.ForData());
     report_.seconds.wait += wait_timer.Seconds();
-    const Status own = next.ok() ? Status() : next.status();
-    const BatchTensors batch = next.ok() ? *std::move(next) : EmptyBatch(options_.relations, data_);
+    Status own = next.ok() ? Status() : next.status();
+    BatchTensors batch = next.ok() ? *std::move(next) : EmptyBatch(options_.relations, data_);
+    if (options_.learnable != nullptr) own = JoinLearnable(own, &batch);
 
     gradients_.Clear();
     RETURN_IF_ERROR(ComputeGradients(batch, epoch, step));
@@ -188,6 +202,15 @@ class Loop {
     }
     RETURN_IF_ERROR(Update(batch, epoch, step));
     return Failpoint("trainer.after_update");
+  }
+
+  // Learnable rows at this step's version; a rank that cannot have them goes on with an empty share.
+  Status JoinLearnable(const Status& own, BatchTensors* batch) {
+    const Status read = own.ok() ? options_.learnable->Join(batch, options_.timeouts.ForData()) : own;
+    if (read.ok()) return read;
+    *batch = EmptyBatch(options_.relations, data_);
+    options_.learnable->JoinNothing(batch);
+    return read;
   }
 
   bool WantsSaveAfter(uint32_t epoch, uint32_t step) const {
@@ -235,6 +258,7 @@ class Loop {
                              std::to_string(step) + "; try a lower learning rate");
     }
     const Timer timer;
+    if (options_.learnable != nullptr) RETURN_IF_ERROR(options_.learnable->Push(batch, run_length_));
     const int64_t global_step = int64_t{epoch} * options_.steps_per_epoch + step;
     report_.learning_rate =
         LearningRateAt(options_.training.schedule, options_.training.optimizer.learning_rate, run_length_, global_step);
@@ -256,7 +280,8 @@ class Loop {
     report_.seconds.evaluate = timer.Seconds();
     if (!report_.validation.has_value()) return Status();
     if (IsBetter(*report_.validation)) {
-      TakeAsBest(report_.epoch);
+      // Learnable rows keep no earlier state: with them, the model is the last epoch's.
+      if (options_.learnable == nullptr) TakeAsBest(report_.epoch);
       result_.best_validation = report_.validation;
       evaluations_since_best_ = 0;
       return Status();

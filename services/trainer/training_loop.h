@@ -19,6 +19,7 @@
 #include "services/trainer/epoch_report.h"
 #include "services/trainer/evaluation.h"
 #include "services/trainer/graph_access.h"
+#include "services/trainer/learnable_rows.h"
 #include "services/trainer/loop_snapshot.h"
 #include "services/trainer/optimizers.h"
 #include "services/trainer/schedules.h"
@@ -42,6 +43,7 @@ struct LoopOptions {
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the loop; null: never
   const LoopSnapshot* start = nullptr;                // outlives the loop; null: from the first step
   SnapshotSink* snapshots = nullptr;                  // outlives the loop; null on ranks that keep none
+  LearnableRows* learnable = nullptr;                 // outlives the loop; null: the model reads features alone
   std::function<void(const EpochReport&)> on_epoch;   // may be empty; not for epochs that `start` brings
   std::function<void(const RunPosition&)> on_step;    // may be empty; after each step
 };

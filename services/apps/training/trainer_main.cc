@@ -212,8 +212,9 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   };
   stop.TrainingBegins();
   sampler::PartitionedGraph& graph = *session.graph;
-  ASSIGN_OR_RETURN(const trainer::TrainOutcome outcome,
-                   trainer::TrainJob(job, {graph, graph, graph, graph}, *batches, *collective, options));
+  ASSIGN_OR_RETURN(
+      const trainer::TrainOutcome outcome,
+      trainer::TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, *batches, *collective, options));
   if (flags.rank == 0) LogOutcome(outcome, job.training.evaluation.metric);
   telemetry::WriteTermination(LastWords(outcome, session.partition_key, job.training.evaluation.metric));
   admin->SetStatusProvider(nullptr);

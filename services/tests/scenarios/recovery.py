@@ -75,6 +75,17 @@ class Recovery(RecoveryScenario):
         self.assertIn("trainer-1 was killed (signal 9); restarting trainers from epoch ", self.log)
         self.assertIn("server-1 was killed (signal 9); starting it again (attempt 1 of 20)", self.log)
 
+    def test_learnable_rows_go_back_to_the_checkpoint_with_everybody(self):
+        document = cora(training__inputs=[{"features": ["node-feat"], "embedding": {
+            "size": 8, "optimizer": {"type": "Adam", "learningRate": 0.01}}}])
+        undisturbed = self.run_job(document, "rows", "--access", "rpc")
+        self.assertNotEqual(undisturbed["parametersDigest"], self.digest())
+        result = self.under_fire("rows-under-fire", [("server-1", 25), ("trainer-1", 55), ("server-0", 90)],
+                                 document=document)
+        self.assertEqual(result["parametersDigest"], undisturbed["parametersDigest"])
+        self.assertEqual(result["restarts"], {"trainers": 3, "services": 2})
+        self.assertIn("lost the learnable rows", self.log)
+
     def test_a_crash_at_each_place_of_a_checkpoint_changes_nothing(self):
         for place in ("checkpoint.before_upload=crash@3", "checkpoint.after_file=crash@5",
                       "checkpoint.before_manifest=crash@3", "checkpoint.after_manifest=crash@3",
@@ -92,6 +103,14 @@ class Recovery(RecoveryScenario):
                                                  "--output", str(folder)])
         outcomes = random_kills.run_all(args, folder)
         self.assertEqual([outcome.problem for outcome in outcomes], [""] * 3)
+
+    def test_random_kills_with_learnable_rows(self):
+        folder = self.dir / "kills"
+        folder.mkdir()
+        args = random_kills.parser().parse_args(["--bin", str(BIN), "--runs", "2", "--seed", "rows",
+                                                 "--learnable-rows", "8", "--output", str(folder)])
+        outcomes = random_kills.run_all(args, folder)
+        self.assertEqual([outcome.problem for outcome in outcomes], [""] * 2)
 
     def test_without_retries_a_dead_trainer_ends_the_run(self):
         process, _ = self.start_and_wait("none", 5, cora(training__epochs=400, runPolicy={"backoffLimit": 0}))

@@ -71,6 +71,28 @@ class SameNumbers(Scenario):
             digests.add(results[0]["samplesDigest"])
         self.assertEqual(len(digests), len(ways))
 
+    def test_learnable_rows_end_with_the_same_bits_whatever_the_partitions_samplers_and_access(self):
+        optimizer = {"type": "Adagrad", "learningRate": 0.05}
+        ways = {
+            "alone": [{"embedding": {"size": 8, "optimizer": optimizer}}],
+            "beside features": [{"features": ["node-feat"], "embedding": {
+                "size": 4, "dtype": "BF16", "initializer": {"type": "Normal", "deviation": 0.1},
+                "optimizer": {"type": "Adam", "learningRate": 0.01}}}],
+        }
+        digests = set()
+        for name, inputs in ways.items():
+            results = []
+            for spread in ((1, "METIS", 0, "mapped"), (2, "Random", 2, "rpc"), (4, "METIS", 0, "rpc")):
+                args, changes = self.spread(*spread)
+                results.append(self.train(*args, **changes, training__inputs=inputs))
+            for result in results[1:]:
+                with self.subTest(name):
+                    self.assertEqual(result["parametersDigest"], results[0]["parametersDigest"])
+                    self.assertEqual(result["lossPerEpoch"], results[0]["lossPerEpoch"])
+                    self.assertEqual(result["testAccuracy"], results[0]["testAccuracy"])
+            digests.add(results[0]["parametersDigest"])
+        self.assertEqual(len(digests), len(ways))
+
     def test_several_trainers_draw_the_same_samples_and_learn_the_same_within_rounding(self):
         one = self.train()
         for trainers in (2, 3):

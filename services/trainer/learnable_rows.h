@@ -1,0 +1,90 @@
+// The learnable input rows of a run (spec.training.inputs[].embedding): read from their owners at the version of the
+// step, joined to the features, and changed by what autograd finds for them. sampler/partition_embeddings.h says how
+// trainers and owners agree on versions.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/collective/collective.h"
+#include "services/sampler/embedding_store.h"
+#include "services/trainer/batch_tensors.h"
+#include "services/trainer/graph_access.h"
+#include "services/trainer/optimizers.h"
+#include "services/trainer/schedules.h"
+
+namespace espalier::trainer {
+
+// Owned by one thread. Every rank calls the same functions in the same order.
+class LearnableRows {
+ public:
+  // `book` and `store` outlive this.
+  LearnableRows(const job::Training& training, const graph::PartitionBook& book, sampler::EmbeddingStore& store,
+                Rank rank, uint32_t num_trainers, const Timeouts& timeouts);
+
+  bool empty() const { return tables_.empty(); }
+  // By NodeTypeId; 0: the type has none.
+  int64_t WidthOf(NodeTypeId type) const;
+
+  // On every owner, with their first values.
+  Status Create(collective::Collective& collective);
+  // The same at a version, with what a checkpoint keeps of it: only rank 0 needs `snapshot`, and writes it to the
+  // owners. InvalidArgument on all ranks where it does not fit.
+  Status CreateAt(uint64_t version, const NamedTensors& snapshot, const NodeData& data,
+                  collective::Collective& collective);
+  // What a checkpoint keeps of version(), in the order of original ids, by node type: "rows.TYPE" [nodes, size] and
+  // "state.TYPE" f32 [nodes, state]. Waits for the version; nobody gets the next one meanwhile, which needs this
+  // trainer's gradients. Takes memory for all rows of the graph.
+  Result<NamedTensors> Snapshot(const NodeData& data) const;
+  // Steps that have been sent: the version that is read.
+  uint64_t version() const { return version_; }
+
+  // f32 [nodes, WidthOf(type)] as they are now.
+  Result<torch::Tensor> Read(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const;
+  // Reads the rows of a batch's nodes as leaves of autograd, and joins them to its features.
+  Status Join(BatchTensors* batch, Deadline deadline) const;
+  // The same for a share without nodes, of EmptyBatch.
+  void JoinNothing(BatchTensors* batch) const;
+
+  // Sends the gradients of the batch's leaves, or that there are none, for step version(), which ends with this. Waits
+  // for the acknowledgements of the step before alone.
+  Status Push(const BatchTensors& batch, const RunLength& run);
+  // Gives the rows' memory back to their owners; rank 0 does it. Nobody reads them any more.
+  Status Drop();
+  // Until everything sent is acknowledged.
+  Status AwaitPushes();
+
+ private:
+  struct Table {
+    NodeTypeId type;
+    std::string type_name;
+    sampler::EmbeddingSpec spec;
+    double learning_rate = 0;
+    job::LearningRateSchedule schedule;
+  };
+  // Acknowledgements of one step.
+  class Acknowledgements;
+
+  const Table* Find(NodeTypeId type) const;
+  // Rows go with the server that holds them: where they are missing, Unavailable, so that a next incarnation makes them
+  // again.
+  static Status RestartWhereLost(Status status);
+  static int64_t RowsPerChunk(const Table& table);
+  Status CopyTable(const Table& table, const NodeData& data, torch::Tensor* values, torch::Tensor* state) const;
+  Status RestoreTable(const Table& table, const NamedTensors& snapshot, const NodeData& data) const;
+
+  const graph::PartitionBook& book_;
+  sampler::EmbeddingStore& store_;
+  const Rank rank_;
+  const Timeouts timeouts_;
+  std::vector<Table> tables_;  // ascending type
+  uint64_t version_ = 0;
+  std::shared_ptr<Acknowledgements> pending_;  // null: nothing was sent
+};
+
+// F32 side by side; either may have no columns.
+torch::Tensor SideBySide(const torch::Tensor& features, const torch::Tensor& rows);
+
+}  // namespace espalier::trainer

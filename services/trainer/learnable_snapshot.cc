@@ -1,0 +1,137 @@
+// Learnable rows and their state in checkpoints: in the order of original ids, so that any partitioning takes them.
+#include <algorithm>
+
+#include "services/collective/agreement.h"
+#include "services/trainer/learnable_rows.h"
+#include "services/trainer/node_data.h"
+#include "services/trainer/parameters.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr int64_t kChunkBytes = int64_t{64} << 20;
+
+std::string ValuesName(const std::string& type) { return "rows." + type; }
+std::string StateName(const std::string& type) { return "state." + type; }
+
+torch::ScalarType TorchTypeOf(DType dtype) { return ToTorch(Tensor::Zeros(dtype, {0})).scalar_type(); }
+
+const torch::Tensor* FindNamed(const NamedTensors& tensors, const std::string& name) {
+  for (const auto& [known, tensor] : tensors) {
+    if (known == name) return &tensor;
+  }
+  return nullptr;
+}
+
+// A chunk of a type's nodes, and where their rows stand: i64 [rows] original ids.
+struct ChunkOfNodes {
+  std::vector<GlobalNodeId> nodes;
+  std::vector<GlobalRowId> rows;
+  torch::Tensor original_ids;
+};
+
+Result<ChunkOfNodes> ChunkAt(const NodeData& data, NodeTypeId type, int64_t first, int64_t count, int64_t num_nodes,
+                             Deadline deadline) {
+  ChunkOfNodes chunk;
+  for (int64_t node = first; node < first + count; ++node) {
+    chunk.nodes.emplace_back(static_cast<uint64_t>(node));
+    chunk.rows.emplace_back(static_cast<uint64_t>(node));
+  }
+  ASSIGN_OR_RETURN(chunk.original_ids, data.OriginalIds(type, chunk.nodes, deadline));
+  if (chunk.original_ids.min().item<int64_t>() < 0 || chunk.original_ids.max().item<int64_t>() >= num_nodes) {
+    return Internal("original ids outside of 0 to " + std::to_string(num_nodes - 1));
+  }
+  return chunk;
+}
+
+}  // namespace
+
+int64_t LearnableRows::RowsPerChunk(const Table& table) {
+  const size_t row_bytes =
+      table.spec.width * SizeOf(table.spec.dtype) + sampler::StateRowWidth(table.spec) * sizeof(float);
+  return std::max<int64_t>(1, kChunkBytes / static_cast<int64_t>(row_bytes));
+}
+
+Status LearnableRows::CopyTable(const Table& table, const NodeData& data, torch::Tensor* values,
+                                torch::Tensor* state) const {
+  const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
+  for (int64_t first = 0; first < num_nodes; first += RowsPerChunk(table)) {
+    const Deadline deadline = timeouts_.ForData();
+    const int64_t count = std::min(RowsPerChunk(table), num_nodes - first);
+    ASSIGN_OR_RETURN(const ChunkOfNodes chunk, ChunkAt(data, table.type, first, count, num_nodes, deadline));
+    // Rows first: their version is waited for, and this trainer keeps the next step from being taken.
+    ASSIGN_OR_RETURN(const Tensor rows, store_.ReadEmbedding(table.spec, version_, chunk.rows, deadline));
+    ASSIGN_OR_RETURN(const Tensor state_rows, store_.ReadState(table.spec, chunk.rows, deadline));
+    values->index_copy_(0, chunk.original_ids, ToTorch(rows));
+    if (state->size(1) > 0) state->index_copy_(0, chunk.original_ids, ToTorch(state_rows));
+  }
+  return Status();
+}
+
+Result<NamedTensors> LearnableRows::Snapshot(const NodeData& data) const {
+  NamedTensors snapshot;
+  for (const Table& table : tables_) {
+    const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
+    const auto state_width = static_cast<int64_t>(sampler::StateRowWidth(table.spec));
+    Status copied;
+    try {
+      torch::Tensor values = torch::empty({num_nodes, int64_t{table.spec.width}}, TorchTypeOf(table.spec.dtype));
+      torch::Tensor state = torch::empty({num_nodes, state_width}, torch::kFloat);
+      copied = CopyTable(table, data, &values, &state);
+      snapshot.emplace_back(ValuesName(table.type_name), std::move(values));
+      if (state_width > 0) snapshot.emplace_back(StateName(table.type_name), std::move(state));
+    } catch (const std::exception& error) {  // torch, out of memory
+      copied = ResourceExhausted(error.what());
+    }
+    if (!copied.ok()) {
+      return RestartWhereLost(std::move(copied)).While("copying learnable rows of '" + table.type_name + "'");
+    }
+  }
+  return snapshot;
+}
+
+Status LearnableRows::RestoreTable(const Table& table, const NamedTensors& snapshot, const NodeData& data) const {
+  const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
+  const auto state_width = static_cast<int64_t>(sampler::StateRowWidth(table.spec));
+  const auto fits = [&](const torch::Tensor* tensor, int64_t width, torch::ScalarType type) {
+    return tensor != nullptr && tensor->scalar_type() == type &&
+           tensor->sizes().vec() == std::vector<int64_t>{num_nodes, width};
+  };
+  const torch::Tensor* const values = FindNamed(snapshot, ValuesName(table.type_name));
+  const torch::Tensor* const state = FindNamed(snapshot, StateName(table.type_name));
+  if (!fits(values, int64_t{table.spec.width}, TorchTypeOf(table.spec.dtype)) ||
+      (state_width > 0 && !fits(state, state_width, torch::kFloat))) {
+    return InvalidArgument("the checkpoint has no learnable rows of '" + table.type_name + "' that fit: expected " +
+                           NameOf(table.spec.dtype) + " [" + std::to_string(num_nodes) + ", " +
+                           std::to_string(table.spec.width) + "] and a state of " + std::to_string(state_width) +
+                           " values a row");
+  }
+  for (int64_t first = 0; first < num_nodes; first += RowsPerChunk(table)) {
+    const Deadline deadline = timeouts_.ForData();
+    const int64_t count = std::min(RowsPerChunk(table), num_nodes - first);
+    ASSIGN_OR_RETURN(const ChunkOfNodes chunk, ChunkAt(data, table.type, first, count, num_nodes, deadline));
+    const Tensor rows = FromTorch(values->index_select(0, chunk.original_ids));
+    const Tensor state_rows = state_width > 0 ? FromTorch(state->index_select(0, chunk.original_ids))
+                                              : Tensor::Zeros(DType::kF32, {count, 0});
+    RETURN_IF_ERROR(store_.Restore(table.spec, chunk.rows, rows, state_rows, deadline));
+  }
+  return Status();
+}
+
+Status LearnableRows::CreateAt(uint64_t version, const NamedTensors& snapshot, const NodeData& data,
+                               collective::Collective& collective) {
+  version_ = version;
+  for (Table& table : tables_) table.spec.first_version = version;
+  RETURN_IF_ERROR(Create(collective));
+  Status restored;
+  try {
+    for (const Table& table : tables_) {
+      if (restored.ok() && rank_ == Rank(0)) restored = RestartWhereLost(RestoreTable(table, snapshot, data));
+    }
+  } catch (const std::exception& error) {  // torch, out of memory
+    restored = ResourceExhausted(error.what());
+  }
+  return collective::AgreeOn(restored, collective, timeouts_.ForCollective()).While("restoring learnable rows");
+}
+
+}  // namespace espalier::trainer
