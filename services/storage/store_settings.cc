@@ -1,5 +1,7 @@
 #include "services/storage/store_settings.h"
 
+#include <charconv>
+
 namespace espalier::storage {
 namespace {
 
@@ -50,6 +52,17 @@ Result<bool> InstanceMetadataOf(const Environment& environment) {
   return InvalidArgument("ESPALIER_S3_INSTANCE_METADATA is '" + value + "'; expected true or false");
 }
 
+Result<std::chrono::seconds> PatienceOf(const Environment& environment, std::chrono::seconds otherwise) {
+  const std::string value = Get(environment, "ESPALIER_S3_PATIENCE_SECONDS");
+  if (value.empty()) return otherwise;
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error == std::errc() && end == value.data() + value.size() && number >= 1 && number <= 3600) {
+    return std::chrono::seconds(number);
+  }
+  return InvalidArgument("ESPALIER_S3_PATIENCE_SECONDS is '" + value + "'; expected a whole number from 1 to 3600");
+}
+
 std::string ContainerUriOf(const Environment& environment) {
   // Relative ones are ECS's: its agent has this fixed address.
   const std::string relative = Get(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
@@ -96,6 +109,7 @@ Result<StoreSettings> StoreSettingsOf(const Environment& environment) {
   ASSIGN_OR_RETURN(s3.addressing, AddressingOf(environment));
   s3.credentials = CredentialSettingsOf(environment);
   ASSIGN_OR_RETURN(s3.credentials.instance_metadata, InstanceMetadataOf(environment));
+  ASSIGN_OR_RETURN(s3.patience, PatienceOf(environment, s3.patience));
   return settings;
 }
 

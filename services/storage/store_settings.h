@@ -37,7 +37,7 @@ struct S3Settings {
   std::string ca_file;  // PEM; empty: the system's
   S3Addressing addressing = S3Addressing::kPath;
   S3CredentialSettings credentials;
-  // No request of an operation starts later than so long after its first one, nor is an answer awaited for longer.
+  // No request of an operation starts later than so long after its first; on a silent service they share the time.
   std::chrono::seconds patience{40};
   std::shared_ptr<RequestMetrics> metrics;  // null: nothing is counted
 };
@@ -51,7 +51,7 @@ struct StoreSettings {
 // AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE, AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN, AWS_ROLE_SESSION_NAME,
 // AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN,
 // AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE, and HOME; and ours: ESPALIER_S3_ADDRESSING (path, virtual-host),
-// ESPALIER_S3_INSTANCE_METADATA (true, false). InvalidArgument names the variable. Not there and empty are the same.
+// _INSTANCE_METADATA (true, false), _PATIENCE_SECONDS (1 - 3600). InvalidArgument names the variable. Empty: absent.
 Result<StoreSettings> StoreSettingsOf(const std::map<std::string, std::string>& environment);
 
 }  // namespace espalier::storage

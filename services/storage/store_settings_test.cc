@@ -23,7 +23,8 @@ TEST(StoreSettingsTest, ReadsTheNamesOfAwsTools) {
                                                           {"HOME", "/home/me"},
                                                           {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x"},
                                                           {"ESPALIER_S3_ADDRESSING", "virtual-host"},
-                                                          {"ESPALIER_S3_INSTANCE_METADATA", "true"}});
+                                                          {"ESPALIER_S3_INSTANCE_METADATA", "true"},
+                                                          {"ESPALIER_S3_PATIENCE_SECONDS", "7"}});
   ASSERT_TRUE(settings.ok()) << settings.status().ToString();
   const S3Settings& s3 = settings->s3;
   EXPECT_EQ(s3.endpoint, "https://s3.test");
@@ -37,6 +38,7 @@ TEST(StoreSettingsTest, ReadsTheNamesOfAwsTools) {
   EXPECT_EQ(s3.credentials.default_shared_file, "/home/me/.aws/credentials");
   EXPECT_EQ(s3.credentials.container_uri, "http://169.254.170.2/v2/x");
   EXPECT_TRUE(s3.credentials.instance_metadata);
+  EXPECT_EQ(s3.patience, std::chrono::seconds(7));
 }
 
 TEST(StoreSettingsTest, HasDefaults) {
@@ -46,6 +48,7 @@ TEST(StoreSettingsTest, HasDefaults) {
   EXPECT_EQ(settings->s3.endpoint, "");
   EXPECT_EQ(settings->s3.addressing, S3Addressing::kPath);
   EXPECT_FALSE(settings->s3.credentials.instance_metadata);
+  EXPECT_EQ(settings->s3.patience, std::chrono::seconds(40));
 }
 
 TEST(StoreSettingsTest, NamesTheVariableThatIsWrong) {
@@ -61,6 +64,10 @@ TEST(StoreSettingsTest, NamesTheVariableThatIsWrong) {
               HasSubstr("AWS_SECRET_ACCESS_KEY"));
   EXPECT_THAT(message({{"ESPALIER_S3_ADDRESSING", "dns"}}), HasSubstr("ESPALIER_S3_ADDRESSING is 'dns'"));
   EXPECT_THAT(message({{"ESPALIER_S3_INSTANCE_METADATA", "yes"}}), HasSubstr("ESPALIER_S3_INSTANCE_METADATA"));
+  for (const char* seconds : {"0", "-1", "3601", "40s", "1.5", "99999999999999999999"}) {
+    EXPECT_THAT(message({{"ESPALIER_S3_PATIENCE_SECONDS", seconds}}),
+                HasSubstr(std::string("ESPALIER_S3_PATIENCE_SECONDS is '") + seconds + "'"));
+  }
 }
 
 StoreSettings WithKeys() {

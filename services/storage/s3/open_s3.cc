@@ -19,7 +19,7 @@ std::string FingerprintOf(const S3Settings& settings) {
   const S3CredentialSettings& from = settings.credentials;
   std::string fingerprint;
   for (const std::string& part :
-       {settings.region, settings.ca_file, from.access_key_id, from.secret_access_key.Reveal(),
+       {settings.endpoint, settings.region, settings.ca_file, from.access_key_id, from.secret_access_key.Reveal(),
         from.session_token.Reveal(), from.shared_file, from.default_shared_file, from.profile,
         from.web_identity_token_file, from.role_arn, from.role_session_name, from.sts_endpoint, from.container_uri,
         from.container_token_file, from.container_token.Reveal(), std::string(from.instance_metadata ? "1" : "0"),

@@ -13,11 +13,13 @@ namespace espalier::storage {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr seconds kAnswerTime{20};                      // for a request without a body to speak of
 constexpr uint64_t kSlowestBytesPerSecond = 128 << 10;  // what a transfer's time is reckoned by
 constexpr seconds kStallTime{15};
+constexpr seconds kShortestCall{5};        // on a service that has been silent for long
 constexpr seconds kMaxRetryAfter{10};      // that a service may ask for
 constexpr seconds kMaxClockSkew{15 * 60};  // that S3 puts up with
 
@@ -58,33 +60,42 @@ S3Client::S3Client(std::shared_ptr<HttpTransport> transport, std::unique_ptr<Cre
     : options_(std::move(options)),
       transport_(std::move(transport)),
       credentials_(std::move(credentials), options_.now),
+      silence_(options_.retry_budget, std::min(kShortestCall, options_.retry_budget)),
       jitter_seed_(options_.jitter_seed != 0 ? options_.jitter_seed : RandomSeed()) {}
 
 Result<HttpResponse> S3Client::Send(const S3Bucket& bucket, const S3Call& call) {
   Sha256 digest;
   digest.Update(call.request.body());
   Progress progress{.payload_sha256 = digest.HexDigest()};
-  const Deadline last_start = Deadline::After(options_.retry_budget, *options_.clock);
+  const Deadline end = Deadline::After(silence_.BudgetAt(options_.clock->Now()), *options_.clock);
   const int max_attempts = call.max_attempts > 0 ? call.max_attempts : options_.retry.max_attempts;
   for (int attempt = 1;; ++attempt) {
-    Outcome outcome = Try(bucket, call, progress);
+    Outcome outcome = Try(bucket, call, end, progress);
     if (outcome.next == Outcome::Next::kReturn) return std::move(outcome.answer);
     const milliseconds delay =
         outcome.next == Outcome::Next::kRetryNow
             ? milliseconds(0)
             : std::max(DelayBefore(attempt, options_.retry, RandomWord()), outcome.wait_at_least);
-    if (attempt >= max_attempts || delay >= last_start.Remaining(*options_.clock)) {
-      const Status last = std::move(outcome.answer).status();
-      return Status(last.code(), last.message() + "; gave up after " + std::to_string(attempt) +
-                                     (attempt == 1 ? " request" : " requests"));
+    if (attempt >= max_attempts || delay >= end.Remaining(*options_.clock)) {
+      return GiveUp(outcome.answer.status(), attempt);
     }
     if (delay.count() > 0) options_.clock->SleepFor(delay);
   }
 }
 
-S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Progress& progress) {
+Status S3Client::GiveUp(const Status& last, int num_requests) const {
+  std::string text = "; gave up after " + std::to_string(num_requests) + (num_requests == 1 ? " request" : " requests");
+  if (const auto silence = silence_.LengthAt(options_.clock->Now()); silence.has_value()) {
+    text += ", no answer for " + std::to_string(std::chrono::ceil<seconds>(*silence).count()) + " s";
+  }
+  return Status(last.code(), last.message() + text);
+}
+
+// `end` is the call's: its last requests have what is left, but never so little that no service could answer.
+S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress) {
   const seconds transfer_time(call.transfer_bytes / kSlowestBytesPerSecond);
-  const seconds answer_time = std::min(kAnswerTime, options_.retry_budget);
+  const nanoseconds left = std::max(end.Remaining(*options_.clock), silence_.shortest());
+  const nanoseconds answer_time = std::min<nanoseconds>(kAnswerTime, left);
   const Deadline deadline = Deadline::After(answer_time + call.extra_time + transfer_time, *options_.clock);
   const Result<Credentials> credentials = credentials_.Get(deadline);
   if (!credentials.ok()) {
@@ -92,10 +103,11 @@ S3Client::Outcome S3Client::Try(const S3Bucket& bucket, const S3Call& call, Prog
     return {may_pass ? Outcome::Next::kRetryLater : Outcome::Next::kReturn, credentials.status().While(call.doing)};
   }
   const HttpRequest request = SignedHttpRequest(call.request, bucket, *credentials, Now(), progress.payload_sha256);
-  const SendOptions how{.deadline = deadline,
-                        .stall_timeout = std::max(std::min(kStallTime, options_.retry_budget), call.extra_time),
-                        .max_body_bytes = call.max_body_bytes,
-                        .into = call.into};
+  const SendOptions how{
+      .deadline = deadline,
+      .stall_timeout = std::max(std::min(kStallTime, std::chrono::ceil<seconds>(left)), call.extra_time),
+      .max_body_bytes = call.max_body_bytes,
+      .into = call.into};
   Result<HttpResponse> response = SendOnce(request, call.request.operation, how);
   if (response.ok()) return Judge(call, *std::move(response), *credentials, progress);
   const bool may_pass = IsRetryable(response.status().code());
@@ -107,7 +119,9 @@ Result<HttpResponse> S3Client::SendOnce(const HttpRequest& request, const std::s
                                         const SendOptions& options) {
   num_requests_.fetch_add(1, std::memory_order_relaxed);
   const Timer timer;
+  const SteadyTime sent = options_.clock->Now();
   Result<HttpResponse> response = transport_->Send(request, options);
+  NoteAnswer(response.status(), sent, options.stall_timeout);
   if (options_.metrics == nullptr) return response;
   RequestRecord record{.operation = operation,
                        .code = StatusCodeName(response.status().code()),
@@ -119,6 +133,14 @@ Result<HttpResponse> S3Client::SendOnce(const HttpRequest& request, const std::s
   }
   options_.metrics->Finished(record);
   return response;
+}
+
+void S3Client::NoteAnswer(const Status& status, SteadyTime sent, seconds stall_time) {
+  const SteadyTime now = options_.clock->Now();
+  if (status.ok()) return silence_.Answered(now);
+  // Other errors are of what was answered.
+  const bool is_silence = status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
+  if (is_silence) silence_.Unanswered(sent, now, stall_time);
 }
 
 S3Client::Outcome S3Client::Judge(const S3Call& call, HttpResponse response, const Credentials& credentials,

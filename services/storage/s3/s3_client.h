@@ -13,13 +13,15 @@
 #include "services/storage/s3/credentials.h"
 #include "services/storage/s3/errors.h"
 #include "services/storage/s3/requests.h"
+#include "services/storage/s3/service_silence.h"
 
 namespace espalier::storage {
 
 struct S3ClientOptions {
   RetryPolicy retry{
       .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
-  // No request of a call starts later than so long after its first one, nor is an answer awaited for longer.
+  // No request of a call starts later than so long after its first one, nor is an answer awaited for longer. While the
+  // service says nothing at all, calls share this time (service_silence.h).
   std::chrono::seconds retry_budget{40};
   Clock* clock = &Clock::Real();  // outlives the client
   WallClock now = SystemTime;
@@ -49,7 +51,8 @@ class S3Client {
 
   // Requests that fail by 5xx, 429, SlowDown and the like, resets, timeouts or `check` are sent again with growing,
   // jittered delays; refused credentials are renewed once; a wrong clock is corrected once by the service's own.
-  // Errors: NotFound, PermissionDenied, ..., and the last one's when nothing helped, with the number of requests.
+  // Errors: NotFound, PermissionDenied, ..., and the last one's when nothing helped, with the number of requests and
+  // for how long the service has said nothing.
   Result<HttpResponse> Send(const S3Bucket& bucket, const S3Call& call);
 
   // Requests sent so far, the repeated ones too.
@@ -58,8 +61,10 @@ class S3Client {
  private:
   struct Progress;
   struct Outcome;
-  Outcome Try(const S3Bucket& bucket, const S3Call& call, Progress& progress);
+  Outcome Try(const S3Bucket& bucket, const S3Call& call, Deadline end, Progress& progress);
   Result<HttpResponse> SendOnce(const HttpRequest& request, const std::string& operation, const SendOptions& options);
+  void NoteAnswer(const Status& status, SteadyTime sent, std::chrono::seconds stall_time);
+  Status GiveUp(const Status& last, int num_requests) const;
   Outcome Judge(const S3Call& call, HttpResponse response, const Credentials& credentials, Progress& progress);
   Outcome JudgeRefusal(const S3Call& call, const HttpResponse& response, const Credentials& credentials,
                        Progress& progress);
@@ -71,6 +76,7 @@ class S3Client {
   const S3ClientOptions options_;
   const std::shared_ptr<HttpTransport> transport_;
   CredentialCache credentials_;
+  ServiceSilence silence_;
   const uint64_t jitter_seed_;
   // Atomics, because every thread that sends reads and writes them.
   std::atomic<int64_t> clock_offset_seconds_{0};  // the service's clock minus ours

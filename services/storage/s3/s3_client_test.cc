@@ -49,6 +49,21 @@ class S3ClientTest : public ::testing::Test {
     service_->Answer(status, "<Error><Code>" + code + "</Code><Message>m</Message></Error>", std::move(headers));
   }
   size_t NumRequests() const { return service_->sent().size(); }
+  // The next `num_requests` are taken, and nothing is said.
+  void Hang(int num_requests) {
+    for (int i = 0; i < num_requests; ++i) {
+      service_->Add([this](const SentRequest& request) -> Result<HttpResponse> {
+        clock_.Advance(std::min<std::chrono::nanoseconds>(request.stall_timeout, request.deadline->Remaining(clock_)));
+        return DeadlineExceeded("too slow");
+      });
+    }
+  }
+  // How long a call takes that nobody answers.
+  seconds TimeToFail(S3Client& client) {
+    const SteadyTime start = clock_.Now();
+    EXPECT_EQ(Refused(client).code(), StatusCode::kDeadlineExceeded);
+    return std::chrono::duration_cast<seconds>(clock_.Now() - start);
+  }
 
   std::shared_ptr<ScriptedTransport> service_ = std::make_shared<ScriptedTransport>();
   FakeClock clock_;
@@ -100,6 +115,69 @@ TEST_F(S3ClientTest, StartsNoRequestAfterItsBudget) {
   EXPECT_EQ(Refused(*Client()).code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(NumRequests(), 3u);
   EXPECT_LT(clock_.Now() - start, seconds(60));
+}
+
+TEST_F(S3ClientTest, CallsToAServiceThatHangsShareOnePatience) {
+  Hang(20);
+  const auto client = Client();
+  const seconds first = TimeToFail(*client);
+  EXPECT_GE(first, seconds(38));
+  EXPECT_LE(first, seconds(41));
+  EXPECT_EQ(NumRequests(), 3u);
+  for (int call = 0; call < 5; ++call) {
+    EXPECT_EQ(TimeToFail(*client), seconds(5));
+    EXPECT_EQ(NumRequests(), 4u + call) << "each looks once whether the service is back";
+  }
+  EXPECT_THAT(Refused(*client).message(), ::testing::ContainsRegex("gave up after 1 request, no answer for 7[0-2] s"));
+}
+
+TEST_F(S3ClientTest, AnyAnswerGivesCallsAllTheirTimeAgain) {
+  Hang(5);
+  const auto client = Client();
+  TimeToFail(*client);
+  EXPECT_EQ(TimeToFail(*client), seconds(5));
+  EXPECT_EQ(TimeToFail(*client), seconds(5));
+  AnswerError(403, "AccessDenied");
+  EXPECT_THAT(Refused(*client).message(), Not(HasSubstr("no answer")));
+  Hang(2);
+  service_->Answer(200);
+  EXPECT_TRUE(Send(*client).ok()) << "30 s of silence are no failure";
+}
+
+TEST_F(S3ClientTest, ALateCallFindsAServiceThatIsBack) {
+  Hang(3);
+  const auto client = Client();
+  TimeToFail(*client);
+  service_->Answer(503);
+  service_->Fail(Unavailable("reset"));
+  service_->Answer(200);
+  EXPECT_TRUE(Send(*client).ok());
+}
+
+TEST_F(S3ClientTest, AServiceThatRefusesConnectionsIsSilentToo) {
+  const auto client = Client();
+  const SteadyTime start = clock_.Now();
+  std::vector<size_t> requests;
+  for (int call = 0; call < 6; ++call) {
+    for (int i = 0; i < 10; ++i) service_->Fail(Unavailable("connection refused"));
+    const size_t before = NumRequests();
+    EXPECT_EQ(Refused(*client).code(), StatusCode::kUnavailable);
+    requests.push_back(NumRequests() - before);
+  }
+  EXPECT_EQ(requests.front(), 10u);
+  EXPECT_LT(requests.back(), 10u);
+  EXPECT_LT(clock_.Now() - start, seconds(65));
+}
+
+TEST_F(S3ClientTest, ErrorsOfAnAnswerAreNoSilence) {
+  const auto client = Client();
+  for (int i = 0; i < 10; ++i) service_->Fail(FailedPrecondition("certificate"));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_THAT(Refused(*client).message(), Not(HasSubstr("no answer")));
+    clock_.Advance(seconds(10));
+  }
+  Hang(3);
+  EXPECT_GE(TimeToFail(*client), seconds(38));
 }
 
 TEST_F(S3ClientTest, WaitsAsLongAsTheServiceAsksForWithinReason) {
