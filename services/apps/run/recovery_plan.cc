@@ -10,6 +10,8 @@ namespace {
 using std::chrono::milliseconds;
 
 bool IsBadInput(const ExitState& exit) { return exit.signal == 0 && (exit.code == 64 || exit.code == 65); }
+// A store, or a peer: who ended cannot always tell which.
+bool MissedSomething(const ExitState& exit) { return exit.signal == 0 && exit.code == 74; }
 bool WasAskedToStop(const ExitState& exit) { return exit.signal == 0 && exit.code == 75; }
 
 // The larger, the likelier it is the cause: crashes before complaints about peers that went away.
@@ -50,6 +52,19 @@ void RecoveryPlan::OnEnded(ChildId id, ExitState exit, SteadyTime now) {
   child.ended_at = now;
 }
 
+void RecoveryPlan::OnStores(Stores stores, SteadyTime now) {
+  if (stores == Stores::kWithinReach) {
+    store_doubt_.reset();
+    stores_away_since_.reset();
+    next_look_at_.reset();
+    return WakeBy(now);
+  }
+  if (!stores_away_since_.has_value()) stores_away_since_ = now;
+  stores_given_up_ = now >= *stores_away_since_ + options_.store_patience;
+  next_look_at_ = now + options_.between_looks;
+  WakeBy(stores_given_up_ ? now : *next_look_at_);
+}
+
 std::vector<Action> RecoveryPlan::Next(SteadyTime now) {
   actions_.clear();
   wake_at_.reset();
@@ -59,6 +74,7 @@ std::vector<Action> RecoveryPlan::Next(SteadyTime now) {
     actions_.push_back(action::Succeed{});
     return actions_;
   }
+  if (GiveUpOnStores()) return actions_;
   ReplaceServices(now);
   StartAbsent(Role::kPartitioner);
   if (IsDone(Role::kPartitioner)) StartAbsent(Role::kServer);
@@ -141,10 +157,10 @@ void RecoveryPlan::ReplaceServices(SteadyTime now) {
     if (id.role == Role::kTrainer || !HasFailed(id, child)) continue;
     if (!child.due.has_value()) RecoverService(id, child);
     if (!child.due.has_value()) continue;
-    if (now >= *child.due) {
-      StartOne(id);
-    } else {
+    if (now < *child.due) {
       WakeBy(*child.due);
+    } else if (MayStartAgain(now)) {
+      StartOne(id);
     }
   }
 }
@@ -156,6 +172,7 @@ void RecoveryPlan::RecoverService(ChildId id, Child& child) {
     return;
   }
   child.due = child.ended_at + DelayAfter(child.deaths_in_a_row);
+  DoubtStores({id, child.exit});
   actions_.push_back(action::Recovering{{id, child.exit}, counted, child.deaths_in_a_row, options_.backoff_limit});
 }
 
@@ -168,7 +185,10 @@ void RecoveryPlan::LeadTrainers(SteadyTime now) {
   if (hopeless_since_.has_value()) return;
   if (group_due_.has_value() && now < *group_due_) return WakeBy(*group_due_);
   const Child& first = children_.at({Role::kTrainer, 0});
-  if (first.life == Life::kAbsent) return BeginGroup();
+  if (first.life == Life::kAbsent) {
+    if (MayStartAgain(now)) BeginGroup();
+    return;
+  }
   // Rank 0 first: it knows where the others meet.
   if (first.was_ready) StartAbsent(Role::kTrainer);
   if (OutputsAreCommitted()) EndStragglers(now);
@@ -235,7 +255,32 @@ void RecoveryPlan::DecideGroup(SteadyTime now) {
   group_killed_ = false;
   group_due_ = now + DelayAfter(attempts_.counted);
   WakeBy(*group_due_);
+  DoubtStores(cause);
   actions_.push_back(action::Recovering{cause, counted, attempts_.counted, options_.backoff_limit});
+}
+
+void RecoveryPlan::DoubtStores(const Failure& failure) {
+  if (MissedSomething(failure.exit) && !store_doubt_.has_value()) store_doubt_ = failure;
+}
+
+// Not while the stores are in doubt; asks for a look at them where one is due.
+bool RecoveryPlan::MayStartAgain(SteadyTime now) {
+  if (!store_doubt_.has_value()) return true;
+  const SteadyTime look_at = next_look_at_.value_or(now);
+  if (now < look_at) {
+    WakeBy(look_at);
+    return false;
+  }
+  next_look_at_ = now + options_.between_looks;  // one look serves all who wait
+  actions_.push_back(action::LookAtStores{});
+  return false;
+}
+
+bool RecoveryPlan::GiveUpOnStores() {
+  if (!stores_given_up_ || hopeless_since_.has_value()) return false;
+  over_ = true;
+  actions_.push_back(action::GiveUpOnStores{*store_doubt_});
+  return true;
 }
 
 bool RecoveryPlan::GiveUpOnBadInput() {

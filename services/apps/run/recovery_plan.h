@@ -5,7 +5,8 @@
 //
 // Servers and samplers are replaced one by one, at the same address: trainers wait for them. Trainers are one group:
 // when one dies, all end and a new incarnation of the group starts from the last checkpoint. 64 and 65 from anybody
-// end the run, because the same input gives the same answer.
+// end the run, because the same input gives the same answer. After a 74 the job's stores are looked at first: while one
+// is out of reach nobody is started again, who would only fail once more; and where it stays so, the run ends.
 #pragma once
 
 #include <chrono>
@@ -31,7 +32,9 @@ struct PlanOptions {
   std::chrono::milliseconds consequences{400};
   std::chrono::milliseconds trainer_grace{5000};  // from SIGTERM to SIGKILL when the group ends because of one
   std::chrono::milliseconds first_delay{200}, longest_delay{10000};  // before a process is started again; doubles
-  std::chrono::milliseconds healthy{600000};  // a server that served so long has its failures forgiven
+  std::chrono::milliseconds healthy{600000};        // a server that served so long has its failures forgiven
+  std::chrono::milliseconds store_patience{30000};  // with stores out of reach, from the first look that found them so
+  std::chrono::milliseconds between_looks{1000};
 };
 
 // Written ahead of each incarnation (run_state.h).
@@ -70,13 +73,19 @@ struct Recovering {
   int64_t attempt = 0;  // of `limit`
   int64_t limit = 0;
 };
+// Are the job's stores within reach? OnStores tells, before the next Next().
+struct LookAtStores {};
 struct Succeed {};
 struct GiveUp {
   Failure failure;
 };
+// Stores stay out of reach of whoever would have to be started again after this failure.
+struct GiveUpOnStores {
+  Failure failure;
+};
 }  // namespace action
 using Action = std::variant<action::Start, action::BeginIncarnation, action::Signal, action::Recovering,
-                            action::Succeed, action::GiveUp>;
+                            action::LookAtStores, action::Succeed, action::GiveUp, action::GiveUpOnStores>;
 
 // Owned by one thread. Report what happened, then carry out Next() in order.
 class RecoveryPlan {
@@ -85,8 +94,10 @@ class RecoveryPlan {
 
   void OnReady(ChildId child, SteadyTime now);  // it serves; for the partitioner, never
   void OnEnded(ChildId child, ExitState exit, SteadyTime now);
+  enum class Stores { kWithinReach, kOutOfReach };
+  void OnStores(Stores stores, SteadyTime now);  // the answer to LookAtStores
 
-  // Each action is returned once; a Start counts as done. Nothing after Succeed or GiveUp.
+  // Each action is returned once; a Start counts as done. Nothing after Succeed, GiveUp or GiveUpOnStores.
   std::vector<Action> Next(SteadyTime now);
   // When Next may have something to do although nothing happens until then.
   std::optional<SteadyTime> WakeAt() const { return wake_at_; }
@@ -124,7 +135,10 @@ class RecoveryPlan {
   void EndStragglers(SteadyTime now);
   void SignalTrainers(int signal_number);
 
+  void DoubtStores(const Failure& failure);
+  bool MayStartAgain(SteadyTime now);
   bool GiveUpOnBadInput();
+  bool GiveUpOnStores();
   void GiveUpWhenSettled(SteadyTime now);
   Failure Cause() const;
   std::chrono::milliseconds DelayAfter(int64_t failures) const;
@@ -136,6 +150,9 @@ class RecoveryPlan {
   std::optional<SteadyTime> group_failed_at_, group_asked_at_;  // while the group ends
   std::optional<SteadyTime> group_due_;                         // between two groups
   bool group_killed_ = false;
+  std::optional<Failure> store_doubt_;  // the failure that may be the stores'; nullopt once they were within reach
+  std::optional<SteadyTime> stores_away_since_, next_look_at_;
+  bool stores_given_up_ = false;
   std::optional<SteadyTime> hopeless_since_;  // a limit is reached: give up once the cause is known
   bool over_ = false;
   std::vector<Action> actions_;

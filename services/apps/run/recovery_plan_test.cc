@@ -21,13 +21,15 @@ constexpr ChildId kSampler0{Role::kSampler, 0};
 constexpr ChildId kTrainer0{Role::kTrainer, 0};
 constexpr ChildId kTrainer1{Role::kTrainer, 1};
 
+constexpr auto kWithinReach = RecoveryPlan::Stores::kWithinReach, kOutOfReach = RecoveryPlan::Stores::kOutOfReach;
+
 constexpr ExitState kDone{0, 0};
 constexpr ExitState kKilled{0, SIGKILL};
 constexpr ExitState kCrashed{0, SIGSEGV};
 ExitState Code(int code) { return {code, 0}; }
 
 // Actions as words: "start server-1", "incarnation 2 (total 2, counted 1)", "signal 15 trainer-0",
-// "recover server-1 1/3", "succeed", "give up server-1".
+// "recover server-1 1/3", "look at stores", "succeed", "give up server-1", "give up on stores server-1".
 std::string Text(const Action& action) {
   struct {
     std::string operator()(const action::Start& a) { return "start " + NameOf(a.child); }
@@ -41,8 +43,10 @@ std::string Text(const Action& action) {
     std::string operator()(const action::Recovering& a) {
       return "recover " + NameOf(a.failure.child) + " " + std::to_string(a.attempt) + "/" + std::to_string(a.limit);
     }
+    std::string operator()(const action::LookAtStores&) { return "look at stores"; }
     std::string operator()(const action::Succeed&) { return "succeed"; }
     std::string operator()(const action::GiveUp& a) { return "give up " + NameOf(a.failure.child); }
+    std::string operator()(const action::GiveUpOnStores& a) { return "give up on stores " + NameOf(a.failure.child); }
   } visitor;
   return std::visit(visitor, action);
 }
@@ -76,6 +80,15 @@ class RecoveryPlanTest : public testing::Test {
   }
   void Ready(ChildId child) { plan_->OnReady(child, now_); }
   void End(ChildId child, ExitState exit) { plan_->OnEnded(child, exit, now_); }
+
+  void StoresAre(RecoveryPlan::Stores stores) { plan_->OnStores(stores, now_); }
+  // The group ends because a store is out of reach, says rank 0.
+  void FailOnTheStore() {
+    End(kTrainer1, Code(74));
+    End(kTrainer0, Code(74));
+    EXPECT_THAT(Next(), ElementsAre(testing::StartsWith("recover trainer-0")));
+    EXPECT_THAT(NextWhenDue(), ElementsAre("look at stores"));
+  }
 
   void StartServices() {
     Next();
@@ -330,6 +343,80 @@ TEST_F(RecoveryPlanTest, ServersMayDieWhileTrainersAreRestarted) {
   // Trainers need only the address, which stays.
   EXPECT_THAT(Next(), ElementsAre("start server-0", "incarnation 8 (total 2, counted 1)", "start trainer-0"));
   EXPECT_THAT(plan_->Awaited(), ElementsAre(kTrainer0, kServer0));
+}
+
+TEST_F(RecoveryPlanTest, AfterA74TrainersAreStartedOnceTheStoresAreWithinReach) {
+  StartAll();
+  FailOnTheStore();
+  StoresAre(kWithinReach);
+  EXPECT_EQ(plan_->WakeAt(), now_);
+  EXPECT_THAT(Next(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0"));
+  Ready(kTrainer0);
+  EXPECT_THAT(Next(), ElementsAre("start trainer-1")) << "without another look";
+}
+
+TEST_F(RecoveryPlanTest, StoresThatComeBackInTimeCostNoMoreThanTheOneFailure) {
+  StartAll();
+  FailOnTheStore();
+  for (int look = 0; look < 20; ++look) {
+    now_ += milliseconds(400);  // a look takes its time
+    StoresAre(kOutOfReach);
+    EXPECT_THAT(Next(), IsEmpty());
+    EXPECT_THAT(NextWhenDue(), ElementsAre("look at stores"));
+  }
+  StoresAre(kWithinReach);
+  EXPECT_THAT(Next(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0"));
+  Ready(kTrainer0);
+  Next();
+  // What was is forgotten: the next time there is all the patience again.
+  FailOnTheStore();
+  StoresAre(kOutOfReach);
+  EXPECT_THAT(NextAfter(milliseconds(29000)), ElementsAre("look at stores"));
+}
+
+TEST_F(RecoveryPlanTest, StoresThatStayAwayEndTheRunAndNobodyIsStartedMeanwhile) {
+  StartAll();
+  FailOnTheStore();
+  const SteadyTime first_look = now_;
+  StoresAre(kOutOfReach);
+  std::vector<std::string> actions = NextWhenDue();
+  while (actions == std::vector<std::string>{"look at stores"}) {
+    StoresAre(kOutOfReach);
+    actions = NextWhenDue();
+  }
+  EXPECT_THAT(actions, ElementsAre("give up on stores trainer-0"));
+  EXPECT_EQ(now_ - first_look, std::chrono::seconds(30));
+  EXPECT_THAT(NextAfter(minutes(1)), IsEmpty());
+}
+
+TEST_F(RecoveryPlanTest, ServicesThatMissedAStoreWaitForItTooAndOneLookServesAll) {
+  StartAll();
+  End(kServer0, Code(74));
+  End(kServer1, Code(74));
+  Next();
+  EXPECT_THAT(NextWhenDue(), ElementsAre("look at stores"));
+  StoresAre(kOutOfReach);
+  EXPECT_THAT(Next(), IsEmpty());
+  EXPECT_THAT(NextWhenDue(), ElementsAre("look at stores"));
+  StoresAre(kWithinReach);
+  EXPECT_THAT(Next(), ElementsAre("start server-0", "start server-1"));
+}
+
+TEST_F(RecoveryPlanTest, WithoutRetriesTheStoresAreNotLookedAt) {
+  Limit(0);
+  StartAll();
+  End(kTrainer0, Code(74));
+  End(kTrainer1, Code(74));
+  Next();
+  EXPECT_THAT(NextWhenDue(), ElementsAre("give up trainer-0"));
+}
+
+TEST_F(RecoveryPlanTest, BadInputCountsForMoreThanAStoreThatIsAway) {
+  StartAll();
+  FailOnTheStore();
+  StoresAre(kOutOfReach);
+  End(kServer1, Code(65));
+  EXPECT_THAT(Next(), ElementsAre("give up server-1"));
 }
 
 TEST_F(RecoveryPlanTest, NobodyIsStartedOnceTheRunIsHopeless) {

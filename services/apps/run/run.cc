@@ -13,6 +13,7 @@
 #include "services/apps/run/run_in_progress.h"
 #include "services/apps/run/run_state.h"
 #include "services/apps/run/shell_word.h"
+#include "services/apps/run/store_probe.h"
 #include "services/sampler/audit.h"
 #include "services/telemetry/process.h"
 
@@ -27,24 +28,26 @@ RunOutcome Failed(ExitCode code, std::string message) {
 }
 RunOutcome Failed(const Status& status) { return Failed(ExitCodeOf(status.code()), status.message()); }
 
-// For what is only told to people: a store that is out of reach must not hold up the run, nor its end.
-constexpr std::chrono::seconds kPatienceForWords{2};
+// For what is only told to people, and for looks: a store that is out of reach must not hold up the run, nor its end.
+constexpr std::chrono::seconds kShortPatience{2};
 
-// The job's prefix, twice.
-struct Prefix {
-  storage::StoreLocation location;
-  storage::StoreLocation for_words;  // gives up after kPatienceForWords
+struct JobStores {
+  storage::StoreLocation prefix;
+  storage::StoreLocation prefix_for_words;  // the same, with kShortPatience
+  StoreProbe probe;                         // likewise
+  std::chrono::seconds patience;            // of the processes
 };
 
-Result<Prefix> OpenPrefix(const RunOptions& options, const RunJob& job) {
+Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
   EnvironmentMap environment = options.environment;
   for (const auto& [name, value] : StoreEnvironment(job.training.s3)) environment[name] = value;
   ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(environment));
-  Prefix prefix;
-  ASSIGN_OR_RETURN(prefix.location, storage::OpenStore(job.training.output_uri, settings));
-  settings.s3.patience = kPatienceForWords;
-  ASSIGN_OR_RETURN(prefix.for_words, storage::OpenStore(job.training.output_uri, settings));
-  return prefix;
+  const std::chrono::seconds patience = settings.s3.patience;
+  ASSIGN_OR_RETURN(storage::StoreLocation prefix, storage::OpenStore(job.training.output_uri, settings));
+  settings.s3.patience = std::min(patience, kShortPatience);
+  ASSIGN_OR_RETURN(storage::StoreLocation for_words, storage::OpenStore(job.training.output_uri, settings));
+  return JobStores{std::move(prefix), std::move(for_words), StoreProbe(job.training, storage::OpenerWith(settings)),
+                   patience};
 }
 
 // How this run begins, given what an earlier one left.
@@ -180,10 +183,10 @@ RunOutcome Run(const RunOptions& options, terminal::Progress& progress, const Fl
   const Result<RunJob> job = PlaceJob(*parsed, *folder);
   if (!job.ok()) return Failed(ExitCode::kBadDocument, job.status().message());
   for (const std::string& path : job->ignored) progress.Note("ignored: " + path);
-  const Result<Prefix> prefix = OpenPrefix(options, *job);
-  if (!prefix.ok()) return Failed(ExitCode::kBadDocument, prefix.status().message());
+  const Result<JobStores> stores = OpenStores(options, *job);
+  if (!stores.ok()) return Failed(ExitCode::kBadDocument, stores.status().message());
 
-  const Result<Beginning> beginning = DecideBeginning(options, *job, *folder, prefix->location, progress);
+  const Result<Beginning> beginning = DecideBeginning(options, *job, *folder, stores->prefix, progress);
   if (!beginning.ok()) {
     const StatusCode code = beginning.status().code();
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
@@ -204,7 +207,8 @@ RunOutcome Run(const RunOptions& options, terminal::Progress& progress, const Fl
     const ExitCode code = ExitCodeOf(fleet.status().code());
     return Failed(code == ExitCode::kBadInput ? ExitCode::kBadDocument : code, fleet.status().message());
   }
-  return RunPlaced({options, *folder, *job, prefix->location, prefix->for_words, progress, tls.get(), **fleet},
+  return RunPlaced({options, *folder, *job, stores->prefix, stores->prefix_for_words, stores->probe, stores->patience,
+                    progress, tls.get(), **fleet},
                    *beginning);
 }
 

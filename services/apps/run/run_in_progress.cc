@@ -24,7 +24,9 @@ std::string PluralOf(uint32_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-PlanOptions PlanOptionsOf(const RunOptions& options, const job::DistTraining& job, uint64_t first_incarnation) {
+PlanOptions PlanOptionsOf(const RunContext& context, uint64_t first_incarnation) {
+  const RunOptions& options = context.options;
+  const job::DistTraining& job = context.job.training;
   PlanOptions plan;
   plan.servers = job.graph.partitions.count;
   plan.samplers = job.sampler_replicas;
@@ -32,6 +34,7 @@ PlanOptions PlanOptionsOf(const RunOptions& options, const job::DistTraining& jo
   plan.first_incarnation = first_incarnation;
   plan.backoff_limit = job.backoff_limit;
   plan.trainer_grace = std::min(plan.trainer_grace, options.stop_grace);
+  plan.store_patience = std::min<milliseconds>(plan.store_patience, context.store_patience);
   return plan;
 }
 
@@ -58,7 +61,7 @@ Stop StopBecause(const Status& status) {
 }  // namespace
 
 RunInProgress::RunInProgress(const RunContext& context, uint64_t first_incarnation, std::string reason)
-    : context_(context), plan_(PlanOptionsOf(context.options, context.job.training, first_incarnation)) {
+    : context_(context), plan_(PlanOptionsOf(context, first_incarnation)) {
   const auto active = context.job.training.active_deadline;
   if (active.count() > 0) deadline_ = Deadline::After(active);
   state_.attempts.incarnation = first_incarnation;
@@ -174,6 +177,16 @@ std::optional<Stop> RunInProgress::Do(const action::Recovering& recovering) {
   return std::nullopt;
 }
 
+std::optional<Stop> RunInProgress::Do(const action::LookAtStores&) {
+  const bool was_away = !stores_.ok();
+  stores_ = context_.stores.Look();
+  if (!stores_.ok() && !was_away) context_.progress.Note("waiting for the store: " + stores_.message());
+  if (stores_.ok() && was_away) context_.progress.Note("the store is within reach again");
+  using Stores = RecoveryPlan::Stores;
+  plan_.OnStores(stores_.ok() ? Stores::kWithinReach : Stores::kOutOfReach, Clock::Real().Now());
+  return std::nullopt;
+}
+
 std::optional<Stop> RunInProgress::Do(const action::Succeed&) {
   context_.progress.End("trained in " + terminal::DurationText(phase_timer_.Seconds()));
   succeeded_ = true;
@@ -184,6 +197,13 @@ std::optional<Stop> RunInProgress::Do(const action::GiveUp& give_up) {
   const ExitState& exit = give_up.failure.exit;
   // A child that ends with 0 before its time is a bug of ours.
   return Stop{exit.ok() ? ExitCode::kBug : exit.Class(), FailureText(give_up.failure)};
+}
+
+// The store first: the process that is named may have been one that lost its peer to the store.
+std::optional<Stop> RunInProgress::Do(const action::GiveUpOnStores& give_up) {
+  return Stop{ExitCode::kUnavailable,
+              "the store stays out of reach, so that nobody is started again (--resume goes on once it is back): " +
+                  stores_.message() + "\n" + FailureText(give_up.failure)};
 }
 
 // The last words are the reason; the log tells how it came to that.

@@ -14,6 +14,7 @@
 #include "services/apps/run/result_file.h"
 #include "services/apps/run/run.h"
 #include "services/apps/run/run_state.h"
+#include "services/apps/run/store_probe.h"
 #include "services/apps/run/tls_files.h"
 #include "services/apps/terminal/progress.h"
 #include "services/storage/open_store.h"
@@ -33,6 +34,8 @@ struct RunContext {
   const RunJob& job;
   const storage::StoreLocation& prefix;            // of the job
   const storage::StoreLocation& prefix_for_words;  // the same; a store out of reach says so within seconds
+  const StoreProbe& stores;                        // likewise
+  std::chrono::seconds store_patience;             // of the job's processes
   terminal::Progress& progress;
   const TlsFiles* tls;  // null: plaintext
   Fleet& fleet;
@@ -63,8 +66,10 @@ class RunInProgress {
   std::optional<Stop> Do(const action::BeginIncarnation& begin);
   std::optional<Stop> Do(const action::Signal& signal);
   std::optional<Stop> Do(const action::Recovering& recovering);
+  std::optional<Stop> Do(const action::LookAtStores& look);
   std::optional<Stop> Do(const action::Succeed& succeed);
   std::optional<Stop> Do(const action::GiveUp& give_up);
+  std::optional<Stop> Do(const action::GiveUpOnStores& give_up);
 
   std::optional<Stop> WriteStateAhead() const;
   std::optional<Stop> CheckDeadlines() const;
@@ -88,6 +93,7 @@ class RunInProgress {
   std::map<ChildId, std::string> addresses_;  // that a child had when it was ready first
   std::map<ChildId, int> starts_;
   bool rank0_is_ready_ = false;
+  Status stores_;  // as the last look found them
   std::string phase_;
   Timer phase_timer_;
   std::optional<SteadyTime> last_shown_;

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import select
 import signal
 import socket
 import subprocess
@@ -151,6 +152,51 @@ class BucketRecovery(RecoveryScenario):
         done = self.under_fire("run", environment=self.keys, document=document, args=["--resume"])
         self.assertEqual(done["parametersDigest"], self.digest())
         print(f"{seconds:.1f} s from the last step to the end of a run without its store")
+
+    def hang_in_mid_run(self, patience):
+        """A run whose store says nothing any more, with so many seconds of patience."""
+        document = self.in_bucket()
+        environment = {**os.environ, **self.keys, "ESPALIER_S3_PATIENCE_SECONDS": str(patience)}
+        process = self.start(document, "run", "--access", "rpc", env=environment)
+        self.addCleanup(process.kill)
+        self.wait_for_steps(process, "run", 60)
+        self.gateway.send_signal(signal.SIGSTOP)
+        return document, process
+
+    def read_until(self, process, words):
+        """What a process prints until these words are among it."""
+        seen = ""
+        deadline = time.monotonic() + 240
+        while words not in seen:
+            ready, _, _ = select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))
+            chunk = os.read(process.stdout.fileno(), 1 << 16).decode(errors="replace") if ready else ""
+            self.assertTrue(chunk, f"'{words}' is not in: {seen}")
+            seen += chunk
+        return seen
+
+    def test_a_run_waits_for_a_store_that_hangs_and_goes_on_when_it_answers(self):
+        _, process = self.hang_in_mid_run(patience=8)
+        output = self.read_until(process, "waiting for the store: ")
+        self.assertRegex(output, r"trainer-[01] ended with exit code 74")
+        self.gateway.send_signal(signal.SIGCONT)
+        rest, _ = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, output + rest)
+        result = json.loads((self.dir / "run/result.json").read_text())
+        self.assertEqual(result["parametersDigest"], self.digest())
+        self.assertEqual(result["restarts"]["trainers"], 1, "one failure, whatever the store was away for")
+
+    def test_a_store_that_hangs_for_good_ends_the_run_after_one_failure(self):
+        document, process = self.hang_in_mid_run(patience=3)
+        output, _ = process.communicate(timeout=240)
+        self.assertEqual(process.returncode, 74, output)
+        self.assertRegex(output, rf"s3://bucket/jobs/one.*127\.0\.0\.1:{self.port}.*, no answer for \d+ s")
+        self.assertIn("the store stays out of reach, so that nobody is started again", output)
+        self.assertEqual(output.count("restarting trainers"), 1, output)  # announced, and not done
+        self.assertEqual(json.loads((self.dir / "run/run/state.json").read_text())["incarnation"], 1)
+
+        self.gateway.send_signal(signal.SIGCONT)
+        done = self.under_fire("run", environment=self.keys, document=document, args=["--resume"])
+        self.assertEqual(done["parametersDigest"], self.digest())
 
     def test_a_full_disk_in_the_cache_ends_the_run_with_its_reason(self):
         cache = self.dir / "cache"
