@@ -38,7 +38,7 @@ struct S3Settings {
   S3Addressing addressing = S3Addressing::kPath;
   S3CredentialSettings credentials;
   // No request of an operation starts later than so long after its first; on a silent service they share the time.
-  std::chrono::seconds patience{40};
+  std::chrono::seconds patience{30};
   std::shared_ptr<RequestMetrics> metrics;  // null: nothing is counted
 };
 

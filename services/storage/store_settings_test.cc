@@ -48,7 +48,7 @@ TEST(StoreSettingsTest, HasDefaults) {
   EXPECT_EQ(settings->s3.endpoint, "");
   EXPECT_EQ(settings->s3.addressing, S3Addressing::kPath);
   EXPECT_FALSE(settings->s3.credentials.instance_metadata);
-  EXPECT_EQ(settings->s3.patience, std::chrono::seconds(40));
+  EXPECT_EQ(settings->s3.patience, std::chrono::seconds(30));
 }
 
 TEST(StoreSettingsTest, NamesTheVariableThatIsWrong) {

@@ -22,7 +22,7 @@ struct S3ClientOptions {
       .max_attempts = 10, .initial_delay = std::chrono::milliseconds(50), .max_delay = std::chrono::milliseconds(3000)};
   // No request of a call starts later than so long after its first one, nor is an answer awaited for longer. While the
   // service says nothing at all, calls share this time (service_silence.h).
-  std::chrono::seconds retry_budget{40};
+  std::chrono::seconds retry_budget{30};
   Clock* clock = &Clock::Real();  // outlives the client
   WallClock now = SystemTime;
   uint64_t jitter_seed = 0;                 // 0: a random one

@@ -121,31 +121,31 @@ TEST_F(S3ClientTest, CallsToAServiceThatHangsShareOnePatience) {
   Hang(20);
   const auto client = Client();
   const seconds first = TimeToFail(*client);
-  EXPECT_GE(first, seconds(38));
-  EXPECT_LE(first, seconds(41));
-  EXPECT_EQ(NumRequests(), 3u);
+  EXPECT_GE(first, seconds(28));
+  EXPECT_LE(first, seconds(31));
+  EXPECT_EQ(NumRequests(), 2u);
   for (int call = 0; call < 5; ++call) {
     EXPECT_EQ(TimeToFail(*client), seconds(5));
-    EXPECT_EQ(NumRequests(), 4u + call) << "each looks once whether the service is back";
+    EXPECT_EQ(NumRequests(), 3u + call) << "each looks once whether the service is back";
   }
-  EXPECT_THAT(Refused(*client).message(), ::testing::ContainsRegex("gave up after 1 request, no answer for 7[0-2] s"));
+  EXPECT_THAT(Refused(*client).message(), ::testing::ContainsRegex("gave up after 1 request, no answer for 6[0-2] s"));
 }
 
 TEST_F(S3ClientTest, AnyAnswerGivesCallsAllTheirTimeAgain) {
-  Hang(5);
+  Hang(4);
   const auto client = Client();
   TimeToFail(*client);
   EXPECT_EQ(TimeToFail(*client), seconds(5));
   EXPECT_EQ(TimeToFail(*client), seconds(5));
   AnswerError(403, "AccessDenied");
   EXPECT_THAT(Refused(*client).message(), Not(HasSubstr("no answer")));
-  Hang(2);
+  Hang(1);
   service_->Answer(200);
-  EXPECT_TRUE(Send(*client).ok()) << "30 s of silence are no failure";
+  EXPECT_TRUE(Send(*client).ok()) << "15 s of silence are no failure";
 }
 
 TEST_F(S3ClientTest, ALateCallFindsAServiceThatIsBack) {
-  Hang(3);
+  Hang(2);
   const auto client = Client();
   TimeToFail(*client);
   service_->Answer(503);
@@ -176,8 +176,8 @@ TEST_F(S3ClientTest, ErrorsOfAnAnswerAreNoSilence) {
     EXPECT_THAT(Refused(*client).message(), Not(HasSubstr("no answer")));
     clock_.Advance(seconds(10));
   }
-  Hang(3);
-  EXPECT_GE(TimeToFail(*client), seconds(38));
+  Hang(2);
+  EXPECT_GE(TimeToFail(*client), seconds(28));
 }
 
 TEST_F(S3ClientTest, WaitsAsLongAsTheServiceAsksForWithinReason) {
