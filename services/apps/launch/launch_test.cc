@@ -140,8 +140,9 @@ TEST_F(LaunchTest, CountsAreForEachHost) {
   LaunchOptions options = Options();
   options.servers_per_host = 3;
   options.trainers_per_host = 1;
+  options.fleet.server_threads = 7;
   ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
-  EXPECT_NE(ArgumentsOf("server-2"), "");
+  EXPECT_THAT(ArgumentsOf("server-2"), HasSubstr("--threads\n7\n"));
   EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--world-size\n1\n"));
 }
 
