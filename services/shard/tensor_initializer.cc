@@ -52,6 +52,7 @@ void FillRandom(const sampler::TensorSpec& spec, const std::function<uint64_t(ui
   const uint64_t key = RandomKey(spec.initializer.seed, RandomPurpose::kTensorRows, Hash64(spec.id.name));
   const uint64_t num_columns = sampler::RowElements(spec.row_shape);
   const size_t element_bytes = SizeOf(spec.dtype);
+  if (num_columns == 0) return;  // any number of rows then takes no time either
   for (uint64_t row = 0; row < num_rows; ++row) {
     const uint64_t original = original_id(row);
     for (uint64_t column = 0; column < num_columns; column += 4) {
