@@ -1,5 +1,6 @@
 // Runs that are stopped, crash and go on, on a tiny graph, with threads as trainers.
 #include "services/trainer/resume.h"
+#include "services/storage/testing/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,6 +23,12 @@
 
 namespace espalier::trainer {
 namespace {
+
+// Other processes run other tests at the same time.
+const std::string& FolderOfThisProcess() {
+  static const storage::TemporaryFolder folder;
+  return folder.path();
+}
 
 using testing::HasSubstr;
 
@@ -166,7 +173,7 @@ job::DistTraining JobOfAModule() {
                   "    y = torch.dropout(y, 0.3, self.training) + self.calls\n");
   job::DistTraining job = TinyJob();
   job.training.model.type = job::ModelType::kTorchScript;
-  job.training.model.uri = testing::TempDir() + "/resumed.pt";
+  job.training.model.uri = FolderOfThisProcess() + "/resumed.pt";
   MeanModule(8, 6, 3, forward).save(job.training.model.uri);
   return job;
 }

@@ -1,5 +1,6 @@
 // Whole runs on generated graphs, with threads as trainers and all partitions in this process.
 #include "services/trainer/train_job.h"
+#include "services/storage/testing/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,6 +26,12 @@
 
 namespace espalier::trainer {
 namespace {
+
+// Other processes run other tests at the same time.
+const std::string& FolderOfThisProcess() {
+  static const storage::TemporaryFolder folder;
+  return folder.path();
+}
 
 using testing::HasSubstr;
 using testing::IsSupersetOf;
@@ -72,8 +79,8 @@ struct Trainers {
 };
 
 std::string AuditPath(const std::string& name, uint32_t rank) {
-  return testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name() + "-" + name + "-" +
-         std::to_string(rank) + ".bin";
+  return FolderOfThisProcess() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name() + "-" + name +
+         "-" + std::to_string(rank) + ".bin";
 }
 
 // The batches of another source until it breaks.
@@ -194,7 +201,7 @@ job::DistTraining JobOfModel(job::ModelType type) {
     job.training.model.attention_dropout = 0.3;
   }
   if (type != job::ModelType::kTorchScript) return job;
-  job.training.model.uri = testing::TempDir() + "/mean.pt";
+  job.training.model.uri = FolderOfThisProcess() + "/mean.pt";
   MeanModule(16, 16, 3).save(job.training.model.uri);
   return job;
 }
@@ -221,7 +228,7 @@ TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {
   job::DistTraining job = JobOfModel(GetParam());
   const bool is_module = GetParam() == job::ModelType::kTorchScript;
   job.output_save = {job::OutputKind::kModel};
-  const std::string folder = testing::TempDir() + "/every-model-" + job::NameOf(GetParam());
+  const std::string folder = FolderOfThisProcess() + "/every-model-" + job::NameOf(GetParam());
   const TrainOutcome trained = Train(job, {.output_dir = folder, .model_file = job.training.model.uri});
   job.training.epochs = 0;
   job.training.model.uri = folder + "/results/000001/model/best." + (is_module ? "pt" : "safetensors");
@@ -404,7 +411,7 @@ std::vector<T> ReadNpy(const std::string& path, const std::string& description) 
 TEST(TrainJobTest, WritesModelAndNodeResultsUnderOriginalIds) {
   job::DistTraining job = CommunityJob();
   job.output_save = {job::OutputKind::kModel, job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
-  const std::string prefix = testing::TempDir() + "/train-job-outputs", dir = prefix + "/results/000001";
+  const std::string prefix = FolderOfThisProcess() + "/train-job-outputs", dir = prefix + "/results/000001";
   std::filesystem::remove_all(prefix);
   const TrainOutcome outcome = Train(job, {.partitions = 3, .trainers = 2, .output_dir = prefix});
 
@@ -439,7 +446,7 @@ TEST(TrainJobTest, WritesModelAndNodeResultsUnderOriginalIds) {
 TEST(TrainJobTest, AppliesAModelToAGraphWithoutLabelsAndSplits) {
   job::DistTraining job = CommunityJob();
   job.output_save = {job::OutputKind::kModel, job::OutputKind::kPredictions};
-  const std::string trained = testing::TempDir() + "/train-job-trained", inferred = trained + "-inferred";
+  const std::string trained = FolderOfThisProcess() + "/train-job-trained", inferred = trained + "-inferred";
   for (const std::string& dir : {trained, inferred}) std::filesystem::remove_all(dir);
   const TrainOutcome outcome = Train(job, {.output_dir = trained});
 
