@@ -84,7 +84,8 @@ class Recovery(RecoveryScenario):
                                  document=document)
         self.assertEqual(result["parametersDigest"], undisturbed["parametersDigest"])
         self.assertEqual(result["restarts"], {"trainers": 3, "services": 2})
-        self.assertIn("lost the learnable rows", self.log)
+        logs = "".join(log.read_text() for log in (self.dir / "rows-under-fire" / "logs").glob("trainer-*"))
+        self.assertIn("lost the learnable rows", logs)
 
     def test_a_crash_at_each_place_of_a_checkpoint_changes_nothing(self):
         for place in ("checkpoint.before_upload=crash@3", "checkpoint.after_file=crash@5",
