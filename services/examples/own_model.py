@@ -5,7 +5,7 @@ A module that computes one layer at a time, as docs/models.md says. It is GraphS
 than what the trainer was built with (the result names it: "torch").
 """
 
-import sys
+import argparse
 from typing import Dict, Tuple
 
 import torch
@@ -37,5 +37,7 @@ class OwnModel(torch.nn.Module):
 
 
 if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description="Writes a GraphSAGE of two layers for Cora as a TorchScript module.")
+    arguments.add_argument("file", help="where to, for example own-model.pt")
     torch.manual_seed(1)
-    torch.jit.script(OwnModel(features=1433, hidden=64, classes=7)).save(sys.argv[1])
+    torch.jit.script(OwnModel(features=1433, hidden=64, classes=7)).save(arguments.parse_args().file)
