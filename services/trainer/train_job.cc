@@ -6,6 +6,7 @@
 #include "services/collective/agreement.h"
 #include "services/job/enum_names.h"
 #include "services/sampler/audit.h"
+#include "services/telemetry/log.h"
 #include "services/trainer/checkpoint_fields.h"
 #include "services/trainer/learnable_rows.h"
 #include "services/trainer/model_file.h"
@@ -204,13 +205,17 @@ class TrainerRun {
     if (!start_.has_value()) return learnable_->Create(collective_);
     const LoopSnapshot& snapshot = start_->snapshot;
     const uint64_t steps_done = uint64_t{snapshot.epoch} * parts_.steps_per_epoch + snapshot.next_step;
-    return learnable_->CreateAt(steps_done, snapshot.learnable, parts_.data, collective_);
+    RETURN_IF_ERROR(learnable_->CreateAt(steps_done, snapshot.learnable, parts_.data, collective_));
+    start_->snapshot.learnable.clear();  // as large as the graph's rows, and of no more use
+    return Status();
   }
 
-  // When every rank has ended its reads.
+  // When every rank has ended its reads. Rows that stay go with the servers, and must not cost the results.
   Status DropLearnableRows() {
     RETURN_IF_ERROR(collective::AgreeOn(Status(), collective_, options_.timeouts.ForCollective()));
-    return learnable_->Drop();
+    const Status dropped = learnable_->Drop();
+    if (!dropped.ok()) telemetry::Log(telemetry::Level::kWarning, "learnable rows not dropped", {{"error", dropped}});
+    return Status();
   }
 
   bool WritesOutputs() const { return options_.output.store != nullptr; }
