@@ -134,14 +134,14 @@ class Activation : public Function<Activation> {
 
 Tensor BiasReluDropout(const Tensor& x, const Tensor& bias, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.is_contiguous() && x.scalar_type() == torch::kFloat32);
-  ESPALIER_CHECK(dropout.probability >= 0 && DropThreshold(dropout.probability) < 65536) << "dropout must be below 1";
+  ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   // Autograd functions take no undefined tensors: no bias is an empty one.
   return Activation::apply(x, bias.defined() ? bias : torch::empty({0}), dropout);
 }
 
 Tensor DropElements(const Tensor& x, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32);
-  ESPALIER_CHECK(dropout.probability >= 0 && DropThreshold(dropout.probability) < 65536) << "dropout must be below 1";
+  ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   if (DropThreshold(dropout.probability) == 0) return x;
   return x * DropFactors(dropout, x.size(0), x.size(1));
 }

@@ -141,7 +141,7 @@ class WeightedSum : public Function<WeightedSum> {
 // What each weight is multiplied with: 0, or the inverse of the chance to stay. f32 [E, H]
 Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const EdgeDropout& dropout) {
   const int32_t threshold = DropThreshold(dropout.probability);
-  ESPALIER_CHECK(threshold < 65536) << "dropout must be below 1";
+  ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   ESPALIER_CHECK(dropout.source_ids.numel() >= edges.num_sources() &&
                  dropout.destination_ids.numel() >= edges.num_rows())
       << "attention dropout needs the rows' original ids";

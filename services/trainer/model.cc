@@ -27,15 +27,15 @@ Status CheckOptions(const ModelOptions& options) {
   if (options.num_layers < 1) return InvalidArgument("a model needs at least one layer");
   if (options.num_outputs < 1) return InvalidArgument("a model needs at least one output");
   if (options.model.hidden_size < 1) return InvalidArgument("hiddenSize must be at least 1");
-  if (!(options.model.dropout >= 0 && options.model.dropout <= 0.99)) {
-    return InvalidArgument("dropout must be from 0 to 0.99");
+  if (!(options.model.dropout >= 0 && options.model.dropout < 1)) {
+    return InvalidArgument("dropout must be from 0 to below 1");
   }
   if (options.model.heads < 1 || options.model.output_heads < 1) return InvalidArgument("attention needs a head");
   if (options.model.hidden_size % options.model.heads != 0) {
     return InvalidArgument("hiddenSize must be a multiple of heads");
   }
-  if (!(options.model.attention_dropout >= 0 && options.model.attention_dropout <= 0.99)) {
-    return InvalidArgument("attentionDropout must be from 0 to 0.99");
+  if (!(options.model.attention_dropout >= 0 && options.model.attention_dropout < 1)) {
+    return InvalidArgument("attentionDropout must be from 0 to below 1");
   }
   if (options.model.num_bases < 0) return InvalidArgument("numBases must not be negative");
   if (options.seed_type.value >= options.schema.num_node_types()) return InvalidArgument("no such seed node type");
