@@ -1,30 +1,15 @@
 #include "services/server/embedding_service.h"
 
-#include <numeric>
 #include <utility>
 
 #include "services/server/request_tensors.h"
+#include "services/server/row_reply.h"
 #include "services/server/tensor_messages.h"
 
 namespace espalier::server {
 namespace {
 
 using EmbeddingCall = std::shared_ptr<FramedCall>;
-
-template <class Response>
-sampler::DoneStatus AcknowledgeEmbedding(EmbeddingCall call) {
-  return [call = std::move(call)](const Status& status) {
-    if (!status.ok()) return call->Finish(status);
-    call->FinishWith(Response(), {});
-  };
-}
-
-// The rows of a reply in the making: written in place, then sent from there.
-struct EmbeddingReply {
-  std::shared_ptr<std::byte[]> bytes;
-  std::vector<uint32_t> positions;  // 0, 1, 2, ...
-  Tensor request_rows;              // the question points into it
-};
 
 Result<sampler::EmbeddingSpec> EmbeddingSpecOf(const tensor::v1::CreateEmbeddingRequest& request) {
   sampler::EmbeddingSpec spec;
@@ -65,7 +50,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Create(grpc::CallbackServerContext* 
       context_, "CreateEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::EmbeddingSpec spec, EmbeddingSpecOf(frame.header));
-        embeddings().Create(spec, call->deadline(), AcknowledgeEmbedding<tensor::v1::CreateEmbeddingResponse>(call));
+        embeddings().Create(spec, call->deadline(), Acknowledge<tensor::v1::CreateEmbeddingResponse>(call));
         return Status();
       });
 }
@@ -78,23 +63,12 @@ grpc::ServerUnaryReactor* EmbeddingService::Read(grpc::CallbackServerContext* co
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
         ASSIGN_OR_RETURN(const std::span<const LocalRowId> asked, LocalRows(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
-        const uint64_t row_bytes = frame.header.row_bytes();
-        RETURN_IF_ERROR(CheckReplyRows(asked.size(), row_bytes, call->limits()));
-        auto rows = std::make_shared<EmbeddingReply>();
-        rows->bytes = std::make_shared_for_overwrite<std::byte[]>(asked.size() * row_bytes);
-        rows->positions.resize(asked.size());
-        std::iota(rows->positions.begin(), rows->positions.end(), uint32_t{0});
-        rows->request_rows = frame.tensors[0];
-        const std::vector<int64_t> shape = {static_cast<int64_t>(asked.size()), static_cast<int64_t>(row_bytes)};
-        const sampler::RowSink sink{rows->bytes.get(), row_bytes, rows->positions};
-        embeddings().Read(id, frame.header.version(), asked, sink, call->deadline().AtMost(kLongestWait),
-                          [call, rows, shape](const Status& status) {
-                            if (status.code() == StatusCode::kDeadlineExceeded)
-                              return call->Finish(Unavailable(status.message()));
-                            if (!status.ok()) return call->Finish(status);
-                            const std::byte* bytes = rows->bytes.get();
-                            call->FinishWith(tensor::v1::ReadEmbeddingResponse(),
-                                             {Tensor::Wrap(DType::kU8, shape, bytes, rows->bytes)});
+        ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
+                         RowReply::Make(asked.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
+        embeddings().Read(id, frame.header.version(), asked, rows->sink(), call->deadline().AtMost(kLongestWait),
+                          [answer = AnswerRows<tensor::v1::ReadEmbeddingResponse>(call, rows)](const Status& status) {
+                            const bool may_come = status.code() == StatusCode::kDeadlineExceeded;
+                            answer(may_come ? Unavailable(status.message()) : status);
                           });
         return Status();
       });
@@ -115,8 +89,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Push(grpc::CallbackServerContext* co
                                      .learning_rate = frame.header.learning_rate(),
                                      .rows = {rows.begin(), rows.end()},
                                      .gradients = std::move(frame.tensors[1])};
-        embeddings().Push(id, std::move(piece), call->deadline(),
-                          AcknowledgeEmbedding<tensor::v1::PushGradientsResponse>(call));
+        embeddings().Push(id, std::move(piece), call->deadline(), Acknowledge<tensor::v1::PushGradientsResponse>(call));
         return Status();
       });
 }
@@ -128,7 +101,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Drop(grpc::CallbackServerContext* co
       context_, "DropEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.embedding(), frame.header.identity()));
-        embeddings().Drop(id, call->deadline(), AcknowledgeEmbedding<tensor::v1::DropEmbeddingResponse>(call));
+        embeddings().Drop(id, call->deadline(), Acknowledge<tensor::v1::DropEmbeddingResponse>(call));
         return Status();
       });
 }

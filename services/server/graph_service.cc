@@ -1,11 +1,11 @@
 #include "services/server/graph_service.h"
 
-#include <numeric>
 #include <utility>
 
 #include "services/rpc/status_map.h"
 #include "services/server/graph_requests.h"
 #include "services/server/request_tensors.h"
+#include "services/server/row_reply.h"
 
 namespace espalier::server {
 namespace {
@@ -27,13 +27,6 @@ std::function<void(Result<Tensor>)> AnswerTensor(Call call, Held request_ids) {
   return Answer<Response, Tensor>(
       std::move(call), [held = std::move(request_ids)](const Tensor& tensor) { return std::vector<Tensor>{tensor}; });
 }
-
-// The rows of a reply in the making: written in place, then sent from there.
-struct GatheredRows {
-  std::shared_ptr<std::byte[]> bytes;
-  std::vector<uint32_t> positions;  // 0, 1, 2, ...
-  Tensor request_ids;               // the question points into it
-};
 
 // Ends are I64; where all fit they travel as U32.
 Tensor NarrowedEnds(const Tensor& ends) {
@@ -105,21 +98,10 @@ grpc::ServerUnaryReactor* GraphService::GatherRows(grpc::CallbackServerContext* 
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
         ASSIGN_OR_RETURN(const std::span<const LocalNodeId> nodes, LocalIds(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(frame.header.node_type()));
-        const uint64_t row_bytes = frame.header.row_bytes();
-        RETURN_IF_ERROR(CheckReplyRows(nodes.size(), row_bytes, call->limits()));
-        auto rows = std::make_shared<GatheredRows>();
-        rows->bytes = std::make_shared_for_overwrite<std::byte[]>(nodes.size() * row_bytes);
-        rows->positions.resize(nodes.size());
-        std::iota(rows->positions.begin(), rows->positions.end(), uint32_t{0});
-        rows->request_ids = frame.tensors[0];
-        const std::vector<int64_t> shape = {static_cast<int64_t>(nodes.size()), static_cast<int64_t>(row_bytes)};
-        const sampler::RowSink sink{rows->bytes.get(), row_bytes, rows->positions};
-        partition_->GatherRows(
-            type, frame.header.column(), nodes, sink, call->deadline(), [call, rows, shape](const Status& status) {
-              if (!status.ok()) return call->Finish(status);
-              const std::byte* bytes = rows->bytes.get();
-              call->FinishWith(graph::v1::GatherRowsResponse(), {Tensor::Wrap(DType::kU8, shape, bytes, rows->bytes)});
-            });
+        ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
+                         RowReply::Make(nodes.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
+        partition_->GatherRows(type, frame.header.column(), nodes, rows->sink(), call->deadline(),
+                               AnswerRows<graph::v1::GatherRowsResponse>(call, rows));
         return Status();
       });
 }

@@ -1,9 +1,9 @@
 #include "services/server/tensor_service.h"
 
-#include <numeric>
 #include <utility>
 
 #include "services/server/request_tensors.h"
+#include "services/server/row_reply.h"
 #include "services/server/tensor_messages.h"
 
 namespace espalier::server {
@@ -12,27 +12,12 @@ namespace {
 using Call = std::shared_ptr<FramedCall>;
 
 template <class Response>
-sampler::DoneStatus Acknowledge(Call call) {
-  return [call = std::move(call)](const Status& status) {
-    if (!status.ok()) return call->Finish(status);
-    call->FinishWith(Response(), {});
-  };
-}
-
-template <class Response>
 sampler::Done<sampler::TensorDescription> AnswerDescribed(Call call) {
   return [call = std::move(call)](const Result<sampler::TensorDescription>& description) {
     if (!description.ok()) return call->Finish(description.status());
     call->FinishWith(Described<Response>(*description), {});
   };
 }
-
-// The rows of a reply in the making: written in place, then sent from there.
-struct RowsOfReply {
-  std::shared_ptr<std::byte[]> bytes;
-  std::vector<uint32_t> positions;  // 0, 1, 2, ...
-  Tensor request_rows;              // the question points into it
-};
 
 }  // namespace
 
@@ -103,20 +88,9 @@ grpc::ServerUnaryReactor* TensorService::Read(grpc::CallbackServerContext* conte
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
         ASSIGN_OR_RETURN(const std::span<const LocalRowId> asked, LocalRows(frame.tensors[0], call->limits()));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
-        const uint64_t row_bytes = frame.header.row_bytes();
-        RETURN_IF_ERROR(CheckReplyRows(asked.size(), row_bytes, call->limits()));
-        auto rows = std::make_shared<RowsOfReply>();
-        rows->bytes = std::make_shared_for_overwrite<std::byte[]>(asked.size() * row_bytes);
-        rows->positions.resize(asked.size());
-        std::iota(rows->positions.begin(), rows->positions.end(), uint32_t{0});
-        rows->request_rows = frame.tensors[0];
-        const std::vector<int64_t> shape = {static_cast<int64_t>(asked.size()), static_cast<int64_t>(row_bytes)};
-        const sampler::RowSink sink{rows->bytes.get(), row_bytes, rows->positions};
-        tensors().Read(id, asked, sink, call->deadline(), [call, rows, shape](const Status& status) {
-          if (!status.ok()) return call->Finish(status);
-          const std::byte* bytes = rows->bytes.get();
-          call->FinishWith(tensor::v1::ReadResponse(), {Tensor::Wrap(DType::kU8, shape, bytes, rows->bytes)});
-        });
+        ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
+                         RowReply::Make(asked.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
+        tensors().Read(id, asked, rows->sink(), call->deadline(), AnswerRows<tensor::v1::ReadResponse>(call, rows));
         return Status();
       });
 }
