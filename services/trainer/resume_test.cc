@@ -1,6 +1,5 @@
 // Runs that are stopped, crash and go on, on a tiny graph, with threads as trainers.
 #include "services/trainer/resume.h"
-#include "services/storage/testing/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,14 +7,13 @@
 #include <thread>
 
 #include "services/base/failpoint.h"
-#include "services/base/testing/fake_clock.h"
 #include "services/collective/in_process_collective.h"
 #include "services/format/checkpoint_catalog.h"
 #include "services/graph/generators.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/memory_store.h"
-#include "services/trainer/checkpoint_trigger.h"
+#include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/sampling_plan.h"
 #include "services/trainer/testing/modules.h"
@@ -468,49 +466,6 @@ TEST_F(ResumeFailpointTest, AStopWhoseCheckpointCannotBeWrittenIsAnErrorOfAll) {
   const Status status = ErrorOf(TinyJob(), {.store = NewStore(), .trainers = 2, .stop_after = 2});
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message(), HasSubstr("writing the last checkpoint, 000001-000000000002"));
-}
-
-TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
-  CheckpointFacts facts;
-  facts.num_trainers = 2;
-  facts.partition_key = "a";
-  facts.math.threads = 1;
-  facts.math.blas_kernel = "Haswell";
-  facts.collective = "Gloo";
-  const format::CheckpointManifest manifest = ManifestOf(LoopSnapshot(), facts);
-  EXPECT_TRUE(ChangesSince(manifest, facts).empty());
-  facts.num_trainers = 3;
-  facts.partition_key = "b";
-  facts.math.threads = 2;
-  facts.math.blas_kernel = "Zen";
-  const std::vector<std::string> changes = ChangesSince(manifest, facts);
-  ASSERT_EQ(changes.size(), 4u);
-  EXPECT_THAT(changes[0], HasSubstr("the number of trainers was 2 and is 3: the run goes on from the same step"));
-  EXPECT_THAT(changes[1], HasSubstr("the partitioning was a and is b"));
-  EXPECT_THAT(changes[2], HasSubstr("the number of threads was 1 and is 2"));
-  EXPECT_THAT(changes[3], HasSubstr("the BLAS kernel was Haswell and is Zen"));
-}
-
-TEST(CheckpointTriggerTest, IsDueByStepsEpochsOrTime) {
-  FakeClock clock;
-  job::Checkpoint when;
-  when.every_steps = 4;
-  when.every_epochs = 2;
-  when.every = std::chrono::seconds(60);
-  CheckpointTrigger trigger(when, clock);
-  EXPECT_TRUE(trigger.HasAny());
-  EXPECT_FALSE(trigger.IsDueAfter({0, 3, true}));
-  EXPECT_TRUE(trigger.IsDueAfter({1, 4, false}));
-  EXPECT_TRUE(trigger.IsDueAfter({1, 5, false})) << "until it is taken";
-  trigger.Taken();
-  EXPECT_FALSE(trigger.IsDueAfter({1, 5, false}));
-  EXPECT_TRUE(trigger.IsDueAfter({1, 6, true}));
-  trigger.Taken();
-  clock.Advance(std::chrono::seconds(59));
-  EXPECT_FALSE(trigger.IsDueAfter({2, 7, false}));
-  clock.Advance(std::chrono::seconds(1));
-  EXPECT_TRUE(trigger.IsDueAfter({2, 7, false}));
-  EXPECT_FALSE(CheckpointTrigger({}, clock).HasAny());
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // Whole runs on generated graphs, with threads as trainers and all partitions in this process.
 #include "services/trainer/train_job.h"
-#include "services/storage/testing/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,6 +19,7 @@
 #include "services/sampler/audit.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
+#include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/sampling_plan.h"
 #include "services/trainer/testing/modules.h"
