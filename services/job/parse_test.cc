@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/job/testing/example_job.h"
+#include "services/job/testing/parse_example.h"
 
 namespace espalier::job {
 namespace {
@@ -15,22 +16,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::Not;
-using Overrides = std::vector<std::pair<std::string, std::string>>;
-
-// The example with one line's text replaced.
-std::string ExampleWith(const std::string& from, const std::string& to) {
-  std::string text = kExampleJob;
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
-
-std::string ErrorOf(const std::string& text, const Overrides& overrides = {}) {
-  const Result<ParsedJob> job = ParseJob("job.yaml", text, overrides);
-  if (job.ok()) return "";
-  EXPECT_EQ(job.status().code(), StatusCode::kInvalidArgument);
-  return job.status().message();
-}
 
 TEST(ParseJobTest, ReadsEveryFieldOfTheExample) {
   const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, {});
@@ -140,20 +125,6 @@ TEST(ParseJobTest, ShowsAllViolationsAtOnceInDocumentOrder) {
   EXPECT_LT(error.find("cuont"), error.find("many"));
 }
 
-TEST(ParseJobTest, ReadsTheFieldsOfAttention) {
-  const auto parsed = ParseJob("job.yaml", kExampleJob,
-                               {{"training.model",
-                                 "{type: GATv2, hiddenSize: 64, heads: 8, outputHeads: 2, negativeSlope: 0.1, "
-                                 "attentionDropout: 0.6}"}});
-  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
-  const Model& model = parsed->training.training.model;
-  EXPECT_EQ(model.type, ModelType::kGatv2);
-  EXPECT_EQ(model.heads, 8);
-  EXPECT_EQ(model.output_heads, 2);
-  EXPECT_DOUBLE_EQ(model.negative_slope, 0.1);
-  EXPECT_DOUBLE_EQ(model.attention_dropout, 0.6);
-}
-
 TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
   for (const char* word : {"no", "off", "y", "True", "1_000", "0x10", "1:30", "3.5", "2024-01-01", ".inf", "017"}) {
     EXPECT_THAT(ErrorOf(ExampleWith("split: public", std::string("split: ") + word)), HasSubstr("in quotes")) << word;
@@ -168,37 +139,6 @@ TEST(ParseJobTest, RefusesWhatDoesNotExistYetByName) {
               HasSubstr("LinkPrediction is not available yet: choose NodeClassification | NodeRegression"));
   EXPECT_THAT(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 2")),
               HasSubstr("more than one server for a partition is not available yet"));
-}
-
-TEST(ParseJobTest, ReadsLearnableRows) {
-  const auto parsed = ParseJob(
-      "job.yaml",
-      ExampleWith(
-          "features: [node-feat]",
-          "{features: [x], embedding: {size: 8, dtype: BF16, initializer: {type: Normal, deviation: 0.1}, "
-          "optimizer: {type: Adam, learningRate: 0.5, duplicates: Mean}, learningRateSchedule: {type: Cosine}}}"),
-      {});
-  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
-  const Input& input = parsed->training.training.inputs.at(0);
-  EXPECT_THAT(input.features, ElementsAre("x"));
-  ASSERT_TRUE(input.embedding.has_value());
-  EXPECT_EQ(input.embedding->size, 8);
-  EXPECT_EQ(input.embedding->dtype, RowDType::kBf16);
-  EXPECT_EQ(input.embedding->initializer.type, RowInitializerType::kNormal);
-  EXPECT_DOUBLE_EQ(input.embedding->initializer.deviation, 0.1);
-  EXPECT_EQ(input.embedding->optimizer.type, SparseOptimizerType::kAdam);
-  EXPECT_DOUBLE_EQ(input.embedding->optimizer.learning_rate, 0.5);
-  EXPECT_EQ(input.embedding->optimizer.duplicates, DuplicateGradients::kMean);
-  EXPECT_EQ(input.embedding->schedule.type, ScheduleType::kCosine);
-}
-
-TEST(ParseJobTest, RefusesWhatLearnableRowsCannot) {
-  const std::string with_rows = ExampleWith("features: [node-feat]", "embedding: {size: 8}");
-  EXPECT_EQ(ErrorOf(with_rows), "");
-  EXPECT_THAT(ErrorOf(with_rows, {{"spec.training.model.uri", "/srv/model.safetensors"}}),
-              HasSubstr("learnable rows are not part of model files"));
-  EXPECT_THAT(ErrorOf(ExampleWith("features: [node-feat]", "{nodeType: node}")),
-              HasSubstr("spec.training.inputs[0]: expected features, embedding or both"));
 }
 
 TEST(ParseJobTest, ReadsWhereAndHowARunIsKept) {
@@ -386,72 +326,12 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
               HasSubstr("a second entry for an unnamed node type"));
 }
 
-TEST(ParseJobTest, ReadsHowNeighboursAreDrawn) {
-  const Overrides timed = {{"graph.timeColumn", "when"},
-                           {"training.sampling.method", "Last"},
-                           {"training.sampling.seedTime", "joined"},
-                           {"training.evaluation.neighborhood", "Sampled"},
-                           {"output.save", "[Model]"}};
-  const Result<ParsedJob> last = ParseJob("job.yaml", kExampleJob, timed);
-  ASSERT_TRUE(last.ok()) << last.status().ToString();
-  EXPECT_EQ(last->training.training.sampling.method, SamplingMethod::kLast);
-  EXPECT_EQ(last->training.training.sampling.seed_time, "joined");
-  EXPECT_TRUE(last->training.graph.partitions.source_columns.empty());
-
-  const Overrides labor = {{"training.sampling.method", "Labor"},
-                           {"training.sampling.layerDependency", "true"},
-                           {"graph.partitions.sourceColumns", "[mask]"}};
-  const Result<ParsedJob> agreed = ParseJob("job.yaml", kExampleJob, labor);
-  ASSERT_TRUE(agreed.ok()) << agreed.status().ToString();
-  EXPECT_EQ(agreed->training.training.sampling.method, SamplingMethod::kLabor);
-  EXPECT_TRUE(agreed->training.training.sampling.layer_dependency);
-  EXPECT_THAT(agreed->training.graph.partitions.source_columns, ::testing::ElementsAre("mask", "original_id"));
-}
-
-// What LABOR adds must fit too: the document with its defaults is read again by every process.
-TEST(ParseJobTest, CountsTheSourceColumnThatLaborAdds) {
-  std::string sixteen;
-  for (int i = 0; i < 16; ++i) sixteen += (i == 0 ? "[m" : ", m") + std::to_string(i);
-  const Overrides labor = {{"training.sampling.method", "Labor"}, {"graph.partitions.sourceColumns", sixteen + "]"}};
-  EXPECT_THAT(ErrorOf(kExampleJob, labor), HasSubstr("at most 16 with original_id"));
-  EXPECT_TRUE(ParseJob("job.yaml", kExampleJob, {{"graph.partitions.sourceColumns", sixteen + "]"}}).ok());
-}
-
-TEST(ParseJobTest, NamesWaysToDrawThatDoNotGoTogether) {
-  const auto error = [](const Overrides& overrides) { return ErrorOf(kExampleJob, overrides); };
-  EXPECT_THAT(error({{"training.sampling.method", "Labor"}, {"training.sampling.replace", "true"}}),
-              HasSubstr("spec.training.sampling.replace: Labor draws without replacement only"));
-  EXPECT_THAT(error({{"training.sampling.layerDependency", "true"}}),
-              HasSubstr("spec.training.sampling.layerDependency: only for Labor"));
-  EXPECT_THAT(error({{"training.sampling.method", "Last"}}),
-              HasSubstr("spec.training.sampling.method: Last needs in-edges in the order of time"));
-  const std::string untimed = error({{"training.sampling.seedTime", "joined"}});
-  EXPECT_THAT(untimed, HasSubstr("spec.training.sampling.seedTime: needs in-edges in the order of time"));
-  EXPECT_THAT(untimed, HasSubstr("spec.training.evaluation.neighborhood: Full would see edges that are later"));
-  EXPECT_THAT(untimed, HasSubstr("spec.output.save: Embeddings are computed from full neighbourhoods"));
-  EXPECT_THAT(untimed, Not(HasSubstr("GCN")));
-  EXPECT_THAT(error({{"training.sampling.seedTime", "joined"}, {"training.model.type", "GCN"}}),
-              HasSubstr("spec.training.sampling.seedTime: not with the model GCN"));
-}
-
 TEST(ParseJobTest, NamesWhatIsMissing) {
   EXPECT_THAT(ErrorOf(ExampleWith("      split: public\n", "")),
               HasSubstr("job.yaml:12:7: spec.training.task.split: is missing: expected a name"));
   EXPECT_THAT(ErrorOf("spec: {}"), HasSubstr("apiVersion: is missing: expected espalier.io/v1alpha1"));
   EXPECT_THAT(ErrorOf(ExampleWith("kind: DistTraining", "kind: Deployment")), HasSubstr("expected DistTraining"));
   EXPECT_THAT(ErrorOf(ExampleWith("name: cora", "name: Cora")), HasSubstr("lower-case letters"));
-}
-
-TEST(ParseJobTest, ReadsFanoutsOfRelations) {
-  const Result<ParsedJob> parsed = ParseJob(
-      "job.yaml",
-      ExampleWith("{fanout: 10}", "{edgeTypes: [{type: \"a:writes:p\", fanout: 3}, {type: cites, fanout: -1}]}"), {});
-
-  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
-  const SamplingLayer& layer = parsed->training.training.sampling.layers[1];
-  EXPECT_FALSE(layer.fanout.has_value());
-  EXPECT_EQ(layer.edge_types.at(0).type, "a:writes:p");
-  EXPECT_EQ(layer.edge_types.at(1).fanout, -1);
 }
 
 TEST(ParseJobOverridesTest, ReplaceAddAndUnsetFields) {

@@ -32,7 +32,7 @@ struct PlanOptions {
   std::chrono::milliseconds consequences{400};
   std::chrono::milliseconds trainer_grace{5000};  // from SIGTERM to SIGKILL when the group ends because of one
   std::chrono::milliseconds first_delay{200}, longest_delay{10000};  // before a process is started again; doubles
-  std::chrono::milliseconds healthy{600000};        // a server that served so long has its failures forgiven
+  std::chrono::milliseconds healthy{600000};       // a server that served so long has its failures forgiven
   std::chrono::milliseconds store_patience{6000};  // with stores out of reach, from the first look that found them so
   std::chrono::milliseconds between_looks{1000};
 };
