@@ -1,5 +1,6 @@
 // Writes to tensors over connections that are cut in the middle of messages, held back and repeated: each acknowledged
-// change counts exactly once, and a read after an acknowledgement sees it. Checked against a model in this process.
+// change counts exactly once, and a read after an acknowledgement sees it; names are made and dropped meanwhile.
+// Checked against a model in this process.
 //
 // ESPALIER_TENSOR_OPERATIONS: how many operations, 4000 where it is absent.
 #include <gmock/gmock.h>
@@ -69,6 +70,7 @@ class Worker {
     auto written = OpenModelTensor(*graph_, "written", {});
     ASSERT_TRUE(sums.ok() && largest.ok() && written.ok()) << sums.status().ToString();
     for (uint64_t i = 0; i < num_operations && !::testing::Test::HasFatalFailure(); ++i) {
+      if (i % 50 == 0) MakeUniteAndDrop();
       switch (random_.NextBelow(8)) {
         case 0: WriteAndRead(*written); break;
         case 1: TakeLargest(*largest); break;
@@ -121,6 +123,30 @@ class Worker {
     ASSERT_EQ(read->ValueAsInt(0), value);
   }
 
+  // Names that are used again: what a drop has acknowledged is gone, what is made is new, a union counts once.
+  void MakeUniteAndDrop() {
+    const DistTensorOptions options{.rows = RowSpace::Own(20),
+                                    .dtype = DType::kU32,
+                                    .name = "masks-" + std::to_string(number_),
+                                    .lifetime = Lifetime::kPersistent};
+    auto mask = DistTensor::Create(*graph_, options);
+    ASSERT_TRUE(mask.ok()) << mask.status().ToString();
+    ASSERT_TRUE(mask->made_by_this());
+    DistTensorOptions seven = options;
+    seven.name = {};
+    seven.initializer = Initializer::Constant(7);
+    const auto bits = DistTensor::Create(*graph_, seven);
+    ASSERT_TRUE(bits.ok()) << bits.status().ToString();
+    const Status united = mask->Or(*bits);
+    ASSERT_TRUE(united.ok()) << united.ToString();
+    const auto sum = mask->Sum();
+    ASSERT_TRUE(sum.ok()) << sum.status().ToString();
+    ASSERT_EQ(sum->ValueAsInt(0), 20 * 7);
+    ASSERT_TRUE(DistTensor::Drop(*graph_, seven.rows, bits->name()).ok());
+    ASSERT_TRUE(DistTensor::Drop(*graph_, options.rows, options.name).ok());
+    ASSERT_EQ(mask->Sum().status().code(), StatusCode::kNotFound);
+  }
+
   const uint32_t number_;
   PhiloxStream random_;
   const std::unique_ptr<DistGraph> graph_;
@@ -134,6 +160,35 @@ Tensor AllRows(const DistTensor& tensor) {
   Result<Tensor> read = tensor.ReadRows(rows);
   ESPALIER_CHECK(read.ok()) << read.status().ToString();
   return *std::move(read);
+}
+
+// A server that starts anew behind the proxies: what it has lost is never read as if it were there.
+TEST(AppliedOnceTest, ARestartIsNeverSilent) {
+  ServedGraph served(testing::SmallGraph(), kPartitions);
+  std::vector<std::unique_ptr<FaultProxy>> proxies;
+  std::vector<std::string> addresses;
+  for (const std::string& server : served.addresses()) {
+    proxies.push_back(std::make_unique<FaultProxy>(rpc::testing::FaultProxyOptions{
+        .server = server, .seed = 90 + proxies.size(), .cut = 0.02, .delay = 0.02, .repeat = 0.7}));
+    addresses.push_back(proxies.back()->address());
+  }
+  const auto graph = OpenThrough(addresses);
+  for (const uint32_t lost : {1u, 0u}) {
+    auto sums = OpenModelTensor(*graph, "sums", {});
+    ASSERT_TRUE(sums.ok()) << sums.status().ToString();
+    const std::vector<GlobalRowId> rows = {GlobalRowId(lost == 0 ? 0 : kModelRows - 1)};  // on the server that is lost
+    for (int i = 1; i <= 50; ++i) {
+      ASSERT_TRUE(sums->AddRows(rows, Tensor::FromVector<int64_t>({1})).ok());
+      const auto read = sums->ReadRows(rows);
+      ASSERT_TRUE(read.ok()) << read.status().ToString();
+      ASSERT_EQ(read->ValueAsInt(0), i);
+    }
+    served.Restart(lost);
+    EXPECT_EQ(sums->AddRows(rows, Tensor::FromVector<int64_t>({1})).code(), StatusCode::kNotFound);
+    EXPECT_EQ(OpenModelTensor(*graph, "sums", {}).status().code(), StatusCode::kNotFound);
+    EXPECT_EQ(sums->ReadRows(rows).status().code(), StatusCode::kNotFound);
+    ASSERT_TRUE(DistTensor::Drop(*graph, RowSpace::Own(kModelRows), "sums").ok());
+  }
 }
 
 TEST(AppliedOnceTest, NoAcknowledgedChangeIsLostOrDoubled) {
@@ -168,7 +223,7 @@ TEST(AppliedOnceTest, NoAcknowledgedChangeIsLostOrDoubled) {
   EXPECT_GT(repeats, 0u);
   RecordProperty("cuts", std::to_string(cuts));
   RecordProperty("repeats", std::to_string(repeats));
-  // The servers have seen everything that the proxies will ever send; later repetitions change nothing either.
+  // What the proxies have sent may still lie in the servers' sockets: it changes nothing when it is read.
   proxies.clear();
   const auto direct = OpenThrough(served.addresses());
   const Tensor sums = AllRows(*OpenModelTensor(*direct, "sums", {kModelWidth}));

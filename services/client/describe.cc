@@ -74,10 +74,13 @@ Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& respo
   return description;
 }
 
-Result<ServerDescription> DescribeServer(std::shared_ptr<rpc::Peer> peer, Deadline deadline) {
+Result<ServerDescription> DescribeServer(std::shared_ptr<rpc::Peer> peer, const std::string& job, Deadline deadline) {
   const std::string address = peer->address;
+  graph::v1::DescribeRequest request;
+  request.set_job(job);
+  const grpc::Slice asked(request.SerializeAsString());
   ASSIGN_OR_RETURN(const grpc::ByteBuffer reply,
-                   rpc::CallAndWait(std::move(peer), kDescribe, grpc::ByteBuffer(nullptr, 0), deadline));
+                   rpc::CallAndWait(std::move(peer), kDescribe, grpc::ByteBuffer(&asked, 1), deadline));
   std::vector<grpc::Slice> slices;
   if (!reply.Dump(&slices).ok()) return Internal("reading the description of " + address);
   std::string bytes;

@@ -20,8 +20,9 @@ struct ServerDescription {
   std::optional<graph::v1::MappedFiles> mapped_files;  // where the server offers its files for mapping
 };
 
-// Asks a server, waiting until it is up or the deadline has passed.
-Result<ServerDescription> DescribeServer(std::shared_ptr<rpc::Peer> peer, Deadline deadline);
+// Asks a server, waiting until it is up or the deadline has passed. `job`: whose incarnation is asked for, empty for
+// the one that the server was started for.
+Result<ServerDescription> DescribeServer(std::shared_ptr<rpc::Peer> peer, const std::string& job, Deadline deadline);
 // The reply as values. Untrusted input: InvalidArgument names what does not hold.
 Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& response);
 

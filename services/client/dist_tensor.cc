@@ -1,15 +1,14 @@
 #include "services/client/dist_tensor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <utility>
 
 namespace espalier::client {
 namespace {
 
-// How long a dropped tensor's message is tried for when nobody waits for it.
-constexpr std::chrono::seconds kDropLater{10};
+// What anonymous tensors' random values are keyed by: their names differ from run to run.
+constexpr const char* kAnonymousStream = "anonymous";
 
 }  // namespace
 
@@ -21,6 +20,7 @@ Result<DistTensor> DistTensor::Create(const DistGraph& graph, const DistTensorOp
   spec.dtype = options.dtype;
   spec.row_shape = options.row_shape;
   spec.initializer = options.initializer;
+  if (options.name.empty() && spec.initializer.stream.empty()) spec.initializer.stream = kAnonymousStream;
   ASSIGN_OR_RETURN(sampler::TensorHandle tensor, tensors.Create(spec, graph.CallDeadline()));
   return DistTensor(graph, std::move(tensor), options.lifetime);
 }
@@ -32,13 +32,13 @@ Result<DistTensor> DistTensor::Open(const DistGraph& graph, const RowSpace& rows
 }
 
 Status DistTensor::Drop(const DistGraph& graph, const RowSpace& rows, const std::string& name) {
-  return graph.partitions().tensors().Drop({rows, name, {}}, /*creation=*/0, graph.CallDeadline());
+  return graph.partitions().tensors().Drop({rows, name, {}}, graph.CallDeadline());
 }
 
 DistTensor::DistTensor(const DistGraph& graph, sampler::TensorHandle tensor, Lifetime lifetime)
     : graph_(&graph),
       tensor_(std::move(tensor)),
-      lifetime_(lifetime),
+      drops_rows_(lifetime == Lifetime::kScoped && tensor_.made_by_this),
       num_rows_(graph.partitions().tensors().NumRows(tensor_.id.rows)) {}
 
 DistTensor::~DistTensor() { End(); }
@@ -46,16 +46,21 @@ DistTensor::~DistTensor() { End(); }
 DistTensor::DistTensor(DistTensor&& other) noexcept
     : graph_(std::exchange(other.graph_, nullptr)),
       tensor_(std::move(other.tensor_)),
-      lifetime_(other.lifetime_),
+      drops_rows_(other.drops_rows_),
       num_rows_(other.num_rows_),
       attached_(std::move(other.attached_)) {}
 
 DistTensor& DistTensor::operator=(DistTensor&& other) noexcept {
   if (this == &other) return *this;
+  // Of two handles of one tensor the one that stays keeps its rows.
+  if (graph_ != nullptr && graph_ == other.graph_ && tensor_.id == other.tensor_.id) {
+    other.drops_rows_ = other.drops_rows_ || drops_rows_;
+    drops_rows_ = false;
+  }
   End();
   graph_ = std::exchange(other.graph_, nullptr);
   tensor_ = std::move(other.tensor_);
-  lifetime_ = other.lifetime_;
+  drops_rows_ = other.drops_rows_;
   num_rows_ = other.num_rows_;
   attached_ = std::move(other.attached_);
   return *this;
@@ -63,10 +68,8 @@ DistTensor& DistTensor::operator=(DistTensor&& other) noexcept {
 
 void DistTensor::End() noexcept {
   if (graph_ == nullptr) return;
-  for (const std::string& column : attached_) graph_->partitions().Detach(tensor_.id, column);
-  if (lifetime_ == Lifetime::kScoped && tensor_.made_by_this) {
-    graph_->partitions().tensors().DropLater(tensor_.id, tensor_.creation, Deadline::After(kDropLater));
-  }
+  for (const sampler::Attachment& attachment : attached_) graph_->partitions().Detach(attachment);
+  if (drops_rows_) graph_->partitions().tensors().DropLater(tensor_.id);
 }
 
 std::vector<int64_t> DistTensor::shape() const {
@@ -130,13 +133,16 @@ Result<Tensor> DistTensor::Mean() const {
 }
 
 Status DistTensor::AttachAs(const std::string& column) {
-  RETURN_IF_ERROR(graph_->partitions().Attach(column, tensor_));
-  attached_.push_back(column);
+  ASSIGN_OR_RETURN(sampler::Attachment attachment, graph_->partitions().Attach(column, tensor_));
+  attached_.push_back(std::move(attachment));
   return Status();
 }
 
 void DistTensor::Detach(const std::string& column) {
-  if (std::erase(attached_, column) > 0) graph_->partitions().Detach(tensor_.id, column);
+  std::erase_if(attached_, [&](const sampler::Attachment& attachment) {
+    if (attachment.column == column) graph_->partitions().Detach(attachment);
+    return attachment.column == column;
+  });
 }
 
 }  // namespace espalier::client

@@ -23,7 +23,7 @@ using sampler::RowSpace;
 // How long the rows live.
 enum class Lifetime {
   // Until the handle that made them ends, or at the latest the job's incarnation: for results that a program takes
-  // away.
+  // away. (A handle that another one of the same tensor is assigned to passes this on.)
   kScoped,
   // Until they are dropped by name, or at the latest the job's incarnation: another process finds them by their name.
   kPersistent,
@@ -39,14 +39,17 @@ struct DistTensorOptions {
 };
 
 // A handle. Any number of them, in any processes, may refer to one tensor; a row has one writing process at a time, but
-// for the accumulating writes, which may come from everywhere at once. Thread-safe but for moving. Every call ends
-// within the context's call_timeout. The graph outlives it.
+// for the accumulating writes, which may come from everywhere at once. Thread-safe but for moving, attaching and
+// detaching. Every call ends within the context's call_timeout. The graph outlives it, and waits a few seconds at its
+// own end for rows that are being dropped.
 class DistTensor {
  public:
   // Makes the tensor, or refers to the one of that name where dtype and shape are the same (AlreadyExists otherwise;
-  // its values are as they are). No other process has to take part.
+  // its values are as they are). No other process has to take part. NotFound: a server has lost its part of the tensor
+  // that has the name; Drop by name lets it be made anew.
   static Result<DistTensor> Create(const DistGraph& graph, const DistTensorOptions& options);
-  // The tensor of that name that somebody has made; NotFound names those that there are.
+  // The tensor of that name that somebody has made; NotFound names those that there are. RowSpace::Own() finds one of
+  // own rows without knowing how many they are.
   static Result<DistTensor> Open(const DistGraph& graph, const RowSpace& rows, const std::string& name);
   // Drops a tensor whoever made it; dropping what does not exist is fine.
   static Status Drop(const DistGraph& graph, const RowSpace& rows, const std::string& name);
@@ -68,8 +71,8 @@ class DistTensor {
   // or own rows (RowsOf makes them).
   Result<Tensor> ReadRows(std::span<const GlobalRowId> rows) const;
   // The writes are acknowledged: a read by anybody that starts after they return sees them. values: the tensor's dtype,
-  // [rows.size(), row_shape...], no broadcasting. Each is applied once, or, where an error of the connection or of time
-  // comes back, at most once.
+  // [rows.size(), row_shape...], no broadcasting. Each row is written once, or, where an error of the connection or of
+  // time comes back, at most once, and not after a later write of this program.
   Status WriteRows(std::span<const GlobalRowId> rows, const Tensor& values);  // rows are distinct
   // Accumulating writes (tensor_spec.h, RowWrite): rows may be repeated, and any number of processes may write to the
   // same rows at once.
@@ -91,7 +94,8 @@ class DistTensor {
   Result<Tensor> Mean() const;
 
   // Reads as a column of the graph's nodes or edges from now on (DistGraph::NodeRows and EdgeRows, inputs of
-  // mini-batches of this DistGraph), until it is detached or this handle ends.
+  // mini-batches of this DistGraph), until it is detached or this handle ends. AlreadyExists: a column of the nodes has
+  // the name.
   Status AttachAs(const std::string& column);
   void Detach(const std::string& column);
 
@@ -103,9 +107,9 @@ class DistTensor {
 
   const DistGraph* graph_;  // null once moved from
   sampler::TensorHandle tensor_;
-  Lifetime lifetime_;
+  bool drops_rows_;  // at its end
   uint64_t num_rows_;
-  std::vector<std::string> attached_;
+  std::vector<sampler::Attachment> attached_;
 };
 
 // Ids of nodes or edges as rows of a tensor.

@@ -137,7 +137,7 @@ TEST_P(DistTensorValuesTest, FirstValuesDoNotDependOnThePartitioning) {
         const auto same = expected->values<float>().subspan(row_of_whole.at(original[row]) * 5, 5);
         ASSERT_TRUE(std::equal(values.begin(), values.end(), same.begin())) << "row " << row;
       }
-      ASSERT_TRUE(reference.Drop(handle->id, 0, graph_->CallDeadline()).ok());
+      ASSERT_TRUE(reference.Drop(handle->id, graph_->CallDeadline()).ok());
       ASSERT_TRUE(DistTensor::Drop(*graph_, space, "first").ok());
     }
   }
@@ -153,12 +153,49 @@ TEST_P(DistTensorValuesTest, RandomValuesAreThoseOfTheFormula) {
                                   .initializer = Initializer::Uniform(-1, 1, 42)});
   const Tensor rows = All(tensor);
   const std::vector<uint64_t> original = OriginalIdsOf(served_.local(), space);
-  const uint64_t key = RandomKey(42, RandomPurpose::kTensorRows, Hash64("formula"));
+  const uint64_t key = RandomKey(42, RandomPurpose::kTensorRows, HashCombine(Hash64("nodes/paper"), Hash64("formula")));
   for (uint64_t row = 0; row < original.size(); row += 37) {
     for (uint64_t column = 0; column < 6; ++column) {
       const uint32_t word = Philox4x32(key, column / 4, original[row])[column % 4];
       ASSERT_EQ(rows.values<double>()[row * 6 + column], -1 + 2 * (word * 0x1p-32));
     }
+  }
+}
+
+// Their names differ from run to run; their values do not.
+TEST_P(DistTensorValuesTest, RandomValuesOfAnonymousTensorsAreThoseOfTheirSeed) {
+  const auto rows_of = [&](const RowSpace& space, uint64_t seed) {
+    return All(Make({.rows = space, .row_shape = {4}, .initializer = Initializer::Uniform(0, 1, seed)}));
+  };
+  const auto equal = [](const Tensor& a, const Tensor& b) {
+    return std::equal(a.values<float>().begin(), a.values<float>().begin() + 400, b.values<float>().begin());
+  };
+  const RowSpace own = RowSpace::Own(300);
+  EXPECT_TRUE(equal(rows_of(own, 7), rows_of(own, 7)));
+  EXPECT_FALSE(equal(rows_of(own, 7), rows_of(own, 8)));
+  const uint64_t key = RandomKey(7, RandomPurpose::kTensorRows, HashCombine(Hash64("own"), Hash64("anonymous")));
+  EXPECT_EQ(rows_of(own, 7).values<float>()[5], static_cast<float>(Philox4x32(key, 0, 1)[1] * 0x1p-32));
+}
+
+TEST_P(DistTensorValuesTest, SignsOfZerosAndNaNsDoNotDependOnTheOrderOfRows) {
+  const uint64_t payload = 0x7ff8'0000'0000'1234;
+  double other_nan = 0;
+  std::memcpy(&other_nan, &payload, sizeof(payload));
+  for (const bool backwards : {false, true}) {
+    DistTensor t = Make({.rows = RowSpace::Own(8), .row_shape = {2}, .dtype = DType::kF64});
+    std::vector<double> values(16);
+    for (size_t row = 0; row < 8; ++row) {
+      values[2 * row] = (row == 7) == backwards ? 0.0 : -0.0;
+      values[2 * row + 1] = row == 0 ? other_nan : row == 7 ? NAN : 1;
+    }
+    if (backwards) std::swap(values[1], values[15]);
+    ASSERT_TRUE(t.WriteRows(RowRange(0, 8), Tensor::FromVector(values, {8, 2})).ok());
+    const Tensor smallest = *t.Min(), largest = *t.Max();
+    EXPECT_TRUE(std::signbit(smallest.values<double>()[0]));
+    EXPECT_FALSE(std::signbit(largest.values<double>()[0]));
+    uint64_t bits = 0;
+    std::memcpy(&bits, &smallest.values<double>()[1], sizeof(bits));
+    EXPECT_EQ(bits, 0x7ff8'0000'0000'0000u);
   }
 }
 

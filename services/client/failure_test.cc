@@ -35,7 +35,8 @@ std::shared_ptr<RemotePartition> ClientWith(const ServedGraph& served, const std
 sampler::TensorId NodeTensor(const char* name) { return {sampler::RowSpace::Nodes(kNode), name, {}}; }
 
 Status CreateRows(RemotePartition& access, const char* name, int64_t width, Deadline deadline) {
-  const sampler::TensorSpec spec{.id = NodeTensor(name), .dtype = DType::kF32, .row_shape = {width}};
+  sampler::TensorSpec spec{.id = NodeTensor(name), .dtype = DType::kF32, .row_shape = {width}};
+  spec.maker = 1;
   return Await<sampler::TensorDescription>([&](auto done) { access.tensors().Create(spec, 1, deadline, done); })
       .status();
 }

@@ -19,9 +19,10 @@ constexpr const char* kMethods[] = {
     "/espalier.graph.v1.GraphStore/GatherRows",      "/espalier.graph.v1.GraphStore/SeedsOfStep",
     "/espalier.graph.v1.GraphStore/LookUp",          "/espalier.graph.v1.GraphStore/InDegrees",
     "/espalier.graph.v1.GraphStore/FindEdges",       "/espalier.tensor.v1.TensorStore/Create",
-    "/espalier.tensor.v1.TensorStore/Describe",      "/espalier.tensor.v1.TensorStore/Read",
-    "/espalier.tensor.v1.TensorStore/Write",         "/espalier.tensor.v1.TensorStore/Combine",
-    "/espalier.tensor.v1.TensorStore/Reduce",        "/espalier.tensor.v1.TensorStore/Drop",
+    "/espalier.tensor.v1.TensorStore/Complete",      "/espalier.tensor.v1.TensorStore/Describe",
+    "/espalier.tensor.v1.TensorStore/Read",          "/espalier.tensor.v1.TensorStore/Write",
+    "/espalier.tensor.v1.TensorStore/Combine",       "/espalier.tensor.v1.TensorStore/Reduce",
+    "/espalier.tensor.v1.TensorStore/Drop",
     "/espalier.tensor.v1.EmbeddingStore/Create",     "/espalier.tensor.v1.EmbeddingStore/Read",
     "/espalier.tensor.v1.EmbeddingStore/Push",       "/espalier.tensor.v1.EmbeddingStore/Drop"};
 
@@ -144,7 +145,7 @@ TEST(HostileFramesTest, DamagedTensorRequestsNeverEndTheServer) {
   tensor::v1::CreateRequest create;
   create.set_dtype(static_cast<uint32_t>(DType::kI32));
   create.add_row_shape(2);
-  create.set_creation(1);
+  create.set_maker(1);
   const std::string valid_create = ValidTensorRequest(create);
   const Tensor rows = Tensor::FromVector<uint32_t>({3, 39, 3});
   tensor::v1::WriteRequest write;
@@ -162,6 +163,7 @@ TEST(HostileFramesTest, DamagedTensorRequestsNeverEndTheServer) {
       {store("Read"), ValidTensorRequest(read, rows)},
       {store("Combine"), ValidTensorRequest(combine)},
       {store("Reduce"), ValidTensorRequest(reduce)},
+      {store("Create"), valid_create},
       {store("Describe"), ValidTensorRequest(tensor::v1::DescribeTensorRequest())},
       {store("Drop"), ValidTensorRequest(tensor::v1::DropRequest())}};
   ASSERT_EQ(Send(peer, store("Create").c_str(), valid_create), StatusCode::kOk);
@@ -176,10 +178,10 @@ TEST(HostileFramesTest, DamagedTensorRequestsNeverEndTheServer) {
       const size_t from = random.NextBelow(4) == 0 ? 0 : 70;
       bytes[from + random.NextBelow(static_cast<uint32_t>(bytes.size() - from))] = static_cast<char>(random.Next());
     }
-    EXPECT_THAT(
-        Send(peer, method.c_str(), bytes),
-        ::testing::AnyOf(StatusCode::kOk, StatusCode::kInvalidArgument, StatusCode::kNotFound,
-                         StatusCode::kFailedPrecondition, StatusCode::kAborted, StatusCode::kResourceExhausted));
+    EXPECT_THAT(Send(peer, method.c_str(), bytes),
+                ::testing::AnyOf(StatusCode::kOk, StatusCode::kInvalidArgument, StatusCode::kNotFound,
+                                 StatusCode::kAlreadyExists, StatusCode::kFailedPrecondition, StatusCode::kAborted,
+                                 StatusCode::kResourceExhausted));
     if (served.server(0).newest_incarnation() != 0) {
       served.Kill(0);
       served.Restart(0);

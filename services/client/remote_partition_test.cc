@@ -304,16 +304,20 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
   const sampler::TensorId id{sampler::RowSpace::Nodes(type), "hidden", {}};
   sampler::PartitionTensors& tensors = access_->tensors();
   const auto create = [&](DType dtype, uint64_t creation) {
-    const sampler::TensorSpec spec{.id = id, .dtype = dtype, .row_shape = {3}};
+    const sampler::TensorSpec spec{.id = id, .dtype = dtype, .row_shape = {3}, .initializer = {}, .maker = 5};
     return Await<sampler::TensorDescription>([&](auto done) { tensors.Create(spec, creation, Soon(), done); });
   };
-  for (const auto& [dtype, creation] : {std::pair{DType::kF32, 7u}, {DType::kF32, 8u}, {DType::kF64, 9u}}) {
-    const auto description = create(dtype, creation);
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    const auto description = create(dtype, 7);
     ASSERT_TRUE(description.ok()) << description.status().ToString();
     EXPECT_EQ(description->dtype, DType::kF32);
     EXPECT_THAT(description->row_shape, ::testing::ElementsAre(3));
     EXPECT_EQ(description->creation, 7u);
+    EXPECT_EQ(description->maker, 5u);
   }
+  EXPECT_EQ(create(DType::kF32, 6).status().code(), StatusCode::kAborted);  // of the past
+  EXPECT_EQ(create(DType::kF32, (uint64_t{9} << 32) | 8).status().code(),
+            StatusCode::kNotFound);  // of another register
 
   std::vector<LocalRowId> rows;
   for (const LocalNodeId node : AllOwned(type)) rows.emplace_back(node.value);
@@ -333,13 +337,16 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
   for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(read[3 * (rows.size() - 1 - i) + 1], values[3 * i + 1]);
 
   const auto drop = [&](uint64_t creation) {
-    return AwaitStatus([&](auto done) { tensors.Drop(id, creation, Soon(), done); });
+    sampler::TensorId dropped = id;
+    dropped.creation = creation;
+    return AwaitStatus([&](auto done) { tensors.Drop(dropped, Soon(), done); });
   };
   EXPECT_TRUE(drop(8).ok());  // another's
   EXPECT_TRUE(read_all().ok());
   EXPECT_TRUE(drop(7).ok());
   EXPECT_TRUE(drop(0).ok());
   EXPECT_EQ(read_all().code(), StatusCode::kNotFound);
+  EXPECT_EQ(create(DType::kF32, 8).status().code(), StatusCode::kAborted);  // its drop came first
 }
 
 // A server from before there were methods draws neighbours, and its reply is as well-formed as any.

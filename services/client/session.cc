@@ -24,7 +24,7 @@ Result<std::vector<Server>> DescribeAll(const SessionOptions& options, Deadline 
     servers.push_back({std::make_shared<rpc::Peer>("graph server", address, channel), {}});
   }
   for (Server& server : servers) {
-    ASSIGN_OR_RETURN(server.description, DescribeServer(server.peer, deadline));
+    ASSIGN_OR_RETURN(server.description, DescribeServer(server.peer, options.job, deadline));
   }
   return servers;
 }
@@ -97,8 +97,7 @@ Result<Session> Connect(const SessionOptions& options) {
   session.incarnation = std::make_shared<Incarnation>(options.incarnation.value_or(0));
   std::vector<std::shared_ptr<sampler::PartitionAccess>> partitions;
   for (const Server& server : servers) {
-    // What a server has seen is of the job that it was started for.
-    if (!options.incarnation && options.job.empty()) session.incarnation->RaiseTo(server.description.incarnation);
+    if (!options.incarnation) session.incarnation->RaiseTo(server.description.incarnation);
     RemotePartitionOptions remote;
     remote.partition_key = session.partition_key;
     remote.partition = server.description.partition;

@@ -8,12 +8,14 @@ tensor::v1::TensorId ToProto(const sampler::TensorId& tensor) {
   id.set_type(tensor.rows.type);
   id.set_num_own_rows(tensor.rows.num_own_rows);
   id.set_name(tensor.name);
+  id.set_creation(tensor.creation);
   return id;
 }
 
 tensor::v1::Initializer ToProto(const sampler::Initializer& initializer) {
   tensor::v1::Initializer proto;
   proto.set_seed(initializer.seed);
+  proto.set_stream(initializer.stream);
   switch (initializer.kind) {
     case sampler::Initializer::Kind::kZeros: break;
     case sampler::Initializer::Kind::kConstant: proto.mutable_constant()->set_value(initializer.value); break;

@@ -23,11 +23,10 @@ Status CheckEmbedding(const EmbeddingSpec& spec) {
 }
 
 TensorSpec RowsOfEmbedding(const EmbeddingSpec& spec) {
-  return {.id = spec.id,
-          .dtype = spec.dtype,
-          .row_shape = {int64_t{spec.width}},
-          .initializer = spec.initializer,
-          .incarnation = spec.incarnation};
+  TensorSpec rows{
+      .id = spec.id, .dtype = spec.dtype, .row_shape = {int64_t{spec.width}}, .initializer = spec.initializer};
+  rows.id.incarnation = spec.incarnation;
+  return rows;
 }
 
 TensorId StateOfEmbedding(TensorId embedding) {

@@ -43,7 +43,22 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
   // partition that has not answered.
   Result<std::vector<T>> Wait(Deadline deadline) {
     MutexLock lock(&mutex_);
-    mutex_.AwaitBefore(deadline, [this] { return IsDecided(); });
+    mutex_.AwaitBefore(deadline, [this] { return missing_ == 0 || !error_.ok(); });
+    return Outcome();
+  }
+
+  // The same once all have answered, errors or not: for changes, none of which may go on when the caller is told. Calls
+  // answer by `deadline`, their own; what is late is waited for a little longer.
+  Result<std::vector<T>> WaitForAll(Deadline deadline) {
+    MutexLock lock(&mutex_);
+    mutex_.AwaitBefore(Deadline::At(deadline.time() + kLateAnswers), [this] { return missing_ == 0; });
+    return Outcome();
+  }
+
+ private:
+  static constexpr std::chrono::seconds kLateAnswers{10};
+
+  Result<std::vector<T>> Outcome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!error_.ok()) return error_;
     std::vector<T> values;
     values.reserve(answers_.size());
@@ -56,7 +71,6 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
     return values;
   }
 
- private:
   void Put(size_t i, Result<T> answer) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     --missing_;
@@ -66,7 +80,6 @@ class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> 
       error_ = std::move(answer).status().While("partition " + std::to_string(asked_[i].value));
     }
   }
-  bool IsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return missing_ == 0 || !error_.ok(); }
 
   const std::vector<PartitionId> asked_;
   const std::shared_ptr<const void> kept_alive_;

@@ -27,6 +27,13 @@ struct GraphDescription {
   std::vector<SplitCount> splits;
 };
 
+// One act of attaching.
+struct Attachment {
+  RowSpace rows;
+  std::string column;
+  uint64_t number = 0;
+};
+
 // Thread-safe.
 class PartitionedGraph final : public NeighborSource, public RowSource, public SeedSource, public TensorStore {
  public:
@@ -57,10 +64,11 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   // Learnable rows, likewise.
   EmbeddingStore& embeddings();
   // From now on the tensor's rows are read as the column `column` of its node or edge type, by whoever reads columns of
-  // this object. A tensor attached before under the name is replaced. AlreadyExists: an immutable column has the name.
-  Status Attach(const std::string& column, const TensorHandle& tensor);
-  // Nothing where another tensor is attached by now.
-  void Detach(const TensorId& tensor, const std::string& column);
+  // this object. A tensor attached before under the name is replaced. AlreadyExists: an immutable column of the nodes
+  // has the name.
+  Result<Attachment> Attach(const std::string& column, const TensorHandle& tensor);
+  // Nothing where something else is attached by now.
+  void Detach(const Attachment& attachment);
   // Rows of a tensor that is attached to an edge type: [edges.size(), row_shape...].
   Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                                 Deadline deadline);

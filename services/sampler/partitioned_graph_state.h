@@ -36,7 +36,12 @@ struct PartitionedGraph::State {
   PartitionedEmbeddings embeddings;  // thread-safe
 
   Mutex mutex;
-  std::map<std::pair<RowSpace, std::string>, TensorHandle> attached ABSL_GUARDED_BY(mutex);  // by column
+  struct Attached {
+    TensorHandle tensor;
+    Attachment attachment;
+  };
+  std::map<std::pair<RowSpace, std::string>, Attached> attached ABSL_GUARDED_BY(mutex);  // by column
+  uint64_t num_attachments ABSL_GUARDED_BY(mutex) = 0;
 
   // Null where there is none.
   const ColumnDescription* FindImmutable(NodeTypeId type, const std::string& name) const;

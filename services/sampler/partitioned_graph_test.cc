@@ -211,7 +211,13 @@ TEST_F(PartitionedGraphTest, SplitsWrittenRowsByOwner) {
   std::vector<LocalRowId> written_rows[2];
   for (uint32_t p = 0; p < 2; ++p) {
     partitions[p]->on_create = [](const TensorSpec& spec, uint64_t creation, const Done<TensorDescription>& done) {
-      done(TensorDescription{spec.dtype, spec.row_shape, creation});
+      // The first decides the number.
+      done(TensorDescription{spec.dtype, spec.row_shape, creation == 0 ? 7 : creation, spec.maker, 0, false});
+    };
+    partitions[p]->on_complete = [p](const TensorId& tensor, const DoneStatus& done) {
+      EXPECT_EQ(p, 0u);
+      EXPECT_EQ(tensor.creation, 7u);
+      done({});
     };
     partitions[p]->on_write = [&, p](std::vector<LocalRowId> rows, Tensor values, const DoneStatus& done) {
       written[p] = std::move(values);

@@ -40,7 +40,7 @@ std::optional<TensorHandle> PartitionedGraph::State::FindAttached(const RowSpace
   MutexLock lock(&mutex);
   const auto found = attached.find({rows, name});
   if (found == attached.end()) return std::nullopt;
-  return found->second;
+  return found->second.tensor;
 }
 
 Status PartitionedGraph::State::NoColumn(const RowSpace& rows, const std::string& name) {
@@ -52,7 +52,8 @@ Status PartitionedGraph::State::NoColumn(const RowSpace& rows, const std::string
   for (const auto& [key, tensor] : attached) {
     if (key.first == rows) AddName(key.second, existing);
   }
-  return NotFound(NameOf(rows, description.book) + " has no column '" + name + "'; it has " + ListOf(existing));
+  const std::string what = rows.of == RowsOf::kEdges ? " has no attached tensor '" : " has no column '";
+  return NotFound(NameOf(rows, description.book) + what + name + "'; it has " + ListOf(existing));
 }
 
 Result<Tensor> PartitionedGraph::GatherRows(NodeTypeId type, const std::string& column,
@@ -91,7 +92,7 @@ Result<Tensor> PartitionedGraph::GatherEdgeRows(EdgeTypeId type, const std::stri
   return state_->tensors.Read(*tensor, RowIds(edges), deadline);
 }
 
-Status PartitionedGraph::Attach(const std::string& column, const TensorHandle& tensor) {
+Result<Attachment> PartitionedGraph::Attach(const std::string& column, const TensorHandle& tensor) {
   const RowSpace& rows = tensor.id.rows;
   RETURN_IF_ERROR(graph::CheckName("column", column));
   RETURN_IF_ERROR(CheckRowSpace(rows, book()));
@@ -100,14 +101,16 @@ Status PartitionedGraph::Attach(const std::string& column, const TensorHandle& t
   }
   RETURN_IF_ERROR(state_->CheckNoImmutable(rows, column));
   MutexLock lock(&state_->mutex);
-  state_->attached[{rows, column}] = tensor;
-  return Status();
+  const Attachment attachment{rows, column, ++state_->num_attachments};
+  state_->attached[{rows, column}] = {tensor, attachment};
+  return attachment;
 }
 
-void PartitionedGraph::Detach(const TensorId& tensor, const std::string& column) {
+void PartitionedGraph::Detach(const Attachment& attachment) {
   MutexLock lock(&state_->mutex);
-  const auto found = state_->attached.find({tensor.rows, column});
-  if (found != state_->attached.end() && found->second.id == tensor) state_->attached.erase(found);
+  const auto found = state_->attached.find({attachment.rows, attachment.column});
+  if (found == state_->attached.end() || found->second.attachment.number != attachment.number) return;
+  state_->attached.erase(found);
 }
 
 PartitionedTensors& PartitionedGraph::tensors() { return state_->tensors; }
@@ -119,7 +122,7 @@ Status PartitionedGraph::CreateTensor(NodeTypeId type, const std::string& name, 
   RETURN_IF_ERROR(state_->CheckNoImmutable(RowSpace::Nodes(type), name));
   const TensorId id{RowSpace::Nodes(type), name, {}};
   ASSIGN_OR_RETURN(const TensorHandle tensor, state_->tensors.Create({id, dtype, row_shape, {}}, deadline));
-  return Attach(name, tensor);
+  return Attach(name, tensor).status();
 }
 
 Status PartitionedGraph::WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes,
@@ -131,15 +134,18 @@ Status PartitionedGraph::WriteRows(NodeTypeId type, const std::string& name, std
   }
   // Whether it exists, and its dtype and shape, is for the owners to say: they may have lost it.
   const std::vector<int64_t> row_shape(rows.shape().begin() + 1, rows.shape().end());
-  const TensorHandle tensor{{RowSpace::Nodes(type), name, {}}, rows.dtype(), row_shape, 0, false};
+  const TensorHandle tensor{{RowSpace::Nodes(type), name, {}}, rows.dtype(), row_shape, false};
   return state_->tensors.Write(tensor, RowWrite::kAssign, RowIds(nodes), rows, deadline);
 }
 
 Status PartitionedGraph::DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) {
   RETURN_IF_ERROR(state_->CheckNodeType(type));
   const TensorId tensor{RowSpace::Nodes(type), name, {}};
-  Detach(tensor, name);
-  return state_->tensors.Drop(tensor, /*creation=*/0, deadline);
+  {
+    MutexLock lock(&state_->mutex);
+    state_->attached.erase({tensor.rows, name});
+  }
+  return state_->tensors.Drop(tensor, deadline);
 }
 
 }  // namespace espalier::sampler

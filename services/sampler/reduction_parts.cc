@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "services/base/exact_sum.h"
 
@@ -15,6 +16,8 @@ template <class T>
 T Merged(Reduction reduction, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     if (std::isnan(a) || std::isnan(b)) return std::isnan(a) ? a : b;
+    // +0 and -0 are equal: the signs decide, not the order of partitions.
+    if (a == b) return std::signbit(a) == (reduction == Reduction::kMin) ? a : b;
   }
   switch (reduction) {
     case Reduction::kMin: return std::min(a, b);
@@ -35,6 +38,10 @@ Tensor MergedParts(Reduction reduction, const std::vector<int64_t>& row_shape, s
   for (const Tensor& part : parts.subspan(1)) {
     const std::span<const T> values = part.values<T>();
     for (size_t i = 0; i < merged.size(); ++i) merged[i] = Merged(reduction, merged[i], values[i]);
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    // One NaN for all of them.
+    for (T& value : merged) value = std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
   }
   return Tensor::FromVector(std::move(merged), row_shape);
 }

@@ -79,6 +79,15 @@ std::vector<uint64_t> FirstRows(const RowSpace& rows, const graph::PartitionBook
   return EqualRanges(rows.num_own_rows, book.num_partitions());
 }
 
+std::string RowsName(const RowSpace& rows, const graph::PartitionBook& book) {
+  switch (rows.of) {
+    case RowsOf::kNodes: return "nodes/" + book.schema().NodeTypeName(NodeTypeId(rows.type));
+    case RowsOf::kEdges: return "edges/" + book.schema().EdgeType(EdgeTypeId(rows.type)).Name();
+    case RowsOf::kOwn: break;
+  }
+  return "own";
+}
+
 std::string NameOf(const RowSpace& rows, const graph::PartitionBook& book) {
   switch (rows.of) {
     case RowsOf::kNodes: return "node type '" + book.schema().NodeTypeName(NodeTypeId(rows.type)) + "'";
@@ -91,6 +100,8 @@ std::string NameOf(const RowSpace& rows, const graph::PartitionBook& book) {
 Status CheckSpec(const TensorSpec& spec) {
   RETURN_IF_ERROR(graph::CheckName("tensor", spec.id.name));
   if (!spec.id.job.empty()) RETURN_IF_ERROR(graph::CheckName("job", spec.id.job));
+  const std::string& stream = spec.initializer.stream;
+  if (!stream.empty()) RETURN_IF_ERROR(graph::CheckName("stream of random values", stream));
   if (!IsValidDType(static_cast<uint8_t>(spec.dtype))) {
     return InvalidArgument("dtype number " + std::to_string(static_cast<int>(spec.dtype)) + " does not exist");
   }

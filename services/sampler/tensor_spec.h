@@ -27,7 +27,8 @@ struct RowSpace {
 
   static RowSpace Nodes(NodeTypeId type) { return {RowsOf::kNodes, type.value, 0}; }
   static RowSpace Edges(EdgeTypeId type) { return {RowsOf::kEdges, type.value, 0}; }
-  static RowSpace Own(uint64_t num_rows) { return {RowsOf::kOwn, 0, num_rows}; }
+  // Without a number: to find a tensor of own rows by its name, however many it has.
+  static RowSpace Own(uint64_t num_rows = 0) { return {RowsOf::kOwn, 0, num_rows}; }
   friend auto operator<=>(const RowSpace&, const RowSpace&) = default;
 };
 
@@ -35,24 +36,33 @@ struct RowSpace {
 Status CheckRowSpace(const RowSpace& rows, const graph::PartitionBook& book);
 // [num_partitions + 1]: partition p holds global rows [first[p], first[p + 1]). The space has been checked.
 std::vector<uint64_t> FirstRows(const RowSpace& rows, const graph::PartitionBook& book);
+// "nodes/paper", "edges/author:writes:paper" or "own": what the random values of rows are keyed by. The space has been
+// checked.
+std::string RowsName(const RowSpace& rows, const graph::PartitionBook& book);
 // "node type 'paper'", for messages. The space has been checked.
 std::string NameOf(const RowSpace& rows, const graph::PartitionBook& book);
 
-// A tensor's full name. Tensors of different row spaces may share a name (one of own rows is found by its name alone,
-// and its number of rows must fit).
+// Which tensor is meant. Tensors of different row spaces may share a name (one of own rows is found by its name alone;
+// a number of rows that is not 0 must fit).
 struct TensorId {
   RowSpace rows;
   std::string name;  // as graph::CheckName takes it
   // Whose it is: jobs that use the same servers have names of their own. Empty in a process that holds its partitions
   // itself, and for the job that the servers were started for.
   std::string job;
+  // Of the job that asks. What other incarnations have made does not exist for it. 0 in a process that holds its
+  // partitions itself; where servers are asked, the connection knows it.
+  uint64_t incarnation = 0;
+  // What made it (TensorDescription): a tensor that was dropped and made anew is another. 0: whatever has the name.
+  uint64_t creation = 0;
   friend auto operator<=>(const TensorId&, const TensorId&) = default;
 };
 
-// First values of a tensor's elements, computed where the rows lie. Random ones are a pure function of (seed, tensor
-// name, original id, column), so they are the same for any partitioning: Philox4x32 with key
-// RandomKey(seed, kTensorRows, Hash64(name)) and counter (column / 4, original id). A row of own rows has its number
-// as original id. Floating dtypes only, but zeros and a constant; rounded to the dtype at the end.
+// First values of a tensor's elements, computed where the rows lie. Random ones are a pure function of (seed, what the
+// rows stand for, stream, original id, column), so they are the same for any partitioning: Philox4x32 with key
+// RandomKey(seed, kTensorRows, HashCombine(Hash64(RowsName), Hash64(stream))) and counter (column / 4, original id). A
+// row of own rows has its number as original id. Floating dtypes only, but zeros and a constant; rounded to the dtype
+// at the end.
 struct Initializer {
   enum class Kind : uint8_t { kZeros = 0, kConstant = 1, kUniform = 2, kNormal = 3, kXavierUniform = 4 };
   Kind kind = Kind::kZeros;
@@ -64,6 +74,7 @@ struct Initializer {
   // torch.nn.init.xavier_uniform_ takes them from the whole tensor's shape, never from a partition's part of it.
   double gain = 1;
   uint64_t seed = 0;
+  std::string stream = {};  // empty: the tensor's name
 
   friend bool operator==(const Initializer&, const Initializer&) = default;
   static Initializer Zeros() { return {}; }
@@ -84,9 +95,7 @@ struct TensorSpec {
   DType dtype = DType::kF32;
   std::vector<int64_t> row_shape;  // without the first dimension; none: one value a row
   Initializer initializer;
-  // Of the job; 0 in a process that holds its partitions itself. A tensor lives as long as the incarnation that made
-  // it, at most.
-  uint64_t incarnation = 0;
+  uint64_t maker = 0;  // names the act of creation that asks; not 0
 };
 
 // What a partition may be asked to hold; bytes are ShardLimits' matter.

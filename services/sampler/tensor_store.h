@@ -18,7 +18,8 @@ class TensorStore {
  public:
   virtual ~TensorStore() = default;
   // Zero-filled [nodes of type, row_shape...] on all partitions. The same call again is fine; another dtype or
-  // shape under the name is AlreadyExists, and so is the name of an immutable column.
+  // shape under the name is AlreadyExists, and so is the name of an immutable column. NotFound: an owner has lost its
+  // rows of the tensor that has the name.
   virtual Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
                               const std::vector<int64_t>& row_shape, Deadline deadline) = 0;
   // rows: [nodes.size(), row_shape...] of the tensor's dtype; nodes distinct. Acknowledged: a read that starts

@@ -17,28 +17,38 @@ AppliedWrites::Client& AppliedWrites::ClientOf(uint64_t client_id) {
   return client;
 }
 
-AppliedWrites::Claim AppliedWrites::TryClaim(uint64_t client_id, uint64_t sequence) {
+AppliedWrites::Claim AppliedWrites::TryClaim(const Number& change) {
   MutexLock lock(&mutex_);
-  Client& client = ClientOf(client_id);
-  if (sequence < client.below) return Claim::kForgotten;
-  if (client.applied.contains(sequence)) return Claim::kApplied;
-  return client.under_way.insert(sequence).second ? Claim::kTaken : Claim::kUnderWay;
-}
-
-void AppliedWrites::Applied(uint64_t client_id, uint64_t sequence) {
-  MutexLock lock(&mutex_);
-  Client& client = ClientOf(client_id);
-  client.under_way.erase(sequence);
-  if (sequence >= client.below) client.applied.insert(sequence);
-  while (client.applied.size() > kWritesPerClient) {
-    client.below = *client.applied.begin() + 1;
-    client.applied.erase(client.applied.begin());
+  Client& client = ClientOf(change.client_id);
+  while (client.below < change.lowest_under_way) {
+    if (client.changes.empty()) {
+      client.below = change.lowest_under_way;
+      break;
+    }
+    // It was given up, but a worker applies it at this moment: what follows waits for that.
+    if (client.changes.front() == State::kUnderWay) return Claim::kUnderWay;
+    client.changes.pop_front();
+    ++client.below;
   }
+  if (change.sequence < client.below) return Claim::kOver;
+  const uint64_t index = change.sequence - client.below;
+  if (index >= kWindow) return Claim::kTooMany;
+  if (index >= client.changes.size()) client.changes.resize(index + 1, State::kUnknown);
+  State& state = client.changes[index];
+  if (state == State::kUnderWay) return Claim::kUnderWay;
+  if (state == State::kApplied) return Claim::kApplied;
+  state = State::kUnderWay;
+  return Claim::kTaken;
 }
 
-void AppliedWrites::Failed(uint64_t client_id, uint64_t sequence) {
+void AppliedWrites::End(const Number& change, State state) {
   MutexLock lock(&mutex_);
-  ClientOf(client_id).under_way.erase(sequence);
+  const auto found = clients_.find(change.client_id);
+  // Forgotten while it was applied, and possibly begun anew.
+  if (found == clients_.end() || change.sequence < found->second.below) return;
+  Client& client = found->second;
+  const uint64_t index = change.sequence - client.below;
+  if (index < client.changes.size()) client.changes[index] = state;
 }
 
 }  // namespace espalier::server

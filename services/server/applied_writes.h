@@ -1,43 +1,55 @@
-// Which writes have been applied, so that one that arrives again is acknowledged and not applied again: a retry
-// whose first try still sat in a queue must not undo a later write. A write is claimed before it is applied, so that
-// of two tries at the same time only one applies it.
+// Which changes of tensors have been applied, so that one that arrives again is acknowledged and not applied again: a
+// retry whose first try still sat in a queue must not undo a later change. A change is claimed before it is applied, so
+// that of two tries at the same time only one applies it.
+//
+// A client numbers its changes and says with each which is the lowest that is still under way. Below that all have
+// ended, for better or worse: they are forgotten, and a message of theirs that comes late is refused, so that what
+// follows a failed change is never overwritten by it.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <list>
-#include <set>
 
 #include "absl/container/flat_hash_map.h"
 #include "services/base/mutex.h"
 
 namespace espalier::server {
 
-// Remembers the last `kWritesPerClient` writes of each of the `kClients` clients that have written last. Thread-safe.
+// Remembers the changes of the `kClients` clients that have written last. Thread-safe.
 class AppliedWrites {
  public:
-  static constexpr size_t kWritesPerClient = 4096;
   static constexpr size_t kClients = 1024;
+  // A client may have so many numbers from the lowest that is under way on: a byte for each is all that it takes here.
+  static constexpr uint64_t kWindow = 4096;
 
-  enum class Claim {
-    kTaken,      // the caller applies the write, then calls Applied or Failed
-    kApplied,    // nothing to do
-    kUnderWay,   // another try applies it at this moment
-    kForgotten,  // too old to know
+  struct Number {
+    uint64_t client_id = 0;
+    uint64_t sequence = 0;          // more than 0
+    uint64_t lowest_under_way = 0;  // at most `sequence`; 0: says nothing
   };
-  Claim TryClaim(uint64_t client_id, uint64_t sequence) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The end of a claim. Failed: the next try may claim the write.
-  void Applied(uint64_t client_id, uint64_t sequence) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Failed(uint64_t client_id, uint64_t sequence) ABSL_LOCKS_EXCLUDED(mutex_);
+  enum class Claim {
+    kTaken,     // the caller applies the change, then calls Applied or Failed
+    kApplied,   // nothing to do
+    kUnderWay,  // another try applies it at this moment, or one that its client has given up: come again
+    kTooMany,   // too far from the lowest that is under way: come again
+    kOver,      // its client has been told how it ended
+  };
+  Claim TryClaim(const Number& change) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The end of a claim. Failed: the next try may claim the change.
+  void Applied(const Number& change) ABSL_LOCKS_EXCLUDED(mutex_) { End(change, State::kApplied); }
+  void Failed(const Number& change) ABSL_LOCKS_EXCLUDED(mutex_) { End(change, State::kUnknown); }
 
  private:
+  enum class State : uint8_t { kUnknown, kUnderWay, kApplied };
   struct Client {
-    uint64_t below = 0;            // what is below is forgotten
-    std::set<uint64_t> applied;    // from `below` on
-    std::set<uint64_t> under_way;  // claimed
+    uint64_t below = 1;         // what is below is over
+    std::deque<State> changes;  // from `below` on
     std::list<uint64_t>::iterator place;
   };
 
   Client& ClientOf(uint64_t client_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(const Number& change, State state) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Mutex mutex_;
   absl::flat_hash_map<uint64_t, Client> clients_ ABSL_GUARDED_BY(mutex_);

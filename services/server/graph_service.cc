@@ -50,10 +50,10 @@ GraphService::GraphService(ServedGraph served, std::shared_ptr<sampler::Partitio
 }
 
 grpc::ServerUnaryReactor* GraphService::Describe(grpc::CallbackServerContext* context,
-                                                 const graph::v1::DescribeRequest*,
+                                                 const graph::v1::DescribeRequest* request,
                                                  graph::v1::DescribeResponse* response) {
   *response = description_;
-  response->set_incarnation(context_.gate->newest_incarnation());
+  response->set_incarnation(context_.gate->NewestIncarnationOf(request->job()));
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;

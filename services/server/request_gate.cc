@@ -34,6 +34,13 @@ Status RequestGate::Admit(const tensor::v1::RequestIdentity& identity) {
   return Status();
 }
 
+uint64_t RequestGate::NewestIncarnationOf(const std::string& job) {
+  if (job.empty()) return newest_incarnation();
+  MutexLock lock(&mutex_);
+  const auto known = other_jobs_.find(job);
+  return known == other_jobs_.end() ? 0 : known->second.newest_incarnation;
+}
+
 // The newest incarnation of the job, this one included.
 uint64_t RequestGate::RaiseOther(const std::string& job, uint64_t incarnation) {
   MutexLock lock(&mutex_);

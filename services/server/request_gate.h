@@ -29,6 +29,8 @@ class RequestGate {
   PartitionId partition() const { return partition_; }
   // Of the job that the server was started for.
   uint64_t newest_incarnation() const { return newest_incarnation_.load(); }
+  // Of a job, empty for the one that the server was started for; 0 for one that has not been seen.
+  uint64_t NewestIncarnationOf(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct OtherJob {

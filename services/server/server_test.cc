@@ -45,6 +45,9 @@ TEST(RequestGateTest, JobsHaveIncarnationsOfTheirOwn) {
   EXPECT_EQ(code_of("nightly", 2), StatusCode::kOk);
   EXPECT_EQ(code_of("nightly", 1), StatusCode::kAborted);
   EXPECT_EQ(code_of("weekly", 1), StatusCode::kOk);
+  EXPECT_EQ(gate.NewestIncarnationOf("nightly"), 2u);
+  EXPECT_EQ(gate.NewestIncarnationOf("unseen"), 0u);
+  EXPECT_EQ(gate.NewestIncarnationOf(""), 5u);
   EXPECT_EQ(code_of("", 4), StatusCode::kAborted);
   EXPECT_EQ(code_of("a/b", 9), StatusCode::kInvalidArgument);
   EXPECT_EQ(gate.newest_incarnation(), 5u);
@@ -65,46 +68,78 @@ TEST(RequestGateTest, StrangersDoNotRaiseTheIncarnation) {
 
 using Claim = AppliedWrites::Claim;
 
-void Apply(AppliedWrites& applied, uint64_t client_id, uint64_t sequence) {
-  ASSERT_EQ(applied.TryClaim(client_id, sequence), Claim::kTaken);
-  applied.Applied(client_id, sequence);
+void Apply(AppliedWrites& applied, const AppliedWrites::Number& change) {
+  ASSERT_EQ(applied.TryClaim(change), Claim::kTaken);
+  applied.Applied(change);
 }
 
 TEST(AppliedWritesTest, RemembersWhatWasApplied) {
   AppliedWrites applied;
-  Apply(applied, 1, 7);
-  EXPECT_EQ(applied.TryClaim(1, 7), Claim::kApplied);
-  Apply(applied, 1, 6);
-  Apply(applied, 2, 7);
+  Apply(applied, {1, 7});
+  EXPECT_EQ(applied.TryClaim({1, 7}), Claim::kApplied);
+  Apply(applied, {1, 6});
+  Apply(applied, {2, 7});
 }
 
-TEST(AppliedWritesTest, LetsOneTryApplyAWriteAtATime) {
+TEST(AppliedWritesTest, LetsOneTryApplyAChangeAtATime) {
   AppliedWrites applied;
-  EXPECT_EQ(applied.TryClaim(1, 7), Claim::kTaken);
-  EXPECT_EQ(applied.TryClaim(1, 7), Claim::kUnderWay);
-  applied.Failed(1, 7);
-  EXPECT_EQ(applied.TryClaim(1, 7), Claim::kTaken);
-  applied.Applied(1, 7);
-  EXPECT_EQ(applied.TryClaim(1, 7), Claim::kApplied);
+  EXPECT_EQ(applied.TryClaim({1, 7}), Claim::kTaken);
+  EXPECT_EQ(applied.TryClaim({1, 7}), Claim::kUnderWay);
+  applied.Failed({1, 7});
+  EXPECT_EQ(applied.TryClaim({1, 7}), Claim::kTaken);
+  applied.Applied({1, 7});
+  EXPECT_EQ(applied.TryClaim({1, 7}), Claim::kApplied);
 }
 
-TEST(AppliedWritesTest, KnowsWhatItHasForgotten) {
+// Sequence 3 has been under way for long: it is applied whenever it comes, and once, however many came before it.
+TEST(AppliedWritesTest, AChangeThatIsStillUnderWayIsNeverTooOld) {
   AppliedWrites applied;
-  for (uint64_t sequence = 1; sequence <= 2 * AppliedWrites::kWritesPerClient; ++sequence) Apply(applied, 1, sequence);
-  EXPECT_EQ(applied.TryClaim(1, 1), Claim::kForgotten);
-  EXPECT_EQ(applied.TryClaim(1, AppliedWrites::kWritesPerClient), Claim::kForgotten);
-  EXPECT_EQ(applied.TryClaim(1, 2 * AppliedWrites::kWritesPerClient), Claim::kApplied);
-  EXPECT_EQ(applied.TryClaim(1, 2 * AppliedWrites::kWritesPerClient + 1), Claim::kTaken);
+  for (uint64_t sequence = 4; sequence < 3 + AppliedWrites::kWindow - 1; ++sequence) Apply(applied, {1, sequence, 3});
+  EXPECT_EQ(applied.TryClaim({1, 4 + AppliedWrites::kWindow, 3}), Claim::kTooMany);
+  Apply(applied, {1, 3, 3});
+  EXPECT_EQ(applied.TryClaim({1, 3, 3}), Claim::kApplied);
+  Apply(applied, {1, 4 + AppliedWrites::kWindow, 4 + AppliedWrites::kWindow});
+}
+
+TEST(AppliedWritesTest, RefusesWhatItsClientHasGivenUp) {
+  AppliedWrites applied;
+  Apply(applied, {1, 5, 5});
+  EXPECT_EQ(applied.TryClaim({1, 4, 4}), Claim::kOver);
+  EXPECT_EQ(applied.TryClaim({1, 5, 5}), Claim::kApplied);
+  Apply(applied, {1, 9, 8});
+  EXPECT_EQ(applied.TryClaim({1, 5, 5}), Claim::kOver);
+  EXPECT_EQ(applied.TryClaim({1, 7, 6}), Claim::kOver);
+  Apply(applied, {1, 8, 8});
+  Apply(applied, {2, 4, 4});  // another client's numbers are its own
+}
+
+// What was given up is being applied all the same: what follows would be overwritten by it.
+TEST(AppliedWritesTest, WhatFollowsWaitsForWhatWasGivenUpWhileItIsApplied) {
+  AppliedWrites applied;
+  ASSERT_EQ(applied.TryClaim({1, 1, 1}), Claim::kTaken);
+  EXPECT_EQ(applied.TryClaim({1, 2, 2}), Claim::kUnderWay);
+  applied.Applied({1, 1, 1});
+  Apply(applied, {1, 2, 2});
+  EXPECT_EQ(applied.TryClaim({1, 1, 1}), Claim::kOver);
+}
+
+TEST(AppliedWritesTest, NumbersThatMakeNoSenseHarmNobodyElse) {
+  AppliedWrites applied;
+  constexpr uint64_t kLast = ~uint64_t{0};
+  EXPECT_EQ(applied.TryClaim({1, 3, kLast}), Claim::kOver);
+  Apply(applied, {1, kLast, kLast});
+  EXPECT_EQ(applied.TryClaim({2, kLast, 0}), Claim::kTooMany);
+  Apply(applied, {2, 1, 1});
 }
 
 TEST(AppliedWritesTest, ForgetsTheClientThatHasBeenIdleForLongest) {
   AppliedWrites applied;
-  for (uint64_t client = 0; client < AppliedWrites::kClients; ++client) Apply(applied, client, 1);
-  Apply(applied, 0, 2);  // an old client that still writes
-  Apply(applied, AppliedWrites::kClients, 1);
-  EXPECT_EQ(applied.TryClaim(0, 1), Claim::kApplied);
-  EXPECT_EQ(applied.TryClaim(2, 1), Claim::kApplied);
-  EXPECT_EQ(applied.TryClaim(1, 1), Claim::kTaken);
+  for (uint64_t client = 0; client < AppliedWrites::kClients; ++client) Apply(applied, {client, 1});
+  Apply(applied, {0, 2});  // an old client that still writes
+  Apply(applied, {AppliedWrites::kClients, 1});
+  EXPECT_EQ(applied.TryClaim({0, 1}), Claim::kApplied);
+  EXPECT_EQ(applied.TryClaim({2, 1}), Claim::kApplied);
+  EXPECT_EQ(applied.TryClaim({1, 1}), Claim::kTaken);
 }
 
 tensor::v1::CreateRequest ValidCreate() {
@@ -117,8 +152,10 @@ tensor::v1::CreateRequest ValidCreate() {
   request.set_dtype(static_cast<uint32_t>(DType::kBF16));
   request.add_row_shape(7);
   request.set_creation(99);
+  request.set_maker(7);
   request.mutable_initializer()->mutable_normal()->set_stddev(0.5);
   request.mutable_initializer()->set_seed(11);
+  request.mutable_initializer()->set_stream("rows");
   return request;
 }
 
@@ -128,12 +165,14 @@ TEST(TensorSpecOfTest, ReadsEveryField) {
   EXPECT_EQ(spec->id.rows, sampler::RowSpace::Edges(EdgeTypeId(2)));
   EXPECT_EQ(spec->id.name, "scores");
   EXPECT_EQ(spec->id.job, "nightly");
-  EXPECT_EQ(spec->incarnation, 3u);
+  EXPECT_EQ(spec->id.incarnation, 3u);
+  EXPECT_EQ(spec->maker, 7u);
   EXPECT_EQ(spec->dtype, DType::kBF16);
   EXPECT_THAT(spec->row_shape, ::testing::ElementsAre(7));
   EXPECT_EQ(spec->initializer.kind, sampler::Initializer::Kind::kNormal);
   EXPECT_EQ(spec->initializer.stddev, 0.5);
   EXPECT_EQ(spec->initializer.seed, 11u);
+  EXPECT_EQ(spec->initializer.stream, "rows");
 }
 
 TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {
@@ -146,9 +185,10 @@ TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {
       {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_name(std::string(1000, 'a')); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.set_dtype(0); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.set_dtype(256 + 9); }},
-      {StatusCode::kInvalidArgument, [](Request& r) { r.set_creation(0); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.set_maker(0); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.set_row_shape(0, -1); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_initializer()->mutable_normal()->set_stddev(-1); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_initializer()->set_stream("a/b"); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.set_dtype(static_cast<uint32_t>(DType::kI32)); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_initializer()->mutable_uniform()->set_low(2); }},
       {StatusCode::kResourceExhausted, [](Request& r) { r.set_row_shape(0, int64_t{1} << 40); }},

@@ -29,22 +29,29 @@ Result<sampler::TensorId> TensorIdOf(const tensor::v1::TensorId& tensor, const t
   RETURN_IF_ERROR(graph::CheckName("tensor", tensor.name()));
   id.name = tensor.name();
   id.job = identity.job();
+  id.incarnation = identity.incarnation();
+  id.creation = tensor.creation();
   return id;
 }
 
 sampler::Initializer InitializerOf(const tensor::v1::Initializer& asked) {
   using sampler::Initializer;
+  Initializer initializer;
   switch (asked.kind_case()) {
-    case tensor::v1::Initializer::kConstant: return Initializer::Constant(asked.constant().value());
+    case tensor::v1::Initializer::kConstant: initializer = Initializer::Constant(asked.constant().value()); break;
     case tensor::v1::Initializer::kUniform:
-      return Initializer::Uniform(asked.uniform().low(), asked.uniform().high(), asked.seed());
+      initializer = Initializer::Uniform(asked.uniform().low(), asked.uniform().high(), asked.seed());
+      break;
     case tensor::v1::Initializer::kNormal:
-      return Initializer::Normal(asked.normal().mean(), asked.normal().stddev(), asked.seed());
+      initializer = Initializer::Normal(asked.normal().mean(), asked.normal().stddev(), asked.seed());
+      break;
     case tensor::v1::Initializer::kXavierUniform:
-      return Initializer::XavierUniform(asked.xavier_uniform().gain(), asked.seed());
+      initializer = Initializer::XavierUniform(asked.xavier_uniform().gain(), asked.seed());
+      break;
     case tensor::v1::Initializer::KIND_NOT_SET: break;
   }
-  return Initializer::Zeros();
+  initializer.stream = asked.stream();
+  return initializer;
 }
 
 Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& request) {
@@ -53,8 +60,8 @@ Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& reques
   if (request.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(request.dtype()))) {
     return InvalidArgument("dtype number " + std::to_string(request.dtype()) + " does not exist");
   }
-  if (request.creation() == 0) return InvalidArgument("a creation of 0: every act has a number");
-  spec.incarnation = request.identity().incarnation();
+  if (request.maker() == 0) return InvalidArgument("a maker of 0: every act has a number");
+  spec.maker = request.maker();
   spec.dtype = static_cast<DType>(request.dtype());
   spec.row_shape.assign(request.row_shape().begin(), request.row_shape().end());
   spec.initializer = InitializerOf(request.initializer());

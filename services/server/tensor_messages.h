@@ -27,6 +27,9 @@ Response Described(const sampler::TensorDescription& description) {
   response.set_dtype(static_cast<uint32_t>(description.dtype));
   response.mutable_row_shape()->Add(description.row_shape.begin(), description.row_shape.end());
   response.set_creation(description.creation);
+  response.set_maker(description.maker);
+  response.set_complete(description.is_complete);
+  response.set_num_own_rows(description.num_own_rows);
   return response;
 }
 

@@ -1,5 +1,6 @@
 #include "services/server/tensor_service.h"
 
+#include <optional>
 #include <utility>
 
 #include "services/server/request_tensors.h"
@@ -26,21 +27,21 @@ TensorService::TensorService(std::shared_ptr<sampler::PartitionAccess> partition
 
 Status TensorService::ApplyOnce(const tensor::v1::Change& change, const std::function<void(sampler::DoneStatus)>& apply,
                                 sampler::DoneStatus answer) {
-  const uint64_t client_id = change.client_id();
-  const uint64_t sequence = change.sequence();
-  if (sequence == 0) {
+  const AppliedWrites::Number number{change.client_id(), change.sequence(), change.lowest_under_way()};
+  if (number.sequence == 0) {
     apply(std::move(answer));
     return Status();
   }
-  switch (applied_.TryClaim(client_id, sequence)) {
+  switch (applied_.TryClaim(number)) {
     case AppliedWrites::Claim::kTaken: break;
     case AppliedWrites::Claim::kApplied: answer(Status()); return Status();
-    case AppliedWrites::Claim::kUnderWay: return Unavailable("another try of this change is under way");
-    case AppliedWrites::Claim::kForgotten:
-      return Aborted("change " + std::to_string(sequence) + " is older than what is remembered of its client");
+    case AppliedWrites::Claim::kUnderWay: return Unavailable("an earlier try, or an earlier change, is under way");
+    case AppliedWrites::Claim::kTooMany: return Unavailable("too many changes of this client are under way");
+    case AppliedWrites::Claim::kOver:
+      return Aborted("change " + std::to_string(number.sequence) + " comes after its client was told how it ended");
   }
-  apply([this, client_id, sequence, answer = std::move(answer)](const Status& status) {
-    status.ok() ? applied_.Applied(client_id, sequence) : applied_.Failed(client_id, sequence);
+  apply([this, number, answer = std::move(answer)](const Status& status) {
+    status.ok() ? applied_.Applied(number) : applied_.Failed(number);
     answer(status);
   });
   return Status();
@@ -53,18 +54,35 @@ grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* con
       context_, "Create", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorSpec spec, TensorSpecOf(frame.header));
+        const auto made = std::make_shared<std::optional<sampler::TensorDescription>>();
         return ApplyOnce(
             frame.header.change(),
             [&](sampler::DoneStatus done) {
               tensors().Create(spec, frame.header.creation(), call->deadline(),
-                               [done = std::move(done)](const Result<sampler::TensorDescription>& created) {
+                               [made, done = std::move(done)](Result<sampler::TensorDescription> created) {
+                                 if (created.ok()) *made = *created;
                                  done(created.status());
                                });
             },
-            [this, call, id = spec.id](const Status& status) {
+            [this, call, made, id = spec.id](const Status& status) {
               if (!status.ok()) return call->Finish(status);
+              if (made->has_value()) return call->FinishWith(Described<tensor::v1::CreateResponse>(**made), {});
+              // Applied by an earlier try, whose answer was lost.
               tensors().Describe(id, call->deadline(), AnswerDescribed<tensor::v1::CreateResponse>(call));
             });
+      });
+}
+
+grpc::ServerUnaryReactor* TensorService::Complete(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* reply) {
+  using Request = tensor::v1::CompleteRequest;
+  return HandleFramed<Request>(
+      context_, "Complete", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+        ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
+        if (id.creation == 0) return InvalidArgument("a tensor is completed by its creation's number");
+        tensors().Complete(id, call->deadline(), Acknowledge<tensor::v1::CompleteResponse>(call));
+        return Status();
       });
 }
 
@@ -122,11 +140,12 @@ grpc::ServerUnaryReactor* TensorService::Combine(grpc::CallbackServerContext* co
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
         ASSIGN_OR_RETURN(const sampler::RowWrite write, RowWriteOf(frame.header.write()));
         RETURN_IF_ERROR(graph::CheckName("tensor", frame.header.from()));
+        sampler::TensorId from = id;
+        from.name = frame.header.from();
+        from.creation = frame.header.from_creation();
         return ApplyOnce(
             frame.header.change(),
-            [&](sampler::DoneStatus done) {
-              tensors().Combine(id, write, frame.header.from(), call->deadline(), std::move(done));
-            },
+            [&](sampler::DoneStatus done) { tensors().Combine(id, write, from, call->deadline(), std::move(done)); },
             Acknowledge<tensor::v1::CombineResponse>(call));
       });
 }
@@ -157,7 +176,9 @@ grpc::ServerUnaryReactor* TensorService::Drop(grpc::CallbackServerContext* conte
         return ApplyOnce(
             frame.header.change(),
             [&](sampler::DoneStatus done) {
-              tensors().Drop(id, frame.header.creation(), call->deadline(), std::move(done));
+              const uint64_t maker = frame.header.abandoned_by();
+              if (maker == 0) return tensors().Drop(id, call->deadline(), std::move(done));
+              tensors().Abandon(id, maker, call->deadline(), std::move(done));
             },
             Acknowledge<tensor::v1::DropResponse>(call));
       });

@@ -13,9 +13,10 @@ namespace espalier::server {
 
 namespace internal {
 using T = tensor::v1::TensorStore;
-using RawTensorStore = T::WithRawCallbackMethod_Create<T::WithRawCallbackMethod_Describe<
-    T::WithRawCallbackMethod_Read<T::WithRawCallbackMethod_Write<T::WithRawCallbackMethod_Combine<
-        T::WithRawCallbackMethod_Reduce<T::WithRawCallbackMethod_Drop<T::Service>>>>>>>;
+using RawTensorStore =
+    T::WithRawCallbackMethod_Create<T::WithRawCallbackMethod_Complete<T::WithRawCallbackMethod_Describe<
+        T::WithRawCallbackMethod_Read<T::WithRawCallbackMethod_Write<T::WithRawCallbackMethod_Combine<
+            T::WithRawCallbackMethod_Reduce<T::WithRawCallbackMethod_Drop<T::Service>>>>>>>>;
 }  // namespace internal
 
 // Changes that arrive again are acknowledged and not applied again. Thread-safe.
@@ -25,6 +26,8 @@ class TensorService final : public internal::RawTensorStore {
 
   grpc::ServerUnaryReactor* Create(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* reply) override;
+  grpc::ServerUnaryReactor* Complete(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* reply) override;
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                      grpc::ByteBuffer* reply) override;
   grpc::ServerUnaryReactor* Read(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,

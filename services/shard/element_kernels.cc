@@ -83,15 +83,24 @@ bool IsNan(Value value) {
   return false;
 }
 
+// +0 and -0 are ordered by their signs, so that no result depends on the order of rows.
+template <class Value>
+bool IsNegative(Value value) {
+  if constexpr (std::is_floating_point_v<Value>) return std::signbit(value);
+  return false;
+}
+
 template <class Value>
 Value Smaller(Value a, Value b) {
   if (IsNan(a) || IsNan(b)) return IsNan(a) ? a : b;
+  if (a == b) return IsNegative(a) ? a : b;
   return b < a ? b : a;
 }
 
 template <class Value>
 Value Larger(Value a, Value b) {
   if (IsNan(a) || IsNan(b)) return IsNan(a) ? a : b;
+  if (a == b) return IsNegative(a) ? b : a;
   return a < b ? b : a;
 }
 

@@ -45,8 +45,10 @@ Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorS
   std::optional<Result<sampler::TensorDescription>> made;
   tensors_.Create(spec, creation, Deadline::After(std::chrono::hours(1)),
                   [&](Result<sampler::TensorDescription> description) { made.emplace(std::move(description)); });
-  if (!made->ok()) return made->status();
-  if ((*made)->creation != creation) return AlreadyExists("there is a tensor '" + spec.id.name + "' already");
+  // NotFound: tensors of other creators have numbers of other registers.
+  const bool is_taken = made->status().code() == StatusCode::kNotFound;
+  if (!is_taken && !made->ok()) return made->status();
+  if (is_taken || (*made)->creation != creation) return AlreadyExists("there is a tensor '" + spec.id.name + "' already");
   return tensors_.Find(spec.id);
 }
 
@@ -56,12 +58,12 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec) {
   ForgetOlderThan(spec);
   std::shared_ptr<TensorRows> state;
   if (const size_t width = sampler::StateRowWidth(spec); width > 0) {
-    auto made = NewTensor({.id = sampler::StateOfEmbedding(spec.id),
+    const sampler::TensorId id = sampler::RowsOfEmbedding(spec).id;
+    auto made = NewTensor({.id = sampler::StateOfEmbedding(id),
                            .dtype = DType::kF32,
-                           .row_shape = {static_cast<int64_t>(width)},
-                           .incarnation = spec.incarnation});
+                           .row_shape = {static_cast<int64_t>(width)}});
     if (!made.ok()) {
-      tensors_.Drop(spec.id, 0, Deadline::After(std::chrono::hours(1)), [](const Status&) {});
+      tensors_.Drop(id, Deadline::After(std::chrono::hours(1)), [](const Status&) {});
       return std::move(made).status();
     }
     state = *std::move(made);
@@ -116,9 +118,10 @@ void Embeddings::Drop(const sampler::TensorId& embedding, Deadline deadline, sam
     }
   }
   if (dropped == nullptr) return done(Status());
+  const sampler::TensorId rows = sampler::RowsOfEmbedding(dropped->spec()).id;
   dropped.reset();
-  tensors_.Drop(sampler::StateOfEmbedding(embedding), 0, deadline, [](const Status&) {});
-  tensors_.Drop(embedding, 0, deadline, std::move(done));
+  tensors_.Drop(sampler::StateOfEmbedding(rows), deadline, [](const Status&) {});
+  tensors_.Drop(rows, deadline, std::move(done));
 }
 
 }  // namespace espalier::shard

@@ -1,8 +1,6 @@
 #include "services/shard/mutable_tensors.h"
 
-#include <optional>
-#include <set>
-
+#include "services/base/unique_number.h"
 #include "services/sampler/row_source.h"
 #include "services/shard/id_array.h"
 #include "services/shard/tensor_initializer.h"
@@ -12,6 +10,12 @@ namespace {
 
 // Jobs without tensors are forgotten beyond this many.
 constexpr size_t kJobs = 4096;
+// Creations whose drop is remembered.
+constexpr size_t kDropped = 4096;
+
+constexpr int kRegisterShift = 32;  // of a creation's number
+
+bool AreOfOneRegister(uint64_t a, uint64_t b) { return a >> kRegisterShift == b >> kRegisterShift; }
 
 Status Taken(const sampler::TensorId& tensor, const std::string& by) {
   return AlreadyExists("tensor '" + tensor.name + "': the name is taken by " + by);
@@ -21,7 +25,7 @@ Status Taken(const sampler::TensorId& tensor, const std::string& by) {
 
 MutableTensors::MutableTensors(const graph::PartitionBook& book, const graph::Partition& partition,
                                const MutableTensorLimits& limits)
-    : book_(book), partition_(partition), limits_(limits) {}
+    : book_(book), partition_(partition), limits_(limits), register_(UniqueNumber() << kRegisterShift) {}
 
 Status MutableTensors::CheckNoColumnHasTheName(const sampler::TensorId& tensor) const {
   const auto refuse = [&] {
@@ -73,7 +77,7 @@ Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const samp
   return std::function<uint64_t(uint64_t)>([first](uint64_t row) { return first + row; });
 }
 
-Status MutableTensors::EnterIncarnation(const std::string& job, uint64_t incarnation) {
+Status MutableTensors::EnterIncarnation(const std::string& job, uint64_t incarnation, Freed& freed) {
   if (newest_incarnations_.size() >= kJobs && !newest_incarnations_.contains(job)) {
     std::set<std::string> with_tensors;
     for (const auto& [key, entry] : entries_) with_tensors.insert(std::get<0>(key));
@@ -86,15 +90,80 @@ Status MutableTensors::EnterIncarnation(const std::string& job, uint64_t incarna
   }
   if (incarnation == newest) return Status();
   newest = incarnation;
-  std::erase_if(entries_, [&](const auto& entry) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    if (std::get<0>(entry.first) != job || entry.second.incarnation >= incarnation) return false;
-    size_bytes_ -= entry.second.rows->size_bytes();
-    return true;
-  });
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto next = std::next(entry);
+    if (std::get<0>(entry->first) == job && entry->second.incarnation < incarnation) Erase(entry, freed);
+    entry = next;
+  }
   return Status();
 }
 
-Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorSpec& spec, uint64_t creation) {
+void MutableTensors::Erase(std::map<Key, Entry>::iterator entry, Freed& freed) {
+  size_bytes_ -= entry->second.rows->size_bytes();
+  freed.push_back(std::move(entry->second.rows));
+  entries_.erase(entry);
+}
+
+void MutableTensors::RememberDropped(uint64_t creation) {
+  if (creation == 0 || !dropped_.insert(creation).second) return;
+  dropped_in_order_.push_back(creation);
+  if (dropped_in_order_.size() <= kDropped) return;
+  dropped_.erase(dropped_in_order_.front());
+  dropped_in_order_.pop_front();
+}
+
+sampler::TensorDescription MutableTensors::Described(const Entry& entry) {
+  return {.dtype = entry.rows->dtype(),
+          .row_shape = entry.rows->row_shape(),
+          .creation = entry.creation,
+          .maker = entry.maker,
+          .num_own_rows = entry.num_own_rows,
+          .is_complete = entry.is_complete};
+}
+
+uint64_t MutableTensors::NextCreation() { return register_ | (++num_creations_ & 0xffff'ffffu); }
+
+Result<std::optional<sampler::TensorDescription>> MutableTensors::FindOrFreeName(const sampler::TensorSpec& spec,
+                                                                                 uint64_t creation, Freed& freed) {
+  const std::string what = "tensor '" + spec.id.name + "'";
+  if (dropped_.contains(creation)) return Aborted(what + " was dropped while it was being made");
+  const auto found = entries_.find(KeyOf(spec.id));
+  if (found == entries_.end()) return std::optional<sampler::TensorDescription>();
+  const Entry& entry = found->second;
+  if (creation == 0 && !entry.is_complete && entry.maker != spec.maker) {
+    if (!entry.given_up.HasPassed()) return Unavailable(what + " is being made by another client");
+    Erase(found, freed);
+    return std::optional<sampler::TensorDescription>();
+  }
+  if (creation != 0 && creation != entry.creation) {
+    if (!AreOfOneRegister(creation, entry.creation)) {
+      return NotFound(what + " has rows here that partition 0 has lost; drop it by its name to make it anew");
+    }
+    if (creation < entry.creation) return Aborted(what + " has been dropped and made anew");
+    Erase(found, freed);
+    return std::optional<sampler::TensorDescription>();
+  }
+  if (entry.num_own_rows != spec.id.rows.num_own_rows) {
+    return Taken(spec.id, "one of " + std::to_string(entry.num_own_rows) + " rows, not " +
+                              std::to_string(spec.id.rows.num_own_rows));
+  }
+  if (!entry.is_filled) return Unavailable(what + " is being filled");
+  return std::optional(Described(entry));
+}
+
+Status MutableTensors::CheckRoomFor(const std::string& what, uint64_t size_bytes) const {
+  if (entries_.size() >= sampler::TensorLimits::kMaxTensors) {
+    return ResourceExhausted(what + " would be one of more than " + std::to_string(sampler::TensorLimits::kMaxTensors) +
+                             " tensors");
+  }
+  if (size_bytes <= limits_.max_bytes - size_bytes_) return Status();
+  return ResourceExhausted(what + " needs " + std::to_string(size_bytes) + " bytes; " +
+                           std::to_string(limits_.max_bytes - size_bytes_) + " of " +
+                           std::to_string(limits_.max_bytes) + " are left");
+}
+
+Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorSpec& spec, uint64_t creation,
+                                                          Deadline deadline) {
   RETURN_IF_ERROR(CheckSpec(spec));
   RETURN_IF_ERROR(CheckRowSpace(spec.id.rows, book_));
   RETURN_IF_ERROR(CheckNoColumnHasTheName(spec.id));
@@ -112,82 +181,133 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
   // Rows have at most 2^32 - 1 of at most kMaxRowBytes: no overflow.
   const uint64_t size_bytes = num_rows * sampler::RowBytes(spec.dtype, spec.row_shape);
 
+  Freed freed;  // before the lock, so that it goes after it
   std::shared_ptr<TensorRows> rows;
-  std::optional<TensorRows::Filling> filling;
   {
     MutexLock lock(&mutex_);
-    RETURN_IF_ERROR(EnterIncarnation(spec.id.job, spec.incarnation));
-    const auto found = entries_.find(KeyOf(spec.id));
-    if (found != entries_.end()) {
-      const Entry& entry = found->second;
-      if (entry.num_own_rows != spec.id.rows.num_own_rows) {
-        return Taken(spec.id, "one of " + std::to_string(entry.num_own_rows) + " rows, not " +
-                                  std::to_string(spec.id.rows.num_own_rows));
-      }
-      return sampler::TensorDescription{entry.rows->dtype(), entry.rows->row_shape(), entry.creation};
-    }
-    if (entries_.size() >= sampler::TensorLimits::kMaxTensors) {
-      return ResourceExhausted(what + " would be one of more than " +
-                               std::to_string(sampler::TensorLimits::kMaxTensors) + " tensors");
-    }
-    if (size_bytes > limits_.max_bytes - size_bytes_) {
-      return ResourceExhausted(what + " needs " + std::to_string(size_bytes) + " bytes; " +
-                               std::to_string(limits_.max_bytes - size_bytes_) + " of " +
-                               std::to_string(limits_.max_bytes) + " are left");
-    }
+    RETURN_IF_ERROR(EnterIncarnation(spec.id.job, spec.id.incarnation, freed));
+    ASSIGN_OR_RETURN(const std::optional<sampler::TensorDescription> found, FindOrFreeName(spec, creation, freed));
+    if (found.has_value()) return *found;
+    RETURN_IF_ERROR(CheckRoomFor(what, size_bytes));
     Result<std::shared_ptr<TensorRows>> made = TensorRows::Make(spec.dtype, spec.row_shape, num_rows);
     if (!made.ok()) return std::move(made).status().While(what);
     rows = *std::move(made);
-    // Who finds the tensor from now on waits for its first values.
-    filling.emplace(*rows);
-    entries_.emplace(KeyOf(spec.id), Entry{rows, spec.id.rows.num_own_rows, creation, spec.incarnation});
+    // Elsewhere, and where there is no elsewhere, nothing is left to be completed.
+    const bool is_complete = creation != 0 || book_.num_partitions() == 1;
+    if (creation == 0) creation = NextCreation();
+    entries_.emplace(KeyOf(spec.id), Entry{.rows = rows,
+                                           .num_own_rows = spec.id.rows.num_own_rows,
+                                           .creation = creation,
+                                           .maker = spec.maker,
+                                           .incarnation = spec.id.incarnation,
+                                           .given_up = deadline,
+                                           .is_filled = false,
+                                           .is_complete = is_complete});
     size_bytes_ += size_bytes;
   }
-  FillRows(spec, first.back(), original_ids, num_rows, filling->bytes());
-  return sampler::TensorDescription{spec.dtype, spec.row_shape, creation};
+  // Without the lock: whoever asks for the tensor meanwhile is told that it is being filled.
+  FillRows(spec, book_, original_ids, num_rows, TensorRows::Filling(*rows).bytes());
+  MutexLock lock(&mutex_);
+  const auto entry = entries_.find(KeyOf(spec.id));
+  if (entry == entries_.end() || entry->second.rows != rows) return Aborted(what + " was dropped while it was filled");
+  if (deadline.HasPassed()) {
+    // Its maker has been told so, and will never say that it is complete.
+    Erase(entry, freed);
+    return DeadlineExceeded(what + " took too long to fill");
+  }
+  entry->second.is_filled = true;
+  return Described(entry->second);
 }
 
-void MutableTensors::Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline,
+void MutableTensors::Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,
                             sampler::Done<sampler::TensorDescription> done) {
-  done(Create(spec, creation));
+  done(Create(spec, creation, deadline));
 }
 
-void MutableTensors::Drop(const sampler::TensorId& tensor, uint64_t creation, Deadline, sampler::DoneStatus done) {
-  if (const Status checked = CheckRowSpace(tensor.rows, book_); !checked.ok()) return done(checked);
-  {
+void MutableTensors::Complete(const sampler::TensorId& tensor, Deadline, sampler::DoneStatus done) {
+  Status completed = CheckRowSpace(tensor.rows, book_);
+  if (completed.ok()) {
     MutexLock lock(&mutex_);
     const auto found = entries_.find(KeyOf(tensor));
-    if (found != entries_.end() && (creation == 0 || creation == found->second.creation)) {
-      size_bytes_ -= found->second.rows->size_bytes();
-      entries_.erase(found);
+    completed = found == entries_.end() ? NoTensor(tensor) : CheckIsMeant(tensor, found->second);
+    if (completed.ok()) found->second.is_complete = true;
+  }
+  done(std::move(completed));
+}
+
+void MutableTensors::Drop(const sampler::TensorId& tensor, Deadline, sampler::DoneStatus done) {
+  if (const Status checked = CheckRowSpace(tensor.rows, book_); !checked.ok()) return done(checked);
+  Freed freed;
+  {
+    MutexLock lock(&mutex_);
+    RememberDropped(tensor.creation);
+    const auto found = entries_.find(KeyOf(tensor));
+    if (found != entries_.end() && CheckIsMeant(tensor, found->second).ok()) Erase(found, freed);
+  }
+  freed.clear();
+  done(Status());
+}
+
+void MutableTensors::Abandon(const sampler::TensorId& tensor, uint64_t maker, Deadline, sampler::DoneStatus done) {
+  Status abandoned = CheckRowSpace(tensor.rows, book_);
+  Freed freed;
+  if (abandoned.ok()) {
+    MutexLock lock(&mutex_);
+    const auto found = entries_.find(KeyOf(tensor));
+    const bool is_there =
+        found != entries_.end() && found->second.maker == maker && found->second.incarnation == tensor.incarnation;
+    if (is_there && found->second.is_complete) {
+      abandoned = FailedPrecondition("tensor '" + tensor.name + "' is complete");
+    } else if (is_there) {
+      Erase(found, freed);
     }
   }
-  done(Status());
+  freed.clear();
+  done(std::move(abandoned));
 }
 
 void MutableTensors::Describe(const sampler::TensorId& tensor, Deadline,
                               sampler::Done<sampler::TensorDescription> done) {
   const Result<Entry> found = FindEntry(tensor);
   if (!found.ok()) return done(found.status());
-  done(sampler::TensorDescription{found->rows->dtype(), found->rows->row_shape(), found->creation});
+  done(Described(*found));
 }
 
 Result<std::shared_ptr<TensorRows>> MutableTensors::Find(const sampler::TensorId& tensor) const {
   ASSIGN_OR_RETURN(const Entry entry, FindEntry(tensor));
+  if (!entry.is_filled) return Unavailable("tensor '" + tensor.name + "' is being filled");
   return entry.rows;
 }
 
+// In one step under the lock: a tensor that was dropped and made anew is never taken for the one that was meant.
 Result<MutableTensors::Entry> MutableTensors::FindEntry(const sampler::TensorId& tensor) const {
   RETURN_IF_ERROR(CheckRowSpace(tensor.rows, book_));
-  constexpr int kNamesInMessage = 16;
   MutexLock lock(&mutex_);
   const auto found = entries_.find(KeyOf(tensor));
-  if (found != entries_.end() && found->second.num_own_rows == tensor.rows.num_own_rows) return found->second;
+  if (found == entries_.end() || found->second.incarnation != tensor.incarnation) return NoTensor(tensor);
+  RETURN_IF_ERROR(CheckIsMeant(tensor, found->second));
+  return found->second;
+}
+
+Status MutableTensors::CheckIsMeant(const sampler::TensorId& tensor, const Entry& entry) const {
+  const std::string what = "tensor '" + tensor.name + "' of " + NameOf(tensor.rows, book_);
+  if (entry.incarnation != tensor.incarnation) return NotFound(what + " is of another incarnation of the job");
+  if (tensor.rows.num_own_rows != 0 && tensor.rows.num_own_rows != entry.num_own_rows) {
+    return NotFound(what + " has " + std::to_string(entry.num_own_rows) + " rows, not " +
+                    std::to_string(tensor.rows.num_own_rows));
+  }
+  if (tensor.creation == 0 || tensor.creation == entry.creation) return Status();
+  return NotFound(what + " has been dropped and made anew");
+}
+
+Status MutableTensors::NoTensor(const sampler::TensorId& tensor) const {
+  constexpr int kNamesInMessage = 16;
   std::string others;
   int count = 0;
   for (const auto& [key, entry] : entries_) {
     const auto& [job, of, type, name] = key;
     if (job != tensor.job || of != tensor.rows.of || type != tensor.rows.type) continue;
+    if (entry.incarnation != tensor.incarnation) continue;
     if (++count <= kNamesInMessage) others += (others.empty() ? "'" : ", '") + name + "'";
   }
   if (count > kNamesInMessage) others += " and " + std::to_string(count - kNamesInMessage) + " more";
@@ -209,11 +329,11 @@ void MutableTensors::Write(const sampler::TensorId& tensor, sampler::RowWrite wr
   done(found.ok() ? (**found).Write(write, rows, values, tensor.name) : found.status());
 }
 
-void MutableTensors::Combine(const sampler::TensorId& tensor, sampler::RowWrite write, const std::string& from,
+void MutableTensors::Combine(const sampler::TensorId& tensor, sampler::RowWrite write, const sampler::TensorId& from,
                              Deadline, sampler::DoneStatus done) {
   const Result<std::shared_ptr<TensorRows>> into = Find(tensor);
   if (!into.ok()) return done(into.status());
-  const Result<std::shared_ptr<TensorRows>> other = Find({tensor.rows, from, tensor.job});
+  const Result<std::shared_ptr<TensorRows>> other = Find(from);
   done(other.ok() ? (**into).Combine(write, **other, tensor.name) : other.status());
 }
 

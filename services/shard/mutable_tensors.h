@@ -2,8 +2,11 @@
 // stand for.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -31,15 +34,17 @@ class MutableTensors final : public sampler::PartitionTensors {
   bool is_in_process() const override { return true; }
   void Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,
               sampler::Done<sampler::TensorDescription> done) override;
+  void Complete(const sampler::TensorId& tensor, Deadline deadline, sampler::DoneStatus done) override;
   void Describe(const sampler::TensorId& tensor, Deadline deadline,
                 sampler::Done<sampler::TensorDescription> done) override;
-  void Drop(const sampler::TensorId& tensor, uint64_t creation, Deadline deadline, sampler::DoneStatus done) override;
+  void Drop(const sampler::TensorId& tensor, Deadline deadline, sampler::DoneStatus done) override;
+  void Abandon(const sampler::TensorId& tensor, uint64_t maker, Deadline deadline, sampler::DoneStatus done) override;
   void Read(const sampler::TensorId& tensor, std::span<const LocalRowId> rows, sampler::RowSink sink, Deadline deadline,
             sampler::DoneStatus done) override;
   void Write(const sampler::TensorId& tensor, sampler::RowWrite write, std::vector<LocalRowId> rows, Tensor values,
              Deadline deadline, sampler::DoneStatus done) override;
-  void Combine(const sampler::TensorId& tensor, sampler::RowWrite write, const std::string& from, Deadline deadline,
-               sampler::DoneStatus done) override;
+  void Combine(const sampler::TensorId& tensor, sampler::RowWrite write, const sampler::TensorId& from,
+               Deadline deadline, sampler::DoneStatus done) override;
   void Reduce(const sampler::TensorId& tensor, sampler::Reduction reduction, Deadline deadline,
               sampler::Done<Tensor> done) override;
 
@@ -54,17 +59,34 @@ class MutableTensors final : public sampler::PartitionTensors {
     std::shared_ptr<TensorRows> rows;
     uint64_t num_own_rows = 0;
     uint64_t creation = 0;
+    uint64_t maker = 0;
     uint64_t incarnation = 0;
+    Deadline given_up;  // when a maker that has not completed it will not do so any more
+    bool is_filled = false;
+    bool is_complete = false;
   };
   using Key = std::tuple<std::string, sampler::RowsOf, uint16_t, std::string>;  // job, row space, type, name
+  using Freed = std::vector<std::shared_ptr<TensorRows>>;  // memory that is given back when no lock is held
   static Key KeyOf(const sampler::TensorId& tensor) {
     return {tensor.job, tensor.rows.of, tensor.rows.type, tensor.name};
   }
 
-  Result<sampler::TensorDescription> Create(const sampler::TensorSpec& spec, uint64_t creation);
+  Result<sampler::TensorDescription> Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline);
   // Drops what older incarnations of the job have left; Aborted for one that is older itself.
-  Status EnterIncarnation(const std::string& job, uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Result<Entry> FindEntry(const sampler::TensorId& tensor) const;
+  Status EnterIncarnation(const std::string& job, uint64_t incarnation, Freed& freed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What has the name and is the answer to Create; none where the name is free, or has become free.
+  Result<std::optional<sampler::TensorDescription>> FindOrFreeName(const sampler::TensorSpec& spec, uint64_t creation,
+                                                                   Freed& freed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status CheckRoomFor(const std::string& what, uint64_t size_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Erase(std::map<Key, Entry>::iterator entry, Freed& freed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RememberDropped(uint64_t creation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static sampler::TensorDescription Described(const Entry& entry);
+  uint64_t NextCreation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // NotFound says why: none of the name, another number of rows, or another creation.
+  Result<Entry> FindEntry(const sampler::TensorId& tensor) const ABSL_LOCKS_EXCLUDED(mutex_);
+  Status CheckIsMeant(const sampler::TensorId& tensor, const Entry& entry) const;
+  Status NoTensor(const sampler::TensorId& tensor) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckNoColumnHasTheName(const sampler::TensorId& tensor) const;
   Status CheckCount(size_t count) const;
 
@@ -75,6 +97,11 @@ class MutableTensors final : public sampler::PartitionTensors {
   std::map<Key, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> newest_incarnations_ ABSL_GUARDED_BY(mutex_);  // by job
   uint64_t size_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  const uint64_t register_;  // upper half of creations' numbers
+  uint64_t num_creations_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The last creations that were dropped by their number: a Create that comes after its Drop makes nothing.
+  std::set<uint64_t> dropped_ ABSL_GUARDED_BY(mutex_);
+  std::deque<uint64_t> dropped_in_order_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace espalier::shard

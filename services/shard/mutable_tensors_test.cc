@@ -25,16 +25,32 @@ class MutableTensorsTest : public ::testing::Test {
   MutableTensors Limited(uint64_t max_bytes) const { return MutableTensors(book_, partitions_[1], {max_bytes, 1000}); }
 
   static Result<sampler::TensorDescription> Create(MutableTensors& tensors, const TensorSpec& spec,
-                                                   uint64_t creation = 1) {
+                                                   uint64_t creation = 1, Deadline deadline = Soon()) {
     std::optional<Result<sampler::TensorDescription>> answer;
-    tensors.Create(spec, creation, Soon(), [&](auto created) { answer.emplace(std::move(created)); });
+    tensors.Create(spec, creation, deadline, [&](auto created) { answer.emplace(std::move(created)); });
     ESPALIER_CHECK(answer.has_value());
     return *std::move(answer);
   }
-  static Status Drop(MutableTensors& tensors, const sampler::TensorId& id, uint64_t creation) {
+  template <class Ask>
+  static Status StatusOf(Ask ask) {
     Status answer;
-    tensors.Drop(id, creation, Soon(), [&](Status status) { answer = std::move(status); });
+    ask([&](Status status) { answer = std::move(status); });
     return answer;
+  }
+  static Status Drop(MutableTensors& tensors, sampler::TensorId id, uint64_t creation) {
+    id.creation = creation;
+    return StatusOf([&](auto done) { tensors.Drop(id, Soon(), done); });
+  }
+  static Status Complete(MutableTensors& tensors, sampler::TensorId id, uint64_t creation) {
+    id.creation = creation;
+    return StatusOf([&](auto done) { tensors.Complete(id, Soon(), done); });
+  }
+  static Status Abandon(MutableTensors& tensors, const sampler::TensorId& id, uint64_t maker) {
+    return StatusOf([&](auto done) { tensors.Abandon(id, maker, Soon(), done); });
+  }
+  static TensorSpec MadeBy(uint64_t maker, TensorSpec spec) {
+    spec.maker = maker;
+    return spec;
   }
   static TensorSpec Own(const std::string& name, uint64_t num_rows, const std::string& job = "") {
     return {.id = {RowSpace::Own(num_rows), name, job}, .dtype = DType::kI32};
@@ -82,10 +98,10 @@ TEST_F(MutableTensorsTest, NamesAreOfAJobAndARowSpace) {
 TEST_F(MutableTensorsTest, ANewIncarnationLeavesOtherJobsAlone) {
   MutableTensors tensors = Limited(1 << 20);
   TensorSpec mine = Own("t", 10, "mine"), more = Own("more", 10, "mine"), others = Own("t", 10, "others");
-  for (TensorSpec* spec : {&mine, &more, &others}) spec->incarnation = 1;
+  for (TensorSpec* spec : {&mine, &more, &others}) spec->id.incarnation = 1;
   for (const TensorSpec& spec : {mine, more, others}) ASSERT_TRUE(Create(tensors, spec, 5).ok());
 
-  mine.incarnation = 2;
+  mine.id.incarnation = 2;
   const auto again = Create(tensors, mine, 6);
 
   ASSERT_TRUE(again.ok());
@@ -96,7 +112,96 @@ TEST_F(MutableTensorsTest, ANewIncarnationLeavesOtherJobsAlone) {
   EXPECT_EQ(Create(tensors, more, 7).status().code(), StatusCode::kAborted);  // of the past, answered late
   mine.id.name = "third";
   EXPECT_TRUE(Create(tensors, mine, 8).ok());
-  EXPECT_TRUE(tensors.Find(Own("t", 10, "mine").id).ok());
+  sampler::TensorId anew = Own("t", 10, "mine").id;
+  anew.incarnation = 2;
+  EXPECT_TRUE(tensors.Find(anew).ok());
+  anew.incarnation = 1;  // admitted before the newer one came, and answered late
+  EXPECT_EQ(tensors.Find(anew).status().code(), StatusCode::kNotFound);
+  anew.incarnation = 3;  // one that has made nothing yet finds nothing
+  EXPECT_EQ(tensors.Find(anew).status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(MutableTensorsTest, ATensorThatWasMadeAnewIsAnother) {
+  MutableTensors tensors = Limited(1 << 20);
+  const auto first = Create(tensors, MadeBy(1, Own("t", 10)), 0);
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(Drop(tensors, Own("t", 10).id, first->creation).ok());
+  const auto second = Create(tensors, MadeBy(2, Own("t", 10)), 0);
+  ASSERT_TRUE(second.ok());
+  EXPECT_GT(second->creation, first->creation);
+
+  sampler::TensorId old = Own("t", 10).id;
+  old.creation = first->creation;
+  const Status found = tensors.Find(old).status();
+  EXPECT_EQ(found.code(), StatusCode::kNotFound);
+  EXPECT_THAT(found.message(), HasSubstr("dropped and made anew"));
+  ASSERT_TRUE(Drop(tensors, Own("t", 10).id, first->creation).ok());
+  EXPECT_TRUE(tensors.Find(Own("t", 10).id).ok());
+}
+
+TEST_F(MutableTensorsTest, AnIncompleteTensorIsNobodyElses) {
+  MutableTensors tensors = Limited(1 << 20);
+  const TensorSpec spec = Own("t", 10);
+  const auto made = Create(tensors, MadeBy(1, spec), 0);
+  ASSERT_TRUE(made.ok());
+  EXPECT_FALSE(made->is_complete);
+  EXPECT_EQ(Create(tensors, MadeBy(2, spec), 0).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(Create(tensors, MadeBy(1, spec), 0)->creation, made->creation);  // the same act, asked again
+  ASSERT_TRUE(Complete(tensors, spec.id, made->creation).ok());
+  const auto found = Create(tensors, MadeBy(2, spec), 0);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->maker, 1u);
+  EXPECT_TRUE(found->is_complete);
+  EXPECT_EQ(Abandon(tensors, spec.id, 1).code(), StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(tensors.Find(spec.id).ok());
+}
+
+TEST_F(MutableTensorsTest, AMakerThatHasGivenUpLosesTheName) {
+  MutableTensors tensors = Limited(1 << 20);
+  const TensorSpec spec = Own("t", 10);
+  EXPECT_EQ(Create(tensors, MadeBy(1, spec), 0, Deadline::After(std::chrono::nanoseconds(0))).status().code(),
+            StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(tensors.SizeBytes(), 0u);
+  const Deadline deadline = Deadline::After(std::chrono::milliseconds(20));
+  const auto given_up = Create(tensors, MadeBy(1, spec), 0, deadline);
+  while (!deadline.HasPassed()) {
+  }
+  const auto second = Create(tensors, MadeBy(2, spec), 0);
+  ASSERT_TRUE(second.ok()) << second.status().ToString();
+  EXPECT_EQ(second->maker, 2u);
+  EXPECT_EQ(Complete(tensors, spec.id, given_up.ok() ? given_up->creation : 1).code(), StatusCode::kNotFound);
+  EXPECT_TRUE(Abandon(tensors, spec.id, 1).ok());  // not its tensor
+  EXPECT_TRUE(tensors.Find(spec.id).ok());
+  EXPECT_TRUE(Abandon(tensors, spec.id, 2).ok());
+  EXPECT_EQ(tensors.Find(spec.id).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(tensors.SizeBytes(), 0u);
+}
+
+// What the partitions that do not keep the register do.
+TEST_F(MutableTensorsTest, ALaterCreationTakesThePlaceOfAnEarlierOne) {
+  MutableTensors tensors = Limited(1 << 20);
+  const TensorSpec spec = Own("t", 10);
+  constexpr uint64_t kRegister = uint64_t{5} << 32, kOther = uint64_t{6} << 32;
+  ASSERT_TRUE(Create(tensors, spec, kRegister | 2).ok());
+  EXPECT_EQ(Create(tensors, spec, kRegister | 1).status().code(), StatusCode::kAborted);
+  EXPECT_EQ(Create(tensors, spec, kOther | 9).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Create(tensors, spec, kRegister | 3)->creation, kRegister | 3);
+  EXPECT_EQ(tensors.SizeBytes(), 5 * sizeof(int32_t));
+  // Dropped before it comes: nobody would ever drop it again.
+  ASSERT_TRUE(Drop(tensors, spec.id, kRegister | 4).ok());
+  EXPECT_EQ(Create(tensors, spec, kRegister | 4).status().code(), StatusCode::kAborted);
+  EXPECT_EQ(tensors.SizeBytes(), 5 * sizeof(int32_t));
+}
+
+TEST_F(MutableTensorsTest, OwnRowsAreFoundWithoutTheirNumber) {
+  MutableTensors tensors = Limited(1 << 20);
+  ASSERT_TRUE(Create(tensors, Own("t", 10)).ok());
+  EXPECT_TRUE(tensors.Find({RowSpace::Own(), "t", {}}).ok());
+  const Status other = tensors.Find(Own("t", 11).id).status();
+  EXPECT_EQ(other.code(), StatusCode::kNotFound);
+  EXPECT_THAT(other.message(), HasSubstr("has 10 rows, not 11"));
+  ASSERT_TRUE(Drop(tensors, Own("t", 11).id, 0).ok());
+  EXPECT_TRUE(tensors.Find(Own("t", 10).id).ok());
 }
 
 TEST_F(MutableTensorsTest, RefusesWhatCannotBe) {

@@ -46,11 +46,17 @@ double XavierBound(const sampler::TensorSpec& spec, uint64_t num_rows, double ga
   return fan_in + fan_out > 0 ? gain * std::sqrt(6.0 / (fan_in + fan_out)) : 0.0;
 }
 
+uint64_t KeyOf(const sampler::TensorSpec& spec, const graph::PartitionBook& book) {
+  const std::string& stream = spec.initializer.stream.empty() ? spec.id.name : spec.initializer.stream;
+  const uint64_t rows = Hash64(RowsName(spec.id.rows, book));
+  return RandomKey(spec.initializer.seed, RandomPurpose::kTensorRows, HashCombine(rows, Hash64(stream)));
+}
+
 template <class Values>
-void FillRandom(const sampler::TensorSpec& spec, const std::function<uint64_t(uint64_t)>& original_id,
+void FillRandom(const sampler::TensorSpec& spec, uint64_t key, const std::function<uint64_t(uint64_t)>& original_id,
                 uint64_t num_rows, std::byte* rows, Values values_of) {
-  const uint64_t key = RandomKey(spec.initializer.seed, RandomPurpose::kTensorRows, Hash64(spec.id.name));
   const uint64_t num_columns = sampler::RowElements(spec.row_shape);
+  if (num_columns == 0) return;  // however many rows of nothing there are
   const size_t element_bytes = SizeOf(spec.dtype);
   if (num_columns == 0) return;  // any number of rows then takes no time either
   for (uint64_t row = 0; row < num_rows; ++row) {
@@ -70,11 +76,12 @@ bool IsRandom(const Initializer& initializer) {
   return initializer.kind != Initializer::Kind::kZeros && initializer.kind != Initializer::Kind::kConstant;
 }
 
-void FillRows(const sampler::TensorSpec& spec, uint64_t num_rows_in_all_partitions,
+void FillRows(const sampler::TensorSpec& spec, const graph::PartitionBook& book,
               const std::function<uint64_t(uint64_t row)>& original_id, uint64_t num_rows, std::byte* rows) {
   const Initializer& initializer = spec.initializer;
+  const uint64_t key = KeyOf(spec, book);
   const auto uniform = [&](double low, double high) {
-    FillRandom(spec, original_id, num_rows, rows,
+    FillRandom(spec, key, original_id, num_rows, rows,
                [=](const std::array<uint32_t, 4>& words) { return UniformValues(words, low, high); });
   };
   switch (initializer.kind) {
@@ -87,11 +94,11 @@ void FillRows(const sampler::TensorSpec& spec, uint64_t num_rows_in_all_partitio
     }
     case Initializer::Kind::kUniform: return uniform(initializer.low, initializer.high);
     case Initializer::Kind::kNormal:
-      return FillRandom(spec, original_id, num_rows, rows, [&](const std::array<uint32_t, 4>& words) {
+      return FillRandom(spec, key, original_id, num_rows, rows, [&](const std::array<uint32_t, 4>& words) {
         return NormalValues(words, initializer.mean, initializer.stddev);
       });
     case Initializer::Kind::kXavierUniform: {
-      const double bound = XavierBound(spec, num_rows_in_all_partitions, initializer.gain);
+      const double bound = XavierBound(spec, FirstRows(spec.id.rows, book).back(), initializer.gain);
       return uniform(-bound, bound);
     }
   }

@@ -1,4 +1,5 @@
-// First values of a tensor's rows on their owner: a pure function of (initializer, tensor name, original id, column).
+// First values of a tensor's rows on their owner: a pure function of (initializer, what the rows stand for, tensor
+// name, original id, column).
 #pragma once
 
 #include <cstddef>
@@ -9,9 +10,9 @@
 
 namespace espalier::shard {
 
-// Fills [num_rows, row elements], which is all zeros. `num_rows_in_all_partitions` is what Xavier's fans are taken
-// from; original_id(row) is asked for each local row where the values depend on it. The spec has been checked.
-void FillRows(const sampler::TensorSpec& spec, uint64_t num_rows_in_all_partitions,
+// Fills [num_rows, row elements], which is all zeros. original_id(row) is asked for each local row where the values
+// depend on it. The spec has been checked.
+void FillRows(const sampler::TensorSpec& spec, const graph::PartitionBook& book,
               const std::function<uint64_t(uint64_t row)>& original_id, uint64_t num_rows, std::byte* rows);
 
 // True where the values depend on original ids.

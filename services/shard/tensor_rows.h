@@ -16,6 +16,7 @@
 #include "services/graph/ids.h"
 #include "services/sampler/row_sink.h"
 #include "services/sampler/tensor_spec.h"
+#include "services/shard/fair_shared_mutex.h"
 
 namespace espalier::shard {
 
@@ -35,14 +36,14 @@ class TensorRows : public std::enable_shared_from_this<TensorRows> {
   uint64_t num_rows() const { return num_rows_; }
   uint64_t size_bytes() const { return num_rows_ * row_bytes_; }
 
-  // Keeps everybody out while first values are computed, from before the first of them asks.
+  // Keeps everybody out while rows are filled in place.
   class Filling {
    public:
     explicit Filling(TensorRows& rows) : lock_(rows.mutex_), bytes_(rows.memory_.get()) {}
     std::byte* bytes() const { return bytes_; }
 
    private:
-    std::unique_lock<std::shared_mutex> lock_;
+    std::unique_lock<FairSharedMutex> lock_;
     std::byte* bytes_;
   };
 
@@ -53,7 +54,7 @@ class TensorRows : public std::enable_shared_from_this<TensorRows> {
     std::byte* bytes() const { return bytes_; }
 
    private:
-    std::unique_lock<std::shared_mutex> lock_;
+    std::unique_lock<FairSharedMutex> lock_;
     std::byte* bytes_;
   };
 
@@ -85,7 +86,7 @@ class TensorRows : public std::enable_shared_from_this<TensorRows> {
   const size_t row_bytes_;
   const uint64_t rows_per_block_;
 
-  std::shared_mutex mutex_;  // guards what memory_ points at, and the rest
+  FairSharedMutex mutex_;  // guards what memory_ points at, and the rest
   const std::unique_ptr<std::byte, void (*)(void*)> memory_;
   std::vector<TensorSnapshot*> snapshots_;  // those that are open
 };

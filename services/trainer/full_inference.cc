@@ -53,7 +53,8 @@ Status FullInference::ComputeLayer(Model& model, int layer, const std::string& p
 
 Status FullInference::CreateTensors(const Tensors& tensors, int64_t width) {
   for (const auto& [type, name] : tensors) {
-    RETURN_IF_ERROR(graph_.tensors.CreateTensor(type, name, DType::kF32, {width}, options_.timeouts.ForData()));
+    RETURN_IF_ERROR(
+        LostWhereMissing(graph_.tensors.CreateTensor(type, name, DType::kF32, {width}, options_.timeouts.ForData())));
   }
   return Status();
 }

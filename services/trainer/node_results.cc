@@ -147,8 +147,8 @@ Status WritePredictions(const NodeResultsContext& context, const std::string& te
 Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInference& inference,
                     const std::string& tensor) {
   const NodeTypeId type = context.data.seed_type();
-  const Status created = context.graph.tensors.CreateTensor(type, tensor, DType::kF32, {context.data.num_outputs()},
-                                                            context.timeouts.ForData());
+  const Status created = LostWhereMissing(context.graph.tensors.CreateTensor(
+      type, tensor, DType::kF32, {context.data.num_outputs()}, context.timeouts.ForData()));
   RETURN_IF_ERROR(collective::AgreeOn(created, context.collective, context.timeouts.ForCollective()));
   return inference.ForAllNodes(model, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
     return LostWhereMissing(

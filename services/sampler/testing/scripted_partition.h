@@ -19,7 +19,10 @@ class ScriptedPartition : public PartitionAccess {
   std::function<void(std::span<const OriginalNodeId>, Done<Tensor>)> on_look_up;
   std::function<void(std::vector<LocalRowId>, Tensor, DoneStatus)> on_write;
   std::function<void(const TensorSpec&, uint64_t creation, Done<TensorDescription>)> on_create;
-  std::function<void(uint64_t creation, DoneStatus)> on_drop;
+  std::function<void(const TensorId&, DoneStatus)> on_complete;
+  std::function<void(const TensorId&, Done<TensorDescription>)> on_describe;
+  std::function<void(const TensorId&, DoneStatus)> on_drop;
+  std::function<void(const TensorId&, uint64_t maker, DoneStatus)> on_abandon;
   std::function<void(Done<Tensor>)> on_reduce;
 
   PartitionId partition() const override { return PartitionId(id_); }
@@ -58,10 +61,21 @@ class ScriptedPartition : public PartitionAccess {
       if (!script_.on_create) return done(Unscripted());
       script_.on_create(spec, creation, std::move(done));
     }
-    void Describe(const TensorId&, Deadline, Done<TensorDescription> done) override { done(Unscripted()); }
-    void Drop(const TensorId&, uint64_t creation, Deadline, DoneStatus done) override {
+    void Complete(const TensorId& tensor, Deadline, DoneStatus done) override {
+      if (!script_.on_complete) return done(Unscripted());
+      script_.on_complete(tensor, std::move(done));
+    }
+    void Describe(const TensorId& tensor, Deadline, Done<TensorDescription> done) override {
+      if (!script_.on_describe) return done(Unscripted());
+      script_.on_describe(tensor, std::move(done));
+    }
+    void Drop(const TensorId& tensor, Deadline, DoneStatus done) override {
       if (!script_.on_drop) return done(Unscripted());
-      script_.on_drop(creation, std::move(done));
+      script_.on_drop(tensor, std::move(done));
+    }
+    void Abandon(const TensorId& tensor, uint64_t maker, Deadline, DoneStatus done) override {
+      if (!script_.on_abandon) return done(Unscripted());
+      script_.on_abandon(tensor, maker, std::move(done));
     }
     void Read(const TensorId&, std::span<const LocalRowId>, RowSink, Deadline, DoneStatus done) override {
       done(Unscripted());
@@ -71,9 +85,7 @@ class ScriptedPartition : public PartitionAccess {
       if (!script_.on_write) return done(Unscripted());
       script_.on_write(std::move(rows), std::move(values), std::move(done));
     }
-    void Combine(const TensorId&, RowWrite, const std::string&, Deadline, DoneStatus done) override {
-      done(Unscripted());
-    }
+    void Combine(const TensorId&, RowWrite, const TensorId&, Deadline, DoneStatus done) override { done(Unscripted()); }
     void Reduce(const TensorId&, Reduction, Deadline, Done<Tensor> done) override {
       if (!script_.on_reduce) return done(Unscripted());
       script_.on_reduce(std::move(done));
