@@ -70,6 +70,12 @@ Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& respo
     description.graph.splits.push_back({NodeTypeId(static_cast<uint16_t>(split.node_type())), split.split(),
                                         split.train(), split.validation(), split.test()});
   }
+  const size_t num_edge_types = description.graph.book.schema().num_edge_types();
+  for (const graph::v1::EdgeSplitCount& split : response.edge_splits()) {
+    if (split.edge_type() >= num_edge_types) return InvalidArgument("split '" + split.split() + "' of an unknown type");
+    description.graph.edge_splits.push_back({EdgeTypeId(static_cast<uint16_t>(split.edge_type())), split.split(),
+                                             split.train(), split.validation(), split.test()});
+  }
   if (response.has_mapped_files()) description.mapped_files = response.mapped_files();
   return description;
 }

@@ -22,6 +22,8 @@ class NodeListSeeds final : public sampler::SeedSource {
   }
 
   Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  // NotFound: a list of nodes holds no edges.
+  Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;
   // Unimplemented: a list knows no original ids.
   Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,

@@ -161,22 +161,35 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
   request.set_epoch(query.epoch);
   request.set_step(query.step);
   request.set_batch_size(query.batch_size);
-  if (query.node_type.value >= book_->schema().num_node_types()) return done(InvalidArgument("unknown node type"));
-  const uint64_t num_nodes = book_->num_nodes(query.node_type);
+  const graph::GraphSchema& schema = book_->schema();
+  const bool of_edges = query.edge_type.has_value();
+  if (of_edges && query.edge_type->value >= schema.num_edge_types()) return done(InvalidArgument("unknown edge type"));
+  if (of_edges) {
+    request.set_of_edges(true);
+    request.set_edge_type(query.edge_type->value);
+  }
+  const NodeTypeId node_type = of_edges ? schema.DestinationOf(*query.edge_type) : query.node_type;
+  if (node_type.value >= schema.num_node_types()) return done(InvalidArgument("unknown node type"));
+  const uint64_t num_nodes = book_->num_nodes(node_type);
+  const uint64_t num_sources = of_edges ? book_->num_nodes(schema.SourceOf(*query.edge_type)) : 0;
   rpc::CallWithRetries(
       peer_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), {}), deadline,
-      [done = std::move(done), num_nodes, batch_size = query.batch_size](const Result<grpc::ByteBuffer>& reply) {
+      [done = std::move(done), num_nodes, num_sources, of_edges,
+       batch_size = query.batch_size](const Result<grpc::ByteBuffer>& reply) {
         if (!reply.ok()) return done(reply.status());
         auto frame = rpc::DecodeFrame<graph::v1::SeedsOfStepResponse>(*reply);
         if (!frame.ok()) return done(frame.status());
-        if (frame->tensors.size() != 2 || frame->tensors[0].dtype() != DType::kU32) {
-          return done(InvalidArgument("the server's seeds are not two tensors, positions (U32) and nodes"));
+        if (frame->tensors.size() != (of_edges ? 3 : 2) || frame->tensors[0].dtype() != DType::kU32) {
+          return done(InvalidArgument(of_edges ? "the server's seeds are not three tensors, positions (U32), "
+                                                 "destinations and sources"
+                                               : "the server's seeds are not two tensors, positions (U32) and nodes"));
         }
         const uint64_t count = static_cast<uint64_t>(frame->tensors[0].num_elements());
         Status valid = CheckIds(frame->tensors[0], count, batch_size, "seed positions");
         if (valid.ok()) valid = CheckIds(frame->tensors[1], count, num_nodes, "seeds");
+        if (valid.ok() && of_edges) valid = CheckIds(frame->tensors[2], count, num_sources, "sources of seeds");
         if (!valid.ok()) return done(valid);
-        done(sampler::PartitionSeeds{frame->tensors[0], frame->tensors[1]});
+        done(sampler::PartitionSeeds{frame->tensors[0], frame->tensors[1], of_edges ? frame->tensors[2] : Tensor()});
       });
 }
 

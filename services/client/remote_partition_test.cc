@@ -257,6 +257,43 @@ TEST_P(PartitionAccessTest, FindsItsSeedsOfAStep) {
   EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
 }
 
+TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
+  const auto& split = served_.local_graph().description().edge_splits.front();
+  sampler::SeedQuery query{.split = split.split, .seed = 9, .epoch = 2, .step = 1, .batch_size = 80};
+  query.edge_type = split.edge_type;
+  const auto expected = Await<sampler::PartitionSeeds>([&](auto done) { shard_->SeedsOfStep(query, Soon(), done); });
+  const auto edges = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  ASSERT_TRUE(expected.ok() && edges.ok()) << edges.status().ToString();
+  ASSERT_GT(edges->positions.num_elements(), 0);
+  ExpectEqual(edges->positions, expected->positions);
+  ExpectEqual(edges->nodes, expected->nodes);
+  ExpectEqual(edges->sources, expected->sources);
+
+  query.split = "no-such-split";
+  const auto none = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
+}
+
+TEST_P(PartitionAccessTest, DrawsTheSameWithoutExcludedEdges) {
+  sampler::PartitionHopQuery query = QueryOfAll(5);
+  const auto drawn = Await<sampler::PartitionHopSample>([&](auto done) { shard_->SampleInEdges(query, Soon(), done); });
+  ASSERT_TRUE(drawn.ok());
+  // The first drawn in-edge of every other destination.
+  for (size_t r = 0; r < query.relations.size(); ++r) {
+    int64_t at = 0;
+    for (uint32_t v = 0; v < query.relations[r].destinations.size(); ++v) {
+      const uint32_t count = drawn->relations[r].counts.values<uint32_t>()[v];
+      if (count > 0 && v % 2 == 0) {
+        query.relations[r].excluded_destinations.push_back(query.relations[r].destinations[v]);
+        query.relations[r].excluded_sources.emplace_back(
+            static_cast<uint64_t>(drawn->relations[r].sources.ValueAsInt(at)));
+      }
+      at += count;
+    }
+  }
+  ExpectSameSample(query);
+}
+
 TEST_P(PartitionAccessTest, LooksUpOriginalIds) {
   const graph::DirectorySlice& slice = served_.local().shards[kPartition]->data().directory[destination_type().value];
   std::vector<OriginalNodeId> ids;

@@ -25,6 +25,11 @@ bool HasWalks(const sampler::PartitionHopQuery& query) {
                      [](const sampler::PartitionRelationQuery& relation) { return !relation.walks.empty(); });
 }
 
+bool HasExclusions(const sampler::PartitionHopQuery& query, const SamplePiece& piece) {
+  return std::any_of(piece.begin(), piece.end(),
+                     [&](const SampleSpan& span) { return !query.relations[span.relation].excluded_sources.empty(); });
+}
+
 template <class T>
 Tensor SliceOf(const std::vector<T>& values, const SampleSpan& span) {
   const auto first = values.begin() + static_cast<std::ptrdiff_t>(span.begin);
@@ -91,6 +96,7 @@ grpc::ByteBuffer EncodePiece(const sampler::PartitionHopQuery& query, const Samp
   request.set_layer_dependency(query.layer_dependency);
   request.set_time_column(query.time_column);
   request.set_has_walks(HasWalks(query));
+  request.set_has_exclusions(HasExclusions(query, piece));
   std::vector<Tensor> tensors;
   for (const SampleSpan& span : piece) {
     const sampler::PartitionRelationQuery& relation = query.relations[span.relation];
@@ -101,6 +107,9 @@ grpc::ByteBuffer EncodePiece(const sampler::PartitionHopQuery& query, const Samp
     tensors.push_back(LocalIdTensor(nodes.subspan(span.begin, span.end - span.begin)));
     if (!query.time_column.empty()) tensors.push_back(SliceOf(relation.times, span));
     if (request.has_walks()) tensors.push_back(SliceOf(relation.walks, span));
+    if (!request.has_exclusions()) continue;
+    tensors.push_back(LocalIdTensor(relation.excluded_destinations));
+    tensors.push_back(WideIdTensor(std::span<const GlobalNodeId>(relation.excluded_sources)));
   }
   return rpc::EncodeFrame(std::move(request), tensors);
 }

@@ -46,6 +46,13 @@ struct SplitEntry {
   friend bool operator==(const SplitEntry&, const SplitEntry&) = default;
 };
 
+struct EdgeSplitEntry {
+  std::string name;
+  uint16_t edge_type = 0;
+  uint64_t train = 0, validation = 0, test = 0;  // edges
+  friend bool operator==(const EdgeSplitEntry&, const EdgeSplitEntry&) = default;
+};
+
 struct Quality {
   uint64_t cut_edges = 0;  // directed edges whose ends have different owners
   double cut_ratio = 0;    // cut_edges / edges
@@ -68,6 +75,7 @@ struct Manifest {
   std::vector<std::vector<ColumnEntry>> node_columns;  // by NodeTypeId, sorted by name
   std::vector<std::vector<ColumnEntry>> edge_columns;  // by EdgeTypeId
   std::vector<SplitEntry> splits;
+  std::vector<EdgeSplitEntry> edge_splits;
   std::vector<PartitionEntry> partitions;
   Quality quality;
   double partition_seconds = 0;

@@ -131,6 +131,39 @@ Status ReadSplits(const JsonFields& document, Manifest* manifest) {
   });
 }
 
+Result<EdgeSplitEntry> EdgeSplitFrom(const JsonFields& fields, const graph::PartitionBook& book) {
+  EdgeSplitEntry split;
+  ASSIGN_OR_RETURN(split.name, fields.Text("name"));
+  if (const Status good = graph::CheckName("split", split.name); !good.ok()) {
+    return fields.Wrong("name", good.message());
+  }
+  ASSIGN_OR_RETURN(const std::string type_name, fields.Text("edge_type"));
+  const Result<EdgeTypeId> type = book.schema().FindEdgeType(type_name);
+  if (!type.ok()) return fields.Wrong("edge_type", type.status().message());
+  split.edge_type = type->value;
+  ASSIGN_OR_RETURN(split.train, fields.Unsigned("train"));
+  ASSIGN_OR_RETURN(split.validation, fields.Unsigned("validation"));
+  ASSIGN_OR_RETURN(split.test, fields.Unsigned("test"));
+  return split;
+}
+
+// Absent where there are none.
+Status ReadEdgeSplits(const JsonFields& document, Manifest* manifest) {
+  if (!document.Has("edge_splits")) return Status();
+  return document.ForEach("edge_splits", [&](const json& element, const std::string& path) -> Status {
+    ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(element, path));
+    ASSIGN_OR_RETURN(EdgeSplitEntry split, EdgeSplitFrom(fields, manifest->book));
+    if (!manifest->edge_splits.empty()) {
+      const EdgeSplitEntry& last = manifest->edge_splits.back();
+      if (std::tie(split.name, split.edge_type) <= std::tie(last.name, last.edge_type)) {
+        return fields.Wrong("name", "expected splits in ascending order of name and edge type");
+      }
+    }
+    manifest->edge_splits.push_back(std::move(split));
+    return Status();
+  });
+}
+
 Status ReadFile(const JsonFields& partition, const char* name, FileEntry* file) {
   ASSIGN_OR_RETURN(const JsonFields fields, partition.Object(name));
   ASSIGN_OR_RETURN(*file, FileEntryFromJson(fields));
@@ -223,6 +256,7 @@ Result<Manifest> ManifestFromJson(const std::string& text) {
   RETURN_IF_ERROR(ReadSourceColumns(document, &manifest));
   RETURN_IF_ERROR(ReadBook(document, &manifest));
   RETURN_IF_ERROR(ReadSplits(document, &manifest));
+  RETURN_IF_ERROR(ReadEdgeSplits(document, &manifest));
   RETURN_IF_ERROR(ReadPartitions(document, &manifest));
   RETURN_IF_ERROR(ReadQuality(document, &manifest.quality));
   ASSIGN_OR_RETURN(manifest.partition_seconds, document.Real("partition_seconds"));

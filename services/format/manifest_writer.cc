@@ -54,6 +54,18 @@ Json Splits(const Manifest& manifest) {
   return list;
 }
 
+Json EdgeSplits(const Manifest& manifest) {
+  Json list = Json::array();
+  for (const EdgeSplitEntry& split : manifest.edge_splits) {
+    list.push_back({{"name", split.name},
+                    {"edge_type", manifest.book.schema().EdgeType(EdgeTypeId(split.edge_type)).Name()},
+                    {"train", split.train},
+                    {"validation", split.validation},
+                    {"test", split.test}});
+  }
+  return list;
+}
+
 Json Partitions(const Manifest& manifest) {
   Json list = Json::array();
   for (const PartitionEntry& partition : manifest.partitions) {
@@ -94,6 +106,8 @@ std::string ManifestToJson(const Manifest& manifest) {
                    {"partition_seconds", manifest.partition_seconds},
                    {"peak_memory_bytes", manifest.peak_memory_bytes}};
   if (!manifest.source_columns.empty()) document["source_columns"] = manifest.source_columns;
+  // Where there are none the manifest is that of a graph without them.
+  if (!manifest.edge_splits.empty()) document["edge_splits"] = EdgeSplits(manifest);
   // Names that are not UTF-8 cannot be said in JSON; they get the replacement character.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

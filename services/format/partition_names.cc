@@ -27,6 +27,10 @@ std::string SplitLocalIdsName(const std::string& split, const std::string& node_
 std::string SplitOrdinalsName(const std::string& split, const std::string& node_type, graph::SplitPartName part) {
   return SplitName(split, node_type, part, "ordinals");
 }
+std::string EdgeSplitName(const std::string& split, const graph::CanonicalEdgeType& type, graph::SplitPartName part,
+                          const char* what) {
+  return "edge_split/" + split + "/" + type.Name() + "/" + graph::NameOf(part) + "/" + what;
+}
 
 std::string ColumnName(const std::string& type, const std::string& column) { return "columns/" + type + "/" + column; }
 std::string OriginalEdgeIdsName(const graph::CanonicalEdgeType& type) { return "original_edge_ids/" + type.Name(); }

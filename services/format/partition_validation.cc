@@ -134,6 +134,32 @@ Status TakeSplit(const Manifest& manifest, PartitionId partition, const SplitEnt
   return Status();
 }
 
+// Its length stands nowhere else: the three arrays must have the same.
+Result<graph::EdgeSplitPart> TakeEdgeSplitPart(const graph::PartitionBook& book, PartitionId partition,
+                                               const EdgeSplitEntry& split, graph::SplitPartName part_name, int threads,
+                                               TensorTable* file) {
+  const EdgeTypeId type(split.edge_type);
+  const graph::CanonicalEdgeType& type_name = book.schema().EdgeType(type);
+  const uint64_t num_sources = book.num_nodes(book.schema().SourceOf(type));
+  const uint64_t num_owned = book.NumOwnedNodes(partition, book.schema().DestinationOf(type));
+  const auto name_of = [&](const char* what) { return EdgeSplitName(split.name, type_name, part_name, what); };
+  const uint64_t totals[] = {split.train, split.validation, split.test};
+  graph::EdgeSplitPart part{
+      .total = totals[static_cast<size_t>(part_name)], .sources = {}, .destinations = {}, .ordinals = {}};
+  ASSIGN_OR_RETURN(part.destinations, file->Take(name_of("destinations")));
+  if (part.destinations.dtype() != DType::kU32 || part.destinations.shape().size() != 1) {
+    return DataLoss(name_of("destinations") + ": expected U32 of one dimension, found " + part.destinations.ToString());
+  }
+  const auto count = static_cast<uint64_t>(part.destinations.num_rows());
+  ASSIGN_OR_RETURN(part.sources, TakeIds(file, name_of("sources"), count, WidthFor(num_sources)));
+  ASSIGN_OR_RETURN(part.ordinals, TakeIds(file, name_of("ordinals"), count, DType::kU64));
+  RETURN_IF_ERROR(CheckBelow(name_of("destinations"), part.destinations, num_owned, threads));
+  RETURN_IF_ERROR(CheckBelow(name_of("sources"), part.sources, num_sources, threads));
+  RETURN_IF_ERROR(CheckOrder(name_of("ordinals"), part.ordinals, Order::kStrictlyAscending, threads));
+  RETURN_IF_ERROR(CheckBelow(name_of("ordinals"), part.ordinals, part.total, threads));
+  return part;
+}
+
 Result<Tensor> TakeColumn(const std::string& name, const ColumnEntry& entry, uint64_t num_rows, int threads,
                           TensorTable* file) {
   ASSIGN_OR_RETURN(Tensor column, file->Take(name));
@@ -189,6 +215,12 @@ Status TakeGraph(const Manifest& manifest, PartitionId partition, int threads, T
   }
   for (const SplitEntry& split : manifest.splits) {
     RETURN_IF_ERROR(TakeSplit(manifest, partition, split, threads, file, &to->splits[split.name][split.node_type]));
+  }
+  for (const EdgeSplitEntry& split : manifest.edge_splits) {
+    std::vector<graph::EdgeSplitPart>& parts = to->edge_splits[split.name][split.edge_type];
+    for (const graph::SplitPartName part : kSplitParts) {
+      ASSIGN_OR_RETURN(parts.emplace_back(), TakeEdgeSplitPart(manifest.book, partition, split, part, threads, file));
+    }
   }
   return file->CheckAllTaken();
 }

@@ -28,6 +28,13 @@ Status CheckStructure(const graph::PartitionBook& book, const graph::Partition& 
       }
     }
   }
+  for (const auto& [name, types] : partition.edge_splits) {
+    for (const auto& [type, parts] : types) {
+      if (type >= num_edge_types || parts.size() != std::size(kSplitParts)) {
+        return InvalidArgument("split '" + name + "': expected three parts of an existing edge type");
+      }
+    }
+  }
   return Status();
 }
 
@@ -47,6 +54,16 @@ Tensors GraphTensors(const graph::GraphSchema& schema, const graph::Partition& p
         const graph::SplitPart& ids = parts[static_cast<size_t>(part)];
         tensors[SplitLocalIdsName(name, schema.node_types()[type], part)] = ids.local_ids;
         tensors[SplitOrdinalsName(name, schema.node_types()[type], part)] = ids.ordinals;
+      }
+    }
+  }
+  for (const auto& [name, types] : partition.edge_splits) {
+    for (const auto& [type, parts] : types) {
+      for (const graph::SplitPartName part : kSplitParts) {
+        const graph::EdgeSplitPart& edges = parts[static_cast<size_t>(part)];
+        tensors[EdgeSplitName(name, schema.edge_types()[type], part, "sources")] = edges.sources;
+        tensors[EdgeSplitName(name, schema.edge_types()[type], part, "destinations")] = edges.destinations;
+        tensors[EdgeSplitName(name, schema.edge_types()[type], part, "ordinals")] = edges.ordinals;
       }
     }
   }

@@ -63,11 +63,15 @@ Result<VerifyReport> VerifyPartitioning(storage::ObjectStore& store, const std::
   // What follows looks nodes up.
   if (!report.ok()) return report;
   VerifySplits(loaded, &report);
+  VerifyEdgeSplits(loaded, &report);
   VerifyEdges(loaded, &report);
   VerifyQuality(loaded, &report);
   if (options.source != nullptr) {
     report.compared_with_source = true;
-    if (CompareNodes(loaded, *options.source, &report)) CompareEdges(loaded, *options.source, &report);
+    if (CompareNodes(loaded, *options.source, &report)) {
+      CompareEdges(loaded, *options.source, &report);
+      CompareEdgeSplits(loaded, *options.source, &report);
+    }
   }
   return report;
 }

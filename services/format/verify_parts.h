@@ -39,10 +39,14 @@ class IdReader {
 void VerifyNodes(LoadedPartitioning* loaded, VerifyReport* report);
 // Splits' ordinals count their nodes by original id, over all partitions.
 void VerifySplits(const LoadedPartitioning& loaded, VerifyReport* report);
+// Splits of edges: every ordinal is in exactly one partition.
+void VerifyEdgeSplits(const LoadedPartitioning& loaded, VerifyReport* report);
 // In-edges stand in the declared order, and out-degree columns count them.
 void VerifyEdges(const LoadedPartitioning& loaded, VerifyReport* report);
 // Cut, replication and balance are those recorded.
 void VerifyQuality(const LoadedPartitioning& loaded, VerifyReport* report);
+// Splits of edges are the source's.
+void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
 // Nodes, splits and node columns are the source's. False where types or counts differ: edges cannot be compared then.
 bool CompareNodes(const LoadedPartitioning& loaded, const graph::SourceGraph& source, VerifyReport* report);
 // Edges and edge columns are the source's, in the declared order.

@@ -199,5 +199,34 @@ TEST_F(VerifyTest, FindsAnotherGraph) {
               ElementsAre(HasSubstr("node type 'author' has 3 nodes, the source 4")));
 }
 
+class VerifyEdgeSplitsTest : public VerifyTest {
+ protected:
+  VerifyEdgeSplitsTest() {
+    graph_.edge_splits["links"][1] = {.train = {{0, 2, 2}, {1, 1, 1}}, .validation = {{4}, {0}}, .test = {}};
+    set_ = TinyPartitions(graph_);
+    manifest_.edge_splits = {{"links", 1, 3, 1, 0}};
+  }
+};
+
+TEST_F(VerifyEdgeSplitsTest, AcceptsWhatThePartitionerMade) {
+  EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
+}
+
+TEST_F(VerifyEdgeSplitsTest, FindsMissingDoubledAndOtherEdges) {
+  manifest_.edge_splits[0].train = 4;
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations,
+              Contains(HasSubstr("split 'links' of 'paper:cites:paper', train: partitions hold 3 edges, the manifest "
+                                 "says 4")));
+  manifest_.edge_splits[0].train = 3;
+  graph_.edge_splits["links"][1].validation = {{4}, {1}};
+  EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("validation: its edges are not the source's")));
+}
+
+TEST_F(VerifyEdgeSplitsTest, AFileWhoseEdgesLeadOutsideIsDamaged) {
+  set_.partitions[0].edge_splits.at("links").at(1)[1].sources = U32({5});
+  const VerifyReport report = Verify(Against::kFilesOnly);
+  EXPECT_THAT(report.violations, Contains(HasSubstr("edge_split/links/paper:cites:paper/validation/sources")));
+}
+
 }  // namespace
 }  // namespace espalier::format

@@ -44,6 +44,15 @@ struct SplitPart {
   Tensor ordinals;     // U64 [k], ascending (owned nodes are numbered in original order)
 };
 
+// The owned edges of one part of a named split of one edge type, as pairs: an edge belongs to its destination's
+// partition. An edge's ordinal is its position in the user's order of the part. Entries ascend by ordinal.
+struct EdgeSplitPart {
+  uint64_t total = 0;   // edges of the part in all partitions
+  Tensor sources;       // U32 or U64 [k], global ids
+  Tensor destinations;  // U32 [k], local ids
+  Tensor ordinals;      // U64 [k], ascending
+};
+
 enum class SplitPartName { kTrain = 0, kValidation = 1, kTest = 2 };
 const char* NameOf(SplitPartName part);  // "train", "validation", "test"
 
@@ -64,6 +73,8 @@ struct Partition {
   std::vector<DirectorySlice> directory;  // by NodeTypeId
   // split name -> node type -> the three parts, indexed by SplitPartName.
   std::map<std::string, std::map<uint16_t, std::vector<SplitPart>>> splits;
+  // split name -> edge type -> the three parts, likewise.
+  std::map<std::string, std::map<uint16_t, std::vector<EdgeSplitPart>>> edge_splits;
   // Optional, loaded on request: by EdgeTypeId.
   std::vector<Tensor> original_edge_ids;                    // U32 or U64 [m]; empty where not loaded
   std::vector<std::map<std::string, Tensor>> edge_columns;  // each [m, ...]

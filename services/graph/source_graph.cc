@@ -130,6 +130,39 @@ Status CheckSplit(const NodeSplit& split, uint64_t num_nodes, const std::string&
   return CheckDisjoint(split.validation, split.test, where, "validation and test");
 }
 
+Status CheckPairs(const EdgePairs& pairs, uint64_t num_sources, uint64_t num_destinations, const std::string& where) {
+  if (pairs.sources.size() != pairs.destinations.size()) {
+    return InvalidArgument(where + " has " + std::to_string(pairs.sources.size()) + " sources and " +
+                           std::to_string(pairs.destinations.size()) + " destinations");
+  }
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const bool is_source = pairs.sources[i] >= num_sources;
+    if (!is_source && pairs.destinations[i] < num_destinations) continue;
+    return OutOfRange(where + ", " + (is_source ? "source" : "destination") + " of edge " + std::to_string(i) + " is " +
+                      std::to_string(is_source ? pairs.sources[i] : pairs.destinations[i]) + ": the type has " +
+                      std::to_string(is_source ? num_sources : num_destinations) + " nodes");
+  }
+  return {};
+}
+
+Status CheckEdgeSplits(const SourceGraph& graph) {
+  for (const auto& [name, by_type] : graph.edge_splits) {
+    RETURN_IF_ERROR(CheckName("split", name));
+    for (const auto& [number, split] : by_type) {
+      if (number >= graph.edges.size())
+        return InvalidArgument("split '" + name + "' names edge type number " + std::to_string(number));
+      const EdgeTypeId type(number);
+      const uint64_t num_sources = graph.nodes_of(graph.schema.SourceOf(type)).count;
+      const uint64_t num_destinations = graph.nodes_of(graph.schema.DestinationOf(type)).count;
+      const std::string where = "split '" + name + "' of '" + graph.schema.EdgeType(type).Name() + "'";
+      RETURN_IF_ERROR(CheckPairs(split.train, num_sources, num_destinations, where + ", train"));
+      RETURN_IF_ERROR(CheckPairs(split.validation, num_sources, num_destinations, where + ", validation"));
+      RETURN_IF_ERROR(CheckPairs(split.test, num_sources, num_destinations, where + ", test"));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status ValidateSourceGraph(const SourceGraph& graph, int threads) {
@@ -158,7 +191,7 @@ Status ValidateSourceGraph(const SourceGraph& graph, int threads) {
       RETURN_IF_ERROR(CheckSplit(split, graph.nodes[type].count, where));
     }
   }
-  return {};
+  return CheckEdgeSplits(graph);
 }
 
 }  // namespace espalier::graph

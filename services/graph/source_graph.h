@@ -35,6 +35,23 @@ struct NodeSplit {
   std::vector<uint64_t> test;
 };
 
+// Edges as pairs of original ids, in the user's order.
+struct EdgePairs {
+  std::vector<uint64_t> sources;       // [k]
+  std::vector<uint64_t> destinations;  // [k]
+
+  size_t size() const { return sources.size(); }
+  friend bool operator==(const EdgePairs&, const EdgePairs&) = default;
+};
+
+// The named split of one edge type. Parts are pairs, not edge numbers: edges that are only measured need not be edges
+// of the graph, and a pair means the same whatever is done to the edge lists. A pair may stand in a part twice.
+struct EdgeSplit {
+  EdgePairs train;
+  EdgePairs validation;
+  EdgePairs test;
+};
+
 struct SourceGraph {
   std::string name;
   GraphSchema schema;
@@ -42,6 +59,8 @@ struct SourceGraph {
   std::vector<EdgeSet> edges;  // by EdgeTypeId
   // split name -> node type id -> split. ("public" -> {0: ...})
   std::map<std::string, std::map<uint16_t, NodeSplit>> splits;
+  // split name -> edge type id -> split.
+  std::map<std::string, std::map<uint16_t, EdgeSplit>> edge_splits;
 
   const NodeSet& nodes_of(NodeTypeId type) const { return nodes[type.value]; }
   const EdgeSet& edges_of(EdgeTypeId type) const { return edges[type.value]; }

@@ -77,6 +77,11 @@ graph::DirectorySlice BuildDirectory(const PartitionLayout& layout, PartitionId 
                                      map->bytes() + range.first * SizeOf(map->dtype()), map)};
 }
 
+uint64_t GlobalIdOf(const Tensor& global_of, uint64_t original) {
+  return global_of.dtype() == DType::kU32 ? global_of.values<uint32_t>()[original]
+                                          : global_of.values<uint64_t>()[original];
+}
+
 graph::SplitPart BuildSplitPart(const std::vector<uint64_t>& members, const PartitionLayout& layout,
                                 PartitionId partition, NodeTypeId type) {
   const Tensor& global_of = layout.global_ids[type.value];
@@ -85,8 +90,7 @@ graph::SplitPart BuildSplitPart(const std::vector<uint64_t>& members, const Part
   std::vector<uint32_t> local_ids;
   std::vector<uint64_t> ordinals;
   for (size_t ordinal = 0; ordinal < members.size(); ++ordinal) {
-    const uint64_t global = global_of.dtype() == DType::kU32 ? global_of.values<uint32_t>()[members[ordinal]]
-                                                             : global_of.values<uint64_t>()[members[ordinal]];
+    const uint64_t global = GlobalIdOf(global_of, members[ordinal]);
     if (global - first >= count) continue;
     local_ids.push_back(static_cast<uint32_t>(global - first));
     ordinals.push_back(ordinal);
@@ -94,6 +98,31 @@ graph::SplitPart BuildSplitPart(const std::vector<uint64_t>& members, const Part
   return {.total = members.size(),
           .local_ids = Tensor::FromVector(std::move(local_ids)),
           .ordinals = Tensor::FromVector(std::move(ordinals))};
+}
+
+graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const PartitionLayout& layout,
+                                        PartitionId partition, EdgeTypeId type) {
+  const NodeTypeId source_type = layout.book.schema().SourceOf(type);
+  const NodeTypeId destination_type = layout.book.schema().DestinationOf(type);
+  const uint64_t first = layout.book.NodeFirst(destination_type)[partition.value];
+  const uint64_t count = layout.book.NumOwnedNodes(partition, destination_type);
+  std::vector<uint64_t> sources, ordinals;
+  std::vector<uint32_t> destinations;
+  for (size_t ordinal = 0; ordinal < pairs.size(); ++ordinal) {
+    const uint64_t destination = GlobalIdOf(layout.global_ids[destination_type.value], pairs.destinations[ordinal]);
+    if (destination - first >= count) continue;
+    sources.push_back(GlobalIdOf(layout.global_ids[source_type.value], pairs.sources[ordinal]));
+    destinations.push_back(static_cast<uint32_t>(destination - first));
+    ordinals.push_back(ordinal);
+  }
+  graph::EdgeSplitPart part{.total = pairs.size(),
+                            .sources = {},
+                            .destinations = Tensor::FromVector(std::move(destinations)),
+                            .ordinals = Tensor::FromVector(std::move(ordinals))};
+  const bool narrow = layout.global_ids[source_type.value].dtype() == DType::kU32;
+  part.sources = narrow ? Tensor::FromVector(std::vector<uint32_t>(sources.begin(), sources.end()))
+                        : Tensor::FromVector(std::move(sources));
+  return part;
 }
 
 // U32 or U64 [m]: the user's number of the edge at each position.
@@ -226,6 +255,13 @@ graph::Partition BuildPartition(const graph::SourceGraph& graph, const Partition
     for (const auto& [type, split] : split_of_type) {
       for (const std::vector<uint64_t>* members : {&split.train, &split.validation, &split.test}) {
         built.splits[name][type].push_back(BuildSplitPart(*members, layout, partition, NodeTypeId(type)));
+      }
+    }
+  }
+  for (const auto& [name, split_of_type] : graph.edge_splits) {
+    for (const auto& [type, split] : split_of_type) {
+      for (const graph::EdgePairs* pairs : {&split.train, &split.validation, &split.test}) {
+        built.edge_splits[name][type].push_back(BuildEdgeSplitPart(*pairs, layout, partition, EdgeTypeId(type)));
       }
     }
   }

@@ -66,6 +66,20 @@ Status CheckPart(const std::vector<uint64_t>& part, uint64_t num_nodes) {
   return Status();
 }
 
+Status CheckPairs(const graph::EdgePairs& part, uint64_t num_sources, uint64_t num_destinations) {
+  if (part.sources.size() != part.destinations.size()) {
+    return InvalidArgument(std::to_string(part.sources.size()) + " sources and " +
+                           std::to_string(part.destinations.size()) + " destinations");
+  }
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (part.sources[i] < num_sources && part.destinations[i] < num_destinations) continue;
+    return OutOfRange("edge " + std::to_string(i) + ": " + std::to_string(part.sources[i]) + " -> " +
+                      std::to_string(part.destinations[i]) + ", expected a source below " +
+                      std::to_string(num_sources) + " and a destination below " + std::to_string(num_destinations));
+  }
+  return Status();
+}
+
 }  // namespace
 
 Status CheckSplits(const graph::SourceGraph& graph) {
@@ -76,6 +90,18 @@ Status CheckSplits(const graph::SourceGraph& graph) {
       const std::string where = "split '" + name + "' of node type '" + graph.schema.node_types()[type] + "'";
       for (const std::vector<uint64_t>* part : {&split.train, &split.validation, &split.test}) {
         RETURN_IF_ERROR(CheckPart(*part, graph.nodes[type].count).While(where));
+      }
+    }
+  }
+  for (const auto& [name, split_of_type] : graph.edge_splits) {
+    for (const auto& [type, split] : split_of_type) {
+      if (type >= graph.edges.size())
+        return InvalidArgument("split '" + name + "' is of an edge type that does not exist");
+      const std::string where = "split '" + name + "' of edge type '" + graph.schema.edge_types()[type].Name() + "'";
+      const uint64_t num_sources = graph.nodes_of(graph.schema.SourceOf(EdgeTypeId(type))).count;
+      const uint64_t num_destinations = graph.nodes_of(graph.schema.DestinationOf(EdgeTypeId(type))).count;
+      for (const graph::EdgePairs* part : {&split.train, &split.validation, &split.test}) {
+        RETURN_IF_ERROR(CheckPairs(*part, num_sources, num_destinations).While(where));
       }
     }
   }

@@ -9,7 +9,7 @@ namespace espalier::partition {
 // OutOfRange for the first edge of a type whose ends do not exist.
 Status CheckEdges(const graph::SourceGraph& graph, int threads);
 
-// OutOfRange for nodes of splits that do not exist, InvalidArgument where a part is not ascending.
+// OutOfRange for nodes of splits that do not exist, InvalidArgument where a part of nodes is not ascending.
 Status CheckSplits(const graph::SourceGraph& graph);
 
 }  // namespace espalier::partition

@@ -24,6 +24,9 @@ class ListedSeeds final : public SeedSource {
     if (split != "all") return NotFound("there is no split '" + split + "'");
     return count_;
   }
+  Result<uint64_t> CountOfEdges(EdgeTypeId, const std::string&, graph::SplitPartName) override {
+    return Unimplemented("not in this test");
+  }
   Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline) override {
     if (gate != nullptr) gate->wait();
     ++asked;

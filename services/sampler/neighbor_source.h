@@ -14,6 +14,13 @@
 
 namespace espalier::sampler {
 
+// An edge by its ends, in the order in which a partition looks for it.
+struct EdgeEnds {
+  GlobalNodeId destination;
+  GlobalNodeId source;
+  friend auto operator<=>(const EdgeEnds&, const EdgeEnds&) = default;
+};
+
 // One relation's part of a hop.
 struct RelationQuery {
   EdgeTypeId edge_type;
@@ -22,6 +29,9 @@ struct RelationQuery {
   std::span<const int64_t> times = {};         // [destinations] no later in-edge is drawn; empty without time_column
   std::span<const uint64_t> walks = {};        // [destinations] numbers of random walks (WalkKey); empty: none, in any
                                                // relation of the query
+  // In-edges that are drawn as if the graph did not have them: every edge of the relation with these ends, however
+  // many there are. Ascending; outlives the call. Decided before drawing: a full fan-out stays full.
+  std::span<const EdgeEnds> excluded = {};
 };
 
 struct HopQuery {

@@ -26,6 +26,9 @@ struct PartitionRelationQuery {
   std::vector<LocalNodeId> destinations;  // owned nodes
   std::vector<int64_t> times = {};        // as RelationQuery's
   std::vector<uint64_t> walks = {};       // likewise
+  // Edges that are drawn as if they did not exist (RelationQuery::excluded), ascending by (destination, source).
+  std::vector<LocalNodeId> excluded_destinations = {};  // [k]
+  std::vector<GlobalNodeId> excluded_sources = {};      // [k]
 };
 
 struct PartitionHopQuery {
@@ -52,8 +55,9 @@ struct PartitionHopSample {
 
 // The part of a step's global batch that this partition owns.
 struct PartitionSeeds {
-  Tensor positions;  // U32 [k] positions within the step's batch, ascending
-  Tensor nodes;      // U32 or U64 [k] global ids
+  Tensor positions;     // U32 [k] positions within the step's batch, ascending
+  Tensor nodes;         // U32 or U64 [k] global ids; of edges: their destinations
+  Tensor sources = {};  // of edges: U32 or U64 [k] global ids; of nodes: empty
 };
 
 // Thread-safe. Untrusted arguments (they come from RPCs): ids out of range, unknown names and over-large requests

@@ -98,11 +98,32 @@ Result<uint64_t> PartitionedGraph::CountOf(NodeTypeId type, const std::string& s
                   "'; the graph has" + (existing.empty() ? " none" : existing));
 }
 
+Result<uint64_t> PartitionedGraph::CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) {
+  RETURN_IF_ERROR(state_->CheckEdgeType(type));
+  std::string existing;
+  for (const GraphDescription::EdgeSplitCount& candidate : state_->description.edge_splits) {
+    existing += " '" + candidate.split + "' of '" + book().schema().EdgeType(candidate.edge_type).Name() + "'";
+    if (candidate.edge_type != type || candidate.split != split) continue;
+    switch (part) {
+      case graph::SplitPartName::kTrain: return candidate.train;
+      case graph::SplitPartName::kValidation: return candidate.validation;
+      case graph::SplitPartName::kTest: return candidate.test;
+    }
+  }
+  return NotFound("there is no split '" + split + "' of edge type '" + book().schema().EdgeType(type).Name() +
+                  "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
+}
+
 Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadline deadline) {
   if (query.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
-  ASSIGN_OR_RETURN(const uint64_t total, CountOf(query.node_type, query.split, query.part));
+  const bool of_edges = query.edge_type.has_value();
+  ASSIGN_OR_RETURN(const uint64_t total, of_edges ? CountOfEdges(*query.edge_type, query.split, query.part)
+                                                  : CountOf(query.node_type, query.split, query.part));
   const uint64_t num_seeds = PositionsOfStep(total, query.batch_size, query.step).size();
   if (num_seeds > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a batch has 2^32 seeds or more");
+  const graph::GraphSchema& schema = book().schema();
+  const uint64_t num_nodes = book().num_nodes(of_edges ? schema.DestinationOf(*query.edge_type) : query.node_type);
+  const uint64_t num_sources = of_edges ? book().num_nodes(schema.SourceOf(*query.edge_type)) : 0;
 
   std::vector<PartitionId> asked;
   for (uint32_t p = 0; p < book().num_partitions(); ++p) asked.push_back(PartitionId(p));
@@ -114,20 +135,27 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
 
   GlobalBatch batch;
   batch.seeds.resize(num_seeds, GlobalNodeId(kUnfilled));
+  if (of_edges) batch.sources.resize(num_seeds);
   uint64_t filled = 0;
   for (size_t p = 0; p < answers.size(); ++p) {
-    const auto& [positions, nodes] = answers[p];
+    const auto& [positions, nodes, sources] = answers[p];
     RETURN_IF_ERROR(CheckIds(nodes, "seeds"));
     RETURN_IF_ERROR(CheckCount(positions, static_cast<size_t>(nodes.num_elements()), asked[p]));
+    if (of_edges) {
+      RETURN_IF_ERROR(CheckIds(sources, "sources of seeds"));
+      RETURN_IF_ERROR(CheckCount(sources, static_cast<size_t>(nodes.num_elements()), asked[p]));
+    }
     for (int64_t i = 0; i < nodes.num_elements(); ++i) {
       const auto position = static_cast<uint64_t>(positions.ValueAsInt(i));
       const auto node = static_cast<uint64_t>(nodes.ValueAsInt(i));
-      if (position >= num_seeds || node >= book().num_nodes(query.node_type) ||
+      const auto source = of_edges ? static_cast<uint64_t>(sources.ValueAsInt(i)) : 0;
+      if (position >= num_seeds || node >= num_nodes || (of_edges && source >= num_sources) ||
           batch.seeds[position].value != kUnfilled) {
         return Internal("partition " + std::to_string(p) + " claims position " + std::to_string(position) + " of " +
                         std::to_string(num_seeds) + " for seed " + std::to_string(node));
       }
       batch.seeds[position] = GlobalNodeId(node);
+      if (of_edges) batch.sources[position] = GlobalNodeId(source);
       ++filled;
     }
   }

@@ -25,6 +25,12 @@ struct GraphDescription {
     uint64_t train = 0, validation = 0, test = 0;
   };
   std::vector<SplitCount> splits;
+  struct EdgeSplitCount {
+    EdgeTypeId edge_type;
+    std::string split;
+    uint64_t train = 0, validation = 0, test = 0;
+  };
+  std::vector<EdgeSplitCount> edge_splits = {};
 };
 
 // One act of attaching.
@@ -52,6 +58,7 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
                             Deadline deadline) override;
   Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
   Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) override;
   Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
                                            Deadline deadline) override;

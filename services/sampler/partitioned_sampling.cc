@@ -65,7 +65,25 @@ std::vector<std::vector<T>> SplitByOwner(const OwnerRoute& route, std::span<cons
   return parts;
 }
 
-Asked MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, uint32_t num_partitions) {
+// Each partition is told of the excluded edges into its own nodes; they stay in order.
+void AddExclusions(const RelationQuery& relation, const graph::PartitionBook& book, Asked& asked, size_t index) {
+  if (relation.excluded.empty()) return;
+  const NodeTypeId type = book.schema().DestinationOf(relation.edge_type);
+  std::vector<PartitionRelationQuery*> query_of(book.num_partitions(), nullptr);
+  for (size_t k = 0; k < asked.partitions.size(); ++k) {
+    query_of[asked.partitions[k].value] = &asked.queries[k].relations[index];
+  }
+  for (const EdgeEnds& edge : relation.excluded) {
+    const graph::NodeLocation at = book.Locate(type, edge.destination);
+    PartitionRelationQuery* const to = query_of[at.partition.value];
+    if (to == nullptr) continue;
+    to->excluded_destinations.push_back(at.local);
+    to->excluded_sources.push_back(edge.source);
+  }
+}
+
+Asked MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, const graph::PartitionBook& book) {
+  const uint32_t num_partitions = book.num_partitions();
   Asked asked;
   std::vector<std::vector<std::vector<int64_t>>> times;   // [relation][partition]
   std::vector<std::vector<std::vector<uint64_t>>> walks;  // likewise
@@ -95,7 +113,22 @@ Asked MakeQueries(const HopQuery& query, std::vector<OwnerRoute>& routes, uint32
     asked.partitions.push_back(PartitionId(p));
     asked.queries.push_back(std::move(part));
   }
+  for (size_t r = 0; r < query.relations.size(); ++r) AddExclusions(query.relations[r], book, asked, r);
   return asked;
+}
+
+Status CheckExclusions(const RelationQuery& relation, const graph::PartitionBook& book) {
+  const uint64_t num_sources = book.num_nodes(book.schema().SourceOf(relation.edge_type));
+  const uint64_t num_destinations = book.num_nodes(book.schema().DestinationOf(relation.edge_type));
+  for (size_t i = 0; i < relation.excluded.size(); ++i) {
+    const EdgeEnds& edge = relation.excluded[i];
+    const bool exists = edge.source.value < num_sources && edge.destination.value < num_destinations;
+    if (exists && (i == 0 || !(edge < relation.excluded[i - 1]))) continue;
+    return InvalidArgument("excluded edge " + std::to_string(i) + ", " + std::to_string(edge.source.value) + " -> " +
+                           std::to_string(edge.destination.value) +
+                           ": expected nodes that exist, ascending by destination and source");
+  }
+  return {};
 }
 
 // Answers come from other processes: their arrays must fit each other and the question before they are walked.
@@ -185,9 +218,10 @@ Result<HopSample> PartitionedGraph::SampleInEdges(const HopQuery& query, Deadlin
     RETURN_IF_ERROR(state_->CheckEdgeType(relation.edge_type));
     const NodeTypeId destination_type = book().schema().DestinationOf(relation.edge_type);
     RETURN_IF_ERROR(state_->CheckNodes(destination_type, relation.destinations));
+    RETURN_IF_ERROR(CheckExclusions(relation, book()));
     routes.push_back(RouteToOwners(book().NodeFirst(destination_type), relation.destinations));
   }
-  Asked asked = MakeQueries(query, routes, book().num_partitions());
+  Asked asked = MakeQueries(query, routes, book());
   std::vector<std::vector<size_t>> num_destinations;  // [asked][relation]
   for (const PartitionHopQuery& part : asked.queries) {
     num_destinations.emplace_back();

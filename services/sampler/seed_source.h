@@ -1,8 +1,10 @@
-// Which nodes a step trains on. A step's global batch is a pure function of (seed, epoch, step): positions
+// Which nodes or edges a step trains on. A step's global batch is a pure function of (seed, epoch, step): positions
 // [step * batch_size, (step + 1) * batch_size) of a pseudo-random permutation (base/permutation.h) of the split's
-// nodes ordered by original id. Each partition finds its own part of it.
+// nodes ordered by original id, or of its edges in the user's order. Each partition finds its own part of it: its own
+// nodes, and the edges into them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,11 +20,13 @@ struct SeedQuery {
   NodeTypeId node_type;
   std::string split;
   graph::SplitPartName part = graph::SplitPartName::kTrain;
-  bool shuffle = true;  // false: by original id
+  bool shuffle = true;  // false: by original id, edges in the user's order
   uint64_t seed = 0;
   uint32_t epoch = 0;
   uint32_t step = 0;
   uint64_t batch_size = 0;  // global
+  // Set: edges of a split of this type, and node_type means nothing.
+  std::optional<EdgeTypeId> edge_type = {};
 };
 
 // The key of an epoch's permutation.
@@ -32,7 +36,8 @@ constexpr uint64_t SeedOrderKey(uint64_t seed, uint32_t epoch) {
 
 // A step's global batch in batch order.
 struct GlobalBatch {
-  std::vector<GlobalNodeId> seeds;
+  std::vector<GlobalNodeId> seeds;         // of edges: their destinations
+  std::vector<GlobalNodeId> sources = {};  // of edges: [seeds]; of nodes: empty
 };
 
 // Thread-safe.
@@ -41,6 +46,8 @@ class SeedSource {
   virtual ~SeedSource() = default;
   // Nodes of the part in all partitions. NotFound where the split does not exist, naming those that do.
   virtual Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
+  // Edges of the part in all partitions; likewise.
+  virtual Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) = 0;
   // Fewer seeds than batch_size in an epoch's last step; none past it.
   virtual Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) = 0;
   // Global ids of original ids, in the same order; OutOfRange names an id that does not exist.
@@ -52,6 +59,9 @@ class SeedSource {
 // to within one (lower ranks take the remainder). A seed of partition p goes to rank p mod T while that rank has
 // room; the rest fill the ranks with room in ascending order. Each share is in batch order.
 std::vector<GlobalNodeId> ShareOfBatch(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
+                                       uint32_t num_trainers, Rank rank);
+// The same as positions of the batch, ascending. An edge goes by its destination; `type` is the destination's.
+std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
                                        uint32_t num_trainers, Rank rank);
 
 }  // namespace espalier::sampler

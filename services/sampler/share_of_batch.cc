@@ -33,14 +33,23 @@ std::vector<uint32_t> AssignRanks(const GlobalBatch& batch, const graph::Partiti
 
 }  // namespace
 
-std::vector<GlobalNodeId> ShareOfBatch(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
+std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
                                        uint32_t num_trainers, Rank rank) {
   ESPALIER_CHECK(rank.value < num_trainers) << "rank " << rank.value << " of " << num_trainers;
-  if (num_trainers == 1) return batch.seeds;
   const std::vector<uint32_t> rank_of = AssignRanks(batch, book, type, num_trainers);
+  std::vector<uint32_t> positions;
+  for (uint32_t i = 0; i < rank_of.size(); ++i) {
+    if (rank_of[i] == rank.value) positions.push_back(i);
+  }
+  return positions;
+}
+
+std::vector<GlobalNodeId> ShareOfBatch(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
+                                       uint32_t num_trainers, Rank rank) {
+  if (num_trainers == 1 && rank == Rank(0)) return batch.seeds;
   std::vector<GlobalNodeId> share;
-  for (size_t i = 0; i < rank_of.size(); ++i) {
-    if (rank_of[i] == rank.value) share.push_back(batch.seeds[i]);
+  for (const uint32_t position : PositionsOfShare(batch, book, type, num_trainers, rank)) {
+    share.push_back(batch.seeds[position]);
   }
   return share;
 }

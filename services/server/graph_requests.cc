@@ -85,7 +85,8 @@ Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::Sample
                                               const ServiceLimits& limits) {
   const graph::v1::SampleNeighborsRequest& request = frame.header;
   const bool has_times = !request.time_column().empty();
-  const size_t tensors_each = 1 + (has_times ? 1 : 0) + (request.has_walks() ? 1 : 0);
+  const size_t tensors_each =
+      1 + (has_times ? 1 : 0) + (request.has_walks() ? 1 : 0) + (request.has_exclusions() ? 2 : 0);
   RETURN_IF_ERROR(CheckTensorCount(frame.tensors, tensors_each * static_cast<size_t>(request.relations_size())));
   RETURN_IF_ERROR(CheckRelationCount(request.relations_size(), limits));
   sampler::PartitionHopQuery query;
@@ -103,6 +104,11 @@ Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::Sample
     }
     if (request.has_walks()) {
       ASSIGN_OR_RETURN(relation.walks, ValuesOf<uint64_t>(*next++, count, "walks"));
+    }
+    if (request.has_exclusions()) {
+      ASSIGN_OR_RETURN(const std::span<const LocalNodeId> destinations, LocalIds(*next++, limits));
+      relation.excluded_destinations.assign(destinations.begin(), destinations.end());
+      ASSIGN_OR_RETURN(relation.excluded_sources, WideIds<GlobalNodeId>(*next++, limits));
     }
     query.relations.push_back(std::move(relation));
   }
@@ -133,7 +139,11 @@ Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::InSubg
 
 Result<sampler::SeedQuery> SeedQueryOf(const graph::v1::SeedsOfStepRequest& request) {
   sampler::SeedQuery query;
-  ASSIGN_OR_RETURN(query.node_type, NodeTypeOf(request.node_type()));
+  if (request.of_edges()) {
+    ASSIGN_OR_RETURN(query.edge_type, EdgeTypeOf(request.edge_type()));
+  } else {
+    ASSIGN_OR_RETURN(query.node_type, NodeTypeOf(request.node_type()));
+  }
   switch (request.part()) {
     case graph::v1::SPLIT_PART_TRAIN: query.part = graph::SplitPartName::kTrain; break;
     case graph::v1::SPLIT_PART_VALIDATION: query.part = graph::SplitPartName::kValidation; break;
@@ -189,6 +199,14 @@ void DescribeGraph(const sampler::GraphDescription& description, graph::v1::Desc
   for (const sampler::GraphDescription::SplitCount& split : description.splits) {
     graph::v1::SplitCount* entry = response->add_splits();
     entry->set_node_type(split.node_type.value);
+    entry->set_split(split.split);
+    entry->set_train(split.train);
+    entry->set_validation(split.validation);
+    entry->set_test(split.test);
+  }
+  for (const sampler::GraphDescription::EdgeSplitCount& split : description.edge_splits) {
+    graph::v1::EdgeSplitCount* entry = response->add_edge_splits();
+    entry->set_edge_type(split.edge_type.value);
     entry->set_split(split.split);
     entry->set_train(split.train);
     entry->set_validation(split.validation);

@@ -101,6 +101,45 @@ Status CheckSplits(const graph::PartitionBook& book, const graph::Partition& par
   return {};
 }
 
+// Ordinals ascend below the total, ends lie below their bounds.
+Status CheckEdgeSplitPart(const std::string& name, const graph::EdgeSplitPart& part, uint64_t num_sources,
+                          uint64_t num_owned) {
+  const auto count = static_cast<uint64_t>(part.ordinals.num_rows());
+  RETURN_IF_ERROR(CheckIds("sources of " + name, part.sources, count));
+  RETURN_IF_ERROR(CheckIds("destinations of " + name, part.destinations, count));
+  RETURN_IF_ERROR(CheckIds("ordinals of " + name, part.ordinals, count));
+  const IdArray sources(part.sources), destinations(part.destinations), ordinals(part.ordinals);
+  for (uint64_t i = 0; i < count; ++i) {
+    const bool ascends = (i == 0 || ordinals[i - 1] < ordinals[i]) && ordinals[i] < part.total;
+    if (ascends && sources[i] < num_sources && destinations[i] < num_owned) continue;
+    return Bad("entry " + std::to_string(i) + " of " + name,
+               std::to_string(sources[i]) + " -> " + std::to_string(destinations[i]) + ", ordinal " +
+                   std::to_string(ordinals[i]),
+               "ends below " + std::to_string(num_sources) + " and " + std::to_string(num_owned) +
+                   ", ascending ordinals below " + std::to_string(part.total));
+  }
+  return {};
+}
+
+Status CheckEdgeSplits(const graph::PartitionBook& book, const graph::Partition& partition) {
+  for (const auto& [split, by_type] : partition.edge_splits) {
+    for (const auto& [number, parts] : by_type) {
+      const std::string name = "split '" + split + "' of edge type " + std::to_string(number);
+      if (number >= book.schema().num_edge_types() || parts.size() != 3) {
+        return Bad(name, std::to_string(parts.size()) + " parts", "3 parts of an existing type");
+      }
+      const EdgeTypeId type(number);
+      for (size_t part = 0; part < parts.size(); ++part) {
+        const std::string part_name = NameOf(static_cast<graph::SplitPartName>(part));
+        RETURN_IF_ERROR(CheckEdgeSplitPart(part_name + " of " + name, parts[part],
+                                           book.num_nodes(book.schema().SourceOf(type)),
+                                           book.NumOwnedNodes(partition.id, book.schema().DestinationOf(type))));
+      }
+    }
+  }
+  return {};
+}
+
 Status CheckArrays(const graph::PartitionBook& book, const graph::Partition& partition) {
   const graph::GraphSchema& schema = book.schema();
   if (partition.nodes.size() != schema.num_node_types() || partition.directory.size() != schema.num_node_types()) {
@@ -116,7 +155,8 @@ Status CheckArrays(const graph::PartitionBook& book, const graph::Partition& par
   for (uint16_t type = 0; type < schema.num_edge_types(); ++type) {
     RETURN_IF_ERROR(CheckEdges(book, partition, EdgeTypeId(type)));
   }
-  return CheckSplits(book, partition);
+  RETURN_IF_ERROR(CheckSplits(book, partition));
+  return CheckEdgeSplits(book, partition);
 }
 
 }  // namespace

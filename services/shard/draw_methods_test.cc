@@ -123,6 +123,36 @@ TEST_F(DrawMethodsTest, WithReplacementUpToATime) {
   ExpectAsReference(query, "weighted");
 }
 
+// Every third edge by its ends, and all in-edges of one node.
+TEST_F(DrawMethodsTest, DrawAmongWhatIsNotExcluded) {
+  std::vector<sampler::EdgeEnds> excluded;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (i % 3 != 0 && edges[i].destination != 4) continue;
+    excluded.push_back({GlobalNodeId(edges[i].destination), GlobalNodeId(edges[i].source)});
+  }
+  std::sort(excluded.begin(), excluded.end());
+  for (const DrawMethod method : {DrawMethod::kNeighbor, DrawMethod::kLabor, DrawMethod::kLast}) {
+    for (const int32_t fanout : {1, 5, 20, kFullNeighborhood}) {
+      for (const char* weights : {"", "w"}) {
+        for (const bool timed : {false, true}) {
+          HopQuery query = Query(fanout, method);
+          query.relations[0].excluded = excluded;
+          query.weight_column = weights;
+          if (timed) query.time_column = "when";
+          if (timed) query.relations[0].times = times;
+          ExpectAsReference(query, "method " + std::to_string(static_cast<int>(method)) + " fan-out " +
+                                       std::to_string(fanout) + " " + weights + (timed ? " timed" : ""));
+        }
+      }
+    }
+  }
+  HopQuery walked = Query(1, DrawMethod::kNeighbor);
+  walked.replace = true;
+  walked.relations[0].walks = walks;
+  walked.relations[0].excluded = excluded;
+  ExpectAsReference(walked, "walks");
+}
+
 TEST_F(DrawMethodsTest, NothingIsLaterThanItsDestinationsTime) {
   HopQuery query = Query(kFullNeighborhood, DrawMethod::kNeighbor);
   query.time_column = "when";
@@ -252,6 +282,32 @@ TEST_F(DrawMethodsTest, RefuseWhatMakesNoSense) {
   EXPECT_THAT(no_ids.message(), HasSubstr("source column 'original_id'"));
 }
 
+// Exclusion reads whole rows, of those destinations alone that lose edges.
+TEST_F(DrawMethodsTest, ExclusionsWorkIsBounded) {
+  const uint64_t degree = reference.InEdgesOf(EdgeTypeId(0), 1).size();
+  ASSERT_GT(degree, 10u);
+  const auto status_with = [&](uint64_t limit) {
+    graph::PartitionBook book;
+    std::vector<graph::Partition> partitions = testing::MakeTestPartitions(TimedGraph(edges), 1, 0, &book, kBuild);
+    const auto limited = GraphShard::Make(book, std::move(partitions[0]), {.max_lookups_per_request = limit});
+    EXPECT_TRUE(limited.ok()) << limited.status().ToString();
+    sampler::PartitionHopQuery query;
+    // Walks may stand at one node often.
+    query.relations.push_back({.edge_type = EdgeTypeId(0),
+                               .fanout = 1,
+                               .destinations = {LocalNodeId(1), LocalNodeId(1), LocalNodeId(2)},
+                               .walks = {0, 1, 2},
+                               .excluded_destinations = {LocalNodeId(1)},
+                               .excluded_sources = {GlobalNodeId(0)}});
+    Status status;
+    (*limited)->SampleInEdges(query, Soon(),
+                              [&](const Result<sampler::PartitionHopSample>& sample) { status = sample.status(); });
+    return status;
+  };
+  EXPECT_TRUE(status_with(2 * degree).ok());
+  EXPECT_EQ(status_with(2 * degree - 1).code(), StatusCode::kResourceExhausted);
+}
+
 // The limit is of a request: relations share it, and rows that are taken whole cost nothing.
 TEST_F(DrawMethodsTest, LaborsWorkIsBounded) {
   uint64_t long_rows = 0, all_rows = 0;
@@ -264,7 +320,7 @@ TEST_F(DrawMethodsTest, LaborsWorkIsBounded) {
   const auto status_with = [&](uint64_t limit, size_t num_relations) {
     graph::PartitionBook book;
     std::vector<graph::Partition> partitions = testing::MakeTestPartitions(TimedGraph(edges), 1, 0, &book, kBuild);
-    const auto limited = GraphShard::Make(book, std::move(partitions[0]), {.max_labor_lookups_per_request = limit});
+    const auto limited = GraphShard::Make(book, std::move(partitions[0]), {.max_lookups_per_request = limit});
     EXPECT_TRUE(limited.ok()) << limited.status().ToString();
     sampler::PartitionRelationQuery relation{.edge_type = EdgeTypeId(0), .fanout = 20};
     for (uint32_t v = 0; v < kNumNodes; ++v) relation.destinations.emplace_back(v);
@@ -279,7 +335,7 @@ TEST_F(DrawMethodsTest, LaborsWorkIsBounded) {
   EXPECT_TRUE(status_with(3 * long_rows, 3).ok());
   EXPECT_EQ(status_with(long_rows - 1, 1).code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(status_with(long_rows - 1, 1).message(),
-              HasSubstr("LABOR would look at " + std::to_string(long_rows) + " in-edges"));
+              HasSubstr("a hop would look at " + std::to_string(long_rows) + " in-edges"));
   EXPECT_EQ(status_with(3 * long_rows - 1, 3).code(), StatusCode::kResourceExhausted);
 }
 

@@ -25,6 +25,21 @@ constexpr size_t kIdleAnswerBytes = size_t{256} << 20;
 
 bool FitsU32(uint64_t count) { return count <= std::numeric_limits<uint32_t>::max(); }
 
+// Draws look them up by bisection.
+Status CheckExclusions(const sampler::PartitionRelationQuery& relation) {
+  const auto& destinations = relation.excluded_destinations;
+  const auto& sources = relation.excluded_sources;
+  if (destinations.size() != sources.size()) {
+    return InvalidArgument(std::to_string(destinations.size()) + " destinations and " + std::to_string(sources.size()) +
+                           " sources of excluded edges");
+  }
+  for (size_t i = 1; i < sources.size(); ++i) {
+    if (std::pair(destinations[i - 1], sources[i - 1]) <= std::pair(destinations[i], sources[i])) continue;
+    return InvalidArgument("excluded edge " + std::to_string(i) + " is out of order");
+  }
+  return {};
+}
+
 // Ids below `bound` at the width in which they travel.
 Tensor IdTensor(std::vector<uint64_t> ids, uint64_t bound) {
   if (!FitsU32(bound)) return Tensor::FromVector(std::move(ids));
@@ -97,6 +112,7 @@ struct GraphShard::State {
   Status GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
                     const sampler::RowSink& sink);
   Result<const graph::SplitPart*> FindSplitPart(const sampler::SeedQuery& query) const;
+  Result<const graph::EdgeSplitPart*> FindEdgeSplitPart(const sampler::SeedQuery& query) const;
   Result<sampler::PartitionSeeds> SeedsOfStep(const sampler::SeedQuery& query);
   Result<Tensor> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
@@ -127,6 +143,8 @@ Result<sampler::PartitionRelationSample> GraphShard::State::SampleOne(const samp
   if (relation.fanout < 1 && relation.fanout != sampler::kFullNeighborhood) {
     return InvalidArgument("fan-out " + std::to_string(relation.fanout) + ", expected at least 1, or -1 for all");
   }
+  RETURN_IF_ERROR(CheckCount(relation.excluded_destinations.size()));
+  RETURN_IF_ERROR(CheckExclusions(relation));
   WeightSums::Sums sums;
   if (!query.weight_column.empty()) {
     ASSIGN_OR_RETURN(sums, weight_sums.Get(type, query.weight_column));
@@ -150,7 +168,9 @@ Result<sampler::PartitionRelationSample> GraphShard::State::SampleOne(const samp
                            .source_ids = source_ids,
                            .edge_times = edge_times,
                            .destination_times = relation.times,
-                           .walks = relation.walks};
+                           .walks = relation.walks,
+                           .excluded_destinations = relation.excluded_destinations,
+                           .excluded_sources = relation.excluded_sources};
   const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
   return SampleRelation(partition.in_edges[type.value], original_ids, relation.destinations, options, budget,
                         answer_buffers);
@@ -159,7 +179,7 @@ Result<sampler::PartitionRelationSample> GraphShard::State::SampleOne(const samp
 Result<sampler::PartitionHopSample> GraphShard::State::SampleInEdges(const sampler::PartitionHopQuery& query) {
   sampler::PartitionHopSample sample;
   RETURN_IF_ERROR(sampler::CheckDrawRule(query));
-  HopBudget budget{.draws = limits.max_draws_per_request, .labor_lookups = limits.max_labor_lookups_per_request};
+  HopBudget budget{.draws = limits.max_draws_per_request, .lookups = limits.max_lookups_per_request};
   for (const sampler::PartitionRelationQuery& relation : query.relations) {
     Result<sampler::PartitionRelationSample> drawn = SampleOne(query, relation, budget);
     if (!drawn.ok())
@@ -204,26 +224,57 @@ Result<const graph::SplitPart*> GraphShard::State::FindSplitPart(const sampler::
                   (existing.empty() ? " none" : existing));
 }
 
+Result<const graph::EdgeSplitPart*> GraphShard::State::FindEdgeSplitPart(const sampler::SeedQuery& query) const {
+  RETURN_IF_ERROR(CheckEdgeType(*query.edge_type));
+  const auto part = static_cast<size_t>(query.part);
+  const auto split = partition.edge_splits.find(query.split);
+  if (split != partition.edge_splits.end() && part < 3) {
+    const auto parts = split->second.find(query.edge_type->value);
+    if (parts != split->second.end()) return &parts->second[part];
+  }
+  std::string existing;
+  for (const auto& [name, by_type] : partition.edge_splits) existing += " '" + name + "'";
+  return NotFound("there is no split '" + query.split + "' of edge type '" +
+                  book.schema().EdgeType(*query.edge_type).Name() + "'; the graph's splits of edges are" +
+                  (existing.empty() ? " none" : existing));
+}
+
 Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::SeedQuery& query) {
-  ASSIGN_OR_RETURN(const graph::SplitPart* part, FindSplitPart(query));
   if (query.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
-  const sampler::PositionRange range = sampler::PositionsOfStep(part->total, query.batch_size, query.step);
+  const graph::SplitPart* of_nodes = nullptr;
+  const graph::EdgeSplitPart* of_edges = nullptr;
+  if (query.edge_type.has_value()) {
+    ASSIGN_OR_RETURN(of_edges, FindEdgeSplitPart(query));
+  } else {
+    ASSIGN_OR_RETURN(of_nodes, FindSplitPart(query));
+  }
+  const uint64_t total = of_edges != nullptr ? of_edges->total : of_nodes->total;
+  const sampler::PositionRange range = sampler::PositionsOfStep(total, query.batch_size, query.step);
   if (!FitsU32(range.size())) return ResourceExhausted("a batch of 2^32 seeds or more");
-  const SeedOrders::Order order = seed_orders.Get(query, *part);
+  const SeedOrders::Order order =
+      seed_orders.Get(query, total, of_edges != nullptr ? of_edges->ordinals : of_nodes->ordinals);
   const auto before = [](const SeedOrders::OrderedSeed& seed, uint64_t position) { return seed.position < position; };
   const auto first = std::lower_bound(order->begin(), order->end(), range.first, before);
   const auto last = std::lower_bound(first, order->end(), range.last, before);
   RETURN_IF_ERROR(CheckCount(static_cast<size_t>(last - first)));
 
+  const graph::GraphSchema& schema = book.schema();
+  const NodeTypeId node_type = of_edges != nullptr ? schema.DestinationOf(*query.edge_type) : query.node_type;
+  const IdArray local_ids(of_edges != nullptr ? of_edges->destinations : of_nodes->local_ids);
+  const uint64_t first_node = book.NodeFirst(node_type)[partition.id.value];
   std::vector<uint32_t> positions;
-  std::vector<uint64_t> nodes;
-  const uint64_t first_node = book.NodeFirst(query.node_type)[partition.id.value];
+  std::vector<uint64_t> nodes, sources;
   for (auto seed = first; seed != last; ++seed) {
     positions.push_back(static_cast<uint32_t>(seed->position - range.first));
-    nodes.push_back(first_node + seed->local_id);
+    nodes.push_back(first_node + local_ids[seed->entry]);
+    if (of_edges != nullptr) sources.push_back(IdArray(of_edges->sources)[seed->entry]);
   }
-  return sampler::PartitionSeeds{.positions = Tensor::FromVector(std::move(positions)),
-                                 .nodes = IdTensor(std::move(nodes), book.num_nodes(query.node_type))};
+  sampler::PartitionSeeds seeds{.positions = Tensor::FromVector(std::move(positions)),
+                                .nodes = IdTensor(std::move(nodes), book.num_nodes(node_type))};
+  if (of_edges != nullptr) {
+    seeds.sources = IdTensor(std::move(sources), book.num_nodes(schema.SourceOf(*query.edge_type)));
+  }
+  return seeds;
 }
 
 Result<Tensor> GraphShard::State::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const {

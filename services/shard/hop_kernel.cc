@@ -9,6 +9,7 @@
 #include "services/sampler/neighbor_draws.h"
 #include "services/sampler/weighted_draws.h"
 #include "services/shard/id_array.h"
+#include "services/shard/kept_edges.h"
 #include "services/shard/time_columns.h"
 
 namespace espalier::shard {
@@ -23,23 +24,26 @@ constexpr size_t kDrawsPerChunk = 384;
 constexpr size_t kMaxRowsPerChunk = 64;
 
 // A destination's in-edges: positions [begin, begin + degree) of the partition. Those that are too late stand behind
-// them and do not count.
+// them and do not count. Where some are excluded, the drawer leaves `degree` of them, at KeptEdges::positions.
 struct Row {
   uint64_t begin;
   uint64_t stream;  // of its random words: the node's original id, or the number of a walk
   uint32_t degree;
+  ExcludedEdges::Range excluded = {};
+  uint32_t kept = 0;  // 1 + the number of its KeptEdges in the chunk; 0: all
 };
 
 struct Rows {
   std::vector<Row> rows;
-  uint64_t max_draws = 0;      // of all rows together
-  uint64_t labor_lookups = 0;  // likewise
+  uint64_t max_draws = 0;  // of all rows together
+  uint64_t lookups = 0;    // likewise
 };
 
 template <class Indptr>
 Result<Rows> ReadRows(std::span<const Indptr> indptr, const IdArray& original_ids,
                       std::span<const LocalNodeId> destinations, const HopOptions& options) {
   const size_t num_rows = indptr.size() - 1;
+  const ExcludedEdges excluded(options.excluded_destinations, options.excluded_sources);
   Rows read;
   read.rows.reserve(destinations.size());
   for (size_t i = 0; i < destinations.size(); ++i) {
@@ -60,20 +64,21 @@ Result<Rows> ReadRows(std::span<const Indptr> indptr, const IdArray& original_id
     }
     const uint64_t stream = options.walks.empty() ? original_ids[v] : options.walks[i];
     read.rows.push_back({.begin = indptr[v], .stream = stream, .degree = degree});
+    if (!excluded.empty() && degree > 0) read.rows.back().excluded = excluded.Into(destinations[i]);
     read.max_draws += sampler::NumDrawn(degree, options.fanout, options.replace);
     const bool is_looked_through =
         options.method == DrawMethod::kLabor && !sampler::DrawsAll(degree, options.fanout, options.replace);
-    if (is_looked_through) read.labor_lookups += degree;
+    if (is_looked_through) read.lookups += degree;
+    if (read.rows.back().excluded.size() > 0) read.lookups += degree;
   }
   return read;
 }
 
-// A request must not buy unbounded work with few draws: LABOR looks at every in-edge of a row.
+// A request must not buy unbounded work with few draws: LABOR and exclusion look at every in-edge of a row.
 Status CheckBudget(const Rows& rows, const HopBudget& budget) {
-  if (rows.labor_lookups > budget.labor_lookups) {
-    return ResourceExhausted("LABOR would look at " + std::to_string(rows.labor_lookups) +
-                             " in-edges, the limit allows " + std::to_string(budget.labor_lookups) +
-                             ": ask for fewer nodes at once");
+  if (rows.lookups > budget.lookups) {
+    return ResourceExhausted("a hop would look at " + std::to_string(rows.lookups) + " in-edges, the limit allows " +
+                             std::to_string(budget.lookups) + ": ask for fewer nodes at once");
   }
   if (rows.max_draws > budget.draws) {
     return ResourceExhausted("a hop would draw up to " + std::to_string(rows.max_draws) + " in-edges, the limit is " +
@@ -85,13 +90,19 @@ Status CheckBudget(const Rows& rows, const HopBudget& budget) {
 // Draws the positions of one chunk after the other.
 class Drawer {
  public:
-  Drawer(const HopOptions& options, const std::byte* indices, size_t index_bytes)
-      : options_(options), indices_(indices), index_bytes_(index_bytes), labor_(options.key) {
+  Drawer(const HopOptions& options, const Tensor& indices)
+      : options_(options),
+        excluded_(options.excluded_destinations, options.excluded_sources),
+        sources_(indices),
+        indices_(indices.bytes()),
+        index_bytes_(SizeOf(indices.dtype())),
+        labor_(options.key) {
     if (options.fanout != kFullNeighborhood) blocks_ = sampler::DrawBlocks(static_cast<uint32_t>(options.fanout));
   }
 
   // positions: those of all rows one after the other, as positions of the partition; counts[i]: of row i.
-  void Draw(std::span<const Row> rows, std::vector<uint64_t>& positions, uint32_t* counts) {
+  void Draw(std::span<const Row> stored, std::vector<uint64_t>& positions, uint32_t* counts) {
+    const std::span<const Row> rows = excluded_.empty() ? stored : WithoutExcluded(stored);
     PrepareWords(rows);
     size_t max_draws = 0;
     for (const Row& row : rows) max_draws += sampler::NumDrawn(row.degree, options_.fanout, options_.replace);
@@ -103,7 +114,7 @@ class Drawer {
       counts[i] = DrawRow(rows[i], words);
       if (reads_words) words += size_t{4} * blocks_;
       for (uint32_t k = 0; k < counts[i]; ++k) {
-        next[k] = rows[i].begin + row_positions_[k];
+        next[k] = rows[i].begin + StoredPosition(rows[i], row_positions_[k]);
         __builtin_prefetch(indices_ + next[k] * index_bytes_);
       }
       next += counts[i];
@@ -115,14 +126,41 @@ class Drawer {
   bool DrawsAllOf(const Row& row) const { return sampler::DrawsAll(row.degree, options_.fanout, options_.replace); }
   bool ReadsWords(const Row& row) const { return options_.method == DrawMethod::kNeighbor && !DrawsAllOf(row); }
 
-  std::span<const uint32_t> SumsOf(const Row& row) const { return {options_.weight_sums + row.begin, row.degree}; }
+  // The rows of a chunk as exclusion leaves them. No more than a chunk's are held at once: a hub may be asked for
+  // often.
+  std::span<const Row> WithoutExcluded(std::span<const Row> stored) {
+    rows_.assign(stored.begin(), stored.end());
+    if (kept_.size() < rows_.size()) kept_.resize(rows_.size());
+    uint32_t num_kept = 0;
+    for (Row& row : rows_) {
+      if (row.excluded.size() == 0) continue;
+      KeptEdges& kept = kept_[num_kept];
+      const std::span<const uint32_t> sums =
+          options_.weight_sums == nullptr ? std::span<const uint32_t>() : SumsOf(row);
+      FindKept(sources_, row.begin, row.degree, excluded_.SourcesIn(row.excluded), sums, kept);
+      if (kept.positions.size() == row.degree) continue;
+      row.degree = static_cast<uint32_t>(kept.positions.size());
+      row.kept = ++num_kept;
+    }
+    return rows_;
+  }
+
+  // Where in the stored row the position stands that was drawn among those that are kept.
+  uint32_t StoredPosition(const Row& row, uint32_t position) const {
+    return row.kept == 0 ? position : kept_[row.kept - 1].positions[position];
+  }
+
+  std::span<const uint32_t> SumsOf(const Row& row) const {
+    if (row.kept != 0) return kept_[row.kept - 1].weight_sums;
+    return {options_.weight_sums + row.begin, row.degree};
+  }
 
   void PrepareWords(std::span<const Row> rows) {
     streams_.clear();
     for (const Row& row : rows) {
       if (!ReadsWords(row)) continue;
       streams_.push_back(row.stream);
-      if (options_.weight_sums != nullptr) __builtin_prefetch(options_.weight_sums + row.begin + row.degree - 1);
+      if (options_.weight_sums != nullptr) __builtin_prefetch(&SumsOf(row).back());
     }
     words_.resize(streams_.size() * 4 * blocks_);
     sampler::FillDrawWords(options_.key, streams_, blocks_, words_.data());
@@ -178,7 +216,7 @@ class Drawer {
   uint32_t DrawLaborRow(const Row& row, uint32_t max_count) {
     const IdArray ids(*options_.source_ids);
     const auto fill = [&](uint32_t first, std::span<uint64_t> some) {
-      for (size_t k = 0; k < some.size(); ++k) some[k] = ids[row.begin + first + k];
+      for (uint32_t k = 0; k < some.size(); ++k) some[k] = ids[row.begin + StoredPosition(row, first + k)];
     };
     const std::span<const uint32_t> sums = options_.weight_sums == nullptr ? std::span<const uint32_t>() : SumsOf(row);
     return labor_.Draw(row.degree, fill, sums, max_count, row_positions_.data());
@@ -205,6 +243,8 @@ class Drawer {
   }
 
   const HopOptions& options_;
+  const ExcludedEdges excluded_;
+  const IdArray sources_;
   const std::byte* const indices_;
   const size_t index_bytes_;
   sampler::LaborDraws labor_;
@@ -213,6 +253,8 @@ class Drawer {
   std::vector<uint64_t> streams_;
   std::vector<uint32_t> words_;
   std::vector<uint32_t> row_positions_;
+  std::vector<Row> rows_;  // of the chunk, where edges are excluded
+  std::vector<KeptEdges> kept_;
 };
 
 // An output array whose length is known at the end.
@@ -242,8 +284,9 @@ size_t RowsPerChunk(int32_t fanout) {
 
 // Passes 2 and 3.
 template <class Index, class EdgeId>
-sampler::PartitionRelationSample DrawAndGather(const Index* indices, const Rows& rows, const HopOptions& options,
+sampler::PartitionRelationSample DrawAndGather(const graph::InEdges& edges, const Rows& rows, const HopOptions& options,
                                                sampler::BufferPool& buffers) {
+  const auto* const indices = reinterpret_cast<const Index*>(edges.indices.bytes());
   Output<Index> sources(buffers, rows.max_draws);
   Output<EdgeId> edge_ids(buffers, options.want_edge_ids ? rows.max_draws : 0);
   const auto gather = [&](const std::vector<uint64_t>& positions) {
@@ -256,7 +299,7 @@ sampler::PartitionRelationSample DrawAndGather(const Index* indices, const Rows&
 
   const std::span<const Row> all(rows.rows);
   std::vector<uint32_t> counts(all.size());
-  Drawer drawer(options, reinterpret_cast<const std::byte*>(indices), sizeof(Index));
+  Drawer drawer(options, edges.indices);
   std::vector<uint64_t> drawn, waiting;
   const size_t chunk = RowsPerChunk(options.fanout);
   for (size_t first = 0; first < all.size(); first += chunk) {
@@ -273,9 +316,8 @@ sampler::PartitionRelationSample DrawAndGather(const Index* indices, const Rows&
 template <class Index>
 sampler::PartitionRelationSample DrawWithEdgeIds(const graph::InEdges& edges, const Rows& rows,
                                                  const HopOptions& options, sampler::BufferPool& buffers) {
-  const auto* indices = reinterpret_cast<const Index*>(edges.indices.bytes());
-  if (options.wide_edge_ids) return DrawAndGather<Index, uint64_t>(indices, rows, options, buffers);
-  return DrawAndGather<Index, uint32_t>(indices, rows, options, buffers);
+  if (options.wide_edge_ids) return DrawAndGather<Index, uint64_t>(edges, rows, options, buffers);
+  return DrawAndGather<Index, uint32_t>(edges, rows, options, buffers);
 }
 
 }  // namespace
@@ -294,7 +336,7 @@ Result<sampler::PartitionRelationSample> SampleRelation(const graph::InEdges& ed
                                                 ? DrawWithEdgeIds<uint32_t>(edges, *rows, options, buffers)
                                                 : DrawWithEdgeIds<uint64_t>(edges, *rows, options, buffers);
   budget.draws -= static_cast<uint64_t>(sample.sources.num_elements());
-  budget.labor_lookups -= rows->labor_lookups;
+  budget.lookups -= rows->lookups;
   return sample;
 }
 

@@ -25,12 +25,15 @@ struct HopOptions {
   const Tensor* edge_times = nullptr;               // integers [edges], ascending in each row; null: no time counts
   std::span<const int64_t> destination_times = {};  // [destinations] where edge_times is not null
   std::span<const uint64_t> walks = {};             // [destinations] streams instead of original ids; empty: those
+  // Edges that are not drawn (sampler::RelationQuery::excluded), ascending by (destination, source), of equal length.
+  std::span<const LocalNodeId> excluded_destinations = {};
+  std::span<const GlobalNodeId> excluded_sources = {};
 };
 
 // What a question may still cost, all its relations together.
 struct HopBudget {
-  uint64_t draws = 0;          // in-edges that may be drawn
-  uint64_t labor_lookups = 0;  // in-edges that LABOR looks at to draw a few
+  uint64_t draws = 0;    // in-edges that may be drawn
+  uint64_t lookups = 0;  // in-edges that LABOR looks at to draw a few, or exclusion to find those that remain
 };
 
 // Takes what it cost off the budget. InvalidArgument names a destination that the partition does not own;

@@ -46,6 +46,25 @@ bool SameSplits(const std::vector<sampler::GraphDescription::SplitCount>& a,
   });
 }
 
+std::vector<sampler::GraphDescription::EdgeSplitCount> EdgeSplitsOf(const graph::Partition& partition) {
+  std::vector<sampler::GraphDescription::EdgeSplitCount> counts;
+  for (const auto& [split, by_type] : partition.edge_splits) {
+    for (const auto& [type, parts] : by_type) {
+      if (parts.size() != 3) continue;  // GraphShard::Make refuses it
+      counts.push_back({EdgeTypeId(type), split, parts[0].total, parts[1].total, parts[2].total});
+    }
+  }
+  return counts;
+}
+
+bool SameEdgeSplits(const std::vector<sampler::GraphDescription::EdgeSplitCount>& a,
+                    const std::vector<sampler::GraphDescription::EdgeSplitCount>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.edge_type == y.edge_type && x.split == y.split && x.train == y.train && x.validation == y.validation &&
+           x.test == y.test;
+  });
+}
+
 }  // namespace
 
 Result<sampler::GraphDescription> DescribePartitions(const graph::PartitionBook& book,
@@ -56,11 +75,13 @@ Result<sampler::GraphDescription> DescribePartitions(const graph::PartitionBook&
   }
   sampler::GraphDescription description{
       .book = book, .columns = ColumnsOf(partitions[0]), .splits = SplitsOf(partitions[0])};
+  description.edge_splits = EdgeSplitsOf(partitions[0]);
   for (size_t p = 1; p < partitions.size(); ++p) {
     if (!SameColumns(description.columns, ColumnsOf(partitions[p]))) {
       return DataLoss("partition " + std::to_string(p) + " has other columns than partition 0");
     }
-    if (!SameSplits(description.splits, SplitsOf(partitions[p]))) {
+    if (!SameSplits(description.splits, SplitsOf(partitions[p])) ||
+        !SameEdgeSplits(description.edge_splits, EdgeSplitsOf(partitions[p]))) {
       return DataLoss("partition " + std::to_string(p) + " has other splits than partition 0");
     }
   }

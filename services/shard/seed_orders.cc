@@ -12,23 +12,26 @@ namespace {
 // Training and evaluation of two epochs at once, with room to spare.
 constexpr size_t kKept = 8;
 
-SeedOrders::Order MakeOrder(const sampler::SeedQuery& query, const graph::SplitPart& part) {
-  const sampler::SeedOrder order(query, part.total);
-  const IdArray locals(part.local_ids), ordinals(part.ordinals);
+SeedOrders::Order MakeOrder(const sampler::SeedQuery& query, uint64_t total, const Tensor& part_ordinals) {
+  const sampler::SeedOrder order(query, total);
+  const IdArray ordinals(part_ordinals);
   auto seeds = std::make_shared<std::vector<SeedOrders::OrderedSeed>>();
   seeds->reserve(ordinals.size());
-  for (uint64_t i = 0; i < ordinals.size(); ++i) {
-    seeds->push_back({order.PositionOf(ordinals[i]), static_cast<uint32_t>(locals[i])});
-  }
+  for (uint64_t i = 0; i < ordinals.size(); ++i) seeds->push_back({order.PositionOf(ordinals[i]), i});
   std::sort(seeds->begin(), seeds->end(), [](const auto& a, const auto& b) { return a.position < b.position; });
   return seeds;
 }
 
 }  // namespace
 
-SeedOrders::Order SeedOrders::Get(const sampler::SeedQuery& query, const graph::SplitPart& part) {
+SeedOrders::Order SeedOrders::Get(const sampler::SeedQuery& query, uint64_t total, const Tensor& ordinals) {
   // Without shuffling, seed and epoch make no difference.
-  const Key key{query.node_type.value,          query.split, query.part, query.shuffle, query.shuffle ? query.seed : 0,
+  const Key key{query.edge_type.has_value(),
+                query.edge_type.has_value() ? query.edge_type->value : query.node_type.value,
+                query.split,
+                query.part,
+                query.shuffle,
+                query.shuffle ? query.seed : 0,
                 query.shuffle ? query.epoch : 0};
   MutexLock lock(&mutex_);
   for (const auto& [kept, order] : recent_) {
@@ -36,7 +39,7 @@ SeedOrders::Order SeedOrders::Get(const sampler::SeedQuery& query, const graph::
   }
   // Made under the lock: whoever asks meanwhile most likely asks for the same.
   if (recent_.size() == kKept) recent_.pop_front();
-  recent_.emplace_back(key, MakeOrder(query, part));
+  recent_.emplace_back(key, MakeOrder(query, total, ordinals));
   return recent_.back().second;
 }
 

@@ -16,19 +16,20 @@ namespace espalier::shard {
 // Thread-safe.
 class SeedOrders {
  public:
-  // An owned node of the split's part and its position in the epoch.
+  // An entry of the split's part (an owned node or edge) and its position in the epoch.
   struct OrderedSeed {
     uint64_t position;
-    uint32_t local_id;
+    uint64_t entry;
   };
   using Order = std::shared_ptr<const std::vector<OrderedSeed>>;  // ascending positions
 
-  // The order of a part that passed CheckPartition. Keeps the last few asked for.
-  Order Get(const sampler::SeedQuery& query, const graph::SplitPart& part) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The order of a part that passed CheckPartition, by the ordinals of its entries. Keeps the last few asked for.
+  Order Get(const sampler::SeedQuery& query, uint64_t total, const Tensor& ordinals) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Key {
-    uint16_t node_type;
+    bool of_edges;
+    uint16_t type;
     std::string split;
     graph::SplitPartName part;
     bool shuffle;

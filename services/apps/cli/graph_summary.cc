@@ -24,7 +24,8 @@ nlohmann::ordered_json ColumnsJson(const std::map<std::string, Tensor>& columns)
   return json;
 }
 
-std::string CountsText(const graph::NodeSplit& split) {
+template <class Split>
+std::string CountsText(const Split& split) {
   return std::to_string(split.train.size()) + " train, " + std::to_string(split.validation.size()) + " validation, " +
          std::to_string(split.test.size()) + " test";
 }
@@ -46,6 +47,11 @@ std::string SummaryAsText(const graph::SourceGraph& graph, const std::string& pa
       text += "  split " + name + " of " + graph.schema.node_types()[type] + ": " + CountsText(split) + "\n";
     }
   }
+  for (const auto& [name, by_type] : graph.edge_splits) {
+    for (const auto& [type, split] : by_type) {
+      text += "  split " + name + " of " + graph.schema.edge_types()[type].Name() + ": " + CountsText(split) + "\n";
+    }
+  }
   return text;
 }
 
@@ -65,6 +71,12 @@ std::string SummaryAsJson(const graph::SourceGraph& graph, const std::string& pa
   for (const auto& [name, by_type] : graph.splits) {
     for (const auto& [type, split] : by_type) {
       splits[name][graph.schema.node_types()[type]] = {
+          {"train", split.train.size()}, {"validation", split.validation.size()}, {"test", split.test.size()}};
+    }
+  }
+  for (const auto& [name, by_type] : graph.edge_splits) {
+    for (const auto& [type, split] : by_type) {
+      splits[name][graph.schema.edge_types()[type].Name()] = {
           {"train", split.train.size()}, {"validation", split.validation.size()}, {"test", split.test.size()}};
     }
   }

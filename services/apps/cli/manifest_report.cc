@@ -71,6 +71,11 @@ std::string ManifestAsText(const format::Manifest& manifest, const std::string& 
             std::to_string(split.train) + " train, " + std::to_string(split.validation) + " validation, " +
             std::to_string(split.test) + " test\n";
   }
+  for (const format::EdgeSplitEntry& split : manifest.edge_splits) {
+    text += "  split " + split.name + " of " + schema.edge_types()[split.edge_type].Name() + ": " +
+            std::to_string(split.train) + " train, " + std::to_string(split.validation) + " validation, " +
+            std::to_string(split.test) + " test\n";
+  }
   const format::Quality& quality = manifest.quality;
   text += "  cut " + Fixed(100 * quality.cut_ratio, 2) + " % of the edges (" + std::to_string(quality.cut_edges) +
           "), replication " + Fixed(quality.replication, 3) + "\n  largest partition / average:";
@@ -112,6 +117,10 @@ std::string ManifestAsJson(const format::Manifest& manifest, const std::string& 
   json["splits"] = Json::object();
   for (const format::SplitEntry& split : manifest.splits) {
     json["splits"][split.name][schema.node_types()[split.node_type]] = {
+        {"train", split.train}, {"validation", split.validation}, {"test", split.test}};
+  }
+  for (const format::EdgeSplitEntry& split : manifest.edge_splits) {
+    json["splits"][split.name][schema.edge_types()[split.edge_type].Name()] = {
         {"train", split.train}, {"validation", split.validation}, {"test", split.test}};
   }
   json["quality"] = {{"cutEdges", manifest.quality.cut_edges},

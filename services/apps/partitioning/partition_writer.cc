@@ -35,6 +35,20 @@ std::vector<format::SplitEntry> SplitsOf(const graph::SourceGraph& graph) {
   return entries;
 }
 
+std::vector<format::EdgeSplitEntry> EdgeSplitsOf(const graph::SourceGraph& graph) {
+  std::vector<format::EdgeSplitEntry> entries;
+  for (const auto& [name, split_of_type] : graph.edge_splits) {
+    for (const auto& [type, split] : split_of_type) {
+      entries.push_back({.name = name,
+                         .edge_type = type,
+                         .train = split.train.size(),
+                         .validation = split.validation.size(),
+                         .test = split.test.size()});
+    }
+  }
+  return entries;
+}
+
 }  // namespace
 
 Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std::string& prefix,
@@ -53,6 +67,7 @@ Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std:
   manifest.source_columns = options.build.source_columns;
   manifest.book = layout.book;
   manifest.splits = SplitsOf(graph);
+  manifest.edge_splits = EdgeSplitsOf(graph);
   for (uint32_t p = 0; p < options.num_partitions; ++p) {
     if (options.before_partition) RETURN_IF_ERROR(options.before_partition(p));
     const graph::Partition built = partition::BuildPartition(graph, layout, PartitionId(p), options.build);

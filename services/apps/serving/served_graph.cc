@@ -39,7 +39,7 @@ uint64_t MutableTensorBytes() {
 }  // namespace
 
 sampler::GraphDescription DescriptionOf(const format::Manifest& manifest) {
-  sampler::GraphDescription description{.book = manifest.book, .columns = {}, .splits = {}};
+  sampler::GraphDescription description{.book = manifest.book, .columns = {}, .splits = {}, .edge_splits = {}};
   for (uint16_t type = 0; type < manifest.node_columns.size(); ++type) {
     description.columns.push_back({NodeTypeId(type), sampler::kOriginalIdColumn, DType::kU64, {}});
     for (const format::ColumnEntry& column : manifest.node_columns[type]) {
@@ -51,6 +51,10 @@ sampler::GraphDescription DescriptionOf(const format::Manifest& manifest) {
   });
   for (const format::SplitEntry& split : manifest.splits) {
     description.splits.push_back({NodeTypeId(split.node_type), split.name, split.train, split.validation, split.test});
+  }
+  for (const format::EdgeSplitEntry& split : manifest.edge_splits) {
+    description.edge_splits.push_back(
+        {EdgeTypeId(split.edge_type), split.name, split.train, split.validation, split.test});
   }
   return description;
 }
@@ -84,7 +88,7 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
   shard::ShardLimits limits;
   limits.mutable_tensor_bytes = MutableTensorBytes();
   // No single row has more in-edges than this, so none is refused; a request of many is.
-  limits.max_labor_lookups_per_request = uint64_t{1} << 32;
+  limits.max_lookups_per_request = uint64_t{1} << 32;
   ASSIGN_OR_RETURN(loaded.shard, shard::GraphShard::Make(loaded.manifest.book, std::move(arrays), limits));
   return loaded;
 }

@@ -76,6 +76,22 @@ void ServedGraph::Restart(uint32_t partition, uint64_t incarnation) {
   servers_[partition] = StartServer(fresh.shards[partition], addresses_[partition], incarnation);
 }
 
+namespace {
+
+// Split "links": the last edge type's first edges, 200 to train and 50 to validate.
+void AddEdgeSplit(graph::SourceGraph& graph) {
+  const size_t type = graph.edges.size() - 1;
+  const graph::EdgeSet& edges = graph.edges[type];
+  graph::EdgeSplit& split = graph.edge_splits["links"][static_cast<uint16_t>(type)];
+  for (int64_t i = 0; i < 250; ++i) {
+    graph::EdgePairs& part = i < 200 ? split.train : split.validation;
+    part.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(i)));
+    part.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(i)));
+  }
+}
+
+}  // namespace
+
 graph::SourceGraph SmallGraph() {
   graph::PowerLawOptions options;
   options.num_nodes = 1500;
@@ -86,6 +102,7 @@ graph::SourceGraph SmallGraph() {
   options.seed = 5;
   Result<graph::SourceGraph> graph = graph::GeneratePowerLawGraph(options, 1);
   ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+  AddEdgeSplit(*graph);
   return *std::move(graph);
 }
 
@@ -96,6 +113,7 @@ graph::SourceGraph SmallTypedGraph() {
   options.seed = 6;
   Result<graph::SourceGraph> graph = graph::GenerateTypedGraph(options, 1);
   ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+  AddEdgeSplit(*graph);
   return *std::move(graph);
 }
 

@@ -71,7 +71,7 @@ class ServedGraph {
   std::vector<std::string> addresses_;
 };
 
-// A few thousand edges, weights, 4 features; and papers with authors.
+// A few thousand edges, weights, 4 features; and papers with authors. Both have a split "links" of edges.
 graph::SourceGraph SmallGraph();
 graph::SourceGraph SmallTypedGraph();
 

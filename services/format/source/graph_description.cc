@@ -162,12 +162,17 @@ Status ReadEdges(const YAML::Node& node, EdgeDescription& edges) {
 
 Status ReadSplit(const YAML::Node& node, SplitDescription& split) {
   split.line = LineOf(node);
+  const auto edge_type = [&split](const YAML::Node& value) { return EdgeTypeInto(split.edge_type.emplace())(value); };
   RETURN_IF_ERROR(ReadFields(node, "a split",
                              {{"name", TextInto(split.name, "name")},
                               {"type", TextInto(split.type, "type")},
+                              {"edge_type", edge_type},
                               {"train", ArrayInto(split.train)},
                               {"validation", ArrayInto(split.validation)},
                               {"test", ArrayInto(split.test)}}));
+  if (split.edge_type && !split.type.empty()) {
+    return ErrorAt(node, "split '" + split.name + "' has both 'type' and 'edge_type': it is of nodes or of edges");
+  }
   return split.name.empty() ? ErrorAt(node, "a split without the field 'name'") : Status();
 }
 
@@ -249,6 +254,7 @@ void EmitEdges(YAML::Emitter& out, const EdgeDescription& edges) {
 void EmitSplit(YAML::Emitter& out, const SplitDescription& split) {
   out << YAML::BeginMap << YAML::Key << "name" << YAML::Value << split.name;
   if (!split.type.empty()) out << YAML::Key << "type" << YAML::Value << split.type;
+  if (split.edge_type) out << YAML::Key << "edge_type" << YAML::Value << split.edge_type->Name();
   EmitOptional(out, "train", split.train);
   EmitOptional(out, "validation", split.validation);
   EmitOptional(out, "test", split.test);

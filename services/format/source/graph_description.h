@@ -25,6 +25,11 @@
 //       train: train.npy                # integers: node ids in any order; bool [count]: a mask
 //       validation: validation.npy
 //       test: test.npy                  # parts may be missing
+//     - name: links
+//       edge_type: [paper, cites, paper]  # a split of edges
+//       train: train-edges.npy          # integers [2, k]: sources, then destinations; or integers [k]: rows of the
+//       validation: validation-edges.npy  # edge list; or bool [m]: a mask of them. Pairs need not be in the edge list
+//       test: test-edges.npy
 //
 // Files are named from the folder and lie below it. Edge ids are int32, int64, uint32 or uint64.
 #pragma once
@@ -68,7 +73,8 @@ struct EdgeDescription {
 
 struct SplitDescription {
   std::string name;
-  std::string type;  // empty: the only one
+  std::string type;                                   // empty: the only one
+  std::optional<graph::CanonicalEdgeType> edge_type;  // of a split of edges; `type` is empty then
   std::optional<ArrayFile> train;
   std::optional<ArrayFile> validation;
   std::optional<ArrayFile> test;

@@ -125,7 +125,62 @@ Result<std::vector<uint64_t>> ReadPart(const std::string& directory, const std::
   return std::move(ids).While(At(file->line) + ": " + file->file);
 }
 
+// The edges of the edge list that `rows` numbers, in that order.
+Result<graph::EdgePairs> PairsOfRows(const std::vector<uint64_t>& rows, const EdgeSet& edges) {
+  graph::EdgePairs pairs;
+  for (const uint64_t row : rows) {
+    if (row >= edges.num_edges()) {
+      return OutOfRange("edge " + std::to_string(static_cast<int64_t>(row)) + " does not exist: the type has " +
+                        std::to_string(edges.num_edges()) + " edges");
+    }
+    pairs.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(static_cast<int64_t>(row))));
+    pairs.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(static_cast<int64_t>(row))));
+  }
+  return pairs;
+}
+
+// Pairs [2, k], rows of the edge list [k], or a mask of them.
+Result<graph::EdgePairs> PairsOf(const Tensor& tensor, const EdgeSet& edges) {
+  if (tensor.dtype() == DType::kBool) {
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, IdsOfMask(tensor, edges.num_edges()));
+    return PairsOfRows(rows, edges);
+  }
+  if (!graph::IsIdDType(tensor.dtype()) || tensor.shape().empty() || tensor.shape().size() > 2 ||
+      (tensor.shape().size() == 2 && tensor.shape()[0] != 2)) {
+    return InvalidArgument("the split is " + tensor.ToString() +
+                           ": expected pairs, I64 or alike [2, edges], rows of the edge list, I64 or alike [edges], or "
+                           "a mask, BOOL [edges of the type]");
+  }
+  std::vector<uint64_t> ids;
+  // A negative id becomes huge: it is found out of range here or by validation.
+  graph::VisitIds(tensor, [&](const auto& values) {
+    for (const auto id : values) ids.push_back(static_cast<uint64_t>(static_cast<int64_t>(id)));
+  });
+  if (tensor.shape().size() == 1) return PairsOfRows(ids, edges);
+  const auto half = ids.begin() + static_cast<int64_t>(ids.size() / 2);
+  return graph::EdgePairs{.sources = {ids.begin(), half}, .destinations = {half, ids.end()}};
+}
+
+Result<graph::EdgePairs> ReadEdgePart(const std::string& directory, const std::optional<ArrayFile>& file,
+                                      const EdgeSet& edges) {
+  if (!file) return graph::EdgePairs();
+  ASSIGN_OR_RETURN(const Tensor tensor, ReadArray(directory, *file));
+  return PairsOf(tensor, edges).While(At(file->line) + ": " + file->file);
+}
+
+Status ReadEdgeSplit(const std::string& directory, const SplitDescription& description, SourceGraph& graph) {
+  ASSIGN_OR_RETURN(const EdgeTypeId type, graph.schema.FindEdgeType(description.edge_type->Name()));
+  const EdgeSet& edges = graph.edges_of(type);
+  graph::EdgeSplit split;
+  ASSIGN_OR_RETURN(split.train, ReadEdgePart(directory, description.train, edges));
+  ASSIGN_OR_RETURN(split.validation, ReadEdgePart(directory, description.validation, edges));
+  ASSIGN_OR_RETURN(split.test, ReadEdgePart(directory, description.test, edges));
+  if (graph.edge_splits[description.name].emplace(type.value, std::move(split)).second) return {};
+  return InvalidArgument("split '" + description.name + "' of '" + description.edge_type->Name() + "' is there twice");
+}
+
 Status ReadSplit(const std::string& directory, const SplitDescription& description, SourceGraph& graph) {
+  if (description.edge_type) return ReadEdgeSplit(directory, description, graph);
   if (description.type.empty() && graph.schema.num_node_types() > 1) {
     return InvalidArgument("a split needs the field 'type' where there are several node types");
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "services/format/source/graph_description.h"
+#include "services/format/source/npy_file.h"
 #include "services/format/source/source_reader.h"
 #include "services/format/source/testing/source_files.h"
 #include "services/graph/generators.h"
@@ -208,6 +209,52 @@ TEST(GraphDescriptionTest, RefusesWhatIsNoDescription) {
                           "version: 1\nnodes: [{type: a, count: 1}]\nedges: [{type: [[1], 2, 3], ids: x}]"}) {
     EXPECT_EQ(ParseGraphDescription(bad).status().code(), StatusCode::kInvalidArgument) << bad;
   }
+}
+
+TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
+  graph::SourceGraph graph = graph::testing::PathGraph(6);
+  graph.edge_splits["links"][0] = {.train = {{0, 1, 1}, {1, 2, 2}}, .validation = {{5}, {0}}, .test = {}};
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(WriteNpyFolder(graph, folder.path() + "/g"), Status());
+
+  const Result<graph::SourceGraph> read = Read(folder.path() + "/g");
+
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  ExpectSameGraph(*read, graph);
+  const graph::EdgeSplit& split = read->edge_splits.at("links").at(0);
+  EXPECT_EQ(split.train, graph.edge_splits["links"][0].train);
+  EXPECT_EQ(split.validation, graph.edge_splits["links"][0].validation);
+  EXPECT_EQ(split.test.size(), 0u);
+}
+
+TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(WriteNpy(folder.path() + "/e.npy", Tensor::FromVector<int64_t>({0, 1, 2, 3, 1, 2, 3, 0}, {2, 4})),
+            Status());
+  ASSERT_EQ(WriteNpy(folder.path() + "/rows.npy", Tensor::FromVector<int32_t>({3, 0})), Status());
+  Tensor mask = Tensor::Zeros(DType::kBool, {4});
+  mask.mutable_bytes()[2] = std::byte{1};
+  ASSERT_EQ(WriteNpy(folder.path() + "/mask.npy", mask), Status());
+  ASSERT_EQ(WriteNpy(folder.path() + "/far.npy", Tensor::FromVector<int64_t>({4})), Status());
+  ASSERT_EQ(WriteNpy(folder.path() + "/wide.npy", Tensor::FromVector<int64_t>({1, 2, 3}, {3, 1})), Status());
+  const std::string graph = "version: 1\nnodes: [{type: n, count: 4}]\nedges: [{type: 'n:e:n', ids: e.npy}]\nsplits:\n";
+
+  folder.Write("graph.yaml", graph + "- {name: s, edge_type: [n, e, n], train: rows.npy, test: mask.npy}\n");
+  const Result<graph::SourceGraph> read = Read(folder.path());
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->edge_splits.at("s").at(0).train, (graph::EdgePairs{{3, 0}, {0, 1}}));
+  EXPECT_EQ(read->edge_splits.at("s").at(0).test, (graph::EdgePairs{{2}, {3}}));
+
+  const auto refusal = [&](const std::string& split) {
+    folder.Write("graph.yaml", graph + split);
+    return Read(folder.path()).status().message();
+  };
+  EXPECT_THAT(refusal("- {name: s, edge_type: 'n:e:n', train: far.npy}\n"),
+              AllOf(HasSubstr("graph.yaml:5"), HasSubstr("edge 4 does not exist")));
+  EXPECT_THAT(refusal("- {name: s, edge_type: 'n:e:n', train: wide.npy}\n"), HasSubstr("expected pairs"));
+  EXPECT_THAT(refusal("- {name: s, edge_type: 'n:x:n', train: rows.npy}\n"), HasSubstr("n:x:n"));
+  EXPECT_THAT(refusal("- {name: s, type: n, edge_type: 'n:e:n', train: rows.npy}\n"),
+              HasSubstr("of nodes or of edges"));
 }
 
 }  // namespace

@@ -41,6 +41,16 @@ class ArrayWriter {
     return {};
   }
 
+  // U64 [2, k]: sources, then destinations.
+  Status WritePairs(const std::string& name, const graph::EdgePairs& pairs, std::optional<ArrayFile>& file) const {
+    if (pairs.size() == 0) return {};
+    std::vector<uint64_t> ends = pairs.sources;
+    ends.insert(ends.end(), pairs.destinations.begin(), pairs.destinations.end());
+    ASSIGN_OR_RETURN(
+        file, Write(name, Tensor::FromVector(std::move(ends), {2, static_cast<int64_t>(pairs.destinations.size())})));
+    return {};
+  }
+
  private:
   std::string directory_;
 };
@@ -89,6 +99,21 @@ Status WriteSplits(const SourceGraph& graph, const ArrayWriter& writer, GraphDes
   return {};
 }
 
+Status WriteEdgeSplits(const SourceGraph& graph, const ArrayWriter& writer, GraphDescription& description) {
+  for (const auto& [name, by_type] : graph.edge_splits) {
+    for (const auto& [type, parts] : by_type) {
+      SplitDescription split{.name = name};
+      split.edge_type = graph.schema.edge_types()[type];
+      const std::string stem = "split." + name + "." + FileStem(*split.edge_type);
+      RETURN_IF_ERROR(writer.WritePairs(stem + ".train", parts.train, split.train));
+      RETURN_IF_ERROR(writer.WritePairs(stem + ".validation", parts.validation, split.validation));
+      RETURN_IF_ERROR(writer.WritePairs(stem + ".test", parts.test, split.test));
+      description.splits.push_back(std::move(split));
+    }
+  }
+  return {};
+}
+
 Status WriteText(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
@@ -118,6 +143,7 @@ Status WriteAll(const SourceGraph& graph, const SourceNames& names, const std::s
   RETURN_IF_ERROR(WriteNodes(graph, writer, description));
   RETURN_IF_ERROR(WriteEdges(graph, writer, description));
   RETURN_IF_ERROR(WriteSplits(graph, writer, description));
+  RETURN_IF_ERROR(WriteEdgeSplits(graph, writer, description));
   RETURN_IF_ERROR(WriteNames(names, directory));
   return WriteText(directory + "/" + kDescriptionFile, GraphDescriptionToYaml(description));
 }

@@ -130,6 +130,16 @@ graph::EdgeSet EdgesOf(Ends ends) {
   return edges;
 }
 
+graph::EdgeSplit SplitOf(const Ends& ends) {
+  graph::EdgeSplit split;
+  graph::EdgePairs* const parts[] = {&split.train, &split.validation, &split.test};
+  for (size_t i = 0; i < ends.parts.size(); ++i) {
+    parts[ends.parts[i]]->sources.push_back(ends.heads[i]);
+    parts[ends.parts[i]]->destinations.push_back(ends.tails[i]);
+  }
+  return split;
+}
+
 }  // namespace
 
 Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options) {
@@ -165,7 +175,12 @@ Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& op
     ends.tails.push_back(triple.tail);
     ends.parts.push_back(triple.part);
   }
-  for (Ends& ends : by_type) graph.edges.push_back(EdgesOf(std::move(ends)));
+  std::error_code error;
+  const bool has_parts = fs::is_directory(path, error);
+  for (uint16_t type = 0; type < by_type.size(); ++type) {
+    if (has_parts) graph.edge_splits[kTripleSplit][type] = SplitOf(by_type[type]);
+    graph.edges.push_back(EdgesOf(std::move(by_type[type])));
+  }
   return result;
 }
 

@@ -20,6 +20,8 @@ struct TripleOptions {
 // The edge column that says which file an edge is from: U8, 0 train, 1 valid, 2 test. Edges of one type stand in the
 // order of the files and lines.
 inline constexpr char kTripleSplitColumn[] = "split";
+// The split of every relation's edges by those files, where `path` is a folder.
+inline constexpr char kTripleSplit[] = "files";
 
 struct TripleGraph {
   // One node type, "entity"; an edge type entity:<relation>:entity for each relation. Relations that are no names

@@ -29,6 +29,10 @@ TEST(TriplesReaderTest, NumbersEntitiesBySortedName) {
   EXPECT_EQ(read->graph.schema.EdgeType(EdgeTypeId(1)).Name(), "entity:near:entity");
   EXPECT_THAT(EdgesOf(read->graph.edges[0]), ElementsAre(std::pair(4, 2), std::pair(3, 1), std::pair(4, 0)));
   EXPECT_THAT(read->graph.edges[0].columns.at(kTripleSplitColumn).values<uint8_t>(), ElementsAre(0, 0, 2));
+  const graph::EdgeSplit& split = read->graph.edge_splits.at(kTripleSplit).at(0);
+  EXPECT_EQ(split.train, (graph::EdgePairs{{4, 3}, {2, 1}}));
+  EXPECT_EQ(split.validation, graph::EdgePairs());
+  EXPECT_EQ(split.test, (graph::EdgePairs{{4}, {0}}));
 }
 
 TEST(TriplesReaderTest, NumbersEntitiesByFirstAppearanceAndTakesTheOtherColumnOrder) {

@@ -156,12 +156,16 @@ Result<HopSample> ReferenceNeighborSource::SampleInEdges(const HopQuery& query, 
       const uint64_t node = relation.destinations[i].value;
       const auto row = rows_[relation.edge_type.value].find(node);
       if (row != rows_[relation.edge_type.value].end()) {
-        std::vector<uint32_t> weights;
+        std::vector<uint32_t> weights, kept;
         std::vector<uint64_t> source_ids;
-        for (const ReferenceEdge& edge : row->second.edges) {
+        for (uint32_t position = 0; position < row->second.edges.size(); ++position) {
+          const ReferenceEdge& edge = row->second.edges[position];
           if (!query.time_column.empty() && edge.time > relation.times[i]) break;
+          const EdgeEnds ends{GlobalNodeId(edge.destination), GlobalNodeId(edge.source)};
+          if (std::find(relation.excluded.begin(), relation.excluded.end(), ends) != relation.excluded.end()) continue;
           weights.push_back(query.weight_column.empty() ? 1 : edge.weight);
           source_ids.push_back(edge.source);
+          kept.push_back(position);
         }
         const auto drawn = [&]() -> std::vector<uint32_t> {
           const bool all = relation.fanout == kFullNeighborhood;
@@ -177,7 +181,8 @@ Result<HopSample> ReferenceNeighborSource::SampleInEdges(const HopQuery& query, 
           return ReferencePositions(key, relation.walks.empty() ? node : relation.walks[i], weights, relation.fanout,
                                     query.replace, !query.weight_column.empty());
         };
-        for (const uint32_t position : drawn()) {
+        for (const uint32_t among_kept : drawn()) {
+          const uint32_t position = kept[among_kept];
           sample.sources.push_back(GlobalNodeId(row->second.edges[position].source));
           if (query.want_edge_ids) sample.edge_ids.push_back(GlobalEdgeId(row->second.first_edge + position));
         }
