@@ -114,6 +114,16 @@ void EdgeFilter::DropDuplicates(uint64_t num_destinations) {
   });
 }
 
+void EdgeFilter::DropPairs(std::span<const std::pair<uint64_t, uint64_t>> pairs) {
+  if (pairs.empty()) return;
+  VisitCandidates(sources_, destinations_, [&](const auto& candidates) {
+    ForEach(threads_, keep_.size(), [&](size_t c) {
+      const std::pair<uint64_t, uint64_t> ends(candidates.source(c), candidates.destination(c));
+      if (std::binary_search(pairs.begin(), pairs.end(), ends)) keep_[c] = 0;
+    });
+  });
+}
+
 EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
   const std::vector<uint64_t> starts = BlockStarts(keep_);
   const auto num_kept = static_cast<int64_t>(starts.back());

@@ -2,6 +2,8 @@
 // candidate c below m is edge c, candidate m + i the reverse of edge i.
 #pragma once
 
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "services/graph/source_graph.h"
@@ -19,6 +21,8 @@ class EdgeFilter {
   void DropSelfLoops();
   // Keeps the smallest candidate of each (source, destination).
   void DropDuplicates(uint64_t num_destinations);
+  // Drops every candidate with one of these ends, (source, destination), ascending.
+  void DropPairs(std::span<const std::pair<uint64_t, uint64_t>> pairs);
 
   // The edges that stay, by candidate. Takes the columns over one by one, so that memory never holds all twice.
   EdgeSet Apply(EdgeSet edges) const;

@@ -12,7 +12,10 @@ namespace {
 
 // What leaves the edges alone may follow: an imported graph keeps the ids that its source gave them.
 Status CheckEdgesAreOriginal(const SourceGraph& graph, const PreprocessOptions& options) {
-  if (!options.drop_self_loops && !options.add_reverse_edges && !options.drop_duplicate_edges) return {};
+  if (!options.drop_self_loops && !options.add_reverse_edges && !options.drop_duplicate_edges &&
+      !options.held_out.has_value()) {
+    return {};
+  }
   for (size_t t = 0; t < graph.edges.size(); ++t) {
     if (graph.edges[t].original_ids.empty()) continue;
     return InvalidArgument("edge type '" + graph.schema.edge_types()[t].Name() +
@@ -21,16 +24,55 @@ Status CheckEdgesAreOriginal(const SourceGraph& graph, const PreprocessOptions& 
   return {};
 }
 
-void FilterEdges(SourceGraph& graph, EdgeTypeId type, const PreprocessOptions& options, int threads) {
+using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;  // (source, destination), ascending
+
+// The edge type of a name that may be left out where there is one.
+Result<EdgeTypeId> EdgeTypeOf(const GraphSchema& schema, const std::string& name) {
+  if (!name.empty()) return schema.FindEdgeType(name);
+  if (schema.num_edge_types() == 1) return EdgeTypeId(0);
+  return InvalidArgument("the graph has " + std::to_string(schema.num_edge_types()) + " edge types: name one");
+}
+
+// By edge type: what must go. Reverse relations that are yet to be made are made of what is left.
+Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const PreprocessOptions& options) {
+  std::vector<Pairs> held_out(graph.edges.size());
+  if (!options.held_out.has_value()) return held_out;
+  const HeldOutEdges& of = *options.held_out;
+  ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(graph.schema, of.edge_type));
+  const auto named = graph.edge_splits.find(of.split);
+  if (named == graph.edge_splits.end() || !named->second.contains(type.value)) {
+    return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() + "'");
+  }
+  std::optional<EdgeTypeId> reverse;
+  if (!of.reverse_edge_type.empty()) {
+    const Result<EdgeTypeId> found = graph.schema.FindEdgeType(of.reverse_edge_type);
+    if (!found.ok() && !options.add_reverse_edges) return found.status();
+    if (found.ok()) reverse = *found;
+  } else if (options.add_reverse_edges && graph.schema.is_homogeneous()) {
+    reverse = type;
+  }
+  for (const EdgePairs* pairs : {&named->second.at(type.value).validation, &named->second.at(type.value).test}) {
+    for (size_t i = 0; i < pairs->size(); ++i) {
+      held_out[type.value].emplace_back(pairs->sources[i], pairs->destinations[i]);
+      if (reverse.has_value()) held_out[reverse->value].emplace_back(pairs->destinations[i], pairs->sources[i]);
+    }
+  }
+  for (Pairs& of_type : held_out) std::sort(of_type.begin(), of_type.end());
+  return held_out;
+}
+
+void FilterEdges(SourceGraph& graph, EdgeTypeId type, const PreprocessOptions& options, const Pairs& held_out,
+                 int threads) {
   const NodeTypeId source = graph.schema.SourceOf(type), destination = graph.schema.DestinationOf(type);
   const bool symmetrise = options.add_reverse_edges && graph.schema.is_homogeneous();
   const bool drop_self_loops = options.drop_self_loops && source == destination;
-  if (!symmetrise && !drop_self_loops && !options.drop_duplicate_edges) return;
+  if (!symmetrise && !drop_self_loops && !options.drop_duplicate_edges && held_out.empty()) return;
 
   EdgeSet& edges = graph.edges[type.value];
   EdgeFilter filter(edges, symmetrise ? Reverses::kAdded : Reverses::kNone, threads);
   if (drop_self_loops) filter.DropSelfLoops();
   if (options.drop_duplicate_edges) filter.DropDuplicates(graph.nodes_of(destination).count);
+  filter.DropPairs(held_out);
   edges = filter.Apply(std::move(edges));
 }
 
@@ -83,10 +125,11 @@ Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& lab
 
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads) {
   RETURN_IF_ERROR(CheckEdgesAreOriginal(graph, options));
+  ASSIGN_OR_RETURN(const std::vector<Pairs> held_out, PairsToHoldOut(graph, options).While("holding out edges"));
   std::vector<uint64_t> num_original_edges;
   for (const EdgeSet& edges : graph.edges) num_original_edges.push_back(edges.num_edges());
   for (size_t t = 0; t < graph.edges.size(); ++t) {
-    FilterEdges(graph, EdgeTypeId(static_cast<uint16_t>(t)), options, threads);
+    FilterEdges(graph, EdgeTypeId(static_cast<uint16_t>(t)), options, held_out[t], threads);
   }
   if (options.add_reverse_edges && !graph.schema.is_homogeneous()) {
     RETURN_IF_ERROR(AddReverseRelations(graph, num_original_edges, threads).While("adding reverse relations"));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -155,6 +156,51 @@ TEST(PreprocessTest, NormalisesHalvesAndNamesARowThatOverflows) {
   wide.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{1, 1, 1, 1e30f, -1e30f, 1e-20f}, {2, 3});
   EXPECT_THAT(Preprocess(wide, {.normalize_features = FeatureNormalization::kRow}, 1).status().message(),
               HasSubstr("column 'node-feat': row 1 divided by its sum is not finite in F32"));
+}
+
+TEST(PreprocessTest, HoldsOutEdgesByTheirEndsInBothDirections) {
+  SourceGraph graph = testing::HomogeneousGraph(4, {{0, 1}, {1, 2}, {0, 1}, {2, 3}, {3, 0}, {3, 2}});
+  graph.edge_splits["links"][0] = {.train = {{1}, {2}}, .validation = {{0}, {1}}, .test = {{2, 1}, {3, 3}}};
+
+  // By itself: every edge 0 -> 1 and 2 -> 3; 1 -> 3 is none anyway.
+  const SourceGraph one_way = Preprocessed(graph, {.held_out = HeldOutEdges{"links", "", ""}});
+  EXPECT_THAT(EdgesOf(one_way.edges[0]), ElementsAre(std::pair(1, 2), std::pair(3, 0), std::pair(3, 2)));
+  EXPECT_THAT(OriginalIds(one_way.edges[0]), ElementsAre(1, 4, 5));
+  EXPECT_EQ(one_way.edge_splits.at("links").at(0).test.size(), 2u);  // the split stays
+
+  const SourceGraph declared = Preprocessed(graph, {.held_out = HeldOutEdges{"links", "edge", "edge"}});
+  EXPECT_THAT(EdgesOf(declared.edges[0]), ElementsAre(std::pair(1, 2), std::pair(3, 0)));
+
+  const SourceGraph made = Preprocessed(graph, {.add_reverse_edges = true, .held_out = HeldOutEdges{"links", "", ""}});
+  EXPECT_THAT(EdgesOf(made.edges[0]), ElementsAre(std::pair(1, 2), std::pair(3, 0), std::pair(2, 1), std::pair(0, 3)));
+}
+
+TEST(PreprocessTest, HeldOutEdgesOfTypedGraphsTakeTheirReversesWithThem) {
+  SourceGraph graph = testing::TypedExample();
+  const EdgeTypeId writes = *graph.schema.FindEdgeType("writes");
+  const auto ends = EdgesOf(graph.edges[writes.value]);
+  ASSERT_GT(ends.size(), 1u);
+  const auto [source, destination] = ends.front();
+  graph.edge_splits["links"][writes.value].test = {{static_cast<uint64_t>(source)},
+                                                   {static_cast<uint64_t>(destination)}};
+
+  const SourceGraph held =
+      Preprocessed(graph, {.add_reverse_edges = true, .held_out = HeldOutEdges{"links", "writes", "rev_writes"}});
+  const auto left = EdgesOf(held.edges_of(*held.schema.FindEdgeType("writes")));
+  const auto reverse = EdgesOf(held.edges_of(*held.schema.FindEdgeType("rev_writes")));
+  EXPECT_EQ(left.size(), reverse.size());
+  EXPECT_EQ(std::count(left.begin(), left.end(), std::pair(source, destination)), 0);
+  EXPECT_EQ(std::count(reverse.begin(), reverse.end(), std::pair(destination, source)), 0);
+}
+
+TEST(PreprocessTest, HoldingOutNamesWhatIsNotThere) {
+  const SourceGraph graph = testing::HomogeneousGraph(3, {{0, 1}});
+  const auto refusal = [&](HeldOutEdges held_out) {
+    return Preprocess(graph, {.held_out = std::move(held_out)}, 1).status();
+  };
+  EXPECT_EQ(refusal({"links", "", ""}).code(), StatusCode::kNotFound);
+  EXPECT_THAT(refusal({"links", "", ""}).message(), HasSubstr("no split 'links' of edge type 'node:edge:node'"));
+  EXPECT_THAT(refusal({"links", "cites", ""}).message(), HasSubstr("cites"));
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ Outcome Partition(Flags flags) {
   access->stop_requested = [&] { return stop.requested(); };
   flags.pipeline.access = *access;
   flags.pipeline.triples = TripleOptionsOf(flags.source);
+  flags.pipeline.held_out = HeldOutOf(flags.source);
   flags.pipeline.stop_requested = [&] { return stop.requested(); };
   terminal::Progress progress(StyleOf(flags.out), stderr);
   std::string current;

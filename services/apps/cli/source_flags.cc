@@ -34,6 +34,13 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
                     "One node type: symmetrise; typed: a reverse relation for each relation");
   command->add_flag("--drop-duplicate-edges", flags->drop_duplicate_edges, "Keep one of parallel edges");
   command->add_flag("--normalize-features", flags->normalize_features, "Divide each node's features by their sum");
+  command->add_option(
+      "--hold-out", flags->held_out.split,
+      "Split of edges whose validation and test edges are left out of the graph (they stay in the split)");
+  command->add_option("--edge-type", flags->held_out.edge_type,
+                      "--hold-out: whose split; may be left out where there is one edge type");
+  command->add_option("--reverse-edge-type", flags->held_out.reverse_edge_type,
+                      "--hold-out: edge type with the same edges the other way round, left out with them");
   return format;
 }
 
@@ -42,6 +49,11 @@ format::TripleOptions TripleOptionsOf(const SourceFlags& flags) {
   if (flags.relation_first) options.columns = format::TripleColumns::kRelationHeadTail;
   if (flags.first_appearance) options.names = format::NameOrder::kFirstAppearance;
   return options;
+}
+
+std::optional<graph::HeldOutEdges> HeldOutOf(const SourceFlags& flags) {
+  if (flags.held_out.split.empty()) return std::nullopt;
+  return flags.held_out;
 }
 
 Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
@@ -60,6 +72,7 @@ Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::Sou
   options.drop_self_loops = flags.drop_self_loops;
   options.add_reverse_edges = flags.add_reverse_edges;
   options.drop_duplicate_edges = flags.drop_duplicate_edges;
+  options.held_out = HeldOutOf(flags);
   if (flags.normalize_features) options.normalize_features = graph::FeatureNormalization::kRow;
   return graph::Preprocess(std::move(source), options, threads);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "services/format/source/source_place.h"
@@ -18,12 +19,14 @@ struct SourceFlags {
   bool add_reverse_edges = false;
   bool drop_duplicate_edges = false;
   bool normalize_features = false;
+  graph::HeldOutEdges held_out;  // without a split: none
 };
 
 // --format, the order of triples, and the preprocessing flags; the path is the caller's.
 CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags);
 
 format::TripleOptions TripleOptionsOf(const SourceFlags& flags);
+std::optional<graph::HeldOutEdges> HeldOutOf(const SourceFlags& flags);
 // From a path or a URI of any scheme; a source that is not local is staged in access.cache.
 Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
                                       format::SourceNames* names = nullptr);

@@ -18,6 +18,9 @@ nlohmann::json PreprocessingOf(const job::Preprocess& preprocess, const Partitio
   if (preprocess.normalize_features != job::RowNormalization::kNone) {
     json["labels"] = PreprocessOptionsFor(preprocess, context).label_columns;
   }
+  if (context.held_out.has_value()) {
+    json["heldOut"] = {context.held_out->split, context.held_out->edge_type, context.held_out->reverse_edge_type};
+  }
   return json;
 }
 

@@ -53,6 +53,12 @@ TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
       [](Input& i) { i.context.seed = 1; },
       [](Input& i) { i.graph.time_column = "year"; },
       [](Input& i) { i.graph.partitions.source_columns = {"original_id"}; },
+      [](Input& i) {
+        i.context.held_out = graph::HeldOutEdges{"links", "", ""};
+      },
+      [](Input& i) {
+        i.context.held_out = graph::HeldOutEdges{"links", "cites", ""};
+      },
   };
   std::set<std::string> keys = {KeyOf(Input())};
   for (size_t i = 0; i < changes.size(); ++i) EXPECT_TRUE(keys.insert(KeyWith(Input(), changes[i])).second) << i;

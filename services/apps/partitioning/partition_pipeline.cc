@@ -43,7 +43,8 @@ class Pipeline {
         context_{.seed = seed,
                  .train_split = options.train_split,
                  .label_column = options.label_column,
-                 .threads = options.threads} {}
+                 .threads = options.threads,
+                 .held_out = options.held_out} {}
 
   Result<PartitionOutcome> Run(const std::string& output_uri) {
     ASSIGN_OR_RETURN(const storage::StoreLocation output, options_.access.open_store(output_uri));

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "services/format/manifest.h"
 #include "services/format/source/source_files.h"
+#include "services/graph/preprocess.h"
 #include "services/job/dist_training.h"
 
 namespace espalier::partitioning {
@@ -16,9 +18,10 @@ namespace espalier::partitioning {
 using PartitionProgress = std::function<void(std::string_view phase, double fraction)>;
 
 struct PartitionPipelineOptions {
-  int threads = 1;           // results do not depend on it
-  std::string train_split;   // whose training nodes TrainNodes balances; empty: every split's
-  std::string label_column;  // exempt from feature normalisation, next to "node-label"
+  int threads = 1;                                   // results do not depend on it
+  std::string train_split;                           // whose training nodes TrainNodes balances; empty: every split's
+  std::string label_column;                          // exempt from feature normalisation, next to "node-label"
+  std::optional<graph::HeldOutEdges> held_out = {};  // edges kept out of message passing
   format::TripleOptions triples;
   // How stores are reached, and where what lies in them is copied to be read.
   format::SourceAccess access;

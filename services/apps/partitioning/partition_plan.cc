@@ -35,6 +35,7 @@ graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess,
   if (!context.label_column.empty() && context.label_column != options.label_columns.front()) {
     options.label_columns.push_back(context.label_column);
   }
+  options.held_out = context.held_out;
   return options;
 }
 

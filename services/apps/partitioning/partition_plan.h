@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct PartitionContext {
   std::string train_split;   // balanced where the document asks for TrainNodes
   std::string label_column;  // exempt from feature normalisation, next to "node-label"; may be empty
   int threads = 1;           // results do not depend on it
+  std::optional<graph::HeldOutEdges> held_out = {};  // edges kept out of message passing
 };
 
 graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context);
