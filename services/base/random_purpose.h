@@ -23,6 +23,7 @@ enum class RandomPurpose : uint32_t {
   kInputDropout = 11,      // masks of a model's input rows, by (step, node type, original id, column)
   kAttentionDropout = 12,  // masks of attention weights, by (step, layer, relation, original ids of both ends, head)
   kUserModel = 13,         // torch's own generator while a user's module runs, by (step, layer, rank)
+  kNegatives = 14,         // negative edges by (epoch, step, end)
 };
 
 // The key of a purpose's stream under a job's seed. `parts` are the coordinates (epoch, step, layer, ...).

@@ -351,6 +351,13 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
   EXPECT_EQ(
       RemoteMiniBatchSource::Make(samplers.graph().book(), samplers.Plan(), samplers.Spec(), other).status().code(),
       StatusCode::kInvalidArgument);
+
+  sampler::EpochPlan of_edges = samplers.Plan();
+  of_edges.links.emplace();
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+                  .status()
+                  .message(),
+              HasSubstr("no batches of edges"));
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {

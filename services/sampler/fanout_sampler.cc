@@ -60,6 +60,9 @@ Status FanoutSampler::CheckRequest(const BatchRequest& request) const {
   if (request.seed_type.value >= book.schema().num_node_types()) {
     return InvalidArgument("seed type " + std::to_string(request.seed_type.value) + " is not a node type");
   }
+  if (request.excluded != nullptr && request.excluded->size() != book.schema().num_edge_types()) {
+    return InvalidArgument("excluded edges of " + std::to_string(request.excluded->size()) + " edge types");
+  }
   const uint64_t num_nodes = book.num_nodes(request.seed_type);
   for (const GlobalNodeId seed : request.seeds) {
     if (seed.value >= num_nodes) {
@@ -142,6 +145,7 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
                                .fanout = layer_spec.fanouts[type],
                                .destinations = batch.nodes[destination_type]});
     if (is_temporal()) query.relations.back().times = batch.times[destination_type];
+    if (request.excluded != nullptr) query.relations.back().excluded = (*request.excluded)[type];
   }
   BatchLayer layer{.num_outputs = CountsOf(batch.nodes)};
   ASSIGN_OR_RETURN(HopSample sample, source_->SampleInEdges(query, deadline));

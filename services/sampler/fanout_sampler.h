@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "services/sampler/edge_exclusions.h"
 #include "services/sampler/mini_batch.h"
 #include "services/sampler/neighbor_source.h"
 #include "services/sampler/node_numbering.h"
@@ -22,6 +23,7 @@ struct BatchRequest {
   bool want_edge_ids = false;
   // [seeds] of temporal sampling (else InvalidArgument); empty: read from the spec's column.
   std::span<const int64_t> seed_times = {};
+  const EdgeExclusions* excluded = nullptr;  // by edge type; outlives the call; null: none
 };
 
 // With a time column a row of the batch is a node at a time, its seed's: a node that two seeds of different times lead

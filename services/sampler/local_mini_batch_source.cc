@@ -5,6 +5,7 @@
 
 #include "services/base/mutex.h"
 #include "services/sampler/fanout_sampler.h"
+#include "services/sampler/link_batch.h"
 #include "services/sampler/seed_order.h"
 
 namespace espalier::sampler {
@@ -20,6 +21,12 @@ LocalMiniBatchSource::~LocalMiniBatchSource() {
   stopping_ = true;
 }
 
+Result<uint64_t> LocalMiniBatchSource::TrainingSeeds() const {
+  const auto part = graph::SplitPartName::kTrain;
+  return plan_.links.has_value() ? seeds_.CountOfEdges(plan_.links->edge_type, plan_.split, part)
+                                 : seeds_.CountOf(plan_.seed_type, plan_.split, part);
+}
+
 Status LocalMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   if (plan_.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
   if (plan_.rank.value >= plan_.num_trainers) {
@@ -27,7 +34,8 @@ Status LocalMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
                            " trainers");
   }
   RETURN_IF_ERROR(FanoutSampler::Make(neighbors_, spec_).status());
-  ASSIGN_OR_RETURN(const uint64_t total, seeds_.CountOf(plan_.seed_type, plan_.split, graph::SplitPartName::kTrain));
+  if (plan_.links.has_value()) RETURN_IF_ERROR(CheckLinkPlan(plan_, neighbors_.book().schema()));
+  ASSIGN_OR_RETURN(const uint64_t total, TrainingSeeds());
   const uint64_t num_steps = StepsOfEpoch(total, plan_.batch_size);
   if (num_steps > std::numeric_limits<uint32_t>::max()) {
     return InvalidArgument("an epoch would have " + std::to_string(num_steps) + " steps; use larger batches");
@@ -52,6 +60,10 @@ bool LocalMiniBatchSource::NextIsReady() const {
 
 Result<MiniBatch> LocalMiniBatchSource::Prepare(const Task& task, FanoutSampler& sampler) const {
   const Deadline deadline = Deadline::After(options_.step_timeout);
+  if (plan_.links.has_value()) {
+    return MakeLinkBatch(seeds_, sampler, neighbors_.book(), plan_, spec_.seed, task.epoch, task.step,
+                         options_.want_edge_ids, deadline);
+  }
   const SeedQuery query{.node_type = plan_.seed_type,
                         .split = plan_.split,
                         .part = graph::SplitPartName::kTrain,

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "services/graph/ids.h"
@@ -31,16 +32,28 @@ struct BatchLayer {
   std::vector<uint32_t> num_outputs;  // rows written, by NodeTypeId
 };
 
+// The pairs of a link-prediction batch; every number is a row among the seeds. Negative k of pair i stands at
+// i * negatives_per_pair + k.
+struct LinkSeeds {
+  uint32_t negatives_per_pair = 0;
+  std::vector<uint32_t> sources = {};                // [pairs]
+  std::vector<uint32_t> destinations = {};           // [pairs]
+  std::vector<uint32_t> negative_sources = {};       // [pairs * negatives_per_pair]
+  std::vector<uint32_t> negative_destinations = {};  // likewise
+  std::vector<uint8_t> negative_weights = {};        // likewise; 0: no negative, because it is an edge of the batch
+};
+
 struct MiniBatch {
   uint32_t epoch = 0;
   uint32_t step = 0;
   NodeTypeId seed_type;
   uint32_t num_seeds = 0;                        // of this trainer; 0 is legal
-  uint32_t global_num_seeds = 0;                 // of all trainers: the weight's denominator
+  uint32_t global_num_seeds = 0;                 // of all trainers, pairs if `links`: the weight's denominator
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the seeds come first in seed_type's
   // Temporal sampling, where a row is a node at a time: by NodeTypeId, the time of each row. Else empty.
   std::vector<std::vector<int64_t>> times = {};
-  std::vector<BatchLayer> layers;  // as SamplingSpec::layers
+  std::vector<BatchLayer> layers;       // as SamplingSpec::layers
+  std::optional<LinkSeeds> links = {};  // of link prediction
 };
 
 }  // namespace espalier::sampler

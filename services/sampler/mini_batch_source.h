@@ -2,13 +2,22 @@
 // processes (client/remote_mini_batch_source.h). Both give the same batches.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/sampler/mini_batch.h"
+#include "services/sampler/negatives.h"
 
 namespace espalier::sampler {
+
+// Link prediction: the seeds are edges of a split of an edge type.
+struct LinkPlan {
+  EdgeTypeId edge_type;
+  std::optional<EdgeTypeId> reverse_type;  // whose edges say the same with their ends swapped; may be edge_type
+  NegativeSpec negatives;
+};
 
 // What a run trains on; fixes every mini-batch together with (epoch, step, rank).
 struct EpochPlan {
@@ -18,6 +27,7 @@ struct EpochPlan {
   bool shuffle = true;
   uint32_t num_trainers = 1;
   Rank rank;
+  std::optional<LinkPlan> links = {};  // set: batch_size counts edges, and seed_type is that of their ends
 };
 
 // One consumer at a time.

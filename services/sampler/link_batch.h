@@ -1,0 +1,25 @@
+// Mini-batches of link prediction: a trainer's share of a step's edges, their negatives, and the sampled neighbourhood
+// of every node that is scored, drawn without the step's edges.
+#pragma once
+
+#include "services/sampler/edge_exclusions.h"
+#include "services/sampler/fanout_sampler.h"
+#include "services/sampler/mini_batch_source.h"
+
+namespace espalier::sampler {
+
+// InvalidArgument where the plan does not fit the graph: no links, a type that does not exist or whose ends are of
+// different node types, a reverse type that does not lead back, no negatives.
+Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema);
+
+// The mini-batch of (epoch, step) for plan.rank. A pure function of the graph, the plan and the sampler's spec; the
+// negatives, and the neighbours drawn, do not depend on partitions or on the number of trainers. The plan has passed
+// CheckLinkPlan. `seed` is the run's.
+//
+// Seeds are the distinct nodes of the share's pairs by first occurrence: for each edge its source, its destination, its
+// negatives' ends (source before destination). Both ends are nodes of one type.
+Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
+                                const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
+                                Deadline deadline);
+
+}  // namespace espalier::sampler

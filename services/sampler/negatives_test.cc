@@ -1,0 +1,107 @@
+// Negatives and exclusions by enumeration.
+#include "services/sampler/negatives.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/philox.h"
+#include "services/sampler/edge_exclusions.h"
+#include "services/sampler/link_batch.h"
+
+namespace espalier::sampler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(NegativesTest, DrawsTakeTwoWordsEach) {
+  const uint64_t key = NegativesKey(7, 2, 3, NegativeEnd::kDestination);
+  const std::vector<uint64_t> nodes = DrawNodes(key, 5, 1000, 3);
+  const auto first = Philox4x32(key, 0, 5), second = Philox4x32(key, 1, 5);
+  const auto node = [](uint32_t high, uint32_t low) {
+    // 1000 fits 32 bits, so the product has at most 96: its upper part by hand.
+    return (uint64_t{high} * 1000 + (uint64_t{low} * 1000 >> 32)) >> 32;
+  };
+  EXPECT_THAT(nodes, ElementsAre(node(first[0], first[1]), node(first[2], first[3]), node(second[0], second[1])));
+}
+
+TEST(NegativesTest, DrawsAreUniformAndOfEveryCoordinateTheirOwn) {
+  constexpr uint64_t kNumNodes = 10;
+  std::vector<int> counts(kNumNodes, 0);
+  for (uint64_t stream = 0; stream < 2000; ++stream) {
+    for (const uint64_t node : DrawNodes(1, stream, kNumNodes, 5)) ++counts[node];
+  }
+  // 10,000 draws: the standard deviation of a count is 30.
+  for (const int count : counts) EXPECT_NEAR(count, 1000, 150);
+
+  const std::vector<uint64_t> drawn = DrawNodes(NegativesKey(1, 1, 1, NegativeEnd::kDestination), 0, 1u << 30, 4);
+  for (const uint64_t other :
+       {NegativesKey(2, 1, 1, NegativeEnd::kDestination), NegativesKey(1, 2, 1, NegativeEnd::kDestination),
+        NegativesKey(1, 1, 2, NegativeEnd::kDestination), NegativesKey(1, 1, 1, NegativeEnd::kSource)}) {
+    EXPECT_NE(DrawNodes(other, 0, 1u << 30, 4), drawn);
+  }
+  EXPECT_NE(DrawNodes(NegativesKey(1, 1, 1, NegativeEnd::kDestination), 1, 1u << 30, 4), drawn);
+}
+
+TEST(NegativesTest, GroupsAreCutFromTheBatch) {
+  EXPECT_EQ(JointGroupOf(0, 4), 0u);
+  EXPECT_EQ(JointGroupOf(3, 4), 0u);
+  EXPECT_EQ(JointGroupOf(4, 4), 1u);
+  // 2 negatives for each: groups of 3; 8 edges end with a group of 2.
+  for (const auto& [position, first, last] :
+       {std::tuple(0u, 0u, 3u), std::tuple(2u, 0u, 3u), std::tuple(3u, 3u, 6u), std::tuple(7u, 6u, 8u)}) {
+    const BatchGroup group = InBatchGroupOf(position, 2, 8);
+    EXPECT_EQ(group.first, first);
+    EXPECT_EQ(group.last, last);
+  }
+}
+
+TEST(NegativesTest, InDegreeQueriesGoThroughAllEdgesBeforeAnyComesAgain) {
+  // 10 edges, 4 negatives a step: steps 0, 1, 2 take all 10, step 3 begins again.
+  const SeedQuery third = InDegreeQuery(EdgeTypeId(0), "links", 1, 0, 3, 4, 10);
+  EXPECT_EQ(third.step, 0u);
+  EXPECT_EQ(third.batch_size, 4u);
+  EXPECT_NE(third.seed, 1u);  // an order of its own
+  EXPECT_EQ(InDegreeQuery(EdgeTypeId(0), "links", 1, 0, 2, 4, 10).step, 2u);
+  EXPECT_EQ(InDegreeQuery(EdgeTypeId(0), "links", 1, 0, 2, 40, 10).batch_size, 10u);
+}
+
+TEST(EdgeExclusionsTest, AreTheBatchsEdgesAndTheirReverses) {
+  const GlobalBatch batch{.seeds = {GlobalNodeId(2), GlobalNodeId(1), GlobalNodeId(2)},
+                          .sources = {GlobalNodeId(7), GlobalNodeId(4), GlobalNodeId(7)}};
+  const auto ends = [](uint64_t source, uint64_t destination) {
+    return EdgeEnds{GlobalNodeId(destination), GlobalNodeId(source)};
+  };
+  const EdgeExclusions alone = ExclusionsOf(batch, EdgeTypeId(1), std::nullopt, 2);
+  EXPECT_THAT(alone[0], IsEmpty());
+  EXPECT_THAT(alone[1], ElementsAre(ends(4, 1), ends(7, 2)));
+  const EdgeExclusions both = ExclusionsOf(batch, EdgeTypeId(1), EdgeTypeId(0), 2);
+  EXPECT_THAT(both[0], ElementsAre(ends(1, 4), ends(2, 7)));
+  EXPECT_THAT(both[1], ElementsAre(ends(4, 1), ends(7, 2)));
+  const EdgeExclusions same = ExclusionsOf(batch, EdgeTypeId(1), EdgeTypeId(1), 2);
+  EXPECT_THAT(same[1], ElementsAre(ends(4, 1), ends(7, 2), ends(1, 4), ends(2, 7)));
+}
+
+TEST(LinkPlanTest, NamesWhatDoesNotFit) {
+  const Result<graph::GraphSchema> schema =
+      graph::GraphSchema::Make({"a", "p"}, {{"a", "w", "p"}, {"p", "c", "p"}, {"p", "r", "a"}});
+  ASSERT_TRUE(schema.ok());
+  const auto refusal = [&](EpochPlan plan) { return CheckLinkPlan(plan, *schema).message(); };
+  EpochPlan plan;
+  EXPECT_THAT(refusal(plan), HasSubstr("names no edges"));
+  plan.links = LinkPlan{.edge_type = EdgeTypeId(1), .reverse_type = EdgeTypeId(1), .negatives = {}};
+  EXPECT_EQ(refusal(plan), "");
+  plan.links->reverse_type = EdgeTypeId(0);
+  EXPECT_THAT(refusal(plan), HasSubstr("does not lead back along 'p:c:p'"));
+  plan.links->reverse_type.reset();
+  plan.links->negatives.count = 0;
+  EXPECT_THAT(refusal(plan), HasSubstr("at least one negative"));
+  plan.links->edge_type = EdgeTypeId(0);
+  EXPECT_THAT(refusal(plan), HasSubstr("'a:w:p': links are predicted between nodes of one type"));
+  plan.links->edge_type = EdgeTypeId(3);
+  EXPECT_THAT(refusal(plan), HasSubstr("edge type 3 does not exist"));
+}
+
+}  // namespace
+}  // namespace espalier::sampler

@@ -1,0 +1,226 @@
+// Link-prediction batches by enumeration: the same pairs, negatives and neighbours for any partitions and trainers, and
+// none of the batch's edges among what was drawn.
+#include "services/sampler/link_batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "services/graph/generators.h"
+#include "services/graph/preprocess.h"
+#include "services/sampler/seed_order.h"
+#include "services/shard/testing/test_graph.h"
+
+namespace espalier::shard {
+namespace {
+
+using sampler::EpochPlan;
+using sampler::MiniBatch;
+using sampler::NegativeKind;
+using testing::TestGraph;
+
+constexpr NodeTypeId kNode(0);
+constexpr EdgeTypeId kLink(0);
+constexpr uint64_t kBatchSeed = 17;
+constexpr uint32_t kBatchEpoch = 1;
+constexpr uint64_t kEdgesPerStep = 32;
+constexpr uint64_t kLinkedNodes = 150;
+
+// A symmetric graph; its split holds the first 100 edges in one direction.
+graph::SourceGraph Symmetric() {
+  graph::PowerLawOptions options;
+  options.num_nodes = kLinkedNodes;
+  options.num_edges = 900;
+  options.seed = 5;
+  graph::SourceGraph source = *graph::GeneratePowerLawGraph(options, 1);
+  graph::EdgePairs& train = source.edge_splits["links"][kLink.value].train;
+  for (int64_t i = 0; i < 100; ++i) {
+    train.sources.push_back(static_cast<uint64_t>(source.edges[0].sources.ValueAsInt(i)));
+    train.destinations.push_back(static_cast<uint64_t>(source.edges[0].destinations.ValueAsInt(i)));
+  }
+  return *graph::Preprocess(std::move(source), {.add_reverse_edges = true}, 1);
+}
+
+EpochPlan PlanOf(NegativeKind kind, uint32_t count) {
+  EpochPlan plan{.seed_type = kNode, .split = "links", .batch_size = kEdgesPerStep};
+  plan.links = sampler::LinkPlan{.edge_type = kLink, .reverse_type = kLink, .negatives = {kind, count}};
+  return plan;
+}
+
+sampler::SamplingSpec TwoLayers() { return {.layers = {{{4}}, {{-1}}}, .seed = kBatchSeed}; }
+
+MiniBatch BatchOf(const TestGraph& test, EpochPlan plan, uint32_t step, uint32_t num_trainers, uint32_t rank) {
+  plan.num_trainers = num_trainers;
+  plan.rank = Rank(rank);
+  auto sampler = sampler::FanoutSampler::Make(*test.graph, TwoLayers());
+  ESPALIER_CHECK(sampler.ok()) << sampler.status().ToString();
+  auto batch = sampler::MakeLinkBatch(*test.graph, *sampler, test.book, plan, kBatchSeed, kBatchEpoch, step,
+                                      /*want_edge_ids=*/false, Soon());
+  ESPALIER_CHECK(batch.ok()) << batch.status().ToString();
+  return *std::move(batch);
+}
+
+using Pair = std::pair<uint64_t, uint64_t>;
+struct Scored {
+  Pair pair;
+  std::vector<std::pair<Pair, int>> negatives;  // with their weights
+  friend auto operator<=>(const Scored&, const Scored&) = default;
+};
+
+// A batch's pairs and negatives in original ids.
+std::vector<Scored> ScoredOf(const TestGraph& test, const MiniBatch& batch) {
+  const std::vector<uint64_t> originals = testing::OriginalIds(*test.graph, kNode, batch.nodes[0]);
+  const sampler::LinkSeeds& links = *batch.links;
+  std::vector<Scored> scored;
+  for (size_t i = 0; i < links.sources.size(); ++i) {
+    Scored one{.pair = {originals[links.sources[i]], originals[links.destinations[i]]}, .negatives = {}};
+    for (size_t k = i * links.negatives_per_pair; k < (i + 1) * links.negatives_per_pair; ++k) {
+      one.negatives.push_back({{originals[links.negative_sources[k]], originals[links.negative_destinations[k]]},
+                               links.negative_weights[k]});
+    }
+    scored.push_back(std::move(one));
+  }
+  return scored;
+}
+
+// The step's edges by the split and the permutation alone.
+std::vector<Pair> EdgesByHand(const graph::EdgePairs& train, uint32_t step) {
+  const sampler::SeedQuery query{.seed = kBatchSeed, .epoch = kBatchEpoch, .step = step, .batch_size = kEdgesPerStep};
+  const sampler::SeedOrder order(query, train.size());
+  std::vector<Pair> edges;
+  for (uint64_t at = step * kEdgesPerStep; at < std::min<uint64_t>(train.size(), (step + 1) * kEdgesPerStep); ++at) {
+    edges.emplace_back(train.sources[order.OrdinalAt(at)], train.destinations[order.OrdinalAt(at)]);
+  }
+  return edges;
+}
+
+// What negatives.h promises, in original ids.
+std::vector<Scored> ScoredByHand(const graph::SourceGraph& source, NegativeKind kind, uint32_t count, uint32_t step) {
+  const graph::EdgePairs& train = source.edge_splits.at("links").at(0).train;
+  const std::vector<Pair> edges = EdgesByHand(train, step);
+  const std::set<Pair> positive(edges.begin(), edges.end());
+  const uint64_t source_key = sampler::NegativesKey(kBatchSeed, kBatchEpoch, step, sampler::NegativeEnd::kSource);
+  const uint64_t destination_key =
+      sampler::NegativesKey(kBatchSeed, kBatchEpoch, step, sampler::NegativeEnd::kDestination);
+  std::vector<uint64_t> by_degree;
+  if (kind == NegativeKind::kInDegree) {
+    const sampler::SeedQuery query =
+        sampler::InDegreeQuery(kLink, "links", kBatchSeed, kBatchEpoch, step, count * kEdgesPerStep, train.size());
+    const sampler::SeedOrder order(query, train.size());
+    const auto range = sampler::PositionsOfStep(train.size(), query.batch_size, query.step);
+    for (uint64_t at = range.first; at < range.last; ++at) by_degree.push_back(train.destinations[order.OrdinalAt(at)]);
+  }
+  std::vector<Scored> scored;
+  for (uint64_t i = 0; i < edges.size(); ++i) {
+    Scored one{.pair = edges[i], .negatives = {}};
+    const auto add = [&](uint64_t from, uint64_t to) {
+      one.negatives.push_back({{from, to}, positive.contains({from, to}) ? 0 : 1});
+    };
+    for (uint32_t k = 0; k < count; ++k) {
+      switch (kind) {
+        case NegativeKind::kUniform:
+          add(edges[i].first, sampler::DrawNodes(destination_key, i, kLinkedNodes, count)[k]);
+          break;
+        case NegativeKind::kJoint:
+          add(edges[i].first, sampler::DrawNodes(destination_key, i / count, kLinkedNodes, count)[k]);
+          break;
+        case NegativeKind::kGlobalUniform:
+          add(sampler::DrawNodes(source_key, i, kLinkedNodes, count)[k],
+              sampler::DrawNodes(destination_key, i, kLinkedNodes, count)[k]);
+          break;
+        case NegativeKind::kInDegree: add(edges[i].first, by_degree[(i * count + k) % by_degree.size()]); break;
+        case NegativeKind::kInBatch: break;
+      }
+    }
+    if (kind == NegativeKind::kInBatch) {
+      for (uint64_t j = 0; j < edges.size(); ++j) {
+        if (j != i && j / (count + 1) == i / (count + 1)) add(edges[i].first, edges[j].second);
+      }
+      while (one.negatives.size() < count) one.negatives.push_back({edges[i], 0});
+    }
+    scored.push_back(std::move(one));
+  }
+  return scored;
+}
+
+class LinkBatchTest : public ::testing::TestWithParam<NegativeKind> {};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LinkBatchTest,
+                         ::testing::Values(NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInBatch,
+                                           NegativeKind::kInDegree, NegativeKind::kGlobalUniform));
+
+TEST_P(LinkBatchTest, IsWhatTheRulesSayForAnyPartitionsAndTrainers) {
+  const graph::SourceGraph source = Symmetric();
+  for (const uint32_t num_partitions : {1u, 3u}) {
+    const TestGraph test = testing::MakeTestGraph(source, num_partitions, 3);
+    for (uint32_t step = 0; step < 4; ++step) {  // the last has 4 edges
+      std::vector<Scored> expected = ScoredByHand(source, GetParam(), 3, step);
+      EXPECT_EQ(ScoredOf(test, BatchOf(test, PlanOf(GetParam(), 3), step, 1, 0)), expected) << "step " << step;
+      std::sort(expected.begin(), expected.end());
+      for (const uint32_t num_trainers : {2u, 3u}) {
+        std::vector<Scored> together;
+        for (uint32_t rank = 0; rank < num_trainers; ++rank) {
+          const MiniBatch share = BatchOf(test, PlanOf(GetParam(), 3), step, num_trainers, rank);
+          EXPECT_EQ(share.global_num_seeds, expected.size());
+          for (Scored& one : ScoredOf(test, share)) together.push_back(std::move(one));
+        }
+        std::sort(together.begin(), together.end());
+        EXPECT_EQ(together, expected) << num_trainers << " trainers, step " << step;
+      }
+    }
+  }
+}
+
+// Every drawn in-edge of a batch in original ids, by layer and destination.
+using Drawn = std::map<std::pair<size_t, uint64_t>, std::vector<uint64_t>>;
+void AddDrawn(const TestGraph& test, const MiniBatch& batch, Drawn& drawn) {
+  const std::vector<uint64_t> originals = testing::OriginalIds(*test.graph, kNode, batch.nodes[0]);
+  for (size_t layer = 0; layer < batch.layers.size(); ++layer) {
+    const sampler::Block& block = batch.layers[layer].blocks[0];
+    for (size_t row = 0; row + 1 < block.indptr.size(); ++row) {
+      std::vector<uint64_t> sources;
+      for (uint32_t e = block.indptr[row]; e < block.indptr[row + 1]; ++e)
+        sources.push_back(originals[block.indices[e]]);
+      drawn[{layer, originals[row]}] = sources;
+    }
+  }
+}
+
+TEST(LinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesAndNotLessThanItMay) {
+  const graph::SourceGraph source = Symmetric();
+  const std::vector<Pair> edges = EdgesByHand(source.edge_splits.at("links").at(0).train, 0);
+  std::set<Pair> hidden(edges.begin(), edges.end());
+  for (const Pair& edge : edges) hidden.insert({edge.second, edge.first});
+  std::map<uint64_t, std::vector<uint64_t>> visible;  // in-neighbours
+  for (int64_t e = 0; e < source.edges[0].sources.num_rows(); ++e) {
+    const auto u = static_cast<uint64_t>(source.edges[0].sources.ValueAsInt(e));
+    const auto v = static_cast<uint64_t>(source.edges[0].destinations.ValueAsInt(e));
+    if (!hidden.contains({u, v})) visible[v].push_back(u);
+  }
+  const TestGraph one = testing::MakeTestGraph(source, 1, 3);
+  Drawn of_one;
+  AddDrawn(one, BatchOf(one, PlanOf(NegativeKind::kUniform, 3), 0, 1, 0), of_one);
+  ASSERT_FALSE(of_one.empty());
+  size_t num_drawn = 0;
+  for (const auto& [at, sources] : of_one) {
+    const auto& [layer, destination] = at;
+    for (const uint64_t u : sources) EXPECT_FALSE(hidden.contains({u, destination})) << u << " -> " << destination;
+    const size_t available = visible[destination].size();
+    EXPECT_EQ(sources.size(), layer == 1 ? available : std::min<size_t>(available, 4)) << "node " << destination;
+    num_drawn += sources.size();
+  }
+  EXPECT_GT(num_drawn, 100u);
+
+  // What is drawn for a node does not depend on who asks.
+  const TestGraph three = testing::MakeTestGraph(source, 3, 3);
+  Drawn of_trainers;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    AddDrawn(three, BatchOf(three, PlanOf(NegativeKind::kUniform, 3), 0, 2, rank), of_trainers);
+  }
+  EXPECT_EQ(of_trainers, of_one);
+}
+
+}  // namespace
+}  // namespace espalier::shard
