@@ -27,11 +27,43 @@ std::vector<Rule> TrainingRules() {
       {training, "self.task.type == 'NodeClassification' || !self.task.multiLabel", "only for NodeClassification",
        "task.multiLabel"},
       {training,
-       "!has(self.evaluation.metric) || (self.task.type == 'NodeRegression') == "
-       "(self.evaluation.metric in ['MeanSquaredError', 'MeanAbsoluteError'])",
-       "does not measure this task: choose MeanSquaredError | MeanAbsoluteError for NodeRegression, else Accuracy | "
-       "MacroF1 | MicroF1 | ROCAUC",
+       "!has(self.evaluation.metric) || (self.task.type == 'LinkPrediction' ? self.evaluation.metric in ['MRR', "
+       "'HitsAtK', 'ROCAUC'] : !(self.evaluation.metric in ['MRR', 'HitsAtK']) && (self.task.type == 'NodeRegression') "
+       "== (self.evaluation.metric in ['MeanSquaredError', 'MeanAbsoluteError']))",
+       "does not measure this task: choose MeanSquaredError | MeanAbsoluteError for NodeRegression, MRR | HitsAtK | "
+       "ROCAUC for LinkPrediction, else Accuracy | MacroF1 | MicroF1 | ROCAUC",
        "evaluation.metric"},
+      {training,
+       "self.task.type == 'LinkPrediction' || !(has(self.task.edgeType) || has(self.task.reverseEdgeType) || "
+       "has(self.task.negatives) || has(self.task.scorer) || has(self.task.loss))",
+       "edgeType, reverseEdgeType, negatives, scorer and loss are only for LinkPrediction", "task"},
+      {training,
+       "self.task.type == 'LinkPrediction' || !(has(self.evaluation.candidates) || has(self.evaluation.filtered) || "
+       "has(self.evaluation.k))",
+       "candidates, filtered and k are only for LinkPrediction", "evaluation"},
+      {training, "self.task.type != 'LinkPrediction' || !has(self.task.nodeType)",
+       "LinkPrediction is of edges: name edgeType", "task.nodeType"},
+      {training,
+       "self.task.type != 'LinkPrediction' || !has(self.evaluation.metric) || self.evaluation.metric != 'ROCAUC' || "
+       "(has(self.evaluation.candidates) && self.evaluation.candidates > 0)",
+       "ROCAUC needs at least 1: so many negatives for each edge", "evaluation.candidates"},
+      {training, "self.task.type != 'LinkPrediction' || self.evaluation.neighborhood == 'Full'",
+       "LinkPrediction is evaluated over full neighbourhoods: choose Full", "evaluation.neighborhood"},
+      {training,
+       "!has(self.task.scorer) || !(self.task.scorer in ['ComplEx', 'RotatE']) || self.model.hiddenSize % 2 == 0",
+       "ComplEx and RotatE need an even size: their numbers are complex", "model.hiddenSize"},
+      {training,
+       "!has(self.task.negatives) || !has(self.task.negatives.type) || self.task.negatives.type != 'InBatch' || "
+       "!has(self.task.negatives.count) || self.task.negatives.count < self.batchSize",
+       "InBatch takes them from the batch: choose a number below batchSize", "task.negatives.count"},
+      {"spec",
+       "self.training.task.type != 'LinkPrediction' || !has(self.graph.partitions.balance) || !('TrainNodes' in "
+       "self.graph.partitions.balance)",
+       "TrainNodes balances a split of nodes, LinkPrediction has one of edges", "graph.partitions.balance"},
+      {training, "self.task.type != 'LinkPrediction' || !has(self.sampling.seedTime)",
+       "a column of nodes says nothing of when an edge was: leave it out", "sampling.seedTime"},
+      {"spec", "self.training.task.type != 'LinkPrediction' || self.samplers.replicas == 0",
+       "sampler processes make no batches of edges: leave them out, trainers sample", "samplers.replicas"},
       {training, "size(self.inputs) == 1 || self.inputs.all(input, has(input.nodeType))",
        "nodeType may be left out only when there is one entry", "inputs"},
       {training,

@@ -41,16 +41,60 @@ class RelationChecker {
   }
 
   void CheckTask(const Training& training) {
+    if (training.task.type == TaskType::kLinkPrediction) return;  // CheckLinkPrediction
+    RefuseFields("spec.training.task", {"edgeType", "reverseEdgeType", "negatives", "scorer", "loss"});
+    RefuseFields("spec.training.evaluation", {"candidates", "filtered", "k"});
     const bool regression = training.task.type == TaskType::kNodeRegression;
     if (regression && training.task.multi_label) {
       Add("spec.training.task.multiLabel", "only for NodeClassification");
     }
     const Metric metric = training.evaluation.metric;
     const bool error_metric = metric == Metric::kMeanSquaredError || metric == Metric::kMeanAbsoluteError;
-    if (error_metric != regression) {
+    const bool ranks = metric == Metric::kMrr || metric == Metric::kHitsAtK;
+    if (error_metric != regression || ranks) {
       Add("spec.training.evaluation.metric",
           std::string(NameOf(metric)) + " does not measure " + NameOf(training.task.type) + ": choose " +
               (regression ? "MeanSquaredError | MeanAbsoluteError" : "Accuracy | MacroF1 | MicroF1 | ROCAUC"));
+    }
+  }
+
+  void CheckLinkPrediction(const DistTraining& job) {
+    const Training& training = job.training;
+    const Task& task = training.task;
+    const Evaluation& evaluation = training.evaluation;
+    if (task.type != TaskType::kLinkPrediction) return;
+    if (!task.node_type.empty()) Add("spec.training.task.nodeType", "LinkPrediction is of edges: name edgeType");
+    if (task.multi_label) Add("spec.training.task.multiLabel", "only for NodeClassification");
+    const bool measures = evaluation.metric == Metric::kMrr || evaluation.metric == Metric::kHitsAtK ||
+                          evaluation.metric == Metric::kRocAuc;
+    if (!measures) {
+      Add("spec.training.evaluation.metric",
+          std::string(NameOf(evaluation.metric)) + " does not measure LinkPrediction: choose MRR | HitsAtK | ROCAUC");
+    }
+    if (evaluation.metric == Metric::kRocAuc && evaluation.candidates == 0) {
+      Add("spec.training.evaluation.candidates", "ROCAUC needs at least 1: so many negatives for each edge");
+    }
+    if (evaluation.neighborhood != EvaluationNeighborhood::kFull) {
+      Add("spec.training.evaluation.neighborhood", "LinkPrediction is evaluated over full neighbourhoods: choose Full");
+    }
+    const bool pairs = task.scorer == Scorer::kComplEx || task.scorer == Scorer::kRotatE;
+    if (pairs && training.model.hidden_size % 2 != 0) {
+      Add("spec.training.model.hiddenSize",
+          std::string(NameOf(task.scorer)) + " needs an even size: its numbers are complex");
+    }
+    if (task.negatives == Negatives::kInBatch && task.num_negatives >= training.batch_size) {
+      Add("spec.training.task.negatives.count", "InBatch takes them from the batch: choose a number below batchSize (" +
+                                                    std::to_string(training.batch_size) + ")");
+    }
+    const auto& balance = job.graph.partitions.balance;
+    if (std::count(balance.begin(), balance.end(), PartitionBalance::kTrainNodes) > 0) {
+      Add("spec.graph.partitions.balance", "TrainNodes balances a split of nodes, LinkPrediction has one of edges");
+    }
+    if (!training.sampling.seed_time.empty()) {
+      Add("spec.training.sampling.seedTime", "a column of nodes says nothing of when an edge was: leave it out");
+    }
+    if (job.sampler_replicas > 0) {
+      Add("spec.samplers.replicas", "sampler processes make no batches of edges: leave them out, trainers sample");
     }
   }
 
@@ -228,6 +272,21 @@ class RelationChecker {
   }
 
  private:
+  // Fields that mean nothing for the task.
+  void RefuseFields(const std::string& object_path, const std::vector<const char*>& names) {
+    const nlohmann::ordered_json* object = &document_.values;
+    for (size_t begin = 0; begin < object_path.size();) {
+      const size_t end = std::min(object_path.find('.', begin), object_path.size());
+      const auto found = object->find(object_path.substr(begin, end - begin));
+      if (found == object->end()) return;
+      object = &*found;
+      begin = end + 1;
+    }
+    for (const char* name : names) {
+      if (object->contains(name)) Add(object_path + "." + name, "only for LinkPrediction");
+    }
+  }
+
   // At the field's own place, or at that of the nearest object around it that was written.
   void Add(const std::string& path, const std::string& message) {
     std::string place = path;
@@ -251,6 +310,8 @@ void FillMetric(nlohmann::ordered_json* values) {
   const nlohmann::ordered_json& task = training.at("task");
   if (task.at("type") == "NodeRegression") {
     evaluation["metric"] = "MeanSquaredError";
+  } else if (task.at("type") == "LinkPrediction") {
+    evaluation["metric"] = "MRR";
   } else {
     evaluation["metric"] = task.at("multiLabel") == true ? "MicroF1" : "Accuracy";
   }
@@ -301,6 +362,7 @@ void CheckRelations(const DistTraining& job, const CheckedDocument& document, Vi
   RelationChecker checker(document, violations);
   checker.CheckPartitions(job.graph.partitions);
   checker.CheckTask(job.training);
+  checker.CheckLinkPrediction(job);
   checker.CheckInputs(job.training.inputs);
   checker.CheckModelBringsAll(job.training);
   checker.CheckModel(job);

@@ -17,7 +17,10 @@ enum class PartitionAlgorithm { kMetis, kRandom, kStreaming, kExternal };
 enum class PartitionObjective { kEdgeCut, kCommunicationVolume };
 enum class PartitionBalance { kNodeTypes, kTrainNodes, kEdges };
 enum class PartitionReuse { kIfPresent, kNever };
-enum class TaskType { kNodeClassification, kNodeRegression };                  // others are refused: not there yet
+enum class TaskType { kNodeClassification, kNodeRegression, kLinkPrediction };  // others are refused: not there yet
+enum class Negatives { kUniform, kJoint, kInBatch, kInDegree, kGlobalUniform };
+enum class Scorer { kDot, kDistMult, kComplEx, kTransE, kRotatE };
+enum class LinkLoss { kBinaryCrossEntropy, kCrossEntropy };
 enum class ModelType { kGraphSage, kRgcn, kGcn, kGat, kGatv2, kTorchScript };  // GraphSAGE | RGCN | ...
 enum class Aggregator { kMean, kGcn, kPool };
 enum class Activation { kRelu };
@@ -29,7 +32,7 @@ enum class SparseOptimizerType { kAdagrad, kRowWiseAdagrad, kAdam, kAdamW, kSgd 
 enum class DuplicateGradients { kSum, kMean };
 enum class ScheduleType { kConstant, kLinear, kCosine, kStep };  // after warmupSteps
 enum class SamplingMethod { kNeighbor, kLabor, kLast };          // Neighbor | Labor | Last
-enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, kMeanAbsoluteError };
+enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, kMeanAbsoluteError, kMrr, kHitsAtK };
 enum class EvaluationNeighborhood { kFull, kSampled };
 enum class OutputKind { kModel, kEmbeddings, kPredictions };
 enum class TlsMode { kDisabled, kManaged, kSecretRef };
@@ -79,6 +82,14 @@ struct Task {
   std::string label;
   std::string split;
   bool multi_label = false;
+  // LinkPrediction:
+  std::string edge_type;             // "a:r:a" or "r"; empty: the only one
+  std::string reverse_edge_type;     // whose edges are the same ones with their ends swapped; empty: addReverseEdges'
+  bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
+  Negatives negatives = Negatives::kUniform;
+  int64_t num_negatives = 1;  // for each edge
+  Scorer scorer = Scorer::kDot;
+  LinkLoss loss = LinkLoss::kBinaryCrossEntropy;
 };
 
 struct LearningRateSchedule {
@@ -162,6 +173,10 @@ struct Evaluation {
   Metric metric = Metric::kAccuracy;
   EvaluationNeighborhood neighborhood = EvaluationNeighborhood::kFull;
   int64_t patience = 0;  // earlyStopping.patience, in evaluations; 0: never
+  // LinkPrediction:
+  int64_t candidates = 0;  // that an edge's destination is ranked among, besides itself; 0: every node
+  bool filtered = true;    // candidates that are destinations of other edges of the split do not count
+  int64_t k = 10;          // HitsAtK
 };
 
 // When the state of a run is saved; the triggers are joined by "or". All zero: only when asked to stop.

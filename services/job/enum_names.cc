@@ -26,8 +26,21 @@ constexpr Names<PartitionBalance, 3> kBalances = {{{PartitionBalance::kNodeTypes
                                                    {PartitionBalance::kEdges, "Edges"}}};
 constexpr Names<PartitionReuse, 2> kReuses = {
     {{PartitionReuse::kIfPresent, "IfPresent"}, {PartitionReuse::kNever, "Never"}}};
-constexpr Names<TaskType, 2> kTasks = {
-    {{TaskType::kNodeClassification, "NodeClassification"}, {TaskType::kNodeRegression, "NodeRegression"}}};
+constexpr Names<TaskType, 3> kTasks = {{{TaskType::kNodeClassification, "NodeClassification"},
+                                        {TaskType::kNodeRegression, "NodeRegression"},
+                                        {TaskType::kLinkPrediction, "LinkPrediction"}}};
+constexpr Names<Negatives, 5> kNegatives = {{{Negatives::kUniform, "Uniform"},
+                                             {Negatives::kJoint, "Joint"},
+                                             {Negatives::kInBatch, "InBatch"},
+                                             {Negatives::kInDegree, "InDegree"},
+                                             {Negatives::kGlobalUniform, "GlobalUniform"}}};
+constexpr Names<Scorer, 5> kScorers = {{{Scorer::kDot, "Dot"},
+                                        {Scorer::kDistMult, "DistMult"},
+                                        {Scorer::kComplEx, "ComplEx"},
+                                        {Scorer::kTransE, "TransE"},
+                                        {Scorer::kRotatE, "RotatE"}}};
+constexpr Names<LinkLoss, 2> kLinkLosses = {
+    {{LinkLoss::kBinaryCrossEntropy, "BinaryCrossEntropy"}, {LinkLoss::kCrossEntropy, "CrossEntropy"}}};
 constexpr Names<ModelType, 6> kModels = {{{ModelType::kGraphSage, "GraphSAGE"},
                                           {ModelType::kRgcn, "RGCN"},
                                           {ModelType::kGcn, "GCN"},
@@ -58,12 +71,14 @@ constexpr Names<ScheduleType, 4> kSchedules = {{{ScheduleType::kConstant, "Const
                                                 {ScheduleType::kLinear, "Linear"},
                                                 {ScheduleType::kCosine, "Cosine"},
                                                 {ScheduleType::kStep, "Step"}}};
-constexpr Names<Metric, 6> kMetrics = {{{Metric::kAccuracy, "Accuracy"},
+constexpr Names<Metric, 8> kMetrics = {{{Metric::kAccuracy, "Accuracy"},
                                         {Metric::kMacroF1, "MacroF1"},
                                         {Metric::kMicroF1, "MicroF1"},
                                         {Metric::kRocAuc, "ROCAUC"},
                                         {Metric::kMeanSquaredError, "MeanSquaredError"},
-                                        {Metric::kMeanAbsoluteError, "MeanAbsoluteError"}}};
+                                        {Metric::kMeanAbsoluteError, "MeanAbsoluteError"},
+                                        {Metric::kMrr, "MRR"},
+                                        {Metric::kHitsAtK, "HitsAtK"}}};
 constexpr Names<SamplingMethod, 3> kSamplingMethods = {
     {{SamplingMethod::kNeighbor, "Neighbor"}, {SamplingMethod::kLabor, "Labor"}, {SamplingMethod::kLast, "Last"}}};
 constexpr Names<EvaluationNeighborhood, 2> kNeighborhoods = {
@@ -106,6 +121,9 @@ ESPALIER_ENUM_NAMES(PartitionObjective, kObjectives)
 ESPALIER_ENUM_NAMES(PartitionBalance, kBalances)
 ESPALIER_ENUM_NAMES(PartitionReuse, kReuses)
 ESPALIER_ENUM_NAMES(TaskType, kTasks)
+ESPALIER_ENUM_NAMES(Negatives, kNegatives)
+ESPALIER_ENUM_NAMES(Scorer, kScorers)
+ESPALIER_ENUM_NAMES(LinkLoss, kLinkLosses)
 ESPALIER_ENUM_NAMES(ModelType, kModels)
 ESPALIER_ENUM_NAMES(Aggregator, kAggregators)
 ESPALIER_ENUM_NAMES(LayerNormalization, kLayerNormalizations)

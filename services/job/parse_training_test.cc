@@ -116,5 +116,69 @@ TEST(ParseTrainingTest, ReadsFanoutsOfRelations) {
   EXPECT_EQ(layer.edge_types.at(1).fanout, -1);
 }
 
+// The example as a job that predicts links.
+std::string LinkJobWith(const std::string& task, const std::string& evaluation = "") {
+  std::string text = ExampleWith("      type: NodeClassification\n      label: node-label\n      split: public\n",
+                                 "      type: LinkPrediction\n      split: links\n" + task);
+  const std::string measured = "evaluation: {everyEpochs: 1, metric: Accuracy, neighborhood: Full, ";
+  text.replace(text.find(measured), measured.size(), "evaluation: {" + evaluation);
+  const std::string balance = "balance: [TrainNodes], ";
+  return text.replace(text.find(balance), balance.size(), "");
+}
+
+TEST(ParseTrainingTest, ReadsLinkPrediction) {
+  const Result<ParsedJob> plain = ParseJob("job.yaml", LinkJobWith(""), {});
+  ASSERT_TRUE(plain.ok()) << plain.status().ToString();
+  EXPECT_EQ(plain->training.training.task.type, TaskType::kLinkPrediction);
+  EXPECT_EQ(plain->training.training.task.negatives, Negatives::kUniform);
+  EXPECT_EQ(plain->training.training.task.num_negatives, 1);
+  EXPECT_EQ(plain->training.training.task.scorer, Scorer::kDot);
+  EXPECT_EQ(plain->training.training.evaluation.metric, Metric::kMrr);
+  EXPECT_EQ(plain->training.training.evaluation.candidates, 0);
+  EXPECT_TRUE(plain->training.training.evaluation.filtered);
+
+  const Result<ParsedJob> full = ParseJob(
+      "job.yaml",
+      LinkJobWith("      edgeType: a:cites:a\n      reverseEdgeType: rev_cites\n"
+                  "      negatives: {type: Joint, count: 32}\n      scorer: ComplEx\n      loss: CrossEntropy\n",
+                  "metric: HitsAtK, k: 3, candidates: 100, filtered: false, "),
+      {});
+  ASSERT_TRUE(full.ok()) << full.status().ToString();
+  const Task& task = full->training.training.task;
+  EXPECT_EQ(task.edge_type, "a:cites:a");
+  EXPECT_EQ(task.reverse_edge_type, "rev_cites");
+  EXPECT_EQ(task.negatives, Negatives::kJoint);
+  EXPECT_EQ(task.num_negatives, 32);
+  EXPECT_EQ(task.scorer, Scorer::kComplEx);
+  EXPECT_EQ(task.loss, LinkLoss::kCrossEntropy);
+  const Evaluation& evaluation = full->training.training.evaluation;
+  EXPECT_EQ(evaluation.metric, Metric::kHitsAtK);
+  EXPECT_EQ(evaluation.k, 3);
+  EXPECT_EQ(evaluation.candidates, 100);
+  EXPECT_FALSE(evaluation.filtered);
+}
+
+TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
+  EXPECT_THAT(ErrorOf(LinkJobWith("      nodeType: paper\n")), HasSubstr("LinkPrediction is of edges: name edgeType"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("", "metric: Accuracy, ")),
+              HasSubstr("Accuracy does not measure LinkPrediction: choose MRR | HitsAtK | ROCAUC"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("", "metric: ROCAUC, ")), HasSubstr("ROCAUC needs at least 1"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, ")), HasSubstr("choose Full"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      scorer: RotatE\n"), {{"spec.training.model.hiddenSize", "33"}}),
+              HasSubstr("RotatE needs an even size"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: InBatch, count: 140}\n")),
+              HasSubstr("choose a number below batchSize (140)"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, "),
+                      {{"spec.graph.timeColumn", "year"}, {"spec.training.sampling.seedTime", "year"}}),
+              HasSubstr("says nothing of when an edge was"));
+  EXPECT_THAT(ErrorOf(LinkJobWith(""), {{"spec.samplers.replicas", "1"}}),
+              HasSubstr("sampler processes make no batches of edges"));
+  // And what is only for it.
+  EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      scorer: Dot")),
+              HasSubstr("spec.training.task.scorer: only for LinkPrediction"));
+  EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: MRR")), HasSubstr("MRR does not measure"));
+  EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: Accuracy, k: 3")), HasSubstr("only for LinkPrediction"));
+}
+
 }  // namespace
 }  // namespace espalier::job

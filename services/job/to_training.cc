@@ -71,6 +71,12 @@ Task ToTask(const Json& json) {
   Read(json, "label", &task.label);
   Read(json, "split", &task.split);
   Read(json, "multiLabel", &task.multi_label);
+  Read(json, "edgeType", &task.edge_type);
+  Read(json, "reverseEdgeType", &task.reverse_edge_type);
+  Read(Child(json, "negatives"), "type", &task.negatives);
+  Read(Child(json, "negatives"), "count", &task.num_negatives);
+  Read(json, "scorer", &task.scorer);
+  Read(json, "loss", &task.loss);
   return task;
 }
 
@@ -155,6 +161,9 @@ Evaluation ToEvaluation(const Json& json) {
   Read(json, "metric", &evaluation.metric);
   Read(json, "neighborhood", &evaluation.neighborhood);
   Read(Child(json, "earlyStopping"), "patience", &evaluation.patience);
+  Read(json, "candidates", &evaluation.candidates);
+  Read(json, "filtered", &evaluation.filtered);
+  Read(json, "k", &evaluation.k);
   return evaluation;
 }
 
@@ -211,6 +220,7 @@ DistTraining ToDistTraining(const Json& values) {
   job.s3 = ToS3(Child(Child(spec, "storage"), "s3"));
   job.graph = ToGraph(Child(spec, "graph"));
   job.training = ToTraining(Child(spec, "training"));
+  job.training.task.reverse_edges_added = job.graph.preprocess.add_reverse_edges;
   job.checkpoint = ToCheckpoint(Child(spec, "checkpoint"));
   Read(Child(spec, "servers"), "replicasPerPartition", &job.server_replicas_per_partition);
   Read(Child(spec, "samplers"), "replicas", &job.sampler_replicas);
