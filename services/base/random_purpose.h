@@ -24,6 +24,7 @@ enum class RandomPurpose : uint32_t {
   kAttentionDropout = 12,  // masks of attention weights, by (step, layer, relation, original ids of both ends, head)
   kUserModel = 13,         // torch's own generator while a user's module runs, by (step, layer, rank)
   kNegatives = 14,         // negative edges by (epoch, step, end)
+  kCandidates = 15,        // nodes that an edge's destination is ranked among, by (part of the split, edge's ordinal)
 };
 
 // The key of a purpose's stream under a job's seed. `parts` are the coordinates (epoch, step, layer, ...).

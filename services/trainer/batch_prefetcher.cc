@@ -70,7 +70,9 @@ Result<BatchTensors> BatchPrefetcher::FetchOne(uint32_t epoch, uint32_t step) {
   try {
     ASSIGN_OR_RETURN(BatchTensors fetched, FetchBatch(*std::move(batch), data_, deadline));
     fetched.sample_seconds = sample_seconds;
-    RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), fetched.labels, data_.num_outputs()));
+    if (!fetched.batch.links.has_value()) {
+      RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), fetched.labels, data_.num_outputs()));
+    }
     return fetched;
   } catch (const std::exception& error) {  // torch runs out of memory
     return ResourceExhausted(error.what());

@@ -18,8 +18,10 @@ Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, 
     ASSIGN_OR_RETURN(fetched.original_ids[type], data.OriginalIds(NodeTypeId(type), nodes[type], deadline));
   }
   ASSIGN_OR_RETURN(fetched.degrees, data.Degrees(nodes, fetched.batch.layers.front().num_outputs, deadline));
-  const std::span<const GlobalNodeId> seeds(nodes[data.seed_type().value].data(), fetched.batch.num_seeds);
-  ASSIGN_OR_RETURN(fetched.labels, data.Labels(seeds, deadline));
+  if (!fetched.batch.links.has_value()) {
+    const std::span<const GlobalNodeId> seeds(nodes[data.seed_type().value].data(), fetched.batch.num_seeds);
+    ASSIGN_OR_RETURN(fetched.labels, data.Labels(seeds, deadline));
+  }
   fetched.fetch_seconds = timer.Seconds();
   return fetched;
 }
@@ -40,6 +42,10 @@ BatchTensors EmptyBatch(const std::vector<std::vector<EdgeTypeId>>& relations, c
   for (const int64_t width : data.feature_widths()) {
     empty.features.push_back(torch::empty({0, width}, torch::kFloat));
     empty.original_ids.push_back(torch::empty({0}, torch::kInt64));
+  }
+  if (!data.has_labels()) {
+    empty.batch.links.emplace();
+    return empty;
   }
   empty.labels = data.loss_kind() == LossKind::kCrossEntropy ? torch::empty({0}, torch::kInt64)
                                                              : torch::empty({0, data.label_width()}, torch::kFloat);

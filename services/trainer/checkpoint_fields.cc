@@ -73,6 +73,19 @@ std::string TextOf(const job::Embedding& embedding) {
   return text;
 }
 
+void AddLinkFields(const job::Training& training, std::map<std::string, std::string>* fields) {
+  const job::Task& task = training.task;
+  (*fields)["training.task.edgeType"] = TextOf(task.edge_type);
+  (*fields)["training.task.reverseEdgeType"] = TextOf(task.reverse_edge_type);
+  (*fields)["training.task.negatives.type"] = TextOf(NameOf(task.negatives));
+  (*fields)["training.task.negatives.count"] = TextOf(task.num_negatives);
+  (*fields)["training.task.scorer"] = TextOf(NameOf(task.scorer));
+  (*fields)["training.task.loss"] = TextOf(NameOf(task.loss));
+  (*fields)["training.evaluation.candidates"] = TextOf(training.evaluation.candidates);
+  (*fields)["training.evaluation.filtered"] = TextOf(training.evaluation.filtered);
+  (*fields)["training.evaluation.k"] = TextOf(training.evaluation.k);
+}
+
 }  // namespace
 
 std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, const GraphFacts& graph) {
@@ -132,6 +145,7 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
     fields["training.inputs." + NodeTypeText(input.node_type, schema) + ".embedding"] = TextOf(*input.embedding);
   }
   if (!sampling.seed_time.empty()) fields["training.sampling.seedTime"] = TextOf(sampling.seed_time);
+  if (training.task.type == job::TaskType::kLinkPrediction) AddLinkFields(training, &fields);
   return fields;
 }
 

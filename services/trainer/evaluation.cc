@@ -26,7 +26,11 @@ Evaluator::Evaluator(GraphAccess graph, const NodeData& data, collective::Collec
       collective_(collective),
       options_(std::move(options)),
       inference_(std::move(inference)),
-      sampler_(std::move(sampler)) {}
+      sampler_(std::move(sampler)) {
+  if (options_.links.has_value()) {
+    links_.emplace(graph, data, collective, options_.links->options, options_.links->scorer);
+  }
+}
 
 Result<std::unique_ptr<Evaluator>> Evaluator::Make(GraphAccess graph, const NodeData& data,
                                                    collective::Collective& collective, EvaluationOptions options) {
@@ -69,6 +73,7 @@ Status Evaluator::RunPassOnce(Model& model, const std::function<Status()>& body)
 }
 
 Result<std::optional<double>> Evaluator::MetricOf(Model& model, graph::SplitPartName part) {
+  if (links_.has_value()) return links_->MetricOf(model, inference_, part, NextTensorPrefix() + "-embeddings");
   MetricAccumulator metric(options_.metric, data_.num_outputs());
   if (has_full_pass()) {
     RETURN_IF_ERROR(

@@ -9,9 +9,16 @@
 #include <string>
 
 #include "services/trainer/full_inference.h"
+#include "services/trainer/link_evaluation.h"
 #include "services/trainer/metrics.h"
 
 namespace espalier::trainer {
+
+// How link prediction is measured.
+struct LinkMeasure {
+  LinkEvaluationOptions options;
+  std::shared_ptr<const LinkScorer> scorer;
+};
 
 struct EvaluationOptions {
   job::Metric metric = job::Metric::kAccuracy;
@@ -20,6 +27,7 @@ struct EvaluationOptions {
   sampler::SamplingSpec sampling;
   std::string tensor_prefix;  // of stored activations; the job's incarnation makes it unique
   InferenceOptions inference;
+  std::optional<LinkMeasure> links = {};  // set: edges of a split are ranked instead of nodes' outputs
 };
 
 // Every rank calls the same functions in the same order. Owned by one thread.
@@ -29,7 +37,8 @@ class Evaluator {
   static Result<std::unique_ptr<Evaluator>> Make(GraphAccess graph, const NodeData& data,
                                                  collective::Collective& collective, EvaluationOptions options);
 
-  // One part with the model as it is; none where no node of the part is labelled. The same on every rank.
+  // One part with the model as it is; none where no node of the part is labelled, or it has no edges. The same on every
+  // rank.
   Result<std::optional<double>> Evaluate(Model& model, graph::SplitPartName part);
 
   // For passes that want more than one part, or outputs too: what `body` computes of the model, with MetricOf and
@@ -59,6 +68,7 @@ class Evaluator {
   const EvaluationOptions options_;
   FullInference inference_;
   sampler::FanoutSampler sampler_;
+  std::optional<LinkEvaluation> links_;
   uint64_t num_passes_ = 0;
 };
 

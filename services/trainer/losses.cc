@@ -59,8 +59,9 @@ LossKind LossOf(const job::Task& task) {
     case job::TaskType::kNodeClassification:
       return task.multi_label ? LossKind::kBinaryCrossEntropy : LossKind::kCrossEntropy;
     case job::TaskType::kNodeRegression: return LossKind::kSquaredError;
+    case job::TaskType::kLinkPrediction: break;  // LinkLoss: there are no labels
   }
-  ESPALIER_CHECK(false) << "no such task type";
+  ESPALIER_CHECK(false) << "a task without labels";
   return LossKind::kCrossEntropy;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "services/base/check.h"
+#include "services/trainer/ranking.h"
 
 namespace espalier::trainer {
 namespace {
@@ -58,6 +59,8 @@ const char* NameOf(job::Metric metric) {
     case job::Metric::kRocAuc: return "rocAuc";
     case job::Metric::kMeanSquaredError: return "meanSquaredError";
     case job::Metric::kMeanAbsoluteError: return "meanAbsoluteError";
+    case job::Metric::kMrr: return "mrr";
+    case job::Metric::kHitsAtK: return "hitsAtK";
   }
   return "?";
 }
@@ -155,6 +158,13 @@ void MetricAccumulator::AddScores(const torch::Tensor& probabilities, const torc
   }
 }
 
+void MetricAccumulator::AddRanks(uint64_t chunk, std::span<const double> ranks, int64_t k) {
+  const double mean = metric_ == job::Metric::kMrr ? MeanReciprocalRank(ranks) : HitsAtK(ranks, k);
+  const auto count = static_cast<double>(ranks.size());
+  const bool is_new = chunk_sums_.emplace(chunk, ChunkSum{mean * count, ranks.size()}).second;
+  ESPALIER_CHECK(is_new) << "chunk " << chunk << " was added twice";
+}
+
 std::vector<std::byte> MetricAccumulator::Serialized() const {
   WordWriter out;
   out.Put(right_);
@@ -219,14 +229,16 @@ Result<double> MetricAccumulator::Value() const {
     case job::Metric::kMicroF1: return F1();
     case job::Metric::kRocAuc: return RocAuc();
     case job::Metric::kMeanSquaredError:
-    case job::Metric::kMeanAbsoluteError: break;
+    case job::Metric::kMeanAbsoluteError:
+    case job::Metric::kMrr:
+    case job::Metric::kHitsAtK: break;
   }
   ChunkSum total;
   for (const auto& [chunk, sum] : chunk_sums_) {
     total.sum += sum.sum;
     total.count += sum.count;
   }
-  if (total.count == 0) return FailedPrecondition("mean error of no labelled node");
+  if (total.count == 0) return FailedPrecondition("a mean over nothing that was labelled or ranked");
   const double mean = total.sum / static_cast<double>(total.count);
   if (std::isnan(mean)) return NotNumbers();
   return mean;

@@ -26,6 +26,7 @@ bool HigherIsBetter(job::Metric metric);
 //   MicroF1    over all (row, class) decisions; MacroF1: mean over classes, of those that occur at all
 //   RocAuc     area under the curve, ties counted half; mean over the classes that have both outcomes
 //   Mean*Error over all entries
+//   MRR        mean of 1 / rank; HitsAtK: share of ranks of at most k (AddRanks)
 class MetricAccumulator {
  public:
   MetricAccumulator(job::Metric metric, int64_t num_outputs);
@@ -35,10 +36,13 @@ class MetricAccumulator {
   // original-id order).
   void Add(uint64_t chunk, const torch::Tensor& outputs, const torch::Tensor& labels);
 
+  // MRR and HitsAtK: ranks (ranking.h) of a chunk's edges; chunks are those of the edges in the user's order.
+  void AddRanks(uint64_t chunk, std::span<const double> ranks, int64_t k);
+
   // Every rank calls it; afterwards all hold the statistics of all.
   Status MergeOverRanks(collective::Collective& collective, Deadline deadline);
 
-  // FailedPrecondition where nothing was labelled (or, RocAuc, no class has both outcomes).
+  // FailedPrecondition where nothing was labelled or ranked (or, RocAuc, no class has both outcomes).
   Result<double> Value() const;
 
  private:
@@ -66,7 +70,7 @@ class MetricAccumulator {
   uint64_t right_ = 0, decided_ = 0;                            // Accuracy
   std::vector<uint64_t> true_positive_, predicted_, positive_;  // F1, by class
   std::vector<Score> scores_;                                   // RocAuc
-  std::map<uint64_t, ChunkSum> chunk_sums_;                     // Mean*Error
+  std::map<uint64_t, ChunkSum> chunk_sums_;                     // Mean*Error, MRR, HitsAtK
 };
 
 }  // namespace espalier::trainer

@@ -7,6 +7,7 @@
 
 #include "services/collective/agreement.h"
 #include "services/trainer/learnable_rows.h"
+#include "services/trainer/link_plan.h"
 
 namespace espalier::trainer {
 namespace {
@@ -117,8 +118,17 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
   data.feature_widths_.resize(schema.num_node_types(), 0);
   data.input_widths_.resize(schema.num_node_types(), 0);
   for (const job::Input& input : training.inputs) RETURN_IF_ERROR(data.AddInput(input, schema));
-  RETURN_IF_ERROR(data.SetLabel(training, schema));
+  const bool links = training.task.type == job::TaskType::kLinkPrediction;
+  RETURN_IF_ERROR(links ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
   return data;
+}
+
+Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
+  ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(training.task, schema));
+  seed_type_ = schema.DestinationOf(type);
+  has_labels_ = false;
+  num_outputs_ = training.model.hidden_size;
+  return Status();
 }
 
 Status NodeData::AddInput(const job::Input& input, const GraphSchema& schema) {
@@ -167,6 +177,7 @@ Result<int64_t> NodeData::LargestClass(const sampler::SeedQuery& part, sampler::
 
 Status NodeData::CountOutputs(const std::string& split, sampler::SeedSource& seeds, collective::Collective& collective,
                               std::chrono::seconds timeout) {
+  if (!has_labels_) return Status();
   if (loss_kind_ != LossKind::kCrossEntropy) {
     num_outputs_ = label_width_;
     return Status();

@@ -37,9 +37,9 @@ class NodeData {
   const std::vector<int64_t>& input_widths() const { return input_widths_; }
   // Elements of a label's row: 1 for classes.
   int64_t label_width() const { return label_width_; }
-  // False only for a job without training whose graph lacks the label's column.
+  // False for link prediction, and for a job without training whose graph lacks the label's column.
   bool has_labels() const { return has_labels_; }
-  // Columns of the model's outputs: classes, or a label's values.
+  // Columns of the model's outputs: classes, a label's values, or an embedding's (link prediction).
   int64_t num_outputs() const { return num_outputs_; }
 
   // Classes are 0 .. the largest label among the split's nodes (all parts). Every rank calls it, each looks at its
@@ -84,6 +84,7 @@ class NodeData {
   explicit NodeData(sampler::RowSource& rows) : rows_(&rows) {}
   Status AddInput(const job::Input& input, const graph::GraphSchema& schema);
   Status SetLabel(const job::Training& training, const graph::GraphSchema& schema);
+  Status SetEmbeddings(const job::Training& training, const graph::GraphSchema& schema);
   // The largest class among the chunks of a part that are this rank's, or `largest`.
   Result<int64_t> LargestClass(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank,
                                uint32_t num_ranks, int64_t largest, std::chrono::seconds timeout) const;

@@ -167,6 +167,24 @@ Status FetchPredictions(const NodeResultsContext& context, const std::string& te
   return WritePredictions(context, tensor, WantedNodes(context, request, type), written);
 }
 
+// Rank 0's part, after StoreOutputs, where outputs are the embeddings.
+Status FetchEmbeddings(const NodeResultsContext& context, const std::string& tensor, const NodeResultsRequest& request,
+                       NodeResultFiles* written) {
+  const NodeTypeId type = context.data.seed_type();
+  if (request.nodes.has_value() && !request.nodes->contains(type)) {
+    written->not_written["embeddings"] = "no node of the task's type was chosen";
+    return Status();
+  }
+  const WantedNodes wanted(context, request, type);
+  const int64_t width = context.data.num_outputs();
+  NodeResultsWriter writer = WriterOf(context, "embeddings");
+  RETURN_IF_ERROR(
+      writer.Begin({context.graph.schema().NodeTypeName(type), wanted.count(), DType::kU64, DType::kF32, {width}}));
+  RETURN_IF_ERROR(ForRows(context, type, tensor, width, wanted,
+                          [&](const Tensor& ids, const Tensor& rows) { return writer.Append(ids, rows); }));
+  return Commit(writer, written);
+}
+
 bool Saves(const job::DistTraining& job, job::OutputKind kind) {
   return std::find(job.output_save.begin(), job.output_save.end(), kind) != job.output_save.end();
 }
@@ -177,6 +195,10 @@ NodeResultsRequest NodeResultsOf(const job::DistTraining& job) {
   NodeResultsRequest request;
   request.embeddings = Saves(job, job::OutputKind::kEmbeddings);
   request.predictions = Saves(job, job::OutputKind::kPredictions);
+  if (job.training.task.type == job::TaskType::kLinkPrediction) {
+    request.embeddings_are_outputs = true;
+    request.predictions = false;  // of nodes there are none
+  }
   return request;
 }
 
@@ -186,19 +208,23 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
   const std::string tensor = tensor_prefix + "-outputs";
   NodeResultFiles written;
   Status status;
-  if (writes && request.embeddings) status = WriteEmbeddings(context, model, inference, request, &written);
+  const bool hidden = request.embeddings && !request.embeddings_are_outputs;
+  if (writes && hidden) status = WriteEmbeddings(context, model, inference, request, &written);
   RETURN_IF_ERROR(
       collective::AgreeOn(status, context.collective, context.timeouts.ForCollective()).While("writing embeddings"));
-  if (!request.predictions) return written;
-  RETURN_IF_ERROR(StoreOutputs(context, model, inference, tensor).While("computing predictions"));
+  const bool outputs_as_embeddings = request.embeddings && request.embeddings_are_outputs;
+  if (!request.predictions && !outputs_as_embeddings) return written;
+  const std::string what = outputs_as_embeddings ? "embeddings" : "predictions";
+  RETURN_IF_ERROR(StoreOutputs(context, model, inference, tensor).While("computing " + what));
   if (writes) {
-    status = FetchPredictions(context, tensor, request, &written);
+    status = outputs_as_embeddings ? FetchEmbeddings(context, tensor, request, &written)
+                                   : FetchPredictions(context, tensor, request, &written);
     const Status dropped =
         context.graph.tensors.DropTensor(context.data.seed_type(), tensor, context.timeouts.ForData());
     if (status.ok()) status = dropped;
   }
   RETURN_IF_ERROR(
-      collective::AgreeOn(status, context.collective, context.timeouts.ForCollective()).While("writing predictions"));
+      collective::AgreeOn(status, context.collective, context.timeouts.ForCollective()).While("writing " + what));
   return written;
 }
 

@@ -75,6 +75,7 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
                   "embedding[" + std::to_string(input.embedding->size) + "]";
     }
   }
+  const job::Task& task = facts.job.training.task;
   std::map<std::string, std::string> metadata = {{"format", "espalier-model-1"},
                                                  {"model", job::NameOf(model.type)},
                                                  {"aggregator", TextOf(model.aggregator)},
@@ -84,7 +85,7 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
                                                  {"numBases", std::to_string(model.num_bases)},
                                                  {"outputs", std::to_string(facts.num_outputs)},
                                                  {"features", features},
-                                                 {"label", facts.job.training.task.label},
+                                                 {"label", task.label},
                                                  {"seed", std::to_string(facts.job.training.seed)}};
   if (job::IsAttention(model.type)) {
     metadata["heads"] = std::to_string(model.heads);
@@ -94,6 +95,10 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
   if (model.type == job::ModelType::kTorchScript) {
     for (const char* unused : {"aggregator", "hiddenSize", "normalization", "numBases"}) metadata.erase(unused);
     metadata["moduleSha256"] = facts.module_sha256;
+  }
+  if (task.type == job::TaskType::kLinkPrediction) {
+    metadata.erase("label");
+    metadata["scorer"] = job::NameOf(task.scorer);
   }
   return metadata;
 }

@@ -6,9 +6,11 @@
 #include "services/collective/agreement.h"
 #include "services/job/enum_names.h"
 #include "services/sampler/audit.h"
+#include "services/sampler/link_batch.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/checkpoint_fields.h"
 #include "services/trainer/learnable_rows.h"
+#include "services/trainer/link_task.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/module_file.h"
 #include "services/trainer/node_results.h"
@@ -28,14 +30,19 @@ struct Parts {
   sampler::SamplingSpec sampling;
   std::shared_ptr<const ModuleFile> module;  // null: a model of ours
   std::shared_ptr<Model> model;
+  std::shared_ptr<LinkScorer> scorer;  // the model's module; null for tasks on nodes
   uint32_t steps_per_epoch = 0;
   std::string unmeasurable;  // why no metric can be computed; empty: it can
 };
 
-Result<uint32_t> StepsPerEpoch(const job::Training& training, const NodeData& data, sampler::SeedSource& seeds) {
-  ASSIGN_OR_RETURN(const uint64_t count, seeds.CountOf(data.seed_type(), training.task.split, SplitPartName::kTrain));
+Result<uint32_t> StepsPerEpoch(const job::Training& training, const NodeData& data, const GraphAccess& graph) {
+  ASSIGN_OR_RETURN(const uint64_t count,
+                   PredictsLinks(training)
+                       ? CountTrainingEdges(training, graph)
+                       : graph.seeds.CountOf(data.seed_type(), training.task.split, SplitPartName::kTrain));
   if (count == 0 && !OnlyInfers(training)) {
-    return InvalidArgument("split '" + training.task.split + "' has no training nodes");
+    return InvalidArgument("split '" + training.task.split + "' has no training " +
+                           (PredictsLinks(training) ? "edges" : "nodes"));
   }
   const auto batch_size = static_cast<uint64_t>(training.batch_size);
   const uint64_t steps = (count + batch_size - 1) / batch_size;
@@ -44,10 +51,10 @@ Result<uint32_t> StepsPerEpoch(const job::Training& training, const NodeData& da
 }
 
 // A job that only infers is content with a graph that has neither labels nor splits.
-Status FindMeasure(const job::Training& training, sampler::SeedSource& seeds, Parts* parts) {
-  const Result<uint32_t> steps = StepsPerEpoch(training, parts->data, seeds);
+Status FindMeasure(const job::Training& training, const GraphAccess& graph, Parts* parts) {
+  const Result<uint32_t> steps = StepsPerEpoch(training, parts->data, graph);
   if (steps.ok()) parts->steps_per_epoch = *steps;
-  if (!parts->data.has_labels()) {
+  if (!parts->data.has_labels() && !PredictsLinks(training)) {
     parts->unmeasurable = "the graph has no column '" + training.task.label + "'";
   } else if (!steps.ok() && steps.status().code() == StatusCode::kNotFound && OnlyInfers(training)) {
     parts->unmeasurable = steps.status().message();
@@ -107,8 +114,8 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   }
   ASSIGN_OR_RETURN(sampler::SamplingSpec sampling,
                    SamplingSpecOf(training.sampling, graph.schema(), training.seed, job.graph.time_column));
-  Parts parts{std::move(data), std::move(sampling), std::move(module), nullptr, 0, {}};
-  RETURN_IF_ERROR(FindMeasure(training, graph.seeds, &parts));
+  Parts parts{std::move(data), std::move(sampling), std::move(module), nullptr, nullptr, 0, {}};
+  RETURN_IF_ERROR(FindMeasure(training, graph, &parts));
   ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));
   if (parts.module != nullptr) {
     RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, &parts.data));
@@ -117,6 +124,10 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   }
   if (parts.model->needs_degrees()) {
     parts.data.FetchDegrees(DegreeSource(graph.neighbors, graph.rows, RelationsOf(parts.sampling)));
+  }
+  if (PredictsLinks(training)) {
+    parts.scorer = std::make_shared<LinkScorer>(training.task.scorer, parts.data.num_outputs(), training.seed);
+    parts.model->register_module("scorer", parts.scorer);
   }
   if (file.has_value()) {
     RunFacts facts;
@@ -167,8 +178,13 @@ class TrainerRun {
 
   Result<TrainOutcome> Run(sampler::MiniBatchSource& batches) {
     RETURN_IF_ERROR(OpenFiles());
-    ASSIGN_OR_RETURN(evaluator_, Evaluator::Make(graph_, parts_.data, collective_,
-                                                 EvaluationOptionsOf(job_.training, parts_.sampling, options_)));
+    EvaluationOptions evaluation = EvaluationOptionsOf(job_.training, parts_.sampling, options_);
+    if (parts_.scorer != nullptr) {
+      ASSIGN_OR_RETURN(evaluation.links, LinkMeasureOf(job_.training, graph_.schema(), parts_.scorer));
+      evaluation.links->options.chunk_nodes = options_.inference_chunk_nodes;
+      evaluation.links->options.timeouts = options_.timeouts;
+    }
+    ASSIGN_OR_RETURN(evaluator_, Evaluator::Make(graph_, parts_.data, collective_, std::move(evaluation)));
     RETURN_IF_ERROR(PrepareCheckpoints());
     RETURN_IF_ERROR(MakeLearnableRows());
     RETURN_IF_ERROR(Train(batches));
@@ -328,6 +344,7 @@ class TrainerRun {
     prefetch.audit = audit_.get();
     LoopOptions loop;
     loop.training = job_.training;
+    loop.loss = LossOfBatches(job_.training, parts_.data.loss_kind(), parts_.scorer);
     loop.steps_per_epoch = parts_.steps_per_epoch;
     loop.relations = RelationsOf(parts_.sampling);
     loop.timeouts = options_.timeouts;
@@ -367,6 +384,10 @@ class TrainerRun {
 
   Status WriteBestModel() {
     RETURN_IF_ERROR(outputs_->WriteModel("best", StateOf(*parts_.model)));
+    if (parts_.scorer != nullptr) {
+      outputs_->SayNotWritten("model/best.pt", "the TorchScript of a model holds no scorer of links");
+      return Status();
+    }
     const Result<std::string> script =
         TorchScriptOf(*parts_.model, ModelOptionsOf(job_.training, graph_.schema(), parts_));
     if (script.ok()) return outputs_->WriteTorchScript("best", *script);
@@ -414,6 +435,9 @@ class TrainerRun {
     outputs_->AddFiles(node_results_.files);
     for (const auto& [kind, why] : node_results_.not_written) outputs_->SayNotWritten(kind, why);
     if (!parts_.unmeasurable.empty()) outputs_->SayNotWritten("metrics", parts_.unmeasurable);
+    if (parts_.scorer != nullptr && Saves(job::OutputKind::kPredictions)) {
+      outputs_->SayNotWritten("predictions", "link prediction decides nothing about nodes");
+    }
     return outputs_->Commit(outcome_);
   }
 
@@ -441,10 +465,14 @@ class TrainerRun {
 
 Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const graph::GraphSchema& schema,
                                        uint32_t num_trainers, Rank rank) {
-  ASSIGN_OR_RETURN(const NodeTypeId seed_type,
-                   NodeTypeOf(training.task.node_type, schema, "spec.training.task.nodeType"));
   sampler::EpochPlan plan;
-  plan.seed_type = seed_type;
+  ASSIGN_OR_RETURN(plan.links, LinkPlanOf(training.task, schema));
+  if (plan.links.has_value()) {
+    plan.seed_type = schema.DestinationOf(plan.links->edge_type);
+    RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, schema).While("spec.training.task"));
+  } else {
+    ASSIGN_OR_RETURN(plan.seed_type, NodeTypeOf(training.task.node_type, schema, "spec.training.task.nodeType"));
+  }
   plan.split = training.task.split;
   plan.batch_size = static_cast<uint64_t>(training.batch_size);
   plan.num_trainers = num_trainers;

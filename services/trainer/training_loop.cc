@@ -7,7 +7,6 @@
 #include "services/trainer/collective_error.h"
 #include "services/trainer/flat_gradients.h"
 #include "services/trainer/forward_pass.h"
-#include "services/trainer/losses.h"
 #include "services/trainer/metrics.h"
 #include "services/trainer/model_error.h"
 #include "services/trainer/parameters.h"
@@ -232,7 +231,7 @@ class Loop {
       run.collective = &collective_;
       run.deadline = options_.timeouts.ForCollective();
       const torch::Tensor outputs = ForwardPass(model_, batch, run);
-      const torch::Tensor loss = Loss(data_.loss_kind(), outputs, batch.labels, int64_t{batch.batch.global_num_seeds});
+      const torch::Tensor loss = options_.loss(batch, outputs);
       // Also for an empty share: batch normalisation's backward pass talks to the other ranks.
       loss.backward();
       gradients_.extra_values()[kLoss] = loss.item<float>();

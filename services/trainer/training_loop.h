@@ -35,8 +35,12 @@ struct RunPosition {
   SecondsSplit seconds{};  // of this step
 };
 
+// This rank's share of a batch's loss, of the seeds' outputs f32 [seeds, C].
+using BatchLoss = std::function<torch::Tensor(const BatchTensors& batch, const torch::Tensor& outputs)>;
+
 struct LoopOptions {
   job::Training training;
+  BatchLoss loss;
   uint32_t steps_per_epoch = 0;
   std::vector<std::vector<EdgeTypeId>> relations;  // by layer
   Timeouts timeouts;

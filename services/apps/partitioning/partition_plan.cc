@@ -39,6 +39,15 @@ graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess,
   return options;
 }
 
+std::optional<graph::HeldOutEdges> HeldOutBy(const job::Task& task) {
+  switch (task.type) {
+    case job::TaskType::kNodeClassification:
+    case job::TaskType::kNodeRegression: return std::nullopt;
+    case job::TaskType::kLinkPrediction: return graph::HeldOutEdges{task.split, task.edge_type, task.reverse_edge_type};
+  }
+  return std::nullopt;
+}
+
 partition::PartitionOptions PartitionOptionsFor(const job::Partitions& partitions, const PartitionContext& context) {
   partition::PartitionOptions options;
   options.num_partitions = partitions.count;

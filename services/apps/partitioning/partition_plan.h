@@ -18,10 +18,13 @@ struct PartitionContext {
   std::string train_split;   // balanced where the document asks for TrainNodes
   std::string label_column;  // exempt from feature normalisation, next to "node-label"; may be empty
   int threads = 1;           // results do not depend on it
-  std::optional<graph::HeldOutEdges> held_out = {};  // edges kept out of message passing
+  std::optional<graph::HeldOutEdges> held_out = {};  // validation and test edges of a task on edges
 };
 
 graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context);
+
+// What a task's evaluation needs held out of message passing; none for tasks on nodes.
+std::optional<graph::HeldOutEdges> HeldOutBy(const job::Task& task);
 
 // Balance constraints sorted and without repetitions; train_split only where it matters.
 partition::PartitionOptions PartitionOptionsFor(const job::Partitions& partitions, const PartitionContext& context);

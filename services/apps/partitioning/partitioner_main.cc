@@ -9,6 +9,7 @@
 
 #include "services/apps/partitioning/mapping_export.h"
 #include "services/apps/partitioning/partition_pipeline.h"
+#include "services/apps/partitioning/partition_plan.h"
 #include "services/apps/partitioning/report.h"
 #include "services/apps/partitioning/stop_watcher.h"
 #include "services/apps/partitioning/store_access.h"
@@ -161,6 +162,7 @@ int Run(const Flags& flags) {
   const PartitionPipelineOptions options{.threads = flags.threads,
                                          .train_split = training.training.task.split,
                                          .label_column = training.training.task.label,
+                                         .held_out = HeldOutBy(training.training.task),
                                          .access = *access,
                                          .stop_requested = [&] { return stop.requested(); }};
   const Result<PartitionOutcome> outcome =

@@ -1,0 +1,140 @@
+// Scores by their formulas in complex and real arithmetic of double precision; gradients by finite differences.
+#include "services/trainer/link_scorer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+
+#include "services/trainer/link_loss.h"
+#include "services/trainer/testing/gradients.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr int64_t kWidth = 6;
+constexpr job::Scorer kScorers[] = {job::Scorer::kDot, job::Scorer::kDistMult, job::Scorer::kComplEx,
+                                    job::Scorer::kTransE, job::Scorer::kRotatE};
+
+// The formulas of link_scorer.h, one pair at a time.
+double ScoreByHand(job::Scorer scorer, const float* s, const float* r, const float* d) {
+  using Complex = std::complex<double>;
+  constexpr int64_t kHalf = kWidth / 2;
+  const auto complex = [](const float* row, int64_t i) { return Complex(row[i], row[kHalf + i]); };
+  double score = 0;
+  switch (scorer) {
+    case job::Scorer::kDot:
+      for (int64_t i = 0; i < kWidth; ++i) score += double{s[i]} * d[i];
+      return score;
+    case job::Scorer::kDistMult:
+      for (int64_t i = 0; i < kWidth; ++i) score += double{s[i]} * r[i] * d[i];
+      return score;
+    case job::Scorer::kComplEx:
+      for (int64_t i = 0; i < kHalf; ++i) score += (complex(s, i) * complex(r, i) * std::conj(complex(d, i))).real();
+      return score;
+    case job::Scorer::kTransE:
+      for (int64_t i = 0; i < kWidth; ++i) score += std::abs(double{s[i]} + r[i] - d[i]);
+      return 12 - score;
+    case job::Scorer::kRotatE:
+      for (int64_t i = 0; i < kHalf; ++i) {
+        score += std::abs(complex(s, i) * std::polar(1.0, double{r[i]}) - complex(d, i));
+      }
+      return 12 - score;
+  }
+  return NAN;
+}
+
+TEST(LinkScorerTest, FollowsTheFormulas) {
+  const torch::Tensor sources = RandomMatrix(1, 4, kWidth), destinations = RandomMatrix(2, 5, kWidth);
+  for (const job::Scorer kind : kScorers) {
+    const LinkScorer scorer(kind, kWidth, 3);
+    const torch::NoGradGuard no_gradients;
+    const auto parameters = scorer.named_parameters();
+    const float* relation = parameters.size() == 0 ? nullptr : parameters["relation"].data_ptr<float>();
+    EXPECT_EQ(relation == nullptr, kind == job::Scorer::kDot);
+    const torch::Tensor all = scorer.ScoreAll(sources, destinations);
+    const torch::Tensor pairs = scorer.Score(sources, destinations.narrow(0, 1, 4));
+    ASSERT_EQ(all.sizes(), (std::vector<int64_t>{4, 5}));
+    ASSERT_EQ(pairs.sizes(), (std::vector<int64_t>{4}));
+    for (int64_t i = 0; i < 4; ++i) {
+      const float* s = sources.data_ptr<float>() + i * kWidth;
+      for (int64_t j = 0; j < 5; ++j) {
+        const double expected = ScoreByHand(kind, s, relation, destinations.data_ptr<float>() + j * kWidth);
+        EXPECT_NEAR(all[i][j].item<double>(), expected, 1e-4) << static_cast<int>(kind);
+        if (j != i + 1) continue;
+        EXPECT_NEAR(pairs[i].item<double>(), expected, 1e-4) << static_cast<int>(kind);
+      }
+    }
+  }
+}
+
+TEST(LinkScorerTest, FirstValuesDependOnTheSeedAlone) {
+  const LinkScorer one(job::Scorer::kDistMult, kWidth, 3), same(job::Scorer::kDistMult, kWidth, 3),
+      other(job::Scorer::kDistMult, kWidth, 4);
+  EXPECT_TRUE(torch::equal(one.named_parameters()["relation"], same.named_parameters()["relation"]));
+  EXPECT_FALSE(torch::equal(one.named_parameters()["relation"], other.named_parameters()["relation"]));
+}
+
+// 3 pairs of 5 seeds with 2 negatives each; one negative is none.
+sampler::LinkSeeds ThreePairs() {
+  return {.negatives_per_pair = 2,
+          .sources = {0, 1, 4},
+          .destinations = {1, 2, 0},
+          .negative_sources = {0, 0, 1, 1, 4, 4},
+          .negative_destinations = {3, 4, 3, 0, 2, 3},
+          .negative_weights = {1, 1, 0, 1, 1, 1}};
+}
+
+TEST(LinkLossTest, IsTheSumByHand) {
+  const torch::Tensor embeddings = RandomMatrix(5, 5, kWidth);
+  const LinkScorer scorer(job::Scorer::kDot, kWidth, 0);
+  const auto dot = [&](uint32_t a, uint32_t b) { return (embeddings[a] * embeddings[b]).sum().item<double>(); };
+  const sampler::LinkSeeds links = ThreePairs();
+  double binary = 0, cross = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const double positive = dot(links.sources[i], links.destinations[i]);
+    double sum = std::exp(positive);
+    binary += std::log1p(std::exp(-positive));
+    for (size_t k = 2 * i; k < 2 * i + 2; ++k) {
+      if (links.negative_weights[k] == 0) continue;
+      const double negative = dot(links.negative_sources[k], links.negative_destinations[k]);
+      binary += std::log1p(std::exp(negative));
+      sum += std::exp(negative);
+    }
+    cross += std::log(sum) - positive;
+  }
+  // 8 pairs in the global batch: the other trainers' are not here.
+  EXPECT_NEAR(LinkLoss(job::LinkLoss::kBinaryCrossEntropy, scorer, embeddings, links, 8).item<double>(),
+              binary / (8 * 3), 1e-5);
+  EXPECT_NEAR(LinkLoss(job::LinkLoss::kCrossEntropy, scorer, embeddings, links, 8).item<double>(), cross / 8, 1e-5);
+}
+
+TEST(LinkLossTest, GradientsAreThoseOfFiniteDifferences) {
+  for (const job::Scorer kind : kScorers) {
+    for (const auto loss : {job::LinkLoss::kBinaryCrossEntropy, job::LinkLoss::kCrossEntropy}) {
+      LinkScorer scorer(kind, kWidth, 3);
+      torch::Tensor embeddings = RandomMatrix(6, 5, kWidth).set_requires_grad(true);
+      const sampler::LinkSeeds links = ThreePairs();
+      const auto scalar = [&] { return LinkLoss(loss, scorer, embeddings, links, 3); };
+      const std::string name = "scorer " + std::to_string(static_cast<int>(kind));
+      // Absolute values have corners: a short step keeps away from them.
+      ExpectGradientOfFiniteDifferences(name + ", embeddings", embeddings, scalar, 1e-3, 3e-2);
+      for (auto& parameter : scorer.named_parameters()) {
+        ExpectGradientOfFiniteDifferences(name + ", relation", parameter.value(), scalar, 1e-3, 3e-2);
+      }
+    }
+  }
+}
+
+TEST(LinkLossTest, AnEmptyShareHasNoLossAndZeroGradients) {
+  const LinkScorer scorer(job::Scorer::kDot, kWidth, 0);
+  torch::Tensor embeddings = torch::empty({0, kWidth}).set_requires_grad(true);
+  const torch::Tensor loss =
+      LinkLoss(job::LinkLoss::kBinaryCrossEntropy, scorer, embeddings, {.negatives_per_pair = 2}, 4);
+  EXPECT_EQ(loss.item<float>(), 0);
+  loss.backward();
+  EXPECT_TRUE(embeddings.grad().defined());
+}
+
+}  // namespace
+}  // namespace espalier::trainer

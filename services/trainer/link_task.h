@@ -1,0 +1,28 @@
+// What link prediction puts in the place of labels and their loss.
+#pragma once
+
+#include <memory>
+
+#include "services/trainer/evaluation.h"
+#include "services/trainer/link_plan.h"
+#include "services/trainer/link_scorer.h"
+#include "services/trainer/losses.h"
+#include "services/trainer/training_loop.h"
+
+namespace espalier::trainer {
+
+inline bool PredictsLinks(const job::Training& training) {
+  return training.task.type == job::TaskType::kLinkPrediction;
+}
+
+// Training edges of the task's split.
+Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAccess& graph);
+
+// What a step minimises. `scorer` is the model's; null for tasks on nodes, which `kind` is the loss of.
+BatchLoss LossOfBatches(const job::Training& training, LossKind kind, std::shared_ptr<const LinkScorer> scorer);
+
+// How the document wants links measured; chunk size and timeouts are the caller's.
+Result<LinkMeasure> LinkMeasureOf(const job::Training& training, const graph::GraphSchema& schema,
+                                  std::shared_ptr<const LinkScorer> scorer);
+
+}  // namespace espalier::trainer
