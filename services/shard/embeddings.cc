@@ -48,7 +48,8 @@ Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorS
   // NotFound: tensors of other creators have numbers of other registers.
   const bool is_taken = made->status().code() == StatusCode::kNotFound;
   if (!is_taken && !made->ok()) return made->status();
-  if (is_taken || (*made)->creation != creation) return AlreadyExists("there is a tensor '" + spec.id.name + "' already");
+  if (is_taken || (*made)->creation != creation)
+    return AlreadyExists("there is a tensor '" + spec.id.name + "' already");
   return tensors_.Find(spec.id);
 }
 
@@ -59,9 +60,8 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec) {
   std::shared_ptr<TensorRows> state;
   if (const size_t width = sampler::StateRowWidth(spec); width > 0) {
     const sampler::TensorId id = sampler::RowsOfEmbedding(spec).id;
-    auto made = NewTensor({.id = sampler::StateOfEmbedding(id),
-                           .dtype = DType::kF32,
-                           .row_shape = {static_cast<int64_t>(width)}});
+    auto made = NewTensor(
+        {.id = sampler::StateOfEmbedding(id), .dtype = DType::kF32, .row_shape = {static_cast<int64_t>(width)}});
     if (!made.ok()) {
       tensors_.Drop(id, Deadline::After(std::chrono::hours(1)), [](const Status&) {});
       return std::move(made).status();
