@@ -108,7 +108,7 @@ grpc::ByteBuffer EncodePiece(const sampler::PartitionHopQuery& query, const Samp
     if (!query.time_column.empty()) tensors.push_back(SliceOf(relation.times, span));
     if (request.has_walks()) tensors.push_back(SliceOf(relation.walks, span));
     if (!request.has_exclusions()) continue;
-    tensors.push_back(LocalIdTensor(relation.excluded_destinations));
+    tensors.push_back(LocalIdTensor(std::span<const LocalNodeId>(relation.excluded_destinations)));
     tensors.push_back(WideIdTensor(std::span<const GlobalNodeId>(relation.excluded_sources)));
   }
   return rpc::EncodeFrame(std::move(request), tensors);

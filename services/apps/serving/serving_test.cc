@@ -74,6 +74,11 @@ std::string WritePartitions(const TemporaryFolder& folder) {
       manifest.splits.push_back({name, type, parts[0].total, parts[1].total, parts[2].total});
     }
   }
+  for (const auto& [name, by_type] : partitions[0].edge_splits) {
+    for (const auto& [type, parts] : by_type) {
+      manifest.edge_splits.push_back({name, type, parts[0].total, parts[1].total, parts[2].total});
+    }
+  }
   const Status committed = format::CommitManifest(*at->store, at->prefix, manifest);
   ESPALIER_CHECK(committed.ok()) << committed.ToString();
   return uri;
