@@ -26,11 +26,34 @@ Status CheckEdgesAreOriginal(const SourceGraph& graph, const PreprocessOptions& 
 
 using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;  // (source, destination), ascending
 
-// The edge type of a name that may be left out where there is one.
-Result<EdgeTypeId> EdgeTypeOf(const GraphSchema& schema, const std::string& name) {
-  if (!name.empty()) return schema.FindEdgeType(name);
-  if (schema.num_edge_types() == 1) return EdgeTypeId(0);
-  return InvalidArgument("the graph has " + std::to_string(schema.num_edge_types()) + " edge types: name one");
+// The edge type of a name; every one without a name.
+Result<std::vector<EdgeTypeId>> EdgeTypesOf(const GraphSchema& schema, const std::string& name) {
+  if (!name.empty()) {
+    ASSIGN_OR_RETURN(const EdgeTypeId type, schema.FindEdgeType(name));
+    return std::vector<EdgeTypeId>{type};
+  }
+  std::vector<EdgeTypeId> types;
+  for (uint16_t type = 0; type < schema.num_edge_types(); ++type) types.emplace_back(type);
+  return types;
+}
+
+CanonicalEdgeType ReverseOf(const CanonicalEdgeType& forward) {
+  return {forward.destination, "rev_" + forward.relation, forward.source};
+}
+
+// The edge type that a document or flag names as the reverse of `type`; none where it is the one that add_reverse_edges
+// will make.
+Result<std::optional<EdgeTypeId>> ReverseThatIsThere(const GraphSchema& schema, EdgeTypeId type,
+                                                     const std::string& name, bool add_reverse_edges) {
+  const bool makes_relations = add_reverse_edges && !schema.is_homogeneous();
+  const CanonicalEdgeType made = ReverseOf(schema.EdgeType(type));
+  if (makes_relations && (name == made.relation || name == made.Name())) return std::optional<EdgeTypeId>();
+  ASSIGN_OR_RETURN(const EdgeTypeId found, schema.FindEdgeType(name));
+  if (!makes_relations) return std::optional<EdgeTypeId>(found);
+  // Its own reverse would say the same as the held-out edges, and so would that of `type`.
+  return InvalidArgument("the reverse of '" + schema.EdgeType(type).Name() + "' would be both '" +
+                         schema.EdgeType(found).Name() + "' and '" + made.Name() +
+                         "', which is added: name no reverse, or add none");
 }
 
 // By edge type: what must go. Reverse relations that are yet to be made are made of what is left.
@@ -38,27 +61,46 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   std::vector<Pairs> held_out(graph.edges.size());
   if (!options.held_out.has_value()) return held_out;
   const HeldOutEdges& of = *options.held_out;
-  ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(graph.schema, of.edge_type));
-  const auto named = graph.edge_splits.find(of.split);
-  if (named == graph.edge_splits.end() || !named->second.contains(type.value)) {
-    return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() + "'");
-  }
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(graph.schema, of.edge_type));
   std::optional<EdgeTypeId> reverse;
   if (!of.reverse_edge_type.empty()) {
-    const Result<EdgeTypeId> found = graph.schema.FindEdgeType(of.reverse_edge_type);
-    if (!found.ok() && !options.add_reverse_edges) return found.status();
-    if (found.ok()) reverse = *found;
-  } else if (options.add_reverse_edges && graph.schema.is_homogeneous()) {
-    reverse = type;
+    if (types.size() > 1) {
+      return InvalidArgument("'" + of.reverse_edge_type + "' is the reverse of one edge type, and the graph has " +
+                             std::to_string(types.size()) + ": name the edge type");
+    }
+    ASSIGN_OR_RETURN(reverse,
+                     ReverseThatIsThere(graph.schema, types.front(), of.reverse_edge_type, options.add_reverse_edges));
   }
-  for (const EdgePairs* pairs : {&named->second.at(type.value).validation, &named->second.at(type.value).test}) {
-    for (size_t i = 0; i < pairs->size(); ++i) {
-      held_out[type.value].emplace_back(pairs->sources[i], pairs->destinations[i]);
-      if (reverse.has_value()) held_out[reverse->value].emplace_back(pairs->destinations[i], pairs->sources[i]);
+  if (options.add_reverse_edges && graph.schema.is_homogeneous()) reverse = types.front();
+  const auto named = graph.edge_splits.find(of.split);
+  for (const EdgeTypeId type : types) {
+    if (named == graph.edge_splits.end() || !named->second.contains(type.value)) {
+      return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() + "'");
+    }
+    for (const EdgePairs* pairs : {&named->second.at(type.value).validation, &named->second.at(type.value).test}) {
+      for (size_t i = 0; i < pairs->size(); ++i) {
+        held_out[type.value].emplace_back(pairs->sources[i], pairs->destinations[i]);
+        if (reverse.has_value()) held_out[reverse->value].emplace_back(pairs->destinations[i], pairs->sources[i]);
+      }
     }
   }
   for (Pairs& of_type : held_out) std::sort(of_type.begin(), of_type.end());
   return held_out;
+}
+
+// What is held out, or is the reverse of what is, must not be learned either.
+void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::vector<Pairs>& held_out) {
+  for (auto& [type, parts] : graph.edge_splits.at(split)) {
+    const Pairs& dropped = held_out[type];
+    EdgePairs kept;
+    for (size_t i = 0; i < parts.train.size(); ++i) {
+      const std::pair<uint64_t, uint64_t> pair(parts.train.sources[i], parts.train.destinations[i]);
+      if (std::binary_search(dropped.begin(), dropped.end(), pair)) continue;
+      kept.sources.push_back(pair.first);
+      kept.destinations.push_back(pair.second);
+    }
+    parts.train = std::move(kept);
+  }
 }
 
 void FilterEdges(SourceGraph& graph, EdgeTypeId type, const PreprocessOptions& options, const Pairs& held_out,
@@ -91,13 +133,30 @@ EdgeSet Reversed(const EdgeSet& edges, uint64_t num_original_edges, int threads)
   return reversed;
 }
 
+EdgePairs Reversed(const EdgePairs& pairs) { return {.sources = pairs.destinations, .destinations = pairs.sources}; }
+
+// Splits of the edge types that were numbered as `types`, by the numbers of the schema that has reverse relations,
+// which stand `num_forward` behind in `types`.
+Status AddReverseSplits(SourceGraph& graph, const std::vector<CanonicalEdgeType>& types, size_t num_forward) {
+  for (auto& [name, by_type] : graph.edge_splits) {
+    std::map<uint16_t, EdgeSplit> renumbered;
+    for (auto& [type, split] : by_type) {
+      ASSIGN_OR_RETURN(const EdgeTypeId reverse, graph.schema.FindEdgeType(types[num_forward + type].Name()));
+      renumbered[reverse.value] = {Reversed(split.train), Reversed(split.validation), Reversed(split.test)};
+      ASSIGN_OR_RETURN(const EdgeTypeId forward, graph.schema.FindEdgeType(types[type].Name()));
+      renumbered[forward.value] = std::move(split);
+    }
+    by_type = std::move(renumbered);
+  }
+  return {};
+}
+
 Status AddReverseRelations(SourceGraph& graph, const std::vector<uint64_t>& num_original_edges, int threads) {
   std::vector<CanonicalEdgeType> types = graph.schema.edge_types();
   std::vector<EdgeSet> edges = std::move(graph.edges);
   const size_t num_forward = types.size();
   for (size_t t = 0; t < num_forward; ++t) {
-    const CanonicalEdgeType forward = types[t];
-    types.push_back({forward.destination, "rev_" + forward.relation, forward.source});
+    types.push_back(ReverseOf(CanonicalEdgeType(types[t])));
     edges.push_back(Reversed(edges[t], num_original_edges[t], threads));
   }
   ASSIGN_OR_RETURN(graph.schema, GraphSchema::Make(graph.schema.node_types(), types));
@@ -106,7 +165,7 @@ Status AddReverseRelations(SourceGraph& graph, const std::vector<uint64_t>& num_
     ASSIGN_OR_RETURN(const EdgeTypeId id, graph.schema.FindEdgeType(types[t].Name()));
     graph.edges[id.value] = std::move(edges[t]);
   }
-  return {};
+  return AddReverseSplits(graph, types, num_forward);
 }
 
 Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& label_columns, int threads) {
@@ -126,6 +185,7 @@ Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& lab
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads) {
   RETURN_IF_ERROR(CheckEdgesAreOriginal(graph, options));
   ASSIGN_OR_RETURN(const std::vector<Pairs> held_out, PairsToHoldOut(graph, options).While("holding out edges"));
+  if (options.held_out.has_value()) DropTrainingPairs(graph, options.held_out->split, held_out);
   std::vector<uint64_t> num_original_edges;
   for (const EdgeSet& edges : graph.edges) num_original_edges.push_back(edges.num_edges());
   for (size_t t = 0; t < graph.edges.size(); ++t) {

@@ -15,18 +15,20 @@ enum class FeatureNormalization { kNone, kRow };
 // Edges that only measure a model and must not take part in message passing.
 struct HeldOutEdges {
   std::string split;              // of edges
-  std::string edge_type;          // "a:r:b" or "r"; empty: the only one
+  std::string edge_type;          // "a:r:b" or "r"; empty: every one
   std::string reverse_edge_type;  // as PreprocessOptions::held_out says; may be empty
 };
 
 struct PreprocessOptions {
   // Homogeneous graphs: edge (u, v) also as (v, u) in the same edge type, self loops excepted; the reverse of original
-  // edge i of m has original id m + i. Typed graphs: relation "rev_<relation>" for every edge type, ids alike.
+  // edge i of m has original id m + i. Typed graphs: relation "rev_<relation>" for every edge type, ids alike; the edge
+  // type's splits are the reverse relation's too, with the ends of each pair swapped.
   bool add_reverse_edges = false;
   bool drop_self_loops = false;       // of edge types whose ends are of one node type
   bool drop_duplicate_edges = false;  // of several edges (u, v) of a type, that of the smallest original id stays
   // Edges with the ends of a pair of the split's validation or test part are dropped, every one of them; with them the
-  // edges (v, u) of reverse_edge_type, or, where that is empty, those that add_reverse_edges makes. The split stays.
+  // edges (v, u) of reverse_edge_type, or, where that is empty, those that add_reverse_edges makes. The split
+  // stays, but for training pairs that are dropped by the same rule.
   std::optional<HeldOutEdges> held_out = {};
   // kRow: rows of floating node columns of two and more dimensions are divided by their sums; rows that sum to zero
   // stay. Labels are not features:
@@ -37,7 +39,8 @@ struct PreprocessOptions {
 // `graph` must be valid (ValidateSourceGraph). Arrays that do not change are shared, not copied; those that do are
 // freed one by one on the way. EdgeSet::original_ids is set where edges no longer stand at their original numbers.
 // InvalidArgument: edges to be changed of a graph whose edges were changed before, a relation "rev_..." that exists
-// already, a row whose quotients are not finite. NotFound: a split or edge type of held_out that does not exist.
+// already, a row whose quotients are not finite, a reverse type of held_out for more than one edge type. NotFound: a
+// split or edge type of held_out that does not exist.
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads);
 
 }  // namespace espalier::graph

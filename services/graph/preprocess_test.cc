@@ -193,6 +193,76 @@ TEST(PreprocessTest, HeldOutEdgesOfTypedGraphsTakeTheirReversesWithThem) {
   EXPECT_EQ(std::count(reverse.begin(), reverse.end(), std::pair(destination, source)), 0);
 }
 
+TEST(PreprocessTest, TrainingPairsThatAreHeldOutAreTrainedOnNoMore) {
+  SourceGraph graph = testing::HomogeneousGraph(4, {{0, 1}, {1, 0}, {2, 3}});
+  graph.edge_splits["links"][0] = {.train = {{1, 2, 0}, {0, 3, 1}}, .validation = {}, .test = {{0}, {1}}};
+  const auto train = [&](bool add_reverse_edges, const std::string& reverse) {
+    const SourceGraph held =
+        Preprocessed(graph, {.add_reverse_edges = add_reverse_edges, .held_out = HeldOutEdges{"links", "", reverse}});
+    return held.edge_splits.at("links").at(0).train;
+  };
+  EXPECT_EQ(train(false, ""), (EdgePairs{{1, 2}, {0, 3}}));  // 0 -> 1 itself
+  EXPECT_EQ(train(false, "edge"), (EdgePairs{{2}, {3}}));    // 1 -> 0 says the same
+  EXPECT_EQ(train(true, ""), (EdgePairs{{2}, {3}}));
+}
+
+TEST(PreprocessTest, AReverseThatIsNamedAndOneThatIsAddedDoNotGoTogether) {
+  SourceGraph graph = testing::TypedExample();
+  const CanonicalEdgeType writes = graph.schema.EdgeType(*graph.schema.FindEdgeType("writes"));
+  std::vector<CanonicalEdgeType> types = graph.schema.edge_types();
+  ASSERT_EQ(graph.schema.FindEdgeType("rev_writes").ok(), false);
+  for (uint16_t type = 0; type < types.size(); ++type) graph.edge_splits["links"][type] = {};
+  const auto refusal = [&](const std::string& reverse) {
+    return Preprocess(graph, {.add_reverse_edges = true, .held_out = HeldOutEdges{"links", "writes", reverse}}, 1)
+        .status();
+  };
+  EXPECT_EQ(refusal(""), Status());
+  EXPECT_EQ(refusal("rev_writes"), Status());
+  EXPECT_EQ(refusal(CanonicalEdgeType{writes.destination, "rev_writes", writes.source}.Name()), Status());
+  EXPECT_THAT(refusal("rev_wrotes").message(), HasSubstr("rev_wrotes"));  // a slip of the pen is no reverse
+  for (const CanonicalEdgeType& other : types) {
+    if (other.relation == "writes") continue;
+    EXPECT_THAT(refusal(other.Name()).message(), HasSubstr("name no reverse, or add none"));
+  }
+  // One node type and one edge type: both directions go, whatever is named.
+  SourceGraph plain = testing::HomogeneousGraph(3, {{0, 1}, {1, 2}});
+  plain.edge_splits["links"][0].test = {{0}, {1}};
+  EXPECT_FALSE(
+      Preprocess(plain, {.add_reverse_edges = true, .held_out = HeldOutEdges{"links", "", "rev_edge"}}, 1).ok());
+}
+
+TEST(PreprocessTest, ReverseRelationsHaveTheSplitsOfTheirForwardOnes) {
+  SourceGraph graph = testing::TypedExample();
+  for (uint16_t type = 0; type < graph.schema.num_edge_types(); ++type) {
+    const auto ends = EdgesOf(graph.edges[type]);
+    ASSERT_FALSE(ends.empty());
+    EdgeSplit& split = graph.edge_splits["links"][type];
+    split.train = {{7u + type}, {type}};
+    split.test = {{static_cast<uint64_t>(ends[0].first)}, {static_cast<uint64_t>(ends[0].second)}};
+  }
+  const GraphSchema forward = graph.schema;
+  // Without a name every edge type is held out of.
+  const SourceGraph both = Preprocessed(graph, {.add_reverse_edges = true, .held_out = HeldOutEdges{"links", "", ""}});
+  ASSERT_EQ(both.edge_splits.at("links").size(), 2 * forward.num_edge_types());
+  for (uint16_t type = 0; type < forward.num_edge_types(); ++type) {
+    const CanonicalEdgeType& name = forward.EdgeType(EdgeTypeId(type));
+    const EdgeTypeId there = *both.schema.FindEdgeType(name.Name());
+    const EdgeTypeId back =
+        *both.schema.FindEdgeType(CanonicalEdgeType{name.destination, "rev_" + name.relation, name.source}.Name());
+    const EdgeSplit& of_there = both.edge_splits.at("links").at(there.value);
+    const EdgeSplit& of_back = both.edge_splits.at("links").at(back.value);
+    EXPECT_EQ(of_there.train, (EdgePairs{{7u + type}, {type}}));
+    EXPECT_EQ(of_back.train, (EdgePairs{{type}, {7u + type}}));
+    EXPECT_EQ(of_back.test, (EdgePairs{of_there.test.destinations, of_there.test.sources}));
+    const std::pair<uint32_t, uint32_t> held(static_cast<uint32_t>(of_there.test.sources[0]),
+                                             static_cast<uint32_t>(of_there.test.destinations[0]));
+    const auto left = EdgesOf(both.edges_of(there));
+    const auto left_back = EdgesOf(both.edges_of(back));
+    EXPECT_EQ(std::count(left.begin(), left.end(), held), 0) << name.Name();
+    EXPECT_EQ(std::count(left_back.begin(), left_back.end(), std::pair(held.second, held.first)), 0) << name.Name();
+  }
+}
+
 TEST(PreprocessTest, HoldingOutNamesWhatIsNotThere) {
   const SourceGraph graph = testing::HomogeneousGraph(3, {{0, 1}});
   const auto refusal = [&](HeldOutEdges held_out) {
@@ -201,6 +271,9 @@ TEST(PreprocessTest, HoldingOutNamesWhatIsNotThere) {
   EXPECT_EQ(refusal({"links", "", ""}).code(), StatusCode::kNotFound);
   EXPECT_THAT(refusal({"links", "", ""}).message(), HasSubstr("no split 'links' of edge type 'node:edge:node'"));
   EXPECT_THAT(refusal({"links", "cites", ""}).message(), HasSubstr("cites"));
+  const SourceGraph typed = testing::TypedExample();
+  EXPECT_THAT(Preprocess(typed, {.held_out = HeldOutEdges{"links", "", "writes"}}, 1).status().message(),
+              HasSubstr("'writes' is the reverse of one edge type, and the graph has"));
 }
 
 }  // namespace
