@@ -16,7 +16,7 @@ Result<uint64_t> NodeListSeeds::CountOfEdges(EdgeTypeId, const std::string&, gra
 }
 
 Result<sampler::GlobalBatch> NodeListSeeds::SeedsOfStep(const sampler::SeedQuery& query, Deadline) {
-  if (query.edge_type.has_value()) return NotFound("a list of nodes holds no edges");
+  if (!query.edge_types.empty()) return NotFound("a list of nodes holds no edges");
   if (query.node_type != type_) return NotFound("no seeds of node type " + std::to_string(query.node_type.value));
   if (query.batch_size == 0) return InvalidArgument("a batch size of 0");
   const sampler::SeedOrder order(query, nodes_.size());

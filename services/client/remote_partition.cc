@@ -9,6 +9,7 @@
 #include "services/client/wire_ids.h"
 #include "services/rpc/frame.h"
 #include "services/sampler/draw_rule.h"
+#include "services/sampler/seed_order.h"
 
 namespace espalier::client {
 namespace {
@@ -162,16 +163,13 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
   request.set_step(query.step);
   request.set_batch_size(query.batch_size);
   const graph::GraphSchema& schema = book_->schema();
-  const bool of_edges = query.edge_type.has_value();
-  if (of_edges && query.edge_type->value >= schema.num_edge_types()) return done(InvalidArgument("unknown edge type"));
-  if (of_edges) {
-    request.set_of_edges(true);
-    request.set_edge_type(query.edge_type->value);
-  }
-  const NodeTypeId node_type = of_edges ? schema.DestinationOf(*query.edge_type) : query.node_type;
-  if (node_type.value >= schema.num_node_types()) return done(InvalidArgument("unknown node type"));
+  if (Status valid = sampler::CheckSeedTypes(query, schema); !valid.ok()) return done(std::move(valid));
+  const bool of_edges = !query.edge_types.empty();
+  request.set_of_edges(of_edges);
+  for (const EdgeTypeId type : query.edge_types) request.add_edge_types(type.value);
+  const NodeTypeId node_type = of_edges ? schema.DestinationOf(query.edge_types.front()) : query.node_type;
   const uint64_t num_nodes = book_->num_nodes(node_type);
-  const uint64_t num_sources = of_edges ? book_->num_nodes(schema.SourceOf(*query.edge_type)) : 0;
+  const uint64_t num_sources = of_edges ? book_->num_nodes(schema.SourceOf(query.edge_types.front())) : 0;
   rpc::CallWithRetries(
       peer_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), {}), deadline,
       [done = std::move(done), num_nodes, num_sources, of_edges,

@@ -260,7 +260,7 @@ TEST_P(PartitionAccessTest, FindsItsSeedsOfAStep) {
 TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
   const auto& split = served_.local_graph().description().edge_splits.front();
   sampler::SeedQuery query{.split = split.split, .seed = 9, .epoch = 2, .step = 1, .batch_size = 80};
-  query.edge_type = split.edge_type;
+  query.edge_types = {split.edge_type};
   const auto expected = Await<sampler::PartitionSeeds>([&](auto done) { shard_->SeedsOfStep(query, Soon(), done); });
   const auto edges = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
   ASSERT_TRUE(expected.ok() && edges.ok()) << edges.status().ToString();

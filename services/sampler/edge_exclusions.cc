@@ -4,10 +4,10 @@
 
 namespace espalier::sampler {
 
-EdgeExclusions ExclusionsOf(const GlobalBatch& batch, EdgeTypeId type, std::optional<EdgeTypeId> reverse,
-                            size_t num_edge_types) {
+EdgeExclusions ExclusionsOf(const GlobalBatch& batch, std::span<const LinkType> types, size_t num_edge_types) {
   EdgeExclusions excluded(num_edge_types);
   for (size_t i = 0; i < batch.seeds.size(); ++i) {
+    const auto& [type, reverse] = types[batch.types[i]];
     excluded[type.value].push_back({.destination = batch.seeds[i], .source = batch.sources[i]});
     if (!reverse.has_value()) continue;
     excluded[reverse->value].push_back({.destination = batch.sources[i], .source = batch.seeds[i]});

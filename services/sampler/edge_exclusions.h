@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "services/sampler/neighbor_source.h"
@@ -11,12 +12,16 @@
 
 namespace espalier::sampler {
 
+// An edge type whose edges a model is asked about.
+struct LinkType {
+  EdgeTypeId edge_type;
+  std::optional<EdgeTypeId> reverse_type = {};  // whose edges say the same with their ends swapped; may be edge_type
+};
+
 // By EdgeTypeId: ascending, each once.
 using EdgeExclusions = std::vector<std::vector<EdgeEnds>>;
 
-// The edges of `batch`, which are of type `type`, and for each (u, v) the edges (v, u) of type `reverse` (which may be
-// `type` itself: a graph whose edges stand for both directions).
-EdgeExclusions ExclusionsOf(const GlobalBatch& batch, EdgeTypeId type, std::optional<EdgeTypeId> reverse,
-                            size_t num_edge_types);
+// The edges of `batch`, whose types are those of `types`, and for each (u, v) the edges (v, u) of its reverse type.
+EdgeExclusions ExclusionsOf(const GlobalBatch& batch, std::span<const LinkType> types, size_t num_edge_types);
 
 }  // namespace espalier::sampler

@@ -148,7 +148,10 @@ Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_
     if (request.excluded != nullptr) query.relations.back().excluded = (*request.excluded)[type];
   }
   BatchLayer layer{.num_outputs = CountsOf(batch.nodes)};
-  ASSIGN_OR_RETURN(HopSample sample, source_->SampleInEdges(query, deadline));
+  HopSample sample;
+  if (!query.relations.empty()) {
+    ASSIGN_OR_RETURN(sample, source_->SampleInEdges(query, deadline));
+  }
   for (const RelationSample& relation : sample.relations) num_edges_ += relation.sources.size();
   if (num_edges_ > spec_.max_edges) {
     return ResourceExhausted("a mini-batch of " + std::to_string(num_edges_) + " edges at hop " + std::to_string(hop) +

@@ -1,7 +1,8 @@
 #include "services/sampler/link_batch.h"
 
 #include <algorithm>
-#include <limits>
+#include <tuple>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "services/sampler/seed_order.h"
@@ -11,19 +12,23 @@ namespace {
 
 constexpr uint64_t kMaxNegatives = uint64_t{1} << 28;  // of one trainer's share: more is a mistake
 
-// The negatives of a share by pair: [pairs * count], in the share's order.
+// The negatives of a share, as LinkSeeds says.
 struct Negatives {
-  std::vector<GlobalNodeId> sources;
-  std::vector<GlobalNodeId> destinations;
-  std::vector<uint8_t> weights;  // 0: there is none here
+  std::vector<uint32_t> set_ends;
+  std::vector<GlobalNodeId> destinations;  // [sets * count]
+  std::vector<GlobalNodeId> sources;       // [pairs * count], or empty
+  std::vector<uint8_t> weights;            // [pairs * count]; 0: there is none here
 };
+
+// An edge of the batch: by its type first, so that those from one source stand together.
+using TypedEnds = std::tuple<uint16_t, GlobalNodeId, GlobalNodeId>;  // type, source, destination
 
 class LinkBatchMaker {
  public:
   LinkBatchMaker(SeedSource& seeds, const graph::PartitionBook& book, const EpochPlan& plan, uint64_t seed,
                  uint32_t epoch, uint32_t step, Deadline deadline)
       : seeds_(seeds), plan_(plan), links_(*plan.links), seed_(seed), epoch_(epoch), step_(step), deadline_(deadline) {
-    node_type_ = book.schema().DestinationOf(links_.edge_type);
+    node_type_ = book.schema().DestinationOf(links_.types.front().edge_type);
     num_nodes_ = book.num_nodes(node_type_);
   }
 
@@ -34,7 +39,7 @@ class LinkBatchMaker {
                     .epoch = epoch_,
                     .step = step_,
                     .batch_size = plan_.batch_size};
-    query.edge_type = links_.edge_type;
+    query.edge_types = links_.edge_types();
     ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
     share_ = PositionsOfShare(batch_, book, node_type_, plan_.num_trainers, plan_.rank);
     if (share_.size() * uint64_t{count()} <= kMaxNegatives) return {};
@@ -48,19 +53,23 @@ class LinkBatchMaker {
   Result<LinkSeeds> Link(std::vector<GlobalNodeId>& nodes) {
     ASSIGN_OR_RETURN(Negatives negatives, DrawNegatives());
     MaskEdgesOfTheBatch(negatives);
-    LinkSeeds links{.negatives_per_pair = count()};
+    LinkSeeds links{.negatives_per_pair = count(), .set_ends = std::move(negatives.set_ends)};
     absl::flat_hash_map<uint64_t, uint32_t> row_of;
     const auto row = [&](GlobalNodeId node) {
       const auto [at, added] = row_of.try_emplace(node.value, static_cast<uint32_t>(nodes.size()));
       if (added) nodes.push_back(node);
       return at->second;
     };
+    size_t set = 0;
     for (size_t i = 0; i < share_.size(); ++i) {
       links.sources.push_back(row(batch_.sources[share_[i]]));
       links.destinations.push_back(row(batch_.seeds[share_[i]]));
-      for (size_t k = i * count(); k < (i + 1) * count(); ++k) {
-        links.negative_sources.push_back(row(negatives.sources[k]));
-        links.negative_destinations.push_back(row(negatives.destinations[k]));
+      links.relations.push_back(batch_.types[share_[i]]);
+      if (i > 0 && i < links.set_ends[set]) continue;  // the set's nodes stand there already
+      if (i > 0) ++set;
+      for (size_t k = 0; k < count(); ++k) {
+        if (!negatives.sources.empty()) links.negative_sources.push_back(row(negatives.sources[i * count() + k]));
+        links.negative_destinations.push_back(row(negatives.destinations[set * count() + k]));
       }
     }
     links.negative_weights = std::move(negatives.weights);
@@ -73,33 +82,36 @@ class LinkBatchMaker {
   Result<Negatives> DrawNegatives() {
     Negatives negatives;
     negatives.weights.assign(share_.size() * count(), 1);
+    const bool joint = links_.negatives.kind == NegativeKind::kJoint;
+    for (uint32_t i = 0; i < share_.size(); ++i) {
+      const bool is_last =
+          i + 1 == share_.size() || !joint || JointGroupOf(share_[i], count()) != JointGroupOf(share_[i + 1], count());
+      if (is_last) negatives.set_ends.push_back(i + 1);
+    }
     switch (links_.negatives.kind) {
       case NegativeKind::kUniform:
       case NegativeKind::kJoint: {
-        ASSIGN_OR_RETURN(negatives.destinations, DrawEnds(NegativeEnd::kDestination));
+        ASSIGN_OR_RETURN(negatives.destinations, DrawEnds(NegativeEnd::kDestination, negatives.set_ends));
         break;
       }
       case NegativeKind::kInBatch: TakeFromBatch(negatives); break;
       case NegativeKind::kInDegree: RETURN_IF_ERROR(TakeDestinations(negatives)); break;
       case NegativeKind::kGlobalUniform: {
-        ASSIGN_OR_RETURN(negatives.sources, DrawEnds(NegativeEnd::kSource));
-        ASSIGN_OR_RETURN(negatives.destinations, DrawEnds(NegativeEnd::kDestination));
+        ASSIGN_OR_RETURN(negatives.sources, DrawEnds(NegativeEnd::kSource, negatives.set_ends));
+        ASSIGN_OR_RETURN(negatives.destinations, DrawEnds(NegativeEnd::kDestination, negatives.set_ends));
         break;
-      }
-    }
-    if (negatives.sources.empty()) {  // the edge's own
-      for (const uint32_t position : share_) {
-        negatives.sources.insert(negatives.sources.end(), count(), batch_.sources[position]);
       }
     }
     return negatives;
   }
 
-  Result<std::vector<GlobalNodeId>> DrawEnds(NegativeEnd end) {
+  // For each set its `count` nodes.
+  Result<std::vector<GlobalNodeId>> DrawEnds(NegativeEnd end, const std::vector<uint32_t>& set_ends) {
     const uint64_t key = NegativesKey(seed_, epoch_, step_, end);
     std::vector<OriginalNodeId> originals;
-    originals.reserve(share_.size() * count());
-    for (const uint32_t position : share_) {
+    originals.reserve(set_ends.size() * count());
+    for (const uint32_t set_end : set_ends) {
+      const uint32_t position = share_[set_end - 1];
       const bool joint = links_.negatives.kind == NegativeKind::kJoint;
       const uint64_t stream = joint ? JointGroupOf(position, count()) : position;
       for (const uint64_t node : DrawNodes(key, stream, num_nodes_, count())) originals.emplace_back(node);
@@ -138,10 +150,11 @@ class LinkBatchMaker {
 
   Status TakeDestinations(Negatives& negatives) {
     if (share_.empty()) return {};
-    ASSIGN_OR_RETURN(const uint64_t num_edges,
-                     seeds_.CountOfEdges(links_.edge_type, plan_.split, graph::SplitPartName::kTrain));
-    const SeedQuery query = InDegreeQuery(links_.edge_type, plan_.split, seed_, epoch_, step_,
-                                          uint64_t{count()} * plan_.batch_size, num_edges);
+    const std::vector<EdgeTypeId> types = links_.edge_types();
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
+                     FirstOrdinals(seeds_, types, plan_.split, graph::SplitPartName::kTrain));
+    const SeedQuery query =
+        InDegreeQuery(types, plan_.split, seed_, epoch_, step_, uint64_t{count()} * plan_.batch_size, first.back());
     ASSIGN_OR_RETURN(const GlobalBatch drawn, seeds_.SeedsOfStep(query, deadline_));
     for (const uint32_t position : share_) {
       for (uint64_t k = 0; k < count(); ++k) {
@@ -152,12 +165,33 @@ class LinkBatchMaker {
   }
 
   void MaskEdgesOfTheBatch(Negatives& negatives) const {
-    std::vector<EdgeEnds> edges;
-    for (size_t i = 0; i < batch_.seeds.size(); ++i) edges.push_back({batch_.seeds[i], batch_.sources[i]});
+    std::vector<TypedEnds> edges;
+    edges.reserve(batch_.seeds.size());
+    for (size_t i = 0; i < batch_.seeds.size(); ++i) {
+      const auto& [type, reverse] = links_.types[batch_.types[i]];
+      edges.emplace_back(batch_.types[i], batch_.sources[i], batch_.seeds[i]);
+      // An edge type whose edges stand for both directions.
+      if (reverse == type) edges.emplace_back(batch_.types[i], batch_.seeds[i], batch_.sources[i]);
+    }
     std::sort(edges.begin(), edges.end());
-    for (size_t k = 0; k < negatives.weights.size(); ++k) {
-      const EdgeEnds pair{negatives.destinations[k], negatives.sources[k]};
-      if (std::binary_search(edges.begin(), edges.end(), pair)) negatives.weights[k] = 0;
+    size_t set = 0;
+    for (size_t i = 0; i < share_.size(); ++i) {
+      if (i == negatives.set_ends[set]) ++set;
+      const uint16_t type = batch_.types[share_[i]];
+      const GlobalNodeId source = batch_.sources[share_[i]];
+      // A source has few edges of a type in a batch: they are found once for all its negatives.
+      const auto [first, last] = std::equal_range(
+          edges.begin(), edges.end(), TypedEnds(type, source, GlobalNodeId(0)), [](const auto& a, const auto& b) {
+            return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+          });
+      for (size_t k = 0; k < count(); ++k) {
+        const GlobalNodeId destination = negatives.destinations[set * count() + k];
+        const bool is_edge = negatives.sources.empty()
+                                 ? std::binary_search(first, last, TypedEnds(type, source, destination))
+                                 : std::binary_search(edges.begin(), edges.end(),
+                                                      TypedEnds(type, negatives.sources[i * count() + k], destination));
+        if (is_edge) negatives.weights[i * count() + k] = 0;
+      }
     }
   }
 
@@ -176,21 +210,22 @@ class LinkBatchMaker {
 }  // namespace
 
 Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema) {
-  if (!plan.links.has_value()) return InvalidArgument("the plan names no edges");
+  if (!plan.links.has_value() || plan.links->types.empty()) return InvalidArgument("the plan names no edges");
   const LinkPlan& links = *plan.links;
-  if (links.edge_type.value >= schema.num_edge_types()) {
-    return InvalidArgument("edge type " + std::to_string(links.edge_type.value) + " does not exist");
-  }
-  const std::string name = schema.EdgeType(links.edge_type).Name();
-  if (schema.SourceOf(links.edge_type) != schema.DestinationOf(links.edge_type)) {
-    return InvalidArgument("edge type '" + name +
-                           "': links are predicted between nodes of one type, its ends are of two");
-  }
-  if (links.reverse_type.has_value() &&
-      (links.reverse_type->value >= schema.num_edge_types() ||
-       schema.SourceOf(*links.reverse_type) != schema.DestinationOf(links.edge_type) ||
-       schema.DestinationOf(*links.reverse_type) != schema.SourceOf(links.edge_type))) {
-    return InvalidArgument("the reverse edge type does not lead back along '" + name + "'");
+  SeedQuery query;
+  query.edge_types = links.edge_types();
+  RETURN_IF_ERROR(CheckSeedTypes(query, schema));
+  for (const auto& [type, reverse] : links.types) {
+    const std::string name = schema.EdgeType(type).Name();
+    if (schema.SourceOf(type) != schema.DestinationOf(type)) {
+      return InvalidArgument("edge type '" + name +
+                             "': links are predicted between nodes of one type, its ends are of two");
+    }
+    if (reverse.has_value() &&
+        (reverse->value >= schema.num_edge_types() || schema.SourceOf(*reverse) != schema.DestinationOf(type) ||
+         schema.DestinationOf(*reverse) != schema.SourceOf(type))) {
+      return InvalidArgument("the reverse edge type does not lead back along '" + name + "'");
+    }
   }
   if (links.negatives.count == 0) return InvalidArgument("each edge needs at least one negative");
   return {};
@@ -203,11 +238,10 @@ Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const
   RETURN_IF_ERROR(maker.FindEdges(book));
   std::vector<GlobalNodeId> nodes;
   ASSIGN_OR_RETURN(LinkSeeds links, maker.Link(nodes));
-  const EdgeExclusions excluded =
-      ExclusionsOf(maker.batch(), plan.links->edge_type, plan.links->reverse_type, book.schema().num_edge_types());
+  const EdgeExclusions excluded = ExclusionsOf(maker.batch(), plan.links->types, book.schema().num_edge_types());
   BatchRequest request{.epoch = epoch,
                        .step = step,
-                       .seed_type = book.schema().DestinationOf(plan.links->edge_type),
+                       .seed_type = book.schema().DestinationOf(plan.links->types.front().edge_type),
                        .seeds = nodes,
                        .global_num_seeds = static_cast<uint32_t>(maker.batch().seeds.size()),
                        .want_edge_ids = want_edge_ids};

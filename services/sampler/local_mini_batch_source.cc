@@ -23,8 +23,10 @@ LocalMiniBatchSource::~LocalMiniBatchSource() {
 
 Result<uint64_t> LocalMiniBatchSource::TrainingSeeds() const {
   const auto part = graph::SplitPartName::kTrain;
-  return plan_.links.has_value() ? seeds_.CountOfEdges(plan_.links->edge_type, plan_.split, part)
-                                 : seeds_.CountOf(plan_.seed_type, plan_.split, part);
+  if (!plan_.links.has_value()) return seeds_.CountOf(plan_.seed_type, plan_.split, part);
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
+                   FirstOrdinals(seeds_, plan_.links->edge_types(), plan_.split, part));
+  return first.back();
 }
 
 Status LocalMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {

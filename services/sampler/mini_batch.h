@@ -32,15 +32,19 @@ struct BatchLayer {
   std::vector<uint32_t> num_outputs;  // rows written, by NodeTypeId
 };
 
-// The pairs of a link-prediction batch; every number is a row among the seeds. Negative k of pair i stands at
-// i * negatives_per_pair + k.
+// The pairs of a link-prediction batch; ends are rows among the seeds. Pairs that stand together may share a set of
+// negatives (NegativeKind::kJoint): set s is that of the pairs [set_ends[s - 1], set_ends[s]), and has
+// K = negatives_per_pair destinations. A negative's source and relation are its pair's, but for sources that are drawn
+// (kGlobalUniform), where each pair has its own set.
 struct LinkSeeds {
   uint32_t negatives_per_pair = 0;
   std::vector<uint32_t> sources = {};                // [pairs]
   std::vector<uint32_t> destinations = {};           // [pairs]
-  std::vector<uint32_t> negative_sources = {};       // [pairs * negatives_per_pair]
-  std::vector<uint32_t> negative_destinations = {};  // likewise
-  std::vector<uint8_t> negative_weights = {};        // likewise; 0: no negative, because it is an edge of the batch
+  std::vector<uint32_t> relations = {};              // [pairs], which of LinkPlan::types
+  std::vector<uint32_t> set_ends = {};               // [sets], ascending; the last is the number of pairs
+  std::vector<uint32_t> negative_destinations = {};  // [sets * K]
+  std::vector<uint32_t> negative_sources = {};       // [pairs * K], or empty: the pairs'
+  std::vector<uint8_t> negative_weights = {};        // [pairs * K]; 0: none, because it is an edge of the batch
 };
 
 struct MiniBatch {

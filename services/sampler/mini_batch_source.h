@@ -4,19 +4,27 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/sampler/edge_exclusions.h"
 #include "services/sampler/mini_batch.h"
 #include "services/sampler/negatives.h"
 
 namespace espalier::sampler {
 
-// Link prediction: the seeds are edges of a split of an edge type.
+// Link prediction: the seeds are edges of a split of these edge types, whose ends are all of one node type.
 struct LinkPlan {
-  EdgeTypeId edge_type;
-  std::optional<EdgeTypeId> reverse_type;  // whose edges say the same with their ends swapped; may be edge_type
+  std::vector<LinkType> types;
   NegativeSpec negatives;
+
+  // What a SeedQuery wants.
+  std::vector<EdgeTypeId> edge_types() const {
+    std::vector<EdgeTypeId> result;
+    for (const LinkType& type : types) result.push_back(type.edge_type);
+    return result;
+  }
 };
 
 // What a run trains on; fixes every mini-batch together with (epoch, step, rank).

@@ -1,6 +1,7 @@
 #include "services/sampler/negatives.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "services/base/philox.h"
 #include "services/sampler/seed_order.h"
@@ -34,8 +35,8 @@ BatchGroup InBatchGroupOf(uint64_t position, uint32_t count, uint64_t batch_size
   return {first, std::min(batch_size, first + size)};
 }
 
-SeedQuery InDegreeQuery(EdgeTypeId type, const std::string& split, uint64_t seed, uint32_t epoch, uint32_t step,
-                        uint64_t negatives_of_step, uint64_t num_edges) {
+SeedQuery InDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split, uint64_t seed, uint32_t epoch,
+                        uint32_t step, uint64_t negatives_of_step, uint64_t num_edges) {
   SeedQuery query;
   query.split = split;
   // A permutation of its own, which each epoch begins anew; where an epoch needs more than all, it is gone through
@@ -44,7 +45,7 @@ SeedQuery InDegreeQuery(EdgeTypeId type, const std::string& split, uint64_t seed
   query.epoch = epoch;
   query.batch_size = std::min(negatives_of_step, num_edges);
   query.step = static_cast<uint32_t>(step % StepsOfEpoch(num_edges, query.batch_size));
-  query.edge_type = type;
+  query.edge_types = std::move(types);
   return query;
 }
 

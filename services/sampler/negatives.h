@@ -10,10 +10,12 @@
 //   kInBatch        the edges in groups of `count` + 1; an edge's negatives are the destinations of the others of its
 //                   group. A last group that is short gives fewer
 //   kInDegree       `count` nodes for each edge, in proportion to their in-degree among the training edges: the
-//                   destinations of training edges that are drawn without replacement (InDegreeQuery)
+//                   destinations of training edges that are drawn without replacement (InDegreeQuery), of whatever
+//                   edge type
 //   kGlobalUniform  `count` pairs for each edge, both ends uniform (DGL's GlobalUniform, without its retries)
 //
-// A pair that is an edge of the global batch is no negative: it is masked (LinkSeeds::negative_weights). Other true
+// A pair that is an edge of the global batch, of the same type, is no negative: it is masked
+// (LinkSeeds::negative_weights); nor is its reverse where a type's edges stand for both directions. Other true
 // edges are not looked for, as in DGL and GraphStorm: they are rare where graphs are sparse.
 #pragma once
 
@@ -57,7 +59,7 @@ BatchGroup InBatchGroupOf(uint64_t position, uint32_t count, uint64_t batch_size
 
 // kInDegree: which training edges' destinations are a step's negatives: negative k of the edge at position i is the
 // destination number (i * count + k) modulo those that this query gives. `num_edges`: of the training part, above 0.
-SeedQuery InDegreeQuery(EdgeTypeId type, const std::string& split, uint64_t seed, uint32_t epoch, uint32_t step,
-                        uint64_t negatives_of_step, uint64_t num_edges);
+SeedQuery InDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split, uint64_t seed, uint32_t epoch,
+                        uint32_t step, uint64_t negatives_of_step, uint64_t num_edges);
 
 }  // namespace espalier::sampler

@@ -59,28 +59,40 @@ TEST(NegativesTest, GroupsAreCutFromTheBatch) {
 
 TEST(NegativesTest, InDegreeQueriesGoThroughAllEdgesBeforeAnyComesAgain) {
   // 10 edges, 4 negatives a step: steps 0, 1, 2 take all 10, step 3 begins again.
-  const SeedQuery third = InDegreeQuery(EdgeTypeId(0), "links", 1, 0, 3, 4, 10);
+  const SeedQuery third = InDegreeQuery({EdgeTypeId(0)}, "links", 1, 0, 3, 4, 10);
   EXPECT_EQ(third.step, 0u);
   EXPECT_EQ(third.batch_size, 4u);
   EXPECT_NE(third.seed, 1u);  // an order of its own
-  EXPECT_EQ(InDegreeQuery(EdgeTypeId(0), "links", 1, 0, 2, 4, 10).step, 2u);
-  EXPECT_EQ(InDegreeQuery(EdgeTypeId(0), "links", 1, 0, 2, 40, 10).batch_size, 10u);
+  EXPECT_EQ(InDegreeQuery({EdgeTypeId(0)}, "links", 1, 0, 2, 4, 10).step, 2u);
+  EXPECT_EQ(InDegreeQuery({EdgeTypeId(0)}, "links", 1, 0, 2, 40, 10).batch_size, 10u);
 }
 
 TEST(EdgeExclusionsTest, AreTheBatchsEdgesAndTheirReverses) {
   const GlobalBatch batch{.seeds = {GlobalNodeId(2), GlobalNodeId(1), GlobalNodeId(2)},
-                          .sources = {GlobalNodeId(7), GlobalNodeId(4), GlobalNodeId(7)}};
+                          .sources = {GlobalNodeId(7), GlobalNodeId(4), GlobalNodeId(7)},
+                          .types = {0, 0, 0}};
+  const auto of = [&](EdgeTypeId type, std::optional<EdgeTypeId> reverse) {
+    return ExclusionsOf(batch, std::vector<LinkType>{{type, reverse}}, 2);
+  };
   const auto ends = [](uint64_t source, uint64_t destination) {
     return EdgeEnds{GlobalNodeId(destination), GlobalNodeId(source)};
   };
-  const EdgeExclusions alone = ExclusionsOf(batch, EdgeTypeId(1), std::nullopt, 2);
+  const EdgeExclusions alone = of(EdgeTypeId(1), std::nullopt);
   EXPECT_THAT(alone[0], IsEmpty());
   EXPECT_THAT(alone[1], ElementsAre(ends(4, 1), ends(7, 2)));
-  const EdgeExclusions both = ExclusionsOf(batch, EdgeTypeId(1), EdgeTypeId(0), 2);
+  const EdgeExclusions both = of(EdgeTypeId(1), EdgeTypeId(0));
   EXPECT_THAT(both[0], ElementsAre(ends(1, 4), ends(2, 7)));
   EXPECT_THAT(both[1], ElementsAre(ends(4, 1), ends(7, 2)));
-  const EdgeExclusions same = ExclusionsOf(batch, EdgeTypeId(1), EdgeTypeId(1), 2);
+  const EdgeExclusions same = of(EdgeTypeId(1), EdgeTypeId(1));
   EXPECT_THAT(same[1], ElementsAre(ends(4, 1), ends(7, 2), ends(1, 4), ends(2, 7)));
+  // Edges of several types: each with its own type's reverse.
+  GlobalBatch mixed = batch;
+  mixed.types = {0, 1, 0};
+  const EdgeExclusions several =
+      ExclusionsOf(mixed, std::vector<LinkType>{{EdgeTypeId(2), EdgeTypeId(0)}, {EdgeTypeId(1), std::nullopt}}, 3);
+  EXPECT_THAT(several[0], ElementsAre(ends(2, 7)));
+  EXPECT_THAT(several[1], ElementsAre(ends(4, 1)));
+  EXPECT_THAT(several[2], ElementsAre(ends(7, 2)));
 }
 
 TEST(LinkPlanTest, NamesWhatDoesNotFit) {
@@ -90,17 +102,32 @@ TEST(LinkPlanTest, NamesWhatDoesNotFit) {
   const auto refusal = [&](EpochPlan plan) { return CheckLinkPlan(plan, *schema).message(); };
   EpochPlan plan;
   EXPECT_THAT(refusal(plan), HasSubstr("names no edges"));
-  plan.links = LinkPlan{.edge_type = EdgeTypeId(1), .reverse_type = EdgeTypeId(1), .negatives = {}};
+  plan.links = LinkPlan{.types = {{EdgeTypeId(1), EdgeTypeId(1)}}, .negatives = {}};
+  LinkType& link = plan.links->types.front();
   EXPECT_EQ(refusal(plan), "");
-  plan.links->reverse_type = EdgeTypeId(0);
+  link.reverse_type = EdgeTypeId(0);
   EXPECT_THAT(refusal(plan), HasSubstr("does not lead back along 'p:c:p'"));
-  plan.links->reverse_type.reset();
+  link.reverse_type.reset();
   plan.links->negatives.count = 0;
   EXPECT_THAT(refusal(plan), HasSubstr("at least one negative"));
-  plan.links->edge_type = EdgeTypeId(0);
+  link.edge_type = EdgeTypeId(0);
   EXPECT_THAT(refusal(plan), HasSubstr("'a:w:p': links are predicted between nodes of one type"));
-  plan.links->edge_type = EdgeTypeId(3);
+  link.edge_type = EdgeTypeId(3);
   EXPECT_THAT(refusal(plan), HasSubstr("edge type 3 does not exist"));
+  plan.links->negatives.count = 1;
+  plan.links->types = {{EdgeTypeId(1)}, {EdgeTypeId(1)}};
+  EXPECT_THAT(refusal(plan), HasSubstr("'p:c:p' is named twice"));
+  plan.links->types.clear();
+  EXPECT_THAT(refusal(plan), HasSubstr("names no edges"));
+}
+
+TEST(LinkPlanTest, EdgeTypesOfOnePlanAreOfOneNodeType) {
+  const Result<graph::GraphSchema> schema =
+      graph::GraphSchema::Make({"a", "p"}, {{"a", "knows", "a"}, {"p", "cites", "p"}});
+  ASSERT_TRUE(schema.ok());
+  EpochPlan plan;
+  plan.links = LinkPlan{.types = {{EdgeTypeId(0)}, {EdgeTypeId(1)}}, .negatives = {}};
+  EXPECT_THAT(CheckLinkPlan(plan, *schema).message(), HasSubstr("have ends of different node types"));
 }
 
 }  // namespace

@@ -34,6 +34,19 @@ std::vector<PartitionId> NonEmpty(const std::vector<std::vector<uint32_t>>& plac
   return asked;
 }
 
+// Which of the query's edge types the edges at these positions are of: known from how many edges each type has.
+std::vector<uint16_t> TypesOfPositions(const SeedQuery& query, PositionRange range,
+                                       const std::vector<uint64_t>& first_of_type) {
+  std::vector<uint16_t> types(range.size(), 0);
+  if (query.edge_types.size() == 1) return types;
+  const SeedOrder order(query, first_of_type.back());
+  for (uint64_t i = 0; i < types.size(); ++i) {
+    const auto after = std::upper_bound(first_of_type.begin(), first_of_type.end(), order.OrdinalAt(range.first + i));
+    types[i] = static_cast<uint16_t>(after - first_of_type.begin() - 1);
+  }
+  return types;
+}
+
 Status CheckCount(const Tensor& answer, size_t expected, PartitionId partition) {
   if (static_cast<size_t>(answer.num_elements()) == expected) return {};
   return Internal("partition " + std::to_string(partition.value) + " answered " + answer.ToString() + " to " +
@@ -116,14 +129,23 @@ Result<uint64_t> PartitionedGraph::CountOfEdges(EdgeTypeId type, const std::stri
 
 Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadline deadline) {
   if (query.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
-  const bool of_edges = query.edge_type.has_value();
-  ASSIGN_OR_RETURN(const uint64_t total, of_edges ? CountOfEdges(*query.edge_type, query.split, query.part)
-                                                  : CountOf(query.node_type, query.split, query.part));
-  const uint64_t num_seeds = PositionsOfStep(total, query.batch_size, query.step).size();
-  if (num_seeds > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a batch has 2^32 seeds or more");
   const graph::GraphSchema& schema = book().schema();
-  const uint64_t num_nodes = book().num_nodes(of_edges ? schema.DestinationOf(*query.edge_type) : query.node_type);
-  const uint64_t num_sources = of_edges ? book().num_nodes(schema.SourceOf(*query.edge_type)) : 0;
+  RETURN_IF_ERROR(CheckSeedTypes(query, schema));
+  const bool of_edges = !query.edge_types.empty();
+  std::vector<uint64_t> first_of_type;  // of edges: ordinals
+  uint64_t total = 0;
+  if (of_edges) {
+    ASSIGN_OR_RETURN(first_of_type, FirstOrdinals(*this, query.edge_types, query.split, query.part));
+    total = first_of_type.back();
+  } else {
+    ASSIGN_OR_RETURN(total, CountOf(query.node_type, query.split, query.part));
+  }
+  const PositionRange range = PositionsOfStep(total, query.batch_size, query.step);
+  const uint64_t num_seeds = range.size();
+  if (num_seeds > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a batch has 2^32 seeds or more");
+  const uint64_t num_nodes =
+      book().num_nodes(of_edges ? schema.DestinationOf(query.edge_types.front()) : query.node_type);
+  const uint64_t num_sources = of_edges ? book().num_nodes(schema.SourceOf(query.edge_types.front())) : 0;
 
   std::vector<PartitionId> asked;
   for (uint32_t p = 0; p < book().num_partitions(); ++p) asked.push_back(PartitionId(p));
@@ -159,6 +181,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
       ++filled;
     }
   }
+  if (of_edges) batch.types = TypesOfPositions(query, range, first_of_type);
   if (filled == num_seeds) return batch;
   return Internal("the partitions know " + std::to_string(filled) + " of the " + std::to_string(num_seeds) +
                   " seeds of step " + std::to_string(query.step));

@@ -14,4 +14,37 @@ uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size) {
   return total / batch_size + (total % batch_size != 0 ? 1 : 0);
 }
 
+Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) {
+  if (query.edge_types.empty()) {
+    if (query.node_type.value < schema.num_node_types()) return {};
+    return InvalidArgument("node type " + std::to_string(query.node_type.value) + " does not exist; the graph has " +
+                           std::to_string(schema.num_node_types()));
+  }
+  std::vector<bool> named(schema.num_edge_types());
+  for (const EdgeTypeId type : query.edge_types) {
+    if (type.value >= schema.num_edge_types()) {
+      return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; the graph has " +
+                             std::to_string(schema.num_edge_types()));
+    }
+    const std::string name = "edge type '" + schema.EdgeType(type).Name() + "'";
+    if (named[type.value]) return InvalidArgument(name + " is named twice");
+    named[type.value] = true;
+    const EdgeTypeId first = query.edge_types.front();
+    if (schema.SourceOf(type) != schema.SourceOf(first) || schema.DestinationOf(type) != schema.DestinationOf(first)) {
+      return InvalidArgument(name + " and '" + schema.EdgeType(first).Name() + "' have ends of different node types");
+    }
+  }
+  return {};
+}
+
+Result<std::vector<uint64_t>> FirstOrdinals(SeedSource& seeds, std::span<const EdgeTypeId> types,
+                                            const std::string& split, graph::SplitPartName part) {
+  std::vector<uint64_t> first = {0};
+  for (const EdgeTypeId type : types) {
+    ASSIGN_OR_RETURN(const uint64_t count, seeds.CountOfEdges(type, split, part));
+    first.push_back(first.back() + count);
+  }
+  return first;
+}
+
 }  // namespace espalier::sampler

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "services/base/permutation.h"
 #include "services/sampler/seed_source.h"
@@ -20,6 +23,14 @@ PositionRange PositionsOfStep(uint64_t total, uint64_t batch_size, uint32_t step
 
 // ceil(total / batch_size). batch_size > 0.
 uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size);
+
+// InvalidArgument where a query's node type, or edge types, do not exist or do not go together.
+Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema);
+
+// Where the edges of each of the types begin among those of all, and behind the last their number: [types + 1].
+// NotFound as SeedSource::CountOfEdges.
+Result<std::vector<uint64_t>> FirstOrdinals(SeedSource& seeds, std::span<const EdgeTypeId> types,
+                                            const std::string& split, graph::SplitPartName part);
 
 // Ordinals (by original id) <-> positions of one epoch.
 class SeedOrder {

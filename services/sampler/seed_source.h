@@ -1,10 +1,9 @@
 // Which nodes or edges a step trains on. A step's global batch is a pure function of (seed, epoch, step): positions
 // [step * batch_size, (step + 1) * batch_size) of a pseudo-random permutation (base/permutation.h) of the split's
-// nodes ordered by original id, or of its edges in the user's order. Each partition finds its own part of it: its own
-// nodes, and the edges into them.
+// nodes ordered by original id, or of its edges in the user's order, those of several edge types one type after the
+// other. Each partition finds its own part of it: its own nodes, and the edges into them.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,8 +24,9 @@ struct SeedQuery {
   uint32_t epoch = 0;
   uint32_t step = 0;
   uint64_t batch_size = 0;  // global
-  // Set: edges of a split of this type, and node_type means nothing.
-  std::optional<EdgeTypeId> edge_type = {};
+  // Not empty: edges of a split of these types, each named once, which all lead from one node type to one node type
+  // (CheckSeedTypes); node_type means nothing. Ordinals go through the first type's edges, then the second's, ...
+  std::vector<EdgeTypeId> edge_types = {};
 };
 
 // The key of an epoch's permutation.
@@ -38,6 +38,7 @@ constexpr uint64_t SeedOrderKey(uint64_t seed, uint32_t epoch) {
 struct GlobalBatch {
   std::vector<GlobalNodeId> seeds;         // of edges: their destinations
   std::vector<GlobalNodeId> sources = {};  // of edges: [seeds]; of nodes: empty
+  std::vector<uint16_t> types = {};        // of edges: [seeds], which of the query's edge_types; of nodes: empty
 };
 
 // Thread-safe.

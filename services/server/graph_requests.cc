@@ -140,7 +140,11 @@ Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::InSubg
 Result<sampler::SeedQuery> SeedQueryOf(const graph::v1::SeedsOfStepRequest& request) {
   sampler::SeedQuery query;
   if (request.of_edges()) {
-    ASSIGN_OR_RETURN(query.edge_type, EdgeTypeOf(request.edge_type()));
+    if (request.edge_types().empty()) return InvalidArgument("edges of no edge type");
+    for (const uint32_t number : request.edge_types()) {
+      ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(number));
+      query.edge_types.push_back(type);
+    }
   } else {
     ASSIGN_OR_RETURN(query.node_type, NodeTypeOf(request.node_type()));
   }

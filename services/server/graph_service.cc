@@ -116,7 +116,7 @@ grpc::ServerUnaryReactor* GraphService::SeedsOfStep(grpc::CallbackServerContext*
         partition_->SeedsOfStep(
             query, call->deadline(),
             Answer<graph::v1::SeedsOfStepResponse, sampler::PartitionSeeds>(
-                call, [of_edges = query.edge_type.has_value()](const sampler::PartitionSeeds& seeds) {
+                call, [of_edges = !query.edge_types.empty()](const sampler::PartitionSeeds& seeds) {
                   std::vector<Tensor> tensors = {seeds.positions, seeds.nodes};
                   if (of_edges) tensors.push_back(seeds.sources);
                   return tensors;

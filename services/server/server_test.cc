@@ -233,6 +233,11 @@ TEST(GraphRequestsTest, RefusesUnknownPartsAndEmptyBatches) {
   EXPECT_TRUE(SeedQueryOf(request).ok());
   request.set_node_type(65'536);
   EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("65536"));
+  request.set_of_edges(true);
+  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("edges of no edge type"));
+  request.add_edge_types(7);
+  request.add_edge_types(65'536);
+  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("65536"));
 }
 
 TEST(GraphRequestsTest, RefusesDrawsThatCouldNotBeSent) {

@@ -51,7 +51,7 @@ TEST(EdgeSeedsTest, AreThePermutedSplitForAnyPartitioning) {
     const TestGraph test = testing::MakeTestGraph(source, num_partitions, 11);
     for (uint32_t step = 0; step < 8; ++step) {
       sampler::SeedQuery query{.split = "links", .seed = 4, .epoch = 2, .step = step, .batch_size = 7};
-      query.edge_type = kLinkType;
+      query.edge_types = {kLinkType};
       const sampler::SeedOrder order(query, 50);
       Pairs expected;
       for (uint64_t position = 7 * step; position < std::min<uint64_t>(50, 7 * (step + 1)); ++position) {
@@ -69,7 +69,7 @@ TEST(EdgeSeedsTest, StandInTheUsersOrderWithoutShuffling) {
   const TestGraph test = testing::MakeTestGraph(source, 3, 2);
   sampler::SeedQuery query{
       .split = "links", .part = graph::SplitPartName::kValidation, .shuffle = false, .batch_size = 100};
-  query.edge_type = kLinkType;
+  query.edge_types = {kLinkType};
   const Pairs pairs = EdgesOfStep(test, query);
   ASSERT_EQ(pairs.size(), 7u);
   for (size_t i = 0; i < 7; ++i) EXPECT_EQ(pairs[i], std::pair(validation.sources[i], validation.destinations[i]));
@@ -84,6 +84,9 @@ TEST(EdgeSeedsTest, CountsAndRefusals) {
   EXPECT_THAT(unknown.message(), HasSubstr("splits of edges are 'links' of 'node:edge:node'"));
   EXPECT_EQ(test.graph->CountOfEdges(EdgeTypeId(9), "links", graph::SplitPartName::kTest).status().code(),
             StatusCode::kInvalidArgument);
+  sampler::SeedQuery twice{.split = "links", .batch_size = 4};
+  twice.edge_types = {kLinkType, kLinkType};
+  EXPECT_THAT(test.graph->SeedsOfStep(twice, Soon()).status().message(), HasSubstr("is named twice"));
   // A split of edges is none of nodes.
   EXPECT_EQ(test.graph->CountOf(NodeTypeId(0), "links", graph::SplitPartName::kTrain).status().code(),
             StatusCode::kNotFound);

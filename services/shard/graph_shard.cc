@@ -112,7 +112,7 @@ struct GraphShard::State {
   Status GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
                     const sampler::RowSink& sink);
   Result<const graph::SplitPart*> FindSplitPart(const sampler::SeedQuery& query) const;
-  Result<const graph::EdgeSplitPart*> FindEdgeSplitPart(const sampler::SeedQuery& query) const;
+  Result<const graph::EdgeSplitPart*> FindEdgeSplitPart(const sampler::SeedQuery& query, EdgeTypeId type) const;
   Result<sampler::PartitionSeeds> SeedsOfStep(const sampler::SeedQuery& query);
   Result<Tensor> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
@@ -224,55 +224,62 @@ Result<const graph::SplitPart*> GraphShard::State::FindSplitPart(const sampler::
                   (existing.empty() ? " none" : existing));
 }
 
-Result<const graph::EdgeSplitPart*> GraphShard::State::FindEdgeSplitPart(const sampler::SeedQuery& query) const {
-  RETURN_IF_ERROR(CheckEdgeType(*query.edge_type));
+Result<const graph::EdgeSplitPart*> GraphShard::State::FindEdgeSplitPart(const sampler::SeedQuery& query,
+                                                                         EdgeTypeId type) const {
   const auto part = static_cast<size_t>(query.part);
   const auto split = partition.edge_splits.find(query.split);
   if (split != partition.edge_splits.end() && part < 3) {
-    const auto parts = split->second.find(query.edge_type->value);
+    const auto parts = split->second.find(type.value);
     if (parts != split->second.end()) return &parts->second[part];
   }
   std::string existing;
   for (const auto& [name, by_type] : partition.edge_splits) existing += " '" + name + "'";
-  return NotFound("there is no split '" + query.split + "' of edge type '" +
-                  book.schema().EdgeType(*query.edge_type).Name() + "'; the graph's splits of edges are" +
-                  (existing.empty() ? " none" : existing));
+  return NotFound("there is no split '" + query.split + "' of edge type '" + book.schema().EdgeType(type).Name() +
+                  "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
 }
 
 Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::SeedQuery& query) {
   if (query.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
-  const graph::SplitPart* of_nodes = nullptr;
-  const graph::EdgeSplitPart* of_edges = nullptr;
-  if (query.edge_type.has_value()) {
-    ASSIGN_OR_RETURN(of_edges, FindEdgeSplitPart(query));
-  } else {
-    ASSIGN_OR_RETURN(of_nodes, FindSplitPart(query));
+  const graph::GraphSchema& schema = book.schema();
+  RETURN_IF_ERROR(sampler::CheckSeedTypes(query, schema));
+  const bool of_edges = !query.edge_types.empty();
+  uint64_t total = 0;
+  std::vector<SeedOrders::OrdinalList> lists;
+  std::vector<IdArray> local_ids, list_sources;  // by list; sources of edges
+  for (const EdgeTypeId type : query.edge_types) {
+    ASSIGN_OR_RETURN(const graph::EdgeSplitPart* const part, FindEdgeSplitPart(query, type));
+    lists.push_back({total, &part->ordinals});
+    local_ids.emplace_back(part->destinations);
+    list_sources.emplace_back(part->sources);
+    total += part->total;
   }
-  const uint64_t total = of_edges != nullptr ? of_edges->total : of_nodes->total;
+  if (!of_edges) {
+    ASSIGN_OR_RETURN(const graph::SplitPart* const part, FindSplitPart(query));
+    lists.push_back({0, &part->ordinals});
+    local_ids.emplace_back(part->local_ids);
+    total = part->total;
+  }
   const sampler::PositionRange range = sampler::PositionsOfStep(total, query.batch_size, query.step);
   if (!FitsU32(range.size())) return ResourceExhausted("a batch of 2^32 seeds or more");
-  const SeedOrders::Order order =
-      seed_orders.Get(query, total, of_edges != nullptr ? of_edges->ordinals : of_nodes->ordinals);
+  const SeedOrders::Order order = seed_orders.Get(query, total, lists);
   const auto before = [](const SeedOrders::OrderedSeed& seed, uint64_t position) { return seed.position < position; };
   const auto first = std::lower_bound(order->begin(), order->end(), range.first, before);
   const auto last = std::lower_bound(first, order->end(), range.last, before);
   RETURN_IF_ERROR(CheckCount(static_cast<size_t>(last - first)));
 
-  const graph::GraphSchema& schema = book.schema();
-  const NodeTypeId node_type = of_edges != nullptr ? schema.DestinationOf(*query.edge_type) : query.node_type;
-  const IdArray local_ids(of_edges != nullptr ? of_edges->destinations : of_nodes->local_ids);
+  const NodeTypeId node_type = of_edges ? schema.DestinationOf(query.edge_types.front()) : query.node_type;
   const uint64_t first_node = book.NodeFirst(node_type)[partition.id.value];
   std::vector<uint32_t> positions;
   std::vector<uint64_t> nodes, sources;
   for (auto seed = first; seed != last; ++seed) {
     positions.push_back(static_cast<uint32_t>(seed->position - range.first));
-    nodes.push_back(first_node + local_ids[seed->entry]);
-    if (of_edges != nullptr) sources.push_back(IdArray(of_edges->sources)[seed->entry]);
+    nodes.push_back(first_node + local_ids[seed->list][seed->entry]);
+    if (of_edges) sources.push_back(list_sources[seed->list][seed->entry]);
   }
   sampler::PartitionSeeds seeds{.positions = Tensor::FromVector(std::move(positions)),
                                 .nodes = IdTensor(std::move(nodes), book.num_nodes(node_type))};
-  if (of_edges != nullptr) {
-    seeds.sources = IdTensor(std::move(sources), book.num_nodes(schema.SourceOf(*query.edge_type)));
+  if (of_edges) {
+    seeds.sources = IdTensor(std::move(sources), book.num_nodes(schema.SourceOf(query.edge_types.front())));
   }
   return seeds;
 }

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "services/graph/generators.h"
 #include "services/graph/preprocess.h"
@@ -45,7 +46,7 @@ graph::SourceGraph Symmetric() {
 
 EpochPlan PlanOf(NegativeKind kind, uint32_t count) {
   EpochPlan plan{.seed_type = kNode, .split = "links", .batch_size = kEdgesPerStep};
-  plan.links = sampler::LinkPlan{.edge_type = kLink, .reverse_type = kLink, .negatives = {kind, count}};
+  plan.links = sampler::LinkPlan{.types = {{kLink, kLink}}, .negatives = {kind, count}};
   return plan;
 }
 
@@ -64,6 +65,7 @@ MiniBatch BatchOf(const TestGraph& test, EpochPlan plan, uint32_t step, uint32_t
 
 using Pair = std::pair<uint64_t, uint64_t>;
 struct Scored {
+  uint32_t relation = 0;
   Pair pair;
   std::vector<std::pair<Pair, int>> negatives;  // with their weights
   friend auto operator<=>(const Scored&, const Scored&) = default;
@@ -74,11 +76,17 @@ std::vector<Scored> ScoredOf(const TestGraph& test, const MiniBatch& batch) {
   const std::vector<uint64_t> originals = testing::OriginalIds(*test.graph, kNode, batch.nodes[0]);
   const sampler::LinkSeeds& links = *batch.links;
   std::vector<Scored> scored;
+  size_t set = 0;
   for (size_t i = 0; i < links.sources.size(); ++i) {
-    Scored one{.pair = {originals[links.sources[i]], originals[links.destinations[i]]}, .negatives = {}};
-    for (size_t k = i * links.negatives_per_pair; k < (i + 1) * links.negatives_per_pair; ++k) {
-      one.negatives.push_back({{originals[links.negative_sources[k]], originals[links.negative_destinations[k]]},
-                               links.negative_weights[k]});
+    if (i == links.set_ends[set]) ++set;
+    Scored one{.relation = links.relations[i],
+               .pair = {originals[links.sources[i]], originals[links.destinations[i]]},
+               .negatives = {}};
+    for (size_t k = 0; k < links.negatives_per_pair; ++k) {
+      const size_t own = i * links.negatives_per_pair + k;
+      const uint32_t source = links.negative_sources.empty() ? links.sources[i] : links.negative_sources[own];
+      const uint32_t destination = links.negative_destinations[set * links.negatives_per_pair + k];
+      one.negatives.push_back({{originals[source], originals[destination]}, links.negative_weights[own]});
     }
     scored.push_back(std::move(one));
   }
@@ -100,21 +108,22 @@ std::vector<Pair> EdgesByHand(const graph::EdgePairs& train, uint32_t step) {
 std::vector<Scored> ScoredByHand(const graph::SourceGraph& source, NegativeKind kind, uint32_t count, uint32_t step) {
   const graph::EdgePairs& train = source.edge_splits.at("links").at(0).train;
   const std::vector<Pair> edges = EdgesByHand(train, step);
-  const std::set<Pair> positive(edges.begin(), edges.end());
+  std::set<Pair> positive(edges.begin(), edges.end());
+  for (const Pair& edge : edges) positive.insert({edge.second, edge.first});  // the type is its own reverse
   const uint64_t source_key = sampler::NegativesKey(kBatchSeed, kBatchEpoch, step, sampler::NegativeEnd::kSource);
   const uint64_t destination_key =
       sampler::NegativesKey(kBatchSeed, kBatchEpoch, step, sampler::NegativeEnd::kDestination);
   std::vector<uint64_t> by_degree;
   if (kind == NegativeKind::kInDegree) {
     const sampler::SeedQuery query =
-        sampler::InDegreeQuery(kLink, "links", kBatchSeed, kBatchEpoch, step, count * kEdgesPerStep, train.size());
+        sampler::InDegreeQuery({kLink}, "links", kBatchSeed, kBatchEpoch, step, count * kEdgesPerStep, train.size());
     const sampler::SeedOrder order(query, train.size());
     const auto range = sampler::PositionsOfStep(train.size(), query.batch_size, query.step);
     for (uint64_t at = range.first; at < range.last; ++at) by_degree.push_back(train.destinations[order.OrdinalAt(at)]);
   }
   std::vector<Scored> scored;
   for (uint64_t i = 0; i < edges.size(); ++i) {
-    Scored one{.pair = edges[i], .negatives = {}};
+    Scored one{.relation = 0, .pair = edges[i], .negatives = {}};
     const auto add = [&](uint64_t from, uint64_t to) {
       one.negatives.push_back({{from, to}, positive.contains({from, to}) ? 0 : 1});
     };
@@ -168,6 +177,72 @@ TEST_P(LinkBatchTest, IsWhatTheRulesSayForAnyPartitionsAndTrainers) {
         }
         std::sort(together.begin(), together.end());
         EXPECT_EQ(together, expected) << num_trainers << " trainers, step " << step;
+      }
+    }
+  }
+}
+
+// Two relations of one graph: the edges of both in one order, numbers behind numbers.
+TEST(LinkBatchOfRelationsTest, TakesTheEdgesOfAllTypesForAnyPartitionsAndTrainers) {
+  graph::SourceGraph source;
+  source.name = "two";
+  source.schema = *graph::GraphSchema::Make({"e"}, {{"e", "a", "e"}, {"e", "b", "e"}, {"e", "c", "e"}});
+  source.nodes.push_back({.count = 30});
+  for (uint16_t type = 0; type < 3; ++type) {
+    std::vector<uint32_t> from, to;
+    for (uint32_t i = 0; i < 20 + 5u * type; ++i) {
+      from.push_back(i);
+      to.push_back((i * 7 + type) % 30);
+    }
+    graph::EdgePairs& train = source.edge_splits["links"][type].train;
+    train.sources.assign(from.begin(), from.end());
+    train.destinations.assign(to.begin(), to.end());
+    source.edges.push_back({.sources = Tensor::FromVector(from), .destinations = Tensor::FromVector(to)});
+  }
+  // c before a, b not at all: the plan's order counts.
+  EpochPlan plan{.seed_type = kNode, .split = "links", .batch_size = 16};
+  plan.links = sampler::LinkPlan{.types = {{EdgeTypeId(2)}, {EdgeTypeId(0)}}, .negatives = {NegativeKind::kJoint, 5}};
+  const auto edge_at = [&](uint64_t ordinal) {
+    const uint32_t relation = ordinal < 30 ? 0 : 1;
+    const graph::EdgePairs& train = source.edge_splits.at("links").at(relation == 0 ? 2 : 0).train;
+    const uint64_t at = relation == 0 ? ordinal : ordinal - 30;
+    return std::tuple(relation, train.sources[at], train.destinations[at]);
+  };
+  for (const uint32_t num_partitions : {1u, 4u}) {
+    const TestGraph test = testing::MakeTestGraph(source, num_partitions, 3);
+    for (uint32_t step = 0; step < 4; ++step) {  // 50 edges
+      const sampler::SeedQuery query{.seed = kBatchSeed, .epoch = kBatchEpoch, .step = step, .batch_size = 16};
+      const sampler::SeedOrder order(query, 50);
+      const uint64_t key = sampler::NegativesKey(kBatchSeed, kBatchEpoch, step, sampler::NegativeEnd::kDestination);
+      std::set<std::tuple<uint32_t, uint64_t, uint64_t>> positive;
+      for (uint64_t at = 16 * step; at < std::min<uint64_t>(50, 16 * (step + 1)); ++at) {
+        positive.insert(edge_at(order.OrdinalAt(at)));
+      }
+      std::vector<Scored> expected;
+      for (uint64_t at = 16 * step; at < std::min<uint64_t>(50, 16 * (step + 1)); ++at) {
+        const auto [relation, from, to] = edge_at(order.OrdinalAt(at));
+        Scored one{.relation = relation, .pair = {from, to}, .negatives = {}};
+        for (const uint64_t node : sampler::DrawNodes(key, (at - 16 * step) / 5, 30, 5)) {
+          one.negatives.push_back({{from, node}, positive.contains({relation, from, node}) ? 0 : 1});
+        }
+        expected.push_back(std::move(one));
+      }
+      for (const uint32_t num_trainers : {1u, 2u}) {
+        std::vector<Scored> together;
+        for (uint32_t rank = 0; rank < num_trainers; ++rank) {
+          plan.num_trainers = num_trainers;
+          plan.rank = Rank(rank);
+          auto sampler = sampler::FanoutSampler::Make(*test.graph, {.layers = {{{0, 0, 0}}}, .seed = kBatchSeed});
+          ASSERT_TRUE(sampler.ok()) << sampler.status().ToString();
+          const auto batch = sampler::MakeLinkBatch(*test.graph, *sampler, test.book, plan, kBatchSeed, kBatchEpoch,
+                                                    step, /*want_edge_ids=*/false, Soon());
+          ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+          EXPECT_EQ(batch->nodes[0].size(), batch->num_seeds);  // no neighbours
+          for (Scored& one : ScoredOf(test, *batch)) together.push_back(std::move(one));
+        }
+        if (num_trainers > 1) std::sort(expected.begin(), expected.end()), std::sort(together.begin(), together.end());
+        EXPECT_EQ(together, expected) << num_partitions << " partitions, " << num_trainers << " trainers, step "
+                                      << step;
       }
     }
   }

@@ -12,22 +12,26 @@ namespace {
 // Training and evaluation of two epochs at once, with room to spare.
 constexpr size_t kKept = 8;
 
-SeedOrders::Order MakeOrder(const sampler::SeedQuery& query, uint64_t total, const Tensor& part_ordinals) {
+SeedOrders::Order MakeOrder(const sampler::SeedQuery& query, uint64_t total,
+                            std::span<const SeedOrders::OrdinalList> lists) {
   const sampler::SeedOrder order(query, total);
-  const IdArray ordinals(part_ordinals);
   auto seeds = std::make_shared<std::vector<SeedOrders::OrderedSeed>>();
-  seeds->reserve(ordinals.size());
-  for (uint64_t i = 0; i < ordinals.size(); ++i) seeds->push_back({order.PositionOf(ordinals[i]), i});
+  for (uint32_t list = 0; list < lists.size(); ++list) {
+    const IdArray ordinals(*lists[list].ordinals);
+    for (uint64_t i = 0; i < ordinals.size(); ++i) {
+      seeds->push_back({order.PositionOf(lists[list].first + ordinals[i]), list, i});
+    }
+  }
   std::sort(seeds->begin(), seeds->end(), [](const auto& a, const auto& b) { return a.position < b.position; });
   return seeds;
 }
 
 }  // namespace
 
-SeedOrders::Order SeedOrders::Get(const sampler::SeedQuery& query, uint64_t total, const Tensor& ordinals) {
+SeedOrders::Order SeedOrders::Get(const sampler::SeedQuery& query, uint64_t total, std::span<const OrdinalList> lists) {
   // Without shuffling, seed and epoch make no difference.
-  const Key key{query.edge_type.has_value(),
-                query.edge_type.has_value() ? query.edge_type->value : query.node_type.value,
+  const Key key{query.edge_types,
+                query.edge_types.empty() ? query.node_type.value : uint16_t{0},
                 query.split,
                 query.part,
                 query.shuffle,
@@ -39,7 +43,7 @@ SeedOrders::Order SeedOrders::Get(const sampler::SeedQuery& query, uint64_t tota
   }
   // Made under the lock: whoever asks meanwhile most likely asks for the same.
   if (recent_.size() == kKept) recent_.pop_front();
-  recent_.emplace_back(key, MakeOrder(query, total, ordinals));
+  recent_.emplace_back(key, MakeOrder(query, total, lists));
   return recent_.back().second;
 }
 

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,20 +17,28 @@ namespace espalier::shard {
 // Thread-safe.
 class SeedOrders {
  public:
-  // An entry of the split's part (an owned node or edge) and its position in the epoch.
+  // An entry of a list (an owned node or edge) and its position in the epoch.
   struct OrderedSeed {
     uint64_t position;
+    uint32_t list;
     uint64_t entry;
+  };
+  // The ordinals of a split's part: of one node type, or of one of the query's edge types.
+  struct OrdinalList {
+    uint64_t first;  // of the list among those of all lists
+    const Tensor* ordinals;
   };
   using Order = std::shared_ptr<const std::vector<OrderedSeed>>;  // ascending positions
 
-  // The order of a part that passed CheckPartition, by the ordinals of its entries. Keeps the last few asked for.
-  Order Get(const sampler::SeedQuery& query, uint64_t total, const Tensor& ordinals) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The order of parts that passed CheckPartition, by the ordinals of their entries: one list, or one for each of the
+  // query's edge types. Keeps the last few asked for.
+  Order Get(const sampler::SeedQuery& query, uint64_t total, std::span<const OrdinalList> lists)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Key {
-    bool of_edges;
-    uint16_t type;
+    std::vector<EdgeTypeId> edge_types;
+    uint16_t node_type;  // without edge types
     std::string split;
     graph::SplitPartName part;
     bool shuffle;
