@@ -141,6 +141,10 @@ class RelationChecker {
       Add("spec.training.model.aggregator", "only for GraphSAGE");
     }
     CheckAttention(model);
+    if (model.type == ModelType::kEmbedding) CheckEmbeddingModel(job.training);
+    if (model.type != ModelType::kEmbedding && job.training.sampling.layers.empty()) {
+      Add("spec.training.sampling.layers", "expected at least 1: only the model Embedding has none");
+    }
     if (model.type == ModelType::kTorchScript) CheckModule(model);
     if (model.type == ModelType::kTorchScript && model.uri.empty()) {
       Add("spec.training.model.uri", "TorchScript needs the module's file");
@@ -151,6 +155,21 @@ class RelationChecker {
     }
     if (!job.checkpoint.resume_from.empty() && !model.uri.empty() && model.type != ModelType::kTorchScript) {
       Add("spec.checkpoint.resumeFrom", "a checkpoint brings its model: leave out spec.training.model.uri");
+    }
+  }
+
+  // No message passing.
+  void CheckEmbeddingModel(const Training& training) {
+    const Sampling& sampling = training.sampling;
+    const std::string path = "spec.training.sampling.";
+    if (training.task.type != TaskType::kLinkPrediction) {
+      Add("spec.training.model.type", "Embedding is for LinkPrediction: it has no outputs for other tasks");
+    }
+    if (!sampling.layers.empty()) Add(path + "layers", "the model Embedding reads no neighbours: write []");
+    const bool draws = sampling.replace || !sampling.weight.empty() || sampling.method != SamplingMethod::kNeighbor;
+    if (draws) Add("spec.training.sampling", "the model Embedding draws nothing: leave all but layers: [] out");
+    if (training.model.normalization != LayerNormalization::kNone) {
+      Add("spec.training.model.normalization", "Embedding has no hidden layers");
     }
   }
 

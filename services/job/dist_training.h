@@ -21,7 +21,7 @@ enum class TaskType { kNodeClassification, kNodeRegression, kLinkPrediction };  
 enum class Negatives { kUniform, kJoint, kInBatch, kInDegree, kGlobalUniform };
 enum class Scorer { kDot, kDistMult, kComplEx, kTransE, kRotatE };
 enum class LinkLoss { kBinaryCrossEntropy, kCrossEntropy };
-enum class ModelType { kGraphSage, kRgcn, kGcn, kGat, kGatv2, kTorchScript };  // GraphSAGE | RGCN | ...
+enum class ModelType { kGraphSage, kRgcn, kGcn, kGat, kGatv2, kEmbedding, kTorchScript };  // GraphSAGE | ...
 enum class Aggregator { kMean, kGcn, kPool };
 enum class Activation { kRelu };
 enum class LayerNormalization { kNone, kLayer, kBatch };  // None | Layer | Batch
@@ -83,7 +83,7 @@ struct Task {
   std::string split;
   bool multi_label = false;
   // LinkPrediction:
-  std::string edge_type;             // "a:r:a" or "r"; empty: the only one
+  std::string edge_type;             // "a:r:a" or "r"; empty: every one
   std::string reverse_edge_type;     // whose edges are the same ones with their ends swapped; empty: addReverseEdges'
   bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
   Negatives negatives = Negatives::kUniform;
@@ -153,7 +153,7 @@ struct SamplingLayer {
   std::vector<EdgeTypeFanout> edge_types;
 };
 struct Sampling {
-  std::vector<SamplingLayer> layers;  // the first is the model's first layer
+  std::vector<SamplingLayer> layers;  // the first is the model's first layer; none for kEmbedding
   bool replace = false;
   std::string weight;  // edge column; empty: uniform
   SamplingMethod method = SamplingMethod::kNeighbor;

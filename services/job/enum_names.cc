@@ -41,11 +41,12 @@ constexpr Names<Scorer, 5> kScorers = {{{Scorer::kDot, "Dot"},
                                         {Scorer::kRotatE, "RotatE"}}};
 constexpr Names<LinkLoss, 2> kLinkLosses = {
     {{LinkLoss::kBinaryCrossEntropy, "BinaryCrossEntropy"}, {LinkLoss::kCrossEntropy, "CrossEntropy"}}};
-constexpr Names<ModelType, 6> kModels = {{{ModelType::kGraphSage, "GraphSAGE"},
+constexpr Names<ModelType, 7> kModels = {{{ModelType::kGraphSage, "GraphSAGE"},
                                           {ModelType::kRgcn, "RGCN"},
                                           {ModelType::kGcn, "GCN"},
                                           {ModelType::kGat, "GAT"},
                                           {ModelType::kGatv2, "GATv2"},
+                                          {ModelType::kEmbedding, "Embedding"},
                                           {ModelType::kTorchScript, "TorchScript"}}};
 constexpr Names<Aggregator, 3> kAggregators = {
     {{Aggregator::kMean, "Mean"}, {Aggregator::kGcn, "GCN"}, {Aggregator::kPool, "Pool"}}};

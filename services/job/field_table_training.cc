@@ -38,12 +38,13 @@ std::vector<FieldSpec> TaskAndModelFields() {
        .meaning = "NodeClassification: each node has several 0/1 labels"},
       {.path = "spec.training.task.edgeType",
        .type = kEdgeType,
-       .meaning = "LinkPrediction: edges that are predicted, both ends of one node type; may be left out when there is "
-                  "one edge type"},
+       .meaning =
+           "LinkPrediction: edges that are predicted, both ends of one node type; by default those of every edge "
+           "type, each with a relation of its own"},
       {.path = "spec.training.task.reverseEdgeType",
        .type = kEdgeType,
-       .meaning = "LinkPrediction: edge type that holds the same edges with their ends swapped, hidden with them; may "
-                  "be `edgeType` itself; by default what `addReverseEdges` makes"},
+       .meaning = "LinkPrediction: edge type that holds the same edges as `edgeType` with their ends swapped, hidden "
+                  "with them; may be `edgeType` itself; by default what `addReverseEdges` makes"},
       {.path = "spec.training.task.negatives", .meaning = "LinkPrediction: what true edges are told apart from"},
       {.path = "spec.training.task.negatives.type",
        .type = kEnum,
@@ -84,8 +85,8 @@ std::vector<FieldSpec> TaskAndModelFields() {
       {.path = "spec.training.model.type",
        .type = kEnum,
        .required = true,
-       .values = {"GraphSAGE", "RGCN", "GCN", "GAT", "GATv2", "TorchScript"},
-       .meaning = "architecture"},
+       .values = {"GraphSAGE", "RGCN", "GCN", "GAT", "GATv2", "Embedding", "TorchScript"},
+       .meaning = "architecture; Embedding: no message passing, a node's embedding is its input"},
       {.path = "spec.training.model.aggregator",
        .type = kEnum,
        .default_json = "\"Mean\"",
@@ -152,10 +153,10 @@ std::vector<FieldSpec> SamplingFields() {
       {.path = "spec.training.sampling", .required = true, .meaning = "which neighbours a mini-batch takes"},
       {.path = "spec.training.sampling.layers",
        .is_list = true,
-       .minimum_items = 1,
        .maximum_items = 16,
        .required = true,
-       .meaning = "one entry per model layer; the first is the model's first layer, farthest from the seeds"},
+       .meaning = "one entry per model layer; the first is the model's first layer, farthest from the seeds; none for "
+                  "Embedding"},
       {.path = "spec.training.sampling.layers[].fanout",
        .type = kInteger,
        .minimum_integer = -1,

@@ -57,7 +57,8 @@ std::shared_ptr<Convolution> GraphModel::MakeConvolution(int layer) const {
       return std::make_shared<RelationalConvolution>(
           o.relations[static_cast<size_t>(layer)], layer, InputWidth(layer), OutputWidth(layer), o.schema, o.seed,
           LayerName(layer), [&](const std::string& name) { return MakeRelationConvolution(layer, name); });
-    case job::ModelType::kTorchScript: break;  // a model of its own
+    case job::ModelType::kEmbedding:
+    case job::ModelType::kTorchScript: break;  // models of their own
   }
   ESPALIER_CHECK(false) << "no such model type";
   return nullptr;

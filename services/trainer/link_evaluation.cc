@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "services/base/random_purpose.h"
 #include "services/sampler/negatives.h"
@@ -16,12 +17,22 @@ using graph::SplitPartName;
 
 constexpr SplitPartName kParts[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
 constexpr uint64_t kEdgesPerRead = uint64_t{1} << 16;
-// Scores of a chunk, 4 bytes each; distances need as many again for each number of an embedding.
+// Every node's embedding is read twice for so many edges that are ranked among all nodes ...
+constexpr uint64_t kEdgesPerPass = 2048;
+// ... and scored with so many of them at once.
+constexpr int64_t kEdgesPerProduct = 256;
+// Scores of a chunk with candidates of its own, 4 bytes each.
 constexpr uint64_t kScoresPerChunk = uint64_t{1} << 18;
 
-// Results depend on it only where sums are taken in chunks: a function of the graph and the document.
-uint64_t ChunkSize(uint64_t candidates_each) {
-  return std::clamp<uint64_t>(kScoresPerChunk / (candidates_each + 1), 1, 1024);
+// Results depend on it only where sums are taken in chunks: a function of the document.
+uint64_t ChunkSize(uint32_t num_candidates) {
+  if (num_candidates == 0) return kEdgesPerPass;
+  return std::clamp<uint64_t>(kScoresPerChunk / (uint64_t{num_candidates} + 1), 1, 1024);
+}
+
+std::span<const float> RowOf(const torch::Tensor& scores, int64_t row) {
+  const auto columns = static_cast<size_t>(scores.size(1));
+  return {scores.data_ptr<float>() + static_cast<size_t>(row) * columns, columns};
 }
 
 }  // namespace
@@ -55,8 +66,8 @@ Result<std::optional<double>> LinkEvaluation::MetricOf(Model& model, FullInferen
 
 Status LinkEvaluation::StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor) {
   const NodeTypeId type = data_.seed_type();
-  const Status created =
-      graph_.tensors.CreateTensor(type, tensor, DType::kF32, {data_.num_outputs()}, options_.timeouts.ForData());
+  const Status created = LostWhereMissing(
+      graph_.tensors.CreateTensor(type, tensor, DType::kF32, {data_.num_outputs()}, options_.timeouts.ForData()));
   RETURN_IF_ERROR(collective::AgreeOn(created, collective_, options_.timeouts.ForCollective()));
   return inference.ForAllNodes(model, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
     return LostWhereMissing(
@@ -75,37 +86,62 @@ Result<torch::Tensor> LinkEvaluation::Embeddings(const std::string& tensor, std:
   return rows;
 }
 
+Result<std::vector<int64_t>> LinkEvaluation::OriginalIds(std::span<const GlobalNodeId> nodes) {
+  ASSIGN_OR_RETURN(const torch::Tensor ids, data_.OriginalIds(data_.seed_type(), nodes, options_.timeouts.ForData()));
+  const auto* const first = ids.data_ptr<int64_t>();
+  return std::vector<int64_t>(first, first + ids.numel());
+}
+
+Result<uint64_t> LinkEvaluation::CountEdges(SplitPartName part) {
+  uint64_t total = 0;
+  for (const sampler::LinkType& type : options_.types) {
+    ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOfEdges(type.edge_type, options_.split, part));
+    total += count;
+  }
+  return total;
+}
+
 Result<LinkEvaluation::Chunk> LinkEvaluation::EdgesOf(SplitPartName part, uint64_t chunk, uint64_t chunk_size) {
   sampler::SeedQuery query{.split = options_.split,
                            .part = part,
                            .shuffle = false,
                            .step = static_cast<uint32_t>(chunk),
                            .batch_size = chunk_size};
-  query.edge_type = options_.edge_type;
+  for (const sampler::LinkType& type : options_.types) query.edge_types.push_back(type.edge_type);
   ASSIGN_OR_RETURN(sampler::GlobalBatch batch, graph_.seeds.SeedsOfStep(query, options_.timeouts.ForData()));
-  return Chunk{std::move(batch.sources), std::move(batch.seeds)};
+  Chunk edges{.sources = std::move(batch.sources),
+              .destinations = std::move(batch.seeds),
+              .relations = {batch.types.begin(), batch.types.end()},
+              .source_ids = {},
+              .destination_ids = {}};
+  ASSIGN_OR_RETURN(edges.source_ids, OriginalIds(edges.sources));
+  ASSIGN_OR_RETURN(edges.destination_ids, OriginalIds(edges.destinations));
+  return edges;
 }
 
 Status LinkEvaluation::LearnKnownEdges() {
-  const auto for_edges = [&](SplitPartName part, const std::function<void(const Chunk&)>& body) -> Status {
-    ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOfEdges(options_.edge_type, options_.split, part));
+  const auto for_edges = [&](SplitPartName part, const std::function<void(const Chunk&, size_t)>& body) -> Status {
+    ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
     for (uint64_t chunk = 0; chunk * kEdgesPerRead < count; ++chunk) {
       ASSIGN_OR_RETURN(const Chunk edges, EdgesOf(part, chunk, kEdgesPerRead));
-      body(edges);
+      for (size_t i = 0; i < edges.size(); ++i) body(edges, i);
     }
     return Status();
   };
+  known_.clear();
   for (const SplitPartName measured : {SplitPartName::kValidation, SplitPartName::kTest}) {
-    RETURN_IF_ERROR(for_edges(measured, [&](const Chunk& edges) {
-      for (const GlobalNodeId source : edges.sources) known_.try_emplace(source.value);
+    RETURN_IF_ERROR(for_edges(measured, [&](const Chunk& edges, size_t i) {
+      known_.try_emplace({edges.source_ids[i], edges.relations[i]});
     }));
   }
+  const auto learn = [&](int64_t source, uint32_t relation, int64_t destination) {
+    const auto found = known_.find({source, relation});
+    if (found != known_.end()) found->second.push_back(destination);
+  };
   for (const SplitPartName part : kParts) {
-    RETURN_IF_ERROR(for_edges(part, [&](const Chunk& edges) {
-      for (size_t i = 0; i < edges.sources.size(); ++i) {
-        const auto found = known_.find(edges.sources[i].value);
-        if (found != known_.end()) found->second.push_back(edges.destinations[i].value);
-      }
+    RETURN_IF_ERROR(for_edges(part, [&](const Chunk& edges, size_t i) {
+      learn(edges.source_ids[i], edges.relations[i], edges.destination_ids[i]);
+      if (IsSymmetric(edges.relations[i])) learn(edges.destination_ids[i], edges.relations[i], edges.source_ids[i]);
     }));
   }
   for (auto& [source, destinations] : known_) {
@@ -115,129 +151,168 @@ Status LinkEvaluation::LearnKnownEdges() {
   return Status();
 }
 
-bool LinkEvaluation::IsKnown(GlobalNodeId source, GlobalNodeId destination) const {
-  const auto found = known_.find(source.value);
-  return found != known_.end() && std::binary_search(found->second.begin(), found->second.end(), destination.value);
+std::vector<int64_t> LinkEvaluation::NoCandidatesOf(const Chunk& edges, size_t i) const {
+  const int64_t own = edges.destination_ids[i];
+  if (!options_.filtered) return {own};
+  const auto found = known_.find({edges.source_ids[i], edges.relations[i]});
+  if (found == known_.end()) return {own};
+  std::vector<int64_t> none = found->second;
+  const auto at = std::lower_bound(none.begin(), none.end(), own);
+  if (at == none.end() || *at != own) none.insert(at, own);
+  return none;
 }
 
 Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, MetricAccumulator& metric) {
-  ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOfEdges(options_.edge_type, options_.split, part));
-  const uint64_t candidates_each = options_.num_candidates == 0 ? graph_.neighbors.book().num_nodes(data_.seed_type())
-                                                                : uint64_t{options_.num_candidates};
-  const uint64_t chunk_size = ChunkSize(candidates_each);
+  ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
+  const uint64_t chunk_size = ChunkSize(options_.num_candidates);
   for (uint64_t chunk = collective_.rank().value; chunk * chunk_size < count; chunk += collective_.size()) {
     ASSIGN_OR_RETURN(const Chunk edges, EdgesOf(part, chunk, chunk_size));
-    RETURN_IF_ERROR(AddChunk(chunk, chunk * chunk_size, part, edges, tensor, metric));
-  }
-  return Status();
-}
-
-Status LinkEvaluation::AddChunk(uint64_t chunk, uint64_t first_ordinal, SplitPartName part, const Chunk& edges,
-                                const std::string& tensor, MetricAccumulator& metric) {
-  torch::Tensor scores;
-  std::vector<uint8_t> counts;
-  try {
-    const torch::NoGradGuard no_gradients;
-    RETURN_IF_ERROR(options_.num_candidates == 0
-                        ? ScoreAgainstAll(edges, tensor, &scores, &counts)
-                        : ScoreAgainstDrawn(first_ordinal, part, edges, tensor, &scores, &counts));
-    scores = scores.contiguous();
-    if (options_.metric == job::Metric::kRocAuc) {
-      torch::Tensor labels = torch::zeros_like(scores);
-      for (int64_t i = 0; i < labels.numel(); ++i) {
-        if (i % labels.size(1) == 0) {
-          labels.data_ptr<float>()[i] = 1;
-        } else if (counts[static_cast<size_t>(i)] == 0) {
-          labels.data_ptr<float>()[i] = std::numeric_limits<float>::quiet_NaN();
-        }
+    try {
+      const torch::NoGradGuard no_gradients;
+      if (options_.num_candidates > 0) {
+        RETURN_IF_ERROR(AddDrawn(chunk, chunk * chunk_size, part, edges, tensor, metric));
+      } else {
+        ASSIGN_OR_RETURN(const std::vector<double> ranks, RanksAmongAll(edges, tensor));
+        metric.AddRanks(chunk, ranks, options_.k);
       }
-      metric.Add(chunk, scores.reshape({-1, 1}), labels.reshape({-1, 1}));
-      return Status();
+    } catch (const std::exception& error) {  // torch, out of memory for one
+      return Internal(error.what());
     }
-  } catch (const std::exception& error) {  // torch, out of memory for one
-    return Internal(error.what());
   }
-  const auto columns = static_cast<size_t>(scores.size(1));
-  std::vector<double> ranks;
-  for (size_t i = 0; i < edges.sources.size(); ++i) {
-    const std::span<const float> row(scores.data_ptr<float>() + i * columns, columns);
-    ranks.push_back(RankOf(row[0], row.subspan(1), std::span(counts).subspan(i * columns + 1, columns - 1)));
-  }
-  metric.AddRanks(chunk, ranks, options_.k);
   return Status();
 }
 
-void LinkEvaluation::Filter(const Chunk& edges, std::span<const GlobalNodeId> candidates, size_t candidates_each,
-                            std::vector<uint8_t>* counts) const {
-  const size_t columns = 1 + candidates_each;
-  counts->assign(edges.sources.size() * columns, 1);
-  const bool shared = candidates.size() == candidates_each && edges.sources.size() != 1;
-  for (size_t i = 0; i < edges.sources.size(); ++i) {
-    for (size_t k = 0; k < candidates_each; ++k) {
-      const GlobalNodeId candidate = candidates[shared ? k : i * candidates_each + k];
-      const bool out =
-          candidate == edges.destinations[i] || (options_.filtered && IsKnown(edges.sources[i], candidate));
-      if (out) (*counts)[i * columns + 1 + k] = 0;
-    }
-  }
-}
-
-Status LinkEvaluation::ScoreAgainstAll(const Chunk& edges, const std::string& tensor, torch::Tensor* scores,
-                                       std::vector<uint8_t>* counts) {
+Status LinkEvaluation::ForBlocks(const std::string& tensor, std::optional<std::span<const int64_t>> wanted,
+                                 const std::function<Status(int64_t first, const torch::Tensor& rows)>& body) {
   const NodeTypeId type = data_.seed_type();
   const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
-  ASSIGN_OR_RETURN(const torch::Tensor sources, Embeddings(tensor, edges.sources));
-  std::vector<torch::Tensor> blocks;
-  std::vector<GlobalNodeId> candidates;
   for (uint64_t first = 0; first < num_nodes; first += options_.chunk_nodes) {
+    const uint64_t end = std::min(num_nodes, first + options_.chunk_nodes);
+    if (wanted.has_value()) {
+      const auto next = std::lower_bound(wanted->begin(), wanted->end(), static_cast<int64_t>(first));
+      if (next == wanted->end()) break;
+      if (*next >= static_cast<int64_t>(end)) continue;
+    }
     std::vector<OriginalNodeId> originals;
-    for (uint64_t id = first; id < std::min(num_nodes, first + options_.chunk_nodes); ++id) originals.emplace_back(id);
+    for (uint64_t id = first; id < end; ++id) originals.emplace_back(id);
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
                      graph_.seeds.LookUp(type, originals, options_.timeouts.ForData()));
     ASSIGN_OR_RETURN(const torch::Tensor rows, Embeddings(tensor, nodes));
-    blocks.push_back(scorer_->ScoreAll(sources, rows));
-    candidates.insert(candidates.end(), nodes.begin(), nodes.end());
+    RETURN_IF_ERROR(body(static_cast<int64_t>(first), rows));
   }
-  // The edge's own score is the one among all: another way to compute it would round it in another way.
-  absl::flat_hash_map<uint64_t, int64_t> column_of;
-  for (size_t c = 0; c < candidates.size(); ++c) column_of[candidates[c].value] = static_cast<int64_t>(c);
-  torch::Tensor own = torch::empty({static_cast<int64_t>(edges.destinations.size()), 1}, torch::kInt64);
-  for (size_t i = 0; i < edges.destinations.size(); ++i) {
-    own.data_ptr<int64_t>()[i] = column_of.at(edges.destinations[i].value);
-  }
-  const torch::Tensor all = torch::cat(blocks, 1);
-  *scores = torch::cat({all.gather(1, own), all}, 1);
-  Filter(edges, candidates, candidates.size(), counts);
   return Status();
 }
 
-Status LinkEvaluation::ScoreAgainstDrawn(uint64_t first_ordinal, SplitPartName part, const Chunk& edges,
-                                         const std::string& tensor, torch::Tensor* scores,
-                                         std::vector<uint8_t>* counts) {
+// Edges by their destinations, so that a block of nodes holds those of few products. An edge's own score is the one
+// among all: another way to compute it would round it in another way.
+Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges, const std::string& tensor) {
+  const auto num_edges = static_cast<int64_t>(edges.size());
+  std::vector<uint32_t> order(edges.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return edges.destination_ids[a] < edges.destination_ids[b]; });
+  std::vector<GlobalNodeId> sources;
+  std::vector<uint32_t> relations;
+  std::vector<int64_t> destinations;  // ascending
+  std::vector<std::vector<int64_t>> no_candidates;
+  for (const uint32_t i : order) {
+    sources.push_back(edges.sources[i]);
+    relations.push_back(edges.relations[i]);
+    destinations.push_back(edges.destination_ids[i]);
+    no_candidates.push_back(NoCandidatesOf(edges, i));
+  }
+  ASSIGN_OR_RETURN(const torch::Tensor embeddings, Embeddings(tensor, sources));
+  const torch::Tensor queries = scorer_->Query(embeddings, relations);
+  const auto scores_of = [&](int64_t first_edge, const torch::Tensor& rows) {
+    return scorer_->ScoreAll(queries.narrow(0, first_edge, std::min(kEdgesPerProduct, num_edges - first_edge)), rows)
+        .contiguous();
+  };
+
+  std::vector<Standing> standings;
+  size_t next = 0;  // whose own score is not known yet
+  RETURN_IF_ERROR(ForBlocks(tensor, std::span<const int64_t>(destinations), [&](int64_t first, const auto& rows) {
+    const int64_t end = first + rows.size(0);
+    while (next < destinations.size() && destinations[next] < end) {
+      const int64_t first_edge = static_cast<int64_t>(next) / kEdgesPerProduct * kEdgesPerProduct;
+      const torch::Tensor scores = scores_of(first_edge, rows);
+      const auto last_edge = static_cast<size_t>(first_edge + scores.size(0));
+      for (; next < last_edge && destinations[next] < end; ++next) {
+        standings.emplace_back(
+            RowOf(scores, static_cast<int64_t>(next) - first_edge)[static_cast<size_t>(destinations[next] - first)]);
+      }
+    }
+    return Status();
+  }));
+  if (standings.size() != edges.size()) return Internal("an edge's destination is no node");
+
+  RETURN_IF_ERROR(ForBlocks(tensor, std::nullopt, [&](int64_t first, const auto& rows) {
+    const int64_t end = first + rows.size(0);
+    for (int64_t first_edge = 0; first_edge < num_edges; first_edge += kEdgesPerProduct) {
+      const torch::Tensor scores = scores_of(first_edge, rows);
+      for (int64_t row = 0; row < scores.size(0); ++row) {
+        const auto edge = static_cast<size_t>(first_edge + row);
+        const std::span<const float> candidates = RowOf(scores, row);
+        standings[edge].Add(candidates);
+        const std::vector<int64_t>& none = no_candidates[edge];
+        for (auto id = std::lower_bound(none.begin(), none.end(), first); id != none.end() && *id < end; ++id) {
+          standings[edge].Remove(candidates[static_cast<size_t>(*id - first)]);
+        }
+      }
+    }
+    return Status();
+  }));
+  std::vector<double> ranks(edges.size());
+  for (size_t i = 0; i < order.size(); ++i) ranks[order[i]] = standings[i].Rank();
+  return ranks;
+}
+
+Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPartName part, const Chunk& edges,
+                                const std::string& tensor, MetricAccumulator& metric) {
   const NodeTypeId type = data_.seed_type();
   const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
   const uint64_t key = RandomKey(options_.seed, RandomPurpose::kCandidates, static_cast<uint32_t>(part));
-  std::vector<OriginalNodeId> originals;
-  for (uint64_t i = 0; i < edges.sources.size(); ++i) {
+  const uint32_t columns = 1 + options_.num_candidates;
+  // Sources stand once for the edge itself and once for each candidate: all are scored in the same way.
+  std::vector<GlobalNodeId> left;
+  std::vector<uint32_t> relations;
+  std::vector<OriginalNodeId> right;
+  std::vector<uint8_t> counts;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    left.insert(left.end(), columns, edges.sources[i]);
+    relations.insert(relations.end(), columns, edges.relations[i]);
+    right.emplace_back(static_cast<uint64_t>(edges.destination_ids[i]));
+    counts.push_back(1);
+    const std::vector<int64_t> none = NoCandidatesOf(edges, i);
     for (const uint64_t node : sampler::DrawNodes(key, first_ordinal + i, num_nodes, options_.num_candidates)) {
-      originals.emplace_back(node);
+      right.emplace_back(node);
+      counts.push_back(std::binary_search(none.begin(), none.end(), static_cast<int64_t>(node)) ? 0 : 1);
     }
   }
-  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> candidates,
-                   graph_.seeds.LookUp(type, originals, options_.timeouts.ForData()));
-  // Sources stand once for the edge itself and once for each candidate: all are scored in the same way.
-  std::vector<GlobalNodeId> left, right;
-  for (size_t i = 0; i < edges.sources.size(); ++i) {
-    left.insert(left.end(), 1 + options_.num_candidates, edges.sources[i]);
-    right.push_back(edges.destinations[i]);
-    const auto first = candidates.begin() + static_cast<std::ptrdiff_t>(i * options_.num_candidates);
-    right.insert(right.end(), first, first + options_.num_candidates);
-  }
+  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
+                   graph_.seeds.LookUp(type, right, options_.timeouts.ForData()));
   ASSIGN_OR_RETURN(const torch::Tensor sources, Embeddings(tensor, left));
-  ASSIGN_OR_RETURN(const torch::Tensor destinations, Embeddings(tensor, right));
-  *scores = scorer_->Score(sources, destinations)
-                .view({static_cast<int64_t>(edges.sources.size()), 1 + int64_t{options_.num_candidates}});
-  Filter(edges, candidates, options_.num_candidates, counts);
+  ASSIGN_OR_RETURN(const torch::Tensor destinations, Embeddings(tensor, nodes));
+  const torch::Tensor scores = scorer_->Score(scorer_->Query(sources, relations), destinations).contiguous();
+  if (options_.metric == job::Metric::kRocAuc) {
+    torch::Tensor labels = torch::zeros_like(scores);
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (i % columns == 0) {
+        labels.data_ptr<float>()[i] = 1;
+      } else if (counts[i] == 0) {
+        labels.data_ptr<float>()[i] = std::numeric_limits<float>::quiet_NaN();
+      }
+    }
+    metric.Add(chunk, scores.reshape({-1, 1}), labels.reshape({-1, 1}));
+    return Status();
+  }
+  std::vector<double> ranks;
+  const torch::Tensor rows = scores.view({-1, int64_t{columns}});
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const std::span<const float> row = RowOf(rows, static_cast<int64_t>(i));
+    ranks.push_back(
+        RankOf(row[0], row.subspan(1), std::span(counts).subspan(i * columns + 1, options_.num_candidates)));
+  }
+  metric.AddRanks(chunk, ranks, options_.k);
   return Status();
 }
 

@@ -1,20 +1,26 @@
-// How well a model ranks the edges of a split's part: each edge's destination among candidates, with its source.
+// How well a model ranks the edges of a split's part: each edge's destination among candidates, with its source and its
+// edge type.
 //
 // Embeddings are those of full-neighbourhood inference over the graph without held-out edges, so no edge that is
-// measured is seen. They wait on the owners of their rows; edges are walked in the user's order in fixed chunks, chunk
-// c by rank c mod T, so a metric does not depend on partitions or trainers.
+// measured is seen. They wait on the owners of their rows; edges are walked in the user's order, type after type, in
+// fixed chunks, chunk c by rank c mod T, so a metric does not depend on partitions or trainers.
 //
 // Candidates are every node of the destination's type, or `num_candidates` that are drawn for each edge once and for
 // all (RandomPurpose::kCandidates). The destination itself is none. Filtered (Bordes et al., NIPS 2013): nor is a node
-// that the source has an edge to in any part of the split.
+// that the source has an edge of the same type to in any part of the split; where a type's edges stand for both
+// directions (LinkType::reverse_type is the type itself), nor one that has such an edge to the source.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/sampler/edge_exclusions.h"
 #include "services/trainer/full_inference.h"
 #include "services/trainer/link_scorer.h"
 #include "services/trainer/metrics.h"
@@ -24,8 +30,8 @@ namespace espalier::trainer {
 struct LinkEvaluationOptions {
   job::Metric metric = job::Metric::kMrr;
   std::string split;
-  EdgeTypeId edge_type;
-  uint32_t num_candidates = 0;  // 0: every node
+  std::vector<sampler::LinkType> types;  // as LinkPlan's; their numbers are the scorer's relations
+  uint32_t num_candidates = 0;           // 0: every node
   bool filtered = true;
   int64_t k = 10;
   uint64_t seed = 0;
@@ -45,28 +51,40 @@ class LinkEvaluation {
                                          const std::string& tensor);
 
  private:
-  // Pairs of a part in the user's order, by global ids.
+  // Edges of a part in the user's order; all vectors have one entry an edge.
   struct Chunk {
     std::vector<GlobalNodeId> sources, destinations;
+    std::vector<uint32_t> relations;
+    std::vector<int64_t> source_ids, destination_ids;  // original ids
+    size_t size() const { return sources.size(); }
   };
+  using SourceAndRelation = std::pair<int64_t, uint32_t>;  // original id
 
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
   Status DropEmbeddings(const std::string& tensor);
+  Result<uint64_t> CountEdges(graph::SplitPartName part);
   Status AddPart(graph::SplitPartName part, const std::string& tensor, MetricAccumulator& metric);
-  Status AddChunk(uint64_t chunk, uint64_t first_ordinal, graph::SplitPartName part, const Chunk& edges,
-                  const std::string& tensor, MetricAccumulator& metric);
   Result<Chunk> EdgesOf(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);
   Result<torch::Tensor> Embeddings(const std::string& tensor, std::span<const GlobalNodeId> nodes);
-  // Scores [n, 1 + candidates], the edge's own first; `counts` likewise, 0 where a candidate does not count.
-  Status ScoreAgainstAll(const Chunk& edges, const std::string& tensor, torch::Tensor* scores,
-                         std::vector<uint8_t>* counts);
-  Status ScoreAgainstDrawn(uint64_t first_ordinal, graph::SplitPartName part, const Chunk& edges,
-                           const std::string& tensor, torch::Tensor* scores, std::vector<uint8_t>* counts);
-  void Filter(const Chunk& edges, std::span<const GlobalNodeId> candidates, size_t candidates_each,
-              std::vector<uint8_t>* counts) const;
-  // The destinations of every source that is measured, from all parts of the split.
+  Result<std::vector<int64_t>> OriginalIds(std::span<const GlobalNodeId> nodes);
+
+  // Ranks among all nodes, in the chunk's order.
+  Result<std::vector<double>> RanksAmongAll(const Chunk& edges, const std::string& tensor);
+  // Calls body(first, rows) for each block of nodes by original id that holds one of `wanted` (ascending original ids),
+  // or for every block.
+  Status ForBlocks(const std::string& tensor, std::optional<std::span<const int64_t>> wanted,
+                   const std::function<Status(int64_t first, const torch::Tensor& rows)>& body);
+  // Scores [n, 1 + candidates], the edge's own first, and likewise what counts: 0 where a candidate does not.
+  Status AddDrawn(uint64_t chunk, uint64_t first_ordinal, graph::SplitPartName part, const Chunk& edges,
+                  const std::string& tensor, MetricAccumulator& metric);
+
+  // The destinations of every (source, relation) that is measured, from all parts of the split.
   Status LearnKnownEdges();
-  bool IsKnown(GlobalNodeId source, GlobalNodeId destination) const;
+  // Original ids that are no candidates of edge i, ascending: its destination, and, filtered, what is known.
+  std::vector<int64_t> NoCandidatesOf(const Chunk& edges, size_t i) const;
+  bool IsSymmetric(uint32_t relation) const {
+    return options_.types[relation].reverse_type == options_.types[relation].edge_type;
+  }
 
   GraphAccess graph_;
   const NodeData& data_;
@@ -74,7 +92,7 @@ class LinkEvaluation {
   const LinkEvaluationOptions options_;
   const std::shared_ptr<const LinkScorer> scorer_;
   bool knows_edges_ = false;
-  absl::flat_hash_map<uint64_t, std::vector<uint64_t>> known_;  // source -> destinations, ascending
+  absl::flat_hash_map<SourceAndRelation, std::vector<int64_t>> known_;  // destinations, ascending, each once
 };
 
 }  // namespace espalier::trainer

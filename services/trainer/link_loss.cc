@@ -2,25 +2,40 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
+#include <span>
+#include <vector>
 
 #include "services/base/check.h"
-#include "services/trainer/segment_ops.h"
 
 namespace espalier::trainer {
 namespace {
 
-// Row k is embeddings[rows[k]]. A sum over segments of one row each: its backward pass adds gradients up in a fixed
-// order, where torch's scatters.
-torch::Tensor RowsAt(const torch::Tensor& embeddings, const std::vector<uint32_t>& rows) {
-  std::vector<uint32_t> indptr(rows.size() + 1);
-  std::iota(indptr.begin(), indptr.end(), 0u);
-  return SegmentSum({indptr, rows}, embeddings);
-}
-
-torch::Tensor ScoresOf(const LinkScorer& scorer, const torch::Tensor& embeddings, const std::vector<uint32_t>& sources,
-                       const std::vector<uint32_t>& destinations) {
-  return scorer.Score(RowsAt(embeddings, sources), RowsAt(embeddings, destinations));
+// Scores of all negatives: [pairs, K].
+torch::Tensor ScoresOfNegatives(const LinkScorer& scorer, const torch::Tensor& embeddings, const torch::Tensor& queries,
+                                const sampler::LinkSeeds& links) {
+  const int64_t num_pairs = queries.size(0), count = links.negatives_per_pair, width = queries.size(1);
+  const std::span<const uint32_t> negatives(links.negative_destinations);
+  if (!links.negative_sources.empty()) {
+    std::vector<uint32_t> relations;
+    for (const uint32_t relation : links.relations)
+      relations.insert(relations.end(), links.negatives_per_pair, relation);
+    const torch::Tensor own = scorer.Query(RowsAt(embeddings, links.negative_sources), relations);
+    return scorer.Score(own, RowsAt(embeddings, negatives)).view({num_pairs, count});
+  }
+  if (links.set_ends.size() == links.sources.size()) {  // nobody shares
+    return scorer.Score(queries.unsqueeze(1), RowsAt(embeddings, negatives).view({num_pairs, count, width}));
+  }
+  // A set's nodes are read once for all of its pairs, and most scorers make one matrix product of it.
+  std::vector<torch::Tensor> scores;
+  int64_t first = 0;
+  for (size_t set = 0; set < links.set_ends.size(); ++set) {
+    const int64_t end = links.set_ends[set];
+    const torch::Tensor nodes =
+        RowsAt(embeddings, negatives.subspan(set * links.negatives_per_pair, links.negatives_per_pair));
+    scores.push_back(scorer.ScoreAll(queries.narrow(0, first, end - first), nodes));
+    first = end;
+  }
+  return torch::cat(scores, 0);
 }
 
 }  // namespace
@@ -32,12 +47,16 @@ torch::Tensor LinkLoss(job::LinkLoss kind, const LinkScorer& scorer, const torch
   const double pairs = static_cast<double>(std::max<int64_t>(global_num_pairs, 1));
   // The backward pass must run all the same: batch normalisation's talks to other ranks.
   if (num_pairs == 0) return embeddings.sum() * 0.0 / pairs;
-  ESPALIER_CHECK(links.negative_weights.size() == links.sources.size() * links.negatives_per_pair &&
-                 links.negative_destinations.size() == links.negative_weights.size())
+  const size_t num_sets = links.set_ends.size(), k = links.negatives_per_pair;
+  ESPALIER_CHECK(num_sets > 0 && links.set_ends.back() == links.sources.size() &&
+                 links.destinations.size() == links.sources.size() && links.relations.size() == links.sources.size() &&
+                 links.negative_weights.size() == links.sources.size() * k &&
+                 links.negative_destinations.size() == num_sets * k &&
+                 (links.negative_sources.empty() || links.negative_sources.size() == num_sets * k))
       << "negatives do not fit their pairs";
-  const torch::Tensor positive = ScoresOf(scorer, embeddings, links.sources, links.destinations);
-  const torch::Tensor negative =
-      ScoresOf(scorer, embeddings, links.negative_sources, links.negative_destinations).view({num_pairs, count});
+  const torch::Tensor queries = scorer.Query(RowsAt(embeddings, links.sources), links.relations);
+  const torch::Tensor positive = scorer.Score(queries, RowsAt(embeddings, links.destinations));
+  const torch::Tensor negative = ScoresOfNegatives(scorer, embeddings, queries, links);
   torch::Tensor weights = torch::empty({num_pairs, count});
   std::copy(links.negative_weights.begin(), links.negative_weights.end(), weights.data_ptr<float>());
   switch (kind) {

@@ -1,5 +1,9 @@
 #include "services/trainer/link_plan.h"
 
+#include <cstring>
+#include <string>
+#include <utility>
+
 namespace espalier::trainer {
 namespace {
 
@@ -14,35 +18,74 @@ sampler::NegativeKind KindOf(job::Negatives negatives) {
   return sampler::NegativeKind::kUniform;
 }
 
-}  // namespace
+constexpr char kReversePrefix[] = "rev_";
 
-Result<EdgeTypeId> EdgeTypeOf(const job::Task& task, const graph::GraphSchema& schema) {
-  if (!task.edge_type.empty()) return schema.FindEdgeType(task.edge_type).While("spec.training.task.edgeType");
-  if (schema.num_edge_types() == 1) return EdgeTypeId(0);
-  return InvalidArgument("spec.training.task.edgeType: expected an edge type, because the graph has " +
-                         std::to_string(schema.num_edge_types()));
+// What addReverseEdges makes of a relation.
+std::string NameOfReverse(const graph::CanonicalEdgeType& forward) {
+  return graph::CanonicalEdgeType{forward.destination, kReversePrefix + forward.relation, forward.source}.Name();
 }
 
-Result<std::optional<EdgeTypeId>> ReverseTypeOf(const job::Task& task, const graph::GraphSchema& schema) {
-  ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(task, schema));
-  if (task.reverse_edge_type.empty() && !task.reverse_edges_added) return std::optional<EdgeTypeId>();
-  if (task.reverse_edge_type.empty() && schema.is_homogeneous()) return std::optional<EdgeTypeId>(type);
-  std::string name = task.reverse_edge_type;
-  if (name.empty()) {
-    const graph::CanonicalEdgeType& forward = schema.EdgeType(type);
-    name = graph::CanonicalEdgeType{forward.destination, "rev_" + forward.relation, forward.source}.Name();
+// The other one of a relation and what addReverseEdges has made of it; none where the graph has no such pair.
+std::optional<EdgeTypeId> CounterpartOf(const graph::GraphSchema& schema, EdgeTypeId type) {
+  const graph::CanonicalEdgeType& edges = schema.EdgeType(type);
+  if (Result<EdgeTypeId> reverse = schema.FindEdgeType(NameOfReverse(edges)); reverse.ok()) return *reverse;
+  if (!edges.relation.starts_with(kReversePrefix)) return std::nullopt;
+  const graph::CanonicalEdgeType forward = {edges.destination, edges.relation.substr(std::strlen(kReversePrefix)),
+                                            edges.source};
+  if (Result<EdgeTypeId> found = schema.FindEdgeType(forward.Name()); found.ok()) return *found;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<EdgeTypeId>> EdgeTypesOf(const job::Task& task, const graph::GraphSchema& schema) {
+  std::vector<EdgeTypeId> types;
+  if (!task.edge_type.empty()) {
+    ASSIGN_OR_RETURN(const EdgeTypeId type, schema.FindEdgeType(task.edge_type).While("spec.training.task.edgeType"));
+    types.push_back(type);
+    return types;
   }
-  ASSIGN_OR_RETURN(const EdgeTypeId reverse, schema.FindEdgeType(name).While("spec.training.task.reverseEdgeType"));
-  return std::optional<EdgeTypeId>(reverse);
+  if (schema.num_edge_types() == 0) return InvalidArgument("spec.training.task: the graph has no edges");
+  for (uint16_t type = 0; type < schema.num_edge_types(); ++type) types.emplace_back(type);
+  return types;
+}
+
+Result<std::optional<EdgeTypeId>> ReverseTypeOf(const job::Task& task, const graph::GraphSchema& schema,
+                                                EdgeTypeId type) {
+  const std::optional<EdgeTypeId> none;
+  if (!task.reverse_edge_type.empty()) {
+    if (task.edge_type.empty() && schema.num_edge_types() > 1) {
+      return InvalidArgument("spec.training.task.reverseEdgeType: the reverse of one edge type, and the graph has " +
+                             std::to_string(schema.num_edge_types()) + ": name spec.training.task.edgeType");
+    }
+    ASSIGN_OR_RETURN(const EdgeTypeId named,
+                     schema.FindEdgeType(task.reverse_edge_type).While("spec.training.task.reverseEdgeType"));
+    // Two reverse types would each say what a batch asks.
+    if (task.reverse_edges_added && !schema.is_homogeneous() && CounterpartOf(schema, type) != named) {
+      return InvalidArgument(
+          "spec.training.task.reverseEdgeType: with spec.graph.preprocess.addReverseEdges the reverse "
+          "is what that makes: leave out one of them");
+    }
+    return std::optional<EdgeTypeId>(named);
+  }
+  if (!task.reverse_edges_added) return none;
+  if (schema.is_homogeneous()) return std::optional<EdgeTypeId>(type);
+  const std::optional<EdgeTypeId> made = CounterpartOf(schema, type);
+  if (made.has_value()) return made;
+  return NotFound("spec.training.task.edgeType: the graph has no edge type '" + NameOfReverse(schema.EdgeType(type)) +
+                  "', which addReverseEdges should have made");
 }
 
 Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const job::Task& task, const graph::GraphSchema& schema) {
   if (task.type != job::TaskType::kLinkPrediction) return std::optional<sampler::LinkPlan>();
   sampler::LinkPlan plan;
-  ASSIGN_OR_RETURN(plan.edge_type, EdgeTypeOf(task, schema));
-  ASSIGN_OR_RETURN(plan.reverse_type, ReverseTypeOf(task, schema));
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(task, schema));
+  for (const EdgeTypeId type : types) {
+    ASSIGN_OR_RETURN(const std::optional<EdgeTypeId> reverse, ReverseTypeOf(task, schema, type));
+    plan.types.push_back({type, reverse});
+  }
   plan.negatives = {KindOf(task.negatives), static_cast<uint32_t>(task.num_negatives)};
-  return std::optional<sampler::LinkPlan>(plan);
+  return std::optional<sampler::LinkPlan>(std::move(plan));
 }
 
 }  // namespace espalier::trainer

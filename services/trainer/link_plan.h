@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "services/graph/schema.h"
 #include "services/job/dist_training.h"
@@ -9,12 +10,13 @@
 
 namespace espalier::trainer {
 
-// spec.training.task.edgeType; "" is the only type of a graph that has one.
-Result<EdgeTypeId> EdgeTypeOf(const job::Task& task, const graph::GraphSchema& schema);
+// spec.training.task.edgeType; "" is every type of the graph, ascending.
+Result<std::vector<EdgeTypeId>> EdgeTypesOf(const job::Task& task, const graph::GraphSchema& schema);
 
-// The edge type that holds the task's edges the other way round: the one that the document names, else what
-// addReverseEdges has made, else none.
-Result<std::optional<EdgeTypeId>> ReverseTypeOf(const job::Task& task, const graph::GraphSchema& schema);
+// The edge type that holds the edges of one of them the other way round: the one that the document names, else what
+// addReverseEdges has made of it, or it of; else none.
+Result<std::optional<EdgeTypeId>> ReverseTypeOf(const job::Task& task, const graph::GraphSchema& schema,
+                                                EdgeTypeId type);
 
 // None for tasks on nodes. Errors name the field.
 Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const job::Task& task, const graph::GraphSchema& schema);

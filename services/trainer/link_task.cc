@@ -1,12 +1,28 @@
 #include "services/trainer/link_task.h"
 
+#include "services/job/enum_names.h"
+#include "services/sampler/seed_order.h"
 #include "services/trainer/link_loss.h"
 
 namespace espalier::trainer {
 
 Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAccess& graph) {
-  ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(training.task, graph.schema()));
-  return graph.seeds.CountOfEdges(type, training.task.split, graph::SplitPartName::kTrain);
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(training.task, graph.schema()));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
+                   sampler::FirstOrdinals(graph.seeds, types, training.task.split, graph::SplitPartName::kTrain));
+  return first.back();
+}
+
+Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, const graph::GraphSchema& schema,
+                                             int64_t width) {
+  const job::Scorer scorer = training.task.scorer;
+  const bool is_complex = scorer == job::Scorer::kComplEx || scorer == job::Scorer::kRotatE;
+  if (is_complex && width % 2 != 0) {
+    return InvalidArgument("spec.training.model.uri: the model's embeddings have " + std::to_string(width) +
+                           " numbers, and " + job::NameOf(scorer) + " needs an even width: its numbers are complex");
+  }
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(training.task, schema));
+  return std::make_shared<LinkScorer>(scorer, static_cast<int64_t>(types.size()), width, training.seed);
 }
 
 BatchLoss LossOfBatches(const job::Training& training, LossKind kind, std::shared_ptr<const LinkScorer> scorer) {
@@ -26,7 +42,8 @@ Result<LinkMeasure> LinkMeasureOf(const job::Training& training, const graph::Gr
   measure.scorer = std::move(scorer);
   measure.options.metric = training.evaluation.metric;
   measure.options.split = training.task.split;
-  ASSIGN_OR_RETURN(measure.options.edge_type, EdgeTypeOf(training.task, schema));
+  ASSIGN_OR_RETURN(const std::optional<sampler::LinkPlan> plan, LinkPlanOf(training.task, schema));
+  measure.options.types = plan->types;
   measure.options.num_candidates = static_cast<uint32_t>(training.evaluation.candidates);
   measure.options.filtered = training.evaluation.filtered;
   measure.options.k = training.evaluation.k;

@@ -15,8 +15,13 @@ inline bool PredictsLinks(const job::Training& training) {
   return training.task.type == job::TaskType::kLinkPrediction;
 }
 
-// Training edges of the task's split.
+// Training edges of the task's split, of all its edge types.
 Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAccess& graph);
+
+// The scorer of embeddings of this width, with a relation for each edge type. InvalidArgument where the width, a file's
+// or a module's, is not for it.
+Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, const graph::GraphSchema& schema,
+                                             int64_t width);
 
 // What a step minimises. `scorer` is the model's; null for tasks on nodes, which `kind` is the loss of.
 BatchLoss LossOfBatches(const job::Training& training, LossKind kind, std::shared_ptr<const LinkScorer> scorer);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/trainer/embedding_model.h"
 #include "services/trainer/graph_model.h"
 #include "services/trainer/script_model.h"
 
@@ -54,6 +55,7 @@ Status CheckOptions(const ModelOptions& options) {
 Result<std::shared_ptr<Model>> MakeModel(const ModelOptions& options) {
   if (options.model.type == job::ModelType::kTorchScript) return MakeScriptModel(options);
   RETURN_IF_ERROR(CheckOptions(options));
+  if (options.model.type == job::ModelType::kEmbedding) return MakeEmbeddingModel(options);
   return std::shared_ptr<Model>(std::make_shared<GraphModel>(options));
 }
 

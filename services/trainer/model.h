@@ -65,6 +65,8 @@ struct ModelOptions {
   uint64_t seed = 0;
   std::shared_ptr<const ModuleFile> module;  // of ModelType::kTorchScript, whose outputs num_outputs need not say
   bool trains = true;                        // false: the model is only applied
+  // ModelType::kEmbedding: the seed type's inputs are learnable rows alone.
+  bool rows_are_embeddings = false;
 };
 
 // A model of ours, or the user's. InvalidArgument where the options do not fit together, or where the user's module is

@@ -26,6 +26,8 @@ constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"outputHeads", "spec.training.model.outputHeads"},
                                     {"negativeSlope", "spec.training.model.negativeSlope"},
                                     {"features", "spec.training.inputs.features"},
+                                    {"scorer", "spec.training.task.scorer"},
+                                    {"edgeType", "spec.training.task.edgeType"},
                                     {"outputs", "the number of the model's outputs (spec.training.task)"}};
 
 Status CheckProperties(const ModelFile& file, const std::map<std::string, std::string>& expected) {

@@ -124,8 +124,8 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
 }
 
 Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
-  ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(training.task, schema));
-  seed_type_ = schema.DestinationOf(type);
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(training.task, schema));
+  seed_type_ = schema.DestinationOf(types.front());
   has_labels_ = false;
   num_outputs_ = training.model.hidden_size;
   return Status();

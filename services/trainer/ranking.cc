@@ -2,17 +2,31 @@
 
 namespace espalier::trainer {
 
-double RankOf(float score, std::span<const float> candidates, std::span<const uint8_t> counts) {
-  uint64_t higher = 0, equal = 0;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (!counts.empty() && counts[i] == 0) continue;
-    if (candidates[i] == score) {
-      ++equal;
-    } else if (!(candidates[i] < score)) {  // higher, or one of both is no number
-      ++higher;
-    }
+void Standing::Add(std::span<const float> candidates) {
+  uint64_t lower = 0, equal = 0;
+  for (const float candidate : candidates) {
+    lower += candidate < score_ ? 1 : 0;
+    equal += candidate == score_ ? 1 : 0;
   }
-  return 1.0 + static_cast<double>(higher) + static_cast<double>(equal) / 2;
+  equal_ += equal;
+  higher_ += candidates.size() - lower - equal;  // higher, or one of both is no number
+}
+
+void Standing::Remove(float candidate) {
+  if (candidate == score_) {
+    --equal_;
+  } else if (!(candidate < score_)) {
+    --higher_;
+  }
+}
+
+double RankOf(float score, std::span<const float> candidates, std::span<const uint8_t> counts) {
+  Standing standing(score);
+  standing.Add(candidates);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) standing.Remove(candidates[i]);
+  }
+  return standing.Rank();
 }
 
 double MeanReciprocalRank(std::span<const double> ranks) {

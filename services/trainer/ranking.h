@@ -7,6 +7,21 @@
 
 namespace espalier::trainer {
 
+// How a score stands among candidates. Scores that are not numbers count as higher: such a model ranks last.
+class Standing {
+ public:
+  explicit Standing(float score) : score_(score) {}
+  void Add(std::span<const float> candidates);
+  // Takes back one that was added.
+  void Remove(float candidate);
+  // 1 + those that are higher + half of those that are equal.
+  double Rank() const { return 1.0 + static_cast<double>(higher_) + static_cast<double>(equal_) / 2; }
+
+ private:
+  float score_;
+  uint64_t higher_ = 0, equal_ = 0;
+};
+
 // 1 + the candidates that score higher + half of those that score the same: the average rank among equals (the
 // "realistic" rank of Berrendorf et al., "On the ambiguity of rank-based evaluation of entity alignment or link
 // prediction methods", 2020), so that a model that scores everything alike is not taken for a perfect one. counts[i] ==

@@ -99,6 +99,7 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
   if (task.type == job::TaskType::kLinkPrediction) {
     metadata.erase("label");
     metadata["scorer"] = job::NameOf(task.scorer);
+    metadata["edgeType"] = task.edge_type;
   }
   return metadata;
 }

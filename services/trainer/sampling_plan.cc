@@ -41,7 +41,8 @@ Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, cons
     if (!layer.ok()) return layer.status().While("spec.training.sampling.layers[" + std::to_string(i) + "]");
     spec.layers.push_back(*std::move(layer));
   }
-  if (spec.layers.empty()) return InvalidArgument("spec.training.sampling.layers: expected at least one layer");
+  // The seeds alone: one layer that draws nothing.
+  if (spec.layers.empty()) spec.layers.push_back({std::vector<int32_t>(schema.num_edge_types(), 0)});
   return spec;
 }
 

@@ -10,8 +10,8 @@
 
 namespace espalier::trainer {
 
-// time_column: spec.graph.timeColumn. InvalidArgument or NotFound names the field and the edge type that does not fit
-// the graph.
+// No layers, of a model without message passing (ModelType::kEmbedding), are one that draws nothing. time_column:
+// spec.graph.timeColumn. InvalidArgument or NotFound names the field and the edge type that does not fit the graph.
 Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, const graph::GraphSchema& schema,
                                              uint64_t seed, const std::string& time_column = {});
 

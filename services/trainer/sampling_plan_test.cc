@@ -64,6 +64,14 @@ TEST(SamplingPlanTest, FollowsTypesFromTheSeedsOutwards) {
               ElementsAre(ElementsAre(author, paper, venue), ElementsAre(author, paper), ElementsAre(paper)));
 }
 
+TEST(SamplingPlanTest, NoLayersAreOneThatDrawsNothing) {
+  const auto spec = SamplingSpecOf(job::Sampling(), Schema(), 0);
+  ASSERT_TRUE(spec.ok()) << spec.status().ToString();
+  EXPECT_THAT(RelationsOf(*spec), ElementsAre(ElementsAre()));
+  const NodeTypeId paper(1);
+  EXPECT_THAT(TypesOf(*spec, Schema(), paper), ElementsAre(ElementsAre(paper), ElementsAre(paper)));
+}
+
 TEST(SamplingPlanTest, NamesAnEdgeTypeThatDoesNotExist) {
   job::Sampling sampling;
   sampling.layers = {{1, {}}, {1, {{"likes", 2}}}};

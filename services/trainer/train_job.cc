@@ -86,13 +86,14 @@ ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSch
   options.seed = training.seed;
   options.module = parts.module;
   options.trains = !OnlyInfers(training);
+  options.rows_are_embeddings = parts.data.feature_widths()[parts.data.seed_type().value] == 0;
   return options;
 }
 
-// A module may have outputs for classes that no node has, but not fewer.
-Status SetOutputsOfModule(const Model& model, NodeData* data) {
+// A module may have outputs for classes that no node has, but not fewer. Embeddings are as wide as it makes them.
+Status SetOutputsOfModule(const Model& model, bool predicts_links, NodeData* data) {
   const int64_t num_outputs = model.OutputWidth(model.num_layers() - 1);
-  if (num_outputs < data->num_outputs()) {
+  if (!predicts_links && num_outputs < data->num_outputs()) {
     return InvalidArgument("spec.training.model.uri: the module has " + std::to_string(num_outputs) +
                            " outputs, but the labels need " + std::to_string(data->num_outputs()));
   }
@@ -118,7 +119,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   RETURN_IF_ERROR(FindMeasure(training, graph, &parts));
   ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));
   if (parts.module != nullptr) {
-    RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, &parts.data));
+    RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, PredictsLinks(training), &parts.data));
     // The archive has been read; it may be large.
     parts.module = std::make_shared<const ModuleFile>(ModuleFile{parts.module->where, {}, parts.module->sha256});
   }
@@ -126,7 +127,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     parts.data.FetchDegrees(DegreeSource(graph.neighbors, graph.rows, RelationsOf(parts.sampling)));
   }
   if (PredictsLinks(training)) {
-    parts.scorer = std::make_shared<LinkScorer>(training.task.scorer, parts.data.num_outputs(), training.seed);
+    ASSIGN_OR_RETURN(parts.scorer, ScorerOf(training, graph.schema(), parts.data.num_outputs()));
     parts.model->register_module("scorer", parts.scorer);
   }
   if (file.has_value()) {
@@ -468,7 +469,7 @@ Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const grap
   sampler::EpochPlan plan;
   ASSIGN_OR_RETURN(plan.links, LinkPlanOf(training.task, schema));
   if (plan.links.has_value()) {
-    plan.seed_type = schema.DestinationOf(plan.links->edge_type);
+    plan.seed_type = schema.DestinationOf(plan.links->types.front().edge_type);
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, schema).While("spec.training.task"));
   } else {
     ASSIGN_OR_RETURN(plan.seed_type, NodeTypeOf(training.task.node_type, schema, "spec.training.task.nodeType"));

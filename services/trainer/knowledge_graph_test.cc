@@ -1,0 +1,321 @@
+// Link prediction over many relations with embeddings alone: from a document to its metric, with threads as trainers
+// and all partitions in this process; ranks by another road.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include "services/collective/in_process_collective.h"
+#include "services/collective/self_collective.h"
+#include "services/graph/preprocess.h"
+#include "services/sampler/local_mini_batch_source.h"
+#include "services/shard/testing/test_graph.h"
+#include "services/storage/memory_store.h"
+#include "services/trainer/link_evaluation.h"
+#include "services/trainer/link_plan.h"
+#include "services/trainer/sampling_plan.h"
+#include "services/trainer/train_job.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kTriples[] = "files";
+constexpr uint64_t kEntities = 40;
+
+// i -> i + 1, i -> 2 i and i <-> i + 20 of 40 entities, and the reverse relations of all. Every fifth edge validates or
+// tests; `known`: the measured ones are trained on as well.
+graph::SourceGraph Triples(bool known) {
+  graph::SourceGraph source;
+  source.name = "numbers";
+  source.schema = *graph::GraphSchema::Make(
+      {"entity"}, {{"entity", "next", "entity"}, {"entity", "twice", "entity"}, {"entity", "opposite", "entity"}});
+  source.nodes.push_back({.count = kEntities});
+  // A column for models of features.
+  Tensor features = Tensor::Zeros(DType::kF32, {static_cast<int64_t>(kEntities), 6});
+  for (size_t i = 0; i < 6 * kEntities; ++i) {
+    features.mutable_values<float>()[i] = static_cast<float>(i * 37 % 101) / 50.0f - 1.0f;
+  }
+  source.nodes[0].columns["x"] = features;
+  for (uint16_t type = 0; type < 3; ++type) {
+    const std::string relation = source.schema.EdgeType(EdgeTypeId(type)).relation;
+    std::vector<uint32_t> from, to;
+    graph::EdgeSplit& split = source.edge_splits[kTriples][type];
+    for (uint32_t i = 0; i < kEntities; ++i) {
+      from.push_back(i);
+      to.push_back((relation == "next" ? i + 1 : relation == "twice" ? 2 * i : i + 20) % kEntities);
+      const bool measured = i % 5 == 3;
+      graph::EdgePairs& part = !measured ? split.train : i % 2 == 0 ? split.validation : split.test;
+      part.sources.push_back(from.back());
+      part.destinations.push_back(to.back());
+      if (!measured || !known) continue;
+      split.train.sources.push_back(from.back());
+      split.train.destinations.push_back(to.back());
+    }
+    source.edges.push_back({.sources = Tensor::FromVector(from), .destinations = Tensor::FromVector(to)});
+  }
+  graph::PreprocessOptions options;
+  options.add_reverse_edges = true;
+  if (!known) options.held_out = graph::HeldOutEdges{kTriples, "", ""};
+  return *graph::Preprocess(std::move(source), options, 1);
+}
+
+job::DistTraining TripleJob() {
+  job::DistTraining job;
+  job.name = "triples";
+  job.training.task.type = job::TaskType::kLinkPrediction;
+  job.training.task.split = kTriples;
+  job.training.task.reverse_edges_added = true;
+  job.training.task.scorer = job::Scorer::kComplEx;
+  job.training.task.loss = job::LinkLoss::kCrossEntropy;
+  job.training.task.negatives = job::Negatives::kJoint;
+  job.training.task.num_negatives = 16;
+  job::Embedding rows;
+  rows.size = 32;
+  rows.initializer.low = -0.1;
+  rows.initializer.high = 0.1;
+  rows.optimizer.learning_rate = 0.1;
+  job.training.inputs = {{"", {}, rows}};
+  job.training.model.type = job::ModelType::kEmbedding;
+  job.training.model.hidden_size = 32;
+  job.training.model.dropout = 0.1;
+  job.training.batch_size = 50;
+  job.training.epochs = 3;
+  job.training.seed = 1;
+  job.training.evaluation.metric = job::Metric::kMrr;
+  return job;
+}
+
+struct Attempt {
+  uint32_t partitions = 1;
+  uint32_t trainers = 1;
+  std::shared_ptr<storage::MemoryStore> store = nullptr;  // of checkpoints
+  uint64_t incarnation = 1;
+  uint64_t stop_after = UINT64_MAX;  // steps
+};
+
+Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
+                             collective::Collective& collective, const Attempt& run) {
+  const graph::GraphSchema& schema = graph.book().schema();
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
+  std::atomic<bool> stop = false;
+  uint64_t steps = 0;
+  TrainOptions options;
+  options.inference_chunk_nodes = 16;
+  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
+  options.incarnation = run.incarnation;
+  options.partition_key = "cut-in-" + std::to_string(run.partitions);
+  options.stop_requested = &stop;
+  options.on_step = [&](const RunPosition&) {
+    if (++steps + 1 >= run.stop_after) stop = true;
+  };
+  if (run.store != nullptr) options.checkpoints = {run.store, "run/checkpoints"};
+  return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
+}
+
+Result<TrainOutcome> TrainAll(const graph::SourceGraph& source, const job::DistTraining& job, const Attempt& run) {
+  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, run.partitions, 11);
+  auto ranks = collective::MakeInProcessGroup(run.trainers);
+  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
+    threads.emplace_back([&, rank] {
+      outcomes[rank] = RunRank(job, *graph.graph, *ranks[rank], run);
+      ranks[rank].reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return outcomes[0];
+}
+
+TrainOutcome Train(const graph::SourceGraph& source, const job::DistTraining& job, const Attempt& run = {}) {
+  Result<TrainOutcome> outcome = TrainAll(source, job, run);
+  EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+  return outcome.ok() ? *outcome : TrainOutcome();
+}
+
+TEST(KnowledgeGraphTest, LearnsTriplesByHeart) {
+  for (const auto scorer : {job::Scorer::kDistMult, job::Scorer::kComplEx}) {
+    job::DistTraining job = TripleJob();
+    job.training.task.scorer = scorer;
+    job.training.epochs = 40;
+    job.training.evaluation.every_epochs = 40;
+    const TrainOutcome outcome = Train(Triples(/*known=*/true), job);
+    ASSERT_TRUE(outcome.test.has_value());
+    EXPECT_GT(*outcome.test, 0.6) << static_cast<int>(scorer);  // chance: 0.1
+  }
+}
+
+TEST(KnowledgeGraphTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTrainers) {
+  const graph::SourceGraph source = Triples(/*known=*/false);
+  for (const auto negatives : {job::Negatives::kJoint, job::Negatives::kUniform, job::Negatives::kInDegree}) {
+    job::DistTraining job = TripleJob();
+    job.training.task.negatives = negatives;
+    const TrainOutcome one = Train(source, job);
+    ASSERT_TRUE(one.test.has_value());
+    const TrainOutcome four = Train(source, job, {.partitions = 4});
+    EXPECT_EQ(four.parameters_digest, one.parameters_digest) << static_cast<int>(negatives);
+    EXPECT_EQ(four.test, one.test);
+    EXPECT_EQ(four.loop.first_epoch_losses, one.loop.first_epoch_losses);
+    const TrainOutcome two = Train(source, job, {.partitions = 4, .trainers = 2});
+    ASSERT_EQ(two.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
+    for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
+      EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-4);
+    }
+    EXPECT_NEAR(*two.test, *one.test, 0.02);
+  }
+}
+
+TEST(KnowledgeGraphTest, ARunThatWasStoppedGoesOnWithTheSameNumbers) {
+  const graph::SourceGraph source = Triples(/*known=*/false);
+  const job::DistTraining job = TripleJob();
+  const TrainOutcome whole = Train(source, job);
+  const auto store = std::make_shared<storage::MemoryStore>();
+  const TrainOutcome stopped = Train(source, job, {.partitions = 2, .store = store, .stop_after = 5});
+  EXPECT_TRUE(stopped.stopped());
+  const TrainOutcome resumed = Train(source, job, {.partitions = 3, .store = store, .incarnation = 2});
+  EXPECT_NE(resumed.resumed_from, "");
+  EXPECT_EQ(resumed.parameters_digest, whole.parameters_digest);
+  EXPECT_EQ(resumed.test, whole.test);
+  ASSERT_EQ(resumed.loop.epochs.size(), whole.loop.epochs.size());
+  EXPECT_EQ(resumed.loop.epochs.back().loss, whole.loop.epochs.back().loss);
+}
+
+TEST(KnowledgeGraphTest, OneRelationOfManyMayBeChosen) {
+  job::DistTraining job = TripleJob();
+  job.training.task.edge_type = "next";
+  const TrainOutcome outcome = Train(Triples(/*known=*/false), job, {.partitions = 2});
+  EXPECT_EQ(outcome.loop.epochs.front().num_seeds, 32u);  // of 40 edges 8 are measured
+  EXPECT_TRUE(outcome.test.has_value());
+}
+
+TEST(KnowledgeGraphTest, RowsAreMappedWhereTheyAreNotAsWideAsTheEmbeddings) {
+  job::DistTraining job = TripleJob();
+  job.training.inputs[0].features = {"x"};  // 6 + 32 numbers
+  const TrainOutcome one = Train(Triples(/*known=*/false), job);
+  const TrainOutcome three = Train(Triples(/*known=*/false), job, {.partitions = 3});
+  EXPECT_EQ(three.parameters_digest, one.parameters_digest);
+  EXPECT_LT(one.loop.epochs.back().loss, one.loop.epochs.front().loss);
+}
+
+TEST(KnowledgeGraphTest, NamesWhatDoesNotFit) {
+  const graph::SourceGraph source = Triples(/*known=*/false);
+  job::DistTraining job = TripleJob();
+  job.training.inputs.clear();
+  EXPECT_THAT(TrainAll(source, job, {}).status().message(),
+              HasSubstr("needs features or an embedding of node type 'entity'"));
+  job = TripleJob();
+  job.training.sampling.layers = {{3, {}}};
+  EXPECT_THAT(TrainAll(source, job, {}).status().message(), HasSubstr("spec.training.sampling.layers"));
+  job = TripleJob();
+  job.training.task.reverse_edge_type = "rev_next";
+  EXPECT_THAT(TrainAll(source, job, {}).status().message(), HasSubstr("name spec.training.task.edgeType"));
+  job.training.task.edge_type = "next";
+  EXPECT_TRUE(TrainAll(source, job, {}).ok());
+  job.training.task.reverse_edge_type = "twice";
+  EXPECT_THAT(TrainAll(source, job, {}).status().message(), HasSubstr("leave out one of them"));
+}
+
+TEST(LinkPlanTest, ARelationAndItsReverseAreEachOthers) {
+  const graph::SourceGraph source = Triples(/*known=*/false);
+  const auto plan = LinkPlanOf(TripleJob().training.task, source.schema);
+  ASSERT_TRUE(plan.ok() && plan->has_value()) << plan.status().ToString();
+  ASSERT_EQ((*plan)->types.size(), 6u);
+  for (const sampler::LinkType& type : (*plan)->types) {
+    ASSERT_TRUE(type.reverse_type.has_value());
+    const std::string there = source.schema.EdgeType(type.edge_type).relation;
+    const std::string back = source.schema.EdgeType(*type.reverse_type).relation;
+    EXPECT_TRUE(back == "rev_" + there || there == "rev_" + back) << there << " " << back;
+  }
+}
+
+using Triple = std::tuple<int64_t, uint32_t, int64_t>;  // source, number of the edge type, destination
+
+// Ranks of every edge of the test part by the definition, one candidate after the other.
+double MrrByHand(const graph::SourceGraph& source, const LinkScorer& scorer, const torch::Tensor& embeddings,
+                 bool filtered) {
+  std::set<Triple> known;
+  for (const auto& [type, split] : source.edge_splits.at(kTriples)) {
+    for (const graph::EdgePairs* part : {&split.train, &split.validation, &split.test}) {
+      for (size_t i = 0; i < part->size(); ++i) {
+        known.insert({static_cast<int64_t>(part->sources[i]), type, static_cast<int64_t>(part->destinations[i])});
+      }
+    }
+  }
+  double sum = 0, count = 0;
+  for (const auto& [type, split] : source.edge_splits.at(kTriples)) {
+    for (size_t i = 0; i < split.test.size(); ++i) {
+      const auto from = static_cast<int64_t>(split.test.sources[i]),
+                 to = static_cast<int64_t>(split.test.destinations[i]);
+      const std::vector<uint32_t> relation = {type};
+      const torch::Tensor scores =
+          scorer.ScoreAll(scorer.Query(embeddings.narrow(0, from, 1), relation), embeddings)[0];
+      double rank = 1;
+      for (int64_t other = 0; other < embeddings.size(0); ++other) {
+        if (other == to || (filtered && known.contains({from, type, other}))) continue;
+        const float mine = scores[to].item<float>(), theirs = scores[other].item<float>();
+        rank += theirs > mine ? 1 : theirs == mine ? 0.5 : 0;
+      }
+      sum += 1 / rank;
+      ++count;
+    }
+  }
+  return sum / count;
+}
+
+TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
+  const graph::SourceGraph source = Triples(/*known=*/false);
+  job::Training training = TripleJob().training;
+  training.inputs = {{"", {"x"}}};
+  training.model.hidden_size = 8;
+  for (const auto kind : {job::Scorer::kDistMult, job::Scorer::kComplEx, job::Scorer::kTransE}) {
+    training.task.scorer = kind;
+    for (const bool filtered : {true, false}) {
+      const shard::testing::TestGraph opened = shard::testing::MakeTestGraph(source, 3, 7);
+      sampler::PartitionedGraph& graph = *opened.graph;
+      const GraphAccess access{graph, graph, graph, graph};
+      const NodeData data = *NodeData::Make(training, source.schema, graph);
+      const sampler::SamplingSpec spec = *SamplingSpecOf(training.sampling, source.schema, 1);
+      ModelOptions model_options{.model = training.model,
+                                 .num_layers = 1,
+                                 .schema = source.schema,
+                                 .input_widths = data.input_widths(),
+                                 .num_outputs = data.num_outputs(),
+                                 .relations = RelationsOf(spec),
+                                 .seed_type = data.seed_type(),
+                                 .seed = 1};
+      const std::shared_ptr<Model> model = *MakeModel(model_options);
+      const auto scorer = std::make_shared<LinkScorer>(kind, 6, 8, 3);
+      collective::SelfCollective self;
+      const Timeouts timeouts{std::chrono::seconds(60), std::chrono::seconds(60)};
+      FullInference inference = *FullInference::Make(access, data, spec, self, {16, timeouts});
+      LinkEvaluationOptions options;
+      options.split = kTriples;
+      options.types = (*LinkPlanOf(training.task, source.schema))->types;
+      options.filtered = filtered;
+      options.chunk_nodes = 16;  // three blocks of nodes
+      options.timeouts = timeouts;
+      LinkEvaluation evaluation(access, data, self, options, scorer);
+      ASSERT_TRUE(inference.ComputeHidden(*model, "by-hand").ok());
+      const auto metric = evaluation.MetricOf(*model, inference, graph::SplitPartName::kTest, "by-hand-embeddings");
+      ASSERT_TRUE(metric.ok() && metric->has_value()) << metric.status().ToString();
+
+      const torch::NoGradGuard no_gradients;
+      const auto parameters = model->named_parameters();
+      const Tensor& x = source.nodes[0].columns.at("x");
+      const torch::Tensor embeddings =
+          torch::matmul(AsFloats(x)->clone(), parameters["input.weight"].t()) + parameters["input.bias"];
+      EXPECT_NEAR(**metric, MrrByHand(source, *scorer, embeddings, filtered), 1e-6)
+          << static_cast<int>(kind) << (filtered ? " filtered" : " raw");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier::trainer
