@@ -38,7 +38,7 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
       "--hold-out", flags->held_out.split,
       "Split of edges whose validation and test edges are left out of the graph (they stay in the split)");
   command->add_option("--edge-type", flags->held_out.edge_type,
-                      "--hold-out: whose split; may be left out where there is one edge type");
+                      "--hold-out: whose split; by default every edge type's");
   command->add_option("--reverse-edge-type", flags->held_out.reverse_edge_type,
                       "--hold-out: edge type with the same edges the other way round, left out with them");
   return format;

@@ -19,7 +19,8 @@ nlohmann::json PreprocessingOf(const job::Preprocess& preprocess, const Partitio
     json["labels"] = PreprocessOptionsFor(preprocess, context).label_columns;
   }
   if (context.held_out.has_value()) {
-    json["heldOut"] = {context.held_out->split, context.held_out->edge_type, context.held_out->reverse_edge_type};
+    // The number is that of the rule: what it drops has changed.
+    json["heldOut"] = {context.held_out->split, context.held_out->edge_type, context.held_out->reverse_edge_type, 2};
   }
   return json;
 }
