@@ -1,6 +1,7 @@
 #include "services/sampler/negatives.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "services/base/philox.h"
@@ -39,12 +40,13 @@ SeedQuery InDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split,
                         uint32_t step, uint64_t negatives_of_step, uint64_t num_edges) {
   SeedQuery query;
   query.split = split;
-  // A permutation of its own, which each epoch begins anew; where an epoch needs more than all, it is gone through
-  // again.
-  query.seed = RandomKey(seed, RandomPurpose::kNegatives);
-  query.epoch = epoch;
+  // Permutations of their own, one after the other. What is left at a permutation's end would be the only negatives of
+  // a whole step, so it is left out.
+  query.seed = RandomKey(seed, RandomPurpose::kNegatives, epoch);
   query.batch_size = std::min(negatives_of_step, num_edges);
-  query.step = static_cast<uint32_t>(step % StepsOfEpoch(num_edges, query.batch_size));
+  const auto full_batches = static_cast<uint32_t>(std::min<uint64_t>(num_edges / query.batch_size, UINT32_MAX));
+  query.epoch = step / full_batches;
+  query.step = step % full_batches;
   query.edge_types = std::move(types);
   return query;
 }

@@ -58,7 +58,8 @@ struct BatchGroup {
 BatchGroup InBatchGroupOf(uint64_t position, uint32_t count, uint64_t batch_size);
 
 // kInDegree: which training edges' destinations are a step's negatives: negative k of the edge at position i is the
-// destination number (i * count + k) modulo those that this query gives. `num_edges`: of the training part, above 0.
+// destination number (i * count + k) modulo those that this query gives, which are min(negatives_of_step, num_edges).
+// `num_edges`: of the training part, above 0, as is negatives_of_step.
 SeedQuery InDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split, uint64_t seed, uint32_t epoch,
                         uint32_t step, uint64_t negatives_of_step, uint64_t num_edges);
 

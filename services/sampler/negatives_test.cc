@@ -4,9 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <set>
+
 #include "services/base/philox.h"
 #include "services/sampler/edge_exclusions.h"
 #include "services/sampler/link_batch.h"
+#include "services/sampler/seed_order.h"
 
 namespace espalier::sampler {
 namespace {
@@ -57,14 +62,38 @@ TEST(NegativesTest, GroupsAreCutFromTheBatch) {
   }
 }
 
-TEST(NegativesTest, InDegreeQueriesGoThroughAllEdgesBeforeAnyComesAgain) {
-  // 10 edges, 4 negatives a step: steps 0, 1, 2 take all 10, step 3 begins again.
-  const SeedQuery third = InDegreeQuery({EdgeTypeId(0)}, "links", 1, 0, 3, 4, 10);
-  EXPECT_EQ(third.step, 0u);
-  EXPECT_EQ(third.batch_size, 4u);
-  EXPECT_NE(third.seed, 1u);  // an order of its own
-  EXPECT_EQ(InDegreeQuery({EdgeTypeId(0)}, "links", 1, 0, 2, 4, 10).step, 2u);
-  EXPECT_EQ(InDegreeQuery({EdgeTypeId(0)}, "links", 1, 0, 2, 40, 10).batch_size, 10u);
+TEST(NegativesTest, InDegreeQueriesTakeEveryEdgeAsOftenAsAnyOther) {
+  constexpr uint64_t kEdges = 11;
+  const auto edges_of_step = [](uint32_t step, uint64_t negatives) {
+    const SeedQuery query = InDegreeQuery({EdgeTypeId(0)}, "links", 1, 3, step, negatives, kEdges);
+    const SeedOrder order(query, kEdges);
+    const PositionRange range = PositionsOfStep(kEdges, query.batch_size, query.step);
+    std::set<uint64_t> edges;
+    for (uint64_t at = range.first; at < range.last; ++at) edges.insert(order.OrdinalAt(at));
+    return edges;
+  };
+  for (const uint64_t negatives : {3u, 5u, 10u, 11u, 40u}) {
+    const uint64_t each = std::min(negatives, kEdges);
+    std::vector<uint32_t> times(kEdges, 0);
+    constexpr uint32_t kSteps = 3000;
+    for (uint32_t step = 0; step < kSteps; ++step) {
+      const std::set<uint64_t> edges = edges_of_step(step, negatives);
+      ASSERT_EQ(edges.size(), each) << "step " << step;  // never a short rest
+      for (const uint64_t edge : edges) ++times[edge];
+    }
+    const double expected = static_cast<double>(kSteps * each) / kEdges;
+    // Of a binomial count, five deviations.
+    for (const uint32_t count : times) EXPECT_NEAR(count, expected, 5 * std::sqrt(expected)) << negatives;
+  }
+  // A permutation's batches have nothing in common; the next permutation is another one.
+  const std::set<uint64_t> first = edges_of_step(0, 5);
+  for (const uint64_t edge : edges_of_step(1, 5)) EXPECT_FALSE(first.contains(edge)) << edge;
+  std::vector<uint64_t> orders[2];
+  for (uint32_t step = 0; step < 2; ++step) {
+    const SeedOrder order(InDegreeQuery({EdgeTypeId(0)}, "links", 1, 3, step, 40, kEdges), kEdges);
+    for (uint64_t at = 0; at < kEdges; ++at) orders[step].push_back(order.OrdinalAt(at));
+  }
+  EXPECT_NE(orders[0], orders[1]);
 }
 
 TEST(EdgeExclusionsTest, AreTheBatchsEdgesAndTheirReverses) {
