@@ -68,7 +68,10 @@ Status Evaluator::RunPass(Model& model, const std::function<Status()>& body) {
 
 Status Evaluator::RunPassOnce(Model& model, const std::function<Status()>& body) {
   if (has_full_pass()) RETURN_IF_ERROR(inference_.ComputeHidden(model, NextTensorPrefix()));
-  RETURN_IF_ERROR(body());
+  const Status done = body();
+  const Status dropped = links_.has_value() ? links_->Drop() : Status();
+  RETURN_IF_ERROR(done);
+  RETURN_IF_ERROR(collective::AgreeOn(dropped, collective_, options_.inference.timeouts.ForCollective()));
   return inference_.DropHidden();
 }
 

@@ -306,6 +306,15 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       const auto metric = evaluation.MetricOf(*model, inference, graph::SplitPartName::kTest, "by-hand-embeddings");
       ASSERT_TRUE(metric.ok() && metric->has_value()) << metric.status().ToString();
 
+      // Another part on the same embeddings; then a part that ROCAUC could not hold.
+      EXPECT_TRUE(evaluation.MetricOf(*model, inference, graph::SplitPartName::kValidation, "unused").ok());
+      EXPECT_TRUE(evaluation.Drop().ok());
+      options.metric = job::Metric::kRocAuc;
+      options.num_candidates = 1u << 22;
+      LinkEvaluation area(access, data, self, options, scorer);
+      EXPECT_EQ(area.MetricOf(*model, inference, graph::SplitPartName::kTest, "area").status().code(),
+                StatusCode::kResourceExhausted);
+
       const torch::NoGradGuard no_gradients;
       const auto parameters = model->named_parameters();
       const Tensor& x = source.nodes[0].columns.at("x");

@@ -23,6 +23,8 @@ constexpr uint64_t kEdgesPerPass = 2048;
 constexpr int64_t kEdgesPerProduct = 256;
 // Scores of a chunk with candidates of its own, 4 bytes each.
 constexpr uint64_t kScoresPerChunk = uint64_t{1} << 18;
+// An area under a curve wants all scores at once, on every rank: 12 bytes each, and a copy to sort.
+constexpr uint64_t kMostScoresOfAnArea = uint64_t{1} << 26;
 
 // Results depend on it only where sums are taken in chunks: a function of the document.
 uint64_t ChunkSize(uint32_t num_candidates) {
@@ -47,16 +49,11 @@ Result<std::optional<double>> LinkEvaluation::MetricOf(Model& model, FullInferen
     RETURN_IF_ERROR(collective::AgreeOn(LearnKnownEdges(), collective_, options_.timeouts.ForCollective()));
     knows_edges_ = true;
   }
+  RETURN_IF_ERROR(CheckScores(part));
   MetricAccumulator metric(options_.metric, 1);
-  Status ranked = StoreEmbeddings(model, inference, tensor).While("computing embeddings");
-  if (ranked.ok()) {
-    ranked = collective::AgreeOn(AddPart(part, tensor, metric), collective_, options_.timeouts.ForCollective())
-                 .While("ranking edges");
-  }
-  // Nobody reads any more once all have agreed, whatever on.
-  const Status dropped = DropEmbeddings(tensor);
-  RETURN_IF_ERROR(ranked);
-  RETURN_IF_ERROR(collective::AgreeOn(dropped, collective_, options_.timeouts.ForCollective()));
+  if (stored_.empty()) RETURN_IF_ERROR(StoreEmbeddings(model, inference, tensor).While("computing embeddings"));
+  RETURN_IF_ERROR(collective::AgreeOn(AddPart(part, stored_, metric), collective_, options_.timeouts.ForCollective())
+                      .While("ranking edges"));
   RETURN_IF_ERROR(metric.MergeOverRanks(collective_, options_.timeouts.ForCollective()));
   const Result<double> value = metric.Value();
   if (value.ok()) return std::optional<double>(*value);
@@ -64,8 +61,21 @@ Result<std::optional<double>> LinkEvaluation::MetricOf(Model& model, FullInferen
   return value.status();
 }
 
+// The same on every rank.
+Status LinkEvaluation::CheckScores(SplitPartName part) {
+  if (options_.metric != job::Metric::kRocAuc) return Status();
+  ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
+  const uint64_t most = kMostScoresOfAnArea / (uint64_t{options_.num_candidates} + 1);
+  if (count <= most) return Status();
+  return ResourceExhausted("ROCAUC of " + std::to_string(count) + " edges with " +
+                           std::to_string(options_.num_candidates) + " candidates each takes more than " +
+                           std::to_string(kMostScoresOfAnArea) +
+                           " scores at once: lower spec.training.evaluation.candidates, or choose MRR");
+}
+
 Status LinkEvaluation::StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor) {
   const NodeTypeId type = data_.seed_type();
+  stored_ = tensor;
   const Status created = LostWhereMissing(
       graph_.tensors.CreateTensor(type, tensor, DType::kF32, {data_.num_outputs()}, options_.timeouts.ForData()));
   RETURN_IF_ERROR(collective::AgreeOn(created, collective_, options_.timeouts.ForCollective()));
@@ -75,9 +85,10 @@ Status LinkEvaluation::StoreEmbeddings(Model& model, FullInference& inference, c
   });
 }
 
-Status LinkEvaluation::DropEmbeddings(const std::string& tensor) {
-  if (collective_.rank() != Rank(0)) return Status();
-  return graph_.tensors.DropTensor(data_.seed_type(), tensor, options_.timeouts.ForData());
+Status LinkEvaluation::Drop() {
+  const std::string stored = std::exchange(stored_, {});
+  if (stored.empty() || collective_.rank() != Rank(0)) return Status();
+  return graph_.tensors.DropTensor(data_.seed_type(), stored, options_.timeouts.ForData());
 }
 
 Result<torch::Tensor> LinkEvaluation::Embeddings(const std::string& tensor, std::span<const GlobalNodeId> nodes) {

@@ -46,9 +46,12 @@ class LinkEvaluation {
   LinkEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                  LinkEvaluationOptions options, std::shared_ptr<const LinkScorer> scorer);
 
-  // After inference.ComputeHidden; `tensor` names what keeps the embeddings meanwhile. None where the part is empty.
+  // After inference.ComputeHidden. `tensor` names what keeps the embeddings until Drop: further parts are measured on
+  // those that are there. None where the part is empty.
   Result<std::optional<double>> MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
                                          const std::string& tensor);
+  // At a pass's end, when every rank has ended its reads, or has failed.
+  Status Drop();
 
  private:
   // Edges of a part in the user's order; all vectors have one entry an edge.
@@ -61,8 +64,8 @@ class LinkEvaluation {
   using SourceAndRelation = std::pair<int64_t, uint32_t>;  // original id
 
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);
-  Status DropEmbeddings(const std::string& tensor);
   Result<uint64_t> CountEdges(graph::SplitPartName part);
+  Status CheckScores(graph::SplitPartName part);
   Status AddPart(graph::SplitPartName part, const std::string& tensor, MetricAccumulator& metric);
   Result<Chunk> EdgesOf(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);
   Result<torch::Tensor> Embeddings(const std::string& tensor, std::span<const GlobalNodeId> nodes);
@@ -91,6 +94,7 @@ class LinkEvaluation {
   collective::Collective& collective_;
   const LinkEvaluationOptions options_;
   const std::shared_ptr<const LinkScorer> scorer_;
+  std::string stored_;  // the tensor that keeps embeddings; empty: none does
   bool knows_edges_ = false;
   absl::flat_hash_map<SourceAndRelation, std::vector<int64_t>> known_;  // destinations, ascending, each once
 };

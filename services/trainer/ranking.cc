@@ -1,23 +1,35 @@
 #include "services/trainer/ranking.h"
 
+#include <cmath>
+#include <limits>
+
 namespace espalier::trainer {
 
 void Standing::Add(std::span<const float> candidates) {
-  uint64_t lower = 0, equal = 0;
+  uint64_t lower = 0, higher = 0, equal = 0;
   for (const float candidate : candidates) {
     lower += candidate < score_ ? 1 : 0;
+    higher += candidate > score_ ? 1 : 0;
     equal += candidate == score_ ? 1 : 0;
   }
+  higher_ += higher;
   equal_ += equal;
-  higher_ += candidates.size() - lower - equal;  // higher, or one of both is no number
+  no_numbers_ += candidates.size() - lower - higher - equal;  // one of both is none
 }
 
 void Standing::Remove(float candidate) {
-  if (candidate == score_) {
+  if (candidate > score_) {
+    --higher_;
+  } else if (candidate == score_) {
     --equal_;
   } else if (!(candidate < score_)) {
-    --higher_;
+    --no_numbers_;
   }
+}
+
+double Standing::Rank() const {
+  if (std::isnan(score_) || no_numbers_ > 0) return std::numeric_limits<double>::quiet_NaN();
+  return 1.0 + static_cast<double>(higher_) + static_cast<double>(equal_) / 2;
 }
 
 double RankOf(float score, std::span<const float> candidates, std::span<const uint8_t> counts) {
@@ -37,7 +49,10 @@ double MeanReciprocalRank(std::span<const double> ranks) {
 
 double HitsAtK(std::span<const double> ranks, int64_t k) {
   uint64_t hits = 0;
-  for (const double rank : ranks) hits += rank <= static_cast<double>(k) ? 1 : 0;
+  for (const double rank : ranks) {
+    if (std::isnan(rank)) return rank;
+    hits += rank <= static_cast<double>(k) ? 1 : 0;
+  }
   return ranks.empty() ? 0 : static_cast<double>(hits) / static_cast<double>(ranks.size());
 }
 

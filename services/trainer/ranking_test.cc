@@ -31,9 +31,28 @@ TEST(RankingTest, CandidatesThatDoNotCountAreLeftOut) {
   EXPECT_EQ(RankOf(3, candidates, counts), 2.5);
 }
 
-TEST(RankingTest, ScoresThatAreNoNumbersRankLast) {
-  EXPECT_EQ(RankOf(kNotANumber, std::vector<float>{1, 2}, {}), 3);
-  EXPECT_EQ(RankOf(7, std::vector<float>{kNotANumber, 2}, {}), 2);
+TEST(RankingTest, ScoresThatAreNoNumbersHaveNoRank) {
+  EXPECT_TRUE(std::isnan(RankOf(kNotANumber, std::vector<float>{1, 2}, {})));
+  EXPECT_TRUE(std::isnan(RankOf(kNotANumber, {}, {})));
+  EXPECT_TRUE(std::isnan(RankOf(7, std::vector<float>{kNotANumber, 2}, {})));
+  const std::vector<uint8_t> counts = {0, 1};
+  EXPECT_EQ(RankOf(7, std::vector<float>{kNotANumber, 8}, counts), 2);
+  for (const auto metric : {job::Metric::kMrr, job::Metric::kHitsAtK}) {
+    MetricAccumulator accumulator(metric, 1);
+    accumulator.AddRanks(0, std::vector<double>{1, std::nan("")}, 3);
+    EXPECT_EQ(accumulator.Value().status().code(), StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(RankingTest, BlocksOfCandidatesAddUp) {
+  Standing standing(3);
+  standing.Add(std::vector<float>{5, 3, 1});
+  standing.Add(std::vector<float>{4, 3, 3});
+  EXPECT_EQ(standing.Rank(), 1 + 2 + 1.5);
+  standing.Remove(5);
+  standing.Remove(3);
+  standing.Remove(1);
+  EXPECT_EQ(standing.Rank(), 1 + 1 + 1);
 }
 
 TEST(RankingTest, MeansByHand) {
