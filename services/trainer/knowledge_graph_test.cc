@@ -90,7 +90,7 @@ job::DistTraining TripleJob() {
   return job;
 }
 
-struct Attempt {
+struct TripleRun {
   uint32_t partitions = 1;
   uint32_t trainers = 1;
   std::shared_ptr<storage::MemoryStore> store = nullptr;  // of checkpoints
@@ -98,8 +98,8 @@ struct Attempt {
   uint64_t stop_after = UINT64_MAX;  // steps
 };
 
-Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
-                             collective::Collective& collective, const Attempt& run) {
+Result<TrainOutcome> RunTripleRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
+                                   collective::Collective& collective, const TripleRun& run) {
   const graph::GraphSchema& schema = graph.book().schema();
   ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
@@ -119,14 +119,14 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
 }
 
-Result<TrainOutcome> TrainAll(const graph::SourceGraph& source, const job::DistTraining& job, const Attempt& run) {
+Result<TrainOutcome> RunTriples(const graph::SourceGraph& source, const job::DistTraining& job, const TripleRun& run) {
   const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, run.partitions, 11);
   auto ranks = collective::MakeInProcessGroup(run.trainers);
   std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < run.trainers; ++rank) {
     threads.emplace_back([&, rank] {
-      outcomes[rank] = RunRank(job, *graph.graph, *ranks[rank], run);
+      outcomes[rank] = RunTripleRank(job, *graph.graph, *ranks[rank], run);
       ranks[rank].reset();
     });
   }
@@ -134,8 +134,8 @@ Result<TrainOutcome> TrainAll(const graph::SourceGraph& source, const job::DistT
   return outcomes[0];
 }
 
-TrainOutcome Train(const graph::SourceGraph& source, const job::DistTraining& job, const Attempt& run = {}) {
-  Result<TrainOutcome> outcome = TrainAll(source, job, run);
+TrainOutcome TrainTriples(const graph::SourceGraph& source, const job::DistTraining& job, const TripleRun& run = {}) {
+  Result<TrainOutcome> outcome = RunTriples(source, job, run);
   EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
   return outcome.ok() ? *outcome : TrainOutcome();
 }
@@ -146,7 +146,7 @@ TEST(KnowledgeGraphTest, LearnsTriplesByHeart) {
     job.training.task.scorer = scorer;
     job.training.epochs = 40;
     job.training.evaluation.every_epochs = 40;
-    const TrainOutcome outcome = Train(Triples(/*known=*/true), job);
+    const TrainOutcome outcome = TrainTriples(Triples(/*known=*/true), job);
     ASSERT_TRUE(outcome.test.has_value());
     EXPECT_GT(*outcome.test, 0.6) << static_cast<int>(scorer);  // chance: 0.1
   }
@@ -157,13 +157,13 @@ TEST(KnowledgeGraphTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAny
   for (const auto negatives : {job::Negatives::kJoint, job::Negatives::kUniform, job::Negatives::kInDegree}) {
     job::DistTraining job = TripleJob();
     job.training.task.negatives = negatives;
-    const TrainOutcome one = Train(source, job);
+    const TrainOutcome one = TrainTriples(source, job);
     ASSERT_TRUE(one.test.has_value());
-    const TrainOutcome four = Train(source, job, {.partitions = 4});
+    const TrainOutcome four = TrainTriples(source, job, {.partitions = 4});
     EXPECT_EQ(four.parameters_digest, one.parameters_digest) << static_cast<int>(negatives);
     EXPECT_EQ(four.test, one.test);
     EXPECT_EQ(four.loop.first_epoch_losses, one.loop.first_epoch_losses);
-    const TrainOutcome two = Train(source, job, {.partitions = 4, .trainers = 2});
+    const TrainOutcome two = TrainTriples(source, job, {.partitions = 4, .trainers = 2});
     ASSERT_EQ(two.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
     for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
       EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-4);
@@ -175,11 +175,11 @@ TEST(KnowledgeGraphTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAny
 TEST(KnowledgeGraphTest, ARunThatWasStoppedGoesOnWithTheSameNumbers) {
   const graph::SourceGraph source = Triples(/*known=*/false);
   const job::DistTraining job = TripleJob();
-  const TrainOutcome whole = Train(source, job);
+  const TrainOutcome whole = TrainTriples(source, job);
   const auto store = std::make_shared<storage::MemoryStore>();
-  const TrainOutcome stopped = Train(source, job, {.partitions = 2, .store = store, .stop_after = 5});
+  const TrainOutcome stopped = TrainTriples(source, job, {.partitions = 2, .store = store, .stop_after = 5});
   EXPECT_TRUE(stopped.stopped());
-  const TrainOutcome resumed = Train(source, job, {.partitions = 3, .store = store, .incarnation = 2});
+  const TrainOutcome resumed = TrainTriples(source, job, {.partitions = 3, .store = store, .incarnation = 2});
   EXPECT_NE(resumed.resumed_from, "");
   EXPECT_EQ(resumed.parameters_digest, whole.parameters_digest);
   EXPECT_EQ(resumed.test, whole.test);
@@ -190,7 +190,7 @@ TEST(KnowledgeGraphTest, ARunThatWasStoppedGoesOnWithTheSameNumbers) {
 TEST(KnowledgeGraphTest, OneRelationOfManyMayBeChosen) {
   job::DistTraining job = TripleJob();
   job.training.task.edge_type = "next";
-  const TrainOutcome outcome = Train(Triples(/*known=*/false), job, {.partitions = 2});
+  const TrainOutcome outcome = TrainTriples(Triples(/*known=*/false), job, {.partitions = 2});
   EXPECT_EQ(outcome.loop.epochs.front().num_seeds, 32u);  // of 40 edges 8 are measured
   EXPECT_TRUE(outcome.test.has_value());
 }
@@ -198,8 +198,8 @@ TEST(KnowledgeGraphTest, OneRelationOfManyMayBeChosen) {
 TEST(KnowledgeGraphTest, RowsAreMappedWhereTheyAreNotAsWideAsTheEmbeddings) {
   job::DistTraining job = TripleJob();
   job.training.inputs[0].features = {"x"};  // 6 + 32 numbers
-  const TrainOutcome one = Train(Triples(/*known=*/false), job);
-  const TrainOutcome three = Train(Triples(/*known=*/false), job, {.partitions = 3});
+  const TrainOutcome one = TrainTriples(Triples(/*known=*/false), job);
+  const TrainOutcome three = TrainTriples(Triples(/*known=*/false), job, {.partitions = 3});
   EXPECT_EQ(three.parameters_digest, one.parameters_digest);
   EXPECT_LT(one.loop.epochs.back().loss, one.loop.epochs.front().loss);
 }
@@ -208,18 +208,18 @@ TEST(KnowledgeGraphTest, NamesWhatDoesNotFit) {
   const graph::SourceGraph source = Triples(/*known=*/false);
   job::DistTraining job = TripleJob();
   job.training.inputs.clear();
-  EXPECT_THAT(TrainAll(source, job, {}).status().message(),
+  EXPECT_THAT(RunTriples(source, job, {}).status().message(),
               HasSubstr("needs features or an embedding of node type 'entity'"));
   job = TripleJob();
   job.training.sampling.layers = {{3, {}}};
-  EXPECT_THAT(TrainAll(source, job, {}).status().message(), HasSubstr("spec.training.sampling.layers"));
+  EXPECT_THAT(RunTriples(source, job, {}).status().message(), HasSubstr("spec.training.sampling.layers"));
   job = TripleJob();
   job.training.task.reverse_edge_type = "rev_next";
-  EXPECT_THAT(TrainAll(source, job, {}).status().message(), HasSubstr("name spec.training.task.edgeType"));
+  EXPECT_THAT(RunTriples(source, job, {}).status().message(), HasSubstr("name spec.training.task.edgeType"));
   job.training.task.edge_type = "next";
-  EXPECT_TRUE(TrainAll(source, job, {}).ok());
+  EXPECT_TRUE(RunTriples(source, job, {}).ok());
   job.training.task.reverse_edge_type = "twice";
-  EXPECT_THAT(TrainAll(source, job, {}).status().message(), HasSubstr("leave out one of them"));
+  EXPECT_THAT(RunTriples(source, job, {}).status().message(), HasSubstr("leave out one of them"));
 }
 
 TEST(LinkPlanTest, ARelationAndItsReverseAreEachOthers) {
