@@ -15,6 +15,12 @@ Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAc
 
 Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, const graph::GraphSchema& schema,
                                              int64_t width) {
+  const job::Model& model = training.model;
+  if (model.type != job::ModelType::kTorchScript && width != model.hidden_size) {
+    return InvalidArgument("spec.training.model.uri: the model has " + std::to_string(width) +
+                           " outputs, but embeddings have spec.training.model.hiddenSize (" +
+                           std::to_string(model.hidden_size) + ") numbers");
+  }
   const job::Scorer scorer = training.task.scorer;
   const bool is_complex = scorer == job::Scorer::kComplEx || scorer == job::Scorer::kRotatE;
   if (is_complex && width % 2 != 0) {

@@ -19,7 +19,7 @@ inline bool PredictsLinks(const job::Training& training) {
 Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAccess& graph);
 
 // The scorer of embeddings of this width, with a relation for each edge type. InvalidArgument where the width, a file's
-// or a module's, is not for it.
+// or a module's, is not for it, or a file's outputs are no embeddings of the document's hiddenSize.
 Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, const graph::GraphSchema& schema,
                                              int64_t width);
 

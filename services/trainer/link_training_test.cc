@@ -2,15 +2,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <complex>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "services/collective/in_process_collective.h"
+#include "services/format/source/npy_file.h"
 #include "services/graph/generators.h"
 #include "services/graph/preprocess.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
+#include "services/trainer/model_file.h"
+#include "services/trainer/outputs.h"
 #include "services/trainer/sampling_plan.h"
+#include "services/trainer/testing/modules.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -84,6 +91,7 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   options.inference_chunk_nodes = 64;
   options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
   if (!output.empty()) options.output = *storage::OpenStore(output);
+  if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
   return TrainJob(job, {graph, graph, graph, graph}, source, collective, options);
 }
 
@@ -141,19 +149,151 @@ TEST(LinkTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTr
   }
 }
 
-TEST(LinkTrainingTest, EveryScorerLossAndMetricRuns) {
+// What a run has written, and metrics of its embeddings by the formulas of link_scorer.h and ranking.h in double
+// precision, one pair at a time.
+class WrittenRun {
+ public:
+  WrittenRun(const std::string& output, const job::DistTraining& job)
+      : scorer_(job.training.task.scorer), width_(static_cast<size_t>(job.training.model.hidden_size)) {
+    const std::string folder = output + "/results/000001/";
+    const Result<Tensor> rows = format::ReadNpy(folder + "embeddings/node/values.npy");
+    const Result<Tensor> ids = format::ReadNpy(folder + "embeddings/node/ids.npy");
+    ESPALIER_CHECK(rows.ok() && ids.ok()) << rows.status().ToString() << ids.status().ToString();
+    const auto values = rows->values<float>();
+    rows_.assign(values.begin(), values.end());
+    for (int64_t row = 0; row < ids->num_rows(); ++row) ESPALIER_CHECK(ids->ValueAsInt(row) == row);
+    const Result<ModelFile> model = ReadModelFile(*OpenModelFile(folder + "model/best.safetensors", {}));
+    ESPALIER_CHECK(model.ok()) << model.status().ToString();
+    const auto relation = model->content.tensors.find("scorer.relation");
+    if (relation == model->content.tensors.end()) return;  // Dot
+    const auto learned = relation->second.values<float>();
+    relation_.assign(learned.begin(), learned.end());
+  }
+
+  // Ranks of the test edges of `split`, among all nodes that are not known as destinations of the source.
+  std::vector<double> RanksOf(const graph::EdgeSplit& split) const {
+    std::set<std::pair<uint64_t, uint64_t>> known;
+    for (const graph::EdgePairs* part : {&split.train, &split.validation, &split.test}) {
+      for (size_t i = 0; i < part->size(); ++i) known.emplace(part->sources[i], part->destinations[i]);
+    }
+    std::vector<double> ranks;
+    for (size_t i = 0; i < split.test.size(); ++i) {
+      const uint64_t source = split.test.sources[i];
+      const double own = Score(source, split.test.destinations[i]);
+      double rank = 1;
+      for (uint64_t node = 0; node < rows_.size() / width_; ++node) {
+        if (!known.contains({source, node})) rank += Score(source, node) > own ? 1 : 0;
+      }
+      ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+ private:
+  double Score(uint64_t source, uint64_t destination) const {
+    using Complex = std::complex<double>;
+    const float *s = &rows_[source * width_], *d = &rows_[destination * width_], *r = relation_.data();
+    const size_t half = width_ / 2;
+    const auto complex = [half](const float* row, size_t i) { return Complex(row[i], row[half + i]); };
+    double sum = 0;
+    switch (scorer_) {
+      case job::Scorer::kDot:
+        for (size_t i = 0; i < width_; ++i) sum += double{s[i]} * d[i];
+        return sum;
+      case job::Scorer::kDistMult:
+        for (size_t i = 0; i < width_; ++i) sum += double{s[i]} * r[i] * d[i];
+        return sum;
+      case job::Scorer::kComplEx:
+        for (size_t i = 0; i < half; ++i) sum += (complex(s, i) * complex(r, i) * std::conj(complex(d, i))).real();
+        return sum;
+      case job::Scorer::kTransE:
+        for (size_t i = 0; i < width_; ++i) sum -= std::abs(double{s[i]} + r[i] - d[i]);
+        return sum;
+      case job::Scorer::kRotatE:
+        for (size_t i = 0; i < half; ++i)
+          sum -= std::abs(complex(s, i) * std::polar(1.0, double{r[i]}) - complex(d, i));
+        return sum;
+    }
+    return NAN;
+  }
+
+  const job::Scorer scorer_;
+  const size_t width_;
+  std::vector<float> rows_, relation_;
+};
+
+// Scores that are the same but for rounding may change places.
+constexpr double kRounding = 0.01;
+
+TEST(LinkTrainingTest, MetricsAreThoseOfTheEmbeddingsAndTheScorerThatItWrites) {
+  const graph::EdgeSplit& split = Communities().edge_splits.at(kLinks).at(0);
   for (const auto scorer :
-       {job::Scorer::kDistMult, job::Scorer::kComplEx, job::Scorer::kTransE, job::Scorer::kRotatE}) {
+       {job::Scorer::kDot, job::Scorer::kDistMult, job::Scorer::kComplEx, job::Scorer::kTransE, job::Scorer::kRotatE}) {
+    const std::string name = job::NameOf(scorer);
     job::DistTraining job = LinkJob();
     job.training.task.scorer = scorer;
     job.training.task.loss = job::LinkLoss::kCrossEntropy;
     job.training.epochs = 4;
-    job.training.evaluation.metric = job::Metric::kHitsAtK;
-    job.training.evaluation.k = 300;
-    const TrainOutcome outcome = Train(Communities(), job, 2);
-    EXPECT_EQ(outcome.test, 1.0) << "every rank is among the first 300";
-    EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss) << static_cast<int>(scorer);
+    job.output_save = {job::OutputKind::kModel, job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
+    const std::string output = testing::TempDir() + "/link-outputs-" + name;
+    for (const auto metric : {job::Metric::kMrr, job::Metric::kHitsAtK}) {
+      job.training.evaluation.metric = metric;
+      std::filesystem::remove_all(output);
+      const Result<TrainOutcome> outcome = RunTrainers(Communities(), job, 2, 2, output);
+      ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+      EXPECT_LT(outcome->loop.epochs.back().loss, outcome->loop.epochs.front().loss) << name;
+      const std::vector<double> ranks = WrittenRun(output, job).RanksOf(split);
+      ASSERT_EQ(ranks.size(), 150u);
+      double expected = 0;
+      for (const double rank : ranks) expected += metric == job::Metric::kMrr ? 1 / rank : rank <= 10 ? 1 : 0;
+      expected /= static_cast<double>(ranks.size());
+      ASSERT_TRUE(outcome->test.has_value());
+      EXPECT_NEAR(*outcome->test, expected, kRounding) << name;
+      // A metric that says the same whatever the ranks are would be no test.
+      EXPECT_GT(expected, 2 * kRounding) << name;
+      EXPECT_LT(expected, 1 - 2 * kRounding) << name;
+    }
+    EXPECT_FALSE(std::filesystem::exists(output + "/results/000001/predictions"));
   }
+}
+
+TEST(LinkTrainingTest, EmbeddingsAreAsWideAsAModuleMakesThem) {
+  job::DistTraining job = LinkJob();
+  job.training.model = {};
+  job.training.model.type = job::ModelType::kTorchScript;
+  job.training.model.uri = testing::TempDir() + "/link-module.pt";
+  job.training.epochs = 4;
+  MeanModule(16, 16, 11).save(job.training.model.uri);
+  const TrainOutcome outcome = Train(Communities(), job);
+  EXPECT_EQ(outcome.num_outputs, 11);
+  ASSERT_TRUE(outcome.test.has_value());
+  EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss);
+
+  for (const auto scorer : {job::Scorer::kComplEx, job::Scorer::kRotatE}) {
+    job.training.task.scorer = scorer;
+    const Status refusal = RunTrainers(Communities(), job).status();
+    EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model's embeddings have 11 numbers, and " +
+                                             std::string(job::NameOf(scorer)) + " needs an even width"));
+  }
+}
+
+TEST(LinkTrainingTest, TheOutputsOfANodeTaskAreNoEmbeddings) {
+  job::DistTraining job = LinkJob();
+  job.training.task.scorer = job::Scorer::kComplEx;
+  const std::string folder = testing::TempDir() + "/link-model-of-nodes";
+  std::filesystem::remove_all(folder);
+  RunFacts facts;
+  facts.job = job;
+  facts.num_outputs = 7;
+  facts.incarnation = 1;
+  const auto outputs = Outputs::Open(*storage::OpenStore(folder), facts);
+  ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", {}).ok());
+  job.training.model.uri = folder + "/results/000001/model/best.safetensors";
+  const Status refusal = RunTrainers(Communities(), job).status();
+  EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model has 7 outputs, but embeddings have "
+                                           "spec.training.model.hiddenSize (16) numbers"));
 }
 
 // A random graph has nothing to learn but the edges themselves, and features that name each node let a model learn them
@@ -197,19 +337,6 @@ TEST(LinkTrainingTest, AModelThatLearnsEdgesByHeartKnowsNothingOfThoseHeldOut) {
                 {split.train.destinations.begin(), split.train.destinations.begin() + 60}};
   const TrainOutcome by_heart = Train(shown, MemorisingJob(), 2);
   EXPECT_GT(*by_heart.test, *honest.test + 0.2);
-}
-
-TEST(LinkTrainingTest, WritesTheEmbeddingsThatItScores) {
-  job::DistTraining job = LinkJob();
-  job.training.epochs = 1;
-  job.output_save = {job::OutputKind::kModel, job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
-  const std::string prefix = testing::TempDir() + "/link-outputs";
-  std::filesystem::remove_all(prefix);
-  const Result<TrainOutcome> outcome = RunTrainers(Communities(), job, 2, 2, prefix);
-  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
-  EXPECT_TRUE(std::filesystem::exists(prefix + "/results/000001/model/best.safetensors"));
-  EXPECT_TRUE(std::filesystem::exists(prefix + "/results/000001/embeddings"));
-  EXPECT_FALSE(std::filesystem::exists(prefix + "/results/000001/predictions"));
 }
 
 TEST(LinkTrainingTest, NamesWhatTheGraphDoesNotHave) {
