@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <memory>
+#include <string_view>
 
 #include "services/storage/object_key.h"
 #include "services/trainer/parameters.h"
@@ -16,6 +17,7 @@ struct Property {
   const char* name;
   const char* field;
 };
+constexpr const char* kScorer = "scorer";
 constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"aggregator", "spec.training.model.aggregator"},
                                     {"hiddenSize", "spec.training.model.hiddenSize"},
@@ -26,7 +28,7 @@ constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"outputHeads", "spec.training.model.outputHeads"},
                                     {"negativeSlope", "spec.training.model.negativeSlope"},
                                     {"features", "spec.training.inputs.features"},
-                                    {"scorer", "spec.training.task.scorer"},
+                                    {kScorer, "spec.training.task.scorer"},
                                     {"edgeType", "spec.training.task.edgeType"},
                                     {"outputs", "the number of the model's outputs (spec.training.task)"}};
 
@@ -36,6 +38,10 @@ Status CheckProperties(const ModelFile& file, const std::map<std::string, std::s
     if (of_job == expected.end()) continue;  // no property of this type of model
     const auto of_file = file.content.metadata.find(property.name);
     if (of_file == file.content.metadata.end()) {
+      if (std::string_view(property.name) == kScorer) {
+        return InvalidArgument("the model in " + file.where +
+                               " was made for a task on nodes: it has no scorer of links");
+      }
       return InvalidArgument("the metadata of " + file.where + " lack '" + property.name + "'");
     }
     if (of_job->second == of_file->second) continue;

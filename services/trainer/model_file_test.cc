@@ -83,6 +83,30 @@ TEST_F(ModelFileTest, NamesTheFieldThatDoesNotFit) {
   EXPECT_THAT(refused([](RunFacts* f) { f->num_outputs = 4; }), HasSubstr("was made with '3'"));
 }
 
+// DistMult's and TransE's parameters have the same names and shapes.
+TEST_F(ModelFileTest, NamesAScorerThatDoesNotFit) {
+  const auto facts_of = [](job::Scorer scorer) {
+    RunFacts facts = Facts();
+    facts.job.training.task.type = job::TaskType::kLinkPrediction;
+    facts.job.training.task.scorer = scorer;
+    return facts;
+  };
+  const auto outputs = Outputs::Open({store_, "links"}, facts_of(job::Scorer::kTransE));
+  ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", StateOf(*trained_)).ok());
+  const Result<ModelFile> links = Read("links/results/000001/model/best.safetensors");
+  ASSERT_TRUE(links.ok()) << links.status().ToString();
+  EXPECT_EQ(LoadModelFile(*links, ModelMetadata(facts_of(job::Scorer::kTransE)), *trained_), Status());
+  const Status other = LoadModelFile(*links, ModelMetadata(facts_of(job::Scorer::kDistMult)), *trained_);
+  EXPECT_EQ(other.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(other.message(), HasSubstr("spec.training.task.scorer is 'DistMult', but the model in"));
+  EXPECT_THAT(other.message(), HasSubstr("was made with 'TransE'"));
+
+  const Result<ModelFile> nodes = Read();
+  ASSERT_TRUE(nodes.ok());
+  EXPECT_THAT(LoadModelFile(*nodes, ModelMetadata(facts_of(job::Scorer::kDot)), *trained_).message(),
+              HasSubstr("was made for a task on nodes: it has no scorer of links"));
+}
+
 TEST_F(ModelFileTest, RefusesWhatIsNoModelOfOurs) {
   EXPECT_EQ(Read("nowhere").status().code(), StatusCode::kNotFound);
   ASSERT_TRUE(storage::PutText(*store_, "text", "no safetensors at all").ok());
