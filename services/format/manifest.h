@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,10 +47,17 @@ struct SplitEntry {
   friend bool operator==(const SplitEntry&, const SplitEntry&) = default;
 };
 
+// Pairs of nodes that are measured and are no edges.
+struct HeldOut {
+  std::optional<uint16_t> reverse;  // edge type that does not have them with their ends swapped either
+  friend bool operator==(const HeldOut&, const HeldOut&) = default;
+};
+
 struct EdgeSplitEntry {
   std::string name;
   uint16_t edge_type = 0;
   uint64_t train = 0, validation = 0, test = 0;  // edges
+  std::optional<HeldOut> held_out = {};          // none: validation and test pairs may be edges
   friend bool operator==(const EdgeSplitEntry&, const EdgeSplitEntry&) = default;
 };
 

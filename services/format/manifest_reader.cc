@@ -131,6 +131,20 @@ Status ReadSplits(const JsonFields& document, Manifest* manifest) {
   });
 }
 
+Result<HeldOut> HeldOutFrom(const JsonFields& fields, EdgeTypeId type, const graph::GraphSchema& schema) {
+  HeldOut held_out;
+  if (!fields.Has("reverse")) return held_out;
+  ASSIGN_OR_RETURN(const std::string name, fields.Text("reverse"));
+  const Result<EdgeTypeId> reverse = schema.FindEdgeType(name);
+  if (!reverse.ok()) return fields.Wrong("reverse", reverse.status().message());
+  if (schema.SourceOf(*reverse) != schema.DestinationOf(type) ||
+      schema.DestinationOf(*reverse) != schema.SourceOf(type)) {
+    return fields.Wrong("reverse", "'" + name + "' does not lead back along '" + schema.EdgeType(type).Name() + "'");
+  }
+  held_out.reverse = reverse->value;
+  return held_out;
+}
+
 Result<EdgeSplitEntry> EdgeSplitFrom(const JsonFields& fields, const graph::PartitionBook& book) {
   EdgeSplitEntry split;
   ASSIGN_OR_RETURN(split.name, fields.Text("name"));
@@ -144,6 +158,9 @@ Result<EdgeSplitEntry> EdgeSplitFrom(const JsonFields& fields, const graph::Part
   ASSIGN_OR_RETURN(split.train, fields.Unsigned("train"));
   ASSIGN_OR_RETURN(split.validation, fields.Unsigned("validation"));
   ASSIGN_OR_RETURN(split.test, fields.Unsigned("test"));
+  if (!fields.Has("held_out")) return split;
+  ASSIGN_OR_RETURN(const JsonFields held_out, fields.Object("held_out"));
+  ASSIGN_OR_RETURN(split.held_out, HeldOutFrom(held_out, *type, book.schema()));
   return split;
 }
 

@@ -53,6 +53,25 @@ TEST(ManifestTest, IsTheSameTextAfterReading) {
   EXPECT_EQ(ManifestToJson(*ManifestFromJson(text)), text);
 }
 
+TEST(ManifestTest, SaysWhichEdgesAreHeldOut) {
+  Manifest manifest = Tiny();
+  for (const std::optional<HeldOut>& held_out :
+       {std::optional<HeldOut>(), std::optional<HeldOut>(HeldOut{}), std::optional<HeldOut>(HeldOut{.reverse = 1})}) {
+    manifest.edge_splits = {{"links", 1, 3, 2, 1, held_out}};
+    const Result<Manifest> back = ManifestFromJson(ManifestToJson(manifest));
+    ASSERT_TRUE(back.ok()) << back.status().ToString();
+    EXPECT_EQ(back->edge_splits, manifest.edge_splits);
+  }
+  const auto refusal = [&](const json& held_out) {
+    json document = json::parse(ManifestToJson(manifest));
+    document["edge_splits"][0]["held_out"] = held_out;
+    return ManifestFromJson(document.dump()).status().message();
+  };
+  EXPECT_THAT(refusal(true), HasSubstr("edge_splits[0].held_out: expected an object"));
+  EXPECT_THAT(refusal({{"reverse", "cited_by"}}), HasSubstr("edge_splits[0].held_out.reverse: there is no edge type"));
+  EXPECT_THAT(refusal({{"reverse", "writes"}}), HasSubstr("'writes' does not lead back along 'paper:cites:paper'"));
+}
+
 TEST(ManifestTest, IgnoresFieldsOfLaterMinorAdditions) {
   json document = json::parse(ManifestToJson(Tiny()));
   document["colour"] = "green";

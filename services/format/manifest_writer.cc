@@ -56,12 +56,17 @@ Json Splits(const Manifest& manifest) {
 
 Json EdgeSplits(const Manifest& manifest) {
   Json list = Json::array();
+  const graph::GraphSchema& schema = manifest.book.schema();
   for (const EdgeSplitEntry& split : manifest.edge_splits) {
     list.push_back({{"name", split.name},
-                    {"edge_type", manifest.book.schema().EdgeType(EdgeTypeId(split.edge_type)).Name()},
+                    {"edge_type", schema.EdgeType(EdgeTypeId(split.edge_type)).Name()},
                     {"train", split.train},
                     {"validation", split.validation},
                     {"test", split.test}});
+    if (!split.held_out.has_value()) continue;
+    Json& held_out = list.back()["held_out"] = Json::object();
+    const std::optional<uint16_t>& reverse = split.held_out->reverse;
+    if (reverse.has_value()) held_out["reverse"] = schema.EdgeType(EdgeTypeId(*reverse)).Name();
   }
   return list;
 }

@@ -1,4 +1,5 @@
-// Splits of edges over all partitions: complete, and the source's.
+// Splits of edges over all partitions: complete, held out of the graph where the manifest says so, and the source's.
+#include <algorithm>
 #include <optional>
 
 #include "services/format/partition_names.h"
@@ -57,11 +58,104 @@ std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded,
   return pairs;
 }
 
+using EndPairs = std::vector<std::pair<uint64_t, uint64_t>>;  // (destination, source), global ids, ascending
+
+EndPairs PairsOf(const LoadedPartitioning& loaded, const EdgeSplitEntry& split,
+                 std::initializer_list<graph::SplitPartName> parts) {
+  const NodeTypeId destination_type = loaded.book().schema().DestinationOf(EdgeTypeId(split.edge_type));
+  EndPairs pairs;
+  for (const graph::Partition& partition : loaded.partitions) {
+    const uint64_t first = loaded.book().NodeFirst(destination_type)[partition.id.value];
+    for (const graph::SplitPartName part : parts) {
+      const graph::EdgeSplitPart& owned = OwnedPart(partition, split, part);
+      const IdReader sources(owned.sources), destinations(owned.destinations);
+      for (uint64_t k = 0; k < static_cast<uint64_t>(owned.ordinals.num_rows()); ++k) {
+        pairs.emplace_back(first + destinations[k], sources[k]);
+      }
+    }
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+EndPairs Swapped(EndPairs pairs) {
+  for (auto& [destination, source] : pairs) std::swap(destination, source);
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+// What is held out of one edge type.
+class HeldOutOfType {
+ public:
+  HeldOutOfType(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, EdgeTypeId type, EndPairs held_out)
+      : loaded_(loaded), split_(split), type_(type), held_out_(std::move(held_out)) {}
+
+  void FindEdges(VerifyReport* report) const {
+    const NodeTypeId destination_type = loaded_.book().schema().DestinationOf(type_);
+    for (const graph::Partition& partition : loaded_.partitions) {
+      const graph::InEdges& edges = partition.in_edges[type_.value];
+      const IdReader indptr(edges.indptr), indices(edges.indices);
+      const uint64_t first = loaded_.book().NodeFirst(destination_type)[partition.id.value];
+      const uint64_t last = first + partition.nodes[destination_type.value].count;
+      auto pair = std::lower_bound(held_out_.begin(), held_out_.end(), std::pair(first, uint64_t{0}));
+      while (pair != held_out_.end() && pair->first < last) {
+        const uint64_t destination = pair->first, row = destination - first;
+        const auto next = std::lower_bound(pair, held_out_.end(), std::pair(destination + 1, uint64_t{0}));
+        for (uint64_t k = indptr[row]; k < indptr[row + 1]; ++k) {
+          const std::pair ends(destination, indices[k]);
+          if (std::binary_search(pair, next, ends)) report->Add(Name(ends) + " is held out and is an edge");
+        }
+        pair = next;
+      }
+    }
+  }
+
+  void FindTrainingPairs(VerifyReport* report) const {
+    for (const auto& ends : PairsOf(loaded_, split_, {graph::SplitPartName::kTrain})) {
+      if (!std::binary_search(held_out_.begin(), held_out_.end(), ends)) continue;
+      report->Add(Name(ends) + " is held out and is trained on");
+    }
+  }
+
+ private:
+  std::string Name(const std::pair<uint64_t, uint64_t>& ends) const {
+    const graph::GraphSchema& schema = loaded_.book().schema();
+    return "split '" + split_.name +
+           "': " + std::to_string(loaded_.original_of[schema.SourceOf(type_).value][ends.second]) + " -> " +
+           std::to_string(loaded_.original_of[schema.DestinationOf(type_).value][ends.first]) + " of '" +
+           schema.EdgeType(type_).Name() + "'";
+  }
+
+  const LoadedPartitioning& loaded_;
+  const EdgeSplitEntry& split_;
+  const EdgeTypeId type_;
+  const EndPairs held_out_;
+};
+
+void VerifyHeldOut(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, VerifyReport* report) {
+  const EdgeTypeId type(split.edge_type);
+  EndPairs pairs = PairsOf(loaded, split, {graph::SplitPartName::kValidation, graph::SplitPartName::kTest});
+  const std::optional<uint16_t> reverse = split.held_out->reverse;
+  if (reverse.has_value()) {
+    EndPairs swapped = Swapped(pairs);
+    if (*reverse == type.value) {
+      pairs.insert(pairs.end(), swapped.begin(), swapped.end());
+      std::sort(pairs.begin(), pairs.end());
+    } else {
+      HeldOutOfType(loaded, split, EdgeTypeId(*reverse), std::move(swapped)).FindEdges(report);
+    }
+  }
+  const HeldOutOfType held_out(loaded, split, type, std::move(pairs));
+  held_out.FindEdges(report);
+  held_out.FindTrainingPairs(report);
+}
+
 }  // namespace
 
 void VerifyEdgeSplits(const LoadedPartitioning& loaded, VerifyReport* report) {
   for (const EdgeSplitEntry& split : loaded.manifest.edge_splits) {
     for (const graph::SplitPartName part : kSplitParts) PairsByOrdinal(loaded, split, part, report);
+    if (split.held_out.has_value()) VerifyHeldOut(loaded, split, report);
   }
 }
 

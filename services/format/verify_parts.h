@@ -39,7 +39,7 @@ class IdReader {
 void VerifyNodes(LoadedPartitioning* loaded, VerifyReport* report);
 // Splits' ordinals count their nodes by original id, over all partitions.
 void VerifySplits(const LoadedPartitioning& loaded, VerifyReport* report);
-// Splits of edges: every ordinal is in exactly one partition.
+// Splits of edges: every ordinal is in exactly one partition, and what is held out is neither an edge nor trained on.
 void VerifyEdgeSplits(const LoadedPartitioning& loaded, VerifyReport* report);
 // In-edges stand in the declared order, and out-degree columns count them.
 void VerifyEdges(const LoadedPartitioning& loaded, VerifyReport* report);

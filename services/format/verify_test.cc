@@ -222,6 +222,27 @@ TEST_F(VerifyEdgeSplitsTest, FindsMissingDoubledAndOtherEdges) {
   EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("validation: its edges are not the source's")));
 }
 
+// Papers cite: 4 -> 0, 2 -> 1 three times, and others.
+TEST_F(VerifyEdgeSplitsTest, FindsWhatIsHeldOutAndStillAnEdgeOrTrainedOn) {
+  const auto violations = [&](graph::EdgePairs train, graph::EdgePairs validation, std::optional<uint16_t> reverse) {
+    graph_.edge_splits["links"][1] = {.train = std::move(train), .validation = std::move(validation), .test = {}};
+    set_ = TinyPartitions(graph_);
+    manifest_.edge_splits[0].held_out = HeldOut{.reverse = reverse};
+    return Verify(Against::kFilesOnly).violations;
+  };
+  const graph::EdgePairs train{{0, 0, 0}, {1, 1, 4}};
+  EXPECT_THAT(violations(train, {{3}, {4}}, std::nullopt), ElementsAre());
+  EXPECT_THAT(violations(train, {{4}, {0}}, std::nullopt),
+              ElementsAre("split 'links': 4 -> 0 of 'paper:cites:paper' is held out and is an edge"));
+  EXPECT_THAT(violations(train, {{1}, {2}}, std::nullopt), ElementsAre());  // nobody said what 2 -> 1 is
+  const std::string reverse = "split 'links': 2 -> 1 of 'paper:cites:paper' is held out and is an edge";
+  EXPECT_THAT(violations(train, {{1}, {2}}, 1), ElementsAre(reverse, reverse, reverse));
+  EXPECT_THAT(violations({{0, 3, 4}, {1, 4, 3}}, {{3}, {4}}, std::nullopt),
+              ElementsAre("split 'links': 3 -> 4 of 'paper:cites:paper' is held out and is trained on"));
+  EXPECT_THAT(violations({{0, 3, 4}, {1, 4, 3}}, {{3}, {4}}, 1),
+              ElementsAre(HasSubstr("3 -> 4"), HasSubstr("4 -> 3 of 'paper:cites:paper' is held out and is trained")));
+}
+
 TEST_F(VerifyEdgeSplitsTest, AFileWhoseEdgesLeadOutsideIsDamaged) {
   set_.partitions[0].edge_splits.at("links").at(1)[1].sources = U32({5});
   const VerifyReport report = Verify(Against::kFilesOnly);

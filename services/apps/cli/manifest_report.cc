@@ -74,7 +74,7 @@ std::string ManifestAsText(const format::Manifest& manifest, const std::string& 
   for (const format::EdgeSplitEntry& split : manifest.edge_splits) {
     text += "  split " + split.name + " of " + schema.edge_types()[split.edge_type].Name() + ": " +
             std::to_string(split.train) + " train, " + std::to_string(split.validation) + " validation, " +
-            std::to_string(split.test) + " test\n";
+            std::to_string(split.test) + " test" + (split.held_out.has_value() ? ", held out" : "") + "\n";
   }
   const format::Quality& quality = manifest.quality;
   text += "  cut " + Fixed(100 * quality.cut_ratio, 2) + " % of the edges (" + std::to_string(quality.cut_edges) +
@@ -120,8 +120,10 @@ std::string ManifestAsJson(const format::Manifest& manifest, const std::string& 
         {"train", split.train}, {"validation", split.validation}, {"test", split.test}};
   }
   for (const format::EdgeSplitEntry& split : manifest.edge_splits) {
-    json["splits"][split.name][schema.edge_types()[split.edge_type].Name()] = {
-        {"train", split.train}, {"validation", split.validation}, {"test", split.test}};
+    json["splits"][split.name][schema.edge_types()[split.edge_type].Name()] = {{"train", split.train},
+                                                                               {"validation", split.validation},
+                                                                               {"test", split.test},
+                                                                               {"heldOut", split.held_out.has_value()}};
   }
   json["quality"] = {{"cutEdges", manifest.quality.cut_edges},
                      {"cutRatio", manifest.quality.cut_ratio},

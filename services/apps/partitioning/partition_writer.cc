@@ -49,7 +49,31 @@ std::vector<format::EdgeSplitEntry> EdgeSplitsOf(const graph::SourceGraph& graph
   return entries;
 }
 
+// The edge type that has held-out edges the other way round, among the types that there are in the end.
+std::optional<uint16_t> ReverseOf(const graph::HeldOutEdges& held_out, EdgeTypeId type, bool add_reverse_edges,
+                                  const graph::GraphSchema& schema) {
+  if (held_out.reverse_edge_type.empty() && !add_reverse_edges) return std::nullopt;
+  if (add_reverse_edges && schema.is_homogeneous()) return type.value;
+  const graph::CanonicalEdgeType& forward = schema.EdgeType(type);
+  const Result<EdgeTypeId> reverse = schema.FindEdgeType(
+      held_out.reverse_edge_type.empty()
+          ? graph::CanonicalEdgeType{forward.destination, "rev_" + forward.relation, forward.source}.Name()
+          : held_out.reverse_edge_type);
+  return reverse.ok() ? std::optional<uint16_t>(reverse->value) : std::nullopt;
+}
+
 }  // namespace
+
+void DescribeHeldOut(const graph::HeldOutEdges& held_out, bool add_reverse_edges, format::Manifest* manifest) {
+  const graph::GraphSchema& schema = manifest->book.schema();
+  for (format::EdgeSplitEntry& split : manifest->edge_splits) {
+    const EdgeTypeId type(split.edge_type);
+    const bool is_meant = held_out.edge_type.empty() || held_out.edge_type == schema.EdgeType(type).Name() ||
+                          held_out.edge_type == schema.EdgeType(type).relation;
+    if (split.name != held_out.split || !is_meant) continue;
+    split.held_out = format::HeldOut{.reverse = ReverseOf(held_out, type, add_reverse_edges, schema)};
+  }
+}
 
 Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std::string& prefix,
                                          const std::string& attempt, const graph::SourceGraph& graph,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "services/format/manifest.h"
+#include "services/graph/preprocess.h"
 #include "services/graph/source_graph.h"
 #include "services/partition/build_partition.h"
 #include "services/partition/partitioner.h"
@@ -25,5 +26,8 @@ Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std:
                                          const std::string& attempt, const graph::SourceGraph& graph,
                                          const partition::Assignment& assignment,
                                          const PartitionWriterOptions& options);
+
+// Says in a manifest what Preprocess held out of the graph that it describes.
+void DescribeHeldOut(const graph::HeldOutEdges& held_out, bool add_reverse_edges, format::Manifest* manifest);
 
 }  // namespace espalier::partitioning
