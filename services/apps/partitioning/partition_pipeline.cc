@@ -12,6 +12,7 @@
 #include "services/job/enum_names.h"
 #include "services/partition/quality.h"
 #include "services/storage/open_store.h"
+#include "services/telemetry/log.h"
 #include "services/telemetry/process_metrics.h"
 
 namespace espalier::partitioning {
@@ -30,6 +31,28 @@ format::SourceFormat FormatOf(job::GraphFormat format) {
 bool MayHaveHappened(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded || code == StatusCode::kAborted ||
          code == StatusCode::kUnknown;
+}
+
+// Whether there is the split, or one might think so: an edge type that does not exist is Preprocess's to refuse.
+bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out) {
+  const auto named = source.edge_splits.find(held_out.split);
+  if (held_out.edge_type.empty()) return named != source.edge_splits.end();
+  const Result<EdgeTypeId> type = source.schema.FindEdgeType(held_out.edge_type);
+  return !type.ok() || (named != source.edge_splits.end() && named->second.contains(type->value));
+}
+
+// Training pairs of a split of edges, of the edge types of a schema.
+uint64_t CountTrainingPairs(const graph::SourceGraph& source, const std::string& split,
+                            const graph::GraphSchema& schema) {
+  uint64_t count = 0;
+  const auto named = source.edge_splits.find(split);
+  if (named == source.edge_splits.end()) return count;
+  for (const graph::CanonicalEdgeType& type : schema.edge_types()) {
+    const Result<EdgeTypeId> id = source.schema.FindEdgeType(type.Name());
+    const auto parts = id.ok() ? named->second.find(id->value) : named->second.end();
+    if (parts != named->second.end()) count += parts->second.train.size();
+  }
+  return count;
 }
 
 // One run of the pipeline: what its phases share.
@@ -120,7 +143,23 @@ class Pipeline {
     ASSIGN_OR_RETURN(options.path, source_->Path());
     ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
     RETURN_IF_ERROR(StartPhase("preprocessing"));
-    return graph::Preprocess(std::move(source), PreprocessOptionsFor(graph_.preprocess, context_), options_.threads);
+    return Preprocessed(std::move(source));
+  }
+
+  Result<graph::SourceGraph> Preprocessed(graph::SourceGraph source) const {
+    graph::PreprocessOptions options = PreprocessOptionsFor(graph_.preprocess, context_);
+    if (!options.held_out.has_value()) return graph::Preprocess(std::move(source), options, options_.threads);
+    const std::string split = options.held_out->split;
+    if (!options_.needs_split && !HasSplit(source, *options.held_out)) options.held_out.reset();
+    const graph::GraphSchema schema = source.schema;
+    const uint64_t num_before = CountTrainingPairs(source, split, schema);
+    ASSIGN_OR_RETURN(graph::SourceGraph preprocessed, graph::Preprocess(std::move(source), options, options_.threads));
+    const uint64_t num_left = CountTrainingPairs(preprocessed, split, schema);
+    if (num_left < num_before) {
+      telemetry::Log(telemetry::Level::kWarning, "training edges that are validation or test edges are left out",
+                     {{"split", split}, {"left_out", num_before - num_left}, {"training_edges", num_left}});
+    }
+    return preprocessed;
   }
 
   Result<partition::Assignment> Cut(const graph::SourceGraph& source) {
@@ -162,6 +201,9 @@ class Pipeline {
         .num_partitions = graph_.partitions.count,
         .before_partition = [&](uint32_t written) { return Advance(double{1} * written / graph_.partitions.count); }};
     ASSIGN_OR_RETURN(format::Manifest manifest, WritePartitions(store, prefix, attempt, source, assignment, options));
+    if (context_.held_out.has_value()) {
+      DescribeHeldOut(*context_.held_out, graph_.preprocess.add_reverse_edges, &manifest);
+    }
     manifest.partition_key = key;
     manifest.algorithm = job::NameOf(graph_.partitions.algorithm);
     manifest.seed = context_.seed;

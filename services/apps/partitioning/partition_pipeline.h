@@ -22,6 +22,7 @@ struct PartitionPipelineOptions {
   std::string train_split;                           // whose training nodes TrainNodes balances; empty: every split's
   std::string label_column;                          // exempt from feature normalisation, next to "node-label"
   std::optional<graph::HeldOutEdges> held_out = {};  // edges kept out of message passing
+  bool needs_split = true;                           // false: of a graph without held_out's split nothing is held out
   format::TripleOptions triples;
   // How stores are reached, and where what lies in them is copied to be read.
   format::SourceAccess access;

@@ -163,6 +163,8 @@ int Run(const Flags& flags) {
                                          .train_split = training.training.task.split,
                                          .label_column = training.training.task.label,
                                          .held_out = HeldOutBy(training.training.task),
+                                         // A job that only applies a model can do without.
+                                         .needs_split = training.training.epochs > 0,
                                          .access = *access,
                                          .stop_requested = [&] { return stop.requested(); }};
   const Result<PartitionOutcome> outcome =
