@@ -23,6 +23,9 @@ std::vector<Rule> GraphRules() {
 std::vector<Rule> TrainingRules() {
   const std::string training = "spec.training";
   const std::string layer = "spec.training.sampling.layers[]";
+  const std::string negatives =  // of one trainer's share of a step
+      "(self.training.batchSize + self.trainers.replicas - 1) / self.trainers.replicas * "
+      "self.training.task.negatives.count";
   return {
       {training, "self.task.type == 'NodeClassification' || !self.task.multiLabel", "only for NodeClassification",
        "task.multiLabel"},
@@ -64,6 +67,14 @@ std::vector<Rule> TrainingRules() {
        "a column of nodes says nothing of when an edge was: leave it out", "sampling.seedTime"},
       {"spec", "self.training.task.type != 'LinkPrediction' || self.samplers.replicas == 0",
        "sampler processes make no batches of edges: leave them out, trainers sample", "samplers.replicas"},
+      {"spec",
+       "!has(self.training.task.negatives) || !has(self.training.task.negatives.count) || (" + negatives +
+           " <= 268435456 && ((has(self.training.task.negatives.type) && self.training.task.negatives.type == 'Joint') "
+           "|| " +
+           negatives + " * self.training.model.hiddenSize <= 4294967296))",
+       "more embeddings of a step's negatives than fit a trainer: use fewer, a smaller batchSize, more trainers, or "
+       "Joint, which shares them",
+       "training.task.negatives.count"},
       {training, "size(self.inputs) == 1 || self.inputs.all(input, has(input.nodeType))",
        "nodeType may be left out only when there is one entry", "inputs"},
       {training,

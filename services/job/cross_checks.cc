@@ -86,6 +86,13 @@ class RelationChecker {
       Add("spec.training.task.negatives.count", "InBatch takes them from the batch: choose a number below batchSize (" +
                                                     std::to_string(training.batch_size) + ")");
     }
+    const int64_t negatives = NegativesOfShare(training, job.trainer_replicas);
+    const int64_t most = MostNegativesOfShare(task.negatives, training.model.hidden_size);
+    if (negatives > most) {
+      Add("spec.training.task.negatives.count",
+          "more embeddings of a step's negatives than fit a trainer: " + std::to_string(negatives) + " of at most " +
+              std::to_string(most) + "; use fewer, a smaller batchSize, more trainers, or Joint, which shares them");
+    }
     const auto& balance = job.graph.partitions.balance;
     if (std::count(balance.begin(), balance.end(), PartitionBalance::kTrainNodes) > 0) {
       Add("spec.graph.partitions.balance", "TrainNodes balances a split of nodes, LinkPrediction has one of edges");

@@ -201,6 +201,17 @@ struct Training {
   Evaluation evaluation;
 };
 
+// Negatives of one trainer's share of a step: batchSize / trainers, rounded up, times their count.
+constexpr int64_t NegativesOfShare(const Training& training, int64_t num_trainers) {
+  return (training.batch_size + num_trainers - 1) / num_trainers * training.task.num_negatives;
+}
+
+// How many there may be: 2^28, and unless edges share them, 2^32 numbers of their embeddings (16 GiB).
+constexpr int64_t MostNegativesOfShare(Negatives kind, int64_t width) {
+  constexpr int64_t kMost = int64_t{1} << 28, kMostNumbers = int64_t{1} << 32;
+  return kind == Negatives::kJoint || width < kMostNumbers / kMost ? kMost : kMostNumbers / width;
+}
+
 // True where some node type has learnable rows.
 inline bool HasEmbeddings(const Training& training) {
   for (const Input& input : training.inputs) {

@@ -168,6 +168,14 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
               HasSubstr("RotatE needs an even size"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: InBatch, count: 140}\n")),
               HasSubstr("choose a number below batchSize (140)"));
+  // 2^23 edges a trainer; 2^28 embeddings of 16 numbers fit.
+  const Overrides large = {{"spec.training.batchSize", "16777216"},
+                           {"spec.training.model.hiddenSize", "16"},
+                           {"spec.trainers.replicas", "2"}};
+  EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 64}\n"), large),
+              HasSubstr("more embeddings of a step's negatives than fit a trainer: 536870912 of at most 268435456"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Joint, count: 64}\n"), large), HasSubstr("than fit"));
+  EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 32}\n"), large), "");
   EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, "),
                       {{"spec.graph.timeColumn", "year"}, {"spec.training.sampling.seedTime", "year"}}),
               HasSubstr("says nothing of when an edge was"));

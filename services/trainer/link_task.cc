@@ -31,6 +31,15 @@ Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, cons
   return std::make_shared<LinkScorer>(scorer, static_cast<int64_t>(types.size()), width, training.seed);
 }
 
+Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num_trainers) {
+  const int64_t negatives = job::NegativesOfShare(training, num_trainers);
+  const int64_t most = job::MostNegativesOfShare(training.task.negatives, width);
+  if (negatives <= most) return Status();
+  return InvalidArgument(
+      "spec.training.task.negatives.count: more embeddings of a step's negatives than fit a trainer: " +
+      std::to_string(negatives) + " of at most " + std::to_string(most));
+}
+
 BatchLoss LossOfBatches(const job::Training& training, LossKind kind, std::shared_ptr<const LinkScorer> scorer) {
   if (!PredictsLinks(training)) {
     return [kind](const BatchTensors& batch, const torch::Tensor& outputs) {

@@ -23,6 +23,10 @@ Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAc
 Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, const graph::GraphSchema& schema,
                                              int64_t width);
 
+// Whether a trainer's share of a step's negatives may have embeddings of this width: InvalidArgument names
+// spec.training.task.negatives.count.
+Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num_trainers);
+
 // What a step minimises. `scorer` is the model's; null for tasks on nodes, which `kind` is the loss of.
 BatchLoss LossOfBatches(const job::Training& training, LossKind kind, std::shared_ptr<const LinkScorer> scorer);
 

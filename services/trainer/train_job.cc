@@ -128,6 +128,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   }
   if (PredictsLinks(training)) {
     ASSIGN_OR_RETURN(parts.scorer, ScorerOf(training, graph.schema(), parts.data.num_outputs()));
+    RETURN_IF_ERROR(CheckNegatives(training, parts.data.num_outputs(), collective.size()));
     parts.model->register_module("scorer", parts.scorer);
   }
   if (file.has_value()) {
