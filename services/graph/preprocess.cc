@@ -49,11 +49,17 @@ Result<std::optional<EdgeTypeId>> ReverseThatIsThere(const GraphSchema& schema, 
   const CanonicalEdgeType made = ReverseOf(schema.EdgeType(type));
   if (makes_relations && (name == made.relation || name == made.Name())) return std::optional<EdgeTypeId>();
   ASSIGN_OR_RETURN(const EdgeTypeId found, schema.FindEdgeType(name));
-  if (!makes_relations) return std::optional<EdgeTypeId>(found);
-  // Its own reverse would say the same as the held-out edges, and so would that of `type`.
-  return InvalidArgument("the reverse of '" + schema.EdgeType(type).Name() + "' would be both '" +
-                         schema.EdgeType(found).Name() + "' and '" + made.Name() +
-                         "', which is added: name no reverse, or add none");
+  if (makes_relations) {
+    // Its own reverse would say the same as the held-out edges, and so would that of `type`.
+    return InvalidArgument("the reverse of '" + schema.EdgeType(type).Name() + "' would be both '" +
+                           schema.EdgeType(found).Name() + "' and '" + made.Name() +
+                           "', which is added: name no reverse, or add none");
+  }
+  if (schema.SourceOf(found) == schema.DestinationOf(type) && schema.DestinationOf(found) == schema.SourceOf(type)) {
+    return std::optional<EdgeTypeId>(found);
+  }
+  return InvalidArgument("the reverse edge type '" + schema.EdgeType(found).Name() + "' does not lead back along '" +
+                         schema.EdgeType(type).Name() + "'");
 }
 
 // By edge type: what must go. Reverse relations that are yet to be made are made of what is left.
@@ -62,6 +68,7 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   if (!options.held_out.has_value()) return held_out;
   const HeldOutEdges& of = *options.held_out;
   ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(graph.schema, of.edge_type));
+  if (types.empty()) return NotFound("there is no split '" + of.split + "' of a graph without edges");
   std::optional<EdgeTypeId> reverse;
   if (!of.reverse_edge_type.empty()) {
     if (types.size() > 1) {

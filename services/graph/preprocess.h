@@ -39,8 +39,8 @@ struct PreprocessOptions {
 // `graph` must be valid (ValidateSourceGraph). Arrays that do not change are shared, not copied; those that do are
 // freed one by one on the way. EdgeSet::original_ids is set where edges no longer stand at their original numbers.
 // InvalidArgument: edges to be changed of a graph whose edges were changed before, a relation "rev_..." that exists
-// already, a row whose quotients are not finite, a reverse type of held_out for more than one edge type. NotFound: a
-// split or edge type of held_out that does not exist.
+// already, a row whose quotients are not finite, a reverse type of held_out that does not lead back or is named for
+// more than one edge type. NotFound: a split or edge type of held_out that does not exist.
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads);
 
 }  // namespace espalier::graph
