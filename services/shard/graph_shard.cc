@@ -12,8 +12,8 @@
 #include "services/shard/hop_kernel.h"
 #include "services/shard/id_array.h"
 #include "services/shard/mutable_tensors.h"
+#include "services/shard/own_seeds.h"
 #include "services/shard/row_gather.h"
-#include "services/shard/seed_orders.h"
 #include "services/shard/time_columns.h"
 #include "services/shard/weight_sums.h"
 
@@ -74,7 +74,6 @@ struct GraphShard::State {
   // Thread-safe.
   WeightSums weight_sums;
   TimeColumns time_columns;
-  SeedOrders seed_orders;
   MutableTensors tensors;
   Embeddings embeddings;  // uses the tensors
   sampler::BufferPool answer_buffers;
@@ -244,7 +243,7 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   RETURN_IF_ERROR(sampler::CheckSeedTypes(query, schema));
   const bool of_edges = !query.edge_types.empty();
   uint64_t total = 0;
-  std::vector<SeedOrders::OrdinalList> lists;
+  std::vector<OrdinalList> lists;
   std::vector<IdArray> local_ids, list_sources;  // by list; sources of edges
   for (const EdgeTypeId type : query.edge_types) {
     ASSIGN_OR_RETURN(const graph::EdgeSplitPart* const part, FindEdgeSplitPart(query, type));
@@ -261,20 +260,17 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   }
   const sampler::PositionRange range = sampler::PositionsOfStep(total, query.batch_size, query.step);
   if (!FitsU32(range.size())) return ResourceExhausted("a batch of 2^32 seeds or more");
-  const SeedOrders::Order order = seed_orders.Get(query, total, lists);
-  const auto before = [](const SeedOrders::OrderedSeed& seed, uint64_t position) { return seed.position < position; };
-  const auto first = std::lower_bound(order->begin(), order->end(), range.first, before);
-  const auto last = std::lower_bound(first, order->end(), range.last, before);
-  RETURN_IF_ERROR(CheckCount(static_cast<size_t>(last - first)));
+  const std::vector<OwnSeed> own = OwnSeedsAt(query, total, lists, range);
+  RETURN_IF_ERROR(CheckCount(own.size()));
 
   const NodeTypeId node_type = of_edges ? schema.DestinationOf(query.edge_types.front()) : query.node_type;
   const uint64_t first_node = book.NodeFirst(node_type)[partition.id.value];
   std::vector<uint32_t> positions;
   std::vector<uint64_t> nodes, sources;
-  for (auto seed = first; seed != last; ++seed) {
-    positions.push_back(static_cast<uint32_t>(seed->position - range.first));
-    nodes.push_back(first_node + local_ids[seed->list][seed->entry]);
-    if (of_edges) sources.push_back(list_sources[seed->list][seed->entry]);
+  for (const OwnSeed& seed : own) {
+    positions.push_back(static_cast<uint32_t>(seed.position - range.first));
+    nodes.push_back(first_node + local_ids[seed.list][seed.entry]);
+    if (of_edges) sources.push_back(list_sources[seed.list][seed.entry]);
   }
   sampler::PartitionSeeds seeds{.positions = Tensor::FromVector(std::move(positions)),
                                 .nodes = IdTensor(std::move(nodes), book.num_nodes(node_type))};
