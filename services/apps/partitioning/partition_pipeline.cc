@@ -36,7 +36,9 @@ bool MayHaveHappened(StatusCode code) {
 // Whether there is the split, or one might think so: an edge type that does not exist is Preprocess's to refuse.
 bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out) {
   const auto named = source.edge_splits.find(held_out.split);
-  if (held_out.edge_type.empty()) return named != source.edge_splits.end();
+  if (held_out.edge_type.empty()) {
+    return named != source.edge_splits.end() && named->second.size() == source.schema.num_edge_types();
+  }
   const Result<EdgeTypeId> type = source.schema.FindEdgeType(held_out.edge_type);
   return !type.ok() || (named != source.edge_splits.end() && named->second.contains(type->value));
 }
