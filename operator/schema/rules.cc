@@ -59,6 +59,11 @@ std::vector<Rule> TrainingRules() {
        "!has(self.task.negatives) || !has(self.task.negatives.type) || self.task.negatives.type != 'InBatch' || "
        "!has(self.task.negatives.count) || self.task.negatives.count < self.batchSize",
        "InBatch takes them from the batch: choose a number below batchSize", "task.negatives.count"},
+      {training,
+       "!has(self.task.negatives) || !has(self.task.negatives.type) || self.task.negatives.type != 'InDegree' || "
+       "!has(self.task.negatives.count) || self.batchSize * self.task.negatives.count <= 16777216",
+       "each trainer fetches InDegree's of the whole step: batchSize times count is at most 16777216",
+       "task.negatives.count"},
       {"spec",
        "self.training.task.type != 'LinkPrediction' || !has(self.graph.partitions.balance) || !('TrainNodes' in "
        "self.graph.partitions.balance)",

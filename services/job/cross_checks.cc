@@ -93,6 +93,11 @@ class RelationChecker {
           "more embeddings of a step's negatives than fit a trainer: " + std::to_string(negatives) + " of at most " +
               std::to_string(most) + "; use fewer, a smaller batchSize, more trainers, or Joint, which shares them");
     }
+    if (task.negatives == Negatives::kInDegree && training.batch_size * task.num_negatives > kMostInDegreeNegatives) {
+      Add("spec.training.task.negatives.count",
+          "each trainer fetches InDegree's of the whole step: batchSize times count is at most " +
+              std::to_string(kMostInDegreeNegatives));
+    }
     const auto& balance = job.graph.partitions.balance;
     if (std::count(balance.begin(), balance.end(), PartitionBalance::kTrainNodes) > 0) {
       Add("spec.graph.partitions.balance", "TrainNodes balances a split of nodes, LinkPrediction has one of edges");

@@ -212,6 +212,9 @@ constexpr int64_t MostNegativesOfShare(Negatives kind, int64_t width) {
   return kind == Negatives::kJoint || width < kMostNumbers / kMost ? kMost : kMostNumbers / width;
 }
 
+// Of a step, all trainers together: each of them fetches all of them.
+inline constexpr int64_t kMostInDegreeNegatives = int64_t{1} << 24;
+
 // True where some node type has learnable rows.
 inline bool HasEmbeddings(const Training& training) {
   for (const Input& input : training.inputs) {

@@ -176,6 +176,9 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
               HasSubstr("more embeddings of a step's negatives than fit a trainer: 536870912 of at most 268435456"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Joint, count: 64}\n"), large), HasSubstr("than fit"));
   EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 32}\n"), large), "");
+  EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: InDegree, count: 1}\n"), large), "");
+  EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: InDegree, count: 2}\n"), large),
+              HasSubstr("batchSize times count is at most 16777216"));
   EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, "),
                       {{"spec.graph.timeColumn", "year"}, {"spec.training.sampling.seedTime", "year"}}),
               HasSubstr("says nothing of when an edge was"));
