@@ -11,8 +11,10 @@ namespace {
 template <class E, size_t N>
 using Names = std::array<std::pair<E, const char*>, N>;
 
-constexpr Names<GraphFormat, 3> kGraphFormats = {
-    {{GraphFormat::kOgb, "OGB"}, {GraphFormat::kNpy, "NPY"}, {GraphFormat::kTriples, "Triples"}}};
+constexpr Names<GraphFormat, 4> kGraphFormats = {{{GraphFormat::kOgb, "OGB"},
+                                                  {GraphFormat::kNpy, "NPY"},
+                                                  {GraphFormat::kTriples, "Triples"},
+                                                  {GraphFormat::kDglChunked, "DGLChunked"}}};
 constexpr Names<RowNormalization, 2> kRowNormalizations = {
     {{RowNormalization::kNone, "None"}, {RowNormalization::kRow, "Row"}}};
 constexpr Names<PartitionAlgorithm, 4> kAlgorithms = {{{PartitionAlgorithm::kMetis, "METIS"},

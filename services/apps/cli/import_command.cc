@@ -11,6 +11,7 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   espalier import --format OGB services/examples/cora --output cora
   espalier import --format Triples wordnet --add-reverse-edges --output wordnet-npy
+  espalier import --format DGLChunked chunks --output graph
   espalier import --format NPY graph --drop-self-loops --normalize-features --output clean)";
 
 struct Flags {

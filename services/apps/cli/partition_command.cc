@@ -15,6 +15,7 @@ constexpr const char* kFooter = R"(Examples:
   espalier partition services/examples/cora --format OGB --count 2 --output partitions
   espalier partition graph --format NPY --count 8 --algorithm Streaming --balance Edges --output partitions
   espalier partition graph --format NPY --count 4 --algorithm External --assignment parts --output partitions
+  espalier partition chunks --format DGLChunked --count 4 --output partitions
 
 Partitions go to OUTPUT/<key>/, where the key is a hash of the graph and the options: what is there is not made again.)";
 
@@ -57,7 +58,8 @@ void Declare(CLI::App* command, Flags* flags) {
       ->check(CLI::IsMember({"NodeTypes", "TrainNodes", "Edges"}))
       ->delimiter(',');
   command->add_option("--train-split", flags->pipeline.train_split, "Whose training nodes TrainNodes balances");
-  command->add_option("--assignment", flags->assignment, "External: folder with <node type>.npy of partition numbers");
+  command->add_option("--assignment", flags->assignment,
+                      "External: folder with <node type>.npy or .txt of partition numbers");
   command->add_option("--time-column", flags->time_column, "Edge column that orders in-edges");
   command
       ->add_option("--source-columns", flags->source_columns,

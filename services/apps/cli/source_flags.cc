@@ -15,6 +15,7 @@ format::SourceFormat FormatOf(const std::string& name) {
     case job::GraphFormat::kOgb: return format::SourceFormat::kOgb;
     case job::GraphFormat::kNpy: return format::SourceFormat::kNpy;
     case job::GraphFormat::kTriples: return format::SourceFormat::kTriples;
+    case job::GraphFormat::kDglChunked: return format::SourceFormat::kDglChunked;
   }
   return format::SourceFormat::kOgb;
 }
@@ -23,8 +24,10 @@ format::SourceFormat FormatOf(const std::string& name) {
 
 CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
   CLI::Option* format =
-      command->add_option("--format", flags->format, "OGB (raw CSV), NPY (folder with graph.yaml) or Triples")
-          ->check(CLI::IsMember({"OGB", "NPY", "Triples"}));
+      command
+          ->add_option("--format", flags->format,
+                       "OGB (raw CSV), NPY (folder with graph.yaml), Triples or DGLChunked (folder with metadata.json)")
+          ->check(CLI::IsMember({"OGB", "NPY", "Triples", "DGLChunked"}));
   command->add_flag("--relation-first", flags->relation_first,
                     "Triples: relation, head, tail instead of head, relation, tail");
   command->add_flag("--first-appearance", flags->first_appearance,

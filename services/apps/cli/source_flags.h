@@ -12,7 +12,7 @@ namespace espalier::cli {
 
 struct SourceFlags {
   std::string path;
-  std::string format;  // "OGB", "NPY", "Triples"
+  std::string format;  // "OGB", "NPY", "Triples", "DGLChunked"
   bool relation_first = false;
   bool first_appearance = false;
   bool drop_self_loops = false;

@@ -5,23 +5,32 @@
 #include <fstream>
 
 #include "services/base/sha256.h"
+#include "services/format/source/csv_table.h"
 #include "services/format/source/npy_file.h"
 
 namespace espalier::partitioning {
 namespace {
 
-// The file itself, or the folder's .npy files sorted by name.
+// The file itself, or the folder's files that count, sorted by name: .npy where there are any, else .txt.
 Result<std::vector<std::filesystem::path>> FilesAt(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return std::vector<std::filesystem::path>{path};
-  std::vector<std::filesystem::path> files;
+  std::vector<std::filesystem::path> arrays, texts;
   for (auto entry = std::filesystem::directory_iterator(path, error); !error && entry != end(entry);
        entry.increment(error)) {
-    if (entry->path().extension() == ".npy") files.push_back(entry->path());
+    if (entry->path().extension() == ".npy") arrays.push_back(entry->path());
+    if (entry->path().extension() == ".txt") texts.push_back(entry->path());
   }
   if (error) return FromErrno(error.value(), "listing " + path);
+  std::vector<std::filesystem::path>& files = arrays.empty() ? texts : arrays;
   std::sort(files.begin(), files.end());
-  return files;
+  return std::move(files);
+}
+
+Result<Tensor> ReadFile(const std::string& file, uint32_t num_partitions) {
+  if (!file.ends_with(".txt")) return format::ReadNpy(file);
+  ASSIGN_OR_RETURN(std::vector<uint64_t> partition_of, format::ReadCsvIds(file, num_partitions));
+  return Tensor::FromVector(std::move(partition_of));
 }
 
 Status Feed(const std::filesystem::path& file, Sha256* digest) {
@@ -41,20 +50,26 @@ Status Feed(const std::filesystem::path& file, Sha256* digest) {
 
 Result<format::SourcePlace> FindExternalAssignment(const std::string& uri, const format::SourceAccess& access) {
   return format::SourcePlace::Find(uri, access, [](const std::string& name) {
-    return name.ends_with(".npy") && name.find('/') == std::string::npos;
+    return (name.ends_with(".npy") || name.ends_with(".txt")) && name.find('/') == std::string::npos;
   });
 }
 
-Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, const graph::GraphSchema& schema) {
+Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, const graph::GraphSchema& schema,
+                                                   uint32_t num_partitions) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   if (!is_folder && schema.num_node_types() != 1) {
     return InvalidArgument("the graph has " + std::to_string(schema.num_node_types()) +
-                           " node types: expected a folder with <node type>.npy for each, found " + path);
+                           " node types: expected a folder with <node type>.npy or .txt for each, found " + path);
+  }
+  std::string ending;  // of a folder's files
+  if (is_folder) {
+    ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> files, FilesAt(path));
+    ending = files.empty() ? ".npy" : files.front().extension().string();
   }
   std::vector<Tensor> assignment;
   for (const std::string& type : schema.node_types()) {
-    ASSIGN_OR_RETURN(Tensor of_type, format::ReadNpy(is_folder ? path + "/" + type + ".npy" : path)
+    ASSIGN_OR_RETURN(Tensor of_type, ReadFile(is_folder ? path + "/" + type + ending : path, num_partitions)
                                          .While("reading the assignment of node type '" + type + "'"));
     assignment.push_back(std::move(of_type));
   }

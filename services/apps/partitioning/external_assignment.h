@@ -1,4 +1,5 @@
-// The user's own assignment of nodes to partitions, for the algorithm External.
+// The user's own assignment of nodes to partitions, for the algorithm External: arrays, or the text files that DGL's
+// partitioning tools leave (random_partition.py, parmetis_postprocess.py), a partition's number a line.
 #pragma once
 
 #include <string>
@@ -10,14 +11,16 @@
 
 namespace espalier::partitioning {
 
-// A folder's `.npy` files, or one file. NotFound: there are none.
+// A folder's `.npy` and `.txt` files, or one file. NotFound: there are none.
 Result<format::SourcePlace> FindExternalAssignment(const std::string& uri, const format::SourceAccess& access);
 
-// By NodeTypeId: `<path>/<node type>.npy`, or the file `path` where there is one node type. What the arrays hold is
-// checked by the partitioner. NotFound names the file that is missing.
-Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, const graph::GraphSchema& schema);
+// By NodeTypeId: `<path>/<node type>.npy` (`.txt` where the folder has no .npy files), or the file `path` where there
+// is one node type. What arrays hold, and how many rows there are, is checked by the partitioner; of text each line is
+// checked here. NotFound names the file that is missing, OutOfRange and InvalidArgument file and line.
+Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, const graph::GraphSchema& schema,
+                                                   uint32_t num_partitions);
 
-// SHA-256 over the names and bytes of the `.npy` files at `path` (a folder or one file).
+// SHA-256 over the names and bytes of the files that count at `path` (a folder or one file).
 Result<std::string> ExternalAssignmentDigest(const std::string& path);
 
 }  // namespace espalier::partitioning

@@ -23,6 +23,7 @@ format::SourceFormat FormatOf(job::GraphFormat format) {
     case job::GraphFormat::kOgb: return format::SourceFormat::kOgb;
     case job::GraphFormat::kNpy: return format::SourceFormat::kNpy;
     case job::GraphFormat::kTriples: return format::SourceFormat::kTriples;
+    case job::GraphFormat::kDglChunked: return format::SourceFormat::kDglChunked;
   }
   return format::SourceFormat::kOgb;
 }
@@ -169,7 +170,7 @@ class Pipeline {
     std::vector<Tensor> external;
     if (has_assignment()) {
       ASSIGN_OR_RETURN(const std::string path, assignment_->Path());
-      ASSIGN_OR_RETURN(external, ReadExternalAssignment(path, source.schema));
+      ASSIGN_OR_RETURN(external, ReadExternalAssignment(path, source.schema, graph_.partitions.count));
     }
     const auto partitioner = PartitionerFor(graph_.partitions.algorithm, std::move(external));
     return partitioner->Partition(source, PartitionOptionsFor(graph_.partitions, context_));

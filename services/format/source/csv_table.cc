@@ -12,19 +12,19 @@ namespace {
 
 constexpr size_t kMaxWidth = 1 << 20;
 
-// Splits off the field before the next comma.
-std::string_view TakeField(std::string_view& rest) {
-  const size_t comma = rest.find(',');
-  std::string_view field = rest.substr(0, comma);
-  rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+// Splits off the field before the next delimiter.
+std::string_view TakeField(std::string_view& rest, char delimiter) {
+  const size_t end = rest.find(delimiter);
+  std::string_view field = rest.substr(0, end);
+  rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
   while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
   while (!field.empty() && field.back() == ' ') field.remove_suffix(1);
   return field;
 }
 
-size_t CountFields(std::string_view line) {
+size_t CountFields(std::string_view line, char delimiter) {
   size_t fields = 1;
-  for (const char c : line) fields += c == ',' ? 1 : 0;
+  for (const char c : line) fields += c == delimiter ? 1 : 0;
   return fields;
 }
 
@@ -58,13 +58,14 @@ std::string Quoted(std::string_view field) { return "'" + std::string(field.subs
 // Rows of one width, of a block or of a file; integers until a field is none.
 class TableBuilder {
  public:
-  explicit TableBuilder(CsvNumbers numbers) : integral_(numbers == CsvNumbers::kInferred) {}
+  explicit TableBuilder(const CsvOptions& options)
+      : delimiter_(options.delimiter), integral_(options.numbers == CsvNumbers::kInferred) {}
 
   Status AddRow(std::string_view line, const std::string& path, uint64_t line_number) {
-    const size_t fields = CountFields(line);
+    const size_t fields = CountFields(line, delimiter_);
     RETURN_IF_ERROR(CheckWidth(fields, path, line_number));
     for (size_t i = 0; i < fields; ++i) {
-      const std::string_view field = TakeField(line);
+      const std::string_view field = TakeField(line, delimiter_);
       if (!AddField(field)) {
         return InvalidArgument(Where(path, line_number) + ", field " + std::to_string(i + 1) + " is " + Quoted(field) +
                                ": expected a number");
@@ -133,6 +134,7 @@ class TableBuilder {
     integers_ = {};
   }
 
+  char delimiter_;
   bool integral_;
   uint64_t rows_ = 0;
   size_t width_ = 0;
@@ -176,13 +178,14 @@ struct EdgeEnds {
 template <class T>
 Status AddEdge(std::string_view line, const std::string& path, uint64_t line_number, const CsvEdgeLimits& limits,
                EdgeEnds<T>* ends) {
-  if (const size_t fields = CountFields(line); fields != 2) {
-    return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) +
-                           " fields: expected source,destination");
+  if (const size_t fields = CountFields(line, limits.delimiter); fields != 2) {
+    return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) + " fields: expected source" +
+                           limits.delimiter + "destination");
   }
-  ASSIGN_OR_RETURN(const uint64_t source, ParseId(TakeField(line), limits.num_sources, "source", path, line_number));
-  ASSIGN_OR_RETURN(const uint64_t destination,
-                   ParseId(TakeField(line), limits.num_destinations, "destination", path, line_number));
+  const std::string_view first = TakeField(line, limits.delimiter);
+  ASSIGN_OR_RETURN(const uint64_t source, ParseId(first, limits.num_sources, "source", path, line_number));
+  ASSIGN_OR_RETURN(const uint64_t destination, ParseId(TakeField(line, limits.delimiter), limits.num_destinations,
+                                                       "destination", path, line_number));
   ends->sources.push_back(static_cast<T>(source));
   ends->destinations.push_back(static_cast<T>(destination));
   return {};
@@ -215,10 +218,10 @@ Result<CsvEdges> ReadEdgesAs(const std::string& path, const CsvEdgeLimits& limit
 Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, const BlockReading& reading) {
   const auto parse = [&](const LineBlock& block) {
     return ParseBlock(
-        block, path, TableBuilder(options.numbers),
+        block, path, TableBuilder(options),
         [&](std::string_view line, uint64_t number, TableBuilder* table) { return table->AddRow(line, path, number); });
   };
-  TableBuilder table(options.numbers);
+  TableBuilder table(options);
   RowOrder order(path, options.num_rows);
   const auto merge = [&](BlockRows<TableBuilder> part) -> Status {
     RETURN_IF_ERROR(order.Admit(part));
@@ -251,10 +254,10 @@ Result<std::vector<std::vector<std::string>>> ReadCsvText(const std::string& pat
   std::vector<std::vector<std::string>> rows;
   RETURN_IF_ERROR(ForEachLine(path, [&](std::string_view line, const LineReader& reader) -> Status {
     if (rows.size() == max_rows) return InvalidArgument(path + " has more than " + std::to_string(max_rows) + " rows");
-    const size_t fields = CountFields(line);
+    const size_t fields = CountFields(line, ',');
     if (fields > kMaxWidth) return InvalidArgument(reader.Where() + " has more than 2^20 fields");
     std::vector<std::string>& row = rows.emplace_back();
-    for (size_t i = 0; i < fields; ++i) row.emplace_back(TakeField(line));
+    for (size_t i = 0; i < fields; ++i) row.emplace_back(TakeField(line, ','));
     return {};
   }));
   return rows;

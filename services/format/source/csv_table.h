@@ -1,5 +1,5 @@
-// Comma-separated numbers without a header, as OGB's raw files have them. Tables and edges are parsed by several
-// threads; what is read, and the first error, do not depend on how many.
+// Delimited numbers without a header, as OGB's raw files and DGL's chunks have them. Tables and edges are parsed by
+// several threads; what is read, and the first error, do not depend on how many.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,8 @@ enum class CsvShape {
 struct CsvOptions {
   CsvNumbers numbers = CsvNumbers::kFloats;
   CsvShape shape = CsvShape::kMatrix;
-  uint64_t num_rows = 0;  // what the file must have; reading stops at the first row too many
+  std::optional<uint64_t> num_rows;  // what the file must have; reading stops at the first row too many
+  char delimiter = ',';              // no character of a number
 };
 // Errors name file, line and field. An empty file has width 0.
 Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, const BlockReading& reading = {});
@@ -39,6 +40,7 @@ struct CsvEdgeLimits {
   uint64_t num_sources = 0;
   uint64_t num_destinations = 0;
   std::optional<uint64_t> num_edges;  // what the file must have
+  char delimiter = ',';
 };
 // "source,destination" a line.
 Result<CsvEdges> ReadCsvEdges(const std::string& path, const CsvEdgeLimits& limits, const BlockReading& reading = {});

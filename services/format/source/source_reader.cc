@@ -1,5 +1,6 @@
 #include "services/format/source/source_reader.h"
 
+#include "services/format/source/chunked_reader.h"
 #include "services/format/source/npy_folder.h"
 #include "services/format/source/ogb_reader.h"
 
@@ -20,6 +21,7 @@ Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options, Sourc
   switch (options.format) {
     case SourceFormat::kOgb: return ReadOgb(options.path, options.threads);
     case SourceFormat::kNpy: return ReadNpyFolder(options.path);
+    case SourceFormat::kDglChunked: return ReadChunked(options.path, options.threads);
     case SourceFormat::kTriples: {
       ASSIGN_OR_RETURN(TripleGraph triples, ReadTriples(options.path, options.triples));
       if (names != nullptr) *names = TakeNames(triples);
@@ -36,6 +38,7 @@ const char* NameOf(SourceFormat format) {
     case SourceFormat::kOgb: return "OGB";
     case SourceFormat::kNpy: return "NPY";
     case SourceFormat::kTriples: return "Triples";
+    case SourceFormat::kDglChunked: return "DGLChunked";
   }
   ESPALIER_CHECK(false) << "source format " << static_cast<int>(format);
   return "";

@@ -11,8 +11,8 @@
 
 namespace espalier::format {
 
-enum class SourceFormat { kOgb, kNpy, kTriples };
-const char* NameOf(SourceFormat format);  // "OGB", "NPY", "Triples": as in the job document
+enum class SourceFormat { kOgb, kNpy, kTriples, kDglChunked };
+const char* NameOf(SourceFormat format);  // "OGB", "NPY", "Triples", "DGLChunked": as in the job document
 
 struct SourceReadOptions {
   SourceFormat format = SourceFormat::kOgb;
@@ -22,7 +22,7 @@ struct SourceReadOptions {
 };
 
 // OGB: the raw CSV layout (ogb_reader.h). NPY: a folder with graph.yaml (graph_description.h). Triples:
-// triples_reader.h.
+// triples_reader.h. DGLChunked: chunked_reader.h.
 // `names`, unless null, gets what the source calls its nodes and relations (triples).
 Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, SourceNames* names = nullptr);
 

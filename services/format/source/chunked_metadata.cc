@@ -1,0 +1,282 @@
+// JSON is read as the YAML that it is: the parser knows the lines.
+#include "services/format/source/chunked_metadata.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "services/format/source/limits.h"
+
+namespace espalier::format {
+namespace {
+
+// Of all arrays together. More is damage: a chunk is a part of a host's share.
+constexpr size_t kMaxChunkFiles = size_t{1} << 20;
+
+// A value and what leads to it: "edges['a:b:c'].format".
+struct Field {
+  YAML::Node value;
+  std::string path;
+
+  std::string Where() const {
+    return std::string(kChunkedMetadataFile) + ":" + std::to_string(value.Mark().line + 1) + ", " + path;
+  }
+  Status Wrong(const std::string& what) const { return InvalidArgument(Where() + ": " + what); }
+  Field Element(size_t i) const { return {value[i], path + "[" + std::to_string(i) + "]"}; }
+};
+
+// Calls body(key, field) for each entry of an object, in its order. No key may come twice.
+Status ForEachEntry(const Field& object,
+                    const std::function<Status(const std::string& key, const Field& field)>& body) {
+  if (!object.value.IsMap()) return object.Wrong("expected an object");
+  std::set<std::string> seen;
+  for (const auto& entry : object.value) {
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+    if (!seen.insert(key).second) return object.Wrong("'" + key + "' is there twice");
+    RETURN_IF_ERROR(body(key, {entry.second, object.path + "['" + key + "']"}));
+  }
+  return {};
+}
+
+// The field, or nullopt. Its path is `name` for the document's own, "<object>.name" for others.
+std::optional<Field> Find(const Field& object, const std::string& name) {
+  if (!object.value.IsMap()) return std::nullopt;
+  for (const auto& entry : object.value) {
+    if (!entry.first.IsScalar() || entry.first.Scalar() != name) continue;
+    return Field{entry.second, object.path == "the document" ? name : object.path + "." + name};
+  }
+  return std::nullopt;
+}
+
+Result<Field> Get(const Field& object, const std::string& name) {
+  if (!object.value.IsMap()) return object.Wrong("expected an object");
+  std::optional<Field> found = Find(object, name);
+  if (!found) return object.Wrong("lacks the field '" + name + "'");
+  return *std::move(found);
+}
+
+Result<std::string> TextOf(const Field& field) {
+  if (!field.value.IsScalar()) return field.Wrong("expected a string");
+  return field.value.Scalar();
+}
+
+Result<uint64_t> CountOf(const Field& field) {
+  const std::string text = field.value.IsScalar() ? field.value.Scalar() : "";
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number > kMaxCount) {
+    return field.Wrong("is '" + text.substr(0, 40) + "': expected a number from 0 to 2^40");
+  }
+  return number;
+}
+
+Status CheckList(const Field& field) { return field.value.IsSequence() ? Status() : field.Wrong("expected a list"); }
+
+Result<ChunkedRows> RowsOfChunks(const Field& chunks) {
+  RETURN_IF_ERROR(CheckList(chunks));
+  ChunkedRows rows;
+  for (size_t i = 0; i < chunks.value.size(); ++i) {
+    ASSIGN_OR_RETURN(const uint64_t count, CountOf(chunks.Element(i)));
+    rows.per_chunk.push_back(count);
+    rows.count += count;
+    if (rows.count > kMaxCount) return chunks.Wrong("more than 2^40 in all");
+  }
+  return rows;
+}
+
+// num_<what>_per_chunk, which chunk_graph.py writes, else num_<what>_per_type, which later tools read: one entry for
+// each of `num_types` types.
+Result<std::vector<ChunkedRows>> RowsByType(const Field& root, const std::string& what, size_t num_types) {
+  const std::optional<Field> per_chunk = Find(root, "num_" + what + "_per_chunk");
+  const std::optional<Field> per_type = Find(root, "num_" + what + "_per_type");
+  if (!per_chunk && !per_type) {
+    return root.Wrong("lacks the field 'num_" + what + "_per_chunk' (or 'num_" + what + "_per_type')");
+  }
+  const Field& list = per_chunk ? *per_chunk : *per_type;
+  RETURN_IF_ERROR(CheckList(list));
+  if (list.value.size() != num_types) {
+    return list.Wrong("has " + std::to_string(list.value.size()) + " entries: expected one for each of " +
+                      std::to_string(num_types) + " types");
+  }
+  std::vector<ChunkedRows> rows(num_types);
+  for (size_t i = 0; i < num_types; ++i) {
+    if (per_chunk) {
+      ASSIGN_OR_RETURN(rows[i], RowsOfChunks(list.Element(i)));
+    } else {
+      ASSIGN_OR_RETURN(rows[i].count, CountOf(list.Element(i)));
+    }
+  }
+  return rows;
+}
+
+std::vector<std::string> PartsOf(const std::string& path) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    if (end > begin) parts.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// Where chunk_graph.py puts an array: `depth` names, of which the first is `folder`.
+struct WritersPlace {
+  std::string folder;
+  size_t depth = 0;
+};
+
+Result<std::string> FileBelow(const Field& field, const WritersPlace& place) {
+  ASSIGN_OR_RETURN(const std::string text, TextOf(field));
+  std::vector<std::string> parts = PartsOf(text);
+  const bool absolute = text.starts_with('/');
+  if (absolute && parts.size() > place.depth) {
+    parts.erase(parts.begin(), parts.end() - static_cast<std::ptrdiff_t>(place.depth));
+  }
+  const bool climbs = std::count(parts.begin(), parts.end(), "..") > 0;
+  if (parts.empty() || climbs || text.ends_with('/') || (absolute && parts.front() != place.folder)) {
+    return field.Wrong("'" + text.substr(0, 200) + "' is not a file below the folder of " + kChunkedMetadataFile +
+                       ": expected a relative path, or the absolute one that chunk_graph.py writes (.../" +
+                       place.folder + "/...)");
+  }
+  std::string file;
+  for (const std::string& part : parts) file += (file.empty() ? "" : "/") + part;
+  return file;
+}
+
+Status ReadFormat(const Field& field, ChunkedArray* array) {
+  ASSIGN_OR_RETURN(const Field name_field, Get(field, "name"));
+  ASSIGN_OR_RETURN(const std::string name, TextOf(name_field));
+  if (name == "numpy") {
+    array->format = ChunkFormat::kNumpy;
+    return {};
+  }
+  if (name == "parquet") {
+    return name_field.Wrong(
+        "Parquet files are not read: write the chunks as 'csv' or 'numpy' (chunk_graph.py --data-fmt)");
+  }
+  if (name != "csv") return name_field.Wrong("'" + name.substr(0, 40) + "' is unknown: expected csv or numpy");
+  const std::optional<Field> delimiter = Find(field, "delimiter");
+  if (!delimiter) return {};
+  ASSIGN_OR_RETURN(const std::string text, TextOf(*delimiter));
+  constexpr std::string_view kOfNumbers = "0123456789+-.eE\r\n";
+  if (text.size() != 1 || kOfNumbers.find(text[0]) != std::string_view::npos) {
+    return delimiter->Wrong("'" + text.substr(0, 40) + "': expected one character that numbers do not have");
+  }
+  array->delimiter = text[0];
+  return {};
+}
+
+class MetadataReader {
+ public:
+  Result<ChunkedMetadata> Read(const Field& root) {
+    ChunkedMetadata metadata;
+    if (const std::optional<Field> name = Find(root, "graph_name")) {
+      ASSIGN_OR_RETURN(metadata.name, TextOf(*name));
+    }
+    RETURN_IF_ERROR(ReadNodes(root, &metadata));
+    RETURN_IF_ERROR(ReadEdges(root, &metadata));
+    RETURN_IF_ERROR(ReadColumns(root, "node_data", [&](const std::string& type) {
+      const auto nodes = std::find_if(metadata.nodes.begin(), metadata.nodes.end(),
+                                      [&](const ChunkedNodes& n) { return n.type == type; });
+      return nodes == metadata.nodes.end() ? nullptr : &nodes->columns;
+    }));
+    RETURN_IF_ERROR(ReadColumns(root, "edge_data", [&](const std::string& type) {
+      const auto edges = std::find_if(metadata.edges.begin(), metadata.edges.end(),
+                                      [&](const ChunkedEdges& e) { return e.type.Name() == type; });
+      return edges == metadata.edges.end() ? nullptr : &edges->columns;
+    }));
+    return metadata;
+  }
+
+ private:
+  using Columns = std::map<std::string, ChunkedArray>;
+
+  Status ReadNodes(const Field& root, ChunkedMetadata* metadata) {
+    ASSIGN_OR_RETURN(const Field types, Get(root, "node_type"));
+    RETURN_IF_ERROR(CheckList(types));
+    ASSIGN_OR_RETURN(std::vector<ChunkedRows> rows, RowsByType(root, "nodes", types.value.size()));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      ASSIGN_OR_RETURN(std::string type, TextOf(types.Element(i)));
+      if (const Status good = graph::CheckName("node type", type); !good.ok()) {
+        return types.Element(i).Wrong(good.message());
+      }
+      metadata->nodes.push_back({.type = std::move(type), .rows = std::move(rows[i]), .columns = {}});
+    }
+    return metadata->nodes.empty() ? types.Wrong("names no node types") : Status();
+  }
+
+  Status ReadEdges(const Field& root, ChunkedMetadata* metadata) {
+    ASSIGN_OR_RETURN(const Field types, Get(root, "edge_type"));
+    RETURN_IF_ERROR(CheckList(types));
+    ASSIGN_OR_RETURN(std::vector<ChunkedRows> rows, RowsByType(root, "edges", types.value.size()));
+    ASSIGN_OR_RETURN(const Field edges, Get(root, "edges"));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      ASSIGN_OR_RETURN(const std::string name, TextOf(types.Element(i)));
+      Result<graph::CanonicalEdgeType> type = graph::ParseCanonicalEdgeType(name);
+      if (!type.ok()) return types.Element(i).Wrong(type.status().message());
+      ASSIGN_OR_RETURN(Field entry, Get(edges, name));
+      entry.path = "edges['" + name + "']";
+      ASSIGN_OR_RETURN(ChunkedArray ends, ReadArray(entry, {.folder = "edge_index", .depth = 2}));
+      metadata->edges.push_back(
+          {.type = *std::move(type), .rows = std::move(rows[i]), .ends = std::move(ends), .columns = {}});
+    }
+    return ForEachEntry(edges, [&](const std::string& name, const Field& field) -> Status {
+      const bool known = std::any_of(metadata->edges.begin(), metadata->edges.end(),
+                                     [&](const ChunkedEdges& e) { return e.type.Name() == name; });
+      return known ? Status() : field.Wrong("'edge_type' does not name this type");
+    });
+  }
+
+  // `columns_of`: where a type's columns go; null where there is no such type.
+  Status ReadColumns(const Field& root, const std::string& section,
+                     const std::function<Columns*(const std::string& type)>& columns_of) {
+    const std::optional<Field> types = Find(root, section);
+    if (!types) return {};
+    return ForEachEntry(*types, [&](const std::string& type, const Field& of_type) -> Status {
+      Columns* columns = columns_of(type);
+      if (columns == nullptr) return of_type.Wrong("there is no such type");
+      return ForEachEntry(of_type, [&](const std::string& name, const Field& field) -> Status {
+        if (const Status good = graph::CheckName("column", name); !good.ok()) return field.Wrong(good.message());
+        ASSIGN_OR_RETURN((*columns)[name], ReadArray(field, {.folder = section, .depth = 3}));
+        return {};
+      });
+    });
+  }
+
+  Result<ChunkedArray> ReadArray(const Field& field, const WritersPlace& place) {
+    ChunkedArray array;
+    array.where = field.Where();
+    ASSIGN_OR_RETURN(const Field format, Get(field, "format"));
+    RETURN_IF_ERROR(ReadFormat(format, &array));
+    ASSIGN_OR_RETURN(const Field data, Get(field, "data"));
+    RETURN_IF_ERROR(CheckList(data));
+    num_files_ += data.value.size();
+    if (num_files_ > kMaxChunkFiles) return data.Wrong("with it there are more than 2^20 files");
+    for (size_t i = 0; i < data.value.size(); ++i) {
+      ASSIGN_OR_RETURN(std::string file, FileBelow(data.Element(i), place));
+      array.files.push_back(std::move(file));
+    }
+    return array;
+  }
+
+  size_t num_files_ = 0;
+};
+
+}  // namespace
+
+Result<ChunkedMetadata> ParseChunkedMetadata(const std::string& json) {
+  try {
+    const Field root{YAML::Load(json), "the document"};
+    if (!root.value.IsMap()) return root.Wrong("expected an object");
+    return MetadataReader().Read(root);
+  } catch (const YAML::Exception& error) {
+    return InvalidArgument(std::string(kChunkedMetadataFile) + ":" + std::to_string(error.mark.line + 1) + ": " +
+                           error.msg);
+  }
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,135 @@
+#include "services/format/source/chunked_reader.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "services/format/source/chunk_join.h"
+#include "services/format/source/chunked_metadata.h"
+#include "services/format/source/source_name.h"
+
+namespace espalier::format {
+namespace {
+
+using graph::EdgeSet;
+using graph::NodeSet;
+using graph::SourceGraph;
+
+constexpr uintmax_t kMaxMetadataBytes = 64 << 20;
+
+Result<std::string> ReadMetadataText(const std::string& path) {
+  std::error_code error;
+  const uintmax_t size_bytes = std::filesystem::file_size(path, error);
+  if (error) return NotFound("opening " + path + ": " + error.message());
+  if (size_bytes > kMaxMetadataBytes) return InvalidArgument(path + " has more than 64 MiB");
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return Unavailable("reading " + path);
+  return std::move(text).str();
+}
+
+Result<graph::GraphSchema> SchemaOf(const ChunkedMetadata& metadata) {
+  std::vector<std::string> node_types;
+  std::vector<graph::CanonicalEdgeType> edge_types;
+  for (const ChunkedNodes& nodes : metadata.nodes) node_types.push_back(nodes.type);
+  for (const ChunkedEdges& edges : metadata.edges) edge_types.push_back(edges.type);
+  return graph::GraphSchema::Make(std::move(node_types), std::move(edge_types)).While(kChunkedMetadataFile);
+}
+
+Status ReadColumns(const std::map<std::string, ChunkedArray>& arrays, const ChunkedRows& rows,
+                   const ChunkReading& reading, std::map<std::string, Tensor>* columns) {
+  for (const auto& [name, array] : arrays) {
+    ASSIGN_OR_RETURN((*columns)[name], ReadChunkedColumn(array, rows, reading));
+  }
+  return {};
+}
+
+// A column of one number a row that may be a mask; null where there is none.
+const Tensor* MaskIn(const std::map<std::string, Tensor>& columns, const std::string& name) {
+  const auto found = columns.find(name);
+  if (found == columns.end() || IsFloating(found->second.dtype())) return nullptr;
+  return found->second.num_elements() == found->second.num_rows() ? &found->second : nullptr;
+}
+
+std::vector<uint64_t> RowsThatAreSet(const Tensor* mask) {
+  std::vector<uint64_t> rows;
+  for (int64_t row = 0; mask != nullptr && row < mask->num_rows(); ++row) {
+    if (mask->ValueAsInt(row) != 0) rows.push_back(static_cast<uint64_t>(row));
+  }
+  return rows;
+}
+
+graph::EdgePairs PairsThatAreSet(const Tensor* mask, const EdgeSet& edges) {
+  graph::EdgePairs pairs;
+  for (const uint64_t row : RowsThatAreSet(mask)) {
+    pairs.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(static_cast<int64_t>(row))));
+    pairs.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(static_cast<int64_t>(row))));
+  }
+  return pairs;
+}
+
+struct Masks {
+  explicit Masks(const std::map<std::string, Tensor>& columns)
+      : train(MaskIn(columns, "train_mask")),
+        validation(MaskIn(columns, "val_mask")),
+        test(MaskIn(columns, "test_mask")) {}
+
+  bool any() const { return train != nullptr || validation != nullptr || test != nullptr; }
+
+  const Tensor* train;
+  const Tensor* validation;
+  const Tensor* test;
+};
+
+void AddMaskSplits(SourceGraph* graph) {
+  for (uint16_t type = 0; type < graph->nodes.size(); ++type) {
+    const Masks masks(graph->nodes[type].columns);
+    if (!masks.any()) continue;
+    graph->splits[kMaskSplit][type] = {.train = RowsThatAreSet(masks.train),
+                                       .validation = RowsThatAreSet(masks.validation),
+                                       .test = RowsThatAreSet(masks.test)};
+  }
+  for (uint16_t type = 0; type < graph->edges.size(); ++type) {
+    const EdgeSet& edges = graph->edges[type];
+    const Masks masks(edges.columns);
+    if (!masks.any()) continue;
+    graph->edge_splits[kMaskSplit][type] = {.train = PairsThatAreSet(masks.train, edges),
+                                            .validation = PairsThatAreSet(masks.validation, edges),
+                                            .test = PairsThatAreSet(masks.test, edges)};
+  }
+}
+
+Result<SourceGraph> ReadGraph(const ChunkedMetadata& metadata, const ChunkReading& reading) {
+  SourceGraph graph;
+  graph.name = metadata.name.empty() ? SourceName(reading.directory) : metadata.name;
+  ASSIGN_OR_RETURN(graph.schema, SchemaOf(metadata));
+  graph.nodes.resize(graph.schema.num_node_types());
+  graph.edges.resize(graph.schema.num_edge_types());
+  for (const ChunkedNodes& described : metadata.nodes) {
+    ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(described.type));
+    NodeSet& nodes = graph.nodes[type.value];
+    nodes.count = described.rows.count;
+    RETURN_IF_ERROR(ReadColumns(described.columns, described.rows, reading, &nodes.columns));
+  }
+  for (const ChunkedEdges& described : metadata.edges) {
+    ASSIGN_OR_RETURN(const EdgeTypeId type, graph.schema.FindEdgeType(described.type.Name()));
+    const EdgeEndLimits limits{.num_sources = graph.nodes_of(graph.schema.SourceOf(type)).count,
+                               .num_destinations = graph.nodes_of(graph.schema.DestinationOf(type)).count};
+    EdgeSet& edges = graph.edges[type.value];
+    ASSIGN_OR_RETURN(edges, ReadChunkedEdges(described.ends, described.rows, limits, reading));
+    RETURN_IF_ERROR(ReadColumns(described.columns, described.rows, reading, &edges.columns));
+  }
+  AddMaskSplits(&graph);
+  return graph;
+}
+
+}  // namespace
+
+Result<SourceGraph> ReadChunked(const std::string& directory, int threads) {
+  ASSIGN_OR_RETURN(const std::string text, ReadMetadataText(directory + "/" + kChunkedMetadataFile));
+  ASSIGN_OR_RETURN(const ChunkedMetadata metadata, ParseChunkedMetadata(text).While("reading " + directory));
+  return ReadGraph(metadata, {.directory = directory, .threads = threads}).While("reading " + directory);
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,17 @@
+// DGL's chunked graphs: a folder with metadata.json (chunked_metadata.h) and the chunks that it names.
+#pragma once
+
+#include <string>
+
+#include "services/graph/source_graph.h"
+
+namespace espalier::format {
+
+// The split that columns train_mask, val_mask and test_mask make.
+inline constexpr char kMaskSplit[] = "masks";
+
+// All node and edge types with all their data. Where a type has some of the columns train_mask, val_mask and test_mask,
+// one integer or BOOL a row, they are also its split "masks": rows that are not 0.
+Result<graph::SourceGraph> ReadChunked(const std::string& directory, int threads);
+
+}  // namespace espalier::format
