@@ -24,6 +24,35 @@ struct PartitionLayout {
   std::vector<DType> original_edge_id_dtypes;
 };
 
+// What edges of one type, all of them or a part, tell a layout. Those of parts add up.
+struct EdgeCounts {
+  std::vector<uint64_t> of_partition;  // [num_partitions]: by their destination's owner
+  uint64_t max_original_id = 0;        // 0 where there are no edges
+  Tensor out_degree;                   // U32 or U64 [source nodes]
+};
+
+// The dtype of out-degrees of a type with so many edges in the whole graph.
+DType OutDegreeDType(uint64_t num_edges);
+
+struct CountOptions {
+  uint32_t num_partitions = 1;
+  uint64_t num_source_nodes = 0;
+  DType out_degree = DType::kU32;  // OutDegreeDType
+  uint64_t first_row = 0;          // of the first edge in the type's edge list: its original id where edges have none
+  int threads = 1;
+};
+// `edges` must have passed CheckEdges.
+EdgeCounts CountEdges(const graph::EdgeSet& edges, const std::vector<uint32_t>& owner_of_destination,
+                      const CountOptions& options);
+
+// The layout of a graph whose edges have been counted, by EdgeTypeId: only nodes and schema of `graph` are looked at.
+// InvalidArgument where the assignment does not fit them or num_partitions.
+Result<PartitionLayout> LayoutOf(const graph::SourceGraph& graph, const Assignment& assignment, uint32_t num_partitions,
+                                 std::vector<EdgeCounts> counts);
+
+// InvalidArgument for columns under names that partitions use themselves, or that have not one row a node.
+Status CheckNodeColumns(const graph::SourceGraph& graph);
+
 // One pass over all edges. The graph should have passed ValidateSourceGraph; what would make a partition wrong is
 // refused here all the same: InvalidArgument for an assignment that does not fit the graph or num_partitions, for
 // columns under names that partitions use themselves; OutOfRange for edges whose ends do not exist.

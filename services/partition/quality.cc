@@ -80,52 +80,101 @@ void AddBalance(const std::string& name, const std::vector<uint64_t>& load_of_pa
       static_cast<double>(largest) * static_cast<double>(load_of_partition.size()) / static_cast<double>(total);
 }
 
-Status AddBalances(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options,
-                   Quality* quality) {
-  const std::vector<uint64_t> none(options.num_partitions, 0);
-  std::vector<uint64_t> all_nodes = none, all_edges = none, train_nodes = none;
-  const std::vector<uint32_t> in_degrees = InDegrees(graph, options.threads);
-  uint64_t vertex = 0;
+// edges_of[p]: in-edges of partition p.
+Status AddBalances(const graph::SourceGraph& graph, const Assignment& assignment, const std::vector<uint64_t>& edges_of,
+                   const std::string& train_split, Quality* quality) {
+  const std::vector<uint64_t> none(edges_of.size(), 0);
+  std::vector<uint64_t> all_nodes = none, train_nodes = none;
   for (size_t type = 0; type < assignment.size(); ++type) {
     std::vector<uint64_t> of_type = none;
-    for (const uint32_t partition : assignment[type]) {
-      ++of_type[partition];
-      all_edges[partition] += in_degrees[vertex++];
-    }
-    for (uint32_t p = 0; p < options.num_partitions; ++p) all_nodes[p] += of_type[p];
+    for (const uint32_t partition : assignment[type]) ++of_type[partition];
+    for (size_t p = 0; p < of_type.size(); ++p) all_nodes[p] += of_type[p];
     if (assignment.size() > 1) AddBalance("nodes:" + graph.schema.node_types()[type], of_type, quality);
   }
   std::vector<std::vector<bool>> seen(assignment.size());
-  RETURN_IF_ERROR(ForTrainingNodes(graph, options.train_split, [&](NodeTypeId type, uint64_t node) {
+  RETURN_IF_ERROR(ForTrainingNodes(graph, train_split, [&](NodeTypeId type, uint64_t node) {
     seen[type.value].resize(assignment[type.value].size());
     if (seen[type.value][node]) return;
     seen[type.value][node] = true;
     ++train_nodes[assignment[type.value][node]];
   }));
   AddBalance("nodes", all_nodes, quality);
-  AddBalance("edges", all_edges, quality);
+  AddBalance("edges", edges_of, quality);
   AddBalance("train-nodes", train_nodes, quality);
   return Status();
 }
 
+std::vector<uint64_t> InEdgesByPartition(const graph::SourceGraph& graph, const Assignment& assignment,
+                                         const QualityOptions& options) {
+  std::vector<uint64_t> edges_of(options.num_partitions, 0);
+  const std::vector<uint32_t> in_degrees = InDegrees(graph, options.threads);
+  uint64_t vertex = 0;
+  for (const std::vector<uint32_t>& of_type : assignment) {
+    for (const uint32_t partition : of_type) edges_of[partition] += in_degrees[vertex++];
+  }
+  return edges_of;
+}
+
+struct Totals {
+  std::vector<uint64_t> edges_of;  // by partition
+  uint64_t cut_edges = 0;
+  uint64_t remote_neighbors = 0;
+};
+
+Result<Quality> QualityFrom(const graph::SourceGraph& graph, const Assignment& assignment, const Totals& totals,
+                            const std::string& train_split) {
+  uint64_t num_edges = 0;
+  for (const uint64_t edges : totals.edges_of) num_edges += edges;
+  const uint64_t num_nodes = VertexFirst(graph).back();
+  Quality quality;
+  quality.cut_edges = totals.cut_edges;
+  if (num_edges > 0) quality.cut_ratio = static_cast<double>(quality.cut_edges) / static_cast<double>(num_edges);
+  if (num_nodes > 0) {
+    quality.replication = static_cast<double>(num_nodes + totals.remote_neighbors) / static_cast<double>(num_nodes);
+  }
+  RETURN_IF_ERROR(AddBalances(graph, assignment, totals.edges_of, train_split, &quality));
+  return quality;
+}
+
 }  // namespace
+
+InEdgeQuality InEdgeQualityOf(const graph::SourceGraph& in_edges, const Assignment& assignment, PartitionId partition,
+                              int threads) {
+  std::vector<uint64_t> seen((VertexFirst(in_edges).back() + 63) / 64, 0);
+  std::atomic<uint64_t> cut_edges{0};
+  ForCutEdges(in_edges, assignment, threads, [&](uint64_t source, uint32_t to) {
+    ESPALIER_CHECK(to == partition.value) << "an edge of partition " << to << " among those of " << partition.value;
+    cut_edges.fetch_add(1, std::memory_order_relaxed);
+    const uint64_t bit = uint64_t{1} << (source % 64);
+    const std::atomic_ref<uint64_t> word(seen[source / 64]);
+    if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_relaxed);
+  });
+  InEdgeQuality quality{.cut_edges = cut_edges.load()};
+  for (const graph::EdgeSet& edges : in_edges.edges) quality.edges += edges.num_edges();
+  for (const uint64_t word : seen) quality.remote_neighbors += static_cast<uint64_t>(std::popcount(word));
+  return quality;
+}
+
+Result<Quality> QualityOf(const graph::SourceGraph& graph, const Assignment& assignment,
+                          const std::vector<InEdgeQuality>& of_partition, const std::string& train_split) {
+  RETURN_IF_ERROR(CheckAssignment(graph, assignment, static_cast<uint32_t>(of_partition.size())));
+  Totals totals;
+  for (const InEdgeQuality& part : of_partition) {
+    totals.edges_of.push_back(part.edges);
+    totals.cut_edges += part.cut_edges;
+    totals.remote_neighbors += part.remote_neighbors;
+  }
+  return QualityFrom(graph, assignment, totals, train_split);
+}
 
 Result<Quality> QualityOf(const graph::SourceGraph& graph, const Assignment& assignment,
                           const QualityOptions& options) {
   RETURN_IF_ERROR(CheckAssignment(graph, assignment, options.num_partitions));
   RETURN_IF_ERROR(CheckEdges(graph, options.threads));
-  Quality quality;
-  uint64_t num_edges = 0;
-  for (const graph::EdgeSet& edges : graph.edges) num_edges += edges.num_edges();
-  const uint64_t num_nodes = VertexFirst(graph).back();
-  quality.cut_edges = CutEdges(graph, assignment, options);
-  if (num_edges > 0) quality.cut_ratio = static_cast<double>(quality.cut_edges) / static_cast<double>(num_edges);
-  if (num_nodes > 0) {
-    const uint64_t remote = RemoteNeighbors(graph, assignment, options);
-    quality.replication = static_cast<double>(num_nodes + remote) / static_cast<double>(num_nodes);
-  }
-  RETURN_IF_ERROR(AddBalances(graph, assignment, options, &quality));
-  return quality;
+  const Totals totals{.edges_of = InEdgesByPartition(graph, assignment, options),
+                      .cut_edges = CutEdges(graph, assignment, options),
+                      .remote_neighbors = RemoteNeighbors(graph, assignment, options)};
+  return QualityFrom(graph, assignment, totals, options.train_split);
 }
 
 }  // namespace espalier::partition

@@ -27,6 +27,22 @@ struct QualityOptions {
   uint64_t bitmap_bytes = uint64_t{128} << 20;
 };
 
+// What the in-edges of one partition add to a quality.
+struct InEdgeQuality {
+  uint64_t edges = 0;
+  uint64_t cut_edges = 0;         // whose sources others own
+  uint64_t remote_neighbors = 0;  // those sources, each counted once
+};
+
+// Of a partition, where `in_edges` holds its in-edges and no others, which must have passed CheckEdges. Memory: a bit a
+// node.
+InEdgeQuality InEdgeQualityOf(const graph::SourceGraph& in_edges, const Assignment& assignment, PartitionId partition,
+                              int threads);
+
+// The quality of a graph whose edges have been counted, by PartitionId: only its nodes and splits are looked at.
+Result<Quality> QualityOf(const graph::SourceGraph& graph, const Assignment& assignment,
+                          const std::vector<InEdgeQuality>& of_partition, const std::string& train_split);
+
 // InvalidArgument where the assignment does not fit the graph or num_partitions, OutOfRange for bad edges.
 Result<Quality> QualityOf(const graph::SourceGraph& graph, const Assignment& assignment, const QualityOptions& options);
 

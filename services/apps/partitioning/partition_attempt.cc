@@ -80,6 +80,8 @@ AttemptFiles::~AttemptFiles() {
   if (!keep_) DeleteBelow(store_, Below(prefix_, attempt_) + "/", "");
 }
 
+void DeleteLeftovers(storage::ObjectStore& store, const std::string& start) { DeleteBelow(store, start, ""); }
+
 void DeleteOtherAttempts(storage::ObjectStore& store, const std::string& prefix, const std::string& winner) {
   DeleteBelow(store, Below(prefix, "attempt-"), Below(prefix, winner) + "/");
 }

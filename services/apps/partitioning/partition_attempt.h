@@ -35,6 +35,9 @@ class AttemptFiles {
   bool keep_ = false;
 };
 
+// Deletes the objects whose keys start with `start`. Errors are logged: nobody reads files that no manifest names.
+void DeleteLeftovers(storage::ObjectStore& store, const std::string& start);
+
 // After a commit: deletes what other tries left below `prefix`. They cannot win any more, and one that still runs
 // finds the manifest and takes it. Errors are not the caller's concern: the partitioning is there.
 void DeleteOtherAttempts(storage::ObjectStore& store, const std::string& prefix, const std::string& winner);

@@ -1,16 +1,19 @@
 #include "services/apps/partitioning/partition_pipeline.h"
 
 #include "services/apps/partitioning/external_assignment.h"
+#include "services/apps/partitioning/group_partitioning.h"
 #include "services/apps/partitioning/partition_attempt.h"
 #include "services/apps/partitioning/partition_key.h"
 #include "services/apps/partitioning/partition_plan.h"
 #include "services/apps/partitioning/partition_writer.h"
 #include "services/base/clock.h"
 #include "services/format/partition_files.h"
+#include "services/format/source/npy_folder.h"
 #include "services/format/source/source_place.h"
 #include "services/format/source/source_reader.h"
 #include "services/job/enum_names.h"
 #include "services/partition/quality.h"
+#include "services/storage/object_key.h"
 #include "services/storage/open_store.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/process_metrics.h"
@@ -73,6 +76,10 @@ class Pipeline {
                  .held_out = options.held_out} {}
 
   Result<PartitionOutcome> Run(const std::string& output_uri) {
+    if (options_.group) {
+      RETURN_IF_ERROR(CheckGroup(*options_.group));
+      RETURN_IF_ERROR(CheckForGroup(graph_, context_.held_out.has_value()));
+    }
     ASSIGN_OR_RETURN(const storage::StoreLocation output, options_.access.open_store(output_uri));
     ASSIGN_OR_RETURN(const std::string key, Key());
     const std::string prefix = output.prefix.empty() ? key : output.prefix + "/" + key;
@@ -85,7 +92,8 @@ class Pipeline {
     ASSIGN_OR_RETURN(std::optional<format::Manifest> existing, FindPartitioning(*output.store, prefix));
     if (existing) return outcome(true, *std::move(existing));
 
-    Result<format::Manifest> made = Make(*output.store, prefix, key);
+    Result<format::Manifest> made =
+        options_.group ? MakeInGroup(*output.store, prefix, key) : Make(*output.store, prefix, key);
     if (made.ok()) return outcome(false, *std::move(made));
     if (made.status().code() == StatusCode::kCancelled) return made.status();
     // Whatever went wrong here, the work is done if somebody else has done it meanwhile.
@@ -134,7 +142,9 @@ class Pipeline {
       ASSIGN_OR_RETURN(input.assignment_digest, assignment_->Digest("assignment", ExternalAssignmentDigest));
     }
     // A nonce makes a place of its own, so that nothing anybody may be reading is replaced.
-    if (graph_.partitions.reuse == job::PartitionReuse::kNever) input.nonce = NewAttemptName();
+    if (graph_.partitions.reuse == job::PartitionReuse::kNever) {
+      input.nonce = options_.group ? AttemptOf(*options_.group) : NewAttemptName();
+    }
     input.algorithm_version = PartitionerFor(graph_.partitions.algorithm, {})->version();
     EndPhase();
     return PartitionKey(graph_, context_, input);
@@ -165,13 +175,16 @@ class Pipeline {
     return preprocessed;
   }
 
+  // External's; else nothing.
+  Result<std::vector<Tensor>> GivenAssignment(const graph::GraphSchema& schema) {
+    if (!has_assignment()) return std::vector<Tensor>();
+    ASSIGN_OR_RETURN(const std::string path, assignment_->Path());
+    return ReadExternalAssignment(path, schema, graph_.partitions.count);
+  }
+
   Result<partition::Assignment> Cut(const graph::SourceGraph& source) {
     RETURN_IF_ERROR(StartPhase("cutting"));
-    std::vector<Tensor> external;
-    if (has_assignment()) {
-      ASSIGN_OR_RETURN(const std::string path, assignment_->Path());
-      ASSIGN_OR_RETURN(external, ReadExternalAssignment(path, source.schema, graph_.partitions.count));
-    }
+    ASSIGN_OR_RETURN(std::vector<Tensor> external, GivenAssignment(source.schema));
     const auto partitioner = PartitionerFor(graph_.partitions.algorithm, std::move(external));
     return partitioner->Partition(source, PartitionOptionsFor(graph_.partitions, context_));
   }
@@ -207,17 +220,75 @@ class Pipeline {
     if (context_.held_out.has_value()) {
       DescribeHeldOut(*context_.held_out, graph_.preprocess.add_reverse_edges, &manifest);
     }
-    manifest.partition_key = key;
-    manifest.algorithm = job::NameOf(graph_.partitions.algorithm);
-    manifest.seed = context_.seed;
+    SayHowMade(key, &manifest);
     manifest.quality = std::move(quality);
-    manifest.partition_seconds = timer_.Seconds();
     manifest.peak_memory_bytes = telemetry::PeakResidentBytes();
     files.Keep();  // from here on our manifest may stand, whatever we are told: only who has surely lost deletes
     RETURN_IF_ERROR(Commit(store, prefix, manifest, files));
     DeleteOtherAttempts(store, prefix, attempt);
     EndPhase();
     return manifest;
+  }
+
+  Result<format::Manifest> MakeInGroup(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
+    const std::string folder = storage::JoinKey(prefix, AttemptOf(*options_.group)) + "/group";
+    ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> group,
+                     ProcessGroup::Join(store, folder, *options_.group, options_.stop_requested));
+    Result<format::Manifest> made = MakeAsMember(*group, store, prefix, key);
+    if (!made.ok()) group->Fail(made.status());
+    return made;
+  }
+
+  Result<format::Manifest> MakeAsMember(ProcessGroup& group, storage::ObjectStore& store, const std::string& prefix,
+                                        const std::string& key) {
+    RETURN_IF_ERROR(StartPhase("reading"));
+    ASSIGN_OR_RETURN(const std::string path, source_->Path());
+    ASSIGN_OR_RETURN(const graph::SourceGraph source, format::ReadNpyFolder(path));
+    const std::string attempt = AttemptOf(*options_.group);
+    const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
+    GroupWork work{.graph = graph_,
+                   .source = source,
+                   .partition = PartitionOptionsFor(graph_.partitions, context_),
+                   .writer = {.build = {.threads = options_.threads,
+                                        .time_column = graph_.time_column,
+                                        .source_columns = graph_.partitions.source_columns},
+                              .num_partitions = graph_.partitions.count,
+                              .before_partition = nullptr},
+                   .assignment = {},
+                   .advance = [this](std::string_view phase, double fraction) {
+                     return phase == phase_ ? Advance(fraction) : StartPhase(phase);
+                   }};
+    ASSIGN_OR_RETURN(work.assignment, GivenAssignment(source.schema));
+    ASSIGN_OR_RETURN(std::optional<format::Manifest> made, PartitionInGroup(group, place, attempt, std::move(work)));
+    if (!made) return ManifestOfOthers(group, store, prefix);
+    SayHowMade(key, &*made);
+    AttemptFiles files(store, prefix, attempt);
+    files.Keep();
+    RETURN_IF_ERROR(Commit(store, prefix, *made, files));
+    // The other processes only wait for the manifest now.
+    DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/exchange/");
+    DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/group/markers/");
+    DeleteOtherAttempts(store, prefix, attempt);
+    EndPhase();
+    return *std::move(made);
+  }
+
+  Result<format::Manifest> ManifestOfOthers(ProcessGroup& group, storage::ObjectStore& store,
+                                            const std::string& prefix) {
+    std::optional<format::Manifest> manifest;
+    RETURN_IF_ERROR(group.AwaitThat(0, "manifest", [&]() -> Result<bool> {
+      ASSIGN_OR_RETURN(manifest, FindPartitioning(store, prefix));
+      return manifest.has_value();
+    }));
+    EndPhase();
+    return *std::move(manifest);
+  }
+
+  void SayHowMade(const std::string& key, format::Manifest* manifest) const {
+    manifest->partition_key = key;
+    manifest->algorithm = job::NameOf(graph_.partitions.algorithm);
+    manifest->seed = context_.seed;
+    manifest->partition_seconds = timer_.Seconds();
   }
 
   // Where a store's conditional put is not atomic two may be told that they won, and an answer may be lost: the

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "services/apps/partitioning/process_group.h"
 #include "services/format/manifest.h"
 #include "services/format/source/source_files.h"
 #include "services/graph/preprocess.h"
@@ -26,6 +27,9 @@ struct PartitionPipelineOptions {
   format::TripleOptions triples;
   // How stores are reached, and where what lies in them is copied to be read.
   format::SourceAccess access;
+  // This process is one of several that make the partitioning (group_partitioning.h). All have the same graph, seed and
+  // output; each ends when the manifest stands. None: one process makes it.
+  std::optional<GroupOptions> group = {};
   // Asked between phases and partitions: true ends the work as Cancelled, with nothing left behind.
   std::function<bool()> stop_requested;
 };

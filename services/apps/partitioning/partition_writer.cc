@@ -15,12 +15,6 @@ std::vector<format::ColumnEntry> ColumnsOf(const std::map<std::string, Tensor>& 
   return entries;
 }
 
-// Columns are the same in all partitions: the first one tells.
-void DescribeColumns(const graph::Partition& partition, format::Manifest* manifest) {
-  for (const graph::OwnedNodes& nodes : partition.nodes) manifest->node_columns.push_back(ColumnsOf(nodes.columns));
-  for (const auto& columns : partition.edge_columns) manifest->edge_columns.push_back(ColumnsOf(columns));
-}
-
 std::vector<format::SplitEntry> SplitsOf(const graph::SourceGraph& graph) {
   std::vector<format::SplitEntry> entries;
   for (const auto& [name, split_of_type] : graph.splits) {
@@ -75,6 +69,24 @@ void DescribeHeldOut(const graph::HeldOutEdges& held_out, bool add_reverse_edges
   }
 }
 
+format::Manifest DescribeGraph(const graph::SourceGraph& graph, const graph::PartitionBook& book,
+                               const std::string& attempt, const partition::BuildOptions& build) {
+  format::Manifest manifest;
+  manifest.attempt = attempt;
+  manifest.graph_name = graph.name;
+  manifest.in_edge_order = build.time_column.empty() ? "source,edge" : "time:" + build.time_column + ",source,edge";
+  manifest.source_columns = build.source_columns;
+  manifest.book = book;
+  manifest.splits = SplitsOf(graph);
+  manifest.edge_splits = EdgeSplitsOf(graph);
+  return manifest;
+}
+
+void DescribeColumns(const graph::Partition& partition, format::Manifest* manifest) {
+  for (const graph::OwnedNodes& nodes : partition.nodes) manifest->node_columns.push_back(ColumnsOf(nodes.columns));
+  for (const auto& columns : partition.edge_columns) manifest->edge_columns.push_back(ColumnsOf(columns));
+}
+
 Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std::string& prefix,
                                          const std::string& attempt, const graph::SourceGraph& graph,
                                          const partition::Assignment& assignment,
@@ -83,15 +95,7 @@ Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std:
   RETURN_IF_ERROR(partition::CheckSourceColumns(graph, options.build.source_columns));
   ASSIGN_OR_RETURN(const partition::PartitionLayout layout,
                    partition::MakePartitionLayout(graph, assignment, options.num_partitions, options.build.threads));
-  format::Manifest manifest;
-  manifest.attempt = attempt;
-  manifest.graph_name = graph.name;
-  manifest.in_edge_order =
-      options.build.time_column.empty() ? "source,edge" : "time:" + options.build.time_column + ",source,edge";
-  manifest.source_columns = options.build.source_columns;
-  manifest.book = layout.book;
-  manifest.splits = SplitsOf(graph);
-  manifest.edge_splits = EdgeSplitsOf(graph);
+  format::Manifest manifest = DescribeGraph(graph, layout.book, attempt, options.build);
   for (uint32_t p = 0; p < options.num_partitions; ++p) {
     if (options.before_partition) RETURN_IF_ERROR(options.before_partition(p));
     const graph::Partition built = partition::BuildPartition(graph, layout, PartitionId(p), options.build);

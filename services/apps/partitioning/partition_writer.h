@@ -20,6 +20,12 @@ struct PartitionWriterOptions {
   std::function<Status(uint32_t written)> before_partition;
 };
 
+// The manifest of a graph's partitions before there are any: attempt, name, order of in-edges, book, splits.
+format::Manifest DescribeGraph(const graph::SourceGraph& graph, const graph::PartitionBook& book,
+                               const std::string& attempt, const partition::BuildOptions& build);
+// Adds what columns there are, which any partition tells: they are the same in all.
+void DescribeColumns(const graph::Partition& partition, format::Manifest* manifest);
+
 // Writes the files below `<prefix>/<attempt>/`; the manifest that comes back says what they hold (book, columns,
 // splits, files, in-edge order) and is not committed.
 Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std::string& prefix,

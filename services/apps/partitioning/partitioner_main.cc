@@ -38,12 +38,19 @@ struct Flags {
   CacheFlags cache;
   std::string log_format = "auto";
   int threads = AvailableProcessors();
+  GroupOptions group;
+  int peer_timeout_seconds = 60;
+  int start_timeout_seconds = 600;
   bool json = false;
 };
 
 void Declare(CLI::App* app, Flags* flags) {
   app->description("Partitions the graph of a job document. What is there already is not made again.");
-  app->footer("Example: espalier-partitioner --job cora.yaml --output file:///srv/partitions");
+  app->footer(
+      "Examples:\n"
+      "  espalier-partitioner --job cora.yaml --output file:///srv/partitions\n"
+      "  espalier-partitioner --job large.yaml --output s3://bucket/partitions --rank 2 --world-size 4 --group "
+      "monday-1");
   app->add_option("--job", flags->job_path, "The DistTraining document (YAML or JSON)")->required();
   app->add_option("--set", flags->overrides, "path=value: overrides a field, e.g. spec.graph.partitions.count=4");
   app->add_option("--output", flags->output_uri,
@@ -53,6 +60,23 @@ void Declare(CLI::App* app, Flags* flags) {
   AddCacheFlags(app, &flags->cache);
   app->add_option("--threads", flags->threads, "Threads, by default one a processor; results do not depend on them")
       ->check(CLI::Range(1, 1024));
+  app->add_option("--rank", flags->group.rank, "This process's number among --world-size, from 0")
+      ->envname("ESPALIER_PARTITIONER_RANK")
+      ->capture_default_str();
+  app->add_option("--world-size", flags->group.size, "Processes that make the partitioning together")
+      ->envname("ESPALIER_PARTITIONER_WORLD_SIZE")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app->add_option("--group", flags->group.name,
+                  "Name of the group of processes; another one for each try. Needed where there are several")
+      ->envname("ESPALIER_PARTITIONER_GROUP");
+  app->add_option("--peer-timeout-seconds", flags->peer_timeout_seconds,
+                  "How long another process may be silent before this one gives up")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app->add_option("--start-timeout-seconds", flags->start_timeout_seconds, "How long another process may take to start")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
   app->add_option("--log-format", flags->log_format, "auto, text or json")->capture_default_str();
   app->add_flag("--json", flags->json, "Report as one line of JSON on a terminal too");
 }
@@ -112,7 +136,7 @@ class DownloadLog {
 };
 
 Status Export(const Flags& flags, const format::SourceAccess& access, const PartitionOutcome& outcome) {
-  if (flags.mappings_folder.empty()) return Status();
+  if (flags.mappings_folder.empty() || flags.group.rank != 0) return Status();
   ASSIGN_OR_RETURN(const storage::StoreLocation location, access.open_store(outcome.uri));
   return ExportMappings(*location.store, location.prefix, outcome.manifest, LoadOptionsFor(access),
                         flags.mappings_folder)
@@ -140,7 +164,20 @@ telemetry::TerminationMessage LastWords(const format::Manifest& manifest) {
   return message;
 }
 
+// What the flags say of a group; none where this process works alone.
+std::optional<GroupOptions> GroupOf(const Flags& flags) {
+  if (flags.group.size <= 1 && flags.group.rank == 0) return std::nullopt;
+  GroupOptions group = flags.group;
+  group.peer_timeout = std::chrono::seconds(flags.peer_timeout_seconds);
+  group.start_timeout = std::chrono::seconds(flags.start_timeout_seconds);
+  return group;
+}
+
 int Run(const Flags& flags) {
+  const std::optional<GroupOptions> group = GroupOf(flags);
+  if (group) {
+    if (const Status good = CheckGroup(*group); !good.ok()) return Fail(good, ExitCode::kBadDocument);
+  }
   const Result<job::ParsedJob> parsed = ReadJob(flags);
   if (!parsed.ok()) return Fail(parsed.status(), ExitCode::kBadDocument);
   const job::DistTraining& training = parsed->training;
@@ -166,6 +203,7 @@ int Run(const Flags& flags) {
                                          // A job that only applies a model can do without.
                                          .needs_split = training.training.epochs > 0,
                                          .access = *access,
+                                         .group = group,
                                          .stop_requested = [&] { return stop.requested(); }};
   const Result<PartitionOutcome> outcome =
       PartitionGraph(training.graph, training.training.seed, *output_uri, PhaseLog(), options);

@@ -1,0 +1,54 @@
+// Edges on their way from the processes that read them to those that build their destinations' partitions. A process
+// reads one range of every edge list; of that range it leaves one bundle for each partition. Ranges ascend with ranks,
+// so the edges that a partition receives, in the order of ranks, ascend by their place in the user's list.
+#pragma once
+
+#include <vector>
+
+#include "services/apps/partitioning/tensor_bundle.h"
+#include "services/graph/source_graph.h"
+#include "services/partition/partition_layout.h"
+#include "services/partition/partitioner.h"
+
+namespace espalier::partitioning {
+
+// Share `rank` of `size` of an edge list, as views of it.
+struct EdgeShare {
+  graph::EdgeSet edges;
+  uint64_t first_row = 0;
+};
+EdgeShare ShareOf(const graph::EdgeSet& edges, uint32_t rank, uint32_t size);
+
+// What one process has sent.
+struct SentEdges {
+  std::vector<std::vector<uint64_t>> of_partition;  // [edge type][partition]: edges
+  std::vector<uint64_t> max_original_id;            // [edge type]
+  format::FileEntry out_degrees;                    // [edge type]: of all source nodes, over the share
+  std::vector<format::FileEntry> edges;             // [partition]
+};
+std::string ToJson(const SentEdges& sent);
+// DataLoss for what ToJson has not written for such a graph.
+Result<SentEdges> SentEdgesFromJson(const std::string& json, size_t num_edge_types, uint32_t num_partitions);
+
+struct ExchangeOptions {
+  uint32_t rank = 0;
+  uint32_t size = 1;
+  uint32_t num_partitions = 1;
+  int threads = 1;
+};
+
+// Memory: 4 bytes an edge of the share's largest edge type, the out-degrees, and one bundle. The edges must have passed
+// CheckEdges. InvalidArgument: a share of 2^32 edges or more.
+Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& source,
+                            const partition::Assignment& assignment, const ExchangeOptions& options);
+
+// What all processes have sent, as the whole graph's: the out-degrees are read and summed, a process's after another's.
+Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, const graph::SourceGraph& source,
+                                                     const std::vector<SentEdges>& sent);
+
+// `source` with the in-edges of one partition as its only edges, original ids and columns included. Memory: they, and
+// one process's bundle.
+Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::SourceGraph& source,
+                                        PartitionId partition, const std::vector<SentEdges>& sent);
+
+}  // namespace espalier::partitioning

@@ -1,0 +1,252 @@
+#include "services/apps/partitioning/group_partitioning.h"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "services/apps/partitioning/edge_exchange.h"
+#include "services/apps/partitioning/partition_plan.h"
+#include "services/apps/partitioning/ring_cut.h"
+#include "services/format/file_entry_json.h"
+#include "services/format/json_fields.h"
+#include "services/format/partition_files.h"
+#include "services/format/strict_json.h"
+#include "services/job/enum_names.h"
+#include "services/partition/input_checks.h"
+#include "services/partition/quality.h"
+#include "services/telemetry/process_metrics.h"
+
+namespace espalier::partitioning {
+namespace {
+
+constexpr int kMaxDepth = 8;
+
+// What a process says of a partition that it has built.
+struct BuiltPartition {
+  format::PartitionEntry entry;
+  partition::InEdgeQuality quality;
+  uint64_t peak_memory_bytes = 0;
+};
+
+std::string ToJson(const BuiltPartition& built) {
+  nlohmann::ordered_json document;
+  document["graph"] = format::FileEntryToJson(built.entry.graph);
+  document["node_columns"] = format::FileEntryToJson(built.entry.node_columns);
+  document["edge_columns"] = format::FileEntryToJson(built.entry.edge_columns);
+  document["original_edge_ids"] = format::FileEntryToJson(built.entry.original_edge_ids);
+  document["edges"] = built.quality.edges;
+  document["cut_edges"] = built.quality.cut_edges;
+  document["remote_neighbors"] = built.quality.remote_neighbors;
+  document["peak_memory_bytes"] = built.peak_memory_bytes;
+  return document.dump();
+}
+
+Result<format::FileEntry> FileIn(const format::JsonFields& fields, const char* name) {
+  ASSIGN_OR_RETURN(const format::JsonFields file, fields.Object(name));
+  return format::FileEntryFromJson(file);
+}
+
+Result<BuiltPartition> ParseBuilt(const std::string& text) {
+  ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kMaxDepth));
+  ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
+  BuiltPartition built;
+  ASSIGN_OR_RETURN(built.entry.graph, FileIn(fields, "graph"));
+  ASSIGN_OR_RETURN(built.entry.node_columns, FileIn(fields, "node_columns"));
+  ASSIGN_OR_RETURN(built.entry.edge_columns, FileIn(fields, "edge_columns"));
+  ASSIGN_OR_RETURN(built.entry.original_edge_ids, FileIn(fields, "original_edge_ids"));
+  ASSIGN_OR_RETURN(built.quality.edges, fields.Unsigned("edges"));
+  ASSIGN_OR_RETURN(built.quality.cut_edges, fields.Unsigned("cut_edges"));
+  ASSIGN_OR_RETURN(built.quality.remote_neighbors, fields.Unsigned("remote_neighbors"));
+  ASSIGN_OR_RETURN(built.peak_memory_bytes, fields.Unsigned("peak_memory_bytes"));
+  return built;
+}
+
+std::string BuiltMarker(uint32_t partition) { return "built-" + std::to_string(partition); }
+
+// The rows [first, last) of a column.
+Tensor RowsOf(const Tensor& column, uint64_t first, uint64_t last) {
+  std::vector<int64_t> shape = column.shape();
+  shape[0] = static_cast<int64_t>(last - first);
+  return Tensor::Wrap(column.dtype(), std::move(shape), column.bytes() + first * column.row_bytes(),
+                      std::make_shared<Tensor>(column));
+}
+
+// Every process checks its share of rows. Rows of a share are numbered from its start, so that what is wrong is looked
+// for once more in the whole, for the message that one process would give.
+Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group, int threads) {
+  graph::SourceGraph edges{.name = source.name,
+                           .schema = source.schema,
+                           .nodes = {},
+                           .edges = {},
+                           .splits = source.splits,
+                           .edge_splits = source.edge_splits};
+  graph::SourceGraph nodes{
+      .name = source.name, .schema = {}, .nodes = {}, .edges = {}, .splits = {}, .edge_splits = {}};
+  ASSIGN_OR_RETURN(nodes.schema, graph::GraphSchema::Make(source.schema.node_types(), {}));
+  uint64_t num_nodes = 0;
+  for (const graph::NodeSet& of_type : source.nodes) {
+    edges.nodes.push_back({.count = of_type.count, .columns = {}});
+    const partition::DirectoryRange range =
+        partition::DirectoryRangeOf(of_type.count, group.size(), PartitionId(group.rank()));
+    graph::NodeSet share{.count = range.last - range.first, .columns = {}};
+    for (const auto& [name, column] : of_type.columns) {
+      const bool fits = !column.shape().empty() && static_cast<uint64_t>(column.num_rows()) == of_type.count;
+      if (!fits) return graph::ValidateSourceGraph(source, threads);
+      share.columns[name] = RowsOf(column, range.first, range.last);
+    }
+    num_nodes += share.count;
+    nodes.nodes.push_back(std::move(share));
+  }
+  for (const graph::EdgeSet& of_type : source.edges) {
+    edges.edges.push_back(ShareOf(of_type, group.rank(), group.size()).edges);
+  }
+  const bool good = graph::ValidateSourceGraph(edges, threads).ok() &&
+                    (num_nodes == 0 || graph::ValidateSourceGraph(nodes, threads).ok());
+  if (good) return {};
+  RETURN_IF_ERROR(graph::ValidateSourceGraph(source, threads));
+  return Internal("a share of the graph was found wrong, the whole was not");
+}
+
+class Worker {
+ public:
+  Worker(ProcessGroup& group, const BundlePlace& place, const std::string& attempt, GroupWork work)
+      : group_(group), place_(place), attempt_(attempt), work_(std::move(work)) {}
+
+  Result<std::optional<format::Manifest>> Run() {
+    RETURN_IF_ERROR(work_.advance("validating", 0));
+    RETURN_IF_ERROR(Validate());
+    RETURN_IF_ERROR(work_.advance("cutting", 0));
+    ASSIGN_OR_RETURN(const partition::Assignment assignment, Cut());
+    RETURN_IF_ERROR(partition::CheckAssignment(work_.source, assignment, work_.writer.num_partitions));
+    RETURN_IF_ERROR(work_.advance("sending", 0));
+    ASSIGN_OR_RETURN(const std::vector<SentEdges> sent, Send(assignment));
+    ASSIGN_OR_RETURN(std::vector<partition::EdgeCounts> counts, SumCounts(place_, work_.source, sent));
+    ASSIGN_OR_RETURN(const partition::PartitionLayout layout,
+                     partition::LayoutOf(work_.source, assignment, work_.writer.num_partitions, std::move(counts)));
+    RETURN_IF_ERROR(work_.advance("building", 0));
+    format::Manifest manifest = DescribeGraph(work_.source, layout.book, attempt_, work_.writer.build);
+    RETURN_IF_ERROR(Build(assignment, layout, sent, &manifest));
+    if (group_.rank() != 0) return std::optional<format::Manifest>();
+    RETURN_IF_ERROR(Gather(assignment, &manifest));
+    return std::optional(std::move(manifest));
+  }
+
+ private:
+  int threads() const { return work_.writer.build.threads; }
+
+  Status Validate() {
+    RETURN_IF_ERROR(ValidateShare(work_.source, group_, threads()));
+    RETURN_IF_ERROR(partition::CheckNodeColumns(work_.source));
+    RETURN_IF_ERROR(partition::CheckSplits(work_.source));
+    RETURN_IF_ERROR(partition::CheckTimeColumn(work_.source, work_.writer.build.time_column));
+    RETURN_IF_ERROR(partition::CheckSourceColumns(work_.source, work_.writer.build.source_columns));
+    // Nobody follows an edge before all edges are known to be good.
+    RETURN_IF_ERROR(group_.Publish("valid", ""));
+    for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(group_.Await(rank, "valid").status());
+    return {};
+  }
+
+  Result<partition::Assignment> Cut() {
+    const job::PartitionAlgorithm algorithm = work_.graph.partitions.algorithm;
+    if (algorithm == job::PartitionAlgorithm::kStreaming) {
+      return CutInTurns(group_, place_, work_.source, work_.partition);
+    }
+    // Random and External look at no edge: every process has the whole assignment by itself.
+    return PartitionerFor(algorithm, std::move(work_.assignment))->Partition(work_.source, work_.partition);
+  }
+
+  Result<std::vector<SentEdges>> Send(const partition::Assignment& assignment) {
+    ASSIGN_OR_RETURN(const bool has_sent, group_.HasPublished("sent"));
+    if (!has_sent) {
+      ASSIGN_OR_RETURN(const SentEdges mine, SendEdges(place_, work_.source, assignment,
+                                                       {.rank = group_.rank(),
+                                                        .size = group_.size(),
+                                                        .num_partitions = work_.writer.num_partitions,
+                                                        .threads = threads()}));
+      RETURN_IF_ERROR(group_.Publish("sent", partitioning::ToJson(mine)));
+    }
+    std::vector<SentEdges> all;
+    for (uint32_t rank = 0; rank < group_.size(); ++rank) {
+      ASSIGN_OR_RETURN(const std::string text, group_.Await(rank, "sent"));
+      ASSIGN_OR_RETURN(SentEdges sent, SentEdgesFromJson(text, work_.source.edges.size(), work_.writer.num_partitions));
+      all.push_back(std::move(sent));
+    }
+    return all;
+  }
+
+  // Partitions rank, rank + size, ... one after another.
+  Status Build(const partition::Assignment& assignment, const partition::PartitionLayout& layout,
+               const std::vector<SentEdges>& sent, format::Manifest* manifest) {
+    for (uint32_t p = group_.rank(); p < work_.writer.num_partitions; p += group_.size()) {
+      RETURN_IF_ERROR(work_.advance("building", double{1} * p / work_.writer.num_partitions));
+      ASSIGN_OR_RETURN(const bool has_built, group_.HasPublished(BuiltMarker(p)));
+      // Partition 0 also says what columns there are: who builds it needs it at hand.
+      if (has_built && p != 0) continue;
+      ASSIGN_OR_RETURN(const graph::SourceGraph received, ReceiveEdges(place_, work_.source, PartitionId(p), sent));
+      BuiltPartition built;
+      built.quality = partition::InEdgeQualityOf(received, assignment, PartitionId(p), threads());
+      const graph::Partition made = partition::BuildPartition(received, layout, PartitionId(p), work_.writer.build);
+      if (p == 0) DescribeColumns(made, manifest);
+      ASSIGN_OR_RETURN(built.entry, format::WritePartition(place_.store, place_.prefix, attempt_, layout.book, made)
+                                        .While("writing partition " + std::to_string(p)));
+      built.peak_memory_bytes = telemetry::PeakResidentBytes();
+      RETURN_IF_ERROR(group_.Publish(BuiltMarker(p), ToJson(built)));
+    }
+    return group_.Publish("done", "");
+  }
+
+  Status Gather(const partition::Assignment& assignment, format::Manifest* manifest) {
+    std::vector<partition::InEdgeQuality> of_partition;
+    manifest->peak_memory_bytes = telemetry::PeakResidentBytes();
+    for (uint32_t p = 0; p < work_.writer.num_partitions; ++p) {
+      ASSIGN_OR_RETURN(const std::string text, group_.Await(p % group_.size(), BuiltMarker(p)));
+      Result<BuiltPartition> built = ParseBuilt(text);
+      if (!built.ok())
+        return DataLoss("what a process says of partition " + std::to_string(p) + ": " + built.status().message());
+      manifest->partitions.push_back(std::move(built->entry));
+      manifest->peak_memory_bytes = std::max(manifest->peak_memory_bytes, built->peak_memory_bytes);
+      of_partition.push_back(built->quality);
+    }
+    // Markers and bundles may go once nobody waits for one: a process without partitions may be far behind.
+    for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(group_.Await(rank, "done").status());
+    ASSIGN_OR_RETURN(partition::Quality quality,
+                     partition::QualityOf(work_.source, assignment, of_partition, work_.partition.train_split));
+    manifest->quality = {.cut_edges = quality.cut_edges,
+                         .cut_ratio = quality.cut_ratio,
+                         .replication = quality.replication,
+                         .balance = std::move(quality.balance)};
+    return {};
+  }
+
+  ProcessGroup& group_;       // outlives this
+  const BundlePlace& place_;  // outlives this
+  const std::string attempt_;
+  GroupWork work_;
+};
+
+}  // namespace
+
+std::string AttemptOf(const GroupOptions& group) { return "attempt-group-" + group.name; }
+
+Status CheckForGroup(const job::Graph& graph, bool holds_edges_out) {
+  const auto refuse = [](const std::string& what) { return InvalidArgument("several partitioner processes: " + what); };
+  if (graph.source.format != job::GraphFormat::kNpy) {
+    return refuse(std::string("the source is ") + job::NameOf(graph.source.format) +
+                  ", expected NPY, which is mapped instead of read: convert it with `espalier import`");
+  }
+  const job::Preprocess& preprocess = graph.preprocess;
+  if (preprocess.add_reverse_edges || preprocess.drop_self_loops || preprocess.drop_duplicate_edges ||
+      preprocess.normalize_features != job::RowNormalization::kNone || holds_edges_out) {
+    return refuse("the graph is to be changed before it is cut, which needs all of it: do that with `espalier import`");
+  }
+  if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis) {
+    return refuse("METIS needs the whole graph: use Streaming, External or Random");
+  }
+  return {};
+}
+
+Result<std::optional<format::Manifest>> PartitionInGroup(ProcessGroup& group, const BundlePlace& place,
+                                                         const std::string& attempt, GroupWork work) {
+  return Worker(group, place, attempt, std::move(work)).Run();
+}
+
+}  // namespace espalier::partitioning

@@ -1,0 +1,37 @@
+// One partitioning by several processes: what each of them does between the source and the manifest.
+#pragma once
+
+#include <functional>
+
+#include "services/apps/partitioning/partition_writer.h"
+#include "services/apps/partitioning/process_group.h"
+#include "services/apps/partitioning/tensor_bundle.h"
+#include "services/job/dist_training.h"
+
+namespace espalier::partitioning {
+
+// The files of a group lie below `<prefix>/<AttemptOf(group)>/`.
+std::string AttemptOf(const GroupOptions& group);
+
+// InvalidArgument where several processes cannot do what the document asks for: the source is not NPY (whose arrays are
+// mapped), the graph is to be changed first, or METIS is to cut it.
+Status CheckForGroup(const job::Graph& graph, bool holds_edges_out);
+
+struct GroupWork {
+  const job::Graph& graph;           // outlives this
+  const graph::SourceGraph& source;  // as ReadNpyFolder maps it, not validated; outlives this
+  partition::PartitionOptions partition;
+  PartitionWriterOptions writer;
+  // Given assignments, for External; by node type.
+  std::vector<Tensor> assignment;
+  // Called at the start of "validating", "cutting", "sending" and "building", and with each partition.
+  std::function<Status(std::string_view phase, double fraction)> advance;
+};
+
+// This process's share. Rank 0 answers with the manifest that is to be committed, without key, algorithm, seed and
+// seconds; the others with nothing. Bytes are those that one process writes. Memory: the partition at hand, a range of
+// each edge list in use, and some numbers for each node (docs/operations/sizing.md).
+Result<std::optional<format::Manifest>> PartitionInGroup(ProcessGroup& group, const BundlePlace& place,
+                                                         const std::string& attempt, GroupWork work);
+
+}  // namespace espalier::partitioning

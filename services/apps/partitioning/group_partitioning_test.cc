@@ -1,0 +1,282 @@
+// Several processes against one: threads, each with a pipeline of its own, that meet in a store only.
+#include "services/apps/partitioning/group_partitioning.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "services/apps/partitioning/partition_pipeline.h"
+#include "services/format/source/npy_file.h"
+#include "services/format/source/npy_folder.h"
+#include "services/format/verify.h"
+#include "services/partition/testing/small_graphs.h"
+#include "services/storage/memory_store.h"
+#include "services/storage/testing/faulty_store.h"
+#include "services/storage/testing/temporary_folder.h"
+
+namespace espalier::partitioning {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// One input of a group: a graph, and how it is cut.
+struct Case {
+  const char* name;
+  graph::SourceGraph (*source)();
+  job::PartitionAlgorithm algorithm;
+  std::vector<job::PartitionBalance> balance;
+};
+
+graph::SourceGraph Typed() {
+  graph::SourceGraph graph = partition::testing::TypedGraph(60, /*seed=*/5);
+  graph.edge_splits["links"][2] = {.train = {.sources = {1, 5, 1}, .destinations = {2, 3, 2}},
+                                   .validation = {.sources = {7}, .destinations = {0}},
+                                   .test = {}};
+  return graph;
+}
+// Every pair has an edge each way: one process counts each pair once.
+graph::SourceGraph Grid() { return partition::testing::GridGraph(9, 11); }
+graph::SourceGraph Communities() { return partition::testing::CommunityGraph(4, 50, 6, 2, /*seed=*/3); }
+graph::SourceGraph WithoutEdges() { return partition::testing::GraphOf(7, {}); }
+
+class GroupTest : public ::testing::Test {
+ protected:
+  void Use(const graph::SourceGraph& source) {
+    source_ = source;
+    fs::remove_all(folder_.path() + "/source");
+    ASSERT_EQ(format::WriteNpyFolder(source, folder_.path() + "/source"), Status());
+    graph_.source = {.uri = folder_.path() + "/source", .format = job::GraphFormat::kNpy};
+    graph_.partitions.count = 5;
+    fs::create_directories(folder_.path() + "/assignment");
+    for (size_t type = 0; type < source.nodes.size(); ++type) {
+      std::vector<int32_t> owners(source.nodes[type].count);
+      for (size_t i = 0; i < owners.size(); ++i) owners[i] = static_cast<int32_t>(i * i % 5);
+      const std::string file = folder_.path() + "/assignment/" + source.schema.node_types()[type] + ".npy";
+      ASSERT_EQ(format::WriteNpy(file, Tensor::FromVector(std::move(owners))), Status());
+    }
+  }
+
+  void CutBy(const Case& how) {
+    graph_.partitions.algorithm = how.algorithm;
+    graph_.partitions.balance = how.balance;
+    const bool external = how.algorithm == job::PartitionAlgorithm::kExternal;
+    graph_.partitions.assignment_uri = external ? folder_.path() + "/assignment" : "";
+  }
+
+  static GroupOptions Group(uint32_t rank, uint32_t size) {
+    return {.rank = rank, .size = size, .name = "try-1", .peer_timeout = seconds(30), .start_timeout = seconds(30)};
+  }
+
+  // As the process that `group` says, or alone; partitions go to `output`.
+  Result<PartitionOutcome> Run(storage::ObjectStore& store, const std::string& output,
+                               std::optional<GroupOptions> group) {
+    PartitionPipelineOptions options;
+    options.threads = 2;
+    options.group = std::move(group);
+    options.access.open_store = [&](const std::string& uri) -> Result<storage::StoreLocation> {
+      return storage::StoreLocation{std::shared_ptr<storage::ObjectStore>(&store, [](auto*) {}), uri};
+    };
+    return PartitionGraph(graph_, /*seed=*/1, output, nullptr, options);
+  }
+
+  std::vector<Result<PartitionOutcome>> RunGroup(storage::ObjectStore& store, uint32_t size) {
+    std::vector<Result<PartitionOutcome>> outcomes(size, Internal("has not run"));
+    std::vector<std::jthread> processes;
+    for (uint32_t rank = 0; rank < size; ++rank) {
+      processes.emplace_back([&, rank] { outcomes[rank] = Run(store, "group", Group(rank, size)); });
+    }
+    processes.clear();
+    return outcomes;
+  }
+
+  void ExpectSame(const format::Manifest& made, const format::Manifest& expected) {
+    EXPECT_EQ(made.partition_key, expected.partition_key);
+    EXPECT_EQ(made.graph_name, expected.graph_name);
+    EXPECT_EQ(made.algorithm, expected.algorithm);
+    EXPECT_EQ(made.in_edge_order, expected.in_edge_order);
+    EXPECT_EQ(made.source_columns, expected.source_columns);
+    EXPECT_EQ(made.book, expected.book);
+    EXPECT_EQ(made.node_columns, expected.node_columns);
+    EXPECT_EQ(made.edge_columns, expected.edge_columns);
+    EXPECT_EQ(made.splits, expected.splits);
+    EXPECT_EQ(made.edge_splits, expected.edge_splits);
+    EXPECT_EQ(made.quality, expected.quality);
+    ASSERT_EQ(made.partitions.size(), expected.partitions.size());
+    for (size_t p = 0; p < made.partitions.size(); ++p) {
+      const format::PartitionEntry &a = made.partitions[p], &b = expected.partitions[p];
+      EXPECT_EQ(a.graph.block_hashes, b.graph.block_hashes) << "partition " << p;
+      EXPECT_EQ(a.node_columns.block_hashes, b.node_columns.block_hashes) << "partition " << p;
+      EXPECT_EQ(a.edge_columns.block_hashes, b.edge_columns.block_hashes) << "partition " << p;
+      EXPECT_EQ(a.original_edge_ids.block_hashes, b.original_edge_ids.block_hashes) << "partition " << p;
+    }
+  }
+
+  const storage::TemporaryFolder folder_;
+  storage::MemoryStore store_;
+  graph::SourceGraph source_;
+  job::Graph graph_;
+};
+
+class GroupPartitioningTest : public GroupTest, public ::testing::WithParamInterface<Case> {
+ protected:
+  void SetUp() override { Use(GetParam().source()); }
+};
+
+TEST_P(GroupPartitioningTest, WritesTheBytesThatOneProcessWrites) {
+  CutBy(GetParam());
+  const auto alone = Run(store_, "alone", std::nullopt);
+  ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+  for (const uint32_t size : {2u, 3u, 7u}) {
+    storage::MemoryStore store;
+    for (const Result<PartitionOutcome>& outcome : RunGroup(store, size)) {
+      ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+      EXPECT_FALSE(outcome->reused);
+      ExpectSame(outcome->manifest, alone->manifest);
+    }
+    const std::string prefix = "group/" + alone->partition_key;
+    const auto verified = format::VerifyPartitioning(
+        store, prefix, {.source = &source_, .data_dir = folder_.path() + "/copies-" + std::to_string(size)});
+    ASSERT_TRUE(verified.ok()) << verified.status().ToString();
+    EXPECT_THAT(verified->violations, ::testing::IsEmpty());
+    // Nothing is left but the partitioning.
+    EXPECT_EQ(store.List(prefix + "/")->size(), 1 + 4 * alone->manifest.partitions.size());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, GroupPartitioningTest,
+    ::testing::Values(Case{"TypedRandom", Typed, job::PartitionAlgorithm::kRandom, {}},
+                      Case{"TypedExternal", Typed, job::PartitionAlgorithm::kExternal, {}},
+                      Case{"TypedStreaming", Typed, job::PartitionAlgorithm::kStreaming, {}},
+                      Case{"TypedStreamingBalanced",
+                           Typed,
+                           job::PartitionAlgorithm::kStreaming,
+                           {job::PartitionBalance::kNodeTypes, job::PartitionBalance::kTrainNodes,
+                            job::PartitionBalance::kEdges}},
+                      Case{"GridStreaming", Grid, job::PartitionAlgorithm::kStreaming, {}},
+                      Case{"CommunitiesStreaming", Communities, job::PartitionAlgorithm::kStreaming, {}},
+                      Case{"NoEdgesStreaming", WithoutEdges, job::PartitionAlgorithm::kStreaming, {}}),
+    [](const auto& instance) { return std::string(instance.param.name); });
+
+class GroupLifeTest : public GroupTest {
+ protected:
+  void SetUp() override {
+    Use(Typed());
+    CutBy({.name = "", .source = Typed, .algorithm = job::PartitionAlgorithm::kStreaming, .balance = {}});
+  }
+};
+
+TEST_F(GroupLifeTest, KeepsTimeOrderAndSourceColumns) {
+  graph_.time_column = "year";
+  graph_.partitions.source_columns = {"label", "original_id"};
+  const auto alone = Run(store_, "alone", std::nullopt);
+  ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) {
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    ExpectSame(outcome->manifest, alone->manifest);
+  }
+}
+
+TEST_F(GroupLifeTest, TakesWhatIsThere) {
+  ASSERT_TRUE(RunGroup(store_, 2)[0].ok());
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 2)) {
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_TRUE(outcome->reused);
+  }
+}
+
+// Process 1 writes so much and then nothing more, not even why: as if it had been killed. Started again it goes on.
+TEST_F(GroupLifeTest, AProcessThatIsKilledMayStartAgain) {
+  const auto alone = Run(store_, "alone", std::nullopt);
+  ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+  for (const int64_t writes : {1, 5, 9, 14, 20, 30, 45, 70, 100}) {
+    storage::MemoryStore store;
+    storage::FaultyStore failing(store, writes);
+    Result<PartitionOutcome> first = Internal("has not run"), second = Internal("has not run");
+    {
+      const std::jthread other([&] { first = Run(store, "group", Group(0, 2)); });
+      second = Run(failing, "group", Group(1, 2));
+      if (!second.ok()) second = Run(store, "group", Group(1, 2));
+    }
+    ASSERT_TRUE(first.ok()) << writes << ": " << first.status().ToString();
+    ASSERT_TRUE(second.ok()) << writes << ": " << second.status().ToString();
+    ExpectSame(first->manifest, alone->manifest);
+    ExpectSame(second->manifest, alone->manifest);
+  }
+}
+
+TEST_F(GroupLifeTest, AllEndWhereOneProcessIsMissing) {
+  std::vector<Result<PartitionOutcome>> outcomes(2, Internal("has not run"));
+  {
+    std::vector<std::jthread> processes;
+    for (const uint32_t rank : {0u, 2u}) {
+      processes.emplace_back([&, rank] {
+        GroupOptions group = Group(rank, 3);
+        group.start_timeout = std::chrono::milliseconds(200);
+        outcomes[rank / 2] = Run(store_, "group", group);
+      });
+    }
+  }
+  for (const Result<PartitionOutcome>& outcome : outcomes) {
+    EXPECT_EQ(outcome.status().code(), StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(outcome.status().message(), HasSubstr("process 1 of 3 has not been heard of"));
+  }
+}
+
+// Only one process reads the bad edge, and all say what is wrong with it, as one process alone does.
+TEST_F(GroupLifeTest, BadInputEndsAllWithOneReason) {
+  Tensor destinations = Tensor::Zeros(DType::kU32, source_.edges[2].destinations.shape());
+  destinations.mutable_values<uint32_t>()[123] = 5000;
+  graph::SourceGraph bad = Typed();
+  bad.edges[2].destinations = destinations;
+  Use(bad);
+  const Status alone = Run(store_, "alone", std::nullopt).status();
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 4)) {
+    EXPECT_EQ(outcome.status().code(), alone.code());
+    EXPECT_THAT(outcome.status().message(), AllOf(HasSubstr("123"), HasSubstr("5000")));
+  }
+  const auto again = Run(store_, "group", Group(0, 4));
+  EXPECT_EQ(again.status().code(), alone.code());
+  EXPECT_THAT(again.status().message(), HasSubstr("the group 'try-1' is over"));
+}
+
+TEST_F(GroupLifeTest, RefusesWhatNeedsTheWholeGraph) {
+  const auto error = [&] { return Run(store_, "group", Group(0, 2)).status().ToString(); };
+  graph_.partitions.algorithm = job::PartitionAlgorithm::kMetis;
+  EXPECT_THAT(error(), AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("METIS needs the whole graph")));
+  graph_.partitions.algorithm = job::PartitionAlgorithm::kRandom;
+  graph_.preprocess.add_reverse_edges = true;
+  EXPECT_THAT(error(), HasSubstr("the graph is to be changed"));
+  graph_.preprocess.add_reverse_edges = false;
+  graph_.source.format = job::GraphFormat::kDglChunked;
+  EXPECT_THAT(error(), HasSubstr("the source is DGLChunked, expected NPY"));
+}
+
+// What a process reads from the store may be damaged on the way: it is found, and no partitioning is made of it.
+TEST_F(GroupLifeTest, DamagedBundlesAreFound) {
+  const BundlePlace place{.store = store_, .prefix = "p", .folder = "exchange"};
+  TensorBundle tensors;
+  tensors["numbers"] = Tensor::FromVector(std::vector<uint32_t>{1, 2, 3});
+  const auto entry = WriteBundle(place, "b", tensors);
+  ASSERT_TRUE(entry.ok()) << entry.status().ToString();
+  const auto good = ReadBundle(place, *entry);
+  ASSERT_TRUE(good.ok()) << good.status().ToString();
+  EXPECT_THAT(good->at("numbers").values<uint32_t>(), ::testing::ElementsAre(1, 2, 3));
+  EXPECT_TRUE(TakeTensor(*good, *entry, "numbers", DType::kU32, {3}).ok());
+  EXPECT_EQ(TakeTensor(*good, *entry, "numbers", DType::kU64, {3}).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(TakeTensor(*good, *entry, "letters", DType::kU32, {3}).status().code(), StatusCode::kDataLoss);
+
+  std::string bytes = *store_.Get("p/exchange/b.safetensors");
+  bytes.back() ^= 1;
+  ASSERT_EQ(store_.Delete("p/exchange/b.safetensors"), Status());
+  ASSERT_EQ(store_.PutIfAbsent("p/exchange/b.safetensors", std::as_bytes(std::span(bytes))), Status());
+  EXPECT_EQ(ReadBundle(place, *entry).status().code(), StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace espalier::partitioning

@@ -1,0 +1,20 @@
+// Streaming by several processes: the same assignment as one process's (partition/streaming_partitioner.cc), while each
+// holds the neighbours of its share of the nodes only. The order in which nodes come by is cut into ranges; a process
+// gets the neighbours of the nodes in its range from those that read the edges, places its nodes when its turn comes,
+// and leaves their partitions for the others, who count them before theirs.
+#pragma once
+
+#include "services/apps/partitioning/process_group.h"
+#include "services/apps/partitioning/tensor_bundle.h"
+#include "services/graph/source_graph.h"
+#include "services/partition/partitioner.h"
+
+namespace espalier::partitioning {
+
+// The edges must have passed CheckEdges. Memory: a partition's number and the weights under options.balance of every
+// node, the process's neighbours (8 bytes an edge of the graph / group.size()), and one bundle. InvalidArgument: 2^32
+// nodes or more. Errors of the group and of the store.
+Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place,
+                                         const graph::SourceGraph& source, const partition::PartitionOptions& options);
+
+}  // namespace espalier::partitioning

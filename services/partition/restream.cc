@@ -1,0 +1,89 @@
+#include "services/partition/restream.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "services/partition/random_streams.h"
+
+namespace espalier::partition {
+namespace {
+
+constexpr double kCapacitySlack = 1.03;  // the largest partition against the average, METIS's default
+constexpr uint32_t kUnplaced = ~uint32_t{0};
+
+}  // namespace
+
+Permutation StreamOrder(uint64_t seed, uint64_t num_vertices) {
+  return Permutation(PartitioningKey(seed, RandomStream::kStreamingOrder), num_vertices);
+}
+
+Restream::Restream(const VertexWeights& weights, uint64_t num_vertices, uint32_t num_partitions)
+    : weights_(weights),
+      num_constraints_(weights.num_constraints()),
+      num_partitions_(num_partitions),
+      loads_(num_partitions * num_constraints_, 0),
+      partition_of_(num_vertices, kUnplaced),
+      affinity_(num_partitions, 0) {
+  for (const uint64_t total : weights.totals) {
+    const double average = static_cast<double>(total) / num_partitions;
+    capacities_.push_back(std::max(std::floor(average * kCapacitySlack), std::ceil(average)));
+  }
+}
+
+void Restream::StartPass() { std::fill(loads_.begin(), loads_.end(), 0); }
+
+void Restream::PutAt(uint64_t vertex, uint32_t partition) {
+  partition_of_[vertex] = partition;
+  for (size_t c = 0; c < num_constraints_; ++c) {
+    loads_[partition * num_constraints_ + c] += static_cast<uint64_t>(WeightOf(vertex, c));
+  }
+}
+
+double Restream::Fullest(uint64_t vertex, uint32_t partition, int times) const {
+  double fullest = 0;
+  for (size_t c = 0; c < num_constraints_; ++c) {
+    const int32_t weight = WeightOf(vertex, c);
+    if (weight == 0) continue;
+    const double load = static_cast<double>(loads_[partition * num_constraints_ + c]) + times * weight;
+    fullest = std::max(fullest, load / capacities_[c]);
+  }
+  return fullest;
+}
+
+// Of the partitions with neighbours and room the one with the best score, lower number first; else the emptiest.
+uint32_t Restream::Choose(uint64_t vertex, const WeightedNeighbors& adjacent) {
+  touched_.clear();
+  for (size_t k = 0; k < adjacent.neighbors.size(); ++k) {
+    const uint32_t partition = partition_of_[adjacent.neighbors[k]];
+    if (partition == kUnplaced) continue;
+    if (affinity_[partition] == 0) touched_.push_back(partition);
+    affinity_[partition] += adjacent.weights.empty() ? 1 : adjacent.weights[k];
+  }
+  uint32_t best = kUnplaced;
+  double best_score = 0;
+  for (const uint32_t partition : touched_) {
+    const double score = static_cast<double>(affinity_[partition]) * (1 - Before(vertex, partition));
+    affinity_[partition] = 0;
+    if (After(vertex, partition) > 1) continue;
+    if (score > best_score || (score == best_score && best != kUnplaced && partition < best)) {
+      best = partition;
+      best_score = score;
+    }
+  }
+  return best == kUnplaced ? Emptiest(vertex) : best;
+}
+
+uint32_t Restream::Emptiest(uint64_t vertex) const {
+  uint32_t emptiest = 0;
+  double least = After(vertex, 0);
+  for (uint32_t partition = 1; partition < num_partitions_ && least > 0; ++partition) {
+    const double after = After(vertex, partition);
+    if (after < least) {
+      emptiest = partition;
+      least = after;
+    }
+  }
+  return emptiest;
+}
+
+}  // namespace espalier::partition

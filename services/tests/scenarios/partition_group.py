@@ -1,0 +1,114 @@
+"""Several espalier-partitioner processes make one partitioning: each with little memory, killed, or missing."""
+
+import json
+import pathlib
+import resource
+import subprocess
+
+from harness import BIN, Scenario, espalier, job
+
+EDGES, NODES, FEATURES = 8_000_000, 300_000, 128
+
+
+class PartitionGroup(Scenario):
+    def partitioner(self, document, output, *flags, rank=None, size=4, group="try-1", memory=None, environment=None):
+        """Starts a process, of a group where it has a rank. `memory`: the most bytes it may allocate."""
+        if rank is not None:
+            flags = [*flags, "--rank", rank, "--world-size", size, "--group", group]
+        limit = None
+        if memory is not None:
+            def limit():
+                resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+        process = subprocess.Popen(
+            [str(BIN / "espalier-partitioner"), "--job", str(document), "--output", str(self.dir / output), "--threads",
+             "1", "--data-dir", str(self.dir / "cache"), "--json", *map(str, flags)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limit,
+            # Freed memory goes back, so that what is counted is what is used.
+            env={"PATH": "/usr/bin:/bin", "HOME": str(self.dir), "MALLOC_ARENA_MAX": "1", **(environment or {})})
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def ended(self, process, timeout=400):
+        """Exit code, report and log."""
+        out, log = process.communicate(timeout=timeout)
+        return process.returncode, out, log
+
+    def report(self, process):
+        code, out, log = self.ended(process)
+        self.assertEqual(code, 0, log)
+        return json.loads(out)
+
+    def assert_same_files(self, one, other):
+        names = [{path.relative_to(next(pathlib.Path(uri).glob("attempt-*"))): path
+                  for path in pathlib.Path(uri).rglob("*.safetensors")} for uri in (one, other)]
+        self.assertEqual(set(names[0]), set(names[1]))
+        self.assertGreater(len(names[0]), 4)
+        for name, path in names[0].items():
+            self.assertEqual(path.read_bytes(), names[1][name].read_bytes(), name)
+
+    def test_four_processes_with_a_third_of_the_graphs_memory_each_write_what_one_writes(self):
+        graph = self.generate("--nodes", NODES, "--edges", EDGES, "--features", FEATURES)
+        graph_bytes = sum(path.stat().st_size for path in graph.rglob("*") if path.is_file())
+        document = self.write_job(job(graph, graph__partitions={"count": 16, "algorithm": "Streaming"}))
+        third = graph_bytes // 3
+
+        alone = self.report(self.partitioner(document, "alone"))
+        code, _, _ = self.ended(self.partitioner(document, "too-little", memory=third))
+        self.assertNotEqual(code, 0, "one process has enough with a third: the limit shows nothing")
+
+        processes = [self.partitioner(document, "group", rank=rank, memory=third) for rank in range(4)]
+        reports = [self.report(process) for process in processes]
+        for made in reports:
+            self.assertFalse(made["reused"])
+            for field in ("partitionKey", "cutEdges", "cutRatio", "replication", "balance", "nodes", "edges"):
+                self.assertEqual(made[field], alone[field], field)
+        self.assert_same_files(reports[0]["uri"], alone["uri"])
+        verified = espalier("verify", reports[0]["uri"], "--source", graph, "--format", "NPY", timeout=400)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+
+    def test_a_process_that_is_killed_and_started_again_goes_on(self):
+        graph = self.generate("--nodes", 3000, "--edges", 20000)
+        document = self.write_job(job(graph, graph__partitions={"count": 4, "algorithm": "Streaming"}))
+        alone = self.report(self.partitioner(document, "alone"))
+        others = [self.partitioner(document, "group", rank=rank) for rank in (0, 1, 3)]
+        for commit in (3, 2, 1):
+            killed = self.partitioner(document, "group", rank=2,
+                                      environment={"ESPALIER_FAILPOINTS": f"store.put_if_absent=crash@{commit}"})
+            self.assertEqual(self.ended(killed)[0], -9)
+        reports = [self.report(process) for process in [*others, self.partitioner(document, "group", rank=2)]]
+        for made in reports:
+            self.assertEqual(made["cutEdges"], alone["cutEdges"])
+        self.assert_same_files(reports[0]["uri"], alone["uri"])
+        self.assertEqual(list(pathlib.Path(reports[0]["uri"]).glob("attempt-*/exchange/*")), [])
+
+    def test_the_others_say_who_is_missing_or_silent(self):
+        graph = self.generate("--nodes", 500, "--edges", 3000)
+        document = self.write_job(job(graph, graph__partitions={"count": 4, "algorithm": "Streaming"}))
+        for output, what, start, environment in (
+                ("missing", "has not been heard of", 2, None),
+                ("silent", "is silent", 60, {"ESPALIER_FAILPOINTS": "store.put_if_absent=crash"})):
+            timeouts = ["--start-timeout-seconds", start, "--peer-timeout-seconds", 5]
+            processes = [self.partitioner(document, output, *timeouts, rank=rank, size=3) for rank in (0, 2)]
+            if environment:
+                self.assertEqual(self.ended(self.partitioner(document, output, *timeouts, rank=1, size=3,
+                                                             environment=environment))[0], -9)
+            for process in processes:
+                code, _, log = self.ended(process)
+                self.assertEqual(code, 74, log)
+                self.assertIn(f"process 1 of 3 {what}", log)
+            self.assertEqual(list((self.dir / output).rglob("manifest.json")), [])
+
+    def test_bad_flags_and_documents_are_refused(self):
+        graph = self.generate("--nodes", 500, "--edges", 3000)
+        metis = self.write_job(job(graph), "metis.json")
+        code, _, log = self.ended(self.partitioner(metis, "parts", rank=0))
+        self.assertEqual(code, 65, log)
+        self.assertIn("METIS needs the whole graph", log)
+        random = self.write_job(job(graph, graph__partitions={"count": 2, "algorithm": "Random"}), "random.json")
+        for rank, group, what in ((4, "a", "rank 4: expected 0 to 3"), (0, "", "expected 1 to 64 of a-z, 0-9 and -")):
+            code, _, log = self.ended(self.partitioner(random, "parts", rank=rank, group=group))
+            self.assertEqual(code, 64, log)
+            self.assertIn(what, log)
