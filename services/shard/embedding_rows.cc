@@ -27,18 +27,32 @@ void FillState(const sampler::EmbeddingSpec& spec, const std::byte* rows, uint64
   }
 }
 
+Result<std::shared_ptr<EmbeddingRows>> EmbeddingRows::Make(sampler::EmbeddingSpec spec,
+                                                           std::shared_ptr<TensorRows> rows,
+                                                           std::shared_ptr<TensorRows> state,
+                                                           std::shared_ptr<VersionWaits> waits,
+                                                           uint64_t max_waiting_bytes) {
+  ASSIGN_OR_RETURN(const uint64_t number, waits->Open(spec.first_version));
+  return std::shared_ptr<EmbeddingRows>(new EmbeddingRows(std::move(spec), std::move(rows), std::move(state),
+                                                          std::move(waits), number, max_waiting_bytes));
+}
+
 EmbeddingRows::EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
-                             std::shared_ptr<TensorRows> state, uint64_t max_waiting_bytes)
+                             std::shared_ptr<TensorRows> state, std::shared_ptr<VersionWaits> waits,
+                             uint64_t number_in_waits, uint64_t max_waiting_bytes)
     : spec_(std::move(spec)),
       max_waiting_bytes_(max_waiting_bytes),
       rows_(std::move(rows)),
       state_(std::move(state)),
       version_(spec_.first_version),
       current_(std::make_unique<StepGradients>(spec_.num_trainers)),
-      next_(std::make_unique<StepGradients>(spec_.num_trainers)) {
+      next_(std::make_unique<StepGradients>(spec_.num_trainers)),
+      waits_(std::move(waits)),
+      number_in_waits_(number_in_waits) {
   ESPALIER_CHECK((state_ == nullptr) == (sampler::StateRowWidth(spec_) == 0)) << "an optimiser without its state";
-  waits_.Reach(spec_.first_version);
 }
+
+EmbeddingRows::~EmbeddingRows() { waits_->Close(number_in_waits_); }
 
 uint64_t EmbeddingRows::version() const {
   MutexLock lock(&mutex_);
@@ -87,7 +101,7 @@ void EmbeddingRows::Push(sampler::GradientPiece piece, Deadline deadline, sample
   const uint64_t number = piece.step;
   const Result<StepIs> step = Take(std::move(piece));
   if (!step.ok() || *step == StepIs::kIncompleteOrApplied) return done(step.status());
-  waits_.Await(number + 1, deadline, std::move(done));
+  waits_->Await(number_in_waits_, number + 1, deadline, std::move(done));
   if (*step != StepIs::kToBeApplied) return;
   while (ApplyStep()) {
   }
@@ -139,7 +153,7 @@ bool EmbeddingRows::ApplyStep() {
     version_ = number;
     more = is_applying_ = current_->IsComplete();
   }
-  waits_.Reach(number);
+  waits_->Reach(number_in_waits_, number);
   return more;
 }
 
@@ -155,9 +169,10 @@ Status EmbeddingRows::Gather(uint64_t version, std::span<const LocalRowId> rows,
 
 void EmbeddingRows::Read(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink,
                          Deadline deadline, sampler::DoneStatus done) {
-  waits_.Await(version, deadline, [this, version, rows, sink, done = std::move(done)](const Status& reached) {
-    done(reached.ok() ? Gather(version, rows, sink) : reached);
-  });
+  waits_->Await(number_in_waits_, version, deadline,
+                [this, version, rows, sink, done = std::move(done)](const Status& reached) {
+                  done(reached.ok() ? Gather(version, rows, sink) : reached);
+                });
 }
 
 }  // namespace espalier::shard

@@ -20,9 +20,14 @@ namespace espalier::shard {
 class EmbeddingRows {
  public:
   // Both tensors hold their first values; `state` is null where the optimiser keeps none (StateRowWidth 0).
-  // `max_waiting_bytes`: of gradients that have been taken and not yet applied.
-  EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows, std::shared_ptr<TensorRows> state,
-                uint64_t max_waiting_bytes);
+  // `max_waiting_bytes`: of gradients that have been taken and not yet applied. ResourceExhausted: VersionWaits::Open.
+  static Result<std::shared_ptr<EmbeddingRows>> Make(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
+                                                     std::shared_ptr<TensorRows> state,
+                                                     std::shared_ptr<VersionWaits> waits, uint64_t max_waiting_bytes);
+  // Who waits for them is told Unavailable.
+  ~EmbeddingRows();
+  EmbeddingRows(const EmbeddingRows&) = delete;
+  EmbeddingRows& operator=(const EmbeddingRows&) = delete;
 
   const sampler::EmbeddingSpec& spec() const { return spec_; }
   uint64_t version() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -33,6 +38,9 @@ class EmbeddingRows {
             sampler::DoneStatus done);
 
  private:
+  EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows, std::shared_ptr<TensorRows> state,
+                std::shared_ptr<VersionWaits> waits, uint64_t number_in_waits, uint64_t max_waiting_bytes);
+
   // A piece's step, now that the piece is in it.
   enum class StepIs {
     kIncompleteOrApplied,
@@ -59,7 +67,8 @@ class EmbeddingRows {
   std::unique_ptr<StepGradients> current_ ABSL_GUARDED_BY(mutex_);  // of step version_
   std::unique_ptr<StepGradients> next_ ABSL_GUARDED_BY(mutex_);     // of trainers that are a step ahead
   SparseStep step_;                                                 // of the thread that applies
-  VersionWaits waits_;                                              // last: its callbacks use the others
+  const std::shared_ptr<VersionWaits> waits_;
+  const uint64_t number_in_waits_;
 };
 
 // First values of state rows [count, StateRowWidth], from those of the rows [count, width].

@@ -1,5 +1,6 @@
 #include "services/shard/embeddings.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -53,27 +54,47 @@ Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorS
   return tensors_.Find(spec.id);
 }
 
+Status Embeddings::CheckRoomFor(const sampler::EmbeddingSpec& spec) const {
+  MutexLock lock(&mutex_);
+  const auto of_job = std::count_if(rows_.begin(), rows_.end(), [&](const auto& entry) {
+    return std::get<0>(entry.first) == spec.id.job && entry.first != KeyOf(spec.id);
+  });
+  if (static_cast<size_t>(of_job) < limits_.max_embeddings_per_job) return Status();
+  return ResourceExhausted("learnable rows '" + spec.id.name + "' would be one of more than " +
+                           std::to_string(limits_.max_embeddings_per_job) + " of one job");
+}
+
 Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec) {
   // Refuses an incarnation that is older than one that was here, and drops the tensors of older ones.
   ASSIGN_OR_RETURN(std::shared_ptr<TensorRows> rows, NewTensor(sampler::RowsOfEmbedding(spec)));
   ForgetOlderThan(spec);
+  const sampler::TensorId id = sampler::RowsOfEmbedding(spec).id;
+  const auto drop = [this](const sampler::TensorId& tensor) {
+    tensors_.Drop(tensor, Deadline::After(std::chrono::hours(1)), [](const Status&) {});
+  };
+  Status made = CheckRoomFor(spec);
   std::shared_ptr<TensorRows> state;
-  if (const size_t width = sampler::StateRowWidth(spec); width > 0) {
-    const sampler::TensorId id = sampler::RowsOfEmbedding(spec).id;
-    auto made = NewTensor(
+  if (const size_t width = sampler::StateRowWidth(spec); made.ok() && width > 0) {
+    auto tensor = NewTensor(
         {.id = sampler::StateOfEmbedding(id), .dtype = DType::kF32, .row_shape = {static_cast<int64_t>(width)}});
-    if (!made.ok()) {
-      tensors_.Drop(id, Deadline::After(std::chrono::hours(1)), [](const Status&) {});
-      return std::move(made).status();
+    made = tensor.status();
+    if (tensor.ok()) {
+      state = *std::move(tensor);
+      const TensorRows::Filling from(*rows), to(*state);
+      FillState(spec, from.bytes(), rows->num_rows(), reinterpret_cast<float*>(to.bytes()));
     }
-    state = *std::move(made);
-    const TensorRows::Filling from(*rows), to(*state);
-    FillState(spec, from.bytes(), rows->num_rows(), reinterpret_cast<float*>(to.bytes()));
   }
-  auto embedding = std::make_shared<EmbeddingRows>(spec, std::move(rows), std::move(state), limits_.max_waiting_bytes);
-  MutexLock lock(&mutex_);
-  rows_[KeyOf(spec.id)] = std::move(embedding);
-  return Status();
+  if (made.ok()) {
+    auto embedding = EmbeddingRows::Make(spec, std::move(rows), state, waits_, limits_.max_waiting_bytes);
+    made = embedding.status();
+    MutexLock lock(&mutex_);
+    if (embedding.ok()) rows_[KeyOf(spec.id)] = *std::move(embedding);
+  }
+  if (!made.ok()) {
+    drop(id);
+    if (state != nullptr) drop(sampler::StateOfEmbedding(id));
+  }
+  return made;
 }
 
 void Embeddings::ForgetOlderThan(const sampler::EmbeddingSpec& spec) {

@@ -17,12 +17,13 @@ namespace espalier::shard {
 struct EmbeddingLimits {
   uint64_t max_waiting_bytes = 0;     // of gradients of one embedding that have been taken and not yet applied
   uint64_t max_rows_per_request = 0;  // read or pushed
+  size_t max_embeddings_per_job = 1024;
 };
 
 // Thread-safe. Answers on the asking thread, before the call returns, but for reads that wait for a version.
 class Embeddings final : public sampler::PartitionEmbeddings {
  public:
-  // Outlives this.
+  // `tensors` outlives this.
   Embeddings(MutableTensors& tensors, const EmbeddingLimits& limits);
 
   void Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) override;
@@ -39,6 +40,7 @@ class Embeddings final : public sampler::PartitionEmbeddings {
   using Key = std::tuple<std::string, sampler::RowSpace, std::string>;
   static Key KeyOf(const sampler::TensorId& id) { return {id.job, id.rows, id.name}; }
 
+  Status CheckRoomFor(const sampler::EmbeddingSpec& spec) const ABSL_LOCKS_EXCLUDED(mutex_);
   Status CreateNew(const sampler::EmbeddingSpec& spec) ABSL_EXCLUSIVE_LOCKS_REQUIRED(creating_);
   // The job's rows of incarnations before that of `spec`, whose tensors are dropped already.
   void ForgetOlderThan(const sampler::EmbeddingSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -48,6 +50,7 @@ class Embeddings final : public sampler::PartitionEmbeddings {
 
   MutableTensors& tensors_;
   const EmbeddingLimits limits_;
+  const std::shared_ptr<VersionWaits> waits_ = std::make_shared<VersionWaits>();
   Mutex creating_;  // held while first values are computed, so that others go on meanwhile
   uint64_t next_creation_ ABSL_GUARDED_BY(creating_);
   mutable Mutex mutex_;

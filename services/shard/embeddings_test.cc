@@ -267,6 +267,53 @@ TEST_F(EmbeddingsTest, GradientsThatWaitHaveALimit) {
   EXPECT_THAT(refused.message(), HasSubstr("2000"));
 }
 
+TEST_F(EmbeddingsTest, AJobHasALimitOfThem) {
+  graph::PartitionBook book;
+  const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
+  MutableTensors tensors(book, partitions[0], {.max_bytes = 1 << 20, .max_rows_per_request = 100});
+  Embeddings limited(tensors, {.max_waiting_bytes = 1 << 20, .max_rows_per_request = 100, .max_embeddings_per_job = 2});
+  const auto create = [&](const std::string& job, const std::string& name) {
+    // As many as there may be: it must cost nothing before they send anything.
+    EmbeddingSpec spec = Descent(65'536);
+    spec.id.job = job;
+    spec.id.name = name;
+    std::optional<Status> created;
+    limited.Create(spec, Soon(), [&](Status status) { created = std::move(status); });
+    return *created;
+  };
+  EXPECT_TRUE(create("a", "first").ok());
+  EXPECT_TRUE(create("a", "second").ok());
+  EXPECT_TRUE(create("a", "second").ok()) << "the same again";
+  const uint64_t of_two = tensors.SizeBytes();
+  const Status third = create("a", "third");
+  EXPECT_EQ(third.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(third.message(), HasSubstr("more than 2 of one job"));
+  EXPECT_EQ(tensors.SizeBytes(), of_two) << "nothing is left of it";
+  EXPECT_TRUE(create("b", "third").ok());
+}
+
+// One thread ends the waits of all of them, each at its own deadline.
+TEST_F(EmbeddingsTest, EachWaitEndsAtItsOwnDeadline) {
+  VersionWaits waits;
+  const Result<uint64_t> first = waits.Open(0), second = waits.Open(7);
+  ASSERT_TRUE(first.ok() && second.ok());
+  std::promise<Status> late, closed, reached;
+  const auto to = [](std::promise<Status>& promise) {
+    return [&](Status status) { promise.set_value(std::move(status)); };
+  };
+  waits.Await(*first, 1, Soon(), to(closed));
+  waits.Await(*second, 8, Deadline::After(std::chrono::milliseconds(1)), to(late));
+  EXPECT_EQ(late.get_future().get().code(), StatusCode::kDeadlineExceeded);
+  waits.Await(*second, 9, Soon(), to(reached));
+  waits.Reach(*second, 9);
+  EXPECT_TRUE(reached.get_future().get().ok());
+  std::future<Status> of_first = closed.get_future();
+  EXPECT_EQ(of_first.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "others' versions are others'";
+  waits.Close(*first);
+  EXPECT_EQ(of_first.get().code(), StatusCode::kUnavailable);
+  waits.Await(*first, 0, Soon(), [](const Status& status) { EXPECT_EQ(status.code(), StatusCode::kUnavailable); });
+}
+
 TEST_F(EmbeddingsTest, HalfRowsFollowTheirMaster) {
   EmbeddingSpec spec = Descent(1);
   spec.dtype = DType::kBF16;

@@ -6,30 +6,31 @@
 namespace espalier::shard {
 
 uint64_t StepGradients::SizeBytesOf(const sampler::GradientPiece& piece) {
-  constexpr uint64_t kOverheadBytes = 64;  // of a node of the map
+  constexpr uint64_t kOverheadBytes = 192;  // of a node of each of the two maps
   return sizeof(piece) + kOverheadBytes + piece.gradients.size_bytes() + piece.rows.size() * sizeof(LocalRowId);
 }
 
 Status StepGradients::Add(sampler::GradientPiece piece) {
-  if (piece.rank.value >= ranks_.size()) {
+  if (piece.rank.value >= num_trainers_) {
     return InvalidArgument("gradients of trainer " + std::to_string(piece.rank.value) + "; there are " +
-                           std::to_string(ranks_.size()));
+                           std::to_string(num_trainers_));
   }
-  OfRank& of_rank = ranks_[piece.rank.value];
-  const bool other_count = of_rank.num_pieces != 0 && of_rank.num_pieces != piece.num_pieces;
+  const auto known = ranks_.find(piece.rank.value);
+  const bool other_count = known != ranks_.end() && known->second.num_pieces != piece.num_pieces;
   if (piece.piece >= piece.num_pieces || other_count) {
     return InvalidArgument("piece " + std::to_string(piece.piece) + " of " + std::to_string(piece.num_pieces) +
                            " of trainer " + std::to_string(piece.rank.value) +
-                           (other_count ? ", which said " + std::to_string(of_rank.num_pieces) + " before" : ""));
+                           (other_count ? ", which said " + std::to_string(known->second.num_pieces) + " before" : ""));
   }
   if (!std::isfinite(piece.learning_rate) || (has_rate_ && piece.learning_rate != learning_rate_)) {
     return InvalidArgument("trainer " + std::to_string(piece.rank.value) + " sends learning rate " +
                            std::to_string(piece.learning_rate) + " for step " + std::to_string(piece.step) +
                            (has_rate_ ? ", another one " + std::to_string(learning_rate_) : ""));
   }
-  if (of_rank.pieces.contains(piece.piece)) return Status();
+  if (known != ranks_.end() && known->second.pieces.contains(piece.piece)) return Status();
   has_rate_ = true;
   learning_rate_ = piece.learning_rate;
+  OfRank& of_rank = ranks_[piece.rank.value];
   of_rank.num_pieces = piece.num_pieces;
   size_bytes_ += SizeBytesOf(piece);
   num_gradients_ += piece.rows.size();
@@ -41,7 +42,7 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
 
 std::vector<RowGradients> StepGradients::InOrder() const {
   std::vector<RowGradients> gradients;
-  for (const OfRank& of_rank : ranks_) {
+  for (const auto& [rank, of_rank] : ranks_) {
     for (const auto& [number, piece] : of_rank.pieces) {
       if (piece.rows.empty()) continue;
       gradients.push_back({piece.rows, piece.gradients.values<float>().data()});

@@ -13,13 +13,13 @@ namespace espalier::shard {
 // Thread-compatible.
 class StepGradients {
  public:
-  explicit StepGradients(uint32_t num_trainers) : ranks_(num_trainers) {}
+  explicit StepGradients(uint32_t num_trainers) : num_trainers_(num_trainers) {}
 
   // A piece that was taken before changes nothing. InvalidArgument, and nothing changed, for a rank or a piece that
   // cannot be, and for another learning rate than that of the pieces before. Its rows and gradients have been checked.
   Status Add(sampler::GradientPiece piece);
 
-  bool IsComplete() const { return num_complete_ == ranks_.size(); }
+  bool IsComplete() const { return num_complete_ == num_trainers_; }
   double learning_rate() const { return learning_rate_; }
   uint64_t SizeBytes() const { return size_bytes_; }
   // What a piece comes to while it waits, an empty one too.
@@ -30,12 +30,13 @@ class StepGradients {
 
  private:
   struct OfRank {
-    uint32_t num_pieces = 0;  // 0: not known yet
+    uint32_t num_pieces = 0;
     std::map<uint32_t, sampler::GradientPiece> pieces;
   };
 
-  std::vector<OfRank> ranks_;
-  size_t num_complete_ = 0;
+  const uint32_t num_trainers_;
+  std::map<uint32_t, OfRank> ranks_;  // of those that have sent something
+  uint32_t num_complete_ = 0;
   bool has_rate_ = false;
   double learning_rate_ = 0;
   uint64_t size_bytes_ = 0;

@@ -1,56 +1,111 @@
 #include "services/shard/version_waits.h"
 
 #include <algorithm>
+#include <optional>
+#include <system_error>
 #include <utility>
 
-namespace espalier::shard {
+#include "services/base/check.h"
 
-VersionWaits::VersionWaits() : thread_([this] { EndLateOnes(); }) {}
+namespace espalier::shard {
+namespace {
+
+Status Gone() { return Unavailable("the learnable rows that were waited for are gone"); }
+
+}  // namespace
 
 VersionWaits::~VersionWaits() {
   {
     MutexLock lock(&mutex_);
     closing_ = true;
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+  std::map<uint64_t, Rows> left;
+  {
+    MutexLock lock(&mutex_);
+    left.swap(rows_);
+  }
+  for (const auto& [number, rows] : left) {
+    for (const Wait& wait : rows.waits) wait.ready(Gone());
+  }
+}
+
+Result<uint64_t> VersionWaits::Open(uint64_t version) {
+  MutexLock lock(&mutex_);
+  if (!thread_.joinable()) {
+    try {
+      thread_ = std::thread([this] { EndLateOnes(); });
+    } catch (const std::system_error& error) {
+      return ResourceExhausted(std::string("no thread for learnable rows: ") + error.what());
+    }
+  }
+  rows_[++num_opened_].reached = version;
+  return num_opened_;
+}
+
+void VersionWaits::Close(uint64_t rows) {
   std::vector<Wait> left;
   {
     MutexLock lock(&mutex_);
-    left.swap(waits_);
+    const auto found = rows_.find(rows);
+    if (found == rows_.end()) return;
+    left = std::move(found->second.waits);
+    num_waits_ -= left.size();
+    rows_.erase(found);
   }
-  for (const Wait& wait : left) wait.ready(Unavailable("the learnable rows that were waited for are gone"));
+  for (const Wait& wait : left) wait.ready(Gone());
 }
 
 template <class Ends>
-std::vector<VersionWaits::Wait> VersionWaits::Take(Ends ends) {
-  const auto first = std::stable_partition(waits_.begin(), waits_.end(), [&](const Wait& wait) { return !ends(wait); });
-  std::vector<Wait> taken(std::make_move_iterator(first), std::make_move_iterator(waits_.end()));
-  waits_.erase(first, waits_.end());
-  return taken;
+void VersionWaits::Take(Rows& rows, Ends ends, std::vector<Wait>* taken) {
+  const auto first =
+      std::stable_partition(rows.waits.begin(), rows.waits.end(), [&](const Wait& wait) { return !ends(wait); });
+  num_waits_ -= static_cast<size_t>(rows.waits.end() - first);
+  taken->insert(taken->end(), std::make_move_iterator(first), std::make_move_iterator(rows.waits.end()));
+  rows.waits.erase(first, rows.waits.end());
 }
 
-void VersionWaits::Await(uint64_t version, Deadline deadline, sampler::DoneStatus ready) {
+void VersionWaits::Await(uint64_t rows, uint64_t version, Deadline deadline, sampler::DoneStatus ready) {
   Status now;
   {
     MutexLock lock(&mutex_);
-    if (version > reached_ && waits_.size() < kMaxWaits) {
-      waits_.push_back({version, deadline, std::move(ready)});
+    const auto found = rows_.find(rows);
+    if (found == rows_.end()) {
+      now = Gone();
+    } else if (version > found->second.reached && num_waits_ >= kMaxWaits) {
+      now = ResourceExhausted(std::to_string(kMaxWaits) + " questions wait already");
+    } else if (version > found->second.reached) {
+      found->second.waits.push_back({version, deadline, std::move(ready)});
+      ++num_waits_;
       ++num_added_;
       return;
     }
-    if (version > reached_) now = ResourceExhausted(std::to_string(kMaxWaits) + " questions wait already");
   }
   ready(now);
 }
 
-void VersionWaits::Reach(uint64_t version) {
+void VersionWaits::Reach(uint64_t rows, uint64_t version) {
   std::vector<Wait> ready;
   {
     MutexLock lock(&mutex_);
-    reached_ = std::max(reached_, version);
-    ready = Take([&](const Wait& wait) { return wait.version <= reached_; });
+    const auto found = rows_.find(rows);
+    if (found == rows_.end()) return;
+    found->second.reached = std::max(found->second.reached, version);
+    Take(
+        found->second, [&](const Wait& wait) { return wait.version <= found->second.reached; }, &ready);
   }
   for (const Wait& wait : ready) wait.ready(Status());
+}
+
+Deadline VersionWaits::NearestDeadline() const {
+  std::optional<Deadline> nearest;
+  for (const auto& [number, rows] : rows_) {
+    for (const Wait& wait : rows.waits) {
+      if (!nearest.has_value() || wait.deadline.time() < nearest->time()) nearest = wait.deadline;
+    }
+  }
+  ESPALIER_CHECK(nearest.has_value()) << "nobody waits";
+  return *nearest;
 }
 
 void VersionWaits::EndLateOnes() {
@@ -60,16 +115,16 @@ void VersionWaits::EndLateOnes() {
       MutexLock lock(&mutex_);
       const uint64_t seen = num_added_;
       const auto changed = [&] { return closing_ || num_added_ != seen; };
-      if (waits_.empty()) {
-        mutex_.Await(changed);
+      if (HasWaits()) {
+        mutex_.AwaitBefore(NearestDeadline(), changed);
       } else {
-        const auto nearest = std::min_element(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) {
-          return a.deadline.time() < b.deadline.time();
-        });
-        mutex_.AwaitBefore(nearest->deadline, changed);
+        mutex_.Await(changed);
       }
       if (closing_) return;
-      late = Take([](const Wait& wait) { return wait.deadline.HasPassed(); });
+      for (auto& [number, rows] : rows_) {
+        Take(
+            rows, [](const Wait& wait) { return wait.deadline.HasPassed(); }, &late);
+      }
     }
     for (const Wait& wait : late) {
       wait.ready(
