@@ -31,22 +31,22 @@ Result<std::shared_ptr<EmbeddingRows>> EmbeddingRows::Make(sampler::EmbeddingSpe
                                                            std::shared_ptr<TensorRows> rows,
                                                            std::shared_ptr<TensorRows> state,
                                                            std::shared_ptr<VersionWaits> waits,
-                                                           uint64_t max_waiting_bytes) {
+                                                           std::shared_ptr<ByteBudget> budget) {
   ASSIGN_OR_RETURN(const uint64_t number, waits->Open(spec.first_version));
   return std::shared_ptr<EmbeddingRows>(new EmbeddingRows(std::move(spec), std::move(rows), std::move(state),
-                                                          std::move(waits), number, max_waiting_bytes));
+                                                          std::move(waits), number, std::move(budget)));
 }
 
 EmbeddingRows::EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
                              std::shared_ptr<TensorRows> state, std::shared_ptr<VersionWaits> waits,
-                             uint64_t number_in_waits, uint64_t max_waiting_bytes)
+                             uint64_t number_in_waits, std::shared_ptr<ByteBudget> budget)
     : spec_(std::move(spec)),
-      max_waiting_bytes_(max_waiting_bytes),
+      budget_(std::move(budget)),
       rows_(std::move(rows)),
       state_(std::move(state)),
       version_(spec_.first_version),
-      current_(std::make_unique<StepGradients>(spec_.num_trainers)),
-      next_(std::make_unique<StepGradients>(spec_.num_trainers)),
+      current_(std::make_unique<StepGradients>(spec_.num_trainers, budget_)),
+      next_(std::make_unique<StepGradients>(spec_.num_trainers, budget_)),
       waits_(std::move(waits)),
       number_in_waits_(number_in_waits) {
   ESPALIER_CHECK((state_ == nullptr) == (sampler::StateRowWidth(spec_) == 0)) << "an optimiser without its state";
@@ -83,14 +83,8 @@ Result<EmbeddingRows::StepIs> EmbeddingRows::Take(sampler::GradientPiece piece) 
     return FailedPrecondition("gradients of step " + std::to_string(piece.step) + " for rows of version " +
                               std::to_string(version_) + ": a trainer is ahead of the others by more than a step");
   }
-  const uint64_t waiting = current_->SizeBytes() + next_->SizeBytes();
-  if (StepGradients::SizeBytesOf(piece) > max_waiting_bytes_ - std::min(waiting, max_waiting_bytes_) ||
-      current_->NumGradients() + next_->NumGradients() + piece.rows.size() > UINT32_MAX) {
-    return ResourceExhausted("gradients of '" + spec_.id.name + "' that wait for their step come to " +
-                             std::to_string(waiting) + " bytes, the limit is " + std::to_string(max_waiting_bytes_));
-  }
   StepGradients& step = piece.step == version_ ? *current_ : *next_;
-  RETURN_IF_ERROR(step.Add(std::move(piece)));
+  RETURN_IF_ERROR(step.Add(std::move(piece)).While("gradients of '" + spec_.id.name + "'"));
   if (!step.IsComplete()) return StepIs::kIncompleteOrApplied;
   if (is_applying_ || !current_->IsComplete()) return StepIs::kComplete;
   is_applying_ = true;
@@ -149,7 +143,8 @@ bool EmbeddingRows::ApplyStep() {
   bool more = false;
   {
     MutexLock lock(&mutex_);
-    applied = std::exchange(current_, std::exchange(next_, std::make_unique<StepGradients>(spec_.num_trainers)));
+    applied =
+        std::exchange(current_, std::exchange(next_, std::make_unique<StepGradients>(spec_.num_trainers, budget_)));
     version_ = number;
     more = is_applying_ = current_->IsComplete();
   }

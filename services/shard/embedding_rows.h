@@ -20,10 +20,11 @@ namespace espalier::shard {
 class EmbeddingRows {
  public:
   // Both tensors hold their first values; `state` is null where the optimiser keeps none (StateRowWidth 0).
-  // `max_waiting_bytes`: of gradients that have been taken and not yet applied. ResourceExhausted: VersionWaits::Open.
+  // `budget`: of gradients that have been taken and not yet applied. ResourceExhausted: VersionWaits::Open.
   static Result<std::shared_ptr<EmbeddingRows>> Make(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
                                                      std::shared_ptr<TensorRows> state,
-                                                     std::shared_ptr<VersionWaits> waits, uint64_t max_waiting_bytes);
+                                                     std::shared_ptr<VersionWaits> waits,
+                                                     std::shared_ptr<ByteBudget> budget);
   // Who waits for them is told Unavailable.
   ~EmbeddingRows();
   EmbeddingRows(const EmbeddingRows&) = delete;
@@ -39,7 +40,7 @@ class EmbeddingRows {
 
  private:
   EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows, std::shared_ptr<TensorRows> state,
-                std::shared_ptr<VersionWaits> waits, uint64_t number_in_waits, uint64_t max_waiting_bytes);
+                std::shared_ptr<VersionWaits> waits, uint64_t number_in_waits, std::shared_ptr<ByteBudget> budget);
 
   // A piece's step, now that the piece is in it.
   enum class StepIs {
@@ -57,7 +58,7 @@ class EmbeddingRows {
   LearnableTable TableOf(std::byte* rows, std::byte* state) const;
 
   const sampler::EmbeddingSpec spec_;
-  const uint64_t max_waiting_bytes_;
+  const std::shared_ptr<ByteBudget> budget_;
   const std::shared_ptr<TensorRows> rows_, state_;
 
   mutable Mutex mutex_;

@@ -17,7 +17,10 @@ bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
 }  // namespace
 
 Embeddings::Embeddings(MutableTensors& tensors, const EmbeddingLimits& limits)
-    : tensors_(tensors), limits_(limits), next_creation_(Hash64("embeddings")) {}
+    : tensors_(tensors),
+      limits_(limits),
+      budget_(std::make_shared<ByteBudget>(limits.max_waiting_bytes)),
+      next_creation_(Hash64("embeddings")) {}
 
 Result<std::shared_ptr<EmbeddingRows>> Embeddings::Find(const sampler::TensorId& embedding) const {
   MutexLock lock(&mutex_);
@@ -85,7 +88,7 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec) {
     }
   }
   if (made.ok()) {
-    auto embedding = EmbeddingRows::Make(spec, std::move(rows), state, waits_, limits_.max_waiting_bytes);
+    auto embedding = EmbeddingRows::Make(spec, std::move(rows), state, waits_, budget_);
     made = embedding.status();
     MutexLock lock(&mutex_);
     if (embedding.ok()) rows_[KeyOf(spec.id)] = *std::move(embedding);

@@ -15,7 +15,7 @@
 namespace espalier::shard {
 
 struct EmbeddingLimits {
-  uint64_t max_waiting_bytes = 0;     // of gradients of one embedding that have been taken and not yet applied
+  uint64_t max_waiting_bytes = 0;     // of gradients of all embeddings that have been taken and not yet applied
   uint64_t max_rows_per_request = 0;  // read or pushed
   size_t max_embeddings_per_job = 1024;
 };
@@ -50,6 +50,7 @@ class Embeddings final : public sampler::PartitionEmbeddings {
 
   MutableTensors& tensors_;
   const EmbeddingLimits limits_;
+  const std::shared_ptr<ByteBudget> budget_;
   const std::shared_ptr<VersionWaits> waits_ = std::make_shared<VersionWaits>();
   Mutex creating_;  // held while first values are computed, so that others go on meanwhile
   uint64_t next_creation_ ABSL_GUARDED_BY(creating_);

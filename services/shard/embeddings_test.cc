@@ -314,6 +314,33 @@ TEST_F(EmbeddingsTest, EachWaitEndsAtItsOwnDeadline) {
   waits.Await(*first, 0, Soon(), [](const Status& status) { EXPECT_EQ(status.code(), StatusCode::kUnavailable); });
 }
 
+// Of all rows together; what has been taken may be sent again when there is no room, and room comes back with the step.
+TEST_F(EmbeddingsTest, GradientsThatWaitHaveOneLimitAndRepetitionsNeedNone) {
+  graph::PartitionBook book;
+  std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
+  const auto shard = GraphShard::Make(book, std::move(partitions[0]), {.waiting_gradient_bytes = 5000});
+  ASSERT_TRUE(shard.ok()) << shard.status().ToString();
+  sampler::PartitionEmbeddings& limited = (*shard)->embeddings();
+  EmbeddingSpec other = Descent(2);
+  other.id.name = "other";
+  for (const EmbeddingSpec& spec : {Descent(2), other}) {
+    limited.Create(spec, Soon(), [](const Status& created) { ASSERT_EQ(created.ToString(), "OK"); });
+  }
+  const auto push = [&](const EmbeddingSpec& spec, uint64_t step, uint32_t rank) {
+    std::optional<Status> pushed;
+    limited.Push(spec.id, GradientsOf(step, rank, std::vector<LocalRowId>(250, LocalRowId(1)), 1), Soon(),
+                 [&](Status status) { pushed = std::move(status); });
+    return *pushed;
+  };
+  ASSERT_TRUE(push(Descent(2), 0, 0).ok());
+  EXPECT_EQ(push(other, 0, 0).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(push(Descent(2), 0, 0).ToString(), "OK") << "it was there";
+  std::optional<Status> marker;
+  limited.Push(Descent(2).id, GradientsOf(0, 1, {}, 0), Soon(), [&](Status status) { marker = std::move(status); });
+  ASSERT_TRUE(marker->ok()) << "the step is applied";
+  EXPECT_EQ(push(other, 0, 0).ToString(), "OK");
+}
+
 TEST_F(EmbeddingsTest, HalfRowsFollowTheirMaster) {
   EmbeddingSpec spec = Descent(1);
   spec.dtype = DType::kBF16;

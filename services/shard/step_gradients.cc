@@ -4,36 +4,48 @@
 #include <utility>
 
 namespace espalier::shard {
+namespace {
 
-uint64_t StepGradients::SizeBytesOf(const sampler::GradientPiece& piece) {
+// What a piece comes to while it waits, an empty one too.
+uint64_t SizeBytesOf(const sampler::GradientPiece& piece) {
   constexpr uint64_t kOverheadBytes = 192;  // of a node of each of the two maps
   return sizeof(piece) + kOverheadBytes + piece.gradients.size_bytes() + piece.rows.size() * sizeof(LocalRowId);
 }
 
+}  // namespace
+
 Status StepGradients::Add(sampler::GradientPiece piece) {
+  const std::string trainer = "trainer " + std::to_string(piece.rank.value);
   if (piece.rank.value >= num_trainers_) {
-    return InvalidArgument("gradients of trainer " + std::to_string(piece.rank.value) + "; there are " +
-                           std::to_string(num_trainers_));
+    return InvalidArgument("gradients of " + trainer + "; there are " + std::to_string(num_trainers_));
   }
   const auto known = ranks_.find(piece.rank.value);
   const bool other_count = known != ranks_.end() && known->second.num_pieces != piece.num_pieces;
   if (piece.piece >= piece.num_pieces || other_count) {
-    return InvalidArgument("piece " + std::to_string(piece.piece) + " of " + std::to_string(piece.num_pieces) +
-                           " of trainer " + std::to_string(piece.rank.value) +
+    return InvalidArgument("piece " + std::to_string(piece.piece) + " of " + std::to_string(piece.num_pieces) + " of " +
+                           trainer +
                            (other_count ? ", which said " + std::to_string(known->second.num_pieces) + " before" : ""));
   }
-  if (!std::isfinite(piece.learning_rate) || (has_rate_ && piece.learning_rate != learning_rate_)) {
-    return InvalidArgument("trainer " + std::to_string(piece.rank.value) + " sends learning rate " +
-                           std::to_string(piece.learning_rate) + " for step " + std::to_string(piece.step) +
-                           (has_rate_ ? ", another one " + std::to_string(learning_rate_) : ""));
+  const bool is_first = ranks_.empty();
+  if (!std::isfinite(piece.learning_rate) || (!is_first && piece.learning_rate != learning_rate_)) {
+    return InvalidArgument(trainer + " sends learning rate " + std::to_string(piece.learning_rate) + " for step " +
+                           std::to_string(piece.step) +
+                           (is_first ? "" : ", another one " + std::to_string(learning_rate_)));
   }
   if (known != ranks_.end() && known->second.pieces.contains(piece.piece)) return Status();
-  has_rate_ = true;
+  if (num_gradients_ + piece.rows.size() > UINT32_MAX) {
+    return ResourceExhausted("step " + std::to_string(piece.step) + " has 2^32 gradients or more");
+  }
+  const uint64_t size_bytes = SizeBytesOf(piece);
+  if (!budget_->Take(size_bytes)) {
+    return ResourceExhausted("gradients that wait for their step come to " + std::to_string(budget_->taken()) +
+                             " bytes, the limit is " + std::to_string(budget_->limit()));
+  }
   learning_rate_ = piece.learning_rate;
+  size_bytes_ += size_bytes;
+  num_gradients_ += piece.rows.size();
   OfRank& of_rank = ranks_[piece.rank.value];
   of_rank.num_pieces = piece.num_pieces;
-  size_bytes_ += SizeBytesOf(piece);
-  num_gradients_ += piece.rows.size();
   const uint32_t number = piece.piece;
   of_rank.pieces.emplace(number, std::move(piece));
   if (of_rank.pieces.size() == of_rank.num_pieces) ++num_complete_;

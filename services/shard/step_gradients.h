@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "services/sampler/partition_embeddings.h"
+#include "services/shard/byte_budget.h"
 #include "services/shard/sparse_step.h"
 
 namespace espalier::shard {
@@ -13,17 +15,20 @@ namespace espalier::shard {
 // Thread-compatible.
 class StepGradients {
  public:
-  explicit StepGradients(uint32_t num_trainers) : num_trainers_(num_trainers) {}
+  // `budget`: of all that waits on a partition; this gives back what it has taken.
+  StepGradients(uint32_t num_trainers, std::shared_ptr<ByteBudget> budget)
+      : num_trainers_(num_trainers), budget_(std::move(budget)) {}
+  ~StepGradients() { budget_->Give(size_bytes_); }
+  StepGradients(const StepGradients&) = delete;
+  StepGradients& operator=(const StepGradients&) = delete;
 
-  // A piece that was taken before changes nothing. InvalidArgument, and nothing changed, for a rank or a piece that
-  // cannot be, and for another learning rate than that of the pieces before. Its rows and gradients have been checked.
+  // A piece that was taken before changes nothing, whatever the budget has left. InvalidArgument, and nothing changed,
+  // for a rank or a piece that cannot be, and for another learning rate than that of the pieces before;
+  // ResourceExhausted where the budget has no room. Its rows and gradients have been checked.
   Status Add(sampler::GradientPiece piece);
 
   bool IsComplete() const { return num_complete_ == num_trainers_; }
   double learning_rate() const { return learning_rate_; }
-  uint64_t SizeBytes() const { return size_bytes_; }
-  // What a piece comes to while it waits, an empty one too.
-  static uint64_t SizeBytesOf(const sampler::GradientPiece& piece);
   uint64_t NumGradients() const { return num_gradients_; }
   // In the order of ranks, and of each rank's pieces. Points into this object.
   std::vector<RowGradients> InOrder() const;
@@ -35,10 +40,10 @@ class StepGradients {
   };
 
   const uint32_t num_trainers_;
+  const std::shared_ptr<ByteBudget> budget_;
   std::map<uint32_t, OfRank> ranks_;  // of those that have sent something
   uint32_t num_complete_ = 0;
-  bool has_rate_ = false;
-  double learning_rate_ = 0;
+  double learning_rate_ = 0;  // of the piece that came first
   uint64_t size_bytes_ = 0;
   uint64_t num_gradients_ = 0;
 };

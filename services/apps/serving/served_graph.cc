@@ -28,12 +28,12 @@ class DownloadLog {
   Timer timer_;
 };
 
-// Of what the process may have, or else the machine has. A request for more is refused; without this bound it would end
-// the process, and with it the job.
-uint64_t MutableTensorBytes() {
+// What the process may have, or else the machine has. Who asks to hold more than a share of it is refused; without that
+// bound it would end the process, and with it the job.
+uint64_t MemoryBytes() {
   const uint64_t machine_bytes =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return std::min(telemetry::MemoryLimitBytes().value_or(machine_bytes), machine_bytes) / 4 * 3;
+  return std::min(telemetry::MemoryLimitBytes().value_or(machine_bytes), machine_bytes);
 }
 
 }  // namespace
@@ -86,7 +86,8 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
     loaded.local_uri = "file://" + folder;
   }
   shard::ShardLimits limits;
-  limits.mutable_tensor_bytes = MutableTensorBytes();
+  limits.mutable_tensor_bytes = MemoryBytes() / 4 * 3;
+  limits.waiting_gradient_bytes = MemoryBytes() / 8;
   // No single row has more in-edges than this, so none is refused; a request of many is.
   limits.max_lookups_per_request = uint64_t{1} << 32;
   ASSIGN_OR_RETURN(loaded.shard, shard::GraphShard::Make(loaded.manifest.book, std::move(arrays), limits));

@@ -1,0 +1,35 @@
+// How many bytes several owners may hold together.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace espalier::shard {
+
+// Thread-safe.
+class ByteBudget {
+ public:
+  explicit ByteBudget(uint64_t limit) : limit_(limit) {}
+  ByteBudget(const ByteBudget&) = delete;
+  ByteBudget& operator=(const ByteBudget&) = delete;
+
+  // False where the limit leaves no room for so many: then nothing is taken.
+  bool Take(uint64_t bytes) {
+    uint64_t taken = taken_.load();
+    do {
+      if (bytes > limit_ - taken) return false;
+    } while (!taken_.compare_exchange_weak(taken, taken + bytes));
+    return true;
+  }
+  // Of what was taken.
+  void Give(uint64_t bytes) { taken_ -= bytes; }
+
+  uint64_t limit() const { return limit_; }
+  uint64_t taken() const { return taken_; }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<uint64_t> taken_ = 0;  // atomic, because owners do not share a lock; never above limit_
+};
+
+}  // namespace espalier::shard
