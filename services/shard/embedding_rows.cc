@@ -42,14 +42,16 @@ EmbeddingRows::EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<Tensor
                              uint64_t number_in_waits, std::shared_ptr<ByteBudget> budget)
     : spec_(std::move(spec)),
       budget_(std::move(budget)),
-      rows_(std::move(rows)),
-      state_(std::move(state)),
+      rows_(rows),
+      state_(state),
+      num_rows_(rows->num_rows()),
+      has_state_(state != nullptr),
       version_(spec_.first_version),
       current_(std::make_unique<StepGradients>(spec_.num_trainers, budget_)),
       next_(std::make_unique<StepGradients>(spec_.num_trainers, budget_)),
       waits_(std::move(waits)),
       number_in_waits_(number_in_waits) {
-  ESPALIER_CHECK((state_ == nullptr) == (sampler::StateRowWidth(spec_) == 0)) << "an optimiser without its state";
+  ESPALIER_CHECK(has_state_ != (sampler::StateRowWidth(spec_) == 0)) << "an optimiser without its state";
 }
 
 EmbeddingRows::~EmbeddingRows() { waits_->Close(number_in_waits_); }
@@ -66,15 +68,22 @@ Status EmbeddingRows::CheckPiece(const sampler::GradientPiece& piece) const {
                            ", expected F32 [" + std::to_string(shape[0]) + ", " + std::to_string(shape[1]) + "]");
   }
   for (const LocalRowId row : piece.rows) {
-    if (row.value >= rows_->num_rows()) {
+    if (row.value >= num_rows_) {
       return InvalidArgument("a gradient of row " + std::to_string(row.value) + " of '" + spec_.id.name +
-                             "', which has " + std::to_string(rows_->num_rows()) + " on this partition");
+                             "', which has " + std::to_string(num_rows_) + " on this partition");
     }
   }
   return Status();
 }
 
+Result<EmbeddingRows::Tensors> EmbeddingRows::Hold() const {
+  Tensors tensors{rows_.lock(), state_.lock()};
+  if (tensors.rows != nullptr && has_state_ == (tensors.state != nullptr)) return tensors;
+  return NotFound("learnable rows '" + spec_.id.name + "' have been dropped");
+}
+
 Result<EmbeddingRows::StepIs> EmbeddingRows::Take(sampler::GradientPiece piece) {
+  RETURN_IF_ERROR(Hold().status());
   RETURN_IF_ERROR(CheckPiece(piece));
   MutexLock lock(&mutex_);
   // A late repetition: its step has been applied, so it was in it.
@@ -105,7 +114,7 @@ LearnableTable EmbeddingRows::TableOf(std::byte* rows, std::byte* state) const {
   const size_t width = spec_.width, state_row_width = sampler::StateRowWidth(spec_);
   auto* const floats = reinterpret_cast<float*>(rows);
   auto* const state_floats = reinterpret_cast<float*>(state);
-  LearnableTable table{.num_rows = rows_->num_rows(), .width = width};
+  LearnableTable table{.num_rows = num_rows_, .width = width};
   table.state_width = StateWidth(spec_.optimizer.type, width);
   if (IsRounded(spec_)) {
     table.weights = {state_floats, state_row_width};
@@ -119,7 +128,20 @@ LearnableTable EmbeddingRows::TableOf(std::byte* rows, std::byte* state) const {
   return table;
 }
 
+void EmbeddingRows::GiveUp() {
+  {
+    MutexLock lock(&mutex_);
+    is_applying_ = false;
+  }
+  waits_->Close(number_in_waits_);
+}
+
 bool EmbeddingRows::ApplyStep() {
+  const Result<Tensors> tensors = Hold();
+  if (!tensors.ok()) {
+    GiveUp();
+    return false;
+  }
   const StepGradients* gradients = nullptr;
   uint64_t number = 0;
   {
@@ -132,9 +154,9 @@ bool EmbeddingRows::ApplyStep() {
     std::vector<LocalRowId> changing;
     changing.reserve(gradients->NumGradients());
     for (const RowGradients& part : parts) changing.insert(changing.end(), part.rows.begin(), part.rows.end());
-    TensorRows::Changing rows(*rows_, changing);
+    TensorRows::Changing rows(*tensors->rows, changing);
     std::optional<TensorRows::Changing> state;
-    if (state_ != nullptr) state.emplace(*state_, changing);
+    if (has_state_) state.emplace(*tensors->state, changing);
     const RowUpdate update(spec_.optimizer, spec_.width, gradients->learning_rate(), number);
     step_.Apply(update, spec_.optimizer.duplicates, TableOf(rows.bytes(), state.has_value() ? state->bytes() : nullptr),
                 parts);
@@ -153,7 +175,8 @@ bool EmbeddingRows::ApplyStep() {
 }
 
 Status EmbeddingRows::Gather(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink) {
-  RETURN_IF_ERROR(rows_->Gather(rows, sink));
+  ASSIGN_OR_RETURN(const Tensors tensors, Hold());
+  RETURN_IF_ERROR(tensors.rows->Gather(rows, sink));
   // Looked at afterwards: a step that began meanwhile may be in what was read. Nobody who is to read this version lets
   // a step begin, because a trainer sends its gradients only when it has its rows.
   MutexLock lock(&mutex_);

@@ -2,7 +2,8 @@
 // reads of a version (sampler/partition_embeddings.h says the protocol).
 //
 // Rows and optimiser state are two mutable tensors, so that whoever can read, copy or restore tensors can do so with
-// them.
+// them. The tensors belong to MutableTensors alone: where they are dropped, by name or by a newer incarnation, their
+// memory is free, and every later question is NotFound.
 #pragma once
 
 #include <memory>
@@ -53,13 +54,22 @@ class EmbeddingRows {
   Result<StepIs> Take(sampler::GradientPiece piece) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns whether the next step is complete too.
   bool ApplyStep() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of a step that cannot be applied any more.
+  void GiveUp() ABSL_LOCKS_EXCLUDED(mutex_);
   Status Gather(uint64_t version, std::span<const LocalRowId> rows, const sampler::RowSink& sink)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // For one question; `state` is null where there is none. NotFound where they have been dropped.
+  struct Tensors {
+    std::shared_ptr<TensorRows> rows, state;
+  };
+  Result<Tensors> Hold() const;
   LearnableTable TableOf(std::byte* rows, std::byte* state) const;
 
   const sampler::EmbeddingSpec spec_;
   const std::shared_ptr<ByteBudget> budget_;
-  const std::shared_ptr<TensorRows> rows_, state_;
+  const std::weak_ptr<TensorRows> rows_, state_;
+  const uint64_t num_rows_;
+  const bool has_state_;
 
   mutable Mutex mutex_;
   uint64_t version_ ABSL_GUARDED_BY(mutex_);

@@ -68,16 +68,18 @@ Status Embeddings::CheckRoomFor(const sampler::EmbeddingSpec& spec) const {
 }
 
 Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec) {
-  // Refuses an incarnation that is older than one that was here, and drops the tensors of older ones.
-  ASSIGN_OR_RETURN(std::shared_ptr<TensorRows> rows, NewTensor(sampler::RowsOfEmbedding(spec)));
+  // What older incarnations have left goes first: a server need not have room for both.
+  RETURN_IF_ERROR(tensors_.EnterIncarnation(spec.id.job, spec.incarnation));
   ForgetOlderThan(spec);
+  RETURN_IF_ERROR(CheckRoomFor(spec));
+  ASSIGN_OR_RETURN(std::shared_ptr<TensorRows> rows, NewTensor(sampler::RowsOfEmbedding(spec)));
   const sampler::TensorId id = sampler::RowsOfEmbedding(spec).id;
   const auto drop = [this](const sampler::TensorId& tensor) {
     tensors_.Drop(tensor, Deadline::After(std::chrono::hours(1)), [](const Status&) {});
   };
-  Status made = CheckRoomFor(spec);
+  Status made;
   std::shared_ptr<TensorRows> state;
-  if (const size_t width = sampler::StateRowWidth(spec); made.ok() && width > 0) {
+  if (const size_t width = sampler::StateRowWidth(spec); width > 0) {
     auto tensor = NewTensor(
         {.id = sampler::StateOfEmbedding(id), .dtype = DType::kF32, .row_shape = {static_cast<int64_t>(width)}});
     made = tensor.status();

@@ -228,6 +228,53 @@ TEST_F(EmbeddingsTest, ANewerIncarnationTakesThePlaceOfAllThatOlderOnesLeft) {
   EXPECT_EQ(Create(older).code(), StatusCode::kAborted);
 }
 
+// A server that has memory for one set of rows takes those of every incarnation.
+TEST_F(EmbeddingsTest, OlderRowsAreGoneBeforeNewerOnesAreMade) {
+  graph::PartitionBook book;
+  const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
+  MutableTensors tensors(book, partitions[0], {.max_bytes = 1000, .max_rows_per_request = 100});
+  Embeddings embeddings(tensors, {.max_waiting_bytes = 1 << 20, .max_rows_per_request = 100});
+  EmbeddingSpec spec = Descent(1);
+  spec.optimizer.type = SparseOptimizerType::kAdagrad;  // 50 rows of 8 bytes, and as much state
+  spec.incarnation = 1;
+  embeddings.Create(spec, Soon(), [](const Status& created) { EXPECT_EQ(created.ToString(), "OK"); });
+  sampler::TensorId of_first = spec.id;
+  of_first.incarnation = 1;
+  const std::weak_ptr<TensorRows> first = *tensors.Find(of_first);
+  std::optional<uint64_t> bytes_when_forgotten;
+  const std::vector<LocalRowId> rows = {LocalRowId(7)};
+  const std::vector<uint32_t> positions = {0};
+  std::vector<float> values(2);
+  embeddings.Read(spec.id, 1, rows, {reinterpret_cast<std::byte*>(values.data()), 8, positions}, Soon(),
+                  [&](const Status& status) {
+                    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+                    EXPECT_TRUE(first.expired());
+                    bytes_when_forgotten = tensors.SizeBytes();
+                  });
+  spec.incarnation = 2;
+  embeddings.Create(spec, Soon(), [](const Status& created) { EXPECT_EQ(created.ToString(), "OK"); });
+  EXPECT_EQ(bytes_when_forgotten, 0u);
+}
+
+// Their memory is free whoever drops the tensor: nothing holds it beside the tensors.
+TEST_F(EmbeddingsTest, RowsWhoseTensorsAreDroppedAreNotFound) {
+  graph::PartitionBook book;
+  const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
+  MutableTensors tensors(book, partitions[0], {.max_bytes = 1000, .max_rows_per_request = 100});
+  Embeddings embeddings(tensors, {.max_waiting_bytes = 1 << 20, .max_rows_per_request = 100});
+  embeddings.Create(Descent(1), Soon(), [](const Status& created) { EXPECT_EQ(created.ToString(), "OK"); });
+  const std::weak_ptr<TensorRows> rows = *tensors.Find(Descent(1).id);
+  tensors.Drop(Descent(1).id, Soon(), [](const Status& dropped) { EXPECT_TRUE(dropped.ok()); });
+  EXPECT_TRUE(rows.expired());
+  embeddings.Push(Descent(1).id, GradientsOf(0, 0, {LocalRowId(1)}, 1), Soon(),
+                  [](const Status& pushed) { EXPECT_EQ(pushed.code(), StatusCode::kNotFound); });
+  const std::vector<LocalRowId> asked = {LocalRowId(1)};
+  const std::vector<uint32_t> positions = {0};
+  std::vector<float> values(2);
+  embeddings.Read(Descent(1).id, 0, asked, {reinterpret_cast<std::byte*>(values.data()), 8, positions}, Soon(),
+                  [](const Status& read) { EXPECT_EQ(read.code(), StatusCode::kNotFound); });
+}
+
 TEST_F(EmbeddingsTest, RefusesWhatDoesNotFit) {
   ASSERT_TRUE(Create(Descent(2)).ok());
   EXPECT_TRUE(Create(Descent(2)).ok()) << "the same again";

@@ -98,6 +98,12 @@ Status MutableTensors::EnterIncarnation(const std::string& job, uint64_t incarna
   return Status();
 }
 
+Status MutableTensors::EnterIncarnation(const std::string& job, uint64_t incarnation) {
+  Freed freed;  // before the lock, so that it goes after it
+  MutexLock lock(&mutex_);
+  return EnterIncarnation(job, incarnation, freed);
+}
+
 void MutableTensors::Erase(std::map<Key, Entry>::iterator entry, Freed& freed) {
   size_bytes_ -= entry->second.rows->size_bytes();
   freed.push_back(std::move(entry->second.rows));
@@ -181,10 +187,12 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
   // Rows have at most 2^32 - 1 of at most kMaxRowBytes: no overflow.
   const uint64_t size_bytes = num_rows * sampler::RowBytes(spec.dtype, spec.row_shape);
 
+  RETURN_IF_ERROR(EnterIncarnation(spec.id.job, spec.id.incarnation));
   Freed freed;  // before the lock, so that it goes after it
   std::shared_ptr<TensorRows> rows;
   {
     MutexLock lock(&mutex_);
+    // Again: a newer one may have come in between.
     RETURN_IF_ERROR(EnterIncarnation(spec.id.job, spec.id.incarnation, freed));
     ASSIGN_OR_RETURN(const std::optional<sampler::TensorDescription> found, FindOrFreeName(spec, creation, freed));
     if (found.has_value()) return *found;

@@ -48,6 +48,10 @@ class MutableTensors final : public sampler::PartitionTensors {
   void Reduce(const sampler::TensorId& tensor, sampler::Reduction reduction, Deadline deadline,
               sampler::Done<Tensor> done) override;
 
+  // From now on older incarnations of the job are refused, and what they have left is gone: the memory is given back
+  // before this returns. Aborted for one that is older itself. Create does it too.
+  Status EnterIncarnation(const std::string& job, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // The rows of a tensor of this partition. NotFound names those that there are.
   Result<std::shared_ptr<TensorRows>> Find(const sampler::TensorId& tensor) const;
   // Original id of a local row; FailedPrecondition where the partition was loaded without them.
