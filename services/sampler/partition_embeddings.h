@@ -28,6 +28,9 @@
 namespace espalier::sampler {
 
 struct EmbeddingSpec {
+  // With a creation that all trainers of a run agree on and no other run has (UniqueNumber): then nothing that another
+  // run of the same incarnation has left, or still sends, is taken for this one's. 0: whoever gives this specification
+  // means the same rows.
   TensorId id;
   DType dtype = DType::kF32;  // of the rows as they are read: F32, F16 or BF16; updates are made in F32 always
   uint32_t width = 0;         // values of a row
@@ -66,7 +69,9 @@ class PartitionEmbeddings {
 
   // Rows at spec.first_version with the initializer's values. The same specification again is fine; another one, or the
   // name of a column or another tensor, is AlreadyExists. The first one of a newer incarnation takes the place of all
-  // that older ones of its job have left; Aborted where a newer one has created any.
+  // that older ones of its job have left, before memory is asked for; Aborted where a newer one has created any. One of
+  // another run (id.creation) of the same incarnation takes the place of the rows of its name; other calls of a run
+  // whose rows are gone so are Aborted.
   virtual void Create(const EmbeddingSpec& spec, Deadline deadline, DoneStatus done) = 0;
   // Row i, of `dtype`, goes to its place of the sink; waits until the rows have that version, DeadlineExceeded where
   // they do not in time. FailedPrecondition where they are past it. `rows` outlives the completion.

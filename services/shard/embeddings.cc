@@ -4,48 +4,73 @@
 #include <optional>
 #include <utility>
 
-#include "services/base/hash.h"
-
 namespace espalier::shard {
 namespace {
 
 bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
   return a.dtype == b.dtype && a.width == b.width && a.initializer == b.initializer && a.optimizer == b.optimizer &&
-         a.num_trainers == b.num_trainers && a.first_version == b.first_version && a.incarnation == b.incarnation;
+         a.num_trainers == b.num_trainers && a.first_version == b.first_version && a.incarnation == b.incarnation &&
+         a.id.creation == b.id.creation;
 }
 
 }  // namespace
 
 Embeddings::Embeddings(MutableTensors& tensors, const EmbeddingLimits& limits)
-    : tensors_(tensors),
-      limits_(limits),
-      budget_(std::make_shared<ByteBudget>(limits.max_waiting_bytes)),
-      next_creation_(Hash64("embeddings")) {}
+    : tensors_(tensors), limits_(limits), budget_(std::make_shared<ByteBudget>(limits.max_waiting_bytes)) {}
 
 Result<std::shared_ptr<EmbeddingRows>> Embeddings::Find(const sampler::TensorId& embedding) const {
   MutexLock lock(&mutex_);
   const auto found = rows_.find(KeyOf(embedding));
-  if (found != rows_.end()) return found->second;
-  return NotFound("there are no learnable rows '" + embedding.name + "'");
+  if (found == rows_.end()) return NotFound("there are no learnable rows '" + embedding.name + "'");
+  if (found->second->spec().id.creation == embedding.creation) return found->second;
+  return Aborted("learnable rows '" + embedding.name + "' are those of another run over these servers");
 }
 
-void Embeddings::Create(const sampler::EmbeddingSpec& spec, Deadline, sampler::DoneStatus done) {
+void Embeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) {
   if (const Status valid = sampler::CheckEmbedding(spec); !valid.ok()) return done(valid);
-  Status created;
   {
-    MutexLock lock(&creating_);
-    const auto existing = Find(spec.id);
-    if (!existing.ok() || (*existing)->spec().incarnation != spec.incarnation) {
-      created = CreateNew(spec);
-    } else if (!IsSame((*existing)->spec(), spec)) {
-      created = AlreadyExists("learnable rows '" + spec.id.name + "' exist with another specification");
+    MutexLock lock(&mutex_);
+    const auto [making, is_first] = making_.try_emplace(KeyOf(spec.id));
+    if (!is_first && making->second.size() < kMaxParked) {
+      making->second.push_back({spec, deadline, std::move(done)});
+      return;
+    }
+    if (!is_first) return done(Unavailable("learnable rows '" + spec.id.name + "' are being made"));
+  }
+  done(CreateAlone(spec));
+  std::vector<Parked> parked;
+  {
+    MutexLock lock(&mutex_);
+    const auto made = making_.find(KeyOf(spec.id));
+    parked = std::move(made->second);
+    making_.erase(made);
+  }
+  for (Parked& next : parked) Create(next.spec, next.deadline, std::move(next.done));
+}
+
+Status Embeddings::CreateAlone(const sampler::EmbeddingSpec& spec) {
+  std::shared_ptr<EmbeddingRows> other_run;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = rows_.find(KeyOf(spec.id));
+    if (found != rows_.end() && found->second->spec().incarnation == spec.incarnation) {
+      const sampler::EmbeddingSpec& known = found->second->spec();
+      const bool of_runs = known.id.creation != 0 && spec.id.creation != 0;
+      if (IsSame(known, spec)) return Status();
+      if (!of_runs || known.id.creation == spec.id.creation) {
+        return AlreadyExists("learnable rows '" + spec.id.name + "' exist with another specification");
+      }
+      other_run = std::move(found->second);
+      rows_.erase(found);
     }
   }
-  done(created);
+  if (other_run != nullptr) Drop(std::move(other_run));
+  return CreateNew(spec);
 }
 
 Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorSpec& spec) {
-  const uint64_t creation = next_creation_++;
+  // That of the run, so that a message of another one which comes late finds nothing.
+  const uint64_t creation = spec.id.creation != 0 ? spec.id.creation : next_creation_++;
   std::optional<Result<sampler::TensorDescription>> made;
   tensors_.Create(spec, creation, Deadline::After(std::chrono::hours(1)),
                   [&](Result<sampler::TensorDescription> description) { made.emplace(std::move(description)); });
@@ -74,9 +99,6 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec) {
   RETURN_IF_ERROR(CheckRoomFor(spec));
   ASSIGN_OR_RETURN(std::shared_ptr<TensorRows> rows, NewTensor(sampler::RowsOfEmbedding(spec)));
   const sampler::TensorId id = sampler::RowsOfEmbedding(spec).id;
-  const auto drop = [this](const sampler::TensorId& tensor) {
-    tensors_.Drop(tensor, Deadline::After(std::chrono::hours(1)), [](const Status&) {});
-  };
   Status made;
   std::shared_ptr<TensorRows> state;
   if (const size_t width = sampler::StateRowWidth(spec); width > 0) {
@@ -96,8 +118,8 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec) {
     if (embedding.ok()) rows_[KeyOf(spec.id)] = *std::move(embedding);
   }
   if (!made.ok()) {
-    drop(id);
-    if (state != nullptr) drop(sampler::StateOfEmbedding(id));
+    DropTensor(id);
+    if (state != nullptr) DropTensor(sampler::StateOfEmbedding(id));
   }
   return made;
 }
@@ -133,21 +155,29 @@ void Embeddings::Push(const sampler::TensorId& embedding, sampler::GradientPiece
   (*found)->Push(std::move(piece), deadline, std::move(done));
 }
 
-void Embeddings::Drop(const sampler::TensorId& embedding, Deadline deadline, sampler::DoneStatus done) {
+void Embeddings::Drop(const sampler::TensorId& embedding, Deadline, sampler::DoneStatus done) {
   std::shared_ptr<EmbeddingRows> dropped;  // let go without the lock: its waiting reads are answered
   {
     MutexLock lock(&mutex_);
     const auto found = rows_.find(KeyOf(embedding));
-    if (found != rows_.end()) {
+    if (found != rows_.end() && found->second->spec().id.creation == embedding.creation) {
       dropped = std::move(found->second);
       rows_.erase(found);
     }
   }
-  if (dropped == nullptr) return done(Status());
-  const sampler::TensorId rows = sampler::RowsOfEmbedding(dropped->spec()).id;
-  dropped.reset();
-  tensors_.Drop(sampler::StateOfEmbedding(rows), deadline, [](const Status&) {});
-  tensors_.Drop(rows, deadline, std::move(done));
+  if (dropped != nullptr) Drop(std::move(dropped));
+  done(Status());
+}
+
+void Embeddings::Drop(std::shared_ptr<EmbeddingRows> embedding) {
+  const sampler::TensorId rows = sampler::RowsOfEmbedding(embedding->spec()).id;
+  embedding.reset();
+  DropTensor(sampler::StateOfEmbedding(rows));
+  DropTensor(rows);
+}
+
+void Embeddings::DropTensor(const sampler::TensorId& tensor) {
+  tensors_.Drop(tensor, Deadline::After(std::chrono::hours(1)), [](const Status&) {});
 }
 
 }  // namespace espalier::shard

@@ -2,11 +2,14 @@
 // limits on those.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
+#include "services/base/hash.h"
 #include "services/base/mutex.h"
 #include "services/sampler/partition_embeddings.h"
 #include "services/shard/embedding_rows.h"
@@ -20,7 +23,8 @@ struct EmbeddingLimits {
   size_t max_embeddings_per_job = 1024;
 };
 
-// Thread-safe. Answers on the asking thread, before the call returns, but for reads that wait for a version.
+// Thread-safe. Answers on the asking thread, before the call returns, but for what waits: reads for a version, the last
+// piece of a step for others', and Create for one of the same name that is under way. None of it holds a thread.
 class Embeddings final : public sampler::PartitionEmbeddings {
  public:
   // `tensors` outlives this.
@@ -33,28 +37,41 @@ class Embeddings final : public sampler::PartitionEmbeddings {
             sampler::DoneStatus done) override;
   void Drop(const sampler::TensorId& embedding, Deadline deadline, sampler::DoneStatus done) override;
 
-  // NotFound where there are none of that name.
+  // NotFound where there are none of that name; Aborted where they are another run's.
   Result<std::shared_ptr<EmbeddingRows>> Find(const sampler::TensorId& embedding) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using Key = std::tuple<std::string, sampler::RowSpace, std::string>;
   static Key KeyOf(const sampler::TensorId& id) { return {id.job, id.rows, id.name}; }
 
+  // A Create that waits for one of the same name.
+  struct Parked {
+    sampler::EmbeddingSpec spec;
+    Deadline deadline;
+    sampler::DoneStatus done;
+  };
+  static constexpr size_t kMaxParked = 4096;  // of one name
+
+  // One at a time for each name; others go on meanwhile.
+  Status CreateAlone(const sampler::EmbeddingSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
   Status CheckRoomFor(const sampler::EmbeddingSpec& spec) const ABSL_LOCKS_EXCLUDED(mutex_);
-  Status CreateNew(const sampler::EmbeddingSpec& spec) ABSL_EXCLUSIVE_LOCKS_REQUIRED(creating_);
+  Status CreateNew(const sampler::EmbeddingSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
   // The job's rows of incarnations before that of `spec`, whose tensors are dropped already.
   void ForgetOlderThan(const sampler::EmbeddingSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
   // The rows of a tensor that did not exist; AlreadyExists where it did.
-  Result<std::shared_ptr<TensorRows>> NewTensor(const sampler::TensorSpec& spec)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(creating_);
+  Result<std::shared_ptr<TensorRows>> NewTensor(const sampler::TensorSpec& spec);
+  // Of rows that nobody finds any more: with their tensors.
+  void Drop(std::shared_ptr<EmbeddingRows> embedding);
+  void DropTensor(const sampler::TensorId& tensor);
 
   MutableTensors& tensors_;
   const EmbeddingLimits limits_;
   const std::shared_ptr<ByteBudget> budget_;
   const std::shared_ptr<VersionWaits> waits_ = std::make_shared<VersionWaits>();
-  Mutex creating_;  // held while first values are computed, so that others go on meanwhile
-  uint64_t next_creation_ ABSL_GUARDED_BY(creating_);
+  // Of rows that are no run's; in a register of their own. Atomic, because several may be made at once.
+  std::atomic<uint64_t> next_creation_ = Hash64("embeddings");
   mutable Mutex mutex_;
+  std::map<Key, std::vector<Parked>> making_ ABSL_GUARDED_BY(mutex_);
   std::map<Key, std::shared_ptr<EmbeddingRows>> rows_ ABSL_GUARDED_BY(mutex_);
 };
 

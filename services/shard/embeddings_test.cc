@@ -275,6 +275,56 @@ TEST_F(EmbeddingsTest, RowsWhoseTensorsAreDroppedAreNotFound) {
                   [](const Status& read) { EXPECT_EQ(read.code(), StatusCode::kNotFound); });
 }
 
+// Trainers that are started by hand once more with the same incarnation, after a run that was killed.
+TEST_F(EmbeddingsTest, AnotherRunOfTheSameIncarnationBeginsAnew) {
+  const auto of_run = [](uint64_t run) {
+    EmbeddingSpec spec = Descent(2);
+    spec.id.creation = run << 32;
+    return spec;
+  };
+  const auto push = [&](uint64_t run, GradientPiece piece) {
+    std::optional<Status> pushed;
+    embeddings().Push(of_run(run).id, std::move(piece), Soon(), [&](Status status) { pushed = std::move(status); });
+    return pushed.value_or(Unavailable("no answer"));
+  };
+  ASSERT_TRUE(Create(of_run(1)).ok());
+  ASSERT_TRUE(push(1, GradientsOf(0, 1, {LocalRowId(3)}, 100)).ok()) << "what trainer 1 of the dead run has sent";
+
+  ASSERT_EQ(Create(of_run(2)).ToString(), "OK");
+  EXPECT_TRUE(Create(of_run(2)).ok()) << "the other trainer";
+  EXPECT_EQ(push(1, GradientsOf(0, 0, {}, 0)).code(), StatusCode::kAborted) << "a late message of the dead run";
+  embeddings().Drop(of_run(1).id, Soon(), [](const Status& dropped) { EXPECT_TRUE(dropped.ok()); });
+  ASSERT_TRUE(push(2, GradientsOf(0, 0, {LocalRowId(3)}, 1)).ok());
+  ASSERT_TRUE(push(2, GradientsOf(0, 1, {}, 0)).ok());
+  std::vector<float> values(2);
+  const std::vector<LocalRowId> rows = {LocalRowId(3)};
+  const std::vector<uint32_t> positions = {0};
+  embeddings().Read(of_run(2).id, 1, rows, {reinterpret_cast<std::byte*>(values.data()), 8, positions}, Soon(),
+                    [](const Status& read) { EXPECT_EQ(read.ToString(), "OK"); });
+  EXPECT_THAT(values, ElementsAre(0.5f, 0.5f)) << "the dead run's gradients are not in them";
+
+  embeddings().Drop(of_run(2).id, Soon(), [](const Status& dropped) { EXPECT_TRUE(dropped.ok()); });
+  EXPECT_EQ(Create(of_run(2)).code(), StatusCode::kAborted) << "a Create that comes after its Drop makes nothing";
+  EXPECT_TRUE(Create(of_run(3)).ok());
+}
+
+// Trainers that create at once: one of them makes the rows, the others wait without holding a thread.
+TEST_F(EmbeddingsTest, CreatedAtOnceTheyAreMadeOnce) {
+  constexpr int kTrainers = 8;
+  std::vector<Status> created(kTrainers);
+  {
+    std::vector<std::jthread> trainers;
+    for (Status& status : created) {
+      trainers.emplace_back([&] {
+        std::promise<Status> answer;
+        embeddings().Create(Descent(kTrainers), Soon(), [&](Status made) { answer.set_value(std::move(made)); });
+        status = answer.get_future().get();
+      });
+    }
+  }
+  for (const Status& status : created) EXPECT_EQ(status.ToString(), "OK");
+}
+
 TEST_F(EmbeddingsTest, RefusesWhatDoesNotFit) {
   ASSERT_TRUE(Create(Descent(2)).ok());
   EXPECT_TRUE(Create(Descent(2)).ok()) << "the same again";
