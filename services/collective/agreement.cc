@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <future>
+#include <system_error>
 
 namespace espalier::collective {
 namespace {
@@ -35,6 +37,35 @@ Status AgreeOn(const Status& own, Collective& collective, Deadline deadline) {
                   "trainer " + std::to_string(rank) + ": " + message);
   }
   return Status();
+}
+
+Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collective& collective,
+                   std::chrono::nanoseconds longest_step) {
+  for (;;) {
+    const Result<bool> goes_on = collective.rank() == root ? step() : Result<bool>(false);
+    RETURN_IF_ERROR(AgreeOn(goes_on.status(), collective, Deadline::After(longest_step)));
+    std::byte flag{static_cast<unsigned char>(*goes_on ? 1 : 0)};
+    RETURN_IF_ERROR(collective.Broadcast(std::span(&flag, 1), root, Deadline::After(longest_step)));
+    if (flag == std::byte{0}) return Status();
+  }
+}
+
+Status WorkAside(Rank root, const std::function<Status()>& work, Collective& collective,
+                 std::chrono::nanoseconds longest_step) {
+  std::future<Status> done;
+  return WorkInSteps(
+      root,
+      [&]() -> Result<bool> {
+        try {
+          if (!done.valid()) done = std::async(std::launch::async, work);
+        } catch (const std::system_error& error) {
+          return ResourceExhausted(std::string("no thread: ") + error.what());
+        }
+        if (done.wait_for(longest_step / 60) != std::future_status::ready) return true;
+        RETURN_IF_ERROR(done.get());
+        return false;
+      },
+      collective, longest_step);
 }
 
 }  // namespace espalier::collective

@@ -2,6 +2,8 @@
 // of a wait until the deadline.
 #pragma once
 
+#include <functional>
+
 #include "services/collective/collective.h"
 
 namespace espalier::collective {
@@ -10,5 +12,16 @@ namespace espalier::collective {
 // one ("trainer 2: ..."), or ok where nobody has. An error of the group itself is returned as it is. The group stays
 // alive.
 Status AgreeOn(const Status& own, Collective& collective, Deadline deadline);
+
+// Work that one rank does while the others wait for it, in steps: the ranks meet after each, so that no wait is for
+// more than a step, however many there are. Every rank calls it; `step` is called on `root` alone, until it says that
+// nothing is left (false) or fails, and returns well within `longest_step`. The error, if any, is that of AgreeOn.
+Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collective& collective,
+                   std::chrono::nanoseconds longest_step);
+
+// The same for work of one piece and unknown length: it has a thread of its own on `root`, which only says meanwhile
+// that it is still at it.
+Status WorkAside(Rank root, const std::function<Status()>& work, Collective& collective,
+                 std::chrono::nanoseconds longest_step);
 
 }  // namespace espalier::collective

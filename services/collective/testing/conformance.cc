@@ -175,5 +175,29 @@ TEST_P(CollectiveConformanceTest, AgreesOnTheErrorOfTheLowestRankAndLivesOn) {
   });
 }
 
+// Each step may take as long as an operation; together they take longer than one.
+TEST_P(CollectiveConformanceTest, RanksWaitForStepsOfOneAndNotForAllOfThem) {
+  constexpr auto kLongest = std::chrono::minutes(1);
+  auto ranks = GetParam()(3);
+  std::atomic<int> steps = 0, others = 0;
+  OnEveryRank(ranks, [&](Collective& collective) {
+    const auto step = [&]() -> Result<bool> {
+      if (collective.rank() != Rank(1)) ++others;
+      return ++steps < 4;
+    };
+    EXPECT_EQ(WorkInSteps(Rank(1), step, collective, kLongest).ToString(), "OK");
+    EXPECT_EQ(steps, 4);
+    const auto fails = []() -> Result<bool> { return DataLoss("x"); };
+    EXPECT_EQ(WorkInSteps(Rank(2), fails, collective, kLongest), DataLoss("trainer 2: x"));
+    // Longer than a beat, of which a step has sixty.
+    const auto long_work = []() -> Status {
+      Clock::Real().SleepFor(std::chrono::milliseconds(1500));
+      return NotFound("y");
+    };
+    EXPECT_EQ(WorkAside(Rank(0), long_work, collective, std::chrono::seconds(60)), NotFound("trainer 0: y"));
+  });
+  EXPECT_EQ(others, 0);
+}
+
 }  // namespace
 }  // namespace espalier::collective
