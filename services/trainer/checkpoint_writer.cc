@@ -36,7 +36,7 @@ void CheckpointWriter::Wait() {
 
 bool CheckpointWriter::WantsAfter(const StepsDone& done) {
   if (!trigger_.IsDueAfter(done)) return false;
-  if (!busy_.load()) return true;
+  if (AwaitRoom(Deadline::After(std::chrono::nanoseconds(0)))) return true;
   if (!std::exchange(is_delayed_, true)) {
     metrics_.delayed.Add();
     Log(Level::kWarning, "checkpoint delayed: the one before is still being written, or older ones read",
@@ -45,17 +45,27 @@ bool CheckpointWriter::WantsAfter(const StepsDone& done) {
   return false;
 }
 
+bool CheckpointWriter::AwaitRoom(Deadline deadline) {
+  MutexLock lock(&mutex_);
+  return mutex_.AwaitBefore(deadline, [this] { return !busy_; });
+}
+
 void CheckpointWriter::Save(LoopSnapshot snapshot) {
   trigger_.Taken();
   is_delayed_ = false;
   Wait();  // for nothing, except at the end of training
-  busy_ = true;
-  uploading_ = std::thread([this, snapshot = std::move(snapshot)] {
+  {
+    MutexLock lock(&mutex_);
+    busy_ = true;
+  }
+  uploading_ = std::thread([this, snapshot = std::move(snapshot)]() mutable {
     const CheckpointReport report = Upload(snapshot);
     if (!report.status.ok()) {
       Log(Level::kWarning, "checkpoint not written, training goes on",
           {{"checkpoint", report.folder}, {"error", report.status}});
     }
+    snapshot = LoopSnapshot();  // its memory
+    MutexLock lock(&mutex_);
     busy_ = false;
   });
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "services/base/mutex.h"
 #include "services/format/checkpoint_catalog.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/checkpoint_metrics.h"
@@ -54,6 +55,7 @@ class CheckpointWriter final : public SnapshotSink {
   ~CheckpointWriter() override;
 
   bool WantsAfter(const StepsDone& done) override;
+  bool AwaitRoom(Deadline deadline) override;
   bool WantsEnd() const override { return trigger_.HasAny(); }
   // A checkpoint that cannot be written is logged as a warning and counted.
   void Save(LoopSnapshot snapshot) override;
@@ -78,8 +80,9 @@ class CheckpointWriter final : public SnapshotSink {
   bool is_delayed_ = false;              // and was logged as such
   CheckpointSummary summary_;            // of the thread that uploads while it runs, else of the caller
   format::CheckpointVerdicts verdicts_;  // likewise
-  std::atomic<bool> busy_{false};        // atomic, because the uploading thread clears it
-  std::atomic<bool> in_a_hurry_{false};  // atomic, because the uploading thread looks at it before it reads
+  Mutex mutex_;
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // the uploading thread has a snapshot
+  std::atomic<bool> in_a_hurry_{false};        // atomic, because the uploading thread looks at it before it reads
   std::thread uploading_;
 };
 

@@ -6,6 +6,7 @@
 #include "services/base/check.h"
 #include "services/base/hash.h"
 #include "services/base/mutex.h"
+#include "services/base/unique_number.h"
 #include "services/collective/agreement.h"
 #include "services/trainer/parameters.h"
 
@@ -136,11 +137,15 @@ int64_t LearnableRows::WidthOf(NodeTypeId type) const {
 }
 
 Status LearnableRows::Create(collective::Collective& collective) {
-  Status created;
-  for (const Table& table : tables_) {
-    if (created.ok()) created = store_.CreateEmbedding(table.spec, timeouts_.ForData());
-  }
-  return collective::AgreeOn(created, collective, timeouts_.ForCollective()).While("creating learnable rows");
+  uint64_t run = UniqueNumber();
+  RETURN_IF_ERROR(collective.Broadcast(std::as_writable_bytes(std::span(&run, 1)), Rank(0), timeouts_.ForCollective()));
+  for (Table& table : tables_) table.spec.id.creation = run;
+  size_t next = 0;
+  const auto create = [&]() -> Result<bool> {
+    RETURN_IF_ERROR(store_.CreateEmbedding(tables_[next].spec, timeouts_.ForData()));
+    return ++next < tables_.size();
+  };
+  return collective::WorkInSteps(Rank(0), create, collective, timeouts_.collective).While("creating learnable rows");
 }
 
 Result<torch::Tensor> LearnableRows::Read(NodeTypeId type, std::span<const GlobalNodeId> nodes,

@@ -3,6 +3,7 @@
 // trainers and owners agree on versions.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,16 +29,17 @@ class LearnableRows {
   // By NodeTypeId; 0: the type has none.
   int64_t WidthOf(NodeTypeId type) const;
 
-  // On every owner, with their first values.
+  // On every owner, with their first values: rank 0 does it, table by table.
   Status Create(collective::Collective& collective);
   // The same at a version, with what a checkpoint keeps of it: only rank 0 needs `snapshot`, and writes it to the
-  // owners. InvalidArgument on all ranks where it does not fit.
+  // owners, piece by piece, while the others wait for each. InvalidArgument on all ranks where it does not fit.
   Status CreateAt(uint64_t version, const NamedTensors& snapshot, const NodeData& data,
                   collective::Collective& collective);
   // What a checkpoint keeps of version(), in the order of original ids, by node type: "rows.TYPE" [nodes, size] and
   // "state.TYPE" f32 [nodes, state]. Waits for the version; nobody gets the next one meanwhile, which needs this
-  // trainer's gradients. Takes memory for all rows of the graph.
-  Result<NamedTensors> Snapshot(const NodeData& data) const;
+  // trainer's gradients. Rank 0 alone gets it, with memory for all rows of the graph, piece by piece while the others
+  // wait for each. An error is the same on all ranks.
+  Result<NamedTensors> Snapshot(const NodeData& data, collective::Collective& collective) const;
   // Steps that have been sent: the version that is read.
   uint64_t version() const { return version_; }
 
@@ -71,9 +73,18 @@ class LearnableRows {
   // Rows go with the server that holds them: where they are missing, Unavailable, so that a next incarnation makes them
   // again.
   static Status RestartWhereLost(Status status);
+  // Rank 0's copies of one table: values [nodes, size] and state f32 [nodes, state], by original id.
+  struct TableCopy {
+    torch::Tensor values, state;
+  };
   static int64_t RowsPerChunk(const Table& table);
-  Status CopyTable(const Table& table, const NodeData& data, torch::Tensor* values, torch::Tensor* state) const;
-  Status RestoreTable(const Table& table, const NamedTensors& snapshot, const NodeData& data) const;
+  Result<TableCopy> MakeRoom(const Table& table) const;
+  Result<TableCopy> FindIn(const NamedTensors& snapshot, const Table& table) const;
+  Status CopyChunk(const Table& table, const NodeData& data, int64_t first, TableCopy* copy) const;
+  Status RestoreChunk(const Table& table, const NodeData& data, int64_t first, const TableCopy& copy) const;
+  // Calls `on_chunk` on rank 0 for each chunk of the table's nodes, the first of which it names; `before` comes first.
+  Status ForChunks(const Table& table, collective::Collective& collective, const std::function<Status()>& before,
+                   const std::function<Status(int64_t first)>& on_chunk) const;
 
   const graph::PartitionBook& book_;
   sampler::EmbeddingStore& store_;

@@ -9,7 +9,8 @@
 namespace espalier::trainer {
 namespace {
 
-constexpr int64_t kChunkBytes = int64_t{64} << 20;
+// Rows and state that are copied between two meetings of the ranks.
+constexpr int64_t kChunkBytes = int64_t{16} << 20;
 
 std::string ValuesName(const std::string& type) { return "rows." + type; }
 std::string StateName(const std::string& type) { return "state." + type; }
@@ -52,45 +53,68 @@ int64_t LearnableRows::RowsPerChunk(const Table& table) {
   return std::max<int64_t>(1, kChunkBytes / static_cast<int64_t>(row_bytes));
 }
 
-Status LearnableRows::CopyTable(const Table& table, const NodeData& data, torch::Tensor* values,
-                                torch::Tensor* state) const {
+Status LearnableRows::ForChunks(const Table& table, collective::Collective& collective,
+                                const std::function<Status()>& before,
+                                const std::function<Status(int64_t first)>& on_chunk) const {
   const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
-  for (int64_t first = 0; first < num_nodes; first += RowsPerChunk(table)) {
-    const Deadline deadline = timeouts_.ForData();
-    const int64_t count = std::min(RowsPerChunk(table), num_nodes - first);
-    ASSIGN_OR_RETURN(const ChunkOfNodes chunk, ChunkAt(data, table.type, first, count, num_nodes, deadline));
-    // Rows first: their version is waited for, and this trainer keeps the next step from being taken.
-    ASSIGN_OR_RETURN(const Tensor rows, store_.ReadEmbedding(table.spec, version_, chunk.rows, deadline));
-    ASSIGN_OR_RETURN(const Tensor state_rows, store_.ReadState(table.spec, chunk.rows, deadline));
-    values->index_copy_(0, chunk.original_ids, ToTorch(rows));
-    if (state->size(1) > 0) state->index_copy_(0, chunk.original_ids, ToTorch(state_rows));
-  }
+  int64_t first = -1;  // of the next chunk
+  const auto step = [&]() -> Result<bool> {
+    try {
+      if (first < 0) {
+        RETURN_IF_ERROR(before());
+        first = 0;
+      } else {
+        RETURN_IF_ERROR(RestartWhereLost(on_chunk(first)));
+        first += RowsPerChunk(table);
+      }
+    } catch (const std::exception& error) {  // torch, out of memory
+      return ResourceExhausted(error.what());
+    }
+    return first < num_nodes;
+  };
+  return collective::WorkInSteps(Rank(0), step, collective, timeouts_.collective);
+}
+
+Result<LearnableRows::TableCopy> LearnableRows::MakeRoom(const Table& table) const {
+  const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
+  const auto state_width = static_cast<int64_t>(sampler::StateRowWidth(table.spec));
+  return TableCopy{torch::empty({num_nodes, int64_t{table.spec.width}}, TorchTypeOf(table.spec.dtype)),
+                   torch::empty({num_nodes, state_width}, torch::kFloat)};
+}
+
+Status LearnableRows::CopyChunk(const Table& table, const NodeData& data, int64_t first, TableCopy* copy) const {
+  const Deadline deadline = timeouts_.ForData();
+  const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
+  const int64_t count = std::min(RowsPerChunk(table), num_nodes - first);
+  ASSIGN_OR_RETURN(const ChunkOfNodes chunk, ChunkAt(data, table.type, first, count, num_nodes, deadline));
+  // Rows first: their version is waited for, and this trainer keeps the next step from being taken.
+  ASSIGN_OR_RETURN(const Tensor rows, store_.ReadEmbedding(table.spec, version_, chunk.rows, deadline));
+  ASSIGN_OR_RETURN(const Tensor state_rows, store_.ReadState(table.spec, chunk.rows, deadline));
+  copy->values.index_copy_(0, chunk.original_ids, ToTorch(rows));
+  if (copy->state.size(1) > 0) copy->state.index_copy_(0, chunk.original_ids, ToTorch(state_rows));
   return Status();
 }
 
-Result<NamedTensors> LearnableRows::Snapshot(const NodeData& data) const {
+Result<NamedTensors> LearnableRows::Snapshot(const NodeData& data, collective::Collective& collective) const {
   NamedTensors snapshot;
   for (const Table& table : tables_) {
-    const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
-    const auto state_width = static_cast<int64_t>(sampler::StateRowWidth(table.spec));
-    Status copied;
-    try {
-      torch::Tensor values = torch::empty({num_nodes, int64_t{table.spec.width}}, TorchTypeOf(table.spec.dtype));
-      torch::Tensor state = torch::empty({num_nodes, state_width}, torch::kFloat);
-      copied = CopyTable(table, data, &values, &state);
-      snapshot.emplace_back(ValuesName(table.type_name), std::move(values));
-      if (state_width > 0) snapshot.emplace_back(StateName(table.type_name), std::move(state));
-    } catch (const std::exception& error) {  // torch, out of memory
-      copied = ResourceExhausted(error.what());
-    }
-    if (!copied.ok()) {
-      return RestartWhereLost(std::move(copied)).While("copying learnable rows of '" + table.type_name + "'");
-    }
+    TableCopy copy;
+    const auto make_room = [&]() -> Status {
+      ASSIGN_OR_RETURN(copy, MakeRoom(table));
+      return Status();
+    };
+    RETURN_IF_ERROR(ForChunks(table, collective, make_room, [&](int64_t first) {
+                      return CopyChunk(table, data, first, &copy);
+                    }).While("copying learnable rows of '" + table.type_name + "'"));
+    if (rank_ != Rank(0)) continue;
+    const bool has_state = copy.state.size(1) > 0;
+    snapshot.emplace_back(ValuesName(table.type_name), std::move(copy.values));
+    if (has_state) snapshot.emplace_back(StateName(table.type_name), std::move(copy.state));
   }
   return snapshot;
 }
 
-Status LearnableRows::RestoreTable(const Table& table, const NamedTensors& snapshot, const NodeData& data) const {
+Result<LearnableRows::TableCopy> LearnableRows::FindIn(const NamedTensors& snapshot, const Table& table) const {
   const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
   const auto state_width = static_cast<int64_t>(sampler::StateRowWidth(table.spec));
   const auto fits = [&](const torch::Tensor* tensor, int64_t width, torch::ScalarType type) {
@@ -106,16 +130,18 @@ Status LearnableRows::RestoreTable(const Table& table, const NamedTensors& snaps
                            std::to_string(table.spec.width) + "] and a state of " + std::to_string(state_width) +
                            " values a row");
   }
-  for (int64_t first = 0; first < num_nodes; first += RowsPerChunk(table)) {
-    const Deadline deadline = timeouts_.ForData();
-    const int64_t count = std::min(RowsPerChunk(table), num_nodes - first);
-    ASSIGN_OR_RETURN(const ChunkOfNodes chunk, ChunkAt(data, table.type, first, count, num_nodes, deadline));
-    const Tensor rows = FromTorch(values->index_select(0, chunk.original_ids));
-    const Tensor state_rows = state_width > 0 ? FromTorch(state->index_select(0, chunk.original_ids))
-                                              : Tensor::Zeros(DType::kF32, {count, 0});
-    RETURN_IF_ERROR(store_.Restore(table.spec, chunk.rows, rows, state_rows, deadline));
-  }
-  return Status();
+  return TableCopy{*values, state_width > 0 ? *state : torch::empty({num_nodes, 0}, torch::kFloat)};
+}
+
+Status LearnableRows::RestoreChunk(const Table& table, const NodeData& data, int64_t first,
+                                   const TableCopy& copy) const {
+  const Deadline deadline = timeouts_.ForData();
+  const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
+  const int64_t count = std::min(RowsPerChunk(table), num_nodes - first);
+  ASSIGN_OR_RETURN(const ChunkOfNodes chunk, ChunkAt(data, table.type, first, count, num_nodes, deadline));
+  const Tensor rows = FromTorch(copy.values.index_select(0, chunk.original_ids));
+  const Tensor state_rows = FromTorch(copy.state.index_select(0, chunk.original_ids));
+  return store_.Restore(table.spec, chunk.rows, rows, state_rows, deadline);
 }
 
 Status LearnableRows::CreateAt(uint64_t version, const NamedTensors& snapshot, const NodeData& data,
@@ -123,15 +149,17 @@ Status LearnableRows::CreateAt(uint64_t version, const NamedTensors& snapshot, c
   version_ = version;
   for (Table& table : tables_) table.spec.first_version = version;
   RETURN_IF_ERROR(Create(collective));
-  Status restored;
-  try {
-    for (const Table& table : tables_) {
-      if (restored.ok() && rank_ == Rank(0)) restored = RestartWhereLost(RestoreTable(table, snapshot, data));
-    }
-  } catch (const std::exception& error) {  // torch, out of memory
-    restored = ResourceExhausted(error.what());
+  for (const Table& table : tables_) {
+    TableCopy copy;
+    const auto find = [&]() -> Status {
+      ASSIGN_OR_RETURN(copy, FindIn(snapshot, table));
+      return Status();
+    };
+    RETURN_IF_ERROR(ForChunks(table, collective, find, [&](int64_t first) {
+                      return RestoreChunk(table, data, first, copy);
+                    }).While("restoring learnable rows"));
   }
-  return collective::AgreeOn(restored, collective, timeouts_.ForCollective()).While("restoring learnable rows");
+  return Status();
 }
 
 }  // namespace espalier::trainer

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/trainer/epoch_report.h"
 #include "services/trainer/optimizers.h"
@@ -49,6 +50,9 @@ class SnapshotSink {
   // Whether the state after this step should be saved: asked at every step, before its all-reduce, on which the
   // answer rides to the other ranks.
   virtual bool WantsAfter(const StepsDone& done) = 0;
+  // Returns whether nothing is being kept any more, of which it waits for the end a while: snapshots that are large
+  // should not be in memory twice.
+  virtual bool AwaitRoom(Deadline deadline) = 0;
   // Whether the state at the end of training should be saved.
   virtual bool WantsEnd() const = 0;
   // Keeps it, most likely in the background. What goes wrong is the sink's to report: training goes on.

@@ -142,8 +142,12 @@ Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Colle
 
 Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options, collective::Collective& collective) {
   Result<std::optional<Choice>> own = std::optional<Choice>();
-  if (collective.rank() == Rank(0)) own = ChooseFitting(options);
-  RETURN_IF_ERROR(collective::AgreeOn(own.status(), collective, options.timeouts.ForCollective()));
+  // A checkpoint may be large, and its store slow.
+  const auto load = [&] {
+    own = ChooseFitting(options);
+    return own.status();
+  };
+  RETURN_IF_ERROR(collective::WorkAside(Rank(0), load, collective, options.timeouts.collective));
   std::optional<format::CheckpointId> loaded;
   if (own->has_value() && (*own)->is_own) loaded = (*own)->checkpoint.manifest.id;
   ASSIGN_OR_RETURN(const std::optional<Choice> choice, Share(*std::move(own), collective, options.timeouts));

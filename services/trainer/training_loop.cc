@@ -90,8 +90,7 @@ class Loop {
     report_.loss = MeanLoss();
     if (const Status validated = Validate(); !validated.ok()) return KeepWhatIsDone(validated);
     report_.total_seconds = seconds_before + timer.Seconds();
-    EndEpoch(save_at_end);
-    return Status();
+    return EndEpoch(save_at_end);
   }
 
   void CountStep(const SecondsSplit& seconds) {
@@ -107,14 +106,18 @@ class Loop {
 
   double MeanLoss() const { return report_.num_seeds == 0 ? 0 : loss_sum_ / static_cast<double>(report_.num_seeds); }
 
-  void EndEpoch(bool save) {
+  Status EndEpoch(bool save) {
     result_.epochs.push_back(report_);
     ++epoch_;
     next_step_ = 0;
     if (options_.on_epoch) options_.on_epoch(report_);
     const bool is_end = epoch_ == num_epochs() || result_.end == LoopEnd::kEarlyStopping;
-    if (options_.snapshots != nullptr && is_end) save = save || options_.snapshots->WantsEnd();
+    if (is_end) {
+      ASSIGN_OR_RETURN(const bool wants_end, IsWanted(options_.snapshots != nullptr && options_.snapshots->WantsEnd()));
+      save = save || wants_end;
+    }
     if (save) Save();
+    return Status();
   }
 
   // Whoever was asked to stop in the middle of a long evaluation has all of the epoch's steps to keep.
@@ -130,29 +133,54 @@ class Loop {
   // The barrier was the step's all-reduce. Nobody leaves before the state is kept.
   Status Stop() {
     result_.end = LoopEnd::kStopRequested;
-    const Status saved = options_.snapshots == nullptr ? Status() : SaveLast();
-    RETURN_IF_ERROR(collective::AgreeOn(saved, collective_, options_.timeouts.ForCollective()));
+    RETURN_IF_ERROR(collective::AgreeOn(SaveLast(), collective_, options_.timeouts.ForCollective()));
     report_.loss = MeanLoss();
     result_.epochs.push_back(report_);
     if (options_.on_epoch) options_.on_epoch(report_);
     return Status();
   }
 
+  // Whether rank 0 wants a snapshot, of which learnable rows make all ranks a part; without them each rank knows
+  // enough.
+  Result<bool> IsWanted(bool wanted) {
+    if (options_.learnable == nullptr) return wanted;
+    std::byte flag{static_cast<unsigned char>(wanted ? 1 : 0)};
+    RETURN_IF_ERROR(collective_.Broadcast(std::span(&flag, 1), Rank(0), options_.timeouts.ForCollective()));
+    return flag != std::byte{0};
+  }
+
+  // All ranks call it, and those without a sink only take part in the copying of learnable rows.
   void Save() {
-    if (options_.snapshots == nullptr) return;
+    if (options_.snapshots == nullptr && options_.learnable == nullptr) return;
     Result<LoopSnapshot> snapshot = TakeSnapshot();
+    if (options_.snapshots == nullptr) return;
     if (!snapshot.ok()) return options_.snapshots->CannotSave(snapshot.status());
     options_.snapshots->Save(*std::move(snapshot));
   }
 
   Status SaveLast() {
+    ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(options_.snapshots != nullptr));
+    if (!is_wanted) return Status();
     ASSIGN_OR_RETURN(LoopSnapshot snapshot, TakeSnapshot());
-    return options_.snapshots->SaveLast(std::move(snapshot));
+    return options_.snapshots == nullptr ? Status() : options_.snapshots->SaveLast(std::move(snapshot));
   }
 
-  Result<LoopSnapshot> TakeSnapshot() const {
-    const Timer timer;
+  // Until rank 0 has no older snapshot: two with learnable rows are twice the memory.
+  Status AwaitRoom() {
+    const auto wait = [this]() -> Result<bool> {
+      return options_.snapshots != nullptr && !options_.snapshots->AwaitRoom(Deadline::After(std::chrono::seconds(1)));
+    };
+    return collective::WorkInSteps(Rank(0), wait, collective_, options_.timeouts.collective);
+  }
+
+  Result<LoopSnapshot> TakeSnapshot() {
     LoopSnapshot snapshot;
+    if (options_.learnable != nullptr) RETURN_IF_ERROR(AwaitRoom());
+    const Timer timer;
+    if (options_.learnable != nullptr) {
+      ASSIGN_OR_RETURN(snapshot.learnable, options_.learnable->Snapshot(data_, collective_));
+    }
+    if (options_.snapshots == nullptr) return snapshot;
     snapshot.epoch = epoch_;
     snapshot.next_step = next_step_;
     snapshot.stopped_early = result_.end == LoopEnd::kEarlyStopping;
@@ -170,9 +198,6 @@ class Loop {
     snapshot.model = CopyOf(StateOf(model_));
     snapshot.best = result_.best_state;  // shared: nobody writes to it
     snapshot.optimizer = optimizer_.State();
-    if (options_.learnable != nullptr) {
-      ASSIGN_OR_RETURN(snapshot.learnable, options_.learnable->Snapshot(data_));
-    }
     snapshot.seconds = timer.Seconds();
     return snapshot;
   }
