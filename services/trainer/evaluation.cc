@@ -114,6 +114,7 @@ Status Evaluator::AddSampled(Model& model, graph::SplitPartName part, MetricAccu
 }
 
 Status Evaluator::AddSampledChunk(Model& model, graph::SplitPartName part, uint32_t chunk, MetricAccumulator& metric) {
+  RETURN_IF_ERROR(options_.inference.BeforeChunk());
   const Deadline deadline = options_.inference.timeouts.ForData();
   const sampler::SeedQuery query{.node_type = data_.seed_type(),
                                  .split = options_.split,

@@ -73,6 +73,7 @@ Status FullInference::ComputeChunks(Model& model, int layer, const Tensors& writ
 
 Status FullInference::ComputeChunk(Model& model, int layer, NodeTypeId type, uint64_t chunk,
                                    const std::string& tensor) {
+  RETURN_IF_ERROR(options_.BeforeChunk());
   const Deadline deadline = options_.timeouts.ForData();
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, NodesOfChunk(type, chunk, deadline));
   ASSIGN_OR_RETURN(const torch::Tensor outputs, Outputs(model, layer, type, nodes, deadline));
@@ -124,6 +125,7 @@ Status FullInference::ForSplit(Model& model, const std::string& split, graph::Sp
     ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOf(type, split, part));
     for (uint64_t chunk = 0; chunk < NumChunks(count); ++chunk) {
       if (!IsMine(chunk)) continue;
+      RETURN_IF_ERROR(options_.BeforeChunk());
       const Deadline deadline = options_.timeouts.ForData();
       const sampler::SeedQuery query{.node_type = type,
                                      .split = split,
@@ -146,6 +148,7 @@ Status FullInference::ForAllNodes(Model& model, const OnChunk& on_chunk) {
   const auto compute = [&]() -> Status {
     for (uint64_t chunk = 0; chunk < NumChunks(graph_.neighbors.book().num_nodes(type)); ++chunk) {
       if (!IsMine(chunk)) continue;
+      RETURN_IF_ERROR(options_.BeforeChunk());
       const Deadline deadline = options_.timeouts.ForData();
       ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, NodesOfChunk(type, chunk, deadline));
       ASSIGN_OR_RETURN(const torch::Tensor outputs, Outputs(model, model.num_layers() - 1, type, nodes, deadline));

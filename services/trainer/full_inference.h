@@ -28,6 +28,9 @@ namespace espalier::trainer {
 struct InferenceOptions {
   uint64_t chunk_nodes = 4096;
   Timeouts timeouts;
+  std::function<Status()> before_chunk = {};  // may be empty; an error ends the pass of all ranks
+
+  Status BeforeChunk() const { return before_chunk ? before_chunk() : Status(); }
 };
 
 // Called on the rank that computed the chunk: outputs f32 [nodes, C].

@@ -93,8 +93,9 @@ torch::Tensor SideBySide(const torch::Tensor& features, const torch::Tensor& row
 }
 
 LearnableRows::LearnableRows(const job::Training& training, const graph::PartitionBook& book,
-                             sampler::EmbeddingStore& store, Rank rank, uint32_t num_trainers, const Timeouts& timeouts)
-    : book_(book), store_(store), rank_(rank), timeouts_(timeouts) {
+                             sampler::EmbeddingStore& store, Rank rank, uint32_t num_trainers, const Timeouts& timeouts,
+                             std::function<void()> on_progress)
+    : book_(book), store_(store), rank_(rank), timeouts_(timeouts), on_progress_(std::move(on_progress)) {
   const graph::GraphSchema& schema = book.schema();
   for (const job::Input& input : training.inputs) {
     if (!input.embedding.has_value()) continue;

@@ -21,9 +21,9 @@ namespace espalier::trainer {
 // Owned by one thread. Every rank calls the same functions in the same order.
 class LearnableRows {
  public:
-  // `book` and `store` outlive this.
+  // `book` and `store` outlive this. `on_progress` may be empty: called for each chunk that is copied.
   LearnableRows(const job::Training& training, const graph::PartitionBook& book, sampler::EmbeddingStore& store,
-                Rank rank, uint32_t num_trainers, const Timeouts& timeouts);
+                Rank rank, uint32_t num_trainers, const Timeouts& timeouts, std::function<void()> on_progress = {});
 
   bool empty() const { return tables_.empty(); }
   // By NodeTypeId; 0: the type has none.
@@ -90,6 +90,7 @@ class LearnableRows {
   sampler::EmbeddingStore& store_;
   const Rank rank_;
   const Timeouts timeouts_;
+  const std::function<void()> on_progress_;
   std::vector<Table> tables_;  // ascending type
   uint64_t version_ = 0;
   std::shared_ptr<Acknowledgements> pending_;  // null: nothing was sent

@@ -66,6 +66,7 @@ Status LearnableRows::ForChunks(const Table& table, collective::Collective& coll
       } else {
         RETURN_IF_ERROR(RestartWhereLost(on_chunk(first)));
         first += RowsPerChunk(table);
+        if (on_progress_) on_progress_();
       }
     } catch (const std::exception& error) {  // torch, out of memory
       return ResourceExhausted(error.what());

@@ -177,6 +177,7 @@ Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, Me
   ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
   const uint64_t chunk_size = ChunkSize(options_.num_candidates);
   for (uint64_t chunk = collective_.rank().value; chunk * chunk_size < count; chunk += collective_.size()) {
+    if (options_.before_chunk) RETURN_IF_ERROR(options_.before_chunk());
     ASSIGN_OR_RETURN(const Chunk edges, EdgesOf(part, chunk, chunk_size));
     try {
       const torch::NoGradGuard no_gradients;

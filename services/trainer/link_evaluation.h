@@ -37,6 +37,7 @@ struct LinkEvaluationOptions {
   uint64_t seed = 0;
   uint64_t chunk_nodes = 4096;  // of embeddings scored at once
   Timeouts timeouts;
+  std::function<Status()> before_chunk = {};  // as InferenceOptions
 };
 
 // Every rank calls the same functions in the same order. Owned by one thread.

@@ -73,6 +73,7 @@ struct Attempt {
   uint32_t trainers = 1;
   uint32_t partitions = 2;
   uint64_t stop_after = UINT64_MAX;  // steps of this incarnation
+  bool stop_in_evaluation = false;   // the first one
   ResumeMode resume = ResumeMode::kAuto;
   storage::StoreLocation resume_from;
   uint64_t* num_steps = nullptr;  // counts those of this incarnation
@@ -100,6 +101,8 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   options.on_step = [&](const RunPosition&) {
     if (++steps + 1 >= run.stop_after) stop = true;
   };
+  // Called between steps for chunks of an evaluation alone, as no checkpoint is due.
+  if (run.stop_in_evaluation) options.on_progress = [&] { stop = true; };
   Result<TrainOutcome> outcome =
       TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
   if (run.num_steps != nullptr && collective.rank() == Rank(0)) *run.num_steps = steps;
@@ -218,6 +221,31 @@ TEST(ResumeTest, GoesOnFromEveryStepAsIfItHadNeverStopped) {
       EXPECT_THAT(resumed.resumed_from, HasSubstr(cut.checkpoints.newest));
       EXPECT_EQ(rest, 3 * kStepsPerEpoch - steps) << where;
       ExpectSame(resumed, whole, where);
+    }
+  }
+}
+
+// A request that comes in the middle of an evaluation is met there, with all of the epoch's steps kept.
+TEST(ResumeTest, AStopInAnEvaluationLosesNothing) {
+  job::DistTraining with_rows = TinyJob();
+  with_rows.training.inputs = {{"", {}, job::Embedding{.size = 5}}};
+  with_rows.training.inputs[0].embedding->optimizer.learning_rate = 0.1;
+  job::DistTraining sampled = with_rows;
+  sampled.training.evaluation.neighborhood = job::EvaluationNeighborhood::kSampled;
+  for (const job::DistTraining& job : {TinyJob(), with_rows, sampled}) {
+    // The rank that is asked must have a chunk to compute.
+    const bool one_chunk = job.training.evaluation.neighborhood == job::EvaluationNeighborhood::kSampled;
+    for (const uint32_t trainers : one_chunk ? std::vector{1u} : std::vector{1u, 2u}) {
+      const TrainOutcome whole = Train(job, {.trainers = trainers});
+      const Store store = NewStore();
+      const TrainOutcome cut = Train(job, {.store = store, .trainers = trainers, .stop_in_evaluation = true});
+      EXPECT_TRUE(cut.stopped());
+      EXPECT_EQ(Checkpoints(store), std::vector{format::CheckpointFolderName({1, kStepsPerEpoch})});
+      uint64_t rest = 0;
+      const TrainOutcome resumed =
+          Train(job, {.store = store, .incarnation = 2, .trainers = trainers, .num_steps = &rest});
+      EXPECT_EQ(rest, 2 * kStepsPerEpoch);
+      ExpectSame(resumed, whole, std::to_string(trainers) + " trainers");
     }
   }
 }

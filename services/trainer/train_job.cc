@@ -181,10 +181,12 @@ class TrainerRun {
   Result<TrainOutcome> Run(sampler::MiniBatchSource& batches) {
     RETURN_IF_ERROR(OpenFiles());
     EvaluationOptions evaluation = EvaluationOptionsOf(job_.training, parts_.sampling, options_);
+    evaluation.inference.before_chunk = [this] { return GoOnEvaluating(); };
     if (parts_.scorer != nullptr) {
       ASSIGN_OR_RETURN(evaluation.links, LinkMeasureOf(job_.training, graph_.schema(), parts_.scorer));
       evaluation.links->options.chunk_nodes = options_.inference_chunk_nodes;
       evaluation.links->options.timeouts = options_.timeouts;
+      evaluation.links->options.before_chunk = evaluation.inference.before_chunk;
     }
     ASSIGN_OR_RETURN(evaluator_, Evaluator::Make(graph_, parts_.data, collective_, std::move(evaluation)));
     RETURN_IF_ERROR(PrepareCheckpoints());
@@ -202,6 +204,15 @@ class TrainerRun {
   }
 
  private:
+  // An evaluation between epochs ends where somebody is asked to stop: a checkpoint holds what came before. The last
+  // one ends with the run, or when the process's clients give up.
+  Status GoOnEvaluating() {
+    if (!is_training_) return Status();
+    if (options_.on_progress) options_.on_progress();
+    if (options_.stop_requested == nullptr || !options_.stop_requested->load()) return Status();
+    return Cancelled("asked to stop during an evaluation");
+  }
+
   // Before the work, so that a folder nobody may write to is known at once.
   Status OpenFiles() {
     Status status;
@@ -217,8 +228,9 @@ class TrainerRun {
   Status MakeLearnableRows() {
     if (!job::HasEmbeddings(job_.training)) return Status();
     if (graph_.embeddings == nullptr) return Unimplemented("this program's graph has no learnable rows");
-    learnable_ = std::make_unique<LearnableRows>(job_.training, graph_.neighbors.book(), *graph_.embeddings,
-                                                 collective_.rank(), collective_.size(), options_.timeouts);
+    learnable_ =
+        std::make_unique<LearnableRows>(job_.training, graph_.neighbors.book(), *graph_.embeddings, collective_.rank(),
+                                        collective_.size(), options_.timeouts, options_.on_progress);
     parts_.data.ReadLearnable(*learnable_);
     if (!start_.has_value()) return learnable_->Create(collective_);
     const LoopSnapshot& snapshot = start_->snapshot;
@@ -352,6 +364,8 @@ class TrainerRun {
     loop.timeouts = options_.timeouts;
     loop.stop_requested = options_.stop_requested;
     loop.on_step = options_.on_step;
+    loop.on_progress = options_.on_progress;
+    loop.on_stopped = options_.on_stopped;
     loop.start = start_.has_value() ? &start_->snapshot : nullptr;
     loop.snapshots = checkpoints_.get();
     loop.learnable = learnable_.get();
@@ -361,7 +375,9 @@ class TrainerRun {
     };
     {
       BatchPrefetcher prefetcher(batches, parts_.data, prefetch);
+      is_training_ = true;
       auto ended = RunTrainingLoop(*parts_.model, parts_.data, prefetcher, *evaluator_, collective_, loop);
+      is_training_ = false;
       // Before the prefetcher goes, which may take as long as a mini-batch: the other ranks must not wait for that.
       if (!ended.ok()) collective_.Abandon();
       ASSIGN_OR_RETURN(outcome_.loop, std::move(ended));
@@ -449,6 +465,7 @@ class TrainerRun {
   const TrainOptions& options_;
   Parts parts_;
   Timer timer_;
+  bool is_training_ = false;
   std::unique_ptr<Outputs> outputs_;         // rank 0's
   std::optional<ChosenNodes> chosen_nodes_;  // rank 0's; none: all
   NodeResultFiles node_results_;             // rank 0's

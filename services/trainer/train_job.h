@@ -36,6 +36,9 @@ struct TrainOptions {
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: never
   std::function<void(const EpochReport&)> on_epoch;   // may be empty
   std::function<void(const RunPosition&)> on_step;    // may be empty
+  // May be empty. Called for each piece of what is long between steps: evaluations, copies of learnable rows.
+  std::function<void()> on_progress;
+  std::function<void()> on_stopped;  // may be empty; a request to stop is met, and servers are asked nothing more
   // May be empty. Called on rank 0 for each checkpoint, by the thread that uploads.
   std::function<void(const CheckpointReport&)> on_checkpoint;
   telemetry::MetricRegistry* metrics = nullptr;  // outlives the call; null: nothing is counted

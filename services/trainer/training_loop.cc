@@ -88,7 +88,11 @@ class Loop {
       if (save_at_end && next_step_ < options_.steps_per_epoch) Save();
     }
     report_.loss = MeanLoss();
-    if (const Status validated = Validate(); !validated.ok()) return KeepWhatIsDone(validated);
+    if (const Status validated = Validate(); !validated.ok()) {
+      // Somebody was asked to stop in the middle of an evaluation, on which all ranks agree as on any error of it: all
+      // of the epoch's steps are kept, and whoever goes on evaluates first.
+      return validated.code() == StatusCode::kCancelled ? Stop() : validated;
+    }
     report_.total_seconds = seconds_before + timer.Seconds();
     return EndEpoch(save_at_end);
   }
@@ -118,14 +122,6 @@ class Loop {
     }
     if (save) Save();
     return Status();
-  }
-
-  // Whoever was asked to stop in the middle of a long evaluation has all of the epoch's steps to keep.
-  Status KeepWhatIsDone(const Status& failure) {
-    const bool stop = options_.stop_requested != nullptr && options_.stop_requested->load();
-    if (!stop || options_.snapshots == nullptr) return failure;
-    const Status saved = SaveLast();
-    return saved.ok() ? failure : saved;
   }
 
   bool IsStopping() { return gradients_.extra_values()[kStop] > 0; }
@@ -160,14 +156,16 @@ class Loop {
 
   Status SaveLast() {
     ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(options_.snapshots != nullptr));
-    if (!is_wanted) return Status();
-    ASSIGN_OR_RETURN(LoopSnapshot snapshot, TakeSnapshot());
-    return options_.snapshots == nullptr ? Status() : options_.snapshots->SaveLast(std::move(snapshot));
+    Result<LoopSnapshot> snapshot = is_wanted ? TakeSnapshot() : LoopSnapshot();
+    if (options_.on_stopped) options_.on_stopped();
+    if (!is_wanted || !snapshot.ok()) return snapshot.status();
+    return options_.snapshots == nullptr ? Status() : options_.snapshots->SaveLast(*std::move(snapshot));
   }
 
   // Until rank 0 has no older snapshot: two with learnable rows are twice the memory.
   Status AwaitRoom() {
     const auto wait = [this]() -> Result<bool> {
+      if (options_.on_progress) options_.on_progress();
       return options_.snapshots != nullptr && !options_.snapshots->AwaitRoom(Deadline::After(std::chrono::seconds(1)));
     };
     return collective::WorkInSteps(Rank(0), wait, collective_, options_.timeouts.collective);

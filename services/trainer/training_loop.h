@@ -1,7 +1,7 @@
 // Synchronous data parallelism. Every rank takes its share of each step's global batch, empty ones too; gradients,
 // the loss and three flags are summed over ranks in one buffer; every rank then makes the same update.
 //
-//   flags:  stop    somebody was asked to stop: all stop after this step
+//   flags:  stop    somebody was asked to stop: all stop after this step; in an evaluation, where they next agree
 //           save    rank 0 wants the state after this step saved
 //           failed  somebody has no batch: it took part with an empty one so that the ranks' collective operations
 //                   still match, and all end with its error
@@ -50,6 +50,8 @@ struct LoopOptions {
   LearnableRows* learnable = nullptr;                 // outlives the loop; null: the model reads features alone
   std::function<void(const EpochReport&)> on_epoch;   // may be empty; not for epochs that `start` brings
   std::function<void(const RunPosition&)> on_step;    // may be empty; after each step
+  std::function<void()> on_progress;                  // may be empty; while a snapshot waits for memory
+  std::function<void()> on_stopped;                   // may be empty; what the last checkpoint needs is in memory
 };
 
 enum class LoopEnd { kAllEpochs, kEarlyStopping, kStopRequested };

@@ -38,13 +38,13 @@ void StopWatcher::Watch(const std::stop_token& ended) {
 }
 
 void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
-  uint64_t seen = first;
+  uint64_t seen = progress_;
   Deadline stall = Deadline::After(longest_stall_);
   while (!ended.stop_requested() && stepping_ && steps_ < first + kStepsUntilStopped) {
-    if (seen != steps_) stall = Deadline::After(longest_stall_);
-    seen = steps_;
+    if (is_meeting_ || seen != progress_) stall = Deadline::After(longest_stall_);
+    seen = progress_;
     if (stall.HasPassed()) {
-      Log(Level::kWarning, "the next step does not come: ending without it", {{"steps_since_asked", seen - first}});
+      Log(Level::kWarning, "a server does not answer: ending without it", {{"steps_since_asked", steps_ - first}});
       stalled_.request_stop();
       return;
     }

@@ -12,19 +12,40 @@ namespace espalier::training {
 // and nobody who looks at the flag: then the process ends. Thread-safe; one per process.
 class StopWatcher {
  public:
-  // A step under way ends with a checkpoint; one that waits for a server that is gone would wait until its deadline.
-  // So long it may.
+  // A step or an evaluation under way ends with a checkpoint; one that waits for a server that is gone would wait until
+  // its deadline. So long it may do without progress.
   explicit StopWatcher(std::chrono::milliseconds longest_stall = std::chrono::seconds(4))
       : longest_stall_(longest_stall), thread_([this](const std::stop_token& ended) { Watch(ended); }) {}
 
   const std::atomic<bool>& requested() const { return requested_; }
-  // Asks when the training was told to stop and does not get to its next step: it waits for a server that is gone, or
-  // for a trainer that does. For the process's clients, whose calls and waits it ends.
+  // Asks when the training was told to stop and does not get on: it waits for a server that is gone. (Who waits for a
+  // trainer that does is released by that one.) For the process's clients, whose calls and waits it ends.
   std::stop_token stalled() const { return stalled_.get_token(); }
 
   void TrainingBegins() { training_ = true; }
-  void OnStep() { ++steps_; }
-  // All trainers have stopped stepping; what is left, saving, has its own deadlines.
+  void OnStep() {
+    ++steps_;
+    ++progress_;
+  }
+  // A piece of something long has been done: of an evaluation, or of rows that are copied.
+  void OnProgress() { ++progress_; }
+
+  // While the training thread meets the other trainers.
+  class Meeting {
+   public:
+    explicit Meeting(StopWatcher& watcher) : watcher_(watcher) { watcher_.is_meeting_ = true; }
+    ~Meeting() {
+      ++watcher_.progress_;
+      watcher_.is_meeting_ = false;
+    }
+    Meeting(const Meeting&) = delete;
+    Meeting& operator=(const Meeting&) = delete;
+
+   private:
+    StopWatcher& watcher_;
+  };
+
+  // All trainers have stopped and nothing is asked of servers any more; what is left, saving, has its own deadlines.
   void OnLastStep() { stepping_ = false; }
 
  private:
@@ -33,10 +54,12 @@ class StopWatcher {
   void WatchForStall(const std::stop_token& ended, uint64_t first);
 
   const std::chrono::milliseconds longest_stall_;
-  std::atomic<bool> requested_ = false;  // atomic, because the training thread reads it at every step
-  std::atomic<bool> training_ = false;   // atomic, because the training thread sets it
-  std::atomic<uint64_t> steps_ = 0;      // atomic, because the training thread counts
-  std::atomic<bool> stepping_ = true;    // atomic, because the training thread clears it
+  std::atomic<bool> requested_ = false;   // atomic, because the training thread reads it at every step
+  std::atomic<bool> training_ = false;    // atomic, because the training thread sets it
+  std::atomic<uint64_t> steps_ = 0;       // atomic, because the training thread counts
+  std::atomic<uint64_t> progress_ = 0;    // likewise
+  std::atomic<bool> is_meeting_ = false;  // likewise
+  std::atomic<bool> stepping_ = true;     // atomic, because the training thread clears it
   std::stop_source stalled_;
   std::jthread thread_;  // last: joined before the rest goes away
 };

@@ -7,7 +7,9 @@
 #include <functional>
 #include <thread>
 
+#include "services/apps/training/watched_collective.h"
 #include "services/base/clock.h"
+#include "services/collective/self_collective.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::training {
@@ -58,6 +60,21 @@ TEST_F(StopWatcherTest, LeavesTheSavingAfterTheLastStepItsTime) {
     EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
   }
   EXPECT_FALSE(stalled.stop_requested());
+}
+
+// Who waits for the other trainers has not stalled; who then waits for a server has.
+TEST_F(StopWatcherTest, WaitingForTheOthersIsNoStall) {
+  StopWatcher watcher(std::chrono::milliseconds(0));
+  WatchedCollective group(std::make_unique<collective::SelfCollective>(), watcher);
+  watcher.TrainingBegins();
+  {
+    const StopWatcher::Meeting meeting(watcher);
+    telemetry::StopSignal::Install().Request(SIGTERM);
+    EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+    EXPECT_FALSE(watcher.stalled().stop_requested());
+  }
+  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+  EXPECT_TRUE(group.Barrier(Deadline::After(std::chrono::minutes(1))).ok());
 }
 
 TEST_F(StopWatcherTest, BeforeTrainingThereIsNothingToSave) {

@@ -9,6 +9,7 @@
 #include "services/apps/training/trainer_flags.h"
 #include "services/apps/training/trainer_group.h"
 #include "services/apps/training/training_status.h"
+#include "services/apps/training/watched_collective.h"
 #include "services/apps/transport/certificate_metrics.h"
 #include "services/base/environment.h"
 #include "services/base/exit_code.h"
@@ -185,9 +186,10 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
   ASSIGN_OR_RETURN(const std::unique_ptr<sampler::MiniBatchSource> batches, MakeBatches(flags, job, session, channel));
-  ASSIGN_OR_RETURN(const std::unique_ptr<collective::Collective> collective,
+  ASSIGN_OR_RETURN(std::unique_ptr<collective::Collective> connected,
                    group->Connect(TimeoutsOf(flags).ForCollective()));
-  Log(Level::kInfo, "trainers connected", {{"trainers", flags.world_size}, {"backend", collective->backend()}});
+  WatchedCollective collective(std::move(connected), stop);
+  Log(Level::kInfo, "trainers connected", {{"trainers", flags.world_size}, {"backend", collective.backend()}});
   admin->SetReady();
 
   trainer::TrainOptions options;
@@ -203,9 +205,10 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   options.stop_requested = &stop.requested();
   options.on_step = [&](const trainer::RunPosition& position) {
     stop.OnStep();
-    if (position.stopping) stop.OnLastStep();
     status.OnStep(position);
   };
+  options.on_progress = [&] { stop.OnProgress(); };
+  options.on_stopped = [&] { stop.OnLastStep(); };
   options.on_epoch = [&](const trainer::EpochReport& report) {
     status.OnEpoch(report);
     if (flags.rank == 0) LogEpoch(report, job.training.evaluation.metric);
@@ -214,7 +217,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   sampler::PartitionedGraph& graph = *session.graph;
   ASSIGN_OR_RETURN(
       const trainer::TrainOutcome outcome,
-      trainer::TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, *batches, *collective, options));
+      trainer::TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, *batches, collective, options));
   if (flags.rank == 0) LogOutcome(outcome, job.training.evaluation.metric);
   telemetry::WriteTermination(LastWords(outcome, session.partition_key, job.training.evaluation.metric));
   admin->SetStatusProvider(nullptr);
