@@ -71,8 +71,8 @@ bool IsQuantity(const YamlNode& node) {
 
 class Checker {
  public:
-  Checker(RunsOn runs_on, CheckedDocument* document, Violations* violations)
-      : runs_on_(runs_on), document_(document), violations_(violations) {}
+  Checker(RunsOn runs_on, SpecTraining training, CheckedDocument* document, Violations* violations)
+      : runs_on_(runs_on), training_(training), document_(document), violations_(violations) {}
 
   Json Object(const TableNode& table, const YamlNode* node, const std::string& path) {
     if (node != nullptr && node->kind == YamlKind::kMap) RefuseUnknown(table, *node, path);
@@ -111,7 +111,7 @@ class Checker {
 
   void Missing(const TableNode& field, const YamlNode* parent, const std::string& field_path, Json* object) {
     const FieldSpec& spec = *field.spec;
-    if (spec.required) {
+    if (spec.required && !(training_ == SpecTraining::kOptional && field_path == "spec.training")) {
       violations_->Add(parent == nullptr ? Position{0, 1, 1} : parent->at, field_path,
                        "is missing: expected " + ExpectationOf(spec));
       return;
@@ -267,6 +267,7 @@ class Checker {
   static Json Discarded() { return Json(Json::value_t::discarded); }
 
   const RunsOn runs_on_;
+  const SpecTraining training_;
   CheckedDocument* const document_;
   Violations* const violations_;
   bool inside_cluster_only_ = false;
@@ -274,13 +275,13 @@ class Checker {
 
 }  // namespace
 
-CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, Violations* violations) {
+CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, SpecTraining training, Violations* violations) {
   CheckedDocument document;
   if (root.kind != YamlKind::kMap) {
     violations->Add(root.at, "", "expected a DistTraining document, found " + Found(root));
     return document;
   }
-  document.values = Checker(runs_on, &document, violations).Object(TableTree(), &root, "");
+  document.values = Checker(runs_on, training, &document, violations).Object(TableTree(), &root, "");
   return document;
 }
 

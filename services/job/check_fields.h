@@ -21,6 +21,6 @@ struct CheckedDocument {
 };
 
 // Violations go to `violations`; the result is usable only if there are none.
-CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, Violations* violations);
+CheckedDocument CheckFields(const YamlNode& root, RunsOn runs_on, SpecTraining training, Violations* violations);
 
 }  // namespace espalier::job

@@ -286,6 +286,12 @@ class RelationChecker {
     }
   }
 
+  // A document without spec.training.
+  void CheckNothingIsTrained(const DistTraining& job) {
+    if (job.sampler_replicas == 0) return;
+    Add("spec.samplers.replicas", "sampler processes draw what spec.training.sampling says, and there is none");
+  }
+
   void CheckRoles(const DistTraining& job) {
     if (job.server_replicas_per_partition > 1) {
       Add("spec.servers.replicasPerPartition", "more than one server for a partition is not available yet");
@@ -383,8 +389,10 @@ void FillTlsMode(RunsOn runs_on, nlohmann::ordered_json* values) {
 }  // namespace
 
 void FillDependentDefaults(RunsOn runs_on, nlohmann::ordered_json* values) {
-  FillMetric(values);
-  FillSourceColumns(values);
+  if (values->at("spec").contains("training")) {
+    FillMetric(values);
+    FillSourceColumns(values);
+  }
   FillTlsMode(runs_on, values);
   FillCheckpointEvery(values);
 }
@@ -392,14 +400,18 @@ void FillDependentDefaults(RunsOn runs_on, nlohmann::ordered_json* values) {
 void CheckRelations(const DistTraining& job, const CheckedDocument& document, Violations* violations) {
   RelationChecker checker(document, violations);
   checker.CheckPartitions(job.graph.partitions);
-  checker.CheckTask(job.training);
-  checker.CheckLinkPrediction(job);
-  checker.CheckInputs(job.training.inputs);
-  checker.CheckModelBringsAll(job.training);
-  checker.CheckModel(job);
-  checker.CheckSampling(job.training.sampling);
-  checker.CheckSamplingMethod(job);
-  checker.CheckOptimizer(job.training.optimizer);
+  if (job.has_training) {
+    checker.CheckTask(job.training);
+    checker.CheckLinkPrediction(job);
+    checker.CheckInputs(job.training.inputs);
+    checker.CheckModelBringsAll(job.training);
+    checker.CheckModel(job);
+    checker.CheckSampling(job.training.sampling);
+    checker.CheckSamplingMethod(job);
+    checker.CheckOptimizer(job.training.optimizer);
+  } else {
+    checker.CheckNothingIsTrained(job);
+  }
   checker.CheckRoles(job);
   checker.CheckEnvironments();
   checker.CheckTls(job);

@@ -228,6 +228,7 @@ struct DistTraining {
   S3Storage s3;
   Graph graph;
   Training training;
+  bool has_training = true;  // false: the document says nothing of it, and a user's program is run (parse.h)
   Checkpoint checkpoint;
   uint32_t server_replicas_per_partition = 1;
   uint32_t sampler_replicas = 0;  // 0: threads in the trainers

@@ -27,7 +27,8 @@ YamlNode ReadTree(const std::string& text, int source, Violations* violations) {
 }  // namespace
 
 Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
-                           const std::vector<std::pair<std::string, std::string>>& overrides, RunsOn runs_on) {
+                           const std::vector<std::pair<std::string, std::string>>& overrides, RunsOn runs_on,
+                           SpecTraining spec_training) {
   Violations violations(SourceNames(file_name, overrides));
   YamlNode tree = ReadTree(text, 0, &violations);
   RETURN_IF_ERROR(violations.ToStatus());  // half a tree would only yield consequences
@@ -37,7 +38,7 @@ Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text
     value.at = {static_cast<int>(i) + 1, 1, 1};
     ApplyOverride(overrides[i].first, std::move(value), &tree, &violations);
   }
-  CheckedDocument document = CheckFields(tree, runs_on, &violations);
+  CheckedDocument document = CheckFields(tree, runs_on, spec_training, &violations);
   RETURN_IF_ERROR(violations.ToStatus());
 
   FillDependentDefaults(runs_on, &document.values);

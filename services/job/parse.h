@@ -19,9 +19,10 @@ struct ParsedJob {
 
 // `overrides` are ("spec.training.seed", "7") pairs, values in YAML. All violations at once, one per line:
 // "job.yaml:12:5: spec.training.epochs: expected an integer from 0 to 100000, found 'many'".
+// A document without spec.training, where that is allowed, has has_training false and the training's defaults.
 // An empty file name: without places, "spec.training.epochs: expected ...".
 Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text,
                            const std::vector<std::pair<std::string, std::string>>& overrides,
-                           RunsOn runs_on = RunsOn::kLaptop);
+                           RunsOn runs_on = RunsOn::kLaptop, SpecTraining training = SpecTraining::kRequired);
 
 }  // namespace espalier::job

@@ -10,4 +10,10 @@ enum class RunsOn {
   kCluster,  // the operator
 };
 
+// Whether a document must have spec.training.
+enum class SpecTraining {
+  kRequired,
+  kOptional,  // for those who need the graph alone: partitioners, and runs of a user's program
+};
+
 }  // namespace espalier::job

@@ -220,6 +220,7 @@ DistTraining ToDistTraining(const Json& values) {
   job.s3 = ToS3(Child(Child(spec, "storage"), "s3"));
   job.graph = ToGraph(Child(spec, "graph"));
   job.training = ToTraining(Child(spec, "training"));
+  job.has_training = spec.contains("training");
   job.training.task.reverse_edges_added = job.graph.preprocess.add_reverse_edges;
   job.checkpoint = ToCheckpoint(Child(spec, "checkpoint"));
   Read(Child(spec, "servers"), "replicasPerPartition", &job.server_replicas_per_partition);

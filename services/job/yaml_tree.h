@@ -48,8 +48,8 @@ struct YamlLimits {
   size_t nodes = 50'000;  // after aliases are expanded
 };
 
-// One document in UTF-8; what is wrong goes to `errors` (the tree is then incomplete). YAML's null is kNull; explicit tags,
-// duplicate keys, keys that are no scalars, and a second document are errors.
+// One document in UTF-8; what is wrong goes to `errors` (the tree is then incomplete). YAML's null is kNull; explicit
+// tags, duplicate keys, keys that are no scalars, and a second document are errors.
 YamlNode ReadYaml(const std::string& text, int source, const YamlLimits& limits, std::vector<YamlError>* errors);
 
 }  // namespace espalier::job

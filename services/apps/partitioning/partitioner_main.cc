@@ -92,7 +92,7 @@ Result<job::ParsedJob> ReadJob(const Flags& flags) {
     if (equals == std::string::npos) return InvalidArgument("--set " + override_text + ": expected path=value");
     overrides.emplace_back(override_text.substr(0, equals), override_text.substr(equals + 1));
   }
-  return job::ParseJob(flags.job_path, text.str(), overrides);
+  return job::ParseJob(flags.job_path, text.str(), overrides, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
 }
 
 Result<std::string> OutputUri(const Flags& flags, const job::DistTraining& training) {
