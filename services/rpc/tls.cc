@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/base/clock.h"
 #include "services/pki/certificates.h"
 #include "services/rpc/handshake_log.h"
 #include "services/rpc/status_map.h"
@@ -92,6 +93,19 @@ Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::Load(const T
       pki::CheckCertificateFiles(settings.ca_file, settings.certificate_file, settings.key_file, {settings.job, role}));
   SendHandshakeErrorsToLog();
   return std::shared_ptr<const TransportSecurity>(new TransportSecurity(settings));
+}
+
+Result<std::shared_ptr<const TransportSecurity>> TransportSecurity::LoadPatiently(const TlsSettings& settings,
+                                                                                  pki::PeerRole role) {
+  constexpr int kLooks = 4;
+  constexpr std::chrono::milliseconds kBetweenLooks{500};
+  for (int looks_left = kLooks;;) {
+    auto loaded = Load(settings, role);
+    const StatusCode code = loaded.ok() ? StatusCode::kOk : loaded.status().code();
+    const bool may_pass = code == StatusCode::kInvalidArgument || code == StatusCode::kNotFound;
+    if (!may_pass || --looks_left == 0) return loaded;
+    Clock::Real().SleepFor(kBetweenLooks);
+  }
 }
 
 TransportSecurity::TransportSecurity(const TlsSettings& settings)

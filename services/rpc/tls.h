@@ -36,6 +36,10 @@ class TransportSecurity {
  public:
   // For a process of `role`. Checks the files first (certificates.h says what is wrong with them).
   static Result<std::shared_ptr<const TransportSecurity>> Load(const TlsSettings& settings, pki::PeerRole role);
+  // Load, with further looks, for a second or two, at files that may be in the middle of being replaced: they do not
+  // fit each other, or are not there, for an instant.
+  static Result<std::shared_ptr<const TransportSecurity>> LoadPatiently(const TlsSettings& settings,
+                                                                        pki::PeerRole role);
 
   // For channels to a server of `server_role`.
   std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(pki::PeerRole server_role) const;

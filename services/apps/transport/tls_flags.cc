@@ -1,14 +1,6 @@
 #include "services/apps/transport/tls_flags.h"
 
-#include "services/base/clock.h"
-
 namespace espalier::transport {
-namespace {
-
-constexpr int kLooks = 4;
-constexpr std::chrono::milliseconds kBetweenLooks{500};
-
-}  // namespace
 
 void AddTlsFlags(CLI::App& app, TlsFlags* flags) {
   app.add_option("--tls-ca", flags->ca_file,
@@ -43,14 +35,7 @@ Result<std::shared_ptr<const rpc::TransportSecurity>> LoadTls(const TlsFlags& fl
   settings.certificate_file = flags.certificate_file;
   settings.key_file = flags.key_file;
   ASSIGN_OR_RETURN(settings.job, pki::ParseJobIdentity(flags.job));
-  // Files that are being replaced at this moment do not fit each other, or are not there, for an instant.
-  for (int looks_left = kLooks;;) {
-    auto loaded = rpc::TransportSecurity::Load(settings, role);
-    const StatusCode code = loaded.ok() ? StatusCode::kOk : loaded.status().code();
-    const bool may_pass = code == StatusCode::kInvalidArgument || code == StatusCode::kNotFound;
-    if (!may_pass || --looks_left == 0) return loaded;
-    Clock::Real().SleepFor(kBetweenLooks);
-  }
+  return rpc::TransportSecurity::LoadPatiently(settings, role);
 }
 
 Status CheckTlsOf(const job::DistTraining& training, const TlsFlags& flags) {
