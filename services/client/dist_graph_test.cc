@@ -29,38 +29,6 @@ std::unique_ptr<DistGraph> OpenGraph(const ServedGraph& served) {
   return *std::move(graph);
 }
 
-TEST(InitializeTest, ReadsTheEnvironment) {
-  const auto context = Initialize({{"ESPALIER_SERVERS", "a:1,b:2"},
-                                   {"ESPALIER_RANK", "1"},
-                                   {"ESPALIER_WORLD_SIZE", "3"},
-                                   {"ESPALIER_INCARNATION", "4"},
-                                   {"ESPALIER_JOB_NAME", "nightly"},
-                                   {"ESPALIER_ACCESS", "mapped"},
-                                   {"PATH", "/bin"}});
-  ASSERT_TRUE(context.ok()) << context.status().ToString();
-  EXPECT_THAT(context->session.addresses, ::testing::ElementsAre("a:1", "b:2"));
-  EXPECT_EQ(context->rank, Rank(1));
-  EXPECT_EQ(context->world_size, 3u);
-  EXPECT_EQ(context->session.incarnation, 4u);
-  EXPECT_EQ(context->session.job, "nightly");
-  EXPECT_EQ(context->session.access, Access::kMapped);
-}
-
-TEST(InitializeTest, NamesTheVariableThatIsWrong) {
-  const Environment good = {{"ESPALIER_SERVERS", "a:1"}};
-  const std::pair<const char*, const char*> wrong[] = {
-      {"ESPALIER_SERVERS", ""},       {"ESPALIER_RANK", "x"},          {"ESPALIER_RANK", "1"},
-      {"ESPALIER_WORLD_SIZE", "0"},   {"ESPALIER_WORLD_SIZE", "-1"},   {"ESPALIER_ACCESS", "carrier"},
-      {"ESPALIER_CALL_SECONDS", "s"}, {"ESPALIER_INCARNATION", "1.5"}, {"ESPALIER_JOB_NAME", "a/b"}};
-  for (const auto& [name, value] : wrong) {
-    Environment environment = good;
-    environment[name] = value;
-    const auto context = Initialize(environment);
-    ASSERT_EQ(context.status().code(), StatusCode::kInvalidArgument) << name;
-    EXPECT_THAT(context.status().message(), HasSubstr(name));
-  }
-}
-
 TEST(SessionTest, RefusesServersThatDoNotBelongTogether) {
   ServedGraph whole(testing::SmallGraph(), 2), other(testing::SmallGraph(), 1);
   const auto code_of = [](std::vector<std::string> addresses, std::string key = "") {

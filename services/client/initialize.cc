@@ -5,6 +5,10 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <utility>
+
+#include "services/rpc/address_range.h"
+#include "services/storage/local_cache.h"
 
 namespace espalier::client {
 namespace {
@@ -36,6 +40,72 @@ std::vector<std::string> SplitAtCommas(const std::string& text) {
   return parts;
 }
 
+Result<bool> Flag(const Environment& environment, const std::string& name) {
+  const std::string text = Find(environment, name).value_or("false");
+  if (text == "true" || text == "false") return text == "true";
+  return InvalidArgument(name + "='" + text + "': expected true or false");
+}
+
+// Null where none of the variables is set.
+Result<std::shared_ptr<const rpc::TransportSecurity>> TlsOf(const Environment& environment) {
+  rpc::TlsSettings settings;
+  std::string job;
+  const std::pair<const char*, std::string*> all[] = {{"ESPALIER_TLS_CA", &settings.ca_file},
+                                                      {"ESPALIER_TLS_CERTIFICATE", &settings.certificate_file},
+                                                      {"ESPALIER_TLS_KEY", &settings.key_file},
+                                                      {"ESPALIER_TLS_JOB", &job}};
+  std::string missing;
+  size_t given = 0;
+  for (const auto& [name, value] : all) {
+    *value = Find(environment, name).value_or("");
+    if (value->empty()) missing = name;
+    given += value->empty() ? 0 : 1;
+  }
+  if (given == 0) return std::shared_ptr<const rpc::TransportSecurity>();
+  if (!missing.empty()) return InvalidArgument(missing + " is not set: TLS takes all four ESPALIER_TLS variables");
+  ASSIGN_OR_RETURN(settings.job, pki::ParseJobIdentity(job).While("ESPALIER_TLS_JOB"));
+  return rpc::TransportSecurity::LoadPatiently(settings, pki::PeerRole::kTrainer);
+}
+
+// Servers, or partitions in this process.
+Status FindGraph(const Environment& environment, SessionOptions* session) {
+  const std::vector<std::string> servers = SplitAtCommas(Find(environment, "ESPALIER_SERVERS").value_or(""));
+  StandaloneOptions& standalone = session->standalone;
+  standalone.partitions_uri = Find(environment, "ESPALIER_PARTITIONS").value_or("");
+  if (servers.empty() == standalone.partitions_uri.empty()) {
+    return InvalidArgument(std::string("ESPALIER_SERVERS and ESPALIER_PARTITIONS are ") +
+                           (servers.empty() ? "not" : "both") +
+                           " set: expected host:port of each partition's graph server, or the folder of the "
+                           "partitions that this process opens itself");
+  }
+  if (!servers.empty()) {
+    ASSIGN_OR_RETURN(session->addresses, rpc::ExpandAddresses(servers).While("ESPALIER_SERVERS"));
+    return Status();
+  }
+  ASSIGN_OR_RETURN(standalone.stores, storage::StoreSettingsOf(environment));
+  standalone.cache.folder = Find(environment, "ESPALIER_DATA_DIR").value_or(storage::DefaultCacheFolder(environment));
+  return Status();
+}
+
+Status FindPlace(const Environment& environment, Context* context) {
+  constexpr uint64_t kMaxRank = std::numeric_limits<uint32_t>::max();
+  ASSIGN_OR_RETURN(const uint64_t world_size, Number(environment, "ESPALIER_WORLD_SIZE", 1, kMaxRank));
+  ASSIGN_OR_RETURN(const uint64_t rank, Number(environment, "ESPALIER_RANK", 0, kMaxRank));
+  if (rank >= world_size) {
+    return InvalidArgument("ESPALIER_RANK=" + std::to_string(rank) +
+                           " is not below ESPALIER_WORLD_SIZE=" + std::to_string(world_size));
+  }
+  if (world_size > 1 && !context->session.standalone.partitions_uri.empty()) {
+    return InvalidArgument("ESPALIER_WORLD_SIZE=" + std::to_string(world_size) +
+                           " with ESPALIER_PARTITIONS: partitions in a process serve that one alone");
+  }
+  context->rank = Rank(static_cast<uint32_t>(rank));
+  context->world_size = static_cast<uint32_t>(world_size);
+  context->local_address = Find(environment, "ESPALIER_LOCAL_ADDRESS").value_or(context->local_address);
+  ASSIGN_OR_RETURN(context->plaintext_to_others, Flag(environment, "ESPALIER_INSECURE_LISTEN_ANY"));
+  return Status();
+}
+
 }  // namespace
 
 Environment ProcessEnvironment() {
@@ -50,12 +120,8 @@ Environment ProcessEnvironment() {
 
 Result<Context> Initialize(const Environment& environment) {
   constexpr uint64_t kYearSeconds = 365 * 24 * 3600;
-  constexpr uint64_t kMaxRank = std::numeric_limits<uint32_t>::max();
   Context context;
-  context.session.addresses = SplitAtCommas(Find(environment, "ESPALIER_SERVERS").value_or(""));
-  if (context.session.addresses.empty()) {
-    return InvalidArgument("ESPALIER_SERVERS is not set: expected host:port of each partition's graph server");
-  }
+  RETURN_IF_ERROR(FindGraph(environment, &context.session));
   context.session.partition_key = Find(environment, "ESPALIER_PARTITION_KEY").value_or("");
   if (Find(environment, "ESPALIER_INCARNATION")) {
     ASSIGN_OR_RETURN(context.session.incarnation,
@@ -68,18 +134,12 @@ Result<Context> Initialize(const Environment& environment) {
   const Result<Access> access = ParseAccess(Find(environment, "ESPALIER_ACCESS").value_or("auto"));
   if (!access.ok()) return Status(access.status()).While("ESPALIER_ACCESS");
   context.session.access = *access;
-  ASSIGN_OR_RETURN(const uint64_t world_size, Number(environment, "ESPALIER_WORLD_SIZE", 1, kMaxRank));
-  ASSIGN_OR_RETURN(const uint64_t rank, Number(environment, "ESPALIER_RANK", 0, kMaxRank));
-  if (rank >= world_size) {
-    return InvalidArgument("ESPALIER_RANK=" + std::to_string(rank) +
-                           " is not below ESPALIER_WORLD_SIZE=" + std::to_string(world_size));
-  }
-  context.rank = Rank(static_cast<uint32_t>(rank));
-  context.world_size = static_cast<uint32_t>(world_size);
+  RETURN_IF_ERROR(FindPlace(environment, &context));
   ASSIGN_OR_RETURN(const uint64_t connect_seconds, Number(environment, "ESPALIER_CONNECT_SECONDS", 60, kYearSeconds));
   ASSIGN_OR_RETURN(const uint64_t call_seconds, Number(environment, "ESPALIER_CALL_SECONDS", 600, kYearSeconds));
   context.session.connect_timeout = std::chrono::seconds(connect_seconds);
   context.call_timeout = std::chrono::seconds(call_seconds);
+  ASSIGN_OR_RETURN(context.session.channel.tls, TlsOf(environment));
   return context;
 }
 

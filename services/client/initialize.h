@@ -1,16 +1,25 @@
 // A program's place in a job, read from its environment:
 //
-//   ESPALIER_SERVERS          host:port of each partition's graph server, separated by commas; required
+//   ESPALIER_SERVERS          host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten
+//   ESPALIER_PARTITIONS       in place of servers: URI of the folder with manifest.json, whose partitions this process
+//                             opens itself (standalone.h), with the variables of storage and ESPALIER_DATA_DIR
+//                             (docs/reference/environment.md)
 //   ESPALIER_RANK             this program's number among those that share the work, from 0; absent: 0
 //   ESPALIER_WORLD_SIZE       how many there are; absent: 1
 //   ESPALIER_PARTITION_KEY    64 hexadecimal digits; absent: whatever the servers hold
 //   ESPALIER_INCARNATION      the job's restarts so far; absent: the newest that the servers have seen
 //   ESPALIER_JOB_NAME         whose tensors and incarnation are meant, on servers that several jobs use; absent: the
-//   job
-//                             that they were started for
+//                             job that they were started for
 //   ESPALIER_ACCESS           auto, rpc or mapped (session.h); absent: auto
 //   ESPALIER_CONNECT_SECONDS  how long to wait for the servers to be up; absent: 60
 //   ESPALIER_CALL_SECONDS     how long one question may take, retries included; absent: 600
+//   ESPALIER_LOCAL_ADDRESS    address of this machine at which the other ranks find this one (meet.h); absent: loopback
+//   ESPALIER_INSECURE_LISTEN_ANY  true: there in plaintext, although other machines reach it; absent: false
+//   ESPALIER_TLS_CA, ESPALIER_TLS_CERTIFICATE, ESPALIER_TLS_KEY, ESPALIER_TLS_JOB
+//                             files of certificates and namespace/uid of the job: all four, for mutual TLS with servers
+//                             and ranks; absent: plaintext
+//
+// `espalier run -- PROGRAM`, `espalier launch -- PROGRAM` and the operator set them (docs/programs.md).
 //
 //   ASSIGN_OR_RETURN(const client::Context context, client::Initialize(client::ProcessEnvironment()));
 //   ASSIGN_OR_RETURN(const auto graph, client::DistGraph::Open(context));
@@ -34,10 +43,12 @@ struct Context {
   SessionOptions session;
   Rank rank;
   uint32_t world_size = 1;
+  std::string local_address = "127.0.0.1";  // where the other ranks reach this one
+  bool plaintext_to_others = false;         // leave for a plaintext port that other machines reach
   std::chrono::milliseconds call_timeout{600'000};
 };
 
-// InvalidArgument names the variable that is wrong. Connects to nothing yet.
+// InvalidArgument names the variable that is wrong, or says what is wrong with a certificate. Connects to nothing yet.
 Result<Context> Initialize(const Environment& environment);
 
 }  // namespace espalier::client

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/client/mapped_partition.h"
+#include "services/client/standalone.h"
 #include "services/rpc/address.h"
 
 namespace espalier::client {
@@ -87,6 +88,7 @@ Result<Access> ParseAccess(const std::string& text) {
 }
 
 Result<Session> Connect(const SessionOptions& options) {
+  if (!options.standalone.partitions_uri.empty()) return OpenStandalone(options);
   ASSIGN_OR_RETURN(std::vector<Server> servers, DescribeAll(options, Deadline::After(options.connect_timeout)));
   RETURN_IF_ERROR(CheckTheyBelongTogether(options, servers));
 

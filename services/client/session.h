@@ -1,4 +1,4 @@
-// Connecting to a job's graph servers.
+// Connecting to a job's graph servers, or opening its partitions in this process.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,8 @@
 #include "services/client/describe.h"
 #include "services/client/remote_partition.h"
 #include "services/sampler/partitioned_graph.h"
+#include "services/storage/local_cache.h"
+#include "services/storage/store_settings.h"
 
 namespace espalier::client {
 
@@ -21,8 +23,16 @@ enum class Access {
 const char* NameOf(Access access);  // "auto", "rpc", "mapped"
 Result<Access> ParseAccess(const std::string& text);
 
+// Partitions that this process opens itself: standalone mode, without graph servers (standalone.h).
+struct StandaloneOptions {
+  std::string partitions_uri;        // of the folder with manifest.json; empty: graph servers are asked
+  storage::StoreSettings stores;     // of an s3:// URI
+  storage::LocalCacheOptions cache;  // of files that cannot be mapped where they lie; no folder: there must be none
+};
+
 struct SessionOptions {
   std::vector<std::string> addresses;  // "host:port", one server per partition, in any order
+  StandaloneOptions standalone;        // in place of addresses
   std::string partition_key;           // empty: whatever the servers hold, as long as they agree
   // Whose tensors and incarnation are meant, on servers that several jobs use; empty: the job that they were started
   // for.
@@ -41,12 +51,13 @@ struct Session {
   std::string graph_name;
   std::string partition_key;
   std::shared_ptr<Incarnation> incarnation;
-  std::vector<Access> access;  // by partition: kRpc or kMapped
+  std::vector<Access> access;  // by partition: kRpc or kMapped; all kMapped in standalone mode
   std::shared_ptr<sampler::PartitionedGraph> graph;
 };
 
 // Waits until every server is up. InvalidArgument: addresses; FailedPrecondition: servers of different partitionings,
-// a partition missing or served twice, or another partition key than asked for; Unavailable: nobody answers.
+// a partition missing or served twice, or another partition key than asked for; Unavailable: nobody answers. In
+// standalone mode nobody is asked (standalone.h).
 Result<Session> Connect(const SessionOptions& options);
 
 }  // namespace espalier::client

@@ -13,6 +13,7 @@
 #include "services/base/testing/soon.h"
 #include "services/client/session.h"
 #include "services/client/testing/served_graph.h"
+#include "services/client/testing/written_partitions.h"
 #include "services/format/partition_files.h"
 #include "services/server/graph_server.h"
 #include "services/storage/memory_store.h"
@@ -23,65 +24,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "espalier-serving-XXXXXX").string();
-    ESPALIER_CHECK(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using client::testing::TemporaryFolder;
 
 const std::string kKey(64, 'a');
 
 // The small graph in two partitions under <folder>/parts.
 std::string WritePartitions(const TemporaryFolder& folder) {
-  const std::string uri = "file://" + folder.path() + "/parts";
-  format::Manifest manifest;
-  const std::vector<graph::Partition> partitions =
-      shard::testing::MakeTestPartitions(client::testing::SmallGraph(), 2, 11, &manifest.book);
-  auto at = storage::OpenStore(uri);
-  ESPALIER_CHECK(at.ok()) << at.status().ToString();
-  manifest.partition_key = kKey;
-  manifest.attempt = "attempt-0";
-  manifest.graph_name = "small";
-  manifest.algorithm = "Random";
-  manifest.in_edge_order = "source,edge";
-  for (const graph::Partition& partition : partitions) {
-    auto entry = format::WritePartition(*at->store, at->prefix, manifest.attempt, manifest.book, partition);
-    ESPALIER_CHECK(entry.ok()) << entry.status().ToString();
-    manifest.partitions.push_back(*std::move(entry));
-  }
-  for (const graph::OwnedNodes& nodes : partitions[0].nodes) {
-    auto& columns = manifest.node_columns.emplace_back();
-    for (const auto& [name, tensor] : nodes.columns) {
-      columns.push_back({name, tensor.dtype(), {tensor.shape().begin() + 1, tensor.shape().end()}});
-    }
-  }
-  for (const auto& edge_columns : partitions[0].edge_columns) {
-    auto& columns = manifest.edge_columns.emplace_back();
-    for (const auto& [name, tensor] : edge_columns) {
-      columns.push_back({name, tensor.dtype(), {tensor.shape().begin() + 1, tensor.shape().end()}});
-    }
-  }
-  for (const auto& [name, by_type] : partitions[0].splits) {
-    for (const auto& [type, parts] : by_type) {
-      manifest.splits.push_back({name, type, parts[0].total, parts[1].total, parts[2].total});
-    }
-  }
-  for (const auto& [name, by_type] : partitions[0].edge_splits) {
-    for (const auto& [type, parts] : by_type) {
-      manifest.edge_splits.push_back({name, type, parts[0].total, parts[1].total, parts[2].total});
-    }
-  }
-  const Status committed = format::CommitManifest(*at->store, at->prefix, manifest);
-  ESPALIER_CHECK(committed.ok()) << committed.ToString();
-  return uri;
+  return client::testing::WritePartitions(client::testing::SmallGraph(), 2, folder.path() + "/parts", kKey);
 }
 
 // As graph_server_main does it.

@@ -1,0 +1,94 @@
+#include "services/client/meet.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "services/base/backoff.h"
+#include "services/client/dist_tensor.h"
+#include "services/client/ring_collective.h"
+#include "services/collective/self_collective.h"
+#include "services/rpc/address.h"
+
+namespace espalier::client {
+namespace {
+
+constexpr const char* kMeetingPlace = "espalier.meeting-place";
+constexpr int64_t kAddressBytes = 512;  // filled up with zeros; a host name has 255 at most
+
+DistTensorOptions MeetingPlace() {
+  return {.rows = RowSpace::Own(1), .row_shape = {kAddressBytes}, .dtype = DType::kU8, .name = kMeetingPlace};
+}
+
+// The row lives as long as the tensor that is returned.
+Result<DistTensor> Announce(const DistGraph& graph, const std::string& address) {
+  if (address.size() >= static_cast<size_t>(kAddressBytes)) return InvalidArgument("the address " + address);
+  // Of a rank 0 that was killed here.
+  RETURN_IF_ERROR(DistTensor::Drop(graph, RowSpace::Own(), kMeetingPlace));
+  ASSIGN_OR_RETURN(DistTensor place, DistTensor::Create(graph, MeetingPlace()));
+  Tensor row = Tensor::Zeros(DType::kU8, {1, kAddressBytes});
+  std::memcpy(row.mutable_bytes(), address.data(), address.size());
+  const GlobalRowId first(0);
+  RETURN_IF_ERROR(place.WriteRows({&first, 1}, row));
+  return place;
+}
+
+// Empty while nobody has said it.
+Result<std::string> Look(const DistGraph& graph) {
+  const Result<DistTensor> place = DistTensor::Open(graph, RowSpace::Own(), kMeetingPlace);
+  if (!place.ok()) {
+    const bool is_not_there = place.status().code() == StatusCode::kNotFound;
+    return is_not_there ? Result<std::string>(std::string()) : Result<std::string>(place.status());
+  }
+  if (place->dtype() != DType::kU8 || place->shape() != std::vector<int64_t>{1, kAddressBytes}) {
+    return FailedPrecondition(std::string("a tensor '") + kMeetingPlace + "' of another kind is in the way");
+  }
+  const GlobalRowId first(0);
+  const Result<Tensor> row = place->ReadRows({&first, 1});
+  // It may have been dropped since, to be made anew.
+  if (row.status().code() == StatusCode::kNotFound) return std::string();
+  if (!row.ok()) return row.status();
+  const char* const text = reinterpret_cast<const char*>(row->bytes());
+  return std::string(text, strnlen(text, kAddressBytes));
+}
+
+Result<std::string> AwaitAddress(const DistGraph& graph, const Context& context, Deadline deadline) {
+  const RetryPolicy pace{
+      .max_attempts = 0, .initial_delay = std::chrono::milliseconds(10), .max_delay = std::chrono::milliseconds(500)};
+  std::minstd_rand jitter(context.rank.value + 1);
+  for (int attempt = 1;; ++attempt) {
+    ASSIGN_OR_RETURN(std::string address, Look(graph));
+    if (!address.empty()) return address;
+    if (context.session.channel.stop.stop_requested()) return Cancelled("stopped while waiting for rank 0");
+    if (deadline.HasPassed()) return DeadlineExceeded("rank 0 did not say where ranks meet");
+    const std::chrono::nanoseconds delay = DelayBefore(attempt, pace, static_cast<uint32_t>(jitter()));
+    Clock::Real().SleepFor(std::min(delay, deadline.Remaining()));
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<collective::Collective>> Meet(const DistGraph& graph, const Context& context,
+                                                     Deadline deadline) {
+  if (context.world_size == 1) return std::unique_ptr<collective::Collective>(new collective::SelfCollective());
+  RingOptions options;
+  options.rank = context.rank;
+  options.size = context.world_size;
+  options.incarnation = context.session.incarnation.value_or(0);
+  options.listen = rpc::ToString({context.local_address, 0});
+  options.allow_other_hosts = context.plaintext_to_others;
+  options.tls = context.session.channel.tls;
+  ASSIGN_OR_RETURN(std::unique_ptr<RingEndpoint> endpoint, RingEndpoint::Listen(options));
+  if (context.rank.value > 0) {
+    ASSIGN_OR_RETURN(const std::string address,
+                     AwaitAddress(graph, context, deadline).While("meeting the other ranks"));
+    return ConnectRing(std::move(endpoint), address, deadline);
+  }
+  const std::string address = endpoint->address();
+  ASSIGN_OR_RETURN(const DistTensor place, Announce(graph, address).While("saying where ranks meet"));
+  return ConnectRing(std::move(endpoint), address, deadline);
+}
+
+}  // namespace espalier::client

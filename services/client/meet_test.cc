@@ -1,0 +1,97 @@
+// Ranks of a program that meet over graph servers.
+#include "services/client/meet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+
+#include "services/base/testing/soon.h"
+#include "services/client/testing/served_graph.h"
+
+namespace espalier::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class MeetTest : public ::testing::Test {
+ protected:
+  Context ContextOf(uint32_t rank, uint32_t size, uint64_t incarnation = 1) const {
+    Context context;
+    context.session.addresses = served_.addresses();
+    context.session.incarnation = incarnation;
+    context.rank = Rank(rank);
+    context.world_size = size;
+    return context;
+  }
+  // The sum of 1, 10, 100, ... over the ranks, on each.
+  std::vector<double> SumOfAll(uint32_t size, uint64_t incarnation) const {
+    std::vector<double> sums(size);
+    std::vector<std::jthread> ranks;
+    for (uint32_t rank = 0; rank < size; ++rank) {
+      ranks.emplace_back([&, rank] {
+        const Context context = ContextOf(rank, size, incarnation);
+        const auto graph = DistGraph::Open(context);
+        ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+        const auto group = Meet(**graph, context, Soon());
+        ASSERT_TRUE(group.ok()) << group.status().ToString();
+        std::vector<double> value = {std::pow(10, rank)};
+        ASSERT_TRUE((*group)->AllReduceSum(std::span<double>(value), Soon()).ok());
+        sums[rank] = value[0];
+        ASSERT_TRUE((*group)->Barrier(Soon()).ok());
+      });
+    }
+    ranks.clear();
+    return sums;
+  }
+
+  const testing::ServedGraph served_{testing::SmallGraph(), 2};
+};
+
+TEST_F(MeetTest, RanksFindEachOtherAndAddUp) {
+  EXPECT_THAT(SumOfAll(3, 1), ElementsAre(111, 111, 111));
+  EXPECT_THAT(SumOfAll(3, 1), ElementsAre(111, 111, 111));  // once more, as the same incarnation
+  EXPECT_THAT(SumOfAll(2, 2), ElementsAre(11, 11));
+}
+
+TEST_F(MeetTest, AloneARankAsksNobody) {
+  const Context context = ContextOf(0, 1);
+  const auto graph = DistGraph::Open(context);
+  ASSERT_TRUE(graph.ok());
+  const auto group = Meet(**graph, context, Soon());
+  ASSERT_TRUE(group.ok());
+  EXPECT_EQ((*group)->size(), 1u);
+}
+
+TEST_F(MeetTest, SomebodyMissingIsToldAtTheDeadline) {
+  for (const uint32_t rank : {0u, 1u}) {
+    const Context context = ContextOf(rank, 2);
+    const auto graph = DistGraph::Open(context);
+    ASSERT_TRUE(graph.ok());
+    const Status status = Meet(**graph, context, Deadline::After(std::chrono::milliseconds(200))).status();
+    EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.ToString();
+  }
+}
+
+TEST_F(MeetTest, AStopEndsTheWait) {
+  std::stop_source stop;
+  stop.request_stop();
+  Context context = ContextOf(1, 2);
+  const auto graph = DistGraph::Open(context);
+  ASSERT_TRUE(graph.ok());
+  context.session.channel.stop = stop.get_token();
+  EXPECT_EQ(Meet(**graph, context, Soon()).status().code(), StatusCode::kCancelled);
+}
+
+TEST_F(MeetTest, InPlaintextOnOtherMachinesAddressesOnlyWithLeave) {
+  Context context = ContextOf(0, 2);
+  const auto graph = DistGraph::Open(context);
+  ASSERT_TRUE(graph.ok());
+  context.local_address = "0.0.0.0";
+  EXPECT_EQ(Meet(**graph, context, Soon()).status().code(), StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace espalier::client
