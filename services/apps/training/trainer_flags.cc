@@ -15,8 +15,19 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
   app.add_option("--servers", flags->servers,
                  "host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten")
       ->envname("ESPALIER_SERVERS")
-      ->delimiter(',')
-      ->required();
+      ->delimiter(',');
+  app.add_option("--partitions", flags->partitions_uri,
+                 "in place of --servers: URI of the folder with manifest.json, whose partitions this process, the only "
+                 "trainer, opens itself")
+      ->envname("ESPALIER_PARTITIONS");
+  app.add_option("--data-dir", flags->data_dir,
+                 "where files of such partitions are copied that cannot be mapped where they lie; default: the user's "
+                 "cache")
+      ->envname("ESPALIER_DATA_DIR");
+  app.add_option("--cache-size", flags->cache_bytes, "most bytes of such copies, e.g. 20GiB; 0: no limit")
+      ->envname("ESPALIER_CACHE_SIZE")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->capture_default_str();
   app.add_option("--samplers", flags->samplers,
                  "host:port of each sampler, likewise; absent: threads of this process sample")
       ->envname("ESPALIER_SAMPLERS")
@@ -113,7 +124,24 @@ void AddTrainerFlags(CLI::App& app, TrainerFlags* flags) {
   AddOwnFlags(app, flags);
 }
 
+namespace {
+
+Status CheckPlaceOfGraph(const TrainerFlags& flags) {
+  if (flags.servers.empty() == flags.partitions_uri.empty()) {
+    return InvalidArgument(std::string("--servers and --partitions are ") + (flags.servers.empty() ? "not" : "both") +
+                           " given: expected one of them");
+  }
+  if (flags.servers.empty() && (flags.world_size > 1 || !flags.samplers.empty())) {
+    return InvalidArgument(std::string("--partitions opens the graph for this process alone: leave out ") +
+                           (flags.world_size > 1 ? "--world-size" : "--samplers") + ", or start graph servers");
+  }
+  return Status();
+}
+
+}  // namespace
+
 Status CheckTrainerFlags(const TrainerFlags& flags) {
+  RETURN_IF_ERROR(CheckPlaceOfGraph(flags));
   if (flags.rank >= flags.world_size) {
     return InvalidArgument("--rank " + std::to_string(flags.rank) + ": expected a number below --world-size " +
                            std::to_string(flags.world_size));

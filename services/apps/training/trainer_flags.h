@@ -14,6 +14,9 @@ namespace espalier::training {
 struct TrainerFlags {
   std::string job_file;
   std::vector<std::string> servers;
+  std::string partitions_uri;         // in place of servers: opened in this process, the only trainer
+  std::string data_dir;               // of copies of such partitions' files; empty: the user's cache
+  uint64_t cache_bytes = 0;           // most bytes of them; 0: no limit
   std::vector<std::string> samplers;  // empty: threads of this process draw the mini-batches
   std::string access = "auto";
   uint32_t rank = 0;
@@ -42,7 +45,7 @@ struct TrainerFlags {
 
 void AddTrainerFlags(CLI::App& app, TrainerFlags* flags);
 
-// InvalidArgument where flags contradict each other.
+// InvalidArgument where flags contradict each other, or nothing says where the graph is.
 Status CheckTrainerFlags(const TrainerFlags& flags);
 
 Result<job::ParsedJob> ReadJob(const std::string& path);

@@ -17,8 +17,28 @@ TEST(TrainerFlagsTest, ReadsHostsAndPorts) {
   }
 }
 
-TEST(TrainerFlagsTest, FindsContradictions) {
+// Of a trainer beside one graph server.
+TrainerFlags Served() {
   TrainerFlags flags;
+  flags.servers = {"127.0.0.1:7000"};
+  return flags;
+}
+
+TEST(TrainerFlagsTest, TheGraphIsAtServersOrInThisProcess) {
+  TrainerFlags flags;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("--servers and --partitions are not given"));
+  flags.partitions_uri = "parts/KEY";
+  EXPECT_TRUE(CheckTrainerFlags(flags).ok());
+  flags.samplers = {"127.0.0.1:7100"};
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("leave out --samplers"));
+  flags.world_size = 2;
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("leave out --world-size"));
+  flags.servers = {"127.0.0.1:7000"};
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("are both given"));
+}
+
+TEST(TrainerFlagsTest, FindsContradictions) {
+  TrainerFlags flags = Served();
   EXPECT_TRUE(CheckTrainerFlags(flags).ok());
   flags.rank = 1;
   EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("below --world-size 1"));
@@ -31,7 +51,7 @@ TEST(TrainerFlagsTest, FindsContradictions) {
 }
 
 TEST(TrainerFlagsTest, MeetsOtherMachinesInPlaintextOnlyWhenAsked) {
-  TrainerFlags flags;
+  TrainerFlags flags = Served();
   flags.world_size = 2;
   flags.rendezvous = "10.0.0.7:7000";
   EXPECT_EQ(CheckTrainerFlags(flags).code(), StatusCode::kFailedPrecondition);

@@ -18,6 +18,7 @@
 #include "services/client/session.h"
 #include "services/rpc/address_range.h"
 #include "services/sampler/local_mini_batch_source.h"
+#include "services/storage/local_cache.h"
 #include "services/storage/open_store.h"
 #include "services/storage/request_metrics.h"
 #include "services/telemetry/admin_server.h"
@@ -48,10 +49,19 @@ trainer::Timeouts TimeoutsOf(const TrainerFlags& flags) {
   return {std::chrono::seconds(flags.data_timeout_seconds), std::chrono::seconds(flags.collective_timeout_seconds)};
 }
 
-Result<client::Session> OpenGraph(const TrainerFlags& flags, const rpc::ChannelSettings& channel) {
+Result<client::Session> OpenGraph(const TrainerFlags& flags, const rpc::ChannelSettings& channel,
+                                  const storage::StoreSettings& stores) {
   client::SessionOptions options;
   options.channel = channel;
-  ASSIGN_OR_RETURN(options.addresses, rpc::ExpandAddresses(flags.servers));
+  if (flags.servers.empty()) {
+    options.standalone.partitions_uri = flags.partitions_uri;
+    options.standalone.stores = stores;
+    options.standalone.cache = {
+        .folder = flags.data_dir.empty() ? storage::DefaultCacheFolder(ReadEnvironment()) : flags.data_dir,
+        .max_bytes = flags.cache_bytes};
+  } else {
+    ASSIGN_OR_RETURN(options.addresses, rpc::ExpandAddresses(flags.servers));
+  }
   options.incarnation = flags.incarnation;
   options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
   ASSIGN_OR_RETURN(options.access, client::ParseAccess(flags.access));
@@ -182,7 +192,8 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   // Rank 0's port is told to the others before anything else takes time.
   ASSIGN_OR_RETURN(const std::unique_ptr<TrainerGroup> group, TrainerGroup::Listen(flags, channel.tls));
   RETURN_IF_ERROR(WriteReady(flags, *admin, *group));
-  ASSIGN_OR_RETURN(const client::Session session, OpenGraph(flags, channel).While("opening the graph"));
+  stores.s3.metrics = std::make_shared<storage::RequestMetrics>(metrics);
+  ASSIGN_OR_RETURN(const client::Session session, OpenGraph(flags, channel, stores).While("opening the graph"));
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
   ASSIGN_OR_RETURN(const std::unique_ptr<sampler::MiniBatchSource> batches, MakeBatches(flags, job, session, channel));
@@ -194,7 +205,6 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
 
   trainer::TrainOptions options;
   options.graph_name = session.graph_name;
-  stores.s3.metrics = std::make_shared<storage::RequestMetrics>(metrics);
   RETURN_IF_ERROR(OpenStores(flags, job, stores, &options));
   options.audit_path = flags.audit_path;
   options.partition_key = session.partition_key;
@@ -239,7 +249,8 @@ int Fail(const Status& status, ExitCode code) {
 int Main(int argc, char** argv) {
   CLI::App app{
       "One rank of a job's training. `espalier run` starts it; by hand:\n\n"
-      "  espalier-trainer --job job.yaml --servers 127.0.0.1:7000,127.0.0.1:7001 --output results",
+      "  espalier-trainer --job job.yaml --servers 127.0.0.1:7000,127.0.0.1:7001 --output results\n"
+      "  espalier-trainer --job job.yaml --partitions partitions/KEY --output results",
       "espalier-trainer"};
   TrainerFlags flags;
   AddTrainerFlags(app, &flags);
@@ -260,7 +271,8 @@ int Main(int argc, char** argv) {
   if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok()) return Fail(armed, ExitCode::kBadDocument);
   const Result<job::ParsedJob> job = ReadJob(flags.job_file);
   if (!job.ok()) return Fail(job.status(), ExitCode::kBadDocument);
-  const Status tls = transport::CheckTlsOf(job->training, flags.tls);
+  // Who opens the graph alone talks to nobody.
+  const Status tls = flags.servers.empty() ? Status() : transport::CheckTlsOf(job->training, flags.tls);
   if (!tls.ok()) return Fail(tls, ExitCode::kBadDocument);
   const Result<trainer::MathSettings> math =
       trainer::SetUpMath(flags.threads > 0 ? flags.threads : job->training.trainer_threads);
