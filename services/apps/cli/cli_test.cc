@@ -213,5 +213,16 @@ TEST_F(CliTest, LooksThroughTheOutputsOfARun) {
   EXPECT_EQ(Espalier("verify .").code, 65);
 }
 
+TEST_F(CliTest, WordsBehindTwoDashesAreAProgramsAndNotLookedInto) {
+  const Ended none = Espalier("run -f job.yaml -o out --");
+  EXPECT_EQ(none.code, 64);
+  EXPECT_THAT(none.error, HasSubstr("expected -- PROGRAM"));
+  // Its --help and its options are its own.
+  const Ended missing = Espalier("run -f job.yaml -o out -- ./no-program --help --output elsewhere");
+  EXPECT_EQ(missing.code, 64);
+  EXPECT_THAT(missing.error, AllOf(HasSubstr("the program "), HasSubstr("no-program")));
+  EXPECT_THAT(Espalier("run -f job.yaml -- true").error, HasSubstr("--output is required"));
+}
+
 }  // namespace
 }  // namespace espalier::cli

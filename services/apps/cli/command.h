@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "services/apps/terminal/progress.h"
 #include "services/base/exit_code.h"
@@ -18,7 +19,8 @@ struct Outcome {
   std::string error;   // to standard error
 };
 
-// Each Add function declares its subcommand and, when it was given, puts what it does into *chosen.
+// Each Add function declares its subcommand and, when it was given, puts what it does into *chosen. `program`: of the
+// user's, with its arguments, that run in the place of trainers; empty: none.
 using Command = std::function<Outcome()>;
 void AddCheckpointCommand(CLI::App* app, Command* chosen);
 void AddCopyCommand(CLI::App* app, Command* chosen);
@@ -26,9 +28,9 @@ void AddGenerateCommand(CLI::App* app, Command* chosen);
 void AddHostCommand(CLI::App* app, Command* chosen);
 void AddImportCommand(CLI::App* app, Command* chosen);
 void AddInspectCommand(CLI::App* app, Command* chosen);
-void AddLaunchCommand(CLI::App* app, Command* chosen);
+void AddLaunchCommand(CLI::App* app, const std::vector<std::string>& program, Command* chosen);
 void AddPartitionCommand(CLI::App* app, Command* chosen);
-void AddRunCommand(CLI::App* app, Command* chosen);
+void AddRunCommand(CLI::App* app, const std::vector<std::string>& program, Command* chosen);
 void AddVerifyCommand(CLI::App* app, Command* chosen);
 
 // --quiet and --json.

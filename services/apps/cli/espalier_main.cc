@@ -1,6 +1,9 @@
 // espalier: the user's command. One file per subcommand (cli/*_command.cc).
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
+#include <string_view>
 
 #include "services/apps/cli/command.h"
 #include "services/base/failpoint.h"
@@ -22,7 +25,24 @@ bool WriteOutput(const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
+// The words behind the first "--" of `run` and `launch` are a program's and are not looked into. `argc` becomes the
+// number of those before it.
+std::optional<std::vector<std::string>> TakeProgram(int* argc, char** argv) {
+  const std::string command = *argc > 1 ? argv[1] : "";
+  if (command != "run" && command != "launch") return std::nullopt;
+  char** const end = argv + *argc;
+  char** const mark = std::find(argv, end, std::string_view("--"));
+  if (mark == end) return std::nullopt;
+  *argc = static_cast<int>(mark - argv);
+  return std::vector<std::string>(mark + 1, end);
+}
+
 int Main(int argc, char** argv) {
+  const std::optional<std::vector<std::string>> program = TakeProgram(&argc, argv);
+  if (program.has_value() && program->empty()) {
+    PrintError("-- stands before a program of yours: expected -- PROGRAM [ARGUMENT...]");
+    return static_cast<int>(ExitCode::kBadDocument);
+  }
   CLI::App app{kDescription, "espalier"};
   app.footer("Exit codes: docs/exit-codes.md");
   app.require_subcommand(1);
@@ -33,8 +53,8 @@ int Main(int argc, char** argv) {
   AddPartitionCommand(&app, &chosen);
   AddInspectCommand(&app, &chosen);
   AddVerifyCommand(&app, &chosen);
-  AddRunCommand(&app, &chosen);
-  AddLaunchCommand(&app, &chosen);
+  AddRunCommand(&app, program.value_or(std::vector<std::string>()), &chosen);
+  AddLaunchCommand(&app, program.value_or(std::vector<std::string>()), &chosen);
   AddCopyCommand(&app, &chosen);
   AddHostCommand(&app, &chosen);
   AddCheckpointCommand(&app, &chosen);

@@ -11,10 +11,12 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   espalier launch --hosts hosts.txt -f job.yaml --output /shared/out
   espalier launch --hosts hosts.txt -f job.yaml --output out --copy --workspace /srv/job --trainers-per-host 2
+  espalier launch --hosts hosts.txt -f job.yaml --output /shared/out --folder build -- build/my-program --rate 0.1
 
-Outputs and checkpoints go to --output, which the first host must see, or to a bucket (spec.output.uri). Connections
-between hosts are encrypted unless --plaintext says otherwise. Ctrl-C saves a checkpoint and ends every process on every
-host. What each option of DGL's launch.py and copy_files.py is called here: docs/launch.md.)";
+A program behind -- runs in the place of trainers, in the hosts' workspace (docs/programs.md). Outputs and checkpoints
+go to --output, which the first host must see, or to a bucket (spec.output.uri). Connections between hosts are encrypted
+unless --plaintext says otherwise. Ctrl-C saves a checkpoint and ends every process on every host. What each option of
+DGL's launch.py and copy_files.py is called here: docs/launch.md.)";
 
 struct Flags {
   RunFlags run;
@@ -128,9 +130,10 @@ Outcome LaunchJob(Flags flags) {
 
 }  // namespace
 
-void AddLaunchCommand(CLI::App* app, Command* chosen) {
+void AddLaunchCommand(CLI::App* app, const std::vector<std::string>& program, Command* chosen) {
   CLI::App* command = app->add_subcommand("launch", "Run a job on several machines, over ssh");
   auto flags = std::make_shared<Flags>();
+  flags->run.run.roles.program = program;
   Declare(command, flags.get());
   command->callback([=] { *chosen = [flags] { return LaunchJob(*flags); }; });
 }

@@ -9,9 +9,11 @@ constexpr const char* kFooter = R"(Examples:
   espalier run -f job.yaml --output out
   espalier run -f job.yaml --output out --set training.epochs=3 --set trainers.replicas=4
   espalier run -f job.yaml --output out --audit --access rpc
+  espalier run -f job.yaml --output out -- ./my-program --rate 0.1
 
-Processes that die are replaced (docs/recovery.md). Ctrl-C saves a checkpoint and ends every process of the run;
---resume goes on from there. Exit codes: docs/exit-codes.md; the document: docs/disttraining.md.)";
+A program behind -- runs in the place of trainers (docs/programs.md). Processes that die are replaced (docs/recovery.md).
+Ctrl-C saves a checkpoint and ends every process of the run; --resume goes on from there. Exit codes:
+docs/exit-codes.md; the document: docs/disttraining.md.)";
 
 void Declare(CLI::App* command, RunFlags* flags) {
   command->footer(kFooter);
@@ -31,9 +33,10 @@ Outcome RunJob(const RunFlags& flags) {
 
 }  // namespace
 
-void AddRunCommand(CLI::App* app, Command* chosen) {
+void AddRunCommand(CLI::App* app, const std::vector<std::string>& program, Command* chosen) {
   CLI::App* command = app->add_subcommand("run", "Run a job: partition, serve, sample and train on this machine");
   auto flags = std::make_shared<RunFlags>();
+  flags->run.roles.program = program;
   Declare(command, flags.get());
   command->callback([=] { *chosen = [flags] { return RunJob(*flags); }; });
 }

@@ -16,7 +16,9 @@
 #include "services/apps/launch/message.h"
 #include "services/apps/launch/port_holder.h"
 #include "services/apps/run/local_fleet.h"
+#include "services/apps/run/program_path.h"
 #include "services/apps/run/run_folder.h"
+#include "services/base/environment.h"
 #include "services/base/exit_code.h"
 #include "services/base/parallel.h"
 #include "services/base/sha256.h"
@@ -202,6 +204,13 @@ class HostAgent {
     for (const auto& [variable, value] : environment.items()) {
       spec.environment[variable] = value.is_string() ? value.get<std::string>() : "";
     }
+    spec.folder = message.Text("workingFolder");
+    if (!spec.program.starts_with('/')) {  // a user's
+      const auto path = spec.environment.find("PATH");
+      ASSIGN_OR_RETURN(spec.program,
+                       run::FindProgram(spec.program, spec.folder,
+                                        path != spec.environment.end() ? path->second : ValueOf(environment_, "PATH")));
+    }
     spec.log_path = folder_->LogFile(name);
     std::error_code ignored;
     fs::remove(folder_->TerminationFile(name), ignored);
@@ -300,6 +309,7 @@ class HostAgent {
   }
 
   const HostAgentOptions options_;
+  const EnvironmentMap environment_ = ReadEnvironment();
   const telemetry::StopSignal& stop_;
   MessagePipe pipe_;
   std::optional<run::RunFolder> folder_;

@@ -140,6 +140,7 @@ run::Site HostFleet::SiteOf(ChildId child) const {
   run::Site site{.paths = run::RunPaths(FolderOf(host)), .program_folder = session.program_folder()};
   site.host = session.address();
   site.partitions_uri = partitions_uri_;
+  site.working_folder = options_.workspace;
   site.server_threads = options_.server_threads;
   if (site.server_threads == 0) {
     site.server_threads = run::ServerThreads(static_cast<unsigned>(session.processors()), ServersOn(host));
@@ -183,7 +184,8 @@ Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline
 Status HostFleet::Start(ChildId child, const run::ChildSpec& spec, const std::string& ready_path) {
   if (child.role == Role::kPartitioner) return local_.Start(child, spec, ready_path);
   const bool first_life = !members_.contains(child);
-  Member& member = members_[child] = Member{.life = ++lives_, .started = Clock::Real().Now(), .exit = {}};
+  Member& member = members_[child] =
+      Member{.life = ++lives_, .started = Clock::Real().Now(), .is_ready = ready_path.empty(), .pid = 0, .exit = {}};
   json environment = options_.environment;
   for (const auto& [name, value] : spec.environment) environment[name] = value;
   const run::Site site = SiteOf(child);
@@ -195,6 +197,7 @@ Status HostFleet::Start(ChildId child, const run::ChildSpec& spec, const std::st
                                          {"program", spec.program},
                                          {"arguments", spec.arguments},
                                          {"environment", environment},
+                                         {"workingFolder", spec.folder},
                                          {"hasReadyFile", !ready_path.empty()},
                                          {"listen", listen}});
 }

@@ -86,7 +86,8 @@ run::RunOutcome Launch(LaunchOptions options, terminal::Progress& progress) {
   SetCount("samplers.replicas", options.samplers_per_host, hosts->size(), &options.run.settings);
   SetCount("trainers.replicas", options.trainers_per_host, hosts->size(), &options.run.settings);
   // A document that is wrong is no reason to call anybody.
-  const auto parsed = run::ReadJobFile(options.run.job_file, options.run.settings, options.run.runs_on);
+  const auto parsed = run::ReadJobFile(options.run.job_file, options.run.settings, options.run.runs_on,
+                                       options.run.roles.spec_training());
   if (!parsed.ok()) return Refused(parsed.status());
   Result<Sessions> sessions = Connect(options.connect, progress);
   if (!sessions.ok()) return Refused(sessions.status());

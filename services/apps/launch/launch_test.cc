@@ -146,6 +146,32 @@ TEST_F(LaunchTest, CountsAreForEachHost) {
   EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--world-size\n1\n"));
 }
 
+TEST_F(LaunchTest, AProgramRunsInTheHostsWorkspace) {
+  fs::create_directories(root_ / "work/mine");
+  WriteText(root_ / "work/mine/train", "#!/bin/sh\n(pwd; env; echo \"$1\") > mine/told.$ESPALIER_RANK\n");
+  fs::permissions(root_ / "work/mine/train", fs::perms::owner_all);
+  LaunchOptions options = Options();
+  options.fleet.workspace = root_ / "work";
+  options.fleet.environment = {{"FLAVOUR", "sweet and sour"}};
+  options.run.ready_deadline = std::chrono::seconds(30);  // of which a program needs none
+  options.run.roles.program = {"mine/train", "two words"};
+  const run::RunOutcome outcome = Quietly(options);
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  EXPECT_THAT(ReadText(root_ / "work/mine/told.1"),
+              AllOf(HasSubstr((root_ / "work").string() + "\n"), HasSubstr("\ntwo words\n"),
+                    HasSubstr("ESPALIER_SERVERS=127.0.0.1:10,127.0.0.1:11\n"), HasSubstr("FLAVOUR=sweet and sour\n"),
+                    HasSubstr("ESPALIER_TLS_JOB="), HasSubstr("ESPALIER_WORLD_SIZE=2\n")));
+  EXPECT_THAT(outcome.result_json, HasSubstr("\"two words\""));
+}
+
+TEST_F(LaunchTest, AProgramThatAHostDoesNotHaveIsNamed) {
+  LaunchOptions options = Options();
+  options.run.roles.program = {"mine/train"};
+  const run::RunOutcome outcome = Quietly(options);
+  EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
+  EXPECT_THAT(outcome.error, HasSubstr("the program " + (root_ / "out/mine/train").string()));
+}
+
 TEST_F(LaunchTest, AHostWhoseProcessDiesEndsTheLaunch) {
   Let("trainer-1 signal-run 9");  // its parent, on the host
   Let("trainer-0 hang 0");

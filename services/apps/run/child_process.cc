@@ -51,7 +51,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 
 struct Preparation {
   int input, output, log;
-  int error_pipe;  // closed by a successful exec
+  int error_pipe;      // closed by a successful exec
+  const char* folder;  // null: this process's
   pid_t parent;
   char* const* arguments;
   char* const* environment;
@@ -69,7 +70,8 @@ struct Preparation {
   signal(SIGPIPE, SIG_DFL);
   const bool redirected = dup2(prepared.input, STDIN_FILENO) >= 0 && dup2(prepared.output, STDOUT_FILENO) >= 0 &&
                           dup2(prepared.log, STDERR_FILENO) >= 0;
-  if (redirected) execve(prepared.arguments[0], prepared.arguments, prepared.environment);
+  const bool is_there = prepared.folder == nullptr || chdir(prepared.folder) == 0;
+  if (redirected && is_there) execve(prepared.arguments[0], prepared.arguments, prepared.environment);
   const int error_number = errno;
   [[maybe_unused]] const ssize_t written = write(prepared.error_pipe, &error_number, sizeof(error_number));
   _exit(127);
@@ -133,6 +135,7 @@ Result<ChildProcess> ChildProcess::Start(const ChildSpec& spec) {
                              output.get(),
                              log.get(),
                              error_write.get(),
+                             spec.folder.empty() ? nullptr : spec.folder.c_str(),
                              getpid(),
                              argument_pointers.data(),
                              environment_pointers.data()};

@@ -20,6 +20,7 @@ struct ChildSpec {
   std::string program;  // path
   std::vector<std::string> arguments;
   std::map<std::string, std::string> environment;  // in addition to this process's
+  std::string folder = {};                         // it works in; empty: this process's
   std::string log_path;                            // appended to: standard error, and output without a path of its own
   std::string output_path;                         // replaced; empty: the log
   // Descriptors of the caller's in place of /dev/null, output_path and log_path; -1: none.

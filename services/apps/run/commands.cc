@@ -37,6 +37,13 @@ void AllowPlaintext(const Site& site, ChildSpec* spec) {
   if (site.plaintext_to_others) spec->arguments.push_back("--insecure-listen-any");
 }
 
+// The math library reads its thread count when it is loaded.
+void SetMathThreads(const job::DistTraining& job, ChildSpec* spec) {
+  const std::string threads = std::to_string(job.trainer_threads);
+  spec->environment["OMP_NUM_THREADS"] = threads;
+  spec->environment["OPENBLAS_NUM_THREADS"] = threads;
+}
+
 }  // namespace
 
 ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri) {
@@ -97,10 +104,36 @@ ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job
     AllowPlaintext(site, &spec);
   }
   if (options.audit) Append(&spec.arguments, {"--audit", site.paths.AuditFile(name)});
-  // The math library reads its thread count when it is loaded.
-  const std::string threads = std::to_string(job.trainer_threads);
-  spec.environment["OMP_NUM_THREADS"] = threads;
-  spec.environment["OPENBLAS_NUM_THREADS"] = threads;
+  SetMathThreads(job, &spec);
+  // Whoever called may have had one for programs of their own.
+  spec.environment["ESPALIER_PARTITIONS"] = "";
+  return spec;
+}
+
+ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t rank,
+                         const TrainerPeers& peers, const ProgramLife& life) {
+  const std::string name = NameOf(ChildId{Role::kTrainer, rank});
+  ChildSpec spec = CommandOf(site, "", name);
+  spec.program = options.program.front();
+  spec.arguments.assign(options.program.begin() + 1, options.program.end());
+  spec.folder = site.working_folder;
+  // What is empty counts as not set, whatever the environment of whoever called says.
+  spec.environment.merge(
+      std::map<std::string, std::string>{{"ESPALIER_JOB", site.paths.JobFile()},
+                                         {"ESPALIER_SERVERS", Joined(peers.servers)},
+                                         {"ESPALIER_PARTITIONS", ""},
+                                         {"ESPALIER_PARTITION_KEY", life.partition_key},
+                                         {"ESPALIER_SAMPLERS", Joined(peers.samplers)},
+                                         {"ESPALIER_RANK", std::to_string(rank)},
+                                         {"ESPALIER_WORLD_SIZE", std::to_string(job.trainer_replicas)},
+                                         {"ESPALIER_INCARNATION", std::to_string(life.incarnation)},
+                                         {"ESPALIER_JOB_NAME", ""},
+                                         {"ESPALIER_ACCESS", options.access},
+                                         {"ESPALIER_LOCAL_ADDRESS", site.host},
+                                         {"ESPALIER_INSECURE_LISTEN_ANY", site.plaintext_to_others ? "true" : ""},
+                                         {"ESPALIER_OUTPUT", job.output_uri},
+                                         {"ESPALIER_RESUME", life.goes_on ? "auto" : "never"}});
+  SetMathThreads(job, &spec);
   return spec;
 }
 

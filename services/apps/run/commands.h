@@ -8,6 +8,7 @@
 #include "services/apps/run/role.h"
 #include "services/apps/run/site.h"
 #include "services/job/dist_training.h"
+#include "services/job/runs_on.h"
 
 namespace espalier::run {
 
@@ -16,6 +17,13 @@ struct RoleOptions {
   std::string program_folder;   // of the role binaries on this machine
   std::string access = "auto";  // mapped, rpc or auto
   bool audit = false;
+  std::vector<std::string> program = {};  // of the user's, with its arguments, in place of trainers; empty: trainers
+
+  bool has_program() const { return !program.empty(); }
+  // A program brings its own training.
+  job::SpecTraining spec_training() const {
+    return has_program() ? job::SpecTraining::kOptional : job::SpecTraining::kRequired;
+  }
 };
 
 // What differs between the lives of one child.
@@ -37,5 +45,15 @@ struct TrainerPeers {
 // It goes on from the newest checkpoint below the job's prefix, where there is one.
 ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t rank,
                          const TrainerPeers& peers, uint64_t incarnation);
+
+// What a user's program is told besides its peers.
+struct ProgramLife {
+  uint64_t incarnation = 1;
+  std::string partition_key;
+  bool goes_on = false;  // from what an earlier incarnation, or an earlier run, has saved
+};
+// A rank of the user's program, told everything by environment variables (docs/programs.md).
+ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t rank,
+                         const TrainerPeers& peers, const ProgramLife& life);
 
 }  // namespace espalier::run

@@ -46,7 +46,7 @@ void MakeAbsolute(Json* object, const char* key) {
 }  // namespace
 
 Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings,
-                                   job::RunsOn runs_on) {
+                                   job::RunsOn runs_on, job::SpecTraining training) {
   std::vector<std::pair<std::string, std::string>> overrides;
   for (const std::string& setting : settings) {
     const size_t equals = setting.find('=');
@@ -56,7 +56,7 @@ Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<st
     overrides.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
   }
   ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-  return job::ParseJob(path, text, overrides, runs_on);
+  return job::ParseJob(path, text, overrides, runs_on, training);
 }
 
 Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
@@ -81,7 +81,9 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
   if (!partitions.contains("uri")) partitions["uri"] = prefix + "/partitions";
   MakeAbsolute(&partitions, "uri");
   MakeAbsolute(&partitions, "assignmentUri");
-  if (spec.at("training").contains("model")) MakeAbsolute(&spec.at("training").at("model"), "uri");
+  if (parsed.training.has_training && spec.at("training").contains("model")) {
+    MakeAbsolute(&spec.at("training").at("model"), "uri");
+  }
   MakeAbsolute(&spec.at("output"), "nodesUri");
   if (spec.contains("checkpoint")) MakeAbsolute(&spec.at("checkpoint"), "resumeFrom");
 
@@ -91,7 +93,8 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
     return InvalidArgument("the output folder, or a path in the document, is not UTF-8: " + folder.path());
   }
   // The children parse the same text; what they cannot read is found here.
-  Result<job::ParsedJob> placed = job::ParseJob(folder.JobFile(), result.json, {});
+  Result<job::ParsedJob> placed =
+      job::ParseJob(folder.JobFile(), result.json, {}, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
   if (!placed.ok()) return std::move(placed).status();
   result.training = std::move(placed->training);
   return result;

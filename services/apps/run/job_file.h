@@ -17,7 +17,8 @@ struct RunJob {
 
 // Reads the document and applies "path=value" settings. Errors are those of the document (exit code 64).
 Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings,
-                                   job::RunsOn runs_on = job::RunsOn::kLaptop);
+                                   job::RunsOn runs_on = job::RunsOn::kLaptop,
+                                   job::SpecTraining training = job::SpecTraining::kRequired);
 
 // Relative paths start at the working directory. Outputs and checkpoints go to the document's bucket where it names
 // one (then output_uri is that), else to the folder; partitions beside them unless the document says otherwise.

@@ -102,6 +102,7 @@ bool RecoveryPlan::IsDone(Role role) const {
 
 // Rank 0 commits the outputs last of all, then ends.
 bool RecoveryPlan::OutputsAreCommitted() const {
+  if (options_.trainer_kind == TrainerKind::kProgram) return false;  // one rank's end says nothing of the others' work
   const Child& first = children_.at({Role::kTrainer, 0});
   return first.life == Life::kEnded && first.exit.ok() && first.was_ready;
 }
@@ -122,7 +123,8 @@ bool RecoveryPlan::HasFailed(ChildId id, const Child& child) const {
 }
 
 bool RecoveryPlan::TrainersSucceeded() const {
-  return OutputsAreCommitted() && std::all_of(children_.begin(), children_.end(), [&](const auto& entry) {
+  const bool may_be_done = OutputsAreCommitted() || options_.trainer_kind == TrainerKind::kProgram;
+  return may_be_done && std::all_of(children_.begin(), children_.end(), [&](const auto& entry) {
            const auto& [id, child] = entry;
            return id.role != Role::kTrainer || (child.life == Life::kEnded && !HasFailed(id, child));
          });
@@ -139,7 +141,9 @@ std::vector<ChildId> RecoveryPlan::RunningTrainers() const {
 
 void RecoveryPlan::StartOne(ChildId id) {
   Child& child = children_.at(id);
-  child.life = Life::kStarting;
+  const bool says_when_ready = id.role != Role::kTrainer || options_.trainer_kind == TrainerKind::kEspalier;
+  child.life = says_when_ready ? Life::kStarting : Life::kReady;
+  child.was_ready = child.was_ready || !says_when_ready;
   child.due.reset();
   actions_.push_back(action::Start{id});
 }
@@ -199,6 +203,7 @@ void RecoveryPlan::BeginGroup() {
   attempts_.incarnation = attempts_.total == 0 ? options_.first_incarnation : attempts_.incarnation + 1;
   ++attempts_.total;
   actions_.push_back(action::BeginIncarnation{attempts_});
+  if (options_.trainer_kind == TrainerKind::kProgram) return StartAbsent(Role::kTrainer);
   StartOne({Role::kTrainer, 0});
 }
 

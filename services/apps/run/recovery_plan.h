@@ -3,6 +3,8 @@
 //
 //   partitioner -> servers -> samplers -> trainer 0 -> other trainers -> all trainers ended with 0
 //
+// A user's program in the place of trainers (TrainerKind) starts on all ranks at once.
+//
 // Servers and samplers are replaced one by one, at the same address: trainers wait for them. Trainers are one group:
 // when one dies, all end and a new incarnation of the group starts from the last checkpoint. 64 and 65 from anybody
 // end the run, because the same input gives the same answer. After a 74 the job's stores are looked at first: while one
@@ -22,8 +24,15 @@
 
 namespace espalier::run {
 
+// What the trainers of a run are.
+enum class TrainerKind {
+  kEspalier,  // rank 0 says where the others meet, commits the outputs, and ends last of all
+  kProgram,   // a user's: all start at once, nobody says that he is ready, and all must end with 0
+};
+
 struct PlanOptions {
   uint32_t servers = 1, samplers = 0, trainers = 1;
+  TrainerKind trainer_kind = TrainerKind::kEspalier;
   uint64_t first_incarnation = 1;
   // Counted failures of the trainers that are recovered from, in all; and deaths in a row of each other process.
   int64_t backoff_limit = 3;

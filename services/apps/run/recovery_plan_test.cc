@@ -430,5 +430,45 @@ TEST_F(RecoveryPlanTest, NobodyIsStartedOnceTheRunIsHopeless) {
   }
 }
 
+class ProgramPlanTest : public RecoveryPlanTest {
+ protected:
+  ProgramPlanTest() {
+    PlanOptions options = Options();
+    options.trainer_kind = TrainerKind::kProgram;
+    plan_.emplace(options);
+  }
+  void StartProgram() {
+    StartServices();
+    EXPECT_THAT(Next(), ElementsAre("incarnation 7 (total 1, counted 0)", "start trainer-0", "start trainer-1"));
+    EXPECT_THAT(plan_->Awaited(), IsEmpty());
+  }
+};
+
+TEST_F(ProgramPlanTest, AllRanksStartAtOnceAndAllMustEndWell) {
+  StartProgram();
+  End(kTrainer0, kDone);
+  EXPECT_THAT(NextAfter(minutes(60)), IsEmpty());
+  End(kTrainer1, kDone);
+  EXPECT_THAT(Next(), ElementsAre("succeed"));
+}
+
+TEST_F(ProgramPlanTest, ADeadRankTakesBackThoseThatWereDone) {
+  StartProgram();
+  End(kTrainer0, kDone);
+  End(kTrainer1, kKilled);
+  EXPECT_THAT(Next(), ElementsAre("recover trainer-1 1/3"));
+  EXPECT_THAT(NextWhenDue(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0", "start trainer-1"));
+}
+
+TEST_F(ProgramPlanTest, TheOthersAreEndedWhenOneDies) {
+  StartProgram();
+  End(kTrainer1, Code(1));
+  EXPECT_THAT(Next(), IsEmpty());
+  EXPECT_THAT(NextWhenDue(), ElementsAre("signal 15 trainer-0"));
+  EXPECT_THAT(NextWhenDue(), ElementsAre("signal 9 trainer-0"));
+  End(kTrainer0, kKilled);
+  EXPECT_THAT(Next(), ElementsAre("recover trainer-1 1/3"));
+}
+
 }  // namespace
 }  // namespace espalier::run

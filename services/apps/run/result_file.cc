@@ -19,15 +19,12 @@ void AddIfAbsent(Json* result, const char* key, Json value) {
 
 std::string Shown(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-}  // namespace
+// JSON is UTF-8; arguments are any bytes.
+std::string Printable(const std::string& word) {
+  return Json::parse(Json(word).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+}
 
-Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts) {
-  std::ifstream file(folder.ResultFile(), std::ios::binary);
-  if (!file) return Internal("the trainers ended well without leaving " + folder.ResultFile());
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  Json result = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!result.is_object()) return Internal("the trainer's " + folder.ResultFile() + " is no JSON object");
-
+Result<std::string> AddFacts(const RunFolder& folder, const RunJob& job, const RunFacts& facts, Json result) {
   AddIfAbsent(&result, "job", job.training.name);
   AddIfAbsent(&result, "graph", job.training.graph.source.uri);
   AddIfAbsent(&result, "partitions", job.training.graph.partitions.count);
@@ -46,6 +43,33 @@ Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, c
   std::string completed = result.dump(2) + "\n";
   RETURN_IF_ERROR(telemetry::WriteFileAtomically(folder.ResultFile(), completed));
   return completed;
+}
+
+}  // namespace
+
+Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts) {
+  std::ifstream file(folder.ResultFile(), std::ios::binary);
+  if (!file) return Internal("the trainers ended well without leaving " + folder.ResultFile());
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  Json result = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!result.is_object()) return Internal("the trainer's " + folder.ResultFile() + " is no JSON object");
+  return AddFacts(folder, job, facts, std::move(result));
+}
+
+Result<std::string> WriteProgramResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts,
+                                       const std::vector<std::string>& program) {
+  Json result = Json::object();
+  if (std::ifstream file(folder.ResultFile(), std::ios::binary); file) {
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    result = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!result.is_object()) {
+      return InvalidArgument("the program has left " + folder.ResultFile() + ", which is no JSON object");
+    }
+  }
+  Json words = Json::array();
+  for (const std::string& word : program) words.push_back(Printable(word));
+  result["program"] = std::move(words);
+  return AddFacts(folder, job, facts, std::move(result));
 }
 
 std::vector<std::string> SummaryLines(const std::string& result_json, const RunFolder& folder,

@@ -8,6 +8,7 @@
 #include "services/apps/run/job_file.h"
 #include "services/apps/run/job_prefix.h"
 #include "services/apps/run/local_fleet.h"
+#include "services/apps/run/program_path.h"
 #include "services/apps/run/publish.h"
 #include "services/apps/run/result_file.h"
 #include "services/apps/run/run_in_progress.h"
@@ -50,6 +51,12 @@ Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
                    patience};
 }
 
+// What the user asked for and no run can give.
+Status CheckOptions(const RunOptions& options) {
+  if (!options.roles.has_program() || !options.roles.audit) return Status();
+  return InvalidArgument("--audit records what Espalier's trainers draw: leave it out with a program");
+}
+
 // How this run begins, given what an earlier one left.
 struct Beginning {
   uint64_t incarnation = 1;
@@ -65,8 +72,13 @@ std::string CheckpointsText(const EarlierRun& earlier) {
 Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, const RunFolder& folder,
                                   const storage::StoreLocation& prefix, terminal::Progress& progress) {
   ASSIGN_OR_RETURN(const RunState state, ReadRunState(folder.StateFile()));
-  ASSIGN_OR_RETURN(const EarlierRun earlier, FindEarlierRun(prefix).While("looking for an earlier run"));
   Beginning beginning;
+  if (options.roles.has_program()) {  // what it has saved, and where, is its own business
+    beginning.incarnation = state.attempts.incarnation + 1;
+    beginning.reason = options.resume ? "resumed" : "started";
+    return beginning;
+  }
+  ASSIGN_OR_RETURN(const EarlierRun earlier, FindEarlierRun(prefix).While("looking for an earlier run"));
   beginning.incarnation = std::max(state.attempts.incarnation, earlier.newest_incarnation) + 1;
   beginning.reason = options.resume ? "resumed" : "started";
   if (options.resume) {
@@ -95,11 +107,17 @@ void RemoveResult(const RunFolder& folder) {
 
 // For whoever stopped the run.
 std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& prefix) {
-  const Result<EarlierRun> saved = FindEarlierRun(prefix);
-  if (saved.ok() && saved->num_complete() == 0) return "\nnothing was saved: there is no checkpoint";
+  const bool has_program = options.roles.has_program();
+  const Result<EarlierRun> saved = has_program ? EarlierRun() : FindEarlierRun(prefix);
+  if (!has_program && saved.ok() && saved->num_complete() == 0) return "\nnothing was saved: there is no checkpoint";
   std::string command =
       options.command + " -f " + ShellWord(options.job_file) + " --output " + ShellWord(options.output_folder);
   for (const std::string& setting : options.settings) command += " --set " + ShellWord(setting);
+  if (has_program) {
+    command += " --resume --";
+    for (const std::string& word : options.roles.program) command += " " + ShellWord(word);
+    return "\ngo on with: " + command;
+  }
   const std::string position = saved.ok() ? PositionText(*saved) : UnknownPositionText(saved.status());
   return "\nsaved up to " + position + "; go on with: " + command + " --resume";
 }
@@ -120,6 +138,14 @@ std::optional<Stop> MergeAudit(const RunContext& context, RunFacts* facts, bool 
   facts->samples_digest = merged->samples_digest;
   facts->num_expansions = merged->num_expansions;
   return std::nullopt;
+}
+
+// What the trainers, or the user's program, have left, in its place and completed.
+Result<std::string> TakeResults(const RunContext& context, const RunFacts& facts) {
+  const RoleOptions& roles = context.options.roles;
+  if (roles.has_program()) return WriteProgramResult(context.folder, context.job, facts, roles.program);
+  RETURN_IF_ERROR(PublishOutputs(context.folder, context.prefix));
+  return CompleteResult(context.folder, context.job, facts);
 }
 
 RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
@@ -143,11 +169,7 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
     RemoveResult(context.folder);
     return Failed(failed->code, failed->message);
   }
-  if (const Status published = PublishOutputs(context.folder, context.prefix); !published.ok()) {
-    RemoveResult(context.folder);
-    return Failed(published);
-  }
-  const Result<std::string> result = CompleteResult(context.folder, context.job, facts);
+  const Result<std::string> result = TakeResults(context, facts);
   if (!result.ok()) {
     RemoveResult(context.folder);
     return Failed(result.status());
@@ -161,7 +183,14 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
 
 }  // namespace
 
-RunOutcome Run(const RunOptions& options, terminal::Progress& progress) {
+RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
+  RunOptions options = given;
+  if (options.roles.has_program()) {
+    std::string& program = options.roles.program.front();
+    const Result<std::string> found = FindProgram(program, "", ValueOf(options.environment, "PATH"));
+    if (!found.ok()) return Failed(ExitCode::kBadDocument, found.status().message());
+    program = *found;
+  }
   return Run(options, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {
     Site site{.paths = plan.folder, .program_folder = options.roles.program_folder};
     site.server_threads = ServerThreads(std::thread::hardware_concurrency(), plan.job.training.graph.partitions.count);
@@ -172,7 +201,9 @@ RunOutcome Run(const RunOptions& options, terminal::Progress& progress) {
 RunOutcome Run(const RunOptions& options, terminal::Progress& progress, const FleetMaker& make_fleet) {
   telemetry::StopSignal::Install();
   signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it, and then children leave no exit status
-  const Result<job::ParsedJob> parsed = ReadJobFile(options.job_file, options.settings, options.runs_on);
+  if (const Status fit = CheckOptions(options); !fit.ok()) return Failed(ExitCode::kBadDocument, fit.message());
+  const Result<job::ParsedJob> parsed =
+      ReadJobFile(options.job_file, options.settings, options.runs_on, options.roles.spec_training());
   if (!parsed.ok()) return Failed(ExitCode::kBadDocument, parsed.status().message());
   const Result<RunFolder> folder = RunFolder::Open(options.output_folder);
   if (!folder.ok()) {

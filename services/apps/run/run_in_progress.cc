@@ -31,6 +31,7 @@ PlanOptions PlanOptionsOf(const RunContext& context, uint64_t first_incarnation)
   plan.servers = job.graph.partitions.count;
   plan.samplers = job.sampler_replicas;
   plan.trainers = job.trainer_replicas;
+  plan.trainer_kind = options.roles.has_program() ? TrainerKind::kProgram : TrainerKind::kEspalier;
   plan.first_incarnation = first_incarnation;
   plan.backoff_limit = job.backoff_limit;
   plan.trainer_grace = std::min(plan.trainer_grace, options.stop_grace);
@@ -52,10 +53,11 @@ std::string WithoutControls(std::string text) {
   return text;
 }
 
-// A program that is missing is an installation of ours that is incomplete, not the user's input.
-Stop StopBecause(const Status& status) {
+// A program that is missing is the user's choice where it is theirs, else an installation of ours that is incomplete.
+Stop StopBecause(const Status& status, bool has_program) {
   const ExitCode code = ExitCodeOf(status.code());
-  return Stop{code == ExitCode::kBadInput ? ExitCode::kBug : code, status.message()};
+  if (code != ExitCode::kBadInput) return Stop{code, status.message()};
+  return Stop{has_program ? ExitCode::kBadDocument : ExitCode::kBug, status.message()};
 }
 
 }  // namespace
@@ -100,7 +102,7 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
     if (auto failed = BringPartitions()) return failed;
   }
   if (events.broken.ok()) return std::nullopt;
-  return StopBecause(events.broken);
+  return StopBecause(events.broken, context_.options.roles.has_program());
 }
 
 void RunInProgress::TakeReady(const ChildReady& event) {
@@ -123,7 +125,8 @@ void RunInProgress::TakeReady(const ChildReady& event) {
 std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   BeginPhase(start.child);
   const std::string name = NameOf(start.child);
-  if (start.child.role == Role::kTrainer && start.child.index > 0 && peers_.rendezvous.empty()) {
+  const bool is_program = start.child.role == Role::kTrainer && context_.options.roles.has_program();
+  if (start.child.role == Role::kTrainer && !is_program && start.child.index > 0 && peers_.rendezvous.empty()) {
     return Stop{ExitCode::kBug, "trainer-0 did not say where trainers meet: " + context_.folder.ReadyFile("trainer-0")};
   }
   const Site site = context_.fleet.SiteOf(start.child);
@@ -134,10 +137,10 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   spec.environment["ESPALIER_TERMINATION_LOG"] = site.paths.TerminationFile(name);
   spec.environment["ESPALIER_FAILPOINTS"] =
       FailpointsFor(start.child, context_.options.environment, starts_[start.child]++ == 0);
-  const bool has_ready_file = start.child.role != Role::kPartitioner;
+  const bool has_ready_file = start.child.role != Role::kPartitioner && !is_program;
   const Status started = context_.fleet.Start(start.child, spec, has_ready_file ? site.paths.ReadyFile(name) : "");
   if (started.ok()) return std::nullopt;
-  return StopBecause(started);
+  return StopBecause(started, is_program);
 }
 
 std::optional<Stop> RunInProgress::Do(const action::BeginIncarnation& begin) {
@@ -168,8 +171,10 @@ std::optional<Stop> RunInProgress::Do(const action::Recovering& recovering) {
                                                  : "";
   if (failure.child.role == Role::kTrainer) {
     state_.reason = what;
-    context_.progress.Note(what + "; restarting trainers from " + NewestPositionText(context_.prefix_for_words) +
-                           attempt);
+    const std::string next = context_.options.roles.has_program()
+                                 ? "starting the program again on every rank"
+                                 : "restarting trainers from " + NewestPositionText(context_.prefix_for_words);
+    context_.progress.Note(what + "; " + next + attempt);
   } else {
     ++facts_.service_restarts;
     context_.progress.Note(what + "; starting it again" + attempt);
@@ -188,7 +193,8 @@ std::optional<Stop> RunInProgress::Do(const action::LookAtStores&) {
 }
 
 std::optional<Stop> RunInProgress::Do(const action::Succeed&) {
-  context_.progress.End("trained in " + terminal::DurationText(phase_timer_.Seconds()));
+  const std::string did = context_.options.roles.has_program() ? "the program ran for " : "trained in ";
+  context_.progress.End(did + terminal::DurationText(phase_timer_.Seconds()));
   succeeded_ = true;
   return std::nullopt;
 }
@@ -219,9 +225,13 @@ std::string RunInProgress::FailureText(const Failure& failure) const {
   return text + "\n  whole log: " + log;
 }
 
+std::string RunInProgress::TrainersPhase() const {
+  return context_.options.roles.has_program() ? "running the program" : "training";
+}
+
 std::string RunInProgress::Doing() const {
   const auto awaited = context_.fleet.LongestAwaited();
-  if (awaited.has_value() && phase_ != "training") return "waiting for " + NameOf(awaited->child);
+  if (awaited.has_value() && phase_ != TrainersPhase()) return "waiting for " + NameOf(awaited->child);
   return phase_;
 }
 
@@ -278,6 +288,11 @@ ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
     case Role::kSampler: return SamplerCommand(site, roles, child.index, peers_.servers, LifeOf(child));
     case Role::kTrainer: break;
   }
+  if (roles.has_program()) {
+    const bool goes_on = context_.options.resume || state_.attempts.total > 1;
+    return ProgramCommand(site, roles, job, child.index, peers_,
+                          {state_.attempts.incarnation, facts_.partition_key, goes_on});
+  }
   return TrainerCommand(site, roles, job, child.index, peers_, state_.attempts.incarnation);
 }
 
@@ -289,7 +304,7 @@ void RunInProgress::BeginPhase(ChildId child) {
     case Role::kPartitioner: phase = shown = "partitioning"; break;
     case Role::kServer: shown = "starting " + PluralOf(job.graph.partitions.count, "graph server"); break;
     case Role::kSampler: shown = "starting " + PluralOf(job.sampler_replicas, "sampler"); break;
-    case Role::kTrainer: phase = shown = "training"; break;
+    case Role::kTrainer: phase = shown = TrainersPhase(); break;
   }
   // Whoever is started again begins no phase.
   const bool is_replaced = starts_.contains(child) && child.role != Role::kTrainer;

@@ -79,6 +79,7 @@ class RunInProgress {
   Life LifeOf(ChildId child) const;
   void BeginPhase(ChildId child);
   std::string FailureText(const Failure& failure) const;
+  std::string TrainersPhase() const;
   std::string Doing() const;
   void Show();
   void NotePids();

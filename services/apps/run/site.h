@@ -15,6 +15,7 @@ struct Site {
   uint16_t port = 0;                // where the child listens when it begins; 0: the kernel picks
   unsigned server_threads = 2;      // of a graph server there
   std::string partitions_uri = {};  // where its graph servers read; empty before BringPartitions
+  std::string working_folder = {};  // of a user's program there; empty: where the run was started
   // Peers are on other machines and nothing is encrypted: only where somebody asked for it by name.
   bool plaintext_to_others = false;
 

@@ -1,0 +1,174 @@
+// Runs of a user's program, a shell script here, beside fake role binaries.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "services/apps/run/run.h"
+#include "services/job/testing/example_job.h"
+#include "services/telemetry/process.h"
+
+namespace espalier::run {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+// A job of 2 partitions and 2 trainers; the program is `program.sh` of the folder.
+class RunProgramTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
+    root_ = fs::path(testing::TempDir()) / (std::string("espalier-program-") + info->name() + std::to_string(getpid()));
+    fs::remove_all(root_);
+    fs::create_directories(root_ / "bin");
+    std::ofstream(root_ / "job.yaml") << job::kExampleJob;
+    for (const char* name : {"espalier-partitioner", "espalier-graph-server", "espalier-sampler"}) {
+      fs::create_symlink(ESPALIER_FAKE_ROLE, root_ / "bin" / name);
+    }
+    telemetry::StopSignal::Install().ResetForTesting();
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  // `$SELF` is rank and incarnation: "0.1".
+  RunOptions OptionsFor(const std::string& script) const {
+    std::ofstream(root_ / "program.sh") << "#!/bin/sh\nSELF=$ESPALIER_RANK.$ESPALIER_INCARNATION\n" << script << "\n";
+    fs::permissions(root_ / "program.sh", fs::perms::owner_all);
+    RunOptions options;
+    options.job_file = root_ / "job.yaml";
+    options.settings = {"runPolicy.backoffLimit=0"};
+    options.output_folder = root_ / "out";
+    options.roles.program_folder = root_ / "bin";
+    options.roles.program = {(root_ / "program.sh").string()};
+    options.ready_deadline = std::chrono::seconds(60);
+    options.stop_grace = std::chrono::seconds(60);
+    return options;
+  }
+  static RunOutcome Quietly(const RunOptions& options) {
+    terminal::Progress progress(terminal::ProgressStyle::kQuiet, stderr);
+    return run::Run(options, progress);
+  }
+  std::string TextOf(const std::string& below) const {
+    std::ifstream file(root_ / below);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  fs::path root_;
+};
+
+TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
+  setenv("ESPALIER_PARTITIONS", "/somewhere/else", 1);
+  RunOptions options =
+      OptionsFor("env | sort > $ESPALIER_OUTPUT/env.$SELF; echo \"$#:$1:$2\" >> $ESPALIER_OUTPUT/env.$SELF");
+  options.roles.program.insert(options.roles.program.end(), {"two words", "--rate"});
+  const RunOutcome outcome = Quietly(options);
+  unsetenv("ESPALIER_PARTITIONS");
+
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  const std::string out = (root_ / "out").string();
+  EXPECT_THAT(TextOf("out/env.1.1"),
+              AllOf(HasSubstr("ESPALIER_SERVERS=127.0.0.1:10,127.0.0.1:11\n"), HasSubstr("ESPALIER_RANK=1\n"),
+                    HasSubstr("ESPALIER_WORLD_SIZE=2\n"), HasSubstr("ESPALIER_INCARNATION=1\n"),
+                    HasSubstr("ESPALIER_PARTITION_KEY=k\n"), HasSubstr("ESPALIER_PARTITIONS=\n"),
+                    HasSubstr("ESPALIER_OUTPUT=" + out + "\n"), HasSubstr("ESPALIER_JOB=" + out + "/job.json\n"),
+                    HasSubstr("ESPALIER_RESUME=never\n"), HasSubstr("ESPALIER_LOCAL_ADDRESS=127.0.0.1\n"),
+                    HasSubstr("OMP_NUM_THREADS=1\n"), HasSubstr("2:two words:--rate\n")));
+  EXPECT_THAT(TextOf("out/env.0.1"), HasSubstr("ESPALIER_RANK=0\n"));
+  const auto result = nlohmann::json::parse(TextOf("out/result.json"));
+  EXPECT_EQ(result["trainers"], 2);
+  EXPECT_EQ(result["partitionKey"], "k");
+  EXPECT_EQ(result["program"][1], "two words");
+}
+
+TEST_F(RunProgramTest, WhatItLeavesAsItsResultIsCompletedAndShown) {
+  const RunOutcome outcome = Quietly(
+      OptionsFor("[ $ESPALIER_RANK = 0 ] && echo '{\"testAccuracy\": 0.5}' > $ESPALIER_OUTPUT/result.json; true"));
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  EXPECT_THAT(outcome.summary, Contains("testAccuracy: 0.5"));
+  EXPECT_EQ(nlohmann::json::parse(outcome.result_json)["restarts"]["trainers"], 0);
+
+  const RunOutcome broken = Quietly(OptionsFor("echo 'fine' > $ESPALIER_OUTPUT/result.json"));
+  EXPECT_EQ(broken.code, ExitCode::kBadInput);
+  EXPECT_THAT(broken.error, HasSubstr("which is no JSON object"));
+}
+
+TEST_F(RunProgramTest, TheFirstFailureEndsAllWithItsLog) {
+  const RunOutcome outcome =
+      Quietly(OptionsFor("if [ $ESPALIER_RANK = 1 ]; then echo 'the rate is too high' >&2; exit 3; fi\n"
+                         "exec sleep 600"));
+  EXPECT_EQ(outcome.code, ExitCode::kBug);
+  EXPECT_THAT(outcome.error, AllOf(HasSubstr("trainer-1 ended with exit code 3 while running the program"),
+                                   HasSubstr("trainer-1| the rate is too high")));
+  EXPECT_FALSE(fs::exists(root_ / "out/result.json"));
+}
+
+TEST_F(RunProgramTest, ItsExitCodesMeanWhatTheyMeanOfTrainers) {
+  RunOptions options = OptionsFor("exit 65");
+  options.settings = {"runPolicy.backoffLimit=5"};
+  EXPECT_EQ(Quietly(options).code, ExitCode::kBadInput);
+  EXPECT_EQ(nlohmann::json::parse(TextOf("out/run/state.json"))["attempts"]["total"], 1);
+  EXPECT_EQ(Quietly(OptionsFor("exit 77")).code, ExitCode::kBadCredentials);
+}
+
+TEST_F(RunProgramTest, AllRanksStartAgainAfterOneDiedAndLearnThatTheyGoOn) {
+  RunOptions options = OptionsFor(
+      "echo $ESPALIER_RESUME > $ESPALIER_OUTPUT/resume.$SELF\n"
+      "[ $SELF = 0.1 ] && kill -9 $$\n"
+      "[ $SELF = 1.1 ] && exec sleep 600\n"
+      "true");
+  options.settings = {"runPolicy.backoffLimit=1"};
+  const RunOutcome outcome = Quietly(options);
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  EXPECT_EQ(TextOf("out/resume.0.1"), "never\n");
+  EXPECT_EQ(TextOf("out/resume.0.2"), "auto\n");
+  EXPECT_EQ(TextOf("out/resume.1.2"), "auto\n");
+  EXPECT_EQ(nlohmann::json::parse(TextOf("out/result.json"))["restarts"]["trainers"], 1);
+}
+
+TEST_F(RunProgramTest, AStopSaysHowToGoOnAndResumeTellsTheProgram) {
+  const RunOutcome stopped = Quietly(OptionsFor("[ $ESPALIER_RANK = 1 ] && kill -TERM $PPID; exec sleep 600"));
+  EXPECT_EQ(stopped.code, ExitCode::kAskedToStop);
+  EXPECT_THAT(stopped.error, AllOf(HasSubstr("stopped while running the program"), HasSubstr(" --resume -- /"),
+                                   Not(HasSubstr("checkpoint"))));
+
+  telemetry::StopSignal::Install().ResetForTesting();
+  RunOptions options = OptionsFor("echo $ESPALIER_RESUME > $ESPALIER_OUTPUT/resume.$SELF");
+  options.resume = true;
+  ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
+  EXPECT_EQ(TextOf("out/resume.0.2"), "auto\n");
+}
+
+TEST_F(RunProgramTest, ADocumentNeedsNoTraining) {
+  RunOptions options = OptionsFor("true");
+  std::ofstream(root_ / "job.yaml") << "apiVersion: espalier.io/v1alpha1\nkind: DistTraining\nmetadata: {name: cora}\n"
+                                       "spec:\n  graph:\n    source: {uri: /srv/graphs/cora, format: OGB}\n"
+                                       "    partitions: {count: 2}\n";
+  const RunOutcome outcome = Quietly(options);
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  EXPECT_FALSE(nlohmann::json::parse(TextOf("out/job.json"))["spec"].contains("training"));
+  options.roles.program.clear();
+  EXPECT_THAT(Quietly(options).error, HasSubstr("spec.training: is missing"));
+}
+
+TEST_F(RunProgramTest, WhatCannotBeStartedIsSaidAtOnce) {
+  RunOptions options = OptionsFor("true");
+  options.roles.program = {(root_ / "none").string()};
+  const RunOutcome missing = Quietly(options);
+  EXPECT_EQ(missing.code, ExitCode::kBadDocument);
+  EXPECT_THAT(missing.error, HasSubstr("the program " + (root_ / "none").string()));
+  EXPECT_FALSE(fs::exists(root_ / "out"));
+
+  options = OptionsFor("true");
+  options.roles.audit = true;
+  EXPECT_THAT(Quietly(options).error, HasSubstr("leave it out with a program"));
+}
+
+}  // namespace
+}  // namespace espalier::run
