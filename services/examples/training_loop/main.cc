@@ -1,0 +1,69 @@
+// A user's program: `espalier run -f job.yaml --output DIR -- espalier_example_training_loop 20` starts it on every
+// rank; with ESPALIER_PARTITIONS it runs alone, without servers (docs/programs.md). The graph is one of `espalier
+// generate`.
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "services/base/environment.h"
+#include "services/base/exit_code.h"
+#include "services/base/sha256.h"
+#include "services/client/initialize.h"
+#include "services/examples/training_loop/training_loop.h"
+#include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
+
+namespace example {
+namespace {
+
+using espalier::Result;
+using espalier::Status;
+
+// Where this program saves and leaves things: a folder of this machine, or "".
+std::string FolderOf(const espalier::client::Environment& environment) {
+  const std::string output = espalier::ValueOf(environment, "ESPALIER_OUTPUT");
+  return output.starts_with('/') ? output : "";
+}
+
+// `run` adds what it knows, and prints the metrics.
+Status WriteResult(const std::string& path, const LoopResult& result) {
+  const std::string weights(reinterpret_cast<const char*>(result.weights.data()),
+                            result.weights.size() * sizeof(double));
+  const nlohmann::ordered_json json = {{"lastLoss", result.last_loss},
+                                       {"testAccuracy", result.test_accuracy},
+                                       {"weightsDigest", espalier::Sha256Hex(weights)}};
+  std::printf("%s\n", json.dump().c_str());
+  return path.empty() ? Status() : espalier::telemetry::WriteFileAtomically(path, json.dump(2) + "\n");
+}
+
+Status Run(int argc, char** argv) {
+  const espalier::client::Environment environment = espalier::client::ProcessEnvironment();
+  LoopOptions options;
+  if (argc > 1) {
+    const char* const end = argv[1] + std::strlen(argv[1]);
+    const auto [stopped, error] = std::from_chars(argv[1], end, options.epochs);
+    if (argc > 2 || error != std::errc() || stopped != end) {
+      return espalier::InvalidArgument("expected the number of epochs");
+    }
+  }
+  const std::string folder = FolderOf(environment);
+  options.state_path = folder.empty() ? "" : folder + "/training-loop.state";
+  options.goes_on = espalier::ValueOf(environment, "ESPALIER_RESUME") == "auto";
+  ASSIGN_OR_RETURN(const espalier::client::Context context, espalier::client::Initialize(environment));
+  ASSIGN_OR_RETURN(const LoopResult result, TrainWithOthers(context, options));
+  if (context.rank.value > 0) return Status();
+  return WriteResult(folder.empty() ? "" : folder + "/result.json", result);
+}
+
+}  // namespace
+}  // namespace example
+
+int main(int argc, char** argv) {
+  const espalier::Status status = example::Run(argc, argv);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  const espalier::ExitCode code = espalier::ExitCodeOf(status.code());
+  espalier::telemetry::WriteTermination(status, code);  // what `run` prints as the reason
+  return static_cast<int>(code);
+}

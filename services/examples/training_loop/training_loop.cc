@@ -1,0 +1,99 @@
+#include "services/examples/training_loop/training_loop.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "services/client/meet.h"
+#include "services/client/node_data_loader.h"
+#include "services/telemetry/process.h"
+
+namespace example {
+
+// [example]
+using namespace espalier;
+using namespace espalier::client;
+
+constexpr NodeTypeId kNode(0);  // a graph of one node type and one relation
+using Loader = NodeDataLoader<Batch>;
+
+// Batches over a part of the split, of all ranks together.
+Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, graph::SplitPartName part) {
+  ASSIGN_OR_RETURN(std::vector<GlobalNodeId> nodes, graph.SplitNodes(kNode, "random", part));
+  NodeLoaderOptions options{.seed_type = kNode, .batch_size = 256};
+  options.sampling.layers = {{{10}}};
+  options.sampling.seed = 1;
+  return Loader::Make(graph, std::move(nodes), options, [&graph](sampler::MiniBatch blocks) -> Result<Batch> {
+    const std::vector<GlobalNodeId>& read = blocks.nodes[kNode.value];  // the seeds come first
+    const std::vector<GlobalNodeId> seeds(read.begin(), read.begin() + blocks.num_seeds);
+    ASSIGN_OR_RETURN(Tensor features, graph.NodeRows(kNode, "node-feat", read));
+    ASSIGN_OR_RETURN(Tensor labels, graph.NodeRows(kNode, "node-label", seeds));
+    return Batch{std::move(blocks), std::move(features), std::move(labels)};
+  });
+}
+
+// One epoch, with `learning_rate` 0 of looking on; the loss and how many were right, over all seeds.
+Result<Sums> Epoch(Loader& loader, uint32_t epoch, double learning_rate, SoftmaxRegression& model,
+                   collective::Collective& group, Deadline deadline) {
+  Sums all{std::vector<double>(2)};
+  RETURN_IF_ERROR(loader.StartEpoch(epoch));
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::optional<Batch> batch, loader.Next());
+    if (!batch) return all;  // after the same number on every rank
+    Sums sums = model.Look(*batch);
+    RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(sums.values), deadline));
+    model.Step(sums, batch->blocks.global_num_seeds, learning_rate);
+    all.values[0] += sums.loss();
+    all.values[1] += sums.right();
+  }
+}
+
+// What has been learned: how many epochs, then the weights. Rank 0 alone has the file.
+Result<uint32_t> Restore(const LoopOptions& options, SoftmaxRegression& model, collective::Collective& group,
+                         Deadline deadline) {
+  std::vector<double> state(1 + model.weights().size());
+  std::ifstream file(options.state_path, std::ios::binary);
+  if (group.rank() == Rank(0) && options.goes_on && file) {
+    const auto size_bytes = static_cast<std::streamsize>(state.size() * sizeof(double));
+    if (!file.read(reinterpret_cast<char*>(state.data()), size_bytes)) return DataLoss(options.state_path);
+  }
+  RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(state)), Rank(0), deadline));
+  model.weights().assign(state.begin() + 1, state.end());
+  return static_cast<uint32_t>(state[0]);
+}
+
+Status Save(const LoopOptions& options, uint32_t epochs_done, SoftmaxRegression& model) {
+  std::vector<double> state = {static_cast<double>(epochs_done)};
+  state.insert(state.end(), model.weights().begin(), model.weights().end());
+  const std::string bytes(reinterpret_cast<const char*>(state.data()), state.size() * sizeof(double));
+  return telemetry::WriteFileAtomically(options.state_path, bytes);
+}
+
+Result<LoopResult> TrainWithOthers(const Context& context, const LoopOptions& options) {
+  ASSIGN_OR_RETURN(const auto graph, DistGraph::Open(context));
+  ASSIGN_OR_RETURN(const auto group, Meet(*graph, context, graph->CallDeadline()));  // init_process_group
+  ASSIGN_OR_RETURN(const auto train, LoaderOf(*graph, graph::SplitPartName::kTrain));
+  ASSIGN_OR_RETURN(const auto test, LoaderOf(*graph, graph::SplitPartName::kTest));
+  ASSIGN_OR_RETURN(const auto train_nodes, graph->SplitNodes(kNode, "random", graph::SplitPartName::kTrain));
+  ASSIGN_OR_RETURN(const auto test_nodes, graph->SplitNodes(kNode, "random", graph::SplitPartName::kTest));
+  ASSIGN_OR_RETURN(const Tensor first, graph->NodeRows(kNode, "node-feat", {GlobalNodeId(0)}));
+  constexpr int64_t kClasses = 10;
+  SoftmaxRegression model(first.num_elements(), kClasses);
+
+  LoopResult result;
+  ASSIGN_OR_RETURN(uint32_t epoch, Restore(options, model, *group, graph->CallDeadline()));
+  for (; epoch < options.epochs; ++epoch) {
+    ASSIGN_OR_RETURN(const Sums sums, Epoch(*train, epoch, 0.1, model, *group, graph->CallDeadline()));
+    result.last_loss = sums.loss() / static_cast<double>(train_nodes.size());
+    if (context.rank == Rank(0) && !options.state_path.empty()) RETURN_IF_ERROR(Save(options, epoch + 1, model));
+  }
+  ASSIGN_OR_RETURN(const Sums looked, Epoch(*test, 0, 0, model, *group, graph->CallDeadline()));
+  result.test_accuracy = looked.right() / static_cast<double>(test_nodes.size());
+  result.weights = model.weights();
+  return result;
+}
+// [example]
+
+}  // namespace example

@@ -1,0 +1,142 @@
+"""A program of a user's in the place of trainers, and alone: the same numbers, whoever dies."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from harness import BIN, Scenario, espalier, job
+
+PROGRAM = BIN / "espalier_example_training_loop"
+EPOCHS = 60
+CLOSE = 9  # decimal places: sums over ranks are taken in another order than a single rank's
+
+
+class Programs(Scenario):
+    undisturbed = None
+
+    def setUp(self):
+        super().setUp()
+        self.graph = self.generate("--nodes", 6000, "--edges", 60000, "--features", 16, "--classes", 10, "--seed", 3)
+
+    def document(self, trainers=2, backoff=5, partitions=2):
+        """A job without spec.training."""
+        return {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "program"},
+                "spec": {"graph": {"source": {"uri": str(self.graph), "format": "NPY"},
+                                   "partitions": {"count": partitions, "algorithm": "METIS"}},
+                         "trainers": {"replicas": trainers, "threads": 1}, "runPolicy": {"backoffLimit": backoff}}}
+
+    def run_program(self, name, *program, document=None, flags=()):
+        path = self.write_job(document or self.document(), name + ".json")
+        return espalier("run", "-f", path, "--output", self.dir / name, *flags, "--", *program, timeout=240)
+
+    def digest(self):
+        """Of the two ranks that nobody touched, made once."""
+        if Programs.undisturbed is None:
+            Programs.undisturbed = self.finished("undisturbed")["weightsDigest"]
+        return Programs.undisturbed
+
+    def result(self, name):
+        return json.loads((self.dir / name / "result.json").read_text())
+
+    def finished(self, name, *args, **kwargs):
+        process = self.run_program(name, PROGRAM, EPOCHS, *args, **kwargs)
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        return self.result(name)
+
+    def begin(self, name, *flags, document=None):
+        """Starts the example and waits until it has saved its first state."""
+        path = self.write_job(document or self.document(), name + ".json")
+        log = open(self.dir / f"{name}.log", "w+", encoding="utf-8")
+        self.addCleanup(log.close)
+        process = subprocess.Popen([str(BIN / "espalier"), "run", "-f", str(path), "--output", str(self.dir / name),
+                                    *flags, "--", str(PROGRAM), str(EPOCHS)], stdout=log, stderr=log,
+                                   stdin=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + 200
+        while not (self.dir / name / "training-loop.state").exists():
+            self.assertIsNone(process.poll(), pathlib.Path(log.name).read_text())
+            self.assertLess(time.monotonic(), deadline, "no state was saved")
+            time.sleep(0.005)
+        return process, pathlib.Path(log.name)
+
+    def pid_of(self, name, child):
+        return json.loads((self.dir / name / "run/state.json").read_text())["processes"][child]
+
+    def alone(self, name, uri, **environment):
+        """The example by itself, as a person starts it."""
+        process = subprocess.run([str(PROGRAM), str(EPOCHS)], capture_output=True, text=True, timeout=240, check=False,
+                                 env={**os.environ, "ESPALIER_PARTITIONS": str(uri), **environment})
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return json.loads(process.stdout)
+
+    def test_alone_and_over_servers_it_ends_with_the_same_numbers(self):
+        served = self.finished("served", document=self.document(trainers=1))
+        self.assertEqual(served["partitions"], 2)
+        self.assertGreater(served["testAccuracy"], 0.3)  # of ten classes
+        alone = self.alone("alone", served["partitionUri"])
+        self.assertEqual(alone["weightsDigest"], served["weightsDigest"])
+        by_rpc = self.finished("rpc", document=self.document(trainers=1, partitions=1), flags=("--access", "rpc"))
+        self.assertEqual(by_rpc["weightsDigest"], served["weightsDigest"])
+        two = self.finished("two")
+        self.assertEqual(two["trainers"], 2)
+        self.assertAlmostEqual(two["lastLoss"], served["lastLoss"], CLOSE)
+
+    def test_a_trainer_trains_alone_with_the_numbers_of_a_run(self):
+        document = job(self.graph, training__epochs=2)
+        run = self.run_job(document, "run")
+        process = subprocess.run([str(BIN / "espalier-trainer"), "--job", str(self.dir / "run/job.json"),
+                                  "--partitions", run["partitionUri"], "--output", str(self.dir / "alone")],
+                                 capture_output=True, text=True, timeout=240, check=False)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        manifest = json.loads((self.dir / "alone/manifest.json").read_text())
+        self.assertEqual(manifest["result"]["parametersDigest"], run["parametersDigest"])
+
+    def test_a_rank_and_a_server_that_are_killed(self):
+        process, log = self.begin("rank")
+        os.kill(self.pid_of("rank", "trainer-1"), signal.SIGKILL)
+        self.assertEqual(process.wait(200), 0, log.read_text())
+        result = self.result("rank")
+        self.assertEqual(result["restarts"]["trainers"], 1)
+        self.assertEqual(result["weightsDigest"], self.digest())
+        self.assertIn("trainer-1 was killed (signal 9); starting the program again on every rank", log.read_text())
+
+        process, log = self.begin("server")
+        os.kill(self.pid_of("server", "server-1"), signal.SIGKILL)
+        self.assertEqual(process.wait(200), 0, log.read_text())
+        result = self.result("server")
+        self.assertEqual(result["restarts"]["services"], 1)
+        self.assertEqual(result["weightsDigest"], self.digest())
+
+    def test_a_run_that_was_stopped_goes_on(self):
+        process, log = self.begin("stopped")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(100), 75, log.read_text())
+        self.assertIn("--resume -- ", log.read_text())
+        result = self.finished("stopped", flags=("--resume",))
+        self.assertEqual(result["weightsDigest"], self.digest())
+
+    def test_under_tls(self):
+        process, log = self.begin("tls", "--tls")
+        self.assertEqual(process.wait(200), 0, log.read_text())
+        self.assertEqual(self.result("tls")["weightsDigest"], self.digest())
+
+    def test_exit_codes(self):
+        # (what the program does, the limit of failures, the run's code, what it says)
+        cases = [("exit 65", 5, 65, "ended with exit code 65"), ("exit 3", 0, 70, "ended with exit code 3"),
+                 ("kill -9 $$", 0, 74, "signal 9"), ("kill -SEGV $$", 0, 70, "signal 11")]
+        for number, (script, backoff, code, words) in enumerate(cases):
+            with self.subTest(script=script):
+                process = self.run_program(f"code-{number}", "sh", "-c", script,
+                                           document=self.document(backoff=backoff))
+                self.assertEqual(process.returncode, code, process.stderr)
+                self.assertIn(words, process.stderr)
+                self.assertFalse((self.dir / f"code-{number}/result.json").exists())
+        process = self.run_program("wrong", PROGRAM, "many")
+        self.assertEqual(process.returncode, 65)
+        self.assertIn("expected the number of epochs", process.stderr)
+        process = self.run_program("nobody", "no-such-program-anywhere")
+        self.assertEqual(process.returncode, 64)
+        self.assertIn("is in no folder of PATH", process.stderr)
