@@ -89,6 +89,34 @@ Result<Spec> ParseSpec(const std::string& name, const Json& raw_spec) {
   return spec;
 }
 
+// `before` is null, or the resource as it was read earlier.
+Result<DistTraining> Parse(const Json& object, const DistTraining* before) {
+  DistTraining training;
+  ASSIGN_OR_RETURN(training.meta, kube::ParseObjectMeta(object));
+  const std::string kind = kube::StringAt(object, {"kind"});
+  if (!kind.empty() && kind != kube::kDistTrainings.kind) return InvalidArgument("a " + kind + ", not a DistTraining");
+  const Json* spec = kube::Find(object, {"spec"});
+  if (spec == nullptr || !spec->is_object()) {
+    return InvalidArgument("DistTraining " + ToString(training.meta.key) + " has no spec");
+  }
+  training.raw_spec = *spec;
+  if (const Json* status = kube::Find(object, {"status"}); status != nullptr) training.status = StatusFromJson(*status);
+
+  // What a spec is read as depends on itself and on the job's name.
+  if (before != nullptr && before->meta.key.name == training.meta.key.name && before->raw_spec == training.raw_spec) {
+    training.spec = before->spec;
+    training.violations = before->violations;
+    return training;
+  }
+  Result<Spec> parsed = ParseSpec(training.meta.key.name, training.raw_spec);
+  if (parsed.ok()) {
+    training.spec = *std::move(parsed);
+  } else {
+    training.violations = parsed.status().message();
+  }
+  return training;
+}
+
 }  // namespace
 
 const char* NameOf(Role role) {
@@ -115,25 +143,10 @@ RunPolicy RunPolicyOf(const DistTraining& training) {
   return training.spec ? training.spec->run_policy : ReadRunPolicy(training.raw_spec);
 }
 
-Result<DistTraining> ParseDistTraining(const Json& object) {
-  DistTraining training;
-  ASSIGN_OR_RETURN(training.meta, kube::ParseObjectMeta(object));
-  const std::string kind = kube::StringAt(object, {"kind"});
-  if (!kind.empty() && kind != kube::kDistTrainings.kind) return InvalidArgument("a " + kind + ", not a DistTraining");
-  const Json* spec = kube::Find(object, {"spec"});
-  if (spec == nullptr || !spec->is_object()) {
-    return InvalidArgument("DistTraining " + ToString(training.meta.key) + " has no spec");
-  }
-  training.raw_spec = *spec;
-  if (const Json* status = kube::Find(object, {"status"}); status != nullptr) training.status = StatusFromJson(*status);
+Result<DistTraining> ParseDistTraining(const Json& object) { return Parse(object, nullptr); }
 
-  Result<Spec> parsed = ParseSpec(training.meta.key.name, training.raw_spec);
-  if (parsed.ok()) {
-    training.spec = *std::move(parsed);
-  } else {
-    training.violations = parsed.status().message();
-  }
-  return training;
+Result<DistTraining> ParseDistTraining(const Json& object, const DistTraining& before) {
+  return Parse(object, &before);
 }
 
 }  // namespace espalier::ctl::api

@@ -76,5 +76,8 @@ RunPolicy RunPolicyOf(const DistTraining& training);
 // InvalidArgument only where `object` is no DistTraining at all (no name, spec no object); a spec that is not valid is
 // a value. Status fields of other types than they should have count as unset.
 Result<DistTraining> ParseDistTraining(const kube::Json& object);
+// The same, where the resource has been read before: a spec that is still what it was is copied from `before` and not
+// checked again, which is most of the work. `before` may be any DistTraining.
+Result<DistTraining> ParseDistTraining(const kube::Json& object, const DistTraining& before);
 
 }  // namespace espalier::ctl::api

@@ -96,6 +96,33 @@ TEST(ParseDistTrainingTest, WhatTheApiServerAddsIsNoViolation) {
   EXPECT_EQ(training.meta.generation, 2);
 }
 
+TEST(ParseDistTrainingTest, WhatWasReadBeforeIsReadTheSameAgain) {
+  kube::Json object = ClusterDocument();
+  const DistTraining before = Parsed(object);
+  object["metadata"]["generation"] = 2;
+  object["status"] = {{"incarnation", 3}};
+  kube::Json changed = object, invalid = object, renamed = object;
+  changed["spec"]["training"]["epochs"] = 7;
+  invalid["spec"]["training"]["epochs"] = -1;
+  renamed["metadata"]["name"] = "citeseer";
+
+  for (const kube::Json& document : {object, changed, invalid, renamed}) {
+    const DistTraining alone = Parsed(document);
+    for (const DistTraining& earlier : {before, Parsed(invalid)}) {
+      const Result<DistTraining> again = ParseDistTraining(document, earlier);
+      ASSERT_TRUE(again.ok()) << again.status().ToString();
+      EXPECT_EQ(again->meta, alone.meta);
+      EXPECT_EQ(again->status.incarnation, 3);
+      EXPECT_EQ(again->raw_spec, alone.raw_spec);
+      EXPECT_EQ(again->violations, alone.violations);
+      ASSERT_EQ(again->spec.has_value(), alone.spec.has_value());
+      if (!alone.spec) continue;
+      EXPECT_EQ(again->spec->document, alone.spec->document);
+      EXPECT_EQ(again->spec->roles, alone.spec->roles);
+    }
+  }
+}
+
 TEST(ParseDistTrainingTest, ViolationsNameFieldsAndNoPlaces) {
   kube::Json object = ClusterDocument();
   object["spec"]["training"]["epochs"] = -1;

@@ -3,16 +3,19 @@
 //   espalier-reconcile-bench --jobs 200 --idle 5000
 //
 //   jobs/s          from the first creation until each job has all its children (the trainer Job comes last)
-//   reconcile p99   upper bound of the histogram's bucket
+//   CPU a job       the operator's own, and of the fakes that share its processors: on real clusters they are elsewhere
+//   reconcile p99   of these jobs' rounds: upper bound of the histogram's bucket
 //   new job         from its creation behind `idle` suspended jobs until its partition Job exists
 //   memory          of the process: operator, fake API server and fake cluster together
-#include <atomic>
+#include <pthread.h>
+
 #include <cstdio>
 #include <sstream>
 #include <thread>
 
 #include "CLI/CLI.hpp"
 #include "operator/api/testing/cluster_document.h"
+#include "operator/benchmarks/metered_transport.h"
 #include "operator/controller/controller.h"
 #include "operator/testing/fake_cluster.h"
 #include "services/base/check.h"
@@ -27,6 +30,10 @@ using kube::Json;
 kube::WallTime SystemTime() {
   return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
 }
+
+struct Cpu {
+  double of_operator = 0, server = 0, cluster = 0;  // seconds; the server's of the operator's requests
+};
 
 void Create(client::ApiClient& client, const std::string& name, bool suspended) {
   Json object = api::ClusterDocument();
@@ -59,15 +66,33 @@ std::string Percentile99(const std::string& metrics, const std::string& name) {
   return "?";
 }
 
+double Counter(const std::string& metrics, const std::string& name) {
+  std::istringstream lines(metrics);
+  double sum = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(name + "{", 0) == 0) sum += std::stod(line.substr(line.rfind(' ')));
+  }
+  return sum;
+}
+
+// Of the threads that are neither the operator's nor this one's.
+clockid_t ClockOf(std::jthread& thread) {
+  clockid_t clock{};
+  ESPALIER_CHECK(pthread_getcpuclockid(thread.native_handle(), &clock) == 0);
+  return clock;
+}
+
 void Run(int num_jobs, int num_idle, int workers) {
   client::FakeApiServer server;
   FakeCluster cluster(server, SystemTime);
-  const auto transport = server.Connect("espalier-operator");
+  const auto direct = server.Connect("espalier-operator");
+  client::MeteredTransport transport(*direct);
   telemetry::MetricRegistry metrics;
   client::ClientMetrics client_metrics(metrics);
   client::ApiClientOptions unlimited;
   unlimited.qps = 0;
-  client::ApiClient client(*transport, unlimited, client_metrics);
+  client::ApiClient client(transport, unlimited, client_metrics);
+  client::ApiClient user(*direct, unlimited, client_metrics);
   runtime::EventRecorder events(client, "espalier.io/operator", "bench", metrics);
   controller::ControllerOptions options;
   options.defaults = {"core:1", "trainer:1", "cluster.local"};
@@ -84,15 +109,26 @@ void Run(int num_jobs, int num_idle, int workers) {
     }
   });
 
+  const clockid_t of_process = CLOCK_PROCESS_CPUTIME_ID, of_this = CLOCK_THREAD_CPUTIME_ID,
+                  of_cluster = ClockOf(stepping);
+  const auto cpu_now = [&] {
+    Cpu cpu{.server = transport.cpu_seconds(), .cluster = client::CpuSeconds(of_cluster)};
+    cpu.of_operator = client::CpuSeconds(of_process) - client::CpuSeconds(of_this) - cpu.server - cpu.cluster;
+    return cpu;
+  };
+  const Cpu before = cpu_now();
   const int64_t requests_before = server.num_requests();
   const Timer timer;
-  for (int i = 0; i < num_jobs; ++i) Create(client, "job-" + std::to_string(i), false);
+  for (int i = 0; i < num_jobs; ++i) Create(user, "job-" + std::to_string(i), false);
   const double seconds = WaitFor(timer, [&] {
     return server.Count(kube::kJobs) >= static_cast<size_t>(2 * num_jobs);  // partition and trainer Job of each
   });
   const int64_t requests = server.num_requests() - requests_before;
+  const Cpu after = cpu_now();
+  const std::string measured = metrics.Serialize();
+  const double rounds = Counter(measured, "controller_runtime_reconcile_time_seconds_count");
 
-  for (int i = 0; i < num_idle; ++i) Create(client, "idle-" + std::to_string(i), true);
+  for (int i = 0; i < num_idle; ++i) Create(user, "idle-" + std::to_string(i), true);
   const Timer idle_timer;
   WaitFor(idle_timer, [&] {
     size_t num_suspended = 0;
@@ -101,7 +137,7 @@ void Run(int num_jobs, int num_idle, int workers) {
     return num_suspended == static_cast<size_t>(num_idle);
   });
   const Timer new_timer;
-  Create(client, "new", false);
+  Create(user, "new", false);
   const double new_seconds = WaitFor(new_timer, [&] {
     return server.Find(kube::kJobs, {"ml", "new-partition-1"}).has_value();
   });
@@ -109,8 +145,16 @@ void Run(int num_jobs, int num_idle, int workers) {
   std::printf("%-34s %d\n", "jobs", num_jobs);
   std::printf("%-34s %.1f\n", "jobs/s until all children exist", num_jobs / seconds);
   std::printf("%-34s %.1f\n", "requests per job (creation too)", static_cast<double>(requests) / num_jobs);
+  const auto print_cpu = [&](const char* what, double cpu_seconds) {
+    std::printf("%-34s %.2f ms\n", what, cpu_seconds * 1000 / num_jobs);
+  };
+  print_cpu("CPU a job, operator", after.of_operator - before.of_operator);
+  print_cpu("CPU a job, fake API server", after.server - before.server);
+  print_cpu("CPU a job, fake cluster", after.cluster - before.cluster);
+  std::printf("%-34s %.1f of %.2f ms CPU\n", "reconciles a job", rounds / num_jobs,
+              (after.of_operator - before.of_operator) * 1000 / rounds);
   std::printf("%-34s <= %s\n", "reconcile p99",
-              Percentile99(metrics.Serialize(), "controller_runtime_reconcile_time_seconds").c_str());
+              Percentile99(measured, "controller_runtime_reconcile_time_seconds").c_str());
   std::printf("%-34s %.3f s (behind %d)\n", "new job behind idle ones", new_seconds, num_idle);
   std::printf("%-34s %.0f MB\n", "memory, peak, all together",
               static_cast<double>(telemetry::PeakResidentBytes()) / 1e6);
@@ -122,10 +166,10 @@ void Run(int num_jobs, int num_idle, int workers) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Measures the operator's controller against a fake API server."};
-  int jobs = 200, idle = 5000, workers = 8;
+  int jobs = 200, idle = 5000, workers = espalier::ctl::controller::ControllerOptions().num_workers;
   app.add_option("--jobs", jobs, "DistTrainings that are created at once")->check(CLI::Range(1, 100000));
   app.add_option("--idle", idle, "suspended DistTrainings before the new one")->check(CLI::Range(0, 100000));
-  app.add_option("--workers", workers, "as espalier-operator's")->check(CLI::Range(1, 256));
+  app.add_option("--workers", workers, "as espalier-operator's")->check(CLI::Range(1, 256))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   espalier::telemetry::LogOptions log;
   log.level = espalier::telemetry::Level::kWarning;

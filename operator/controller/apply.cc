@@ -37,9 +37,9 @@ std::string RefusalReason(StatusCode code) {
 struct Applier::Round {
   const api::DistTraining& training;
   const plan::Plan& plan;
-  std::string live_resource_version = {};    // of the training, once confirmed
-  std::string doing = {};                    // "Job cora-partition-1"
-  std::optional<kube::Json> authority = {};  // with its key, for as long as the round lasts
+  std::string live_resource_version = {};              // of the training, once confirmed
+  std::string doing = {};                              // "Job cora-partition-1"
+  std::optional<resources::Authority> authority = {};  // with its key, for as long as the round lasts
   Applied applied = {};
 
   const kube::ObjectKey& job() const { return training.meta.key; }
@@ -152,9 +152,9 @@ Status Applier::Do(Round& round, const plan::MakeAuthority&) {
   memory_.ForgetCertificates(round.job());
   Result<kube::Json> made = MakeAuthority(client_, round.ContextWith(cluster_domain_));
   RETURN_IF_ERROR(made.status().While("making the certificate authority"));
-  round.authority = *std::move(made);
+  ASSIGN_OR_RETURN(round.authority, resources::ReadAuthoritySecret(*made));
   Certificates certificates;
-  certificates.authority = resources::FactsOf(*round.authority);
+  certificates.authority = round.authority->facts;
   memory_.RememberCertificates(round.job(), round.training.meta.uid, std::move(certificates), kCertificatesLifetime);
   return Status();
 }
@@ -169,11 +169,11 @@ Status Applier::Do(Round& round, const plan::MakeLeaf& action) {
 Status Applier::MakeLeafOf(Round& round, api::Role role) {
   const resources::Context context = round.ContextWith(cluster_domain_);
   if (!round.authority) {
-    ASSIGN_OR_RETURN(round.authority, ReadAuthority(client_, context));
+    ASSIGN_OR_RETURN(const kube::Json secret, ReadAuthority(client_, context));
+    ASSIGN_OR_RETURN(round.authority, resources::ReadAuthoritySecret(secret));
   }
-  ASSIGN_OR_RETURN(const kube::Json leaf, MakeLeaf(client_, context, role, *round.authority));
-  const std::optional<resources::CertificateFacts> facts = resources::FactsOf(leaf);
-  if (facts) memory_.RememberLeaf(round.job(), round.training.meta.uid, role, *facts);
+  ASSIGN_OR_RETURN(const resources::CertificateFacts facts, MakeLeaf(client_, context, role, *round.authority));
+  memory_.RememberLeaf(round.job(), round.training.meta.uid, role, facts);
   return Status();
 }
 

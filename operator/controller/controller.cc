@@ -6,6 +6,7 @@
 #include "operator/controller/apply.h"
 #include "operator/controller/informers.h"
 #include "operator/controller/observe.h"
+#include "operator/controller/recent_trainings.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::ctl::controller {
@@ -68,6 +69,7 @@ class Controller::Impl {
     if (record == nullptr) {
       guard_.Forget(key);
       memory_.Forget(key);
+      trainings_.Forget(key);
       return {};
     }
     const auto seen = [this](const kube::Resource& resource) { return informers_.SeenVersion(resource); };
@@ -76,7 +78,7 @@ class Controller::Impl {
       outcome.stale = true;
       return outcome;
     }
-    Result<runtime::ReconcileOutcome> outcome = Round(*record);
+    Result<runtime::ReconcileOutcome> outcome = Round(record);
     if (outcome.ok()) return *std::move(outcome);
     return {.status = std::move(outcome).status()};
   }
@@ -90,13 +92,14 @@ class Controller::Impl {
             [this](const TrainingRecord* before, const TrainingRecord* after) { metrics_.OnTraining(before, after); }};
   }
 
-  Result<runtime::ReconcileOutcome> Round(const TrainingRecord& record);
+  Result<runtime::ReconcileOutcome> Round(const std::shared_ptr<const TrainingRecord>& record);
 
   client::ApiClient& client_;
   const ControllerOptions options_;
   ControllerMetrics metrics_;
   Caches caches_;
   JobMemory memory_;
+  RecentTrainings trainings_;
   runtime::StaleGuard guard_;
   Applier applier_;
   runtime::WorkQueue queue_;
@@ -105,9 +108,9 @@ class Controller::Impl {
   ProgressPoller progress_;
 };
 
-Result<runtime::ReconcileOutcome> Controller::Impl::Round(const TrainingRecord& record) {
-  ASSIGN_OR_RETURN(const kube::Json object, kube::ParseJson(record.object));
-  ASSIGN_OR_RETURN(const api::DistTraining training, api::ParseDistTraining(object));
+Result<runtime::ReconcileOutcome> Controller::Impl::Round(const std::shared_ptr<const TrainingRecord>& record) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const api::DistTraining> read, trainings_.Read(record));
+  const api::DistTraining& training = *read;
   // Its children go with it, by their owner references; making more of them would only delay that.
   if (training.meta.deletion_requested_at) return runtime::ReconcileOutcome();
 

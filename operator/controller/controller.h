@@ -20,7 +20,7 @@ namespace espalier::ctl::controller {
 struct ControllerOptions {
   std::string name_space;  // "": all
   plan::Defaults defaults;
-  int num_workers = 8;
+  int num_workers = 4;
   std::chrono::seconds min_watch{45};
   std::chrono::seconds max_watch{75};
   bool poll_progress = true;

@@ -60,15 +60,16 @@ Result<kube::Json> ReadAuthority(client::ApiClient& client, const resources::Con
   return authority;
 }
 
-Result<kube::Json> MakeLeaf(client::ApiClient& client, const resources::Context& context, api::Role role,
-                            const kube::Json& authority) {
+Result<resources::CertificateFacts> MakeLeaf(client::ApiClient& client, const resources::Context& context,
+                                             api::Role role, const resources::Authority& authority) {
   const kube::ObjectKey key = KeyOf(context, resources::TlsSecretName(context.training.meta.key.name, role));
-  ASSIGN_OR_RETURN(kube::Json secret, resources::MakeTlsSecret(context, role, authority));
-  ASSIGN_OR_RETURN(const std::optional<kube::Json> there, CreateOrGet(client, key, secret));
-  if (!there) return secret;
-  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, MetaOfOurs(*there, context));
-  RETURN_IF_ERROR(ReplaceSecret(client, meta, secret));
-  return secret;
+  ASSIGN_OR_RETURN(resources::TlsSecret leaf, resources::MakeTlsSecret(context, role, authority));
+  ASSIGN_OR_RETURN(const std::optional<kube::Json> there, CreateOrGet(client, key, leaf.secret));
+  if (there) {
+    ASSIGN_OR_RETURN(const kube::ObjectMeta meta, MetaOfOurs(*there, context));
+    RETURN_IF_ERROR(ReplaceSecret(client, meta, std::move(leaf.secret)));
+  }
+  return std::move(leaf.facts);
 }
 
 }  // namespace espalier::ctl::controller

@@ -14,8 +14,9 @@ Result<kube::Json> MakeAuthority(client::ApiClient& client, const resources::Con
 // The authority's Secret, with its key. NotFound where there is none; AlreadyExists where it is not this job's.
 Result<kube::Json> ReadAuthority(client::ApiClient& client, const resources::Context& context);
 
-// Creates or replaces the role's certificate, signed by `authority`; the Secret as it is then. Errors as MakeAuthority.
-Result<kube::Json> MakeLeaf(client::ApiClient& client, const resources::Context& context, api::Role role,
-                            const kube::Json& authority);
+// Creates or replaces the role's certificate, signed by `authority`; what is to be known of it. Errors as
+// MakeAuthority.
+Result<resources::CertificateFacts> MakeLeaf(client::ApiClient& client, const resources::Context& context,
+                                             api::Role role, const resources::Authority& authority);
 
 }  // namespace espalier::ctl::controller

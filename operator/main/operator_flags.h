@@ -25,7 +25,7 @@ struct OperatorFlags {
   int lease_renew_seconds = 7;
   int lease_retry_seconds = 2;
 
-  int workers = 8;
+  int workers = 4;
   double qps = 50;  // 0: no limit
   double burst = 100;
   int drain_seconds = 30;

@@ -2,6 +2,7 @@
 
 #include "operator/plan/stages.h"
 #include "operator/resources/labels.h"
+#include "operator/resources/names.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -29,10 +30,15 @@ std::vector<Role> RolesWithCertificates(const api::Spec& spec) {
 
 void MakeShared(Draft& draft) {
   const resources::Context context = draft.context();
-  draft.Apply(kube::kConfigMaps, resources::ConfigMap(context));
-  draft.Apply(kube::kServiceAccounts, resources::ServiceAccount(context));
-  draft.Apply(kube::kServices, resources::Service(context));
-  draft.Apply(kube::kNetworkPolicies, resources::NetworkPolicy(context));
+  const std::string inputs = resources::InputsOfShared(context);
+  const auto apply = [&](const kube::Resource& resource, const std::string& name,
+                         kube::Json (*build)(const resources::Context&)) {
+    draft.Apply(resource, name, inputs, [&] { return build(context); });
+  };
+  apply(kube::kConfigMaps, resources::ConfigName(draft.name()), resources::ConfigMap);
+  apply(kube::kServiceAccounts, resources::ServiceAccountName(draft.name()), resources::ServiceAccount);
+  apply(kube::kServices, resources::ServiceName(draft.name()), resources::Service);
+  apply(kube::kNetworkPolicies, resources::NetworkPolicyName(draft.name()), resources::NetworkPolicy);
 }
 
 void MakeCertificates(Draft& draft) {

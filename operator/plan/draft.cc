@@ -77,6 +77,13 @@ bool Draft::Apply(const kube::Resource& resource, kube::Json object) {
   return ApplyAgain(resource, std::move(object));
 }
 
+bool Draft::Apply(const kube::Resource& resource, const std::string& name, const std::string& inputs,
+                  const std::function<kube::Json()>& build) {
+  const kube::ObjectMeta* there = world_.Find(resource, name);
+  if (there != nullptr && IsMadeFrom(*there, inputs)) return true;
+  return ApplyAgain(resource, build());
+}
+
 bool Draft::ApplyAgain(const kube::Resource& resource, kube::Json object) {
   const std::string child = kube::StringAt(object, {"metadata", "name"});
   if (world_.IsTaken(resource, child)) {

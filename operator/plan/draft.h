@@ -1,6 +1,7 @@
 // A plan as it grows: the stages (stages.h) add to it in the order in which a job starts.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -47,6 +48,10 @@ class Draft {
   // Applies `object` where the caches show none, or one made from something else (kInputsAnnotation). False where it is
   // not there yet and was not planned either: the name is somebody else's, or nothing may be made now.
   bool Apply(const kube::Resource& resource, kube::Json object);
+  // The same, where building the object is the larger part of it: `build` is called only for one that is to be applied.
+  // `inputs` is the value that its kInputsAnnotation would have.
+  bool Apply(const kube::Resource& resource, const std::string& name, const std::string& inputs,
+             const std::function<kube::Json()>& build);
   // The same for one whose current state is known to differ from what it should be.
   bool ApplyAgain(const kube::Resource& resource, kube::Json object);
   // Nothing for a child whose deletion is under way.

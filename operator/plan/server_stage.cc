@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "operator/plan/stages.h"
 #include "operator/resources/names.h"
 
@@ -13,8 +15,8 @@ bool IsReady(const kube::StatefulSet& set, int64_t wanted) {
 }
 
 // True once it is as it should be and all its pods are ready. Someone else's idea of its replicas does not last.
-bool Keep(Draft& draft, kube::Json object, int64_t wanted) {
-  const std::string name = kube::StringAt(object, {"metadata", "name"});
+bool Keep(Draft& draft, const std::string& name, const std::string& inputs, int64_t wanted,
+          const std::function<kube::Json()>& build) {
   const kube::StatefulSet* there = nullptr;
   for (const kube::StatefulSet* set : draft.world().server_sets()) {
     if (set->meta.key.name == name) there = set;
@@ -22,27 +24,34 @@ bool Keep(Draft& draft, kube::Json object, int64_t wanted) {
   const kube::StatefulSet* samplers = draft.world().sampler_set();
   if (samplers != nullptr && samplers->meta.key.name == name) there = samplers;
   if (there != nullptr && there->wanted != wanted) {
-    draft.ApplyAgain(kube::kStatefulSets, std::move(object));
+    draft.ApplyAgain(kube::kStatefulSets, build());
   } else {
-    draft.Apply(kube::kStatefulSets, std::move(object));
+    draft.Apply(kube::kStatefulSets, name, inputs, build);
   }
   return there != nullptr && IsReady(*there, wanted);
 }
 
 bool KeepServers(Draft& draft) {
   const job::DistTraining& wanted = draft.spec().job;
+  const resources::Context context = draft.context();
+  const std::string inputs = resources::InputsOfServerSet(context, /*scaled_to_zero=*/false);
   bool all_ready = true;
   for (uint32_t replica = 0; replica < wanted.server_replicas_per_partition; ++replica) {
-    all_ready = Keep(draft, resources::ServerSet(draft.context(), replica, /*scaled_to_zero=*/false),
-                     wanted.graph.partitions.count) &&
-                all_ready;
+    const auto build = [&] { return resources::ServerSet(context, replica, /*scaled_to_zero=*/false); };
+    const std::string name = resources::ServerSetName(draft.name(), replica);
+    all_ready = Keep(draft, name, inputs, wanted.graph.partitions.count, build) && all_ready;
   }
   return all_ready;
 }
 
 bool KeepSamplers(Draft& draft) {
   const uint32_t wanted = draft.spec().job.sampler_replicas;
-  if (wanted > 0) return Keep(draft, resources::SamplerSet(draft.context(), /*scaled_to_zero=*/false), wanted);
+  if (wanted > 0) {
+    const resources::Context context = draft.context();
+    return Keep(draft, resources::SamplerSetName(draft.name()),
+                resources::InputsOfSamplerSet(context, /*scaled_to_zero=*/false), wanted,
+                [&] { return resources::SamplerSet(context, /*scaled_to_zero=*/false); });
+  }
   if (draft.world().sampler_set() != nullptr) draft.Delete(kube::kStatefulSets, draft.world().sampler_set()->meta);
   return true;
 }
@@ -61,7 +70,9 @@ std::string Census(const Draft& draft) {
 bool Serve(Draft& draft) {
   const bool servers_are_ready = KeepServers(draft);
   const bool samplers_are_ready = KeepSamplers(draft);
-  draft.Apply(kube::kPodDisruptionBudgets, resources::DisruptionBudget(draft.context()));
+  const resources::Context context = draft.context();
+  draft.Apply(kube::kPodDisruptionBudgets, resources::DisruptionBudgetName(draft.name()),
+              resources::InputsOfShared(context), [&] { return resources::DisruptionBudget(context); });
   if (servers_are_ready && samplers_are_ready) {
     draft.Set(api::kServersReady, ConditionStatus::kTrue, kAllReady, Census(draft));
     return true;

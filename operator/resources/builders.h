@@ -41,6 +41,12 @@ kube::Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zer
 kube::Json SamplerSet(const Context& context, bool scaled_to_zero);
 kube::Json TrainerJob(const Context& context);  // of status.incarnation, with status.trainer_replicas trainers
 
+// The kInputsAnnotation that an object would have, without building it.
+std::string InputsOfShared(
+    const Context& context);  // Service, ServiceAccount, ConfigMap, NetworkPolicy, DisruptionBudget
+std::string InputsOfServerSet(const Context& context, bool scaled_to_zero);  // of every replica
+std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero);
+
 // Secrets (secrets.h makes their contents, which are not pure).
 
 // The run's own folder: "<output.uri>/<name>-<first 8 of uid>".

@@ -36,6 +36,8 @@ Inputs InputsOf(const Context& context, api::Role role) {
   return inputs;
 }
 
+std::string InputsOfShared(const Context& context) { return Inputs().Hash(context.training); }
+
 Json ChildOf(const Context& context, const kube::Resource& resource, const std::string& name,
              const std::string& component, const Inputs& inputs) {
   const api::DistTraining& training = context.training;

@@ -69,6 +69,23 @@ TEST(NamesTest, FitWhereTheyBecomeLabelsAndHostNames) {
   EXPECT_LE(TlsSecretName(longest, api::Role::kPartitioner).size(), kMost);
 }
 
+// What the plan compares with what is there, without building the object.
+TEST(ChildrenTest, TheirInputsAreKnownBeforeTheyAreBuilt) {
+  for (const Job& job : {SmallJob(), FullJob()}) {
+    const Context context = job.context();
+    for (const Json& child : {Service(context), ServiceAccount(context), ConfigMap(context), NetworkPolicy(context),
+                              DisruptionBudget(context)}) {
+      EXPECT_EQ(InputsOfShared(context), InputsOf(child)) << child["kind"];
+    }
+    for (const bool scaled_to_zero : {false, true}) {
+      for (const int64_t replica : {0, 1}) {
+        EXPECT_EQ(InputsOfServerSet(context, scaled_to_zero), InputsOf(ServerSet(context, replica, scaled_to_zero)));
+      }
+      EXPECT_EQ(InputsOfSamplerSet(context, scaled_to_zero), InputsOf(SamplerSet(context, scaled_to_zero)));
+    }
+  }
+}
+
 TEST(ChildrenTest, BelongToTheJobAndAreFoundByItsLabels) {
   const Job job = FullJob();
   for (const Json& child : Children(job)) {

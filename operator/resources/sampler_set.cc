@@ -12,12 +12,23 @@ namespace {
 constexpr api::Role kRole = api::Role::kSampler;
 constexpr std::chrono::seconds kGrace{30};  // calls under way have 10 s (--drain-seconds)
 
+int64_t SamplersOf(const Context& context, bool scaled_to_zero) {
+  return scaled_to_zero ? 0 : int64_t{context.training.spec->job.sampler_replicas};
+}
+
+Inputs InputsOfSet(const Context& context, bool scaled_to_zero) {
+  return InputsOf(context, kRole).Add("samplers", SamplersOf(context, scaled_to_zero));
+}
+
 }  // namespace
+
+std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero) {
+  return InputsOfSet(context, scaled_to_zero).Hash(context.training);
+}
 
 // Samplers learn the incarnation from servers and trainers, so that a restart of the trainers leaves them alone.
 Json SamplerSet(const Context& context, bool scaled_to_zero) {
   const std::string& name = context.training.meta.key.name;
-  const int64_t samplers = scaled_to_zero ? 0 : int64_t{context.training.spec->job.sampler_replicas};
   const Json pod = RolePod(context, kRole, "espalier-sampler")
                        .Document(ConfigName(name))
                        .ThreadsByProcessorLimit()
@@ -28,8 +39,8 @@ Json SamplerSet(const Context& context, bool scaled_to_zero) {
                        .GracePeriod(kGrace)
                        .Template();
   Json set = ChildOf(context, kube::kStatefulSets, SamplerSetName(name), api::NameOf(kRole),
-                     InputsOf(context, kRole).Add("samplers", samplers));
-  set["spec"] = {{"replicas", samplers},
+                     InputsOfSet(context, scaled_to_zero));
+  set["spec"] = {{"replicas", SamplersOf(context, scaled_to_zero)},
                  {"serviceName", ServiceName(name)},
                  {"podManagementPolicy", "Parallel"},
                  {"updateStrategy", {{"type", "OnDelete"}}},

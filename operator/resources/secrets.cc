@@ -45,6 +45,10 @@ std::optional<pki::KeyAndCertificate> PairOf(const Json& secret) {
   return pki::KeyAndCertificate{telemetry::Secret(*std::move(key)), *std::move(certificate)};
 }
 
+std::string RenewalOf(const Json& secret) {
+  return kube::StringAt(secret, {"metadata", "annotations", kRenewAnnotation});
+}
+
 // Who the certificate must be of, by the Secret's own metadata.
 std::string IdentityIn(const Json& secret) {
   const Json& owners = kube::ListAt(secret, {"metadata", "ownerReferences"});
@@ -78,7 +82,7 @@ std::optional<CertificateFacts> FactsOf(const Json& secret) {
   if (!details.ok()) return std::nullopt;
   CertificateFacts facts;
   facts.expires_at = details->expires_at;
-  facts.renewal = kube::StringAt(secret, {"metadata", "annotations", kRenewAnnotation});
+  facts.renewal = RenewalOf(secret);
   if (details->is_authority) {
     facts.authority = details->fingerprint;
     return facts;
@@ -101,18 +105,26 @@ Result<Json> MakeAuthoritySecret(const Context& context) {
   return SecretOf(context, AuthoritySecretName(training.meta.key.name), kSharedComponent, pair);
 }
 
-Result<Json> MakeTlsSecret(const Context& context, api::Role role, const Json& authority) {
-  const std::optional<pki::KeyAndCertificate> signer = PairOf(authority);
-  if (!signer) return FailedPrecondition("the authority's Secret has no certificate with its key");
+Result<Authority> ReadAuthoritySecret(const Json& secret) {
+  const std::optional<pki::KeyAndCertificate> pair = PairOf(secret);
+  if (!pair) return FailedPrecondition("the authority's Secret has no certificate with its key");
+  ASSIGN_OR_RETURN(pki::LeafIssuer issuer, pki::LeafIssuer::Of(*pair));
+  CertificateFacts facts{issuer.expires_at(), issuer.fingerprint(), RenewalOf(secret)};
+  return Authority{std::move(facts), std::move(issuer)};
+}
+
+Result<TlsSecret> MakeTlsSecret(const Context& context, api::Role role, const Authority& authority) {
   const kube::ObjectMeta& meta = context.training.meta;
   pki::LeafOptions options;
   options.identity = {{meta.key.name_space, meta.uid}, PeerRoleOf(role)};
   options.dns_names = {WildcardHost(context)};
   options.valid_for = kLeafLifetime;
-  ASSIGN_OR_RETURN(const pki::KeyAndCertificate leaf, pki::IssueLeaf(*signer, options));
-  Json secret = SecretOf(context, TlsSecretName(meta.key.name, role), api::NameOf(role), leaf);
-  secret["data"][kAuthority] = EncodeBase64(signer->certificate_pem);
-  return secret;
+  ASSIGN_OR_RETURN(const pki::IssuedLeaf leaf, authority.issuer.Issue(options));
+  TlsSecret made;
+  made.secret = SecretOf(context, TlsSecretName(meta.key.name, role), api::NameOf(role), leaf.pair);
+  made.secret["data"][kAuthority] = EncodeBase64(authority.issuer.certificate_pem());
+  made.facts = {leaf.expires_at, authority.facts.authority, RenewalOf(made.secret)};
+  return made;
 }
 
 }  // namespace espalier::ctl::resources

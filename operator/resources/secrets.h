@@ -6,6 +6,7 @@
 
 #include "operator/kube/time.h"
 #include "operator/resources/builders.h"
+#include "services/pki/certificates.h"
 
 namespace espalier::ctl::resources {
 
@@ -24,7 +25,19 @@ std::optional<CertificateFacts> FactsOf(const kube::Json& secret);
 kube::WallTime RenewalTimeOf(const CertificateFacts& facts);
 
 Result<kube::Json> MakeAuthoritySecret(const Context& context);
-// tls.crt, tls.key, ca.crt for `role`, signed by `authority`, the Secret of MakeAuthoritySecret.
-Result<kube::Json> MakeTlsSecret(const Context& context, api::Role role, const kube::Json& authority);
+
+// The Secret of MakeAuthoritySecret, read once for all that it signs.
+struct Authority {
+  CertificateFacts facts;
+  pki::LeafIssuer issuer;
+};
+// FailedPrecondition for a Secret without certificate or key, InvalidArgument where those are of no use.
+Result<Authority> ReadAuthoritySecret(const kube::Json& secret);
+
+struct TlsSecret {
+  kube::Json secret;       // tls.crt, tls.key, ca.crt
+  CertificateFacts facts;  // what FactsOf would read out of it again
+};
+Result<TlsSecret> MakeTlsSecret(const Context& context, api::Role role, const Authority& authority);
 
 }  // namespace espalier::ctl::resources

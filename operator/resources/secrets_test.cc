@@ -24,7 +24,7 @@ class SecretsTest : public ::testing::Test {
  protected:
   Json Authority() { return *MakeAuthoritySecret(job_.context()); }
   Json Leaf(const Json& authority, api::Role role = api::Role::kServer) {
-    return *MakeTlsSecret(job_.context(), role, authority);
+    return MakeTlsSecret(job_.context(), role, *ReadAuthoritySecret(authority))->secret;
   }
 
   Job job_ = SmallJob();
@@ -77,6 +77,20 @@ TEST_F(SecretsTest, LeavesTellWhoSignedThem) {
   EXPECT_NE(FactsOf(Leaf(Authority()))->authority, signer->authority);
 }
 
+// The operator does not read again what it has just written.
+TEST_F(SecretsTest, AreKnownAsTheyAreMade) {
+  job_.training.meta.annotations[kRenewAnnotation] = "2026-01-02";
+  const Json secret = Authority();
+  const Result<resources::Authority> authority = ReadAuthoritySecret(secret);
+  ASSERT_TRUE(authority.ok()) << authority.status().ToString();
+  EXPECT_EQ(authority->facts, FactsOf(secret));
+  for (const api::Role role : api::kRoles) {
+    const Result<TlsSecret> made = MakeTlsSecret(job_.context(), role, *authority);
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    EXPECT_EQ(made->facts, FactsOf(made->secret)) << api::NameOf(role);
+  }
+}
+
 TEST_F(SecretsTest, RememberTheRenewalTheyWereMadeFor) {
   const Json authority = Authority();
   EXPECT_EQ(FactsOf(Leaf(authority))->renewal, "");
@@ -111,9 +125,8 @@ TEST_F(SecretsTest, OfNoUseAreNoFacts) {
 TEST_F(SecretsTest, NobodySignsWithABrokenAuthority) {
   Json authority = Authority();
   authority["data"]["tls.key"] = Authority()["data"]["tls.key"];
-  EXPECT_EQ(MakeTlsSecret(job_.context(), api::Role::kServer, authority).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(MakeTlsSecret(job_.context(), api::Role::kServer, Json::object()).status().code(),
-            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReadAuthoritySecret(authority).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadAuthoritySecret(Json::object()).status().code(), StatusCode::kFailedPrecondition);
 }
 
 TEST(Base64Test, IsThatOfTheRfc) {

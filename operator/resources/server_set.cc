@@ -20,13 +20,25 @@ Json AwayFromTwins(const Context& context) {
   return {{"podAntiAffinity", {{"preferredDuringSchedulingIgnoredDuringExecution", Json::array({preferred})}}}};
 }
 
+int64_t ServersOf(const Context& context, bool scaled_to_zero) {
+  return scaled_to_zero ? 0 : int64_t{context.training.spec->job.graph.partitions.count};
+}
+
+std::string UriOf(const Context& context) { return context.status.partition ? context.status.partition->uri : ""; }
+
+Inputs InputsOfSet(const Context& context, bool scaled_to_zero) {
+  return InputsOf(context, kRole).Add("partitions", UriOf(context)).Add("servers", ServersOf(context, scaled_to_zero));
+}
+
 }  // namespace
+
+std::string InputsOfServerSet(const Context& context, bool scaled_to_zero) {
+  return InputsOfSet(context, scaled_to_zero).Hash(context.training);
+}
 
 // The ordinal is the partition. Pods say nothing of the incarnation: a restart of the trainers leaves servers alone.
 Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
   const std::string& name = context.training.meta.key.name;
-  const std::string uri = context.status.partition ? context.status.partition->uri : "";
-  const int64_t servers = scaled_to_zero ? 0 : int64_t{context.training.spec->job.graph.partitions.count};
   const std::string group = std::to_string(replica);
   const Json pod = RolePod(context, kRole, "espalier-graph-server")
                        .ObjectStorage()
@@ -34,7 +46,7 @@ Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
                        .ThreadsByProcessorLimit()
                        .Peers("server", kServerPort)
                        .Variable("ESPALIER_LISTEN", "[::]:" + std::to_string(kServerPort))
-                       .Variable("ESPALIER_PARTITIONS", uri)
+                       .Variable("ESPALIER_PARTITIONS", UriOf(context))
                        .VariableOfPod("ESPALIER_PARTITION", "metadata.labels['apps.kubernetes.io/pod-index']")
                        .Label(kReplicaLabel, group)
                        .Field("affinity", AwayFromTwins(context))
@@ -45,9 +57,9 @@ Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
   selector[kReplicaLabel] = group;
 
   Json set = ChildOf(context, kube::kStatefulSets, ServerSetName(name, replica), api::NameOf(kRole),
-                     InputsOf(context, kRole).Add("partitions", uri).Add("servers", servers));
+                     InputsOfSet(context, scaled_to_zero));
   set["metadata"]["labels"][kReplicaLabel] = group;
-  set["spec"] = {{"replicas", servers},
+  set["spec"] = {{"replicas", ServersOf(context, scaled_to_zero)},
                  {"serviceName", ServiceName(name)},
                  {"podManagementPolicy", "Parallel"},
                  {"updateStrategy", {{"type", "OnDelete"}}},

@@ -5,6 +5,16 @@
 #include "services/base/check.h"
 
 namespace espalier {
+namespace {
+
+// Looked up once: OpenSSL 3 goes through its providers for EVP_sha256() at every use, which takes longer than the
+// digest of a short text. Never freed: other threads may use it to the end of the process.
+const EVP_MD* Algorithm() {
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return algorithm;
+}
+
+}  // namespace
 
 struct Sha256::State {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
@@ -12,7 +22,7 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  ESPALIER_CHECK(EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1);
+  ESPALIER_CHECK(EVP_DigestInit_ex(state_->context, Algorithm(), nullptr) == 1);
 }
 
 Sha256::~Sha256() = default;

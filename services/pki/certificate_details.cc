@@ -1,9 +1,7 @@
 #include "services/pki/certificate_details.h"
 
 #include <openssl/x509v3.h>
-#include <time.h>
 
-#include "services/base/sha256.h"
 #include "services/pki/openssl_handles.h"
 
 namespace espalier::pki {
@@ -15,22 +13,9 @@ Result<CertificateHandle> FirstOf(const std::string& pem) {
   return std::move(certificates.front());
 }
 
-Result<std::string> FingerprintOf(X509* certificate) {
-  unsigned char* der = nullptr;
-  const int size = i2d_X509(certificate, &der);
-  if (size <= 0) return OpenSslError(StatusCode::kInternal, "encoding a certificate");
-  std::string fingerprint = Sha256Hex({reinterpret_cast<const char*>(der), static_cast<size_t>(size)});
-  OPENSSL_free(der);
-  return fingerprint;
-}
-
 Result<CertificateDetails> Details(X509* certificate) {
-  tm utc{};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &utc) != 1) {
-    return OpenSslError(StatusCode::kInvalidArgument, "reading a certificate's last day");
-  }
   CertificateDetails details;
-  details.expires_at = std::chrono::sys_seconds(std::chrono::seconds(timegm(&utc)));
+  ASSIGN_OR_RETURN(details.expires_at, ExpiryOf(certificate));
   ASSIGN_OR_RETURN(details.fingerprint, FingerprintOf(certificate));
   details.uri_names = UriNamesOf(certificate);
   details.is_authority = X509_check_ca(certificate) == 1;

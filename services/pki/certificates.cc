@@ -104,14 +104,41 @@ Result<KeyAndCertificate> MakeCertificateAuthority(const std::string& common_nam
   return ToPem(key.get(), certificate.get());
 }
 
-Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const LeafOptions& options) {
-  const std::vector<CertificateHandle> issuers = ReadCertificates(authority.certificate_pem);
-  const KeyHandle issuer_key = ReadKey(authority.key_pem.Reveal());
-  if (issuers.empty() || issuer_key == nullptr || X509_check_private_key(issuers[0].get(), issuer_key.get()) != 1) {
+struct LeafIssuer::State {
+  CertificateHandle certificate;
+  KeyHandle key;
+  std::string certificate_pem;
+  std::string fingerprint;
+  std::chrono::sys_seconds expires_at;
+};
+
+LeafIssuer::LeafIssuer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LeafIssuer::~LeafIssuer() = default;
+LeafIssuer::LeafIssuer(LeafIssuer&&) noexcept = default;
+LeafIssuer& LeafIssuer::operator=(LeafIssuer&&) noexcept = default;
+
+Result<LeafIssuer> LeafIssuer::Of(const KeyAndCertificate& authority) {
+  std::vector<CertificateHandle> certificates = ReadCertificates(authority.certificate_pem);
+  KeyHandle key = ReadKey(authority.key_pem.Reveal());
+  if (certificates.empty() || key == nullptr || X509_check_private_key(certificates[0].get(), key.get()) != 1) {
     ERR_clear_error();
     return InvalidArgument("the authority's certificate and key are not PEM, or not a pair");
   }
-  X509* issuer = issuers[0].get();
+  auto state = std::make_unique<State>();
+  ASSIGN_OR_RETURN(state->fingerprint, FingerprintOf(certificates[0].get()));
+  ASSIGN_OR_RETURN(state->expires_at, ExpiryOf(certificates[0].get()));
+  state->certificate = std::move(certificates[0]);
+  state->key = std::move(key);
+  state->certificate_pem = authority.certificate_pem;
+  return LeafIssuer(std::move(state));
+}
+
+const std::string& LeafIssuer::certificate_pem() const { return state_->certificate_pem; }
+const std::string& LeafIssuer::fingerprint() const { return state_->fingerprint; }
+std::chrono::sys_seconds LeafIssuer::expires_at() const { return state_->expires_at; }
+
+Result<IssuedLeaf> LeafIssuer::Issue(const LeafOptions& options) const {
+  X509* issuer = state_->certificate.get();
   ASSIGN_OR_RETURN(const std::string names, AlternativeNames(options));
   const KeyHandle key(EVP_EC_gen("P-256"));
   if (key == nullptr) return CannotSign("making a key");
@@ -124,9 +151,18 @@ Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const Le
                     AddExtension(leaf.get(), issuer, NID_subject_key_identifier, "hash") &&
                     AddExtension(leaf.get(), issuer, NID_authority_key_identifier, "keyid") &&
                     AddExtension(leaf.get(), issuer, NID_subject_alt_name, names) &&
-                    X509_sign(leaf.get(), issuer_key.get(), EVP_sha256()) > 0;
+                    X509_sign(leaf.get(), state_->key.get(), EVP_sha256()) > 0;
   if (!made) return CannotSign("making a certificate of " + SpiffeUriOf(options.identity));
-  return ToPem(key.get(), leaf.get());
+  IssuedLeaf issued;
+  ASSIGN_OR_RETURN(issued.pair, ToPem(key.get(), leaf.get()));
+  ASSIGN_OR_RETURN(issued.expires_at, ExpiryOf(leaf.get()));
+  return issued;
+}
+
+Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const LeafOptions& options) {
+  ASSIGN_OR_RETURN(const LeafIssuer issuer, LeafIssuer::Of(authority));
+  ASSIGN_OR_RETURN(IssuedLeaf leaf, issuer.Issue(options));
+  return std::move(leaf.pair);
 }
 
 }  // namespace espalier::pki

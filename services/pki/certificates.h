@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,34 @@ struct LeafOptions {
   std::chrono::seconds valid_for = std::chrono::hours(24);
 };
 
-// A leaf for both ends of connections. InvalidArgument: a name that cannot stand in a certificate, an authority that
-// is none.
+struct IssuedLeaf {
+  KeyAndCertificate pair;
+  std::chrono::sys_seconds expires_at{};
+};
+
+// An authority that is read once for all the leaves it signs: reading a key and its certificate takes OpenSSL longer
+// than signing with it. Movable; one thread at a time.
+class LeafIssuer {
+ public:
+  // InvalidArgument for what is no PEM, and for a key of another certificate.
+  static Result<LeafIssuer> Of(const KeyAndCertificate& authority);
+  ~LeafIssuer();
+  LeafIssuer(LeafIssuer&&) noexcept;
+  LeafIssuer& operator=(LeafIssuer&&) noexcept;
+
+  // A leaf for both ends of connections. InvalidArgument: a name that cannot stand in a certificate.
+  Result<IssuedLeaf> Issue(const LeafOptions& options) const;
+  const std::string& certificate_pem() const;  // the authority's
+  const std::string& fingerprint() const;      // of the authority's certificate, as CertificateDetails::fingerprint
+  std::chrono::sys_seconds expires_at() const;
+
+ private:
+  struct State;
+  explicit LeafIssuer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// A single leaf of `authority`. Errors as LeafIssuer's.
 Result<KeyAndCertificate> IssueLeaf(const KeyAndCertificate& authority, const LeafOptions& options);
 
 // Whether a process with `identity` can use these files: all readable, the key that of the certificate, the

@@ -2,6 +2,9 @@
 
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <time.h>
+
+#include "services/base/sha256.h"
 
 namespace espalier::pki {
 namespace {
@@ -32,6 +35,23 @@ KeyHandle ReadKey(const std::string& pem) {
   KeyHandle key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr));
   ERR_clear_error();
   return key;
+}
+
+Result<std::string> FingerprintOf(X509* certificate) {
+  unsigned char* der = nullptr;
+  const int size = i2d_X509(certificate, &der);
+  if (size <= 0) return OpenSslError(StatusCode::kInternal, "encoding a certificate");
+  std::string fingerprint = Sha256Hex({reinterpret_cast<const char*>(der), static_cast<size_t>(size)});
+  OPENSSL_free(der);
+  return fingerprint;
+}
+
+Result<std::chrono::sys_seconds> ExpiryOf(X509* certificate) {
+  tm utc{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &utc) != 1) {
+    return OpenSslError(StatusCode::kInvalidArgument, "reading a certificate's last day");
+  }
+  return std::chrono::sys_seconds(std::chrono::seconds(timegm(&utc)));
 }
 
 std::vector<std::string> UriNamesOf(X509* certificate) {

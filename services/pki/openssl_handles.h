@@ -6,6 +6,7 @@
 #include <openssl/evp.h>
 #include <openssl/x509.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,10 @@ inline Status OpenSslError(StatusCode code, const std::string& doing) {
 // All certificates of a PEM text, in order; empty where there is none or one is malformed.
 std::vector<CertificateHandle> ReadCertificates(const std::string& pem);
 KeyHandle ReadKey(const std::string& pem);  // null where there is none
+// SHA-256 of the certificate (DER), 64 hexadecimal digits.
+Result<std::string> FingerprintOf(X509* certificate);
+// The last second of its life.
+Result<std::chrono::sys_seconds> ExpiryOf(X509* certificate);
 // The URI names among the subject alternative names.
 std::vector<std::string> UriNamesOf(X509* certificate);
 

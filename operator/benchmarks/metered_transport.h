@@ -1,0 +1,78 @@
+// What a server in this process costs the threads that call it, so that it can be told from what the client costs.
+#pragma once
+
+#include <ctime>
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "operator/client/transport.h"
+
+namespace espalier::ctl::client {
+
+// Processor time of a thread; of the calling one by CLOCK_THREAD_CPUTIME_ID.
+inline double CpuSeconds(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// Thread-safe. The inner transport does its work on the caller's thread. Both outlive what Open returns.
+class MeteredTransport final : public HttpTransport {
+ public:
+  explicit MeteredTransport(HttpTransport& inner) : inner_(inner) {}
+
+  double cpu_seconds() const { return static_cast<double>(nanoseconds_.load()) * 1e-9; }
+
+  Result<HttpResponse> Send(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override {
+    const Meter meter(*this);
+    return inner_.Send(request, deadline, std::move(stop));
+  }
+
+  Result<Stream> Open(const kube::HttpRequest& request, Deadline deadline, std::stop_token stop) override {
+    const Meter meter(*this);
+    Result<Stream> stream = inner_.Open(request, deadline, std::move(stop));
+    if (stream.ok() && stream->lines != nullptr) {
+      stream->lines = std::make_unique<MeteredLines>(*this, std::move(stream->lines));
+    }
+    return stream;
+  }
+
+ private:
+  // Adds what the calling thread uses while it lives.
+  class Meter {
+   public:
+    explicit Meter(MeteredTransport& transport) : transport_(transport) {}
+    ~Meter() {
+      const double seconds = CpuSeconds(CLOCK_THREAD_CPUTIME_ID) - begin_;
+      transport_.nanoseconds_.fetch_add(static_cast<int64_t>(seconds * 1e9));
+    }
+    Meter(const Meter&) = delete;
+    Meter& operator=(const Meter&) = delete;
+
+   private:
+    MeteredTransport& transport_;
+    const double begin_ = CpuSeconds(CLOCK_THREAD_CPUTIME_ID);
+  };
+
+  class MeteredLines final : public LineStream {
+   public:
+    MeteredLines(MeteredTransport& transport, std::unique_ptr<LineStream> inner)
+        : transport_(transport), inner_(std::move(inner)) {}
+    Result<std::optional<std::string>> Next(Deadline deadline) override {
+      const Meter meter(transport_);
+      return inner_->Next(deadline);
+    }
+    void Cancel() override { inner_->Cancel(); }
+
+   private:
+    MeteredTransport& transport_;
+    const std::unique_ptr<LineStream> inner_;
+  };
+
+  HttpTransport& inner_;
+  std::atomic<int64_t> nanoseconds_{0};
+};
+
+}  // namespace espalier::ctl::client
