@@ -1,6 +1,7 @@
 // The controllers behind FakeCluster::Step.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,17 +10,18 @@
 
 namespace espalier::ctl::cluster {
 
-using PodsByOwner = std::map<std::string, std::vector<kube::Json>>;  // by the controller's uid
+using Pods = std::vector<std::reference_wrapper<const kube::Json>>;
+using PodsByOwner = std::map<std::string, Pods>;  // by the controller's uid
 
 // Indexed Jobs with backoffLimit 0 and neither podFailurePolicy nor podReplacementPolicy: the first pod that fails, or
 // is being deleted, makes the Job a failing one (FailureTarget); it has failed when no pod of it is left running.
 class JobController {
  public:
   explicit JobController(FakeCluster& cluster) : cluster_(cluster) {}
-  void Sync(const kube::Json& job, const std::vector<kube::Json>& pods);
+  void Sync(const kube::Json& job, const Pods& pods);
 
  private:
-  void MakeMissing(const kube::Json& job, const std::vector<kube::Json>& pods);
+  void MakeMissing(const kube::Json& job, const Pods& pods);
   FakeCluster& cluster_;
 };
 
@@ -27,7 +29,7 @@ class JobController {
 class StatefulSetController {
  public:
   explicit StatefulSetController(FakeCluster& cluster) : cluster_(cluster) {}
-  void Sync(const kube::Json& set, const std::vector<kube::Json>& pods);
+  void Sync(const kube::Json& set, const Pods& pods);
 
  private:
   FakeCluster& cluster_;

@@ -68,20 +68,21 @@ void FakeCluster::EvictFromFailedNodes() {
 int FakeCluster::Step() {
   changes_ = 0;
   PodsByOwner by_owner;
-  for (Json& pod : server_.All(kube::kPods)) {
-    for (const Json& owner : kube::ListAt(pod, {"metadata", "ownerReferences"})) {
-      if (kube::BoolAt(owner, {"controller"})) by_owner[kube::StringAt(owner, {"uid"})].push_back(pod);
+  const auto before = server_.All(kube::kPods, &known_pods_);
+  for (const auto& pod : before) {
+    for (const Json& owner : kube::ListAt(*pod, {"metadata", "ownerReferences"})) {
+      if (kube::BoolAt(owner, {"controller"})) by_owner[kube::StringAt(owner, {"uid"})].push_back(*pod);
     }
   }
-  const auto pods_of = [&](const Json& owner) -> const std::vector<Json>& {
+  const auto pods_of = [&](const Json& owner) -> const Pods& {
     return by_owner[kube::StringAt(owner, {"metadata", "uid"})];
   };
   JobController jobs(*this);
-  for (const Json& job : server_.All(kube::kJobs)) jobs.Sync(job, pods_of(job));
+  for (const auto& job : server_.All(kube::kJobs, &known_jobs_)) jobs.Sync(*job, pods_of(*job));
   StatefulSetController sets(*this);
-  for (const Json& set : server_.All(kube::kStatefulSets)) sets.Sync(set, pods_of(set));
+  for (const auto& set : server_.All(kube::kStatefulSets, &known_sets_)) sets.Sync(*set, pods_of(*set));
   Kubelet kubelet(*this);
-  for (const Json& pod : server_.All(kube::kPods)) kubelet.Sync(pod);
+  for (const auto& pod : server_.All(kube::kPods, &known_pods_)) kubelet.Sync(*pod);
   return changes_;
 }
 

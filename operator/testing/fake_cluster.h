@@ -94,7 +94,8 @@ class FakeCluster {
   std::set<std::string> failed_nodes_;
   int64_t num_pods_made_ = 0;
   int64_t num_scheduled_ = 0;
-  int changes_ = 0;  // of the step under way
+  int changes_ = 0;                                                           // of the step under way
+  client::FakeApiServer::KnownObjects known_pods_, known_jobs_, known_sets_;  // as of the last look
 };
 
 // Views of objects, as the controllers look at them.

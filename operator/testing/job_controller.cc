@@ -32,7 +32,7 @@ Json Condition(const std::string& type, const std::string& reason, const std::st
 
 }  // namespace
 
-void JobController::Sync(const Json& job, const std::vector<Json>& pods) {
+void JobController::Sync(const Json& job, const Pods& pods) {
   if (IsGoing(job) || HasCondition(job, "Complete") || HasCondition(job, "Failed")) return;
   const kube::WallTime now = cluster_.now_();
   Json status = job.value("status", Json::object());
@@ -81,7 +81,7 @@ void JobController::Sync(const Json& job, const std::vector<Json>& pods) {
   if (!failing && !suspended) MakeMissing(job, pods);
 }
 
-void JobController::MakeMissing(const Json& job, const std::vector<Json>& pods) {
+void JobController::MakeMissing(const Json& job, const Pods& pods) {
   std::set<std::string> there;
   for (const Json& pod : pods) there.insert(kube::StringAt(pod, {"metadata", "labels", kIndex}));
   const std::string name = kube::StringAt(job, {"metadata", "name"});

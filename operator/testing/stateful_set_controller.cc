@@ -6,7 +6,7 @@ namespace espalier::ctl::cluster {
 
 using kube::Json;
 
-void StatefulSetController::Sync(const Json& set, const std::vector<Json>& pods) {
+void StatefulSetController::Sync(const Json& set, const Pods& pods) {
   if (IsGoing(set)) return;
   const std::string name = kube::StringAt(set, {"metadata", "name"});
   const int64_t replicas = kube::IntegerAt(set, {"spec", "replicas"}).value_or(1);

@@ -255,6 +255,26 @@ std::vector<Json> FakeApiServer::All(const kube::Resource& resource) const {
   return objects;
 }
 
+std::vector<std::shared_ptr<const Json>> FakeApiServer::All(const kube::Resource& resource, KnownObjects* known) const {
+  std::vector<std::shared_ptr<const Json>> objects;
+  KnownObjects seen;
+  const KindTraits* const kind = fake::FindKind(resource);
+  if (kind == nullptr) return objects;
+  for (fake::StoredPtr& stored : impl_->store().List(*kind, "").objects) {
+    KnownObject& object = seen[stored->key];
+    const auto before = known->find(stored->key);
+    if (before != known->end() && before->second.version == stored) {
+      object = std::move(before->second);
+    } else {
+      object.object = std::make_shared<const Json>(fake::ParsedOf(*kind, *stored));
+      object.version = std::move(stored);
+    }
+    objects.push_back(object.object);
+  }
+  *known = std::move(seen);
+  return objects;
+}
+
 std::optional<Json> FakeApiServer::Find(const kube::Resource& resource, const kube::ObjectKey& key) const {
   const KindTraits* const kind = fake::FindKind(resource);
   const fake::StoredPtr stored = kind == nullptr ? nullptr : impl_->store().Find(*kind, key);

@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,6 +54,13 @@ class FakeApiServer {
   // At once, whatever its finalizers and grace period; what it owned goes with it.
   Status Remove(const kube::Resource& resource, const kube::ObjectKey& key);
   std::vector<kube::Json> All(const kube::Resource& resource) const;
+  // For who looks again and again: what `known` holds since the last look, and has not changed, is not parsed again.
+  struct KnownObject {
+    std::shared_ptr<const void> version;
+    std::shared_ptr<const kube::Json> object;
+  };
+  using KnownObjects = std::map<kube::ObjectKey, KnownObject>;
+  std::vector<std::shared_ptr<const kube::Json>> All(const kube::Resource& resource, KnownObjects* known) const;
   std::optional<kube::Json> Find(const kube::Resource& resource, const kube::ObjectKey& key) const;
   size_t Count(const kube::Resource& resource) const;
 
