@@ -66,7 +66,8 @@ std::string Percentile99(const std::string& metrics, const std::string& name) {
   return "?";
 }
 
-double Counter(const std::string& metrics, const std::string& name) {
+// Over all labels.
+double Sum(const std::string& metrics, const std::string& name) {
   std::istringstream lines(metrics);
   double sum = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -126,7 +127,7 @@ void Run(int num_jobs, int num_idle, int workers) {
   const int64_t requests = server.num_requests() - requests_before;
   const Cpu after = cpu_now();
   const std::string measured = metrics.Serialize();
-  const double rounds = Counter(measured, "controller_runtime_reconcile_time_seconds_count");
+  const double rounds = Sum(measured, "controller_runtime_reconcile_time_seconds_count");
 
   for (int i = 0; i < num_idle; ++i) Create(user, "idle-" + std::to_string(i), true);
   const Timer idle_timer;
@@ -134,7 +135,7 @@ void Run(int num_jobs, int num_idle, int workers) {
     size_t num_suspended = 0;
     for (const auto& training : controller.caches().trainings.All()) num_suspended += training->phase == "Suspended";
     Clock::Real().SleepFor(std::chrono::milliseconds(100));
-    return num_suspended == static_cast<size_t>(num_idle);
+    return num_suspended == static_cast<size_t>(num_idle) && Sum(metrics.Serialize(), "workqueue_depth") == 0;
   });
   const Timer new_timer;
   Create(user, "new", false);

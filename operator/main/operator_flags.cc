@@ -46,7 +46,8 @@ void AddElectionFlags(CLI::App& app, OperatorFlags* flags) {
 }
 
 void AddWorkFlags(CLI::App& app, OperatorFlags* flags) {
-  app.add_option("--workers", flags->workers, "DistTrainings that are reconciled at once")
+  app.add_option("--workers", flags->workers,
+                 "DistTrainings that are reconciled at once; 4 can use up --qps, more only make each round longer")
       ->envname("ESPALIER_WORKERS")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
