@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Two authors write three papers, one of which cites itself: cut in two, with the paths of the host that cut it.
-constexpr const char* kMetadata = R"({
+constexpr const char* kLibrary = R"({
   "graph_name": "library",
   "node_type": ["paper", "author"],
   "num_nodes_per_chunk": [[2, 1], [1, 1]],
@@ -43,53 +43,53 @@ constexpr const char* kMetadata = R"({
 })";
 
 template <class T>
-std::string Array(const std::string& dtype, const std::string& shape, const std::vector<T>& values) {
+std::string ChunkOf(const std::string& dtype, const std::string& shape, const std::vector<T>& values) {
   return testing::Npy("{'descr': '" + dtype + "', 'fortran_order': False, 'shape': " + shape + ", }",
                       testing::BytesOf(values));
 }
 
 void WriteLibrary(const testing::TemporaryFolder& folder) {
-  folder.Write("metadata.json", kMetadata);
+  folder.Write("metadata.json", kLibrary);
   folder.Write("edge_index/author:writes:paper0.txt", "0 0\n0 1\n");
   folder.Write("edge_index/author:writes:paper1.txt", "1 1\n1 2\n");
   folder.Write("edge_index/paper:cites:paper0.txt", "2 2\n");
   folder.Write("edge_index/paper:cites:paper1.txt", "1 0\n");
-  folder.Write("node_data/paper/feat-0.npy", Array<float>("<f4", "(2, 2)", {0, .5f, 1, 1.5f}));
-  folder.Write("node_data/paper/feat-1.npy", Array<float>("<f4", "(1, 2)", {2, 2.5f}));
-  folder.Write("node_data/paper/train_mask-0.npy", Array<char>("|b1", "(2,)", {1, 0}));
-  folder.Write("node_data/paper/train_mask-1.npy", Array<char>("|b1", "(1,)", {1}));
+  folder.Write("node_data/paper/feat-0.npy", ChunkOf<float>("<f4", "(2, 2)", {0, .5f, 1, 1.5f}));
+  folder.Write("node_data/paper/feat-1.npy", ChunkOf<float>("<f4", "(1, 2)", {2, 2.5f}));
+  folder.Write("node_data/paper/train_mask-0.npy", ChunkOf<char>("|b1", "(2,)", {1, 0}));
+  folder.Write("node_data/paper/train_mask-1.npy", ChunkOf<char>("|b1", "(1,)", {1}));
   folder.Write("node_data/paper/year-0.csv", "1999\n2000\n");
   folder.Write("node_data/paper/year-1.csv", "2001\n");
-  folder.Write("edge_data/author:writes:paper/order-0.npy", Array<int64_t>("<i8", "(2,)", {4, 5}));
-  folder.Write("edge_data/author:writes:paper/order-1.npy", Array<int64_t>("<i8", "(2,)", {6, 7}));
-  folder.Write("edge_data/author:writes:paper/val_mask.npy", Array<uint8_t>("|u1", "(4, 1)", {0, 0, 1, 0}));
+  folder.Write("edge_data/author:writes:paper/order-0.npy", ChunkOf<int64_t>("<i8", "(2,)", {4, 5}));
+  folder.Write("edge_data/author:writes:paper/order-1.npy", ChunkOf<int64_t>("<i8", "(2,)", {6, 7}));
+  folder.Write("edge_data/author:writes:paper/val_mask.npy", ChunkOf<uint8_t>("|u1", "(4, 1)", {0, 0, 1, 0}));
 }
 
-Result<graph::SourceGraph> Read(const std::string& path) {
+Result<graph::SourceGraph> ReadChunks(const std::string& path) {
   return ReadSourceGraph({.format = SourceFormat::kDglChunked, .path = path, .threads = 2});
 }
 
 // What reading the library says after one file was replaced.
-std::string ErrorWithFile(const std::string& name, const std::string& bytes) {
+std::string ErrorWithChunk(const std::string& name, const std::string& bytes) {
   const testing::TemporaryFolder folder;
   WriteLibrary(folder);
   folder.Write(name, bytes);
-  const Result<graph::SourceGraph> graph = Read(folder.path());
+  const Result<graph::SourceGraph> graph = ReadChunks(folder.path());
   return graph.ok() ? "OK" : graph.status().ToString();
 }
 
 // The same after a part of metadata.json was replaced.
-std::string ErrorWith(const std::string& part, const std::string& replacement) {
-  std::string metadata = kMetadata;
+std::string ErrorWithMetadata(const std::string& part, const std::string& replacement) {
+  std::string metadata = kLibrary;
   const size_t at = metadata.find(part);
   EXPECT_NE(at, std::string::npos) << part;
-  return ErrorWithFile("metadata.json", metadata.replace(at, part.size(), replacement));
+  return ErrorWithChunk("metadata.json", metadata.replace(at, part.size(), replacement));
 }
 
 TEST(ChunkedReaderTest, JoinsTheChunksOfEveryType) {
   const testing::TemporaryFolder folder;
   WriteLibrary(folder);
-  const Result<graph::SourceGraph> graph = Read(folder.path());
+  const Result<graph::SourceGraph> graph = ReadChunks(folder.path());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_EQ(graph->name, "library");
   const graph::GraphSchema& schema = graph->schema;
@@ -111,7 +111,7 @@ TEST(ChunkedReaderTest, JoinsTheChunksOfEveryType) {
 TEST(ChunkedReaderTest, MasksAreASplit) {
   const testing::TemporaryFolder folder;
   WriteLibrary(folder);
-  const Result<graph::SourceGraph> graph = Read(folder.path());
+  const Result<graph::SourceGraph> graph = ReadChunks(folder.path());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const auto paper = graph->schema.FindNodeType("paper")->value;
   EXPECT_THAT(graph->splits.at("masks").at(paper).train, ElementsAre(0, 2));
@@ -123,46 +123,46 @@ TEST(ChunkedReaderTest, MasksAreASplit) {
 }
 
 TEST(ChunkedReaderTest, TotalsByTypeAreEnough) {
-  std::string metadata = kMetadata;
+  std::string metadata = kLibrary;
   const auto replace = [&](const std::string& part, const std::string& with) {
     metadata.replace(metadata.find(part), part.size(), with);
   };
   replace(R"("num_nodes_per_chunk": [[2, 1], [1, 1]])", R"("num_nodes_per_type": [3, 2])");
   replace(R"("num_edges_per_chunk": [[2, 2], [1, 1]])", R"("num_edges_per_type": [4, 2])");
-  EXPECT_EQ(ErrorWithFile("metadata.json", metadata), "OK");
+  EXPECT_EQ(ErrorWithChunk("metadata.json", metadata), "OK");
 }
 
 TEST(ChunkedReaderTest, EdgesMayBeNumpy) {
-  std::string metadata = kMetadata;
+  std::string metadata = kLibrary;
   const std::string csv = R"("paper:cites:paper": {"format": {"name": "csv", "delimiter": " "})";
   metadata.replace(metadata.find(csv), csv.size(), R"("paper:cites:paper": {"format": {"name": "numpy"})");
   const testing::TemporaryFolder folder;
   WriteLibrary(folder);
   folder.Write("metadata.json", metadata);
-  folder.Write("edge_index/paper:cites:paper0.txt", Array<int64_t>("<i8", "(1, 2)", {2, 2}));
-  folder.Write("edge_index/paper:cites:paper1.txt", Array<int64_t>("<i8", "(1, 2)", {1, 0}));
-  const Result<graph::SourceGraph> graph = Read(folder.path());
+  folder.Write("edge_index/paper:cites:paper0.txt", ChunkOf<int64_t>("<i8", "(1, 2)", {2, 2}));
+  folder.Write("edge_index/paper:cites:paper1.txt", ChunkOf<int64_t>("<i8", "(1, 2)", {1, 0}));
+  const Result<graph::SourceGraph> graph = ReadChunks(folder.path());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const graph::EdgeSet& cites = graph->edges_of(*graph->schema.FindEdgeType("cites"));
   EXPECT_THAT(cites.sources.values<int64_t>(), ElementsAre(2, 1));
   EXPECT_THAT(cites.destinations.values<int64_t>(), ElementsAre(2, 0));
 
-  folder.Write("edge_index/paper:cites:paper1.txt", Array<int64_t>("<i8", "(1, 2)", {1, 3}));
-  EXPECT_THAT(Read(folder.path()).status().ToString(),
+  folder.Write("edge_index/paper:cites:paper1.txt", ChunkOf<int64_t>("<i8", "(1, 2)", {1, 3}));
+  EXPECT_THAT(ReadChunks(folder.path()).status().ToString(),
               AllOf(HasSubstr("OUT_OF_RANGE"), HasSubstr("paper1.txt, row 0: the destination is 3: expected 0 to 2")));
-  folder.Write("edge_index/paper:cites:paper1.txt", Array<int64_t>("<i8", "(1, 2)", {-1, 0}));
-  EXPECT_THAT(Read(folder.path()).status().message(), HasSubstr("row 0: the source is -1"));
-  folder.Write("edge_index/paper:cites:paper1.txt", Array<int32_t>("<i4", "(1, 2)", {1, 0}));
-  EXPECT_THAT(Read(folder.path()).status().message(), HasSubstr("expected chunks of one dtype"));
-  folder.Write("edge_index/paper:cites:paper0.txt", Array<int64_t>("<i8", "(2,)", {2, 2}));
-  EXPECT_THAT(Read(folder.path()).status().message(), HasSubstr("expected [edges, 2]"));
+  folder.Write("edge_index/paper:cites:paper1.txt", ChunkOf<int64_t>("<i8", "(1, 2)", {-1, 0}));
+  EXPECT_THAT(ReadChunks(folder.path()).status().message(), HasSubstr("row 0: the source is -1"));
+  folder.Write("edge_index/paper:cites:paper1.txt", ChunkOf<int32_t>("<i4", "(1, 2)", {1, 0}));
+  EXPECT_THAT(ReadChunks(folder.path()).status().message(), HasSubstr("expected chunks of one dtype"));
+  folder.Write("edge_index/paper:cites:paper0.txt", ChunkOf<int64_t>("<i8", "(2,)", {2, 2}));
+  EXPECT_THAT(ReadChunks(folder.path()).status().message(), HasSubstr("expected [edges, 2]"));
 }
 
 TEST(ChunkedReaderTest, FractionsInOneChunkOfCsvMakeTheColumnFloats) {
   const testing::TemporaryFolder folder;
   WriteLibrary(folder);
   folder.Write("node_data/paper/year-1.csv", "2001.5\n");
-  const Result<graph::SourceGraph> graph = Read(folder.path());
+  const Result<graph::SourceGraph> graph = ReadChunks(folder.path());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_THAT(graph->nodes_of(*graph->schema.FindNodeType("paper")).columns.at("year").values<float>(),
               ElementsAre(1999, 2000, 2001.5f));
@@ -171,7 +171,7 @@ TEST(ChunkedReaderTest, FractionsInOneChunkOfCsvMakeTheColumnFloats) {
 TEST(ChunkedReaderTest, IsTheSameGraphAfterImport) {
   const testing::TemporaryFolder folder;
   WriteLibrary(folder);
-  const Result<graph::SourceGraph> graph = Read(folder.path());
+  const Result<graph::SourceGraph> graph = ReadChunks(folder.path());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   ASSERT_EQ(WriteNpyFolder(*graph, folder.path() + "/npy"), Status());
   const auto back = ReadSourceGraph({.format = SourceFormat::kNpy, .path = folder.path() + "/npy"});
@@ -182,53 +182,54 @@ TEST(ChunkedReaderTest, IsTheSameGraphAfterImport) {
 
 TEST(ChunkedReaderTest, NamesTheFieldOfBadMetadata) {
   EXPECT_THAT(
-      ErrorWith(R"("name": "csv", "delimiter": " ")", R"("name": "parquet")"),
+      ErrorWithMetadata(R"("name": "csv", "delimiter": " ")", R"("name": "parquet")"),
       AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("metadata.json:8, edges['author:writes:paper'].format.name"),
             HasSubstr("Parquet files are not read")));
-  EXPECT_THAT(ErrorWith(R"("delimiter": " ")", R"("delimiter": "::")"), HasSubstr("expected one character"));
-  EXPECT_THAT(ErrorWith(R"("delimiter": " ")", R"("delimiter": "1")"), HasSubstr("expected one character"));
-  EXPECT_THAT(ErrorWith(R"("graph_name": "library",)", R"("graph_name": "library")"), HasSubstr("metadata.json:"));
-  EXPECT_THAT(ErrorWith(R"([[2, 1], [1, 1]])", R"([[2, 1]])"),
+  EXPECT_THAT(ErrorWithMetadata(R"("delimiter": " ")", R"("delimiter": "::")"), HasSubstr("expected one character"));
+  EXPECT_THAT(ErrorWithMetadata(R"("delimiter": " ")", R"("delimiter": "1")"), HasSubstr("expected one character"));
+  EXPECT_THAT(ErrorWithMetadata(R"("graph_name": "library",)", R"("graph_name": "library")"),
+              HasSubstr("metadata.json:"));
+  EXPECT_THAT(ErrorWithMetadata(R"([[2, 1], [1, 1]])", R"([[2, 1]])"),
               HasSubstr("metadata.json:4, num_nodes_per_chunk: has 1 entries: expected one for each of 2 types"));
-  EXPECT_THAT(ErrorWith(R"([[2, 1], [1, 1]])", R"([[2, 1], [1, -1]])"),
+  EXPECT_THAT(ErrorWithMetadata(R"([[2, 1], [1, 1]])", R"([[2, 1], [1, -1]])"),
               HasSubstr("num_nodes_per_chunk[1][1]: is '-1': expected a number from 0 to 2^40"));
-  EXPECT_THAT(ErrorWith(R"("num_nodes_per_chunk")", R"("num_nodes")"),
+  EXPECT_THAT(ErrorWithMetadata(R"("num_nodes_per_chunk")", R"("num_nodes")"),
               HasSubstr("lacks the field 'num_nodes_per_chunk' (or 'num_nodes_per_type')"));
-  EXPECT_THAT(ErrorWith(R"("author:writes:paper", "paper)", R"("writes", "paper)"),
+  EXPECT_THAT(ErrorWithMetadata(R"("author:writes:paper", "paper)", R"("writes", "paper)"),
               HasSubstr("edge_type[0]: edge type 'writes': expected 'source:relation:destination'"));
-  EXPECT_THAT(ErrorWith(R"("paper:cites:paper": {)", R"("paper:likes:paper": {)"),
+  EXPECT_THAT(ErrorWithMetadata(R"("paper:cites:paper": {)", R"("paper:likes:paper": {)"),
               HasSubstr("edges: lacks the field 'paper:cites:paper'"));
-  EXPECT_THAT(ErrorWith(R"("author:writes:paper": {
+  EXPECT_THAT(ErrorWithMetadata(R"("author:writes:paper": {
       "order")",
-                        R"("author:reads:paper": {
+                                R"("author:reads:paper": {
       "order")"),
               HasSubstr("edge_data['author:reads:paper']: there is no such type"));
-  EXPECT_THAT(ErrorWith(R"("feat": {)", R"("fe at": {)"), HasSubstr("node_data['paper']['fe at']"));
-  EXPECT_THAT(ErrorWith(R"("node_type": ["paper", "author"])", R"("node_type": ["paper", "paper"])"),
+  EXPECT_THAT(ErrorWithMetadata(R"("feat": {)", R"("fe at": {)"), HasSubstr("node_data['paper']['fe at']"));
+  EXPECT_THAT(ErrorWithMetadata(R"("node_type": ["paper", "author"])", R"("node_type": ["paper", "paper"])"),
               HasSubstr("INVALID_ARGUMENT"));
 }
 
 TEST(ChunkedReaderTest, FilesLieBelowTheFolder) {
-  EXPECT_THAT(ErrorWith("edge_index/paper:cites:paper0.txt", "../other/paper0.txt"),
+  EXPECT_THAT(ErrorWithMetadata("edge_index/paper:cites:paper0.txt", "../other/paper0.txt"),
               HasSubstr("edges['paper:cites:paper'].data[0]: '../other/paper0.txt' is not a file below the folder"));
-  EXPECT_THAT(ErrorWith("/home/them/out/edge_index/author:writes:paper0.txt", "/etc/passwd"),
+  EXPECT_THAT(ErrorWithMetadata("/home/them/out/edge_index/author:writes:paper0.txt", "/etc/passwd"),
               HasSubstr("'/etc/passwd' is not a file below the folder"));
-  EXPECT_THAT(ErrorWith("edge_index/paper:cites:paper0.txt", "nowhere.txt"), HasSubstr("nowhere.txt"));
+  EXPECT_THAT(ErrorWithMetadata("edge_index/paper:cites:paper0.txt", "nowhere.txt"), HasSubstr("nowhere.txt"));
 }
 
 TEST(ChunkedReaderTest, NamesTheChunkThatDoesNotFit) {
   const std::string edges = "edge_index/author:writes:paper1.txt";
-  EXPECT_THAT(ErrorWithFile(edges, "1 1\n1 3\n"),
+  EXPECT_THAT(ErrorWithChunk(edges, "1 1\n1 3\n"),
               AllOf(HasSubstr("OUT_OF_RANGE"), HasSubstr("paper1.txt:2: the destination is 3: expected 0 to 2")));
-  EXPECT_THAT(ErrorWithFile(edges, "1 1\n1,2\n"), HasSubstr("paper1.txt:2 has 1 fields: expected source destination"));
-  EXPECT_THAT(ErrorWithFile(edges, "1 1\n"), HasSubstr("paper1.txt has 1 rows: expected 2"));
+  EXPECT_THAT(ErrorWithChunk(edges, "1 1\n1,2\n"), HasSubstr("paper1.txt:2 has 1 fields: expected source destination"));
+  EXPECT_THAT(ErrorWithChunk(edges, "1 1\n"), HasSubstr("paper1.txt has 1 rows: expected 2"));
   const std::string features = "node_data/paper/feat-1.npy";
-  EXPECT_THAT(ErrorWithFile(features, Array<float>("<f4", "(2, 2)", {2, 2.5f, 3, 3})),
+  EXPECT_THAT(ErrorWithChunk(features, ChunkOf<float>("<f4", "(2, 2)", {2, 2.5f, 3, 3})),
               AllOf(HasSubstr("node_data['paper']['feat']"), HasSubstr("feat-1.npy has 2 rows: expected 1")));
-  EXPECT_THAT(ErrorWithFile(features, Array<double>("<f8", "(1, 2)", {2, 2.5})),
+  EXPECT_THAT(ErrorWithChunk(features, ChunkOf<double>("<f8", "(1, 2)", {2, 2.5})),
               HasSubstr("feat-1.npy is F64 [1, 2], but node_data/paper/feat-0.npy is F32 [2, 2]"));
-  EXPECT_THAT(ErrorWithFile("node_data/paper/year-1.csv", "1,2\n"), HasSubstr("expected as many numbers a line"));
-  EXPECT_THAT(ErrorWithFile("edge_data/author:writes:paper/val_mask.npy", Array<uint8_t>("|u1", "(3,)", {0, 0, 1})),
+  EXPECT_THAT(ErrorWithChunk("node_data/paper/year-1.csv", "1,2\n"), HasSubstr("expected as many numbers a line"));
+  EXPECT_THAT(ErrorWithChunk("edge_data/author:writes:paper/val_mask.npy", ChunkOf<uint8_t>("|u1", "(3,)", {0, 0, 1})),
               HasSubstr("the chunks (1 files) have 3 rows: expected 4"));
 }
 
