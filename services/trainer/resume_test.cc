@@ -73,7 +73,7 @@ struct Attempt {
   uint32_t trainers = 1;
   uint32_t partitions = 2;
   uint64_t stop_after = UINT64_MAX;  // steps of this incarnation
-  bool stop_in_evaluation = false;   // the first one
+  bool stop_in_evaluation = false;   // the first one; no checkpoint is due before it
   ResumeMode resume = ResumeMode::kAuto;
   storage::StoreLocation resume_from;
   uint64_t* num_steps = nullptr;  // counts those of this incarnation
@@ -101,7 +101,6 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   options.on_step = [&](const RunPosition&) {
     if (++steps + 1 >= run.stop_after) stop = true;
   };
-  // Called between steps for chunks of an evaluation alone, as no checkpoint is due.
   if (run.stop_in_evaluation) options.on_progress = [&] { stop = true; };
   Result<TrainOutcome> outcome =
       TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
@@ -141,6 +140,7 @@ void ExpectSame(const TrainOutcome& resumed, const TrainOutcome& whole, const st
   EXPECT_EQ(resumed.parameters_digest, whole.parameters_digest) << where;
   EXPECT_EQ(resumed.loop.end, whole.loop.end) << where;
   EXPECT_EQ(resumed.loop.best_epoch, whole.loop.best_epoch) << where;
+  EXPECT_EQ(resumed.loop.model_epoch, whole.loop.model_epoch) << where;
   EXPECT_EQ(resumed.loop.best_validation, whole.loop.best_validation) << where;
   EXPECT_EQ(resumed.loop.first_epoch_losses, whole.loop.first_epoch_losses) << where;
   EXPECT_EQ(resumed.test, whole.test) << where;

@@ -269,7 +269,8 @@ TEST(TrainJobTest, LearnsTheCommunitiesFromLearnableRowsAlone) {
   const TrainOutcome outcome = Train(JobWithLearnableRows());
   EXPECT_GT(*outcome.test, 0.7);
   EXPECT_LT(outcome.loop.epochs.back().loss, 0.5 * outcome.loop.epochs.front().loss);
-  EXPECT_EQ(outcome.loop.best_epoch, 11u) << "rows keep no earlier state";
+  EXPECT_EQ(outcome.loop.model_epoch, 11u) << "rows keep no earlier state";
+  EXPECT_EQ(outcome.loop.epochs[outcome.loop.best_epoch].validation, outcome.loop.best_validation);
 }
 
 TEST(TrainJobTest, LearnableRowsGiveTheSameBitsForAnyPartitioning) {

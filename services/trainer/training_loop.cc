@@ -41,8 +41,9 @@ class Loop {
     if (options_.start != nullptr) RETURN_IF_ERROR(GoOnFrom(*options_.start));
     while (epoch_ < num_epochs() && result_.end == LoopEnd::kAllEpochs) RETURN_IF_ERROR(RunEpoch());
     if (options_.learnable != nullptr) RETURN_IF_ERROR(options_.learnable->AwaitPushes());
-    const bool takes_last = !result_.best_validation.has_value() || options_.learnable != nullptr;
-    if (takes_last) TakeAsBest(result_.epochs.empty() ? 0 : result_.epochs.back().epoch);
+    const uint32_t last = result_.epochs.empty() ? 0 : result_.epochs.back().epoch;
+    if (!result_.best_validation.has_value()) result_.best_epoch = last;
+    if (!result_.best_validation.has_value() || options_.learnable != nullptr) TakeModelOf(last);
     return std::move(result_);
   }
 
@@ -63,7 +64,7 @@ class Loop {
     result_.end = start.stopped_early ? LoopEnd::kEarlyStopping : LoopEnd::kAllEpochs;
     result_.epochs = start.epochs;
     result_.first_epoch_losses = start.first_epoch_losses;
-    result_.best_epoch = start.best_epoch;
+    result_.best_epoch = result_.model_epoch = start.best_epoch;
     result_.best_validation = start.best_validation;
     result_.best_state = start.best;
     return Status();
@@ -303,7 +304,8 @@ class Loop {
     if (!report_.validation.has_value()) return Status();
     if (IsBetter(*report_.validation)) {
       // Learnable rows keep no earlier state: with them, the model is the last epoch's.
-      if (options_.learnable == nullptr) TakeAsBest(report_.epoch);
+      if (options_.learnable == nullptr) TakeModelOf(report_.epoch);
+      result_.best_epoch = report_.epoch;
       result_.best_validation = report_.validation;
       evaluations_since_best_ = 0;
       return Status();
@@ -321,8 +323,8 @@ class Loop {
                                                                : value < *result_.best_validation;
   }
 
-  void TakeAsBest(uint32_t epoch) {
-    result_.best_epoch = epoch;
+  void TakeModelOf(uint32_t epoch) {
+    result_.model_epoch = epoch;
     result_.best_state = CopyOf(StateOf(model_));
   }
 

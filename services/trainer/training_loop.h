@@ -62,7 +62,8 @@ struct LoopResult {
   std::vector<double> first_epoch_losses;  // by step
   uint32_t best_epoch = 0;                 // of the best validation metric; without one, the last
   std::optional<double> best_validation;
-  NamedTensors best_state;  // copies of the model's parameters and buffers then
+  uint32_t model_epoch = 0;  // whose model is taken: best_epoch, but the last where there are learnable rows
+  NamedTensors best_state;   // copies of the model's parameters and buffers then
 };
 
 // Trains `model` in place. Everything outlives the call. `batches` begin where `start` says. An error is the same on
