@@ -15,16 +15,9 @@ namespace espalier::partitioning {
 namespace {
 
 constexpr int64_t kGatherGrain = 1 << 14;
-constexpr int kMaxDepth = 8;
+constexpr int kSentDepth = 8;
 
-Tensor Rows(const Tensor& column, uint64_t first, uint64_t last) {
-  std::vector<int64_t> shape = column.shape();
-  shape[0] = static_cast<int64_t>(last - first);
-  return Tensor::Wrap(column.dtype(), std::move(shape), column.bytes() + first * column.row_bytes(),
-                      std::make_shared<Tensor>(column));
-}
-
-Tensor Gather(const Tensor& column, std::span<const uint32_t> rows, int threads) {
+Tensor GatherShare(const Tensor& column, std::span<const uint32_t> rows, int threads) {
   std::vector<int64_t> shape = column.shape();
   shape[0] = static_cast<int64_t>(rows.size());
   Tensor gathered = Tensor::Zeros(column.dtype(), std::move(shape));
@@ -40,7 +33,7 @@ Tensor Gather(const Tensor& column, std::span<const uint32_t> rows, int threads)
 }
 
 Tensor OriginalIds(const EdgeShare& share, std::span<const uint32_t> rows, int threads) {
-  if (!share.edges.original_ids.empty()) return Gather(share.edges.original_ids, rows, threads);
+  if (!share.edges.original_ids.empty()) return GatherShare(share.edges.original_ids, rows, threads);
   std::vector<uint64_t> ids;
   ids.reserve(rows.size());
   for (const uint32_t row : rows) ids.push_back(share.first_row + row);
@@ -150,7 +143,7 @@ void AddUp(const Tensor& part, Tensor* sum) {
 }
 
 Result<SentEdges> ParseSentEdges(const std::string& text, size_t num_edge_types, uint32_t num_partitions) {
-  ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kMaxDepth));
+  ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kSentDepth));
   ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
   SentEdges sent;
   ASSIGN_OR_RETURN(sent.max_original_id, fields.UnsignedList("max_original_id"));
@@ -178,13 +171,20 @@ Result<SentEdges> ParseSentEdges(const std::string& text, size_t num_edge_types,
 
 }  // namespace
 
+Tensor RowsOf(const Tensor& column, uint64_t first, uint64_t last) {
+  std::vector<int64_t> shape = column.shape();
+  shape[0] = static_cast<int64_t>(last - first);
+  return Tensor::Wrap(column.dtype(), std::move(shape), column.bytes() + first * column.row_bytes(),
+                      std::make_shared<Tensor>(column));
+}
+
 EdgeShare ShareOf(const graph::EdgeSet& edges, uint32_t rank, uint32_t size) {
   const partition::DirectoryRange range = partition::DirectoryRangeOf(edges.num_edges(), size, PartitionId(rank));
   EdgeShare share{.edges = {}, .first_row = range.first};
-  share.edges.sources = Rows(edges.sources, range.first, range.last);
-  share.edges.destinations = Rows(edges.destinations, range.first, range.last);
-  if (!edges.original_ids.empty()) share.edges.original_ids = Rows(edges.original_ids, range.first, range.last);
-  for (const auto& [name, column] : edges.columns) share.edges.columns[name] = Rows(column, range.first, range.last);
+  share.edges.sources = RowsOf(edges.sources, range.first, range.last);
+  share.edges.destinations = RowsOf(edges.destinations, range.first, range.last);
+  if (!edges.original_ids.empty()) share.edges.original_ids = RowsOf(edges.original_ids, range.first, range.last);
+  for (const auto& [name, column] : edges.columns) share.edges.columns[name] = RowsOf(column, range.first, range.last);
   return share;
 }
 
@@ -242,11 +242,11 @@ Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& 
     for (size_t type = 0; type < shares.size(); ++type) {
       const std::span<const uint32_t> chosen = rows[type].Of(p);
       const graph::EdgeSet& edges = shares[type].edges;
-      bundle[In("sources", source.schema, type)] = Gather(edges.sources, chosen, options.threads);
-      bundle[In("destinations", source.schema, type)] = Gather(edges.destinations, chosen, options.threads);
+      bundle[In("sources", source.schema, type)] = GatherShare(edges.sources, chosen, options.threads);
+      bundle[In("destinations", source.schema, type)] = GatherShare(edges.destinations, chosen, options.threads);
       bundle[In("original_ids", source.schema, type)] = OriginalIds(shares[type], chosen, options.threads);
       for (const auto& [name, column] : edges.columns) {
-        bundle[ColumnIn(source.schema, type, name)] = Gather(column, chosen, options.threads);
+        bundle[ColumnIn(source.schema, type, name)] = GatherShare(column, chosen, options.threads);
       }
     }
     ASSIGN_OR_RETURN(format::FileEntry entry,

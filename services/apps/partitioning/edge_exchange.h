@@ -12,6 +12,9 @@
 
 namespace espalier::partitioning {
 
+// The rows [first, last) of a column, as a view that keeps it alive.
+Tensor RowsOf(const Tensor& column, uint64_t first, uint64_t last);
+
 // Share `rank` of `size` of an edge list, as views of it.
 struct EdgeShare {
   graph::EdgeSet edges;

@@ -18,7 +18,7 @@
 namespace espalier::partitioning {
 namespace {
 
-constexpr int kMaxDepth = 8;
+constexpr int kBuiltDepth = 8;
 
 // What a process says of a partition that it has built.
 struct BuiltPartition {
@@ -46,7 +46,7 @@ Result<format::FileEntry> FileIn(const format::JsonFields& fields, const char* n
 }
 
 Result<BuiltPartition> ParseBuilt(const std::string& text) {
-  ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kMaxDepth));
+  ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kBuiltDepth));
   ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
   BuiltPartition built;
   ASSIGN_OR_RETURN(built.entry.graph, FileIn(fields, "graph"));
@@ -61,14 +61,6 @@ Result<BuiltPartition> ParseBuilt(const std::string& text) {
 }
 
 std::string BuiltMarker(uint32_t partition) { return "built-" + std::to_string(partition); }
-
-// The rows [first, last) of a column.
-Tensor RowsOf(const Tensor& column, uint64_t first, uint64_t last) {
-  std::vector<int64_t> shape = column.shape();
-  shape[0] = static_cast<int64_t>(last - first);
-  return Tensor::Wrap(column.dtype(), std::move(shape), column.bytes() + first * column.row_bytes(),
-                      std::make_shared<Tensor>(column));
-}
 
 // Every process checks its share of rows. Rows of a share are numbered from its start, so that what is wrong is looked
 // for once more in the whole, for the message that one process would give.

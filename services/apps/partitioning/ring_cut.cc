@@ -16,7 +16,7 @@
 namespace espalier::partitioning {
 namespace {
 
-constexpr int kMaxDepth = 8;
+constexpr int kFilesDepth = 8;
 // Multiplicity of parallel edges: none seen yet, or not the same everywhere.
 constexpr uint32_t kNoEdges = 0;
 constexpr uint32_t kDiffers = ~uint32_t{0};
@@ -31,7 +31,7 @@ std::string FilesAsJson(const std::vector<format::FileEntry>& files) {
 
 Result<std::vector<format::FileEntry>> FilesOf(const std::string& text, size_t expected) {
   const auto parse = [&]() -> Result<std::vector<format::FileEntry>> {
-    ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kMaxDepth));
+    ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kFilesDepth));
     ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
     std::vector<format::FileEntry> files;
     RETURN_IF_ERROR(fields.ForEach("files", [&](const nlohmann::json& element, const std::string& path) -> Status {
