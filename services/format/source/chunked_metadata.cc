@@ -156,7 +156,7 @@ Status ReadFormat(const Field& field, ChunkedArray* array) {
   }
   if (name == "parquet") {
     return name_field.Wrong(
-        "Parquet files are not read: write the chunks as 'csv' or 'numpy' (chunk_graph.py --data-fmt)");
+        "Parquet files are not read: write the chunks as 'csv' or 'numpy' (chunk_graph's data_fmt and edges_fmt)");
   }
   if (name != "csv") return name_field.Wrong("'" + name.substr(0, 40) + "' is unknown: expected csv or numpy");
   const std::optional<Field> delimiter = Find(field, "delimiter");
