@@ -56,7 +56,7 @@ struct GradientPiece {
   Rank rank;
   uint32_t piece = 0;  // in batch order: what (step, rank, piece) names is taken once
   uint32_t num_pieces = 1;
-  double learning_rate = 0;      // of the step: the same in all pieces of all trainers
+  double learning_rate = 0;  // of the step: the same in all pieces of all trainers to within 1e-12; rank 0's is taken
   std::vector<LocalRowId> rows;  // may be repeated
   Tensor gradients;              // F32 [rows.size(), width]
 };

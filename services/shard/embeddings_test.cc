@@ -9,8 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "services/graph/generators.h"
-#include "services/shard/testing/test_graph.h"
+#include "services/shard/testing/plain_rows.h"
 
 namespace espalier::shard {
 namespace {
@@ -18,34 +17,11 @@ namespace {
 using sampler::EmbeddingSpec;
 using sampler::GradientPiece;
 using sampler::SparseOptimizerType;
+using testing::Descent;
 using ::testing::ElementsAre;
+using testing::FiftyNodes;
+using testing::GradientsOf;
 using ::testing::HasSubstr;
-
-graph::SourceGraph FiftyNodes() {
-  graph::PowerLawOptions options;
-  options.num_nodes = 50;
-  options.num_edges = 200;
-  options.seed = 3;
-  Result<graph::SourceGraph> graph = graph::GeneratePowerLawGraph(options, 1);
-  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  return *std::move(graph);
-}
-
-// Rows of two values that begin at 1, changed by plain gradient descent.
-EmbeddingSpec Descent(uint32_t num_trainers) {
-  return {.id = {.rows = sampler::RowSpace::Nodes(NodeTypeId(0)), .name = "emb"},
-          .width = 2,
-          .initializer = sampler::Initializer::Constant(1),
-          .optimizer = {.type = SparseOptimizerType::kSgd},
-          .num_trainers = num_trainers};
-}
-
-GradientPiece GradientsOf(uint64_t step, uint32_t rank, std::vector<LocalRowId> rows, float value) {
-  GradientPiece piece{.step = step, .rank = Rank(rank), .learning_rate = 0.5, .rows = std::move(rows)};
-  const auto count = static_cast<int64_t>(piece.rows.size());
-  piece.gradients = Tensor::FromVector(std::vector<float>(piece.rows.size() * 2, value), {count, 2});
-  return piece;
-}
 
 class EmbeddingsTest : public ::testing::Test {
  protected:
@@ -228,53 +204,6 @@ TEST_F(EmbeddingsTest, ANewerIncarnationTakesThePlaceOfAllThatOlderOnesLeft) {
   EXPECT_EQ(Create(older).code(), StatusCode::kAborted);
 }
 
-// A server that has memory for one set of rows takes those of every incarnation.
-TEST_F(EmbeddingsTest, OlderRowsAreGoneBeforeNewerOnesAreMade) {
-  graph::PartitionBook book;
-  const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
-  MutableTensors tensors(book, partitions[0], {.max_bytes = 1000, .max_rows_per_request = 100});
-  Embeddings embeddings(tensors, {.max_waiting_bytes = 1 << 20, .max_rows_per_request = 100});
-  EmbeddingSpec spec = Descent(1);
-  spec.optimizer.type = SparseOptimizerType::kAdagrad;  // 50 rows of 8 bytes, and as much state
-  spec.incarnation = 1;
-  embeddings.Create(spec, Soon(), [](const Status& created) { EXPECT_EQ(created.ToString(), "OK"); });
-  sampler::TensorId of_first = spec.id;
-  of_first.incarnation = 1;
-  const std::weak_ptr<TensorRows> first = *tensors.Find(of_first);
-  std::optional<uint64_t> bytes_when_forgotten;
-  const std::vector<LocalRowId> rows = {LocalRowId(7)};
-  const std::vector<uint32_t> positions = {0};
-  std::vector<float> values(2);
-  embeddings.Read(spec.id, 1, rows, {reinterpret_cast<std::byte*>(values.data()), 8, positions}, Soon(),
-                  [&](const Status& status) {
-                    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-                    EXPECT_TRUE(first.expired());
-                    bytes_when_forgotten = tensors.SizeBytes();
-                  });
-  spec.incarnation = 2;
-  embeddings.Create(spec, Soon(), [](const Status& created) { EXPECT_EQ(created.ToString(), "OK"); });
-  EXPECT_EQ(bytes_when_forgotten, 0u);
-}
-
-// Their memory is free whoever drops the tensor: nothing holds it beside the tensors.
-TEST_F(EmbeddingsTest, RowsWhoseTensorsAreDroppedAreNotFound) {
-  graph::PartitionBook book;
-  const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
-  MutableTensors tensors(book, partitions[0], {.max_bytes = 1000, .max_rows_per_request = 100});
-  Embeddings embeddings(tensors, {.max_waiting_bytes = 1 << 20, .max_rows_per_request = 100});
-  embeddings.Create(Descent(1), Soon(), [](const Status& created) { EXPECT_EQ(created.ToString(), "OK"); });
-  const std::weak_ptr<TensorRows> rows = *tensors.Find(Descent(1).id);
-  tensors.Drop(Descent(1).id, Soon(), [](const Status& dropped) { EXPECT_TRUE(dropped.ok()); });
-  EXPECT_TRUE(rows.expired());
-  embeddings.Push(Descent(1).id, GradientsOf(0, 0, {LocalRowId(1)}, 1), Soon(),
-                  [](const Status& pushed) { EXPECT_EQ(pushed.code(), StatusCode::kNotFound); });
-  const std::vector<LocalRowId> asked = {LocalRowId(1)};
-  const std::vector<uint32_t> positions = {0};
-  std::vector<float> values(2);
-  embeddings.Read(Descent(1).id, 0, asked, {reinterpret_cast<std::byte*>(values.data()), 8, positions}, Soon(),
-                  [](const Status& read) { EXPECT_EQ(read.code(), StatusCode::kNotFound); });
-}
-
 // Trainers that are started by hand once more with the same incarnation, after a run that was killed.
 TEST_F(EmbeddingsTest, AnotherRunOfTheSameIncarnationBeginsAnew) {
   const auto of_run = [](uint64_t run) {
@@ -345,97 +274,26 @@ TEST_F(EmbeddingsTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(Create(nothing).code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(EmbeddingsTest, GradientsThatWaitHaveALimit) {
-  graph::PartitionBook book;
-  std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
-  const auto shard = GraphShard::Make(book, std::move(partitions[0]), {.waiting_gradient_bytes = 2000});
-  ASSERT_TRUE(shard.ok()) << shard.status().ToString();
-  sampler::PartitionEmbeddings& limited = (*shard)->embeddings();
-  limited.Create(Descent(2), Soon(), [](const Status& created) { EXPECT_EQ(created.ToString(), "OK"); });
-  Status refused;
-  uint32_t taken = 0;
-  for (; refused.ok() && taken < 100; ++taken) {
-    GradientPiece piece = GradientsOf(0, 0, {}, 0);
-    piece.piece = taken;
-    piece.num_pieces = 100;
-    limited.Push(Descent(2).id, std::move(piece), Soon(), [&](Status status) { refused = std::move(status); });
-  }
-  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << taken << " empty pieces were taken";
-  EXPECT_THAT(refused.message(), HasSubstr("2000"));
-}
-
-TEST_F(EmbeddingsTest, AJobHasALimitOfThem) {
+// The last piece of a step is acknowledged when the step has been applied, not when it is taken: what keeps trainers
+// that read nothing from this owner from running away from it.
+TEST_F(EmbeddingsTest, TheLastPieceIsAcknowledgedWhenItsStepHasBeenApplied) {
   graph::PartitionBook book;
   const std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
   MutableTensors tensors(book, partitions[0], {.max_bytes = 1 << 20, .max_rows_per_request = 100});
-  Embeddings limited(tensors, {.max_waiting_bytes = 1 << 20, .max_rows_per_request = 100, .max_embeddings_per_job = 2});
-  const auto create = [&](const std::string& job, const std::string& name) {
-    // As many as there may be: it must cost nothing before they send anything.
-    EmbeddingSpec spec = Descent(65'536);
-    spec.id.job = job;
-    spec.id.name = name;
-    std::optional<Status> created;
-    limited.Create(spec, Soon(), [&](Status status) { created = std::move(status); });
-    return *created;
+  Embeddings embeddings(tensors, {.max_waiting_bytes = 1 << 20, .max_rows_per_request = 100});
+  embeddings.Create(Descent(2), Soon(), [](const Status& created) { EXPECT_EQ(created.ToString(), "OK"); });
+  const std::shared_ptr<EmbeddingRows> rows = *embeddings.Find(Descent(2).id);
+  std::optional<uint64_t> first_version, last_version;  // when their pieces were acknowledged
+  const auto acknowledged = [&](std::optional<uint64_t>& version) {
+    return [&](const Status& status) {
+      EXPECT_EQ(status.ToString(), "OK");
+      version = rows->version();
+    };
   };
-  EXPECT_TRUE(create("a", "first").ok());
-  EXPECT_TRUE(create("a", "second").ok());
-  EXPECT_TRUE(create("a", "second").ok()) << "the same again";
-  const uint64_t of_two = tensors.SizeBytes();
-  const Status third = create("a", "third");
-  EXPECT_EQ(third.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(third.message(), HasSubstr("more than 2 of one job"));
-  EXPECT_EQ(tensors.SizeBytes(), of_two) << "nothing is left of it";
-  EXPECT_TRUE(create("b", "third").ok());
-}
-
-// One thread ends the waits of all of them, each at its own deadline.
-TEST_F(EmbeddingsTest, EachWaitEndsAtItsOwnDeadline) {
-  VersionWaits waits;
-  const Result<uint64_t> first = waits.Open(0), second = waits.Open(7);
-  ASSERT_TRUE(first.ok() && second.ok());
-  std::promise<Status> late, closed, reached;
-  const auto to = [](std::promise<Status>& promise) {
-    return [&](Status status) { promise.set_value(std::move(status)); };
-  };
-  waits.Await(*first, 1, Soon(), to(closed));
-  waits.Await(*second, 8, Deadline::After(std::chrono::milliseconds(1)), to(late));
-  EXPECT_EQ(late.get_future().get().code(), StatusCode::kDeadlineExceeded);
-  waits.Await(*second, 9, Soon(), to(reached));
-  waits.Reach(*second, 9);
-  EXPECT_TRUE(reached.get_future().get().ok());
-  std::future<Status> of_first = closed.get_future();
-  EXPECT_EQ(of_first.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "others' versions are others'";
-  waits.Close(*first);
-  EXPECT_EQ(of_first.get().code(), StatusCode::kUnavailable);
-  waits.Await(*first, 0, Soon(), [](const Status& status) { EXPECT_EQ(status.code(), StatusCode::kUnavailable); });
-}
-
-// Of all rows together; what has been taken may be sent again when there is no room, and room comes back with the step.
-TEST_F(EmbeddingsTest, GradientsThatWaitHaveOneLimitAndRepetitionsNeedNone) {
-  graph::PartitionBook book;
-  std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
-  const auto shard = GraphShard::Make(book, std::move(partitions[0]), {.waiting_gradient_bytes = 5000});
-  ASSERT_TRUE(shard.ok()) << shard.status().ToString();
-  sampler::PartitionEmbeddings& limited = (*shard)->embeddings();
-  EmbeddingSpec other = Descent(2);
-  other.id.name = "other";
-  for (const EmbeddingSpec& spec : {Descent(2), other}) {
-    limited.Create(spec, Soon(), [](const Status& created) { ASSERT_EQ(created.ToString(), "OK"); });
-  }
-  const auto push = [&](const EmbeddingSpec& spec, uint64_t step, uint32_t rank) {
-    std::optional<Status> pushed;
-    limited.Push(spec.id, GradientsOf(step, rank, std::vector<LocalRowId>(250, LocalRowId(1)), 1), Soon(),
-                 [&](Status status) { pushed = std::move(status); });
-    return *pushed;
-  };
-  ASSERT_TRUE(push(Descent(2), 0, 0).ok());
-  EXPECT_EQ(push(other, 0, 0).code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(push(Descent(2), 0, 0).ToString(), "OK") << "it was there";
-  std::optional<Status> marker;
-  limited.Push(Descent(2).id, GradientsOf(0, 1, {}, 0), Soon(), [&](Status status) { marker = std::move(status); });
-  ASSERT_TRUE(marker->ok()) << "the step is applied";
-  EXPECT_EQ(push(other, 0, 0).ToString(), "OK");
+  embeddings.Push(Descent(2).id, GradientsOf(0, 0, {LocalRowId(1)}, 1), Soon(), acknowledged(first_version));
+  EXPECT_EQ(first_version, 0u);
+  embeddings.Push(Descent(2).id, GradientsOf(0, 1, {LocalRowId(1)}, 1), Soon(), acknowledged(last_version));
+  EXPECT_EQ(last_version, 1u);
 }
 
 TEST_F(EmbeddingsTest, HalfRowsFollowTheirMaster) {

@@ -1,6 +1,8 @@
 #include "services/shard/step_gradients.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 namespace espalier::shard {
@@ -10,6 +12,15 @@ namespace {
 uint64_t SizeBytesOf(const sampler::GradientPiece& piece) {
   constexpr uint64_t kOverheadBytes = 192;  // of a node of each of the two maps
   return sizeof(piece) + kOverheadBytes + piece.gradients.size_bytes() + piece.rows.size() * sizeof(LocalRowId);
+}
+
+// Trainers compute it with the cosines and powers of their own machines' C libraries, which may differ in the last bit.
+bool IsTheSameRate(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
+
+std::string Exact(double value) {
+  char digits[32];
+  std::snprintf(digits, sizeof(digits), "%.17g", value);
+  return digits;
 }
 
 }  // namespace
@@ -27,10 +38,9 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
                            (other_count ? ", which said " + std::to_string(known->second.num_pieces) + " before" : ""));
   }
   const bool is_first = ranks_.empty();
-  if (!std::isfinite(piece.learning_rate) || (!is_first && piece.learning_rate != learning_rate_)) {
-    return InvalidArgument(trainer + " sends learning rate " + std::to_string(piece.learning_rate) + " for step " +
-                           std::to_string(piece.step) +
-                           (is_first ? "" : ", another one " + std::to_string(learning_rate_)));
+  if (!std::isfinite(piece.learning_rate) || (!is_first && !IsTheSameRate(piece.learning_rate, learning_rate_))) {
+    return InvalidArgument(trainer + " sends learning rate " + Exact(piece.learning_rate) + " for step " +
+                           std::to_string(piece.step) + (is_first ? "" : ", another one " + Exact(learning_rate_)));
   }
   if (known != ranks_.end() && known->second.pieces.contains(piece.piece)) return Status();
   if (num_gradients_ + piece.rows.size() > UINT32_MAX) {
@@ -41,7 +51,7 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
     return ResourceExhausted("gradients that wait for their step come to " + std::to_string(budget_->taken()) +
                              " bytes, the limit is " + std::to_string(budget_->limit()));
   }
-  learning_rate_ = piece.learning_rate;
+  if (is_first || piece.rank.value < ranks_.begin()->first) learning_rate_ = piece.learning_rate;
   size_bytes_ += size_bytes;
   num_gradients_ += piece.rows.size();
   OfRank& of_rank = ranks_[piece.rank.value];

@@ -23,11 +23,12 @@ class StepGradients {
   StepGradients& operator=(const StepGradients&) = delete;
 
   // A piece that was taken before changes nothing, whatever the budget has left. InvalidArgument, and nothing changed,
-  // for a rank or a piece that cannot be, and for another learning rate than that of the pieces before;
-  // ResourceExhausted where the budget has no room. Its rows and gradients have been checked.
+  // for a rank or a piece that cannot be, and for a learning rate that is not, but for the last bits, that of the
+  // pieces before; ResourceExhausted where the budget has no room. Its rows and gradients have been checked.
   Status Add(sampler::GradientPiece piece);
 
   bool IsComplete() const { return num_complete_ == num_trainers_; }
+  // Of the lowest rank, whoever came first.
   double learning_rate() const { return learning_rate_; }
   uint64_t NumGradients() const { return num_gradients_; }
   // In the order of ranks, and of each rank's pieces. Points into this object.
@@ -43,7 +44,7 @@ class StepGradients {
   const std::shared_ptr<ByteBudget> budget_;
   std::map<uint32_t, OfRank> ranks_;  // of those that have sent something
   uint32_t num_complete_ = 0;
-  double learning_rate_ = 0;  // of the piece that came first
+  double learning_rate_ = 0;
   uint64_t size_bytes_ = 0;
   uint64_t num_gradients_ = 0;
 };
