@@ -41,13 +41,15 @@ void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
   uint64_t seen = progress_;
   Deadline stall = Deadline::After(longest_stall_);
   while (!ended.stop_requested() && stepping_ && steps_ < first + kStepsUntilStopped) {
-    if (is_meeting_ || seen != progress_) stall = Deadline::After(longest_stall_);
-    seen = progress_;
-    if (stall.HasPassed()) {
+    const uint64_t now = progress_;
+    if (is_meeting_ || seen != now) {
+      stall = Deadline::After(longest_stall_);
+    } else if (stall.HasPassed()) {
       Log(Level::kWarning, "a server does not answer: ending without it", {{"steps_since_asked", steps_ - first}});
       stalled_.request_stop();
       return;
     }
+    seen = now;
     Clock::Real().SleepFor(kTick);
   }
 }
