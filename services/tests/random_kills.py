@@ -234,13 +234,17 @@ def run_once(args, job, output, kills, environment):
     return outcome
 
 
+def digests(result):
+    """What a run ended with: the network, and learnable rows with their state, of which the last step changes only these."""
+    return result.get("parametersDigest"), result.get("learnableRowsDigest")
+
+
 def check(outcome, reference, args):
     done = sum(kill.done for kill in outcome.kills)
-    digest = outcome.result.get("parametersDigest")
     if outcome.problem:
         return
-    if digest != reference:
-        outcome.problem = f"ended with other parameters: {digest}"
+    if digests(outcome.result) != reference:
+        outcome.problem = f"ended with other parameters or rows: {digests(outcome.result)}"
     elif done < args.kills:
         outcome.problem = f"only {done} of {len(outcome.kills)} kills met a running process: make the job longer"
 
@@ -259,6 +263,8 @@ def run_all(args, folder, say=print):
     if reference.problem:
         raise SystemExit(f"the undisturbed run {reference.problem}")
     digest = reference.result["parametersDigest"]
+    if args.learnable_rows and not reference.result.get("learnableRowsDigest"):
+        raise SystemExit("the undisturbed run has no learnableRowsDigest")
     num_steps = args.epochs * len(reference.result["lossPerStep"])
     lines = [f"Undisturbed: {reference.seconds:.1f} s, {num_steps} steps, {args.trainers} trainers, "
              f"{args.partitions} servers, {args.samplers} samplers, access {args.access}, parametersDigest {digest}", "",
@@ -275,7 +281,7 @@ def run_all(args, folder, say=print):
         output = folder / f"run-{number}"
         outcome = run_once(args, job, output, kills, environment)
         outcome.seed, outcome.crash = seed, crash
-        check(outcome, digest, args)
+        check(outcome, digests(reference.result), args)
         if not outcome.problem:
             shutil.rmtree(output, ignore_errors=True)
             output.with_suffix(".log").unlink(missing_ok=True)

@@ -11,6 +11,7 @@
 
 #include "services/collective/collective.h"
 #include "services/sampler/embedding_store.h"
+#include "services/sampler/seed_source.h"
 #include "services/trainer/batch_tensors.h"
 #include "services/trainer/graph_access.h"
 #include "services/trainer/optimizers.h"
@@ -40,6 +41,9 @@ class LearnableRows {
   // trainer's gradients. Rank 0 alone gets it, with memory for all rows of the graph, piece by piece while the others
   // wait for each. An error is the same on all ranks.
   Result<NamedTensors> Snapshot(const NodeData& data, collective::Collective& collective) const;
+  // SHA-256 over rows and state of version() by node type and original id, whatever the partitioning and the number of
+  // trainers: 64 hexadecimal digits, the same on every rank. Reads everything once, each rank its chunks.
+  Result<std::string> Digest(sampler::SeedSource& seeds, collective::Collective& collective) const;
   // Steps that have been sent: the version that is read.
   uint64_t version() const { return version_; }
 
@@ -82,6 +86,8 @@ class LearnableRows {
   Result<TableCopy> FindIn(const NamedTensors& snapshot, const Table& table) const;
   Status CopyChunk(const Table& table, const NodeData& data, int64_t first, TableCopy* copy) const;
   Status RestoreChunk(const Table& table, const NodeData& data, int64_t first, const TableCopy& copy) const;
+  // SHA-256 of a chunk of original ids, 64 digits.
+  Result<std::string> DigestOfChunk(const Table& table, int64_t first, sampler::SeedSource& seeds) const;
   // Calls `on_chunk` on rank 0 for each chunk of the table's nodes, the first of which it names; `before` comes first.
   Status ForChunks(const Table& table, collective::Collective& collective, const std::function<Status()>& before,
                    const std::function<Status(int64_t first)>& on_chunk) const;

@@ -1,6 +1,8 @@
-// Learnable rows and their state in checkpoints: in the order of original ids, so that any partitioning takes them.
+// Learnable rows and their state in checkpoints and as a digest: in the order of original ids, so that any partitioning
+// takes them, and ends with the same.
 #include <algorithm>
 
+#include "services/base/sha256.h"
 #include "services/collective/agreement.h"
 #include "services/trainer/learnable_rows.h"
 #include "services/trainer/node_data.h"
@@ -113,6 +115,55 @@ Result<NamedTensors> LearnableRows::Snapshot(const NodeData& data, collective::C
     if (has_state) snapshot.emplace_back(StateName(table.type_name), std::move(copy.state));
   }
   return snapshot;
+}
+
+Result<std::string> LearnableRows::DigestOfChunk(const Table& table, int64_t first, sampler::SeedSource& seeds) const {
+  const Deadline deadline = timeouts_.ForData();
+  const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
+  std::vector<OriginalNodeId> originals;
+  for (int64_t id = first; id < std::min(num_nodes, first + RowsPerChunk(table)); ++id) {
+    originals.emplace_back(static_cast<uint64_t>(id));
+  }
+  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, seeds.LookUp(table.type, originals, deadline));
+  std::vector<GlobalRowId> rows;
+  for (const GlobalNodeId node : nodes) rows.emplace_back(node.value);
+  ASSIGN_OR_RETURN(const Tensor values, store_.ReadEmbedding(table.spec, version_, rows, deadline));
+  ASSIGN_OR_RETURN(const Tensor state, store_.ReadState(table.spec, rows, deadline));
+  Sha256 digest;
+  digest.Update(values.byte_span());
+  digest.Update(state.byte_span());
+  return digest.HexDigest();
+}
+
+Result<std::string> LearnableRows::Digest(sampler::SeedSource& seeds, collective::Collective& collective) const {
+  constexpr size_t kDigits = 64;
+  Sha256 whole;
+  for (const Table& table : tables_) {
+    const auto num_nodes = static_cast<int64_t>(book_.num_nodes(table.type));
+    const int64_t num_chunks = (num_nodes + RowsPerChunk(table) - 1) / RowsPerChunk(table);
+    if (num_chunks == 0) continue;
+    const auto num_ranks = static_cast<int64_t>(collective.size());
+    std::string mine;  // chunk c is rank c mod T's
+    Status status;
+    for (int64_t chunk = rank_.value; chunk < num_chunks && status.ok(); chunk += num_ranks) {
+      Result<std::string> digest = DigestOfChunk(table, chunk * RowsPerChunk(table), seeds);
+      status = RestartWhereLost(digest.status());
+      if (digest.ok()) mine += *digest;
+    }
+    RETURN_IF_ERROR(
+        collective::AgreeOn(status, collective, timeouts_.ForCollective()).While("digesting learnable rows"));
+    const auto chunks_each = static_cast<size_t>((num_chunks + num_ranks - 1) / num_ranks);
+    mine.resize(chunks_each * kDigits, ' ');
+    ASSIGN_OR_RETURN(const std::vector<std::byte> all,
+                     collective.AllGather(std::as_bytes(std::span<const char>(mine)), timeouts_.ForCollective()));
+    whole.Update(std::to_string(table.type_name.size()) + ":" + table.type_name + " " + std::to_string(num_nodes) +
+                 "\n");
+    for (int64_t chunk = 0; chunk < num_chunks; ++chunk) {
+      const auto place = static_cast<size_t>(chunk % num_ranks) * chunks_each + static_cast<size_t>(chunk / num_ranks);
+      whole.Update(std::span(all).subspan(place * kDigits, kDigits));
+    }
+  }
+  return whole.HexDigest();
 }
 
 Result<LearnableRows::TableCopy> LearnableRows::FindIn(const NamedTensors& snapshot, const Table& table) const {

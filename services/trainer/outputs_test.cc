@@ -51,6 +51,7 @@ TrainOutcome Outcome() {
   outcome.loop.first_epoch_losses = {2.5, 1.5};
   outcome.loop.best_epoch = 1;
   outcome.loop.model_epoch = 2;
+  outcome.rows_digest = "0abc";
   outcome.test = 0.8125;
   outcome.validation = 0.75;
   outcome.parameters_digest = "abc";
@@ -68,6 +69,7 @@ TEST(OutputsTest, SaysWhatARunCameTo) {
   EXPECT_EQ(result["validationAccuracy"], 0.75);
   EXPECT_EQ(result["bestEpoch"], 1);
   EXPECT_EQ(result["modelEpoch"], 2);
+  EXPECT_EQ(result["learnableRowsDigest"], "0abc");
   EXPECT_EQ(result["lossPerEpoch"], (std::vector<double>{2, 1}));
   EXPECT_EQ(result["lossPerStep"], (std::vector<double>{2.5, 1.5}));
   EXPECT_EQ(result["secondsPerEpoch"], (std::vector<double>{0.5, 0.5}));

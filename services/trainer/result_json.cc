@@ -163,6 +163,7 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
                          {"collective", facts.collective},
                          {"incarnation", facts.incarnation}};
   if (!facts.job.training.model.uri.empty()) result["startedFrom"] = facts.job.training.model.uri;
+  if (!outcome.rows_digest.empty()) result["learnableRowsDigest"] = outcome.rows_digest;
   if (!facts.module_sha256.empty()) result["moduleSha256"] = facts.module_sha256;
   if (!outcome.resumed_from.empty()) result["resumedFrom"] = outcome.resumed_from;
   if (!not_written.empty()) result["notWritten"] = not_written;

@@ -138,6 +138,7 @@ Status ErrorOf(const job::DistTraining& job, const Attempt& run) {
 
 void ExpectSame(const TrainOutcome& resumed, const TrainOutcome& whole, const std::string& where) {
   EXPECT_EQ(resumed.parameters_digest, whole.parameters_digest) << where;
+  EXPECT_EQ(resumed.rows_digest, whole.rows_digest) << where;
   EXPECT_EQ(resumed.loop.end, whole.loop.end) << where;
   EXPECT_EQ(resumed.loop.best_epoch, whole.loop.best_epoch) << where;
   EXPECT_EQ(resumed.loop.model_epoch, whole.loop.model_epoch) << where;
@@ -242,10 +243,9 @@ TEST(ResumeTest, AStopInAnEvaluationLosesNothing) {
       EXPECT_TRUE(cut.stopped());
       EXPECT_EQ(Checkpoints(store), std::vector{format::CheckpointFolderName({1, kStepsPerEpoch})});
       uint64_t rest = 0;
-      const TrainOutcome resumed =
-          Train(job, {.store = store, .incarnation = 2, .trainers = trainers, .num_steps = &rest});
+      ExpectSame(Train(job, {.store = store, .incarnation = 2, .trainers = trainers, .num_steps = &rest}), whole,
+                 std::to_string(trainers) + " trainers");
       EXPECT_EQ(rest, 2 * kStepsPerEpoch);
-      ExpectSame(resumed, whole, std::to_string(trainers) + " trainers");
     }
   }
 }

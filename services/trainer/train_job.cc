@@ -6,7 +6,6 @@
 #include "services/collective/agreement.h"
 #include "services/job/enum_names.h"
 #include "services/sampler/audit.h"
-#include "services/sampler/link_batch.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/checkpoint_fields.h"
 #include "services/trainer/learnable_rows.h"
@@ -196,6 +195,9 @@ class TrainerRun {
     // Only now: a metrics line that could not be written must not cost the models.
     RETURN_IF_ERROR(collective::AgreeOn(records_, collective_, options_.timeouts.ForCollective()));
     if (!outcome_.stopped()) RETURN_IF_ERROR(EvaluateBest());
+    if (learnable_ != nullptr && !outcome_.stopped()) {
+      ASSIGN_OR_RETURN(outcome_.rows_digest, learnable_->Digest(graph_.seeds, collective_));
+    }
     if (learnable_ != nullptr) RETURN_IF_ERROR(DropLearnableRows());
     if (checkpoints_ != nullptr) outcome_.checkpoints = checkpoints_->Finish();
     outcome_.total_seconds = timer_.Seconds();
@@ -481,23 +483,6 @@ class TrainerRun {
 };
 
 }  // namespace
-
-Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const graph::GraphSchema& schema,
-                                       uint32_t num_trainers, Rank rank) {
-  sampler::EpochPlan plan;
-  ASSIGN_OR_RETURN(plan.links, LinkPlanOf(training.task, schema));
-  if (plan.links.has_value()) {
-    plan.seed_type = schema.DestinationOf(plan.links->types.front().edge_type);
-    RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, schema).While("spec.training.task"));
-  } else {
-    ASSIGN_OR_RETURN(plan.seed_type, NodeTypeOf(training.task.node_type, schema, "spec.training.task.nodeType"));
-  }
-  plan.split = training.task.split;
-  plan.batch_size = static_cast<uint64_t>(training.batch_size);
-  plan.num_trainers = num_trainers;
-  plan.rank = rank;
-  return plan;
-}
 
 Result<TrainOutcome> TrainJob(const job::DistTraining& job, GraphAccess graph, sampler::MiniBatchSource& batches,
                               collective::Collective& collective, const TrainOptions& options) {

@@ -12,6 +12,7 @@
 #include "services/sampler/mini_batch_source.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/checkpoint_writer.h"
+#include "services/trainer/epoch_plan.h"
 #include "services/trainer/graph_access.h"
 #include "services/trainer/math_setup.h"
 #include "services/trainer/resume.h"
@@ -50,6 +51,7 @@ struct TrainOutcome {
   std::optional<double> validation;  // of the best parameters, the job's metric
   std::optional<double> test;
   std::string parameters_digest;  // of the best parameters
+  std::string rows_digest;        // LearnableRows::Digest; empty without such rows, and where the run was stopped
   int64_t num_outputs = 0;
   double total_seconds = 0;
   std::string resumed_from;       // the checkpoint; empty: trained from the start
@@ -57,10 +59,6 @@ struct TrainOutcome {
 
   bool stopped() const { return loop.end == LoopEnd::kStopRequested; }
 };
-
-// What a trainer's mini-batches are; for whoever makes the MiniBatchSource.
-Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const graph::GraphSchema& schema,
-                                       uint32_t num_trainers, Rank rank);
 
 // Every rank of the group calls it with the same job. A job that was asked to stop ends ok with stopped(): its last
 // checkpoint and model files are written, result.json is not. On an error the group is abandoned, so that no rank waits

@@ -283,8 +283,12 @@ TEST(TrainJobTest, LearnableRowsGiveTheSameBitsForAnyPartitioning) {
     for (const uint32_t partitions : {2u, 4u}) {
       const TrainOutcome several = Train(job, {.partitions = partitions});
       EXPECT_EQ(several.parameters_digest, one.parameters_digest) << partitions;
+      EXPECT_EQ(several.rows_digest, one.rows_digest) << partitions;
       EXPECT_EQ(several.test, one.test) << partitions;
     }
+    EXPECT_EQ(one.rows_digest.size(), 64u);
+    job.training.epochs = 2;
+    EXPECT_NE(Train(job).rows_digest, one.rows_digest) << "of other rows";
   }
 }
 

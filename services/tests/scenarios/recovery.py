@@ -83,6 +83,8 @@ class Recovery(RecoveryScenario):
         result = self.under_fire("rows-under-fire", [("server-1", 25), ("trainer-1", 55), ("server-0", 90)],
                                  document=document)
         self.assertEqual(result["parametersDigest"], undisturbed["parametersDigest"])
+        self.assertEqual(len(undisturbed["learnableRowsDigest"]), 64)
+        self.assertEqual(result["learnableRowsDigest"], undisturbed["learnableRowsDigest"])
         self.assertEqual(result["restarts"], {"trainers": 3, "services": 2})
         logs = "".join(log.read_text() for log in (self.dir / "rows-under-fire" / "logs").glob("trainer-*"))
         self.assertIn("lost the learnable rows", logs)
