@@ -36,7 +36,7 @@ graph::SourceGraph Triples(bool known) {
       {"entity"}, {{"entity", "next", "entity"}, {"entity", "twice", "entity"}, {"entity", "opposite", "entity"}});
   source.nodes.push_back({.count = kEntities});
   // A column for models of features.
-  Tensor features = Tensor::Zeros(DType::kF32, {static_cast<int64_t>(kEntities), 6});
+  espalier::Tensor features = espalier::Tensor::Zeros(DType::kF32, {static_cast<int64_t>(kEntities), 6});
   for (size_t i = 0; i < 6 * kEntities; ++i) {
     features.mutable_values<float>()[i] = static_cast<float>(i * 37 % 101) / 50.0f - 1.0f;
   }
@@ -56,7 +56,8 @@ graph::SourceGraph Triples(bool known) {
       split.train.sources.push_back(from.back());
       split.train.destinations.push_back(to.back());
     }
-    source.edges.push_back({.sources = Tensor::FromVector(from), .destinations = Tensor::FromVector(to)});
+    source.edges.push_back(
+        {.sources = espalier::Tensor::FromVector(from), .destinations = espalier::Tensor::FromVector(to)});
   }
   graph::PreprocessOptions options;
   options.add_reverse_edges = true;
@@ -317,7 +318,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
 
       const torch::NoGradGuard no_gradients;
       const auto parameters = model->named_parameters();
-      const Tensor& x = source.nodes[0].columns.at("x");
+      const espalier::Tensor& x = source.nodes[0].columns.at("x");
       const torch::Tensor embeddings =
           torch::matmul(AsFloats(x)->clone(), parameters["input.weight"].t()) + parameters["input.bias"];
       EXPECT_NEAR(**metric, MrrByHand(source, *scorer, embeddings, filtered), 1e-6)
