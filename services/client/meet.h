@@ -9,7 +9,7 @@
 // Guarantees: those of the ring (ring_collective.h): sums have the same bits on every rank and in every run with as
 // many ranks; who dies ends the others' operations within moments. Ranks of different incarnations never meet. Caveat:
 // a rank 0 that is killed while ranks meet leaves its address behind for its incarnation. Whoever starts the ranks
-// again gives them the next one (ESPALIER_INCARNATION), as `run`, `launch` and the operator do.
+// again gives them the next one (ESPALIER_INCARNATION), as `run` and `launch` do.
 #pragma once
 
 #include <memory>

@@ -10,7 +10,7 @@ import time
 from harness import BIN, Scenario, espalier, job
 
 PROGRAM = BIN / "espalier_example_training_loop"
-EPOCHS = 60
+EPOCHS = 100  # of twelve steps: long enough for whoever is killed at the first
 CLOSE = 9  # decimal places: sums over ranks are taken in another order than a single rank's
 
 
@@ -19,7 +19,8 @@ class Programs(Scenario):
 
     def setUp(self):
         super().setUp()
-        self.graph = self.generate("--nodes", 6000, "--edges", 60000, "--features", 16, "--classes", 10, "--seed", 3)
+        self.graph = self.generate("--nodes", 6000, "--edges", 60000, "--features", 16, "--classes", 10, "--train",
+                                   0.5, "--seed", 3)
 
     def document(self, trainers=2, backoff=5, partitions=2):
         """A job without spec.training."""
