@@ -98,10 +98,17 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
   return beginning;
 }
 
+// Before anything of this run is there. What a program has saved is not the run's to remove.
+Status ClearFolder(const RunFolder& folder, const RunOptions& options) {
+  const bool keep_logs = options.keep_logs || options.resume;
+  return options.roles.has_program() ? folder.ClearForProgram(keep_logs) : folder.Clear(keep_logs);
+}
+
 // Rank 0 may have committed its outputs before somebody else failed: only a run that went well has a result.
-void RemoveResult(const RunFolder& folder) {
+void RemoveResult(const RunContext& context) {
   std::error_code ignored;
-  std::filesystem::remove(folder.path() + "/manifest.json", ignored);
+  const RunFolder& folder = context.folder;
+  if (!context.options.roles.has_program()) std::filesystem::remove(folder.path() + "/manifest.json", ignored);
   std::filesystem::remove(folder.ResultFile(), ignored);
 }
 
@@ -158,7 +165,7 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   // Trainers that were asked to stop after their last step finish what is left, if that is quick: then all is done.
   if (stop.has_value() && stop->code == ExitCode::kAskedToStop && run.TrainersEndedWell()) stop.reset();
   if (stop.has_value()) {
-    RemoveResult(context.folder);
+    RemoveResult(context);
     const bool asked = stop->code == ExitCode::kAskedToStop;
     return Failed(stop->code, stop->message + (asked ? HowToGoOn(context.options, context.prefix_for_words) : ""));
   }
@@ -166,12 +173,12 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   facts.access = context.options.roles.access;
   facts.total_seconds = timer.Seconds();
   if (const auto failed = MergeAudit(context, &facts, context.options.resume)) {
-    RemoveResult(context.folder);
+    RemoveResult(context);
     return Failed(failed->code, failed->message);
   }
   const Result<std::string> result = TakeResults(context, facts);
   if (!result.ok()) {
-    RemoveResult(context.folder);
+    RemoveResult(context);
     return Failed(result.status());
   }
   if (const Status written = run.WriteSucceeded(); !written.ok()) return Failed(written);
@@ -223,7 +230,7 @@ RunOutcome Run(const RunOptions& options, terminal::Progress& progress, const Fl
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;
     return Failed(must_choose ? ExitCode::kBadDocument : ExitCodeOf(code), beginning.status().message());
   }
-  if (const Status cleared = folder->Clear(options.keep_logs || options.resume); !cleared.ok()) return Failed(cleared);
+  if (const Status cleared = ClearFolder(*folder, options); !cleared.ok()) return Failed(cleared);
   const Status written = telemetry::WriteFileAtomically(folder->JobFile(), job->json);
   if (!written.ok()) return Failed(written);
   std::unique_ptr<TlsFiles> tls;

@@ -71,11 +71,22 @@ Result<RunFolder> RunFolder::Open(const std::string& path) {
 }
 
 Status RunFolder::Clear(bool keep_logs) const {
-  const fs::path folder(path());
   std::vector<std::string> leftovers(std::begin(kLeftovers), std::end(kLeftovers));
   if (!keep_logs) leftovers.push_back("logs");
+  RETURN_IF_ERROR(ClearOf(leftovers));
+  return MakeFolder(fs::path(path()) / "audit");
+}
+
+Status RunFolder::ClearForProgram(bool keep_logs) const {
+  std::vector<std::string> leftovers = {"result.json"};
+  if (!keep_logs) leftovers.push_back("logs");
+  return ClearOf(leftovers);
+}
+
+Status RunFolder::ClearOf(const std::vector<std::string>& leftovers) const {
+  const fs::path folder(path());
   for (const std::string& name : leftovers) RETURN_IF_ERROR(Remove(folder / name));
-  for (const char* name : {"logs", "run", "audit"}) RETURN_IF_ERROR(MakeFolder(folder / name));
+  for (const char* name : {"logs", "run"}) RETURN_IF_ERROR(MakeFolder(folder / name));
   std::error_code error;
   for (fs::directory_iterator entry(folder / "run", error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path() != fs::path(StateFile())) RETURN_IF_ERROR(Remove(entry->path()));

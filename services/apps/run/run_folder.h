@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "services/apps/run/run_paths.h"
 #include "services/base/status.h"
@@ -22,9 +23,14 @@ class RunFolder : public RunPaths {
   // Removes what an earlier run left that could be taken for this one's: results, readiness, audit, and the logs
   // unless `keep_logs`. Its state and its checkpoints stay.
   Status Clear(bool keep_logs) const;
+  // The same before a user's program, which saves in this folder what and where it likes: only what runs make of
+  // themselves goes (result.json, the files below run/, and the logs unless `keep_logs`).
+  Status ClearForProgram(bool keep_logs) const;
 
  private:
   RunFolder(std::string path, int lock) : RunPaths(std::move(path)), lock_(lock) {}
+  Status ClearOf(const std::vector<std::string>& leftovers) const;
+
   int lock_ = -1;
 };
 

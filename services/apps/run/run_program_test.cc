@@ -145,6 +145,22 @@ TEST_F(RunProgramTest, AStopSaysHowToGoOnAndResumeTellsTheProgram) {
   EXPECT_EQ(TextOf("out/resume.0.2"), "auto\n");
 }
 
+TEST_F(RunProgramTest, WhatItHasSavedIsThereInEveryLaterRun) {
+  RunOptions options = OptionsFor(
+      "cat $ESPALIER_OUTPUT/model/state > $ESPALIER_OUTPUT/found.$SELF\n"
+      "mkdir -p $ESPALIER_OUTPUT/model; echo something > $ESPALIER_OUTPUT/model/state\n"
+      "echo mine > $ESPALIER_OUTPUT/manifest.json; exit 65");
+  options.settings = {"runPolicy.backoffLimit=0", "trainers.replicas=1"};
+  EXPECT_EQ(Quietly(options).code, ExitCode::kBadInput);
+  EXPECT_EQ(TextOf("out/manifest.json"), "mine\n");
+  options.resume = true;
+  EXPECT_EQ(Quietly(options).code, ExitCode::kBadInput);
+  EXPECT_EQ(TextOf("out/found.0.2"), "something\n");
+  options.resume = false;
+  EXPECT_EQ(Quietly(options).code, ExitCode::kBadInput);
+  EXPECT_EQ(TextOf("out/found.0.3"), "something\n");
+}
+
 TEST_F(RunProgramTest, ADocumentNeedsNoTraining) {
   RunOptions options = OptionsFor("true");
   std::ofstream(root_ / "job.yaml") << "apiVersion: espalier.io/v1alpha1\nkind: DistTraining\nmetadata: {name: cora}\n"
