@@ -35,15 +35,15 @@ Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, graph::SplitPar
 }
 
 // One epoch, with `learning_rate` 0 of looking on; the loss and how many were right, over all seeds.
-Result<Sums> Epoch(Loader& loader, uint32_t epoch, double learning_rate, SoftmaxRegression& model,
-                   collective::Collective& group, Deadline deadline) {
+Result<Sums> Epoch(const DistGraph& graph, Loader& loader, uint32_t epoch, double learning_rate,
+                   SoftmaxRegression& model, collective::Collective& group) {
   Sums all{std::vector<double>(2)};
   RETURN_IF_ERROR(loader.StartEpoch(epoch));
   for (;;) {
     ASSIGN_OR_RETURN(const std::optional<Batch> batch, loader.Next());
     if (!batch) return all;  // after the same number on every rank
     Sums sums = model.Look(*batch);
-    RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(sums.values), deadline));
+    RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(sums.values), graph.CallDeadline()));  // a deadline a step
     model.Step(sums, batch->blocks.global_num_seeds, learning_rate);
     all.values[0] += sums.loss();
     all.values[1] += sums.right();
@@ -85,11 +85,11 @@ Result<LoopResult> TrainWithOthers(const Context& context, const LoopOptions& op
   LoopResult result;
   ASSIGN_OR_RETURN(uint32_t epoch, Restore(options, model, *group, graph->CallDeadline()));
   for (; epoch < options.epochs; ++epoch) {
-    ASSIGN_OR_RETURN(const Sums sums, Epoch(*train, epoch, 0.1, model, *group, graph->CallDeadline()));
+    ASSIGN_OR_RETURN(const Sums sums, Epoch(*graph, *train, epoch, 0.1, model, *group));
     result.last_loss = sums.loss() / static_cast<double>(train_nodes.size());
     if (context.rank == Rank(0) && !options.state_path.empty()) RETURN_IF_ERROR(Save(options, epoch + 1, model));
   }
-  ASSIGN_OR_RETURN(const Sums looked, Epoch(*test, 0, 0, model, *group, graph->CallDeadline()));
+  ASSIGN_OR_RETURN(const Sums looked, Epoch(*graph, *test, 0, 0, model, *group));
   result.test_accuracy = looked.right() / static_cast<double>(test_nodes.size());
   result.weights = model.weights();
   return result;
