@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace espalier::run {
 namespace {
@@ -190,7 +191,7 @@ void RecoveryPlan::LeadTrainers(SteadyTime now) {
   if (group_due_.has_value() && now < *group_due_) return WakeBy(*group_due_);
   const Child& first = children_.at({Role::kTrainer, 0});
   if (first.life == Life::kAbsent) {
-    if (MayStartAgain(now)) BeginGroup();
+    if (MayStartAgain(now)) BeginGroup(now);
     return;
   }
   // Rank 0 first: it knows where the others meet.
@@ -198,8 +199,9 @@ void RecoveryPlan::LeadTrainers(SteadyTime now) {
   if (OutputsAreCommitted()) EndStragglers(now);
 }
 
-void RecoveryPlan::BeginGroup() {
+void RecoveryPlan::BeginGroup(SteadyTime now) {
   group_due_.reset();
+  group_began_at_ = now;
   attempts_.incarnation = attempts_.total == 0 ? options_.first_incarnation : attempts_.incarnation + 1;
   ++attempts_.total;
   actions_.push_back(action::BeginIncarnation{attempts_});
@@ -248,6 +250,11 @@ void RecoveryPlan::DecideGroup(SteadyTime now) {
     if (Weight(child.exit) > heaviest) cause = {id, child.exit};
     heaviest = std::max(heaviest, Weight(child.exit));
   }
+  if (counted) {
+    stopped_soon_ = false;
+  } else {
+    counted = StopsTooOften(*group_failed_at_);
+  }
   if (counted && ++attempts_.counted > options_.backoff_limit) {
     hopeless_since_ = group_failed_at_;
     return;
@@ -262,6 +269,14 @@ void RecoveryPlan::DecideGroup(SteadyTime now) {
   WakeBy(*group_due_);
   DoubtStores(cause);
   actions_.push_back(action::Recovering{cause, counted, attempts_.counted, options_.backoff_limit});
+}
+
+// The group ended with 75 then: once more, and soon after its start as before? Then nobody from outside need have
+// asked for it, and it would go on for ever.
+bool RecoveryPlan::StopsTooOften(SteadyTime ended_at) {
+  if (options_.trainer_kind == TrainerKind::kEspalier) return false;  // they end with it only when they are asked to
+  const bool was_soon = std::exchange(stopped_soon_, ended_at - group_began_at_ < options_.healthy);
+  return was_soon && stopped_soon_;
 }
 
 void RecoveryPlan::DoubtStores(const Failure& failure) {
@@ -291,6 +306,8 @@ bool RecoveryPlan::GiveUpOnStores() {
 bool RecoveryPlan::GiveUpOnBadInput() {
   for (const auto& [id, child] : children_) {
     if (!HasFailed(id, child) || !IsBadInput(child.exit)) continue;
+    // On its way out a program finds things gone, as its peers' tensors; whatever else is wrong it will find again.
+    if (child.asked_to_end && options_.trainer_kind == TrainerKind::kProgram) continue;
     over_ = true;
     actions_.push_back(action::GiveUp{{id, child.exit}});
     return true;

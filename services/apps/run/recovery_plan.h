@@ -3,7 +3,9 @@
 //
 //   partitioner -> servers -> samplers -> trainer 0 -> other trainers -> all trainers ended with 0
 //
-// A user's program in the place of trainers (TrainerKind) starts on all ranks at once.
+// A user's program in the place of trainers (TrainerKind) starts on all ranks at once. An end with 75 is a stop from
+// outside and not counted; but a program may mean "try later" by it (EX_TEMPFAIL), so that of such ends in a row, each
+// soon after its start, the first alone is free.
 //
 // Servers and samplers are replaced one by one, at the same address: trainers wait for them. Trainers are one group:
 // when one dies, all end and a new incarnation of the group starts from the last checkpoint. 64 and 65 from anybody
@@ -41,7 +43,8 @@ struct PlanOptions {
   std::chrono::milliseconds consequences{400};
   std::chrono::milliseconds trainer_grace{5000};  // from SIGTERM to SIGKILL when the group ends because of one
   std::chrono::milliseconds first_delay{200}, longest_delay{10000};  // before a process is started again; doubles
-  std::chrono::milliseconds healthy{600000};       // a server that served so long has its failures forgiven
+  // A server that served so long has its failures forgiven; a program that ran so long did not end with 75 "soon".
+  std::chrono::milliseconds healthy{600000};
   std::chrono::milliseconds store_patience{6000};  // with stores out of reach, from the first look that found them so
   std::chrono::milliseconds between_looks{1000};
 };
@@ -138,9 +141,10 @@ class RecoveryPlan {
   void ReplaceServices(SteadyTime now);
   void RecoverService(ChildId id, Child& child);
   void LeadTrainers(SteadyTime now);
-  void BeginGroup();
+  void BeginGroup(SteadyTime now);
   void EndGroup(SteadyTime now);
   void DecideGroup(SteadyTime now);
+  bool StopsTooOften(SteadyTime ended_at);
   void EndStragglers(SteadyTime now);
   void SignalTrainers(int signal_number);
 
@@ -156,6 +160,8 @@ class RecoveryPlan {
   const PlanOptions options_;
   std::map<ChildId, Child> children_;
   Attempts attempts_;
+  SteadyTime group_began_at_;
+  bool stopped_soon_ = false;                                   // the program's latest group, with 75
   std::optional<SteadyTime> group_failed_at_, group_asked_at_;  // while the group ends
   std::optional<SteadyTime> group_due_;                         // between two groups
   bool group_killed_ = false;

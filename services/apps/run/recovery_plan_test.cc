@@ -1,8 +1,8 @@
 #include "services/apps/run/recovery_plan.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
+
+#include "services/apps/run/testing/planned_run.h"
 
 namespace espalier::run {
 namespace {
@@ -13,112 +13,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
-
-constexpr ChildId kPartitioner{Role::kPartitioner, 0};
-constexpr ChildId kServer0{Role::kServer, 0};
-constexpr ChildId kServer1{Role::kServer, 1};
-constexpr ChildId kSampler0{Role::kSampler, 0};
-constexpr ChildId kTrainer0{Role::kTrainer, 0};
-constexpr ChildId kTrainer1{Role::kTrainer, 1};
-
-constexpr auto kWithinReach = RecoveryPlan::Stores::kWithinReach, kOutOfReach = RecoveryPlan::Stores::kOutOfReach;
-
-constexpr ExitState kDone{0, 0};
-constexpr ExitState kKilled{0, SIGKILL};
-constexpr ExitState kCrashed{0, SIGSEGV};
-ExitState Code(int code) { return {code, 0}; }
-
-// Actions as words: "start server-1", "incarnation 2 (total 2, counted 1)", "signal 15 trainer-0",
-// "recover server-1 1/3", "look at stores", "succeed", "give up server-1", "give up on stores server-1".
-std::string Text(const Action& action) {
-  struct {
-    std::string operator()(const action::Start& a) { return "start " + NameOf(a.child); }
-    std::string operator()(const action::BeginIncarnation& a) {
-      return "incarnation " + std::to_string(a.attempts.incarnation) + " (total " + std::to_string(a.attempts.total) +
-             ", counted " + std::to_string(a.attempts.counted) + ")";
-    }
-    std::string operator()(const action::Signal& a) {
-      return "signal " + std::to_string(a.signal_number) + " " + NameOf(a.child);
-    }
-    std::string operator()(const action::Recovering& a) {
-      return "recover " + NameOf(a.failure.child) + " " + std::to_string(a.attempt) + "/" + std::to_string(a.limit);
-    }
-    std::string operator()(const action::LookAtStores&) { return "look at stores"; }
-    std::string operator()(const action::Succeed&) { return "succeed"; }
-    std::string operator()(const action::GiveUp& a) { return "give up " + NameOf(a.failure.child); }
-    std::string operator()(const action::GiveUpOnStores& a) { return "give up on stores " + NameOf(a.failure.child); }
-  } visitor;
-  return std::visit(visitor, action);
-}
-
-// A run of 2 servers, 1 sampler and 2 trainers, with time that stands still unless told otherwise.
-class RecoveryPlanTest : public testing::Test {
- protected:
-  static PlanOptions Options() {
-    PlanOptions options;
-    options.servers = 2;
-    options.samplers = 1;
-    options.trainers = 2;
-    options.first_incarnation = 7;
-    return options;
-  }
-
-  std::vector<std::string> Next() {
-    std::vector<std::string> texts;
-    for (const Action& action : plan_->Next(now_)) texts.push_back(Text(action));
-    return texts;
-  }
-  std::vector<std::string> NextAfter(milliseconds duration) {
-    now_ += duration;
-    return Next();
-  }
-  // What follows once the plan's own time has come.
-  std::vector<std::string> NextWhenDue() {
-    EXPECT_TRUE(plan_->WakeAt().has_value());
-    if (plan_->WakeAt().has_value()) now_ = *plan_->WakeAt();
-    return Next();
-  }
-  void Ready(ChildId child) { plan_->OnReady(child, now_); }
-  void End(ChildId child, ExitState exit) { plan_->OnEnded(child, exit, now_); }
-
-  void StoresAre(RecoveryPlan::Stores stores) { plan_->OnStores(stores, now_); }
-  // The group ends because a store is out of reach, says rank 0.
-  void FailOnTheStore() {
-    End(kTrainer1, Code(74));
-    End(kTrainer0, Code(74));
-    EXPECT_THAT(Next(), ElementsAre(testing::StartsWith("recover trainer-0")));
-    EXPECT_THAT(NextWhenDue(), ElementsAre("look at stores"));
-  }
-
-  void StartServices() {
-    Next();
-    End(kPartitioner, kDone);
-    Next();
-    Ready(kServer0);
-    Ready(kServer1);
-    Next();
-    Ready(kSampler0);
-  }
-  void StartAll() {
-    StartServices();
-    StartGroup();
-  }
-  void StartGroup() {
-    Next();
-    Ready(kTrainer0);
-    Next();
-    Ready(kTrainer1);
-    EXPECT_THAT(Next(), IsEmpty());
-  }
-  void Limit(int64_t backoff_limit) {
-    PlanOptions options = Options();
-    options.backoff_limit = backoff_limit;
-    plan_.emplace(options);
-  }
-
-  SteadyTime now_{std::chrono::hours(1)};
-  std::optional<RecoveryPlan> plan_{Options()};
-};
 
 TEST_F(RecoveryPlanTest, StartsEachRoleWhenTheOneBeforeIsThere) {
   EXPECT_THAT(Next(), ElementsAre("start partitioner"));
@@ -428,46 +322,6 @@ TEST_F(RecoveryPlanTest, NobodyIsStartedOnceTheRunIsHopeless) {
   for (const auto& actions : {Next(), NextWhenDue(), NextAfter(minutes(1))}) {
     EXPECT_THAT(actions, Not(Contains(testing::StartsWith("start"))));
   }
-}
-
-class ProgramPlanTest : public RecoveryPlanTest {
- protected:
-  ProgramPlanTest() {
-    PlanOptions options = Options();
-    options.trainer_kind = TrainerKind::kProgram;
-    plan_.emplace(options);
-  }
-  void StartProgram() {
-    StartServices();
-    EXPECT_THAT(Next(), ElementsAre("incarnation 7 (total 1, counted 0)", "start trainer-0", "start trainer-1"));
-    EXPECT_THAT(plan_->Awaited(), IsEmpty());
-  }
-};
-
-TEST_F(ProgramPlanTest, AllRanksStartAtOnceAndAllMustEndWell) {
-  StartProgram();
-  End(kTrainer0, kDone);
-  EXPECT_THAT(NextAfter(minutes(60)), IsEmpty());
-  End(kTrainer1, kDone);
-  EXPECT_THAT(Next(), ElementsAre("succeed"));
-}
-
-TEST_F(ProgramPlanTest, ADeadRankTakesBackThoseThatWereDone) {
-  StartProgram();
-  End(kTrainer0, kDone);
-  End(kTrainer1, kKilled);
-  EXPECT_THAT(Next(), ElementsAre("recover trainer-1 1/3"));
-  EXPECT_THAT(NextWhenDue(), ElementsAre("incarnation 8 (total 2, counted 1)", "start trainer-0", "start trainer-1"));
-}
-
-TEST_F(ProgramPlanTest, TheOthersAreEndedWhenOneDies) {
-  StartProgram();
-  End(kTrainer1, Code(1));
-  EXPECT_THAT(Next(), IsEmpty());
-  EXPECT_THAT(NextWhenDue(), ElementsAre("signal 15 trainer-0"));
-  EXPECT_THAT(NextWhenDue(), ElementsAre("signal 9 trainer-0"));
-  End(kTrainer0, kKilled);
-  EXPECT_THAT(Next(), ElementsAre("recover trainer-1 1/3"));
 }
 
 }  // namespace
