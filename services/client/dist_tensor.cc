@@ -12,6 +12,11 @@ constexpr const char* kAnonymousStream = "anonymous";
 
 }  // namespace
 
+Status RestartWhereLost(Status status) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  return Unavailable("rows of a tensor are lost, a server or a program that held them has ended: " + status.message());
+}
+
 Result<DistTensor> DistTensor::Create(const DistGraph& graph, const DistTensorOptions& options) {
   sampler::PartitionedTensors& tensors = graph.partitions().tensors();
   sampler::TensorSpec spec;

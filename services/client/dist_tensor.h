@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/client/dist_graph.h"
@@ -111,6 +112,16 @@ class DistTensor {
   uint64_t num_rows_;
   std::vector<sampler::Attachment> attached_;
 };
+
+// What a program makes of a status of a tensor that it has made itself or found before: NotFound says there that rows
+// are lost, with the server that held them or the peer whose scoped tensor they were, and the program is to end and to
+// be started again. Unavailable with that reason then (exit code 74, where NotFound is 65, bad input, and ends a run);
+// any other status as it is. Not for Open of a name that may be wrong.
+Status RestartWhereLost(Status status);
+template <class T>
+Result<T> RestartWhereLost(Result<T> result) {
+  return result.ok() ? std::move(result) : Result<T>(RestartWhereLost(std::move(result).status()));
+}
 
 // Ids of nodes or edges as rows of a tensor.
 template <class GlobalId>

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/base/exit_code.h"
 #include "services/client/dist_tensor.h"
 #include "services/client/testing/tensors_everywhere.h"
 
@@ -120,6 +121,23 @@ TEST_P(LostRowsTest, MakingTheNameAgainDoesNotHideThem) {
   EXPECT_TRUE(anew->made_by_this());
   EXPECT_EQ(anew->Sum()->ValueAsDouble(0), 0);
   EXPECT_EQ(visits->Sum().status().code(), StatusCode::kNotFound);
+}
+
+// 74 and not 65: the program is to be started again.
+TEST_P(LostRowsTest, AProgramMakesThemAReasonToStartAgain) {
+  const auto graph = Open();
+  const DistTensorOptions options{.rows = RowSpace::Own(10), .name = "visits", .lifetime = Lifetime::kPersistent};
+  auto visits = DistTensor::Create(*graph, options);
+  ASSERT_TRUE(visits.ok()) << visits.status().ToString();
+  EXPECT_TRUE(RestartWhereLost(visits->AddRows(RowRange(0, 10), Ones(10))).ok());
+  EXPECT_TRUE(RestartWhereLost(visits->ReadRows(RowRange(0, 10))).ok());
+  served_.Restart(GetParam());
+
+  const Status lost = RestartWhereLost(visits->AddRows(RowRange(0, 10), Ones(10)));
+  EXPECT_EQ(lost.code(), StatusCode::kUnavailable) << lost.ToString();
+  EXPECT_EQ(ExitCodeOf(lost.code()), ExitCode::kUnavailable);
+  EXPECT_EQ(RestartWhereLost(visits->ReadRows(RowRange(0, 10))).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(RestartWhereLost(InvalidArgument("rows")).code(), StatusCode::kInvalidArgument);
 }
 
 // A program that ends has told the servers.

@@ -27,11 +27,11 @@ Result<DistTensor> Announce(const DistGraph& graph, const std::string& address) 
   if (address.size() >= static_cast<size_t>(kAddressBytes)) return InvalidArgument("the address " + address);
   // Of a rank 0 that was killed here.
   RETURN_IF_ERROR(DistTensor::Drop(graph, RowSpace::Own(), kMeetingPlace));
-  ASSIGN_OR_RETURN(DistTensor place, DistTensor::Create(graph, MeetingPlace()));
+  ASSIGN_OR_RETURN(DistTensor place, RestartWhereLost(DistTensor::Create(graph, MeetingPlace())));
   Tensor row = Tensor::Zeros(DType::kU8, {1, kAddressBytes});
   std::memcpy(row.mutable_bytes(), address.data(), address.size());
   const GlobalRowId first(0);
-  RETURN_IF_ERROR(place.WriteRows({&first, 1}, row));
+  RETURN_IF_ERROR(RestartWhereLost(place.WriteRows({&first, 1}, row)));
   return place;
 }
 
