@@ -80,6 +80,7 @@ Result<std::unique_ptr<collective::Collective>> Meet(const DistGraph& graph, con
   options.listen = rpc::ToString({context.local_address, 0});
   options.allow_other_hosts = context.plaintext_to_others;
   options.tls = context.session.channel.tls;
+  options.stop = context.session.channel.stop;
   ASSIGN_OR_RETURN(std::unique_ptr<RingEndpoint> endpoint, RingEndpoint::Listen(options));
   if (context.rank.value > 0) {
     ASSIGN_OR_RETURN(const std::string address,

@@ -76,13 +76,37 @@ TEST_F(MeetTest, SomebodyMissingIsToldAtTheDeadline) {
 }
 
 TEST_F(MeetTest, AStopEndsTheWait) {
-  std::stop_source stop;
-  stop.request_stop();
-  Context context = ContextOf(1, 2);
-  const auto graph = DistGraph::Open(context);
-  ASSERT_TRUE(graph.ok());
-  context.session.channel.stop = stop.get_token();
-  EXPECT_EQ(Meet(**graph, context, Soon()).status().code(), StatusCode::kCancelled);
+  for (const uint32_t rank : {0u, 1u}) {
+    std::stop_source stop;
+    stop.request_stop();
+    Context context = ContextOf(rank, 2);
+    const auto graph = DistGraph::Open(context);
+    ASSERT_TRUE(graph.ok());
+    context.session.channel.stop = stop.get_token();
+    EXPECT_EQ(Meet(**graph, context, Soon()).status().code(), StatusCode::kCancelled) << rank;
+  }
+}
+
+// Rank 2 never comes: the stop finds the others wherever they are, rank 1 first, which rank 0 would otherwise send
+// away.
+TEST_F(MeetTest, AStopEndsTheWaitForTheOthers) {
+  std::vector<std::stop_source> stops(2);
+  std::vector<Status> ends(2);
+  std::vector<std::jthread> ranks;
+  for (const uint32_t rank : {0u, 1u}) {
+    ranks.emplace_back([&, rank] {
+      Context context = ContextOf(rank, 3);
+      const auto graph = DistGraph::Open(context);
+      ASSERT_TRUE(graph.ok());
+      context.session.channel.stop = stops[rank].get_token();
+      ends[rank] = Meet(**graph, context, Soon()).status();
+    });
+  }
+  for (const uint32_t rank : {1u, 0u}) {
+    stops[rank].request_stop();
+    ranks[rank].join();
+    EXPECT_EQ(ends[rank].code(), StatusCode::kCancelled) << rank << ends[rank].ToString();
+  }
 }
 
 TEST_F(MeetTest, InPlaintextOnOtherMachinesAddressesOnlyWithLeave) {

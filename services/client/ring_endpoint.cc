@@ -83,6 +83,7 @@ Result<RingEndpoint::Group> RingEndpoint::Gather(const std::string& rank0_addres
   collective::v1::JoinResponse response;
   if (roll_ != nullptr) {
     roll_->AddOwn(address_);
+    const std::stop_callback on_stop(options_.stop, [this] { roll_->StopWaiting(); });
     ASSIGN_OR_RETURN(response, roll_->AwaitAll(deadline));
   } else {
     collective::v1::JoinRequest request;
@@ -90,8 +91,10 @@ Result<RingEndpoint::Group> RingEndpoint::Gather(const std::string& rank0_addres
     request.set_size(options_.size);
     request.set_incarnation(options_.incarnation);
     request.set_address(address_);
+    rpc::ChannelSettings channel = Channel();
+    channel.stop = options_.stop;
     ASSIGN_OR_RETURN(const grpc::ByteBuffer reply,
-                     rpc::CallAndWait(std::make_shared<rpc::Peer>("trainer 0", rank0_address, Channel()), kJoin,
+                     rpc::CallAndWait(std::make_shared<rpc::Peer>("trainer 0", rank0_address, channel), kJoin,
                                       rpc::EncodeFrame(std::move(request), {}), deadline));
     ASSIGN_OR_RETURN(rpc::Frame<collective::v1::JoinResponse> frame,
                      rpc::DecodeFrame<collective::v1::JoinResponse>(reply));

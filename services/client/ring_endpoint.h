@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct RingOptions {
   // Under which the others reach this machine; empty: the host of `listen`.
   std::string advertised_host;
   std::shared_ptr<const rpc::TransportSecurity> tls;  // null: plaintext
+  // Ends the wait for the other ranks with Cancelled. What has been connected goes on: who is told to end may finish a
+  // step with the others.
+  std::stop_token stop = {};
 };
 
 // The ranks that have asked so far, at rank 0.

@@ -122,14 +122,20 @@ void RingRoll::OnGone(Asker* asker) {
 
 Result<JoinResponse> RingRoll::AwaitAll(Deadline deadline) {
   MutexLock lock(&mutex_);
-  if (!mutex_.AwaitBefore(deadline, [this] { return IsComplete(); })) {
+  if (!mutex_.AwaitBefore(deadline, [this] { return IsComplete() || stopped_; })) {
     std::string missing;
     for (uint32_t rank = 0; rank < size_ && missing.size() < 200; ++rank) {
       if (!addresses_.contains(rank)) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     }
     return DeadlineExceeded("of " + std::to_string(size_) + " trainers these have not come in time: " + missing);
   }
+  if (!IsComplete()) return Cancelled("stopped while waiting for the other ranks");
   return Answer();
+}
+
+void RingRoll::StopWaiting() {
+  MutexLock lock(&mutex_);
+  stopped_ = true;
 }
 
 void RingRoll::Close() {

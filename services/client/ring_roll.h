@@ -27,6 +27,8 @@ class RingRoll {
   // Another rank's question, answered when all have come. A rank that asks again takes its own place.
   grpc::ServerUnaryReactor* Join(const grpc::ByteBuffer* request, grpc::ByteBuffer* reply);
   Result<collective::v1::JoinResponse> AwaitAll(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  // From now on AwaitAll ends with Cancelled where somebody is missing.
+  void StopWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
   // Nobody need wait any longer.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -45,6 +47,7 @@ class RingRoll {
 
   Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<uint32_t, std::string> addresses_ ABSL_GUARDED_BY(mutex_);  // by rank
   std::map<uint32_t, Asker*> askers_ ABSL_GUARDED_BY(mutex_);          // by rank: who waits for the answer
 };
