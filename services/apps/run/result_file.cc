@@ -56,20 +56,27 @@ Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, c
   return AddFacts(folder, job, facts, std::move(result));
 }
 
-Result<std::string> WriteProgramResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts,
-                                       const std::vector<std::string>& program) {
+Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts,
+                                         const std::vector<std::string>& program) {
+  ProgramResult written;
   Json result = Json::object();
   if (std::ifstream file(folder.ResultFile(), std::ios::binary); file) {
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     result = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!result.is_object()) {
-      return InvalidArgument("the program has left " + folder.ResultFile() + ", which is no JSON object");
+      const std::string kept = folder.ResultFile() + "." + std::to_string(facts.incarnation);
+      std::error_code error;
+      std::filesystem::rename(folder.ResultFile(), kept, error);
+      if (error) return FromErrno(error.value(), "renaming the program's " + folder.ResultFile());
+      written.note = "the program has left a result.json which is no JSON object: it is kept as " + kept;
+      result = Json::object();
     }
   }
   Json words = Json::array();
   for (const std::string& word : program) words.push_back(Printable(word));
   result["program"] = std::move(words);
-  return AddFacts(folder, job, facts, std::move(result));
+  ASSIGN_OR_RETURN(written.json, AddFacts(folder, job, facts, std::move(result)));
+  return written;
 }
 
 std::vector<std::string> SummaryLines(const std::string& result_json, const RunFolder& folder,

@@ -25,10 +25,16 @@ struct RunFacts {
 // the trainer left none. The document that was written.
 Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts);
 
-// The same where the trainers were a user's program: what it has left itself as result.json, if anything, stands;
-// InvalidArgument where that is no JSON object.
-Result<std::string> WriteProgramResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts,
-                                       const std::vector<std::string>& program);
+struct ProgramResult {
+  std::string json;  // the document that was written
+  std::string note;  // for people; empty: nothing to say
+};
+
+// The same where the trainers were a user's program: what it has left itself as result.json, if anything, stands.
+// Where that is no JSON object, it is kept as result.json.INCARNATION, which the note says: a run whose ranks have all
+// ended well does not fail for it.
+Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts,
+                                         const std::vector<std::string>& program);
 
 // The lines a run ends with: the task's metrics and where the outputs lie.
 std::vector<std::string> SummaryLines(const std::string& result_json, const RunFolder& folder,

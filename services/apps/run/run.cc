@@ -150,7 +150,11 @@ std::optional<Stop> MergeAudit(const RunContext& context, RunFacts* facts, bool 
 // What the trainers, or the user's program, have left, in its place and completed.
 Result<std::string> TakeResults(const RunContext& context, const RunFacts& facts) {
   const RoleOptions& roles = context.options.roles;
-  if (roles.has_program()) return WriteProgramResult(context.folder, context.job, facts, roles.program);
+  if (roles.has_program()) {
+    ASSIGN_OR_RETURN(ProgramResult written, WriteProgramResult(context.folder, context.job, facts, roles.program));
+    if (!written.note.empty()) context.progress.Note(written.note);
+    return std::move(written.json);
+  }
   RETURN_IF_ERROR(PublishOutputs(context.folder, context.prefix));
   return CompleteResult(context.folder, context.job, facts);
 }
@@ -178,7 +182,7 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   }
   const Result<std::string> result = TakeResults(context, facts);
   if (!result.ok()) {
-    RemoveResult(context);
+    if (!context.options.roles.has_program()) RemoveResult(context);  // hours of somebody's work have gone well
     return Failed(result.status());
   }
   if (const Status written = run.WriteSucceeded(); !written.ok()) return Failed(written);
