@@ -132,8 +132,9 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   const Site site = context_.fleet.SiteOf(start.child);
   ChildSpec spec = CommandOf(start.child, site);
   spec.environment.merge(StoreEnvironment(context_.job.training.s3));
-  if (context_.tls != nullptr)
-    spec.environment.merge(context_.tls->EnvironmentOf(start.child.role, site.paths.TlsFolder()));
+  spec.environment.merge(context_.tls == nullptr
+                             ? EnvironmentWithoutTls()
+                             : context_.tls->EnvironmentOf(start.child.role, site.paths.TlsFolder()));
   spec.environment["ESPALIER_TERMINATION_LOG"] = site.paths.TerminationFile(name);
   spec.environment["ESPALIER_FAILPOINTS"] =
       FailpointsFor(start.child, context_.options.environment, starts_[start.child]++ == 0);

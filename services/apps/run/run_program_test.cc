@@ -65,11 +65,13 @@ class RunProgramTest : public testing::Test {
 
 TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
   setenv("ESPALIER_PARTITIONS", "/somewhere/else", 1);
+  setenv("ESPALIER_TLS_KEY", "/somewhere/tls.key", 1);
   RunOptions options =
       OptionsFor("env | sort > $ESPALIER_OUTPUT/env.$SELF; echo \"$#:$1:$2\" >> $ESPALIER_OUTPUT/env.$SELF");
   options.roles.program.insert(options.roles.program.end(), {"two words", "--rate"});
   const RunOutcome outcome = Quietly(options);
   unsetenv("ESPALIER_PARTITIONS");
+  unsetenv("ESPALIER_TLS_KEY");
 
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   const std::string out = (root_ / "out").string();
@@ -77,9 +79,10 @@ TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
               AllOf(HasSubstr("ESPALIER_SERVERS=127.0.0.1:10,127.0.0.1:11\n"), HasSubstr("ESPALIER_RANK=1\n"),
                     HasSubstr("ESPALIER_WORLD_SIZE=2\n"), HasSubstr("ESPALIER_INCARNATION=1\n"),
                     HasSubstr("ESPALIER_PARTITION_KEY=k\n"), HasSubstr("ESPALIER_PARTITIONS=\n"),
-                    HasSubstr("ESPALIER_OUTPUT=" + out + "\n"), HasSubstr("ESPALIER_JOB=" + out + "/job.json\n"),
-                    HasSubstr("ESPALIER_RESUME=never\n"), HasSubstr("ESPALIER_LOCAL_ADDRESS=127.0.0.1\n"),
-                    HasSubstr("OMP_NUM_THREADS=1\n"), HasSubstr("2:two words:--rate\n")));
+                    HasSubstr("ESPALIER_TLS_KEY=\n"), HasSubstr("ESPALIER_OUTPUT=" + out + "\n"),
+                    HasSubstr("ESPALIER_JOB=" + out + "/job.json\n"), HasSubstr("ESPALIER_RESUME=never\n"),
+                    HasSubstr("ESPALIER_LOCAL_ADDRESS=127.0.0.1\n"), HasSubstr("OMP_NUM_THREADS=1\n"),
+                    HasSubstr("2:two words:--rate\n")));
   EXPECT_THAT(TextOf("out/env.0.1"), HasSubstr("ESPALIER_RANK=0\n"));
   const auto result = nlohmann::json::parse(TextOf("out/result.json"));
   EXPECT_EQ(result["trainers"], 2);

@@ -100,6 +100,11 @@ EnvironmentMap TlsFiles::EnvironmentOf(Role role, const std::string& folder) con
           {"ESPALIER_TLS_JOB", job_}};
 }
 
+EnvironmentMap EnvironmentWithoutTls() {
+  return {
+      {"ESPALIER_TLS_CA", ""}, {"ESPALIER_TLS_CERTIFICATE", ""}, {"ESPALIER_TLS_KEY", ""}, {"ESPALIER_TLS_JOB", ""}};
+}
+
 Result<std::map<std::string, std::string>> TlsFiles::FilesOf(Role role) const {
   const std::string own = NameOf(role);
   std::map<std::string, std::string> files;

@@ -36,4 +36,7 @@ class TlsFiles {
   const std::string job_;  // "namespace/uid", with a random uid
 };
 
+// The same variables, empty, for every child of a plaintext run: whoever called may have had them for something else.
+EnvironmentMap EnvironmentWithoutTls();
+
 }  // namespace espalier::run
