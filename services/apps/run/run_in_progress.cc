@@ -102,7 +102,8 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
     if (auto failed = BringPartitions()) return failed;
   }
   if (events.broken.ok()) return std::nullopt;
-  return StopBecause(events.broken, context_.options.roles.has_program());
+  // Hosts report a start that failed moments after it was asked for: whose it was is known, but for a close race.
+  return StopBecause(events.broken, context_.options.roles.has_program() && latest_start_ == Role::kTrainer);
 }
 
 void RunInProgress::TakeReady(const ChildReady& event) {
@@ -124,6 +125,7 @@ void RunInProgress::TakeReady(const ChildReady& event) {
 
 std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   BeginPhase(start.child);
+  latest_start_ = start.child.role;
   const std::string name = NameOf(start.child);
   const bool is_program = start.child.role == Role::kTrainer && context_.options.roles.has_program();
   if (start.child.role == Role::kTrainer && !is_program && start.child.index > 0 && peers_.rendezvous.empty()) {

@@ -93,6 +93,7 @@ class RunInProgress {
   TrainerPeers peers_;
   std::map<ChildId, std::string> addresses_;  // that a child had when it was ready first
   std::map<ChildId, int> starts_;
+  std::optional<Role> latest_start_;
   bool rank0_is_ready_ = false;
   Status stores_;  // as the last look found them
   std::string phase_;
