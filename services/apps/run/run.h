@@ -5,7 +5,8 @@
 // docs/recovery.md), until a limit is reached.
 // With RoleOptions::program a user's program is in the trainers' place (docs/programs.md), and of outputs nothing is
 // expected.
-// Guarantees: when Run returns, or this process is killed in any way, no child runs; two runs in different folders
+// Guarantees: when Run returns, or this process is killed in any way, no child runs (where it is killed with SIGKILL,
+// what a user's program has started in turn may: docs/programs.md); two runs in different folders
 // do not meet (every port is picked by the kernel); two runs in one folder are refused; an interrupted run goes on
 // only where `resume` asks for it, and its checkpoints are removed only where `restart` asks for it.
 #pragma once
