@@ -85,6 +85,11 @@ Result<EdgeSet> ReadEdges(const std::string& directory, const EdgeDescription& d
     RETURN_IF_ERROR(CheckIds(edges.sources, *description.sources));
     ASSIGN_OR_RETURN(edges.destinations, ReadArray(directory, *description.destinations));
     RETURN_IF_ERROR(CheckIds(edges.destinations, *description.destinations));
+    // Splits may number rows: both ends of such an edge are read before the whole graph is validated.
+    if (edges.destinations.dtype() != edges.sources.dtype() || edges.destinations.shape() != edges.sources.shape()) {
+      return InvalidArgument(At(description.destinations->line) + ": sources are " + edges.sources.ToString() +
+                             ", destinations " + edges.destinations.ToString() + ": expected the same");
+    }
   }
   if (description.original_ids) {
     ASSIGN_OR_RETURN(edges.original_ids, ReadArray(directory, *description.original_ids));

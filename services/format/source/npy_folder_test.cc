@@ -255,6 +255,15 @@ TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
   EXPECT_THAT(refusal("- {name: s, edge_type: 'n:x:n', train: rows.npy}\n"), HasSubstr("n:x:n"));
   EXPECT_THAT(refusal("- {name: s, type: n, edge_type: 'n:e:n', train: rows.npy}\n"),
               HasSubstr("of nodes or of edges"));
+
+  // A row of the split has no destination.
+  ASSERT_EQ(WriteNpy(folder.path() + "/src.npy", Tensor::FromVector<int64_t>({0, 1, 2, 3})), Status());
+  ASSERT_EQ(WriteNpy(folder.path() + "/dst.npy", Tensor::FromVector<int64_t>({1, 2})), Status());
+  folder.Write("graph.yaml",
+               "version: 1\nnodes: [{type: n, count: 4}]\nedges:\n- type: 'n:e:n'\n  sources: src.npy\n"
+               "  destinations: dst.npy\nsplits: [{name: s, edge_type: 'n:e:n', train: rows.npy}]\n");
+  EXPECT_THAT(Read(folder.path()).status().message(),
+              HasSubstr("graph.yaml:6: sources are I64 [4], destinations I64 [2]: expected the same"));
 }
 
 }  // namespace
