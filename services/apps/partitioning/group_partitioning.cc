@@ -1,5 +1,6 @@
 #include "services/apps/partitioning/group_partitioning.h"
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -62,6 +63,17 @@ Result<BuiltPartition> ParseBuilt(const std::string& text) {
 
 std::string BuiltMarker(uint32_t partition) { return "built-" + std::to_string(partition); }
 
+// Whether every array of the edge list has a row for every edge, so that a range of rows can be cut out of all of them.
+bool HaveOneLength(const graph::EdgeSet& edges) {
+  if (edges.sources.shape().size() != 1 || edges.destinations.shape() != edges.sources.shape()) return false;
+  if (edges.destinations.dtype() != edges.sources.dtype()) return false;
+  const Tensor& ids = edges.original_ids;
+  if (!ids.empty() && (ids.dtype() != DType::kU64 || ids.shape() != edges.sources.shape())) return false;
+  return std::all_of(edges.columns.begin(), edges.columns.end(), [&](const auto& column) {
+    return !column.second.shape().empty() && static_cast<uint64_t>(column.second.num_rows()) == edges.num_edges();
+  });
+}
+
 // Every process checks its share of rows. Rows of a share are numbered from its start, so that what is wrong is looked
 // for once more in the whole, for the message that one process would give.
 Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group, int threads) {
@@ -89,6 +101,7 @@ Status ValidateShare(const graph::SourceGraph& source, const ProcessGroup& group
     nodes.nodes.push_back(std::move(share));
   }
   for (const graph::EdgeSet& of_type : source.edges) {
+    if (!HaveOneLength(of_type)) return graph::ValidateSourceGraph(source, threads);
     edges.edges.push_back(ShareOf(of_type, group.rank(), group.size()).edges);
   }
   const bool good = graph::ValidateSourceGraph(edges, threads).ok() &&

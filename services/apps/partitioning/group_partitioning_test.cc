@@ -245,6 +245,33 @@ TEST_F(GroupLifeTest, BadInputEndsAllWithOneReason) {
   EXPECT_THAT(again.status().message(), HasSubstr("the group 'try-1' is over"));
 }
 
+// A share is cut out of all arrays of an edge list, so that none may be shorter than another.
+TEST_F(GroupLifeTest, RefusesArraysOfOtherLengthsAsOneProcessDoes) {
+  const auto rows = [](int64_t count) { return Tensor::Zeros(DType::kU64, {count}); };
+  const auto num_edges = static_cast<int64_t>(source_.edges[2].num_edges());
+  std::vector<std::pair<const char*, graph::SourceGraph>> graphs;
+  const auto add = [&](const char* what, const auto& change) {
+    graphs.emplace_back(what, Typed());
+    change(graphs.back().second.edges[2]);
+  };
+  const DType ids = source_.edges[2].sources.dtype();
+  add("shorter destinations", [&](auto& e) { e.destinations = Tensor::Zeros(ids, {num_edges - 9}); });
+  add("longer destinations", [&](auto& e) { e.destinations = Tensor::Zeros(ids, {num_edges + 9}); });
+  add("shorter original ids", [&](auto& e) { e.original_ids = rows(num_edges - 9); });
+  add("longer original ids", [&](auto& e) { e.original_ids = rows(num_edges + 9); });
+  add("original ids without rows", [&](auto& e) { e.original_ids = Tensor::Zeros(DType::kU64, {}); });
+  for (const auto& [what, bad] : graphs) {
+    Use(bad);
+    storage::MemoryStore store;
+    const Status alone = Run(store, "alone", std::nullopt).status();
+    ASSERT_EQ(alone.code(), StatusCode::kInvalidArgument) << what;
+    for (const Result<PartitionOutcome>& outcome : RunGroup(store, 3)) {
+      EXPECT_EQ(outcome.status().code(), alone.code()) << what;
+      EXPECT_THAT(outcome.status().message(), HasSubstr("expected")) << what;
+    }
+  }
+}
+
 TEST_F(GroupLifeTest, RefusesWhatNeedsTheWholeGraph) {
   const auto error = [&] { return Run(store_, "group", Group(0, 2)).status().ToString(); };
   graph_.partitions.algorithm = job::PartitionAlgorithm::kMetis;
