@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <span>
 
 #include "services/base/parallel.h"
@@ -142,6 +143,15 @@ void AddUp(const Tensor& part, Tensor* sum) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
+// Every edge ends in one partition. Shares that are not of one cut would be found nowhere else.
+Status CheckSum(const graph::SourceGraph& source, EdgeTypeId type, std::span<const uint64_t> of_partition) {
+  const uint64_t sent = std::accumulate(of_partition.begin(), of_partition.end(), uint64_t{0});
+  const uint64_t expected = source.edges_of(type).num_edges();
+  if (sent == expected) return {};
+  return DataLoss("edge type '" + source.schema.EdgeType(type).Name() + "': the processes have sent " +
+                  std::to_string(sent) + " edges, expected " + std::to_string(expected));
+}
+
 Result<SentEdges> ParseSentEdges(const std::string& text, size_t num_edge_types, uint32_t num_partitions) {
   ASSIGN_OR_RETURN(const nlohmann::json document, format::ParseStrictJson(text, kSentDepth));
   ASSIGN_OR_RETURN(const format::JsonFields fields, format::JsonFields::Of(document, ""));
@@ -269,6 +279,7 @@ Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, c
         counts[type].of_partition[p] += part.of_partition[type][p];
       }
     }
+    RETURN_IF_ERROR(CheckSum(source, EdgeTypeId(type), counts[type].of_partition));
   }
   for (const SentEdges& part : sent) {
     ASSIGN_OR_RETURN(const TensorBundle bundle, ReadBundle(place, part.out_degrees));

@@ -40,12 +40,13 @@ struct ExchangeOptions {
   int threads = 1;
 };
 
-// Memory: 4 bytes an edge of the share's largest edge type, the out-degrees, and one bundle. The edges must have passed
+// Memory: 4 bytes an edge of the share (all edge types), the out-degrees, and one bundle. The edges must have passed
 // CheckEdges. InvalidArgument: a share of 2^32 edges or more.
 Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& source,
                             const partition::Assignment& assignment, const ExchangeOptions& options);
 
 // What all processes have sent, as the whole graph's: the out-degrees are read and summed, a process's after another's.
+// DataLoss where that is not every edge once, by their number.
 Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, const graph::SourceGraph& source,
                                                      const std::vector<SentEdges>& sent);
 

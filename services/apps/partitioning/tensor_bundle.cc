@@ -47,8 +47,9 @@ Result<Tensor> TakeTensor(const TensorBundle& bundle, const format::FileEntry& e
   const auto found = bundle.find(name);
   if (found == bundle.end()) return DataLoss(entry.key + " has no tensor '" + name + "'");
   if (found->second.dtype() == dtype && found->second.shape() == shape) return found->second;
-  return DataLoss(entry.key + ": tensor '" + name + "' is " + found->second.ToString() + ", expected " +
-                  Tensor::Zeros(dtype, shape).ToString());
+  // Only described: the memory for what was expected may not be there.
+  const std::string expected = Tensor::Wrap(dtype, shape, nullptr, nullptr).ToString();
+  return DataLoss(entry.key + ": tensor '" + name + "' is " + found->second.ToString() + ", expected " + expected);
 }
 
 }  // namespace espalier::partitioning

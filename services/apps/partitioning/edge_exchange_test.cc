@@ -1,0 +1,59 @@
+#include "services/apps/partitioning/edge_exchange.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/partition/testing/small_graphs.h"
+#include "services/storage/memory_store.h"
+
+namespace espalier::partitioning {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class EdgeExchangeTest : public ::testing::Test {
+ protected:
+  SentEdges Send(uint32_t rank, uint32_t size) {
+    auto sent =
+        SendEdges(place_, source_, assignment_, {.rank = rank, .size = size, .num_partitions = 2, .threads = 1});
+    EXPECT_TRUE(sent.ok()) << sent.status().ToString();
+    return *std::move(sent);
+  }
+
+  storage::MemoryStore store_;
+  const BundlePlace place_{.store = store_, .prefix = "p", .folder = "exchange"};
+  const graph::SourceGraph source_ = partition::testing::GraphOf(4, {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {0, 2}, {1, 3}});
+  const partition::Assignment assignment_ = {{0, 0, 1, 1}};
+};
+
+TEST_F(EdgeExchangeTest, SharesAddUpToTheGraph) {
+  const auto counts = SumCounts(place_, source_, {Send(0, 3), Send(1, 3), Send(2, 3)});
+  ASSERT_TRUE(counts.ok()) << counts.status().ToString();
+  EXPECT_THAT(counts->front().of_partition, ElementsAre(2, 4));
+  EXPECT_THAT(counts->front().out_degree.values<uint32_t>(), ElementsAre(2, 2, 1, 1));
+}
+
+// Shares of a cut in four, of which two are taken for the whole: edges would be missing, or there twice.
+TEST_F(EdgeExchangeTest, RefusesSharesThatAreNotTheGraph) {
+  const SentEdges quarter = Send(0, 4), half = Send(0, 2);
+  const Status missing = SumCounts(place_, source_, {quarter, Send(1, 4)}).status();
+  EXPECT_EQ(missing.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(missing.message(), HasSubstr("expected 6"));
+  EXPECT_EQ(SumCounts(place_, source_, {half, Send(1, 2), quarter}).status().code(), StatusCode::kDataLoss);
+}
+
+// What is expected need not fit the memory.
+TEST_F(EdgeExchangeTest, DescribesATensorThatItDoesNotMake) {
+  TensorBundle bundle;
+  bundle["numbers"] = Tensor::FromVector(std::vector<uint32_t>{1, 2, 3});
+  const Status wrong = TakeTensor(bundle, {.key = "b", .size_bytes = 0, .block_hashes = {}}, "numbers", DType::kU32,
+                                  {int64_t{1} << 30, int64_t{1} << 29})
+                           .status();
+  EXPECT_EQ(wrong.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(wrong.message(), AllOf(HasSubstr("U32 [3]"), HasSubstr("expected U32 [1073741824, 536870912]")));
+}
+
+}  // namespace
+}  // namespace espalier::partitioning
