@@ -231,9 +231,10 @@ class Pipeline {
   }
 
   Result<format::Manifest> MakeInGroup(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
-    const std::string folder = storage::JoinKey(prefix, AttemptOf(*options_.group)) + "/group";
+    const GroupPlace place{.folder = storage::JoinKey(prefix, AttemptOf(*options_.group)) + "/group",
+                           .outcome = storage::JoinKey(prefix, "manifest.json")};
     ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> group,
-                     ProcessGroup::Join(store, folder, *options_.group, options_.stop_requested));
+                     ProcessGroup::Join(store, place, *options_.group, options_.stop_requested));
     Result<format::Manifest> made = MakeAsMember(*group, store, prefix, key);
     if (!made.ok()) group->Fail(made.status());
     return made;

@@ -19,6 +19,8 @@ using telemetry::Log;
 constexpr RetryPolicy kPolling = {
     .max_attempts = 8, .initial_delay = std::chrono::milliseconds(5), .max_delay = std::chrono::milliseconds(1000)};
 constexpr int kSignsPerTimeout = 6;
+// From this poll of a wait on it is asked whether the outcome stands: most waits are shorter.
+constexpr int kFirstLookForOutcome = 4;
 
 std::string RankName(uint32_t rank) {
   std::string digits = std::to_string(rank);
@@ -51,6 +53,9 @@ Status StatusOf(const std::string& text) {
                 line_end == std::string::npos ? text : text.substr(line_end + 1));
 }
 
+// Whether the same process, started again, may get further.
+bool MayPass(StatusCode code) { return code == StatusCode::kCancelled || code == StatusCode::kUnavailable; }
+
 }  // namespace
 
 Status CheckGroup(const GroupOptions& options) {
@@ -69,18 +74,19 @@ Status CheckGroup(const GroupOptions& options) {
   return {};
 }
 
-ProcessGroup::ProcessGroup(storage::ObjectStore& store, std::string folder, const GroupOptions& options,
+ProcessGroup::ProcessGroup(storage::ObjectStore& store, GroupPlace place, const GroupOptions& options,
                            std::function<bool()> stop_requested)
-    : store_(store), folder_(std::move(folder)), options_(options), stop_requested_(std::move(stop_requested)) {}
+    : store_(store), place_(std::move(place)), options_(options), stop_requested_(std::move(stop_requested)) {}
 
-Result<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(storage::ObjectStore& store, std::string folder,
+Result<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(storage::ObjectStore& store, GroupPlace place,
                                                          const GroupOptions& options,
                                                          std::function<bool()> stop_requested) {
   RETURN_IF_ERROR(CheckGroup(options));
-  std::unique_ptr<ProcessGroup> group(new ProcessGroup(store, std::move(folder), options, std::move(stop_requested)));
+  std::unique_ptr<ProcessGroup> group(new ProcessGroup(store, std::move(place), options, std::move(stop_requested)));
   if (const Status failed = group->FailureOfAnyone(); !failed.ok()) {
     return failed.While("the group '" + options.name + "' is over, its name cannot be used again");
   }
+  RETURN_IF_ERROR(group->AgreeOnSize());
   RETURN_IF_ERROR(group->SayAlive(0));
   group->alive_ = std::jthread([g = group.get()] { g->KeepSayingAlive(); });
   return group;
@@ -100,14 +106,24 @@ ProcessGroup::~ProcessGroup() {
 }
 
 std::string ProcessGroup::MarkerKey(uint32_t rank, const std::string& what) const {
-  return folder_ + "/markers/" + RankName(rank) + "/" + what;
+  return place_.folder + "/markers/" + RankName(rank) + "/" + what;
 }
 
-std::string ProcessGroup::AliveKey(uint32_t rank) const { return folder_ + "/alive/" + RankName(rank); }
+std::string ProcessGroup::AliveKey(uint32_t rank) const { return place_.folder + "/alive/" + RankName(rank); }
 
-// "<size of the group> <a number that rises, another for each life>".
+// Markers of another size would be taken for shares of this one's.
+Status ProcessGroup::AgreeOnSize() {
+  const std::string key = place_.folder + "/markers/size";
+  RETURN_IF_ERROR(PutOnce(store_, key, std::to_string(size())));
+  ASSIGN_OR_RETURN(const std::string agreed, store_.Get(key));
+  if (agreed == std::to_string(size())) return {};
+  return InvalidArgument("the group '" + options_.name + "' began with " + agreed + " processes, this is one of " +
+                         std::to_string(size()) + ": take another name");
+}
+
+// A number that rises, another for each life.
 Status ProcessGroup::SayAlive(uint64_t count) {
-  const std::string text = std::to_string(size()) + " " + std::to_string(count);
+  const std::string text = std::to_string(count);
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer, store_.Put(AliveKey(rank())));
   RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(text))));
   return writer->Commit();
@@ -134,7 +150,6 @@ class ProcessGroup::Hearing {
   Status Check(const std::string& what) {
     ASSIGN_OR_RETURN(std::optional<std::string> sign, TextAt(group_.store_, group_.AliveKey(rank_)));
     if (sign && sign != last_) {
-      RETURN_IF_ERROR(CheckSize(*sign));
       last_ = std::move(sign);
       silent_until_ = Deadline::After(group_.options_.peer_timeout);
     }
@@ -144,13 +159,6 @@ class ProcessGroup::Hearing {
   }
 
  private:
-  Status CheckSize(const std::string& sign) const {
-    const std::string size = sign.substr(0, sign.find(' '));
-    if (size == std::to_string(group_.size())) return {};
-    return InvalidArgument("process " + std::to_string(rank_) + " is one of " + size + " processes, process " +
-                           std::to_string(group_.rank()) + " one of " + std::to_string(group_.size()));
-  }
-
   ProcessGroup& group_;  // outlives this
   const uint32_t rank_;
   Deadline silent_until_;
@@ -180,8 +188,18 @@ Status ProcessGroup::AwaitThat(uint32_t rank, const std::string& what, const std
   Hearing hearing(*this, rank);
   std::random_device random;
   for (int attempt = 1;; attempt = std::min(attempt + 1, kPolling.max_attempts)) {
+    bool superfluous = false;
+    if (attempt >= kFirstLookForOutcome) {
+      ASSIGN_OR_RETURN(superfluous, IsSuperfluous());
+    }
+    // Asked after the outcome, which may be what is waited for.
     ASSIGN_OR_RETURN(const bool there, holds());
     if (there) return {};
+    if (superfluous) {
+      is_over_ = true;
+      return Aborted(place_.outcome + " stands while '" + what + "' of " + InWords(rank, size()) +
+                     " is waited for: others were faster");
+    }
     RETURN_IF_ERROR(FailureOfAnyone());
     if (stop_requested_ && stop_requested_()) return Cancelled("asked to stop while '" + what + "' is waited for");
     RETURN_IF_ERROR(hearing.Check(what));
@@ -189,21 +207,25 @@ Status ProcessGroup::AwaitThat(uint32_t rank, const std::string& what, const std
   }
 }
 
+Result<bool> ProcessGroup::IsSuperfluous() {
+  const Result<storage::ObjectInfo> outcome = store_.Head(place_.outcome);
+  if (outcome.ok()) return true;
+  return outcome.status().code() == StatusCode::kNotFound ? Result<bool>(false) : outcome.status();
+}
+
 Status ProcessGroup::FailureOfAnyone() {
-  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> failures, store_.List(folder_ + "/failed/"));
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> failures, store_.List(place_.folder + "/failed/"));
   if (failures.empty()) return {};
-  heard_failure_ = true;
+  is_over_ = true;
   const std::string& key = failures.front().key;
   ASSIGN_OR_RETURN(const std::string text, store_.Get(key));
   return StatusOf(text).While(key.substr(key.rfind('/') + 1) + " of " + std::to_string(size()) + " processes");
 }
 
 void ProcessGroup::Fail(const Status& status) {
-  if (heard_failure_) return;
-  // A process that was asked to stop has not failed, but its group cannot end: the others may be started again.
-  const StatusCode code = status.code() == StatusCode::kCancelled ? StatusCode::kAborted : status.code();
-  const std::string text = std::to_string(static_cast<int>(code)) + "\n" + status.message();
-  const Status told = PutOnce(store_, folder_ + "/failed/" + RankName(rank()), text);
+  if (is_over_ || MayPass(status.code())) return;
+  const std::string text = std::to_string(static_cast<int>(status.code())) + "\n" + status.message();
+  const Status told = PutOnce(store_, place_.folder + "/failed/" + RankName(rank()), text);
   if (!told.ok()) Log(Level::kWarning, "the other processes could not be told", {{"error", told}});
 }
 

@@ -3,10 +3,11 @@
 //
 // Flow. Each process writes markers once, and waits for those of others by asking for them. While it lives it renews a
 // sign of life; a process that fails leaves its reason.
-// Guarantees. A wait ends with the marker, with another process's reason, or peer_timeout after the last sign of life
-// of the process that is waited for. A process that starts again under its rank finds its own markers and goes on.
+// Guarantees. A wait ends with the marker, with another process's reason, when somebody else has done the work, or
+// peer_timeout after the last sign of life of the process that is waited for. A process that starts again under its
+// rank finds its own markers and goes on.
 // Assumptions. What is put is read by others afterwards (S3 and file systems alike). Clocks are not compared.
-// Caveats. A group that has failed is over: the next one takes another name.
+// Caveats. A group that has failed is over: the next one takes another name. A group keeps its size: shares follow it.
 #pragma once
 
 #include <atomic>
@@ -34,11 +35,16 @@ struct GroupOptions {
 // InvalidArgument names what is wrong.
 Status CheckGroup(const GroupOptions& options);
 
+struct GroupPlace {
+  std::string folder;   // where the markers lie, of this group only
+  std::string outcome;  // the object that makes the group's work superfluous once it exists, whoever put it there
+};
+
 // Publish, Await and Fail: one thread at a time.
 class ProcessGroup {
  public:
-  // `folder`: where the markers lie, of this group only. Where a process of the group has failed, its error.
-  static Result<std::unique_ptr<ProcessGroup>> Join(storage::ObjectStore& store, std::string folder,
+  // Where a process of the group has failed, its error. InvalidArgument where the group began with another size.
+  static Result<std::unique_ptr<ProcessGroup>> Join(storage::ObjectStore& store, GroupPlace place,
                                                     const GroupOptions& options, std::function<bool()> stop_requested);
   // Takes the sign of life away.
   ~ProcessGroup();
@@ -53,31 +59,37 @@ class ProcessGroup {
   // Whether it has been published, by this process or the one that had the rank before.
   Result<bool> HasPublished(const std::string& what);
   // The text of the marker `what` of process `rank`. Errors: of any process that failed, with its rank;
-  // DeadlineExceeded where the process is silent for too long; Cancelled; the store's.
+  // DeadlineExceeded where the process is silent for too long; Aborted where the outcome stands, so that the marker may
+  // have been deleted; Cancelled; the store's.
   Result<std::string> Await(uint32_t rank, const std::string& what);
   // The same for anything that process `rank` is to bring about.
   Status AwaitThat(uint32_t rank, const std::string& what, const std::function<Result<bool>()>& holds);
 
-  // Tells the others why this process ends. `status` is an error; what others said is not said again.
+  // Tells the others why this process ends, which ends the group. `status` is an error; what others said is not said
+  // again. Of what may pass nothing is said: a process that was asked to stop (Cancelled) or does not reach the store
+  // (Unavailable) may be started again and go on, and falls silent where it is not.
   void Fail(const Status& status);
 
  private:
   class Hearing;
 
-  ProcessGroup(storage::ObjectStore& store, std::string folder, const GroupOptions& options,
+  ProcessGroup(storage::ObjectStore& store, GroupPlace place, const GroupOptions& options,
                std::function<bool()> stop_requested);
   std::string MarkerKey(uint32_t rank, const std::string& what) const;
   std::string AliveKey(uint32_t rank) const;
+  // The first process that joins says how many the group has.
+  Status AgreeOnSize();
   // What a process that failed said, as an error; ok where none has.
   Status FailureOfAnyone();
+  Result<bool> IsSuperfluous();
   Status SayAlive(uint64_t count);
   void KeepSayingAlive();
 
   storage::ObjectStore& store_;  // outlives this
-  const std::string folder_;
+  const GroupPlace place_;
   const GroupOptions options_;
   const std::function<bool()> stop_requested_;
-  bool heard_failure_ = false;  // another's, so that it is not repeated as ours
+  bool is_over_ = false;  // by what another process said or did, which is not repeated as ours
   std::mutex mutex_;
   std::condition_variable changed_;  // of ended_
   bool ended_ = false;               // guarded by mutex_

@@ -23,11 +23,12 @@ class ProcessGroupTest : public ::testing::Test {
             .start_timeout = milliseconds(300)};
   }
   std::unique_ptr<ProcessGroup> Join(const GroupOptions& options, std::function<bool()> stop = nullptr) {
-    auto group = ProcessGroup::Join(store_, "parts/try-1/group", options, std::move(stop));
+    auto group = ProcessGroup::Join(store_, kPlace, options, std::move(stop));
     EXPECT_TRUE(group.ok()) << group.status().ToString();
     return *std::move(group);
   }
 
+  static inline const GroupPlace kPlace = {.folder = "parts/try-1/group", .outcome = "parts/manifest.json"};
   storage::MemoryStore store_;
 };
 
@@ -58,10 +59,11 @@ TEST_F(ProcessGroupTest, EndsWithTheReasonOfWhoeverFailed) {
 }
 
 TEST_F(ProcessGroupTest, AGroupThatHasFailedIsOver) {
-  Join(Options(0))->Fail(Unavailable("no network"));
-  const auto again = ProcessGroup::Join(store_, "parts/try-1/group", Options(1), nullptr);
-  EXPECT_EQ(again.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(again.status().message(), AllOf(HasSubstr("the group 'try-1' is over"), HasSubstr("no network")));
+  Join(Options(0))->Fail(DataLoss("a bundle is damaged"));
+  const auto again = ProcessGroup::Join(store_, kPlace, Options(1), nullptr);
+  EXPECT_EQ(again.status().code(), StatusCode::kDataLoss);
+  EXPECT_THAT(again.status().message(),
+              AllOf(HasSubstr("the group 'try-1' is over"), HasSubstr("a bundle is damaged")));
 }
 
 TEST_F(ProcessGroupTest, AProcessThatNeverStartsIsNamed) {
@@ -72,7 +74,7 @@ TEST_F(ProcessGroupTest, AProcessThatNeverStartsIsNamed) {
 
 // It leaves a sign of life, as one that is killed does, and renews it no more.
 TEST_F(ProcessGroupTest, AProcessThatFallsSilentIsNamed) {
-  const std::string sign = "2 7";
+  const std::string sign = "7";
   ASSERT_EQ(store_.PutIfAbsent("parts/try-1/group/alive/rank-0000", std::as_bytes(std::span(sign))), Status());
   const Status silent = Join(Options(1))->Await(0, "sent").status();
   EXPECT_EQ(silent.code(), StatusCode::kDeadlineExceeded);
@@ -89,11 +91,44 @@ TEST_F(ProcessGroupTest, AProcessThatLivesMayTakeItsTime) {
   EXPECT_EQ(waited, Status());
 }
 
-TEST_F(ProcessGroupTest, GroupsOfAnotherSizeDoNotMix) {
-  const auto zero = Join(Options(0, 3));
-  const Status mixed = Join(Options(1, 2))->Await(0, "sent").status();
-  EXPECT_EQ(mixed.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(mixed.message(), HasSubstr("process 0 is one of 3 processes"));
+// Nobody of the three lives any more, but what they left is of three.
+TEST_F(ProcessGroupTest, AGroupKeepsItsSize) {
+  ASSERT_EQ(Join(Options(0, 3))->Publish("sent", "a third"), Status());
+  const auto mixed = ProcessGroup::Join(store_, kPlace, Options(0, 2), nullptr);
+  EXPECT_EQ(mixed.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(mixed.status().message(), HasSubstr("the group 'try-1' began with 3 processes, this is one of 2"));
+  EXPECT_EQ(*Join(Options(1, 3))->Await(0, "sent"), "a third");
+}
+
+// Process 0 lives and renews its sign, but its marker has been deleted by whoever was faster.
+TEST_F(ProcessGroupTest, StopsWaitingWhereOthersHaveDoneTheWork) {
+  GroupOptions patient = Options(1);
+  patient.peer_timeout = patient.start_timeout = milliseconds(30'000);
+  const auto zero = Join(Options(0)), one = Join(patient);
+  const std::string manifest = "{}";
+  ASSERT_EQ(store_.PutIfAbsent(kPlace.outcome, std::as_bytes(std::span(manifest))), Status());
+  const auto stop = Deadline::After(milliseconds(20'000));
+  const Status ended = one->AwaitThat(0, "sent", [&]() -> Result<bool> {
+    if (stop.HasPassed()) return Internal("waited on");
+    return false;
+  });
+  EXPECT_EQ(ended.code(), StatusCode::kAborted);
+  EXPECT_THAT(ended.message(), AllOf(HasSubstr("parts/manifest.json stands"), HasSubstr("others were faster")));
+  one->Fail(ended);  // nobody is to hear of it
+  EXPECT_THAT(*store_.List("parts/try-1/group/failed/"), IsEmpty());
+  // What is there already, or is the outcome itself, is taken.
+  ASSERT_EQ(zero->Publish("sent", "now"), Status());
+  EXPECT_EQ(*one->Await(0, "sent"), "now");
+}
+
+// An evicted pod or a store that is away for a while: the process may be started again under its rank.
+TEST_F(ProcessGroupTest, WhatMayPassDoesNotEndTheGroup) {
+  for (const Status& passing : {Cancelled("asked to stop"), Unavailable("no network")}) {
+    Join(Options(0))->Fail(passing);
+    EXPECT_THAT(*store_.List("parts/try-1/group/failed/"), IsEmpty());
+  }
+  ASSERT_EQ(Join(Options(0))->Publish("sent", "after all"), Status());
+  EXPECT_EQ(*Join(Options(1))->Await(0, "sent"), "after all");
 }
 
 TEST_F(ProcessGroupTest, StopsWaitingWhenAsked) {
