@@ -20,6 +20,7 @@ namespace espalier::partitioning {
 namespace {
 
 constexpr int kBuiltDepth = 8;
+constexpr std::string_view kGroupAttempt = "attempt-group-";
 
 // What a process says of a partition that it has built.
 struct BuiltPartition {
@@ -230,7 +231,9 @@ class Worker {
 
 }  // namespace
 
-std::string AttemptOf(const GroupOptions& group) { return "attempt-group-" + group.name; }
+std::string AttemptOf(const GroupOptions& group) { return std::string(kGroupAttempt) + group.name; }
+
+bool IsOfGroup(std::string_view attempt) { return attempt.starts_with(kGroupAttempt); }
 
 Status CheckForGroup(const job::Graph& graph, bool holds_edges_out) {
   const auto refuse = [](const std::string& what) { return InvalidArgument("several partitioner processes: " + what); };

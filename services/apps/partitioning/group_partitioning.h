@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include "services/apps/partitioning/partition_writer.h"
 #include "services/apps/partitioning/process_group.h"
@@ -12,6 +14,8 @@ namespace espalier::partitioning {
 
 // The files of a group lie below `<prefix>/<AttemptOf(group)>/`.
 std::string AttemptOf(const GroupOptions& group);
+// Whether several processes made this try.
+bool IsOfGroup(std::string_view attempt);
 
 // InvalidArgument where several processes cannot do what the document asks for: the source is not NPY (whose arrays are
 // mapped), the graph is to be changed first, or METIS is to cut it.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
@@ -188,6 +189,53 @@ TEST_F(GroupLifeTest, TakesWhatIsThere) {
     ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
     EXPECT_TRUE(outcome->reused);
   }
+}
+
+// Process 0 was killed between its manifest and its last deletions.
+TEST_F(GroupLifeTest, WhoFindsAPartitioningDeletesWhatItsGroupLeft) {
+  const auto made = RunGroup(store_, 2);
+  ASSERT_TRUE(made[0].ok()) << made[0].status().ToString();
+  const std::string prefix = "group/" + made[0]->partition_key + "/";
+  const auto listed = [&] { return store_.List(prefix)->size(); };
+  const size_t num_files = listed();
+  const std::vector<std::optional<GroupOptions>> finders = {std::nullopt, Group(0, 2)};
+  for (const std::optional<GroupOptions>& finder : finders) {
+    for (const char* left : {"exchange/edges-from-00000-to-00000.safetensors", "group/markers/rank-0000/sent"}) {
+      ASSERT_EQ(store_.PutIfAbsent(prefix + made[0]->manifest.attempt + "/" + left, {}), Status());
+    }
+    ASSERT_EQ(listed(), num_files + 2);
+    const auto found = Run(store_, "group", finder);
+    ASSERT_TRUE(found.ok()) << found.status().ToString();
+    EXPECT_TRUE(found->reused);
+    EXPECT_EQ(listed(), num_files);
+  }
+}
+
+// Processes 0 and 1 live and wait for each other's third while one process by itself commits, and deletes their
+// markers.
+TEST_F(GroupLifeTest, AGroupThatOthersOvertookTakesTheirPartitioning) {
+  std::vector<Result<PartitionOutcome>> outcomes(2, Internal("has not run"));
+  {
+    std::vector<std::jthread> processes;
+    for (const uint32_t rank : {0u, 1u}) {
+      processes.emplace_back([&, rank] { outcomes[rank] = Run(store_, "group", Group(rank, 3)); });
+    }
+    const auto num_valid = [&] {
+      const auto objects = *store_.List("group/");
+      return std::count_if(objects.begin(), objects.end(), [](const auto& o) { return o.key.ends_with("/valid"); });
+    };
+    const Deadline patience = Deadline::After(seconds(30));
+    while (num_valid() < 2 && !patience.HasPassed()) std::this_thread::yield();
+    const auto winner = Run(store_, "group", std::nullopt);
+    ASSERT_TRUE(winner.ok()) << winner.status().ToString();
+    EXPECT_FALSE(winner->reused);
+  }
+  for (const Result<PartitionOutcome>& outcome : outcomes) {
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_TRUE(outcome->reused);
+  }
+  // Neither a reason to fail, which waiting for the third would have ended with, nor anything else.
+  EXPECT_EQ(store_.List("group/")->size(), 1 + 4 * outcomes[0]->manifest.partitions.size());
 }
 
 // Process 1 writes so much and then nothing more, not even why: as if it had been killed. Started again it goes on.

@@ -36,11 +36,15 @@ Status CheckFile(const storage::ObjectStore& store, const std::string& prefix, c
 // Deletes every object whose key starts with `start`, but those that start with `spared` (unless it is empty).
 void DeleteBelow(storage::ObjectStore& store, const std::string& start, const std::string& spared) {
   const Result<std::vector<storage::ObjectInfo>> objects = store.List(start);
-  if (!objects.ok()) return;
+  if (!objects.ok()) {
+    Log(Level::kWarning, "files of a try are left behind", {{"start", start}, {"error", objects.status()}});
+    return;
+  }
   std::vector<std::string> keys;
   for (const storage::ObjectInfo& object : *objects) {
     if (spared.empty() || !object.key.starts_with(spared)) keys.push_back(object.key);
   }
+  if (keys.empty()) return;
   // Should the store be in trouble: nobody reads files that no manifest names.
   const Status deleted = store.DeleteMany(keys);
   if (!deleted.ok()) Log(Level::kWarning, "files of a try are left behind", {{"error", deleted}});

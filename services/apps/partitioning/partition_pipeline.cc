@@ -90,7 +90,10 @@ class Pipeline {
                               .manifest = std::move(manifest)};
     };
     ASSIGN_OR_RETURN(std::optional<format::Manifest> existing, FindPartitioning(*output.store, prefix));
-    if (existing) return outcome(true, *std::move(existing));
+    if (existing) {
+      DeleteUnused(*output.store, prefix, *existing);
+      return outcome(true, *std::move(existing));
+    }
 
     Result<format::Manifest> made =
         options_.group ? MakeInGroup(*output.store, prefix, key) : Make(*output.store, prefix, key);
@@ -98,7 +101,10 @@ class Pipeline {
     if (made.status().code() == StatusCode::kCancelled) return made.status();
     // Whatever went wrong here, the work is done if somebody else has done it meanwhile.
     Result<std::optional<format::Manifest>> winner = FindPartitioning(*output.store, prefix);
-    if (winner.ok() && *winner) return outcome(true, **std::move(winner));
+    if (winner.ok() && *winner) {
+      DeleteUnused(*output.store, prefix, **winner);
+      return outcome(true, **std::move(winner));
+    }
     return made.status();
   }
 
@@ -267,8 +273,7 @@ class Pipeline {
     files.Keep();
     RETURN_IF_ERROR(Commit(store, prefix, *made, files));
     // The other processes only wait for the manifest now.
-    DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/exchange/");
-    DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/group/markers/");
+    DeleteExchange(store, prefix, attempt);
     DeleteOtherAttempts(store, prefix, attempt);
     EndPhase();
     return *std::move(made);
@@ -283,6 +288,21 @@ class Pipeline {
     }));
     EndPhase();
     return *std::move(manifest);
+  }
+
+  // What several processes left for one another. Nobody waits for it where their manifest stands.
+  static void DeleteExchange(storage::ObjectStore& store, const std::string& prefix, const std::string& attempt) {
+    DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/exchange/");
+    DeleteLeftovers(store, storage::JoinKey(prefix, attempt) + "/group/");
+  }
+
+  // Where another process's manifest stands: what its group could not delete before it ended, and what this one's left.
+  void DeleteUnused(storage::ObjectStore& store, const std::string& prefix, const format::Manifest& standing) const {
+    if (options_.group && AttemptOf(*options_.group) != standing.attempt) {
+      DeleteLeftovers(store, storage::JoinKey(prefix, AttemptOf(*options_.group)) + "/");
+    }
+    const bool is_first = !options_.group || options_.group->rank == 0;
+    if (is_first && IsOfGroup(standing.attempt)) DeleteExchange(store, prefix, standing.attempt);
   }
 
   void SayHowMade(const std::string& key, format::Manifest* manifest) const {
