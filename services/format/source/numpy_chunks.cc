@@ -1,0 +1,69 @@
+#include "services/format/source/numpy_chunks.h"
+
+#include "services/format/source/npy_file.h"
+
+namespace espalier::format {
+namespace {
+
+Status CheckRows(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk, uint64_t found) {
+  const std::optional<uint64_t> expected = RowsOfChunk(array, rows, chunk);
+  if (!expected || *expected == found) return {};
+  return InvalidArgument(array.files[chunk] + " has " + std::to_string(found) + " rows: expected " +
+                         std::to_string(*expected));
+}
+
+// A chunk with as many rows as it must have, and like `first` but in their number.
+Result<Tensor> ReadNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk,
+                              const ChunkReading& reading, const std::optional<Tensor>& first) {
+  ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(PathOf(reading, array.files[chunk])));
+  if (tensor.shape().empty()) return InvalidArgument(array.files[chunk] + " is a number: expected rows");
+  RETURN_IF_ERROR(CheckRows(array, rows, chunk, static_cast<uint64_t>(tensor.num_rows())));
+  if (first && (first->dtype() != tensor.dtype() || RowShape(*first) != RowShape(tensor))) {
+    return InvalidArgument(array.files[chunk] + " is " + tensor.ToString() + ", but " + array.files[0] + " is " +
+                           first->ToString() + ": expected chunks of one dtype and width");
+  }
+  return tensor;
+}
+
+}  // namespace
+
+std::optional<uint64_t> RowsOfChunk(const ChunkedArray& array, const ChunkedRows& rows, size_t chunk) {
+  if (rows.per_chunk.size() != array.files.size()) return std::nullopt;
+  return rows.per_chunk[chunk];
+}
+
+Status CheckTotal(const ChunkedArray& array, const ChunkedRows& rows, uint64_t found) {
+  if (found == rows.count) return {};
+  return InvalidArgument("the chunks (" + std::to_string(array.files.size()) + " files) have " + std::to_string(found) +
+                         " rows: expected " + std::to_string(rows.count));
+}
+
+std::string PathOf(const ChunkReading& reading, const std::string& file) { return reading.directory + "/" + file; }
+
+std::vector<int64_t> RowShape(const Tensor& tensor) { return {tensor.shape().begin() + 1, tensor.shape().end()}; }
+
+Status ForEachNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
+                         const std::function<Status(size_t chunk, const Tensor& tensor)>& body) {
+  std::optional<Tensor> first;
+  std::vector<int64_t> found;
+  uint64_t total = 0;
+  for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
+    ASSIGN_OR_RETURN(const Tensor tensor, ReadNumpyChunk(array, rows, chunk, reading, first));
+    found.push_back(tensor.num_rows());
+    total += static_cast<uint64_t>(tensor.num_rows());
+    if (!first) first = tensor;
+  }
+  RETURN_IF_ERROR(CheckTotal(array, rows, total));
+  for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
+    ASSIGN_OR_RETURN(const Tensor tensor, ReadNumpyChunk(array, rows, chunk, reading, first));
+    // The body has room for what was counted.
+    if (tensor.num_rows() != found[chunk]) {
+      return Aborted(array.files[chunk] + " had " + std::to_string(found[chunk]) + " rows and now has " +
+                     std::to_string(tensor.num_rows()) + ": it changes while it is read");
+    }
+    RETURN_IF_ERROR(body(chunk, tensor));
+  }
+  return {};
+}
+
+}  // namespace espalier::format
