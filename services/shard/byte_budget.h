@@ -1,8 +1,10 @@
 // How many bytes several owners may hold together.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace espalier::shard {
 
@@ -30,6 +32,20 @@ class ByteBudget {
  private:
   const uint64_t limit_;
   std::atomic<uint64_t> taken_ = 0;  // atomic, because owners do not share a lock; never above limit_
+};
+
+// What waits for a step and what waits for the next one: trainers are never further apart. Each has a budget to itself,
+// so whether the gradients of a step fit does not depend on who is ahead, in other rows maybe. Copies are of the same
+// two. Thread-safe.
+class StepBudgets {
+ public:
+  explicit StepBudgets(uint64_t limit_of_step)
+      : budgets_{std::make_shared<ByteBudget>(limit_of_step), std::make_shared<ByteBudget>(limit_of_step)} {}
+
+  const std::shared_ptr<ByteBudget>& Of(uint64_t step) const { return budgets_[step % budgets_.size()]; }
+
+ private:
+  std::array<std::shared_ptr<ByteBudget>, 2> budgets_;
 };
 
 }  // namespace espalier::shard

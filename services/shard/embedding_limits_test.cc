@@ -157,6 +157,37 @@ TEST(EmbeddingLimitsTest, GradientsThatWaitHaveOneLimitAndRepetitionsNeedNone) {
   EXPECT_EQ(push(other, 0, 0).ToString(), "OK");
 }
 
+// Who is ahead in some rows takes no room from those who still send the step before to others.
+TEST(EmbeddingLimitsTest, StepsDoNotTakeEachOthersRoom) {
+  graph::PartitionBook book;
+  std::vector<graph::Partition> partitions = testing::MakeTestPartitions(FiftyNodes(), 1, 1, &book);
+  const auto shard = GraphShard::Make(book, std::move(partitions[0]), {.waiting_gradient_bytes = 5000});
+  ASSERT_TRUE(shard.ok()) << shard.status().ToString();
+  sampler::PartitionEmbeddings& limited = (*shard)->embeddings();
+  const sampler::EmbeddingSpec ahead = Descent(2);
+  sampler::EmbeddingSpec behind = Descent(2);
+  behind.id.name = "behind";
+  for (const sampler::EmbeddingSpec& spec : {ahead, behind}) {
+    limited.Create(spec, Soon(), [](const Status& created) { ASSERT_EQ(created.ToString(), "OK"); });
+  }
+  const auto push = [&](const sampler::EmbeddingSpec& spec, uint64_t step, uint32_t rank, size_t count) {
+    std::optional<Status> pushed;
+    limited.Push(spec.id, GradientsOf(step, rank, std::vector<LocalRowId>(count, LocalRowId(1)), 1), Soon(),
+                 [&](Status status) { pushed = std::move(status); });
+    return *pushed;
+  };
+  for (uint64_t step = 0; step < 4; step += 2) {
+    for (const uint32_t rank : {0u, 1u}) ASSERT_EQ(push(ahead, step, rank, 0).ToString(), "OK");
+    ASSERT_EQ(push(ahead, step + 1, 0, 250).ToString(), "OK") << "step " << step << " is applied";
+    EXPECT_EQ(push(behind, step, 0, 250).ToString(), "OK") << "alone it fits";
+    ASSERT_EQ(push(behind, step, 1, 0).ToString(), "OK");
+    EXPECT_EQ(push(behind, step + 1, 0, 250).code(), StatusCode::kResourceExhausted) << "both of one step do not";
+    ASSERT_EQ(push(ahead, step + 1, 1, 0).ToString(), "OK");
+    ASSERT_EQ(push(behind, step + 1, 0, 0).ToString(), "OK");
+    ASSERT_EQ(push(behind, step + 1, 1, 0).ToString(), "OK");
+  }
+}
+
 // Cosines of other machines: the last bit may differ, and rank 0's rate is taken whoever comes first.
 TEST(EmbeddingLimitsTest, RatesThatDifferInTheLastBitAreRankZeros) {
   const double rate = 0.1, other = std::nextafter(rate, 1.0);

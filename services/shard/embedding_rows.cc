@@ -30,25 +30,24 @@ void FillState(const sampler::EmbeddingSpec& spec, const std::byte* rows, uint64
 Result<std::shared_ptr<EmbeddingRows>> EmbeddingRows::Make(sampler::EmbeddingSpec spec,
                                                            std::shared_ptr<TensorRows> rows,
                                                            std::shared_ptr<TensorRows> state,
-                                                           std::shared_ptr<VersionWaits> waits,
-                                                           std::shared_ptr<ByteBudget> budget) {
+                                                           std::shared_ptr<VersionWaits> waits, StepBudgets budgets) {
   ASSIGN_OR_RETURN(const uint64_t number, waits->Open(spec.first_version));
   return std::shared_ptr<EmbeddingRows>(new EmbeddingRows(std::move(spec), std::move(rows), std::move(state),
-                                                          std::move(waits), number, std::move(budget)));
+                                                          std::move(waits), number, std::move(budgets)));
 }
 
 EmbeddingRows::EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
                              std::shared_ptr<TensorRows> state, std::shared_ptr<VersionWaits> waits,
-                             uint64_t number_in_waits, std::shared_ptr<ByteBudget> budget)
+                             uint64_t number_in_waits, StepBudgets budgets)
     : spec_(std::move(spec)),
-      budget_(std::move(budget)),
+      budgets_(std::move(budgets)),
       rows_(rows),
       state_(state),
       num_rows_(rows->num_rows()),
       has_state_(state != nullptr),
       version_(spec_.first_version),
-      current_(std::make_unique<StepGradients>(spec_.num_trainers, budget_)),
-      next_(std::make_unique<StepGradients>(spec_.num_trainers, budget_)),
+      current_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.Of(version_))),
+      next_(std::make_unique<StepGradients>(spec_.num_trainers, budgets_.Of(version_ + 1))),
       waits_(std::move(waits)),
       number_in_waits_(number_in_waits) {
   ESPALIER_CHECK(has_state_ != (sampler::StateRowWidth(spec_) == 0)) << "an optimiser without its state";
@@ -165,11 +164,12 @@ bool EmbeddingRows::ApplyStep() {
   bool more = false;
   {
     MutexLock lock(&mutex_);
-    applied =
-        std::exchange(current_, std::exchange(next_, std::make_unique<StepGradients>(spec_.num_trainers, budget_)));
+    auto after_next = std::make_unique<StepGradients>(spec_.num_trainers, budgets_.Of(number + 1));
+    applied = std::exchange(current_, std::exchange(next_, std::move(after_next)));
     version_ = number;
     more = is_applying_ = current_->IsComplete();
   }
+  applied.reset();  // there is room again when the trainers hear of it
   waits_->Reach(number_in_waits_, number);
   return more;
 }

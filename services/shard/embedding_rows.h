@@ -21,11 +21,10 @@ namespace espalier::shard {
 class EmbeddingRows {
  public:
   // Both tensors hold their first values; `state` is null where the optimiser keeps none (StateRowWidth 0).
-  // `budget`: of gradients that have been taken and not yet applied. ResourceExhausted: VersionWaits::Open.
+  // `budgets`: of gradients that have been taken and not yet applied. ResourceExhausted: VersionWaits::Open.
   static Result<std::shared_ptr<EmbeddingRows>> Make(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows,
                                                      std::shared_ptr<TensorRows> state,
-                                                     std::shared_ptr<VersionWaits> waits,
-                                                     std::shared_ptr<ByteBudget> budget);
+                                                     std::shared_ptr<VersionWaits> waits, StepBudgets budgets);
   // Who waits for them is told Unavailable.
   ~EmbeddingRows();
   EmbeddingRows(const EmbeddingRows&) = delete;
@@ -41,7 +40,7 @@ class EmbeddingRows {
 
  private:
   EmbeddingRows(sampler::EmbeddingSpec spec, std::shared_ptr<TensorRows> rows, std::shared_ptr<TensorRows> state,
-                std::shared_ptr<VersionWaits> waits, uint64_t number_in_waits, std::shared_ptr<ByteBudget> budget);
+                std::shared_ptr<VersionWaits> waits, uint64_t number_in_waits, StepBudgets budgets);
 
   // A piece's step, now that the piece is in it.
   enum class StepIs {
@@ -66,7 +65,7 @@ class EmbeddingRows {
   LearnableTable TableOf(std::byte* rows, std::byte* state) const;
 
   const sampler::EmbeddingSpec spec_;
-  const std::shared_ptr<ByteBudget> budget_;
+  const StepBudgets budgets_;
   const std::weak_ptr<TensorRows> rows_, state_;
   const uint64_t num_rows_;
   const bool has_state_;

@@ -16,7 +16,7 @@ bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
 }  // namespace
 
 Embeddings::Embeddings(MutableTensors& tensors, const EmbeddingLimits& limits)
-    : tensors_(tensors), limits_(limits), budget_(std::make_shared<ByteBudget>(limits.max_waiting_bytes)) {}
+    : tensors_(tensors), limits_(limits), budgets_(limits.max_waiting_bytes) {}
 
 Result<std::shared_ptr<EmbeddingRows>> Embeddings::Find(const sampler::TensorId& embedding) const {
   MutexLock lock(&mutex_);
@@ -112,7 +112,7 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec) {
     }
   }
   if (made.ok()) {
-    auto embedding = EmbeddingRows::Make(spec, std::move(rows), state, waits_, budget_);
+    auto embedding = EmbeddingRows::Make(spec, std::move(rows), state, waits_, budgets_);
     made = embedding.status();
     MutexLock lock(&mutex_);
     if (embedding.ok()) rows_[KeyOf(spec.id)] = *std::move(embedding);

@@ -18,7 +18,7 @@
 namespace espalier::shard {
 
 struct EmbeddingLimits {
-  uint64_t max_waiting_bytes = 0;     // of gradients of all embeddings that have been taken and not yet applied
+  uint64_t max_waiting_bytes = 0;     // of one step's gradients, of all embeddings, that are taken and not yet applied
   uint64_t max_rows_per_request = 0;  // read or pushed
   size_t max_embeddings_per_job = 1024;
 };
@@ -66,7 +66,7 @@ class Embeddings final : public sampler::PartitionEmbeddings {
 
   MutableTensors& tensors_;
   const EmbeddingLimits limits_;
-  const std::shared_ptr<ByteBudget> budget_;
+  const StepBudgets budgets_;
   const std::shared_ptr<VersionWaits> waits_ = std::make_shared<VersionWaits>();
   // Of rows that are no run's; in a register of their own. Atomic, because several may be made at once.
   std::atomic<uint64_t> next_creation_ = Hash64("embeddings");

@@ -16,7 +16,7 @@ struct ShardLimits {
   uint64_t max_draws_per_request = uint64_t{1} << 28;   // drawn in-edges of one hop
   uint64_t max_rows_per_request = uint64_t{1} << 28;    // rows read, written, looked up
   uint64_t mutable_tensor_bytes = uint64_t{1} << 40;    // of all mutable tensors together
-  uint64_t waiting_gradient_bytes = uint64_t{1} << 34;  // of all learnable rows together, sent and not yet applied
+  uint64_t waiting_gradient_bytes = uint64_t{1} << 34;  // of one step, of all learnable rows together, not yet applied
   // In-edges that LABOR and exclusion look at for one hop. Who asks a shard of its own process pays for that itself; a
   // server bounds what others can make it do.
   uint64_t max_lookups_per_request = std::numeric_limits<uint64_t>::max();

@@ -48,7 +48,7 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
   }
   const uint64_t size_bytes = SizeBytesOf(piece);
   if (!budget_->Take(size_bytes)) {
-    return ResourceExhausted("gradients that wait for their step come to " + std::to_string(budget_->taken()) +
+    return ResourceExhausted("gradients that wait for a step come to " + std::to_string(budget_->taken()) +
                              " bytes, the limit is " + std::to_string(budget_->limit()));
   }
   if (is_first || piece.rank.value < ranks_.begin()->first) learning_rate_ = piece.learning_rate;

@@ -15,7 +15,7 @@ namespace espalier::shard {
 // Thread-compatible.
 class StepGradients {
  public:
-  // `budget`: of all that waits on a partition; this gives back what it has taken.
+  // `budget`: of all that waits on a partition for this step; this gives back what it has taken.
   StepGradients(uint32_t num_trainers, std::shared_ptr<ByteBudget> budget)
       : num_trainers_(num_trainers), budget_(std::move(budget)) {}
   ~StepGradients() { budget_->Give(size_bytes_); }
