@@ -128,12 +128,14 @@ Status Evaluator::AddSampledChunk(Model& model, graph::SplitPartName part, uint3
                                       .seeds = nodes.seeds,
                                       .global_num_seeds = static_cast<uint32_t>(nodes.seeds.size())};
   ASSIGN_OR_RETURN(sampler::MiniBatch batch, sampler_.Sample(request, deadline));
+  RETURN_IF_ERROR(options_.inference.BeforeChunk());
   ASSIGN_OR_RETURN(BatchTensors tensors, FetchBatch(std::move(batch), data_, deadline));
   for (uint16_t type = 0; type < tensors.features.size(); ++type) {
     ASSIGN_OR_RETURN(tensors.features[type], data_.WithLearnable(NodeTypeId(type), tensors.features[type],
                                                                  tensors.batch.nodes[type], deadline));
   }
   RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), tensors.labels, data_.num_outputs()));
+  RETURN_IF_ERROR(options_.inference.BeforeChunk());
   try {
     const torch::NoGradGuard no_gradients;
     metric.Add(chunk, ForwardPass(model, tensors, LayerRun()), tensors.labels);

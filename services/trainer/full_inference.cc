@@ -77,6 +77,7 @@ Status FullInference::ComputeChunk(Model& model, int layer, NodeTypeId type, uin
   const Deadline deadline = options_.timeouts.ForData();
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, NodesOfChunk(type, chunk, deadline));
   ASSIGN_OR_RETURN(const torch::Tensor outputs, Outputs(model, layer, type, nodes, deadline));
+  RETURN_IF_ERROR(options_.BeforeChunk());
   return LostWhereMissing(graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), deadline));
 }
 
@@ -96,9 +97,12 @@ Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId
   TypedRows inputs(batch.nodes.size());
   for (uint16_t read = 0; read < inputs.size(); ++read) {
     if (layer > 0 && batch.nodes[read].empty()) continue;
+    RETURN_IF_ERROR(options_.BeforeChunk());
     ASSIGN_OR_RETURN(inputs[read], RowsRead(layer, NodeTypeId(read), batch.nodes[read], deadline));
   }
+  RETURN_IF_ERROR(options_.BeforeChunk());
   ASSIGN_OR_RETURN(const GraphDegrees degrees, data_->Degrees(batch.nodes, batch.layers[0].num_outputs, deadline));
+  RETURN_IF_ERROR(options_.BeforeChunk());
   try {
     const torch::NoGradGuard no_gradients;
     const TypedRows outputs = model.Layer(layer, batch.layers[0], inputs, {.degrees = &degrees});

@@ -28,7 +28,8 @@ namespace espalier::trainer {
 struct InferenceOptions {
   uint64_t chunk_nodes = 4096;
   Timeouts timeouts;
-  std::function<Status()> before_chunk = {};  // may be empty; an error ends the pass of all ranks
+  // Before each chunk, and between its parts. May be empty; an error ends the pass of all ranks.
+  std::function<Status()> before_chunk = {};
 
   Status BeforeChunk() const { return before_chunk ? before_chunk() : Status(); }
 };

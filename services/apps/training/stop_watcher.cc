@@ -39,12 +39,14 @@ void StopWatcher::Watch(const std::stop_token& ended) {
 
 void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
   uint64_t seen = progress_;
-  Deadline stall = Deadline::After(longest_stall_);
+  Deadline step_stall = Deadline::After(longest_stall_), piece_stall = Deadline::After(longest_piece_);
   while (!ended.stop_requested() && stepping_ && steps_ < first + kStepsUntilStopped) {
+    const bool is_in_pieces = is_in_pieces_;
     const uint64_t now = progress_;
     if (is_meeting_ || seen != now) {
-      stall = Deadline::After(longest_stall_);
-    } else if (stall.HasPassed()) {
+      step_stall = Deadline::After(longest_stall_);
+      piece_stall = Deadline::After(longest_piece_);
+    } else if ((is_in_pieces ? piece_stall : step_stall).HasPassed()) {
       Log(Level::kWarning, "a server does not answer: ending without it", {{"steps_since_asked", steps_ - first}});
       stalled_.request_stop();
       return;

@@ -13,9 +13,13 @@ namespace espalier::training {
 class StopWatcher {
  public:
   // A step or an evaluation under way ends with a checkpoint; one that waits for a server that is gone would wait until
-  // its deadline. So long it may do without progress.
-  explicit StopWatcher(std::chrono::milliseconds longest_stall = std::chrono::seconds(4))
-      : longest_stall_(longest_stall), thread_([this](const std::stop_token& ended) { Watch(ended); }) {}
+  // its deadline. So long it may do without progress: a step, and a piece of something longer, which may be many
+  // times as large, and whose end must not cost the last checkpoint its clients.
+  explicit StopWatcher(std::chrono::milliseconds longest_stall = std::chrono::seconds(4),
+                       std::chrono::milliseconds longest_piece = std::chrono::seconds(12))
+      : longest_stall_(longest_stall),
+        longest_piece_(longest_piece),
+        thread_([this](const std::stop_token& ended) { Watch(ended); }) {}
 
   const std::atomic<bool>& requested() const { return requested_; }
   // Asks when the training was told to stop and does not get on: it waits for a server that is gone. (Who waits for a
@@ -26,9 +30,13 @@ class StopWatcher {
   void OnStep() {
     ++steps_;
     ++progress_;
+    is_in_pieces_ = false;  // last, as WatchForStall reads it first: never a step's limit for a piece
   }
-  // A piece of something long has been done: of an evaluation, or of rows that are copied.
-  void OnProgress() { ++progress_; }
+  // A piece of something long has been done, or begins: of an evaluation, or of rows that are copied.
+  void OnProgress() {
+    is_in_pieces_ = true;
+    ++progress_;
+  }
 
   // While the training thread meets the other trainers.
   class Meeting {
@@ -53,13 +61,14 @@ class StopWatcher {
   // From the step on whose number is `first`.
   void WatchForStall(const std::stop_token& ended, uint64_t first);
 
-  const std::chrono::milliseconds longest_stall_;
-  std::atomic<bool> requested_ = false;   // atomic, because the training thread reads it at every step
-  std::atomic<bool> training_ = false;    // atomic, because the training thread sets it
-  std::atomic<uint64_t> steps_ = 0;       // atomic, because the training thread counts
-  std::atomic<uint64_t> progress_ = 0;    // likewise
-  std::atomic<bool> is_meeting_ = false;  // likewise
-  std::atomic<bool> stepping_ = true;     // atomic, because the training thread clears it
+  const std::chrono::milliseconds longest_stall_, longest_piece_;
+  std::atomic<bool> requested_ = false;     // atomic, because the training thread reads it at every step
+  std::atomic<bool> training_ = false;      // atomic, because the training thread sets it
+  std::atomic<uint64_t> steps_ = 0;         // atomic, because the training thread counts
+  std::atomic<uint64_t> progress_ = 0;      // likewise
+  std::atomic<bool> is_in_pieces_ = false;  // likewise: since the last step
+  std::atomic<bool> is_meeting_ = false;    // likewise
+  std::atomic<bool> stepping_ = true;       // atomic, because the training thread clears it
   std::stop_source stalled_;
   std::jthread thread_;  // last: joined before the rest goes away
 };

@@ -49,6 +49,21 @@ TEST_F(StopWatcherTest, GivesUpAStepThatDoesNotCome) {
   EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
 }
 
+// What a stalled step may not take, a chunk of an evaluation may; the step after it has a step's time again.
+TEST_F(StopWatcherTest, APieceOfSomethingLongMayTakeLongerThanAStep) {
+  StopWatcher watcher(std::chrono::milliseconds(0), std::chrono::hours(1));
+  watcher.TrainingBegins();
+  watcher.OnStep();
+  watcher.OnProgress();
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  // Three looks of the watcher, each of which would have ended a step.
+  Clock::Real().SleepFor(std::chrono::milliseconds(300));
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+  watcher.OnStep();
+  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+}
+
 TEST_F(StopWatcherTest, LeavesTheSavingAfterTheLastStepItsTime) {
   std::stop_token stalled;
   {
