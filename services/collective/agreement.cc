@@ -53,7 +53,7 @@ Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collect
 Status WorkAside(Rank root, const std::function<Status()>& work, Collective& collective,
                  std::chrono::nanoseconds longest_step) {
   std::future<Status> done;
-  return WorkInSteps(
+  const Status worked = WorkInSteps(
       root,
       [&]() -> Result<bool> {
         try {
@@ -62,10 +62,17 @@ Status WorkAside(Rank root, const std::function<Status()>& work, Collective& col
           return ResourceExhausted(std::string("no thread: ") + error.what());
         }
         if (done.wait_for(longest_step / 60) != std::future_status::ready) return true;
-        RETURN_IF_ERROR(done.get());
+        try {
+          RETURN_IF_ERROR(done.get());
+        } catch (const std::exception& error) {  // out of memory
+          return ResourceExhausted(error.what());
+        }
         return false;
       },
       collective, longest_step);
+  // The group has failed, not the work, for whose end `done` waits; the others need not.
+  if (!worked.ok() && done.valid()) collective.Abandon();
+  return worked;
 }
 
 }  // namespace espalier::collective

@@ -20,7 +20,8 @@ Status WorkInSteps(Rank root, const std::function<Result<bool>()>& step, Collect
                    std::chrono::nanoseconds longest_step);
 
 // The same for work of one piece and unknown length: it has a thread of its own on `root`, which only says meanwhile
-// that it is still at it.
+// that it is still at it. What it throws is ResourceExhausted. Returns when the work has ended, after an error of the
+// group too, which it then leaves at once.
 Status WorkAside(Rank root, const std::function<Status()>& work, Collective& collective,
                  std::chrono::nanoseconds longest_step);
 

@@ -195,6 +195,13 @@ TEST_P(CollectiveConformanceTest, RanksWaitForStepsOfOneAndNotForAllOfThem) {
       return NotFound("y");
     };
     EXPECT_EQ(WorkAside(Rank(0), long_work, collective, std::chrono::seconds(60)), NotFound("trainer 0: y"));
+    const auto throws = []() -> Status { throw std::bad_alloc(); };
+    EXPECT_EQ(WorkAside(Rank(0), throws, collective, kLongest).code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(WorkAside(
+                  Rank(0), [] { return Status(); }, collective, kLongest)
+                  .ToString(),
+              "OK")
+        << "the group lives";
   });
   EXPECT_EQ(others, 0);
 }
