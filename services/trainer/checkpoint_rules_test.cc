@@ -32,6 +32,27 @@ TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
   EXPECT_THAT(changes[3], HasSubstr("the BLAS kernel was Haswell and is Zen"));
 }
 
+// Those with learnable rows, whose best epoch decides no model; elsewhere it says which epoch's model is the best.
+TEST(CheckpointStateTest, TheBestEpochOfRowsIsThatOfTheBestValidation) {
+  for (const bool has_rows : {false, true}) {
+    LoopSnapshot snapshot;
+    for (uint32_t epoch = 0; epoch < 3; ++epoch) {
+      EpochReport report;
+      report.epoch = epoch;
+      if (epoch > 0) report.validation = 0.3 * epoch;
+      snapshot.epochs.push_back(report);
+    }
+    snapshot.best_validation = snapshot.epochs[2].validation;
+    snapshot.model = snapshot.optimizer = {{"weight", torch::zeros({2})}};
+    if (has_rows) snapshot.learnable = {{"rows.node", torch::zeros({2, 3})}};
+    const format::LoadedCheckpoint checkpoint{
+        .folder = "f", .manifest = ManifestOf(snapshot, CheckpointFacts()), .files = FilesOf(snapshot), .bytes = {}};
+    const Result<LoopSnapshot> back = SnapshotOf(checkpoint);
+    ASSERT_TRUE(back.ok()) << back.status().ToString();
+    EXPECT_EQ(back->best_epoch, has_rows ? 2u : 0u);
+  }
+}
+
 TEST(CheckpointTriggerTest, IsDueByStepsEpochsOrTime) {
   FakeClock clock;
   job::Checkpoint when;

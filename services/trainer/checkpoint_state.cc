@@ -100,6 +100,20 @@ format::CheckpointFiles FilesOf(const LoopSnapshot& snapshot) {
   return files;
 }
 
+namespace {
+
+// Checkpoints with learnable rows hold no best model, and may say another epoch than that of the best validation.
+void FindBestEpoch(LoopSnapshot* snapshot) {
+  if (!snapshot->best_validation.has_value()) return;
+  for (const EpochReport& report : snapshot->epochs) {
+    if (report.validation != snapshot->best_validation) continue;
+    snapshot->best_epoch = report.epoch;
+    return;
+  }
+}
+
+}  // namespace
+
 Result<LoopSnapshot> SnapshotOf(const format::LoadedCheckpoint& checkpoint) {
   const CheckpointManifest& manifest = checkpoint.manifest;
   LoopSnapshot snapshot;
@@ -117,6 +131,7 @@ Result<LoopSnapshot> SnapshotOf(const format::LoadedCheckpoint& checkpoint) {
   ASSIGN_OR_RETURN(snapshot.best, TensorsIn(checkpoint.files, format::kCheckpointBest));
   ASSIGN_OR_RETURN(snapshot.optimizer, TensorsIn(checkpoint.files, format::kCheckpointOptimizer));
   ASSIGN_OR_RETURN(snapshot.learnable, TensorsIn(checkpoint.files, format::kCheckpointLearnable));
+  if (!snapshot.learnable.empty()) FindBestEpoch(&snapshot);
   return snapshot;
 }
 
