@@ -59,12 +59,11 @@ void CheckpointWriter::Save(LoopSnapshot snapshot) {
     busy_ = true;
   }
   uploading_ = std::thread([this, snapshot = std::move(snapshot)]() mutable {
-    const CheckpointReport report = Upload(snapshot);
+    const CheckpointReport report = Upload(std::move(snapshot));
     if (!report.status.ok()) {
       Log(Level::kWarning, "checkpoint not written, training goes on",
           {{"checkpoint", report.folder}, {"error", report.status}});
     }
-    snapshot = LoopSnapshot();  // its memory
     MutexLock lock(&mutex_);
     busy_ = false;
   });
@@ -80,9 +79,9 @@ void CheckpointWriter::CannotSave(const Status& why) {
 }
 
 Status CheckpointWriter::SaveLast(LoopSnapshot snapshot) {
-  in_a_hurry_ = true;
+  Hurry();
   Wait();
-  const CheckpointReport report = Upload(snapshot);
+  const CheckpointReport report = Upload(std::move(snapshot));
   return report.status.While("writing the last checkpoint, " + report.folder);
 }
 
@@ -91,7 +90,7 @@ CheckpointSummary CheckpointWriter::Finish() {
   return summary_;
 }
 
-CheckpointReport CheckpointWriter::Upload(const LoopSnapshot& snapshot) {
+CheckpointReport CheckpointWriter::Upload(LoopSnapshot snapshot) {
   const Timer timer;
   const format::CheckpointId id = ManifestOf(snapshot, options_.facts).id;
   CheckpointReport report;
@@ -107,6 +106,7 @@ CheckpointReport CheckpointWriter::Upload(const LoopSnapshot& snapshot) {
     report.status = ResourceExhausted(error.what());
   }
   report.upload_seconds = timer.Seconds();
+  snapshot = LoopSnapshot();
   Record(report, id.global_step);
   if (report.status.ok()) Prune(id);
   return report;

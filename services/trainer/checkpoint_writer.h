@@ -62,6 +62,7 @@ class CheckpointWriter final : public SnapshotSink {
   void CannotSave(const Status& why) override;
   // Whoever was asked to stop has little time: older checkpoints are not read any more, and stay where that is needed
   // to remove them.
+  void Hurry() override { in_a_hurry_ = true; }
   Status SaveLast(LoopSnapshot snapshot) override;
 
   // Waits for the upload under way. What happened so far.
@@ -69,7 +70,8 @@ class CheckpointWriter final : public SnapshotSink {
 
  private:
   void Wait();
-  CheckpointReport Upload(const LoopSnapshot& snapshot);
+  // The snapshot's memory is free when older checkpoints are looked at.
+  CheckpointReport Upload(LoopSnapshot snapshot);
   Result<format::CheckpointManifest> Write(const LoopSnapshot& snapshot);
   void Prune(const format::CheckpointId& own);
   void Record(const CheckpointReport& report, uint64_t global_step);
@@ -82,7 +84,7 @@ class CheckpointWriter final : public SnapshotSink {
   format::CheckpointVerdicts verdicts_;  // likewise
   Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // the uploading thread has a snapshot
-  std::atomic<bool> in_a_hurry_{false};        // atomic, because the uploading thread looks at it before it reads
+  std::atomic<bool> in_a_hurry_{false};        // atomic, because the uploading thread looks at it between reads
   std::thread uploading_;
 };
 

@@ -59,6 +59,8 @@ class SnapshotSink {
   virtual void Save(LoopSnapshot snapshot) = 0;
   // In place of Save, where the state could not be had.
   virtual void CannotSave(const Status& why) = 0;
+  // SaveLast is next, and there is little time: whatever it does not need ends early.
+  virtual void Hurry() = 0;
   // Returns when it is kept: the process ends afterwards.
   virtual Status SaveLast(LoopSnapshot snapshot) = 0;
 };

@@ -156,6 +156,8 @@ class Loop {
   }
 
   Status SaveLast() {
+    // Before the copy, which with learnable rows waits until nothing older is being kept.
+    if (options_.snapshots != nullptr) options_.snapshots->Hurry();
     ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(options_.snapshots != nullptr));
     Result<LoopSnapshot> snapshot = is_wanted ? TakeSnapshot() : LoopSnapshot();
     if (options_.on_stopped) options_.on_stopped();
