@@ -44,9 +44,9 @@ TEST(CheckpointStateTest, TheBestEpochOfRowsIsThatOfTheBestValidation) {
     }
     snapshot.best_validation = snapshot.epochs[2].validation;
     snapshot.model = snapshot.optimizer = {{"weight", torch::zeros({2})}};
-    if (has_rows) snapshot.learnable = {{"rows.node", torch::zeros({2, 3})}};
-    const format::LoadedCheckpoint checkpoint{
+    format::LoadedCheckpoint checkpoint{
         .folder = "f", .manifest = ManifestOf(snapshot, CheckpointFacts()), .files = FilesOf(snapshot), .bytes = {}};
+    if (has_rows) checkpoint.manifest.files.emplace_back().key = format::kCheckpointLearnable;
     const Result<LoopSnapshot> back = SnapshotOf(checkpoint);
     ASSERT_TRUE(back.ok()) << back.status().ToString();
     EXPECT_EQ(back->best_epoch, has_rows ? 2u : 0u);

@@ -1,5 +1,6 @@
 #include "services/trainer/checkpoint_state.h"
 
+#include <algorithm>
 #include <set>
 
 #include "services/trainer/parameters.h"
@@ -131,7 +132,10 @@ Result<LoopSnapshot> SnapshotOf(const format::LoadedCheckpoint& checkpoint) {
   ASSIGN_OR_RETURN(snapshot.best, TensorsIn(checkpoint.files, format::kCheckpointBest));
   ASSIGN_OR_RETURN(snapshot.optimizer, TensorsIn(checkpoint.files, format::kCheckpointOptimizer));
   ASSIGN_OR_RETURN(snapshot.learnable, TensorsIn(checkpoint.files, format::kCheckpointLearnable));
-  if (!snapshot.learnable.empty()) FindBestEpoch(&snapshot);
+  // Not all ranks have the rows; all have the manifest.
+  const bool has_rows = std::any_of(manifest.files.begin(), manifest.files.end(),
+                                    [](const auto& file) { return file.key == format::kCheckpointLearnable; });
+  if (has_rows) FindBestEpoch(&snapshot);
   return snapshot;
 }
 
