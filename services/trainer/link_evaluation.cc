@@ -134,6 +134,7 @@ Status LinkEvaluation::LearnKnownEdges() {
   const auto for_edges = [&](SplitPartName part, const std::function<void(const Chunk&, size_t)>& body) -> Status {
     ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
     for (uint64_t chunk = 0; chunk * kEdgesPerRead < count; ++chunk) {
+      if (options_.before_chunk) RETURN_IF_ERROR(options_.before_chunk());
       ASSIGN_OR_RETURN(const Chunk edges, EdgesOf(part, chunk, kEdgesPerRead));
       for (size_t i = 0; i < edges.size(); ++i) body(edges, i);
     }
@@ -205,6 +206,7 @@ Status LinkEvaluation::ForBlocks(const std::string& tensor, std::optional<std::s
       if (next == wanted->end()) break;
       if (*next >= static_cast<int64_t>(end)) continue;
     }
+    if (options_.before_chunk) RETURN_IF_ERROR(options_.before_chunk());  // all blocks of a chunk may take minutes
     std::vector<OriginalNodeId> originals;
     for (uint64_t id = first; id < end; ++id) originals.emplace_back(id);
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
