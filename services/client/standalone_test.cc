@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr NodeTypeId kPaper(0);
+constexpr NodeTypeId kPaper(1);  // 0: author
 
 std::vector<std::byte> BytesOf(const Tensor& tensor) { return {tensor.byte_span().begin(), tensor.byte_span().end()}; }
 

@@ -12,7 +12,7 @@
 namespace espalier::job {
 
 enum class GraphFormat { kOgb, kNpy, kTriples, kDglChunked };  // OGB | NPY | Triples | DGLChunked
-enum class RowNormalization { kNone, kRow };      // None | Row
+enum class RowNormalization { kNone, kRow };                   // None | Row
 enum class PartitionAlgorithm { kMetis, kRandom, kStreaming, kExternal };
 enum class PartitionObjective { kEdgeCut, kCommunicationVolume };
 enum class PartitionBalance { kNodeTypes, kTrainNodes, kEdges };

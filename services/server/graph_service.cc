@@ -113,14 +113,13 @@ grpc::ServerUnaryReactor* GraphService::SeedsOfStep(grpc::CallbackServerContext*
       context_, "SeedsOfStep", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::SeedQuery query, SeedQueryOf(frame.header));
-        partition_->SeedsOfStep(
-            query, call->deadline(),
-            Answer<graph::v1::SeedsOfStepResponse, sampler::PartitionSeeds>(
-                call, [of_edges = !query.edge_types.empty()](const sampler::PartitionSeeds& seeds) {
-                  std::vector<Tensor> tensors = {seeds.positions, seeds.nodes};
-                  if (of_edges) tensors.push_back(seeds.sources);
-                  return tensors;
-                }));
+        partition_->SeedsOfStep(query, call->deadline(),
+                                Answer<graph::v1::SeedsOfStepResponse, sampler::PartitionSeeds>(
+                                    call, [of_edges = !query.edge_types.empty()](const sampler::PartitionSeeds& seeds) {
+                                      std::vector<Tensor> tensors = {seeds.positions, seeds.nodes};
+                                      if (of_edges) tensors.push_back(seeds.sources);
+                                      return tensors;
+                                    }));
         return Status();
       });
 }

@@ -172,9 +172,9 @@ TEST(LinkLossTest, GradientsAreThoseOfFiniteDifferences) {
       const auto scalar = [&] { return LinkLoss(loss, scorer, embeddings, links, 3); };
       const std::string name = "scorer " + std::to_string(static_cast<int>(kind));
       // Absolute values have corners: a short step keeps away from them.
-      ExpectGradientOfFiniteDifferences(name + ", embeddings", embeddings, scalar, 1e-3, 3e-2);
+      ExpectGradientOfFiniteDifferences(name + ", embeddings", embeddings, scalar, 1e-4, 3e-2);
       for (auto& parameter : scorer.named_parameters()) {
-        ExpectGradientOfFiniteDifferences(name + ", relation", parameter.value(), scalar, 1e-3, 3e-2);
+        ExpectGradientOfFiniteDifferences(name + ", relation", parameter.value(), scalar, 1e-4, 3e-2);
       }
     }
   }

@@ -98,8 +98,12 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
   // The last rank is asked, so that with several it is not the one that writes. The step after the request sees it.
   if (collective.rank().value + 1 == collective.size()) options.stop_requested = &stop;
-  options.on_step = [&](const RunPosition&) {
-    if (++steps + 1 >= run.stop_after) stop = true;
+  // The evaluation after an epoch's last step would see the request: a stop in the next epoch is asked for behind it.
+  options.on_step = [&](const RunPosition& at) {
+    if (++steps + 1 >= run.stop_after && at.step + 1 < at.steps_per_epoch) stop = true;
+  };
+  options.on_epoch = [&](const EpochReport&) {
+    if (steps + 1 >= run.stop_after) stop = true;
   };
   if (run.stop_in_evaluation) options.on_progress = [&] { stop = true; };
   Result<TrainOutcome> outcome =
