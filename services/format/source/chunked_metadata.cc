@@ -1,13 +1,16 @@
 // JSON is read as the YAML that it is: the parser knows the lines.
 #include "services/format/source/chunked_metadata.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "services/format/source/limits.h"
 
@@ -16,6 +19,46 @@ namespace {
 
 // Of all arrays together. More is damage: a chunk is a part of a host's share.
 constexpr size_t kMaxChunkFiles = size_t{1} << 20;
+
+// Of the whole document. A value takes some hundred bytes; what a chunk needs is a name and a number of rows.
+constexpr size_t kMaxValues = size_t{1} << 22;
+// Of one kind. A schema has at most 2^16 - 1 and says so itself.
+constexpr size_t kMaxTypes = size_t{1} << 16;
+
+// Counts a document's values as the parser meets them, before anything is kept: refuses more than can be meant, and
+// what JSON does not have, references that make one value many.
+class DocumentBounds final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { Count(mark, anchor); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { RefuseReference(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                const std::string& /*value*/) override {
+    Count(mark, anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    Count(mark, anchor);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    Count(mark, anchor);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  [[noreturn]] static void RefuseReference(const YAML::Mark& mark) {
+    throw YAML::ParserException(mark, "anchors and aliases are not JSON: expected values");
+  }
+  void Count(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) RefuseReference(mark);
+    if (++num_values_ > kMaxValues) throw YAML::ParserException(mark, "the document has more than 2^22 values");
+  }
+
+  size_t num_values_ = 0;
+};
 
 // A value and what leads to it: "edges['a:b:c'].format".
 struct Field {
@@ -72,6 +115,12 @@ Result<uint64_t> CountOf(const Field& field) {
     return field.Wrong("is '" + text.substr(0, 40) + "': expected a number from 0 to 2^40");
   }
   return number;
+}
+
+Status CheckTypes(const Field& types) {
+  if (!types.value.IsSequence()) return types.Wrong("expected a list");
+  if (types.value.size() <= kMaxTypes) return {};
+  return types.Wrong("names " + std::to_string(types.value.size()) + " types: expected at most 2^16");
 }
 
 Status CheckList(const Field& field) { return field.value.IsSequence() ? Status() : field.Wrong("expected a list"); }
@@ -179,16 +228,12 @@ class MetadataReader {
     }
     RETURN_IF_ERROR(ReadNodes(root, &metadata));
     RETURN_IF_ERROR(ReadEdges(root, &metadata));
-    RETURN_IF_ERROR(ReadColumns(root, "node_data", [&](const std::string& type) {
-      const auto nodes = std::find_if(metadata.nodes.begin(), metadata.nodes.end(),
-                                      [&](const ChunkedNodes& n) { return n.type == type; });
-      return nodes == metadata.nodes.end() ? nullptr : &nodes->columns;
-    }));
-    RETURN_IF_ERROR(ReadColumns(root, "edge_data", [&](const std::string& type) {
-      const auto edges = std::find_if(metadata.edges.begin(), metadata.edges.end(),
-                                      [&](const ChunkedEdges& e) { return e.type.Name() == type; });
-      return edges == metadata.edges.end() ? nullptr : &edges->columns;
-    }));
+    std::map<std::string, Columns*> columns_of;
+    for (ChunkedNodes& nodes : metadata.nodes) columns_of.emplace(nodes.type, &nodes.columns);
+    RETURN_IF_ERROR(ReadColumns(root, "node_data", columns_of));
+    columns_of.clear();
+    for (ChunkedEdges& edges : metadata.edges) columns_of.emplace(edges.type.Name(), &edges.columns);
+    RETURN_IF_ERROR(ReadColumns(root, "edge_data", columns_of));
     return metadata;
   }
 
@@ -197,7 +242,7 @@ class MetadataReader {
 
   Status ReadNodes(const Field& root, ChunkedMetadata* metadata) {
     ASSIGN_OR_RETURN(const Field types, Get(root, "node_type"));
-    RETURN_IF_ERROR(CheckList(types));
+    RETURN_IF_ERROR(CheckTypes(types));
     ASSIGN_OR_RETURN(std::vector<ChunkedRows> rows, RowsByType(root, "nodes", types.value.size()));
     for (size_t i = 0; i < rows.size(); ++i) {
       ASSIGN_OR_RETURN(std::string type, TextOf(types.Element(i)));
@@ -211,37 +256,42 @@ class MetadataReader {
 
   Status ReadEdges(const Field& root, ChunkedMetadata* metadata) {
     ASSIGN_OR_RETURN(const Field types, Get(root, "edge_type"));
-    RETURN_IF_ERROR(CheckList(types));
+    RETURN_IF_ERROR(CheckTypes(types));
     ASSIGN_OR_RETURN(std::vector<ChunkedRows> rows, RowsByType(root, "edges", types.value.size()));
     ASSIGN_OR_RETURN(const Field edges, Get(root, "edges"));
+    std::map<std::string, Field> entries;
+    RETURN_IF_ERROR(ForEachEntry(edges, [&](const std::string& name, const Field& field) -> Status {
+      entries.emplace(name, field);
+      return {};
+    }));
+    std::set<std::string> known;
     for (size_t i = 0; i < rows.size(); ++i) {
       ASSIGN_OR_RETURN(const std::string name, TextOf(types.Element(i)));
       Result<graph::CanonicalEdgeType> type = graph::ParseCanonicalEdgeType(name);
       if (!type.ok()) return types.Element(i).Wrong(type.status().message());
-      ASSIGN_OR_RETURN(Field entry, Get(edges, name));
-      entry.path = "edges['" + name + "']";
-      ASSIGN_OR_RETURN(ChunkedArray ends, ReadArray(entry, {.folder = "edge_index", .depth = 2}));
+      const auto entry = entries.find(name);
+      if (entry == entries.end()) return edges.Wrong("lacks the field '" + name + "'");
+      ASSIGN_OR_RETURN(ChunkedArray ends, ReadArray(entry->second, {.folder = "edge_index", .depth = 2}));
       metadata->edges.push_back(
           {.type = *std::move(type), .rows = std::move(rows[i]), .ends = std::move(ends), .columns = {}});
+      known.insert(name);
     }
-    return ForEachEntry(edges, [&](const std::string& name, const Field& field) -> Status {
-      const bool known = std::any_of(metadata->edges.begin(), metadata->edges.end(),
-                                     [&](const ChunkedEdges& e) { return e.type.Name() == name; });
-      return known ? Status() : field.Wrong("'edge_type' does not name this type");
-    });
+    for (const auto& [name, field] : entries) {
+      if (!known.contains(name)) return field.Wrong("'edge_type' does not name this type");
+    }
+    return {};
   }
 
-  // `columns_of`: where a type's columns go; null where there is no such type.
-  Status ReadColumns(const Field& root, const std::string& section,
-                     const std::function<Columns*(const std::string& type)>& columns_of) {
+  // `columns_of`: where a type's columns go.
+  Status ReadColumns(const Field& root, const std::string& section, const std::map<std::string, Columns*>& columns_of) {
     const std::optional<Field> types = Find(root, section);
     if (!types) return {};
     return ForEachEntry(*types, [&](const std::string& type, const Field& of_type) -> Status {
-      Columns* columns = columns_of(type);
-      if (columns == nullptr) return of_type.Wrong("there is no such type");
+      const auto columns = columns_of.find(type);
+      if (columns == columns_of.end()) return of_type.Wrong("there is no such type");
       return ForEachEntry(of_type, [&](const std::string& name, const Field& field) -> Status {
         if (const Status good = graph::CheckName("column", name); !good.ok()) return field.Wrong(good.message());
-        ASSIGN_OR_RETURN((*columns)[name], ReadArray(field, {.folder = section, .depth = 3}));
+        ASSIGN_OR_RETURN((*columns->second)[name], ReadArray(field, {.folder = section, .depth = 3}));
         return {};
       });
     });
@@ -270,6 +320,9 @@ class MetadataReader {
 
 Result<ChunkedMetadata> ParseChunkedMetadata(const std::string& json) {
   try {
+    std::istringstream text(json);
+    DocumentBounds bounds;
+    YAML::Parser(text).HandleNextDocument(bounds);
     const Field root{YAML::Load(json), "the document"};
     if (!root.value.IsMap()) return root.Wrong("expected an object");
     return MetadataReader().Read(root);

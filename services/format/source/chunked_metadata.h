@@ -57,7 +57,8 @@ struct ChunkedMetadata {
   std::vector<ChunkedEdges> edges;
 };
 
-// Untrusted text; fields that are not above are ignored. InvalidArgument names the line and the field.
+// Untrusted text; fields that are not above are ignored. InvalidArgument names the line and the field. Bounds, checked
+// before memory is taken: 2^22 values in all, 2^20 files, 2^16 types of a kind, no anchors (the parser reads YAML).
 // chunk_graph.py writes the absolute paths of its own host: of those the end counts, `edge_index/<file>`,
 // `node_data/<type>/<file>` or `edge_data/<type>/<file>`, so that the folder may have been moved since.
 Result<ChunkedMetadata> ParseChunkedMetadata(const std::string& json);

@@ -209,6 +209,16 @@ TEST(ChunkedReaderTest, NamesTheFieldOfBadMetadata) {
               HasSubstr("INVALID_ARGUMENT"));
 }
 
+TEST(ChunkedReaderTest, RefusesMoreThanCanBeMeant) {
+  // One list that many types refer to.
+  EXPECT_THAT(ErrorWithMetadata(R"([[2, 1], [1, 1]])", R"([&rows [2, 1], *rows])"),
+              AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("metadata.json:4"), HasSubstr("anchors and aliases")));
+  std::string many;
+  for (int i = 0; i <= 1 << 16; ++i) many += "\"t\",";
+  EXPECT_THAT(ErrorWithMetadata(R"("paper", "author"])", many + R"("author"])"),
+              HasSubstr("node_type: names 65538 types: expected at most 2^16"));
+}
+
 TEST(ChunkedReaderTest, FilesLieBelowTheFolder) {
   EXPECT_THAT(ErrorWithMetadata("edge_index/paper:cites:paper0.txt", "../other/paper0.txt"),
               HasSubstr("edges['paper:cites:paper'].data[0]: '../other/paper0.txt' is not a file below the folder"));
