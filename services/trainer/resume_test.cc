@@ -4,20 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
+#include <functional>
 
 #include "services/base/failpoint.h"
-#include "services/collective/in_process_collective.h"
 #include "services/format/checkpoint_catalog.h"
-#include "services/graph/generators.h"
-#include "services/sampler/local_mini_batch_source.h"
-#include "services/shard/testing/test_graph.h"
-#include "services/storage/memory_store.h"
 #include "services/storage/testing/temporary_folder.h"
-#include "services/trainer/model_file.h"
-#include "services/trainer/sampling_plan.h"
 #include "services/trainer/testing/modules.h"
-#include "services/trainer/train_job.h"
+#include "services/trainer/testing/tiny_runs.h"
 
 namespace espalier::trainer {
 namespace {
@@ -29,147 +22,6 @@ const std::string& FolderOfThisProcess() {
 }
 
 using testing::HasSubstr;
-
-constexpr const char* kPrefix = "run/checkpoints";
-constexpr uint32_t kStepsPerEpoch = 3;  // 60 training nodes in batches of 25
-
-const graph::SourceGraph& TinyGraph() {
-  static const graph::SourceGraph* const graph = [] {
-    graph::PowerLawOptions options;
-    options.num_nodes = 150;
-    options.num_edges = 900;
-    options.community_size = 50;
-    options.within_community = 0.8;
-    options.num_classes = 3;
-    options.features = {.width = 8, .dtype = DType::kF32, .signal = 0.3};
-    options.split = {.train = 0.4, .validation = 0.2, .test = 0.3};
-    options.seed = 5;
-    return new graph::SourceGraph(*graph::GeneratePowerLawGraph(options, 1));
-  }();
-  return *graph;
-}
-
-job::DistTraining TinyJob() {
-  job::DistTraining job;
-  job.name = "tiny";
-  job.training.task.label = graph::kLabelColumn;
-  job.training.task.split = graph::kRandomSplit;
-  job.training.inputs = {{"", {graph::kFeatureColumn}}};
-  job.training.model.hidden_size = 8;
-  job.training.model.dropout = 0.2;
-  job.training.sampling.layers = {{3, {}}, {3, {}}};
-  job.training.batch_size = 25;
-  job.training.epochs = 3;
-  job.training.seed = 1;
-  return job;
-}
-
-using Store = std::shared_ptr<storage::MemoryStore>;
-Store NewStore() { return std::make_shared<storage::MemoryStore>(); }
-
-struct Attempt {
-  Store store;  // null: no checkpoints
-  uint64_t incarnation = 1;
-  uint32_t trainers = 1;
-  uint32_t partitions = 2;
-  uint64_t stop_after = UINT64_MAX;  // steps of this incarnation
-  bool stop_in_evaluation = false;   // the first one; no checkpoint is due before it
-  ResumeMode resume = ResumeMode::kAuto;
-  storage::StoreLocation resume_from;
-  uint64_t* num_steps = nullptr;  // counts those of this incarnation
-};
-
-Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
-                             collective::Collective& collective, const Attempt& run) {
-  const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
-  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
-  std::atomic<bool> stop = run.stop_after == 1;
-  uint64_t steps = 0;
-  TrainOptions options;
-  options.inference_chunk_nodes = 64;
-  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
-  options.incarnation = run.incarnation;
-  options.resume = run.resume;
-  options.resume_from = run.resume_from;
-  options.partition_key = "cut-in-" + std::to_string(run.partitions);
-  if (run.store != nullptr) options.checkpoints = {run.store, kPrefix};
-  if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
-  // The last rank is asked, so that with several it is not the one that writes. The step after the request sees it.
-  if (collective.rank().value + 1 == collective.size()) options.stop_requested = &stop;
-  // The evaluation after an epoch's last step would see the request: a stop in the next epoch is asked for behind it.
-  options.on_step = [&](const RunPosition& at) {
-    if (++steps + 1 >= run.stop_after && at.step + 1 < at.steps_per_epoch) stop = true;
-  };
-  options.on_epoch = [&](const EpochReport&) {
-    if (steps + 1 >= run.stop_after) stop = true;
-  };
-  if (run.stop_in_evaluation) options.on_progress = [&] { stop = true; };
-  Result<TrainOutcome> outcome =
-      TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
-  if (run.num_steps != nullptr && collective.rank() == Rank(0)) *run.num_steps = steps;
-  return outcome;
-}
-
-std::vector<Result<TrainOutcome>> RunRanks(const job::DistTraining& job, const Attempt& run) {
-  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(TinyGraph(), run.partitions, 11);
-  auto ranks = collective::MakeInProcessGroup(run.trainers);
-  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
-    threads.emplace_back([&, rank] { outcomes[rank] = RunRank(job, *graph.graph, *ranks[rank], run); });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return outcomes;
-}
-
-TrainOutcome Train(const job::DistTraining& job, const Attempt& run = {}) {
-  const auto outcomes = RunRanks(job, run);
-  for (const auto& outcome : outcomes) {
-    EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
-    if (!outcome.ok() || !outcomes[0].ok()) continue;
-    EXPECT_EQ(outcome->parameters_digest, outcomes[0]->parameters_digest);
-  }
-  return outcomes[0].ok() ? *outcomes[0] : TrainOutcome();
-}
-
-Status ErrorOf(const job::DistTraining& job, const Attempt& run) {
-  const auto outcomes = RunRanks(job, run);
-  for (const auto& outcome : outcomes) EXPECT_EQ(outcome.status(), outcomes[0].status());
-  return outcomes[0].status();
-}
-
-void ExpectSame(const TrainOutcome& resumed, const TrainOutcome& whole, const std::string& where) {
-  EXPECT_EQ(resumed.parameters_digest, whole.parameters_digest) << where;
-  EXPECT_EQ(resumed.rows_digest, whole.rows_digest) << where;
-  EXPECT_EQ(resumed.loop.end, whole.loop.end) << where;
-  EXPECT_EQ(resumed.loop.best_epoch, whole.loop.best_epoch) << where;
-  EXPECT_EQ(resumed.loop.model_epoch, whole.loop.model_epoch) << where;
-  EXPECT_EQ(resumed.loop.best_validation, whole.loop.best_validation) << where;
-  EXPECT_EQ(resumed.loop.first_epoch_losses, whole.loop.first_epoch_losses) << where;
-  EXPECT_EQ(resumed.test, whole.test) << where;
-  ASSERT_EQ(resumed.loop.epochs.size(), whole.loop.epochs.size()) << where;
-  for (size_t epoch = 0; epoch < whole.loop.epochs.size(); ++epoch) {
-    EXPECT_EQ(resumed.loop.epochs[epoch].epoch, epoch) << where;
-    EXPECT_EQ(resumed.loop.epochs[epoch].loss, whole.loop.epochs[epoch].loss) << where << " epoch " << epoch;
-    EXPECT_EQ(resumed.loop.epochs[epoch].validation, whole.loop.epochs[epoch].validation) << where;
-    EXPECT_EQ(resumed.loop.epochs[epoch].learning_rate, whole.loop.epochs[epoch].learning_rate) << where;
-    EXPECT_EQ(resumed.loop.epochs[epoch].num_seeds, whole.loop.epochs[epoch].num_seeds) << where;
-  }
-}
-
-std::vector<std::string> Checkpoints(const Store& store) {
-  std::vector<std::string> names;
-  const auto listings = format::ListCheckpoints(*store, kPrefix);
-  EXPECT_TRUE(listings.ok()) << listings.status().ToString();
-  for (const format::CheckpointListing& listing : *listings) {
-    EXPECT_EQ(listing.state, format::CheckpointState::kComplete) << listing.folder;
-    EXPECT_TRUE(format::VerifyCheckpoint(*store, listing.folder).ok()) << listing.folder;
-    names.push_back(format::CheckpointFolderName(listing.id));
-  }
-  return names;
-}
 
 // Masks from torch's generator, and a buffer that every training step changes on each rank by its own rows.
 job::DistTraining JobOfAModule() {
@@ -353,7 +205,7 @@ TEST(ResumeTest, FallsBackFromACorruptNewest) {
   for (const uint64_t incarnation : {1u, 2u}) {
     EXPECT_TRUE(Train(job, {.store = store, .incarnation = incarnation, .stop_after = 2}).stopped());
   }
-  const std::string key = std::string(kPrefix) + "/000002-000000000004/model.safetensors";
+  const std::string key = std::string(kCheckpointsOfRuns) + "/000002-000000000004/model.safetensors";
   std::string bytes = *store->Get(key);
   bytes.back() ^= 1;
   ASSERT_TRUE(store->Delete(key).ok());
