@@ -72,9 +72,10 @@ TEST(ResumeTest, GoesOnFromEveryStepAsIfItHadNeverStopped) {
       EXPECT_TRUE(cut.stopped()) << where;
       EXPECT_EQ(cut.checkpoints.num_written, 1u) << where;
       EXPECT_EQ(Checkpoints(store), std::vector{format::CheckpointFolderName({1, steps})});
-      uint64_t rest = 0;
-      const TrainOutcome resumed =
-          Train(job, {.store = store, .incarnation = 2, .trainers = trainers, .num_steps = &rest});
+      uint64_t rest = 0, before = 0;
+      const TrainOutcome resumed = Train(
+          job, {.store = store, .incarnation = 2, .trainers = trainers, .num_steps = &rest, .steps_before = &before});
+      EXPECT_EQ(before, steps) << where;
       EXPECT_THAT(resumed.resumed_from, HasSubstr(cut.checkpoints.newest));
       EXPECT_EQ(rest, 3 * kStepsPerEpoch - steps) << where;
       ExpectSame(resumed, whole, where);

@@ -365,6 +365,7 @@ class TrainerRun {
     loop.relations = RelationsOf(parts_.sampling);
     loop.timeouts = options_.timeouts;
     loop.stop_requested = options_.stop_requested;
+    loop.on_resumed = options_.on_resumed;
     loop.on_step = options_.on_step;
     loop.on_progress = options_.on_progress;
     loop.on_stopped = options_.on_stopped;

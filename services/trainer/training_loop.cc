@@ -67,7 +67,17 @@ class Loop {
     result_.best_epoch = result_.model_epoch = start.best_epoch;
     result_.best_validation = start.best_validation;
     result_.best_state = start.best;
+    if (options_.on_resumed && (epoch_ > 0 || next_step_ > 0)) options_.on_resumed(LastStepBefore());
     return Status();
+  }
+
+  // Of those that a checkpoint brought; there is one.
+  RunPosition LastStepBefore() const {
+    const bool is_between_epochs = next_step_ == 0;
+    return {.epoch = is_between_epochs ? epoch_ - 1 : epoch_,
+            .step = (is_between_epochs ? options_.steps_per_epoch : next_step_) - 1,
+            .num_epochs = num_epochs(),
+            .steps_per_epoch = options_.steps_per_epoch};
   }
 
   Status RunEpoch() {

@@ -213,6 +213,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   options.timeouts = TimeoutsOf(flags);
   options.math = std::move(math);
   options.stop_requested = &stop.requested();
+  options.on_resumed = [&](const trainer::RunPosition& position) { status.OnResumed(position); };
   options.on_step = [&](const trainer::RunPosition& position) {
     stop.OnStep();
     status.OnStep(position);

@@ -46,6 +46,15 @@ TrainingStatus::TrainingStatus(const job::DistTraining& job, const std::string& 
   if (job.training.epochs == 0) progress_.Set(1);  // there are no steps to wait for
 }
 
+void TrainingStatus::OnResumed(const trainer::RunPosition& position) {
+  progress_.Set(FractionOf(position));
+  const bool ends_epoch = position.step + 1 == position.steps_per_epoch;
+  epoch_.Set(position.epoch + (ends_epoch ? 1 : 0));
+  MutexLock lock(&mutex_);
+  brought_ = FractionOf(position);
+  position_ = position;
+}
+
 void TrainingStatus::OnStep(const trainer::RunPosition& position) {
   steps_.Add();
   seeds_.Add(position.num_seeds);
@@ -56,7 +65,8 @@ void TrainingStatus::OnStep(const trainer::RunPosition& position) {
   compute_seconds_.Add(position.seconds.compute);
   communicate_seconds_.Add(position.seconds.communicate);
   MutexLock lock(&mutex_);
-  if (!position_.has_value()) timer_ = Timer();
+  if (!has_stepped_) timer_ = Timer();
+  has_stepped_ = true;
   position_ = position;
 }
 
@@ -90,7 +100,9 @@ std::string TrainingStatus::Json() const {
     status["epochs"] = position_->num_epochs;
     status["stepsPerEpoch"] = position_->steps_per_epoch;
     status["percent"] = 100 * fraction;
-    status["etaSeconds"] = timer_.Seconds() * (1 - fraction) / fraction;
+    // Nothing is known of this incarnation's speed before its first step, and nothing remains after the last.
+    if (has_stepped_) status["etaSeconds"] = timer_.Seconds() * (1 - fraction) / (fraction - brought_);
+    if (fraction == 1) status["etaSeconds"] = 0.0;
   }
   nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
   if (last_epoch_.has_value()) {

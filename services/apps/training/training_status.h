@@ -17,6 +17,8 @@ class TrainingStatus {
   TrainingStatus(const job::DistTraining& job, const std::string& job_uid, uint32_t rank, uint32_t num_trainers,
                  uint64_t incarnation, telemetry::MetricRegistry& metrics);
 
+  // Steps up to this one were taken by an earlier incarnation. Called at most once, before the first step.
+  void OnResumed(const trainer::RunPosition& position);
   void OnStep(const trainer::RunPosition& position);
   void OnEpoch(const trainer::EpochReport& report);
 
@@ -38,7 +40,9 @@ class TrainingStatus {
       evaluate_seconds_;
 
   mutable Mutex mutex_;
-  Timer timer_ ABSL_GUARDED_BY(mutex_);  // since the first step began, about
+  bool has_stepped_ ABSL_GUARDED_BY(mutex_) = false;
+  double brought_ ABSL_GUARDED_BY(mutex_) = 0;  // share of all steps that an earlier incarnation took
+  Timer timer_ ABSL_GUARDED_BY(mutex_);         // since the first step of this one began, about
   std::optional<trainer::RunPosition> position_ ABSL_GUARDED_BY(mutex_);
   std::optional<trainer::EpochReport> last_epoch_ ABSL_GUARDED_BY(mutex_);
   std::optional<double> last_validation_ ABSL_GUARDED_BY(mutex_);

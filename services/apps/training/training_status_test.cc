@@ -72,5 +72,32 @@ TEST(TrainingStatusTest, SaysHowFarItIs) {
                      HasSubstr("espalier_trainer_validation_value{metric=\"accuracy\"} 0.75\n")));
 }
 
+// A run that goes on is where it was, and how long it will take is told from its own steps.
+TEST(TrainingStatusTest, GoesOnWhereACheckpointEnded) {
+  telemetry::MetricRegistry metrics;
+  TrainingStatus training(Job(), "", 0, 1, 2, metrics);
+  training.OnResumed({.epoch = 1, .step = 4, .num_epochs = 4, .steps_per_epoch = 5});
+  EXPECT_THAT(metrics.Serialize(), testing::AllOf(testing::HasSubstr("espalier_trainer_progress_ratio 0.5\n"),
+                                                  testing::HasSubstr("espalier_trainer_epoch_count 2\n"),
+                                                  testing::HasSubstr("espalier_trainer_steps_total 0\n")));
+  auto status = nlohmann::json::parse(training.Json());
+  EXPECT_EQ(status["percent"], 50.0);
+  EXPECT_FALSE(status.contains("etaSeconds"));
+  training.OnStep({.epoch = 2, .step = 0, .num_epochs = 4, .steps_per_epoch = 5});
+  status = nlohmann::json::parse(training.Json());
+  EXPECT_EQ(status["percent"], 55.0);
+  EXPECT_GE(status["etaSeconds"].get<double>(), 0.0);
+}
+
+TEST(TrainingStatusTest, NothingRemainsOfARunWhoseStepsAreAllTaken) {
+  telemetry::MetricRegistry metrics;
+  TrainingStatus training(Job(), "", 0, 1, 2, metrics);
+  training.OnResumed({.epoch = 3, .step = 4, .num_epochs = 4, .steps_per_epoch = 5});
+  EXPECT_THAT(metrics.Serialize(), testing::HasSubstr("espalier_trainer_progress_ratio 1\n"));
+  const auto status = nlohmann::json::parse(training.Json());
+  EXPECT_EQ(status["percent"], 100.0);
+  EXPECT_EQ(status["etaSeconds"], 0.0);
+}
+
 }  // namespace
 }  // namespace espalier::training

@@ -51,6 +51,8 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
   // The last rank is asked, so that with several it is not the one that writes. The step after the request sees it.
   if (collective.rank().value + 1 == collective.size()) options.stop_requested = &stop;
+  uint64_t steps_before = 0;
+  options.on_resumed = [&](const RunPosition& at) { steps_before = at.epoch * at.steps_per_epoch + at.step + 1; };
   // The evaluation after an epoch's last step would see the request: a stop in the next epoch is asked for behind it.
   options.on_step = [&](const RunPosition& at) {
     if (++steps + 1 >= run.stop_after && at.step + 1 < at.steps_per_epoch) stop = true;
@@ -62,6 +64,7 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   Result<TrainOutcome> outcome =
       TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
   if (run.num_steps != nullptr && collective.rank() == Rank(0)) *run.num_steps = steps;
+  if (run.steps_before != nullptr && collective.rank() == Rank(0)) *run.steps_before = steps_before;
   return outcome;
 }
 
