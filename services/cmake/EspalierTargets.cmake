@@ -3,7 +3,7 @@
 # One folder, one library, one line in the drawing of services/README.md. A library depends only on libraries of
 # lower layers: anything else fails configuration. PRIVATE_DEPS do not reach the library's users. TESTS become one
 # executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL). ALIKE: its sources give their own
-# constants the same names, so that the sanitizer builds do not compile several as one.
+# constants the same names, so that unity builds do not compile several as one.
 function(espalier_library)
   cmake_parse_arguments(ARG "ALIKE" "NAME;LAYER;TEST_LABEL" "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
   set(target espalier_${ARG_NAME})
@@ -57,10 +57,6 @@ function(espalier_test)
   set(target espalier_${ARG_NAME}_test)
   add_executable(${target} ${ARG_SOURCES})
   espalier_compile_as_test(${target})
-  if(ESPALIER_UNITY_TESTS)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
-  endif()
   target_link_libraries(${target} PRIVATE ${ARG_DEPS} espalier_test_main GTest::gmock GTest::gtest espalier_warnings)
   if(ESPALIER_SANITIZER STREQUAL "address")
     # Checks of every pointer double the time that EXPECT_... takes to compile; what is tested has them.

@@ -38,7 +38,9 @@ if(CMAKE_UNITY_BUILD)  # to the compiler every source is an included file then, 
 endif()
 
 if(ESPALIER_SANITIZER STREQUAL "address")
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # Of the undefined behaviour, what the address sanitizer sees too is left to it.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize=null,object-size,vptr -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 elseif(ESPALIER_SANITIZER STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)

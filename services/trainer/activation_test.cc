@@ -11,13 +11,11 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
-
 DropoutPlan Plan(double probability, const std::vector<int64_t>& original_ids, uint64_t key = 17) {
   const auto rows = static_cast<int64_t>(original_ids.size());
   return {probability, {{0, rows, key, torch::tensor(original_ids, torch::kInt64)}}};
 }
-Tensor Dropped(double probability, const std::vector<int64_t>& original_ids, int64_t width, uint64_t key = 17) {
+torch::Tensor Dropped(double probability, const std::vector<int64_t>& original_ids, int64_t width, uint64_t key = 17) {
   return BiasReluDropout(torch::ones({static_cast<int64_t>(original_ids.size()), width}), {},
                          Plan(probability, original_ids, key));
 }
@@ -35,13 +33,13 @@ TEST(DropoutBitsTest, AreTheHalfWordsOfPhilox) {
 }
 
 TEST(BiasReluDropoutTest, WithoutDropoutIsReluOfTheSum) {
-  const Tensor x = RandomMatrix(1, 300, 19), bias = RandomMatrix(2, 1, 19)[0];
+  const torch::Tensor x = RandomMatrix(1, 300, 19), bias = RandomMatrix(2, 1, 19)[0];
   EXPECT_TRUE(torch::equal(BiasReluDropout(x.clone(), bias, {}), torch::relu(x + bias)));
   EXPECT_TRUE(torch::equal(BiasReluDropout(x.clone(), {}, {}), torch::relu(x)));
 }
 
 TEST(BiasReluDropoutTest, WritesOverItsInput) {
-  const Tensor x = RandomMatrix(1, 3, 4);
+  const torch::Tensor x = RandomMatrix(1, 3, 4);
   EXPECT_EQ(BiasReluDropout(x, {}, {}).data_ptr(), x.data_ptr());
 }
 
@@ -49,25 +47,25 @@ TEST(BiasReluDropoutTest, DropsTheAskedShareAndScalesTheRest) {
   std::vector<int64_t> ids(2000);
   std::iota(ids.begin(), ids.end(), 0);
   for (const double probability : {0.1, 0.5, 0.9}) {
-    const Tensor y = Dropped(probability, ids, 100);
+    const torch::Tensor y = Dropped(probability, ids, 100);
     EXPECT_NEAR((y == 0).to(torch::kFloat64).mean().item<double>(), probability, 0.005);
     EXPECT_NEAR(y.mean().item<double>(), 1.0, 0.02);
   }
 }
 
 TEST(BiasReluDropoutTest, AMaskBelongsToTheNodeNotToItsPosition) {
-  const Tensor forward = Dropped(0.5, {3, 1000, 7, 1ll << 40}, 70),
-               backward = Dropped(0.5, {1ll << 40, 7, 1000, 3}, 70);
+  const torch::Tensor forward = Dropped(0.5, {3, 1000, 7, 1ll << 40}, 70),
+                      backward = Dropped(0.5, {1ll << 40, 7, 1000, 3}, 70);
   EXPECT_TRUE(torch::equal(forward, backward.flip(0)));
   EXPECT_FALSE(torch::equal(forward[0], forward[1]));
   EXPECT_FALSE(torch::equal(Dropped(0.5, {3}, 70, /*key=*/18), Dropped(0.5, {3}, 70)));
 }
 
 TEST(BiasReluDropoutTest, EachNodeTypeHasItsOwnKey) {
-  const Tensor ids = torch::tensor({5, 6}, torch::kInt64);
+  const torch::Tensor ids = torch::tensor({5, 6}, torch::kInt64);
   const DropoutPlan plan{0.5, {{0, 2, 17, ids}, {2, 4, 18, ids}}};
 
-  const Tensor y = BiasReluDropout(torch::ones({4, 64}), {}, plan);
+  const torch::Tensor y = BiasReluDropout(torch::ones({4, 64}), {}, plan);
 
   EXPECT_TRUE(torch::equal(y.slice(0, 0, 2), Dropped(0.5, {5, 6}, 64, 17)));
   EXPECT_TRUE(torch::equal(y.slice(0, 2, 4), Dropped(0.5, {5, 6}, 64, 18)));
@@ -76,13 +74,14 @@ TEST(BiasReluDropoutTest, EachNodeTypeHasItsOwnKey) {
 TEST(BiasReluDropoutTest, GradientsAreThoseOfTheKeptElements) {
   std::vector<int64_t> ids(700);
   std::iota(ids.begin(), ids.end(), 10);
-  Tensor x = RandomMatrix(3, 700, 21).requires_grad_(), bias = RandomMatrix(4, 1, 21)[0].clone().requires_grad_();
+  torch::Tensor x = RandomMatrix(3, 700, 21).requires_grad_(),
+                bias = RandomMatrix(4, 1, 21)[0].clone().requires_grad_();
 
-  const Tensor y = BiasReluDropout(x * 1, bias, Plan(0.3, ids));
+  const torch::Tensor y = BiasReluDropout(x * 1, bias, Plan(0.3, ids));
   WeightedSum(y).backward();
 
-  const Tensor mask = Dropped(0.3, ids, 21);
-  Tensor x2 = x.detach().clone().requires_grad_(), bias2 = bias.detach().clone().requires_grad_();
+  const torch::Tensor mask = Dropped(0.3, ids, 21);
+  torch::Tensor x2 = x.detach().clone().requires_grad_(), bias2 = bias.detach().clone().requires_grad_();
   WeightedSum(torch::relu(x2 + bias2) * mask).backward();
   EXPECT_TRUE(torch::allclose(x.grad(), x2.grad()));
   EXPECT_TRUE(torch::allclose(bias.grad(), bias2.grad(), 1e-4, 1e-5));
@@ -91,10 +90,10 @@ TEST(BiasReluDropoutTest, GradientsAreThoseOfTheKeptElements) {
 TEST(BiasReluDropoutTest, AnyNumberOfThreadsGivesTheSameBits) {
   std::vector<int64_t> ids(5000);
   std::iota(ids.begin(), ids.end(), 0);
-  std::vector<Tensor> outputs, gradients;
+  std::vector<torch::Tensor> outputs, gradients;
   for (const int threads : {1, 3}) {
     const ThreadCount scope(threads);
-    Tensor x = RandomMatrix(3, 5000, 40).requires_grad_(), bias = torch::zeros({40}).requires_grad_();
+    torch::Tensor x = RandomMatrix(3, 5000, 40).requires_grad_(), bias = torch::zeros({40}).requires_grad_();
     outputs.push_back(BiasReluDropout(x * 1, bias, Plan(0.5, ids)));
     WeightedSum(outputs.back()).backward();
     gradients.push_back(bias.grad());
@@ -104,7 +103,7 @@ TEST(BiasReluDropoutTest, AnyNumberOfThreadsGivesTheSameBits) {
 }
 
 TEST(BiasReluDropoutTest, NoRowsAreLegal) {
-  Tensor x = torch::empty({0, 8}).requires_grad_(), bias = torch::zeros({8}).requires_grad_();
+  torch::Tensor x = torch::empty({0, 8}).requires_grad_(), bias = torch::zeros({8}).requires_grad_();
   BiasReluDropout(x * 1, bias, DropoutPlan{0.5, {}}).sum().backward();
   EXPECT_TRUE(torch::equal(bias.grad(), torch::zeros({8})));
 }

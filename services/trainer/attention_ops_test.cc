@@ -9,7 +9,6 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
 using SelfEdges = AttentionEdges::SelfEdges;
 
 constexpr int64_t kHeads = 3, kColumns = 5;
@@ -17,7 +16,7 @@ constexpr double kSlope = 0.2;
 
 // Source and destination rows of all edges, in order.
 struct EdgeEnds {
-  Tensor sources, destinations;  // i64 [E]
+  torch::Tensor sources, destinations;  // i64 [E]
 };
 
 EdgeEnds EndsOf(const sampler::Block& block) {
@@ -29,15 +28,15 @@ EdgeEnds EndsOf(const sampler::Block& block) {
 }
 
 // softmax over the edges of each destination, one destination at a time.
-Tensor SoftmaxByRow(const sampler::Block& block, const Tensor& scores) {
-  std::vector<Tensor> parts = {torch::empty({0, scores.size(1)})};
+torch::Tensor SoftmaxByRow(const sampler::Block& block, const torch::Tensor& scores) {
+  std::vector<torch::Tensor> parts = {torch::empty({0, scores.size(1)})};
   for (size_t d = 0; d + 1 < block.indptr.size(); ++d) {
     parts.push_back(torch::softmax(scores.slice(0, block.indptr[d], block.indptr[d + 1]), 0));
   }
   return torch::cat(parts);
 }
 
-Tensor Heads(const Tensor& rows) { return rows.view({rows.size(0), kHeads, kColumns}); }
+torch::Tensor Heads(const torch::Tensor& rows) { return rows.view({rows.size(0), kHeads, kColumns}); }
 
 TEST(AttentionOpsTest, ScoresSoftmaxAndSumsAgreeWithTorchOnEdges) {
   const sampler::Block block = RandomBlock(5, 40, 90, 9);
@@ -46,24 +45,26 @@ TEST(AttentionOpsTest, ScoresSoftmaxAndSumsAgreeWithTorchOnEdges) {
   const auto leaf = [](uint64_t seed, int64_t rows, int64_t columns) {
     return RandomMatrix(seed, rows, columns).requires_grad_();
   };
-  const std::vector<Tensor> ours = {leaf(1, 90, kHeads * kColumns), leaf(2, 40, kHeads * kColumns),
-                                    leaf(3, kHeads, kColumns), leaf(4, 90, kHeads), leaf(5, 40, kHeads)};
-  std::vector<Tensor> torchs;
-  for (const Tensor& tensor : ours) torchs.push_back(tensor.detach().clone().requires_grad_());
+  const std::vector<torch::Tensor> ours = {leaf(1, 90, kHeads * kColumns), leaf(2, 40, kHeads * kColumns),
+                                           leaf(3, kHeads, kColumns), leaf(4, 90, kHeads), leaf(5, 40, kHeads)};
+  std::vector<torch::Tensor> torchs;
+  for (const torch::Tensor& tensor : ours) torchs.push_back(tensor.detach().clone().requires_grad_());
 
-  const Tensor dynamic = DynamicEdgeScores(edges, ours[0], ours[1], ours[2], kSlope);
-  const Tensor scores = dynamic + AdditiveEdgeScores(edges, ours[3], ours[4], kSlope);
-  const Tensor got = WeightedSegmentSum(edges, EdgeSoftmax(edges, scores), ours[0]);
+  const torch::Tensor dynamic = DynamicEdgeScores(edges, ours[0], ours[1], ours[2], kSlope);
+  const torch::Tensor scores = dynamic + AdditiveEdgeScores(edges, ours[3], ours[4], kSlope);
+  const torch::Tensor got = WeightedSegmentSum(edges, EdgeSoftmax(edges, scores), ours[0]);
   WeightedSum(got).backward();
 
-  const auto ends_of = [&](const Tensor& source, const Tensor& destination) {
+  const auto ends_of = [&](const torch::Tensor& source, const torch::Tensor& destination) {
     return torch::leaky_relu(source.index_select(0, ends.sources) + destination.index_select(0, ends.destinations),
                              kSlope);
   };
-  const Tensor torch_scores = (Heads(ends_of(torchs[0], torchs[1])) * torchs[2]).sum(2) + ends_of(torchs[3], torchs[4]);
-  const Tensor messages =
+  const torch::Tensor torch_scores =
+      (Heads(ends_of(torchs[0], torchs[1])) * torchs[2]).sum(2) + ends_of(torchs[3], torchs[4]);
+  const torch::Tensor messages =
       Heads(torchs[0].index_select(0, ends.sources)) * SoftmaxByRow(block, torch_scores).unsqueeze(2);
-  const Tensor expected = torch::zeros({40, kHeads * kColumns}).index_add(0, ends.destinations, messages.flatten(1));
+  const torch::Tensor expected =
+      torch::zeros({40, kHeads * kColumns}).index_add(0, ends.destinations, messages.flatten(1));
   WeightedSum(expected).backward();
 
   EXPECT_TRUE(torch::allclose(scores, torch_scores, 1e-5, 1e-6));
@@ -77,22 +78,22 @@ TEST(AttentionOpsTest, GradientsAreThoseOfFiniteDifferences) {
   const sampler::Block block = RandomBlock(6, 12, 30, 6);
   const AttentionEdges edges(View(block), 30, SelfEdges::kAppended);
   const int64_t num_edges = edges.num_edges();
-  Tensor source = RandomMatrix(1, 30, kHeads * kColumns).requires_grad_();
-  Tensor destination = RandomMatrix(2, 12, kHeads * kColumns).requires_grad_();
-  Tensor attention = RandomMatrix(3, kHeads, kColumns).requires_grad_();
-  Tensor scores = RandomMatrix(4, num_edges, kHeads).requires_grad_();
+  torch::Tensor source = RandomMatrix(1, 30, kHeads * kColumns).requires_grad_();
+  torch::Tensor destination = RandomMatrix(2, 12, kHeads * kColumns).requires_grad_();
+  torch::Tensor attention = RandomMatrix(3, kHeads, kColumns).requires_grad_();
+  torch::Tensor scores = RandomMatrix(4, num_edges, kHeads).requires_grad_();
   const auto dynamic = [&] { return WeightedSum(DynamicEdgeScores(edges, source, destination, attention, kSlope)); };
   // LeakyReLU's corners call for a short step.
-  for (Tensor& input : std::vector<Tensor>{source, destination, attention}) {
+  for (torch::Tensor& input : std::vector<torch::Tensor>{source, destination, attention}) {
     ExpectGradientOfFiniteDifferences("dynamic scores", input, dynamic, 1e-3);
   }
-  for (Tensor& input : std::vector<Tensor>{source, destination}) {
+  for (torch::Tensor& input : std::vector<torch::Tensor>{source, destination}) {
     ExpectGradientOfFiniteDifferences(
         "additive scores", input, [&] { return WeightedSum(AdditiveEdgeScores(edges, source, destination, kSlope)); },
         1e-3);
   }
   ExpectGradientOfFiniteDifferences("softmax", scores, [&] { return WeightedSum(EdgeSoftmax(edges, scores)); });
-  for (Tensor& input : std::vector<Tensor>{source, scores}) {
+  for (torch::Tensor& input : std::vector<torch::Tensor>{source, scores}) {
     ExpectGradientOfFiniteDifferences("weighted sum", input,
                                       [&] { return WeightedSum(WeightedSegmentSum(edges, scores, source)); });
   }
@@ -113,21 +114,22 @@ TEST(AttentionOpsTest, SelfEdgesComeLastOfEachDestination) {
 TEST(AttentionOpsTest, LargeScoresDoNotOverflow) {
   const std::vector<uint32_t> indptr = {0, 2}, indices = {0, 1};
   const AttentionEdges edges({indptr, indices}, 2, SelfEdges::kNone);
-  const Tensor weights = EdgeSoftmax(edges, torch::tensor({{1000.f}, {1001.f}}));
+  const torch::Tensor weights = EdgeSoftmax(edges, torch::tensor({{1000.f}, {1001.f}}));
   EXPECT_NEAR(weights[1].item<float>(), 1 / (1 + std::exp(-1.0)), 1e-6);
   EXPECT_NEAR(weights.sum().item<float>(), 1, 1e-6);
 }
 
 TEST(AttentionOpsTest, AnyNumberOfThreadsGivesTheSameBits) {
   const sampler::Block block = RandomBlock(7, 3000, 9000, 20);
-  std::vector<std::vector<Tensor>> results;
+  std::vector<std::vector<torch::Tensor>> results;
   for (const int threads : {1, 2, 5}) {
     const ThreadCount scope(threads);
     const AttentionEdges edges(View(block), 9000, SelfEdges::kAppended);
-    std::vector<Tensor> inputs = {RandomMatrix(1, 9000, 24).requires_grad_(),
-                                  RandomMatrix(2, 3000, 24).requires_grad_(), RandomMatrix(3, 8, 3).requires_grad_()};
-    const Tensor scores = DynamicEdgeScores(edges, inputs[0], inputs[1], inputs[2], kSlope);
-    const Tensor sums = WeightedSegmentSum(edges, EdgeSoftmax(edges, scores), inputs[0]);
+    std::vector<torch::Tensor> inputs = {RandomMatrix(1, 9000, 24).requires_grad_(),
+                                         RandomMatrix(2, 3000, 24).requires_grad_(),
+                                         RandomMatrix(3, 8, 3).requires_grad_()};
+    const torch::Tensor scores = DynamicEdgeScores(edges, inputs[0], inputs[1], inputs[2], kSlope);
+    const torch::Tensor sums = WeightedSegmentSum(edges, EdgeSoftmax(edges, scores), inputs[0]);
     WeightedSum(sums).backward();
     results.push_back({sums, inputs[0].grad(), inputs[1].grad(), inputs[2].grad()});
   }
@@ -139,9 +141,9 @@ TEST(AttentionOpsTest, AnyNumberOfThreadsGivesTheSameBits) {
 TEST(AttentionOpsTest, EmptyBlocksAreLegal) {
   const std::vector<uint32_t> no_rows = {0};
   const AttentionEdges edges({no_rows, {}}, 2, SelfEdges::kAppended);
-  Tensor source = torch::ones({2, 6}).requires_grad_(), attention = torch::ones({2, 3}).requires_grad_();
-  const Tensor scores = DynamicEdgeScores(edges, source, torch::empty({0, 6}), attention, kSlope);
-  const Tensor sums = WeightedSegmentSum(edges, EdgeSoftmax(edges, scores), source);
+  torch::Tensor source = torch::ones({2, 6}).requires_grad_(), attention = torch::ones({2, 3}).requires_grad_();
+  const torch::Tensor scores = DynamicEdgeScores(edges, source, torch::empty({0, 6}), attention, kSlope);
+  const torch::Tensor sums = WeightedSegmentSum(edges, EdgeSoftmax(edges, scores), source);
   EXPECT_EQ(sums.size(0), 0);
   sums.sum().backward();
   EXPECT_EQ(source.grad().abs().sum().item<float>(), 0);
@@ -155,10 +157,10 @@ class EdgeDropoutTest : public testing::Test {
   // Kept or not, by (original ids of source and destination, head).
   using Fates = std::map<std::tuple<int64_t, int64_t, int64_t>, bool>;
 
-  static Fates FatesOf(const sampler::Block& block, const Tensor& source_ids, const Tensor& destination_ids,
-                       uint64_t key, double probability) {
+  static Fates FatesOf(const sampler::Block& block, const torch::Tensor& source_ids,
+                       const torch::Tensor& destination_ids, uint64_t key, double probability) {
     const AttentionEdges edges(View(block), source_ids.numel(), SelfEdges::kNone);
-    const Tensor kept =
+    const torch::Tensor kept =
         DropEdges(edges, torch::ones({edges.num_edges(), kManyHeads}), {probability, key, source_ids, destination_ids});
     const EdgeEnds ends = EndsOf(block);
     Fates fates;

@@ -11,8 +11,6 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
-
 void SetAffine(BatchNorm& norm, int64_t width) {
   torch::NoGradGuard no_gradient;
   norm->named_parameters()["weight"].copy_(RandomMatrix(21, 1, width)[0] + 2);
@@ -20,16 +18,16 @@ void SetAffine(BatchNorm& norm, int64_t width) {
 }
 
 struct Pass {
-  Tensor y, x_gradient, weight_gradient, bias_gradient, running_mean, running_variance;
+  torch::Tensor y, x_gradient, weight_gradient, bias_gradient, running_mean, running_variance;
 };
 
 // One forward and backward pass over some rows of a batch.
-Pass PassOver(const Tensor& rows, const Tensor& weights, collective::Collective* collective) {
+Pass PassOver(const torch::Tensor& rows, const torch::Tensor& weights, collective::Collective* collective) {
   BatchNorm norm(rows.size(1));
   SetAffine(norm, rows.size(1));
-  Tensor x = rows.clone().requires_grad_();
+  torch::Tensor x = rows.clone().requires_grad_();
   const LayerRun run{.training = true, .collective = collective};
-  const Tensor y = norm->forward(x, run);
+  const torch::Tensor y = norm->forward(x, run);
   (y * y * weights).sum().backward();
   return {y.detach(),
           x.grad(),
@@ -40,7 +38,7 @@ Pass PassOver(const Tensor& rows, const Tensor& weights, collective::Collective*
 }
 
 TEST(BatchNormTest, AloneIsTorchsBatchNorm) {
-  const Tensor rows = RandomMatrix(1, 600, 7) * 3 + 1, weights = RandomMatrix(2, 600, 7);
+  const torch::Tensor rows = RandomMatrix(1, 600, 7) * 3 + 1, weights = RandomMatrix(2, 600, 7);
   const Pass ours = PassOver(rows, weights, nullptr);
 
   BatchNorm affine(7);
@@ -51,8 +49,8 @@ TEST(BatchNormTest, AloneIsTorchsBatchNorm) {
     torchs->weight.copy_(affine->named_parameters()["weight"]);
     torchs->bias.copy_(affine->named_parameters()["bias"]);
   }
-  Tensor x = rows.clone().requires_grad_();
-  const Tensor y = torchs->forward(x);
+  torch::Tensor x = rows.clone().requires_grad_();
+  const torch::Tensor y = torchs->forward(x);
   (y * y * weights).sum().backward();
 
   EXPECT_TRUE(torch::allclose(ours.y, y, 1e-4, 1e-5));
@@ -65,9 +63,10 @@ TEST(BatchNormTest, AloneIsTorchsBatchNorm) {
 
 // Shares of a batch: 350 rows, none, 250.
 TEST(BatchNormTest, ThreeTrainersAreOneTrainerWithTheJoinedBatch) {
-  const Tensor rows = RandomMatrix(1, 600, 5) * 2 - 3, weights = RandomMatrix(2, 600, 5);
+  const torch::Tensor rows = RandomMatrix(1, 600, 5) * 2 - 3, weights = RandomMatrix(2, 600, 5);
   const std::vector<int64_t> shares = {350, 0, 250};
-  const std::vector<Tensor> rows_of = rows.split_with_sizes(shares), weights_of = weights.split_with_sizes(shares);
+  const std::vector<torch::Tensor> rows_of = rows.split_with_sizes(shares),
+                                   weights_of = weights.split_with_sizes(shares);
   const auto group = collective::MakeInProcessGroup(3);
   std::vector<Pass> passes(3);
   {
@@ -81,7 +80,8 @@ TEST(BatchNormTest, ThreeTrainersAreOneTrainerWithTheJoinedBatch) {
   EXPECT_TRUE(torch::allclose(torch::cat({passes[0].y, passes[1].y, passes[2].y}), joined.y, 1e-5, 1e-5));
   EXPECT_TRUE(torch::allclose(torch::cat({passes[0].x_gradient, passes[1].x_gradient, passes[2].x_gradient}),
                               joined.x_gradient, 1e-4, 1e-5));
-  const Tensor weight_gradient = passes[0].weight_gradient + passes[1].weight_gradient + passes[2].weight_gradient;
+  const torch::Tensor weight_gradient =
+      passes[0].weight_gradient + passes[1].weight_gradient + passes[2].weight_gradient;
   EXPECT_TRUE(torch::allclose(weight_gradient, joined.weight_gradient, 1e-4, 1e-4));
   for (const Pass& pass : passes) {
     EXPECT_TRUE(torch::equal(pass.running_mean, passes[0].running_mean));
@@ -90,21 +90,21 @@ TEST(BatchNormTest, ThreeTrainersAreOneTrainerWithTheJoinedBatch) {
 }
 
 TEST(BatchNormTest, GradientsAreThoseOfFiniteDifferences) {
-  Tensor x = RandomMatrix(3, 20, 4).requires_grad_();
+  torch::Tensor x = RandomMatrix(3, 20, 4).requires_grad_();
   BatchNorm norm(4);
   SetAffine(norm, 4);
   ExpectGradientOfFiniteDifferences("input", x, [&] {
-    const Tensor y = norm->forward(x, {.training = true});
+    const torch::Tensor y = norm->forward(x, {.training = true});
     return WeightedSum(y * y * y);
   });
 }
 
 TEST(BatchNormTest, InferenceUsesTheRunningStatistics) {
   BatchNorm norm(3);
-  const Tensor rows = RandomMatrix(4, 500, 3) * 5 + 2;
+  const torch::Tensor rows = RandomMatrix(4, 500, 3) * 5 + 2;
   for (int i = 0; i < 200; ++i) norm->forward(rows, {.training = true});
 
-  const Tensor one_row = norm->forward(rows.narrow(0, 0, 1), {.training = false});
+  const torch::Tensor one_row = norm->forward(rows.narrow(0, 0, 1), {.training = false});
 
   EXPECT_TRUE(torch::allclose(one_row[0], norm->forward(rows, {.training = true})[0], 1e-2, 1e-2));
 }

@@ -12,9 +12,7 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
-
-double ValueOf(job::Metric metric, const Tensor& outputs, const Tensor& labels) {
+double ValueOf(job::Metric metric, const torch::Tensor& outputs, const torch::Tensor& labels) {
   MetricAccumulator accumulator(metric, outputs.size(1));
   accumulator.Add(0, outputs, labels);
   const Result<double> value = accumulator.Value();
@@ -23,13 +21,13 @@ double ValueOf(job::Metric metric, const Tensor& outputs, const Tensor& labels) 
 }
 
 // Predictions 0 2 1 1 of classes 0 2 2 1; the last row is not labelled.
-const Tensor& FourPredictions() {
-  static const Tensor outputs =
+const torch::Tensor& FourPredictions() {
+  static const torch::Tensor outputs =
       torch::tensor({{3.f, 1.f, 0.f}, {0.f, 1.f, 2.f}, {0.f, 2.f, 1.f}, {-3.f, -1.f, -2.f}, {9.f, 0.f, 0.f}});
   return outputs;
 }
-const Tensor& FourClasses() {
-  static const Tensor classes = torch::tensor({0, 2, 2, 1, -1}, torch::kInt64);
+const torch::Tensor& FourClasses() {
+  static const torch::Tensor classes = torch::tensor({0, 2, 2, 1, -1}, torch::kInt64);
   return classes;
 }
 
@@ -44,20 +42,21 @@ TEST(MetricsTest, MicroF1OfOneLabelEachIsAccuracy) {
   EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kMicroF1, FourPredictions(), FourClasses()), 0.75);
 }
 TEST(MetricsTest, MultiLabelCountsEntries) {
-  const Tensor outputs = torch::tensor({{1.f, -1.f}, {1.f, 1.f}}), labels = torch::tensor({{1.f, 1.f}, {0.f, NAN}});
+  const torch::Tensor outputs = torch::tensor({{1.f, -1.f}, {1.f, 1.f}}),
+                      labels = torch::tensor({{1.f, 1.f}, {0.f, NAN}});
   EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kAccuracy, outputs, labels), 1.0 / 3);
   EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kMicroF1, outputs, labels), 2.0 / 4);
 }
 TEST(MetricsTest, ErrorsAreMeansOverLabelledEntries) {
-  const Tensor outputs = torch::tensor({{1.f}, {2.f}, {5.f}}), targets = torch::tensor({3.f, NAN, 4.f});
+  const torch::Tensor outputs = torch::tensor({{1.f}, {2.f}, {5.f}}), targets = torch::tensor({3.f, NAN, 4.f});
   EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kMeanSquaredError, outputs, targets), 2.5);
   EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kMeanAbsoluteError, outputs, targets), 1.5);
 }
 
 TEST(MetricsTest, RocAucIsTheShareOfPairsInOrder) {
   // Rounded scores: many ties.
-  const Tensor outputs = torch::round(RandomMatrix(1, 200, 3) * 10),
-               labels = (RandomMatrix(2, 200, 3) > 0.3).to(torch::kFloat32);
+  const torch::Tensor outputs = torch::round(RandomMatrix(1, 200, 3) * 10),
+                      labels = (RandomMatrix(2, 200, 3) > 0.3).to(torch::kFloat32);
   double expected = 0;
   for (int64_t c = 0; c < 3; ++c) {
     double won = 0, pairs = 0;
@@ -75,7 +74,7 @@ TEST(MetricsTest, RocAucIsTheShareOfPairsInOrder) {
 }
 
 TEST(MetricsTest, RocAucOfTwoClassesRanksTheirDifference) {
-  const Tensor outputs = torch::tensor({{0.f, 2.f}, {5.f, 6.f}, {1.f, 1.5f}, {0.f, -1.f}});
+  const torch::Tensor outputs = torch::tensor({{0.f, 2.f}, {5.f, 6.f}, {1.f, 1.5f}, {0.f, -1.f}});
   EXPECT_DOUBLE_EQ(ValueOf(job::Metric::kRocAuc, outputs, torch::tensor({1, 0, 1, 0}, torch::kInt64)), 0.75);
 }
 
@@ -86,7 +85,7 @@ TEST(MetricsTest, NothingLabelledIsAnError) {
 }
 
 TEST(MetricsTest, OutputsThatAreNoNumbersAreAnError) {
-  const Tensor outputs = torch::tensor({{0.f, NAN}, {1.f, 2.f}});
+  const torch::Tensor outputs = torch::tensor({{0.f, NAN}, {1.f, 2.f}});
   MetricAccumulator curve(job::Metric::kRocAuc, 2);
   curve.Add(0, outputs, torch::tensor({1, 0}, torch::kInt64));
   EXPECT_EQ(curve.Value().status().code(), StatusCode::kInvalidArgument);
@@ -96,11 +95,11 @@ TEST(MetricsTest, OutputsThatAreNoNumbersAreAnError) {
 }
 
 TEST(MetricsTest, RanksHoldingAlternateChunksAgreeWithOneToTheBit) {
-  const Tensor outputs = RandomMatrix(3, 1000, 2), targets = RandomMatrix(4, 1000, 2);
-  const Tensor classes = (RandomMatrix(5, 1000, 1) > 0).to(torch::kInt64).view(-1);
+  const torch::Tensor outputs = RandomMatrix(3, 1000, 2), targets = RandomMatrix(4, 1000, 2);
+  const torch::Tensor classes = (RandomMatrix(5, 1000, 1) > 0).to(torch::kInt64).view(-1);
   for (const auto metric : {job::Metric::kMeanSquaredError, job::Metric::kMeanAbsoluteError, job::Metric::kAccuracy,
                             job::Metric::kMacroF1, job::Metric::kRocAuc}) {
-    const Tensor& labels = HigherIsBetter(metric) ? classes : targets;
+    const torch::Tensor& labels = HigherIsBetter(metric) ? classes : targets;
     const auto add = [&](MetricAccumulator& to, uint64_t chunk) {
       const auto first = static_cast<int64_t>(chunk) * 100;
       to.Add(chunk, outputs.slice(0, first, first + 100), labels.slice(0, first, first + 100));
@@ -126,15 +125,15 @@ TEST(MetricsTest, RanksHoldingAlternateChunksAgreeWithOneToTheBit) {
 }
 
 TEST(LossTest, CrossEntropyIsTorchsMeanOverTheGlobalBatch) {
-  Tensor outputs = RandomMatrix(1, 6, 4).requires_grad_();
-  const Tensor labels = torch::tensor({0, 3, 1, 2, 2, 0}, torch::kInt64);
-  const Tensor shares = Loss(LossKind::kCrossEntropy, outputs.slice(0, 0, 4), labels.slice(0, 0, 4), 6) +
-                        Loss(LossKind::kCrossEntropy, outputs.slice(0, 4, 6), labels.slice(0, 4, 6), 6);
+  torch::Tensor outputs = RandomMatrix(1, 6, 4).requires_grad_();
+  const torch::Tensor labels = torch::tensor({0, 3, 1, 2, 2, 0}, torch::kInt64);
+  const torch::Tensor shares = Loss(LossKind::kCrossEntropy, outputs.slice(0, 0, 4), labels.slice(0, 0, 4), 6) +
+                               Loss(LossKind::kCrossEntropy, outputs.slice(0, 4, 6), labels.slice(0, 4, 6), 6);
   EXPECT_NEAR(shares.item<double>(), torch::cross_entropy_loss(outputs, labels).item<double>(), 1e-6);
 }
 
 TEST(LossTest, BinaryCrossEntropyAndSquaredErrorAreTorchsMeans) {
-  const Tensor outputs = RandomMatrix(1, 6, 4) * 3, zero_one = (RandomMatrix(2, 6, 4) > 0).to(torch::kFloat32);
+  const torch::Tensor outputs = RandomMatrix(1, 6, 4) * 3, zero_one = (RandomMatrix(2, 6, 4) > 0).to(torch::kFloat32);
   EXPECT_NEAR(Loss(LossKind::kBinaryCrossEntropy, outputs, zero_one, 6).item<double>(),
               torch::binary_cross_entropy_with_logits(outputs, zero_one).item<double>(), 1e-6);
   EXPECT_NEAR(Loss(LossKind::kSquaredError, outputs, zero_one, 6).item<double>(),
@@ -143,9 +142,9 @@ TEST(LossTest, BinaryCrossEntropyAndSquaredErrorAreTorchsMeans) {
 
 TEST(LossTest, UnlabelledRowsGetNoGradient) {
   for (const auto kind : {LossKind::kCrossEntropy, LossKind::kBinaryCrossEntropy, LossKind::kSquaredError}) {
-    Tensor outputs = RandomMatrix(1, 2, 1).requires_grad_();
+    torch::Tensor outputs = RandomMatrix(1, 2, 1).requires_grad_();
     if (kind == LossKind::kCrossEntropy) outputs = RandomMatrix(1, 2, 3).requires_grad_();
-    const Tensor labels =
+    const torch::Tensor labels =
         kind == LossKind::kCrossEntropy ? torch::tensor({-1, 1}, torch::kInt64) : torch::tensor({{NAN}, {1.f}});
     Loss(kind, outputs, labels, 2).backward();
     EXPECT_EQ(outputs.grad()[0].abs().sum().item<float>(), 0.0f);
@@ -155,16 +154,16 @@ TEST(LossTest, UnlabelledRowsGetNoGradient) {
 
 TEST(LossTest, GradientsAreThoseOfFiniteDifferences) {
   for (const auto kind : {LossKind::kCrossEntropy, LossKind::kBinaryCrossEntropy, LossKind::kSquaredError}) {
-    Tensor outputs = RandomMatrix(1, 8, 3).requires_grad_();
-    const Tensor labels = kind == LossKind::kCrossEntropy ? torch::arange(8).remainder(3)
-                                                          : (RandomMatrix(2, 8, 3) > 0).to(torch::kFloat32);
+    torch::Tensor outputs = RandomMatrix(1, 8, 3).requires_grad_();
+    const torch::Tensor labels = kind == LossKind::kCrossEntropy ? torch::arange(8).remainder(3)
+                                                                 : (RandomMatrix(2, 8, 3) > 0).to(torch::kFloat32);
     ExpectGradientOfFiniteDifferences("loss", outputs, [&] { return Loss(kind, outputs, labels, 8); });
   }
 }
 
 TEST(LossTest, AnEmptyShareIsZeroWithAGradient) {
-  Tensor outputs = torch::empty({0, 3}).requires_grad_();
-  const Tensor loss = Loss(LossKind::kCrossEntropy, outputs, torch::empty({0}, torch::kInt64), 5);
+  torch::Tensor outputs = torch::empty({0, 3}).requires_grad_();
+  const torch::Tensor loss = Loss(LossKind::kCrossEntropy, outputs, torch::empty({0}, torch::kInt64), 5);
   loss.backward();
   EXPECT_EQ(loss.item<float>(), 0.0f);
   EXPECT_TRUE(outputs.grad().defined());

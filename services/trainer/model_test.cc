@@ -14,8 +14,6 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
-
 constexpr NodeTypeId kOnlyType(0);
 
 graph::GraphSchema OneType() { return *graph::GraphSchema::Make({"paper"}, {{"paper", "cites", "paper"}}); }
@@ -94,8 +92,8 @@ Batch FullNeighborhood(const sampler::Block& graph, const std::vector<int64_t>& 
   return batch;
 }
 
-Tensor Forward(Model& model, const std::vector<sampler::BatchLayer>& layers, TypedRows rows, const LayerRun& run,
-               NodeTypeId seed_type = kOnlyType) {
+torch::Tensor Forward(Model& model, const std::vector<sampler::BatchLayer>& layers, TypedRows rows, const LayerRun& run,
+                      NodeTypeId seed_type = kOnlyType) {
   for (int layer = 0; layer < model.num_layers(); ++layer) {
     rows = model.Layer(layer, layers[static_cast<size_t>(layer)], rows, run);
   }
@@ -139,16 +137,16 @@ std::vector<std::pair<std::string, ModelOptions>> AllModels() {
 
 TEST(ModelTest, LayerWiseInferenceEqualsMiniBatchesWithAllNeighbors) {
   const sampler::Block graph = RandomBlock(1, 40, 40, 5);
-  const Tensor features = RandomMatrix(2, 40, 6);
+  const torch::Tensor features = RandomMatrix(2, 40, 6);
   const sampler::BatchLayer whole{{graph}, {40}, {40}};
   for (auto& [name, options] : AllModels()) {
     const auto model = *MakeModel(options);
     const Batch batch = FullNeighborhood(graph, {17, 3, 39});
     const GraphDegrees degrees = DegreesOf(graph), batch_degrees = DegreesOf(graph, batch.nodes);
 
-    const Tensor all = Forward(*model, {whole, whole}, {features}, {.degrees = &degrees});
-    const Tensor seeds = Forward(*model, batch.layers, {features.index_select(0, torch::tensor(batch.nodes))},
-                                 {.degrees = &batch_degrees});
+    const torch::Tensor all = Forward(*model, {whole, whole}, {features}, {.degrees = &degrees});
+    const torch::Tensor seeds = Forward(*model, batch.layers, {features.index_select(0, torch::tensor(batch.nodes))},
+                                        {.degrees = &batch_degrees});
 
     EXPECT_TRUE(torch::allclose(all.index_select(0, torch::tensor({17, 3, 39})), seeds, 1e-4, 1e-5)) << name;
   }
@@ -156,7 +154,7 @@ TEST(ModelTest, LayerWiseInferenceEqualsMiniBatchesWithAllNeighbors) {
 
 TEST(ModelTest, GradientsAreThoseOfFiniteDifferences) {
   const sampler::Block graph = RandomBlock(1, 20, 20, 4);
-  const Tensor features = RandomMatrix(2, 20, 6) * 2;
+  const torch::Tensor features = RandomMatrix(2, 20, 6) * 2;
   const sampler::BatchLayer whole{{graph}, {20}, {20}};
   const GraphDegrees degrees = DegreesOf(graph);
   for (auto& [name, options] : AllModels()) {
@@ -176,7 +174,7 @@ TEST(ModelTest, GradientsAreThoseOfFiniteDifferences) {
 }
 
 TEST(ModelTest, TypedGradientsAreThoseOfFiniteDifferences) {
-  const Tensor papers = RandomMatrix(3, 8, 5);
+  const torch::Tensor papers = RandomMatrix(3, 8, 5);
   for (const ModelOptions& options : {TypedOptions(job::ModelType::kRgcn), TypedOptions(job::ModelType::kRgcn, 2),
                                       TypedOptions(job::ModelType::kGraphSage), TypedOptions(job::ModelType::kGat),
                                       TypedOptions(job::ModelType::kGatv2)}) {
@@ -201,21 +199,22 @@ TEST(ModelTest, RgcnIsTheSumOfItsRelations) {
   options.relations.resize(1);
   const auto model = *MakeModel(options);
   const sampler::BatchLayer edges = TypedLayer(20);
-  const Tensor papers = RandomMatrix(3, 8, 5);
-  std::map<std::string, Tensor> weights;
+  const torch::Tensor papers = RandomMatrix(3, 8, 5);
+  std::map<std::string, torch::Tensor> weights;
   for (const auto& [name, tensor] : ParametersOf(*model)) weights[name] = tensor;
 
-  const Tensor got = model->Layer(0, edges, {{}, papers}, {})[1];
+  const torch::Tensor got = model->Layer(0, edges, {{}, papers}, {})[1];
 
-  const Tensor projected = torch::mm(papers, weights.at("input.paper_1.weight").t()) + weights.at("input.paper_1.bias");
-  const Tensor authors = weights.at("input.author_0").expand({6, 9});
-  const auto mean = [](const sampler::Block& block, const Tensor& x, size_t row) {
-    Tensor sum = torch::zeros({x.size(1)});
+  const torch::Tensor projected =
+      torch::mm(papers, weights.at("input.paper_1.weight").t()) + weights.at("input.paper_1.bias");
+  const torch::Tensor authors = weights.at("input.author_0").expand({6, 9});
+  const auto mean = [](const sampler::Block& block, const torch::Tensor& x, size_t row) {
+    torch::Tensor sum = torch::zeros({x.size(1)});
     for (uint32_t e = block.indptr[row]; e < block.indptr[row + 1]; ++e) sum = sum + x[block.indices[e]];
     return sum / std::max(1.0, static_cast<double>(block.indptr[row + 1] - block.indptr[row]));
   };
   for (size_t row = 0; row < 5; ++row) {
-    const Tensor expected =
+    const torch::Tensor expected =
         torch::mv(weights.at("layer0.self.weight"), projected[static_cast<int64_t>(row)]) +
         torch::mv(weights.at("layer0.relation_author:writes:paper_0").t(), mean(edges.blocks[0], authors, row)) +
         torch::mv(weights.at("layer0.relation_paper:cites:paper_1").t(), mean(edges.blocks[1], projected, row));
@@ -232,10 +231,10 @@ TEST(ModelTest, SageOnATypedGraphIsSageOnTheUntypedOne) {
   cites.indptr = {0, 2, 2, 3}, cites.indices = {1, 3, 0};
   likes.indptr = {0, 1, 2, 2}, likes.indices = {2, 4}, likes.edge_type = EdgeTypeId(1);
   both.indptr = {0, 3, 4, 5}, both.indices = {1, 3, 2, 4, 0};
-  const Tensor features = RandomMatrix(1, 5, 6);
+  const torch::Tensor features = RandomMatrix(1, 5, 6);
 
-  const Tensor from_two = (*MakeModel(two))->Layer(0, {{cites, likes}, {5}, {3}}, {features}, {})[0];
-  const Tensor from_one = (*MakeModel(one))->Layer(0, {{both}, {5}, {3}}, {features}, {})[0];
+  const torch::Tensor from_two = (*MakeModel(two))->Layer(0, {{cites, likes}, {5}, {3}}, {features}, {})[0];
+  const torch::Tensor from_one = (*MakeModel(one))->Layer(0, {{both}, {5}, {3}}, {features}, {})[0];
 
   EXPECT_TRUE(torch::equal(from_two, from_one));
 }
@@ -250,17 +249,17 @@ TEST_P(DropoutTest, MasksBelongToNodesNotToRows) {
   options.model.heads = 9;
   const auto model = *MakeModel(options);
   const sampler::Block graph = RandomBlock(1, 40, 40, 5);
-  const Tensor features = RandomMatrix(2, 40, 6);
+  const torch::Tensor features = RandomMatrix(2, 40, 6);
   const auto outputs_of = [&](const std::vector<int64_t>& seeds, uint32_t step) {
     const Batch batch = FullNeighborhood(graph, seeds);
-    const Tensor nodes = torch::tensor(batch.nodes);
-    const std::vector<Tensor> original_ids = {nodes};
+    const torch::Tensor nodes = torch::tensor(batch.nodes);
+    const std::vector<torch::Tensor> original_ids = {nodes};
     const GraphDegrees degrees = DegreesOf(graph, batch.nodes);
     const LayerRun run{
         .training = true, .seed = 1, .epoch = 2, .step = step, .original_ids = &original_ids, .degrees = &degrees};
     return Forward(*model, batch.layers, {features.index_select(0, nodes)}, run);
   };
-  const Tensor forward = outputs_of({5, 9, 30}, 0), backward = outputs_of({30, 9, 5}, 0);
+  const torch::Tensor forward = outputs_of({5, 9, 30}, 0), backward = outputs_of({30, 9, 5}, 0);
   EXPECT_TRUE(torch::allclose(forward, backward.flip(0), 1e-5, 1e-6));
   EXPECT_FALSE(torch::allclose(forward, outputs_of({5, 9, 30}, 1), 1e-2, 1e-2));
 }
@@ -282,8 +281,8 @@ TEST(ModelTest, ATrainerWithoutSeedsGivesZeroGradientsForEveryParameter) {
     empty.num_inputs.assign(num_types, 0);
     empty.num_outputs.assign(num_types, 0);
 
-    const Tensor outputs = Forward(*model, {empty, empty}, TypedRows(num_types),
-                                   {.training = true, .degrees = &no_degrees}, options.seed_type);
+    const torch::Tensor outputs = Forward(*model, {empty, empty}, TypedRows(num_types),
+                                          {.training = true, .degrees = &no_degrees}, options.seed_type);
     outputs.sum().backward();
 
     EXPECT_EQ(outputs.size(0), 0);
@@ -307,7 +306,7 @@ TEST(ModelTest, FirstValuesAreAFunctionOfSeedAndName) {
   EXPECT_EQ(ParametersDigest(*model), digest_with_threads);
   EXPECT_NE(ParametersDigest(*model), ParametersDigest(**MakeModel(other_seed)));
 
-  const Tensor weight = ParametersOf(*model)[2].second;  // layer0.fc_neigh.weight or the like
+  const torch::Tensor weight = ParametersOf(*model)[2].second;  // layer0.fc_neigh.weight or the like
   const double bound = std::sqrt(2.0) * std::sqrt(6.0 / static_cast<double>(weight.size(0) + weight.size(1)));
   EXPECT_LE(weight.abs().max().item<double>(), bound);
   EXPECT_GT(weight.abs().max().item<double>(), bound * 0.8);
@@ -395,7 +394,7 @@ TEST(MathSetupTest, SetsAndReportsWhatResultsDependOn) {
 
 TEST(TensorBridgeTest, SharesBytesBothWays) {
   const torch::Tensor matrix = RandomMatrix(1, 3, 4);
-  const Tensor back = ToTorch(FromTorch(matrix));
+  const torch::Tensor back = ToTorch(FromTorch(matrix));
   EXPECT_EQ(back.data_ptr(), matrix.data_ptr());
   EXPECT_TRUE(torch::equal(back, matrix));
   EXPECT_TRUE(torch::equal(ToTorch(FromTorch(matrix.t())), matrix.t()));

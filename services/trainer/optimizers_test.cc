@@ -9,26 +9,25 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
-
 NamedTensors TwoParameters() {
   return {{"a", RandomMatrix(1, 3, 4).requires_grad_()}, {"b", RandomMatrix(2, 1, 5).requires_grad_()}};
 }
 void SetGradients(const NamedTensors& parameters, uint64_t seed) {
   for (const auto& [name, parameter] : parameters) {
-    Tensor shared = parameter;
+    torch::Tensor shared = parameter;
     shared.mutable_grad() = RandomMatrix(seed + static_cast<uint64_t>(name[0]), parameter.size(0), parameter.size(1));
   }
 }
-std::vector<Tensor> Values(const NamedTensors& parameters) {
-  std::vector<Tensor> values;
+std::vector<torch::Tensor> Values(const NamedTensors& parameters) {
+  std::vector<torch::Tensor> values;
   for (const auto& entry : parameters) values.push_back(entry.second);
   return values;
 }
 
 // 30 steps of ours and of torch's, with the same gradients and a rate that changes.
-void ExpectSameSteps(const job::Optimizer& options,
-                     const std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<Tensor>)>& make_torchs) {
+void ExpectSameSteps(
+    const job::Optimizer& options,
+    const std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)>& make_torchs) {
   const NamedTensors ours = TwoParameters(), theirs = TwoParameters();
   Optimizer optimizer(options, ours);
   const auto torchs = make_torchs(Values(theirs));

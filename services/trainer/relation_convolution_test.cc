@@ -12,8 +12,6 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
-
 constexpr uint32_t kNodes = 12;
 constexpr int64_t kFeatures = 6, kOutputs = 4;
 
@@ -31,14 +29,14 @@ ModelOptions OneLayer(job::ModelType type) {
   return options;
 }
 
-std::map<std::string, Tensor> WeightsOf(const Model& model) {
-  std::map<std::string, Tensor> weights;
+std::map<std::string, torch::Tensor> WeightsOf(const Model& model) {
+  std::map<std::string, torch::Tensor> weights;
   for (const auto& [name, tensor] : ParametersOf(model)) weights[name] = tensor;
   return weights;
 }
 
 // They begin as zeros, which would hide one that is left out.
-void FillBiases(std::map<std::string, Tensor>* weights) {
+void FillBiases(std::map<std::string, torch::Tensor>* weights) {
   const torch::NoGradGuard no_gradient;
   uint64_t seed = 100;
   for (auto& [name, tensor] : *weights) {
@@ -47,9 +45,9 @@ void FillBiases(std::map<std::string, Tensor>* weights) {
 }
 
 // adjacency[v, u]: how many edges lead from u to v.
-Tensor DenseOf(const sampler::Block& block, uint32_t num_sources) {
+torch::Tensor DenseOf(const sampler::Block& block, uint32_t num_sources) {
   const auto num_rows = static_cast<int64_t>(block.indptr.size()) - 1;
-  Tensor dense = torch::zeros({num_rows, int64_t{num_sources}});
+  torch::Tensor dense = torch::zeros({num_rows, int64_t{num_sources}});
   for (int64_t v = 0; v < num_rows; ++v) {
     for (uint32_t e = block.indptr[static_cast<size_t>(v)]; e < block.indptr[static_cast<size_t>(v) + 1]; ++e) {
       dense[v][block.indices[e]] += 1;
@@ -58,36 +56,38 @@ Tensor DenseOf(const sampler::Block& block, uint32_t num_sources) {
   return dense;
 }
 
-std::vector<float> FloatsOf(const Tensor& tensor) {
-  const Tensor values = tensor.contiguous();
+std::vector<float> FloatsOf(const torch::Tensor& tensor) {
+  const torch::Tensor values = tensor.contiguous();
   return {values.data_ptr<float>(), values.data_ptr<float>() + values.numel()};
 }
 
-GraphDegrees DegreesOf(const Tensor& adjacency) { return {{FloatsOf(adjacency.sum(0))}, {FloatsOf(adjacency.sum(1))}}; }
+GraphDegrees DegreesOf(const torch::Tensor& adjacency) {
+  return {{FloatsOf(adjacency.sum(0))}, {FloatsOf(adjacency.sum(1))}};
+}
 
 // Softmax over the entries that exist, with as many terms as there are parallel edges.
-Tensor MaskedSoftmax(const Tensor& scores, const Tensor& adjacency) {
-  const Tensor terms = torch::exp(scores) * adjacency;
+torch::Tensor MaskedSoftmax(const torch::Tensor& scores, const torch::Tensor& adjacency) {
+  const torch::Tensor terms = torch::exp(scores) * adjacency;
   return terms / terms.sum(1, true).clamp_min(1e-30);
 }
 
 TEST(GcnTest, IsTheSymmetricallyNormalisedSumOfThePaper) {
   const sampler::Block graph = RandomBlock(1, kNodes, kNodes, 5);
-  const Tensor features = RandomMatrix(2, kNodes, kFeatures), adjacency = DenseOf(graph, kNodes);
+  const torch::Tensor features = RandomMatrix(2, kNodes, kFeatures), adjacency = DenseOf(graph, kNodes);
   const auto model = *MakeModel(OneLayer(job::ModelType::kGcn));
   const GraphDegrees degrees = DegreesOf(adjacency);
 
-  const Tensor got = model->Layer(0, {{graph}, {kNodes}, {kNodes}}, {features}, {.degrees = &degrees})[0];
+  const torch::Tensor got = model->Layer(0, {{graph}, {kNodes}, {kNodes}}, {features}, {.degrees = &degrees})[0];
 
-  const Tensor looped = adjacency + torch::eye(kNodes);
-  const Tensor normalised = looped.sum(1).rsqrt().unsqueeze(1) * looped * looped.sum(0).rsqrt().unsqueeze(0);
-  const Tensor weight = WeightsOf(*model).at("layer0.neighborhood.fc.weight");
+  const torch::Tensor looped = adjacency + torch::eye(kNodes);
+  const torch::Tensor normalised = looped.sum(1).rsqrt().unsqueeze(1) * looped * looped.sum(0).rsqrt().unsqueeze(0);
+  const torch::Tensor weight = WeightsOf(*model).at("layer0.neighborhood.fc.weight");
   EXPECT_TRUE(torch::allclose(got, torch::mm(torch::mm(normalised, features), weight.t()), 1e-5, 1e-6));
 }
 
 // Node 0 hears 1 .. 4; two of them are drawn.
 TEST(GcnTest, TheMeanOverAllDrawsIsTheSumOverAllNeighbors) {
-  const Tensor features = RandomMatrix(2, 5, kFeatures);
+  const torch::Tensor features = RandomMatrix(2, 5, kFeatures);
   const GraphDegrees degrees{{{3, 1, 7, 2, 5}}, {{4, 0, 0, 0, 0}}};
   const auto model = *MakeModel(OneLayer(job::ModelType::kGcn));
   const auto output_of = [&](const std::vector<uint32_t>& drawn) {
@@ -95,7 +95,7 @@ TEST(GcnTest, TheMeanOverAllDrawsIsTheSumOverAllNeighbors) {
     block.indptr = {0, static_cast<uint32_t>(drawn.size())}, block.indices = drawn;
     return model->Layer(0, {{block}, {5}, {1}}, {features}, {.degrees = &degrees})[0];
   };
-  Tensor sum = torch::zeros({1, kOutputs});
+  torch::Tensor sum = torch::zeros({1, kOutputs});
   for (uint32_t a = 1; a <= 4; ++a) {
     for (uint32_t b = a + 1; b <= 4; ++b) sum = sum + output_of({a, b});
   }
@@ -104,8 +104,8 @@ TEST(GcnTest, TheMeanOverAllDrawsIsTheSumOverAllNeighbors) {
 
 TEST(GatTest, IsTheAttentionOfThePaper) {
   const sampler::Block graph = RandomBlock(1, kNodes, kNodes, 5);
-  const Tensor features = RandomMatrix(2, kNodes, kFeatures);
-  const Tensor looped = DenseOf(graph, kNodes) + torch::eye(kNodes);
+  const torch::Tensor features = RandomMatrix(2, kNodes, kFeatures);
+  const torch::Tensor looped = DenseOf(graph, kNodes) + torch::eye(kNodes);
   for (const auto type : {job::ModelType::kGat, job::ModelType::kGatv2}) {
     ModelOptions options = OneLayer(type);
     options.model.output_heads = 3;
@@ -114,20 +114,20 @@ TEST(GatTest, IsTheAttentionOfThePaper) {
     auto weights = WeightsOf(*model);
     FillBiases(&weights);
 
-    const Tensor got = model->Layer(0, {{graph}, {kNodes}, {kNodes}}, {features}, {})[0];
+    const torch::Tensor got = model->Layer(0, {{graph}, {kNodes}, {kNodes}}, {features}, {})[0];
 
     const auto of = [&](const std::string& name) { return weights.at("layer0.neighborhood." + name); };
-    Tensor expected = torch::zeros({kNodes, kOutputs});
+    torch::Tensor expected = torch::zeros({kNodes, kOutputs});
     for (int64_t h = 0; h < 3; ++h) {
-      const auto head = [&](const Tensor& rows) { return rows.slice(1, h * kOutputs, (h + 1) * kOutputs); };
-      Tensor scores, values;  // scores[v, u]
+      const auto head = [&](const torch::Tensor& rows) { return rows.slice(1, h * kOutputs, (h + 1) * kOutputs); };
+      torch::Tensor scores, values;  // scores[v, u]
       if (type == job::ModelType::kGat) {
         values = head(torch::mm(features, of("fc.weight").t()));
         scores = torch::leaky_relu(
             torch::mv(values, of("attn_dst")[h]).unsqueeze(1) + torch::mv(values, of("attn_src")[h]).unsqueeze(0), 0.3);
       } else {
         values = head(torch::addmm(of("fc_src.bias"), features, of("fc_src.weight").t()));
-        const Tensor queries = head(torch::addmm(of("fc_dst.bias"), features, of("fc_dst.weight").t()));
+        const torch::Tensor queries = head(torch::addmm(of("fc_dst.bias"), features, of("fc_dst.weight").t()));
         scores = torch::matmul(torch::leaky_relu(queries.unsqueeze(1) + values.unsqueeze(0), 0.3), of("attn")[h]);
       }
       expected = expected + torch::mm(MaskedSoftmax(scores, looped), values) / 3;
@@ -143,7 +143,7 @@ TEST(RelationalConvolutionTest, TypedLayersAddRelationsAndTheOwnRow) {
   sampler::Block cites = RandomBlock(4, 5, 8, 4);
   cites.edge_type = EdgeTypeId(1);
   const std::vector<const sampler::Block*> blocks = {&writes, &cites};
-  const Tensor authors = RandomMatrix(1, 6, kFeatures), papers = RandomMatrix(2, 8, kFeatures);
+  const torch::Tensor authors = RandomMatrix(1, 6, kFeatures), papers = RandomMatrix(2, 8, kFeatures);
   GraphDegrees degrees{{std::vector<float>(6, 4), std::vector<float>(8, 9)}, {}};
   for (const sampler::Block* block : blocks) {
     degrees.in.push_back(FloatsOf(DenseOf(*block, 8).sum(1)));
@@ -161,26 +161,27 @@ TEST(RelationalConvolutionTest, TypedLayersAddRelationsAndTheOwnRow) {
     auto weights = WeightsOf(*model);
     FillBiases(&weights);
 
-    const Tensor got = model->Layer(0, {{writes, cites}, {6, 8}, {0, 5}}, {authors, papers}, {.degrees = &degrees})[1];
+    const torch::Tensor got =
+        model->Layer(0, {{writes, cites}, {6, 8}, {0, 5}}, {authors, papers}, {.degrees = &degrees})[1];
 
-    const auto projected = [&](const Tensor& rows, const std::string& name) {
+    const auto projected = [&](const torch::Tensor& rows, const std::string& name) {
       return torch::addmm(weights.at("input." + name + ".bias"), rows, weights.at("input." + name + ".weight").t());
     };
-    const Tensor a = projected(authors, "author_0"), p = projected(papers, "paper_1");
-    Tensor expected = torch::mm(p.slice(0, 0, 5), weights.at("layer0.self.weight").t());
+    const torch::Tensor a = projected(authors, "author_0"), p = projected(papers, "paper_1");
+    torch::Tensor expected = torch::mm(p.slice(0, 0, 5), weights.at("layer0.self.weight").t());
     for (const sampler::Block* block : blocks) {
       const bool is_writes = block == &writes;
-      const Tensor& source = is_writes ? a : p;
-      const Tensor adjacency = DenseOf(*block, is_writes ? 6 : 8);
+      const torch::Tensor& source = is_writes ? a : p;
+      const torch::Tensor adjacency = DenseOf(*block, is_writes ? 6 : 8);
       const std::string part =
           is_writes ? "layer0.relation_author:writes:paper_0." : "layer0.relation_paper:cites:paper_1.";
-      Tensor coefficients, values;
+      torch::Tensor coefficients, values;
       if (type == job::ModelType::kGcn) {
         values = torch::mm(source, weights.at(part + "fc.weight").t());
         coefficients = adjacency / (adjacency.sum(1, true).clamp_min(1).sqrt() * (is_writes ? 2 : 3));
       } else if (type == job::ModelType::kGat) {
         values = torch::mm(source, weights.at(part + "fc.weight").t());
-        const Tensor mine = torch::mm(p.slice(0, 0, 5), weights.at(part + "fc.weight").t());
+        const torch::Tensor mine = torch::mm(p.slice(0, 0, 5), weights.at(part + "fc.weight").t());
         coefficients =
             MaskedSoftmax(torch::leaky_relu(torch::mv(mine, weights.at(part + "attn_dst")[0]).unsqueeze(1) +
                                                 torch::mv(values, weights.at(part + "attn_src")[0]).unsqueeze(0),
@@ -188,7 +189,7 @@ TEST(RelationalConvolutionTest, TypedLayersAddRelationsAndTheOwnRow) {
                           adjacency);
       } else {
         values = torch::addmm(weights.at(part + "fc_src.bias"), source, weights.at(part + "fc_src.weight").t());
-        const Tensor mine =
+        const torch::Tensor mine =
             torch::addmm(weights.at(part + "fc_dst.bias"), p.slice(0, 0, 5), weights.at(part + "fc_dst.weight").t());
         coefficients = MaskedSoftmax(torch::matmul(torch::leaky_relu(mine.unsqueeze(1) + values.unsqueeze(0), 0.2),
                                                    weights.at(part + "attn")[0]),

@@ -14,8 +14,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using torch::Tensor;
-
 ModelOptions Options(const torch::jit::Module& module) {
   ModelOptions options;
   options.model.type = job::ModelType::kTorchScript;
@@ -38,7 +36,7 @@ std::string WithLines(const std::string& before_return) {
   return Replaced(kMeanForward, "    return {", before_return + "    return {");
 }
 
-Tensor StateNamed(const Model& model, const std::string& name) {
+torch::Tensor StateNamed(const Model& model, const std::string& name) {
   for (const auto& [of_tensor, tensor] : StateOf(model)) {
     if (of_tensor == name) return tensor;
   }
@@ -64,17 +62,17 @@ TEST(ScriptModelTest, ComputesAndLearnsWhatTheSameModelOfOursDoes) {
   const auto ours = *MakeModel(sage);
   const auto theirs = MakeModel(Options(MeanModule(6, 5, 3)));
   ASSERT_TRUE(theirs.ok()) << theirs.status().ToString();
-  std::map<std::string, Tensor> weights, module_weights;
+  std::map<std::string, torch::Tensor> weights, module_weights;
   for (const auto& [name, tensor] : ParametersOf(**theirs)) module_weights[name] = tensor;
   ASSERT_EQ(module_weights.size(), 2u);
   {
     const torch::NoGradGuard no_gradient;
     for (auto& [name, tensor] : ParametersOf(*ours)) {
-      Tensor target = tensor;
+      torch::Tensor target = tensor;
       weights[name] = tensor;
       const std::string layer = name.substr(5, 1);
       if (name.find("bias") != std::string::npos) continue;
-      const Tensor both = module_weights.at("weight" + layer).t();
+      const torch::Tensor both = module_weights.at("weight" + layer).t();
       const int64_t width = both.size(1) / 2;
       target.copy_(name.find("fc_self") != std::string::npos ? both.slice(1, 0, width) : both.slice(1, width));
     }
@@ -83,7 +81,7 @@ TEST(ScriptModelTest, ComputesAndLearnsWhatTheSameModelOfOursDoes) {
   const std::vector<sampler::BatchLayer> layers = {{{first}, {8}, {5}}, {{second}, {5}, {2}}};
   const auto run = [&](Model& model) {
     TypedRows rows = {RandomMatrix(4, 8, 6)};
-    const std::vector<Tensor> ids = {torch::arange(8)};
+    const std::vector<torch::Tensor> ids = {torch::arange(8)};
     for (int layer = 0; layer < 2; ++layer) {
       rows = model.Layer(layer, layers[static_cast<size_t>(layer)], rows, {.training = true, .original_ids = &ids});
     }
@@ -94,7 +92,7 @@ TEST(ScriptModelTest, ComputesAndLearnsWhatTheSameModelOfOursDoes) {
   EXPECT_EQ((*theirs)->OutputWidth(0), 5);
   EXPECT_EQ((*theirs)->OutputWidth(1), 3);
   EXPECT_TRUE(torch::allclose(run(**theirs), run(*ours), 1e-5, 1e-6));
-  const Tensor of_both =
+  const torch::Tensor of_both =
       torch::cat({weights.at("layer0.fc_self.weight").grad(), weights.at("layer0.fc_neigh.weight").grad()}, 1);
   EXPECT_TRUE(torch::allclose(module_weights.at("weight0").grad(), of_both.t(), 1e-4, 1e-5));
 }
@@ -132,7 +130,7 @@ TEST(ScriptModelTest, RefusesWhatCannotBeTrainedOrKept) {
   for (const char* name : {"weight0", "weight1"}) frozen.attr(name).toTensor().set_requires_grad(false);
   EXPECT_THAT(MakeModel(Options(frozen)).status().message(), HasSubstr("has no parameter with requires_grad"));
   torch::jit::Module overlapping = MeanModule(6, 5, 3);
-  const Tensor rows = overlapping.attr("weight0").toTensor().detach().slice(0, 1);
+  const torch::Tensor rows = overlapping.attr("weight0").toTensor().detach().slice(0, 1);
   overlapping.register_parameter("part", rows.set_requires_grad(true), false);
   EXPECT_THAT(MakeModel(Options(overlapping)).status().message(), HasSubstr("shares its memory"));
 }
@@ -236,7 +234,7 @@ TEST(ScriptModelTest, TheExampleIsSuchAModule) {
   ASSERT_TRUE(example.ok()) << example.status().ToString();
   EXPECT_EQ((*example)->OutputWidth(0), 5);
   const sampler::BatchLayer edges{{RandomBlock(1, 5, 8, 3)}, {8}, {5}};
-  const Tensor features = RandomMatrix(4, 8, 6);
+  const torch::Tensor features = RandomMatrix(4, 8, 6);
   const auto mean = *MakeModel(Options(MeanModule(6, 5, 3)));
   EXPECT_TRUE(torch::equal((*example)->Layer(0, edges, {features}, {})[0], mean->Layer(0, edges, {features}, {})[0]));
 }
@@ -245,7 +243,7 @@ TEST(ScriptModelTest, RandomNumbersBelongToTheStep) {
   const auto model =
       *MakeModel(Options(MeanModule(6, 5, 3, WithLines("    y = torch.dropout(y, 0.5, self.training)\n"))));
   const sampler::BatchLayer edges{{RandomBlock(1, 5, 8, 3)}, {8}, {5}};
-  const Tensor features = RandomMatrix(4, 8, 6);
+  const torch::Tensor features = RandomMatrix(4, 8, 6);
   const auto output_of = [&](uint32_t step, bool training) {
     return model->Layer(0, edges, {features}, {.training = training, .seed = 1, .step = step})[0];
   };
@@ -257,7 +255,7 @@ TEST(ScriptModelTest, RandomNumbersBelongToTheStep) {
 TEST(ScriptModelTest, AShareWithoutSeedsDoesNotCallTheModule) {
   const auto model = *MakeModel(Options(MeanModule(6, 5, 3)));
   const sampler::BatchLayer empty{{{EdgeTypeId(0), {0}, {}, {}}}, {0}, {0}};
-  const Tensor outputs = model->Layer(1, empty, {torch::empty({0, 5})}, {.training = true})[0];
+  const torch::Tensor outputs = model->Layer(1, empty, {torch::empty({0, 5})}, {.training = true})[0];
   EXPECT_EQ(outputs.sizes(), (std::vector<int64_t>{0, 3}));
   outputs.sum().backward();
 }

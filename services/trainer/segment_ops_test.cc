@@ -7,9 +7,7 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
-
-using Op = Tensor (*)(const Segments&, const Tensor&);
+using Op = torch::Tensor (*)(const Segments&, const torch::Tensor&);
 struct NamedOp {
   const char* name;
   Op op;
@@ -21,14 +19,14 @@ constexpr NamedOp kOps[] = {{"sum", SegmentSum},
                             {"self and mean", SelfAndSegmentMean}};
 
 // The same by torch's index operations, one destination at a time.
-Tensor ByIndexing(const std::string& name, const sampler::Block& block, const Tensor& x) {
-  std::vector<Tensor> rows;
+torch::Tensor ByIndexing(const std::string& name, const sampler::Block& block, const torch::Tensor& x) {
+  std::vector<torch::Tensor> rows;
   for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
-    const Tensor self = x[static_cast<int64_t>(i)];
-    std::vector<Tensor> picked;
+    const torch::Tensor self = x[static_cast<int64_t>(i)];
+    std::vector<torch::Tensor> picked;
     for (uint32_t e = block.indptr[i]; e < block.indptr[i + 1]; ++e) picked.push_back(x[block.indices[e]]);
     const bool lonely = picked.empty();
-    const Tensor neighbors = lonely ? torch::zeros({1, x.size(1)}) : torch::stack(picked);
+    const torch::Tensor neighbors = lonely ? torch::zeros({1, x.size(1)}) : torch::stack(picked);
     if (name == "sum") rows.push_back(neighbors.sum(0));
     if (name == "mean") rows.push_back(neighbors.mean(0));
     if (name == "max") rows.push_back(std::get<0>(neighbors.max(0)));
@@ -43,7 +41,7 @@ Tensor ByIndexing(const std::string& name, const sampler::Block& block, const Te
 // Example of segment_kernels.h: destination 0 hears 1 and 2, destination 1 nobody.
 TEST(SegmentOpsTest, LonelyDestinationsGetZeros) {
   const std::vector<uint32_t> indptr = {0, 2, 2}, indices = {1, 2};
-  const Tensor x = torch::tensor({{-4.f}, {1.f}, {-3.f}});
+  const torch::Tensor x = torch::tensor({{-4.f}, {1.f}, {-3.f}});
 
   EXPECT_TRUE(torch::equal(SegmentSum({indptr, indices}, x), torch::tensor({{-2.f}, {0.f}})));
   EXPECT_TRUE(torch::equal(SegmentMean({indptr, indices}, x), torch::tensor({{-1.f}, {0.f}})));
@@ -56,9 +54,9 @@ TEST(SegmentOpsTest, AgreesWithIndexingForwardAndBackward) {
   for (const int64_t width : {1, 7, 64, 101}) {
     const sampler::Block block = RandomBlock(5, 40, 90, 9);
     for (const NamedOp& op : kOps) {
-      Tensor ours = RandomMatrix(1, 90, width).requires_grad_(), torchs = ours.detach().clone().requires_grad_();
+      torch::Tensor ours = RandomMatrix(1, 90, width).requires_grad_(), torchs = ours.detach().clone().requires_grad_();
 
-      const Tensor got = op.op(View(block), ours), expected = ByIndexing(op.name, block, torchs);
+      const torch::Tensor got = op.op(View(block), ours), expected = ByIndexing(op.name, block, torchs);
       WeightedSum(got).backward();
       WeightedSum(expected).backward();
 
@@ -71,7 +69,7 @@ TEST(SegmentOpsTest, AgreesWithIndexingForwardAndBackward) {
 TEST(SegmentOpsTest, GradientsAreThoseOfFiniteDifferences) {
   const sampler::Block block = RandomBlock(6, 12, 30, 6);
   for (const NamedOp& op : kOps) {
-    Tensor x = (RandomMatrix(2, 30, 5) * 10).requires_grad_();
+    torch::Tensor x = (RandomMatrix(2, 30, 5) * 10).requires_grad_();
     ExpectGradientOfFiniteDifferences(op.name, x, [&] { return WeightedSum(op.op(View(block), x)); });
   }
 }
@@ -79,10 +77,10 @@ TEST(SegmentOpsTest, GradientsAreThoseOfFiniteDifferences) {
 TEST(SegmentOpsTest, AnyNumberOfThreadsGivesTheSameBits) {
   const sampler::Block block = RandomBlock(7, 3000, 9000, 20);
   for (const NamedOp& op : kOps) {
-    std::vector<Tensor> results, gradients;
+    std::vector<torch::Tensor> results, gradients;
     for (const int threads : {1, 2, 5}) {
       const ThreadCount scope(threads);
-      Tensor x = RandomMatrix(3, 9000, 33).requires_grad_();
+      torch::Tensor x = RandomMatrix(3, 9000, 33).requires_grad_();
       results.push_back(op.op(View(block), x));
       WeightedSum(results.back()).backward();
       gradients.push_back(x.grad());
@@ -95,8 +93,8 @@ TEST(SegmentOpsTest, AnyNumberOfThreadsGivesTheSameBits) {
 }
 
 TEST(SegmentOpsTest, BackwardOutlivesTheBlock) {
-  Tensor x = torch::ones({3, 2}).requires_grad_();
-  Tensor sum;
+  torch::Tensor x = torch::ones({3, 2}).requires_grad_();
+  torch::Tensor sum;
   {
     const sampler::Block block = RandomBlock(8, 2, 3, 3);
     sum = SegmentSum(View(block), x).sum();
@@ -108,8 +106,8 @@ TEST(SegmentOpsTest, BackwardOutlivesTheBlock) {
 TEST(SegmentOpsTest, EmptyBlocksAndEmptyInputsAreLegal) {
   const std::vector<uint32_t> no_rows = {0}, one_lonely_row = {0, 0};
   for (const NamedOp& op : kOps) {
-    Tensor x = torch::ones({2, 3}).requires_grad_();
-    const Tensor nothing = op.op({no_rows, {}}, x);
+    torch::Tensor x = torch::ones({2, 3}).requires_grad_();
+    const torch::Tensor nothing = op.op({no_rows, {}}, x);
     EXPECT_EQ(nothing.size(0), 0) << op.name;
     nothing.sum().backward();
     EXPECT_EQ(x.grad().abs().sum().item<float>(), 0) << op.name;
@@ -119,12 +117,12 @@ TEST(SegmentOpsTest, EmptyBlocksAndEmptyInputsAreLegal) {
 
 TEST(AddToRowsTest, AddsInPlaceAndSplitsGradients) {
   const std::vector<uint32_t> rows = {2, 0};
-  Tensor base = RandomMatrix(1, 4, 3).requires_grad_(), values = RandomMatrix(2, 2, 3).requires_grad_();
+  torch::Tensor base = RandomMatrix(1, 4, 3).requires_grad_(), values = RandomMatrix(2, 2, 3).requires_grad_();
 
-  const Tensor sum = AddToRows(base * 1, values, rows);
+  const torch::Tensor sum = AddToRows(base * 1, values, rows);
   sum.mul(torch::arange(12).view({4, 3})).sum().backward();
 
-  Tensor expected = base.detach().clone();
+  torch::Tensor expected = base.detach().clone();
   expected[2] += values[0].detach();
   expected[0] += values[1].detach();
   EXPECT_TRUE(torch::equal(sum, expected));

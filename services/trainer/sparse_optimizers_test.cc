@@ -13,8 +13,6 @@ namespace {
 
 using sampler::SparseOptimizer;
 using sampler::SparseOptimizerType;
-using torch::Tensor;
-
 constexpr int64_t kRows = 6, kWidth = 11;
 
 std::vector<LocalRowId> AllRows() {
@@ -26,13 +24,13 @@ std::vector<LocalRowId> AllRows() {
 // Rows on their owner.
 class OwnedRows {
  public:
-  OwnedRows(const SparseOptimizer& optimizer, const Tensor& initial) : optimizer_(optimizer) {
+  OwnedRows(const SparseOptimizer& optimizer, const torch::Tensor& initial) : optimizer_(optimizer) {
     const auto width = static_cast<int64_t>(kWidth + sampler::StateWidth(optimizer.type, kWidth));
     records_ = torch::full({kRows, width}, shard::InitialState(optimizer));
     records_.narrow(1, 0, kWidth).copy_(initial);
   }
   // gradient f32 [rows.size(), kWidth]
-  void Step(const std::vector<LocalRowId>& rows, const Tensor& gradient, double rate) {
+  void Step(const std::vector<LocalRowId>& rows, const torch::Tensor& gradient, double rate) {
     const auto stride = static_cast<size_t>(records_.size(1));
     float* const first = records_.data_ptr<float>();
     const shard::LearnableTable table{.num_rows = kRows,
@@ -44,25 +42,25 @@ class OwnedRows {
     apply_.Apply(shard::RowUpdate(optimizer_, kWidth, rate, ++step_), optimizer_.duplicates, table,
                  std::span(&gradients, 1));
   }
-  Tensor weights() const { return records_.narrow(1, 0, kWidth); }
+  torch::Tensor weights() const { return records_.narrow(1, 0, kWidth); }
 
  private:
   const SparseOptimizer optimizer_;
   uint64_t step_ = 0;
-  Tensor records_;
+  torch::Tensor records_;
   shard::SparseStep apply_;
 };
 
-using MakeTorchs = std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<Tensor>)>;
+using MakeTorchs = std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)>;
 
 void ExpectDenseSteps(const SparseOptimizer& optimizer, const MakeTorchs& make_torchs) {
-  const Tensor initial = RandomMatrix(1, kRows, kWidth);
+  const torch::Tensor initial = RandomMatrix(1, kRows, kWidth);
   OwnedRows ours(optimizer, initial);
-  Tensor theirs = initial.clone().requires_grad_();
+  torch::Tensor theirs = initial.clone().requires_grad_();
   const auto torchs = make_torchs({theirs});
   for (uint64_t step = 0; step < 40; ++step) {
     const double rate = 0.1 / static_cast<double>(1 + step % 7);
-    const Tensor gradient = RandomMatrix(100 + step, kRows, kWidth);
+    const torch::Tensor gradient = RandomMatrix(100 + step, kRows, kWidth);
     ours.Step(AllRows(), gradient, rate);
     theirs.mutable_grad() = gradient.clone();
     torchs->param_groups()[0].options().set_lr(rate);
@@ -109,11 +107,11 @@ TEST(SparseOptimizersTest, AdamWIsTorchs) {
 
 // Row-wise Adagrad has no counterpart in libtorch: its formula in torch's operations.
 TEST(SparseOptimizersTest, RowWiseAdagradKeepsTheMeanSquareOfRows) {
-  const Tensor initial = RandomMatrix(1, kRows, kWidth);
+  const torch::Tensor initial = RandomMatrix(1, kRows, kWidth);
   OwnedRows ours({.type = SparseOptimizerType::kRowWiseAdagrad, .epsilon = 1e-8}, initial);
-  Tensor weights = initial.clone(), sums = torch::zeros({kRows, 1});
+  torch::Tensor weights = initial.clone(), sums = torch::zeros({kRows, 1});
   for (uint64_t step = 0; step < 40; ++step) {
-    const Tensor gradient = RandomMatrix(100 + step, kRows, kWidth);
+    const torch::Tensor gradient = RandomMatrix(100 + step, kRows, kWidth);
     ours.Step(AllRows(), gradient, 0.1);
     sums += gradient.square().mean(1, /*keepdim=*/true);
     weights -= 0.1 * gradient / (sums.sqrt() + 1e-8);
@@ -124,9 +122,9 @@ TEST(SparseOptimizersTest, RowWiseAdagradKeepsTheMeanSquareOfRows) {
 // torch/optim/_functional.py, sparse_adam: one step counter for the tensor, moments of the rows at hand alone. Its
 // epsilon comes before the correction of v: with 1e-12 the difference is below the tolerance.
 TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
-  const Tensor initial = RandomMatrix(1, kRows, kWidth);
+  const torch::Tensor initial = RandomMatrix(1, kRows, kWidth);
   OwnedRows ours({.type = SparseOptimizerType::kAdam, .epsilon = 1e-12}, initial);
-  Tensor weights = initial.clone(), m = torch::zeros_like(initial), v = torch::zeros_like(initial);
+  torch::Tensor weights = initial.clone(), m = torch::zeros_like(initial), v = torch::zeros_like(initial);
   const double beta1 = 0.9, beta2 = 0.999, rate = 0.05;
   for (int step = 1; step <= 40; ++step) {
     // One to six of the rows, and none in every fifth step, which counts all the same.
@@ -137,12 +135,12 @@ TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
       rows.emplace_back(row);
       indices.push_back(row);
     }
-    const Tensor at = torch::tensor(indices, torch::kInt64);
-    const Tensor gradient = RandomMatrix(static_cast<uint64_t>(step), static_cast<int64_t>(rows.size()), kWidth);
+    const torch::Tensor at = torch::tensor(indices, torch::kInt64);
+    const torch::Tensor gradient = RandomMatrix(static_cast<uint64_t>(step), static_cast<int64_t>(rows.size()), kWidth);
     ours.Step(rows, gradient, rate);
 
-    const Tensor new_m = beta1 * m.index_select(0, at) + (1 - beta1) * gradient;
-    const Tensor new_v = beta2 * v.index_select(0, at) + (1 - beta2) * gradient.square();
+    const torch::Tensor new_m = beta1 * m.index_select(0, at) + (1 - beta1) * gradient;
+    const torch::Tensor new_v = beta2 * v.index_select(0, at) + (1 - beta2) * gradient.square();
     const double step_size = rate * std::sqrt(1 - std::pow(beta2, step)) / (1 - std::pow(beta1, step));
     m.index_copy_(0, at, new_m);
     v.index_copy_(0, at, new_v);
@@ -153,17 +151,17 @@ TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
 
 // What autograd does with an id that stands in a batch twice.
 TEST(SparseOptimizersTest, DuplicatesAddUpAsInAutograd) {
-  const Tensor initial = RandomMatrix(1, kRows, kWidth);
+  const torch::Tensor initial = RandomMatrix(1, kRows, kWidth);
   const std::vector<LocalRowId> rows = {LocalRowId(4), LocalRowId(1), LocalRowId(4), LocalRowId(4)};
-  const Tensor ids = torch::tensor({4, 1, 4, 4}, torch::kInt64), upstream = RandomMatrix(2, 4, kWidth);
+  const torch::Tensor ids = torch::tensor({4, 1, 4, 4}, torch::kInt64), upstream = RandomMatrix(2, 4, kWidth);
   for (const bool mean : {false, true}) {
     OwnedRows ours({.type = SparseOptimizerType::kSgd,
                     .duplicates = mean ? sampler::DuplicateGradients::kMean : sampler::DuplicateGradients::kSum},
                    initial);
     ours.Step(rows, upstream, 0.5);
-    Tensor table = initial.clone().requires_grad_();
+    torch::Tensor table = initial.clone().requires_grad_();
     (table.index_select(0, ids) * upstream).sum().backward();
-    Tensor gradient = table.grad();
+    torch::Tensor gradient = table.grad();
     if (mean) gradient = gradient / torch::tensor({1.f, 1.f, 1.f, 1.f, 3.f, 1.f}).unsqueeze(1);
     EXPECT_TRUE(torch::allclose(ours.weights(), initial - 0.5 * gradient, 1e-5, 1e-6));
   }
