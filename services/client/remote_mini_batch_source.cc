@@ -30,7 +30,9 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
                                                                            sampler::SamplingSpec spec,
                                                                            const RemoteMiniBatchOptions& options) {
   if (options.samplers.empty()) return InvalidArgument("no sampler's address was given");
-  if (plan.links.has_value()) return InvalidArgument("sampler processes make no batches of edges: trainers sample");
+  if (plan.links.has_value() || plan.edges.has_value()) {
+    return InvalidArgument("sampler processes make no batches of edges: trainers sample");
+  }
   for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
   return std::unique_ptr<RemoteMiniBatchSource>(
       new RemoteMiniBatchSource(std::move(book), std::move(plan), std::move(spec), options));

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "services/base/tensor.h"
 #include "services/graph/ids.h"
 
 namespace espalier::sampler {
@@ -47,17 +48,25 @@ struct LinkSeeds {
   std::vector<uint8_t> negative_weights = {};        // [pairs * K]; 0: none, because it is an edge of the batch
 };
 
+// The edges of a batch of edge classification or regression; ends are rows among the seeds.
+struct EdgeSeeds {
+  std::vector<uint32_t> sources = {};       // [edges]
+  std::vector<uint32_t> destinations = {};  // [edges]
+  Tensor labels = {};                       // [edges, row shape...] of EdgePlan::label
+};
+
 struct MiniBatch {
   uint32_t epoch = 0;
   uint32_t step = 0;
   NodeTypeId seed_type;
   uint32_t num_seeds = 0;                        // of this trainer; 0 is legal
-  uint32_t global_num_seeds = 0;                 // of all trainers, pairs if `links`: the weight's denominator
+  uint32_t global_num_seeds = 0;                 // of all trainers, pairs of `links` or `edges`: the weight's denominator
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the seeds come first in seed_type's
   // Temporal sampling, where a row is a node at a time: by NodeTypeId, the time of each row. Else empty.
   std::vector<std::vector<int64_t>> times = {};
   std::vector<BatchLayer> layers;       // as SamplingSpec::layers
   std::optional<LinkSeeds> links = {};  // of link prediction
+  std::optional<EdgeSeeds> edges = {};  // of edge classification and regression
 };
 
 }  // namespace espalier::sampler

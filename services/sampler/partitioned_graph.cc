@@ -8,6 +8,7 @@
 #include "services/sampler/partition_fan_out.h"
 #include "services/sampler/partitioned_graph_state.h"
 #include "services/sampler/seed_order.h"
+#include "services/sampler/seed_rows.h"
 
 namespace espalier::sampler {
 namespace {
@@ -159,8 +160,9 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   batch.seeds.resize(num_seeds, GlobalNodeId(kUnfilled));
   if (of_edges) batch.sources.resize(num_seeds);
   uint64_t filled = 0;
+  SeedRows seed_rows(num_seeds);
   for (size_t p = 0; p < answers.size(); ++p) {
-    const auto& [positions, nodes, sources] = answers[p];
+    const auto& [positions, nodes, sources, rows] = answers[p];
     RETURN_IF_ERROR(CheckIds(nodes, "seeds"));
     RETURN_IF_ERROR(CheckCount(positions, static_cast<size_t>(nodes.num_elements()), asked[p]));
     if (of_edges) {
@@ -180,8 +182,10 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
       if (of_edges) batch.sources[position] = GlobalNodeId(source);
       ++filled;
     }
+    if (!query.edge_column.empty()) RETURN_IF_ERROR(seed_rows.Add(asked[p].value, positions, rows));
   }
   if (of_edges) batch.types = TypesOfPositions(query, range, first_of_type);
+  if (!query.edge_column.empty()) batch.rows = seed_rows.Take();
   if (filled == num_seeds) return batch;
   return Internal("the partitions know " + std::to_string(filled) + " of the " + std::to_string(num_seeds) +
                   " seeds of step " + std::to_string(query.step));

@@ -15,6 +15,10 @@ uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size) {
 }
 
 Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) {
+  if (!query.edge_column.empty() && query.edge_types.size() != 1) {
+    return InvalidArgument("rows of the edge column '" + query.edge_column + "' come with edges of one type, not of " +
+                           std::to_string(query.edge_types.size()));
+  }
   if (query.edge_types.empty()) {
     if (query.node_type.value < schema.num_node_types()) return {};
     return InvalidArgument("node type " + std::to_string(query.node_type.value) + " does not exist; the graph has " +

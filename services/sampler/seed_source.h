@@ -11,6 +11,7 @@
 #include "services/base/clock.h"
 #include "services/base/random_purpose.h"
 #include "services/base/status.h"
+#include "services/base/tensor.h"
 #include "services/graph/partition.h"
 
 namespace espalier::sampler {
@@ -27,6 +28,9 @@ struct SeedQuery {
   // Not empty: edges of a split of these types, each named once, which all lead from one node type to one node type
   // (CheckSeedTypes); node_type means nothing. Ordinals go through the first type's edges, then the second's, ...
   std::vector<EdgeTypeId> edge_types = {};
+  // With one edge type: an edge column whose rows come with the edges, found by the edges' ends; empty: none. An edge
+  // that is none of the graph, and parallel edges whose rows differ, are InvalidArgument.
+  std::string edge_column = {};
 };
 
 // The key of an epoch's permutation.
@@ -39,6 +43,7 @@ struct GlobalBatch {
   std::vector<GlobalNodeId> seeds;         // of edges: their destinations
   std::vector<GlobalNodeId> sources = {};  // of edges: [seeds]; of nodes: empty
   std::vector<uint16_t> types = {};        // of edges: [seeds], which of the query's edge_types; of nodes: empty
+  Tensor rows = {};                        // [seeds, row shape...] of the query's edge_column; without one: empty
 };
 
 // Thread-safe.
