@@ -17,7 +17,14 @@ enum class PartitionAlgorithm { kMetis, kRandom, kStreaming, kExternal };
 enum class PartitionObjective { kEdgeCut, kCommunicationVolume };
 enum class PartitionBalance { kNodeTypes, kTrainNodes, kEdges };
 enum class PartitionReuse { kIfPresent, kNever };
-enum class TaskType { kNodeClassification, kNodeRegression, kLinkPrediction };  // others are refused: not there yet
+enum class TaskType {
+  kNodeClassification,
+  kNodeRegression,
+  kEdgeClassification,
+  kEdgeRegression,
+  kLinkPrediction
+};
+enum class ExcludeEdges { kNone, kSelf, kReverseEdges };  // None | Self | ReverseEdges
 enum class Negatives { kUniform, kJoint, kInBatch, kInDegree, kGlobalUniform };
 enum class Scorer { kDot, kDistMult, kComplEx, kTransE, kRotatE };
 enum class LinkLoss { kBinaryCrossEntropy, kCrossEntropy };
@@ -36,6 +43,13 @@ enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, k
 enum class EvaluationNeighborhood { kFull, kSampled };
 enum class OutputKind { kModel, kEmbeddings, kPredictions };
 enum class TlsMode { kDisabled, kManaged, kSecretRef };
+
+// Edge classification and regression: the seeds are edges that have labels.
+constexpr bool LabelsEdges(TaskType type) {
+  return type == TaskType::kEdgeClassification || type == TaskType::kEdgeRegression;
+}
+// Those, and link prediction.
+constexpr bool IsOfEdges(TaskType type) { return LabelsEdges(type) || type == TaskType::kLinkPrediction; }
 
 constexpr bool IsAttention(ModelType type) { return type == ModelType::kGat || type == ModelType::kGatv2; }
 
@@ -79,13 +93,16 @@ struct Graph {
 struct Task {
   TaskType type = TaskType::kNodeClassification;
   std::string node_type;  // empty: the only one
-  std::string label;
+  std::string label;      // a column of nodes, or of edges
   std::string split;
   bool multi_label = false;
-  // LinkPrediction:
-  std::string edge_type;             // "a:r:a" or "r"; empty: every one
+  // EdgeClassification and EdgeRegression: what neighbours of a step's edges are drawn without.
+  ExcludeEdges exclude = ExcludeEdges::kNone;
+  // Those and LinkPrediction:
+  std::string edge_type;             // "a:r:a" or "r"; empty: the only one, or every one (LinkPrediction)
   std::string reverse_edge_type;     // whose edges are the same ones with their ends swapped; empty: addReverseEdges'
   bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
+  // LinkPrediction:
   Negatives negatives = Negatives::kUniform;
   int64_t num_negatives = 1;  // for each edge
   Scorer scorer = Scorer::kDot;

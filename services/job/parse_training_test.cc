@@ -184,11 +184,68 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
               HasSubstr("says nothing of when an edge was"));
   EXPECT_THAT(ErrorOf(LinkJobWith(""), {{"spec.samplers.replicas", "1"}}),
               HasSubstr("sampler processes make no batches of edges"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      exclude: Self\n")),
+              HasSubstr("spec.training.task.exclude: only for EdgeClassification and EdgeRegression"));
   // And what is only for it.
   EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      scorer: Dot")),
               HasSubstr("spec.training.task.scorer: only for LinkPrediction"));
   EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: MRR")), HasSubstr("MRR does not measure"));
   EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: Accuracy, k: 3")), HasSubstr("only for LinkPrediction"));
+}
+
+// The example as a job that labels edges.
+std::string EdgeJobWith(const std::string& type, const std::string& task, const std::string& evaluation = "") {
+  std::string text = ExampleWith("      type: NodeClassification\n      label: node-label\n      split: public\n",
+                                 "      type: " + type + "\n      split: rated\n" + task);
+  const std::string measured = "evaluation: {everyEpochs: 1, metric: Accuracy, neighborhood: Full, ";
+  text.replace(text.find(measured), measured.size(), "evaluation: {" + evaluation);
+  const std::string balance = "balance: [TrainNodes], ";
+  return text.replace(text.find(balance), balance.size(), "");
+}
+
+TEST(ParseTrainingTest, ReadsTasksOnLabelsOfEdges) {
+  const Result<ParsedJob> plain = ParseJob("job.yaml", EdgeJobWith("EdgeClassification", "      label: rating\n"), {});
+  ASSERT_TRUE(plain.ok()) << plain.status().ToString();
+  EXPECT_EQ(plain->training.training.task.type, TaskType::kEdgeClassification);
+  EXPECT_EQ(plain->training.training.task.label, "rating");
+  EXPECT_EQ(plain->training.training.task.exclude, ExcludeEdges::kNone);
+  EXPECT_EQ(plain->training.training.evaluation.metric, Metric::kAccuracy);
+
+  const Result<ParsedJob> full =
+      ParseJob("job.yaml",
+               EdgeJobWith("EdgeRegression",
+                           "      label: rating\n      edgeType: a:rates:a\n      reverseEdgeType: rated_by\n"
+                           "      exclude: ReverseEdges\n"),
+               {});
+  ASSERT_TRUE(full.ok()) << full.status().ToString();
+  EXPECT_EQ(full->training.training.task.edge_type, "a:rates:a");
+  EXPECT_EQ(full->training.training.task.reverse_edge_type, "rated_by");
+  EXPECT_EQ(full->training.training.task.exclude, ExcludeEdges::kReverseEdges);
+  EXPECT_EQ(full->training.training.evaluation.metric, Metric::kMeanSquaredError);
+}
+
+TEST(ParseTrainingTest, RefusesWhatDoesNotGoWithLabelsOfEdges) {
+  const auto error = [](const std::string& task, const std::string& evaluation = "", const Overrides& overrides = {}) {
+    return ErrorOf(EdgeJobWith("EdgeClassification", "      label: rating\n" + task, evaluation), overrides);
+  };
+  EXPECT_EQ(error("      multiLabel: true\n"), "");
+  EXPECT_THAT(ErrorOf(EdgeJobWith("EdgeClassification", "")),
+              HasSubstr("spec.training.task.label: name the edge column with the labels"));
+  EXPECT_THAT(ErrorOf(EdgeJobWith("EdgeRegression", "      label: rating\n      multiLabel: true\n")),
+              HasSubstr("spec.training.task.multiLabel: only for NodeClassification and EdgeClassification"));
+  EXPECT_THAT(error("      nodeType: a\n"), HasSubstr("spec.training.task.nodeType: EdgeClassification is of edges"));
+  EXPECT_THAT(error("      exclude: ReverseEdges\n"), HasSubstr("spec.training.task.exclude: which are they?"));
+  EXPECT_EQ(error("      exclude: ReverseEdges\n", "", {{"spec.graph.preprocess.addReverseEdges", "true"}}), "");
+  EXPECT_THAT(error("      scorer: Dot\n"), HasSubstr("spec.training.task.scorer: only for LinkPrediction"));
+  EXPECT_THAT(error("", "metric: MRR, "), HasSubstr("MRR does not measure EdgeClassification"));
+  EXPECT_THAT(error("", "metric: MeanSquaredError, "), HasSubstr("MeanSquaredError does not measure"));
+  EXPECT_THAT(error("", "neighborhood: Sampled, "), HasSubstr("EdgeClassification is evaluated over full"));
+  EXPECT_THAT(error("", "", {{"spec.graph.partitions.balance", "[TrainNodes]"}}), HasSubstr("has one of edges"));
+  EXPECT_THAT(error("", "", {{"spec.samplers.replicas", "1"}}), HasSubstr("no batches of labelled edges"));
+  EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      edgeType: cites")),
+              HasSubstr("spec.training.task.edgeType: only for tasks on edges"));
+  EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      exclude: Self")),
+              HasSubstr("spec.training.task.exclude: only for EdgeClassification and EdgeRegression"));
 }
 
 }  // namespace

@@ -42,7 +42,9 @@ graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess,
 std::optional<graph::HeldOutEdges> HeldOutBy(const job::Task& task) {
   switch (task.type) {
     case job::TaskType::kNodeClassification:
-    case job::TaskType::kNodeRegression: return std::nullopt;
+    case job::TaskType::kNodeRegression:
+    case job::TaskType::kEdgeClassification:
+    case job::TaskType::kEdgeRegression: return std::nullopt;
     case job::TaskType::kLinkPrediction: return graph::HeldOutEdges{task.split, task.edge_type, task.reverse_edge_type};
   }
   return std::nullopt;
