@@ -240,7 +240,8 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotGoWithLabelsOfEdges) {
   EXPECT_THAT(error("", "metric: MRR, "), HasSubstr("MRR does not measure EdgeClassification"));
   EXPECT_THAT(error("", "metric: MeanSquaredError, "), HasSubstr("MeanSquaredError does not measure"));
   EXPECT_THAT(error("", "neighborhood: Sampled, "), HasSubstr("EdgeClassification is evaluated over full"));
-  EXPECT_THAT(error("", "", {{"spec.graph.partitions.balance", "[TrainNodes]"}}), HasSubstr("has one of edges"));
+  EXPECT_THAT(ErrorOf(ExampleWith("NodeClassification\n      label: node-label", "EdgeRegression\n      label: rating")),
+              HasSubstr("TrainNodes balances a split of nodes, EdgeRegression has one of edges"));
   EXPECT_THAT(error("", "", {{"spec.samplers.replicas", "1"}}), HasSubstr("no batches of labelled edges"));
   EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      edgeType: cites")),
               HasSubstr("spec.training.task.edgeType: only for tasks on edges"));

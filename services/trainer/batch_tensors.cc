@@ -18,7 +18,7 @@ Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, 
     ASSIGN_OR_RETURN(fetched.original_ids[type], data.OriginalIds(NodeTypeId(type), nodes[type], deadline));
   }
   ASSIGN_OR_RETURN(fetched.degrees, data.Degrees(nodes, fetched.batch.layers.front().num_outputs, deadline));
-  if (!fetched.batch.links.has_value()) {
+  if (data.has_labels()) {
     const std::span<const GlobalNodeId> seeds(nodes[data.seed_type().value].data(), fetched.batch.num_seeds);
     ASSIGN_OR_RETURN(fetched.labels, data.Labels(seeds, deadline));
   }
@@ -43,8 +43,9 @@ BatchTensors EmptyBatch(const std::vector<std::vector<EdgeTypeId>>& relations, c
     empty.features.push_back(torch::empty({0, width}, torch::kFloat));
     empty.original_ids.push_back(torch::empty({0}, torch::kInt64));
   }
-  if (!data.has_labels()) {
+  if (!data.has_labels()) {  // a task on edges, of which there are none
     empty.batch.links.emplace();
+    empty.batch.edges.emplace();
     return empty;
   }
   empty.labels = data.loss_kind() == LossKind::kCrossEntropy ? torch::empty({0}, torch::kInt64)

@@ -73,6 +73,13 @@ std::string TextOf(const job::Embedding& embedding) {
   return text;
 }
 
+void AddEdgeFields(const job::Task& task, int64_t num_edge_outputs, std::map<std::string, std::string>* fields) {
+  (*fields)["graph.numEdgeOutputs"] = TextOf(num_edge_outputs);
+  (*fields)["training.task.edgeType"] = TextOf(task.edge_type);
+  (*fields)["training.task.reverseEdgeType"] = TextOf(task.reverse_edge_type);
+  (*fields)["training.task.exclude"] = TextOf(NameOf(task.exclude));
+}
+
 void AddLinkFields(const job::Training& training, std::map<std::string, std::string>* fields) {
   const job::Task& task = training.task;
   (*fields)["training.task.edgeType"] = TextOf(task.edge_type);
@@ -145,6 +152,7 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
     fields["training.inputs." + NodeTypeText(input.node_type, schema) + ".embedding"] = TextOf(*input.embedding);
   }
   if (!sampling.seed_time.empty()) fields["training.sampling.seedTime"] = TextOf(sampling.seed_time);
+  if (job::LabelsEdges(training.task.type)) AddEdgeFields(training.task, graph.num_edge_outputs, &fields);
   if (training.task.type == job::TaskType::kLinkPrediction) AddLinkFields(training, &fields);
   return fields;
 }

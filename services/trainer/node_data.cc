@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "services/collective/agreement.h"
+#include "services/trainer/edge_plan.h"
 #include "services/trainer/learnable_rows.h"
 #include "services/trainer/link_plan.h"
 
@@ -118,14 +119,19 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
   data.feature_widths_.resize(schema.num_node_types(), 0);
   data.input_widths_.resize(schema.num_node_types(), 0);
   for (const job::Input& input : training.inputs) RETURN_IF_ERROR(data.AddInput(input, schema));
-  const bool links = training.task.type == job::TaskType::kLinkPrediction;
-  RETURN_IF_ERROR(links ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
+  RETURN_IF_ERROR(job::IsOfEdges(training.task.type) ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
   return data;
 }
 
 Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(training.task, schema));
-  seed_type_ = schema.DestinationOf(types.front());
+  EdgeTypeId type;
+  if (job::LabelsEdges(training.task.type)) {
+    ASSIGN_OR_RETURN(type, LabelledEdgeTypeOf(training.task, schema));
+  } else {
+    ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(training.task, schema));
+    type = types.front();
+  }
+  seed_type_ = schema.DestinationOf(type);
   has_labels_ = false;
   num_outputs_ = training.model.hidden_size;
   return Status();

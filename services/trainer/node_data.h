@@ -37,9 +37,9 @@ class NodeData {
   const std::vector<int64_t>& input_widths() const { return input_widths_; }
   // Elements of a label's row: 1 for classes.
   int64_t label_width() const { return label_width_; }
-  // False for link prediction, and for a job without training whose graph lacks the label's column.
+  // False for tasks on edges, and for a job without training whose graph lacks the label's column.
   bool has_labels() const { return has_labels_; }
-  // Columns of the model's outputs: classes, a label's values, or an embedding's (link prediction).
+  // Columns of the model's outputs: classes, a label's values, or an embedding's (tasks on edges).
   int64_t num_outputs() const { return num_outputs_; }
 
   // Classes are 0 .. the largest label among the split's nodes (all parts). Every rank calls it, each looks at its

@@ -5,6 +5,7 @@
 
 #include "services/collective/agreement.h"
 #include "services/format/node_results.h"
+#include "services/trainer/decisions.h"
 #include "services/trainer/parameters.h"
 
 namespace espalier::trainer {
@@ -101,26 +102,6 @@ Status WriteEmbeddings(const NodeResultsContext& context, Model& model, const Fu
   return Status();
 }
 
-// What outputs [n, C] decide: a class, a yes or no per class, or a value.
-torch::Tensor DecisionsOf(LossKind kind, const torch::Tensor& outputs) {
-  switch (kind) {
-    case LossKind::kCrossEntropy: return outputs.argmax(1);
-    case LossKind::kBinaryCrossEntropy: return outputs.gt(0).to(torch::kUInt8);
-    case LossKind::kSquaredError: return outputs;
-  }
-  return outputs;
-}
-
-format::NodeResultShape DecisionShape(LossKind kind, const format::NodeResultShape& outputs) {
-  format::NodeResultShape shape = outputs;
-  if (kind == LossKind::kCrossEntropy) {
-    shape.value_dtype = DType::kI64;
-    shape.row_shape.clear();
-  }
-  if (kind == LossKind::kBinaryCrossEntropy) shape.value_dtype = DType::kU8;
-  return shape;
-}
-
 // Decisions and the outputs behind them in one walk.
 Status WritePredictions(const NodeResultsContext& context, const std::string& tensor, const WantedNodes& wanted,
                         NodeResultFiles* written) {
@@ -132,7 +113,9 @@ Status WritePredictions(const NodeResultsContext& context, const std::string& te
   NodeResultsWriter predictions = WriterOf(context, "predictions");
   NodeResultsWriter logits = WriterOf(context, "logits");
   const bool has_logits = kind != LossKind::kSquaredError;
-  RETURN_IF_ERROR(predictions.Begin(DecisionShape(kind, shape)));
+  const DecisionShape decisions = ShapeOfDecisions(kind, width);
+  RETURN_IF_ERROR(
+      predictions.Begin({shape.node_type, shape.rows, shape.id_dtype, decisions.dtype, decisions.row_shape}));
   if (has_logits) RETURN_IF_ERROR(logits.Begin(shape));
   const auto append = [&](const Tensor& ids, const Tensor& rows) -> Status {
     RETURN_IF_ERROR(predictions.Append(ids, FromTorch(DecisionsOf(kind, ToTorch(rows)))));
@@ -195,7 +178,7 @@ NodeResultsRequest NodeResultsOf(const job::DistTraining& job) {
   NodeResultsRequest request;
   request.embeddings = Saves(job, job::OutputKind::kEmbeddings);
   request.predictions = Saves(job, job::OutputKind::kPredictions);
-  if (job.training.task.type == job::TaskType::kLinkPrediction) {
+  if (job::IsOfEdges(job.training.task.type)) {
     request.embeddings_are_outputs = true;
     request.predictions = false;  // of nodes there are none
   }
