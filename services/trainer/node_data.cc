@@ -124,14 +124,13 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
 }
 
 Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
-  EdgeTypeId type;
+  std::vector<EdgeTypeId> types(1);
   if (job::LabelsEdges(training.task.type)) {
-    ASSIGN_OR_RETURN(type, LabelledEdgeTypeOf(training.task, schema));
+    ASSIGN_OR_RETURN(types.front(), LabelledEdgeTypeOf(training.task, schema));
   } else {
-    ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(training.task, schema));
-    type = types.front();
+    ASSIGN_OR_RETURN(types, EdgeTypesOf(training.task, schema));
   }
-  seed_type_ = schema.DestinationOf(type);
+  seed_type_ = schema.DestinationOf(types.front());
   has_labels_ = false;
   num_outputs_ = training.model.hidden_size;
   return Status();
