@@ -1,9 +1,16 @@
 #include "services/sampler/seed_rows.h"
 
-#include <algorithm>
 #include <cstring>
+#include <string>
+#include <vector>
 
 namespace espalier::sampler {
+namespace {
+
+// More than a step's rows are: what a server says of their shape is not believed beyond it.
+constexpr uint64_t kMostBytesOfRows = uint64_t{1} << 32;
+
+}  // namespace
 
 Status SeedRows::Add(uint32_t partition, const Tensor& positions, const Tensor& rows) {
   if (rows.shape().empty() || rows.num_rows() != positions.num_elements()) {
@@ -13,7 +20,12 @@ Status SeedRows::Add(uint32_t partition, const Tensor& positions, const Tensor& 
   std::vector<int64_t> shape = rows.shape();
   shape[0] = static_cast<int64_t>(num_seeds_);
   if (!has_shape_) {
-    RETURN_IF_ERROR(CheckedElementCount(shape, SizeOf(rows.dtype())).status());
+    ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, SizeOf(rows.dtype())));
+    if (static_cast<uint64_t>(count) > kMostBytesOfRows / SizeOf(rows.dtype())) {
+      return ResourceExhausted("the edges' rows, " + rows.ToString() + " of partition " + std::to_string(partition) +
+                               " alone, take more than " + std::to_string(kMostBytesOfRows) +
+                               " bytes: use smaller batches");
+    }
     rows_ = Tensor::Zeros(rows.dtype(), shape);
     has_shape_ = true;
   }

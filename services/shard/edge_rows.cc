@@ -13,7 +13,7 @@
 namespace espalier::shard {
 namespace {
 
-constexpr uint64_t kNotFound = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 
 }  // namespace
 
@@ -33,7 +33,7 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
   });
   const IdArray indptr(in_edges.indptr), indices(in_edges.indices);
   const size_t row_bytes = column.row_bytes();
-  std::vector<uint64_t> position(sources.size(), kNotFound);
+  std::vector<uint64_t> position(sources.size(), kNoEdge);
   uint64_t lookups = 0;
   for (size_t first = 0; first < order.size();) {
     const uint64_t destination = destinations[order[first]];
@@ -52,7 +52,7 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
                                  [&](size_t pair, uint64_t id) { return sources[pair] < id; });
       for (; at != order.begin() + static_cast<std::ptrdiff_t>(last) && sources[*at] == source; ++at) {
         uint64_t& found = position[*at];
-        if (found == kNotFound) {
+        if (found == kNoEdge) {
           found = edge;
         } else if (std::memcmp(column.bytes() + found * row_bytes, column.bytes() + edge * row_bytes, row_bytes) != 0) {
           return InvalidArgument(name(*at) + " is several edges whose rows differ, and cannot say which is meant: keep "
@@ -66,7 +66,7 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
   shape[0] = static_cast<int64_t>(sources.size());
   Tensor rows = Tensor::Zeros(column.dtype(), std::move(shape));
   for (size_t i = 0; i < position.size(); ++i) {
-    if (position[i] == kNotFound) return InvalidArgument(name(i) + " is no edge of the graph and has no row");
+    if (position[i] == kNoEdge) return InvalidArgument(name(i) + " is no edge of the graph and has no row");
     if (row_bytes == 0) continue;
     std::memcpy(rows.mutable_bytes() + i * row_bytes, column.bytes() + position[i] * row_bytes, row_bytes);
   }
