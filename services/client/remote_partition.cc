@@ -181,11 +181,10 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
         if (!frame.ok()) return done(frame.status());
         const size_t expected = with_rows ? 4 : of_edges ? 3 : 2;
         if (frame->tensors.size() != expected || frame->tensors[0].dtype() != DType::kU32) {
-          return done(InvalidArgument(with_rows  ? "the server's seeds are not four tensors, positions (U32), "
-                                                   "destinations, sources and rows"
-                                      : of_edges ? "the server's seeds are not three tensors, positions (U32), "
-                                                   "destinations and sources"
-                                                 : "the server's seeds are not two tensors, positions (U32) and nodes"));
+          const char* const what = with_rows  ? "four tensors, positions (U32), destinations, sources and rows"
+                                   : of_edges ? "three tensors, positions (U32), destinations and sources"
+                                              : "two tensors, positions (U32) and nodes";
+          return done(InvalidArgument(std::string("the server's seeds are not ") + what));
         }
         const uint64_t count = static_cast<uint64_t>(frame->tensors[0].num_elements());
         Status valid = CheckIds(frame->tensors[0], count, batch_size, "seed positions");

@@ -24,8 +24,8 @@ struct EdgeResultShape {
 
 // Writes `<prefix>/<kind>/<part>/{sources,destinations,values}.npy` piece by piece, then
 // `<prefix>/<kind>/manifest.json`, which says what there is: the edges' type and split, `attributes` and each file's
-// dtype, shape, size and checksums. For each part: Begin, Append until all rows are there; in the end Commit. One thread
-// at a time.
+// dtype, shape, size and checksums. For each part: Begin, Append until all rows are there; in the end Commit. One
+// thread at a time.
 class EdgeResultsWriter {
  public:
   // `store` outlives this. `kind`: "predictions", "logits".

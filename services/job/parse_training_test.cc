@@ -240,7 +240,9 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotGoWithLabelsOfEdges) {
   EXPECT_THAT(error("", "metric: MRR, "), HasSubstr("MRR does not measure EdgeClassification"));
   EXPECT_THAT(error("", "metric: MeanSquaredError, "), HasSubstr("MeanSquaredError does not measure"));
   EXPECT_THAT(error("", "neighborhood: Sampled, "), HasSubstr("EdgeClassification is evaluated over full"));
-  EXPECT_THAT(ErrorOf(ExampleWith("NodeClassification\n      label: node-label", "EdgeRegression\n      label: rating")),
+  const std::string balanced =
+      ExampleWith("NodeClassification\n      label: node-label", "EdgeRegression\n      label: rating");
+  EXPECT_THAT(ErrorOf(balanced),
               HasSubstr("TrainNodes balances a split of nodes, EdgeRegression has one of edges"));
   EXPECT_THAT(error("", "", {{"spec.samplers.replicas", "1"}}), HasSubstr("no batches of labelled edges"));
   EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      edgeType: cites")),

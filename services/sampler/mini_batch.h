@@ -60,7 +60,7 @@ struct MiniBatch {
   uint32_t step = 0;
   NodeTypeId seed_type;
   uint32_t num_seeds = 0;                        // of this trainer; 0 is legal
-  uint32_t global_num_seeds = 0;                 // of all trainers, or their pairs (links, edges): the weight's denominator
+  uint32_t global_num_seeds = 0;                 // of all trainers; of links and edges pairs: the weight's denominator
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the seeds come first in seed_type's
   // Temporal sampling, where a row is a node at a time: by NodeTypeId, the time of each row. Else empty.
   std::vector<std::vector<int64_t>> times = {};

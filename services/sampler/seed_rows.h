@@ -14,8 +14,8 @@ class SeedRows {
   explicit SeedRows(uint64_t num_seeds) : num_seeds_(num_seeds) {}
 
   // One partition's rows [k, row shape...], of the seeds at `positions` [k], all below num_seeds. Internal where they
-  // are not as many, or where partitions have columns of different dtypes or shapes; ResourceExhausted where those of all
-  // seeds would take more than 4 GiB.
+  // are not as many, or where partitions have columns of different dtypes or shapes; ResourceExhausted where those of
+  // all seeds would take more than 4 GiB.
   Status Add(uint32_t partition, const Tensor& positions, const Tensor& rows);
 
   // [num_seeds, row shape...], after Add of every partition.

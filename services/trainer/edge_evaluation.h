@@ -1,8 +1,8 @@
 // How well a model predicts the labels of the edges of a split's part, and what it predicts.
 //
 // Embeddings are those of full-neighbourhood inference over the whole graph. They wait on the owners of their rows;
-// edges are walked in the user's order in fixed chunks, chunk c by rank c mod T, so neither metrics nor outputs depend on
-// partitions or trainers.
+// edges are walked in the user's order in fixed chunks, chunk c by rank c mod T, so neither metrics nor outputs depend
+// on partitions or trainers.
 #pragma once
 
 #include <functional>
@@ -44,8 +44,8 @@ class EdgeEvaluation {
 
   // Every rank calls these in the same order, after inference.ComputeHidden.
   //
-  // `tensor` names what keeps the embeddings until Drop: later calls use those that are there. None where no edge of the
-  // part is labelled.
+  // `tensor` names what keeps the embeddings until Drop: later calls use those that are there. None where no edge of
+  // the part is labelled.
   Result<std::optional<double>> MetricOf(Model& model, FullInference& inference, graph::SplitPartName part,
                                          const std::string& tensor);
   Status StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor);

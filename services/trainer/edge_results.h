@@ -13,8 +13,8 @@
 namespace espalier::trainer {
 
 // After inference.ComputeHidden, within the pass that keeps `edges`' embeddings (`tensor`, where none are there yet).
-// Every rank calls it: all compute, rank 0 writes below context.folder, over what an earlier pass left there. Nothing is
-// written where the graph lacks the split.
+// Every rank calls it: all compute, rank 0 writes below context.folder, over what an earlier pass left there. Nothing
+// is written where the graph lacks the split.
 Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
                                           EdgeEvaluation& edges, const std::string& tensor);
 

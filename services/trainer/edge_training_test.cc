@@ -1,5 +1,5 @@
-// Edge classification and regression from a document to predictions, with threads as trainers and all partitions in this
-// process.
+// Edge classification and regression from a document to predictions, with threads as trainers and all partitions in
+// this process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

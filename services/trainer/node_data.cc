@@ -119,7 +119,8 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
   data.feature_widths_.resize(schema.num_node_types(), 0);
   data.input_widths_.resize(schema.num_node_types(), 0);
   for (const job::Input& input : training.inputs) RETURN_IF_ERROR(data.AddInput(input, schema));
-  RETURN_IF_ERROR(job::IsOfEdges(training.task.type) ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
+  const bool of_edges = job::IsOfEdges(training.task.type);
+  RETURN_IF_ERROR(of_edges ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
   return data;
 }
 
