@@ -42,7 +42,7 @@ class RelationChecker {
 
   void CheckTask(const Training& training) {
     if (training.task.type == TaskType::kLinkPrediction) return;  // CheckLinkPrediction
-    RefuseFields("spec.training.task", {"edgeType", "reverseEdgeType", "negatives", "scorer", "loss"});
+    RefuseFields("spec.training.task", {"edgeType", "edgeTypes", "reverseEdgeType", "negatives", "scorer", "loss"});
     RefuseFields("spec.training.evaluation", {"candidates", "filtered", "k"});
     const bool regression = training.task.type == TaskType::kNodeRegression;
     if (regression && training.task.multi_label) {
@@ -65,6 +65,12 @@ class RelationChecker {
     if (task.type != TaskType::kLinkPrediction) return;
     if (!task.node_type.empty()) Add("spec.training.task.nodeType", "LinkPrediction is of edges: name edgeType");
     if (task.multi_label) Add("spec.training.task.multiLabel", "only for NodeClassification");
+    if (!task.edge_types.empty() && !task.edge_type.empty()) {
+      Add("spec.training.task.edgeTypes", "edgeType names one edge type, edgeTypes several: leave out one of them");
+    }
+    if (!task.edge_types.empty() && !task.reverse_edge_type.empty()) {
+      Add("spec.training.task.reverseEdgeType", "the reverse of one edge type: name it in edgeType");
+    }
     const bool measures = evaluation.metric == Metric::kMrr || evaluation.metric == Metric::kHitsAtK ||
                           evaluation.metric == Metric::kRocAuc;
     if (!measures) {

@@ -39,8 +39,14 @@ std::vector<FieldSpec> TaskAndModelFields() {
       {.path = "spec.training.task.edgeType",
        .type = kEdgeType,
        .meaning =
-           "LinkPrediction: edges that are predicted, both ends of one node type; by default those of every edge "
-           "type, each with a relation of its own"},
+           "LinkPrediction: edges that are predicted; by default those of every edge type, each with a relation of "
+           "its own"},
+      {.path = "spec.training.task.edgeTypes",
+       .type = kEdgeType,
+       .is_list = true,
+       .minimum_items = 1,
+       .maximum_items = 256,
+       .meaning = "LinkPrediction: several edge types in place of `edgeType`"},
       {.path = "spec.training.task.reverseEdgeType",
        .type = kEdgeType,
        .meaning = "LinkPrediction: edge type that holds the same edges as `edgeType` with their ends swapped, hidden "

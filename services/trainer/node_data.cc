@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <set>
 
 #include "services/collective/agreement.h"
 #include "services/trainer/learnable_rows.h"
@@ -120,12 +121,16 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
   for (const job::Input& input : training.inputs) RETURN_IF_ERROR(data.AddInput(input, schema));
   const bool links = training.task.type == job::TaskType::kLinkPrediction;
   RETURN_IF_ERROR(links ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
+  if (data.seed_types_.empty()) data.seed_types_ = {data.seed_type_};
   return data;
 }
 
 Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
   ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(training.task, schema));
   seed_type_ = schema.DestinationOf(types.front());
+  std::set<NodeTypeId> ends;
+  for (const EdgeTypeId type : types) ends.insert({schema.SourceOf(type), schema.DestinationOf(type)});
+  seed_types_.assign(ends.begin(), ends.end());
   has_labels_ = false;
   num_outputs_ = training.model.hidden_size;
   return Status();
