@@ -38,9 +38,13 @@ std::vector<Rule> TrainingRules() {
        "ROCAUC for LinkPrediction, else Accuracy | MacroF1 | MicroF1 | ROCAUC",
        "evaluation.metric"},
       {training,
-       "self.task.type == 'LinkPrediction' || !(has(self.task.negatives) || has(self.task.scorer) || "
-       "has(self.task.loss))",
-       "negatives, scorer and loss are only for LinkPrediction", "task"},
+       "self.task.type == 'LinkPrediction' || !(has(self.task.edgeTypes) || has(self.task.negatives) || "
+       "has(self.task.scorer) || has(self.task.loss))",
+       "edgeTypes, negatives, scorer and loss are only for LinkPrediction", "task"},
+      {training, "!has(self.task.edgeTypes) || !has(self.task.edgeType)",
+       "edgeType names one edge type, edgeTypes several: leave out one of them", "task.edgeTypes"},
+      {training, "!has(self.task.edgeTypes) || !has(self.task.reverseEdgeType)",
+       "the reverse of one edge type: name it in edgeType", "task.reverseEdgeType"},
       {training,
        "self.task.type == 'LinkPrediction' || !(has(self.evaluation.candidates) || has(self.evaluation.filtered) || "
        "has(self.evaluation.k))",

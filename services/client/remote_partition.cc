@@ -169,9 +169,12 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
   for (const EdgeTypeId type : query.edge_types) request.add_edge_types(type.value);
   request.set_edge_column(query.edge_column);
   const bool with_rows = !query.edge_column.empty();
-  const NodeTypeId node_type = of_edges ? schema.DestinationOf(query.edge_types.front()) : query.node_type;
-  const uint64_t num_nodes = book_->num_nodes(node_type);
-  const uint64_t num_sources = of_edges ? book_->num_nodes(schema.SourceOf(query.edge_types.front())) : 0;
+  // Of several edge types the largest: which node type an entry is of, whoever knows the positions' edge types checks.
+  uint64_t num_nodes = of_edges ? 0 : book_->num_nodes(query.node_type), num_sources = 0;
+  for (const EdgeTypeId type : query.edge_types) {
+    num_nodes = std::max(num_nodes, book_->num_nodes(schema.DestinationOf(type)));
+    num_sources = std::max(num_sources, book_->num_nodes(schema.SourceOf(type)));
+  }
   rpc::CallWithRetries(
       peer_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), {}), deadline,
       [done = std::move(done), num_nodes, num_sources, of_edges, with_rows,

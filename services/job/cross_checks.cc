@@ -49,7 +49,7 @@ class RelationChecker {
     if (!LabelsEdges(type)) {
       RefuseFields("spec.training.task", {"edgeType", "reverseEdgeType"}, "only for tasks on edges");
     }
-    RefuseFields("spec.training.task", {"negatives", "scorer", "loss"}, "only for LinkPrediction");
+    RefuseFields("spec.training.task", {"edgeTypes", "negatives", "scorer", "loss"}, "only for LinkPrediction");
     RefuseFields("spec.training.evaluation", {"candidates", "filtered", "k"}, "only for LinkPrediction");
     const bool regression = type == TaskType::kNodeRegression || type == TaskType::kEdgeRegression;
     if (regression && training.task.multi_label) {
@@ -104,6 +104,12 @@ class RelationChecker {
     if (task.type != TaskType::kLinkPrediction) return;
     if (!task.node_type.empty()) Add("spec.training.task.nodeType", "LinkPrediction is of edges: name edgeType");
     if (task.multi_label) Add("spec.training.task.multiLabel", "only for NodeClassification");
+    if (!task.edge_types.empty() && !task.edge_type.empty()) {
+      Add("spec.training.task.edgeTypes", "edgeType names one edge type, edgeTypes several: leave out one of them");
+    }
+    if (!task.edge_types.empty() && !task.reverse_edge_type.empty()) {
+      Add("spec.training.task.reverseEdgeType", "the reverse of one edge type: name it in edgeType");
+    }
     const bool measures = evaluation.metric == Metric::kMrr || evaluation.metric == Metric::kHitsAtK ||
                           evaluation.metric == Metric::kRocAuc;
     if (!measures) {

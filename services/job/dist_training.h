@@ -3,6 +3,7 @@
 // (parse.h); everything below may rely on what validation promises.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -99,10 +100,11 @@ struct Task {
   // EdgeClassification and EdgeRegression: what neighbours of a step's edges are drawn without.
   ExcludeEdges exclude = ExcludeEdges::kNone;
   // Those and LinkPrediction:
-  std::string edge_type;             // "a:r:a" or "r"; empty: the only one, or every one (LinkPrediction)
+  std::string edge_type;             // "a:r:b" or "r"; empty: the only one, or (LinkPrediction) edge_types, or every one
   std::string reverse_edge_type;     // whose edges are the same ones with their ends swapped; empty: addReverseEdges'
   bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
   // LinkPrediction:
+  std::vector<std::string> edge_types;  // several of them; edge_type is empty then
   Negatives negatives = Negatives::kUniform;
   int64_t num_negatives = 1;  // for each edge
   Scorer scorer = Scorer::kDot;
@@ -231,6 +233,14 @@ constexpr int64_t MostNegativesOfShare(Negatives kind, int64_t width) {
 
 // Of a step, all trainers together: each of them fetches all of them.
 inline constexpr int64_t kMostInDegreeNegatives = int64_t{1} << 24;
+
+// The edge types of link prediction, ascending; empty: every one.
+inline std::vector<std::string> EdgeTypeNames(const Task& task) {
+  if (!task.edge_type.empty()) return {task.edge_type};
+  std::vector<std::string> names = task.edge_types;
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 // True where some node type has learnable rows.
 inline bool HasEmbeddings(const Training& training) {

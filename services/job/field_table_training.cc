@@ -44,8 +44,14 @@ std::vector<FieldSpec> TaskAndModelFields() {
       {.path = "spec.training.task.edgeType",
        .type = kEdgeType,
        .meaning =
-           "tasks on edges: edges that are predicted, both ends of one node type; by default the only type, or "
-           "(LinkPrediction) those of every edge type, each with a relation of its own"},
+           "tasks on edges: edges that are predicted; by default the only type, or (LinkPrediction) those of every edge "
+           "type, each with a relation of its own"},
+      {.path = "spec.training.task.edgeTypes",
+       .type = kEdgeType,
+       .is_list = true,
+       .minimum_items = 1,
+       .maximum_items = 256,
+       .meaning = "LinkPrediction: several edge types in place of `edgeType`"},
       {.path = "spec.training.task.reverseEdgeType",
        .type = kEdgeType,
        .meaning = "tasks on edges: edge type that holds the same edges as `edgeType` with their ends swapped, hidden "

@@ -156,10 +156,24 @@ TEST(ParseTrainingTest, ReadsLinkPrediction) {
   EXPECT_EQ(evaluation.k, 3);
   EXPECT_EQ(evaluation.candidates, 100);
   EXPECT_FALSE(evaluation.filtered);
+
+  const Result<ParsedJob> several =
+      ParseJob("job.yaml", LinkJobWith("      edgeTypes: [likes, 'a:cites:a']\n"), {});
+  ASSERT_TRUE(several.ok()) << several.status().ToString();
+  EXPECT_THAT(several->training.training.task.edge_types, ElementsAre("likes", "a:cites:a"));
+  EXPECT_THAT(EdgeTypeNames(several->training.training.task), ElementsAre("a:cites:a", "likes"));
+  EXPECT_THAT(EdgeTypeNames(task), ElementsAre("a:cites:a"));
+  EXPECT_TRUE(EdgeTypeNames(plain->training.training.task).empty());
 }
 
 TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("      nodeType: paper\n")), HasSubstr("LinkPrediction is of edges: name edgeType"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      edgeType: likes\n      edgeTypes: [likes, cites]\n")),
+              HasSubstr("spec.training.task.edgeTypes: edgeType names one edge type, edgeTypes several"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: [likes, cites]\n      reverseEdgeType: liked_by\n")),
+              HasSubstr("spec.training.task.reverseEdgeType: the reverse of one edge type: name it in edgeType"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: [likes, likes]\n")), HasSubstr("stands in the list twice"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: []\n")), HasSubstr("a list of 1 to 256 items"));
   EXPECT_THAT(ErrorOf(LinkJobWith("", "metric: Accuracy, ")),
               HasSubstr("Accuracy does not measure LinkPrediction: choose MRR | HitsAtK | ROCAUC"));
   EXPECT_THAT(ErrorOf(LinkJobWith("", "metric: ROCAUC, ")), HasSubstr("ROCAUC needs at least 1"));
@@ -189,6 +203,8 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   // And what is only for it.
   EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      scorer: Dot")),
               HasSubstr("spec.training.task.scorer: only for LinkPrediction"));
+  EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      edgeTypes: [likes]")),
+              HasSubstr("spec.training.task.edgeTypes: only for LinkPrediction"));
   EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: MRR")), HasSubstr("MRR does not measure"));
   EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: Accuracy, k: 3")), HasSubstr("only for LinkPrediction"));
 }

@@ -14,7 +14,7 @@
 
 namespace espalier::sampler {
 
-// Link prediction: the seeds are edges of a split of these edge types, whose ends are all of one node type.
+// Link prediction: the seeds are edges of a split of these edge types.
 struct LinkPlan {
   std::vector<LinkType> types;
   NegativeSpec negatives;
@@ -45,8 +45,10 @@ struct EpochPlan {
   bool shuffle = true;
   uint32_t num_trainers = 1;
   Rank rank;
-  std::optional<LinkPlan> links = {};  // set: batch_size counts edges, and seed_type is that of their ends
-  std::optional<EdgePlan> edges = {};  // likewise; not both
+  // Set: batch_size counts edges, and seed_type is what the first of their types leads to.
+  std::optional<LinkPlan> links = {};
+  // Set: batch_size counts edges, and seed_type is that of their ends. Not both.
+  std::optional<EdgePlan> edges = {};
 };
 
 // One consumer at a time.

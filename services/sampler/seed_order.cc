@@ -33,10 +33,6 @@ Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) 
     const std::string name = "edge type '" + schema.EdgeType(type).Name() + "'";
     if (named[type.value]) return InvalidArgument(name + " is named twice");
     named[type.value] = true;
-    const EdgeTypeId first = query.edge_types.front();
-    if (schema.SourceOf(type) != schema.SourceOf(first) || schema.DestinationOf(type) != schema.DestinationOf(first)) {
-      return InvalidArgument(name + " and '" + schema.EdgeType(first).Name() + "' have ends of different node types");
-    }
   }
   return {};
 }

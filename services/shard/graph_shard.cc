@@ -291,25 +291,29 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   const std::vector<OwnSeed> own = OwnSeedsAt(query, total, lists, range);
   RETURN_IF_ERROR(CheckCount(own.size()));
 
-  const NodeTypeId node_type = of_edges ? schema.DestinationOf(query.edge_types.front()) : query.node_type;
-  const uint64_t first_node = book.NodeFirst(node_type)[partition.id.value];
+  std::vector<uint64_t> first_nodes;        // by list: of its destinations' type
+  uint64_t num_nodes = 0, num_sources = 0;  // of the type that has the most
+  for (size_t list = 0; list < lists.size(); ++list) {
+    const NodeTypeId type = of_edges ? schema.DestinationOf(query.edge_types[list]) : query.node_type;
+    first_nodes.push_back(book.NodeFirst(type)[partition.id.value]);
+    num_nodes = std::max(num_nodes, book.num_nodes(type));
+    if (of_edges) num_sources = std::max(num_sources, book.num_nodes(schema.SourceOf(query.edge_types[list])));
+  }
   std::vector<uint32_t> positions;
   std::vector<uint64_t> nodes, sources, local_destinations;  // the last two of edges
   for (const OwnSeed& seed : own) {
     positions.push_back(static_cast<uint32_t>(seed.position - range.first));
-    nodes.push_back(first_node + local_ids[seed.list][seed.entry]);
+    nodes.push_back(first_nodes[seed.list] + local_ids[seed.list][seed.entry]);
     if (!of_edges) continue;
     sources.push_back(list_sources[seed.list][seed.entry]);
     local_destinations.push_back(local_ids[seed.list][seed.entry]);
   }
   sampler::PartitionSeeds seeds{.positions = Tensor::FromVector(std::move(positions)),
-                                .nodes = IdTensor(std::move(nodes), book.num_nodes(node_type))};
-  if (of_edges) {
-    if (!query.edge_column.empty()) {
-      ASSIGN_OR_RETURN(seeds.rows, RowsOfSeeds(query, sources, local_destinations));
-    }
-    seeds.sources = IdTensor(std::move(sources), book.num_nodes(schema.SourceOf(query.edge_types.front())));
+                                .nodes = IdTensor(std::move(nodes), num_nodes)};
+  if (!query.edge_column.empty()) {
+    ASSIGN_OR_RETURN(seeds.rows, RowsOfSeeds(query, sources, local_destinations));
   }
+  if (of_edges) seeds.sources = IdTensor(std::move(sources), num_sources);
   return seeds;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <set>
 
 #include "services/collective/agreement.h"
 #include "services/trainer/edge_plan.h"
@@ -121,6 +122,7 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
   for (const job::Input& input : training.inputs) RETURN_IF_ERROR(data.AddInput(input, schema));
   const bool of_edges = job::IsOfEdges(training.task.type);
   RETURN_IF_ERROR(of_edges ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
+  if (data.seed_types_.empty()) data.seed_types_ = {data.seed_type_};
   return data;
 }
 
@@ -132,6 +134,9 @@ Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema&
     ASSIGN_OR_RETURN(types, EdgeTypesOf(training.task, schema));
   }
   seed_type_ = schema.DestinationOf(types.front());
+  std::set<NodeTypeId> ends;
+  for (const EdgeTypeId type : types) ends.insert({schema.SourceOf(type), schema.DestinationOf(type)});
+  seed_types_.assign(ends.begin(), ends.end());
   has_labels_ = false;
   num_outputs_ = training.model.hidden_size;
   return Status();

@@ -29,7 +29,10 @@ class NodeData {
   static Result<NodeData> Make(const job::Training& training, const graph::GraphSchema& schema,
                                sampler::RowSource& rows);
 
+  // Of link prediction, what the first of its edge types leads to.
   NodeTypeId seed_type() const { return seed_type_; }
+  // Those whose outputs are wanted, ascending: the seed type; of link prediction the ends of all its edge types.
+  const std::vector<NodeTypeId>& seed_types() const { return seed_types_; }
   LossKind loss_kind() const { return loss_kind_; }
   // Width of the features by NodeTypeId; 0: the type has none.
   const std::vector<int64_t>& feature_widths() const { return feature_widths_; }
@@ -95,6 +98,7 @@ class NodeData {
   std::vector<int64_t> feature_widths_, input_widths_;
   const LearnableRows* learnable_ = nullptr;
   NodeTypeId seed_type_;
+  std::vector<NodeTypeId> seed_types_;
   std::string label_;
   bool has_labels_ = true;
   LossKind loss_kind_ = LossKind::kCrossEntropy;

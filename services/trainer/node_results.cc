@@ -126,17 +126,29 @@ Status WritePredictions(const NodeResultsContext& context, const std::string& te
   return has_logits ? Commit(logits, written) : Status();
 }
 
-// All nodes' outputs into a tensor on the owners of the rows, where rank 0 finds them.
+// The outputs of all nodes of the seed types into tensors of one name on the owners of the rows, where rank 0 finds
+// them.
 Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInference& inference,
                     const std::string& tensor) {
-  const NodeTypeId type = context.data.seed_type();
-  const Status created = LostWhereMissing(context.graph.tensors.CreateTensor(
-      type, tensor, DType::kF32, {context.data.num_outputs()}, context.timeouts.ForData()));
-  RETURN_IF_ERROR(collective::AgreeOn(created, context.collective, context.timeouts.ForCollective()));
-  return inference.ForAllNodes(model, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
-    return LostWhereMissing(
-        context.graph.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), context.timeouts.ForData()));
-  });
+  for (const NodeTypeId type : context.data.seed_types()) {
+    const Status created = LostWhereMissing(context.graph.tensors.CreateTensor(
+        type, tensor, DType::kF32, {context.data.num_outputs()}, context.timeouts.ForData()));
+    RETURN_IF_ERROR(collective::AgreeOn(created, context.collective, context.timeouts.ForCollective()));
+    RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
+      return LostWhereMissing(
+          context.graph.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), context.timeouts.ForData()));
+    }));
+  }
+  return Status();
+}
+
+Status DropOutputs(const NodeResultsContext& context, const std::string& tensor) {
+  Status first_error;
+  for (const NodeTypeId type : context.data.seed_types()) {
+    const Status dropped = context.graph.tensors.DropTensor(type, tensor, context.timeouts.ForData());
+    if (first_error.ok()) first_error = dropped;
+  }
+  return first_error;
 }
 
 // Rank 0's part, after StoreOutputs.
@@ -153,19 +165,21 @@ Status FetchPredictions(const NodeResultsContext& context, const std::string& te
 // Rank 0's part, after StoreOutputs, where outputs are the embeddings.
 Status FetchEmbeddings(const NodeResultsContext& context, const std::string& tensor, const NodeResultsRequest& request,
                        NodeResultFiles* written) {
-  const NodeTypeId type = context.data.seed_type();
-  if (request.nodes.has_value() && !request.nodes->contains(type)) {
-    written->not_written["embeddings"] = "no node of the task's type was chosen";
-    return Status();
-  }
-  const WantedNodes wanted(context, request, type);
   const int64_t width = context.data.num_outputs();
   NodeResultsWriter writer = WriterOf(context, "embeddings");
-  RETURN_IF_ERROR(
-      writer.Begin({context.graph.schema().NodeTypeName(type), wanted.count(), DType::kU64, DType::kF32, {width}}));
-  RETURN_IF_ERROR(ForRows(context, type, tensor, width, wanted,
-                          [&](const Tensor& ids, const Tensor& rows) { return writer.Append(ids, rows); }));
-  return Commit(writer, written);
+  bool any = false;
+  for (const NodeTypeId type : context.data.seed_types()) {
+    if (request.nodes.has_value() && !request.nodes->contains(type)) continue;
+    any = true;
+    const WantedNodes wanted(context, request, type);
+    RETURN_IF_ERROR(
+        writer.Begin({context.graph.schema().NodeTypeName(type), wanted.count(), DType::kU64, DType::kF32, {width}}));
+    RETURN_IF_ERROR(ForRows(context, type, tensor, width, wanted,
+                            [&](const Tensor& ids, const Tensor& rows) { return writer.Append(ids, rows); }));
+  }
+  if (any) return Commit(writer, written);
+  written->not_written["embeddings"] = "no node of the task's types was chosen";
+  return Status();
 }
 
 bool Saves(const job::DistTraining& job, job::OutputKind kind) {
@@ -202,8 +216,7 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
   if (writes) {
     status = outputs_as_embeddings ? FetchEmbeddings(context, tensor, request, &written)
                                    : FetchPredictions(context, tensor, request, &written);
-    const Status dropped =
-        context.graph.tensors.DropTensor(context.data.seed_type(), tensor, context.timeouts.ForData());
+    const Status dropped = DropOutputs(context, tensor);
     if (status.ok()) status = dropped;
   }
   RETURN_IF_ERROR(

@@ -103,7 +103,8 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
   if (task.type == job::TaskType::kLinkPrediction) {
     metadata.erase("label");
     metadata["scorer"] = job::NameOf(task.scorer);
-    metadata["edgeType"] = task.edge_type;
+    std::string& edge_types = metadata["edgeType"] = "";
+    for (const std::string& name : job::EdgeTypeNames(task)) edge_types += (edge_types.empty() ? "" : ",") + name;
   }
   return metadata;
 }

@@ -70,10 +70,11 @@ ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSch
   options.num_outputs = parts.data.num_outputs();
   options.relations = RelationsOf(parts.sampling);
   options.seed_type = parts.data.seed_type();
+  options.seed_types = parts.data.seed_types();
   options.seed = training.seed;
   options.module = parts.module;
   options.trains = !OnlyInfers(training);
-  options.rows_are_embeddings = parts.data.feature_widths()[parts.data.seed_type().value] == 0;
+  for (const int64_t width : parts.data.feature_widths()) options.rows_are_embeddings.push_back(width == 0);
   return options;
 }
 
