@@ -75,8 +75,13 @@ std::vector<Rule> TrainingRules() {
        "TrainNodes balances a split of nodes, LinkPrediction has one of edges", "graph.partitions.balance"},
       {training, "self.task.type != 'LinkPrediction' || !has(self.sampling.seedTime)",
        "a column of nodes says nothing of when an edge was: leave it out", "sampling.seedTime"},
-      {"spec", "self.training.task.type != 'LinkPrediction' || self.samplers.replicas == 0",
-       "sampler processes make no batches of edges: leave them out, trainers sample", "samplers.replicas"},
+      {"spec",
+       "self.samplers.replicas == 0 || !has(self.training.task.negatives) || !has(self.training.task.negatives.count) "
+       "|| " +
+           negatives + " <= 16777216",
+       "a sampler draws at most 16777216 for one trainer's step: use fewer, a smaller batchSize, more trainers, or no "
+       "samplers",
+       "training.task.negatives.count"},
       {"spec",
        "!has(self.training.task.negatives) || !has(self.training.task.negatives.count) || (" + negatives +
            " <= 268435456 && ((has(self.training.task.negatives.type) && self.training.task.negatives.type == 'Joint') "

@@ -150,8 +150,10 @@ class RelationChecker {
     if (!training.sampling.seed_time.empty()) {
       Add("spec.training.sampling.seedTime", "a column of nodes says nothing of when an edge was: leave it out");
     }
-    if (job.sampler_replicas > 0) {
-      Add("spec.samplers.replicas", "sampler processes make no batches of edges: leave them out, trainers sample");
+    if (job.sampler_replicas > 0 && negatives > kMostNegativesOfSampler) {
+      Add("spec.training.task.negatives.count",
+          "a sampler draws at most " + std::to_string(kMostNegativesOfSampler) +
+              " for one trainer's step: use fewer, a smaller batchSize, more trainers, or no samplers");
     }
   }
 

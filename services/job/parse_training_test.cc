@@ -196,8 +196,14 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, "),
                       {{"spec.graph.timeColumn", "year"}, {"spec.training.sampling.seedTime", "year"}}),
               HasSubstr("says nothing of when an edge was"));
-  EXPECT_THAT(ErrorOf(LinkJobWith(""), {{"spec.samplers.replicas", "1"}}),
-              HasSubstr("sampler processes make no batches of edges"));
+  // 2^18 edges a trainer.
+  const Overrides sampled = {{"spec.training.batchSize", "524288"},
+                             {"spec.training.model.hiddenSize", "16"},
+                             {"spec.trainers.replicas", "2"},
+                             {"spec.samplers.replicas", "1"}};
+  EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 64}\n"), sampled), "");
+  EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 65}\n"), sampled),
+              HasSubstr("spec.training.task.negatives.count: a sampler draws at most 16777216"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      exclude: Self\n")),
               HasSubstr("spec.training.task.exclude: only for EdgeClassification and EdgeRegression"));
   // And what is only for it.

@@ -47,7 +47,7 @@ class LinksBetweenTypes(Scenario):
         self.num_edges = write_shop(self.dir / "shop")
         self.counter = 0
 
-    def train(self, *args, partitions=4, trainers=1, edge_types=("buys", "rev_buys"), **task):
+    def train(self, *args, partitions=4, trainers=1, samplers=0, edge_types=("buys", "rev_buys"), **task):
         self.counter += 1
         self.output = self.dir / f"run-{self.counter}"
         task = {"type": "LinkPrediction", "split": "sales", "negatives": {"type": "Joint", "count": 16},
@@ -59,7 +59,8 @@ class LinksBetweenTypes(Scenario):
                        training__inputs=[{"nodeType": "item", "features": ["x"]},
                                          {"nodeType": "user", "embedding": {"size": 8}}],
                        training__epochs=4, training__evaluation={"everyEpochs": 4, "metric": "MRR"},
-                       trainers__replicas=trainers, output={"save": ["Model", "Embeddings"]})
+                       trainers__replicas=trainers, samplers__replicas=samplers,
+                       output={"save": ["Model", "Embeddings"]})
         return self.run_job(document, self.output.name, *args)
 
     def test_partitions_and_transports_change_no_bit(self):
@@ -74,6 +75,14 @@ class LinksBetweenTypes(Scenario):
         for node_type, count in (("user", USERS), ("item", ITEMS)):
             (values,) = self.output.glob(f"results/*/embeddings/{node_type}/values.npy")
             self.assertEqual(np.load(values).shape, (count, 16))
+
+    def test_samplers_draw_what_trainers_draw(self):
+        for trainers in (1, 2):
+            none = self.train("--audit", trainers=trainers)
+            for samplers in (1, 3):
+                some = self.train("--audit", "--access", "rpc", trainers=trainers, samplers=samplers)
+                for number in ("samplesDigest", "parametersDigest", "lossPerStep", "testMrr"):
+                    self.assertEqual(some[number], none[number], number)
 
     def test_two_trainers_make_the_same_steps(self):
         for negatives in ("Joint", "Uniform", "InBatch"):
