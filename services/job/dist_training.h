@@ -100,7 +100,7 @@ struct Task {
   // EdgeClassification and EdgeRegression: what neighbours of a step's edges are drawn without.
   ExcludeEdges exclude = ExcludeEdges::kNone;
   // Those and LinkPrediction:
-  std::string edge_type;             // "a:r:b" or "r"; empty: the only one, or (LinkPrediction) edge_types, or every one
+  std::string edge_type;             // "a:r:b" or "r"; empty: the only one; of LinkPrediction edge_types, or every one
   std::string reverse_edge_type;     // whose edges are the same ones with their ends swapped; empty: addReverseEdges'
   bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
   // LinkPrediction:

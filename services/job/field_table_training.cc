@@ -44,8 +44,8 @@ std::vector<FieldSpec> TaskAndModelFields() {
       {.path = "spec.training.task.edgeType",
        .type = kEdgeType,
        .meaning =
-           "tasks on edges: edges that are predicted; by default the only type, or (LinkPrediction) those of every edge "
-           "type, each with a relation of its own"},
+           "tasks on edges: edges that are predicted; by default the only type, or (LinkPrediction) those of every "
+           "edge type, each with a relation of its own"},
       {.path = "spec.training.task.edgeTypes",
        .type = kEdgeType,
        .is_list = true,
