@@ -27,19 +27,24 @@ std::vector<Rule> TrainingRules() {
       "(self.training.batchSize + self.trainers.replicas - 1) / self.trainers.replicas * "
       "self.training.task.negatives.count";
   return {
-      {training, "self.task.type == 'NodeClassification' || !self.task.multiLabel", "only for NodeClassification",
-       "task.multiLabel"},
+      {training, "self.task.type in ['NodeClassification', 'EdgeClassification'] || !self.task.multiLabel",
+       "only for NodeClassification and EdgeClassification", "task.multiLabel"},
       {training,
        "!has(self.evaluation.metric) || (self.task.type == 'LinkPrediction' ? self.evaluation.metric in ['MRR', "
-       "'HitsAtK', 'ROCAUC'] : !(self.evaluation.metric in ['MRR', 'HitsAtK']) && (self.task.type == 'NodeRegression') "
-       "== (self.evaluation.metric in ['MeanSquaredError', 'MeanAbsoluteError']))",
-       "does not measure this task: choose MeanSquaredError | MeanAbsoluteError for NodeRegression, MRR | HitsAtK | "
+       "'HitsAtK', 'ROCAUC'] : !(self.evaluation.metric in ['MRR', 'HitsAtK']) && (self.task.type in "
+       "['NodeRegression', 'EdgeRegression']) == (self.evaluation.metric in ['MeanSquaredError', "
+       "'MeanAbsoluteError']))",
+       "does not measure this task: choose MeanSquaredError | MeanAbsoluteError for regressions, MRR | HitsAtK | "
        "ROCAUC for LinkPrediction, else Accuracy | MacroF1 | MicroF1 | ROCAUC",
        "evaluation.metric"},
       {training,
-       "self.task.type == 'LinkPrediction' || !(has(self.task.edgeType) || has(self.task.reverseEdgeType) || "
-       "has(self.task.negatives) || has(self.task.scorer) || has(self.task.loss))",
-       "edgeType, reverseEdgeType, negatives, scorer and loss are only for LinkPrediction", "task"},
+       "self.task.type == 'LinkPrediction' || !(has(self.task.edgeTypes) || has(self.task.negatives) || "
+       "has(self.task.scorer) || has(self.task.loss))",
+       "edgeTypes, negatives, scorer and loss are only for LinkPrediction", "task"},
+      {training, "!has(self.task.edgeTypes) || !has(self.task.edgeType)",
+       "edgeType names one edge type, edgeTypes several: leave out one of them", "task.edgeTypes"},
+      {training, "!has(self.task.edgeTypes) || !has(self.task.reverseEdgeType)",
+       "the reverse of one edge type: name it in edgeType", "task.reverseEdgeType"},
       {training,
        "self.task.type == 'LinkPrediction' || !(has(self.evaluation.candidates) || has(self.evaluation.filtered) || "
        "has(self.evaluation.k))",
@@ -70,8 +75,13 @@ std::vector<Rule> TrainingRules() {
        "TrainNodes balances a split of nodes, LinkPrediction has one of edges", "graph.partitions.balance"},
       {training, "self.task.type != 'LinkPrediction' || !has(self.sampling.seedTime)",
        "a column of nodes says nothing of when an edge was: leave it out", "sampling.seedTime"},
-      {"spec", "self.training.task.type != 'LinkPrediction' || self.samplers.replicas == 0",
-       "sampler processes make no batches of edges: leave them out, trainers sample", "samplers.replicas"},
+      {"spec",
+       "self.samplers.replicas == 0 || !has(self.training.task.negatives) || !has(self.training.task.negatives.count) "
+       "|| " +
+           negatives + " <= 16777216",
+       "a sampler draws at most 16777216 for one trainer's step: use fewer, a smaller batchSize, more trainers, or no "
+       "samplers",
+       "training.task.negatives.count"},
       {"spec",
        "!has(self.training.task.negatives) || !has(self.training.task.negatives.count) || (" + negatives +
            " <= 268435456 && ((has(self.training.task.negatives.type) && self.training.task.negatives.type == 'Joint') "
@@ -134,6 +144,39 @@ std::vector<Rule> TrainingRules() {
        "&& self.edgeTypes.exists(edge_type, edge_type.fanout != 0))",
        "draws no neighbours at all: a fan-out must be above 0, or -1 for all", ""},
       {"spec.training.optimizer", "self.type == 'SGD' || self.momentum == 0.0", "only for SGD", "momentum"},
+  };
+}
+
+// EdgeClassification and EdgeRegression.
+std::vector<Rule> EdgeLabelRules() {
+  const std::string training = "spec.training";
+  const std::string nodes = "!(self.task.type in ['EdgeClassification', 'EdgeRegression']) || ";
+  const std::string spec_of_nodes = "!(self.training.task.type in ['EdgeClassification', 'EdgeRegression']) || ";
+  return {
+      {training,
+       "!(self.task.type in ['NodeClassification', 'NodeRegression']) || !(has(self.task.edgeType) || "
+       "has(self.task.reverseEdgeType))",
+       "edgeType and reverseEdgeType are only for tasks on edges", "task"},
+      {training, "self.task.type in ['EdgeClassification', 'EdgeRegression'] || !has(self.task.exclude)",
+       "only for EdgeClassification and EdgeRegression", "task.exclude"},
+      {training, nodes + "!has(self.task.nodeType)", "labels are those of edges: name edgeType", "task.nodeType"},
+      {training, nodes + "self.task.label != 'node-label'", "name the edge column with the labels", "task.label"},
+      {"spec",
+       "!has(self.training.task.exclude) || self.training.task.exclude != 'ReverseEdges' || "
+       "has(self.training.task.reverseEdgeType) || (has(self.graph.preprocess) && "
+       "has(self.graph.preprocess.addReverseEdges) && self.graph.preprocess.addReverseEdges)",
+       "which are they? Name reverseEdgeType, or set graph.preprocess.addReverseEdges", "training.task.exclude"},
+      {training, nodes + "self.evaluation.neighborhood == 'Full'",
+       "labels of edges are evaluated over full neighbourhoods: choose Full", "evaluation.neighborhood"},
+      {training, nodes + "self.epochs > 0 || self.model.type != 'TorchScript'",
+       "a TorchScript module brings no head for edges: train for at least 1", "epochs"},
+      {"spec",
+       spec_of_nodes + "!has(self.graph.partitions.balance) || !('TrainNodes' in self.graph.partitions.balance)",
+       "TrainNodes balances a split of nodes, and the task's is one of edges", "graph.partitions.balance"},
+      {training, nodes + "!has(self.sampling.seedTime)",
+       "a column of nodes says nothing of when an edge was: leave it out", "sampling.seedTime"},
+      {"spec", spec_of_nodes + "self.samplers.replicas == 0",
+       "sampler processes make no batches of labelled edges: leave them out, trainers sample", "samplers.replicas"},
   };
 }
 
@@ -214,7 +257,7 @@ Rule PrefixRule(const job::FieldSpec& field) {
 std::vector<Rule> RelationRules() {
   std::vector<Rule> rules;
   for (const std::vector<Rule>& part :
-       {GraphRules(), TrainingRules(), SamplingRules(), RunRules(), EnvironmentRules()}) {
+       {GraphRules(), TrainingRules(), EdgeLabelRules(), SamplingRules(), RunRules(), EnvironmentRules()}) {
     rules.insert(rules.end(), part.begin(), part.end());
   }
   return rules;

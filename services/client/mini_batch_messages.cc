@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "services/client/link_messages.h"
 #include "services/client/sample_pieces.h"
 #include "services/client/wire_ids.h"
 #include "services/rpc/frame.h"
@@ -66,6 +67,22 @@ Status CheckRows(const minibatch::v1::Layer& layer, const sampler::MiniBatch& ba
   return Status();
 }
 
+// The pairs, whose ends are rows of what the last layer writes.
+Status TakeLinks(const minibatch::v1::MiniBatch& header, std::span<const Tensor, kLinkTensors> tensors,
+                 size_t num_link_types, sampler::MiniBatch& batch) {
+  uint64_t num_seeds = 0;
+  if (!batch.layers.empty()) {
+    for (const uint32_t rows : batch.layers.back().num_outputs) num_seeds += rows;
+  }
+  if (num_seeds != batch.num_seeds) {
+    return InvalidArgument("a mini-batch of edges with " + std::to_string(batch.num_seeds) +
+                           " seeds, whose layers write " + std::to_string(num_seeds));
+  }
+  ASSIGN_OR_RETURN(batch.links, LinkSeedsOf(header.links(), tensors, num_seeds, num_link_types));
+  if (batch.links->sources.size() <= batch.global_num_seeds) return Status();
+  return InvalidArgument("a mini-batch with more edges than all trainers have");
+}
+
 }  // namespace
 
 minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec) {
@@ -83,18 +100,25 @@ minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const 
   start.mutable_sampling()->set_layer_dependency(spec.layer_dependency);
   start.mutable_sampling()->set_time_column(spec.time_column);
   start.mutable_sampling()->set_seed_time_column(spec.seed_time_column);
+  if (plan.links.has_value()) *start.mutable_links() = LinkPlanMessageOf(*plan.links);
   for (const sampler::LayerSpec& layer : spec.layers) {
     start.mutable_sampling()->add_layers()->mutable_fanouts()->Add(layer.fanouts.begin(), layer.fanouts.end());
   }
   return start;
 }
 
-Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book) {
+Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
+                                           size_t num_link_types) {
   ASSIGN_OR_RETURN(const rpc::Frame<minibatch::v1::MiniBatch> frame,
                    rpc::DecodeFrame<minibatch::v1::MiniBatch>(message));
   const minibatch::v1::MiniBatch& header = frame.header;
   const size_t num_types = book.schema().num_node_types();
-  size_t num_tensors = header.has_times() ? 2 * num_types : num_types;
+  const bool has_links = num_link_types > 0;
+  if (header.has_links() != has_links) {
+    return InvalidArgument(has_links ? "a mini-batch of nodes, expected edges"
+                                     : "a mini-batch of edges, expected nodes");
+  }
+  size_t num_tensors = (header.has_times() ? 2 * num_types : num_types) + (has_links ? kLinkTensors : 0);
   for (const minibatch::v1::Layer& layer : header.layers()) {
     num_tensors += 3 * static_cast<size_t>(layer.edge_types_size());
   }
@@ -115,7 +139,8 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
     RETURN_IF_ERROR(CheckIds(nodes, static_cast<uint64_t>(nodes.num_elements()), limit, "nodes of a batch"));
     batch.nodes.push_back(IdsOf<GlobalNodeId>(nodes));
   }
-  if (batch.num_seeds > batch.nodes[header.seed_type()].size() || batch.num_seeds > batch.global_num_seeds) {
+  if (!has_links &&
+      (batch.num_seeds > batch.nodes[header.seed_type()].size() || batch.num_seeds > batch.global_num_seeds)) {
     return InvalidArgument("a mini-batch with more seeds than nodes");
   }
   std::span<const Tensor> tensors = std::span(frame.tensors).subspan(num_types);
@@ -140,6 +165,8 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
     }
     batch.times.emplace_back(tensors[type].values<int64_t>().begin(), tensors[type].values<int64_t>().end());
   }
+  const std::span<const Tensor> all(frame.tensors);
+  if (has_links) RETURN_IF_ERROR(TakeLinks(header, all.last<kLinkTensors>(), num_link_types, batch));
   return batch;
 }
 

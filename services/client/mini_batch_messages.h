@@ -14,7 +14,8 @@ namespace espalier::client {
 minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
 
 // A received batch. Untrusted input: every count, row number and id is checked against the others and the book, so
-// that a model may index with them.
-Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book);
+// that a model may index with them. `num_link_types`: of the plan's links; 0: the batches are of nodes.
+Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
+                                           size_t num_link_types = 0);
 
 }  // namespace espalier::client

@@ -86,6 +86,17 @@ class Samplers {
   RemoteMiniBatchOptions options_;
 };
 
+void ExpectEqual(const sampler::LinkSeeds& a, const sampler::LinkSeeds& b) {
+  EXPECT_EQ(a.negatives_per_pair, b.negatives_per_pair);
+  EXPECT_EQ(a.sources, b.sources);
+  EXPECT_EQ(a.destinations, b.destinations);
+  EXPECT_EQ(a.relations, b.relations);
+  EXPECT_EQ(a.set_ends, b.set_ends);
+  EXPECT_EQ(a.negative_destinations, b.negative_destinations);
+  EXPECT_EQ(a.negative_sources, b.negative_sources);
+  EXPECT_EQ(a.negative_weights, b.negative_weights);
+}
+
 void ExpectEqual(const sampler::MiniBatch& a, const sampler::MiniBatch& b) {
   EXPECT_EQ(a.epoch, b.epoch);
   EXPECT_EQ(a.step, b.step);
@@ -93,6 +104,8 @@ void ExpectEqual(const sampler::MiniBatch& a, const sampler::MiniBatch& b) {
   EXPECT_EQ(a.global_num_seeds, b.global_num_seeds);
   EXPECT_EQ(a.nodes, b.nodes);
   EXPECT_EQ(a.times, b.times);
+  ASSERT_EQ(a.links.has_value(), b.links.has_value());
+  if (a.links.has_value()) ExpectEqual(*a.links, *b.links);
   ASSERT_EQ(a.layers.size(), b.layers.size());
   for (size_t l = 0; l < a.layers.size(); ++l) {
     EXPECT_EQ(a.layers[l].num_inputs, b.layers[l].num_inputs);
@@ -161,6 +174,32 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesThatALocalSourceGives) {
       EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 1, 2), 2);
       EXPECT_EQ(remote->num_takeovers(), 0u);
     }
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLinksThatALocalSourceGives) {
+  using sampler::NegativeKind;
+  for (const bool typed : {false, true}) {
+    Samplers samplers(3, typed);
+    const auto& split = samplers.graph().description().edge_splits.front();
+    for (const NegativeKind kind : {NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInBatch,
+                                    NegativeKind::kInDegree, NegativeKind::kGlobalUniform}) {
+      for (const uint32_t num_trainers : {1u, 3u}) {
+        sampler::EpochPlan plan = samplers.Plan(num_trainers, num_trainers - 1);
+        plan.split = split.split;
+        plan.links = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {kind, 4}};
+        const auto remote = samplers.Open(plan);
+        EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 20);  // 200 edges
+        EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 1, 17), 3);
+      }
+    }
+    // A split that edges do not have, and one that they have is none of nodes.
+    sampler::EpochPlan unknown = samplers.Plan();
+    unknown.split = "nothing";
+    unknown.links = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {NegativeKind::kUniform, 4}};
+    const auto remote = samplers.Open(unknown);
+    ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+    EXPECT_EQ(remote->Next(Soon()).status().code(), StatusCode::kNotFound);
   }
 }
 
@@ -357,7 +396,7 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
   EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
                   .status()
                   .message(),
-              HasSubstr("no batches of edges"));
+              HasSubstr("the plan names no edges"));
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {

@@ -167,27 +167,39 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
   const bool of_edges = !query.edge_types.empty();
   request.set_of_edges(of_edges);
   for (const EdgeTypeId type : query.edge_types) request.add_edge_types(type.value);
-  const NodeTypeId node_type = of_edges ? schema.DestinationOf(query.edge_types.front()) : query.node_type;
-  const uint64_t num_nodes = book_->num_nodes(node_type);
-  const uint64_t num_sources = of_edges ? book_->num_nodes(schema.SourceOf(query.edge_types.front())) : 0;
+  request.set_edge_column(query.edge_column);
+  const bool with_rows = !query.edge_column.empty();
+  // Of several edge types the largest: which node type an entry is of, whoever knows the positions' edge types checks.
+  uint64_t num_nodes = of_edges ? 0 : book_->num_nodes(query.node_type), num_sources = 0;
+  for (const EdgeTypeId type : query.edge_types) {
+    num_nodes = std::max(num_nodes, book_->num_nodes(schema.DestinationOf(type)));
+    num_sources = std::max(num_sources, book_->num_nodes(schema.SourceOf(type)));
+  }
   rpc::CallWithRetries(
       peer_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), {}), deadline,
-      [done = std::move(done), num_nodes, num_sources, of_edges,
+      [done = std::move(done), num_nodes, num_sources, of_edges, with_rows,
        batch_size = query.batch_size](const Result<grpc::ByteBuffer>& reply) {
         if (!reply.ok()) return done(reply.status());
         auto frame = rpc::DecodeFrame<graph::v1::SeedsOfStepResponse>(*reply);
         if (!frame.ok()) return done(frame.status());
-        if (frame->tensors.size() != (of_edges ? 3 : 2) || frame->tensors[0].dtype() != DType::kU32) {
-          return done(InvalidArgument(of_edges ? "the server's seeds are not three tensors, positions (U32), "
-                                                 "destinations and sources"
-                                               : "the server's seeds are not two tensors, positions (U32) and nodes"));
+        const size_t expected = with_rows ? 4 : of_edges ? 3 : 2;
+        if (frame->tensors.size() != expected || frame->tensors[0].dtype() != DType::kU32) {
+          const char* const what = with_rows  ? "four tensors, positions (U32), destinations, sources and rows"
+                                   : of_edges ? "three tensors, positions (U32), destinations and sources"
+                                              : "two tensors, positions (U32) and nodes";
+          return done(InvalidArgument(std::string("the server's seeds are not ") + what));
         }
         const uint64_t count = static_cast<uint64_t>(frame->tensors[0].num_elements());
         Status valid = CheckIds(frame->tensors[0], count, batch_size, "seed positions");
         if (valid.ok()) valid = CheckIds(frame->tensors[1], count, num_nodes, "seeds");
         if (valid.ok() && of_edges) valid = CheckIds(frame->tensors[2], count, num_sources, "sources of seeds");
+        if (valid.ok() && with_rows && static_cast<uint64_t>(frame->tensors[3].num_rows()) != count) {
+          valid = InvalidArgument("the server sent " + frame->tensors[3].ToString() + " as rows of " +
+                                  std::to_string(count) + " edges");
+        }
         if (!valid.ok()) return done(valid);
-        done(sampler::PartitionSeeds{frame->tensors[0], frame->tensors[1], of_edges ? frame->tensors[2] : Tensor()});
+        done(sampler::PartitionSeeds{frame->tensors[0], frame->tensors[1], of_edges ? frame->tensors[2] : Tensor(),
+                                     with_rows ? frame->tensors[3] : Tensor()});
       });
 }
 

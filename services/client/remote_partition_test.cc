@@ -268,7 +268,20 @@ TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
   ExpectEqual(edges->positions, expected->positions);
   ExpectEqual(edges->nodes, expected->nodes);
   ExpectEqual(edges->sources, expected->sources);
+  EXPECT_TRUE(edges->rows.empty());
 
+  query.edge_column = "rating";
+  const auto labels = Await<sampler::PartitionSeeds>([&](auto done) { shard_->SeedsOfStep(query, Soon(), done); });
+  const auto labelled = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  ASSERT_TRUE(labels.ok() && labelled.ok()) << labelled.status().ToString();
+  ExpectEqual(labelled->positions, expected->positions);
+  ExpectEqual(labelled->rows, labels->rows);
+  EXPECT_EQ(labelled->rows.num_rows(), expected->positions.num_elements());
+  query.edge_column = "no-such-column";
+  const auto other = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  EXPECT_EQ(other.status().code(), StatusCode::kNotFound);
+
+  query.edge_column.clear();
   query.split = "no-such-split";
   const auto none = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
   EXPECT_EQ(none.status().code(), StatusCode::kNotFound);

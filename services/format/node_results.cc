@@ -1,6 +1,6 @@
 #include "services/format/node_results.h"
 
-#include "services/base/hash.h"
+#include "services/format/result_files.h"
 #include "services/graph/schema.h"
 #include "services/storage/object_key.h"
 
@@ -80,13 +80,7 @@ Status NodeResultsWriter::EndType() {
 
 // The file's entry in this kind's own manifest: its name is below the kind's folder.
 Json NodeResultsWriter::AddFile(FileEntry entry, DType dtype, std::vector<int64_t> shape) {
-  Json hashes = Json::array();
-  for (const uint64_t hash : entry.block_hashes) hashes.push_back(HexOf(hash));
-  Json json = {{"file", entry.key.substr(folder_.size() + 1)},
-               {"dtype", NameOf(dtype)},
-               {"shape", shape},
-               {"size_bytes", entry.size_bytes},
-               {"xxh3_64", hashes}};
+  Json json = ResultArrayJson(entry, folder_, dtype, shape);
   files_.push_back({std::move(entry), kind_, dtype, std::move(shape)});
   return json;
 }
@@ -98,13 +92,8 @@ Result<std::vector<OutputFile>> NodeResultsWriter::Commit() {
                          {"kind", kind_},
                          {"attributes", attributes_.empty() ? Json::object() : Json(attributes_)},
                          {"node_types", node_types_}};
-  const std::string text = manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  const std::string key = storage::JoinKey(folder_, "manifest.json");
-  ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object, store_.Put(key));
-  HashingWriter writer(std::move(object));
-  RETURN_IF_ERROR(writer.Write(std::as_bytes(std::span(text))));
-  RETURN_IF_ERROR(writer.Commit());
-  files_.push_back({writer.Entry(key), kind_, std::nullopt, {}});
+  ASSIGN_OR_RETURN(OutputFile file, PutResultManifest(store_, folder_, kind_, manifest));
+  files_.push_back(std::move(file));
   return std::move(files_);
 }
 

@@ -26,19 +26,19 @@ Status CheckEdgesAreOriginal(const SourceGraph& graph, const PreprocessOptions& 
 
 using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;  // (source, destination), ascending
 
-// The edge type of a name; every one without a name.
-Result<std::vector<EdgeTypeId>> EdgeTypesOf(const GraphSchema& schema, const std::string& name) {
-  if (!name.empty()) {
-    ASSIGN_OR_RETURN(const EdgeTypeId type, schema.FindEdgeType(name));
-    return std::vector<EdgeTypeId>{type};
-  }
-  std::vector<EdgeTypeId> types;
-  for (uint16_t type = 0; type < schema.num_edge_types(); ++type) types.emplace_back(type);
-  return types;
-}
-
 CanonicalEdgeType ReverseOf(const CanonicalEdgeType& forward) {
   return {forward.destination, "rev_" + forward.relation, forward.source};
+}
+
+// The edge type of a name, or the one whose reverse relation, which is yet to be made, has it.
+Result<EdgeTypeId> TypeOrForwardOf(const GraphSchema& schema, const std::string& name, bool makes_relations) {
+  Result<EdgeTypeId> found = schema.FindEdgeType(name);
+  if (found.ok() || !makes_relations) return found;
+  for (uint16_t type = 0; type < schema.num_edge_types(); ++type) {
+    const CanonicalEdgeType made = ReverseOf(schema.EdgeType(EdgeTypeId(type)));
+    if (name == made.relation || name == made.Name()) return EdgeTypeId(type);
+  }
+  return found;
 }
 
 // The edge type that a document or flag names as the reverse of `type`; none where it is the one that add_reverse_edges
@@ -67,7 +67,8 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   std::vector<Pairs> held_out(graph.edges.size());
   if (!options.held_out.has_value()) return held_out;
   const HeldOutEdges& of = *options.held_out;
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(graph.schema, of.edge_type));
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types,
+                   TypesToHoldOut(of, graph.schema, options.add_reverse_edges));
   if (types.empty()) return NotFound("there is no split '" + of.split + "' of a graph without edges");
   std::optional<EdgeTypeId> reverse;
   if (!of.reverse_edge_type.empty()) {
@@ -188,6 +189,26 @@ Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& lab
 }
 
 }  // namespace
+
+std::vector<std::string> HeldOutEdges::Names() const {
+  return edge_type.empty() ? edge_types : std::vector<std::string>{edge_type};
+}
+
+Result<std::vector<EdgeTypeId>> TypesToHoldOut(const HeldOutEdges& held_out, const GraphSchema& schema,
+                                               bool add_reverse_edges) {
+  std::vector<EdgeTypeId> types;
+  for (const std::string& name : held_out.Names()) {
+    ASSIGN_OR_RETURN(const EdgeTypeId type,
+                     TypeOrForwardOf(schema, name, add_reverse_edges && !schema.is_homogeneous()));
+    types.push_back(type);
+  }
+  if (held_out.Names().empty()) {
+    for (uint16_t type = 0; type < schema.num_edge_types(); ++type) types.emplace_back(type);
+  }
+  std::sort(types.begin(), types.end());
+  types.erase(std::unique(types.begin(), types.end()), types.end());
+  return types;
+}
 
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads) {
   RETURN_IF_ERROR(CheckEdgesAreOriginal(graph, options));

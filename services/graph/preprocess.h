@@ -14,10 +14,19 @@ enum class FeatureNormalization { kNone, kRow };
 
 // Edges that only measure a model and must not take part in message passing.
 struct HeldOutEdges {
-  std::string split;              // of edges
-  std::string edge_type;          // "a:r:b" or "r"; empty: every one
-  std::string reverse_edge_type;  // as PreprocessOptions::held_out says; may be empty
+  std::string split;                         // of edges
+  std::string edge_type;                     // "a:r:b" or "r"; empty: edge_types, or every one
+  std::string reverse_edge_type;             // as PreprocessOptions::held_out says; may be empty
+  std::vector<std::string> edge_types = {};  // several; edge_type is empty then
+
+  // What edge_type and edge_types name; empty: every edge type.
+  std::vector<std::string> Names() const;
 };
+
+// The edge types of a graph whose edges are held out, ascending, each once. A relation that add_reverse_edges is yet to
+// make is named in the place of the one that it is made of. NotFound: no such edge type.
+Result<std::vector<EdgeTypeId>> TypesToHoldOut(const HeldOutEdges& held_out, const GraphSchema& schema,
+                                               bool add_reverse_edges);
 
 struct PreprocessOptions {
   // Homogeneous graphs: edge (u, v) also as (v, u) in the same edge type, self loops excepted; the reverse of original

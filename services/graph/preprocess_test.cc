@@ -193,6 +193,30 @@ TEST(PreprocessTest, HeldOutEdgesOfTypedGraphsTakeTheirReversesWithThem) {
   EXPECT_EQ(std::count(reverse.begin(), reverse.end(), std::pair(destination, source)), 0);
 }
 
+TEST(PreprocessTest, HoldsOutTheEdgesOfTheNamedTypesAlone) {
+  SourceGraph graph = testing::TypedExample();
+  const EdgeTypeId writes = *graph.schema.FindEdgeType("writes"), cites = *graph.schema.FindEdgeType("cites");
+  graph.edge_splits["links"][writes.value].test = {{0}, {1}};
+  graph.edge_splits["links"][cites.value].test = {{2}, {0}};  // venues have no split
+  const auto left = [&](bool add_reverse_edges, std::vector<std::string> names) {
+    HeldOutEdges held_out{"links", "", "", std::move(names)};
+    const SourceGraph held =
+        Preprocessed(graph, {.add_reverse_edges = add_reverse_edges, .held_out = std::move(held_out)});
+    const auto count = [&](const char* type) { return held.edges_of(*held.schema.FindEdgeType(type)).num_edges(); };
+    return std::vector<uint64_t>{count("writes"), count("cites")};
+  };
+  EXPECT_THAT(left(false, {"writes", "paper:cites:paper"}), ElementsAre(3, 2));
+  EXPECT_THAT(left(false, {"cites"}), ElementsAre(4, 2));
+  // A relation that is yet to be made stands for the one that it is made of.
+  EXPECT_THAT(left(true, {"rev_writes", "writes"}), ElementsAre(3, 3));
+  EXPECT_THAT(left(true, {"paper:rev_writes:author"}), ElementsAre(3, 3));
+  const HeldOutEdges unmade{"links", "", "", {"writes", "rev_writes"}};
+  EXPECT_THAT(Preprocess(graph, {.held_out = unmade}, 1).status().message(), HasSubstr("rev_writes"));
+  const HeldOutEdges all{"links", "", ""};
+  EXPECT_THAT(Preprocess(graph, {.held_out = all}, 1).status().message(),
+              HasSubstr("no split 'links' of edge type 'venue:prints:paper'"));
+}
+
 TEST(PreprocessTest, TrainingPairsThatAreHeldOutAreTrainedOnNoMore) {
   SourceGraph graph = testing::HomogeneousGraph(4, {{0, 1}, {1, 0}, {2, 3}});
   graph.edge_splits["links"][0] = {.train = {{1, 2, 0}, {0, 3, 1}}, .validation = {}, .test = {{0}, {1}}};

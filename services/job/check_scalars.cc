@@ -96,13 +96,7 @@ std::optional<Json> CheckTextual(const FieldSpec& field, const YamlNode& node, c
                                  Violations* violations) {
   if (!CheckText(node, path, violations)) return std::nullopt;
   std::string problem;
-  if (field.type == FieldType::kEnum && Contains(field.later_values, node.text)) {
-    problem = node.text + " is not available yet: choose " + ExpectationOf([&] {
-                FieldSpec one = field;
-                one.is_list = false;
-                return one;
-              }());
-  } else if (field.type == FieldType::kEnum && !Contains(field.values, node.text)) {
+  if (field.type == FieldType::kEnum && !Contains(field.values, node.text)) {
     problem = Expected(field, node) + DidYouMean(node.text, field.values);
   } else if (const std::string fault = PlaceProblem(field, node.text); !fault.empty()) {
     problem = fault;

@@ -41,12 +41,19 @@ class RelationChecker {
   }
 
   void CheckTask(const Training& training) {
-    if (training.task.type == TaskType::kLinkPrediction) return;  // CheckLinkPrediction
-    RefuseFields("spec.training.task", {"edgeType", "reverseEdgeType", "negatives", "scorer", "loss"});
-    RefuseFields("spec.training.evaluation", {"candidates", "filtered", "k"});
-    const bool regression = training.task.type == TaskType::kNodeRegression;
+    const TaskType type = training.task.type;
+    if (!LabelsEdges(type)) {
+      RefuseFields("spec.training.task", {"exclude"}, "only for EdgeClassification and EdgeRegression");
+    }
+    if (type == TaskType::kLinkPrediction) return;  // CheckLinkPrediction
+    if (!LabelsEdges(type)) {
+      RefuseFields("spec.training.task", {"edgeType", "reverseEdgeType"}, "only for tasks on edges");
+    }
+    RefuseFields("spec.training.task", {"edgeTypes", "negatives", "scorer", "loss"}, "only for LinkPrediction");
+    RefuseFields("spec.training.evaluation", {"candidates", "filtered", "k"}, "only for LinkPrediction");
+    const bool regression = type == TaskType::kNodeRegression || type == TaskType::kEdgeRegression;
     if (regression && training.task.multi_label) {
-      Add("spec.training.task.multiLabel", "only for NodeClassification");
+      Add("spec.training.task.multiLabel", "only for NodeClassification and EdgeClassification");
     }
     const Metric metric = training.evaluation.metric;
     const bool error_metric = metric == Metric::kMeanSquaredError || metric == Metric::kMeanAbsoluteError;
@@ -58,6 +65,38 @@ class RelationChecker {
     }
   }
 
+  // EdgeClassification and EdgeRegression.
+  void CheckEdgeLabels(const DistTraining& job) {
+    const Training& training = job.training;
+    const Task& task = training.task;
+    if (!LabelsEdges(task.type)) return;
+    const std::string name = NameOf(task.type);
+    if (!task.node_type.empty()) Add("spec.training.task.nodeType", name + " is of edges: name edgeType");
+    if (task.label == "node-label") Add("spec.training.task.label", "name the edge column with the labels");
+    const bool has_reverse = !task.reverse_edge_type.empty() || task.reverse_edges_added;
+    if (task.exclude == ExcludeEdges::kReverseEdges && !has_reverse) {
+      Add("spec.training.task.exclude",
+          "which are they? Name reverseEdgeType, or set graph.preprocess.addReverseEdges");
+    }
+    if (training.evaluation.neighborhood != EvaluationNeighborhood::kFull) {
+      Add("spec.training.evaluation.neighborhood", name + " is evaluated over full neighbourhoods: choose Full");
+    }
+    if (training.epochs == 0 && training.model.type == ModelType::kTorchScript) {
+      Add("spec.training.epochs", "a TorchScript module brings no head for edges: train for at least 1");
+    }
+    const auto& balance = job.graph.partitions.balance;
+    if (std::count(balance.begin(), balance.end(), PartitionBalance::kTrainNodes) > 0) {
+      Add("spec.graph.partitions.balance", "TrainNodes balances a split of nodes, " + name + " has one of edges");
+    }
+    if (!training.sampling.seed_time.empty()) {
+      Add("spec.training.sampling.seedTime", "a column of nodes says nothing of when an edge was: leave it out");
+    }
+    if (job.sampler_replicas > 0) {
+      Add("spec.samplers.replicas",
+          "sampler processes make no batches of labelled edges: leave them out, trainers sample");
+    }
+  }
+
   void CheckLinkPrediction(const DistTraining& job) {
     const Training& training = job.training;
     const Task& task = training.task;
@@ -65,6 +104,12 @@ class RelationChecker {
     if (task.type != TaskType::kLinkPrediction) return;
     if (!task.node_type.empty()) Add("spec.training.task.nodeType", "LinkPrediction is of edges: name edgeType");
     if (task.multi_label) Add("spec.training.task.multiLabel", "only for NodeClassification");
+    if (!task.edge_types.empty() && !task.edge_type.empty()) {
+      Add("spec.training.task.edgeTypes", "edgeType names one edge type, edgeTypes several: leave out one of them");
+    }
+    if (!task.edge_types.empty() && !task.reverse_edge_type.empty()) {
+      Add("spec.training.task.reverseEdgeType", "the reverse of one edge type: name it in edgeType");
+    }
     const bool measures = evaluation.metric == Metric::kMrr || evaluation.metric == Metric::kHitsAtK ||
                           evaluation.metric == Metric::kRocAuc;
     if (!measures) {
@@ -105,8 +150,10 @@ class RelationChecker {
     if (!training.sampling.seed_time.empty()) {
       Add("spec.training.sampling.seedTime", "a column of nodes says nothing of when an edge was: leave it out");
     }
-    if (job.sampler_replicas > 0) {
-      Add("spec.samplers.replicas", "sampler processes make no batches of edges: leave them out, trainers sample");
+    if (job.sampler_replicas > 0 && negatives > kMostNegativesOfSampler) {
+      Add("spec.training.task.negatives.count",
+          "a sampler draws at most " + std::to_string(kMostNegativesOfSampler) +
+              " for one trainer's step: use fewer, a smaller batchSize, more trainers, or no samplers");
     }
   }
 
@@ -310,7 +357,7 @@ class RelationChecker {
 
  private:
   // Fields that mean nothing for the task.
-  void RefuseFields(const std::string& object_path, const std::vector<const char*>& names) {
+  void RefuseFields(const std::string& object_path, const std::vector<const char*>& names, const char* message) {
     const nlohmann::ordered_json* object = &document_.values;
     for (size_t begin = 0; begin < object_path.size();) {
       const size_t end = std::min(object_path.find('.', begin), object_path.size());
@@ -320,7 +367,7 @@ class RelationChecker {
       begin = end + 1;
     }
     for (const char* name : names) {
-      if (object->contains(name)) Add(object_path + "." + name, "only for LinkPrediction");
+      if (object->contains(name)) Add(object_path + "." + name, message);
     }
   }
 
@@ -345,7 +392,7 @@ void FillMetric(nlohmann::ordered_json* values) {
   nlohmann::ordered_json& evaluation = training.at("evaluation");
   if (evaluation.contains("metric")) return;
   const nlohmann::ordered_json& task = training.at("task");
-  if (task.at("type") == "NodeRegression") {
+  if (task.at("type") == "NodeRegression" || task.at("type") == "EdgeRegression") {
     evaluation["metric"] = "MeanSquaredError";
   } else if (task.at("type") == "LinkPrediction") {
     evaluation["metric"] = "MRR";
@@ -402,6 +449,7 @@ void CheckRelations(const DistTraining& job, const CheckedDocument& document, Vi
   checker.CheckPartitions(job.graph.partitions);
   if (job.has_training) {
     checker.CheckTask(job.training);
+    checker.CheckEdgeLabels(job);
     checker.CheckLinkPrediction(job);
     checker.CheckInputs(job.training.inputs);
     checker.CheckModelBringsAll(job.training);

@@ -3,6 +3,7 @@
 // (parse.h); everything below may rely on what validation promises.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -17,7 +18,14 @@ enum class PartitionAlgorithm { kMetis, kRandom, kStreaming, kExternal };
 enum class PartitionObjective { kEdgeCut, kCommunicationVolume };
 enum class PartitionBalance { kNodeTypes, kTrainNodes, kEdges };
 enum class PartitionReuse { kIfPresent, kNever };
-enum class TaskType { kNodeClassification, kNodeRegression, kLinkPrediction };  // others are refused: not there yet
+enum class TaskType {
+  kNodeClassification,
+  kNodeRegression,
+  kEdgeClassification,
+  kEdgeRegression,
+  kLinkPrediction
+};
+enum class ExcludeEdges { kNone, kSelf, kReverseEdges };  // None | Self | ReverseEdges
 enum class Negatives { kUniform, kJoint, kInBatch, kInDegree, kGlobalUniform };
 enum class Scorer { kDot, kDistMult, kComplEx, kTransE, kRotatE };
 enum class LinkLoss { kBinaryCrossEntropy, kCrossEntropy };
@@ -36,6 +44,13 @@ enum class Metric { kAccuracy, kMacroF1, kMicroF1, kRocAuc, kMeanSquaredError, k
 enum class EvaluationNeighborhood { kFull, kSampled };
 enum class OutputKind { kModel, kEmbeddings, kPredictions };
 enum class TlsMode { kDisabled, kManaged, kSecretRef };
+
+// Edge classification and regression: the seeds are edges that have labels.
+constexpr bool LabelsEdges(TaskType type) {
+  return type == TaskType::kEdgeClassification || type == TaskType::kEdgeRegression;
+}
+// Those, and link prediction.
+constexpr bool IsOfEdges(TaskType type) { return LabelsEdges(type) || type == TaskType::kLinkPrediction; }
 
 constexpr bool IsAttention(ModelType type) { return type == ModelType::kGat || type == ModelType::kGatv2; }
 
@@ -79,13 +94,17 @@ struct Graph {
 struct Task {
   TaskType type = TaskType::kNodeClassification;
   std::string node_type;  // empty: the only one
-  std::string label;
+  std::string label;      // a column of nodes, or of edges
   std::string split;
   bool multi_label = false;
-  // LinkPrediction:
-  std::string edge_type;             // "a:r:a" or "r"; empty: every one
+  // EdgeClassification and EdgeRegression: what neighbours of a step's edges are drawn without.
+  ExcludeEdges exclude = ExcludeEdges::kNone;
+  // Those and LinkPrediction:
+  std::string edge_type;             // "a:r:b" or "r"; empty: the only one; of LinkPrediction edge_types, or every one
   std::string reverse_edge_type;     // whose edges are the same ones with their ends swapped; empty: addReverseEdges'
   bool reverse_edges_added = false;  // graph.preprocess.addReverseEdges
+  // LinkPrediction:
+  std::vector<std::string> edge_types;  // several of them; edge_type is empty then
   Negatives negatives = Negatives::kUniform;
   int64_t num_negatives = 1;  // for each edge
   Scorer scorer = Scorer::kDot;
@@ -214,6 +233,17 @@ constexpr int64_t MostNegativesOfShare(Negatives kind, int64_t width) {
 
 // Of a step, all trainers together: each of them fetches all of them.
 inline constexpr int64_t kMostInDegreeNegatives = int64_t{1} << 24;
+
+// Of one trainer's step, where a sampler process draws them (server::ServiceLimits::max_rows).
+inline constexpr int64_t kMostNegativesOfSampler = int64_t{1} << 24;
+
+// The edge types of link prediction, ascending; empty: every one.
+inline std::vector<std::string> EdgeTypeNames(const Task& task) {
+  if (!task.edge_type.empty()) return {task.edge_type};
+  std::vector<std::string> names = task.edge_types;
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 // True where some node type has learnable rows.
 inline bool HasEmbeddings(const Training& training) {

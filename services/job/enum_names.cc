@@ -28,9 +28,14 @@ constexpr Names<PartitionBalance, 3> kBalances = {{{PartitionBalance::kNodeTypes
                                                    {PartitionBalance::kEdges, "Edges"}}};
 constexpr Names<PartitionReuse, 2> kReuses = {
     {{PartitionReuse::kIfPresent, "IfPresent"}, {PartitionReuse::kNever, "Never"}}};
-constexpr Names<TaskType, 3> kTasks = {{{TaskType::kNodeClassification, "NodeClassification"},
+constexpr Names<TaskType, 5> kTasks = {{{TaskType::kNodeClassification, "NodeClassification"},
                                         {TaskType::kNodeRegression, "NodeRegression"},
+                                        {TaskType::kEdgeClassification, "EdgeClassification"},
+                                        {TaskType::kEdgeRegression, "EdgeRegression"},
                                         {TaskType::kLinkPrediction, "LinkPrediction"}}};
+constexpr Names<ExcludeEdges, 3> kExclusions = {{{ExcludeEdges::kNone, "None"},
+                                                 {ExcludeEdges::kSelf, "Self"},
+                                                 {ExcludeEdges::kReverseEdges, "ReverseEdges"}}};
 constexpr Names<Negatives, 5> kNegatives = {{{Negatives::kUniform, "Uniform"},
                                              {Negatives::kJoint, "Joint"},
                                              {Negatives::kInBatch, "InBatch"},
@@ -124,6 +129,7 @@ ESPALIER_ENUM_NAMES(PartitionObjective, kObjectives)
 ESPALIER_ENUM_NAMES(PartitionBalance, kBalances)
 ESPALIER_ENUM_NAMES(PartitionReuse, kReuses)
 ESPALIER_ENUM_NAMES(TaskType, kTasks)
+ESPALIER_ENUM_NAMES(ExcludeEdges, kExclusions)
 ESPALIER_ENUM_NAMES(Negatives, kNegatives)
 ESPALIER_ENUM_NAMES(Scorer, kScorers)
 ESPALIER_ENUM_NAMES(LinkLoss, kLinkLosses)

@@ -29,9 +29,7 @@ std::string DefaultOf(const FieldSpec& field) {
 }
 
 std::string TypeOf(const FieldSpec& field) {
-  std::string type = ExpectationOf(field);
-  for (const std::string& later : field.later_values) type += ", later " + later;
-  return type;
+  return ExpectationOf(field);
 }
 
 std::string MeaningOf(const FieldSpec& field) {

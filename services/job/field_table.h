@@ -48,7 +48,6 @@ struct FieldSpec {
   bool required = false;     // wherever the object that holds it is given
   std::string default_json;  // "": none
   std::vector<std::string> values;
-  std::vector<std::string> later_values;  // known, and refused: the function does not exist yet
   int64_t minimum_integer = 0;
   int64_t maximum_integer = 0;
   double minimum = 0;

@@ -18,8 +18,7 @@ std::vector<FieldSpec> TaskAndModelFields() {
       {.path = "spec.training.task.type",
        .type = kEnum,
        .required = true,
-       .values = {"NodeClassification", "NodeRegression", "LinkPrediction"},
-       .later_values = {"EdgeClassification", "EdgeRegression"},
+       .values = {"NodeClassification", "NodeRegression", "EdgeClassification", "EdgeRegression", "LinkPrediction"},
        .meaning = "kind of prediction"},
       {.path = "spec.training.task.nodeType",
        .type = kName,
@@ -27,7 +26,8 @@ std::vector<FieldSpec> TaskAndModelFields() {
       {.path = "spec.training.task.label",
        .type = kName,
        .default_json = "\"node-label\"",
-       .meaning = "node column with the labels"},
+       .meaning = "node column with the labels; EdgeClassification, EdgeRegression: the edge column, which must be "
+                  "named"},
       {.path = "spec.training.task.split",
        .type = kName,
        .required = true,
@@ -35,15 +35,26 @@ std::vector<FieldSpec> TaskAndModelFields() {
       {.path = "spec.training.task.multiLabel",
        .type = kBool,
        .default_json = "false",
-       .meaning = "NodeClassification: each node has several 0/1 labels"},
+       .meaning = "NodeClassification, EdgeClassification: each node, or edge, has several 0/1 labels"},
+      {.path = "spec.training.task.exclude",
+       .type = kEnum,
+       .values = {"None", "Self", "ReverseEdges"},
+       .meaning = "EdgeClassification, EdgeRegression: what a step's neighbours are drawn without: nothing, the step's "
+                  "edges, or those and their reverse edges; by default None"},
       {.path = "spec.training.task.edgeType",
        .type = kEdgeType,
        .meaning =
-           "LinkPrediction: edges that are predicted, both ends of one node type; by default those of every edge "
-           "type, each with a relation of its own"},
+           "tasks on edges: edges that are predicted; by default the only type, or (LinkPrediction) those of every "
+           "edge type, each with a relation of its own"},
+      {.path = "spec.training.task.edgeTypes",
+       .type = kEdgeType,
+       .is_list = true,
+       .minimum_items = 1,
+       .maximum_items = 256,
+       .meaning = "LinkPrediction: several edge types in place of `edgeType`"},
       {.path = "spec.training.task.reverseEdgeType",
        .type = kEdgeType,
-       .meaning = "LinkPrediction: edge type that holds the same edges as `edgeType` with their ends swapped, hidden "
+       .meaning = "tasks on edges: edge type that holds the same edges as `edgeType` with their ends swapped, hidden "
                   "with them; may be `edgeType` itself; by default what `addReverseEdges` makes"},
       {.path = "spec.training.task.negatives", .meaning = "LinkPrediction: what true edges are told apart from"},
       {.path = "spec.training.task.negatives.type",
@@ -284,7 +295,7 @@ std::vector<FieldSpec> OptimizationFields() {
        .values = {"Accuracy", "MacroF1", "MicroF1", "ROCAUC", "MeanSquaredError", "MeanAbsoluteError", "MRR",
                   "HitsAtK"},
        .meaning = "what is reported and picks the best epoch; by default Accuracy, MicroF1 (multiLabel), "
-                  "MeanSquaredError (regression) or MRR (LinkPrediction)"},
+                  "MeanSquaredError (regressions) or MRR (LinkPrediction)"},
       {.path = "spec.training.evaluation.candidates",
        .type = kInteger,
        .minimum_integer = 0,

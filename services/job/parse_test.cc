@@ -135,9 +135,6 @@ TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
 }
 
 TEST(ParseJobTest, RefusesWhatDoesNotExistYetByName) {
-  EXPECT_THAT(
-      ErrorOf(ExampleWith("type: NodeClassification", "type: EdgeRegression")),
-      HasSubstr("EdgeRegression is not available yet: choose NodeClassification | NodeRegression | LinkPrediction"));
   EXPECT_THAT(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 2")),
               HasSubstr("more than one server for a partition is not available yet"));
 }

@@ -156,10 +156,24 @@ TEST(ParseTrainingTest, ReadsLinkPrediction) {
   EXPECT_EQ(evaluation.k, 3);
   EXPECT_EQ(evaluation.candidates, 100);
   EXPECT_FALSE(evaluation.filtered);
+
+  const Result<ParsedJob> several =
+      ParseJob("job.yaml", LinkJobWith("      edgeTypes: [likes, 'a:cites:a']\n"), {});
+  ASSERT_TRUE(several.ok()) << several.status().ToString();
+  EXPECT_THAT(several->training.training.task.edge_types, ElementsAre("likes", "a:cites:a"));
+  EXPECT_THAT(EdgeTypeNames(several->training.training.task), ElementsAre("a:cites:a", "likes"));
+  EXPECT_THAT(EdgeTypeNames(task), ElementsAre("a:cites:a"));
+  EXPECT_TRUE(EdgeTypeNames(plain->training.training.task).empty());
 }
 
 TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("      nodeType: paper\n")), HasSubstr("LinkPrediction is of edges: name edgeType"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      edgeType: likes\n      edgeTypes: [likes, cites]\n")),
+              HasSubstr("spec.training.task.edgeTypes: edgeType names one edge type, edgeTypes several"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: [likes, cites]\n      reverseEdgeType: liked_by\n")),
+              HasSubstr("spec.training.task.reverseEdgeType: the reverse of one edge type: name it in edgeType"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: [likes, likes]\n")), HasSubstr("stands in the list twice"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      edgeTypes: []\n")), HasSubstr("a list of 1 to 256 items"));
   EXPECT_THAT(ErrorOf(LinkJobWith("", "metric: Accuracy, ")),
               HasSubstr("Accuracy does not measure LinkPrediction: choose MRR | HitsAtK | ROCAUC"));
   EXPECT_THAT(ErrorOf(LinkJobWith("", "metric: ROCAUC, ")), HasSubstr("ROCAUC needs at least 1"));
@@ -182,13 +196,81 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
   EXPECT_THAT(ErrorOf(LinkJobWith("", "neighborhood: Sampled, "),
                       {{"spec.graph.timeColumn", "year"}, {"spec.training.sampling.seedTime", "year"}}),
               HasSubstr("says nothing of when an edge was"));
-  EXPECT_THAT(ErrorOf(LinkJobWith(""), {{"spec.samplers.replicas", "1"}}),
-              HasSubstr("sampler processes make no batches of edges"));
+  // 2^18 edges a trainer.
+  const Overrides sampled = {{"spec.training.batchSize", "524288"},
+                             {"spec.training.model.hiddenSize", "16"},
+                             {"spec.trainers.replicas", "2"},
+                             {"spec.samplers.replicas", "1"}};
+  EXPECT_EQ(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 64}\n"), sampled), "");
+  EXPECT_THAT(ErrorOf(LinkJobWith("      negatives: {type: Uniform, count: 65}\n"), sampled),
+              HasSubstr("spec.training.task.negatives.count: a sampler draws at most 16777216"));
+  EXPECT_THAT(ErrorOf(LinkJobWith("      exclude: Self\n")),
+              HasSubstr("spec.training.task.exclude: only for EdgeClassification and EdgeRegression"));
   // And what is only for it.
   EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      scorer: Dot")),
               HasSubstr("spec.training.task.scorer: only for LinkPrediction"));
+  EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      edgeTypes: [likes]")),
+              HasSubstr("spec.training.task.edgeTypes: only for LinkPrediction"));
   EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: MRR")), HasSubstr("MRR does not measure"));
   EXPECT_THAT(ErrorOf(ExampleWith("metric: Accuracy", "metric: Accuracy, k: 3")), HasSubstr("only for LinkPrediction"));
+}
+
+// The example as a job that labels edges.
+std::string EdgeJobWith(const std::string& type, const std::string& task, const std::string& evaluation = "") {
+  std::string text = ExampleWith("      type: NodeClassification\n      label: node-label\n      split: public\n",
+                                 "      type: " + type + "\n      split: rated\n" + task);
+  const std::string measured = "evaluation: {everyEpochs: 1, metric: Accuracy, neighborhood: Full, ";
+  text.replace(text.find(measured), measured.size(), "evaluation: {" + evaluation);
+  const std::string balance = "balance: [TrainNodes], ";
+  return text.replace(text.find(balance), balance.size(), "");
+}
+
+TEST(ParseTrainingTest, ReadsTasksOnLabelsOfEdges) {
+  const Result<ParsedJob> plain = ParseJob("job.yaml", EdgeJobWith("EdgeClassification", "      label: rating\n"), {});
+  ASSERT_TRUE(plain.ok()) << plain.status().ToString();
+  EXPECT_EQ(plain->training.training.task.type, TaskType::kEdgeClassification);
+  EXPECT_EQ(plain->training.training.task.label, "rating");
+  EXPECT_EQ(plain->training.training.task.exclude, ExcludeEdges::kNone);
+  EXPECT_EQ(plain->training.training.evaluation.metric, Metric::kAccuracy);
+
+  const Result<ParsedJob> full =
+      ParseJob("job.yaml",
+               EdgeJobWith("EdgeRegression",
+                           "      label: rating\n      edgeType: a:rates:a\n      reverseEdgeType: rated_by\n"
+                           "      exclude: ReverseEdges\n"),
+               {});
+  ASSERT_TRUE(full.ok()) << full.status().ToString();
+  EXPECT_EQ(full->training.training.task.edge_type, "a:rates:a");
+  EXPECT_EQ(full->training.training.task.reverse_edge_type, "rated_by");
+  EXPECT_EQ(full->training.training.task.exclude, ExcludeEdges::kReverseEdges);
+  EXPECT_EQ(full->training.training.evaluation.metric, Metric::kMeanSquaredError);
+}
+
+TEST(ParseTrainingTest, RefusesWhatDoesNotGoWithLabelsOfEdges) {
+  const auto error = [](const std::string& task, const std::string& evaluation = "", const Overrides& overrides = {}) {
+    return ErrorOf(EdgeJobWith("EdgeClassification", "      label: rating\n" + task, evaluation), overrides);
+  };
+  EXPECT_EQ(error("      multiLabel: true\n"), "");
+  EXPECT_THAT(ErrorOf(EdgeJobWith("EdgeClassification", "")),
+              HasSubstr("spec.training.task.label: name the edge column with the labels"));
+  EXPECT_THAT(ErrorOf(EdgeJobWith("EdgeRegression", "      label: rating\n      multiLabel: true\n")),
+              HasSubstr("spec.training.task.multiLabel: only for NodeClassification and EdgeClassification"));
+  EXPECT_THAT(error("      nodeType: a\n"), HasSubstr("spec.training.task.nodeType: EdgeClassification is of edges"));
+  EXPECT_THAT(error("      exclude: ReverseEdges\n"), HasSubstr("spec.training.task.exclude: which are they?"));
+  EXPECT_EQ(error("      exclude: ReverseEdges\n", "", {{"spec.graph.preprocess.addReverseEdges", "true"}}), "");
+  EXPECT_THAT(error("      scorer: Dot\n"), HasSubstr("spec.training.task.scorer: only for LinkPrediction"));
+  EXPECT_THAT(error("", "metric: MRR, "), HasSubstr("MRR does not measure EdgeClassification"));
+  EXPECT_THAT(error("", "metric: MeanSquaredError, "), HasSubstr("MeanSquaredError does not measure"));
+  EXPECT_THAT(error("", "neighborhood: Sampled, "), HasSubstr("EdgeClassification is evaluated over full"));
+  const std::string balanced =
+      ExampleWith("NodeClassification\n      label: node-label", "EdgeRegression\n      label: rating");
+  EXPECT_THAT(ErrorOf(balanced),
+              HasSubstr("TrainNodes balances a split of nodes, EdgeRegression has one of edges"));
+  EXPECT_THAT(error("", "", {{"spec.samplers.replicas", "1"}}), HasSubstr("no batches of labelled edges"));
+  EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      edgeType: cites")),
+              HasSubstr("spec.training.task.edgeType: only for tasks on edges"));
+  EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      exclude: Self")),
+              HasSubstr("spec.training.task.exclude: only for EdgeClassification and EdgeRegression"));
 }
 
 }  // namespace

@@ -71,7 +71,9 @@ Task ToTask(const Json& json) {
   Read(json, "label", &task.label);
   Read(json, "split", &task.split);
   Read(json, "multiLabel", &task.multi_label);
+  Read(json, "exclude", &task.exclude);
   Read(json, "edgeType", &task.edge_type);
+  ReadList(json, "edgeTypes", &task.edge_types);
   Read(json, "reverseEdgeType", &task.reverse_edge_type);
   Read(Child(json, "negatives"), "type", &task.negatives);
   Read(Child(json, "negatives"), "count", &task.num_negatives);

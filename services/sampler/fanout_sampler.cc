@@ -63,39 +63,60 @@ Status FanoutSampler::CheckRequest(const BatchRequest& request) const {
   if (request.excluded != nullptr && request.excluded->size() != book.schema().num_edge_types()) {
     return InvalidArgument("excluded edges of " + std::to_string(request.excluded->size()) + " edge types");
   }
-  const uint64_t num_nodes = book.num_nodes(request.seed_type);
-  for (const GlobalNodeId seed : request.seeds) {
+  if (request.typed_seeds.empty()) return CheckSeeds(request.seed_type, request.seeds);
+  if (request.typed_seeds.size() != book.schema().num_node_types() || !request.seeds.empty()) {
+    return InvalidArgument("seeds by node type are those of each of the graph's types, and no others");
+  }
+  for (uint16_t type = 0; type < request.typed_seeds.size(); ++type) {
+    RETURN_IF_ERROR(CheckSeeds(NodeTypeId(type), request.typed_seeds[type]));
+  }
+  return {};
+}
+
+Status FanoutSampler::CheckSeeds(NodeTypeId type, std::span<const GlobalNodeId> seeds) const {
+  const graph::PartitionBook& book = source_->book();
+  const uint64_t num_nodes = book.num_nodes(type);
+  for (const GlobalNodeId seed : seeds) {
     if (seed.value >= num_nodes) {
       return InvalidArgument("seed " + std::to_string(seed.value) + " is not a node of type '" +
-                             book.schema().NodeTypeName(request.seed_type) + "', which has " +
-                             std::to_string(num_nodes));
+                             book.schema().NodeTypeName(type) + "', which has " + std::to_string(num_nodes));
     }
   }
   return {};
 }
 
 Status FanoutSampler::NumberSeeds(const BatchRequest& request, MiniBatch& batch, Deadline deadline) {
-  std::vector<uint32_t> numbers(request.seeds.size());
-  const uint16_t type = request.seed_type.value;
-  std::vector<GlobalNodeId>& nodes = batch.nodes[type];
+  if (request.typed_seeds.empty()) {
+    return NumberSeedsOf(request.seed_type, request.seeds, request.seed_times, batch, deadline);
+  }
+  if (!request.seed_times.empty()) return InvalidArgument("seeds by node type have no times of their own");
+  for (uint16_t type = 0; type < request.typed_seeds.size(); ++type) {
+    RETURN_IF_ERROR(NumberSeedsOf(NodeTypeId(type), request.typed_seeds[type], {}, batch, deadline));
+  }
+  return {};
+}
+
+Status FanoutSampler::NumberSeedsOf(NodeTypeId type, std::span<const GlobalNodeId> seeds,
+                                    std::span<const int64_t> seed_times, MiniBatch& batch, Deadline deadline) {
+  std::vector<uint32_t> numbers(seeds.size());
+  std::vector<GlobalNodeId>& nodes = batch.nodes[type.value];
   if (is_temporal()) {
-    std::vector<int64_t> times(request.seed_times.begin(), request.seed_times.end());
-    if (times.empty() && !request.seeds.empty()) {
+    std::vector<int64_t> times(seed_times.begin(), seed_times.end());
+    if (times.empty() && !seeds.empty()) {
       if (spec_.seed_time_column.empty()) return InvalidArgument("temporal sampling needs the times of the seeds");
-      ASSIGN_OR_RETURN(times, source_->TimesOf(request.seed_type, spec_.seed_time_column, request.seeds, deadline));
+      ASSIGN_OR_RETURN(times, source_->TimesOf(type, spec_.seed_time_column, seeds, deadline));
     }
-    if (times.size() != request.seeds.size()) {
-      return InvalidArgument(std::to_string(times.size()) + " times for " + std::to_string(request.seeds.size()) +
-                             " seeds");
+    if (times.size() != seeds.size()) {
+      return InvalidArgument(std::to_string(times.size()) + " times for " + std::to_string(seeds.size()) + " seeds");
     }
-    timed_numbering_[type].Number(request.seeds, times, nodes, batch.times[type], numbers.data());
-  } else if (!request.seed_times.empty()) {
+    timed_numbering_[type.value].Number(seeds, times, nodes, batch.times[type.value], numbers.data());
+  } else if (!seed_times.empty()) {
     return InvalidArgument("times of the seeds mean nothing without a time column of the edges");
   } else {
-    numbering_[type].Number(request.seeds, nodes, numbers.data());
+    numbering_[type.value].Number(seeds, nodes, numbers.data());
   }
-  if (nodes.size() != request.seeds.size()) return InvalidArgument("the seeds of a mini-batch must be distinct");
-  batch.num_seeds = static_cast<uint32_t>(nodes.size());
+  if (nodes.size() != seeds.size()) return InvalidArgument("the seeds of a mini-batch must be distinct");
+  batch.num_seeds += static_cast<uint32_t>(nodes.size());
   return {};
 }
 

@@ -19,6 +19,9 @@ struct BatchRequest {
   uint32_t step = 0;
   NodeTypeId seed_type;
   std::span<const GlobalNodeId> seeds;  // distinct
+  // Seeds of several node types in place of `seeds`: by NodeTypeId, each type's distinct; none of temporal sampling
+  // with seed_times.
+  std::span<const std::vector<GlobalNodeId>> typed_seeds = {};
   uint32_t global_num_seeds = 0;        // of all trainers
   bool want_edge_ids = false;
   // [seeds] of temporal sampling (else InvalidArgument); empty: read from the spec's column.
@@ -44,7 +47,10 @@ class FanoutSampler {
   FanoutSampler(NeighborSource& source, SamplingSpec spec);
   Status CheckRequest(const BatchRequest& request) const;
   bool is_temporal() const { return !spec_.time_column.empty(); }
+  Status CheckSeeds(NodeTypeId type, std::span<const GlobalNodeId> seeds) const;
   Status NumberSeeds(const BatchRequest& request, MiniBatch& batch, Deadline deadline);
+  Status NumberSeedsOf(NodeTypeId type, std::span<const GlobalNodeId> seeds, std::span<const int64_t> seed_times,
+                       MiniBatch& batch, Deadline deadline);
   Result<BatchLayer> ExpandHop(const BatchRequest& request, uint32_t hop, MiniBatch& batch, Deadline deadline);
   Result<Block> MakeBlock(const RelationQuery& query, RelationSample sample, MiniBatch& batch);
 

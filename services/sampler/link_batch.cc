@@ -27,12 +27,21 @@ class LinkBatchMaker {
  public:
   LinkBatchMaker(SeedSource& seeds, const graph::PartitionBook& book, const EpochPlan& plan, uint64_t seed,
                  uint32_t epoch, uint32_t step, Deadline deadline)
-      : seeds_(seeds), plan_(plan), links_(*plan.links), seed_(seed), epoch_(epoch), step_(step), deadline_(deadline) {
-    node_type_ = book.schema().DestinationOf(links_.types.front().edge_type);
-    num_nodes_ = book.num_nodes(node_type_);
+      : seeds_(seeds),
+        book_(book),
+        plan_(plan),
+        links_(*plan.links),
+        seed_(seed),
+        epoch_(epoch),
+        step_(step),
+        deadline_(deadline) {
+    for (const LinkType& link : links_.types) {
+      source_types_.push_back(book.schema().SourceOf(link.edge_type));
+      destination_types_.push_back(book.schema().DestinationOf(link.edge_type));
+    }
   }
 
-  Status FindEdges(const graph::PartitionBook& book) {
+  Status FindEdges() {
     SeedQuery query{.split = plan_.split,
                     .shuffle = plan_.shuffle,
                     .seed = seed_,
@@ -41,7 +50,10 @@ class LinkBatchMaker {
                     .batch_size = plan_.batch_size};
     query.edge_types = links_.edge_types();
     ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
-    share_ = PositionsOfShare(batch_, book, node_type_, plan_.num_trainers, plan_.rank);
+    share_ = PositionsOfShare(batch_, book_, destination_types_, plan_.num_trainers, plan_.rank);
+    if (is_joint()) {
+      std::stable_sort(share_.begin(), share_.end(), [this](uint32_t a, uint32_t b) { return SetOf(a) < SetOf(b); });
+    }
     if (share_.size() * uint64_t{count()} <= kMaxNegatives) return {};
     return ResourceExhausted("a trainer's share would have " + std::to_string(share_.size()) + " edges with " +
                              std::to_string(count()) + " negatives each; use smaller batches or fewer negatives");
@@ -49,43 +61,73 @@ class LinkBatchMaker {
 
   const GlobalBatch& batch() const { return batch_; }
 
-  // The share's pairs as rows of `nodes`, the distinct ends.
-  Result<LinkSeeds> Link(std::vector<GlobalNodeId>& nodes) {
+  // The share's pairs as rows among the distinct ends, which are put into `nodes`, by NodeTypeId.
+  Result<LinkSeeds> Link(std::vector<std::vector<GlobalNodeId>>& nodes) {
     ASSIGN_OR_RETURN(Negatives negatives, DrawNegatives());
     MaskEdgesOfTheBatch(negatives);
     LinkSeeds links{.negatives_per_pair = count(), .set_ends = std::move(negatives.set_ends)};
-    absl::flat_hash_map<uint64_t, uint32_t> row_of;
-    const auto row = [&](GlobalNodeId node) {
-      const auto [at, added] = row_of.try_emplace(node.value, static_cast<uint32_t>(nodes.size()));
-      if (added) nodes.push_back(node);
+    nodes.assign(book_.schema().num_node_types(), {});
+    std::vector<absl::flat_hash_map<uint64_t, uint32_t>> row_of(nodes.size());
+    const auto row = [&](NodeTypeId type, GlobalNodeId node) {
+      std::vector<GlobalNodeId>& of_type = nodes[type.value];
+      const auto [at, added] = row_of[type.value].try_emplace(node.value, static_cast<uint32_t>(of_type.size()));
+      if (added) of_type.push_back(node);
       return at->second;
     };
     size_t set = 0;
     for (size_t i = 0; i < share_.size(); ++i) {
-      links.sources.push_back(row(batch_.sources[share_[i]]));
-      links.destinations.push_back(row(batch_.seeds[share_[i]]));
+      const NodeTypeId source = SourceTypeOf(share_[i]), destination = DestinationTypeOf(share_[i]);
+      links.sources.push_back(row(source, batch_.sources[share_[i]]));
+      links.destinations.push_back(row(destination, batch_.seeds[share_[i]]));
       links.relations.push_back(batch_.types[share_[i]]);
       if (i > 0 && i < links.set_ends[set]) continue;  // the set's nodes stand there already
       if (i > 0) ++set;
       for (size_t k = 0; k < count(); ++k) {
-        if (!negatives.sources.empty()) links.negative_sources.push_back(row(negatives.sources[i * count() + k]));
-        links.negative_destinations.push_back(row(negatives.destinations[set * count() + k]));
+        if (!negatives.sources.empty()) {
+          links.negative_sources.push_back(row(source, negatives.sources[i * count() + k]));
+        }
+        links.negative_destinations.push_back(row(destination, negatives.destinations[set * count() + k]));
       }
     }
     links.negative_weights = std::move(negatives.weights);
+    PutTypesBehindEachOther(nodes, links);
     return links;
   }
 
  private:
   uint32_t count() const { return links_.negatives.count; }
+  bool is_joint() const { return links_.negatives.kind == NegativeKind::kJoint; }
+  NodeTypeId SourceTypeOf(uint32_t position) const { return source_types_[batch_.types[position]]; }
+  NodeTypeId DestinationTypeOf(uint32_t position) const { return destination_types_[batch_.types[position]]; }
+  // kJoint: what edges have in common that share their negatives.
+  std::pair<uint64_t, uint16_t> SetOf(uint32_t position) const {
+    return {JointGroupOf(position, count()), DestinationTypeOf(position).value};
+  }
+
+  // From rows of their node types to rows among the seeds of all types.
+  void PutTypesBehindEachOther(const std::vector<std::vector<GlobalNodeId>>& nodes, LinkSeeds& links) const {
+    std::vector<uint32_t> first = {0};
+    for (const auto& of_type : nodes) first.push_back(first.back() + static_cast<uint32_t>(of_type.size()));
+    size_t set = 0;
+    for (size_t i = 0; i < share_.size(); ++i) {
+      const uint32_t first_source = first[SourceTypeOf(share_[i]).value];
+      const uint32_t first_destination = first[DestinationTypeOf(share_[i]).value];
+      links.sources[i] += first_source;
+      links.destinations[i] += first_destination;
+      if (i > 0 && i < links.set_ends[set]) continue;
+      if (i > 0) ++set;
+      for (size_t k = set * count(); k < (set + 1) * count(); ++k) {
+        links.negative_destinations[k] += first_destination;
+        if (!links.negative_sources.empty()) links.negative_sources[k] += first_source;
+      }
+    }
+  }
 
   Result<Negatives> DrawNegatives() {
     Negatives negatives;
     negatives.weights.assign(share_.size() * count(), 1);
-    const bool joint = links_.negatives.kind == NegativeKind::kJoint;
     for (uint32_t i = 0; i < share_.size(); ++i) {
-      const bool is_last =
-          i + 1 == share_.size() || !joint || JointGroupOf(share_[i], count()) != JointGroupOf(share_[i + 1], count());
+      const bool is_last = i + 1 == share_.size() || !is_joint() || SetOf(share_[i]) != SetOf(share_[i + 1]);
       if (is_last) negatives.set_ends.push_back(i + 1);
     }
     switch (links_.negatives.kind) {
@@ -109,42 +151,61 @@ class LinkBatchMaker {
   Result<std::vector<GlobalNodeId>> DrawEnds(NegativeEnd end, const std::vector<uint32_t>& set_ends) {
     const uint64_t key = NegativesKey(seed_, epoch_, step_, end);
     std::vector<OriginalNodeId> originals;
+    std::vector<NodeTypeId> types;  // by set
     originals.reserve(set_ends.size() * count());
     for (const uint32_t set_end : set_ends) {
       const uint32_t position = share_[set_end - 1];
-      const bool joint = links_.negatives.kind == NegativeKind::kJoint;
-      const uint64_t stream = joint ? JointGroupOf(position, count()) : position;
-      for (const uint64_t node : DrawNodes(key, stream, num_nodes_, count())) originals.emplace_back(node);
+      types.push_back(end == NegativeEnd::kSource ? SourceTypeOf(position) : DestinationTypeOf(position));
+      const uint64_t stream = is_joint() ? JointGroupOf(position, count()) : position;
+      for (const uint64_t node : DrawNodes(key, stream, book_.num_nodes(types.back()), count())) {
+        originals.emplace_back(node);
+      }
     }
-    // Shared negatives are asked for once.
-    std::vector<OriginalNodeId> distinct = originals;
-    std::sort(distinct.begin(), distinct.end());
-    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> globals, seeds_.LookUp(node_type_, distinct, deadline_));
-    std::vector<GlobalNodeId> nodes;
-    nodes.reserve(originals.size());
-    for (const OriginalNodeId original : originals) {
-      const auto at = std::lower_bound(distinct.begin(), distinct.end(), original);
-      nodes.push_back(globals[static_cast<size_t>(at - distinct.begin())]);
+    std::vector<GlobalNodeId> nodes(originals.size());
+    for (uint16_t type = 0; type < book_.schema().num_node_types(); ++type) {
+      RETURN_IF_ERROR(LookUpSetsOf(NodeTypeId(type), types, originals, nodes));
     }
     return nodes;
+  }
+
+  // nodes[i] of originals[i], in the sets that are of this type. Shared negatives are asked for once.
+  Status LookUpSetsOf(NodeTypeId type, const std::vector<NodeTypeId>& types,
+                      const std::vector<OriginalNodeId>& originals, std::vector<GlobalNodeId>& nodes) {
+    std::vector<OriginalNodeId> distinct;
+    for (size_t i = 0; i < originals.size(); ++i) {
+      if (types[i / count()] == type) distinct.push_back(originals[i]);
+    }
+    if (distinct.empty()) return {};
+    std::sort(distinct.begin(), distinct.end());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> globals, seeds_.LookUp(type, distinct, deadline_));
+    for (size_t i = 0; i < originals.size(); ++i) {
+      if (types[i / count()] != type) continue;
+      const auto at = std::lower_bound(distinct.begin(), distinct.end(), originals[i]);
+      nodes[i] = globals[static_cast<size_t>(at - distinct.begin())];
+    }
+    return {};
+  }
+
+  // A negative that the edge at a position lacks: it stands for the edge's own destination and weighs nothing.
+  void AddNone(uint32_t position, Negatives& negatives) const {
+    negatives.weights[negatives.destinations.size()] = 0;
+    negatives.destinations.push_back(batch_.seeds[position]);
   }
 
   void TakeFromBatch(Negatives& negatives) const {
     for (size_t i = 0; i < share_.size(); ++i) {
       const uint32_t position = share_[i];
       const BatchGroup group = InBatchGroupOf(position, count(), batch_.seeds.size());
-      size_t at = i * count();
       for (uint64_t other = group.first; other < group.last; ++other) {
         if (other == position) continue;
-        negatives.destinations.push_back(batch_.seeds[other]);
-        ++at;
+        if (DestinationTypeOf(static_cast<uint32_t>(other)) == DestinationTypeOf(position)) {
+          negatives.destinations.push_back(batch_.seeds[other]);
+        } else {
+          AddNone(position, negatives);
+        }
       }
-      // What a short group lacks stands for the edge's own destination and weighs nothing.
-      for (; at < (i + 1) * count(); ++at) {
-        negatives.destinations.push_back(batch_.seeds[position]);
-        negatives.weights[at] = 0;
-      }
+      while (negatives.destinations.size() < (i + 1) * count()) AddNone(position, negatives);  // of a short group
     }
   }
 
@@ -158,7 +219,12 @@ class LinkBatchMaker {
     ASSIGN_OR_RETURN(const GlobalBatch drawn, seeds_.SeedsOfStep(query, deadline_));
     for (const uint32_t position : share_) {
       for (uint64_t k = 0; k < count(); ++k) {
-        negatives.destinations.push_back(drawn.seeds[(uint64_t{position} * count() + k) % drawn.seeds.size()]);
+        const size_t at = (uint64_t{position} * count() + k) % drawn.seeds.size();
+        if (destination_types_[drawn.types[at]] == DestinationTypeOf(position)) {
+          negatives.destinations.push_back(drawn.seeds[at]);
+        } else {
+          AddNone(position, negatives);
+        }
       }
     }
     return {};
@@ -196,15 +262,15 @@ class LinkBatchMaker {
   }
 
   SeedSource& seeds_;
+  const graph::PartitionBook& book_;
   const EpochPlan& plan_;
   const LinkPlan& links_;
   const uint64_t seed_;
   const uint32_t epoch_, step_;
   const Deadline deadline_;
-  NodeTypeId node_type_;
-  uint64_t num_nodes_ = 0;
+  std::vector<NodeTypeId> source_types_, destination_types_;  // as links_.types
   GlobalBatch batch_;
-  std::vector<uint32_t> share_;  // positions of the batch, ascending
+  std::vector<uint32_t> share_;  // positions of the batch, ascending; kJoint: by SetOf first
 };
 
 }  // namespace
@@ -217,10 +283,6 @@ Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema) {
   RETURN_IF_ERROR(CheckSeedTypes(query, schema));
   for (const auto& [type, reverse] : links.types) {
     const std::string name = schema.EdgeType(type).Name();
-    if (schema.SourceOf(type) != schema.DestinationOf(type)) {
-      return InvalidArgument("edge type '" + name +
-                             "': links are predicted between nodes of one type, its ends are of two");
-    }
     if (reverse.has_value() &&
         (reverse->value >= schema.num_edge_types() || schema.SourceOf(*reverse) != schema.DestinationOf(type) ||
          schema.DestinationOf(*reverse) != schema.SourceOf(type))) {
@@ -235,16 +297,17 @@ Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline) {
   LinkBatchMaker maker(seeds, book, plan, seed, epoch, step, deadline);
-  RETURN_IF_ERROR(maker.FindEdges(book));
-  std::vector<GlobalNodeId> nodes;
+  RETURN_IF_ERROR(maker.FindEdges());
+  std::vector<std::vector<GlobalNodeId>> nodes;
   ASSIGN_OR_RETURN(LinkSeeds links, maker.Link(nodes));
   const EdgeExclusions excluded = ExclusionsOf(maker.batch(), plan.links->types, book.schema().num_edge_types());
   BatchRequest request{.epoch = epoch,
                        .step = step,
                        .seed_type = book.schema().DestinationOf(plan.links->types.front().edge_type),
-                       .seeds = nodes,
+                       .seeds = {},
                        .global_num_seeds = static_cast<uint32_t>(maker.batch().seeds.size()),
                        .want_edge_ids = want_edge_ids};
+  request.typed_seeds = nodes;
   request.excluded = &excluded;
   ASSIGN_OR_RETURN(MiniBatch batch, sampler.Sample(request, deadline));
   batch.links = std::move(links);

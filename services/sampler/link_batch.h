@@ -8,16 +8,17 @@
 
 namespace espalier::sampler {
 
-// InvalidArgument where the plan does not fit the graph: no links, types that do not exist, that are named twice or
-// whose ends are not all of one node type, a reverse type that does not lead back, no negatives.
+// InvalidArgument where the plan does not fit the graph: no links, types that do not exist or that are named twice, a
+// reverse type that does not lead back, no negatives.
 Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema);
 
 // The mini-batch of (epoch, step) for plan.rank. A pure function of the graph, the plan and the sampler's spec; the
 // negatives, and the neighbours drawn, do not depend on partitions or on the number of trainers. The plan has passed
 // CheckLinkPlan. `seed` is the run's.
 //
-// Seeds are the distinct nodes of the share's pairs by first occurrence: for each edge its source, its destination, its
-// negatives' ends (source before destination). Both ends are nodes of one type.
+// Seeds are, of each node type, the distinct nodes of the share's pairs by first occurrence: for each edge its source,
+// its destination, its negatives' ends (source before destination). Pairs stand in batch order; those that share
+// negatives (kJoint) by the node type of their destinations first.
 Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
                                 const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
                                 Deadline deadline);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "services/base/mutex.h"
+#include "services/sampler/edge_batch.h"
 #include "services/sampler/fanout_sampler.h"
 #include "services/sampler/link_batch.h"
 #include "services/sampler/seed_order.h"
@@ -23,6 +24,7 @@ LocalMiniBatchSource::~LocalMiniBatchSource() {
 
 Result<uint64_t> LocalMiniBatchSource::TrainingSeeds() const {
   const auto part = graph::SplitPartName::kTrain;
+  if (plan_.edges.has_value()) return seeds_.CountOfEdges(plan_.edges->edge_type, plan_.split, part);
   if (!plan_.links.has_value()) return seeds_.CountOf(plan_.seed_type, plan_.split, part);
   ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
                    FirstOrdinals(seeds_, plan_.links->edge_types(), plan_.split, part));
@@ -37,6 +39,7 @@ Status LocalMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   }
   RETURN_IF_ERROR(FanoutSampler::Make(neighbors_, spec_).status());
   if (plan_.links.has_value()) RETURN_IF_ERROR(CheckLinkPlan(plan_, neighbors_.book().schema()));
+  if (plan_.edges.has_value()) RETURN_IF_ERROR(CheckEdgePlan(*plan_.edges, neighbors_.book().schema()));
   ASSIGN_OR_RETURN(const uint64_t total, TrainingSeeds());
   const uint64_t num_steps = StepsOfEpoch(total, plan_.batch_size);
   if (num_steps > std::numeric_limits<uint32_t>::max()) {
@@ -64,6 +67,10 @@ Result<MiniBatch> LocalMiniBatchSource::Prepare(const Task& task, FanoutSampler&
   const Deadline deadline = Deadline::After(options_.step_timeout);
   if (plan_.links.has_value()) {
     return MakeLinkBatch(seeds_, sampler, neighbors_.book(), plan_, spec_.seed, task.epoch, task.step,
+                         options_.want_edge_ids, deadline);
+  }
+  if (plan_.edges.has_value()) {
+    return MakeEdgeBatch(seeds_, sampler, neighbors_.book(), plan_, spec_.seed, task.epoch, task.step,
                          options_.want_edge_ids, deadline);
   }
   const SeedQuery query{.node_type = plan_.seed_type,

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "services/base/tensor.h"
 #include "services/graph/ids.h"
 
 namespace espalier::sampler {
@@ -32,10 +33,10 @@ struct BatchLayer {
   std::vector<uint32_t> num_outputs;  // rows written, by NodeTypeId
 };
 
-// The pairs of a link-prediction batch; ends are rows among the seeds. Pairs that stand together may share a set of
-// negatives (NegativeKind::kJoint): set s is that of the pairs [set_ends[s - 1], set_ends[s]), and has
-// K = negatives_per_pair destinations. A negative's source and relation are its pair's, but for sources that are drawn
-// (kGlobalUniform), where each pair has its own set.
+// The pairs of a link-prediction batch; ends are rows among the seeds, those of all node types one type after the
+// other, ascending. Pairs that stand together may share a set of negatives (NegativeKind::kJoint): set s is that of the
+// pairs [set_ends[s - 1], set_ends[s]), and has K = negatives_per_pair destinations. A negative's source and relation
+// are its pair's, but for sources that are drawn (kGlobalUniform), where each pair has its own set.
 struct LinkSeeds {
   uint32_t negatives_per_pair = 0;
   std::vector<uint32_t> sources = {};                // [pairs]
@@ -47,17 +48,27 @@ struct LinkSeeds {
   std::vector<uint8_t> negative_weights = {};        // [pairs * K]; 0: none, because it is an edge of the batch
 };
 
+// The edges of a batch of edge classification or regression; ends are rows among the seeds.
+struct EdgeSeeds {
+  std::vector<uint32_t> sources = {};       // [edges]
+  std::vector<uint32_t> destinations = {};  // [edges]
+  Tensor labels = {};                       // [edges, row shape...] of EdgePlan::label
+};
+
 struct MiniBatch {
   uint32_t epoch = 0;
   uint32_t step = 0;
+  // Of links between nodes of several types, one of these: the last layer writes the seeds of each type, and num_seeds
+  // counts them all.
   NodeTypeId seed_type;
   uint32_t num_seeds = 0;                        // of this trainer; 0 is legal
-  uint32_t global_num_seeds = 0;                 // of all trainers, pairs if `links`: the weight's denominator
+  uint32_t global_num_seeds = 0;                 // of all trainers; of links and edges pairs: the weight's denominator
   std::vector<std::vector<GlobalNodeId>> nodes;  // by NodeTypeId; the seeds come first in seed_type's
   // Temporal sampling, where a row is a node at a time: by NodeTypeId, the time of each row. Else empty.
   std::vector<std::vector<int64_t>> times = {};
   std::vector<BatchLayer> layers;       // as SamplingSpec::layers
   std::optional<LinkSeeds> links = {};  // of link prediction
+  std::optional<EdgeSeeds> edges = {};  // of edge classification and regression
 };
 
 }  // namespace espalier::sampler

@@ -14,7 +14,7 @@
 
 namespace espalier::sampler {
 
-// Link prediction: the seeds are edges of a split of these edge types, whose ends are all of one node type.
+// Link prediction: the seeds are edges of a split of these edge types.
 struct LinkPlan {
   std::vector<LinkType> types;
   NegativeSpec negatives;
@@ -27,6 +27,16 @@ struct LinkPlan {
   }
 };
 
+// Edge classification and regression: the seeds are edges of a split of one edge type, whose ends are of one node type.
+struct EdgePlan {
+  EdgeTypeId edge_type;
+  std::string label;  // edge column
+  // What no hop draws: with exclude_batch the step's edges of all trainers, and, where there is an exclude_reverse, the
+  // edges (v, u) of that type for each (u, v) of the step.
+  bool exclude_batch = false;
+  std::optional<EdgeTypeId> exclude_reverse = {};  // only with exclude_batch
+};
+
 // What a run trains on; fixes every mini-batch together with (epoch, step, rank).
 struct EpochPlan {
   NodeTypeId seed_type;
@@ -35,7 +45,10 @@ struct EpochPlan {
   bool shuffle = true;
   uint32_t num_trainers = 1;
   Rank rank;
-  std::optional<LinkPlan> links = {};  // set: batch_size counts edges, and seed_type is that of their ends
+  // Set: batch_size counts edges, and seed_type is what the first of their types leads to.
+  std::optional<LinkPlan> links = {};
+  // Set: batch_size counts edges, and seed_type is that of their ends. Not both.
+  std::optional<EdgePlan> edges = {};
 };
 
 // One consumer at a time.

@@ -2,16 +2,17 @@
 // What is drawn is a pure function of (seed, epoch, step, position in the global batch), so it does not depend on
 // partitions, trainers or samplers. Groups are cut from the global batch, not from a trainer's share of it.
 //
-//   kUniform        `count` nodes for each edge, every node of the destination type equally likely
+//   kUniform        `count` nodes for each edge, every node of its destination's type equally likely
 //                   (DGL's dgl.dataloading.negative_sampler.PerSourceUniform)
 //   kJoint          the edges in groups of `count`; `count` nodes for each group, which its edges share (GraphStorm's
 //                   "joint", DGL-KE's chunks; Zheng et al., "DGL-KE: Training knowledge graph embeddings at scale",
-//                   SIGIR 2020): as many scores from far fewer nodes
+//                   SIGIR 2020): as many scores from far fewer nodes. Edges to several node types: `count` nodes of
+//                   each type
 //   kInBatch        the edges in groups of `count` + 1; an edge's negatives are the destinations of the others of its
-//                   group. A last group that is short gives fewer
+//                   group. A last group that is short gives fewer, and so do edges to other node types
 //   kInDegree       `count` nodes for each edge, in proportion to their in-degree among the training edges: the
 //                   destinations of training edges that are drawn without replacement (InDegreeQuery), of whatever
-//                   edge type
+//                   edge type; nodes of another type than the edge's destination are none
 //   kGlobalUniform  `count` pairs for each edge, both ends uniform (DGL's GlobalUniform, without its retries)
 //
 // A pair that is an edge of the global batch, of the same type, is no negative: it is masked

@@ -139,8 +139,6 @@ TEST(LinkPlanTest, NamesWhatDoesNotFit) {
   link.reverse_type.reset();
   plan.links->negatives.count = 0;
   EXPECT_THAT(refusal(plan), HasSubstr("at least one negative"));
-  link.edge_type = EdgeTypeId(0);
-  EXPECT_THAT(refusal(plan), HasSubstr("'a:w:p': links are predicted between nodes of one type"));
   link.edge_type = EdgeTypeId(3);
   EXPECT_THAT(refusal(plan), HasSubstr("edge type 3 does not exist"));
   plan.links->negatives.count = 1;
@@ -150,13 +148,17 @@ TEST(LinkPlanTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(refusal(plan), HasSubstr("names no edges"));
 }
 
-TEST(LinkPlanTest, EdgeTypesOfOnePlanAreOfOneNodeType) {
-  const Result<graph::GraphSchema> schema =
-      graph::GraphSchema::Make({"a", "p"}, {{"a", "knows", "a"}, {"p", "cites", "p"}});
+TEST(LinkPlanTest, EdgeTypesMayHaveEndsOfAnyNodeTypes) {
+  const Result<graph::GraphSchema> schema = graph::GraphSchema::Make(
+      {"a", "p"}, {{"a", "writes", "p"}, {"p", "cites", "p"}, {"p", "written", "a"}});
   ASSERT_TRUE(schema.ok());
+  const EdgeTypeId writes = *schema->FindEdgeType("writes"), cites = *schema->FindEdgeType("cites"),
+                   written = *schema->FindEdgeType("written");
   EpochPlan plan;
-  plan.links = LinkPlan{.types = {{EdgeTypeId(0)}, {EdgeTypeId(1)}}, .negatives = {}};
-  EXPECT_THAT(CheckLinkPlan(plan, *schema).message(), HasSubstr("have ends of different node types"));
+  plan.links = LinkPlan{.types = {{writes, written}, {cites}, {written, writes}}, .negatives = {}};
+  EXPECT_TRUE(CheckLinkPlan(plan, *schema).ok());
+  plan.links->types[0].reverse_type = cites;
+  EXPECT_THAT(CheckLinkPlan(plan, *schema).message(), HasSubstr("does not lead back along 'a:writes:p'"));
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ struct PartitionSeeds {
   Tensor positions;     // U32 [k] positions within the step's batch, ascending
   Tensor nodes;         // U32 or U64 [k] global ids; of edges: their destinations
   Tensor sources = {};  // of edges: U32 or U64 [k] global ids; of nodes: empty
+  Tensor rows = {};     // [k, row shape...] of SeedQuery::edge_column; without one: empty
 };
 
 // Thread-safe. Untrusted arguments (they come from RPCs): ids out of range, unknown names and over-large requests

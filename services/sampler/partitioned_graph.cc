@@ -8,6 +8,7 @@
 #include "services/sampler/partition_fan_out.h"
 #include "services/sampler/partitioned_graph_state.h"
 #include "services/sampler/seed_order.h"
+#include "services/sampler/seed_rows.h"
 
 namespace espalier::sampler {
 namespace {
@@ -143,9 +144,18 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   const PositionRange range = PositionsOfStep(total, query.batch_size, query.step);
   const uint64_t num_seeds = range.size();
   if (num_seeds > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a batch has 2^32 seeds or more");
-  const uint64_t num_nodes =
-      book().num_nodes(of_edges ? schema.DestinationOf(query.edge_types.front()) : query.node_type);
-  const uint64_t num_sources = of_edges ? book().num_nodes(schema.SourceOf(query.edge_types.front())) : 0;
+  GlobalBatch batch;
+  batch.seeds.resize(num_seeds, GlobalNodeId(kUnfilled));
+  if (of_edges) {
+    batch.sources.resize(num_seeds);
+    batch.types = TypesOfPositions(query, range, first_of_type);
+  }
+  // Whether there are the ends that a partition says a position has.
+  const auto exist = [&](uint64_t position, uint64_t node, uint64_t source) {
+    if (!of_edges) return node < book().num_nodes(query.node_type);
+    const EdgeTypeId type = query.edge_types[batch.types[position]];
+    return node < book().num_nodes(schema.DestinationOf(type)) && source < book().num_nodes(schema.SourceOf(type));
+  };
 
   std::vector<PartitionId> asked;
   for (uint32_t p = 0; p < book().num_partitions(); ++p) asked.push_back(PartitionId(p));
@@ -155,12 +165,10 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   }
   ASSIGN_OR_RETURN(const std::vector<PartitionSeeds> answers, fan_out->Wait(deadline));
 
-  GlobalBatch batch;
-  batch.seeds.resize(num_seeds, GlobalNodeId(kUnfilled));
-  if (of_edges) batch.sources.resize(num_seeds);
   uint64_t filled = 0;
+  SeedRows seed_rows(num_seeds);
   for (size_t p = 0; p < answers.size(); ++p) {
-    const auto& [positions, nodes, sources] = answers[p];
+    const auto& [positions, nodes, sources, rows] = answers[p];
     RETURN_IF_ERROR(CheckIds(nodes, "seeds"));
     RETURN_IF_ERROR(CheckCount(positions, static_cast<size_t>(nodes.num_elements()), asked[p]));
     if (of_edges) {
@@ -171,8 +179,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
       const auto position = static_cast<uint64_t>(positions.ValueAsInt(i));
       const auto node = static_cast<uint64_t>(nodes.ValueAsInt(i));
       const auto source = of_edges ? static_cast<uint64_t>(sources.ValueAsInt(i)) : 0;
-      if (position >= num_seeds || node >= num_nodes || (of_edges && source >= num_sources) ||
-          batch.seeds[position].value != kUnfilled) {
+      if (position >= num_seeds || !exist(position, node, source) || batch.seeds[position].value != kUnfilled) {
         return Internal("partition " + std::to_string(p) + " claims position " + std::to_string(position) + " of " +
                         std::to_string(num_seeds) + " for seed " + std::to_string(node));
       }
@@ -180,8 +187,9 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
       if (of_edges) batch.sources[position] = GlobalNodeId(source);
       ++filled;
     }
+    if (!query.edge_column.empty()) RETURN_IF_ERROR(seed_rows.Add(asked[p].value, positions, rows));
   }
-  if (of_edges) batch.types = TypesOfPositions(query, range, first_of_type);
+  if (!query.edge_column.empty()) batch.rows = seed_rows.Take();
   if (filled == num_seeds) return batch;
   return Internal("the partitions know " + std::to_string(filled) + " of the " + std::to_string(num_seeds) +
                   " seeds of step " + std::to_string(query.step));

@@ -15,6 +15,10 @@ uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size) {
 }
 
 Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) {
+  if (!query.edge_column.empty() && query.edge_types.size() != 1) {
+    return InvalidArgument("rows of the edge column '" + query.edge_column + "' come with edges of one type, not of " +
+                           std::to_string(query.edge_types.size()));
+  }
   if (query.edge_types.empty()) {
     if (query.node_type.value < schema.num_node_types()) return {};
     return InvalidArgument("node type " + std::to_string(query.node_type.value) + " does not exist; the graph has " +
@@ -29,10 +33,6 @@ Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) 
     const std::string name = "edge type '" + schema.EdgeType(type).Name() + "'";
     if (named[type.value]) return InvalidArgument(name + " is named twice");
     named[type.value] = true;
-    const EdgeTypeId first = query.edge_types.front();
-    if (schema.SourceOf(type) != schema.SourceOf(first) || schema.DestinationOf(type) != schema.DestinationOf(first)) {
-      return InvalidArgument(name + " and '" + schema.EdgeType(first).Name() + "' have ends of different node types");
-    }
   }
   return {};
 }

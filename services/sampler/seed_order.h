@@ -24,7 +24,7 @@ PositionRange PositionsOfStep(uint64_t total, uint64_t batch_size, uint32_t step
 // ceil(total / batch_size). batch_size > 0.
 uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size);
 
-// InvalidArgument where a query's node type, or edge types, do not exist or do not go together.
+// InvalidArgument where a query's node type, or edge types, do not exist, or an edge type is named twice.
 Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema);
 
 // Where the edges of each of the types begin among those of all, and behind the last their number: [types + 1].

@@ -11,6 +11,7 @@
 #include "services/base/clock.h"
 #include "services/base/random_purpose.h"
 #include "services/base/status.h"
+#include "services/base/tensor.h"
 #include "services/graph/partition.h"
 
 namespace espalier::sampler {
@@ -24,9 +25,12 @@ struct SeedQuery {
   uint32_t epoch = 0;
   uint32_t step = 0;
   uint64_t batch_size = 0;  // global
-  // Not empty: edges of a split of these types, each named once, which all lead from one node type to one node type
-  // (CheckSeedTypes); node_type means nothing. Ordinals go through the first type's edges, then the second's, ...
+  // Not empty: edges of a split of these types, each named once (CheckSeedTypes); node_type means nothing. Ordinals go
+  // through the first type's edges, then the second's, ...
   std::vector<EdgeTypeId> edge_types = {};
+  // With one edge type: an edge column whose rows come with the edges, found by the edges' ends; empty: none. An edge
+  // that is none of the graph, and parallel edges whose rows differ, are InvalidArgument.
+  std::string edge_column = {};
 };
 
 // The key of an epoch's permutation.
@@ -34,11 +38,12 @@ constexpr uint64_t SeedOrderKey(uint64_t seed, uint32_t epoch) {
   return RandomKey(seed, RandomPurpose::kSeedOrder, epoch);
 }
 
-// A step's global batch in batch order.
+// A step's global batch in batch order. Ids of edges' ends are those of their edge type's node types.
 struct GlobalBatch {
   std::vector<GlobalNodeId> seeds;         // of edges: their destinations
   std::vector<GlobalNodeId> sources = {};  // of edges: [seeds]; of nodes: empty
   std::vector<uint16_t> types = {};        // of edges: [seeds], which of the query's edge_types; of nodes: empty
+  Tensor rows = {};                        // [seeds, row shape...] of the query's edge_column; without one: empty
 };
 
 // Thread-safe.
@@ -64,5 +69,8 @@ std::vector<GlobalNodeId> ShareOfBatch(const GlobalBatch& batch, const graph::Pa
 // The same as positions of the batch, ascending. An edge goes by its destination; `type` is the destination's.
 std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
                                        uint32_t num_trainers, Rank rank);
+// The same of edges whose destinations are of several node types: destination_types[t] is that of batch.types' t.
+std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book,
+                                       std::span<const NodeTypeId> destination_types, uint32_t num_trainers, Rank rank);
 
 }  // namespace espalier::sampler

@@ -6,6 +6,7 @@
 #include "services/base/failpoint.h"
 #include "services/base/mutex.h"
 #include "services/rpc/status_map.h"
+#include "services/sampler/link_batch.h"
 #include "services/sampler/seed_order.h"
 
 namespace espalier::server {
@@ -48,16 +49,28 @@ Status BatchStream::TakeStart(const minibatch::v1::StreamStart& start) {
   ASSIGN_OR_RETURN(plan_, StreamPlanOf(start, service_.context_.limits));
   RETURN_IF_ERROR(CheckDraws(plan_, service_.neighbors_.book(), service_.context_.limits));
   if (service_.options_.admit) RETURN_IF_ERROR(service_.options_.admit(plan_));
-  const graph::GraphSchema& schema = service_.neighbors_.book().schema();
-  if (plan_.plan.seed_type.value >= schema.num_node_types()) {
-    return InvalidArgument("node type " + std::to_string(plan_.plan.seed_type.value) + " does not exist");
-  }
-  ASSIGN_OR_RETURN(const uint64_t total,
-                   service_.seeds_.CountOf(plan_.plan.seed_type, plan_.plan.split, graph::SplitPartName::kTrain));
+  ASSIGN_OR_RETURN(const uint64_t total, CountSeeds());
   const uint64_t num_steps = sampler::StepsOfEpoch(total, plan_.plan.batch_size);
   if (plan_.first_step < num_steps) num_batches_ = (num_steps - plan_.first_step - 1) / plan_.stride + 1;
   started_ = true;
   return Status();
+}
+
+// Training nodes, or edges, of the plan.
+Result<uint64_t> BatchStream::CountSeeds() const {
+  const sampler::EpochPlan& plan = plan_.plan;
+  const graph::GraphSchema& schema = service_.neighbors_.book().schema();
+  if (plan.links.has_value()) {
+    RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, schema));
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
+                     sampler::FirstOrdinals(service_.seeds_, plan.links->edge_types(), plan.split,
+                                            graph::SplitPartName::kTrain));
+    return first.back();
+  }
+  if (plan.seed_type.value >= schema.num_node_types()) {
+    return InvalidArgument("node type " + std::to_string(plan.seed_type.value) + " does not exist");
+  }
+  return service_.seeds_.CountOf(plan.seed_type, plan.split, graph::SplitPartName::kTrain);
 }
 
 void BatchStream::MakeMore() {
@@ -112,9 +125,12 @@ Result<std::unique_ptr<sampler::FanoutSampler>> BatchStream::TakeSampler() {
   return std::make_unique<sampler::FanoutSampler>(std::move(sampler));
 }
 
-Result<grpc::ByteBuffer> BatchStream::DrawBatch(uint32_t step, sampler::FanoutSampler& sampler) const {
-  RETURN_IF_ERROR(Failpoint("sampler.batch"));
+Result<sampler::MiniBatch> BatchStream::SampleBatch(uint32_t step, sampler::FanoutSampler& sampler) const {
   const Deadline deadline = Deadline::After(service_.options_.step_timeout);
+  if (plan_.plan.links.has_value()) {
+    return sampler::MakeLinkBatch(service_.seeds_, sampler, service_.neighbors_.book(), plan_.plan, plan_.spec.seed,
+                                  plan_.epoch, step, /*want_edge_ids=*/false, deadline);
+  }
   sampler::SeedQuery query;
   query.node_type = plan_.plan.seed_type;
   query.split = plan_.plan.split;
@@ -132,7 +148,12 @@ Result<grpc::ByteBuffer> BatchStream::DrawBatch(uint32_t step, sampler::FanoutSa
   request.seed_type = query.node_type;
   request.seeds = share;
   request.global_num_seeds = static_cast<uint32_t>(global.seeds.size());
-  ASSIGN_OR_RETURN(const sampler::MiniBatch batch, sampler.Sample(request, deadline));
+  return sampler.Sample(request, deadline);
+}
+
+Result<grpc::ByteBuffer> BatchStream::DrawBatch(uint32_t step, sampler::FanoutSampler& sampler) const {
+  RETURN_IF_ERROR(Failpoint("sampler.batch"));
+  ASSIGN_OR_RETURN(const sampler::MiniBatch batch, SampleBatch(step, sampler));
   grpc::ByteBuffer bytes = EncodeMiniBatch(batch);
   if (bytes.Length() > service_.context_.limits.max_reply_bytes) {
     return ResourceExhausted("a mini-batch of " + std::to_string(bytes.Length()) + " bytes, the limit is " +

@@ -35,6 +35,7 @@ class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
 
   Status TakeRequest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status TakeStart(const minibatch::v1::StreamStart& start) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Result<uint64_t> CountSeeds() const;
   // Hands steps to workers as far as credits allow.
   void MakeMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sends the next step where it is ready; ends the stream after the last.
@@ -43,6 +44,7 @@ class BatchStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc:
 
   // On a worker.
   void MakeBatch(uint64_t index) ABSL_LOCKS_EXCLUDED(mutex_);
+  Result<sampler::MiniBatch> SampleBatch(uint32_t step, sampler::FanoutSampler& sampler) const;
   Result<grpc::ByteBuffer> DrawBatch(uint32_t step, sampler::FanoutSampler& sampler) const;
   Result<std::unique_ptr<sampler::FanoutSampler>> TakeSampler() ABSL_LOCKS_EXCLUDED(mutex_);
 

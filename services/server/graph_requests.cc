@@ -145,6 +145,7 @@ Result<sampler::SeedQuery> SeedQueryOf(const graph::v1::SeedsOfStepRequest& requ
       ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(number));
       query.edge_types.push_back(type);
     }
+    query.edge_column = request.edge_column();
   } else {
     ASSIGN_OR_RETURN(query.node_type, NodeTypeOf(request.node_type()));
   }

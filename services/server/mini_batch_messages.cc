@@ -6,9 +6,20 @@
 
 #include "services/rpc/frame.h"
 #include "services/server/graph_requests.h"
+#include "services/server/link_messages.h"
 
 namespace espalier::server {
 namespace {
+
+constexpr uint64_t kMost = uint64_t{1} << 40;  // more is all the same, and the products below cannot overflow
+
+// Of one rank: nodes, or the ends of its edges and of their negatives.
+uint64_t MostSeedsOf(const sampler::EpochPlan& plan, const graph::PartitionBook& book) {
+  const uint64_t share = std::min(kMost, plan.batch_size / plan.num_trainers + 1);
+  if (!plan.links.has_value()) return share;
+  const uint64_t ends = 2 + 2 * uint64_t{plan.links->negatives.count};
+  return std::min(book.num_nodes(), share > kMost / ends ? kMost : share * ends);
+}
 
 // U32 [k] where all fit, else U64 [k].
 template <class Id>
@@ -53,6 +64,9 @@ Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const S
   stream.plan.shuffle = start.shuffle();
   stream.plan.num_trainers = start.num_trainers();
   stream.plan.rank = Rank(start.rank());
+  if (start.has_links()) {
+    ASSIGN_OR_RETURN(stream.plan.links, LinkPlanOf(start, limits));
+  }
   stream.incarnation = start.identity().incarnation();
   stream.epoch = start.epoch();
   stream.first_step = start.first_step();
@@ -78,8 +92,7 @@ Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const S
 }
 
 uint64_t MostDrawsOf(const StreamPlan& stream, const graph::PartitionBook& book) {
-  constexpr uint64_t kMost = uint64_t{1} << 40;  // more is all the same, and the products below cannot overflow
-  uint64_t nodes = std::min(kMost, stream.plan.batch_size / stream.plan.num_trainers + 1);
+  uint64_t nodes = MostSeedsOf(stream.plan, book);
   uint64_t draws = 0;
   for (size_t layer = stream.spec.layers.size(); layer > 0; --layer) {
     const std::vector<int32_t>& fanouts = stream.spec.layers[layer - 1].fanouts;
@@ -129,6 +142,10 @@ grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch) {
   }
   header.set_has_times(!batch.times.empty());
   for (const std::vector<int64_t>& times : batch.times) tensors.push_back(Tensor::FromVector(times));
+  if (batch.links.has_value()) {
+    header.mutable_links()->set_negatives_per_edge(batch.links->negatives_per_pair);
+    AppendLinks(*batch.links, &tensors);
+  }
   return rpc::EncodeFrame(std::move(header), tensors);
 }
 

@@ -279,6 +279,27 @@ TEST(MiniBatchMessagesTest, RefusesPlansThatMakeNoSense) {
             StatusCode::kResourceExhausted);
   EXPECT_EQ(code_of([](auto& start) { start.mutable_sampling()->add_layers()->add_fanouts(11); }),
             StatusCode::kResourceExhausted);
+
+  minibatch::v1::LinkPlan* links = good.mutable_links();
+  links->add_types()->set_edge_type(3);
+  links->mutable_types(0)->set_reverse_type(0);
+  links->set_negatives(minibatch::v1::NEGATIVES_JOINT);
+  links->set_negatives_per_edge(25);  // 4 edges of 8 are this trainer's
+  const Result<StreamPlan> of_edges = StreamPlanOf(good, limits);
+  ASSERT_TRUE(of_edges.ok()) << of_edges.status().ToString();
+  ASSERT_TRUE(of_edges->plan.links.has_value());
+  EXPECT_EQ(of_edges->plan.links->types.at(0).edge_type, EdgeTypeId(3));
+  EXPECT_EQ(of_edges->plan.links->types.at(0).reverse_type, EdgeTypeId(0));
+  EXPECT_EQ(of_edges->plan.links->negatives.count, 25u);
+  EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->set_negatives_per_edge(26); }),
+            StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->set_negatives(minibatch::v1::NEGATIVES_IN_DEGREE); }),
+            StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->clear_negatives(); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->set_negatives_per_edge(0); }),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->add_types()->set_edge_type(1 << 20); }),
+            StatusCode::kInvalidArgument);
 }
 
 TEST(MiniBatchMessagesTest, BoundsFanOutsTimesBatch) {

@@ -8,6 +8,7 @@
 #include "services/sampler/draw_rule.h"
 #include "services/sampler/seed_order.h"
 #include "services/shard/check_partition.h"
+#include "services/shard/edge_rows.h"
 #include "services/shard/embeddings.h"
 #include "services/shard/hop_kernel.h"
 #include "services/shard/id_array.h"
@@ -113,6 +114,9 @@ struct GraphShard::State {
   Result<const graph::SplitPart*> FindSplitPart(const sampler::SeedQuery& query) const;
   Result<const graph::EdgeSplitPart*> FindEdgeSplitPart(const sampler::SeedQuery& query, EdgeTypeId type) const;
   Result<sampler::PartitionSeeds> SeedsOfStep(const sampler::SeedQuery& query);
+  Result<const Tensor*> FindEdgeColumn(EdgeTypeId type, const std::string& name) const;
+  Result<Tensor> RowsOfSeeds(const sampler::SeedQuery& query, std::span<const uint64_t> sources,
+                             std::span<const uint64_t> destinations) const;
   Result<Tensor> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
@@ -237,6 +241,30 @@ Result<const graph::EdgeSplitPart*> GraphShard::State::FindEdgeSplitPart(const s
                   "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
 }
 
+Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const std::string& name) const {
+  std::string existing;
+  if (type.value < partition.edge_columns.size()) {
+    for (const auto& [other, column] : partition.edge_columns[type.value]) {
+      if (other == name) return &column;
+      existing += (existing.empty() ? "'" : ", '") + other + "'";
+    }
+  }
+  return NotFound("edge type '" + book.schema().EdgeType(type).Name() + "' has no column '" + name + "'; it has " +
+                  (existing.empty() ? "none" : existing));
+}
+
+Result<Tensor> GraphShard::State::RowsOfSeeds(const sampler::SeedQuery& query, std::span<const uint64_t> sources,
+                                              std::span<const uint64_t> destinations) const {
+  const EdgeTypeId type = query.edge_types.front();
+  ASSIGN_OR_RETURN(const Tensor* const column, FindEdgeColumn(type, query.edge_column));
+  const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
+  Result<Tensor> rows = RowsOfEdges(partition.in_edges[type.value], original_ids, *column, sources, destinations,
+                                    limits.max_lookups_per_request);
+  if (rows.ok()) return rows;
+  return std::move(rows).status().While("column '" + query.edge_column + "' of the edges of split '" + query.split +
+                                        "'");
+}
+
 Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::SeedQuery& query) {
   if (query.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
   const graph::GraphSchema& schema = book.schema();
@@ -263,20 +291,29 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   const std::vector<OwnSeed> own = OwnSeedsAt(query, total, lists, range);
   RETURN_IF_ERROR(CheckCount(own.size()));
 
-  const NodeTypeId node_type = of_edges ? schema.DestinationOf(query.edge_types.front()) : query.node_type;
-  const uint64_t first_node = book.NodeFirst(node_type)[partition.id.value];
+  std::vector<uint64_t> first_nodes;        // by list: of its destinations' type
+  uint64_t num_nodes = 0, num_sources = 0;  // of the type that has the most
+  for (size_t list = 0; list < lists.size(); ++list) {
+    const NodeTypeId type = of_edges ? schema.DestinationOf(query.edge_types[list]) : query.node_type;
+    first_nodes.push_back(book.NodeFirst(type)[partition.id.value]);
+    num_nodes = std::max(num_nodes, book.num_nodes(type));
+    if (of_edges) num_sources = std::max(num_sources, book.num_nodes(schema.SourceOf(query.edge_types[list])));
+  }
   std::vector<uint32_t> positions;
-  std::vector<uint64_t> nodes, sources;
+  std::vector<uint64_t> nodes, sources, local_destinations;  // the last two of edges
   for (const OwnSeed& seed : own) {
     positions.push_back(static_cast<uint32_t>(seed.position - range.first));
-    nodes.push_back(first_node + local_ids[seed.list][seed.entry]);
-    if (of_edges) sources.push_back(list_sources[seed.list][seed.entry]);
+    nodes.push_back(first_nodes[seed.list] + local_ids[seed.list][seed.entry]);
+    if (!of_edges) continue;
+    sources.push_back(list_sources[seed.list][seed.entry]);
+    local_destinations.push_back(local_ids[seed.list][seed.entry]);
   }
   sampler::PartitionSeeds seeds{.positions = Tensor::FromVector(std::move(positions)),
-                                .nodes = IdTensor(std::move(nodes), book.num_nodes(node_type))};
-  if (of_edges) {
-    seeds.sources = IdTensor(std::move(sources), book.num_nodes(schema.SourceOf(query.edge_types.front())));
+                                .nodes = IdTensor(std::move(nodes), num_nodes)};
+  if (!query.edge_column.empty()) {
+    ASSIGN_OR_RETURN(seeds.rows, RowsOfSeeds(query, sources, local_destinations));
   }
+  if (of_edges) seeds.sources = IdTensor(std::move(sources), num_sources);
   return seeds;
 }
 

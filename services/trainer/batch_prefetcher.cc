@@ -70,7 +70,7 @@ Result<BatchTensors> BatchPrefetcher::FetchOne(uint32_t epoch, uint32_t step) {
   try {
     ASSIGN_OR_RETURN(BatchTensors fetched, FetchBatch(*std::move(batch), data_, deadline));
     fetched.sample_seconds = sample_seconds;
-    if (!fetched.batch.links.has_value()) {
+    if (data_.has_labels()) {
       RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), fetched.labels, data_.num_outputs()));
     }
     return fetched;

@@ -8,7 +8,9 @@ Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, 
   fetched.batch = std::move(batch);
   const auto& nodes = fetched.batch.nodes;
   const size_t num_types = data.input_widths().size();
-  if (nodes.size() != num_types || fetched.batch.num_seeds > nodes[data.seed_type().value].size()) {
+  const bool has_links = fetched.batch.links.has_value();  // whose ends may be of several types
+  if (nodes.size() != num_types ||
+      (!has_links && fetched.batch.num_seeds > nodes[data.seed_type().value].size())) {
     return Internal("a mini-batch that does not fit the graph's node types");
   }
   fetched.features.resize(num_types);
@@ -18,7 +20,7 @@ Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, 
     ASSIGN_OR_RETURN(fetched.original_ids[type], data.OriginalIds(NodeTypeId(type), nodes[type], deadline));
   }
   ASSIGN_OR_RETURN(fetched.degrees, data.Degrees(nodes, fetched.batch.layers.front().num_outputs, deadline));
-  if (!fetched.batch.links.has_value()) {
+  if (data.has_labels()) {
     const std::span<const GlobalNodeId> seeds(nodes[data.seed_type().value].data(), fetched.batch.num_seeds);
     ASSIGN_OR_RETURN(fetched.labels, data.Labels(seeds, deadline));
   }
@@ -43,8 +45,9 @@ BatchTensors EmptyBatch(const std::vector<std::vector<EdgeTypeId>>& relations, c
     empty.features.push_back(torch::empty({0, width}, torch::kFloat));
     empty.original_ids.push_back(torch::empty({0}, torch::kInt64));
   }
-  if (!data.has_labels()) {
+  if (!data.has_labels()) {  // a task on edges, of which there are none
     empty.batch.links.emplace();
+    empty.batch.edges.emplace();
     return empty;
   }
   empty.labels = data.loss_kind() == LossKind::kCrossEntropy ? torch::empty({0}, torch::kInt64)

@@ -15,7 +15,7 @@ struct BatchTensors {
   TypedRows learnable;                      // by NodeTypeId: leaves f32 [nodes, size]; undefined where there are none
   std::vector<torch::Tensor> original_ids;  // by NodeTypeId: i64 [nodes]
   GraphDegrees degrees;                     // where the model needs them (NodeData::FetchDegrees)
-  torch::Tensor labels;                     // of the seeds, as losses.h takes them; undefined for link prediction
+  torch::Tensor labels;                     // of the seeds, as losses.h takes them; undefined for tasks on edges
   double sample_seconds = 0;                // spent waiting for the mini-batch
   double fetch_seconds = 0;                 // spent gathering rows
 };

@@ -19,6 +19,12 @@ std::string TextOf(double value) {
   return error == std::errc() ? std::string(text, end) : std::to_string(value);
 }
 
+std::string TextOf(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
 // "" in the document means the only node type; a document that names it means the same.
 std::string NodeTypeText(const std::string& name, const graph::GraphSchema& schema) {
   return name.empty() && schema.num_node_types() == 1 ? schema.NodeTypeName(NodeTypeId(0)) : name;
@@ -73,9 +79,16 @@ std::string TextOf(const job::Embedding& embedding) {
   return text;
 }
 
+void AddEdgeFields(const job::Task& task, int64_t num_edge_outputs, std::map<std::string, std::string>* fields) {
+  (*fields)["graph.numEdgeOutputs"] = TextOf(num_edge_outputs);
+  (*fields)["training.task.edgeType"] = TextOf(task.edge_type);
+  (*fields)["training.task.reverseEdgeType"] = TextOf(task.reverse_edge_type);
+  (*fields)["training.task.exclude"] = TextOf(NameOf(task.exclude));
+}
+
 void AddLinkFields(const job::Training& training, std::map<std::string, std::string>* fields) {
   const job::Task& task = training.task;
-  (*fields)["training.task.edgeType"] = TextOf(task.edge_type);
+  (*fields)["training.task.edgeType"] = TextOf(job::EdgeTypeNames(task));
   (*fields)["training.task.reverseEdgeType"] = TextOf(task.reverse_edge_type);
   (*fields)["training.task.negatives.type"] = TextOf(NameOf(task.negatives));
   (*fields)["training.task.negatives.count"] = TextOf(task.num_negatives);
@@ -145,6 +158,7 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
     fields["training.inputs." + NodeTypeText(input.node_type, schema) + ".embedding"] = TextOf(*input.embedding);
   }
   if (!sampling.seed_time.empty()) fields["training.sampling.seedTime"] = TextOf(sampling.seed_time);
+  if (job::LabelsEdges(training.task.type)) AddEdgeFields(training.task, graph.num_edge_outputs, &fields);
   if (training.task.type == job::TaskType::kLinkPrediction) AddLinkFields(training, &fields);
   return fields;
 }

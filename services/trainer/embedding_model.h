@@ -7,13 +7,14 @@
 
 namespace espalier::trainer {
 
-// One layer that reads and writes the same rows, over a mini-batch whose hop draws no neighbours. Inputs that are as
-// wide as the outputs are the embeddings themselves where `rows_are_embeddings`; others go through one linear map with
-// a bias, "input". Dropout of elements in training.
+// One layer that reads and writes the same rows, those of the seed types, over a mini-batch whose hop draws no
+// neighbours. Inputs that are as wide as the outputs are the embeddings themselves where
+// ModelOptions::rows_are_embeddings says so; others go through one linear map with a bias, "input" (where there are
+// several seed types, "input_<node type>_<its number>"). Dropout of elements in training.
 class EmbeddingModel final : public Model {
  public:
-  // Checked: the seed type has inputs, of width num_outputs if rows_are_embeddings; one layer without relations.
-  EmbeddingModel(const ModelOptions& options, bool rows_are_embeddings);
+  // Checked: the seed types have inputs; one layer without relations.
+  explicit EmbeddingModel(const ModelOptions& options);
 
   int num_layers() const override { return 1; }
   int64_t OutputWidth(int) const override { return options_.num_outputs; }
@@ -21,7 +22,8 @@ class EmbeddingModel final : public Model {
 
  private:
   const ModelOptions options_;
-  Linear input_{nullptr};
+  const std::vector<NodeTypeId> seed_types_;
+  std::vector<Linear> inputs_;  // by NodeTypeId; null: the rows are the embeddings, or are not asked for
 };
 
 // The model of ModelType::kEmbedding. InvalidArgument where the graph or the inputs do not fit it.

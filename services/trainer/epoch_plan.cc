@@ -1,8 +1,11 @@
 #include "services/trainer/epoch_plan.h"
 
+#include "services/sampler/edge_batch.h"
 #include "services/sampler/link_batch.h"
+#include "services/trainer/edge_plan.h"
+#include "services/trainer/edge_target.h"
 #include "services/trainer/link_plan.h"
-#include "services/trainer/node_data.h"
+#include "services/trainer/link_task.h"
 
 namespace espalier::trainer {
 
@@ -10,7 +13,11 @@ Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const grap
                                        uint32_t num_trainers, Rank rank) {
   sampler::EpochPlan plan;
   ASSIGN_OR_RETURN(plan.links, LinkPlanOf(training.task, schema));
-  if (plan.links.has_value()) {
+  ASSIGN_OR_RETURN(plan.edges, EdgePlanOf(training.task, schema));
+  if (plan.edges.has_value()) {
+    plan.seed_type = schema.DestinationOf(plan.edges->edge_type);
+    RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges, schema).While("spec.training.task"));
+  } else if (plan.links.has_value()) {
     plan.seed_type = schema.DestinationOf(plan.links->types.front().edge_type);
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, schema).While("spec.training.task"));
   } else {
@@ -21,6 +28,22 @@ Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const grap
   plan.num_trainers = num_trainers;
   plan.rank = rank;
   return plan;
+}
+
+Result<uint32_t> StepsPerEpoch(const job::Training& training, const NodeData& data, const GraphAccess& graph) {
+  ASSIGN_OR_RETURN(const uint64_t count,
+                   job::LabelsEdges(training.task.type) ? CountLabelledEdges(training, graph)
+                   : PredictsLinks(training)
+                       ? CountTrainingEdges(training, graph)
+                       : graph.seeds.CountOf(data.seed_type(), training.task.split, graph::SplitPartName::kTrain));
+  if (count == 0 && !OnlyInfers(training)) {
+    return InvalidArgument("split '" + training.task.split + "' has no training " +
+                           (job::IsOfEdges(training.task.type) ? "edges" : "nodes"));
+  }
+  const auto batch_size = static_cast<uint64_t>(training.batch_size);
+  const uint64_t steps = (count + batch_size - 1) / batch_size;
+  if (steps > UINT32_MAX) return InvalidArgument("an epoch of " + std::to_string(steps) + " steps; use larger batches");
+  return static_cast<uint32_t>(steps);
 }
 
 }  // namespace espalier::trainer

@@ -19,6 +19,18 @@ sampler::SamplingSpec ForEvaluation(sampler::SamplingSpec spec) {
 
 }  // namespace
 
+EvaluationOptions EvaluationOptionsOf(const job::Training& training, const sampler::SamplingSpec& sampling,
+                                      const InferenceOptions& inference, uint64_t incarnation) {
+  EvaluationOptions evaluation;
+  evaluation.metric = training.evaluation.metric;
+  evaluation.neighborhood = training.evaluation.neighborhood;
+  evaluation.split = training.task.split;
+  evaluation.sampling = sampling;
+  evaluation.tensor_prefix = "espalier-inference-" + std::to_string(incarnation);
+  evaluation.inference = inference;
+  return evaluation;
+}
+
 Evaluator::Evaluator(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                      EvaluationOptions options, FullInference inference, sampler::FanoutSampler sampler)
     : graph_(graph),
@@ -30,6 +42,7 @@ Evaluator::Evaluator(GraphAccess graph, const NodeData& data, collective::Collec
   if (options_.links.has_value()) {
     links_.emplace(graph, data, collective, options_.links->options, options_.links->scorer);
   }
+  if (options_.edges.has_value()) edges_.emplace(graph, data, collective, *options_.edges);
 }
 
 Result<std::unique_ptr<Evaluator>> Evaluator::Make(GraphAccess graph, const NodeData& data,
@@ -69,7 +82,7 @@ Status Evaluator::RunPass(Model& model, const std::function<Status()>& body) {
 Status Evaluator::RunPassOnce(Model& model, const std::function<Status()>& body) {
   if (has_full_pass()) RETURN_IF_ERROR(inference_.ComputeHidden(model, NextTensorPrefix()));
   const Status done = body();
-  const Status dropped = links_.has_value() ? links_->Drop() : Status();
+  const Status dropped = links_.has_value() ? links_->Drop() : edges_.has_value() ? edges_->Drop() : Status();
   RETURN_IF_ERROR(done);
   RETURN_IF_ERROR(collective::AgreeOn(dropped, collective_, options_.inference.timeouts.ForCollective()));
   return inference_.DropHidden();
@@ -77,6 +90,7 @@ Status Evaluator::RunPassOnce(Model& model, const std::function<Status()>& body)
 
 Result<std::optional<double>> Evaluator::MetricOf(Model& model, graph::SplitPartName part) {
   if (links_.has_value()) return links_->MetricOf(model, inference_, part, NextTensorPrefix() + "-embeddings");
+  if (edges_.has_value()) return edges_->MetricOf(model, inference_, part, NextTensorPrefix() + "-embeddings");
   MetricAccumulator metric(options_.metric, data_.num_outputs());
   if (has_full_pass()) {
     RETURN_IF_ERROR(

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "services/trainer/edge_evaluation.h"
 #include "services/trainer/full_inference.h"
 #include "services/trainer/link_evaluation.h"
 #include "services/trainer/metrics.h"
@@ -28,7 +29,12 @@ struct EvaluationOptions {
   std::string tensor_prefix;  // of stored activations; the job's incarnation makes it unique
   InferenceOptions inference;
   std::optional<LinkMeasure> links = {};  // set: edges of a split are ranked instead of nodes' outputs
+  std::optional<EdgeMeasure> edges = {};  // set: outputs are those of a split's edges
 };
+
+// As the document says, but for what tasks on edges add.
+EvaluationOptions EvaluationOptionsOf(const job::Training& training, const sampler::SamplingSpec& sampling,
+                                      const InferenceOptions& inference, uint64_t incarnation);
 
 // Every rank calls the same functions in the same order. Owned by one thread.
 class Evaluator {
@@ -50,6 +56,8 @@ class Evaluator {
   // A pass over full neighbourhoods for outputs, whatever the metrics are computed over: ComputeHidden first, unless
   // has_full_pass() says that it has been done when `body` runs.
   FullInference& inference() { return inference_; }
+  // Null but for tasks that label edges.
+  EdgeEvaluation* edges() { return edges_.has_value() ? &*edges_ : nullptr; }
   bool has_full_pass() const { return options_.neighborhood == job::EvaluationNeighborhood::kFull; }
   std::string NextTensorPrefix();
 
@@ -69,6 +77,7 @@ class Evaluator {
   FullInference inference_;
   sampler::FanoutSampler sampler_;
   std::optional<LinkEvaluation> links_;
+  std::optional<EdgeEvaluation> edges_;
   uint64_t num_passes_ = 0;
 };
 

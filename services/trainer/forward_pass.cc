@@ -1,6 +1,20 @@
 #include "services/trainer/forward_pass.h"
 
 namespace espalier::trainer {
+namespace {
+
+// Those of several node types one type after the other, ascending, as sampler::LinkSeeds counts them.
+torch::Tensor RowsOfSeeds(const TypedRows& rows, const sampler::MiniBatch& batch) {
+  const std::vector<uint32_t>& written = batch.layers.back().num_outputs;
+  std::vector<torch::Tensor> of_seeds;
+  for (size_t type = 0; type < rows.size(); ++type) {
+    if (written[type] > 0) of_seeds.push_back(rows[type]);
+  }
+  if (of_seeds.empty()) return rows[batch.seed_type.value];  // an empty share
+  return of_seeds.size() == 1 ? of_seeds.front() : torch::cat(of_seeds, 0);
+}
+
+}  // namespace
 
 torch::Tensor ForwardPass(Model& model, const BatchTensors& tensors, LayerRun run) {
   run.original_ids = &tensors.original_ids;
@@ -10,7 +24,7 @@ torch::Tensor ForwardPass(Model& model, const BatchTensors& tensors, LayerRun ru
     // What a layer writes is what the next one reads: a mini-batch's nodes are numbered that way.
     rows = model.Layer(layer, tensors.batch.layers[static_cast<size_t>(layer)], rows, run);
   }
-  return rows[tensors.batch.seed_type.value];
+  return RowsOfSeeds(rows, tensors.batch);
 }
 
 }  // namespace espalier::trainer

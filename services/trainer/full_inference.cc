@@ -18,7 +18,7 @@ FullInference::FullInference(GraphAccess graph, const NodeData& data, collective
 Result<FullInference> FullInference::Make(GraphAccess graph, const NodeData& data, const sampler::SamplingSpec& spec,
                                           collective::Collective& collective, const InferenceOptions& options) {
   FullInference inference(graph, data, collective, options);
-  inference.types_ = TypesOf(spec, graph.schema(), data.seed_type());
+  inference.types_ = TypesOf(spec, graph.schema(), data.seed_types());
   for (size_t layer = 0; layer < spec.layers.size(); ++layer) {
     ASSIGN_OR_RETURN(sampler::FanoutSampler sampler,
                      sampler::FanoutSampler::Make(graph.neighbors, FullNeighborhoodOf(spec, layer)));
@@ -147,8 +147,7 @@ Status FullInference::ForSplit(Model& model, const std::string& split, graph::Sp
   return Agree(compute());
 }
 
-Status FullInference::ForAllNodes(Model& model, const OnChunk& on_chunk) {
-  const NodeTypeId type = data_->seed_type();
+Status FullInference::ForAllNodes(Model& model, NodeTypeId type, const OnChunk& on_chunk) {
   const auto compute = [&]() -> Status {
     for (uint64_t chunk = 0; chunk < NumChunks(graph_.neighbors.book().num_nodes(type)); ++chunk) {
       if (!IsMine(chunk)) continue;

@@ -25,7 +25,7 @@ std::string LayerName(int layer) { return "layer" + std::to_string(layer); }
 }  // namespace
 
 GraphModel::GraphModel(const ModelOptions& options) : options_(options) {
-  LayerTypes types = TypesOfLayers(options.schema, options.relations, options.seed_type);
+  LayerTypes types = TypesOfLayers(options.schema, options.relations, SeedTypesOf(options));
   written_ = std::move(types.written);
   if (NeedsProjection(options)) {
     projection_ = register_module("input", InputProjection(options.schema, options.input_widths, types.read_first,

@@ -12,11 +12,11 @@ std::vector<bool> TypesReadFor(const graph::GraphSchema& schema, const std::vect
 }
 
 LayerTypes TypesOfLayers(const graph::GraphSchema& schema, const std::vector<std::vector<EdgeTypeId>>& relations,
-                         NodeTypeId seed_type) {
+                         std::span<const NodeTypeId> seed_types) {
   LayerTypes types;
   types.written.resize(relations.size());
   std::vector<bool> next(schema.num_node_types(), false);
-  next[seed_type.value] = true;
+  for (const NodeTypeId type : seed_types) next[type.value] = true;
   for (size_t layer = relations.size(); layer-- > 0;) {
     types.written[layer] = next;
     next = TypesReadFor(schema, relations[layer], next);

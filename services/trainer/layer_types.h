@@ -1,6 +1,7 @@
 // The node types whose rows each layer writes for the seeds' outputs. A function of the job alone.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "services/graph/schema.h"
@@ -14,7 +15,7 @@ struct LayerTypes {
 
 // relations: those that each layer draws, by layer.
 LayerTypes TypesOfLayers(const graph::GraphSchema& schema, const std::vector<std::vector<EdgeTypeId>>& relations,
-                         NodeTypeId seed_type);
+                         std::span<const NodeTypeId> seed_types);
 
 // Types read by a layer that writes `written`: the written rows themselves and their in-neighbours.
 std::vector<bool> TypesReadFor(const graph::GraphSchema& schema, const std::vector<EdgeTypeId>& relations,

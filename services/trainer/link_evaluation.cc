@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <numeric>
+#include <map>
 
 #include "services/base/random_purpose.h"
 #include "services/sampler/negatives.h"
@@ -32,6 +32,28 @@ uint64_t ChunkSize(uint32_t num_candidates) {
   return std::clamp<uint64_t>(kScoresPerChunk / (uint64_t{num_candidates} + 1), 1, 1024);
 }
 
+// Those of a list of nodes of several types that are of one type, and where they stand in it.
+template <class Id>
+struct TypeSlice {
+  std::vector<Id> nodes;
+  std::vector<int64_t> places;
+};
+
+// Calls body(type, slice) for each of the types, ascending.
+template <class Id, class Body>
+Status ForEachType(std::span<const NodeTypeId> types, std::span<const Id> nodes, const Body& body) {
+  std::map<NodeTypeId, TypeSlice<Id>> slices;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    TypeSlice<Id>& slice = slices[types[i]];
+    slice.nodes.push_back(nodes[i]);
+    slice.places.push_back(static_cast<int64_t>(i));
+  }
+  for (const auto& [type, slice] : slices) RETURN_IF_ERROR(body(type, slice));
+  return Status();
+}
+
+torch::Tensor PlacesOf(const TypeSlice<GlobalNodeId>& slice) { return torch::tensor(slice.places, torch::kInt64); }
+
 std::span<const float> RowOf(const torch::Tensor& scores, int64_t row) {
   const auto columns = static_cast<size_t>(scores.size(1));
   return {scores.data_ptr<float>() + static_cast<size_t>(row) * columns, columns};
@@ -41,7 +63,12 @@ std::span<const float> RowOf(const torch::Tensor& scores, int64_t row) {
 
 LinkEvaluation::LinkEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                                LinkEvaluationOptions options, std::shared_ptr<const LinkScorer> scorer)
-    : graph_(graph), data_(data), collective_(collective), options_(std::move(options)), scorer_(std::move(scorer)) {}
+    : graph_(graph), data_(data), collective_(collective), options_(std::move(options)), scorer_(std::move(scorer)) {
+  for (const sampler::LinkType& type : options_.types) {
+    source_types_.push_back(graph_.schema().SourceOf(type.edge_type));
+    destination_types_.push_back(graph_.schema().DestinationOf(type.edge_type));
+  }
+}
 
 Result<std::optional<double>> LinkEvaluation::MetricOf(Model& model, FullInference& inference, SplitPartName part,
                                                        const std::string& tensor) {
@@ -74,33 +101,70 @@ Status LinkEvaluation::CheckScores(SplitPartName part) {
 }
 
 Status LinkEvaluation::StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor) {
-  const NodeTypeId type = data_.seed_type();
   stored_ = tensor;
-  const Status created = LostWhereMissing(
-      graph_.tensors.CreateTensor(type, tensor, DType::kF32, {data_.num_outputs()}, options_.timeouts.ForData()));
-  RETURN_IF_ERROR(collective::AgreeOn(created, collective_, options_.timeouts.ForCollective()));
-  return inference.ForAllNodes(model, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
-    return LostWhereMissing(
-        graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), options_.timeouts.ForData()));
-  });
+  for (const NodeTypeId type : data_.seed_types()) {
+    const Status created = LostWhereMissing(
+        graph_.tensors.CreateTensor(type, tensor, DType::kF32, {data_.num_outputs()}, options_.timeouts.ForData()));
+    RETURN_IF_ERROR(collective::AgreeOn(created, collective_, options_.timeouts.ForCollective()));
+    RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
+      return LostWhereMissing(
+          graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), options_.timeouts.ForData()));
+    }));
+  }
+  return Status();
 }
 
 Status LinkEvaluation::Drop() {
   const std::string stored = std::exchange(stored_, {});
   if (stored.empty() || collective_.rank() != Rank(0)) return Status();
-  return graph_.tensors.DropTensor(data_.seed_type(), stored, options_.timeouts.ForData());
+  Status first_error;
+  for (const NodeTypeId type : data_.seed_types()) {
+    const Status dropped = graph_.tensors.DropTensor(type, stored, options_.timeouts.ForData());
+    if (first_error.ok()) first_error = dropped;
+  }
+  return first_error;
 }
 
-Result<torch::Tensor> LinkEvaluation::Embeddings(const std::string& tensor, std::span<const GlobalNodeId> nodes) {
-  Result<torch::Tensor> rows = data_.Column(data_.seed_type(), tensor, nodes, options_.timeouts.ForData());
+Result<torch::Tensor> LinkEvaluation::Embeddings(const std::string& tensor, NodeTypeId type,
+                                                 std::span<const GlobalNodeId> nodes) {
+  Result<torch::Tensor> rows = data_.Column(type, tensor, nodes, options_.timeouts.ForData());
   if (!rows.ok()) return LostWhereMissing(std::move(rows).status());
   return rows;
 }
 
-Result<std::vector<int64_t>> LinkEvaluation::OriginalIds(std::span<const GlobalNodeId> nodes) {
-  ASSIGN_OR_RETURN(const torch::Tensor ids, data_.OriginalIds(data_.seed_type(), nodes, options_.timeouts.ForData()));
-  const auto* const first = ids.data_ptr<int64_t>();
-  return std::vector<int64_t>(first, first + ids.numel());
+Result<torch::Tensor> LinkEvaluation::Embeddings(const std::string& tensor, std::span<const NodeTypeId> types,
+                                                 std::span<const GlobalNodeId> nodes) {
+  torch::Tensor rows = torch::empty({static_cast<int64_t>(nodes.size()), data_.num_outputs()});
+  RETURN_IF_ERROR(ForEachType(types, nodes, [&](NodeTypeId type, const TypeSlice<GlobalNodeId>& slice) -> Status {
+    ASSIGN_OR_RETURN(const torch::Tensor of_type, Embeddings(tensor, type, slice.nodes));
+    if (slice.nodes.size() == nodes.size()) {
+      rows = of_type;
+    } else {
+      rows.index_copy_(0, PlacesOf(slice), of_type);
+    }
+    return Status();
+  }));
+  return rows;
+}
+
+Result<std::vector<int64_t>> LinkEvaluation::OriginalIds(std::span<const NodeTypeId> types,
+                                                         std::span<const GlobalNodeId> nodes) {
+  std::vector<int64_t> originals(nodes.size());
+  RETURN_IF_ERROR(ForEachType(types, nodes, [&](NodeTypeId type, const TypeSlice<GlobalNodeId>& slice) -> Status {
+    ASSIGN_OR_RETURN(const torch::Tensor ids, data_.OriginalIds(type, slice.nodes, options_.timeouts.ForData()));
+    for (size_t i = 0; i < slice.places.size(); ++i) {
+      originals[static_cast<size_t>(slice.places[i])] = ids.data_ptr<int64_t>()[i];
+    }
+    return Status();
+  }));
+  return originals;
+}
+
+std::vector<NodeTypeId> LinkEvaluation::TypesOfEnds(std::span<const NodeTypeId> of_relation, const Chunk& edges) const {
+  std::vector<NodeTypeId> types;
+  types.reserve(edges.size());
+  for (const uint32_t relation : edges.relations) types.push_back(of_relation[relation]);
+  return types;
 }
 
 Result<uint64_t> LinkEvaluation::CountEdges(SplitPartName part) {
@@ -125,8 +189,8 @@ Result<LinkEvaluation::Chunk> LinkEvaluation::EdgesOf(SplitPartName part, uint64
               .relations = {batch.types.begin(), batch.types.end()},
               .source_ids = {},
               .destination_ids = {}};
-  ASSIGN_OR_RETURN(edges.source_ids, OriginalIds(edges.sources));
-  ASSIGN_OR_RETURN(edges.destination_ids, OriginalIds(edges.destinations));
+  ASSIGN_OR_RETURN(edges.source_ids, OriginalIds(TypesOfEnds(source_types_, edges), edges.sources));
+  ASSIGN_OR_RETURN(edges.destination_ids, OriginalIds(TypesOfEnds(destination_types_, edges), edges.destinations));
   return edges;
 }
 
@@ -195,9 +259,9 @@ Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, Me
   return Status();
 }
 
-Status LinkEvaluation::ForBlocks(const std::string& tensor, std::optional<std::span<const int64_t>> wanted,
+Status LinkEvaluation::ForBlocks(const std::string& tensor, NodeTypeId type,
+                                 std::optional<std::span<const int64_t>> wanted,
                                  const std::function<Status(int64_t first, const torch::Tensor& rows)>& body) {
-  const NodeTypeId type = data_.seed_type();
   const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
   for (uint64_t first = 0; first < num_nodes; first += options_.chunk_nodes) {
     const uint64_t end = std::min(num_nodes, first + options_.chunk_nodes);
@@ -211,31 +275,41 @@ Status LinkEvaluation::ForBlocks(const std::string& tensor, std::optional<std::s
     for (uint64_t id = first; id < end; ++id) originals.emplace_back(id);
     ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
                      graph_.seeds.LookUp(type, originals, options_.timeouts.ForData()));
-    ASSIGN_OR_RETURN(const torch::Tensor rows, Embeddings(tensor, nodes));
+    ASSIGN_OR_RETURN(const torch::Tensor rows, Embeddings(tensor, type, nodes));
     RETURN_IF_ERROR(body(static_cast<int64_t>(first), rows));
   }
   return Status();
 }
 
+Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges, const std::string& tensor) {
+  std::map<NodeTypeId, std::vector<uint32_t>> numbers;  // by what they lead to
+  for (uint32_t i = 0; i < edges.size(); ++i) numbers[destination_types_[edges.relations[i]]].push_back(i);
+  std::vector<double> ranks(edges.size());
+  for (auto& [type, of_type] : numbers) RETURN_IF_ERROR(RankAmongAll(edges, std::move(of_type), tensor, ranks));
+  return ranks;
+}
+
 // Edges by their destinations, so that a block of nodes holds those of few products. An edge's own score is the one
 // among all: another way to compute it would round it in another way.
-Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges, const std::string& tensor) {
-  const auto num_edges = static_cast<int64_t>(edges.size());
-  std::vector<uint32_t> order(edges.size());
-  std::iota(order.begin(), order.end(), 0u);
+Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, const std::string& tensor,
+                                    std::vector<double>& ranks) {
+  const NodeTypeId type = destination_types_[edges.relations[order.front()]];
+  const auto num_edges = static_cast<int64_t>(order.size());
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return edges.destination_ids[a] < edges.destination_ids[b]; });
   std::vector<GlobalNodeId> sources;
+  std::vector<NodeTypeId> source_types;
   std::vector<uint32_t> relations;
   std::vector<int64_t> destinations;  // ascending
   std::vector<std::vector<int64_t>> no_candidates;
   for (const uint32_t i : order) {
     sources.push_back(edges.sources[i]);
+    source_types.push_back(source_types_[edges.relations[i]]);
     relations.push_back(edges.relations[i]);
     destinations.push_back(edges.destination_ids[i]);
     no_candidates.push_back(NoCandidatesOf(edges, i));
   }
-  ASSIGN_OR_RETURN(const torch::Tensor embeddings, Embeddings(tensor, sources));
+  ASSIGN_OR_RETURN(const torch::Tensor embeddings, Embeddings(tensor, source_types, sources));
   const torch::Tensor queries = scorer_->Query(embeddings, relations);
   const auto scores_of = [&](int64_t first_edge, const torch::Tensor& rows) {
     return scorer_->ScoreAll(queries.narrow(0, first_edge, std::min(kEdgesPerProduct, num_edges - first_edge)), rows)
@@ -244,7 +318,7 @@ Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges, co
 
   std::vector<Standing> standings;
   size_t next = 0;  // whose own score is not known yet
-  RETURN_IF_ERROR(ForBlocks(tensor, std::span<const int64_t>(destinations), [&](int64_t first, const auto& rows) {
+  RETURN_IF_ERROR(ForBlocks(tensor, type, std::span<const int64_t>(destinations), [&](int64_t first, const auto& rows) {
     const int64_t end = first + rows.size(0);
     while (next < destinations.size() && destinations[next] < end) {
       const int64_t first_edge = static_cast<int64_t>(next) / kEdgesPerProduct * kEdgesPerProduct;
@@ -257,9 +331,9 @@ Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges, co
     }
     return Status();
   }));
-  if (standings.size() != edges.size()) return Internal("an edge's destination is no node");
+  if (standings.size() != order.size()) return Internal("an edge's destination is no node");
 
-  RETURN_IF_ERROR(ForBlocks(tensor, std::nullopt, [&](int64_t first, const auto& rows) {
+  RETURN_IF_ERROR(ForBlocks(tensor, type, std::nullopt, [&](int64_t first, const auto& rows) {
     const int64_t end = first + rows.size(0);
     for (int64_t first_edge = 0; first_edge < num_edges; first_edge += kEdgesPerProduct) {
       const torch::Tensor scores = scores_of(first_edge, rows);
@@ -275,25 +349,27 @@ Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges, co
     }
     return Status();
   }));
-  std::vector<double> ranks(edges.size());
   for (size_t i = 0; i < order.size(); ++i) ranks[order[i]] = standings[i].Rank();
-  return ranks;
+  return Status();
 }
 
 Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPartName part, const Chunk& edges,
                                 const std::string& tensor, MetricAccumulator& metric) {
-  const NodeTypeId type = data_.seed_type();
-  const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
   const uint64_t key = RandomKey(options_.seed, RandomPurpose::kCandidates, static_cast<uint32_t>(part));
   const uint32_t columns = 1 + options_.num_candidates;
   // Sources stand once for the edge itself and once for each candidate: all are scored in the same way.
   std::vector<GlobalNodeId> left;
   std::vector<uint32_t> relations;
   std::vector<OriginalNodeId> right;
+  std::vector<NodeTypeId> left_types, right_types;
   std::vector<uint8_t> counts;
   for (size_t i = 0; i < edges.size(); ++i) {
     left.insert(left.end(), columns, edges.sources[i]);
     relations.insert(relations.end(), columns, edges.relations[i]);
+    left_types.insert(left_types.end(), columns, source_types_[edges.relations[i]]);
+    const NodeTypeId type = destination_types_[edges.relations[i]];
+    right_types.insert(right_types.end(), columns, type);
+    const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
     right.emplace_back(static_cast<uint64_t>(edges.destination_ids[i]));
     counts.push_back(1);
     const std::vector<int64_t> none = NoCandidatesOf(edges, i);
@@ -302,10 +378,16 @@ Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPar
       counts.push_back(std::binary_search(none.begin(), none.end(), static_cast<int64_t>(node)) ? 0 : 1);
     }
   }
-  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
-                   graph_.seeds.LookUp(type, right, options_.timeouts.ForData()));
-  ASSIGN_OR_RETURN(const torch::Tensor sources, Embeddings(tensor, left));
-  ASSIGN_OR_RETURN(const torch::Tensor destinations, Embeddings(tensor, nodes));
+  std::vector<GlobalNodeId> nodes(right.size());
+  const auto look_up = [&](NodeTypeId type, const TypeSlice<OriginalNodeId>& slice) -> Status {
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> found,
+                     graph_.seeds.LookUp(type, slice.nodes, options_.timeouts.ForData()));
+    for (size_t i = 0; i < found.size(); ++i) nodes[static_cast<size_t>(slice.places[i])] = found[i];
+    return Status();
+  };
+  RETURN_IF_ERROR(ForEachType(right_types, std::span<const OriginalNodeId>(right), look_up));
+  ASSIGN_OR_RETURN(const torch::Tensor sources, Embeddings(tensor, left_types, left));
+  ASSIGN_OR_RETURN(const torch::Tensor destinations, Embeddings(tensor, right_types, nodes));
   const torch::Tensor scores = scorer_->Score(scorer_->Query(sources, relations), destinations).contiguous();
   if (options_.metric == job::Metric::kRocAuc) {
     torch::Tensor labels = torch::zeros_like(scores);

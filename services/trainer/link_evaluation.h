@@ -2,8 +2,9 @@
 // edge type.
 //
 // Embeddings are those of full-neighbourhood inference over the graph without held-out edges, so no edge that is
-// measured is seen. They wait on the owners of their rows; edges are walked in the user's order, type after type, in
-// fixed chunks, chunk c by rank c mod T, so a metric does not depend on partitions or trainers.
+// measured is seen. They wait on the owners of their rows, under one name for each node type; edges are walked in the
+// user's order, type after type, in fixed chunks, chunk c by rank c mod T, so a metric does not depend on partitions or
+// trainers.
 //
 // Candidates are every node of the destination's type, or `num_candidates` that are drawn for each edge once and for
 // all (RandomPurpose::kCandidates). The destination itself is none. Filtered (Bordes et al., NIPS 2013): nor is a node
@@ -69,14 +70,21 @@ class LinkEvaluation {
   Status CheckScores(graph::SplitPartName part);
   Status AddPart(graph::SplitPartName part, const std::string& tensor, MetricAccumulator& metric);
   Result<Chunk> EdgesOf(graph::SplitPartName part, uint64_t chunk, uint64_t chunk_size);
-  Result<torch::Tensor> Embeddings(const std::string& tensor, std::span<const GlobalNodeId> nodes);
-  Result<std::vector<int64_t>> OriginalIds(std::span<const GlobalNodeId> nodes);
+  // Of nodes of one type; of nodes[i] of types[i].
+  Result<torch::Tensor> Embeddings(const std::string& tensor, NodeTypeId type, std::span<const GlobalNodeId> nodes);
+  Result<torch::Tensor> Embeddings(const std::string& tensor, std::span<const NodeTypeId> types,
+                                   std::span<const GlobalNodeId> nodes);
+  Result<std::vector<int64_t>> OriginalIds(std::span<const NodeTypeId> types, std::span<const GlobalNodeId> nodes);
+  std::vector<NodeTypeId> TypesOfEnds(std::span<const NodeTypeId> of_relation, const Chunk& edges) const;
 
-  // Ranks among all nodes, in the chunk's order.
+  // Ranks among all nodes of the destinations' types, in the chunk's order.
   Result<std::vector<double>> RanksAmongAll(const Chunk& edges, const std::string& tensor);
-  // Calls body(first, rows) for each block of nodes by original id that holds one of `wanted` (ascending original ids),
-  // or for every block.
-  Status ForBlocks(const std::string& tensor, std::optional<std::span<const int64_t>> wanted,
+  // Those of the edges with these numbers, which all lead to one node type: into ranks[number].
+  Status RankAmongAll(const Chunk& edges, std::vector<uint32_t> numbers, const std::string& tensor,
+                      std::vector<double>& ranks);
+  // Calls body(first, rows) for each block of a type's nodes by original id that holds one of `wanted` (ascending
+  // original ids), or for every block.
+  Status ForBlocks(const std::string& tensor, NodeTypeId type, std::optional<std::span<const int64_t>> wanted,
                    const std::function<Status(int64_t first, const torch::Tensor& rows)>& body);
   // Scores [n, 1 + candidates], the edge's own first, and likewise what counts: 0 where a candidate does not.
   Status AddDrawn(uint64_t chunk, uint64_t first_ordinal, graph::SplitPartName part, const Chunk& edges,
@@ -95,6 +103,7 @@ class LinkEvaluation {
   collective::Collective& collective_;
   const LinkEvaluationOptions options_;
   const std::shared_ptr<const LinkScorer> scorer_;
+  std::vector<NodeTypeId> source_types_, destination_types_;  // by relation
   std::string stored_;  // the tensor that keeps embeddings; empty: none does
   bool knows_edges_ = false;
   absl::flat_hash_map<SourceAndRelation, std::vector<int64_t>> known_;  // destinations, ascending, each once

@@ -1,5 +1,6 @@
 #include "services/trainer/link_plan.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -45,6 +46,17 @@ Result<std::vector<EdgeTypeId>> EdgeTypesOf(const job::Task& task, const graph::
     types.push_back(type);
     return types;
   }
+  if (!task.edge_types.empty()) {
+    for (const std::string& name : task.edge_types) {
+      ASSIGN_OR_RETURN(const EdgeTypeId type, schema.FindEdgeType(name).While("spec.training.task.edgeTypes"));
+      types.push_back(type);
+    }
+    std::sort(types.begin(), types.end());
+    const auto twice = std::adjacent_find(types.begin(), types.end());
+    if (twice == types.end()) return types;
+    return InvalidArgument("spec.training.task.edgeTypes: edge type '" + schema.EdgeType(*twice).Name() +
+                           "' is named twice");
+  }
   if (schema.num_edge_types() == 0) return InvalidArgument("spec.training.task: the graph has no edges");
   for (uint16_t type = 0; type < schema.num_edge_types(); ++type) types.emplace_back(type);
   return types;
@@ -54,7 +66,7 @@ Result<std::optional<EdgeTypeId>> ReverseTypeOf(const job::Task& task, const gra
                                                 EdgeTypeId type) {
   const std::optional<EdgeTypeId> none;
   if (!task.reverse_edge_type.empty()) {
-    if (task.edge_type.empty() && schema.num_edge_types() > 1) {
+    if (task.edge_type.empty() && (schema.num_edge_types() > 1 || !task.edge_types.empty())) {
       return InvalidArgument("spec.training.task.reverseEdgeType: the reverse of one edge type, and the graph has " +
                              std::to_string(schema.num_edge_types()) + ": name spec.training.task.edgeType");
     }

@@ -10,7 +10,7 @@
 
 namespace espalier::trainer {
 
-// spec.training.task.edgeType; "" is every type of the graph, ascending.
+// spec.training.task.edgeType or edgeTypes, or every type of the graph, ascending, each once. Errors name the field.
 Result<std::vector<EdgeTypeId>> EdgeTypesOf(const job::Task& task, const graph::GraphSchema& schema);
 
 // The edge type that holds the edges of one of them the other way round: the one that the document names, else what

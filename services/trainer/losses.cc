@@ -11,7 +11,7 @@ constexpr int64_t kUnlabelled = -1;
 
 Status CheckClasses(const torch::Tensor& labels, int64_t num_classes) {
   if (labels.scalar_type() != torch::kInt64 || labels.dim() != 1) {
-    return InvalidArgument("labels: expected one integer class a node");
+    return InvalidArgument("labels: expected one integer class a row");
   }
   const torch::Tensor classes = labels.contiguous();
   const auto* values = classes.data_ptr<int64_t>();
@@ -57,8 +57,10 @@ torch::Tensor SumOverLabelled(const torch::Tensor& outputs, const torch::Tensor&
 LossKind LossOf(const job::Task& task) {
   switch (task.type) {
     case job::TaskType::kNodeClassification:
+    case job::TaskType::kEdgeClassification:
       return task.multi_label ? LossKind::kBinaryCrossEntropy : LossKind::kCrossEntropy;
-    case job::TaskType::kNodeRegression: return LossKind::kSquaredError;
+    case job::TaskType::kNodeRegression:
+    case job::TaskType::kEdgeRegression: return LossKind::kSquaredError;
     case job::TaskType::kLinkPrediction: break;  // LinkLoss: there are no labels
   }
   ESPALIER_CHECK(false) << "a task without labels";

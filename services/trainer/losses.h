@@ -13,7 +13,7 @@ enum class LossKind { kCrossEntropy, kBinaryCrossEntropy, kSquaredError };
 
 LossKind LossOf(const job::Task& task);
 
-// One row per seed. Labels by kind (outputs are f32 [S, C]):
+// One row per seed: a node, or an edge. Labels by kind (outputs are f32 [S, C]):
 //   kCrossEntropy        i64 [S], a class in [0, C), or -1: not labelled
 //   kBinaryCrossEntropy  f32 [S, C] of 0 and 1; NaN: not labelled
 //   kSquaredError        f32 [S, C] (or [S] where C = 1); NaN: not labelled

@@ -39,7 +39,9 @@ Status CheckOptions(const ModelOptions& options) {
     return InvalidArgument("attentionDropout must be from 0 to below 1");
   }
   if (options.model.num_bases < 0) return InvalidArgument("numBases must not be negative");
-  if (options.seed_type.value >= options.schema.num_node_types()) return InvalidArgument("no such seed node type");
+  for (const NodeTypeId type : SeedTypesOf(options)) {
+    if (type.value >= options.schema.num_node_types()) return InvalidArgument("no such seed node type");
+  }
   if (options.input_widths.size() != options.schema.num_node_types()) {
     return InvalidArgument("input widths for " + std::to_string(options.input_widths.size()) +
                            " node types, the graph has " + std::to_string(options.schema.num_node_types()));
@@ -51,6 +53,11 @@ Status CheckOptions(const ModelOptions& options) {
 }
 
 }  // namespace
+
+std::vector<NodeTypeId> SeedTypesOf(const ModelOptions& options) {
+  if (options.seed_types.empty()) return {options.seed_type};
+  return options.seed_types;
+}
 
 Result<std::shared_ptr<Model>> MakeModel(const ModelOptions& options) {
   if (options.model.type == job::ModelType::kTorchScript) return MakeScriptModel(options);

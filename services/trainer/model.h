@@ -62,12 +62,17 @@ struct ModelOptions {
   // Relations each layer samples, ascending EdgeTypeId; the blocks of a BatchLayer come in this order.
   std::vector<std::vector<EdgeTypeId>> relations;  // by layer
   NodeTypeId seed_type;
+  // All types whose outputs are wanted, ascending: of links between nodes of several types; empty: seed_type alone.
+  std::vector<NodeTypeId> seed_types = {};
   uint64_t seed = 0;
   std::shared_ptr<const ModuleFile> module;  // of ModelType::kTorchScript, whose outputs num_outputs need not say
   bool trains = true;                        // false: the model is only applied
-  // ModelType::kEmbedding: the seed type's inputs are learnable rows alone.
-  bool rows_are_embeddings = false;
+  // ModelType::kEmbedding, by NodeTypeId: the type's inputs are learnable rows alone. Empty: no type's.
+  std::vector<bool> rows_are_embeddings = {};
 };
+
+// ModelOptions::seed_types, or seed_type.
+std::vector<NodeTypeId> SeedTypesOf(const ModelOptions& options);
 
 // A model of ours, or the user's. InvalidArgument where the options do not fit together, or where the user's module is
 // not what script_model.h asks for.

@@ -30,6 +30,7 @@ constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"features", "spec.training.inputs.features"},
                                     {kScorer, "spec.training.task.scorer"},
                                     {"edgeType", "spec.training.task.edgeType"},
+                                    {"edgeOutputs", "the number of an edge's outputs (spec.training.task)"},
                                     {"outputs", "the number of the model's outputs (spec.training.task)"}};
 
 Status CheckProperties(const ModelFile& file, const std::map<std::string, std::string>& expected) {
@@ -87,16 +88,32 @@ Result<ModelFile> ReadModelFile(const storage::StoreLocation& file) {
   return model;
 }
 
-Result<int64_t> NumOutputsOf(const ModelFile& file) {
-  const auto found = file.content.metadata.find("outputs");
+namespace {
+
+// The number that the metadata has under the name; 0 where there is none of at least 1.
+int64_t NumberIn(const ModelFile& file, const char* name) {
+  const auto found = file.content.metadata.find(name);
   int64_t outputs = 0;
   if (found != file.content.metadata.end()) {
     const std::string& text = found->second;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), outputs);
     if (error != std::errc() || end != text.data() + text.size()) outputs = 0;
   }
+  return outputs < 1 ? 0 : outputs;
+}
+
+}  // namespace
+
+Result<int64_t> NumOutputsOf(const ModelFile& file) {
+  const int64_t outputs = NumberIn(file, "outputs");
   if (outputs >= 1) return outputs;
   return InvalidArgument("the metadata of " + file.where + " do not say how many outputs the model has");
+}
+
+Result<int64_t> NumEdgeOutputsOf(const ModelFile& file) {
+  const int64_t outputs = NumberIn(file, "edgeOutputs");
+  if (outputs >= 1) return outputs;
+  return InvalidArgument("the model in " + file.where + " was made for another task: it has no head for edges");
 }
 
 Status LoadModelFile(const ModelFile& file, const std::map<std::string, std::string>& expected, Model& model) {

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <set>
 
 #include "services/collective/agreement.h"
+#include "services/trainer/edge_plan.h"
 #include "services/trainer/learnable_rows.h"
 #include "services/trainer/link_plan.h"
 
@@ -118,14 +120,23 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
   data.feature_widths_.resize(schema.num_node_types(), 0);
   data.input_widths_.resize(schema.num_node_types(), 0);
   for (const job::Input& input : training.inputs) RETURN_IF_ERROR(data.AddInput(input, schema));
-  const bool links = training.task.type == job::TaskType::kLinkPrediction;
-  RETURN_IF_ERROR(links ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
+  const bool of_edges = job::IsOfEdges(training.task.type);
+  RETURN_IF_ERROR(of_edges ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
+  if (data.seed_types_.empty()) data.seed_types_ = {data.seed_type_};
   return data;
 }
 
 Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(training.task, schema));
+  std::vector<EdgeTypeId> types(1);
+  if (job::LabelsEdges(training.task.type)) {
+    ASSIGN_OR_RETURN(types.front(), LabelledEdgeTypeOf(training.task, schema));
+  } else {
+    ASSIGN_OR_RETURN(types, EdgeTypesOf(training.task, schema));
+  }
   seed_type_ = schema.DestinationOf(types.front());
+  std::set<NodeTypeId> ends;
+  for (const EdgeTypeId type : types) ends.insert({schema.SourceOf(type), schema.DestinationOf(type)});
+  seed_types_.assign(ends.begin(), ends.end());
   has_labels_ = false;
   num_outputs_ = training.model.hidden_size;
   return Status();

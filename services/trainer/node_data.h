@@ -29,7 +29,10 @@ class NodeData {
   static Result<NodeData> Make(const job::Training& training, const graph::GraphSchema& schema,
                                sampler::RowSource& rows);
 
+  // Of link prediction, what the first of its edge types leads to.
   NodeTypeId seed_type() const { return seed_type_; }
+  // Those whose outputs are wanted, ascending: the seed type; of link prediction the ends of all its edge types.
+  const std::vector<NodeTypeId>& seed_types() const { return seed_types_; }
   LossKind loss_kind() const { return loss_kind_; }
   // Width of the features by NodeTypeId; 0: the type has none.
   const std::vector<int64_t>& feature_widths() const { return feature_widths_; }
@@ -37,9 +40,9 @@ class NodeData {
   const std::vector<int64_t>& input_widths() const { return input_widths_; }
   // Elements of a label's row: 1 for classes.
   int64_t label_width() const { return label_width_; }
-  // False for link prediction, and for a job without training whose graph lacks the label's column.
+  // False for tasks on edges, and for a job without training whose graph lacks the label's column.
   bool has_labels() const { return has_labels_; }
-  // Columns of the model's outputs: classes, a label's values, or an embedding's (link prediction).
+  // Columns of the model's outputs: classes, a label's values, or an embedding's (tasks on edges).
   int64_t num_outputs() const { return num_outputs_; }
 
   // Classes are 0 .. the largest label among the split's nodes (all parts). Every rank calls it, each looks at its
@@ -95,6 +98,7 @@ class NodeData {
   std::vector<int64_t> feature_widths_, input_widths_;
   const LearnableRows* learnable_ = nullptr;
   NodeTypeId seed_type_;
+  std::vector<NodeTypeId> seed_types_;
   std::string label_;
   bool has_labels_ = true;
   LossKind loss_kind_ = LossKind::kCrossEntropy;

@@ -5,6 +5,7 @@
 
 #include "services/collective/agreement.h"
 #include "services/format/node_results.h"
+#include "services/trainer/decisions.h"
 #include "services/trainer/parameters.h"
 
 namespace espalier::trainer {
@@ -101,26 +102,6 @@ Status WriteEmbeddings(const NodeResultsContext& context, Model& model, const Fu
   return Status();
 }
 
-// What outputs [n, C] decide: a class, a yes or no per class, or a value.
-torch::Tensor DecisionsOf(LossKind kind, const torch::Tensor& outputs) {
-  switch (kind) {
-    case LossKind::kCrossEntropy: return outputs.argmax(1);
-    case LossKind::kBinaryCrossEntropy: return outputs.gt(0).to(torch::kUInt8);
-    case LossKind::kSquaredError: return outputs;
-  }
-  return outputs;
-}
-
-format::NodeResultShape DecisionShape(LossKind kind, const format::NodeResultShape& outputs) {
-  format::NodeResultShape shape = outputs;
-  if (kind == LossKind::kCrossEntropy) {
-    shape.value_dtype = DType::kI64;
-    shape.row_shape.clear();
-  }
-  if (kind == LossKind::kBinaryCrossEntropy) shape.value_dtype = DType::kU8;
-  return shape;
-}
-
 // Decisions and the outputs behind them in one walk.
 Status WritePredictions(const NodeResultsContext& context, const std::string& tensor, const WantedNodes& wanted,
                         NodeResultFiles* written) {
@@ -132,7 +113,9 @@ Status WritePredictions(const NodeResultsContext& context, const std::string& te
   NodeResultsWriter predictions = WriterOf(context, "predictions");
   NodeResultsWriter logits = WriterOf(context, "logits");
   const bool has_logits = kind != LossKind::kSquaredError;
-  RETURN_IF_ERROR(predictions.Begin(DecisionShape(kind, shape)));
+  const DecisionShape decisions = ShapeOfDecisions(kind, width);
+  RETURN_IF_ERROR(
+      predictions.Begin({shape.node_type, shape.rows, shape.id_dtype, decisions.dtype, decisions.row_shape}));
   if (has_logits) RETURN_IF_ERROR(logits.Begin(shape));
   const auto append = [&](const Tensor& ids, const Tensor& rows) -> Status {
     RETURN_IF_ERROR(predictions.Append(ids, FromTorch(DecisionsOf(kind, ToTorch(rows)))));
@@ -143,17 +126,29 @@ Status WritePredictions(const NodeResultsContext& context, const std::string& te
   return has_logits ? Commit(logits, written) : Status();
 }
 
-// All nodes' outputs into a tensor on the owners of the rows, where rank 0 finds them.
+// The outputs of all nodes of the seed types into tensors of one name on the owners of the rows, where rank 0 finds
+// them.
 Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInference& inference,
                     const std::string& tensor) {
-  const NodeTypeId type = context.data.seed_type();
-  const Status created = LostWhereMissing(context.graph.tensors.CreateTensor(
-      type, tensor, DType::kF32, {context.data.num_outputs()}, context.timeouts.ForData()));
-  RETURN_IF_ERROR(collective::AgreeOn(created, context.collective, context.timeouts.ForCollective()));
-  return inference.ForAllNodes(model, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
-    return LostWhereMissing(
-        context.graph.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), context.timeouts.ForData()));
-  });
+  for (const NodeTypeId type : context.data.seed_types()) {
+    const Status created = LostWhereMissing(context.graph.tensors.CreateTensor(
+        type, tensor, DType::kF32, {context.data.num_outputs()}, context.timeouts.ForData()));
+    RETURN_IF_ERROR(collective::AgreeOn(created, context.collective, context.timeouts.ForCollective()));
+    RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
+      return LostWhereMissing(
+          context.graph.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), context.timeouts.ForData()));
+    }));
+  }
+  return Status();
+}
+
+Status DropOutputs(const NodeResultsContext& context, const std::string& tensor) {
+  Status first_error;
+  for (const NodeTypeId type : context.data.seed_types()) {
+    const Status dropped = context.graph.tensors.DropTensor(type, tensor, context.timeouts.ForData());
+    if (first_error.ok()) first_error = dropped;
+  }
+  return first_error;
 }
 
 // Rank 0's part, after StoreOutputs.
@@ -170,19 +165,21 @@ Status FetchPredictions(const NodeResultsContext& context, const std::string& te
 // Rank 0's part, after StoreOutputs, where outputs are the embeddings.
 Status FetchEmbeddings(const NodeResultsContext& context, const std::string& tensor, const NodeResultsRequest& request,
                        NodeResultFiles* written) {
-  const NodeTypeId type = context.data.seed_type();
-  if (request.nodes.has_value() && !request.nodes->contains(type)) {
-    written->not_written["embeddings"] = "no node of the task's type was chosen";
-    return Status();
-  }
-  const WantedNodes wanted(context, request, type);
   const int64_t width = context.data.num_outputs();
   NodeResultsWriter writer = WriterOf(context, "embeddings");
-  RETURN_IF_ERROR(
-      writer.Begin({context.graph.schema().NodeTypeName(type), wanted.count(), DType::kU64, DType::kF32, {width}}));
-  RETURN_IF_ERROR(ForRows(context, type, tensor, width, wanted,
-                          [&](const Tensor& ids, const Tensor& rows) { return writer.Append(ids, rows); }));
-  return Commit(writer, written);
+  bool any = false;
+  for (const NodeTypeId type : context.data.seed_types()) {
+    if (request.nodes.has_value() && !request.nodes->contains(type)) continue;
+    any = true;
+    const WantedNodes wanted(context, request, type);
+    RETURN_IF_ERROR(
+        writer.Begin({context.graph.schema().NodeTypeName(type), wanted.count(), DType::kU64, DType::kF32, {width}}));
+    RETURN_IF_ERROR(ForRows(context, type, tensor, width, wanted,
+                            [&](const Tensor& ids, const Tensor& rows) { return writer.Append(ids, rows); }));
+  }
+  if (any) return Commit(writer, written);
+  written->not_written["embeddings"] = "no node of the task's types was chosen";
+  return Status();
 }
 
 bool Saves(const job::DistTraining& job, job::OutputKind kind) {
@@ -195,7 +192,7 @@ NodeResultsRequest NodeResultsOf(const job::DistTraining& job) {
   NodeResultsRequest request;
   request.embeddings = Saves(job, job::OutputKind::kEmbeddings);
   request.predictions = Saves(job, job::OutputKind::kPredictions);
-  if (job.training.task.type == job::TaskType::kLinkPrediction) {
+  if (job::IsOfEdges(job.training.task.type)) {
     request.embeddings_are_outputs = true;
     request.predictions = false;  // of nodes there are none
   }
@@ -219,8 +216,7 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
   if (writes) {
     status = outputs_as_embeddings ? FetchEmbeddings(context, tensor, request, &written)
                                    : FetchPredictions(context, tensor, request, &written);
-    const Status dropped =
-        context.graph.tensors.DropTensor(context.data.seed_type(), tensor, context.timeouts.ForData());
+    const Status dropped = DropOutputs(context, tensor);
     if (status.ok()) status = dropped;
   }
   RETURN_IF_ERROR(

@@ -19,7 +19,7 @@ namespace espalier::trainer {
 struct NodeResultsRequest {
   bool embeddings = false;
   bool predictions = false;
-  bool embeddings_are_outputs = false;  // of link prediction: what the scorer reads, not the last layer
+  bool embeddings_are_outputs = false;  // of tasks on edges: what a scorer or head reads, not the last layer
   // Whose; rank 0's word counts. Not there: all nodes of all types, in the order of their ids.
   std::optional<ChosenNodes> nodes;
 };

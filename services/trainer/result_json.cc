@@ -96,10 +96,15 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
     for (const char* unused : {"aggregator", "hiddenSize", "normalization", "numBases"}) metadata.erase(unused);
     metadata["moduleSha256"] = facts.module_sha256;
   }
+  if (job::LabelsEdges(task.type)) {
+    metadata["edgeOutputs"] = std::to_string(facts.num_edge_outputs);
+    metadata["edgeType"] = task.edge_type;
+  }
   if (task.type == job::TaskType::kLinkPrediction) {
     metadata.erase("label");
     metadata["scorer"] = job::NameOf(task.scorer);
-    metadata["edgeType"] = task.edge_type;
+    std::string& edge_types = metadata["edgeType"] = "";
+    for (const std::string& name : job::EdgeTypeNames(task)) edge_types += (edge_types.empty() ? "" : ",") + name;
   }
   return metadata;
 }
@@ -162,6 +167,7 @@ std::string ResultJson(const RunFacts& facts, const TrainOutcome& outcome,
                          {"cpuCapability", facts.math.cpu_capability},
                          {"collective", facts.collective},
                          {"incarnation", facts.incarnation}};
+  if (facts.num_edge_outputs > 0) result["edgeOutputs"] = facts.num_edge_outputs;
   if (!facts.job.training.model.uri.empty()) result["startedFrom"] = facts.job.training.model.uri;
   if (!outcome.rows_digest.empty()) result["learnableRowsDigest"] = outcome.rows_digest;
   if (!facts.module_sha256.empty()) result["moduleSha256"] = facts.module_sha256;

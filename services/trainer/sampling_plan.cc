@@ -69,11 +69,11 @@ sampler::SamplingSpec FullNeighborhoodOf(const sampler::SamplingSpec& spec, size
 }
 
 std::vector<std::vector<NodeTypeId>> TypesOf(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
-                                             NodeTypeId seed_type) {
+                                             std::span<const NodeTypeId> seed_types) {
   const std::vector<std::vector<EdgeTypeId>> relations = RelationsOf(spec);
-  std::set<NodeTypeId> written = {seed_type};
+  std::set<NodeTypeId> written(seed_types.begin(), seed_types.end());
   std::vector<std::vector<NodeTypeId>> types(relations.size() + 1);
-  types.back() = {seed_type};
+  types.back().assign(written.begin(), written.end());
   for (size_t layer = relations.size(); layer-- > 0;) {
     std::set<NodeTypeId> read = written;
     for (const EdgeTypeId relation : relations[layer]) {

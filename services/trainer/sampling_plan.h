@@ -1,6 +1,7 @@
 // The document's sampling section on a given graph.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,9 @@ std::vector<std::vector<EdgeTypeId>> RelationsOf(const sampler::SamplingSpec& sp
 // The same relations with all in-edges: what full-neighbourhood inference computes layer `layer` from.
 sampler::SamplingSpec FullNeighborhoodOf(const sampler::SamplingSpec& spec, size_t layer);
 
-// The node types whose rows each layer must write for the seed type's outputs, by layer, ascending; entry L, one
-// past the last layer, is the seed type alone. So types[l + 1] is what layer l writes and types[0] what layer 0 reads.
+// The node types whose rows each layer must write for the seed types' outputs, by layer, ascending; entry L, one
+// past the last layer, is the seed types alone. So types[l + 1] is what layer l writes and types[0] what layer 0 reads.
 std::vector<std::vector<NodeTypeId>> TypesOf(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
-                                             NodeTypeId seed_type);
+                                             std::span<const NodeTypeId> seed_types);
 
 }  // namespace espalier::trainer

@@ -60,8 +60,9 @@ TEST(SamplingPlanTest, FollowsTypesFromTheSeedsOutwards) {
   sampling.layers = {{1, {}}, {1, {{"cites", 0}}}};
   const auto spec = SamplingSpecOf(sampling, Schema(), 0);
   const NodeTypeId author(0), paper(1), venue(2);
-  EXPECT_THAT(TypesOf(*spec, Schema(), paper),
+  EXPECT_THAT(TypesOf(*spec, Schema(), std::vector{paper}),
               ElementsAre(ElementsAre(author, paper, venue), ElementsAre(author, paper), ElementsAre(paper)));
+  EXPECT_THAT(TypesOf(*spec, Schema(), std::vector{venue, paper}).back(), ElementsAre(paper, venue));
 }
 
 TEST(SamplingPlanTest, NoLayersAreOneThatDrawsNothing) {
@@ -69,7 +70,7 @@ TEST(SamplingPlanTest, NoLayersAreOneThatDrawsNothing) {
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_THAT(RelationsOf(*spec), ElementsAre(ElementsAre()));
   const NodeTypeId paper(1);
-  EXPECT_THAT(TypesOf(*spec, Schema(), paper), ElementsAre(ElementsAre(paper), ElementsAre(paper)));
+  EXPECT_THAT(TypesOf(*spec, Schema(), std::vector{paper}), ElementsAre(ElementsAre(paper), ElementsAre(paper)));
 }
 
 TEST(SamplingPlanTest, NamesAnEdgeTypeThatDoesNotExist) {

@@ -22,7 +22,7 @@ class ProbeGraph {
   ProbeGraph(const ModelOptions& options, uint32_t num_nodes)
       : options_(options),
         num_nodes_(num_nodes),
-        types_(TypesOfLayers(options.schema, options.relations, options.seed_type)) {}
+        types_(TypesOfLayers(options.schema, options.relations, SeedTypesOf(options))) {}
 
   // The edges of a layer that writes the rows of the given types.
   sampler::BatchLayer EdgesFor(size_t layer, const std::vector<bool>& written) const {

@@ -1,13 +1,14 @@
 #include "services/trainer/train_job.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "services/collective/agreement.h"
 #include "services/job/enum_names.h"
 #include "services/sampler/audit.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/checkpoint_fields.h"
+#include "services/trainer/edge_results.h"
+#include "services/trainer/edge_task.h"
 #include "services/trainer/learnable_rows.h"
 #include "services/trainer/link_task.h"
 #include "services/trainer/model_file.h"
@@ -15,6 +16,7 @@
 #include "services/trainer/node_results.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/parameters.h"
+#include "services/trainer/same_parameters.h"
 #include "services/trainer/sampling_plan.h"
 #include "services/trainer/torch_script.h"
 
@@ -29,31 +31,17 @@ struct Parts {
   sampler::SamplingSpec sampling;
   std::shared_ptr<const ModuleFile> module;  // null: a model of ours
   std::shared_ptr<Model> model;
-  std::shared_ptr<LinkScorer> scorer;  // the model's module; null for tasks on nodes
+  std::shared_ptr<LinkScorer> scorer;  // the model's module; null but for link prediction
+  std::optional<EdgeTask> edges;       // of tasks that label edges; its head is the model's module
   uint32_t steps_per_epoch = 0;
   std::string unmeasurable;  // why no metric can be computed; empty: it can
 };
-
-Result<uint32_t> StepsPerEpoch(const job::Training& training, const NodeData& data, const GraphAccess& graph) {
-  ASSIGN_OR_RETURN(const uint64_t count,
-                   PredictsLinks(training)
-                       ? CountTrainingEdges(training, graph)
-                       : graph.seeds.CountOf(data.seed_type(), training.task.split, SplitPartName::kTrain));
-  if (count == 0 && !OnlyInfers(training)) {
-    return InvalidArgument("split '" + training.task.split + "' has no training " +
-                           (PredictsLinks(training) ? "edges" : "nodes"));
-  }
-  const auto batch_size = static_cast<uint64_t>(training.batch_size);
-  const uint64_t steps = (count + batch_size - 1) / batch_size;
-  if (steps > UINT32_MAX) return InvalidArgument("an epoch of " + std::to_string(steps) + " steps; use larger batches");
-  return static_cast<uint32_t>(steps);
-}
 
 // A job that only infers is content with a graph that has neither labels nor splits.
 Status FindMeasure(const job::Training& training, const GraphAccess& graph, Parts* parts) {
   const Result<uint32_t> steps = StepsPerEpoch(training, parts->data, graph);
   if (steps.ok()) parts->steps_per_epoch = *steps;
-  if (!parts->data.has_labels() && !PredictsLinks(training)) {
+  if (!parts->data.has_labels() && !job::IsOfEdges(training.task.type)) {
     parts->unmeasurable = "the graph has no column '" + training.task.label + "'";
   } else if (!steps.ok() && steps.status().code() == StatusCode::kNotFound && OnlyInfers(training)) {
     parts->unmeasurable = steps.status().message();
@@ -82,17 +70,18 @@ ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSch
   options.num_outputs = parts.data.num_outputs();
   options.relations = RelationsOf(parts.sampling);
   options.seed_type = parts.data.seed_type();
+  options.seed_types = parts.data.seed_types();
   options.seed = training.seed;
   options.module = parts.module;
   options.trains = !OnlyInfers(training);
-  options.rows_are_embeddings = parts.data.feature_widths()[parts.data.seed_type().value] == 0;
+  for (const int64_t width : parts.data.feature_widths()) options.rows_are_embeddings.push_back(width == 0);
   return options;
 }
 
 // A module may have outputs for classes that no node has, but not fewer. Embeddings are as wide as it makes them.
-Status SetOutputsOfModule(const Model& model, bool predicts_links, NodeData* data) {
+Status SetOutputsOfModule(const Model& model, bool makes_embeddings, NodeData* data) {
   const int64_t num_outputs = model.OutputWidth(model.num_layers() - 1);
-  if (!predicts_links && num_outputs < data->num_outputs()) {
+  if (!makes_embeddings && num_outputs < data->num_outputs()) {
     return InvalidArgument("spec.training.model.uri: the module has " + std::to_string(num_outputs) +
                            " outputs, but the labels need " + std::to_string(data->num_outputs()));
   }
@@ -114,11 +103,11 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   }
   ASSIGN_OR_RETURN(sampler::SamplingSpec sampling,
                    SamplingSpecOf(training.sampling, graph.schema(), training.seed, job.graph.time_column));
-  Parts parts{std::move(data), std::move(sampling), std::move(module), nullptr, nullptr, 0, {}};
+  Parts parts{std::move(data), std::move(sampling), std::move(module), nullptr, nullptr, {}, 0, {}};
   RETURN_IF_ERROR(FindMeasure(training, graph, &parts));
   ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));
   if (parts.module != nullptr) {
-    RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, PredictsLinks(training), &parts.data));
+    RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, job::IsOfEdges(training.task.type), &parts.data));
     // The archive has been read; it may be large.
     parts.module = std::make_shared<const ModuleFile>(ModuleFile{parts.module->where, {}, parts.module->sha256});
   }
@@ -130,40 +119,21 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     RETURN_IF_ERROR(CheckNegatives(training, parts.data.num_outputs(), collective.size()));
     parts.model->register_module("scorer", parts.scorer);
   }
+  ASSIGN_OR_RETURN(parts.edges,
+                   EdgeTaskOf(training, file, graph, parts.data.num_outputs(), collective, options.timeouts));
+  if (parts.edges.has_value()) {
+    parts.model->register_module("edge_head", parts.edges->head);
+    const bool lacks_labels = parts.edges->target.label.empty() && parts.unmeasurable.empty();
+    if (lacks_labels) parts.unmeasurable = "the edges have no column '" + training.task.label + "'";
+  }
   if (file.has_value()) {
     RunFacts facts;
     facts.job = job;
     facts.num_outputs = parts.data.num_outputs();
+    if (parts.edges.has_value()) facts.num_edge_outputs = parts.edges->target.num_outputs;
     RETURN_IF_ERROR(LoadModelFile(*file, ModelMetadata(facts), *parts.model));
   }
   return parts;
-}
-
-EvaluationOptions EvaluationOptionsOf(const job::Training& training, const sampler::SamplingSpec& sampling,
-                                      const TrainOptions& options) {
-  EvaluationOptions evaluation;
-  evaluation.metric = training.evaluation.metric;
-  evaluation.neighborhood = training.evaluation.neighborhood;
-  evaluation.split = training.task.split;
-  evaluation.sampling = sampling;
-  evaluation.tensor_prefix = "espalier-inference-" + std::to_string(options.incarnation);
-  evaluation.inference.chunk_nodes = options.inference_chunk_nodes;
-  evaluation.inference.timeouts = options.timeouts;
-  return evaluation;
-}
-
-// Ranks make the same updates, so their parameters are the same bits. Where they are not, something is wrong with a
-// machine or a library, and the results are worth nothing.
-Status CheckSameParameters(const std::string& digest, collective::Collective& collective, Deadline deadline) {
-  ASSIGN_OR_RETURN(const std::vector<std::byte> all,
-                   collective.AllGather(std::as_bytes(std::span<const char>(digest.data(), digest.size())), deadline));
-  for (uint32_t rank = 0; rank < collective.size(); ++rank) {
-    if (std::memcmp(all.data() + rank * digest.size(), digest.data(), digest.size()) != 0) {
-      return Internal("trainers " + std::to_string(collective.rank().value) + " and " + std::to_string(rank) +
-                      " ended with different parameters");
-    }
-  }
-  return Status();
 }
 
 bool NeedsLength(const job::LearningRateSchedule& schedule) {
@@ -179,13 +149,19 @@ class TrainerRun {
 
   Result<TrainOutcome> Run(sampler::MiniBatchSource& batches) {
     RETURN_IF_ERROR(OpenFiles());
-    EvaluationOptions evaluation = EvaluationOptionsOf(job_.training, parts_.sampling, options_);
-    evaluation.inference.before_chunk = [this] { return GoOnEvaluating(); };
+    const InferenceOptions inference = {options_.inference_chunk_nodes, options_.timeouts,
+                                        [this] { return GoOnEvaluating(); }};
+    EvaluationOptions evaluation =
+        EvaluationOptionsOf(job_.training, parts_.sampling, inference, options_.incarnation);
     if (parts_.scorer != nullptr) {
       ASSIGN_OR_RETURN(evaluation.links, LinkMeasureOf(job_.training, graph_.schema(), parts_.scorer));
       evaluation.links->options.chunk_nodes = options_.inference_chunk_nodes;
       evaluation.links->options.timeouts = options_.timeouts;
       evaluation.links->options.before_chunk = evaluation.inference.before_chunk;
+    }
+    if (parts_.edges.has_value()) {
+      evaluation.edges = EdgeMeasure{evaluation.metric, parts_.edges->target, parts_.edges->head, inference.chunk_nodes,
+                                     options_.timeouts, inference.before_chunk};
     }
     ASSIGN_OR_RETURN(evaluator_, Evaluator::Make(graph_, parts_.data, collective_, std::move(evaluation)));
     RETURN_IF_ERROR(PrepareCheckpoints());
@@ -275,6 +251,7 @@ class TrainerRun {
     facts.num_partitions = graph_.neighbors.book().num_partitions();
     facts.num_trainers = collective_.size();
     facts.num_outputs = parts_.data.num_outputs();
+    if (parts_.edges.has_value()) facts.num_edge_outputs = parts_.edges->target.num_outputs;
     facts.steps_per_epoch = parts_.steps_per_epoch;
     if (parts_.module != nullptr) facts.module_sha256 = parts_.module->sha256;
     facts.collective = collective_.backend();
@@ -297,7 +274,8 @@ class TrainerRun {
     facts.steps_per_epoch = parts_.steps_per_epoch;
     facts.fields =
         DecidingFields(job_, {book, parts_.data.seed_type(), parts_.data.num_outputs(), parts_.steps_per_epoch,
-                              options_.inference_chunk_nodes, parts_.module == nullptr ? "" : parts_.module->sha256});
+                              options_.inference_chunk_nodes, parts_.module == nullptr ? "" : parts_.module->sha256,
+                              parts_.edges.has_value() ? parts_.edges->target.num_outputs : 0});
     facts.partition_key = options_.partition_key;
     facts.num_partitions = book.num_partitions();
     facts.num_trainers = collective_.size();
@@ -360,7 +338,8 @@ class TrainerRun {
     prefetch.audit = audit_.get();
     LoopOptions loop;
     loop.training = job_.training;
-    loop.loss = LossOfBatches(job_.training, parts_.data.loss_kind(), parts_.scorer);
+    loop.loss = parts_.edges.has_value() ? LossOfEdges(*parts_.edges)
+                                         : LossOfBatches(job_.training, parts_.data.loss_kind(), parts_.scorer);
     loop.steps_per_epoch = parts_.steps_per_epoch;
     loop.relations = RelationsOf(parts_.sampling);
     loop.timeouts = options_.timeouts;
@@ -405,8 +384,9 @@ class TrainerRun {
 
   Status WriteBestModel() {
     RETURN_IF_ERROR(outputs_->WriteModel("best", StateOf(*parts_.model)));
-    if (parts_.scorer != nullptr) {
-      outputs_->SayNotWritten("model/best.pt", "the TorchScript of a model holds no scorer of links");
+    if (job::IsOfEdges(job_.training.task.type)) {
+      const std::string part = parts_.scorer != nullptr ? "scorer of links" : "head for edges";
+      outputs_->SayNotWritten("model/best.pt", "the TorchScript of a model holds no " + part);
       return Status();
     }
     const Result<std::string> script =
@@ -430,7 +410,8 @@ class TrainerRun {
   // May run more than once: the last time counts.
   Status WriteNodeResults() {
     NodeResultsRequest request = NodeResultsOf(job_);
-    if (!request.embeddings && !request.predictions) return Status();
+    const bool of_edges = parts_.edges.has_value() && Saves(job::OutputKind::kPredictions);
+    if (!request.embeddings && !request.predictions && !of_edges) return Status();
     request.nodes = chosen_nodes_;
     if (!evaluator_->has_full_pass()) {
       RETURN_IF_ERROR(evaluator_->inference().ComputeHidden(*parts_.model, evaluator_->NextTensorPrefix()));
@@ -448,13 +429,18 @@ class TrainerRun {
     }
     ASSIGN_OR_RETURN(node_results_, ExportNodeResults(context, *parts_.model, evaluator_->inference(), request,
                                                       evaluator_->NextTensorPrefix()));
+    if (!of_edges) return Status();
+    ASSIGN_OR_RETURN(edge_results_, ExportEdgeResults(context, *parts_.model, evaluator_->inference(),
+                                                      *evaluator_->edges(), evaluator_->NextTensorPrefix()));
     return Status();
   }
 
   // Rank 0's last act.
   Status CommitOutputs() {
-    outputs_->AddFiles(node_results_.files);
-    for (const auto& [kind, why] : node_results_.not_written) outputs_->SayNotWritten(kind, why);
+    for (const NodeResultFiles* written : {&node_results_, &edge_results_}) {
+      outputs_->AddFiles(written->files);
+      for (const auto& [kind, why] : written->not_written) outputs_->SayNotWritten(kind, why);
+    }
     if (!parts_.unmeasurable.empty()) outputs_->SayNotWritten("metrics", parts_.unmeasurable);
     if (parts_.scorer != nullptr && Saves(job::OutputKind::kPredictions)) {
       outputs_->SayNotWritten("predictions", "link prediction decides nothing about nodes");
@@ -472,6 +458,7 @@ class TrainerRun {
   std::unique_ptr<Outputs> outputs_;         // rank 0's
   std::optional<ChosenNodes> chosen_nodes_;  // rank 0's; none: all
   NodeResultFiles node_results_;             // rank 0's
+  NodeResultFiles edge_results_;             // likewise
   // Atomic, because the thread that uploads checkpoints sets it: with each checkpoint the history is due in the store.
   std::atomic<bool> history_due_ = false;
   Status records_;  // of metrics.jsonl and the audit, the first error

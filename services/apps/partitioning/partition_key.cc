@@ -21,6 +21,7 @@ nlohmann::json PreprocessingOf(const job::Preprocess& preprocess, const Partitio
   if (context.held_out.has_value()) {
     // The number is that of the rule: what it drops has changed.
     json["heldOut"] = {context.held_out->split, context.held_out->edge_type, context.held_out->reverse_edge_type, 2};
+    if (!context.held_out->edge_types.empty()) json["heldOutTypes"] = context.held_out->edge_types;
   }
   return json;
 }

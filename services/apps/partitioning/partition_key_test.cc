@@ -59,6 +59,9 @@ TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
       [](Input& i) {
         i.context.held_out = graph::HeldOutEdges{"links", "cites", ""};
       },
+      [](Input& i) {
+        i.context.held_out = graph::HeldOutEdges{"links", "", "", {"cites", "writes"}};
+      },
   };
   std::set<std::string> keys = {KeyOf(Input())};
   for (size_t i = 0; i < changes.size(); ++i) EXPECT_TRUE(keys.insert(KeyWith(Input(), changes[i])).second) << i;

@@ -1,5 +1,7 @@
 #include "services/apps/partitioning/partition_pipeline.h"
 
+#include <algorithm>
+
 #include "services/apps/partitioning/external_assignment.h"
 #include "services/apps/partitioning/group_partitioning.h"
 #include "services/apps/partitioning/partition_attempt.h"
@@ -38,13 +40,13 @@ bool MayHaveHappened(StatusCode code) {
 }
 
 // Whether there is the split, or one might think so: an edge type that does not exist is Preprocess's to refuse.
-bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out) {
+bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_out, bool add_reverse_edges) {
+  const auto types = graph::TypesToHoldOut(held_out, source.schema, add_reverse_edges);
+  if (!types.ok()) return true;
   const auto named = source.edge_splits.find(held_out.split);
-  if (held_out.edge_type.empty()) {
-    return named != source.edge_splits.end() && named->second.size() == source.schema.num_edge_types();
-  }
-  const Result<EdgeTypeId> type = source.schema.FindEdgeType(held_out.edge_type);
-  return !type.ok() || (named != source.edge_splits.end() && named->second.contains(type->value));
+  return named != source.edge_splits.end() && std::all_of(types->begin(), types->end(), [&](EdgeTypeId type) {
+           return named->second.contains(type.value);
+         });
 }
 
 // Training pairs of a split of edges, of the edge types of a schema.
@@ -169,7 +171,9 @@ class Pipeline {
     graph::PreprocessOptions options = PreprocessOptionsFor(graph_.preprocess, context_);
     if (!options.held_out.has_value()) return graph::Preprocess(std::move(source), options, options_.threads);
     const std::string split = options.held_out->split;
-    if (!options_.needs_split && !HasSplit(source, *options.held_out)) options.held_out.reset();
+    if (!options_.needs_split && !HasSplit(source, *options.held_out, options.add_reverse_edges)) {
+      options.held_out.reset();
+    }
     const graph::GraphSchema schema = source.schema;
     const uint64_t num_before = CountTrainingPairs(source, split, schema);
     ASSIGN_OR_RETURN(graph::SourceGraph preprocessed, graph::Preprocess(std::move(source), options, options_.threads));

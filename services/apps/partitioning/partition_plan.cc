@@ -42,8 +42,14 @@ graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess,
 std::optional<graph::HeldOutEdges> HeldOutBy(const job::Task& task) {
   switch (task.type) {
     case job::TaskType::kNodeClassification:
-    case job::TaskType::kNodeRegression: return std::nullopt;
-    case job::TaskType::kLinkPrediction: return graph::HeldOutEdges{task.split, task.edge_type, task.reverse_edge_type};
+    case job::TaskType::kNodeRegression:
+    case job::TaskType::kEdgeClassification:
+    case job::TaskType::kEdgeRegression: return std::nullopt;
+    case job::TaskType::kLinkPrediction: {
+      const std::vector<std::string> names = job::EdgeTypeNames(task);
+      if (names.size() > 1) return graph::HeldOutEdges{task.split, "", task.reverse_edge_type, names};
+      return graph::HeldOutEdges{task.split, names.empty() ? "" : names.front(), task.reverse_edge_type};
+    }
   }
   return std::nullopt;
 }

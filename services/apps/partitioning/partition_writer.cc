@@ -1,5 +1,7 @@
 #include "services/apps/partitioning/partition_writer.h"
 
+#include <algorithm>
+
 #include "services/format/partition_files.h"
 
 namespace espalier::partitioning {
@@ -60,10 +62,12 @@ std::optional<uint16_t> ReverseOf(const graph::HeldOutEdges& held_out, EdgeTypeI
 
 void DescribeHeldOut(const graph::HeldOutEdges& held_out, bool add_reverse_edges, format::Manifest* manifest) {
   const graph::GraphSchema& schema = manifest->book.schema();
+  const std::vector<std::string> names = held_out.Names();
   for (format::EdgeSplitEntry& split : manifest->edge_splits) {
     const EdgeTypeId type(split.edge_type);
-    const bool is_meant = held_out.edge_type.empty() || held_out.edge_type == schema.EdgeType(type).Name() ||
-                          held_out.edge_type == schema.EdgeType(type).relation;
+    const bool is_meant = names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+                            return name == schema.EdgeType(type).Name() || name == schema.EdgeType(type).relation;
+                          });
     if (split.name != held_out.split || !is_meant) continue;
     split.held_out = format::HeldOut{.reverse = ReverseOf(held_out, type, add_reverse_edges, schema)};
   }

@@ -1,5 +1,6 @@
 #include "services/apps/serving/job_check.h"
 
+#include <algorithm>
 #include <string>
 
 #include "services/job/enum_names.h"
@@ -20,6 +21,33 @@ sampler::DrawMethod MethodOf(job::SamplingMethod method) {
   return sampler::DrawMethod::kNeighbor;
 }
 
+sampler::NegativeKind KindOf(job::Negatives negatives) {
+  switch (negatives) {
+    case job::Negatives::kUniform: return sampler::NegativeKind::kUniform;
+    case job::Negatives::kJoint: return sampler::NegativeKind::kJoint;
+    case job::Negatives::kInBatch: return sampler::NegativeKind::kInBatch;
+    case job::Negatives::kInDegree: return sampler::NegativeKind::kInDegree;
+    case job::Negatives::kGlobalUniform: return sampler::NegativeKind::kGlobalUniform;
+  }
+  return sampler::NegativeKind::kUniform;
+}
+
+Status CheckLinksAreOfJob(const sampler::EpochPlan& plan, const job::Task& task) {
+  const bool of_edges = task.type == job::TaskType::kLinkPrediction;
+  if (plan.links.has_value() != of_edges) {
+    return Differs("batches of", plan.links.has_value() ? "edges" : "nodes", of_edges ? "edges" : "nodes");
+  }
+  if (!of_edges) return Status();
+  const sampler::NegativeSpec& negatives = plan.links->negatives;
+  if (negatives.kind != KindOf(task.negatives)) {
+    return Differs("negatives", std::to_string(static_cast<int>(negatives.kind)), NameOf(task.negatives));
+  }
+  if (negatives.count != static_cast<uint64_t>(task.num_negatives)) {
+    return Differs("negatives of an edge", std::to_string(negatives.count), std::to_string(task.num_negatives));
+  }
+  return Status();
+}
+
 }  // namespace
 
 Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTraining& job) {
@@ -31,9 +59,10 @@ Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTrain
     return Differs("batch size", std::to_string(stream.plan.batch_size), std::to_string(training.batch_size));
   }
   if (stream.plan.split != training.task.split) return Differs("split", stream.plan.split, training.task.split);
-  if (stream.spec.layers.size() != training.sampling.layers.size()) {
-    return Differs("layers", std::to_string(stream.spec.layers.size()),
-                   std::to_string(training.sampling.layers.size()));
+  // No layers, of a model without message passing, are one that draws nothing.
+  const size_t num_layers = std::max<size_t>(1, training.sampling.layers.size());
+  if (stream.spec.layers.size() != num_layers) {
+    return Differs("layers", std::to_string(stream.spec.layers.size()), std::to_string(num_layers));
   }
   if (stream.spec.replace != training.sampling.replace) {
     return Differs("replacement", stream.spec.replace ? "on" : "off", training.sampling.replace ? "on" : "off");
@@ -55,7 +84,7 @@ Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTrain
   if (stream.spec.time_column != time_column) {
     return Differs("time column", "'" + stream.spec.time_column + "'", "'" + time_column + "'");
   }
-  return Status();
+  return CheckLinksAreOfJob(stream.plan, training.task);
 }
 
 }  // namespace espalier::serving

@@ -250,5 +250,26 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.time_column = "then"; }), HasSubstr("job has 'when'"));
 }
 
+TEST(JobCheckTest, LinksAreThoseOfTheJob) {
+  job::DistTraining job;
+  job.training.task.type = job::TaskType::kLinkPrediction;
+  job.training.task.negatives = job::Negatives::kJoint;
+  job.training.task.num_negatives = 16;
+  server::StreamPlan stream;
+  stream.spec.seed = job.training.seed;
+  stream.plan.batch_size = static_cast<uint64_t>(job.training.batch_size);
+  stream.spec.layers.resize(1);  // that draws nothing: the model Embedding's
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("batches of nodes"));
+  stream.plan.links.emplace().negatives = {sampler::NegativeKind::kJoint, 16};
+  EXPECT_EQ(CheckStreamIsOfJob(stream, job), Status());
+  stream.plan.links->negatives.count = 15;
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(),
+              HasSubstr("negatives of an edge 15, this sampler's job has 16"));
+  stream.plan.links->negatives.kind = sampler::NegativeKind::kUniform;
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("this sampler's job has Joint"));
+  job.training.task.type = job::TaskType::kNodeClassification;
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("batches of edges"));
+}
+
 }  // namespace
 }  // namespace espalier::serving

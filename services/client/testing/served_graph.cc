@@ -78,10 +78,16 @@ void ServedGraph::Restart(uint32_t partition, uint64_t incarnation) {
 
 namespace {
 
-// Split "links": the last edge type's first edges, 200 to train and 50 to validate.
+// Split "links": the last edge type's first edges, 200 to train and 50 to validate. Its column "rating" is the same for
+// parallel edges.
 void AddEdgeSplit(graph::SourceGraph& graph) {
   const size_t type = graph.edges.size() - 1;
-  const graph::EdgeSet& edges = graph.edges[type];
+  graph::EdgeSet& edges = graph.edges[type];
+  std::vector<int64_t> ratings;
+  for (int64_t i = 0; i < static_cast<int64_t>(edges.num_edges()); ++i) {
+    ratings.push_back((edges.sources.ValueAsInt(i) + 3 * edges.destinations.ValueAsInt(i)) % 5);
+  }
+  edges.columns["rating"] = Tensor::FromVector(std::move(ratings));
   graph::EdgeSplit& split = graph.edge_splits["links"][static_cast<uint16_t>(type)];
   for (int64_t i = 0; i < 250; ++i) {
     graph::EdgePairs& part = i < 200 ? split.train : split.validation;

@@ -71,7 +71,8 @@ class ServedGraph {
   std::vector<std::string> addresses_;
 };
 
-// A few thousand edges, weights, 4 features; and papers with authors. Both have a split "links" of edges.
+// A few thousand edges, weights, 4 features; and papers with authors. Both have a split "links" of edges of one type,
+// which has a column "rating".
 graph::SourceGraph SmallGraph();
 graph::SourceGraph SmallTypedGraph();
 

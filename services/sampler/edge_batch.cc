@@ -1,0 +1,95 @@
+#include "services/sampler/edge_batch.h"
+
+#include <cstring>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/sampler/seed_order.h"
+
+namespace espalier::sampler {
+namespace {
+
+// Row i of the answer is row places[i] of `rows`.
+Tensor RowsAtPlaces(const Tensor& rows, const std::vector<uint32_t>& places) {
+  std::vector<int64_t> shape = rows.shape();
+  shape[0] = static_cast<int64_t>(places.size());
+  Tensor taken = Tensor::Zeros(rows.dtype(), std::move(shape));
+  const size_t row_bytes = rows.row_bytes();
+  if (row_bytes == 0) return taken;
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::memcpy(taken.mutable_bytes() + i * row_bytes, rows.bytes() + places[i] * row_bytes, row_bytes);
+  }
+  return taken;
+}
+
+EdgeExclusions ExcludedOf(const GlobalBatch& batch, const EdgePlan& plan, size_t num_edge_types) {
+  if (!plan.exclude_batch) return EdgeExclusions(num_edge_types);
+  const LinkType type{plan.edge_type, plan.exclude_reverse};
+  return ExclusionsOf(batch, std::span(&type, 1), num_edge_types);
+}
+
+}  // namespace
+
+Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema) {
+  SeedQuery query;
+  query.edge_types = {plan.edge_type};
+  RETURN_IF_ERROR(CheckSeedTypes(query, schema));
+  const std::string name = schema.EdgeType(plan.edge_type).Name();
+  if (schema.SourceOf(plan.edge_type) != schema.DestinationOf(plan.edge_type)) {
+    return InvalidArgument("edge type '" + name +
+                           "': labels of edges are predicted between nodes of one type, its ends are of two");
+  }
+  if (plan.label.empty()) return InvalidArgument("the plan names no label");
+  const std::optional<EdgeTypeId> reverse = plan.exclude_reverse;
+  if (reverse.has_value() &&
+      (!plan.exclude_batch || reverse->value >= schema.num_edge_types() ||
+       schema.SourceOf(*reverse) != schema.DestinationOf(plan.edge_type) ||
+       schema.DestinationOf(*reverse) != schema.SourceOf(plan.edge_type))) {
+    return InvalidArgument("the reverse edge type does not lead back along '" + name + "'");
+  }
+  return {};
+}
+
+Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const graph::PartitionBook& book,
+                                const EpochPlan& plan, uint64_t seed, uint32_t epoch, uint32_t step, bool want_edge_ids,
+                                Deadline deadline) {
+  const EdgePlan& of = *plan.edges;
+  SeedQuery query{.split = plan.split,
+                  .shuffle = plan.shuffle,
+                  .seed = seed,
+                  .epoch = epoch,
+                  .step = step,
+                  .batch_size = plan.batch_size};
+  query.edge_types = {of.edge_type};
+  query.edge_column = of.label;
+  ASSIGN_OR_RETURN(const GlobalBatch global, seeds.SeedsOfStep(query, deadline));
+  const NodeTypeId node_type = book.schema().DestinationOf(of.edge_type);
+  const std::vector<uint32_t> share = PositionsOfShare(global, book, node_type, plan.num_trainers, plan.rank);
+
+  EdgeSeeds edges;
+  std::vector<GlobalNodeId> nodes;
+  absl::flat_hash_map<uint64_t, uint32_t> row_of;
+  const auto row = [&](GlobalNodeId node) {
+    const auto [at, added] = row_of.try_emplace(node.value, static_cast<uint32_t>(nodes.size()));
+    if (added) nodes.push_back(node);
+    return at->second;
+  };
+  for (const uint32_t position : share) {
+    edges.sources.push_back(row(global.sources[position]));
+    edges.destinations.push_back(row(global.seeds[position]));
+  }
+  edges.labels = RowsAtPlaces(global.rows, share);
+
+  const EdgeExclusions excluded = ExcludedOf(global, of, book.schema().num_edge_types());
+  BatchRequest request{.epoch = epoch,
+                       .step = step,
+                       .seed_type = node_type,
+                       .seeds = nodes,
+                       .global_num_seeds = static_cast<uint32_t>(global.seeds.size()),
+                       .want_edge_ids = want_edge_ids};
+  if (of.exclude_batch) request.excluded = &excluded;
+  ASSIGN_OR_RETURN(MiniBatch batch, sampler.Sample(request, deadline));
+  batch.edges = std::move(edges);
+  return batch;
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,322 @@
+// Link prediction between nodes of different types, from a document to its metric, with threads as trainers and all
+// partitions in this process; ranks by another road.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include "services/collective/in_process_collective.h"
+#include "services/format/source/npy_file.h"
+#include "services/graph/preprocess.h"
+#include "services/sampler/local_mini_batch_source.h"
+#include "services/shard/testing/test_graph.h"
+#include "services/storage/testing/temporary_folder.h"
+#include "services/trainer/link_plan.h"
+#include "services/trainer/model_file.h"
+#include "services/trainer/sampling_plan.h"
+#include "services/trainer/train_job.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kSales[] = "sales";
+constexpr uint32_t kUsers = 40, kItems = 60, kTastes = 4, kItemsOfATaste = kItems / kTastes, kSalesOfAUser = 8;
+
+// Users buy items of their taste, and an item is similar to the next one of its taste; the reverse relations of both.
+// Of ten edges of a type one validates and one tests; `known`: the measured ones are trained on as well.
+graph::SourceGraph Shop(bool known) {
+  graph::SourceGraph source;
+  source.name = "shop";
+  source.schema = *graph::GraphSchema::Make({"item", "user"}, {{"item", "similar", "item"}, {"user", "buys", "item"}});
+  source.nodes.push_back({.count = kItems});
+  source.nodes.push_back({.count = kUsers});
+  Tensor features = Tensor::Zeros(DType::kF32, {int64_t{kItems}, 6});
+  for (size_t i = 0; i < 6 * kItems; ++i) {
+    features.mutable_values<float>()[i] = static_cast<float>(i * 37 % 101) / 50.0f - 1.0f;
+  }
+  source.nodes[0].columns["x"] = features;
+  for (uint16_t type = 0; type < 2; ++type) {
+    const bool buys = source.schema.EdgeType(EdgeTypeId(type)).relation == "buys";
+    std::vector<uint32_t> from, to;
+    for (uint32_t i = 0; i < (buys ? kUsers * kSalesOfAUser : kItems); ++i) {
+      const uint32_t user = i / kSalesOfAUser, nth = 3 * user + 2 * (i % kSalesOfAUser);
+      from.push_back(buys ? user : i);
+      to.push_back(buys ? user % kTastes + kTastes * (nth % kItemsOfATaste) : (i + kTastes) % kItems);
+    }
+    graph::EdgeSplit& split = source.edge_splits[kSales][type];
+    for (size_t i = 0; i < from.size(); ++i) {
+      const size_t place = i * 7 % 10;
+      const bool measured = place < 2;
+      graph::EdgePairs& part = !measured ? split.train : place == 0 ? split.validation : split.test;
+      part.sources.push_back(from[i]);
+      part.destinations.push_back(to[i]);
+      if (!measured || !known) continue;
+      split.train.sources.push_back(from[i]);
+      split.train.destinations.push_back(to[i]);
+    }
+    source.edges.push_back({.sources = Tensor::FromVector(from), .destinations = Tensor::FromVector(to)});
+  }
+  graph::PreprocessOptions options;
+  options.add_reverse_edges = true;
+  if (!known) options.held_out = graph::HeldOutEdges{kSales, "", ""};
+  return *graph::Preprocess(std::move(source), options, 1);
+}
+
+job::Embedding RowsOf(int64_t size) {
+  job::Embedding rows;
+  rows.size = size;
+  rows.initializer.low = -0.1;
+  rows.initializer.high = 0.1;
+  rows.optimizer.learning_rate = 0.1;
+  return rows;
+}
+
+// By GraphSAGE over the items' features; users have none.
+job::DistTraining ShopJob() {
+  job::DistTraining job;
+  job.name = "shop";
+  job.training.task.type = job::TaskType::kLinkPrediction;
+  job.training.task.split = kSales;
+  job.training.task.reverse_edges_added = true;
+  job.training.task.edge_types = {"rev_buys", "buys"};
+  job.training.task.scorer = job::Scorer::kDistMult;
+  job.training.task.loss = job::LinkLoss::kCrossEntropy;
+  job.training.task.negatives = job::Negatives::kJoint;
+  job.training.task.num_negatives = 8;
+  job.training.inputs = {{"item", {"x"}}};
+  job.training.model.hidden_size = 16;
+  job.training.model.dropout = 0;
+  job.training.sampling.layers = {{4, {}}, {4, {}}};
+  job.training.batch_size = 64;
+  job.training.epochs = 2;
+  job.training.seed = 1;
+  job.training.evaluation.metric = job::Metric::kMrr;
+  return job;
+}
+
+struct ShopRun {
+  uint32_t partitions = 1;
+  uint32_t trainers = 1;
+  std::string output = {};
+};
+
+Result<TrainOutcome> RunShopRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
+                                 collective::Collective& collective, const ShopRun& run) {
+  const graph::GraphSchema& schema = graph.book().schema();
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
+  TrainOptions options;
+  options.inference_chunk_nodes = 16;
+  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
+  if (!run.output.empty()) options.output = *storage::OpenStore(run.output);
+  return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
+}
+
+Result<TrainOutcome> RunShop(const graph::SourceGraph& source, const job::DistTraining& job, const ShopRun& run = {}) {
+  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, run.partitions, 11);
+  auto ranks = collective::MakeInProcessGroup(run.trainers);
+  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
+    threads.emplace_back([&, rank] {
+      outcomes[rank] = RunShopRank(job, *graph.graph, *ranks[rank], run);
+      ranks[rank].reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return outcomes[0];
+}
+
+TrainOutcome TrainShop(const graph::SourceGraph& source, const job::DistTraining& job, const ShopRun& run = {}) {
+  Result<TrainOutcome> outcome = RunShop(source, job, run);
+  EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+  return outcome.ok() ? *outcome : TrainOutcome();
+}
+
+void ExpectTheSameForAnyPartitionsAndTrainers(const graph::SourceGraph& source, const job::DistTraining& job) {
+  const TrainOutcome one = TrainShop(source, job);
+  ASSERT_TRUE(one.test.has_value());
+  const TrainOutcome four = TrainShop(source, job, {.partitions = 4});
+  EXPECT_EQ(four.parameters_digest, one.parameters_digest);
+  EXPECT_EQ(four.loop.first_epoch_losses, one.loop.first_epoch_losses);
+  EXPECT_EQ(four.test, one.test);
+  const TrainOutcome two = TrainShop(source, job, {.partitions = 4, .trainers = 2});
+  ASSERT_EQ(two.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
+  for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
+    EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-3);
+  }
+  EXPECT_NEAR(*two.test, *one.test, 0.05);
+}
+
+TEST(TypedLinkTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTrainers) {
+  const graph::SourceGraph source = Shop(/*known=*/false);
+  for (const auto negatives : {job::Negatives::kUniform, job::Negatives::kJoint, job::Negatives::kInBatch,
+                               job::Negatives::kInDegree, job::Negatives::kGlobalUniform}) {
+    SCOPED_TRACE(static_cast<int>(negatives));
+    job::DistTraining job = ShopJob();
+    job.training.task.negatives = negatives;
+    ExpectTheSameForAnyPartitionsAndTrainers(source, job);
+  }
+  // Every edge type, with candidates that are drawn, and batch normalisation, of which ranks without seeds are a part.
+  job::DistTraining job = ShopJob();
+  job.training.task.edge_types.clear();
+  job.training.model.normalization = job::LayerNormalization::kBatch;
+  job.training.evaluation.candidates = 20;
+  ExpectTheSameForAnyPartitionsAndTrainers(source, job);
+}
+
+TEST(TypedLinkTrainingTest, RowsOfBothNodeTypesLearnSalesByHeart) {
+  job::DistTraining job = ShopJob();
+  job.training.inputs = {{"item", {}, RowsOf(32)}, {"user", {}, RowsOf(32)}};
+  job.training.model.type = job::ModelType::kEmbedding;
+  job.training.model.hidden_size = 32;
+  job.training.sampling.layers.clear();
+  ExpectTheSameForAnyPartitionsAndTrainers(Shop(/*known=*/false), job);
+
+  job.training.epochs = 40;
+  job.training.evaluation.every_epochs = 40;
+  const TrainOutcome outcome = TrainShop(Shop(/*known=*/true), job, {.partitions = 2});
+  ASSERT_TRUE(outcome.test.has_value());
+  EXPECT_GT(*outcome.test, 0.25);  // chance: 0.1
+
+  // Features of one of the types go through a map of its own, learnable rows of the other stay as they are.
+  job.training.inputs[0] = {"item", {"x"}};
+  job.training.epochs = 3;
+  const TrainOutcome mapped = TrainShop(Shop(/*known=*/false), job, {.partitions = 2});
+  EXPECT_LT(mapped.loop.epochs.back().loss, mapped.loop.epochs.front().loss);
+  job.training.inputs.pop_back();
+  EXPECT_THAT(RunShop(Shop(/*known=*/false), job).status().message(),
+              HasSubstr("needs features or an embedding of node type 'user'"));
+}
+
+// What a run has written: embeddings of both node types, a relation for each edge type.
+class WrittenShop {
+ public:
+  WrittenShop(const std::string& output, const job::DistTraining& job, const graph::SourceGraph& source)
+      : source_(source), width_(static_cast<size_t>(job.training.model.hidden_size)) {
+    const std::string folder = output + "/results/000001/";
+    for (const std::string& type : source.schema.node_types()) {
+      const Result<Tensor> rows = format::ReadNpy(folder + "embeddings/" + type + "/values.npy");
+      ESPALIER_CHECK(rows.ok()) << rows.status().ToString();
+      const auto values = rows->values<float>();
+      rows_.emplace_back(values.begin(), values.end());
+    }
+    const Result<ModelFile> model = ReadModelFile(*OpenModelFile(folder + "model/best.safetensors", {}));
+    ESPALIER_CHECK(model.ok()) << model.status().ToString();
+    const auto learned = model->content.tensors.at("scorer.relation").values<float>();
+    relation_.assign(learned.begin(), learned.end());
+    types_ = (*LinkPlanOf(job.training.task, source.schema))->types;
+  }
+
+  size_t num_relations() const { return relation_.size() / width_; }
+  size_t num_nodes(const std::string& type) const {
+    return rows_[source_.schema.FindNodeType(type)->value].size() / width_;
+  }
+
+  // Of the test part, filtered, one candidate after the other (DistMult).
+  double Mrr() const {
+    std::set<std::tuple<uint16_t, uint64_t, uint64_t>> known;
+    for (const auto& [type, split] : source_.edge_splits.at(kSales)) {
+      for (const graph::EdgePairs* part : {&split.train, &split.validation, &split.test}) {
+        for (size_t i = 0; i < part->size(); ++i) known.insert({type, part->sources[i], part->destinations[i]});
+      }
+    }
+    double sum = 0, count = 0;
+    for (size_t relation = 0; relation < types_.size(); ++relation) {
+      const EdgeTypeId type = types_[relation].edge_type;
+      const graph::EdgePairs& test = source_.edge_splits.at(kSales).at(type.value).test;
+      for (size_t i = 0; i < test.size(); ++i) {
+        const double own = Score(relation, test.sources[i], test.destinations[i]);
+        double rank = 1;
+        for (uint64_t node = 0; node < source_.nodes_of(source_.schema.DestinationOf(type)).count; ++node) {
+          if (known.contains({type.value, test.sources[i], node})) continue;
+          if (Score(relation, test.sources[i], node) > own) ++rank;
+        }
+        sum += 1 / rank;
+        ++count;
+      }
+    }
+    return sum / count;
+  }
+
+ private:
+  double Score(size_t relation, uint64_t source, uint64_t destination) const {
+    const EdgeTypeId type = types_[relation].edge_type;
+    const float* const s = &rows_[source_.schema.SourceOf(type).value][source * width_];
+    const float* const d = &rows_[source_.schema.DestinationOf(type).value][destination * width_];
+    double sum = 0;
+    for (size_t i = 0; i < width_; ++i) sum += double{s[i]} * relation_[relation * width_ + i] * d[i];
+    return sum;
+  }
+
+  const graph::SourceGraph& source_;
+  const size_t width_;
+  std::vector<std::vector<float>> rows_;  // by NodeTypeId
+  std::vector<float> relation_;
+  std::vector<sampler::LinkType> types_;
+};
+
+TEST(TypedLinkTrainingTest, MetricsAreThoseOfTheEmbeddingsOfBothTypesThatItWrites) {
+  const graph::SourceGraph source = Shop(/*known=*/false);
+  const std::vector<std::vector<std::string>> choices = {
+      {"buys"}, {"buys", "rev_buys"}, {"similar", "rev_buys", "buys"}, {}};
+  for (const std::vector<std::string>& edge_types : choices) {
+    job::DistTraining job = ShopJob();
+    job.training.task.edge_types = edge_types;
+    job.training.epochs = 4;
+    job.output_save = {job::OutputKind::kModel, job::OutputKind::kEmbeddings};
+    const storage::TemporaryFolder folder;
+    const std::string output = folder.path() + "/run";
+    const TrainOutcome outcome = TrainShop(source, job, {.partitions = 3, .trainers = 2, .output = output});
+    ASSERT_TRUE(outcome.test.has_value());
+    EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss);
+    const WrittenShop written(output, job, source);
+    EXPECT_EQ(written.num_relations(), edge_types.empty() ? 4u : edge_types.size());
+    EXPECT_EQ(written.num_nodes("user"), kUsers);
+    EXPECT_EQ(written.num_nodes("item"), kItems);
+    const double expected = written.Mrr();
+    EXPECT_NEAR(*outcome.test, expected, 0.03);  // scores that are the same but for rounding may change places
+    // A metric that says the same whatever the ranks are would be no test.
+    EXPECT_GT(expected, 0.02);
+    EXPECT_LT(expected, 0.98);
+  }
+}
+
+TEST(TypedLinkTrainingTest, TrainsOnTheEdgesOfTheChosenTypesAlone) {
+  const graph::SourceGraph source = Shop(/*known=*/false);
+  const auto num_training = [&](const char* type) {
+    return source.edge_splits.at(kSales).at(source.schema.FindEdgeType(type)->value).train.size();
+  };
+  job::DistTraining job = ShopJob();
+  job.training.epochs = 1;
+  const auto num_seeds = [&](std::vector<std::string> types) {
+    job.training.task.edge_types = std::move(types);
+    return TrainShop(source, job, {.partitions = 2}).loop.epochs.front().num_seeds;
+  };
+  EXPECT_EQ(num_seeds({"user:buys:item"}), num_training("buys"));
+  EXPECT_EQ(num_seeds({"similar", "buys"}), num_training("buys") + num_training("similar"));
+}
+
+TEST(TypedLinkTrainingTest, NamesWhatDoesNotFit) {
+  const graph::SourceGraph source = Shop(/*known=*/false);
+  const auto refusal = [&](const std::function<void(job::Task&)>& change) {
+    job::DistTraining job = ShopJob();
+    change(job.training.task);
+    return RunShop(source, job).status().message();
+  };
+  EXPECT_THAT(refusal([](job::Task& task) { task.edge_types = {"buys", "sells"}; }),
+              HasSubstr("spec.training.task.edgeTypes"));
+  EXPECT_THAT(refusal([](job::Task& task) { task.edge_types = {"buys", "user:buys:item"}; }),
+              HasSubstr("edge type 'user:buys:item' is named twice"));
+  EXPECT_THAT(refusal([](job::Task& task) { task.reverse_edge_type = "rev_buys"; }),
+              HasSubstr("name spec.training.task.edgeType"));
+}
+
+}  // namespace
+}  // namespace espalier::trainer
