@@ -32,6 +32,9 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
   if (options.samplers.empty()) return InvalidArgument("no sampler's address was given");
   if (plan.links.has_value()) return InvalidArgument("sampler processes make no batches of edges: trainers sample");
   for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
+  if (plan.part != graph::SplitPartName::kTrain || plan.num_steps.has_value()) {
+    return InvalidArgument("sampler processes make the batches of all training seeds, and of no other part or number");
+  }
   return std::unique_ptr<RemoteMiniBatchSource>(
       new RemoteMiniBatchSource(std::move(book), std::move(plan), std::move(spec), options));
 }

@@ -34,6 +34,7 @@ class LinkBatchMaker {
 
   Status FindEdges(const graph::PartitionBook& book) {
     SeedQuery query{.split = plan_.split,
+                    .part = plan_.part,
                     .shuffle = plan_.shuffle,
                     .seed = seed_,
                     .epoch = epoch_,
@@ -65,6 +66,7 @@ class LinkBatchMaker {
       links.sources.push_back(row(batch_.sources[share_[i]]));
       links.destinations.push_back(row(batch_.seeds[share_[i]]));
       links.relations.push_back(batch_.types[share_[i]]);
+      if (!batch_.edge_ids.empty()) links.edge_ids.push_back(batch_.edge_ids[share_[i]]);
       if (i > 0 && i < links.set_ends[set]) continue;  // the set's nodes stand there already
       if (i > 0) ++set;
       for (size_t k = 0; k < count(); ++k) {
@@ -82,12 +84,13 @@ class LinkBatchMaker {
   Result<Negatives> DrawNegatives() {
     Negatives negatives;
     negatives.weights.assign(share_.size() * count(), 1);
-    const bool joint = links_.negatives.kind == NegativeKind::kJoint;
+    const bool joint = links_.negatives.kind == NegativeKind::kJoint;  // count() > 0
     for (uint32_t i = 0; i < share_.size(); ++i) {
       const bool is_last =
           i + 1 == share_.size() || !joint || JointGroupOf(share_[i], count()) != JointGroupOf(share_[i + 1], count());
       if (is_last) negatives.set_ends.push_back(i + 1);
     }
+    if (count() == 0) return negatives;
     switch (links_.negatives.kind) {
       case NegativeKind::kUniform:
       case NegativeKind::kJoint: {
@@ -227,7 +230,9 @@ Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema) {
       return InvalidArgument("the reverse edge type does not lead back along '" + name + "'");
     }
   }
-  if (links.negatives.count == 0) return InvalidArgument("each edge needs at least one negative");
+  if (links.negatives.count == 0 && links.negatives.kind != NegativeKind::kUniform) {
+    return InvalidArgument("each edge needs at least one negative of this kind; none are those of kUniform");
+  }
   return {};
 }
 
@@ -245,7 +250,7 @@ Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const
                        .seeds = nodes,
                        .global_num_seeds = static_cast<uint32_t>(maker.batch().seeds.size()),
                        .want_edge_ids = want_edge_ids};
-  request.excluded = &excluded;
+  if (plan.links->exclude_batch) request.excluded = &excluded;
   ASSIGN_OR_RETURN(MiniBatch batch, sampler.Sample(request, deadline));
   batch.links = std::move(links);
   return batch;

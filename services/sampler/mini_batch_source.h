@@ -18,6 +18,7 @@ namespace espalier::sampler {
 struct LinkPlan {
   std::vector<LinkType> types;
   NegativeSpec negatives;
+  bool exclude_batch = true;  // false: the step's edges and their reverse edges are drawn like any other
 
   // What a SeedQuery wants.
   std::vector<EdgeTypeId> edge_types() const {
@@ -36,6 +37,10 @@ struct EpochPlan {
   uint32_t num_trainers = 1;
   Rank rank;
   std::optional<LinkPlan> links = {};  // set: batch_size counts edges, and seed_type is that of their ends
+  graph::SplitPartName part = graph::SplitPartName::kTrain;
+  // Steps of an epoch, at most 2^32 - 1. Absent: until the seeds are used up. More than that: the further batches are
+  // empty; fewer: what is left is in no batch.
+  std::optional<uint64_t> num_steps = {};
 };
 
 // One consumer at a time.

@@ -138,6 +138,8 @@ TEST(LinkPlanTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(refusal(plan), HasSubstr("does not lead back along 'p:c:p'"));
   link.reverse_type.reset();
   plan.links->negatives.count = 0;
+  EXPECT_EQ(refusal(plan), "");
+  plan.links->negatives.kind = NegativeKind::kJoint;
   EXPECT_THAT(refusal(plan), HasSubstr("at least one negative"));
   link.edge_type = EdgeTypeId(0);
   EXPECT_THAT(refusal(plan), HasSubstr("'a:w:p': links are predicted between nodes of one type"));
