@@ -128,12 +128,13 @@ Status DistEmbedding::Step(double learning_rate) {
     gradients.push_back(gradient.detach());
   }
   reads_.clear();
-  const torch::Tensor values = gradients.empty() ? torch::empty({0, size()}) : torch::cat(gradients).contiguous();
+  const Tensor values =
+      gradients.empty() ? Tensor::Zeros(DType::kF32, {0, size()}) : SharedFloats(torch::cat(gradients).contiguous());
   const auto acknowledgement = std::make_shared<Acknowledgement>();
   pending_ = acknowledgement;
   const sampler::StepOfTrainer step{.step = version_, .rank = group_.rank(), .learning_rate = learning_rate};
   ++version_;
-  store_.PushGradients(spec_, step, rows, SharedFloats(values), CallDeadline(),
+  store_.PushGradients(spec_, step, rows, values, CallDeadline(),
                        [acknowledgement](Status status) { acknowledgement->Take(std::move(status)); });
   return Status();
 }

@@ -49,8 +49,10 @@ Result<std::vector<double>> LearnLinks(const DistGraph& graph, collective::Colle
       const torch::Tensor sources = rows.index_select(0, IndicesOf(batch->links->sources));
       const torch::Tensor ends = rows.index_select(0, IndicesOf(batch->links->destinations));
       const torch::Tensor others = rows.index_select(0, IndicesOf(batch->links->negative_destinations));
+      const std::vector<uint8_t>& weights = batch->links->negative_weights;  // 0: an edge of the batch after all
+      const torch::Tensor weigh = torch::tensor(std::vector<float>(weights.begin(), weights.end()));
       const torch::Tensor loss = torch::softplus(-(sources * ends).sum(1)).sum() +
-                                 torch::softplus((sources * others).sum(1)).sum();
+                                 (torch::softplus((sources * others).sum(1)) * weigh).sum();
       (loss / static_cast<double>(batch->global_num_seeds)).backward();  // an empty share has no gradient
       RETURN_IF_ERROR(emb->Step(/*learning_rate=*/0.1));                 // Adagrad, on the rows' owners
       double of_step[] = {loss.item<double>(), static_cast<double>(batch->links->sources.size())};
