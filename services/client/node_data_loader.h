@@ -13,14 +13,12 @@
 // not matter. Every rank gets the same number of batches; a share may be empty.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "services/base/bounded_queue.h"
+#include "services/client/collated_batches.h"
 #include "services/client/dist_graph.h"
 #include "services/client/node_list_seeds.h"
 #include "services/client/node_split.h"
@@ -54,7 +52,7 @@ Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, NodeShare 
 template <class T>
 class NodeDataLoader {
  public:
-  using Collate = std::function<Result<T>(sampler::MiniBatch)>;
+  using Collate = typename CollatedBatches<T>::Collate;
 
   // Over a list that all ranks have: each takes its share of every batch (sampler::ShareOfBatch).
   // `graph` outlives the loader. `collate` runs on a thread of the loader, one batch at a time.
@@ -70,56 +68,18 @@ class NodeDataLoader {
     ASSIGN_OR_RETURN(NodeLoaderSource source, MakeNodeLoaderSource(graph, std::move(share), options));
     return std::unique_ptr<NodeDataLoader>(new NodeDataLoader(graph, std::move(source), options, std::move(collate)));
   }
-  ~NodeDataLoader() { Stop(); }
 
   // Begins an epoch at a step, also in the middle of another one.
-  Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) {
-    Stop();
-    RETURN_IF_ERROR(source_.batches->StartEpoch(epoch, first_step));
-    ready_ = std::make_unique<BoundedQueue<Result<T>>>(std::max<uint32_t>(1, options_.batches_ahead));
-    collator_ = std::jthread([this, ready = ready_.get()] { Prepare(*ready); });
-    return Status();
-  }
-
+  Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) { return batches_.StartEpoch(epoch, first_step); }
   // The next step's batch; nullopt after the epoch's last. After an error: the same as after the last batch.
-  Result<std::optional<T>> Next() {
-    if (ready_ == nullptr) return FailedPrecondition("StartEpoch comes before Next");
-    std::optional<Result<T>> batch = ready_->Pop();
-    if (!batch) return std::optional<T>();
-    if (!batch->ok()) return std::move(*batch).status();
-    return std::optional<T>(*std::move(*batch));
-  }
+  Result<std::optional<T>> Next() { return batches_.Next(); }
 
  private:
   NodeDataLoader(const DistGraph& graph, NodeLoaderSource source, const NodeLoaderOptions& options, Collate collate)
-      : graph_(graph), source_(std::move(source)), options_(options), collate_(std::move(collate)) {}
+      : source_(std::move(source)), batches_(graph, *source_.batches, options.batches_ahead, std::move(collate)) {}
 
-  // Until the epoch or the queue ends.
-  void Prepare(BoundedQueue<Result<T>>& ready) {
-    for (;;) {
-      Result<sampler::MiniBatch> batch = source_.batches->Next(graph_.CallDeadline());
-      if (!batch.ok()) {
-        if (batch.status().code() != StatusCode::kOutOfRange) ready.Push(std::move(batch).status());
-        break;
-      }
-      Result<T> collated = collate_(*std::move(batch));
-      const bool failed = !collated.ok();
-      if (!ready.Push(std::move(collated)) || failed) break;
-    }
-    ready.Close();
-  }
-
-  void Stop() {
-    if (ready_ != nullptr) ready_->Close();
-    if (collator_.joinable()) collator_.join();
-  }
-
-  const DistGraph& graph_;
-  NodeLoaderSource source_;
-  const NodeLoaderOptions options_;
-  const Collate collate_;
-  std::unique_ptr<BoundedQueue<Result<T>>> ready_;
-  std::jthread collator_;  // last; Stop joins it
+  const NodeLoaderSource source_;
+  CollatedBatches<T> batches_;  // uses the source
 };
 
 // Batches as they are drawn.

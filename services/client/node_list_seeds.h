@@ -4,11 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "services/client/last_batch.h"
 #include "services/sampler/seed_source.h"
 
 namespace espalier::client {
-
-enum class LastBatch { kKeep, kDrop };  // what becomes of an epoch's last batch when it is not full
 
 // Every split and part of `type` is the list. The order of an epoch is the same function of (seed, epoch) as that of
 // a split, so the nodes of a split in original order give the batches of that split. Immutable; thread-safe.

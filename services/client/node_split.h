@@ -11,18 +11,9 @@
 #include <vector>
 
 #include "services/client/dist_graph.h"
+#include "services/client/split_shares.h"
 
 namespace espalier::client {
-
-enum class SplitBy {
-  // Shares of equal size, to within one node (lower ranks take the remainder): rank r's are the r-th stretch of the
-  // split in the order of original ids.
-  kEven,
-  // With P partitions and W ranks, rank r takes the nodes of the partitions p with p mod W = r; where there are more
-  // ranks than partitions, the ranks r with r mod P = p take turns at the nodes of partition p. Sizes differ as the
-  // partitions do.
-  kLocality,
-};
 
 struct NodeSplitOptions {
   SplitBy by = SplitBy::kEven;

@@ -36,6 +36,9 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
   }
   if (plan.links.has_value()) RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
   for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
+  if (plan.part != graph::SplitPartName::kTrain || plan.num_steps.has_value()) {
+    return InvalidArgument("sampler processes make the batches of all training seeds, and of no other part or number");
+  }
   return std::unique_ptr<RemoteMiniBatchSource>(
       new RemoteMiniBatchSource(std::move(book), std::move(plan), std::move(spec), options));
 }

@@ -43,6 +43,7 @@ class LinkBatchMaker {
 
   Status FindEdges() {
     SeedQuery query{.split = plan_.split,
+                    .part = plan_.part,
                     .shuffle = plan_.shuffle,
                     .seed = seed_,
                     .epoch = epoch_,
@@ -80,6 +81,7 @@ class LinkBatchMaker {
       links.sources.push_back(row(source, batch_.sources[share_[i]]));
       links.destinations.push_back(row(destination, batch_.seeds[share_[i]]));
       links.relations.push_back(batch_.types[share_[i]]);
+      if (!batch_.edge_ids.empty()) links.edge_ids.push_back(batch_.edge_ids[share_[i]]);
       if (i > 0 && i < links.set_ends[set]) continue;  // the set's nodes stand there already
       if (i > 0) ++set;
       for (size_t k = 0; k < count(); ++k) {
@@ -126,10 +128,12 @@ class LinkBatchMaker {
   Result<Negatives> DrawNegatives() {
     Negatives negatives;
     negatives.weights.assign(share_.size() * count(), 1);
+
     for (uint32_t i = 0; i < share_.size(); ++i) {
       const bool is_last = i + 1 == share_.size() || !is_joint() || SetOf(share_[i]) != SetOf(share_[i + 1]);
       if (is_last) negatives.set_ends.push_back(i + 1);
     }
+    if (count() == 0) return negatives;
     switch (links_.negatives.kind) {
       case NegativeKind::kUniform:
       case NegativeKind::kJoint: {
@@ -289,7 +293,9 @@ Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema) {
       return InvalidArgument("the reverse edge type does not lead back along '" + name + "'");
     }
   }
-  if (links.negatives.count == 0) return InvalidArgument("each edge needs at least one negative");
+  if (links.negatives.count == 0 && links.negatives.kind != NegativeKind::kUniform) {
+    return InvalidArgument("each edge needs at least one negative of this kind; none are those of kUniform");
+  }
   return {};
 }
 
@@ -308,7 +314,7 @@ Result<MiniBatch> MakeLinkBatch(SeedSource& seeds, FanoutSampler& sampler, const
                        .global_num_seeds = static_cast<uint32_t>(maker.batch().seeds.size()),
                        .want_edge_ids = want_edge_ids};
   request.typed_seeds = nodes;
-  request.excluded = &excluded;
+  if (plan.links->exclude_batch) request.excluded = &excluded;
   ASSIGN_OR_RETURN(MiniBatch batch, sampler.Sample(request, deadline));
   batch.links = std::move(links);
   return batch;

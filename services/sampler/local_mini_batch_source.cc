@@ -22,12 +22,11 @@ LocalMiniBatchSource::~LocalMiniBatchSource() {
   stopping_ = true;
 }
 
-Result<uint64_t> LocalMiniBatchSource::TrainingSeeds() const {
-  const auto part = graph::SplitPartName::kTrain;
-  if (plan_.edges.has_value()) return seeds_.CountOfEdges(plan_.edges->edge_type, plan_.split, part);
-  if (!plan_.links.has_value()) return seeds_.CountOf(plan_.seed_type, plan_.split, part);
+Result<uint64_t> LocalMiniBatchSource::CountSeeds() const {
+  if (plan_.edges.has_value()) return seeds_.CountOfEdges(plan_.edges->edge_type, plan_.split, plan_.part);
+  if (!plan_.links.has_value()) return seeds_.CountOf(plan_.seed_type, plan_.split, plan_.part);
   ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
-                   FirstOrdinals(seeds_, plan_.links->edge_types(), plan_.split, part));
+                   FirstOrdinals(seeds_, plan_.links->edge_types(), plan_.split, plan_.part));
   return first.back();
 }
 
@@ -40,8 +39,8 @@ Status LocalMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   RETURN_IF_ERROR(FanoutSampler::Make(neighbors_, spec_).status());
   if (plan_.links.has_value()) RETURN_IF_ERROR(CheckLinkPlan(plan_, neighbors_.book().schema()));
   if (plan_.edges.has_value()) RETURN_IF_ERROR(CheckEdgePlan(*plan_.edges, neighbors_.book().schema()));
-  ASSIGN_OR_RETURN(const uint64_t total, TrainingSeeds());
-  const uint64_t num_steps = StepsOfEpoch(total, plan_.batch_size);
+  ASSIGN_OR_RETURN(const uint64_t total, CountSeeds());
+  const uint64_t num_steps = plan_.num_steps.value_or(StepsOfEpoch(total, plan_.batch_size));
   if (num_steps > std::numeric_limits<uint32_t>::max()) {
     return InvalidArgument("an epoch would have " + std::to_string(num_steps) + " steps; use larger batches");
   }
@@ -75,7 +74,7 @@ Result<MiniBatch> LocalMiniBatchSource::Prepare(const Task& task, FanoutSampler&
   }
   const SeedQuery query{.node_type = plan_.seed_type,
                         .split = plan_.split,
-                        .part = graph::SplitPartName::kTrain,
+                        .part = plan_.part,
                         .shuffle = plan_.shuffle,
                         .seed = spec_.seed,
                         .epoch = task.epoch,

@@ -42,7 +42,7 @@ class LocalMiniBatchSource final : public MiniBatchSource {
     uint32_t step = 0;
   };
 
-  Result<uint64_t> TrainingSeeds() const;
+  Result<uint64_t> CountSeeds() const;
   void Work();
   Result<MiniBatch> Prepare(const Task& task, class FanoutSampler& sampler) const;
   bool HasTaskOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

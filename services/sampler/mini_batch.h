@@ -46,6 +46,7 @@ struct LinkSeeds {
   std::vector<uint32_t> negative_destinations = {};  // [sets * K]
   std::vector<uint32_t> negative_sources = {};       // [pairs * K], or empty: the pairs'
   std::vector<uint8_t> negative_weights = {};        // [pairs * K]; 0: none, because it is an edge of the batch
+  std::vector<GlobalEdgeId> edge_ids = {};           // [pairs] where the seeds are listed by edge ids; else empty
 };
 
 // The edges of a batch of edge classification or regression; ends are rows among the seeds.

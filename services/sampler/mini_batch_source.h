@@ -18,6 +18,7 @@ namespace espalier::sampler {
 struct LinkPlan {
   std::vector<LinkType> types;
   NegativeSpec negatives;
+  bool exclude_batch = true;  // false: the step's edges and their reverse edges are drawn like any other
 
   // What a SeedQuery wants.
   std::vector<EdgeTypeId> edge_types() const {
@@ -49,6 +50,10 @@ struct EpochPlan {
   std::optional<LinkPlan> links = {};
   // Set: batch_size counts edges, and seed_type is that of their ends. Not both.
   std::optional<EdgePlan> edges = {};
+  graph::SplitPartName part = graph::SplitPartName::kTrain;
+  // Steps of an epoch, at most 2^32 - 1. Absent: until the seeds are used up. More than that: the further batches are
+  // empty; fewer: what is left is in no batch.
+  std::optional<uint64_t> num_steps = {};
 };
 
 // One consumer at a time.

@@ -32,7 +32,7 @@ enum class NegativeKind { kUniform, kJoint, kInBatch, kInDegree, kGlobalUniform 
 
 struct NegativeSpec {
   NegativeKind kind = NegativeKind::kUniform;
-  uint32_t count = 1;  // for each edge; at least 1
+  uint32_t count = 1;  // for each edge; 0 of kUniform: there are none
 };
 
 // Which end is drawn.

@@ -138,6 +138,8 @@ TEST(LinkPlanTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(refusal(plan), HasSubstr("does not lead back along 'p:c:p'"));
   link.reverse_type.reset();
   plan.links->negatives.count = 0;
+  EXPECT_EQ(refusal(plan), "");
+  plan.links->negatives.kind = NegativeKind::kJoint;
   EXPECT_THAT(refusal(plan), HasSubstr("at least one negative"));
   link.edge_type = EdgeTypeId(3);
   EXPECT_THAT(refusal(plan), HasSubstr("edge type 3 does not exist"));

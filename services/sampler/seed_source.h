@@ -40,10 +40,11 @@ constexpr uint64_t SeedOrderKey(uint64_t seed, uint32_t epoch) {
 
 // A step's global batch in batch order. Ids of edges' ends are those of their edge type's node types.
 struct GlobalBatch {
-  std::vector<GlobalNodeId> seeds;         // of edges: their destinations
-  std::vector<GlobalNodeId> sources = {};  // of edges: [seeds]; of nodes: empty
-  std::vector<uint16_t> types = {};        // of edges: [seeds], which of the query's edge_types; of nodes: empty
-  Tensor rows = {};                        // [seeds, row shape...] of the query's edge_column; without one: empty
+  std::vector<GlobalNodeId> seeds;          // of edges: their destinations
+  std::vector<GlobalNodeId> sources = {};   // of edges: [seeds]; of nodes: empty
+  std::vector<uint16_t> types = {};         // of edges: [seeds], which of the query's edge_types; of nodes: empty
+  std::vector<GlobalEdgeId> edge_ids = {};  // of edges that are listed by their ids: [seeds]; else empty
+  Tensor rows = {};                         // [seeds, row shape...] of the query's edge_column; without one: empty
 };
 
 // Thread-safe.

@@ -1,0 +1,81 @@
+// What a data loader does with the mini-batches of its source: a thread makes of each what training takes, ahead of who
+// consumes them. NodeDataLoader and EdgeDataLoader differ in the source alone.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "services/base/bounded_queue.h"
+#include "services/client/dist_graph.h"
+#include "services/sampler/mini_batch_source.h"
+
+namespace espalier::client {
+
+// One consumer. T is what `collate` makes of a mini-batch.
+template <class T>
+class CollatedBatches {
+ public:
+  using Collate = std::function<Result<T>(sampler::MiniBatch)>;
+
+  // `graph` and `source` outlive this. `collate` runs on a thread of this, one batch at a time.
+  CollatedBatches(const DistGraph& graph, sampler::MiniBatchSource& source, uint32_t batches_ahead, Collate collate)
+      : graph_(graph),
+        source_(source),
+        batches_ahead_(std::max<uint32_t>(1, batches_ahead)),
+        collate_(std::move(collate)) {}
+  ~CollatedBatches() { Stop(); }
+  CollatedBatches(const CollatedBatches&) = delete;
+  CollatedBatches& operator=(const CollatedBatches&) = delete;
+
+  // Begins an epoch at a step, also in the middle of another one.
+  Status StartEpoch(uint32_t epoch, uint32_t first_step) {
+    Stop();
+    RETURN_IF_ERROR(source_.StartEpoch(epoch, first_step));
+    ready_ = std::make_unique<BoundedQueue<Result<T>>>(batches_ahead_);
+    collator_ = std::jthread([this, ready = ready_.get()] { Prepare(*ready); });
+    return Status();
+  }
+
+  // The next step's batch; nullopt after the epoch's last. After an error: the same as after the last batch.
+  Result<std::optional<T>> Next() {
+    if (ready_ == nullptr) return FailedPrecondition("StartEpoch comes before Next");
+    std::optional<Result<T>> batch = ready_->Pop();
+    if (!batch) return std::optional<T>();
+    if (!batch->ok()) return std::move(*batch).status();
+    return std::optional<T>(*std::move(*batch));
+  }
+
+ private:
+  // Until the epoch or the queue ends.
+  void Prepare(BoundedQueue<Result<T>>& ready) {
+    for (;;) {
+      Result<sampler::MiniBatch> batch = source_.Next(graph_.CallDeadline());
+      if (!batch.ok()) {
+        if (batch.status().code() != StatusCode::kOutOfRange) ready.Push(std::move(batch).status());
+        break;
+      }
+      Result<T> collated = collate_(*std::move(batch));
+      const bool failed = !collated.ok();
+      if (!ready.Push(std::move(collated)) || failed) break;
+    }
+    ready.Close();
+  }
+
+  void Stop() {
+    if (ready_ != nullptr) ready_->Close();
+    if (collator_.joinable()) collator_.join();
+  }
+
+  const DistGraph& graph_;
+  sampler::MiniBatchSource& source_;
+  const uint32_t batches_ahead_;
+  const Collate collate_;
+  std::unique_ptr<BoundedQueue<Result<T>>> ready_;
+  std::jthread collator_;  // last; Stop joins it
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,119 @@
+#include "services/client/edge_data_loader.h"
+
+#include <algorithm>
+
+#include "services/sampler/link_batch.h"
+#include "services/sampler/seed_order.h"
+
+namespace espalier::client {
+namespace {
+
+// The plan of rank 0 of 1 for edges of these types.
+Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<EdgeTypeId>& types,
+                                    const EdgeLoaderOptions& options) {
+  if (options.batch_size == 0) return InvalidArgument("a data loader needs a batch size of at least 1");
+  sampler::EpochPlan plan;
+  plan.split = "edges";
+  plan.batch_size = options.batch_size;
+  plan.shuffle = options.shuffle;
+  sampler::LinkPlan links;
+  links.negatives = options.negatives;
+  links.exclude_batch = options.exclude_batch;
+  for (const EdgeTypeId type : types) {
+    const auto reverse = options.reverse_types.find(type);
+    links.types.push_back({type, reverse == options.reverse_types.end() ? std::nullopt
+                                                                        : std::optional<EdgeTypeId>(reverse->second)});
+  }
+  for (const auto& [type, reverse] : options.reverse_types) {
+    if (std::find(types.begin(), types.end(), type) != types.end()) continue;
+    return InvalidArgument("a reverse type is given for edge type " + std::to_string(type.value) +
+                           ", which is none of the loader's");
+  }
+  plan.links = std::move(links);
+  RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, graph.schema()));
+  plan.seed_type = graph.schema().DestinationOf(types.front());
+  return plan;
+}
+
+// Of an epoch over `total` positions.
+uint64_t NumSteps(uint64_t total, const EdgeLoaderOptions& options) {
+  return options.last_batch == LastBatch::kDrop ? total / options.batch_size
+                                                : sampler::StepsOfEpoch(total, options.batch_size);
+}
+
+// `seeds` null: the graph's.
+Result<EdgeLoaderSource> MakeEdgeSource(const DistGraph& graph, std::unique_ptr<EdgeListSeeds> seeds,
+                                        sampler::EpochPlan plan, const EdgeLoaderOptions& options) {
+  sampler::LocalSamplingOptions sampling;
+  sampling.threads = options.threads;
+  sampling.depth = options.batches_ahead;
+  sampling.want_edge_ids = options.want_edge_ids;
+  EdgeLoaderSource source{.seeds = std::move(seeds), .batches = nullptr};
+  sampler::SeedSource* seeds_of_steps = source.seeds.get();
+  if (seeds_of_steps == nullptr) seeds_of_steps = &graph.partitions();
+  source.batches = std::make_unique<sampler::LocalMiniBatchSource>(graph.partitions(), *seeds_of_steps,
+                                                                   options.sampling, std::move(plan), sampling);
+  return source;
+}
+
+Status CheckEnds(const DistGraph& graph, NodeTypeId type, const std::vector<GlobalNodeId>& nodes) {
+  const uint64_t num_nodes = graph.num_nodes(type);
+  for (const GlobalNodeId node : nodes) {
+    if (node.value < num_nodes) continue;
+    return InvalidArgument("an edge's end is node " + std::to_string(node.value) + " of type '" +
+                           graph.schema().NodeTypeName(type) + "', which has " + std::to_string(num_nodes));
+  }
+  return Status();
+}
+
+// The type exists.
+Status CheckEdges(const DistGraph& graph, const EdgeList& edges) {
+  if (edges.sources.size() != edges.size() || (!edges.ids.empty() && edges.ids.size() != edges.size())) {
+    return InvalidArgument("a list of edges has " + std::to_string(edges.sources.size()) + " sources, " +
+                           std::to_string(edges.size()) + " destinations and " + std::to_string(edges.ids.size()) +
+                           " ids, expected as many of each (or no ids)");
+  }
+  RETURN_IF_ERROR(CheckEnds(graph, graph.schema().SourceOf(edges.type), edges.sources));
+  return CheckEnds(graph, graph.schema().DestinationOf(edges.type), edges.destinations);
+}
+
+}  // namespace
+
+Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const EdgesOfSplit& edges,
+                                              const EdgeLoaderOptions& options) {
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, edges.types, options));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
+                   sampler::FirstOrdinals(graph.partitions(), edges.types, edges.split, edges.part));
+  plan.split = edges.split;
+  plan.part = edges.part;
+  plan.num_steps = NumSteps(first.back(), options);
+  plan.num_trainers = graph.world_size();
+  plan.rank = graph.rank();
+  return MakeEdgeSource(graph, nullptr, std::move(plan), options);
+}
+
+Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeList edges,
+                                              const EdgeLoaderOptions& options) {
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, {edges.type}, options));
+  RETURN_IF_ERROR(CheckEdges(graph, edges));
+  plan.num_steps = NumSteps(edges.size(), options);
+  plan.num_trainers = graph.world_size();
+  plan.rank = graph.rank();
+  return MakeEdgeSource(graph, std::make_unique<EdgeListSeeds>(graph.partitions(), std::move(edges)), std::move(plan),
+                        options);
+}
+
+Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare share,
+                                              const EdgeLoaderOptions& options) {
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, {share.edges.type}, options));
+  RETURN_IF_ERROR(CheckEdges(graph, share.edges));
+  if (share.largest < share.edges.size()) {
+    return InvalidArgument("a share of " + std::to_string(share.edges.size()) + " edges where the largest has " +
+                           std::to_string(share.largest));
+  }
+  plan.num_steps = NumSteps(share.largest, options);
+  return MakeEdgeSource(graph, std::make_unique<EdgeListSeeds>(graph.partitions(), std::move(share.edges)),
+                        std::move(plan), options);
+}
+
+}  // namespace espalier::client

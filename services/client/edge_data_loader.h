@@ -1,0 +1,107 @@
+// Mini-batches over edges, prepared ahead: what DGL calls DistEdgeDataLoader.
+//
+//   EdgeLoaderOptions options{.batch_size = 1024, .negatives = {sampler::NegativeKind::kUniform, 5}, .sampling = spec};
+//   options.reverse_types = {{follows, followed_by}};
+//   const EdgesOfSplit train{{follows}, "links"};
+//   ASSIGN_OR_RETURN(auto loader, EdgeDataLoader<Batch>::Make(*graph, train, options, collate));
+//   RETURN_IF_ERROR(loader->StartEpoch(0));
+//   for (;;) {
+//     ASSIGN_OR_RETURN(std::optional<Batch> batch, loader->Next());
+//     if (!batch) break;
+//     ...
+//   }
+//
+// A batch's `links` are the edges and their negatives (sampler/mini_batch.h), its layers the neighbourhoods of all
+// their ends, drawn without the batch's edges. Batches come in step order and are a pure function of (edges, seed,
+// epoch, step, rank), as docs/edge-tasks.md says it: threads and partitions do not matter. Every rank gets the same
+// number of batches; a share may be empty.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/client/collated_batches.h"
+#include "services/client/edge_list_seeds.h"
+#include "services/client/edge_split.h"
+#include "services/client/last_batch.h"
+#include "services/sampler/local_mini_batch_source.h"
+
+namespace espalier::client {
+
+// A part of a named split: nobody holds it, each partition knows its own edges.
+struct EdgesOfSplit {
+  std::vector<EdgeTypeId> types;  // each once; the ends of all are nodes of one type
+  std::string split;
+  graph::SplitPartName part = graph::SplitPartName::kTrain;
+};
+
+struct EdgeLoaderOptions {
+  uint64_t batch_size = 0;  // edges, at least 1; of all ranks together, or of this rank where it has edges of its own
+  bool shuffle = true;      // false: in the order of the list or split
+  LastBatch last_batch = LastBatch::kKeep;
+  // Drawn from the whole batch, not from a rank's share. kInDegree: among the list's destinations, or those of the
+  // split's training part. A count of 0 (kUniform): none, for tasks on the edges themselves.
+  sampler::NegativeSpec negatives;
+  // No hop draws an edge of the batch, nor its reverse (reverse_types), by their ends: decided before the draw, so
+  // fan-outs stay full. (DGL's exclude='self' and 'reverse_types'.) Of a split, or a list that all ranks have: all
+  // ranks' edges of the step; of a rank's own edges: its own.
+  bool exclude_batch = true;
+  // Of the loader's edge types: whose edges say the same with their ends swapped (may be the type itself).
+  std::map<EdgeTypeId, EdgeTypeId> reverse_types = {};
+  sampler::SamplingSpec sampling;  // fan-outs, seed
+  int threads = 1;                 // that draw; collate runs on one more
+  uint32_t batches_ahead = 2;      // at least 1
+  bool want_edge_ids = false;      // of drawn edges (the batch's own are LinkSeeds::edge_ids, where the list has ids)
+};
+
+// What does not depend on the batches' type.
+struct EdgeLoaderSource {
+  std::unique_ptr<EdgeListSeeds> seeds;                    // null: the graph's own
+  std::unique_ptr<sampler::LocalMiniBatchSource> batches;  // uses the seeds
+};
+// InvalidArgument where edges or options do not fit the graph, NotFound where the split does not exist.
+Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const EdgesOfSplit& edges,
+                                              const EdgeLoaderOptions& options);
+Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeList edges, const EdgeLoaderOptions& options);
+Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare share,
+                                              const EdgeLoaderOptions& options);
+
+// One consumer. T is what `collate` makes of a mini-batch: features fetched, tensors built, whatever training takes.
+template <class T>
+class EdgeDataLoader {
+ public:
+  using Collate = typename CollatedBatches<T>::Collate;
+
+  // `graph` outlives the loader. `collate` runs on a thread of the loader, one batch at a time. `edges` are
+  //   EdgesOfSplit, or an EdgeList that all ranks have: each takes its share of every batch
+  //   (sampler::PositionsOfShare);
+  //   an EdgeShare (EdgeSplit): this rank's own; a batch's global_num_seeds counts them alone. All ranks get as many
+  //   batches as the largest share makes: where a rank's own are used up, its batches are empty.
+  template <class Edges>
+  static Result<std::unique_ptr<EdgeDataLoader>> Make(const DistGraph& graph, Edges edges,
+                                                      const EdgeLoaderOptions& options, Collate collate) {
+    ASSIGN_OR_RETURN(EdgeLoaderSource source, MakeEdgeLoaderSource(graph, std::move(edges), options));
+    return std::unique_ptr<EdgeDataLoader>(new EdgeDataLoader(graph, std::move(source), options, std::move(collate)));
+  }
+
+  // Begins an epoch at a step, also in the middle of another one.
+  Status StartEpoch(uint32_t epoch, uint32_t first_step = 0) { return batches_.StartEpoch(epoch, first_step); }
+  // The next step's batch; nullopt after the epoch's last. After an error: the same as after the last batch.
+  Result<std::optional<T>> Next() { return batches_.Next(); }
+
+ private:
+  EdgeDataLoader(const DistGraph& graph, EdgeLoaderSource source, const EdgeLoaderOptions& options, Collate collate)
+      : source_(std::move(source)), batches_(graph, *source_.batches, options.batches_ahead, std::move(collate)) {}
+
+  const EdgeLoaderSource source_;
+  CollatedBatches<T> batches_;  // uses the source
+};
+
+// Batches as they are drawn.
+using DistEdgeDataLoader = EdgeDataLoader<sampler::MiniBatch>;
+
+}  // namespace espalier::client

@@ -1,0 +1,48 @@
+#include "services/client/edge_list.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/client/split_reader.h"
+
+namespace espalier::client {
+
+Result<EdgeList> EdgesOf(const DistGraph& graph, EdgeTypeId type, std::vector<GlobalEdgeId> ids,
+                         uint64_t edges_per_question) {
+  if (edges_per_question == 0) return InvalidArgument("a list of edges needs questions of at least 1 edge");
+  if (type.value >= graph.schema().num_edge_types()) {
+    return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; the graph has " +
+                           std::to_string(graph.schema().num_edge_types()));
+  }
+  EdgeList edges{.type = type};
+  edges.sources.reserve(ids.size());
+  edges.destinations.reserve(ids.size());
+  for (uint64_t first = 0; first < ids.size(); first += edges_per_question) {
+    const uint64_t count = std::min<uint64_t>(edges_per_question, ids.size() - first);
+    const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(first);
+    ASSIGN_OR_RETURN(const Tensor ends,
+                     graph.FindEdges(type, std::vector(begin, begin + static_cast<std::ptrdiff_t>(count))));
+    const std::span<const int64_t> values = ends.values<int64_t>();
+    for (uint64_t i = 0; i < count; ++i) edges.sources.emplace_back(static_cast<uint64_t>(values[i]));
+    for (uint64_t i = 0; i < count; ++i) edges.destinations.emplace_back(static_cast<uint64_t>(values[count + i]));
+  }
+  edges.ids = std::move(ids);
+  return edges;
+}
+
+Result<EdgeList> SplitEdges(const DistGraph& graph, EdgeTypeId type, const std::string& split,
+                            graph::SplitPartName part, uint64_t edges_per_question) {
+  if (edges_per_question == 0) return InvalidArgument("a list of edges needs questions of at least 1 edge");
+  SplitReader reader(graph, type, split, part, edges_per_question);
+  ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
+  EdgeList edges{.type = type};
+  edges.sources.reserve(total);
+  edges.destinations.reserve(total);
+  RETURN_IF_ERROR(reader.Read({0, total}, [&](const SplitItem& item) {
+    edges.sources.push_back(item.source);
+    edges.destinations.push_back(item.node);
+  }));
+  return edges;
+}
+
+}  // namespace espalier::client

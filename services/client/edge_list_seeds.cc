@@ -1,0 +1,40 @@
+#include "services/client/edge_list_seeds.h"
+
+#include "services/sampler/seed_order.h"
+
+namespace espalier::client {
+
+Result<uint64_t> EdgeListSeeds::CountOf(NodeTypeId, const std::string&, graph::SplitPartName) {
+  return NotFound("a list of edges holds no nodes");
+}
+
+Result<uint64_t> EdgeListSeeds::CountOfEdges(EdgeTypeId type, const std::string&, graph::SplitPartName) {
+  if (type != edges_.type) return NotFound("no edges of edge type " + std::to_string(type.value));
+  return edges_.size();
+}
+
+Result<sampler::GlobalBatch> EdgeListSeeds::SeedsOfStep(const sampler::SeedQuery& query, Deadline) {
+  if (query.edge_types.empty()) return NotFound("a list of edges holds no nodes");
+  if (query.edge_types.size() != 1 || query.edge_types.front() != edges_.type) {
+    return NotFound("the list has edges of edge type " + std::to_string(edges_.type.value) + " alone");
+  }
+  if (query.batch_size == 0) return InvalidArgument("a batch size of 0");
+  const sampler::SeedOrder order(query, edges_.size());
+  const sampler::PositionRange step = sampler::PositionsOfStep(edges_.size(), query.batch_size, query.step);
+  sampler::GlobalBatch batch;
+  batch.types.assign(step.size(), 0);
+  for (uint64_t position = step.first; position < step.last; ++position) {
+    const uint64_t ordinal = order.OrdinalAt(position);
+    batch.seeds.push_back(edges_.destinations[ordinal]);
+    batch.sources.push_back(edges_.sources[ordinal]);
+    if (!edges_.ids.empty()) batch.edge_ids.push_back(edges_.ids[ordinal]);
+  }
+  return batch;
+}
+
+Result<std::vector<GlobalNodeId>> EdgeListSeeds::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                                        Deadline deadline) {
+  return graph_.LookUp(type, nodes, deadline);
+}
+
+}  // namespace espalier::client

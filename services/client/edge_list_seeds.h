@@ -1,0 +1,31 @@
+// A list of edges as the seeds of epochs: any edges of one type, not only those of a split.
+#pragma once
+
+#include <utility>
+
+#include "services/client/edge_list.h"
+#include "services/sampler/partitioned_graph.h"
+#include "services/sampler/seed_source.h"
+
+namespace espalier::client {
+
+// Every split and part of the list's type is the list. The order of an epoch is the same function of (seed, epoch) as
+// that of a split, so the edges of a split in the user's order give the batches of that split. Thread-safe.
+class EdgeListSeeds final : public sampler::SeedSource {
+ public:
+  // `graph` outlives this; the ends are nodes of it.
+  EdgeListSeeds(sampler::PartitionedGraph& graph, EdgeList edges) : graph_(graph), edges_(std::move(edges)) {}
+
+  // NotFound: a list of edges holds no nodes.
+  Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override;
+  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                           Deadline deadline) override;
+
+ private:
+  sampler::PartitionedGraph& graph_;
+  const EdgeList edges_;
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,80 @@
+// The seeds of a named split, a stretch at a time: whoever reads it holds no more than that.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "services/client/dist_graph.h"
+#include "services/sampler/seed_order.h"
+
+namespace espalier::client {
+
+// A node of a split, or an edge by its ends.
+struct SplitItem {
+  GlobalNodeId node;         // of an edge: its destination
+  GlobalNodeId source = {};  // of an edge
+};
+
+// In the order of original ids; edges in the user's order. One thread.
+class SplitReader {
+ public:
+  // The nodes of `type`, or the edges. `graph` outlives this; items_per_question > 0.
+  SplitReader(const DistGraph& graph, NodeTypeId type, const std::string& split, graph::SplitPartName part,
+              uint64_t items_per_question)
+      : SplitReader(graph, split, part, items_per_question) {
+    query_.node_type = type;
+  }
+  SplitReader(const DistGraph& graph, EdgeTypeId type, const std::string& split, graph::SplitPartName part,
+              uint64_t items_per_question)
+      : SplitReader(graph, split, part, items_per_question) {
+    query_.edge_types = {type};
+  }
+
+  // InvalidArgument: there is no such type; NotFound: the split does not exist.
+  Result<uint64_t> Count() const {
+    RETURN_IF_ERROR(sampler::CheckSeedTypes(query_, graph_.schema()));
+    sampler::PartitionedGraph& seeds = graph_.partitions();
+    if (query_.edge_types.empty()) return seeds.CountOf(query_.node_type, query_.split, query_.part);
+    return seeds.CountOfEdges(query_.edge_types.front(), query_.split, query_.part);
+  }
+
+  // Calls take(item) for each item at the positions [range.first, range.last) of the split.
+  template <class Take>
+  Status Read(const sampler::PositionRange& range, Take take) {
+    for (uint64_t position = range.first; position < range.last;) {
+      const uint64_t step = position / query_.batch_size;
+      const uint64_t step_first = step * query_.batch_size;
+      if (step > std::numeric_limits<uint32_t>::max()) {
+        return InvalidArgument("a split of " + std::to_string(range.last) + " items in questions of " +
+                               std::to_string(query_.batch_size) + ": 2^32 questions or more");
+      }
+      query_.step = static_cast<uint32_t>(step);
+      ASSIGN_OR_RETURN(const sampler::GlobalBatch batch,
+                       graph_.partitions().SeedsOfStep(query_, graph_.CallDeadline()));
+      const uint64_t end = std::min(range.last, step_first + batch.seeds.size());
+      if (end <= position) return Internal("split '" + query_.split + "' ends before its last item");
+      for (; position < end; ++position) {
+        const uint64_t at = position - step_first;
+        take(query_.edge_types.empty() ? SplitItem{batch.seeds[at]} : SplitItem{batch.seeds[at], batch.sources[at]});
+      }
+    }
+    return Status();
+  }
+
+ private:
+  SplitReader(const DistGraph& graph, const std::string& split, graph::SplitPartName part, uint64_t items_per_question)
+      : graph_(graph) {
+    query_.split = split;
+    query_.part = part;
+    query_.shuffle = false;
+    query_.batch_size = items_per_question;
+  }
+
+  const DistGraph& graph_;
+  sampler::SeedQuery query_;
+};
+
+}  // namespace espalier::client

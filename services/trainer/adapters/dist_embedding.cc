@@ -1,0 +1,155 @@
+#include "services/trainer/adapters/dist_embedding.h"
+
+#include <utility>
+
+#include "services/base/mutex.h"
+#include "services/base/unique_number.h"
+#include "services/collective/agreement.h"
+
+namespace espalier::adapters {
+namespace {
+
+// Rows go with the server that holds them: a next incarnation makes them again.
+Status RestartWhereLost(Status status) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  return Unavailable("a graph server was restarted and has lost the rows of an embedding: " + status.message());
+}
+
+// f32 [rows, width], a copy.
+torch::Tensor FloatsOf(const Tensor& rows) {
+  const torch::ScalarType type = rows.dtype() == DType::kF16    ? torch::kHalf
+                                 : rows.dtype() == DType::kBF16 ? torch::kBFloat16
+                                                                : torch::kFloat;
+  const torch::Tensor view = torch::from_blob(const_cast<std::byte*>(rows.bytes()), rows.shape(), type);
+  return view.to(torch::kFloat, /*non_blocking=*/false, /*copy=*/true);
+}
+
+// The bytes of a contiguous f32 matrix, which live as long as this.
+Tensor SharedFloats(const torch::Tensor& matrix) {
+  const auto owner = std::make_shared<torch::Tensor>(matrix);
+  return Tensor::Wrap(DType::kF32, matrix.sizes().vec(), owner->data_ptr<float>(), owner);
+}
+
+}  // namespace
+
+// Thread-safe: it comes on any thread, also after the owner has given up.
+class DistEmbedding::Acknowledgement {
+ public:
+  void Take(Status status) {
+    MutexLock lock(&mutex_);
+    status_ = std::move(status);
+    is_here_ = true;
+  }
+  Status Await(Deadline deadline) {
+    MutexLock lock(&mutex_);
+    if (!mutex_.AwaitBefore(deadline, [this] { return is_here_; })) {
+      return DeadlineExceeded("gradients of an embedding were not acknowledged in time");
+    }
+    return status_;
+  }
+
+ private:
+  Mutex mutex_;
+  bool is_here_ ABSL_GUARDED_BY(mutex_) = false;
+  Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(sampler::EmbeddingStore& store,
+                                                             collective::Collective& group,
+                                                             const DistEmbeddingOptions& options) {
+  if (options.size < 1 || options.size > INT32_MAX) {
+    return InvalidArgument("an embedding with rows of " + std::to_string(options.size) + " values");
+  }
+  const Deadline deadline = Deadline::After(options.call_timeout);
+  uint64_t run = UniqueNumber();
+  RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(&run, 1)), Rank(0), deadline));
+  sampler::EmbeddingSpec spec{.id = {.rows = sampler::RowSpace::Nodes(options.type), .name = options.name},
+                              .dtype = options.dtype,
+                              .width = static_cast<uint32_t>(options.size),
+                              .initializer = options.initializer,
+                              .optimizer = options.optimizer,
+                              .num_trainers = group.size()};
+  spec.id.creation = run;
+  const auto create = [&]() -> Result<bool> {
+    RETURN_IF_ERROR(store.CreateEmbedding(spec, deadline));
+    return false;
+  };
+  RETURN_IF_ERROR(collective::WorkInSteps(Rank(0), create, group, options.call_timeout)
+                      .While("creating the embedding '" + options.name + "'"));
+  return std::unique_ptr<DistEmbedding>(new DistEmbedding(store, group, std::move(spec), options.call_timeout));
+}
+
+DistEmbedding::DistEmbedding(sampler::EmbeddingStore& store, collective::Collective& group, sampler::EmbeddingSpec spec,
+                             std::chrono::milliseconds call_timeout)
+    : store_(store), group_(group), spec_(std::move(spec)), call_timeout_(call_timeout) {}
+
+DistEmbedding::~DistEmbedding() = default;
+
+Result<torch::Tensor> DistEmbedding::operator()(std::span<const GlobalNodeId> nodes) {
+  std::vector<GlobalRowId> rows;
+  rows.reserve(nodes.size());
+  for (const GlobalNodeId node : nodes) rows.emplace_back(node.value);
+  torch::Tensor values = torch::empty({0, size()});
+  if (!rows.empty()) {
+    Result<Tensor> read = store_.ReadEmbedding(spec_, version_, rows, CallDeadline());
+    if (!read.ok()) return RestartWhereLost(std::move(read).status()).While("reading '" + spec_.id.name + "'");
+    values = FloatsOf(*read);
+  }
+  if (!torch::GradMode::is_enabled()) return values;
+  values.requires_grad_();
+  reads_.push_back({std::move(rows), values});
+  return values;
+}
+
+Result<torch::Tensor> DistEmbedding::operator()(const torch::Tensor& ids) {
+  if (ids.dim() != 1 || ids.scalar_type() != torch::kInt64) {
+    return InvalidArgument("ids of nodes have " + std::to_string(ids.dim()) + " dimensions of " +
+                           c10::toString(ids.scalar_type()) + ", expected 1 of Long");
+  }
+  const torch::Tensor here = ids.detach().to(torch::kCPU).contiguous();
+  std::vector<GlobalNodeId> nodes;
+  nodes.reserve(static_cast<size_t>(here.numel()));
+  for (int64_t i = 0; i < here.numel(); ++i) {
+    const int64_t id = here.data_ptr<int64_t>()[i];
+    if (id < 0) return InvalidArgument("node " + std::to_string(id) + " of '" + spec_.id.name + "' does not exist");
+    nodes.emplace_back(static_cast<uint64_t>(id));
+  }
+  return (*this)(std::span<const GlobalNodeId>(nodes));
+}
+
+Status DistEmbedding::Step(double learning_rate) {
+  RETURN_IF_ERROR(AwaitSteps());
+  std::vector<GlobalRowId> rows;
+  std::vector<torch::Tensor> gradients;
+  for (const Read& read : reads_) {
+    const torch::Tensor gradient = read.leaf.grad();
+    if (!gradient.defined() || read.rows.empty()) continue;  // nothing depends on it
+    rows.insert(rows.end(), read.rows.begin(), read.rows.end());
+    gradients.push_back(gradient.detach());
+  }
+  reads_.clear();
+  const Tensor values =
+      gradients.empty() ? Tensor::Zeros(DType::kF32, {0, size()}) : SharedFloats(torch::cat(gradients).contiguous());
+  const auto acknowledgement = std::make_shared<Acknowledgement>();
+  pending_ = acknowledgement;
+  const sampler::StepOfTrainer step{.step = version_, .rank = group_.rank(), .learning_rate = learning_rate};
+  ++version_;
+  store_.PushGradients(spec_, step, rows, values, CallDeadline(),
+                       [acknowledgement](Status status) { acknowledgement->Take(std::move(status)); });
+  return Status();
+}
+
+Status DistEmbedding::AwaitSteps() {
+  const auto pending = std::exchange(pending_, nullptr);
+  if (pending == nullptr) return Status();
+  return RestartWhereLost(pending->Await(CallDeadline())).While("sending gradients of '" + spec_.id.name + "'");
+}
+
+Status DistEmbedding::Drop() {
+  const Status own = AwaitSteps();
+  RETURN_IF_ERROR(collective::AgreeOn(own, group_, CallDeadline()));
+  if (group_.rank() != Rank(0)) return Status();
+  return store_.DropEmbedding(spec_.id, CallDeadline());
+}
+
+}  // namespace espalier::adapters

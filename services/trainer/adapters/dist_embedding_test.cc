@@ -1,0 +1,184 @@
+// Learnable rows in a program, over partitions in this process and behind servers: steps are torch's.
+#include "services/trainer/adapters/dist_embedding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "services/base/philox.h"
+#include "services/client/testing/served_graph.h"
+#include "services/collective/in_process_collective.h"
+#include "services/collective/self_collective.h"
+
+namespace espalier::adapters {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kSize = 5;
+constexpr double kRate = 0.05;
+
+DistEmbeddingOptions SgdRows() {
+  return {.type = NodeTypeId(0),
+          .size = kSize,
+          .name = "emb",
+          .initializer = sampler::Initializer::Uniform(-1, 1, 3),
+          .optimizer = {.type = sampler::SparseOptimizerType::kSgd}};
+}
+
+std::shared_ptr<sampler::PartitionedGraph> Ask(const client::testing::ServedGraph& served) {
+  auto session = client::Connect({.addresses = served.addresses()});
+  ESPALIER_CHECK(session.ok()) << session.status().ToString();
+  return session->graph;
+}
+
+torch::Tensor AllIds(const sampler::PartitionedGraph& graph) {
+  return torch::arange(static_cast<int64_t>(graph.book().num_nodes(NodeTypeId(0))), torch::kInt64);
+}
+
+torch::Tensor Rows(DistEmbedding& embedding, const torch::Tensor& ids) {
+  Result<torch::Tensor> rows = embedding(ids);
+  ESPALIER_CHECK(rows.ok()) << rows.status().ToString();
+  return *std::move(rows);
+}
+
+// i64 [40] of few nodes, many of them twice.
+torch::Tensor IdsOf(uint64_t step, uint64_t stream) {
+  PhiloxStream random(step, stream);
+  torch::Tensor ids = torch::empty({40}, torch::kInt64);
+  for (int64_t i = 0; i < ids.numel(); ++i) ids.data_ptr<int64_t>()[i] = random.NextBelow(30) * 7;
+  return ids;
+}
+
+torch::Tensor LossOf(const torch::Tensor& heads, const torch::Tensor& tails) {
+  return (heads * tails).sum() + heads.pow(2).sum();
+}
+
+std::unique_ptr<DistEmbedding> Make(sampler::PartitionedGraph& graph, collective::Collective& group,
+                                    const DistEmbeddingOptions& options) {
+  auto embedding = DistEmbedding::Create(graph.embeddings(), group, options);
+  ESPALIER_CHECK(embedding.ok()) << embedding.status().ToString();
+  return *std::move(embedding);
+}
+
+// Six steps of SGD on the whole table, by torch; the third has no gradient.
+torch::Tensor DenseSteps(const torch::Tensor& initial) {
+  torch::Tensor table = initial.clone().requires_grad_();
+  for (uint64_t step = 0; step < 6; ++step) {
+    if (step == 2) continue;
+    LossOf(table.index_select(0, IdsOf(step, 1)), table.index_select(0, IdsOf(step, 2))).backward();
+    const torch::NoGradGuard no_grad;
+    table -= kRate * table.grad();
+    table.mutable_grad() = torch::Tensor();
+  }
+  return table.detach();
+}
+
+TEST(DistEmbeddingTest, StepsAreTorchsOnTheWholeTable) {
+  for (const uint32_t num_partitions : {1u, 3u}) {
+    const client::testing::ServedGraph served(client::testing::SmallGraph(), num_partitions);
+    const auto graph = Ask(served);
+    collective::SelfCollective group;
+    const auto embedding = Make(*graph, group, SgdRows());
+    EXPECT_EQ(embedding->size(), kSize);
+    torch::Tensor initial;
+    {
+      const torch::NoGradGuard no_grad;
+      initial = Rows(*embedding, AllIds(*graph));
+      EXPECT_FALSE(initial.requires_grad());
+    }
+    for (uint64_t step = 0; step < 6; ++step) {
+      const torch::Tensor heads = Rows(*embedding, IdsOf(step, 1)), tails = Rows(*embedding, IdsOf(step, 2));
+      EXPECT_TRUE(heads.is_leaf() && heads.requires_grad());
+      if (step != 2) LossOf(heads, tails).backward();
+      const Status stepped = embedding->Step(kRate);
+      ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+    }
+    EXPECT_EQ(embedding->version(), 6u);
+    const torch::NoGradGuard no_grad;
+    const torch::Tensor learned = Rows(*embedding, AllIds(*graph));
+    EXPECT_FALSE(torch::allclose(learned, initial, 0.01, 0.01)) << "the test moves nothing";
+    const torch::AutoGradMode with_grad(true);
+    EXPECT_TRUE(torch::allclose(learned, DenseSteps(initial), 1e-4, 1e-5));
+    ASSERT_TRUE(embedding->Drop().ok());
+  }
+}
+
+// Two ranks with a half of each step's loss: the second reads nothing in every other step, and the first sends its all.
+TEST(DistEmbeddingTest, RanksAddUp) {
+  const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
+  const auto graph = Ask(served);
+  auto ranks = collective::MakeInProcessGroup(2);
+  torch::Tensor initial, learned;
+  const auto run = [&](uint32_t rank) {
+    collective::Collective& group = *ranks[rank];
+    const auto embedding = Make(*graph, group, SgdRows());
+    if (rank == 0) {
+      const torch::NoGradGuard no_grad;
+      initial = Rows(*embedding, AllIds(*graph));
+    }
+    for (uint64_t step = 0; step < 6; ++step) {
+      const bool shared = step % 2 == 0;
+      const int64_t first = rank == 0 ? 0 : 20, last = rank == 0 && shared ? 20 : 40;
+      if (step != 2 && (rank == 0 || shared)) {
+        const torch::Tensor heads = Rows(*embedding, IdsOf(step, 1).slice(0, first, last));
+        const torch::Tensor tails = Rows(*embedding, IdsOf(step, 2).slice(0, first, last));
+        LossOf(heads, tails).backward();
+      }
+      const Status stepped = embedding->Step(kRate);
+      EXPECT_TRUE(stepped.ok()) << stepped.ToString();
+      EXPECT_TRUE(group.Barrier(Soon()).ok());
+    }
+    if (rank == 0) {
+      const torch::NoGradGuard no_grad;
+      learned = Rows(*embedding, AllIds(*graph));
+    }
+    EXPECT_TRUE(embedding->Drop().ok());
+  };
+  {
+    std::jthread second([&] { run(1); });
+    run(0);
+  }
+  EXPECT_TRUE(torch::allclose(learned, DenseSteps(initial), 1e-4, 1e-5));
+}
+
+TEST(DistEmbeddingTest, HalfRowsAreTheRoundedOnes) {
+  const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
+  const auto graph = Ask(served);
+  collective::SelfCollective group;
+  DistEmbeddingOptions options = SgdRows();
+  options.initializer.stream = "rows";
+  const torch::Tensor ids = torch::tensor({4, 0, 4}, torch::kInt64);
+  const auto whole = Make(*graph, group, options);
+  options.name = "half";
+  options.dtype = DType::kBF16;
+  const auto half = Make(*graph, group, options);
+  EXPECT_TRUE(torch::equal(Rows(*half, ids), Rows(*whole, ids).to(torch::kBFloat16).to(torch::kFloat)));
+}
+
+TEST(DistEmbeddingTest, SaysWhatDoesNotFit) {
+  client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
+  const auto graph = Ask(served);
+  collective::SelfCollective group;
+  DistEmbeddingOptions options = SgdRows();
+  options.size = 0;
+  EXPECT_EQ(DistEmbedding::Create(graph->embeddings(), group, options).status().code(), StatusCode::kInvalidArgument);
+  options = SgdRows();
+  options.type = NodeTypeId(9);
+  EXPECT_EQ(DistEmbedding::Create(graph->embeddings(), group, options).status().code(), StatusCode::kInvalidArgument);
+
+  const auto embedding = Make(*graph, group, SgdRows());
+  EXPECT_EQ(Rows(*embedding, torch::empty({0}, torch::kInt64)).sizes(), torch::IntArrayRef({0, kSize}));
+  EXPECT_THAT((*embedding)(torch::zeros({3})).status().message(), HasSubstr("expected 1 of Long"));
+  EXPECT_EQ((*embedding)(torch::tensor({-1}, torch::kInt64)).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ((*embedding)(torch::tensor({1500}, torch::kInt64)).status().code(), StatusCode::kInvalidArgument);
+
+  served.Restart(1);
+  const Status lost = (*embedding)(AllIds(*graph)).status();
+  EXPECT_EQ(lost.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(lost.message(), HasSubstr("has lost the rows"));
+}
+
+}  // namespace
+}  // namespace espalier::adapters
