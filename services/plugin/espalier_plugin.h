@@ -86,7 +86,7 @@ typedef struct EspalierInEdges {
   uint64_t total;             /* of all partitions */
   EspalierArray indptr;       /* U32 or U64 [owned destinations + 1] */
   EspalierArray sources;      /* U32 or U64 [count]: global ids, of any owner */
-  EspalierArray original_ids; /* U32 or U64 [count]: the user's own; ESPALIER_NO_DTYPE where the server has not loaded them */
+  EspalierArray original_ids; /* U32 or U64 [count]: the user's own; ESPALIER_NO_DTYPE where they are not loaded */
 } EspalierInEdges;
 
 /* One call under way. */

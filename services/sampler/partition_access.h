@@ -85,8 +85,8 @@ class PartitionAccess {
   // (docs/server-plugins.md). Unimplemented: there is no such function, as where no server is asked.
   virtual void CallFunction(const std::string& function, const Tensor& request, Deadline deadline, Done<Tensor> done) {
     (void)request, (void)deadline;
-    done(Unimplemented("no function '" + function + "': plugins run in graph servers, and this process reads partition " +
-                       std::to_string(partition().value) + " by itself"));
+    done(Unimplemented("no function '" + function + "': plugins run in graph servers, and this process reads the " +
+                       "partition by itself"));
   }
 
   // The partition's part of mutable tensors. Lives as long as this object.

@@ -24,14 +24,14 @@ namespace {
 
 constexpr size_t kMostMessageBytes = 1024;
 
-static_assert(static_cast<uint32_t>(DType::kBool) == ESPALIER_BOOL && static_cast<uint32_t>(DType::kU8) == ESPALIER_U8 &&
-              static_cast<uint32_t>(DType::kI8) == ESPALIER_I8 && static_cast<uint32_t>(DType::kI16) == ESPALIER_I16 &&
-              static_cast<uint32_t>(DType::kI32) == ESPALIER_I32 && static_cast<uint32_t>(DType::kI64) == ESPALIER_I64 &&
-              static_cast<uint32_t>(DType::kF16) == ESPALIER_F16 &&
-              static_cast<uint32_t>(DType::kBF16) == ESPALIER_BF16 &&
-              static_cast<uint32_t>(DType::kF32) == ESPALIER_F32 && static_cast<uint32_t>(DType::kF64) == ESPALIER_F64 &&
-              static_cast<uint32_t>(DType::kU16) == ESPALIER_U16 &&
-              static_cast<uint32_t>(DType::kU32) == ESPALIER_U32 && static_cast<uint32_t>(DType::kU64) == ESPALIER_U64);
+constexpr bool IsNumbered(DType dtype, uint32_t number) { return static_cast<uint32_t>(dtype) == number; }
+static_assert(IsNumbered(DType::kBool, ESPALIER_BOOL) && IsNumbered(DType::kU8, ESPALIER_U8) &&
+              IsNumbered(DType::kI8, ESPALIER_I8) && IsNumbered(DType::kI16, ESPALIER_I16) &&
+              IsNumbered(DType::kI32, ESPALIER_I32) && IsNumbered(DType::kI64, ESPALIER_I64) &&
+              IsNumbered(DType::kF16, ESPALIER_F16) && IsNumbered(DType::kBF16, ESPALIER_BF16) &&
+              IsNumbered(DType::kF32, ESPALIER_F32) && IsNumbered(DType::kF64, ESPALIER_F64) &&
+              IsNumbered(DType::kU16, ESPALIER_U16) && IsNumbered(DType::kU32, ESPALIER_U32) &&
+              IsNumbered(DType::kU64, ESPALIER_U64));
 
 EspalierArray ViewOf(const Tensor& tensor) {
   return {tensor.bytes(), tensor.shape().data(), static_cast<uint32_t>(tensor.shape().size()),
@@ -90,8 +90,9 @@ int32_t HostInEdges(const EspalierCall* call, uint32_t type, EspalierInEdges* ou
   const graph::PartitionBook& book = call->book();
   const graph::Partition& data = call->data();
   const uint64_t count = book.NumOwnedEdges(data.id, id);
-  const bool has_original_ids = type < data.original_edge_ids.size() && data.original_edge_ids[type].shape().size() == 1 &&
-                                static_cast<uint64_t>(data.original_edge_ids[type].num_elements()) == count;
+  // An array that is not loaded is the empty tensor, which has no dimensions.
+  const bool has_original_ids =
+      type < data.original_edge_ids.size() && data.original_edge_ids[type].shape().size() == 1;
   *out = {count,
           book.EdgeFirst(id)[data.id.value],
           book.num_edges(id),

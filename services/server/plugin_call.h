@@ -24,8 +24,8 @@ struct PluginCallOptions {
   size_t max_response_bytes = 0;
 };
 
-// Runs it on this thread. U8 [n], what it has answered. Its own errors, with its name in front; Internal where it throws,
-// or ends with a status that functions do not have; ResourceExhausted where the response is over the limit.
+// Runs it on this thread. U8 [n], what it has answered. Its own errors, with its name in front; Internal where it
+// throws, or ends with a status that functions do not have; ResourceExhausted where the response is over the limit.
 Result<Tensor> CallPlugin(const PluginLibrary::Function& function, const PluginPartition& partition,
                           std::span<const std::byte> request, const PluginCallOptions& options);
 

@@ -29,8 +29,9 @@ class PluginLibrary {
     bool is_idempotent = false;
   };
 
-  // Runs the library's initialisers. NotFound, PermissionDenied: the file; FailedPrecondition: it cannot be loaded, is no
-  // plugin, is one of another version of the interface, or has functions that cannot be called. All name plugin and file.
+  // Runs the library's initialisers. NotFound, PermissionDenied: the file; FailedPrecondition: it cannot be loaded, is
+  // no plugin, is one of another version of the interface, or has functions that cannot be called. All name plugin and
+  // file.
   static Result<PluginLibrary> Load(const PluginFile& file);
 
   const std::string& name() const { return name_; }
