@@ -9,8 +9,8 @@
  * way gets another number, here and in the name of the exported function; a server refuses what it does not know.
  *
  * A function runs in the server's process, on a thread of the server's, any number of times at once: it is thread-safe,
- * reads what the host gives it and writes nothing there, and throws nothing. Pointers that the host gives are good until
- * the function returns. docs/server-plugins.md says what else is expected.
+ * reads what the host gives it and writes nothing there, and throws nothing. Pointers that the host gives are good
+ * until the function returns. docs/server-plugins.md says what else is expected.
  */
 #ifndef ESPALIER_PLUGIN_H_
 #define ESPALIER_PLUGIN_H_

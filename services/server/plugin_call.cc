@@ -90,15 +90,16 @@ int32_t HostInEdges(const EspalierCall* call, uint32_t type, EspalierInEdges* ou
   const graph::PartitionBook& book = call->book();
   const graph::Partition& data = call->data();
   const uint64_t count = book.NumOwnedEdges(data.id, id);
+  const Tensor* const original_ids = type < data.original_edge_ids.size() ? &data.original_edge_ids[type] : nullptr;
   // An array that is not loaded is the empty tensor, which has no dimensions.
-  const bool has_original_ids =
-      type < data.original_edge_ids.size() && data.original_edge_ids[type].shape().size() == 1;
+  const bool has_original_ids = original_ids != nullptr && original_ids->shape().size() == 1 &&
+                                static_cast<uint64_t>(original_ids->num_elements()) == count;
   *out = {count,
           book.EdgeFirst(id)[data.id.value],
           book.num_edges(id),
           ViewOf(data.in_edges[type].indptr),
           ViewOf(data.in_edges[type].indices),
-          has_original_ids ? ViewOf(data.original_edge_ids[type]) : kNoArray};
+          has_original_ids ? ViewOf(*original_ids) : kNoArray};
   return ESPALIER_OK;
 }
 
