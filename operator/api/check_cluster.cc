@@ -88,6 +88,12 @@ espalier::Status CheckCluster(const Spec& spec) {
     violations.push_back("spec.output.uri: is missing: on a cluster a run keeps its checkpoints and results there");
   }
   for (const Place& place : PlacesOf(spec.job)) CheckPlace(place, spec, &violations);
+  for (size_t i = 0; i < spec.job.server_plugins.size(); ++i) {
+    if (spec.job.server_plugins[i].path.starts_with('/')) continue;  // in the image, or on a volume
+    violations.push_back("spec.servers.plugins[" + std::to_string(i) +
+                         "].path: a relative path means nothing in a pod: expected the absolute path of a file of the "
+                         "servers' image, or of a volume that spec.servers.template mounts");
+  }
   if (const std::string& name = spec.run_policy.managed_by; !name.empty() && !IsControllerName(name)) {
     violations.push_back("spec.runPolicy.managedBy: expected a controller's name, domain/name");
   }

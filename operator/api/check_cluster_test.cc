@@ -32,6 +32,15 @@ TEST(CheckClusterTest, ARunNeedsAPlaceForItsResults) {
   EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.output.uri: is missing"));
 }
 
+TEST(CheckClusterTest, APluginIsInTheImageOrOnAVolume) {
+  kube::Json object = ClusterDocument();
+  object["spec"]["servers"]["plugins"] = {{{"name", "a"}, {"path", "/opt/a.so"}}, {{"name", "b"}, {"path", "b.so"}}};
+  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.servers.plugins[1].path: a relative path means nothing in a pod"));
+  EXPECT_THAT(ViolationsOf(object), Not(HasSubstr("plugins[0]")));
+  object["spec"]["servers"]["plugins"][1]["path"] = "/mnt/b.so";
+  EXPECT_EQ(ViolationsOf(object), "");
+}
+
 TEST(CheckClusterTest, APathLiesUnderAVolumeOfThePodsThatOpenIt) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["uri"] = "file:///data/graphs/cora/";

@@ -293,6 +293,15 @@ TEST(InputsTest, OfServersAndSamplersDoNotKnowTheIncarnation) {
   EXPECT_EQ(TrainerConfigMap(next)["metadata"]["name"], "cora-config-2");
 }
 
+TEST(ServerSetTest, ServersAreToldOfTheirPlugins) {
+  EXPECT_EQ(VariableOf(ServerSet(SmallJob().context(), 0, false), "ESPALIER_PLUGINS"), nullptr);
+  const Json plugins = Json::array({{{"name", "degrees"}, {"path", "/opt/degrees.so"}},
+                                    {{"name", "other"}, {"path", "/opt/$(HOME)/other.so"}}});
+  const Json set = ServerSet(JobWith({{"servers", {{"plugins", plugins}}}}).context(), 0, false);
+  // The kubelet makes $ of $$.
+  EXPECT_EQ(VariableOf(set, "ESPALIER_PLUGINS"), "degrees=/opt/degrees.so,other=/opt/$$(HOME)/other.so");
+}
+
 TEST(InputsTest, ChangeWithWhatMayChange) {
   const auto servers = [](const Json& fields) {
     return InputsOf(ServerSet(JobWith({{"servers", fields}}).context(), 0, false));
@@ -307,6 +316,8 @@ TEST(InputsTest, ChangeWithWhatMayChange) {
       servers({{"serviceAccountName", "a"}}),
       servers({{"template", {{"spec", {{"priorityClassName", "a"}}}}}}),
       servers({{"cacheMedium", "Memory"}}),
+      servers({{"plugins", Json::array({{{"name", "a"}, {"path", "/opt/a.so"}}})}}),
+      servers({{"plugins", Json::array({{{"name", "a"}, {"path", "/opt/b.so"}}})}}),
   };
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
 }

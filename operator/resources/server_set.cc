@@ -24,10 +24,22 @@ int64_t ServersOf(const Context& context, bool scaled_to_zero) {
   return scaled_to_zero ? 0 : int64_t{context.training.spec->job.graph.partitions.count};
 }
 
+// "name=path,name=path"; empty: none.
+std::string PluginsOf(const Context& context) {
+  std::string plugins;
+  for (const job::ServerPlugin& plugin : context.training.spec->job.server_plugins) {
+    plugins += (plugins.empty() ? "" : ",") + plugin.name + "=" + plugin.path;
+  }
+  return plugins;
+}
+
 std::string UriOf(const Context& context) { return context.status.partition ? context.status.partition->uri : ""; }
 
 Inputs InputsOfSet(const Context& context, bool scaled_to_zero) {
-  return InputsOf(context, kRole).Add("partitions", UriOf(context)).Add("servers", ServersOf(context, scaled_to_zero));
+  Inputs inputs = InputsOf(context, kRole);
+  inputs.Add("partitions", UriOf(context)).Add("servers", ServersOf(context, scaled_to_zero));
+  if (const std::string plugins = PluginsOf(context); !plugins.empty()) inputs.Add("plugins", plugins);
+  return inputs;
 }
 
 }  // namespace
@@ -40,19 +52,19 @@ std::string InputsOfServerSet(const Context& context, bool scaled_to_zero) {
 Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
   const std::string& name = context.training.meta.key.name;
   const std::string group = std::to_string(replica);
-  const Json pod = RolePod(context, kRole, "espalier-graph-server")
-                       .ObjectStorage()
-                       .Cache()
-                       .ThreadsByProcessorLimit()
-                       .Peers("server", kServerPort)
-                       .Variable("ESPALIER_LISTEN", "[::]:" + std::to_string(kServerPort))
-                       .Variable("ESPALIER_PARTITIONS", UriOf(context))
-                       .VariableOfPod("ESPALIER_PARTITION", "metadata.labels['apps.kubernetes.io/pod-index']")
-                       .Label(kReplicaLabel, group)
-                       .Field("affinity", AwayFromTwins(context))
-                       .Field("restartPolicy", "Always")
-                       .GracePeriod(kGrace)
-                       .Template();
+  RolePod pod(context, kRole, "espalier-graph-server");
+  pod.ObjectStorage()
+      .Cache()
+      .ThreadsByProcessorLimit()
+      .Peers("server", kServerPort)
+      .Variable("ESPALIER_LISTEN", "[::]:" + std::to_string(kServerPort))
+      .Variable("ESPALIER_PARTITIONS", UriOf(context))
+      .VariableOfPod("ESPALIER_PARTITION", "metadata.labels['apps.kubernetes.io/pod-index']")
+      .Label(kReplicaLabel, group)
+      .Field("affinity", AwayFromTwins(context))
+      .Field("restartPolicy", "Always")
+      .GracePeriod(kGrace);
+  if (const std::string plugins = PluginsOf(context); !plugins.empty()) pod.Variable("ESPALIER_PLUGINS", plugins);
   Labels selector = SelectorOf(context.training, kRole);
   selector[kReplicaLabel] = group;
 
@@ -64,7 +76,7 @@ Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
                  {"podManagementPolicy", "Parallel"},
                  {"updateStrategy", {{"type", "OnDelete"}}},
                  {"selector", {{"matchLabels", selector}}},
-                 {"template", pod}};
+                 {"template", pod.Template()}};
   return set;
 }
 

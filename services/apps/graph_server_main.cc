@@ -1,6 +1,10 @@
 // espalier-graph-server: holds one partition and answers clients about it.
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "services/apps/serving/nonce_file.h"
@@ -29,6 +33,7 @@ struct Flags {
   uint64_t max_rows = server::ServiceLimits().max_rows;
   int max_streams = rpc::ServerOptions().max_concurrent_streams;
   bool no_mapping = false;
+  std::vector<std::string> plugins;
   ProcessOptions process;
 };
 
@@ -62,6 +67,12 @@ void AddFlags(CLI::App& app, Flags* flags) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_flag("--no-mapping", flags->no_mapping, "do not offer the files to clients of the same host and user");
+  app.add_option("--plugin", flags->plugins,
+                 "NAME=PATH of a shared library whose functions clients may call; repeatable, or separated by commas")
+      ->envname("ESPALIER_PLUGINS")
+      ->delimiter(',')
+      ->take_all()
+      ->allow_extra_args(false);
   AddProcessFlags(app, &flags->process);
 }
 
@@ -80,6 +91,31 @@ server::GraphServerOptions ServerOptionsOf(const Flags& flags, const format::Man
   options.incarnation = flags.incarnation;
   options.metrics = &metrics;
   return options;
+}
+
+// Before the partition, which may take long: what cannot be loaded is found at once.
+Result<std::shared_ptr<const server::PluginFunctions>> LoadPlugins(const Flags& flags) {
+  std::vector<server::PluginFile> files;
+  for (const std::string& text : flags.plugins) {
+    ASSIGN_OR_RETURN(server::PluginFile file, server::ParsePluginFile(text));
+    files.push_back(std::move(file));
+  }
+  ASSIGN_OR_RETURN(auto functions, server::PluginFunctions::Load(files));
+  for (const auto& [name, entry] : functions->by_name()) {
+    Log(Level::kInfo, "function of a plugin", {{"function", name}, {"version", entry.plugin_version}});
+  }
+  return functions;
+}
+
+server::ServedFunctions FunctionsOf(std::shared_ptr<const server::PluginFunctions> functions,
+                                    const std::shared_ptr<shard::GraphShard>& shard, const Flags& flags) {
+  server::ServedFunctions served;
+  served.functions = std::move(functions);
+  // Parts of the shard, which they keep.
+  served.partition.book = std::shared_ptr<const graph::PartitionBook>(shard, &shard->book());
+  served.partition.data = std::shared_ptr<const graph::Partition>(shard, &shard->data());
+  served.threads = std::max(1, ThreadsOf(flags.process) / 2);
+  return served;
 }
 
 Result<ServedPartitionOptions> LoadOptionsOf(const Flags& flags, ServiceProcess& process) {
@@ -109,6 +145,7 @@ Result<ExitCode> Run(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("graph-server", flags.process));
   ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, pki::PeerRole::kServer));
   const auto certificate_expiry = transport::WatchCertificateExpiry(flags.process.tls, process->metrics());
+  ASSIGN_OR_RETURN(auto functions, LoadPlugins(flags));
   const Timer timer;
   ASSIGN_OR_RETURN(const ServedPartitionOptions load, LoadOptionsOf(flags, *process));
   ASSIGN_OR_RETURN(const LoadedPartition loaded, LoadServedPartition(flags.partitions_uri, flags.partition, load));
@@ -126,9 +163,10 @@ Result<ExitCode> Run(const Flags& flags) {
     served.mapped_files->set_nonce(nonce->nonce());
     served.mapped_files->set_partitions_uri(loaded.local_uri);
   }
+  server::GraphServerOptions options = ServerOptionsOf(flags, loaded.manifest, tls, process->metrics());
+  options.functions = FunctionsOf(std::move(functions), loaded.shard, flags);
   ASSIGN_OR_RETURN(const std::unique_ptr<server::GraphServer> server,
-                   server::GraphServer::Start(ServerOptionsOf(flags, loaded.manifest, tls, process->metrics()),
-                                              std::move(served), loaded.shard));
+                   server::GraphServer::Start(options, std::move(served), loaded.shard));
   return process->ServeUntilStopped(server->address(), [&](Deadline deadline) { server->Drain(deadline); });
 }
 

@@ -29,6 +29,13 @@ Status CheckTypes(const NodesByType& nodes, const graph::PartitionBook& book) {
   return Status();
 }
 
+Tensor BytesOf(std::string_view text) { return Tensor::FromVector(std::vector<uint8_t>(text.begin(), text.end())); }
+
+std::string TextOf(const Tensor& bytes) {  // U8
+  const auto values = bytes.values<uint8_t>();
+  return {values.begin(), values.end()};
+}
+
 // Numbers the rows of a block: destinations first, then sources as they come.
 class BlockRows {
  public:
@@ -181,6 +188,24 @@ Result<Tensor> DistGraph::InDegrees(EdgeTypeId type, const std::vector<GlobalNod
 
 Result<Tensor> DistGraph::FindEdges(EdgeTypeId type, const std::vector<GlobalEdgeId>& edges) const {
   return graph_->FindEdges(type, edges, CallDeadline());
+}
+
+Result<std::string> DistGraph::CallFunction(PartitionId partition, const std::string& function,
+                                            std::string_view request) const {
+  ASSIGN_OR_RETURN(const std::vector<Tensor> response,
+                   graph_->CallFunction({partition}, function, BytesOf(request), CallDeadline()));
+  return TextOf(response.front());
+}
+
+Result<std::vector<std::string>> DistGraph::CallFunctionEverywhere(const std::string& function,
+                                                                   std::string_view request) const {
+  std::vector<PartitionId> partitions;
+  for (uint32_t p = 0; p < book().num_partitions(); ++p) partitions.emplace_back(p);
+  ASSIGN_OR_RETURN(const std::vector<Tensor> responses,
+                   graph_->CallFunction(partitions, function, BytesOf(request), CallDeadline()));
+  std::vector<std::string> texts;
+  for (const Tensor& response : responses) texts.push_back(TextOf(response));
+  return texts;
 }
 
 }  // namespace espalier::client

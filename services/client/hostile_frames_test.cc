@@ -24,7 +24,8 @@ constexpr const char* kMethods[] = {
     "/espalier.tensor.v1.TensorStore/Combine",       "/espalier.tensor.v1.TensorStore/Reduce",
     "/espalier.tensor.v1.TensorStore/Drop",          "/espalier.tensor.v1.EmbeddingStore/Create",
     "/espalier.tensor.v1.EmbeddingStore/Read",       "/espalier.tensor.v1.EmbeddingStore/Push",
-    "/espalier.tensor.v1.EmbeddingStore/Drop"};
+    "/espalier.tensor.v1.EmbeddingStore/Drop",       "/espalier.function.v1.ServerFunctions/ListFunctions",
+    "/espalier.function.v1.ServerFunctions/CallFunction"};
 
 grpc::ByteBuffer Message(const std::string& bytes) {
   const grpc::Slice slice(bytes.data(), bytes.size());

@@ -1,8 +1,10 @@
 // A partition whose files this process maps as its server does: immutable questions are answered here, mutable
-// tensors stay with the server.
+// tensors and functions of plugins stay with the server.
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "services/client/describe.h"
 #include "services/sampler/partition_access.h"
@@ -36,6 +38,10 @@ class MappedPartition final : public sampler::PartitionAccess {
                  sampler::Done<Tensor> done) override;
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                  sampler::Done<Tensor> done) override;
+  void CallFunction(const std::string& function, const Tensor& request, Deadline deadline,
+                    sampler::Done<Tensor> done) override {
+    server_->CallFunction(function, request, deadline, std::move(done));
+  }
   sampler::PartitionTensors& tensors() override { return server_->tensors(); }
   sampler::PartitionEmbeddings& embeddings() override { return server_->embeddings(); }
 

@@ -88,7 +88,8 @@ RemotePartition::RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::Partiti
                        .calls_in_flight = options.calls_in_flight}),
       embeddings_(peer_, {.identity = [options] { return IdentityOf(options); },
                           .bytes_per_call = options.reply_bytes_per_call,
-                          .calls_in_flight = options.calls_in_flight}) {}
+                          .calls_in_flight = options.calls_in_flight}),
+      functions_(peer_, [options] { return IdentityOf(options); }) {}
 
 tensor::v1::RequestIdentity RemotePartition::Identity() const { return IdentityOf(options_); }
 
@@ -248,6 +249,11 @@ void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> e
        num_destinations = book_->num_nodes(schema.DestinationOf(type))](Tensor ends) {
         return EdgeEnds(std::move(ends), count, num_sources, num_destinations);
       });
+}
+
+void RemotePartition::CallFunction(const std::string& function, const Tensor& request, Deadline deadline,
+                                   sampler::Done<Tensor> done) {
+  functions_.Call(function, request, deadline, std::move(done));
 }
 
 }  // namespace espalier::client

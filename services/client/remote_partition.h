@@ -11,6 +11,7 @@
 #include "espalier/tensor/v1/tensor.pb.h"
 #include "services/client/incarnation.h"
 #include "services/client/remote_embeddings.h"
+#include "services/client/remote_functions.h"
 #include "services/client/remote_tensors.h"
 #include "services/graph/partition_book.h"
 #include "services/rpc/channel.h"
@@ -47,6 +48,8 @@ class RemotePartition final : public sampler::PartitionAccess {
                  sampler::Done<Tensor> done) override;
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                  sampler::Done<Tensor> done) override;
+  void CallFunction(const std::string& function, const Tensor& request, Deadline deadline,
+                    sampler::Done<Tensor> done) override;
 
   sampler::PartitionTensors& tensors() override { return tensors_; }
   sampler::PartitionEmbeddings& embeddings() override { return embeddings_; }
@@ -59,6 +62,7 @@ class RemotePartition final : public sampler::PartitionAccess {
   const RemotePartitionOptions options_;
   RemoteTensors tensors_;
   RemoteEmbeddings embeddings_;
+  RemoteFunctions functions_;
 };
 
 }  // namespace espalier::client

@@ -77,6 +77,17 @@ function(espalier_program)
   set_property(TARGET ${ARG_NAME} PROPERTY UNITY_BUILD OFF)  # each command has its own `Flags`
 endfunction()
 
+# espalier_plugin_library(NAME espalier_example_degrees SOURCES ... [DEFINITIONS ...]): build/<preset>/bin/<name>.so, a
+# plugin of graph servers (docs/server-plugins.md), for examples and tests. Users build theirs with a compiler alone.
+function(espalier_plugin_library)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEFINITIONS" ${ARGN})
+  add_library(${ARG_NAME} MODULE ${ARG_SOURCES})
+  target_link_libraries(${ARG_NAME} PRIVATE espalier::plugin espalier_warnings)
+  target_compile_definitions(${ARG_NAME} PRIVATE ${ARG_DEFINITIONS})
+  set_target_properties(${ARG_NAME} PROPERTIES PREFIX "" SUFFIX .so CXX_VISIBILITY_PRESET hidden UNITY_BUILD OFF
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+endfunction()
+
 # Everything that is shipped.
 add_custom_target(espalier-binaries)
 

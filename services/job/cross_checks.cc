@@ -339,6 +339,17 @@ class RelationChecker {
     Add("spec.samplers.replicas", "sampler processes draw what spec.training.sampling says, and there is none");
   }
 
+  // Servers are told of plugins as "name=path,name=path".
+  void CheckPlugins(const std::vector<ServerPlugin>& plugins) {
+    for (size_t i = 0; i < plugins.size(); ++i) {
+      const std::string path = "spec.servers.plugins[" + std::to_string(i) + "].path";
+      if (plugins[i].path.empty()) Add(path, "expected the path of a shared library");
+      const bool is_plain = std::none_of(plugins[i].path.begin(), plugins[i].path.end(),
+                                         [](unsigned char c) { return c == ',' || c < ' ' || c == 0x7f; });
+      if (!is_plain) Add(path, "has a comma or a character that cannot be printed: name the file otherwise");
+    }
+  }
+
   void CheckRoles(const DistTraining& job) {
     if (job.server_replicas_per_partition > 1) {
       Add("spec.servers.replicasPerPartition", "more than one server for a partition is not available yet");
@@ -461,6 +472,7 @@ void CheckRelations(const DistTraining& job, const CheckedDocument& document, Vi
     checker.CheckNothingIsTrained(job);
   }
   checker.CheckRoles(job);
+  checker.CheckPlugins(job.server_plugins);
   checker.CheckEnvironments();
   checker.CheckTls(job);
 }

@@ -253,6 +253,12 @@ inline bool HasEmbeddings(const Training& training) {
   return false;
 }
 
+// A shared library that graph servers load: functions of the user's (docs/server-plugins.md).
+struct ServerPlugin {
+  std::string name;
+  std::string path;  // seen from where the server runs; no comma in it
+};
+
 struct DistTraining {
   std::string name;
   S3Storage s3;
@@ -261,6 +267,7 @@ struct DistTraining {
   bool has_training = true;  // false: the document says nothing of it, and a user's program is run (parse.h)
   Checkpoint checkpoint;
   uint32_t server_replicas_per_partition = 1;
+  std::vector<ServerPlugin> server_plugins;
   uint32_t sampler_replicas = 0;  // 0: threads in the trainers
   uint32_t trainer_replicas = 1;
   int trainer_threads = 1;

@@ -151,6 +151,20 @@ std::vector<FieldSpec> RoleFields() {
                    .availability = kClusterOnly,
                    .meaning = "where a server keeps its copy of the partition: the node's disk, or memory, which then "
                               "counts towards the limit"});
+  table.push_back({.path = "spec.servers.plugins",
+                   .is_list = true,
+                   .maximum_items = 16,
+                   .list_key = "name",
+                   .meaning = "shared libraries that the servers load, with functions that programs call"});
+  table.push_back({.path = "spec.servers.plugins[].name",
+                   .type = kName,
+                   .required = true,
+                   .meaning = "what its functions are called by: name/function"});
+  table.push_back({.path = "spec.servers.plugins[].path",
+                   .type = kString,
+                   .required = true,
+                   .max_length = 1024,
+                   .meaning = "its file where the servers run; on a cluster absolute, in their image or on a volume"});
   AppendRoleFields("spec.servers", &table);
   table.push_back({.path = "spec.samplers", .meaning = "the samplers' processes"});
   table.push_back({.path = "spec.samplers.replicas",

@@ -252,6 +252,23 @@ TEST(ParseJobTest, EntriesOfAListWithKeysStandThereOnce) {
               HasSubstr("spec.servers.env[0]: has both value and valueFrom"));
 }
 
+TEST(ParseJobTest, ServersHavePlugins) {
+  const Result<ParsedJob> parsed = ParseJob(
+      "job.yaml", kExampleJob, {{"servers.plugins", "[{name: degrees, path: a b.so}, {name: b, path: /opt/b.so}]"}});
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  ASSERT_EQ(parsed->training.server_plugins.size(), 2u);
+  EXPECT_EQ(parsed->training.server_plugins[0].name, "degrees");
+  EXPECT_EQ(parsed->training.server_plugins[0].path, "a b.so");
+  EXPECT_EQ(parsed->training.server_plugins[1].path, "/opt/b.so");
+  const auto error_of = [](const std::string& plugins) { return ErrorOf(kExampleJob, {{"servers.plugins", plugins}}); };
+  EXPECT_THAT(error_of("[{name: a, path: x}, {name: a, path: y}]"),
+              HasSubstr("spec.servers.plugins[1]: a second entry for 'a'"));
+  EXPECT_THAT(error_of("[{name: a/b, path: x}]"), HasSubstr("spec.servers.plugins[0].name: expected a name"));
+  EXPECT_THAT(error_of("[{name: a}]"), HasSubstr("spec.servers.plugins[0].path: is missing"));
+  EXPECT_THAT(error_of("[{name: a, path: \"\"}]"), HasSubstr("spec.servers.plugins[0].path: expected the path"));
+  EXPECT_THAT(error_of("[{name: a, path: \"x,y\"}]"), HasSubstr("spec.servers.plugins[0].path: has a comma"));
+}
+
 TEST(ParseJobTest, FreeObjectsAreObjects) {
   EXPECT_THAT(ErrorOf(kExampleJob, {{"trainers.template", "[1]"}}),
               HasSubstr("spec.trainers.template: expected an object, found a list"));

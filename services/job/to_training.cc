@@ -213,6 +213,16 @@ Checkpoint ToCheckpoint(const Json& json) {
   return checkpoint;
 }
 
+std::vector<ServerPlugin> ToServerPlugins(const Json& json) {
+  std::vector<ServerPlugin> plugins;
+  for (const Json& item : json) {
+    ServerPlugin& plugin = plugins.emplace_back();
+    Read(item, "name", &plugin.name);
+    Read(item, "path", &plugin.path);
+  }
+  return plugins;
+}
+
 }  // namespace
 
 DistTraining ToDistTraining(const Json& values) {
@@ -226,6 +236,7 @@ DistTraining ToDistTraining(const Json& values) {
   job.training.task.reverse_edges_added = job.graph.preprocess.add_reverse_edges;
   job.checkpoint = ToCheckpoint(Child(spec, "checkpoint"));
   Read(Child(spec, "servers"), "replicasPerPartition", &job.server_replicas_per_partition);
+  job.server_plugins = ToServerPlugins(Child(Child(spec, "servers"), "plugins"));
   Read(Child(spec, "samplers"), "replicas", &job.sampler_replicas);
   Read(Child(spec, "trainers"), "replicas", &job.trainer_replicas);
   Read(Child(spec, "trainers"), "threads", &job.trainer_threads);

@@ -31,9 +31,10 @@ std::string ShortName(const std::string& method) { return method.substr(method.r
 // Owns itself while an attempt or the wait between two is under way: each holds a reference.
 class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
  public:
-  RetriedCall(std::shared_ptr<Peer> peer, std::string method, grpc::ByteBuffer request, Deadline deadline,
-              std::function<void(Result<grpc::ByteBuffer>)> done)
+  RetriedCall(std::shared_ptr<Peer> peer, int max_attempts, std::string method, grpc::ByteBuffer request,
+              Deadline deadline, std::function<void(Result<grpc::ByteBuffer>)> done)
       : peer_(std::move(peer)),
+        max_attempts_(max_attempts),
         method_(std::move(method)),
         request_(std::move(request)),
         deadline_(deadline),
@@ -82,7 +83,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     if (peer_->stop.stop_requested()) return End(Stopped());
     last_unavailable_ = status;
     const std::chrono::milliseconds delay = DelayBefore(attempts_, peer_->retry, JitterWord());
-    if (attempts_ >= peer_->retry.max_attempts || deadline_.Remaining() <= delay) return End(Described(status));
+    if (attempts_ >= max_attempts_ || deadline_.Remaining() <= delay) return End(Described(status));
     if (!AttemptAfter(delay)) End(Stopped());
   }
 
@@ -137,6 +138,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   }
 
   const std::shared_ptr<Peer> peer_;
+  const int max_attempts_;
   const std::string method_;
   const grpc::ByteBuffer request_;
   const Deadline deadline_;
@@ -157,7 +159,14 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
 
 void CallWithRetries(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
                      std::function<void(Result<grpc::ByteBuffer>)> done) {
-  std::make_shared<RetriedCall>(std::move(peer), method, std::move(request), deadline, std::move(done))->Start();
+  const int max_attempts = peer->retry.max_attempts;
+  std::make_shared<RetriedCall>(std::move(peer), max_attempts, method, std::move(request), deadline, std::move(done))
+      ->Start();
+}
+
+void CallOnce(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
+              std::function<void(Result<grpc::ByteBuffer>)> done) {
+  std::make_shared<RetriedCall>(std::move(peer), 1, method, std::move(request), deadline, std::move(done))->Start();
 }
 
 Result<grpc::ByteBuffer> CallAndWait(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request,

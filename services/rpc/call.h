@@ -1,4 +1,4 @@
-// One idempotent unary call, tried again while the server cannot be reached, until the deadline.
+// Unary calls: one that is idempotent is tried again while the server cannot be reached, until the deadline.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -21,7 +21,12 @@ namespace espalier::rpc {
 void CallWithRetries(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
                      std::function<void(Result<grpc::ByteBuffer>)> done);
 
-// The same, waiting for the reply.
+// The same with a single attempt, for calls that must not be applied twice: where it ends with UNAVAILABLE or
+// DEADLINE_EXCEEDED, nobody knows whether the server has applied it.
+void CallOnce(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
+              std::function<void(Result<grpc::ByteBuffer>)> done);
+
+// CallWithRetries, waiting for the reply.
 Result<grpc::ByteBuffer> CallAndWait(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request,
                                      Deadline deadline);
 

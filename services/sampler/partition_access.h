@@ -82,6 +82,13 @@ class PartitionAccess {
   // The ends of owned edges: I64 [2, edges], global ids, sources first.
   virtual void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                          Done<Tensor> done) = 0;
+  // What `function` ("plugin/function") of the server's plugins answers to `request`, U8 [n]: U8 [k]
+  // (docs/server-plugins.md). Unimplemented: there is no such function, as where no server is asked.
+  virtual void CallFunction(const std::string& function, const Tensor& request, Deadline deadline, Done<Tensor> done) {
+    (void)request, (void)deadline;
+    done(Unimplemented("no function '" + function + "': plugins run in graph servers, and this process reads the " +
+                       "partition by itself"));
+  }
 
   // The partition's part of mutable tensors. Lives as long as this object.
   virtual PartitionTensors& tensors() = 0;

@@ -65,6 +65,10 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) override;
   // I64 [2, edges], global ids, sources first.
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline);
+  // What a function of the servers' plugins answers for each of these partitions, asked at once, all with the same
+  // request (U8 [n]): U8 [k], in their order. The first error, once all have answered.
+  Result<std::vector<Tensor>> CallFunction(const std::vector<PartitionId>& partitions, const std::string& function,
+                                           const Tensor& request, Deadline deadline);
 
   // Mutable tensors of nodes, of edges and of their own rows. Lives as long as this object.
   PartitionedTensors& tensors();

@@ -14,6 +14,7 @@ GraphServer::GraphServer(const GraphServerOptions& options, ServedGraph served,
   graph_service_ = std::make_unique<GraphService>(std::move(served), partition, context);
   tensor_service_ = std::make_unique<TensorService>(partition, context);
   embedding_service_ = std::make_unique<EmbeddingService>(std::move(partition), context);
+  function_service_ = std::make_unique<FunctionService>(options.functions, context);
 }
 
 Result<std::unique_ptr<GraphServer>> GraphServer::Start(const GraphServerOptions& options, ServedGraph served,
@@ -23,7 +24,7 @@ Result<std::unique_ptr<GraphServer>> GraphServer::Start(const GraphServerOptions
   rpc.callers = {pki::PeerRole::kSampler, pki::PeerRole::kTrainer};
   ASSIGN_OR_RETURN(server->rpc_,
                    rpc::RpcServer::Start(rpc, {server->graph_service_.get(), server->tensor_service_.get(),
-                                               server->embedding_service_.get()}));
+                                               server->embedding_service_.get(), server->function_service_.get()}));
   return server;
 }
 

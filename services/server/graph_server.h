@@ -6,6 +6,7 @@
 
 #include "services/rpc/server.h"
 #include "services/server/embedding_service.h"
+#include "services/server/function_service.h"
 #include "services/server/graph_service.h"
 #include "services/server/tensor_service.h"
 
@@ -18,6 +19,7 @@ struct GraphServerOptions {
   size_t queue_capacity = 4096;  // calls that may wait for a worker; more get UNAVAILABLE
   std::string partition_key;
   uint64_t incarnation = 0;
+  ServedFunctions functions = {};                // of plugins; none unless said
   telemetry::MetricRegistry* metrics = nullptr;  // outlives the server; null: none
 };
 
@@ -41,6 +43,7 @@ class GraphServer {
   std::unique_ptr<GraphService> graph_service_;
   std::unique_ptr<TensorService> tensor_service_;
   std::unique_ptr<EmbeddingService> embedding_service_;
+  std::unique_ptr<FunctionService> function_service_;
   std::unique_ptr<rpc::WorkerPool> workers_;  // its tasks touch the services: ends before them
   std::unique_ptr<rpc::RpcServer> rpc_;       // last: drains before what it calls goes away
 };

@@ -1,6 +1,7 @@
 // What one request may ask for. Beyond it the answer is RESOURCE_EXHAUSTED.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "services/rpc/limits.h"
@@ -17,6 +18,7 @@ struct ServiceLimits {
   uint64_t max_draws_per_batch = uint64_t{1} << 30;
   uint32_t max_layers = 64;          // of a mini-batch
   uint32_t max_batches_ahead = 256;  // credits that one mini-batch stream may hold
+  size_t max_function_bytes = size_t{32} << 20;  // request or response of a plugin's function
 };
 
 }  // namespace espalier::server

@@ -1,5 +1,7 @@
 #include "services/apps/run/commands.h"
 
+#include "services/apps/run/plugin_path.h"
+
 namespace espalier::run {
 namespace {
 
@@ -53,7 +55,8 @@ ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri
   return spec;
 }
 
-ChildSpec ServerCommand(const Site& site, uint32_t partition, const Life& life) {
+ChildSpec ServerCommand(const Site& site, uint32_t partition, const Life& life,
+                        const std::vector<job::ServerPlugin>& plugins) {
   const std::string name = NameOf(ChildId{Role::kServer, partition});
   ChildSpec spec = CommandOf(site, "espalier-graph-server", name);
   spec.arguments = {"--partitions",   site.partitions_uri,
@@ -63,6 +66,11 @@ ChildSpec ServerCommand(const Site& site, uint32_t partition, const Life& life) 
                     "--ready-file",   site.paths.ReadyFile(name),
                     "--incarnation",  std::to_string(life.incarnation),
                     "--threads",      std::to_string(site.server_threads)};
+  for (const job::ServerPlugin& plugin : plugins) {
+    Append(&spec.arguments, {"--plugin", plugin.name + "=" + PluginPath(plugin.path, site.working_folder)});
+  }
+  // Whoever called may have had some for servers of their own.
+  spec.environment["ESPALIER_PLUGINS"] = "";
   AllowPlaintext(site, &spec);
   return spec;
 }

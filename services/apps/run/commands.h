@@ -33,7 +33,8 @@ struct Life {
 };
 
 ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri);
-ChildSpec ServerCommand(const Site& site, uint32_t partition, const Life& life);
+ChildSpec ServerCommand(const Site& site, uint32_t partition, const Life& life,
+                        const std::vector<job::ServerPlugin>& plugins);
 ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, uint32_t index,
                          const std::vector<std::string>& servers, const Life& life);
 

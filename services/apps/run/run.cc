@@ -8,6 +8,7 @@
 #include "services/apps/run/job_file.h"
 #include "services/apps/run/job_prefix.h"
 #include "services/apps/run/local_fleet.h"
+#include "services/apps/run/plugin_path.h"
 #include "services/apps/run/program_path.h"
 #include "services/apps/run/publish.h"
 #include "services/apps/run/result_file.h"
@@ -203,6 +204,7 @@ RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
     program = *found;
   }
   return Run(options, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {
+    RETURN_IF_ERROR(CheckPluginFiles(plan.job.training.server_plugins, ""));
     Site site{.paths = plan.folder, .program_folder = options.roles.program_folder};
     site.server_threads = ServerThreads(std::thread::hardware_concurrency(), plan.job.training.graph.partitions.count);
     return std::unique_ptr<Fleet>(new LocalFleet(telemetry::StopSignal::Install(), std::move(site)));

@@ -287,7 +287,7 @@ ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
   const job::DistTraining& job = context_.job.training;
   switch (child.role) {
     case Role::kPartitioner: return PartitionerCommand(site, job.graph.partitions.uri);
-    case Role::kServer: return ServerCommand(site, child.index, LifeOf(child));
+    case Role::kServer: return ServerCommand(site, child.index, LifeOf(child), job.server_plugins);
     case Role::kSampler: return SamplerCommand(site, roles, child.index, peers_.servers, LifeOf(child));
     case Role::kTrainer: break;
   }

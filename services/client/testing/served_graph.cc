@@ -40,6 +40,9 @@ std::unique_ptr<server::GraphServer> ServedGraph::StartServer(std::shared_ptr<sh
   options.worker_threads = options_.worker_threads;
   options.partition_key = kPartitionKey;
   options.incarnation = incarnation;
+  options.functions.functions = options_.functions;
+  options.functions.partition = {std::shared_ptr<const graph::PartitionBook>(shard, &shard->book()),
+                                 std::shared_ptr<const graph::Partition>(shard, &shard->data())};
   server::ServedGraph served;
   served.name = "test";
   served.description = local_.graph->description();

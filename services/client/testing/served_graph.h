@@ -22,6 +22,7 @@ struct ServedGraphOptions {
   size_t max_request_bytes = size_t{64} << 20;
   int worker_threads = 2;
   partition::BuildOptions build;
+  std::shared_ptr<const server::PluginFunctions> functions;  // null: none
 };
 
 // Takes connections at an address and never says a word.

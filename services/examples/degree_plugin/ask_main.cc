@@ -1,0 +1,50 @@
+// Calls the plugin of degree_plugin.cc on all partitions: `espalier run -f job.yaml --output DIR --
+// espalier_example_ask_degrees`, with the plugin as `degrees` in spec.servers.plugins. Rank 0 leaves what the answers
+// come to in DIR/result.json.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "services/base/environment.h"
+#include "services/base/exit_code.h"
+#include "services/client/dist_graph.h"
+#include "services/examples/degree_plugin/merge_answers.h"
+#include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
+
+namespace example {
+namespace {
+
+using espalier::Result;
+using espalier::Status;
+
+Status Ask() {
+  const espalier::client::Environment environment = espalier::client::ProcessEnvironment();
+  ASSIGN_OR_RETURN(const espalier::client::Context context, espalier::client::Initialize(environment));
+  if (context.rank.value > 0) return Status();
+  ASSIGN_OR_RETURN(const auto graph, espalier::client::DistGraph::Open(context));
+  const std::string relation = graph->schema().edge_types().front().relation;
+  ASSIGN_OR_RETURN(const auto degrees, graph->CallFunctionEverywhere("degrees/in_degrees", relation));
+  const std::string node_type = graph->schema().node_types().front();
+  ASSIGN_OR_RETURN(const auto rows, graph->CallFunctionEverywhere("degrees/top_rows", node_type + " node-feat 0 5"));
+
+  nlohmann::ordered_json nodes_by_degree = nlohmann::ordered_json::object();
+  for (const auto& [degree, nodes] : NodesByDegree(degrees)) nodes_by_degree[std::to_string(degree)] = nodes;
+  nlohmann::ordered_json largest = nlohmann::ordered_json::array();
+  for (const auto& [value, id] : Largest(rows, 5)) largest.push_back({{"id", id}, {"value", value}});
+  const nlohmann::ordered_json result = {{"nodesByInDegree", nodes_by_degree}, {"largest", largest}};
+  const std::string folder = espalier::ValueOf(environment, "ESPALIER_OUTPUT");
+  if (!folder.starts_with('/')) return espalier::InvalidArgument("expected a folder of this machine as --output");
+  return espalier::telemetry::WriteFileAtomically(folder + "/result.json", result.dump(2) + "\n");
+}
+
+}  // namespace
+}  // namespace example
+
+int main() {
+  const espalier::Status status = example::Ask();
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  const espalier::ExitCode code = espalier::ExitCodeOf(status.code());
+  espalier::telemetry::WriteTermination(status, code);  // what `run` prints as the reason
+  return static_cast<int>(code);
+}

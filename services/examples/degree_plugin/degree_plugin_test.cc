@@ -1,0 +1,110 @@
+// The example's plugin behind servers: the same answers for any number of partitions, and those of the graph itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "services/client/dist_graph.h"
+#include "services/client/testing/served_graph.h"
+#include "services/examples/degree_plugin/merge_answers.h"
+
+namespace example {
+namespace {
+
+using espalier::GlobalNodeId;
+using espalier::NodeTypeId;
+using espalier::StatusCode;
+using espalier::client::DistGraph;
+using espalier::client::testing::ServedGraph;
+using espalier::client::testing::ServedGraphOptions;
+using ::testing::HasSubstr;
+
+class DegreePluginTest : public ::testing::TestWithParam<uint32_t> {
+ protected:
+  DegreePluginTest()
+      : source_(espalier::client::testing::SmallGraph()), served_(source_, GetParam(), Options()), graph_(Open()) {}
+
+  static ServedGraphOptions Options() {
+    auto functions = espalier::server::PluginFunctions::Load({{"degrees", ESPALIER_EXAMPLE_DEGREES}});
+    ESPALIER_CHECK(functions.ok()) << functions.status().ToString();
+    ServedGraphOptions options;
+    options.functions = *std::move(functions);
+    return options;
+  }
+  std::unique_ptr<DistGraph> Open() const {
+    espalier::client::Context context;
+    context.session.addresses = served_.addresses();
+    context.session.access = espalier::client::Access::kRpc;
+    context.call_timeout = std::chrono::seconds(60);
+    auto graph = DistGraph::Open(context);
+    ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+    return *std::move(graph);
+  }
+  std::string node_type() const { return source_.schema.node_types().front(); }
+
+  const espalier::graph::SourceGraph source_;
+  const ServedGraph served_;
+  const std::unique_ptr<DistGraph> graph_;
+};
+
+TEST_P(DegreePluginTest, CountsTheNodesOfEachInDegree) {
+  const espalier::Tensor& destinations = source_.edges[0].destinations;
+  std::map<uint64_t, uint64_t> degree_of;
+  for (int64_t i = 0; i < destinations.num_elements(); ++i) {
+    ++degree_of[static_cast<uint64_t>(destinations.ValueAsInt(i))];
+  }
+  std::map<uint64_t, uint64_t> wanted = {{0, graph_->num_nodes() - degree_of.size()}};
+  for (const auto& [node, degree] : degree_of) ++wanted[degree];
+  if (wanted[0] == 0) wanted.erase(0);
+
+  const auto answers = graph_->CallFunctionEverywhere("degrees/in_degrees", source_.schema.edge_types()[0].relation);
+
+  ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+  EXPECT_EQ(NodesByDegree(*answers), wanted);
+}
+
+TEST_P(DegreePluginTest, FindsTheLargestRows) {
+  constexpr size_t kCount = 7, kElement = 2;
+  std::vector<GlobalNodeId> nodes;
+  for (uint64_t id = 0; id < graph_->num_nodes(); ++id) nodes.emplace_back(id);
+  const auto features = graph_->NodeRows(NodeTypeId(0), "node-feat", nodes);
+  const auto ids = graph_->NodeRows(NodeTypeId(0), "original_id", nodes);
+  ASSERT_TRUE(features.ok() && ids.ok()) << features.status().ToString() << ids.status().ToString();
+  const auto width = static_cast<size_t>(features->shape()[1]);
+  std::vector<std::pair<double, uint64_t>> wanted;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    wanted.emplace_back(-double{features->values<float>()[i * width + kElement]},
+                        static_cast<uint64_t>(ids->ValueAsInt(static_cast<int64_t>(i))));
+  }
+  std::sort(wanted.begin(), wanted.end());
+  wanted.resize(kCount);
+  for (auto& [value, id] : wanted) value = -value;
+
+  const auto answers = graph_->CallFunctionEverywhere("degrees/top_rows", node_type() + " node-feat 2 7");
+
+  ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+  const auto largest = Largest(*answers, kCount);
+  ASSERT_EQ(largest.size(), kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    EXPECT_EQ(largest[i].second, wanted[i].second);
+    EXPECT_FLOAT_EQ(static_cast<float>(largest[i].first), static_cast<float>(wanted[i].first));
+  }
+}
+
+TEST_P(DegreePluginTest, SaysWhatIsWrongWithARequest) {
+  const auto error_of = [&](const std::string& function, const std::string& request) {
+    return graph_->CallFunctionEverywhere("degrees/" + function, request).status();
+  };
+  EXPECT_EQ(error_of("in_degrees", "nothing").code(), StatusCode::kNotFound);
+  EXPECT_EQ(error_of("top_rows", "").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(error_of("top_rows", node_type() + " node-feat 4 1").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(error_of("top_rows", node_type() + " node-feat 0 1001").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(error_of("top_rows", node_type() + " nothing 0 1").code(), StatusCode::kNotFound);
+  EXPECT_EQ(error_of("top_rows", node_type() + " original_id 0 1").code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(error_of("top_rows", "nothing node-feat 0 1").message(), HasSubstr("no node type 'nothing'"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Partitions, DegreePluginTest, ::testing::Values(1u, 2u, 3u));
+
+}  // namespace
+}  // namespace example

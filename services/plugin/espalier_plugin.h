@@ -1,0 +1,149 @@
+/* What a graph server and a plugin of a user's know of each other, in C: version 1.
+ *
+ * A plugin is a shared library that exports
+ *
+ *     const EspalierPlugin* espalier_plugin_v1(void);
+ *
+ * Nothing but what stands here crosses the border, so that a plugin may be made by another compiler, with another
+ * standard library, than the server. C++ authors include plugin.h, which wraps it. What is changed in an incompatible
+ * way gets another number, here and in the name of the exported function; a server refuses what it does not know.
+ *
+ * A function runs in the server's process, on a thread of the server's, any number of times at once: it is thread-safe,
+ * reads what the host gives it and writes nothing there, and throws nothing. Pointers that the host gives are good
+ * until the function returns. docs/server-plugins.md says what else is expected.
+ */
+#ifndef ESPALIER_PLUGIN_H_
+#define ESPALIER_PLUGIN_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ESPALIER_PLUGIN_VERSION 1
+
+/* What a function returns and the host's functions answer. */
+enum {
+  ESPALIER_OK = 0,
+  ESPALIER_INVALID_ARGUMENT = 3,
+  ESPALIER_DEADLINE_EXCEEDED = 4, /* it has looked at should_stop, and stops */
+  ESPALIER_NOT_FOUND = 5,
+  ESPALIER_RESOURCE_EXHAUSTED = 8,
+  ESPALIER_FAILED_PRECONDITION = 9,
+  ESPALIER_OUT_OF_RANGE = 11,
+  ESPALIER_INTERNAL = 13,
+  ESPALIER_UNAVAILABLE = 14 /* of an idempotent function: the client asks again until its deadline */
+};
+
+/* Elements of an array. */
+enum {
+  ESPALIER_NO_DTYPE = 0, /* there is no such array */
+  ESPALIER_BOOL = 1,
+  ESPALIER_U8 = 2,
+  ESPALIER_I8 = 3,
+  ESPALIER_I16 = 4,
+  ESPALIER_I32 = 5,
+  ESPALIER_I64 = 6,
+  ESPALIER_F16 = 7,
+  ESPALIER_BF16 = 8,
+  ESPALIER_F32 = 9,
+  ESPALIER_F64 = 10,
+  ESPALIER_U16 = 11,
+  ESPALIER_U32 = 12,
+  ESPALIER_U64 = 13
+};
+
+typedef struct EspalierArray {
+  const void* data;     /* row-major, little-endian, aligned; of no elements: anything */
+  const int64_t* shape; /* [rank] */
+  uint32_t rank;
+  uint32_t dtype;
+} EspalierArray;
+
+/* The nodes of one type that the partition owns: local ids 0 to count - 1, global ids first to first + count - 1. */
+typedef struct EspalierNodes {
+  uint64_t count;
+  uint64_t first;
+  uint64_t total;             /* of all partitions */
+  EspalierArray original_ids; /* U32 or U64 [count]: the user's own, ascending */
+} EspalierNodes;
+
+typedef struct EspalierEdgeType {
+  const char* source; /* names: "author", "writes", "paper" */
+  const char* relation;
+  const char* destination;
+  uint32_t source_type; /* node types */
+  uint32_t destination_type;
+} EspalierEdgeType;
+
+/* The edges of one type that the partition owns, those into its nodes: edge ids first to first + count - 1, in the
+ * order of `sources`. The in-edges of local node v of the destination's type are indptr[v] to indptr[v + 1] - 1. */
+typedef struct EspalierInEdges {
+  uint64_t count;
+  uint64_t first;
+  uint64_t total;             /* of all partitions */
+  EspalierArray indptr;       /* U32 or U64 [owned destinations + 1] */
+  EspalierArray sources;      /* U32 or U64 [count]: global ids, of any owner */
+  EspalierArray original_ids; /* U32 or U64 [count]: the user's own; ESPALIER_NO_DTYPE where they are not loaded */
+} EspalierInEdges;
+
+/* One call under way. */
+typedef struct EspalierCall EspalierCall;
+
+/* What a function may ask of the server. Types are numbers from 0, in the order of their names. Where an answer is a
+ * status it is ESPALIER_OK, or ESPALIER_NOT_FOUND and `out` is left as it was. */
+typedef struct EspalierHost {
+  uint32_t (*partition)(const EspalierCall* call);
+  uint32_t (*num_partitions)(const EspalierCall* call);
+  uint32_t (*num_node_types)(const EspalierCall* call);
+  uint32_t (*num_edge_types)(const EspalierCall* call);
+  const char* (*node_type_name)(const EspalierCall* call, uint32_t node_type); /* null: no such type */
+  int32_t (*edge_type)(const EspalierCall* call, uint32_t edge_type, EspalierEdgeType* out);
+  int32_t (*nodes)(const EspalierCall* call, uint32_t node_type, EspalierNodes* out);
+  int32_t (*in_edges)(const EspalierCall* call, uint32_t edge_type, EspalierInEdges* out);
+  /* Immutable columns: features, labels and others of owned nodes [count, ...] and, where loaded, of owned edges. */
+  int32_t (*node_column)(const EspalierCall* call, uint32_t node_type, const char* column, EspalierArray* out);
+  int32_t (*edge_column)(const EspalierCall* call, uint32_t edge_type, const char* column, EspalierArray* out);
+  /* Which partition owns a global id, and what it is there. */
+  int32_t (*locate_node)(const EspalierCall* call, uint32_t node_type, uint64_t global_id, uint32_t* partition,
+                         uint64_t* local_id);
+
+  /* What is left of the caller's time, in nanoseconds; 0 where it is over. */
+  int64_t (*remaining_ns)(const EspalierCall* call);
+  /* Not 0: nobody waits for the answer any more. Long work asks now and then, and returns. */
+  int32_t (*should_stop)(const EspalierCall* call);
+  /* Adds to the response. ESPALIER_RESOURCE_EXHAUSTED: it would be over the limit, and the call will end with that. */
+  int32_t (*append_response)(EspalierCall* call, const void* data, size_t size_bytes);
+  /* What the caller is told where the function returns an error; cut after 1024 bytes. */
+  void (*set_error)(EspalierCall* call, const char* message);
+} EspalierHost;
+
+/* Answers a request: ESPALIER_OK, or an error. `request` holds request_bytes bytes that anybody may have sent. */
+typedef int32_t (*EspalierFunction)(const EspalierHost* host, EspalierCall* call, const void* request,
+                                    size_t request_bytes);
+
+typedef struct EspalierFunctionEntry {
+  const char* name; /* [A-Za-z0-9_][A-Za-z0-9_.-]{0,127} */
+  EspalierFunction function;
+  /* Not 0: a request may reach it more than once, and the last answer is as good as the first. Clients then ask again
+   * where a server could not be reached; otherwise they ask once. */
+  int32_t is_idempotent;
+} EspalierFunctionEntry;
+
+typedef struct EspalierPlugin {
+  uint32_t interface_version; /* ESPALIER_PLUGIN_VERSION */
+  uint32_t num_functions;     /* 1 to 256 */
+  const EspalierFunctionEntry* functions;
+  const char* version; /* the plugin's own, for logs; may be null */
+} EspalierPlugin;
+
+typedef const EspalierPlugin* (*EspalierPluginEntry)(void);
+#define ESPALIER_PLUGIN_SYMBOL "espalier_plugin_v1"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ESPALIER_PLUGIN_H_ */

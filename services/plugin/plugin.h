@@ -1,0 +1,223 @@
+// A plugin in C++: functions over one partition, as espalier_plugin.h has them, with spans, strings and exceptions.
+//
+//   std::string Count(const espalier::plugin::Context& context, std::string_view request) {
+//     const espalier::plugin::Nodes nodes = context.nodes(context.FindNodeType(request));
+//     return std::to_string(nodes.count);
+//   }
+//   ESPALIER_PLUGIN("1.0", espalier::plugin::Idempotent<Count>("count"));
+//
+// Headers only, and none but the standard library's: nothing of Espalier is linked. What a function throws becomes the
+// call's error: an Error its own code, anything else INTERNAL.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "services/plugin/espalier_plugin.h"
+
+namespace espalier::plugin {
+
+class Error : public std::exception {
+ public:
+  // `code` is one of ESPALIER_INVALID_ARGUMENT and its like.
+  Error(int32_t code, std::string message) : code_(code), message_(std::move(message)) {}
+  int32_t code() const { return code_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  int32_t code_;
+  std::string message_;
+};
+
+inline Error BadRequest(std::string message) { return {ESPALIER_INVALID_ARGUMENT, std::move(message)}; }
+
+template <class T>
+constexpr uint32_t DTypeOf() {
+  if constexpr (std::is_same_v<T, uint8_t>) return ESPALIER_U8;
+  if constexpr (std::is_same_v<T, int8_t>) return ESPALIER_I8;
+  if constexpr (std::is_same_v<T, int16_t>) return ESPALIER_I16;
+  if constexpr (std::is_same_v<T, int32_t>) return ESPALIER_I32;
+  if constexpr (std::is_same_v<T, int64_t>) return ESPALIER_I64;
+  if constexpr (std::is_same_v<T, float>) return ESPALIER_F32;
+  if constexpr (std::is_same_v<T, double>) return ESPALIER_F64;
+  if constexpr (std::is_same_v<T, uint16_t>) return ESPALIER_U16;
+  if constexpr (std::is_same_v<T, uint32_t>) return ESPALIER_U32;
+  if constexpr (std::is_same_v<T, uint64_t>) return ESPALIER_U64;
+  return ESPALIER_NO_DTYPE;
+}
+
+// A view of an array of the server's. Indices are the caller's to check.
+class Array {
+ public:
+  Array() = default;
+  explicit Array(const EspalierArray& array) : array_(array) {}
+
+  bool exists() const { return array_.dtype != ESPALIER_NO_DTYPE; }
+  uint32_t dtype() const { return array_.dtype; }
+  std::span<const int64_t> shape() const { return {array_.shape, array_.rank}; }
+  size_t size() const {
+    size_t count = exists() ? 1 : 0;
+    for (const int64_t length : shape()) count *= static_cast<size_t>(length);
+    return count;
+  }
+  // Elements of one row: of all dimensions but the first.
+  size_t row_size() const {
+    size_t count = 1;
+    for (size_t i = 1; i < array_.rank; ++i) count *= static_cast<size_t>(array_.shape[i]);
+    return count;
+  }
+
+  // Throws where they are no T.
+  template <class T>
+  std::span<const T> values() const {
+    static_assert(DTypeOf<T>() != ESPALIER_NO_DTYPE, "arrays have no elements of this type");
+    if (array_.dtype != DTypeOf<T>()) {
+      throw Error(ESPALIER_FAILED_PRECONDITION, "the array's dtype is " + std::to_string(array_.dtype) + ", not " +
+                                                    std::to_string(DTypeOf<T>()) + " (espalier_plugin.h)");
+    }
+    return {static_cast<const T*>(array_.data), size()};
+  }
+  // Element i of U32 or U64: ids.
+  uint64_t id(size_t i) const {
+    if (array_.dtype == ESPALIER_U32) return static_cast<const uint32_t*>(array_.data)[i];
+    return values<uint64_t>()[i];
+  }
+
+ private:
+  EspalierArray array_ = {};
+};
+
+struct Nodes {
+  uint64_t count = 0, first = 0, total = 0;  // as EspalierNodes
+  Array original_ids;
+};
+struct InEdges {
+  uint64_t count = 0, first = 0, total = 0;  // as EspalierInEdges
+  Array indptr, sources, original_ids;
+};
+struct Place {
+  uint32_t partition = 0;
+  uint64_t local_id = 0;
+};
+
+// The partition, and the call. Good until the function returns; of one thread.
+class Context {
+ public:
+  Context(const EspalierHost* host, EspalierCall* call) : host_(host), call_(call) {}
+
+  uint32_t partition() const { return host_->partition(call_); }
+  uint32_t num_partitions() const { return host_->num_partitions(call_); }
+  uint32_t num_node_types() const { return host_->num_node_types(call_); }
+  uint32_t num_edge_types() const { return host_->num_edge_types(call_); }
+
+  // Those that follow throw ESPALIER_NOT_FOUND where there is no such thing.
+
+  uint32_t FindNodeType(std::string_view name) const {
+    for (uint32_t type = 0; type < num_node_types(); ++type) {
+      if (name == host_->node_type_name(call_, type)) return type;
+    }
+    throw Error(ESPALIER_NOT_FOUND, "no node type '" + std::string(name) + "'");
+  }
+  // By its relation, the first of that name in the order of types, or by "source:relation:destination".
+  uint32_t FindEdgeType(std::string_view name) const {
+    for (uint32_t type = 0; type < num_edge_types(); ++type) {
+      const EspalierEdgeType edge_type = this->edge_type(type);
+      const std::string relation = edge_type.relation;
+      if (name == relation || name == edge_type.source + (":" + relation + ":") + edge_type.destination) return type;
+    }
+    throw Error(ESPALIER_NOT_FOUND, "no edge type '" + std::string(name) + "'");
+  }
+  EspalierEdgeType edge_type(uint32_t type) const {
+    EspalierEdgeType found = {};
+    Check(host_->edge_type(call_, type, &found), "edge type", type);
+    return found;
+  }
+  Nodes nodes(uint32_t type) const {
+    EspalierNodes found = {};
+    Check(host_->nodes(call_, type, &found), "node type", type);
+    return {found.count, found.first, found.total, Array(found.original_ids)};
+  }
+  InEdges in_edges(uint32_t type) const {
+    EspalierInEdges found = {};
+    Check(host_->in_edges(call_, type, &found), "edge type", type);
+    return {found.count,         found.first,          found.total,
+            Array(found.indptr), Array(found.sources), Array(found.original_ids)};
+  }
+  Array node_column(uint32_t type, const std::string& column) const {
+    EspalierArray found = {};
+    Check(host_->node_column(call_, type, column.c_str(), &found), "column '" + column + "' of node type", type);
+    return Array(found);
+  }
+  Array edge_column(uint32_t type, const std::string& column) const {
+    EspalierArray found = {};
+    Check(host_->edge_column(call_, type, column.c_str(), &found), "column '" + column + "' of edge type", type);
+    return Array(found);
+  }
+  Place locate_node(uint32_t type, uint64_t global_id) const {
+    Place place;
+    Check(host_->locate_node(call_, type, global_id, &place.partition, &place.local_id),
+          "node " + std::to_string(global_id) + " of node type", type);
+    return place;
+  }
+
+  std::chrono::nanoseconds remaining() const { return std::chrono::nanoseconds(host_->remaining_ns(call_)); }
+  bool should_stop() const { return host_->should_stop(call_) != 0; }
+  // For loops: throws ESPALIER_DEADLINE_EXCEEDED where nobody waits for the answer any more.
+  void StopWhereNobodyWaits() const {
+    if (should_stop()) throw Error(ESPALIER_DEADLINE_EXCEEDED, "nobody waits for the answer any more");
+  }
+
+ private:
+  static void Check(int32_t status, const std::string& what, uint32_t type) {
+    if (status != ESPALIER_OK) throw Error(status, "no " + what + " " + std::to_string(type));
+  }
+
+  const EspalierHost* host_;
+  EspalierCall* call_;
+};
+
+// What an EspalierFunction has to be, around a function of C++: no exception leaves it.
+template <std::string (*function)(const Context&, std::string_view)>
+int32_t Entry(const EspalierHost* host, EspalierCall* call, const void* request, size_t request_bytes) noexcept {
+  try {
+    const std::string response =
+        function(Context(host, call), std::string_view(static_cast<const char*>(request), request_bytes));
+    return host->append_response(call, response.data(), response.size());
+  } catch (const Error& error) {
+    host->set_error(call, error.what());
+    return error.code() == ESPALIER_OK ? int32_t{ESPALIER_INTERNAL} : error.code();
+  } catch (const std::exception& error) {
+    host->set_error(call, error.what());
+  } catch (...) {
+    host->set_error(call, "it threw something that is no std::exception");
+  }
+  return ESPALIER_INTERNAL;
+}
+
+// Entries of ESPALIER_PLUGIN.
+template <std::string (*function)(const Context&, std::string_view)>
+constexpr EspalierFunctionEntry Idempotent(const char* name) {
+  return {name, &Entry<function>, 1};
+}
+template <std::string (*function)(const Context&, std::string_view)>
+constexpr EspalierFunctionEntry NotIdempotent(const char* name) {
+  return {name, &Entry<function>, 0};
+}
+
+}  // namespace espalier::plugin
+
+// Once in a library, outside of any namespace: its version, and an entry for each function.
+#define ESPALIER_PLUGIN(plugin_version, ...)                                                                      \
+  extern "C" __attribute__((visibility("default"))) const EspalierPlugin* espalier_plugin_v1() {                  \
+    static constexpr EspalierFunctionEntry kEntries[] = {__VA_ARGS__};                                            \
+    static constexpr EspalierPlugin kPlugin = {ESPALIER_PLUGIN_VERSION, sizeof(kEntries) / sizeof(kEntries[0]),   \
+                                               kEntries, plugin_version};                                         \
+    return &kPlugin;                                                                                              \
+  }                                                                                                               \
+  static_assert(true)

@@ -1,0 +1,49 @@
+// One plugin: a shared library of a user's, loaded into this process (services/plugin/espalier_plugin.h).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/plugin/espalier_plugin.h"
+
+namespace espalier::server {
+
+// Which library, and what it is called by.
+struct PluginFile {
+  std::string name;
+  std::string path;  // absolute
+};
+
+// "name=/path/of/library.so". InvalidArgument says what is wrong with it.
+Result<PluginFile> ParsePluginFile(const std::string& text);
+
+// Immutable; thread-safe. The library stays loaded for as long as the process lives, because nobody knows what it has
+// started.
+class PluginLibrary {
+ public:
+  struct Function {
+    std::string name;  // "plugin/function"
+    EspalierFunction function = nullptr;
+    bool is_idempotent = false;
+  };
+
+  // Runs the library's initialisers. NotFound, PermissionDenied: the file; FailedPrecondition: it cannot be loaded, is
+  // no plugin, is one of another version of the interface, or has functions that cannot be called. All name plugin and
+  // file.
+  static Result<PluginLibrary> Load(const PluginFile& file);
+
+  const std::string& name() const { return name_; }
+  const std::string& version() const { return version_; }  // its author's; may be empty
+  const std::vector<Function>& functions() const { return functions_; }
+
+ private:
+  PluginLibrary() = default;
+
+  std::string name_;
+  std::string version_;
+  std::vector<Function> functions_;
+};
+
+}  // namespace espalier::server

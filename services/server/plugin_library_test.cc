@@ -1,0 +1,75 @@
+#include "services/server/plugin_library.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "services/server/plugin_functions.h"
+#include "services/storage/testing/temporary_folder.h"
+
+namespace espalier::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Status LoadError(const std::string& path) { return PluginLibrary::Load({"degrees", path}).status(); }
+
+TEST(ParsePluginFileTest, TakesANameAndAnAbsolutePath) {
+  const auto file = ParsePluginFile("degrees=/opt/a=b.so");
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  EXPECT_EQ(file->name, "degrees");
+  EXPECT_EQ(file->path, "/opt/a=b.so");
+  for (const char* wrong : {"", "degrees", "=/opt/a.so", "a/b=/opt/a.so", "degrees=", "degrees=a.so"}) {
+    EXPECT_EQ(ParsePluginFile(wrong).status().code(), StatusCode::kInvalidArgument) << wrong;
+  }
+}
+
+TEST(PluginLibraryTest, LoadsTheFunctionsOfAPlugin) {
+  const auto library = PluginLibrary::Load({"test", ESPALIER_TEST_PLUGIN});
+  ASSERT_TRUE(library.ok()) << library.status().ToString();
+  EXPECT_EQ(library->version(), "7.1");
+  ASSERT_EQ(library->functions().size(), 10u);
+  EXPECT_EQ(library->functions()[0].name, "test/echo");
+  EXPECT_TRUE(library->functions()[0].is_idempotent);
+  EXPECT_EQ(library->functions()[6].name, "test/once");
+  EXPECT_FALSE(library->functions()[6].is_idempotent);
+}
+
+TEST(PluginLibraryTest, SaysWhyAFileCannotBeLoaded) {
+  const storage::TemporaryFolder folder;
+  const std::string text = std::string(folder.path()) + "/text.so";
+  std::ofstream(text) << "no library";
+  const Status missing = LoadError(std::string(folder.path()) + "/none.so");
+  EXPECT_EQ(missing.code(), StatusCode::kNotFound);
+  EXPECT_THAT(missing.message(), AllOf(HasSubstr("plugin 'degrees'"), HasSubstr("/none.so")));
+  EXPECT_THAT(LoadError(text).ToString(), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("it cannot be loaded: ")));
+  EXPECT_THAT(LoadError(folder.path()).message(), HasSubstr("it is no file"));
+  EXPECT_EQ(LoadError("text.so").code(), StatusCode::kInvalidArgument);
+}
+
+TEST(PluginLibraryTest, RefusesWhatIsNoPluginOfItsVersion) {
+  EXPECT_THAT(LoadError(ESPALIER_NO_PLUGIN).ToString(),
+              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("exports no espalier_plugin_v1")));
+  EXPECT_THAT(LoadError(ESPALIER_PLUGIN_OF_VERSION_99).ToString(),
+              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("built for version 99"), HasSubstr("has version 1")));
+  EXPECT_THAT(LoadError(ESPALIER_PLUGIN_WITH_A_NAME_TWICE).ToString(), HasSubstr("two functions 'same'"));
+}
+
+TEST(PluginFunctionsTest, AreFoundByTheNamesOfPluginAndFunction) {
+  const auto functions = PluginFunctions::Load({{"a", ESPALIER_TEST_PLUGIN}, {"b", ESPALIER_TEST_PLUGIN}});
+  ASSERT_TRUE(functions.ok()) << functions.status().ToString();
+  EXPECT_TRUE((*functions)->Find("a/echo").ok());
+  EXPECT_TRUE((*functions)->Find("b/echo").ok());
+  const Status unknown = (*functions)->Find("a/ecko").status();
+  EXPECT_EQ(unknown.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(unknown.message(), AllOf(HasSubstr("'a/ecko'"), HasSubstr("'a/echo'"), HasSubstr("'b/echo'")));
+  EXPECT_THAT(PluginFunctions().Find("a/echo").status().message(), HasSubstr("no plugins (spec.servers.plugins)"));
+  EXPECT_EQ(PluginFunctions::Load({{"a", ESPALIER_TEST_PLUGIN}, {"a", ESPALIER_TEST_PLUGIN}}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace espalier::server

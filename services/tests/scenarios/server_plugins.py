@@ -1,0 +1,66 @@
+"""Functions of a user's in the graph servers: a plugin named in the job, and a program that calls it."""
+
+import collections
+import json
+
+import numpy as np
+
+from graph_folders import random_edges, write_npz_graph
+from harness import BIN, Scenario, espalier
+
+PLUGIN = BIN / "espalier_example_degrees.so"
+PROGRAM = BIN / "espalier_example_ask_degrees"
+NODES, EDGES = 2000, 20000
+
+
+class ServerPlugins(Scenario):
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(5)
+        self.edges = random_edges(rng, NODES, NODES, EDGES)
+        self.features = rng.standard_normal((NODES, 4)).astype(np.float32)
+        self.graph = write_npz_graph(self.dir / "graph", self.edges, {"node-feat": self.features})
+
+    def ask(self, name, plugins, partitions=2, flags=()):
+        document = {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "plugins"},
+                    "spec": {"graph": {"source": {"uri": str(self.graph), "format": "NPY"},
+                                       "partitions": {"count": partitions, "algorithm": "METIS"}},
+                             "servers": {"plugins": plugins}, "trainers": {"replicas": 1, "threads": 1}}}
+        path = self.write_job(document, name + ".json")
+        return espalier("run", "-f", path, "--output", self.dir / name, *flags, "--", PROGRAM, timeout=240)
+
+    def check_answers(self, name, process):
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        result = json.loads((self.dir / name / "result.json").read_text())
+        degrees = np.bincount(self.edges[1], minlength=NODES)
+        wanted = collections.Counter(str(degree) for degree in degrees.tolist())
+        self.assertEqual(result["nodesByInDegree"], wanted)
+        largest = sorted(range(NODES), key=lambda node: (-self.features[node, 0], node))[:5]
+        self.assertEqual([row["id"] for row in result["largest"]], largest)
+        for row in result["largest"]:
+            self.assertEqual(np.float32(row["value"]), self.features[row["id"], 0])
+
+    def test_a_program_calls_the_plugin_on_every_partition(self):
+        plugins = [{"name": "degrees", "path": str(PLUGIN)}]
+        self.check_answers("two", self.ask("two", plugins))
+        self.check_answers("three", self.ask("three", plugins, partitions=3, flags=("--access", "rpc", "--tls")))
+
+    def test_what_cannot_be_loaded_is_named_before_anything_is_served(self):
+        text = self.dir / "text.so"
+        text.write_text("no library")
+        # (file, the run's code, what it says)
+        cases = [(self.dir / "none.so", 64, "none.so"), (text, 65, "it cannot be loaded"),
+                 (BIN / "espalier_test_no_plugin.so", 65, "exports no espalier_plugin_v1"),
+                 (BIN / "espalier_test_plugin_of_version_99.so", 65, "built for version 99")]
+        for number, (path, code, words) in enumerate(cases):
+            with self.subTest(path=path.name):
+                process = self.ask(f"case-{number}", [{"name": "degrees", "path": str(path)}])
+                self.assertEqual(process.returncode, code, process.stderr)
+                self.assertIn("plugin 'degrees'", process.stderr)
+                self.assertIn(words, process.stderr)
+
+    def test_a_function_that_does_not_exist_is_answered_with_those_that_do(self):
+        process = self.ask("other", [{"name": "other", "path": str(PLUGIN)}])
+        self.assertEqual(process.returncode, 65, process.stderr)
+        self.assertIn("no function 'degrees/in_degrees'", process.stderr)
+        self.assertIn("'other/in_degrees'", process.stderr)
