@@ -14,8 +14,8 @@ namespace espalier::rpc {
 // Servers that give the same answers. Thread-safe; shared by the calls in flight.
 struct Replicas {
   // One or more, with the same stop and metrics; `near` says of each whether it runs on this machine.
-  Replicas(std::vector<std::shared_ptr<Peer>> servers, std::vector<bool> near)
-      : peers(std::move(servers)), choice(std::move(near)) {
+  Replicas(std::vector<std::shared_ptr<Peer>> servers, std::vector<bool> near, ReplicaRest rest = {})
+      : peers(std::move(servers)), choice(std::move(near), rest) {
     ESPALIER_CHECK(peers.size() == choice.size()) << "servers and what is known of them differ in number";
   }
 

@@ -1,5 +1,7 @@
 #include "services/apps/run/commands.h"
 
+#include "services/apps/run/server_numbering.h"
+
 namespace espalier::run {
 namespace {
 
@@ -53,11 +55,11 @@ ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri
   return spec;
 }
 
-ChildSpec ServerCommand(const Site& site, uint32_t partition, const Life& life) {
-  const std::string name = NameOf(ChildId{Role::kServer, partition});
+ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life) {
+  const std::string name = NameOf(ChildId{Role::kServer, server});
   ChildSpec spec = CommandOf(site, "espalier-graph-server", name);
   spec.arguments = {"--partitions",   site.partitions_uri,
-                    "--partition",    std::to_string(partition),
+                    "--partition",    std::to_string(ServersOf(job).PartitionOf(server)),
                     "--listen",       ListenAddress(site, life),
                     "--admin-listen", kAnyPort,
                     "--ready-file",   site.paths.ReadyFile(name),

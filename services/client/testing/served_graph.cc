@@ -40,8 +40,10 @@ std::unique_ptr<server::GraphServer> ServedGraph::StartServer(std::shared_ptr<sh
   options.worker_threads = options_.worker_threads;
   options.partition_key = kPartitionKey;
   options.incarnation = incarnation;
+  options.metrics = options_.metrics;
   server::ServedGraph served;
   served.name = "test";
+  served.machine = options_.machine;
   served.description = local_.graph->description();
   auto server = server::GraphServer::Start(options, std::move(served), std::move(shard));
   ESPALIER_CHECK(server.ok()) << server.status().ToString();

@@ -22,6 +22,8 @@ struct ServedGraphOptions {
   size_t max_request_bytes = size_t{64} << 20;
   int worker_threads = 2;
   partition::BuildOptions build;
+  std::string machine;                            // that all servers say they run on
+  telemetry::MetricRegistry* metrics = nullptr;  // of all servers together
 };
 
 // Takes connections at an address and never says a word.
@@ -38,7 +40,7 @@ class SilentListener {
   std::string address_;
 };
 
-// One server per partition.
+// One server per partition. Two of them from one source are replicas of each other.
 class ServedGraph {
  public:
   ServedGraph(const graph::SourceGraph& source, uint32_t num_partitions, const ServedGraphOptions& options = {});
