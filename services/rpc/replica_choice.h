@@ -13,7 +13,7 @@ namespace espalier::rpc {
 struct ReplicaRest {
   // A server that could not be reached is left alone for so long; it doubles with each further failure in a row.
   std::chrono::milliseconds first{500};
-  std::chrono::milliseconds longest{15'000};
+  std::chrono::milliseconds longest{60'000};
 };
 
 // Servers that do not rest before those that do; of these, near ones before others; of these, those with the fewest
