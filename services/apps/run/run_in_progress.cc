@@ -30,6 +30,7 @@ PlanOptions PlanOptionsOf(const RunContext& context, uint64_t first_incarnation)
   const job::DistTraining& job = context.job.training;
   PlanOptions plan;
   plan.servers = ServersOf(job).count();
+  plan.partitions = job.graph.partitions.count;
   plan.samplers = job.sampler_replicas;
   plan.trainers = job.trainer_replicas;
   plan.trainer_kind = options.roles.has_program() ? TrainerKind::kProgram : TrainerKind::kEspalier;
