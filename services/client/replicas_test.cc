@@ -14,8 +14,8 @@ using testing::AwaitStatus;
 using ::testing::HasSubstr;
 using testing::ServedGraph;
 
-const NodeTypeId kNode(0);
-const EdgeTypeId kEdge(0);
+const NodeTypeId kReplicatedNodes(0);
+const EdgeTypeId kReplicatedEdges(0);
 
 // Two servers for each of two partitions, with metrics of their own.
 class ReplicasTest : public ::testing::Test {
@@ -44,17 +44,17 @@ class ReplicasTest : public ::testing::Test {
   void ExpectTheSameNumbers(sampler::PartitionedGraph& remote) {
     sampler::PartitionedGraph& local = one_.local_graph();
     const Deadline soon = Deadline::After(seconds(60));
-    const auto rows = remote.GatherRows(kNode, "node-feat", Nodes(), soon);
+    const auto rows = remote.GatherRows(kReplicatedNodes, "node-feat", Nodes(), soon);
     ASSERT_TRUE(rows.ok()) << rows.status().ToString();
-    const auto expected_rows = local.GatherRows(kNode, "node-feat", Nodes(), soon);
+    const auto expected_rows = local.GatherRows(kReplicatedNodes, "node-feat", Nodes(), soon);
     EXPECT_TRUE(std::equal(rows->bytes(), rows->bytes() + rows->size_bytes(), expected_rows->bytes()));
     sampler::HopQuery hop{.seed = 4};
-    hop.relations.push_back({kEdge, 5, Nodes()});
+    hop.relations.push_back({kReplicatedEdges, 5, Nodes()});
     const auto drawn = remote.SampleInEdges(hop, soon);
     ASSERT_TRUE(drawn.ok()) << drawn.status().ToString();
     EXPECT_EQ(drawn->relations[0].sources, local.SampleInEdges(hop, soon)->relations[0].sources);
     const auto split = local.description().splits.front();
-    const sampler::SeedQuery seeds{.node_type = kNode, .split = split.split, .seed = 1, .batch_size = 64};
+    const sampler::SeedQuery seeds{.node_type = kReplicatedNodes, .split = split.split, .seed = 1, .batch_size = 64};
     const auto batch = remote.SeedsOfStep(seeds, soon);
     ASSERT_TRUE(batch.ok()) << batch.status().ToString();
     EXPECT_EQ(batch->seeds, local.SeedsOfStep(seeds, soon)->seeds);
@@ -69,7 +69,7 @@ TEST_F(ReplicasTest, ShareTheQuestions) {
   const auto session = Connect(Options());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(session->graph->GatherRows(kNode, "node-feat", Nodes(), Deadline::After(seconds(60))).ok());
+    ASSERT_TRUE(session->graph->GatherRows(kReplicatedNodes, "node-feat", Nodes(), Deadline::After(seconds(60))).ok());
   }
   EXPECT_EQ(Gathered(metrics_of_one_), 10);  // of two partitions
   EXPECT_EQ(Gathered(metrics_of_other_), 10);
@@ -82,7 +82,7 @@ TEST_F(ReplicasTest, ThoseOfThisMachineAreAskedFirst) {
   const auto session = Connect(options);
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(session->graph->GatherRows(kNode, "node-feat", Nodes(), Deadline::After(seconds(60))).ok());
+    ASSERT_TRUE(session->graph->GatherRows(kReplicatedNodes, "node-feat", Nodes(), Deadline::After(seconds(60))).ok());
   }
   EXPECT_EQ(Gathered(metrics_of_one_), 0);
   EXPECT_EQ(Gathered(metrics_of_other_), 20);
@@ -109,7 +109,7 @@ TEST_F(ReplicasTest, WhatCanBeWrittenIsAtTheFirst) {
   options.replicas = std::make_shared<rpc::Replicas>(
       std::vector<std::shared_ptr<rpc::Peer>>{one_.PeerOf(0), other_.PeerOf(0)}, std::vector<bool>{false, true});
   RemotePartition access(one_.PeerOf(0), one_.local().book, options);
-  const sampler::TensorId tensor{sampler::RowSpace::Nodes(kNode), "kept", {}};
+  const sampler::TensorId tensor{sampler::RowSpace::Nodes(kReplicatedNodes), "kept", {}};
   const Deadline soon = Deadline::After(seconds(60));
   sampler::TensorSpec spec{.id = tensor, .dtype = DType::kF32, .row_shape = {1}};
   spec.maker = 1;
