@@ -100,10 +100,6 @@ Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& respo
   return description;
 }
 
-Result<ServerDescription> DescribeServer(std::shared_ptr<rpc::Peer> peer, const std::string& job, Deadline deadline) {
-  return std::move(DescribeServers({std::move(peer)}, job, deadline).front());
-}
-
 std::vector<Result<ServerDescription>> DescribeServers(const std::vector<std::shared_ptr<rpc::Peer>>& peers,
                                                        const std::string& job, Deadline deadline) {
   std::vector<std::future<Result<grpc::ByteBuffer>>> replies;

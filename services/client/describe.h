@@ -22,10 +22,8 @@ struct ServerDescription {
   std::string machine;                                 // that it runs on (rpc/machine.h); empty: unknown
 };
 
-// Asks a server, waiting until it is up or the deadline has passed. `job`: whose incarnation is asked for, empty for
-// the one that the server was started for.
-Result<ServerDescription> DescribeServer(std::shared_ptr<rpc::Peer> peer, const std::string& job, Deadline deadline);
-// Asks several at once. By server: what it said, or why it said nothing until the deadline.
+// Asks servers at once, waiting for each until it is up or the deadline has passed. By server: what it said, or why it
+// said nothing. `job`: whose incarnation is asked for, empty for the one that the servers were started for.
 std::vector<Result<ServerDescription>> DescribeServers(const std::vector<std::shared_ptr<rpc::Peer>>& peers,
                                                        const std::string& job, Deadline deadline);
 // The reply as values. Untrusted input: InvalidArgument names what does not hold.
