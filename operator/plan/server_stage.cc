@@ -31,17 +31,26 @@ bool Keep(Draft& draft, const std::string& name, const std::string& inputs, int6
   return there != nullptr && IsReady(*there, wanted);
 }
 
-bool KeepServers(Draft& draft) {
+struct ServersThere {
+  bool all = true;
+  bool enough = true;
+};
+
+// Trainers begin once all are there. Those of a later incarnation need the first group, which holds what can be
+// written: it serves all partitions, and whoever reads finds those of the other groups as they come back.
+ServersThere KeepServers(Draft& draft) {
   const job::DistTraining& wanted = draft.spec().job;
   const resources::Context context = draft.context();
   const std::string inputs = resources::InputsOfServerSet(context, /*scaled_to_zero=*/false);
-  bool all_ready = true;
+  ServersThere there;
   for (uint32_t replica = 0; replica < wanted.server_replicas_per_partition; ++replica) {
     const auto build = [&] { return resources::ServerSet(context, replica, /*scaled_to_zero=*/false); };
     const std::string name = resources::ServerSetName(draft.name(), replica);
-    all_ready = Keep(draft, name, inputs, wanted.graph.partitions.count, build) && all_ready;
+    if (Keep(draft, name, inputs, wanted.graph.partitions.count, build)) continue;
+    there.all = false;
+    if (replica == 0 || draft.status().incarnation == 0) there.enough = false;
   }
-  return all_ready;
+  return there;
 }
 
 bool KeepSamplers(Draft& draft) {
@@ -68,17 +77,17 @@ std::string Census(const Draft& draft) {
 }  // namespace
 
 bool Serve(Draft& draft) {
-  const bool servers_are_ready = KeepServers(draft);
+  const ServersThere servers = KeepServers(draft);
   const bool samplers_are_ready = KeepSamplers(draft);
   const resources::Context context = draft.context();
   draft.Apply(kube::kPodDisruptionBudgets, resources::DisruptionBudgetName(draft.name()),
               resources::InputsOfShared(context), [&] { return resources::DisruptionBudget(context); });
-  if (servers_are_ready && samplers_are_ready) {
+  if (servers.all && samplers_are_ready) {
     draft.Set(api::kServersReady, ConditionStatus::kTrue, kAllReady, Census(draft));
     return true;
   }
   std::optional<Trouble> trouble;
-  if (!servers_are_ready) trouble = TroubleOf(draft, Role::kServer);
+  if (!servers.all) trouble = TroubleOf(draft, Role::kServer);
   if (!trouble && !samplers_are_ready) trouble = TroubleOf(draft, Role::kSampler);
   if (trouble) {
     draft.Set(api::kServersReady, ConditionStatus::kFalse, trouble->reason, trouble->message);
@@ -86,7 +95,7 @@ bool Serve(Draft& draft) {
     draft.Set(api::kServersReady, ConditionStatus::kFalse, draft.status().incarnation > 0 ? kNotAllReady : kStarting,
               Census(draft));
   }
-  return false;
+  return servers.enough && samplers_are_ready;
 }
 
 }  // namespace espalier::ctl::plan

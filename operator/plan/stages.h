@@ -61,7 +61,8 @@ void MakeCertificates(Draft& draft);
 void MakeShared(Draft& draft);  // what all roles' pods need
 
 // server_stage.cc -------------------------------------------------------------------------------------------------
-bool Serve(Draft& draft);  // true: all servers and samplers are ready
+// True: there are as many servers and samplers as trainers need to begin.
+bool Serve(Draft& draft);
 
 // trainer_stage.cc ------------------------------------------------------------------------------------------------
 void Train(Draft& draft, bool services_are_ready);

@@ -104,6 +104,23 @@ TEST(StartOrderTest, TrainersWaitUntilAllServersAndSamplersAreReady) {
   EXPECT_THAT(Described(plan.actions), ElementsAre("apply ConfigMap cora-config-1", "apply Job cora-trainer-1"));
 }
 
+TEST(StartOrderTest, TrainersBeginWithTheServersOfAllReplicas) {
+  Scene scene = Scene::With({{"servers", {{"replicasPerPartition", 2}}}});
+  scene.PartitionJobDone();
+  for (const char* name : {"cora-server-0", "cora-server-1"}) {
+    kube::StatefulSet* set = scene.cluster().FindSet(name);
+    ASSERT_NE(set, nullptr) << name;
+    EXPECT_EQ(set->wanted, 2) << name;
+    const kube::StatefulSet ready = *set;
+    set->ready = 1;
+    EXPECT_EQ(scene.Look().status.incarnation, 0) << name;
+    *set = ready;
+  }
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  EXPECT_EQ(scene.status().replicas.at("server"), (api::ReplicaStatus{.wanted = 4, .ready = 4, .failed = 0}));
+}
+
 TEST(StartOrderTest, TheJobTrainsWhenAllItsTrainersAreReady) {
   Scene scene;
   scene.Training();

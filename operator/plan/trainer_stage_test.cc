@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "operator/plan/reasons.h"
 #include "operator/plan/restart_policy.h"
 #include "operator/plan/testing/scene.h"
@@ -74,6 +76,33 @@ TEST(TrainerStageTest, TheNextJobWaitsForTheLastPodOfTheOldOne) {
   scene.SettleWithin(seconds(20));
   EXPECT_TRUE(scene.cluster().Has(kube::kJobs, "cora-trainer-2"));
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+// Its copy of everything is read from the first group's servers meanwhile.
+TEST(TrainerStageTest, TheNextIncarnationWaitsForTheFirstServersNotForTheirReplicas) {
+  Scene scene = Scene::With({{"servers", {{"replicasPerPartition", 2}}}});
+  scene.Training();
+  scene.TrainerPodEnded(0, 70);
+  scene.TrainerPodEnded(1, 70);
+  const auto begins_without = [&](const char* name) {
+    kube::StatefulSet* set = scene.cluster().FindSet(name);
+    const kube::StatefulSet ready = *set;
+    set->ready = 1;
+    const Plan plan = scene.Look();
+    *scene.cluster().FindSet(name) = ready;
+    const std::vector<std::string> actions = Described(plan.actions);
+    return std::find(actions.begin(), actions.end(), "apply Job cora-trainer-2") != actions.end();
+  };
+  scene.cluster().RunAll();
+  bool has_begun = false;
+  for (int second = 0; second < 120 && !has_begun; ++second) {
+    EXPECT_FALSE(begins_without("cora-server-0"));
+    has_begun = begins_without("cora-server-1");
+    if (has_begun) break;
+    scene.Act();
+    scene.cluster().Pass(seconds(1));
+  }
+  EXPECT_TRUE(has_begun);
 }
 
 // The peers of a dead node notice before anybody else does, and can only say that somebody is gone.

@@ -21,10 +21,16 @@ std::string AddressesOf(const Context& context, const std::string& set, uint32_t
 
 }  // namespace
 
-// Clients know one server for each partition: that of the first group.
+// The first group's come first: what can be written is there.
 std::string ServerAddresses(const Context& context) {
-  return AddressesOf(context, ServerSetName(context.training.meta.key.name, 0),
-                     context.training.spec->job.graph.partitions.count, kServerPort);
+  const job::DistTraining& job = context.training.spec->job;
+  std::string joined;
+  for (uint32_t replica = 0; replica < job.server_replicas_per_partition; ++replica) {
+    if (replica > 0) joined += "|";
+    joined += AddressesOf(context, ServerSetName(context.training.meta.key.name, replica), job.graph.partitions.count,
+                          kServerPort);
+  }
+  return joined;
 }
 
 std::string SamplerAddresses(const Context& context) {

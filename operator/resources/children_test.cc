@@ -209,6 +209,9 @@ TEST(ChildrenTest, FindEachOtherByName) {
   context.status.incarnation = 4;
   EXPECT_EQ(ServerAddresses(context), "cora-server-0-[0-1].cora.ml.svc.example.org:7000");
   EXPECT_EQ(ServerAddresses(SmallJob().context()), "cora-server-0-0.cora.ml.svc.cluster.local:7000");
+  EXPECT_EQ(ServerAddresses(JobWith({{"graph", {{"partitions", {{"count", 3}}}}},
+                                     {"servers", {{"replicasPerPartition", 2}}}}).context()),
+            "cora-server-0-[0-2].cora.ml.svc.cluster.local:7000|cora-server-1-[0-2].cora.ml.svc.cluster.local:7000");
   const Json trainers = TrainerJob(context);
   EXPECT_EQ(VariableOf(trainers, "ESPALIER_SERVERS"), ServerAddresses(context));
   EXPECT_EQ(VariableOf(trainers, "ESPALIER_SAMPLERS"), "cora-sampler-[0-1].cora.ml.svc.example.org:7100");

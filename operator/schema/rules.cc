@@ -212,8 +212,6 @@ std::vector<Rule> RunRules() {
        "learnable rows are not part of model files", "training.model.uri"},
       {"spec", "has(self.output.uri)", "on a cluster a run keeps its checkpoints and results there", "output.uri",
        "FieldValueRequired"},
-      {"spec.servers", "self.replicasPerPartition == 1", "more than one server for a partition is not available yet",
-       "replicasPerPartition"},
       {"spec.trainers", "!has(self.minReplicas) || self.minReplicas <= self.replicas",
        "is above spec.trainers.replicas", "minReplicas"},
       {"spec.trainers", "!has(self.maxReplicas) || self.maxReplicas >= self.replicas",

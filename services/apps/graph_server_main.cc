@@ -13,6 +13,7 @@
 #include "services/apps/serving/service_process.h"
 #include "services/apps/transport/certificate_metrics.h"
 #include "services/base/environment.h"
+#include "services/rpc/machine.h"
 #include "services/server/graph_server.h"
 #include "services/storage/request_metrics.h"
 #include "services/telemetry/log.h"
@@ -156,6 +157,7 @@ Result<ExitCode> Run(const Flags& flags) {
   server::ServedGraph served;
   served.name = loaded.manifest.graph_name;
   served.description = DescriptionOf(loaded.manifest);
+  served.machine = rpc::ThisMachine();
   const std::optional<NonceFile> nonce = MakeNonce(flags);
   if (nonce) {
     served.mapped_files.emplace();

@@ -32,7 +32,8 @@ struct Flags {
 void AddFlags(CLI::App& app, Flags* flags) {
   app.add_option("--job", flags->job_file, "the job's document")->envname("ESPALIER_JOB")->required();
   app.add_option("--servers", flags->servers,
-                 "host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten")
+                 "host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten; several of "
+                 "a partition are joined by |")
       ->envname("ESPALIER_SERVERS")
       ->delimiter(',')
       ->required();

@@ -10,8 +10,8 @@ namespace {
 // Lives as long as calls of its question are under way: each holds a reference.
 class CallWindow : public std::enable_shared_from_this<CallWindow> {
  public:
-  CallWindow(std::shared_ptr<rpc::Peer> peer, PiecedQuestion question, Deadline deadline, sampler::DoneStatus done)
-      : peer_(std::move(peer)), question_(std::move(question)), deadline_(deadline), done_(std::move(done)) {}
+  CallWindow(rpc::Callee callee, PiecedQuestion question, Deadline deadline, sampler::DoneStatus done)
+      : callee_(std::move(callee)), question_(std::move(question)), deadline_(deadline), done_(std::move(done)) {}
 
   void Start(size_t max_in_flight) {
     const size_t first_pieces = std::min(max_in_flight, question_.num_pieces);
@@ -25,7 +25,7 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
 
  private:
   void Ask(size_t piece) {
-    rpc::CallWithRetries(peer_, question_.method, question_.request_of(piece), deadline_,
+    rpc::CallWithRetries(callee_, question_.method, question_.request_of(piece), deadline_,
                          [self = shared_from_this(), piece](Result<grpc::ByteBuffer> reply) {
                            self->Answered(reply.ok() ? self->question_.take_reply(piece, *reply) : reply.status());
                          });
@@ -46,7 +46,7 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
     done_(std::move(outcome));
   }
 
-  const std::shared_ptr<rpc::Peer> peer_;
+  const rpc::Callee callee_;
   const PiecedQuestion question_;
   const Deadline deadline_;
   const sampler::DoneStatus done_;
@@ -58,9 +58,9 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
 
 }  // namespace
 
-void AskInPieces(std::shared_ptr<rpc::Peer> peer, PiecedQuestion question, size_t max_in_flight, Deadline deadline,
+void AskInPieces(rpc::Callee callee, PiecedQuestion question, size_t max_in_flight, Deadline deadline,
                  sampler::DoneStatus done) {
-  std::make_shared<CallWindow>(std::move(peer), std::move(question), deadline, std::move(done))->Start(max_in_flight);
+  std::make_shared<CallWindow>(std::move(callee), std::move(question), deadline, std::move(done))->Start(max_in_flight);
 }
 
 }  // namespace espalier::client

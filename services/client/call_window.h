@@ -20,7 +20,7 @@ struct PiecedQuestion {
 
 // Asks all pieces, at most `max_in_flight` at once, and calls `done` exactly once when no call is under way any more:
 // ok when every piece was taken, else the first error. After an error no further piece is asked for.
-void AskInPieces(std::shared_ptr<rpc::Peer> peer, PiecedQuestion question, size_t max_in_flight, Deadline deadline,
+void AskInPieces(rpc::Callee callee, PiecedQuestion question, size_t max_in_flight, Deadline deadline,
                  sampler::DoneStatus done);
 
 }  // namespace espalier::client

@@ -1,5 +1,6 @@
 #include "services/client/describe.h"
 
+#include <future>
 #include <limits>
 #include <utility>
 
@@ -50,6 +51,24 @@ Result<std::vector<sampler::ColumnDescription>> ColumnsOf(const graph::v1::Descr
   return columns;
 }
 
+grpc::ByteBuffer DescribeRequestFor(const std::string& job) {
+  graph::v1::DescribeRequest request;
+  request.set_job(job);
+  const grpc::Slice asked(request.SerializeAsString());
+  return grpc::ByteBuffer(&asked, 1);
+}
+
+Result<ServerDescription> DescriptionIn(const Result<grpc::ByteBuffer>& reply, const std::string& address) {
+  if (!reply.ok()) return reply.status();
+  std::vector<grpc::Slice> slices;
+  if (!reply->Dump(&slices).ok()) return Internal("reading the description of " + address);
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  graph::v1::DescribeResponse response;
+  if (!response.ParseFromString(bytes)) return InvalidArgument(address + " does not answer as a graph server does");
+  return DescriptionOf(response).While("what " + address + " says it holds");
+}
+
 }  // namespace
 
 Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& response) {
@@ -76,24 +95,23 @@ Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& respo
     description.graph.edge_splits.push_back({EdgeTypeId(static_cast<uint16_t>(split.edge_type())), split.split(),
                                              split.train(), split.validation(), split.test()});
   }
+  description.machine = response.machine();
   if (response.has_mapped_files()) description.mapped_files = response.mapped_files();
   return description;
 }
 
-Result<ServerDescription> DescribeServer(std::shared_ptr<rpc::Peer> peer, const std::string& job, Deadline deadline) {
-  const std::string address = peer->address;
-  graph::v1::DescribeRequest request;
-  request.set_job(job);
-  const grpc::Slice asked(request.SerializeAsString());
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer reply,
-                   rpc::CallAndWait(std::move(peer), kDescribe, grpc::ByteBuffer(&asked, 1), deadline));
-  std::vector<grpc::Slice> slices;
-  if (!reply.Dump(&slices).ok()) return Internal("reading the description of " + address);
-  std::string bytes;
-  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  graph::v1::DescribeResponse response;
-  if (!response.ParseFromString(bytes)) return InvalidArgument(address + " does not answer as a graph server does");
-  return DescriptionOf(response).While("what " + address + " says it holds");
+std::vector<Result<ServerDescription>> DescribeServers(const std::vector<std::shared_ptr<rpc::Peer>>& peers,
+                                                       const std::string& job, Deadline deadline) {
+  std::vector<std::future<Result<grpc::ByteBuffer>>> replies;
+  for (const std::shared_ptr<rpc::Peer>& peer : peers) {
+    const auto promise = std::make_shared<std::promise<Result<grpc::ByteBuffer>>>();
+    replies.push_back(promise->get_future());
+    rpc::CallWithRetries(peer, kDescribe, DescribeRequestFor(job), deadline,
+                         [promise](Result<grpc::ByteBuffer> reply) { promise->set_value(std::move(reply)); });
+  }
+  std::vector<Result<ServerDescription>> descriptions;
+  for (size_t i = 0; i < peers.size(); ++i) descriptions.push_back(DescriptionIn(replies[i].get(), peers[i]->address));
+  return descriptions;
 }
 
 }  // namespace espalier::client

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "espalier/graph/v1/graph.pb.h"
 #include "services/rpc/channel.h"
@@ -18,11 +19,13 @@ struct ServerDescription {
   std::string graph_name;
   sampler::GraphDescription graph;
   std::optional<graph::v1::MappedFiles> mapped_files;  // where the server offers its files for mapping
+  std::string machine;                                 // that it runs on (rpc/machine.h); empty: unknown
 };
 
-// Asks a server, waiting until it is up or the deadline has passed. `job`: whose incarnation is asked for, empty for
-// the one that the server was started for.
-Result<ServerDescription> DescribeServer(std::shared_ptr<rpc::Peer> peer, const std::string& job, Deadline deadline);
+// Asks servers at once, waiting for each until it is up or the deadline has passed. By server: what it said, or why it
+// said nothing. `job`: whose incarnation is asked for, empty for the one that the servers were started for.
+std::vector<Result<ServerDescription>> DescribeServers(const std::vector<std::shared_ptr<rpc::Peer>>& peers,
+                                                       const std::string& job, Deadline deadline);
 // The reply as values. Untrusted input: InvalidArgument names what does not hold.
 Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& response);
 

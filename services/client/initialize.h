@@ -1,6 +1,7 @@
 // A program's place in a job, read from its environment:
 //
-//   ESPALIER_SERVERS          host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten
+//   ESPALIER_SERVERS          host:port of each partition's graph server, separated by commas; host-[0-9]:port is ten;
+//                             several of a partition are joined by '|', the first holds what can be written
 //   ESPALIER_PARTITIONS       in place of servers: URI of the folder with manifest.json, whose partitions this process
 //                             opens itself (standalone.h), with the variables of storage and ESPALIER_DATA_DIR
 //                             (docs/reference/environment.md)

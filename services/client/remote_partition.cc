@@ -37,9 +37,9 @@ Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, 
 
 // A question of one call whose answer is one tensor.
 template <class Response, class Check>
-void AskForTensor(std::shared_ptr<rpc::Peer> peer, const char* method, grpc::ByteBuffer request, Deadline deadline,
+void AskForTensor(rpc::Callee callee, const char* method, grpc::ByteBuffer request, Deadline deadline,
                   sampler::Done<Tensor> done, Check check) {
-  rpc::CallWithRetries(std::move(peer), method, std::move(request), deadline,
+  rpc::CallWithRetries(std::move(callee), method, std::move(request), deadline,
                        [done = std::move(done), check = std::move(check)](Result<grpc::ByteBuffer> reply) {
                          if (!reply.ok()) return done(reply.status());
                          Result<rpc::Frame<Response>> frame = rpc::DecodeFrame<Response>(*reply);
@@ -81,6 +81,7 @@ tensor::v1::RequestIdentity IdentityOf(const RemotePartitionOptions& options) {
 RemotePartition::RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::PartitionBook book,
                                  const RemotePartitionOptions& options)
     : peer_(std::move(peer)),
+      readers_(options.replicas != nullptr ? rpc::Callee(options.replicas) : rpc::Callee(peer_)),
       book_(std::make_shared<const graph::PartitionBook>(std::move(book))),
       options_(options),
       tensors_(peer_, {.identity = [options] { return IdentityOf(options); },
@@ -114,7 +115,7 @@ void RemotePartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline d
     ASSIGN_OR_RETURN(pending->samples[piece], DecodePiece(reply, pending->query, pending->pieces[piece], *book));
     return Status();
   };
-  AskInPieces(peer_, std::move(question), options_.calls_in_flight, deadline,
+  AskInPieces(readers_, std::move(question), options_.calls_in_flight, deadline,
               [pending, done = std::move(done)](const Status& status) {
                 if (!status.ok()) return done(status);
                 done(Assemble(pending->query, pending->pieces, std::move(pending->samples)));
@@ -144,7 +145,7 @@ void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std
   question.take_reply = [sink, rows_per_call, length_of](size_t piece, const grpc::ByteBuffer& reply) {
     return ScatterRows(reply, sink, sink.positions.subspan(piece * rows_per_call, length_of(piece)));
   };
-  AskInPieces(peer_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+  AskInPieces(readers_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
 }
 
 void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
@@ -177,7 +178,7 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
     num_sources = std::max(num_sources, book_->num_nodes(schema.SourceOf(type)));
   }
   rpc::CallWithRetries(
-      peer_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), {}), deadline,
+      readers_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), {}), deadline,
       [done = std::move(done), num_nodes, num_sources, of_edges, with_rows,
        batch_size = query.batch_size](const Result<grpc::ByteBuffer>& reply) {
         if (!reply.ok()) return done(reply.status());
@@ -212,7 +213,7 @@ void RemotePartition::LookUp(NodeTypeId type, std::span<const OriginalNodeId> no
   request.set_node_type(type.value);
   const Tensor ids = WideIdTensor(nodes);
   AskForTensor<graph::v1::LookUpResponse>(
-      peer_, kLookUp, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      readers_, kLookUp, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = nodes.size(), limit = book_->num_nodes(type)](Tensor globals) -> Result<Tensor> {
         RETURN_IF_ERROR(CheckIds(globals, count, limit, "global ids"));
         return globals;
@@ -226,7 +227,7 @@ void RemotePartition::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> no
   request.set_edge_type(type.value);
   const Tensor ids = LocalIdTensor(nodes);
   AskForTensor<graph::v1::InDegreesResponse>(
-      peer_, kInDegrees, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      readers_, kInDegrees, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = nodes.size()](Tensor degrees) -> Result<Tensor> {
         if (degrees.dtype() != DType::kU32 || static_cast<size_t>(degrees.num_elements()) != count) {
           return InvalidArgument("the server's in-degrees are " + degrees.ToString());
@@ -244,7 +245,7 @@ void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> e
   const Tensor ids = WideIdTensor(edges);
   const graph::GraphSchema& schema = book_->schema();
   AskForTensor<graph::v1::FindEdgesResponse>(
-      peer_, kFindEdges, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      readers_, kFindEdges, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
       [count = edges.size(), num_sources = book_->num_nodes(schema.SourceOf(type)),
        num_destinations = book_->num_nodes(schema.DestinationOf(type))](Tensor ends) {
         return EdgeEnds(std::move(ends), count, num_sources, num_destinations);

@@ -2,7 +2,8 @@
 //
 // Requests whose answers would be large are cut into pieces of about reply_bytes_per_call, a few of them in flight
 // at once; rows are copied once, from the received message to their place in the caller's buffer. Calls are repeated
-// while the server cannot be reached and the deadline leaves time, so a server that restarts is waited for.
+// while the server cannot be reached and the deadline leaves time, so a server that restarts is waited for. Where
+// several serve the partition, immutable data is asked of any of them, and mutable data of the one that holds it.
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@
 #include "services/client/remote_functions.h"
 #include "services/client/remote_tensors.h"
 #include "services/graph/partition_book.h"
+#include "services/rpc/callee.h"
 #include "services/rpc/channel.h"
 #include "services/sampler/partition_access.h"
 
@@ -26,11 +28,13 @@ struct RemotePartitionOptions {
   std::shared_ptr<const Incarnation> incarnation = std::make_shared<Incarnation>(0);
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // more than 0
   size_t calls_in_flight = 4;                               // per question; more than 0
+  std::shared_ptr<rpc::Replicas> replicas = nullptr;        // all servers of the partition; null: there is one
 };
 
 // Thread-safe. Questions under way keep what they need alive when it is destroyed.
 class RemotePartition final : public sampler::PartitionAccess {
  public:
+  // `peer` holds the partition's mutable data.
   RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::PartitionBook book, const RemotePartitionOptions& options);
 
   PartitionId partition() const override { return options_.partition; }
@@ -58,6 +62,7 @@ class RemotePartition final : public sampler::PartitionAccess {
   tensor::v1::RequestIdentity Identity() const;
 
   const std::shared_ptr<rpc::Peer> peer_;
+  const rpc::Callee readers_;  // who answers about immutable data
   const std::shared_ptr<const graph::PartitionBook> book_;
   const RemotePartitionOptions options_;
   RemoteTensors tensors_;

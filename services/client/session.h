@@ -31,7 +31,9 @@ struct StandaloneOptions {
 };
 
 struct SessionOptions {
-  std::vector<std::string> addresses;  // "host:port", one server per partition, in any order
+  // By partition, in any order: "host:port" of its server, or of several joined by '|'. Immutable data is asked of any
+  // of them that can be reached, first of those on this machine; what can be written is at the first of them.
+  std::vector<std::string> addresses;
   StandaloneOptions standalone;        // in place of addresses
   std::string partition_key;           // empty: whatever the servers hold, as long as they agree
   // Whose tensors and incarnation are meant, on servers that several jobs use; empty: the job that they were started
@@ -40,9 +42,10 @@ struct SessionOptions {
   // The job's incarnation: servers refuse it once they have seen a newer one. Absent: the newest that they have seen.
   std::optional<uint64_t> incarnation;
   Access access = Access::kAuto;
-  std::chrono::milliseconds connect_timeout{60'000};  // for all servers to be up
+  std::chrono::milliseconds connect_timeout{60'000};  // for a server of every partition to be up
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;
   size_t calls_in_flight = 4;
+  std::string machine;           // that this process runs on, as servers say theirs; empty: rpc::ThisMachine()
   rpc::ChannelSettings channel;  // its stop ends Connect, and every later question, with CANCELLED
 };
 
@@ -55,9 +58,9 @@ struct Session {
   std::shared_ptr<sampler::PartitionedGraph> graph;
 };
 
-// Waits until every server is up. InvalidArgument: addresses; FailedPrecondition: servers of different partitionings,
-// a partition missing or served twice, or another partition key than asked for; Unavailable: nobody answers. In
-// standalone mode nobody is asked (standalone.h).
+// Waits until a server of every partition is up. InvalidArgument: addresses; FailedPrecondition: servers of different
+// partitionings, a partition missing or named twice, servers of different partitions joined, or another partition key
+// than asked for; Unavailable: nobody answers for a partition. In standalone mode nobody is asked (standalone.h).
 Result<Session> Connect(const SessionOptions& options);
 
 }  // namespace espalier::client

@@ -351,9 +351,6 @@ class RelationChecker {
   }
 
   void CheckRoles(const DistTraining& job) {
-    if (job.server_replicas_per_partition > 1) {
-      Add("spec.servers.replicasPerPartition", "more than one server for a partition is not available yet");
-    }
     const auto& trainers = document_.values.at("spec").at("trainers");
     const auto limit = [&](const char* name, int64_t otherwise) { return trainers.value(name, otherwise); };
     if (limit("minReplicas", 1) > job.trainer_replicas) {

@@ -143,7 +143,8 @@ std::vector<FieldSpec> RoleFields() {
                    .default_json = "1",
                    .minimum_integer = 1,
                    .maximum_integer = 16,
-                   .meaning = "servers of each partition (more than one: not available yet)"});
+                   .meaning = "servers of each partition, on machines of their own where there are as many: immutable "
+                              "data is asked of any of them, what can be written is at the first"});
   table.push_back({.path = "spec.servers.cacheMedium",
                    .type = kEnum,
                    .default_json = "\"Disk\"",

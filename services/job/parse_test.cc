@@ -134,9 +134,13 @@ TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
   EXPECT_THAT(ErrorOf(ExampleWith("replace: false", "replace: no")), HasSubstr("expected true or false, found 'no'"));
 }
 
-TEST(ParseJobTest, RefusesWhatDoesNotExistYetByName) {
-  EXPECT_THAT(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 2")),
-              HasSubstr("more than one server for a partition is not available yet"));
+TEST(ParseJobTest, APartitionHasOneServerOrMore) {
+  const Result<ParsedJob> parsed = ParseJob(
+      "job.yaml", ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 2"), {});
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->training.server_replicas_per_partition, 2u);
+  EXPECT_NE(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 0")), "");
+  EXPECT_NE(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 17")), "");
 }
 
 TEST(ParseJobTest, ReadsWhereAndHowARunIsKept) {

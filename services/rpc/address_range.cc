@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace espalier::rpc {
 namespace {
@@ -35,28 +36,59 @@ std::optional<Range> RangeIn(std::string_view address) {
   return Range{address.substr(0, open), address.substr(close + 1), *first, *last};
 }
 
+// One that is not joined. `room` for so many more is left, and taken.
+Result<std::vector<std::string>> ExpandOne(const std::string& address, size_t* room) {
+  const std::optional<Range> range = RangeIn(address);
+  if (range && range->last < range->first) {
+    return InvalidArgument("address '" + address + "': the range goes backwards");
+  }
+  const size_t count = range ? size_t{range->last} - range->first + 1 : 1;
+  if (count > *room) {
+    return InvalidArgument("address '" + address + "': more than " + std::to_string(kMaxAddresses) + " in all");
+  }
+  *room -= count;
+  if (!range) return std::vector<std::string>{address};
+  std::vector<std::string> expanded;
+  for (size_t i = 0; i < count; ++i) {
+    expanded.push_back(std::string(range->before) + std::to_string(range->first + i) + std::string(range->after));
+  }
+  return expanded;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> ExpandAddresses(const std::vector<std::string>& addresses) {
   std::vector<std::string> expanded;
-  for (const std::string& address : addresses) {
-    const std::optional<Range> range = RangeIn(address);
-    if (range && range->last < range->first) {
-      return InvalidArgument("address '" + address + "': the range goes backwards");
+  size_t room = kMaxAddresses;
+  for (const std::string& joined : addresses) {
+    std::vector<std::string> together;
+    for (const std::string& address : SplitAddresses(joined)) {
+      ASSIGN_OR_RETURN(std::vector<std::string> next, ExpandOne(address, &room));
+      if (together.empty()) {
+        together = std::move(next);
+        continue;
+      }
+      if (next.size() != together.size()) {
+        return InvalidArgument("addresses '" + joined + "': " + std::to_string(together.size()) + " joined to " +
+                               std::to_string(next.size()) + ", expected as many on each side of '|'");
+      }
+      for (size_t i = 0; i < next.size(); ++i) together[i] += kAddressSeparator + next[i];
     }
-    const size_t count = range ? size_t{range->last} - range->first + 1 : 1;
-    if (expanded.size() + count > kMaxAddresses) {
-      return InvalidArgument("address '" + address + "': more than " + std::to_string(kMaxAddresses) + " in all");
-    }
-    if (!range) {
-      expanded.push_back(address);
-      continue;
-    }
-    for (size_t i = 0; i < count; ++i) {
-      expanded.push_back(std::string(range->before) + std::to_string(range->first + i) + std::string(range->after));
-    }
+    expanded.insert(expanded.end(), together.begin(), together.end());
   }
   return expanded;
+}
+
+std::vector<std::string> SplitAddresses(const std::string& joined) {
+  std::vector<std::string> addresses;
+  size_t begin = 0;
+  for (size_t end = joined.find(kAddressSeparator); end != std::string::npos;
+       end = joined.find(kAddressSeparator, begin)) {
+    addresses.push_back(joined.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  addresses.push_back(joined.substr(begin));
+  return addresses;
 }
 
 }  // namespace espalier::rpc

@@ -12,6 +12,7 @@
 #include "services/base/clock.h"
 #include "services/base/hash.h"
 #include "services/base/mutex.h"
+#include "services/rpc/callee.h"
 #include "services/rpc/deadline.h"
 #include "services/rpc/status_map.h"
 
@@ -31,14 +32,16 @@ std::string ShortName(const std::string& method) { return method.substr(method.r
 // Owns itself while an attempt or the wait between two is under way: each holds a reference.
 class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
  public:
-  RetriedCall(std::shared_ptr<Peer> peer, int max_attempts, std::string method, grpc::ByteBuffer request,
-              Deadline deadline, std::function<void(Result<grpc::ByteBuffer>)> done)
-      : peer_(std::move(peer)),
+  // `max_attempts` is at least 1.
+  RetriedCall(const Callee& callee, int max_attempts, std::string method, grpc::ByteBuffer request, Deadline deadline,
+              std::function<void(Result<grpc::ByteBuffer>)> done)
+      : replicas_(callee.replicas()),
         max_attempts_(max_attempts),
         method_(std::move(method)),
         request_(std::move(request)),
         deadline_(deadline),
-        done_(std::move(done)) {}
+        done_(std::move(done)),
+        peer_(callee.peer()) {}
 
   void Start() {
     on_stop_.emplace(peer_->stop, CancelCall{weak_from_this()});
@@ -63,6 +66,10 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     // Looked at after the context is in its place: a stop that comes later finds it there.
     if (peer_->stop.stop_requested()) return End(Stopped());
     ++attempts_;
+    if (replicas_ != nullptr) {
+      picked_ = replicas_->choice.Pick();
+      peer_ = replicas_->peers[picked_];
+    }
     reply_.Clear();
     peer_->stub.UnaryCall(
         context.get(), method_, grpc::StubOptions(), &request_, &reply_,
@@ -70,6 +77,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   }
 
   void Finished(Status status) {
+    TellReplicas(status.code());
     if (status.ok()) return End(std::move(reply_));
     // Nobody here cancels a call but the stop: a server that is going away did.
     if (status.code() == StatusCode::kCancelled) {
@@ -82,9 +90,20 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     }
     if (peer_->stop.stop_requested()) return End(Stopped());
     last_unavailable_ = status;
-    const std::chrono::milliseconds delay = DelayBefore(attempts_, peer_->retry, JitterWord());
+    if (replicas_ != nullptr && replicas_->choice.AnyIsAwake() && !deadline_.HasPassed()) return Attempt();
+    ++waits_;
+    const std::chrono::milliseconds delay = DelayBefore(waits_, peer_->retry, JitterWord());
     if (attempts_ >= max_attempts_ || deadline_.Remaining() <= delay) return End(Described(status));
     if (!AttemptAfter(delay)) End(Stopped());
+  }
+
+  // Whoever was silent until the deadline counts as out of reach, too: others are asked first from now on.
+  void TellReplicas(StatusCode code) {
+    if (replicas_ == nullptr) return;
+    const bool was_reached = code != StatusCode::kUnavailable && code != StatusCode::kCancelled &&
+                             code != StatusCode::kDeadlineExceeded;
+    if (was_reached) return replicas_->choice.Answered(picked_);
+    replicas_->choice.Unreachable(picked_);
   }
 
   // False where a stop was asked for: then nothing follows.
@@ -137,7 +156,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     return status.While(doing);
   }
 
-  const std::shared_ptr<Peer> peer_;
+  const std::shared_ptr<Replicas> replicas_;  // null: there is one server
   const int max_attempts_;
   const std::string method_;
   const grpc::ByteBuffer request_;
@@ -145,7 +164,10 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   const std::function<void(Result<grpc::ByteBuffer>)> done_;
   const Timer timer_;  // since it was asked for
   // Of the attempt, or the wait, that is under way.
+  std::shared_ptr<Peer> peer_;  // that is asked
+  size_t picked_ = 0;           // its number among the replicas
   int attempts_ = 0;
+  int waits_ = 0;
   Status last_unavailable_;
   grpc::ByteBuffer reply_;
 
@@ -157,11 +179,10 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
 
 }  // namespace
 
-void CallWithRetries(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
+void CallWithRetries(Callee callee, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
                      std::function<void(Result<grpc::ByteBuffer>)> done) {
-  const int max_attempts = peer->retry.max_attempts;
-  std::make_shared<RetriedCall>(std::move(peer), max_attempts, method, std::move(request), deadline, std::move(done))
-      ->Start();
+  const int max_attempts = callee.peer()->retry.max_attempts;
+  std::make_shared<RetriedCall>(callee, max_attempts, method, std::move(request), deadline, std::move(done))->Start();
 }
 
 void CallOnce(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request, Deadline deadline,
@@ -169,10 +190,10 @@ void CallOnce(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteB
   std::make_shared<RetriedCall>(std::move(peer), 1, method, std::move(request), deadline, std::move(done))->Start();
 }
 
-Result<grpc::ByteBuffer> CallAndWait(std::shared_ptr<Peer> peer, const std::string& method, grpc::ByteBuffer request,
+Result<grpc::ByteBuffer> CallAndWait(Callee callee, const std::string& method, grpc::ByteBuffer request,
                                      Deadline deadline) {
   std::promise<Result<grpc::ByteBuffer>> promise;
-  CallWithRetries(std::move(peer), method, std::move(request), deadline,
+  CallWithRetries(std::move(callee), method, std::move(request), deadline,
                   [&promise](Result<grpc::ByteBuffer> reply) { promise.set_value(std::move(reply)); });
   return promise.get_future().get();
 }

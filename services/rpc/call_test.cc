@@ -118,6 +118,72 @@ TEST(CallTest, CountsCallsTriesAndBytes) {
   EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{method=\"Check\"} 1\n"));
 }
 
+class ReplicatedCallTest : public ::testing::Test {
+ protected:
+  static std::shared_ptr<Replicas> ReplicasAt(const std::vector<std::string>& addresses,
+                                              const ChannelSettings& settings) {
+    std::vector<std::shared_ptr<Peer>> peers;
+    for (const std::string& address : addresses) peers.push_back(std::make_shared<Peer>("server", address, settings));
+    // One that was found out of reach stays so for the test.
+    const ReplicaRest rest{.first = std::chrono::hours(1), .longest = std::chrono::hours(1)};
+    return std::make_shared<Replicas>(std::move(peers), std::vector<bool>(addresses.size()), rest);
+  }
+};
+
+TEST_F(ReplicatedCallTest, AsksTheNextAtOnceAndRemembersWhoIsOutOfReach) {
+  static graph::v1::GraphStore::CallbackService service;
+  const auto server = RpcServer::Start({}, {&service});
+  ASSERT_TRUE(server.ok());
+  const DeafAddress first(DeafAddress::Kind::kRefuses), second(DeafAddress::Kind::kRefuses);
+  const auto registry = std::make_shared<telemetry::MetricRegistry>();
+  ChannelSettings settings;
+  settings.metrics = std::make_shared<CallMetrics>(registry);
+  const auto replicas = ReplicasAt({first.address(), second.address(), (*server)->address()}, settings);
+  // Whoever waits between tries would miss the deadline.
+  for (const auto& peer : replicas->peers) peer->retry.initial_delay = peer->retry.max_delay = std::chrono::hours(1);
+
+  for (int call = 0; call < 5; ++call) {
+    const auto reply = CallAndWait(replicas, kHealth, Empty(), Deadline::After(seconds(60)));
+    EXPECT_TRUE(reply.ok()) << reply.status().ToString();
+  }
+
+  const std::string text = registry->Serialize();
+  EXPECT_THAT(text, HasSubstr("espalier_client_calls_total{code=\"OK\",method=\"Check\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{method=\"Check\"} 2\n"));
+}
+
+TEST_F(ReplicatedCallTest, ASilentOneIsLeftAloneOnceACallHasWaitedForItInVain) {
+  static graph::v1::GraphStore::CallbackService service;
+  const auto server = RpcServer::Start({}, {&service});
+  ASSERT_TRUE(server.ok());
+  const DeafAddress silent(DeafAddress::Kind::kNeverAnswers);
+  const auto replicas = ReplicasAt({silent.address(), (*server)->address()}, {});
+  const Status first = CallAndWait(replicas, kHealth, Empty(), Deadline::After(seconds(1))).status();
+  EXPECT_THAT(first.message(), HasSubstr(silent.address()));
+  for (int call = 0; call < 5; ++call) {
+    EXPECT_TRUE(CallAndWait(replicas, kHealth, Empty(), Deadline::After(seconds(60))).ok());
+  }
+}
+
+TEST_F(ReplicatedCallTest, WhereNobodyAnswersItEndsWithTheDeadline) {
+  const DeafAddress first(DeafAddress::Kind::kRefuses), second(DeafAddress::Kind::kRefuses);
+  const auto replicas = ReplicasAt({first.address(), second.address()}, {});
+  const Status status = CallAndWait(replicas, kHealth, Empty(), Deadline::After(seconds(1))).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.ToString();
+  EXPECT_THAT(status.message(), HasSubstr("tries)"));
+}
+
+TEST_F(ReplicatedCallTest, WhatAServerAnswersIsTheAnswer) {
+  static graph::v1::GraphStore::CallbackService service;
+  const auto server = RpcServer::Start({}, {&service});
+  ASSERT_TRUE(server.ok());
+  const auto replicas = ReplicasAt({(*server)->address(), (*server)->address()}, {});
+  const Status status =
+      CallAndWait(replicas, "/no.such.Service/Method", Empty(), Deadline::After(seconds(60))).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << status.ToString();
+  EXPECT_TRUE(replicas->choice.AnyIsAwake());
+}
+
 // The wait between two tries holds the call; once it has been answered nothing does.
 TEST(CallTest, LetsGoOfItsStateAfterRetries) {
   const DeafAddress deaf(DeafAddress::Kind::kRefuses);

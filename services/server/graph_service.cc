@@ -45,6 +45,7 @@ GraphService::GraphService(ServedGraph served, std::shared_ptr<sampler::Partitio
   description_.set_partition_key(context_.gate->partition_key());
   description_.set_partition(context_.gate->partition().value);
   description_.set_graph_name(served.name);
+  description_.set_machine(served.machine);
   DescribeGraph(served.description, &description_);
   if (served.mapped_files) *description_.mutable_mapped_files() = *served.mapped_files;
 }

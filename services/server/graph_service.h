@@ -17,6 +17,7 @@ struct ServedGraph {
   std::string name;
   sampler::GraphDescription description;
   std::optional<graph::v1::MappedFiles> mapped_files;  // absent: not offered
+  std::string machine = {};                            // that it runs on (rpc/machine.h); empty: unknown
 };
 
 namespace internal {

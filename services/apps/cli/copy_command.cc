@@ -11,7 +11,8 @@ constexpr const char* kFooter = R"(Examples:
   espalier copy --hosts hosts.txt --workspace /srv/job --partitions out/partitions/KEY
   espalier copy --hosts hosts.txt --workspace /srv/job --folder my-program
 
-Host h of H gets the partitions p with p mod H = h. Files are verified block by block; what is there already is left
+Host h of H gets the partitions p with p mod H = h, and those whose further
+servers it runs. Files are verified block by block; what is there already is left
 alone, and what an interrupted copy has left is gone on with. docs/launch.md)";
 
 struct Flags {
@@ -45,6 +46,9 @@ void AddCopyCommand(CLI::App* app, Command* chosen) {
   command->add_option("--workspace", flags->copy.workspace, "Folder on each host, absolute; made where it is missing")
       ->required();
   command->add_option("--partitions", flags->copy.partitions, "Folder of a partitioning, the one with manifest.json");
+  command->add_option("--replicas", flags->copy.replicas, "spec.servers.replicasPerPartition of the job")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
   command->add_option("--folder", flags->copy.folders, "A folder for every host, under its own name; repeatable")
       ->take_all()
       ->allow_extra_args(false);

@@ -83,10 +83,16 @@ std::vector<Role> HostFleet::RolesOn(size_t host) const {
   return roles;
 }
 
-uint32_t HostFleet::ServersOn(size_t host) const {
-  const uint32_t servers = job_.training.graph.partitions.count;
-  const auto hosts = static_cast<uint32_t>(sessions_.size());
-  return servers / hosts + (host < servers % hosts ? 1 : 0);
+size_t HostFleet::HostOf(ChildId child) const {
+  if (child.role != Role::kServer) return child.index % sessions_.size();
+  const run::ServerNumbering servers = run::ServersOf(job_.training);
+  return HostOfServer(servers.PartitionOf(child.index), servers.ReplicaOf(child.index), sessions_.size());
+}
+
+uint32_t HostFleet::ServersOn(size_t host, uint32_t below) const {
+  uint32_t servers = 0;
+  for (uint32_t server = 0; server < below; ++server) servers += HostOf({Role::kServer, server}) == host ? 1 : 0;
+  return servers;
 }
 
 Status HostFleet::Begin(const run::TlsFiles* tls) {
@@ -147,7 +153,7 @@ run::Site HostFleet::SiteOf(ChildId child) const {
   }
   site.plaintext_to_others = job_.training.tls == job::TlsMode::kDisabled && !rpc::IsLoopback(session.address());
   if (child.role == Role::kServer && session.host().port != 0) {
-    site.port = static_cast<uint16_t>(session.host().port + child.index / sessions_.size());
+    site.port = static_cast<uint16_t>(session.host().port + ServersOn(host, child.index));
   }
   return site;
 }
@@ -168,7 +174,8 @@ Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline
   if (options_.copy_partitions) {
     // Even to hosts that have a manifest there: it may be an earlier copy's, of other partitions.
     ASSIGN_OR_RETURN(partitions_uri_,
-                     CopyPartitions(folder, {Hosts(), options_.workspace, stop_, heartbeat, progress_}));
+                     CopyPartitions(folder, job_.training.server_replicas_per_partition,
+                                    {Hosts(), options_.workspace, stop_, heartbeat, progress_}));
     return Status();
   }
   for (size_t host = 0; host < sessions_.size() && ServersOn(host) > 0; ++host) {

@@ -1,7 +1,7 @@
 // The processes of a run on hosts reached by ssh. The partitioner alone runs on this machine, whose paths the document
-// names. Partition p is served by host p mod H, trainer r and sampler i run on hosts r and i mod H: a trainer's own
-// partitions (docs/sampling.md) are on its host wherever there are as many partitions and trainers as hosts, or a
-// multiple of both.
+// names. Partition p is served by host p mod H, its replica k by host p + k mod H, trainer r and sampler i run on hosts
+// r and i mod H: a trainer's own partitions (docs/sampling.md) are on its host wherever there are as many partitions
+// and trainers as hosts, or a multiple of both.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "services/apps/run/fleet.h"
 #include "services/apps/run/job_file.h"
 #include "services/apps/run/local_fleet.h"
+#include "services/apps/run/server_numbering.h"
 #include "services/apps/run/tls_files.h"
 #include "services/apps/terminal/progress.h"
 
@@ -67,10 +68,11 @@ class HostFleet final : public run::Fleet {
     std::optional<run::ExitState> exit;
   };
 
-  size_t HostOf(run::ChildId child) const { return child.index % sessions_.size(); }
+  size_t HostOf(run::ChildId child) const;
   std::string FolderOf(size_t host) const { return options_.workspace + "/hosts/" + std::to_string(host); }
   std::vector<run::Role> RolesOn(size_t host) const;
-  uint32_t ServersOn(size_t host) const;
+  uint32_t ServersOn(size_t host) const { return ServersOn(host, run::ServersOf(job_.training).count()); }
+  uint32_t ServersOn(size_t host, uint32_t below) const;  // of those whose number is below that
   Status BeginOn(size_t host, const run::TlsFiles* tls, const std::string& token);
   std::vector<HostSession*> Hosts() const;
   std::chrono::milliseconds PingPause() const {

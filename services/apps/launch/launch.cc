@@ -119,7 +119,7 @@ run::RunOutcome Copy(const CopyOptions& options, terminal::Progress& progress) {
   const CopyTarget target{PointersTo(*sessions), options.workspace, stop, heartbeat, progress};
   run::RunOutcome outcome;
   if (!options.partitions.empty()) {
-    const Result<std::string> copied = CopyPartitions(options.partitions, target);
+    const Result<std::string> copied = CopyPartitions(options.partitions, options.replicas, target);
     if (!copied.ok()) {
       outcome.code = ExitCodeOf(copied.status().code());
       outcome.error = copied.status().message();

@@ -36,6 +36,7 @@ struct CopyOptions {
   ConnectOptions connect;
   std::string workspace;   // absolute, on each host
   std::string partitions;  // folder with manifest.json here; empty: none
+  uint32_t replicas = 1;   // spec.servers.replicasPerPartition of the jobs that use them
   std::vector<std::string> folders;
 };
 // The code and what to print, as of a run.

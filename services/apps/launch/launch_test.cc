@@ -14,6 +14,7 @@
 #include <fstream>
 #include <thread>
 
+#include "services/apps/launch/partition_copy.h"
 #include "services/job/testing/example_job.h"
 #include "services/rpc/address.h"
 #include "services/telemetry/listen_socket.h"
@@ -144,6 +145,22 @@ TEST_F(LaunchTest, CountsAreForEachHost) {
   ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
   EXPECT_THAT(ArgumentsOf("server-2"), HasSubstr("--threads\n7\n"));
   EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--world-size\n1\n"));
+}
+
+TEST_F(LaunchTest, ReplicasAreOnHostsOfTheirOwn) {
+  for (const size_t hosts : {2, 3}) {
+    for (uint32_t partition = 0; partition < 6; ++partition) {
+      EXPECT_EQ(HostOfServer(partition, 0, hosts), partition % hosts);
+      EXPECT_NE(HostOfServer(partition, 0, hosts), HostOfServer(partition, 1, hosts));
+    }
+  }
+  EXPECT_EQ(HostOfServer(0, 2, 2), 0u);  // there is no third one
+  LaunchOptions options = Options();
+  options.run.settings.push_back("servers.replicasPerPartition=2");
+  ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
+  EXPECT_THAT(ArgumentsOf("server-3"), HasSubstr("--partition\n1\n"));
+  EXPECT_THAT(ArgumentsOf("trainer-0"),
+              HasSubstr("--servers\n127.0.0.1:10|127.0.0.1:12,127.0.0.1:11|127.0.0.1:13\n"));
 }
 
 TEST_F(LaunchTest, AProgramRunsInTheHostsWorkspace) {

@@ -63,9 +63,16 @@ std::vector<format::FileEntry> FilesOf(const format::PartitionEntry& partition) 
   return files;
 }
 
+bool Serves(size_t host, size_t hosts, uint32_t partition, uint32_t replicas) {
+  for (uint32_t replica = 0; replica < replicas; ++replica) {
+    if (HostOfServer(partition, replica, hosts) == host) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-Result<std::string> CopyPartitions(const std::string& folder, const CopyTarget& to) {
+Result<std::string> CopyPartitions(const std::string& folder, uint32_t replicas, const CopyTarget& to) {
   storage::FileStore store(folder);
   ASSIGN_OR_RETURN(const format::Manifest manifest, format::ReadManifest(store, ""));
   const std::string destination = to.workspace + "/partitions/" + manifest.partition_key;
@@ -74,7 +81,8 @@ Result<std::string> CopyPartitions(const std::string& folder, const CopyTarget& 
   std::vector<Plan> plans;
   for (size_t host = 0; host < to.hosts.size(); ++host) {
     Plan plan{to.hosts[host], {}};
-    for (size_t partition = host; partition < manifest.partitions.size(); partition += to.hosts.size()) {
+    for (uint32_t partition = 0; partition < manifest.partitions.size(); ++partition) {
+      if (!Serves(host, to.hosts.size(), partition, replicas)) continue;
       for (const format::FileEntry& file : FilesOf(manifest.partitions[partition])) {
         plan.files.push_back({folder + "/" + file.key, destination + "/" + file.key, file});
       }

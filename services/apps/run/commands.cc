@@ -2,6 +2,8 @@
 
 #include "services/apps/run/plugin_path.h"
 
+#include "services/apps/run/server_numbering.h"
+
 namespace espalier::run {
 namespace {
 
@@ -55,18 +57,17 @@ ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri
   return spec;
 }
 
-ChildSpec ServerCommand(const Site& site, uint32_t partition, const Life& life,
-                        const std::vector<job::ServerPlugin>& plugins) {
-  const std::string name = NameOf(ChildId{Role::kServer, partition});
+ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life) {
+  const std::string name = NameOf(ChildId{Role::kServer, server});
   ChildSpec spec = CommandOf(site, "espalier-graph-server", name);
   spec.arguments = {"--partitions",   site.partitions_uri,
-                    "--partition",    std::to_string(partition),
+                    "--partition",    std::to_string(ServersOf(job).PartitionOf(server)),
                     "--listen",       ListenAddress(site, life),
                     "--admin-listen", kAnyPort,
                     "--ready-file",   site.paths.ReadyFile(name),
                     "--incarnation",  std::to_string(life.incarnation),
                     "--threads",      std::to_string(site.server_threads)};
-  for (const job::ServerPlugin& plugin : plugins) {
+  for (const job::ServerPlugin& plugin : job.server_plugins) {
     Append(&spec.arguments, {"--plugin", plugin.name + "=" + PluginPath(plugin.path, site.working_folder)});
   }
   // Whoever called may have had some for servers of their own.

@@ -33,13 +33,13 @@ struct Life {
 };
 
 ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri);
-ChildSpec ServerCommand(const Site& site, uint32_t partition, const Life& life,
-                        const std::vector<job::ServerPlugin>& plugins);
+// Of server `server` by number (server_numbering.h).
+ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life);
 ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, uint32_t index,
                          const std::vector<std::string>& servers, const Life& life);
 
 struct TrainerPeers {
-  std::vector<std::string> servers;
+  std::vector<std::string> servers;  // by partition
   std::vector<std::string> samplers;
   std::string rendezvous;  // of rank 0; rank 0 itself listens at its site
 };

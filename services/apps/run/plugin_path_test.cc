@@ -41,11 +41,13 @@ TEST(PluginPathTest, WhatIsNotThereIsNamed) {
 TEST(ServerCommandTest, NamesEachPluginWhereItIsAtTheServersSite) {
   Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
   site.working_folder = "/srv/job";  // a host's workspace
-  const ChildSpec spec = ServerCommand(site, 1, {}, {{"degrees", "build/degrees.so"}, {"other", "/opt/other.so"}});
+  job::DistTraining job;
+  EXPECT_THAT(ServerCommand(site, job, 1, {}).arguments, Not(Contains("--plugin")));
+  job.server_plugins = {{"degrees", "build/degrees.so"}, {"other", "/opt/other.so"}};
+  const ChildSpec spec = ServerCommand(site, job, 1, {});
   std::string line;
   for (const std::string& argument : spec.arguments) line += argument + "\n";
   EXPECT_THAT(line, HasSubstr("--plugin\ndegrees=/srv/job/build/degrees.so\n--plugin\nother=/opt/other.so\n"));
-  EXPECT_THAT(ServerCommand(site, 1, {}, {}).arguments, Not(Contains("--plugin")));
   // Whoever called may have had some for servers of their own.
   EXPECT_EQ(spec.environment.at("ESPALIER_PLUGINS"), "");
 }

@@ -171,14 +171,30 @@ void RecoveryPlan::ReplaceServices(SteadyTime now) {
 }
 
 void RecoveryPlan::RecoverService(ChildId id, Child& child) {
-  const bool counted = !WasAskedToStop(child.exit);
+  bool counted = !WasAskedToStop(child.exit);
+  milliseconds delay = DelayAfter(child.deaths_in_a_row + (counted ? 1 : 0));
   if (counted && ++child.deaths_in_a_row > options_.backoff_limit) {
-    hopeless_since_ = child.ended_at;
-    return;
+    if (!IsSpare(id)) {
+      hopeless_since_ = child.ended_at;
+      return;
+    }
+    child.deaths_in_a_row = options_.backoff_limit;
+    delay = options_.longest_delay;
+    counted = false;
   }
-  child.due = child.ended_at + DelayAfter(child.deaths_in_a_row);
+  child.due = child.ended_at + delay;
   DoubtStores({id, child.exit});
   actions_.push_back(action::Recovering{{id, child.exit}, counted, child.deaths_in_a_row, options_.backoff_limit});
+}
+
+// What it answers is answered by another meanwhile, and nothing that can be written is lost with it.
+bool RecoveryPlan::IsSpare(ChildId id) const {
+  if (id.role != Role::kServer || options_.partitions == 0 || id.index < options_.partitions) return false;
+  return std::any_of(children_.begin(), children_.end(), [&](const auto& entry) {
+    const auto& [other, child] = entry;
+    return other.role == Role::kServer && other.index % options_.partitions == id.index % options_.partitions &&
+           child.life == Life::kReady;
+  });
 }
 
 void RecoveryPlan::LeadTrainers(SteadyTime now) {

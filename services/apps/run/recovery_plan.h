@@ -7,7 +7,8 @@
 // outside and not counted; but a program may mean "try later" by it (EX_TEMPFAIL), so that of such ends in a row, each
 // soon after its start, the first alone is free.
 //
-// Servers and samplers are replaced one by one, at the same address: trainers wait for them. Trainers are one group:
+// Servers and samplers are replaced one by one, at the same address: trainers wait for them. A replica of a partition's
+// first server is tried again for ever, while another server of the partition serves. Trainers are one group:
 // when one dies, all end and a new incarnation of the group starts from the last checkpoint. 64 and 65 from anybody
 // end the run, because the same input gives the same answer. After a 74 the job's stores are looked at first: while one
 // is out of reach nobody is started again, who would only fail once more; and where it stays so, the run ends.
@@ -34,6 +35,8 @@ enum class TrainerKind {
 
 struct PlanOptions {
   uint32_t servers = 1, samplers = 0, trainers = 1;
+  // Servers whose numbers differ by a multiple of it serve the same partition; 0: each serves another.
+  uint32_t partitions = 0;
   TrainerKind trainer_kind = TrainerKind::kEspalier;
   uint64_t first_incarnation = 1;
   // Counted failures of the trainers that are recovered from, in all; and deaths in a row of each other process.
@@ -140,6 +143,7 @@ class RecoveryPlan {
   void StartOne(ChildId id);
   void ReplaceServices(SteadyTime now);
   void RecoverService(ChildId id, Child& child);
+  bool IsSpare(ChildId id) const;
   void LeadTrainers(SteadyTime now);
   void BeginGroup(SteadyTime now);
   void EndGroup(SteadyTime now);

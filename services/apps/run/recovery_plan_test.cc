@@ -71,6 +71,43 @@ TEST_F(RecoveryPlanTest, AServerThatDiesAgainAndAgainWaitsLongerEachTimeThenEnds
   EXPECT_THAT(NextWhenDue(), ElementsAre("give up server-0"));
 }
 
+TEST_F(RecoveryPlanTest, AReplicaIsTriedAgainForEverWhileAnotherServes) {
+  PlanOptions options = Options();
+  options.partitions = 1;  // server-1 is a replica of server-0
+  plan_.emplace(options);
+  StartAll();
+  for (int death = 1; death <= 3; ++death) {
+    End(kServer1, kCrashed);
+    EXPECT_THAT(Next(), ElementsAre("recover server-1 " + std::to_string(death) + "/3"));
+    EXPECT_THAT(NextWhenDue(), ElementsAre("start server-1"));
+    Ready(kServer1);
+  }
+  for (int death = 0; death < 5; ++death) {
+    End(kServer1, kCrashed);
+    EXPECT_THAT(Next(), ElementsAre("recover server-1 3/3"));
+    EXPECT_THAT(NextAfter(options.longest_delay - milliseconds(1)), IsEmpty());
+    EXPECT_THAT(NextWhenDue(), ElementsAre("start server-1"));
+    Ready(kServer1);
+  }
+  // Nobody else serves now: it is as hopeless as if it were alone.
+  End(kServer0, Code(70));
+  EXPECT_THAT(Next(), ElementsAre("recover server-0 1/3"));
+  End(kServer1, kCrashed);
+  EXPECT_THAT(Next(), IsEmpty());
+  EXPECT_THAT(NextAfter(options.consequences), ElementsAre("give up server-1"));
+}
+
+TEST_F(RecoveryPlanTest, TheFirstServerOfAPartitionIsNeededWhoeverElseServes) {
+  PlanOptions options = Options();
+  options.partitions = 1;
+  options.backoff_limit = 0;
+  plan_.emplace(options);
+  StartAll();
+  End(kServer0, kCrashed);
+  EXPECT_THAT(Next(), IsEmpty());
+  EXPECT_THAT(NextWhenDue(), ElementsAre("give up server-0"));
+}
+
 TEST_F(RecoveryPlanTest, AServerThatServedForLongHasItsDeathsForgiven) {
   StartAll();
   for (int death = 0; death < 20; ++death) {

@@ -12,7 +12,7 @@ namespace espalier::run {
 enum class Role { kPartitioner, kTrainer, kSampler, kServer };
 const char* NameOf(Role role);  // "partitioner", "trainer", "sampler", "server"
 
-// Children of a role are numbered from 0: server 0 serves partition 0, trainer 1 has rank 1.
+// Children of a role are numbered from 0: trainer 1 has rank 1, server_numbering.h says what a server serves.
 struct ChildId {
   Role role = Role::kPartitioner;
   uint32_t index = 0;

@@ -14,6 +14,7 @@
 #include "services/apps/run/result_file.h"
 #include "services/apps/run/run_in_progress.h"
 #include "services/apps/run/run_state.h"
+#include "services/apps/run/server_numbering.h"
 #include "services/apps/run/shell_word.h"
 #include "services/apps/run/store_probe.h"
 #include "services/sampler/audit.h"
@@ -206,7 +207,7 @@ RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
   return Run(options, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {
     RETURN_IF_ERROR(CheckPluginFiles(plan.job.training.server_plugins, ""));
     Site site{.paths = plan.folder, .program_folder = options.roles.program_folder};
-    site.server_threads = ServerThreads(std::thread::hardware_concurrency(), plan.job.training.graph.partitions.count);
+    site.server_threads = ServerThreads(std::thread::hardware_concurrency(), ServersOf(plan.job.training).count());
     return std::unique_ptr<Fleet>(new LocalFleet(telemetry::StopSignal::Install(), std::move(site)));
   });
 }

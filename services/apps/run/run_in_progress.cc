@@ -6,6 +6,7 @@
 
 #include "services/apps/run/job_prefix.h"
 #include "services/apps/run/log_tail.h"
+#include "services/apps/run/server_numbering.h"
 #include "services/apps/run/training_view.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
@@ -28,7 +29,8 @@ PlanOptions PlanOptionsOf(const RunContext& context, uint64_t first_incarnation)
   const RunOptions& options = context.options;
   const job::DistTraining& job = context.job.training;
   PlanOptions plan;
-  plan.servers = job.graph.partitions.count;
+  plan.servers = ServersOf(job).count();
+  plan.partitions = job.graph.partitions.count;
   plan.samplers = job.sampler_replicas;
   plan.trainers = job.trainer_replicas;
   plan.trainer_kind = options.roles.has_program() ? TrainerKind::kProgram : TrainerKind::kEspalier;
@@ -114,7 +116,10 @@ void RunInProgress::TakeReady(const ChildReady& event) {
   };
   switch (event.child.role) {
     case Role::kPartitioner: return;
-    case Role::kServer: return place(&peers_.servers);
+    case Role::kServer:
+      place(&servers_);
+      peers_.servers = AddressesByPartition(ServersOf(context_.job.training), servers_);
+      return;
     case Role::kSampler: return place(&peers_.samplers);
     case Role::kTrainer: break;
   }
@@ -287,7 +292,7 @@ ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
   const job::DistTraining& job = context_.job.training;
   switch (child.role) {
     case Role::kPartitioner: return PartitionerCommand(site, job.graph.partitions.uri);
-    case Role::kServer: return ServerCommand(site, child.index, LifeOf(child), job.server_plugins);
+    case Role::kServer: return ServerCommand(site, job, child.index, LifeOf(child));
     case Role::kSampler: return SamplerCommand(site, roles, child.index, peers_.servers, LifeOf(child));
     case Role::kTrainer: break;
   }
@@ -305,7 +310,7 @@ void RunInProgress::BeginPhase(ChildId child) {
   std::string shown;
   switch (child.role) {
     case Role::kPartitioner: phase = shown = "partitioning"; break;
-    case Role::kServer: shown = "starting " + PluralOf(job.graph.partitions.count, "graph server"); break;
+    case Role::kServer: shown = "starting " + PluralOf(ServersOf(job).count(), "graph server"); break;
     case Role::kSampler: shown = "starting " + PluralOf(job.sampler_replicas, "sampler"); break;
     case Role::kTrainer: phase = shown = TrainersPhase(); break;
   }

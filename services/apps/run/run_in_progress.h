@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "services/apps/run/child_environment.h"
 #include "services/apps/run/commands.h"
@@ -90,6 +91,7 @@ class RunInProgress {
   RecoveryPlan plan_;
   RunState state_;
   RunFacts facts_;
+  std::vector<std::string> servers_;  // addresses by number
   TrainerPeers peers_;
   std::map<ChildId, std::string> addresses_;  // that a child had when it was ready first
   std::map<ChildId, int> starts_;

@@ -69,7 +69,7 @@ class RunTest : public testing::Test {
 
   // Every child that ever got ready is gone.
   void ExpectNoChildRuns() const {
-    for (const char* child : {"server-0", "server-1", "sampler-0", "trainer-0", "trainer-1"}) {
+    for (const char* child : {"server-0", "server-1", "server-2", "server-3", "sampler-0", "trainer-0", "trainer-1"}) {
       const auto ready = telemetry::ReadReadyFile(root_ / "out" / "run" / (std::string(child) + ".json"));
       if (!ready.ok()) continue;
       EXPECT_EQ(kill(static_cast<pid_t>(ready->pid), 0), -1) << child;
@@ -104,6 +104,23 @@ TEST_F(RunTest, RunsEveryRoleAndLeavesTheResult) {
   EXPECT_THAT(ArgumentsOf("trainer-1"),
               AllOf(HasSubstr("--rendezvous\n127.0.0.1:3\n"), HasSubstr("--samplers\n127.0.0.1:10\n"),
                     HasSubstr("--rank\n1\n"), HasSubstr("OMP_NUM_THREADS=1\n"), Not(HasSubstr("--audit"))));
+}
+
+TEST_F(RunTest, ReplicasServeTheSamePartitionsAndClientsAreToldOfAll) {
+  RetryTimes(2);
+  Let("server-2 once:signal 9");
+  Let("trainer-0 await-server-2 2");
+  RunOptions options = Options();
+  options.settings.push_back("servers.replicasPerPartition=2");
+  const RunOutcome outcome = RunQuietly(options);
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  EXPECT_THAT(ArgumentsOf("server-2"), AllOf(HasSubstr("--listen\n127.0.0.1:12\n"), HasSubstr("--partition\n0\n")));
+  EXPECT_THAT(ArgumentsOf("server-3"), HasSubstr("--partition\n1\n"));
+  EXPECT_THAT(ArgumentsOf("trainer-1"), HasSubstr("--servers\n127.0.0.1:10|127.0.0.1:12,127.0.0.1:11|127.0.0.1:13\n"));
+  const auto result = nlohmann::json::parse(ReadText(root_ / "out" / "result.json"));
+  EXPECT_EQ(result["restarts"]["services"], 1);
+  EXPECT_EQ(result["restarts"]["trainers"], 0);
+  ExpectNoChildRuns();
 }
 
 TEST_F(RunTest, WritesTheEffectiveDocumentWithItsPlaces) {

@@ -43,8 +43,10 @@ std::unique_ptr<server::GraphServer> ServedGraph::StartServer(std::shared_ptr<sh
   options.functions.functions = options_.functions;
   options.functions.partition = {std::shared_ptr<const graph::PartitionBook>(shard, &shard->book()),
                                  std::shared_ptr<const graph::Partition>(shard, &shard->data())};
+  options.metrics = options_.metrics;
   server::ServedGraph served;
   served.name = "test";
+  served.machine = options_.machine;
   served.description = local_.graph->description();
   auto server = server::GraphServer::Start(options, std::move(served), std::move(shard));
   ESPALIER_CHECK(server.ok()) << server.status().ToString();

@@ -23,6 +23,8 @@ struct ServedGraphOptions {
   int worker_threads = 2;
   partition::BuildOptions build;
   std::shared_ptr<const server::PluginFunctions> functions;  // null: none
+  std::string machine;                            // that all servers say they run on
+  telemetry::MetricRegistry* metrics = nullptr;  // of all servers together
 };
 
 // Takes connections at an address and never says a word.
@@ -39,7 +41,7 @@ class SilentListener {
   std::string address_;
 };
 
-// One server per partition.
+// One server per partition. Two of them from one source are replicas of each other.
 class ServedGraph {
  public:
   ServedGraph(const graph::SourceGraph& source, uint32_t num_partitions, const ServedGraphOptions& options = {});

@@ -110,12 +110,6 @@ class BadInput(Scenario):
         self.assertIn("job.json:1:", process.stderr)
         self.assertFalse((self.dir / "run" / "result.json").exists())
 
-    def test_fields_whose_function_does_not_exist_are_refused(self):
-        document = job(CORA, "OGB", servers={"replicasPerPartition": 2})
-        process = espalier("run", "-f", self.write_job(document), "--output", self.dir / "run")
-        self.assertEqual(process.returncode, 64, process.stderr)
-        self.assertIn("is not available yet", process.stderr)
-
     def partitioned(self):
         graph = self.generate("--nodes", 500, "--edges", 3000, "--classes", 3, "--features", 4)
         process = espalier("partition", graph, "--format", "NPY", "--count", 2, "--output", self.dir / "parts", "--json")

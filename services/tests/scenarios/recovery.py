@@ -75,6 +75,27 @@ class Recovery(RecoveryScenario):
         self.assertIn("trainer-1 was killed (signal 9); restarting trainers from epoch ", self.log)
         self.assertIn("server-1 was killed (signal 9); starting it again (attempt 1 of 20)", self.log)
 
+    def test_a_dead_replica_stops_nobody(self):
+        document = cora(servers={"replicasPerPartition": 2})
+        undisturbed = self.run_job(document, "replicas", "--access", "rpc")
+        self.assertEqual(undisturbed["parametersDigest"], self.digest())
+        # Servers 2 and 3 are the replicas of partitions 0 and 1.
+        result = self.under_fire("dead-replicas", [("server-2", 20), ("server-1", 45), ("server-3", 70)],
+                                 document=document)
+        self.assertEqual(result["parametersDigest"], self.digest())
+        self.assertEqual(result["restarts"], {"trainers": 0, "services": 3})
+        self.assertEqual(result["incarnation"], undisturbed["incarnation"])
+
+    def test_learnable_rows_are_at_the_first_server_and_go_with_it_alone(self):
+        document = cora(servers={"replicasPerPartition": 2}, training__inputs=[{
+            "features": ["node-feat"], "embedding": {"size": 8, "optimizer": {"type": "Adam", "learningRate": 0.01}}}])
+        undisturbed = self.run_job(document, "replicated-rows", "--access", "rpc")
+        result = self.under_fire("replicated-rows-under-fire", [("server-3", 25), ("server-1", 60)],
+                                 document=document)
+        self.assertEqual(result["parametersDigest"], undisturbed["parametersDigest"])
+        self.assertEqual(result["learnableRowsDigest"], undisturbed["learnableRowsDigest"])
+        self.assertEqual(result["restarts"], {"trainers": 1, "services": 2})
+
     def test_learnable_rows_go_back_to_the_checkpoint_with_everybody(self):
         document = cora(training__inputs=[{"features": ["node-feat"], "embedding": {
             "size": 8, "optimizer": {"type": "Adam", "learningRate": 0.01}}}])

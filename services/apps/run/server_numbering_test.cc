@@ -1,0 +1,29 @@
+#include "services/apps/run/server_numbering.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace espalier::run {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(ServerNumberingTest, CountsReplicaByReplica) {
+  const ServerNumbering servers{.partitions = 3, .replicas = 2};
+  EXPECT_EQ(servers.count(), 6u);
+  EXPECT_EQ(servers.PartitionOf(2), 2u);
+  EXPECT_EQ(servers.ReplicaOf(2), 0u);
+  EXPECT_EQ(servers.PartitionOf(4), 1u);
+  EXPECT_EQ(servers.ReplicaOf(4), 1u);
+}
+
+TEST(ServerNumberingTest, ClientsAreToldThoseOfAPartitionTogether) {
+  EXPECT_THAT(AddressesByPartition({.partitions = 2, .replicas = 1}, {"a:1", "b:1"}), ElementsAre("a:1", "b:1"));
+  EXPECT_THAT(AddressesByPartition({.partitions = 2, .replicas = 3}, {"a:1", "b:1", "a:2", "b:2", "a:3", "b:3"}),
+              ElementsAre("a:1|a:2|a:3", "b:1|b:2|b:3"));
+  EXPECT_THAT(AddressesByPartition({.partitions = 2, .replicas = 2}, {}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace espalier::run

@@ -1,0 +1,145 @@
+#include "services/client/server_group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/rpc/address.h"
+#include "services/rpc/address_range.h"
+
+namespace espalier::client {
+namespace {
+
+// How long the others of a partition are waited for where one has answered.
+constexpr std::chrono::milliseconds kOthersPatience{2'000};
+
+Result<std::vector<ServerGroup>> GroupsOf(const SessionOptions& options) {
+  if (options.addresses.empty()) return InvalidArgument("no graph server's address was given");
+  rpc::ChannelSettings channel = options.channel;
+  channel.server_role = pki::PeerRole::kServer;
+  std::vector<ServerGroup> groups;
+  for (const std::string& joined : options.addresses) {
+    ServerGroup group;
+    for (const std::string& address : rpc::SplitAddresses(joined)) {
+      RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
+      group.peers.push_back(std::make_shared<rpc::Peer>("graph server", address, channel));
+    }
+    group.descriptions.resize(group.peers.size());
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+bool HasAnswered(const ServerGroup& group) {
+  return std::any_of(group.descriptions.begin(), group.descriptions.end(),
+                     [](const auto& description) { return description.has_value(); });
+}
+
+bool MayAnswerLater(const Status& status) {
+  return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
+}
+
+// All servers of these groups at once. An error where one says what no other can mend, or where nobody of a group
+// answers and that was the last try.
+Status AskTogether(const std::vector<ServerGroup*>& groups, const std::string& job, Deadline deadline, bool is_last) {
+  std::vector<std::shared_ptr<rpc::Peer>> peers;
+  for (const ServerGroup* group : groups) peers.insert(peers.end(), group->peers.begin(), group->peers.end());
+  std::vector<Result<ServerDescription>> answers = DescribeServers(peers, job, deadline);
+  auto answer = answers.begin();
+  for (ServerGroup* group : groups) {
+    Status first_failure;
+    for (std::optional<ServerDescription>& description : group->descriptions) {
+      if (answer->ok()) {
+        description = **answer;
+      } else if (!MayAnswerLater(answer->status())) {
+        return answer->status();
+      } else if (first_failure.ok()) {
+        first_failure = answer->status();
+      }
+      ++answer;
+    }
+    if (is_last && !HasAnswered(*group)) return first_failure;
+  }
+  return Status();
+}
+
+// A partition's only server is waited for as long as may be. Where there are several, one that answers is enough, and
+// those who take their time are left out.
+Status AskAll(std::vector<ServerGroup>& groups, const std::string& job, Deadline deadline) {
+  for (ServerGroup& group : groups) {
+    if (group.peers.size() == 1) RETURN_IF_ERROR(AskTogether({&group}, job, deadline, /*is_last=*/true));
+  }
+  while (true) {
+    std::vector<ServerGroup*> silent;
+    for (ServerGroup& group : groups) {
+      if (!HasAnswered(group)) silent.push_back(&group);
+    }
+    if (silent.empty()) return Status();
+    const bool is_last = deadline.Remaining() <= kOthersPatience;
+    RETURN_IF_ERROR(AskTogether(silent, job, deadline.AtMost(kOthersPatience), is_last));
+    if (is_last) return Status();
+  }
+}
+
+// Of one partitioning, and what is joined of one partition.
+Status CheckPeer(const rpc::Peer& peer, const ServerDescription& description, const std::string& key,
+                 const ServerGroup& group, const ServerGroup& first) {
+  if (description.partition_key != key) {
+    return FailedPrecondition(peer.address + " holds partitioning '" + description.partition_key + "', expected '" +
+                              key + "'");
+  }
+  if (!(description.graph.book == first.description().graph.book)) {
+    return FailedPrecondition(peer.address + " has another partition book than " + first.peers.front()->address);
+  }
+  if (description.partition != group.description().partition) {
+    return FailedPrecondition(peer.address + " holds partition " + std::to_string(description.partition.value) +
+                              ", and those that it is joined to hold partition " +
+                              std::to_string(group.description().partition.value));
+  }
+  return Status();
+}
+
+// Every partition once; puts them in order.
+Status CheckTheyBelongTogether(const SessionOptions& options, std::vector<ServerGroup>& groups) {
+  const ServerDescription& first = groups.front().description();
+  const std::string key = options.partition_key.empty() ? first.partition_key : options.partition_key;
+  for (const ServerGroup& group : groups) {
+    for (size_t i = 0; i < group.peers.size(); ++i) {
+      if (!group.descriptions[i]) continue;
+      RETURN_IF_ERROR(CheckPeer(*group.peers[i], *group.descriptions[i], key, group, groups.front()));
+    }
+  }
+  const uint32_t num_partitions = first.graph.book.num_partitions();
+  std::sort(groups.begin(), groups.end(), [](const ServerGroup& a, const ServerGroup& b) {
+    return a.description().partition.value < b.description().partition.value;
+  });
+  for (size_t i = 0; i < groups.size() || i < num_partitions; ++i) {
+    if (i < groups.size() && i < num_partitions && groups[i].description().partition.value == i) continue;
+    return FailedPrecondition(std::to_string(groups.size()) + " servers for " + std::to_string(num_partitions) +
+                              " partitions: each partition needs exactly one, or several joined by '|'");
+  }
+  return Status();
+}
+
+}  // namespace
+
+const ServerDescription& ServerGroup::description() const {
+  return **std::find_if(descriptions.begin(), descriptions.end(),
+                        [](const auto& description) { return description.has_value(); });
+}
+
+std::shared_ptr<rpc::Replicas> ServerGroup::ReplicasSeenFrom(const std::string& machine) const {
+  std::vector<bool> near;
+  for (const std::optional<ServerDescription>& description : descriptions) {
+    near.push_back(description.has_value() && !machine.empty() && description->machine == machine);
+  }
+  return std::make_shared<rpc::Replicas>(peers, std::move(near));
+}
+
+Result<std::vector<ServerGroup>> FindServers(const SessionOptions& options, Deadline deadline) {
+  ASSIGN_OR_RETURN(std::vector<ServerGroup> groups, GroupsOf(options));
+  RETURN_IF_ERROR(AskAll(groups, options.job, deadline));
+  RETURN_IF_ERROR(CheckTheyBelongTogether(options, groups));
+  return groups;
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,68 @@
+#include "services/rpc/replica_choice.h"
+
+#include <algorithm>
+
+#include "services/base/check.h"
+
+namespace espalier::rpc {
+
+ReplicaChoice::ReplicaChoice(std::vector<bool> near, ReplicaRest rest, Clock& clock)
+    : num_servers_(near.size()), rest_(rest), clock_(clock), servers_(near.size()) {
+  ESPALIER_CHECK(!near.empty()) << "a choice among no servers";
+  for (size_t i = 0; i < near.size(); ++i) servers_[i].is_near = near[i];
+}
+
+bool ReplicaChoice::IsBetter(const Server& one, const Server& other, SteadyTime now) const {
+  const bool rests = one.rests_until > now, other_rests = other.rests_until > now;
+  if (rests != other_rests) return other_rests;
+  if (rests) return one.rests_until < other.rests_until;
+  if (one.is_near != other.is_near) return one.is_near;
+  return one.calls_under_way < other.calls_under_way;
+}
+
+size_t ReplicaChoice::Pick() {
+  const SteadyTime now = clock_.Now();
+  MutexLock lock(&mutex_);
+  size_t best = turn_ % servers_.size();
+  for (size_t i = 1; i < servers_.size(); ++i) {
+    const size_t candidate = (turn_ + i) % servers_.size();
+    if (IsBetter(servers_[candidate], servers_[best], now)) best = candidate;
+  }
+  turn_ = best + 1;
+  Server& server = servers_[best];
+  ++server.calls_under_way;
+  if (server.failures > 0) Rest(server, now);  // this call finds out for all
+  return best;
+}
+
+void ReplicaChoice::Answered(size_t server) {
+  MutexLock lock(&mutex_);
+  Server& asked = servers_[server];
+  --asked.calls_under_way;
+  asked.failures = 0;
+  asked.rests_until = SteadyTime::min();
+}
+
+void ReplicaChoice::Unreachable(size_t server) {
+  const SteadyTime now = clock_.Now();
+  MutexLock lock(&mutex_);
+  Server& asked = servers_[server];
+  --asked.calls_under_way;
+  if (asked.rests_until <= now) Rest(asked, now);  // calls that fail together count once
+}
+
+bool ReplicaChoice::AnyIsAwake() const {
+  const SteadyTime now = clock_.Now();
+  MutexLock lock(&mutex_);
+  return std::any_of(servers_.begin(), servers_.end(),
+                     [now](const Server& server) { return server.rests_until <= now; });
+}
+
+void ReplicaChoice::Rest(Server& server, SteadyTime now) const {
+  std::chrono::milliseconds rest = rest_.first;
+  for (int i = 0; i < server.failures && rest < rest_.longest; ++i) rest *= 2;
+  ++server.failures;
+  server.rests_until = now + std::min(rest, rest_.longest);
+}
+
+}  // namespace espalier::rpc

@@ -1,0 +1,126 @@
+#include "services/rpc/replica_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/testing/fake_clock.h"
+
+namespace espalier::rpc {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+constexpr ReplicaRest kRest{.first = milliseconds(500), .longest = milliseconds(2000)};
+
+class ReplicaChoiceTest : public ::testing::Test {
+ protected:
+  // Calls one after another, each answered.
+  std::vector<size_t> Picks(ReplicaChoice& choice, size_t count) {
+    std::vector<size_t> picked;
+    for (size_t i = 0; i < count; ++i) {
+      picked.push_back(choice.Pick());
+      choice.Answered(picked.back());
+    }
+    return picked;
+  }
+  // A call to whoever is next finds nobody there; returns who it was.
+  size_t FindNobody(ReplicaChoice& choice) {
+    const size_t server = choice.Pick();
+    choice.Unreachable(server);
+    return server;
+  }
+
+  FakeClock clock_;
+};
+
+TEST_F(ReplicaChoiceTest, AsksEachInTurn) {
+  ReplicaChoice choice({false, false, false}, kRest, clock_);
+  EXPECT_THAT(Picks(choice, 7), ElementsAre(0, 1, 2, 0, 1, 2, 0));
+}
+
+TEST_F(ReplicaChoiceTest, AsksWhoHasTheFewestCallsUnderWay) {
+  ReplicaChoice choice({false, false, false}, kRest, clock_);
+  EXPECT_EQ(choice.Pick(), 0u);
+  EXPECT_EQ(choice.Pick(), 1u);
+  EXPECT_EQ(choice.Pick(), 2u);
+  choice.Answered(1);
+  EXPECT_EQ(choice.Pick(), 1u);
+  choice.Answered(2);
+  choice.Answered(0);
+  EXPECT_EQ(choice.Pick(), 2u);  // in turn, as 0 has as few
+}
+
+TEST_F(ReplicaChoiceTest, NearOnesComeFirstHoweverBusy) {
+  ReplicaChoice choice({false, true, false, true}, kRest, clock_);
+  EXPECT_EQ(choice.Pick(), 1u);
+  EXPECT_EQ(choice.Pick(), 3u);
+  EXPECT_EQ(choice.Pick(), 1u);
+  EXPECT_EQ(choice.Pick(), 3u);
+}
+
+TEST_F(ReplicaChoiceTest, FarOnesAnswerWhileNearOnesRest) {
+  ReplicaChoice choice({true, false}, kRest, clock_);
+  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_TRUE(choice.AnyIsAwake());
+  EXPECT_THAT(Picks(choice, 3), ElementsAre(1, 1, 1));
+  clock_.Advance(kRest.first);
+  EXPECT_THAT(Picks(choice, 3), ElementsAre(0, 0, 0));
+}
+
+TEST_F(ReplicaChoiceTest, OneCallFindsOutWhetherAServerIsBack) {
+  ReplicaChoice choice({true, false}, kRest, clock_);
+  FindNobody(choice);
+  clock_.Advance(kRest.first);
+  EXPECT_EQ(choice.Pick(), 0u);
+  EXPECT_EQ(choice.Pick(), 1u);  // while that one is under way
+  choice.Answered(0);
+  EXPECT_EQ(choice.Pick(), 0u);
+}
+
+TEST_F(ReplicaChoiceTest, RestsLongerEachTimeUpToALimit) {
+  ReplicaChoice choice({true, false}, kRest, clock_);
+  for (const milliseconds rest : {milliseconds(500), milliseconds(1000), milliseconds(2000), milliseconds(2000)}) {
+    EXPECT_EQ(FindNobody(choice), 0u);
+    clock_.Advance(rest - milliseconds(1));
+    EXPECT_THAT(Picks(choice, 2), ElementsAre(1, 1));
+    clock_.Advance(milliseconds(1));
+  }
+  EXPECT_THAT(Picks(choice, 1), ElementsAre(0));
+  EXPECT_EQ(FindNobody(choice), 0u);  // its failures are forgotten
+  clock_.Advance(kRest.first);
+  EXPECT_THAT(Picks(choice, 1), ElementsAre(0));
+}
+
+TEST_F(ReplicaChoiceTest, CallsThatFailTogetherCountOnce) {
+  ReplicaChoice choice({true, false}, kRest, clock_);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(choice.Pick(), 0u);
+  for (int i = 0; i < 8; ++i) choice.Unreachable(0);
+  clock_.Advance(kRest.first);
+  EXPECT_THAT(Picks(choice, 1), ElementsAre(0));
+}
+
+TEST_F(ReplicaChoiceTest, WhereAllRestEachIsAskedInItsTurn) {
+  ReplicaChoice choice({false, true}, kRest, clock_);
+  EXPECT_EQ(FindNobody(choice), 1u);
+  clock_.Advance(milliseconds(1));
+  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_FALSE(choice.AnyIsAwake());
+  EXPECT_EQ(FindNobody(choice), 1u);
+  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_FALSE(choice.AnyIsAwake());
+  EXPECT_THAT(Picks(choice, 1), ElementsAre(1));
+  EXPECT_TRUE(choice.AnyIsAwake());
+}
+
+TEST_F(ReplicaChoiceTest, OneServerIsAlwaysAsked) {
+  ReplicaChoice choice({false}, kRest, clock_);
+  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_FALSE(choice.AnyIsAwake());
+  EXPECT_EQ(FindNobody(choice), 0u);
+  EXPECT_THAT(Picks(choice, 2), ElementsAre(0, 0));
+}
+
+}  // namespace
+}  // namespace espalier::rpc
