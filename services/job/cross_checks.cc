@@ -292,6 +292,22 @@ class RelationChecker {
     Add("spec.samplers.replicas", "sampler processes draw what spec.training.sampling says, and there is none");
   }
 
+  void CheckProgram(const DistTraining& job) {
+    if (!job.program.has_value()) return;
+    const std::string path = "spec.trainers.program.";
+    if (job.program->command.front().empty()) {
+      Add(path + "command[0]", "the first word is the program: expected one that is not empty");
+    }
+    CheckWords(job.program->command, path + "command");
+    CheckWords(job.program->args, path + "args");
+    if (!job.checkpoint.resume_from.empty()) {
+      Add("spec.checkpoint.resumeFrom", "a program goes on from what it has saved itself: leave it out");
+    }
+    if (!job.output_nodes_uri.empty()) {
+      Add("spec.output.nodesUri", "a program decides itself what it writes: leave it out");
+    }
+  }
+
   void CheckRoles(const DistTraining& job) {
     if (job.server_replicas_per_partition > 1) {
       Add("spec.servers.replicasPerPartition", "more than one server for a partition is not available yet");
@@ -309,6 +325,13 @@ class RelationChecker {
   }
 
  private:
+  void CheckWords(const std::vector<std::string>& words, const std::string& path) {
+    for (size_t i = 0; i < words.size(); ++i) {
+      if (words[i].find('\0') == std::string::npos) continue;
+      Add(path + "[" + std::to_string(i) + "]", "has a NUL byte, at which a program's argument ends");
+    }
+  }
+
   // Fields that mean nothing for the task.
   void RefuseFields(const std::string& object_path, const std::vector<const char*>& names) {
     const nlohmann::ordered_json* object = &document_.values;
@@ -412,6 +435,7 @@ void CheckRelations(const DistTraining& job, const CheckedDocument& document, Vi
   } else {
     checker.CheckNothingIsTrained(job);
   }
+  checker.CheckProgram(job);
   checker.CheckRoles(job);
   checker.CheckEnvironments();
   checker.CheckTls(job);
