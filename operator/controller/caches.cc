@@ -30,6 +30,7 @@ Result<TrainingRecord> ParseTrainingRecord(const kube::Json& object) {
   DropBulkyAnnotations(&record.meta);
   record.phase = kube::StringAt(object, {"status", "phase"});
   record.incarnation = kube::IntegerAt(object, {"status", "incarnation"}).value_or(0);
+  record.has_program = kube::Find(object, {"spec", "trainers", "program"}) != nullptr;
   kube::Json kept = object;
   if (const auto meta = kept.find("metadata"); meta != kept.end() && meta->is_object()) {
     meta->erase("managedFields");

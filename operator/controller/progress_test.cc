@@ -180,6 +180,18 @@ TEST_F(ProgressPollerTest, AWriteThatIsRefusedCountsAsAFailure) {
   EXPECT_THAT(job.registry.Serialize(), HasSubstr("espalier_operator_progress_failures_total 1\n"));
 }
 
+TEST_F(ProgressPollerTest, AsksNoProgramOfTheUsers) {
+  Say(20);
+  kube::Json object = job.Stored();
+  object["spec"]["trainers"]["program"]["command"] = kube::Json::array({"my-program"});
+  caches.trainings.Put(*ParseTrainingRecord(object));
+  poller.PollOnce();
+  EXPECT_EQ(questions, 0);
+  Refresh();
+  poller.PollOnce();
+  EXPECT_EQ(questions, 1);
+}
+
 TEST_F(ProgressPollerTest, AsksOnlyJobsThatTrain) {
   Say(14);
   for (const char* const phase : {"Starting", "Restarting", "Suspended", "Succeeded"}) {

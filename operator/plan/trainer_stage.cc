@@ -8,12 +8,15 @@
 #include "operator/plan/stages.h"
 #include "operator/resources/labels.h"
 #include "operator/resources/names.h"
+#include "services/base/exit_code.h"
 
 namespace espalier::ctl::plan {
 namespace {
 
 using api::ConditionStatus;
 using api::Role;
+
+constexpr std::chrono::minutes kSoonAfterItsStart{10};
 
 // As many as before where the document cannot be read.
 int64_t WantedReplicas(const Draft& draft) {
@@ -42,12 +45,25 @@ void Resize(Draft& draft, const JobRun& run) {
                    "from " + Replicas(status.trainer_replicas) + " to " + std::to_string(WantedReplicas(draft)));
 }
 
+// A program of the user's may mean "try later" by 75 (EX_TEMPFAIL) although nobody asked it to stop, and would go on so
+// for ever: of such ends in a row, each soon after its start, the first alone is not counted. As `espalier run` has it.
+Failure CountedIfItStopsTooOften(const Draft& draft, const kube::Job& job, Failure failure) {
+  const bool is_program = draft.training().spec && draft.spec().job.program;
+  if (!is_program || failure.exit_code != static_cast<int>(ExitCode::kAskedToStop)) return failure;
+  const bool again = draft.status().restart_reason == failure.reason;
+  if (!again || draft.now() - job.meta.created_at >= kSoonAfterItsStart) return failure;
+  failure.retry = Retry::kCounted;
+  failure.message += ", once more and soon after its start: counted";
+  return failure;
+}
+
 void FollowIncarnation(Draft& draft) {
   const api::Status& status = draft.status();
   const JobRun& run = draft.world().trainer_run(status.incarnation);
   const std::string job = resources::TrainerJobName(draft.name(), status.incarnation);
-  if (const std::optional<Failure> failure = SettledFailure(draft, run)) {
-    if (MayRetry(draft, Role::kTrainer, *failure)) BeginIncarnation(draft, failure->reason, failure->message);
+  if (const std::optional<Failure> settled = SettledFailure(draft, run)) {
+    const Failure failure = CountedIfItStopsTooOften(draft, *run.job, *settled);
+    if (MayRetry(draft, Role::kTrainer, failure)) BeginIncarnation(draft, failure.reason, failure.message);
     return;
   }
   const std::vector<std::string>& gone = draft.seen().confirmed_gone;

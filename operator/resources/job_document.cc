@@ -15,7 +15,11 @@ Json JobDocument(const api::DistTraining& training, std::optional<int64_t> train
     if (const Json* const value = kube::Find(document, {"spec", part})) spec[part] = *value;
   }
   spec["trainers"]["threads"] = training.spec->job.trainer_threads;
-  if (trainers) spec["trainers"]["replicas"] = *trainers;
+  if (!trainers) return job;
+  spec["trainers"]["replicas"] = *trainers;
+  if (const Json* const program = kube::Find(document, {"spec", "trainers", "program"})) {
+    spec["trainers"]["program"] = *program;
+  }
   return job;
 }
 

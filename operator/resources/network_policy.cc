@@ -20,9 +20,10 @@ Json Ports(std::initializer_list<int> numbers) {
 Json NetworkPolicy(const Context& context) {
   const Json pods = {{"matchLabels", SelectorOf(context.training)}};
   Json among_pods = {{"from", Json::array({{{"podSelector", pods}}})}};
-  // Gloo, the all-reduce without TLS, picks its ports.
-  const bool is_gloo = context.training.spec->tls == api::TlsMode::kDisabled;
-  if (!is_gloo) among_pods["ports"] = Ports({kServerPort, kSamplerPort, kTrainerPort});
+  // Gloo, the all-reduce without TLS, picks its ports, and so do programs of the user's (client::Meet).
+  const api::Spec& spec = *context.training.spec;
+  const bool picks_ports = spec.tls == api::TlsMode::kDisabled || spec.job.program.has_value();
+  if (!picks_ports) among_pods["ports"] = Ports({kServerPort, kSamplerPort, kTrainerPort});
 
   Json policy =
       ChildOf(context, kube::kNetworkPolicies, NetworkPolicyName(context.training.meta.key.name), kSharedComponent);

@@ -53,6 +53,12 @@ Json Port(const std::string& name, int number) {
   return {{"name", name}, {"containerPort", number}, {"protocol", "TCP"}};
 }
 
+Json LiteralWords(const std::vector<std::string>& words) {
+  Json literal = Json::array();
+  for (const std::string& word : words) literal.push_back(Literal(word));
+  return literal;
+}
+
 // Unset where the document says nothing, so that the image's or the operator's default counts.
 void SetUnlessEmpty(const std::string& name, const Json& value, Json* object) {
   if (!value.empty()) (*object)[name] = value;
@@ -64,6 +70,11 @@ std::string Literal(const std::string& text) {
   std::string literal;
   for (const char c : text) literal += c == '$' ? "$$" : std::string(1, c);
   return literal;
+}
+
+RolePod::RolePod(const Context& context, api::Role role, const job::Program& program) : RolePod(context, role, "") {
+  container()["command"] = LiteralWords(program.command);
+  if (!program.args.empty()) container()["args"] = LiteralWords(program.args);
 }
 
 RolePod::RolePod(const Context& context, api::Role role, const std::string& program) : context_(context), role_(role) {
@@ -166,8 +177,7 @@ RolePod& RolePod::Peers(const std::string& port_name, int port) {
   container()["ports"] = Json::array({Port(port_name, port), Port("admin", kAdminPort)});
   Variable("ESPALIER_ADMIN_LISTEN", "[::]:" + std::to_string(kAdminPort));
   Probes();
-  Protect();
-  return *this;
+  return Transport();
 }
 
 // The admin port answers /livez from the start, while a partition is loaded too: nothing limits how long that takes.
@@ -177,12 +187,9 @@ void RolePod::Probes() {
   container()["readinessProbe"] = HttpProbe("/readyz", /*period_seconds=*/2, /*failures=*/2);
 }
 
-void RolePod::Protect() {
+RolePod& RolePod::Transport() {
   const api::DistTraining& training = context_.training;
-  if (training.spec->tls == api::TlsMode::kDisabled) {
-    Variable("ESPALIER_INSECURE_LISTEN_ANY", "true");
-    return;
-  }
+  if (training.spec->tls == api::TlsMode::kDisabled) return Variable("ESPALIER_INSECURE_LISTEN_ANY", "true");
   const std::string folder = kTlsFolder;
   Variable("ESPALIER_TLS_CA", folder + "/ca.crt");
   Variable("ESPALIER_TLS_CERTIFICATE", folder + "/tls.crt");
@@ -199,6 +206,7 @@ void RolePod::Protect() {
         Json::array({item("ca.crt", "ca.crt"), item(role + ".crt", "tls.crt"), item(role + ".key", "tls.key")});
   }
   Mount("tls", folder, /*read_only=*/true, {{"secret", std::move(secret)}});
+  return *this;
 }
 
 RolePod& RolePod::GracePeriod(std::chrono::seconds grace) {

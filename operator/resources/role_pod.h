@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "operator/resources/builders.h"
 
@@ -16,6 +17,8 @@ std::string Literal(const std::string& text);
 class RolePod {
  public:
   RolePod(const Context& context, api::Role role, const std::string& program);
+  // Of a program of the user's.
+  RolePod(const Context& context, api::Role role, const job::Program& program);
 
   RolePod& Argument(const std::string& argument);                        // in which $(NAME) is a variable
   RolePod& Variable(const std::string& name, const std::string& value);  // literal
@@ -31,6 +34,8 @@ class RolePod {
   RolePod& Cache();                                  // a folder for copies of what is in object storage
   // A data port, mutual TLS or leave to do without, and the admin port with its probes.
   RolePod& Peers(const std::string& port_name, int port);
+  // Mutual TLS or leave to do without alone: of a program whose ports, if it has any, nobody knows.
+  RolePod& Transport();
   RolePod& GracePeriod(std::chrono::seconds grace);
   RolePod& Field(const std::string& name, kube::Json value);  // of the pod's spec
 
@@ -40,7 +45,6 @@ class RolePod {
  private:
   kube::Json& container() { return pod_["spec"]["containers"][0]; }
   void Mount(const std::string& name, const std::string& path, bool read_only, kube::Json source);
-  void Protect();
   void Probes();
   kube::Json FieldsOfDocument() const;
 

@@ -14,6 +14,60 @@ constexpr api::Role kRole = api::Role::kTrainer;
 // For the step under way and the checkpoint's upload; a trainer that is done earlier ends earlier.
 constexpr std::chrono::seconds kGrace{300};
 
+std::string ConfigOf(const Context& context) {
+  return TrainerConfigName(context.training.meta.key.name, context.status.incarnation);
+}
+
+// The math library reads its thread count when it is loaded.
+void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
+  const std::string threads = std::to_string(context.training.spec->job.trainer_threads);
+  pod->Variable("OMP_NUM_THREADS", threads).Variable("OPENBLAS_NUM_THREADS", threads);
+  const std::string samplers = SamplerAddresses(context);
+  if (!samplers.empty()) pod->Variable("ESPALIER_SAMPLERS", samplers);
+}
+
+RolePod EspaliersTrainer(const Context& context) {
+  const std::string run = RunPrefix(context.training);
+  RolePod pod(context, kRole, "espalier-trainer");
+  pod.Document(ConfigOf(context))
+      .ObjectStorage()
+      .Peers("trainer", kTrainerPort)
+      .Graph()
+      .Variable("ESPALIER_INCARNATION", std::to_string(context.status.incarnation))
+      .Variable("ESPALIER_JOB_UID", context.training.meta.uid)  // its /status says whose progress it is
+      .VariableOfPod("ESPALIER_RANK", "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
+      .Variable("ESPALIER_WORLD_SIZE", std::to_string(TrainersOf(context)))
+      .Variable("ESPALIER_RENDEZVOUS", RendezvousAddress(context))
+      // Rank 0 must not wait for its own name, which DNS may not know yet.
+      .Variable("ESPALIER_RING_LISTEN", "[::]:" + std::to_string(kTrainerPort))
+      .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
+      .Variable("ESPALIER_OUTPUT", run)
+      .Variable("ESPALIER_CHECKPOINTS", run + "/checkpoints");
+  AddThreadsAndSamplers(context, &pod);
+  return pod;
+}
+
+// What `espalier run -- PROGRAM` says (services/apps/run/commands.cc, docs/programs.md). No port is known of it, so that
+// nobody asks how it is: it is ready when it runs.
+RolePod UsersProgram(const Context& context, const job::Program& program) {
+  const api::Status& status = context.status;
+  RolePod pod(context, kRole, program);
+  pod.Document(ConfigOf(context))
+      .ObjectStorage()
+      .Transport()
+      .Graph()
+      .Variable("ESPALIER_PARTITION_KEY", status.partition ? status.partition->hash : "")
+      .Variable("ESPALIER_INCARNATION", std::to_string(status.incarnation))
+      .VariableOfPod("ESPALIER_RANK", "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
+      .Variable("ESPALIER_WORLD_SIZE", std::to_string(TrainersOf(context)))
+      .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
+      .Variable("ESPALIER_OUTPUT", RunPrefix(context.training))
+      // What an earlier incarnation has saved; a job that is created again has a prefix of its own.
+      .Variable("ESPALIER_RESUME", status.incarnation > 1 ? "auto" : "never");
+  AddThreadsAndSamplers(context, &pod);
+  return pod;
+}
+
 }  // namespace
 
 // One group of trainers that lives and dies together: no policy tells the Job controller to replace a single pod.
@@ -21,37 +75,18 @@ Json TrainerJob(const Context& context) {
   const std::string& name = context.training.meta.key.name;
   const std::string incarnation = std::to_string(context.status.incarnation);
   const int64_t trainers = TrainersOf(context);
-  const std::string threads = std::to_string(context.training.spec->job.trainer_threads);
-  const std::string run = RunPrefix(context.training);
-  RolePod pod(context, kRole, "espalier-trainer");
-  pod.Document(TrainerConfigName(name, context.status.incarnation))
-      .ObjectStorage()
-      .Peers("trainer", kTrainerPort)
-      .Graph()
-      .Variable("ESPALIER_INCARNATION", incarnation)
-      .Variable("ESPALIER_JOB_UID", context.training.meta.uid)  // its /status says whose progress it is
-      .VariableOfPod("ESPALIER_RANK", "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
-      .Variable("ESPALIER_WORLD_SIZE", std::to_string(trainers))
-      .Variable("ESPALIER_RENDEZVOUS", RendezvousAddress(context))
-      // Rank 0 must not wait for its own name, which DNS may not know yet.
-      .Variable("ESPALIER_RING_LISTEN", "[::]:" + std::to_string(kTrainerPort))
-      .VariableOfPod("ESPALIER_LOCAL_ADDRESS", "status.podIP")
-      .Variable("ESPALIER_OUTPUT", run)
-      .Variable("ESPALIER_CHECKPOINTS", run + "/checkpoints")
-      // The math library reads its thread count when it is loaded.
-      .Variable("OMP_NUM_THREADS", threads)
-      .Variable("OPENBLAS_NUM_THREADS", threads)
-      .Label(kIncarnationLabel, incarnation)
+  const std::optional<job::Program>& program = context.training.spec->job.program;
+  RolePod pod = program ? UsersProgram(context, *program) : EspaliersTrainer(context);
+  pod.Label(kIncarnationLabel, incarnation)
       .Field("subdomain", ServiceName(name))
       .Field("restartPolicy", "Never")
       .GracePeriod(kGrace);
-  const std::string samplers = SamplerAddresses(context);
-  if (!samplers.empty()) pod.Variable("ESPALIER_SAMPLERS", samplers);
 
   Inputs inputs = InputsOf(context, kRole);
   inputs.Add("incarnation", context.status.incarnation)
       .Add("trainers", trainers)
       .Add("samplers", context.training.spec->job.sampler_replicas);
+  if (program) inputs.Add("program", program->Words());
   Json job =
       ChildOf(context, kube::kJobs, TrainerJobName(name, context.status.incarnation), api::NameOf(kRole), inputs);
   job["metadata"]["labels"][kIncarnationLabel] = incarnation;

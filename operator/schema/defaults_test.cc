@@ -30,7 +30,8 @@ void FillIn(const Json& schema, Json* value) {
 }
 
 Json EffectiveOnCluster(const std::string& text) {
-  const Result<job::ParsedJob> parsed = job::ParseJob("", text, {}, job::RunsOn::kCluster);
+  const Result<job::ParsedJob> parsed =
+      job::ParseJob("", text, {}, job::RunsOn::kCluster, job::SpecTraining::kUnlessProgram);
   EXPECT_TRUE(parsed.ok()) << parsed.status().ToString() << "\n" << text;
   return Json::parse(parsed.ok() ? parsed->effective_json : "{}");
 }

@@ -64,7 +64,8 @@ Rule KeepsAnImage(const std::string& role) {
 std::vector<Rule> ImmutabilityRules() {
   std::vector<Rule> rules;
   for (const char* field : {"storage", "graph", "training", "checkpoint", "output", "tls",
-                            "servers.replicasPerPartition", "servers.cacheMedium", "trainers.threads"}) {
+                            "servers.replicasPerPartition", "servers.cacheMedium", "trainers.threads",
+                            "trainers.program"}) {
     rules.push_back(Fixed(field));
   }
   rules.push_back(FixedUnlessSuspended("partitioner", Unchanged("partitioner"), ""));

@@ -6,6 +6,9 @@
 namespace espalier::ctl::schema {
 namespace {
 
+// Of a rule at spec: holds where nothing is said of training, which a job with a program may leave out.
+std::string OfTraining(const std::string& cel) { return "!has(self.training) || (" + cel + ")"; }
+
 std::vector<Rule> GraphRules() {
   const std::string partitions = "spec.graph.partitions";
   return {
@@ -70,23 +73,23 @@ std::vector<Rule> TrainingRules() {
        "each trainer fetches InDegree's of the whole step: batchSize times count is at most 16777216",
        "task.negatives.count"},
       {"spec",
-       "self.training.task.type != 'LinkPrediction' || !has(self.graph.partitions.balance) || !('TrainNodes' in "
-       "self.graph.partitions.balance)",
+       OfTraining("self.training.task.type != 'LinkPrediction' || !has(self.graph.partitions.balance) || "
+                  "!('TrainNodes' in self.graph.partitions.balance)"),
        "TrainNodes balances a split of nodes, LinkPrediction has one of edges", "graph.partitions.balance"},
       {training, "self.task.type != 'LinkPrediction' || !has(self.sampling.seedTime)",
        "a column of nodes says nothing of when an edge was: leave it out", "sampling.seedTime"},
       {"spec",
-       "self.samplers.replicas == 0 || !has(self.training.task.negatives) || !has(self.training.task.negatives.count) "
-       "|| " +
-           negatives + " <= 16777216",
+       OfTraining("self.samplers.replicas == 0 || !has(self.training.task.negatives) || "
+                  "!has(self.training.task.negatives.count) || " +
+                  negatives + " <= 16777216"),
        "a sampler draws at most 16777216 for one trainer's step: use fewer, a smaller batchSize, more trainers, or no "
        "samplers",
        "training.task.negatives.count"},
       {"spec",
-       "!has(self.training.task.negatives) || !has(self.training.task.negatives.count) || (" + negatives +
-           " <= 268435456 && ((has(self.training.task.negatives.type) && self.training.task.negatives.type == 'Joint') "
-           "|| " +
-           negatives + " * self.training.model.hiddenSize <= 4294967296))",
+       OfTraining("!has(self.training.task.negatives) || !has(self.training.task.negatives.count) || (" + negatives +
+                  " <= 268435456 && ((has(self.training.task.negatives.type) && self.training.task.negatives.type == "
+                  "'Joint') || " +
+                  negatives + " * self.training.model.hiddenSize <= 4294967296))"),
        "more embeddings of a step's negatives than fit a trainer: use fewer, a smaller batchSize, more trainers, or "
        "Joint, which shares them",
        "training.task.negatives.count"},
@@ -162,32 +165,33 @@ std::vector<Rule> EdgeLabelRules() {
       {training, nodes + "!has(self.task.nodeType)", "labels are those of edges: name edgeType", "task.nodeType"},
       {training, nodes + "self.task.label != 'node-label'", "name the edge column with the labels", "task.label"},
       {"spec",
-       "!has(self.training.task.exclude) || self.training.task.exclude != 'ReverseEdges' || "
-       "has(self.training.task.reverseEdgeType) || (has(self.graph.preprocess) && "
-       "has(self.graph.preprocess.addReverseEdges) && self.graph.preprocess.addReverseEdges)",
+       OfTraining("!has(self.training.task.exclude) || self.training.task.exclude != 'ReverseEdges' || "
+                  "has(self.training.task.reverseEdgeType) || (has(self.graph.preprocess) && "
+                  "has(self.graph.preprocess.addReverseEdges) && self.graph.preprocess.addReverseEdges)"),
        "which are they? Name reverseEdgeType, or set graph.preprocess.addReverseEdges", "training.task.exclude"},
       {training, nodes + "self.evaluation.neighborhood == 'Full'",
        "labels of edges are evaluated over full neighbourhoods: choose Full", "evaluation.neighborhood"},
       {training, nodes + "self.epochs > 0 || self.model.type != 'TorchScript'",
        "a TorchScript module brings no head for edges: train for at least 1", "epochs"},
       {"spec",
-       spec_of_nodes + "!has(self.graph.partitions.balance) || !('TrainNodes' in self.graph.partitions.balance)",
+       OfTraining(spec_of_nodes +
+                  "!has(self.graph.partitions.balance) || !('TrainNodes' in self.graph.partitions.balance)"),
        "TrainNodes balances a split of nodes, and the task's is one of edges", "graph.partitions.balance"},
       {training, nodes + "!has(self.sampling.seedTime)",
        "a column of nodes says nothing of when an edge was: leave it out", "sampling.seedTime"},
-      {"spec", spec_of_nodes + "self.samplers.replicas == 0",
+      {"spec", OfTraining(spec_of_nodes + "self.samplers.replicas == 0"),
        "sampler processes make no batches of labelled edges: leave them out, trainers sample", "samplers.replicas"},
   };
 }
 
 std::vector<Rule> SamplingRules() {
   const std::string sampling = "spec.training.sampling";
-  const std::string timed = "!has(self.training.sampling.seedTime) || ";
+  const std::string timed = "!has(self.training) || !has(self.training.sampling.seedTime) || ";
   return {
       {sampling, "self.method == 'Neighbor' || !self.replace", "Labor and Last draw without replacement only",
        "replace"},
       {sampling, "self.method == 'Labor' || !self.layerDependency", "only for Labor", "layerDependency"},
-      {"spec", "self.training.sampling.method != 'Last' || has(self.graph.timeColumn)",
+      {"spec", OfTraining("self.training.sampling.method != 'Last' || has(self.graph.timeColumn)"),
        "Last needs in-edges in the order of time: set spec.graph.timeColumn", "training.sampling.method"},
       {"spec", timed + "has(self.graph.timeColumn)", "needs in-edges in the order of time: set spec.graph.timeColumn",
        "training.sampling.seedTime"},
@@ -206,9 +210,11 @@ std::vector<Rule> SamplingRules() {
 std::vector<Rule> RunRules() {
   return {
       {"spec",
-       "!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri) || self.training.model.type == 'TorchScript'",
+       OfTraining("!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri) || self.training.model.type == "
+                  "'TorchScript'"),
        "a checkpoint brings its model: leave out spec.training.model.uri", "checkpoint.resumeFrom"},
-      {"spec", "!has(self.training.model.uri) || !self.training.inputs.exists(input, has(input.embedding))",
+      {"spec",
+       OfTraining("!has(self.training.model.uri) || !self.training.inputs.exists(input, has(input.embedding))"),
        "learnable rows are not part of model files", "training.model.uri"},
       {"spec", "has(self.output.uri)", "on a cluster a run keeps its checkpoints and results there", "output.uri",
        "FieldValueRequired"},
@@ -220,6 +226,22 @@ std::vector<Rule> RunRules() {
        "SecretRef needs spec.tls.secretName", "mode"},
       {"spec.tls", "!has(self.secretName) || (has(self.mode) && self.mode == 'SecretRef')",
        "only the mode SecretRef takes a Secret", "secretName"},
+  };
+}
+
+std::vector<Rule> ProgramRules() {
+  return {
+      {"spec", "has(self.training) || has(self.trainers.program)",
+       "is missing: only a program of the user's (spec.trainers.program) goes without it", "training",
+       "FieldValueRequired"},
+      {"spec", "has(self.training) || self.samplers.replicas == 0",
+       "sampler processes draw what spec.training.sampling says, and there is none", "samplers.replicas"},
+      {"spec.trainers.program", "size(self.command) == 0 || self.command[0] != ''",
+       "the first word is the program: expected one that is not empty", "command"},
+      {"spec", "!has(self.trainers.program) || !has(self.checkpoint.resumeFrom)",
+       "a program goes on from what it has saved itself: leave it out", "checkpoint.resumeFrom"},
+      {"spec", "!has(self.trainers.program) || !has(self.output.nodesUri)",
+       "a program decides itself what it writes: leave it out", "output.nodesUri"},
   };
 }
 
@@ -255,7 +277,7 @@ Rule PrefixRule(const job::FieldSpec& field) {
 std::vector<Rule> RelationRules() {
   std::vector<Rule> rules;
   for (const std::vector<Rule>& part :
-       {GraphRules(), TrainingRules(), EdgeLabelRules(), SamplingRules(), RunRules(), EnvironmentRules()}) {
+       {GraphRules(), TrainingRules(), EdgeLabelRules(), SamplingRules(), RunRules(), ProgramRules(), EnvironmentRules()}) {
     rules.insert(rules.end(), part.begin(), part.end());
   }
   return rules;

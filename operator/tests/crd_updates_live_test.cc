@@ -85,6 +85,7 @@ TEST_F(CrdUpdatesLiveTest, WhatAnAcceptedJobIsCannotChange) {
   ExpectRefused(R"({"tls": {"mode": "Disabled"}})", "spec.tls", words);
   ExpectRefused(R"({"servers": {"cacheMedium": "Memory"}})", "spec.servers.cacheMedium", words);
   ExpectRefused(R"({"trainers": {"threads": 2}})", "spec.trainers.threads", words);
+  ExpectRefused(R"({"trainers": {"program": {"command": ["mine"]}}})", "spec.trainers.program", words);
 }
 
 TEST_F(CrdUpdatesLiveTest, ReplicasLabelsAndRunPolicyMayAlwaysChange) {

@@ -20,7 +20,8 @@
 //                             files of certificates and namespace/uid of the job: all four, for mutual TLS with servers
 //                             and ranks; absent: plaintext
 //
-// `espalier run -- PROGRAM` and `espalier launch -- PROGRAM` set them (docs/programs.md).
+// `espalier run -- PROGRAM`, `espalier launch -- PROGRAM` and the operator (spec.trainers.program) set them
+// (docs/programs.md).
 //
 //   ASSIGN_OR_RETURN(const client::Context context, client::Initialize(client::ProcessEnvironment()));
 //   ASSIGN_OR_RETURN(const auto graph, client::DistGraph::Open(context));

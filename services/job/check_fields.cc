@@ -111,7 +111,7 @@ class Checker {
 
   void Missing(const TableNode& field, const YamlNode* parent, const std::string& field_path, Json* object) {
     const FieldSpec& spec = *field.spec;
-    if (spec.required && !(training_ == SpecTraining::kOptional && field_path == "spec.training")) {
+    if (spec.required || (field_path == "spec.training" && NeedsTraining(parent))) {
       violations_->Add(parent == nullptr ? Position{0, 1, 1} : parent->at, field_path,
                        "is missing: expected " + ExpectationOf(spec));
       return;
@@ -124,6 +124,12 @@ class Checker {
     } else if (HasDefaults(field)) {
       (*object)[field.name] = Object(field, nullptr, field_path);
     }
+  }
+
+  // A program of the user's brings its own.
+  bool NeedsTraining(const YamlNode* spec) const {
+    if (training_ != SpecTraining::kUnlessProgram) return training_ == SpecTraining::kRequired;
+    return FindValue(FindValue(spec, "trainers"), "program") == nullptr;
   }
 
   // What only a cluster uses is not put into a laptop's document: nobody there reads it, and everything of that kind
@@ -180,7 +186,7 @@ class Checker {
       document_->positions[item_path] = node.items[i].at;
       Json item = One(field, node.items[i], item_path);
       if (item.is_discarded()) continue;
-      if (!item.is_object() && std::find(list.begin(), list.end(), item) != list.end()) {
+      if (!item.is_object() && !spec.may_repeat && std::find(list.begin(), list.end(), item) != list.end()) {
         violations_->Add(node.items[i].at, item_path, Shown(node.items[i].text) + " stands in the list twice");
       }
       if (const std::string key = KeyOf(spec, item); !key.empty() && !keys.insert(key).second) {

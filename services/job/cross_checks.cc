@@ -350,6 +350,22 @@ class RelationChecker {
     }
   }
 
+  void CheckProgram(const DistTraining& job) {
+    if (!job.program.has_value()) return;
+    const std::string path = "spec.trainers.program.";
+    if (job.program->command.front().empty()) {
+      Add(path + "command[0]", "the first word is the program: expected one that is not empty");
+    }
+    CheckWords(job.program->command, path + "command");
+    CheckWords(job.program->args, path + "args");
+    if (!job.checkpoint.resume_from.empty()) {
+      Add("spec.checkpoint.resumeFrom", "a program goes on from what it has saved itself: leave it out");
+    }
+    if (!job.output_nodes_uri.empty()) {
+      Add("spec.output.nodesUri", "a program decides itself what it writes: leave it out");
+    }
+  }
+
   void CheckRoles(const DistTraining& job) {
     const auto& trainers = document_.values.at("spec").at("trainers");
     const auto limit = [&](const char* name, int64_t otherwise) { return trainers.value(name, otherwise); };
@@ -364,6 +380,13 @@ class RelationChecker {
   }
 
  private:
+  void CheckWords(const std::vector<std::string>& words, const std::string& path) {
+    for (size_t i = 0; i < words.size(); ++i) {
+      if (words[i].find('\0') == std::string::npos) continue;
+      Add(path + "[" + std::to_string(i) + "]", "has a NUL byte, at which a program's argument ends");
+    }
+  }
+
   // Fields that mean nothing for the task.
   void RefuseFields(const std::string& object_path, const std::vector<const char*>& names, const char* message) {
     const nlohmann::ordered_json* object = &document_.values;
@@ -468,6 +491,7 @@ void CheckRelations(const DistTraining& job, const CheckedDocument& document, Vi
   } else {
     checker.CheckNothingIsTrained(job);
   }
+  checker.CheckProgram(job);
   checker.CheckRoles(job);
   checker.CheckPlugins(job.server_plugins);
   checker.CheckEnvironments();

@@ -259,6 +259,18 @@ struct ServerPlugin {
   std::string path;  // seen from where the server runs; no comma in it
 };
 
+// A user's program in the place of Espalier's trainers (docs/programs.md).
+struct Program {
+  std::vector<std::string> command;  // at least the program itself; nobody looks into what follows
+  std::vector<std::string> args;     // behind it
+
+  std::vector<std::string> Words() const {
+    std::vector<std::string> words = command;
+    words.insert(words.end(), args.begin(), args.end());
+    return words;
+  }
+};
+
 struct DistTraining {
   std::string name;
   S3Storage s3;
@@ -271,6 +283,7 @@ struct DistTraining {
   uint32_t sampler_replicas = 0;  // 0: threads in the trainers
   uint32_t trainer_replicas = 1;
   int trainer_threads = 1;
+  std::optional<Program> program;  // spec.trainers.program; unset: Espalier's trainers
   std::string output_uri;
   std::vector<OutputKind> output_save;
   std::string output_nodes_uri;  // folder with a `<node type>.npy` of original ids each; empty: all nodes

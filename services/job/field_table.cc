@@ -9,6 +9,8 @@ namespace {
 using enum FieldType;
 using enum Availability;
 
+constexpr size_t kMaxWordBytes = 4096;  // of a program's command line
+
 std::vector<FieldSpec> HeaderFields() {
   return {
       {.path = "apiVersion",
@@ -133,6 +135,30 @@ std::vector<FieldSpec> GraphFields() {
   };
 }
 
+// As a container has them in Kubernetes, but for $(NAME), which is no variable here: words arrive as they are written.
+void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* table) {
+  const std::string path = role_path + ".program";
+  table->push_back({.path = path,
+                    .meaning = "a program of the user's in the place of Espalier's trainers: `spec.training` may be "
+                               "left out, and what is there is for partitioning and samplers"});
+  table->push_back({.path = path + ".command",
+                    .type = kString,
+                    .is_list = true,
+                    .minimum_items = 1,
+                    .maximum_items = 16,
+                    .may_repeat = true,
+                    .required = true,
+                    .max_length = kMaxWordBytes,
+                    .meaning = "the program, by its path or looked up in PATH, and its first arguments"});
+  table->push_back({.path = path + ".args",
+                    .type = kString,
+                    .is_list = true,
+                    .maximum_items = 256,
+                    .may_repeat = true,
+                    .max_length = kMaxWordBytes,
+                    .meaning = "arguments behind them"});
+}
+
 std::vector<FieldSpec> RoleFields() {
   std::vector<FieldSpec> table;
   table.push_back({.path = "spec.partitioner", .meaning = "the partitioner's process"});
@@ -200,6 +226,7 @@ std::vector<FieldSpec> RoleFields() {
                    .minimum_integer = 1,
                    .maximum_integer = 1024,
                    .meaning = "threads of a trainer's math library; part of what makes runs repeatable"});
+  AppendProgramFields("spec.trainers", &table);
   AppendRoleFields("spec.trainers", &table);
   return table;
 }

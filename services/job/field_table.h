@@ -45,6 +45,7 @@ struct FieldSpec {
   size_t minimum_items = 0;
   size_t maximum_items = 0;
   std::string list_key;      // of a list of objects: the required field that tells its items apart; "": none
+  bool may_repeat = false;   // of a list of values: the same one may stand in it twice
   bool required = false;     // wherever the object that holds it is given
   std::string default_json;  // "": none
   std::vector<std::string> values;

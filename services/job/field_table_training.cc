@@ -13,7 +13,8 @@ constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 
 std::vector<FieldSpec> TaskAndModelFields() {
   return {
-      {.path = "spec.training", .required = true, .meaning = "what is learned and how"},
+      {.path = "spec.training",
+       .meaning = "what is learned and how; only a job with `spec.trainers.program` goes without it"},
       {.path = "spec.training.task", .required = true, .meaning = "what is learned"},
       {.path = "spec.training.task.type",
        .type = kEnum,

@@ -1,4 +1,4 @@
-// Documents that say nothing of training: for runs of a user's program.
+// Documents that say nothing of training: for the graph alone, and for programs of the user's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 namespace espalier::job {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr const char* kGraphAlone = R"(apiVersion: espalier.io/v1alpha1
@@ -34,6 +35,62 @@ TEST(ParseJobTest, OnlyThoseWhoNeedTheGraphAloneTakeADocumentWithoutTraining) {
   const auto samplers =
       ParseJob("job.yaml", kGraphAlone, {{"samplers.replicas", "1"}}, RunsOn::kLaptop, SpecTraining::kOptional);
   EXPECT_THAT(samplers.status().message(), HasSubstr("spec.samplers.replicas: sampler processes draw what"));
+}
+
+constexpr const char* kProgram = R"(apiVersion: espalier.io/v1alpha1
+kind: DistTraining
+metadata: {name: cora}
+spec:
+  graph: {source: {uri: /srv/graphs/cora, format: OGB}, partitions: {count: 2}}
+  trainers: {replicas: 2, program: {command: [my-program, --rate, "0.1"], args: [--rate, --rate, ""]}}
+)";
+
+std::string ProgramErrors(const std::vector<std::pair<std::string, std::string>>& overrides) {
+  const auto parsed = ParseJob("job.yaml", kProgram, overrides, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
+  return parsed.ok() ? "" : parsed.status().message();
+}
+
+TEST(ParseProgramTest, ItsWordsAreKeptAsTheyAreAndStandForTraining) {
+  const auto parsed = ParseJob("job.yaml", kProgram, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_FALSE(parsed->training.has_training);
+  EXPECT_TRUE(parsed->ignored.empty());
+  ASSERT_TRUE(parsed->training.program.has_value());
+  EXPECT_THAT(parsed->training.program->command, ElementsAre("my-program", "--rate", "0.1"));
+  EXPECT_THAT(parsed->training.program->args, ElementsAre("--rate", "--rate", ""));
+  EXPECT_THAT(parsed->training.program->Words(), ElementsAre("my-program", "--rate", "0.1", "--rate", "--rate", ""));
+  const auto again =
+      ParseJob("job.json", parsed->effective_json, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_EQ(again->effective_json, parsed->effective_json);
+}
+
+TEST(ParseProgramTest, WhoTrainsNeedsTrainingAllTheSame) {
+  EXPECT_THAT(ParseJob("job.yaml", kProgram, {}).status().message(), HasSubstr("spec.training: is missing"));
+  const auto without = ParseJob("job.yaml", kGraphAlone, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
+  EXPECT_THAT(without.status().message(), HasSubstr("spec.training: is missing: expected an object"));
+}
+
+TEST(ParseProgramTest, RefusesWhatIsNoCommandLine) {
+  EXPECT_THAT(ProgramErrors({{"trainers.program", "{args: [x]}"}}),
+              HasSubstr("spec.trainers.program.command: is missing: expected a list of 1 to 16 items"));
+  EXPECT_THAT(ProgramErrors({{"trainers.program.command", "[]"}}), HasSubstr("1 to 16 items"));
+  EXPECT_THAT(ProgramErrors({{"trainers.program.command", "[\"\"]"}}),
+              HasSubstr("spec.trainers.program.command[0]: the first word is the program"));
+  EXPECT_THAT(ProgramErrors({{"trainers.program.args", "[0.1]"}}), HasSubstr("write \"0.1\" in quotes"));
+  EXPECT_THAT(ProgramErrors({{"trainers.program.args", R"(["a", "b\0c"])"}}),
+              HasSubstr("spec.trainers.program.args[1]: has a NUL byte"));
+  EXPECT_THAT(ProgramErrors({{"trainers.program.args", "[" + std::string(4097, 'x') + "]"}}),
+              HasSubstr("text of at most 4096 bytes"));
+}
+
+TEST(ParseProgramTest, RefusesWhatOnlyEspaliersTrainersDo) {
+  EXPECT_THAT(ProgramErrors({{"checkpoint.resumeFrom", "s3://results/other"}}),
+              HasSubstr("spec.checkpoint.resumeFrom: a program goes on from what it has saved itself"));
+  EXPECT_THAT(ProgramErrors({{"output.nodesUri", "s3://results/nodes"}}),
+              HasSubstr("spec.output.nodesUri: a program decides itself what it writes"));
+  EXPECT_THAT(ProgramErrors({{"samplers.replicas", "1"}}),
+              HasSubstr("spec.samplers.replicas: sampler processes draw what"));
 }
 
 }  // namespace

@@ -12,8 +12,9 @@ enum class RunsOn {
 
 // Whether a document must have spec.training.
 enum class SpecTraining {
-  kRequired,
-  kOptional,  // for those who need the graph alone: partitioners, and runs of a user's program
+  kRequired,       // for trainers and samplers, which do what it says
+  kUnlessProgram,  // for whole jobs: one with spec.trainers.program goes without it
+  kOptional,       // for those who need the graph alone: partitioners, and runs of a program that the command names
 };
 
 }  // namespace espalier::job

@@ -223,6 +223,14 @@ std::vector<ServerPlugin> ToServerPlugins(const Json& json) {
   return plugins;
 }
 
+std::optional<Program> ToProgram(const Json& trainers) {
+  if (!trainers.contains("program")) return std::nullopt;
+  Program program;
+  ReadList(trainers.at("program"), "command", &program.command);
+  ReadList(trainers.at("program"), "args", &program.args);
+  return program;
+}
+
 }  // namespace
 
 DistTraining ToDistTraining(const Json& values) {
@@ -240,6 +248,7 @@ DistTraining ToDistTraining(const Json& values) {
   Read(Child(spec, "samplers"), "replicas", &job.sampler_replicas);
   Read(Child(spec, "trainers"), "replicas", &job.trainer_replicas);
   Read(Child(spec, "trainers"), "threads", &job.trainer_threads);
+  job.program = ToProgram(Child(spec, "trainers"));
   Read(Child(spec, "output"), "uri", &job.output_uri);
   ReadList(Child(spec, "output"), "save", &job.output_save);
   Read(Child(spec, "output"), "nodesUri", &job.output_nodes_uri);

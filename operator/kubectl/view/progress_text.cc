@@ -18,7 +18,8 @@ std::string Formatted(const char* format, double value) {
 }
 
 std::optional<int64_t> EpochsOf(const api::DistTraining& training) {
-  return training.spec ? std::optional(training.spec->job.training.epochs) : std::nullopt;
+  const bool says = training.spec && !training.spec->job.program;  // a program has epochs of its own
+  return says ? std::optional(training.spec->job.training.epochs) : std::nullopt;
 }
 
 }  // namespace

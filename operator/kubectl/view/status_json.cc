@@ -13,7 +13,7 @@ Json StatusJson(const api::DistTraining& training, const std::vector<JobEvent>& 
                {"status", api::ToJson(training.status)},
                {"events", Json::array()}};
   if (training.status.progress) json["status"]["progress"] = api::ProgressToJson(*training.status.progress);
-  if (training.spec) json["epochs"] = training.spec->job.training.epochs;
+  if (training.spec && !training.spec->job.program) json["epochs"] = training.spec->job.training.epochs;
   if (const Result<std::string> uri = OutputsUri(training); uri.ok()) json["outputs"] = *uri;
   for (const JobEvent& event : events) {
     json["events"].push_back({{"lastSeen", kube::FormatTime(event.last_seen)},

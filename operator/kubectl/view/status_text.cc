@@ -18,7 +18,7 @@ constexpr size_t kValueColumn = 13;
 std::string EpochText(const api::DistTraining& training) {
   if (!training.status.progress) return "";
   std::string text = std::to_string(training.status.progress->epoch);
-  if (training.spec) text += "/" + std::to_string(training.spec->job.training.epochs);
+  if (training.spec && !training.spec->job.program) text += "/" + std::to_string(training.spec->job.training.epochs);
   return text;
 }
 

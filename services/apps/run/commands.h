@@ -17,12 +17,15 @@ struct RoleOptions {
   std::string program_folder;   // of the role binaries on this machine
   std::string access = "auto";  // mapped, rpc or auto
   bool audit = false;
-  std::vector<std::string> program = {};  // of the user's, with its arguments, in place of trainers; empty: trainers
+  // Of the user's, with its arguments, in place of trainers; empty: what the document says (spec.trainers.program), and
+  // where that says nothing trainers.
+  std::vector<std::string> program = {};
+  bool program_is_documents = false;  // the command did not name it
 
   bool has_program() const { return !program.empty(); }
   // A program brings its own training.
   job::SpecTraining spec_training() const {
-    return has_program() ? job::SpecTraining::kOptional : job::SpecTraining::kRequired;
+    return has_program() ? job::SpecTraining::kOptional : job::SpecTraining::kUnlessProgram;
   }
 };
 

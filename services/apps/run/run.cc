@@ -123,7 +123,9 @@ std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& p
       options.command + " -f " + ShellWord(options.job_file) + " --output " + ShellWord(options.output_folder);
   for (const std::string& setting : options.settings) command += " --set " + ShellWord(setting);
   if (has_program) {
-    command += " --resume --";
+    command += " --resume";
+    if (options.roles.program_is_documents) return "\ngo on with: " + command;
+    command += " --";
     for (const std::string& word : options.roles.program) command += " " + ShellWord(word);
     return "\ngo on with: " + command;
   }
@@ -194,38 +196,36 @@ RunOutcome RunPlaced(const RunContext& context, const Beginning& beginning) {
   return outcome;
 }
 
-}  // namespace
+// The document as it is written, and the options with the program that it names where the command names none.
+struct Request {
+  RunOptions options;
+  job::ParsedJob document;
+};
 
-RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
+// Errors are the user's (exit code 64).
+Result<Request> ReadRequest(const RunOptions& given) {
   RunOptions options = given;
-  if (options.roles.has_program()) {
-    std::string& program = options.roles.program.front();
-    const Result<std::string> found = FindProgram(program, "", ValueOf(options.environment, "PATH"));
-    if (!found.ok()) return Failed(ExitCode::kBadDocument, found.status().message());
-    program = *found;
+  ASSIGN_OR_RETURN(job::ParsedJob document, ReadJobFile(options.job_file, options.settings, options.runs_on,
+                                                        options.roles.spec_training()));
+  if (!options.roles.has_program() && document.training.program.has_value()) {
+    options.roles.program = document.training.program->Words();
+    options.roles.program_is_documents = true;
   }
-  return Run(options, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {
-    RETURN_IF_ERROR(CheckPluginFiles(plan.job.training.server_plugins, ""));
-    Site site{.paths = plan.folder, .program_folder = options.roles.program_folder};
-    site.server_threads = ServerThreads(std::thread::hardware_concurrency(), ServersOf(plan.job.training).count());
-    return std::unique_ptr<Fleet>(new LocalFleet(telemetry::StopSignal::Install(), std::move(site)));
-  });
+  RETURN_IF_ERROR(CheckOptions(options));
+  return Request{std::move(options), std::move(document)};
 }
 
-RunOutcome Run(const RunOptions& options, terminal::Progress& progress, const FleetMaker& make_fleet) {
+RunOutcome RunRequest(const Request& request, terminal::Progress& progress, const FleetMaker& make_fleet) {
+  const RunOptions& options = request.options;
   telemetry::StopSignal::Install();
   signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it, and then children leave no exit status
-  if (const Status fit = CheckOptions(options); !fit.ok()) return Failed(ExitCode::kBadDocument, fit.message());
-  const Result<job::ParsedJob> parsed =
-      ReadJobFile(options.job_file, options.settings, options.runs_on, options.roles.spec_training());
-  if (!parsed.ok()) return Failed(ExitCode::kBadDocument, parsed.status().message());
   const Result<RunFolder> folder = RunFolder::Open(options.output_folder);
   if (!folder.ok()) {
     const StatusCode code = folder.status().code();
     const bool is_users_choice = code == StatusCode::kFailedPrecondition || code == StatusCode::kAborted;
     return Failed(is_users_choice ? ExitCode::kBadDocument : ExitCodeOf(code), folder.status().message());
   }
-  const Result<RunJob> job = PlaceJob(*parsed, *folder);
+  const Result<RunJob> job = PlaceJob(request.document, *folder);
   if (!job.ok()) return Failed(ExitCode::kBadDocument, job.status().message());
   for (const std::string& path : job->ignored) progress.Note("ignored: " + path);
   const Result<JobStores> stores = OpenStores(options, *job);
@@ -255,6 +255,32 @@ RunOutcome Run(const RunOptions& options, terminal::Progress& progress, const Fl
   return RunPlaced({options, *folder, *job, stores->prefix, stores->prefix_for_words, stores->probe, stores->patience,
                     progress, tls.get(), **fleet},
                    *beginning);
+}
+
+}  // namespace
+
+RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
+  Result<Request> request = ReadRequest(given);
+  if (!request.ok()) return Failed(ExitCode::kBadDocument, request.status().message());
+  const RunOptions& options = request->options;
+  if (options.roles.has_program()) {
+    std::string& program = request->options.roles.program.front();
+    const Result<std::string> found = FindProgram(program, "", ValueOf(options.environment, "PATH"));
+    if (!found.ok()) return Failed(ExitCode::kBadDocument, found.status().message());
+    program = *found;
+  }
+  return RunRequest(*request, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {
+    RETURN_IF_ERROR(CheckPluginFiles(plan.job.training.server_plugins, ""));
+    Site site{.paths = plan.folder, .program_folder = options.roles.program_folder};
+    site.server_threads = ServerThreads(std::thread::hardware_concurrency(), ServersOf(plan.job.training).count());
+    return std::unique_ptr<Fleet>(new LocalFleet(telemetry::StopSignal::Install(), std::move(site)));
+  });
+}
+
+RunOutcome Run(const RunOptions& given, terminal::Progress& progress, const FleetMaker& make_fleet) {
+  const Result<Request> request = ReadRequest(given);
+  if (!request.ok()) return Failed(ExitCode::kBadDocument, request.status().message());
+  return RunRequest(*request, progress, make_fleet);
 }
 
 }  // namespace espalier::run

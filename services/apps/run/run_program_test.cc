@@ -177,6 +177,37 @@ TEST_F(RunProgramTest, ADocumentNeedsNoTraining) {
   EXPECT_THAT(Quietly(options).error, HasSubstr("spec.training: is missing"));
 }
 
+TEST_F(RunProgramTest, ADocumentMayNameItAndTheCommandWins) {
+  RunOptions options = OptionsFor("echo \"$#:$1:$2\" > $ESPALIER_OUTPUT/words.$SELF");
+  options.roles.program.clear();
+  std::ofstream(root_ / "job.yaml") << "apiVersion: espalier.io/v1alpha1\nkind: DistTraining\nmetadata: {name: cora}\n"
+                                       "spec:\n  graph:\n    source: {uri: /srv/graphs/cora, format: OGB}\n"
+                                       "    partitions: {count: 2}\n"
+                                       "  trainers: {program: {command: [" +
+                                           (root_ / "program.sh").string() + ", two words], args: [$(HOME)]}}\n";
+  const RunOutcome outcome = Quietly(options);
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  EXPECT_EQ(TextOf("out/words.0.1"), "2:two words:$(HOME)\n");
+  EXPECT_EQ(nlohmann::json::parse(TextOf("out/result.json"))["program"][1], "two words");
+
+  options.roles.program = {(root_ / "program.sh").string(), "another"};
+  ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
+  EXPECT_EQ(TextOf("out/words.0.2"), "1:another:\n");
+
+  options.roles.program.clear();
+  options.settings.push_back("trainers.program.command=[" + (root_ / "none").string() + "]");
+  EXPECT_THAT(Quietly(options).error, HasSubstr("the program " + (root_ / "none").string()));
+}
+
+TEST_F(RunProgramTest, AStopOfTheDocumentsProgramNamesTheDocumentAlone) {
+  RunOptions options = OptionsFor("[ $ESPALIER_RANK = 0 ] && kill -TERM $PPID; exec sleep 600");
+  options.settings.push_back("trainers.program.command=[" + options.roles.program.front() + "]");
+  options.roles.program.clear();
+  const RunOutcome stopped = Quietly(options);
+  EXPECT_EQ(stopped.code, ExitCode::kAskedToStop);
+  EXPECT_THAT(stopped.error, AllOf(HasSubstr(" --resume"), Not(HasSubstr(" -- /"))));
+}
+
 TEST_F(RunProgramTest, WhatCannotBeStartedIsSaidAtOnce) {
   RunOptions options = OptionsFor("true");
   options.roles.program = {(root_ / "none").string()};

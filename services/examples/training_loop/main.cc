@@ -37,6 +37,14 @@ Status WriteResult(const std::string& path, const LoopResult& result) {
   return path.empty() ? Status() : espalier::telemetry::WriteFileAtomically(path, json.dump(2) + "\n");
 }
 
+// On a cluster the job's status shows them.
+void LeaveLastWords(const LoopOptions& options, const LoopResult& result) {
+  espalier::telemetry::TerminationMessage message;
+  message.message = "trained";
+  message.metrics = {{"epochs", options.epochs}, {"loss", result.last_loss}, {"testAccuracy", result.test_accuracy}};
+  espalier::telemetry::WriteTermination(message);
+}
+
 Status Run(int argc, char** argv) {
   const espalier::client::Environment environment = espalier::client::ProcessEnvironment();
   LoopOptions options;
@@ -53,6 +61,7 @@ Status Run(int argc, char** argv) {
   ASSIGN_OR_RETURN(const espalier::client::Context context, espalier::client::Initialize(environment));
   ASSIGN_OR_RETURN(const LoopResult result, TrainWithOthers(context, options));
   if (context.rank.value > 0) return Status();
+  LeaveLastWords(options, result);
   return WriteResult(folder.empty() ? "" : folder + "/result.json", result);
 }
 

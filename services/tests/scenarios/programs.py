@@ -95,6 +95,16 @@ class Programs(Scenario):
         manifest = json.loads((self.dir / "alone/manifest.json").read_text())
         self.assertEqual(manifest["result"]["parametersDigest"], run["parametersDigest"])
 
+    def test_the_document_names_it(self):
+        document = self.document()
+        document["spec"]["trainers"]["program"] = {"command": [str(PROGRAM)], "args": [str(EPOCHS)]}
+        process = espalier("run", "-f", self.write_job(document, "named.json"), "--output", self.dir / "named",
+                           timeout=240)
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        result = self.result("named")
+        self.assertEqual(result["program"][1:], [str(EPOCHS)])
+        self.assertEqual(result["weightsDigest"], self.digest())
+
     def test_a_rank_and_a_server_that_are_killed(self):
         process, log = self.begin("rank")
         os.kill(self.pid_of("rank", "trainer-1"), signal.SIGKILL)

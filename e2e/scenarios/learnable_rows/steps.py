@@ -1,0 +1,46 @@
+"""Graph servers that hold learnable rows are killed: all go back to a checkpoint, rows and parameters end as undisturbed."""
+
+import pathlib
+
+LEVEL = "full"
+SECONDS = 900
+MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
+DIGESTS = ("learnableRowsDigest", "parametersDigest")
+
+
+def story(world):
+    namespace = world.namespace
+    undisturbed = trained(namespace, "calm")
+    world.note(f"undisturbed: rows {undisturbed['learnableRowsDigest']}")
+
+    namespace.apply(MANIFEST, name="shaken")
+    checkpoints = namespace.wait_for_checkpoint("shaken", 180)
+    for partition in (0, 1):
+        before = namespace.job("shaken")["status"]["incarnation"]
+        kill_server(namespace, partition)
+        # What the server held is gone with it, and the others' rows are newer than the checkpoint: nobody may go on.
+        namespace.wait_for("a new incarnation", 120,
+                           lambda: namespace.job("shaken")["status"]["incarnation"] > before)
+        world.note(f"killed: the server of partition {partition}")
+        checkpoints |= namespace.wait_for_checkpoint("shaken", 180, after=checkpoints)
+
+    job = namespace.wait_for_phase("shaken", "Succeeded", 300)
+    world.note(f"ended as incarnation {job['status']['incarnation']}")
+    shaken = namespace.result("shaken")
+    for digest in DIGESTS:
+        assert len(undisturbed[digest]) > 0, digest
+        assert shaken[digest] == undisturbed[digest], (digest, shaken[digest], undisturbed[digest])
+
+
+def trained(namespace, name):
+    """The result of a job to which nothing happens."""
+    namespace.apply(MANIFEST, name=name)
+    namespace.wait_for_phase(name, "Succeeded", 300)
+    return namespace.result(name)
+
+
+def kill_server(namespace, partition):
+    pod = f"shaken-server-0-{partition}"
+    before = {found["metadata"]["uid"] for found in namespace.pods("shaken", "server").values()}
+    namespace.kill(pod)
+    namespace.wait_for_other_pods("shaken", "server", before, 90)

@@ -1,0 +1,74 @@
+"""A program of the user's in the trainers' place: a rank and a server are killed, the numbers are those of one machine."""
+
+import json
+import os
+import pathlib
+import string
+import tempfile
+
+from runner.commands import Failure, run
+
+LEVEL = "full"
+SECONDS = 600
+NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor; the program lies beside the command line
+MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
+PROGRAM = "espalier_example_training_loop"
+EPOCHS = "600"  # of twelve steps: time for two pods to be killed
+
+
+def story(world):
+    namespace = world.namespace
+    with tempfile.TemporaryDirectory(prefix="espalier-e2e-program-") as temporary:
+        folder = pathlib.Path(temporary)
+        run([os.environ["ESPALIER_E2E_CLI"], "generate", "--output", folder / "graph", "--nodes", "6000", "--edges",
+             "60000", "--features", "16", "--classes", "10", "--train", "0.5", "--seed", "3"])
+        world.bucket.upload_folder(folder / "graph", f"{namespace.name}/graph")
+        on_one_machine = trained_here(folder)
+
+    namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"), epochs=EPOCHS)
+    for role in ("server", "trainer"):
+        namespace.wait_for_phase("mine", "Training", 180)
+        kill(world, role)
+    namespace.wait_for("a new incarnation", 60, lambda: namespace.job("mine")["status"]["incarnation"] > 1)
+    job = namespace.wait_for_phase("mine", "Succeeded", 300)
+
+    on_the_cluster = said_by_rank_zero(namespace, job["status"]["incarnation"])
+    world.note(f"incarnation {job['status']['incarnation']}, weights {on_the_cluster['weightsDigest']}")
+    for field in ("weightsDigest", "testAccuracy", "lastLoss"):
+        assert on_the_cluster[field] == on_one_machine[field], (field, on_the_cluster[field], on_one_machine[field])
+    # Its last words are the job's progress: nobody asked it for any before.
+    namespace.wait_for("the program's last words", 30, lambda: namespace.job("mine")["status"].get("progress"))
+    progress = namespace.job("mine")["status"]["progress"]
+    assert progress["epoch"] == int(EPOCHS), progress
+    assert abs(progress["metrics"]["testAccuracy"] - on_one_machine["testAccuracy"]) < 1e-4, progress
+
+
+def trained_here(folder):
+    """result.json of `espalier run` with the same document."""
+    program = pathlib.Path(os.environ["ESPALIER_E2E_CLI"]).with_name(PROGRAM)
+    document = string.Template(MANIFEST.read_text()).substitute(
+        endpoint="http://127.0.0.1:1", region="us-east-1", secret="none", graph=folder / "graph",
+        output=folder / "mine", epochs=EPOCHS)
+    (folder / "job.yaml").write_text(document)
+    run([os.environ["ESPALIER_E2E_CLI"], "run", "-f", folder / "job.yaml", "--set",
+         f"trainers.program.command=[{program}]", "--output", folder / "mine"], timeout=180)
+    return json.loads((folder / "mine/result.json").read_text())
+
+
+def kill(world, role):
+    pods = world.namespace.pods("mine", role)
+    before = {pod["metadata"]["uid"] for pod in pods.values()}
+    world.namespace.kill(min(name for name, pod in pods.items() if pod["status"]["phase"] == "Running"))
+    world.namespace.wait_for_other_pods("mine", role, before, 90)
+    world.note(f"killed: {role}")
+
+
+def said_by_rank_zero(namespace, incarnation):
+    """What the program printed at its end."""
+    for name, pod in namespace.pods("mine", "trainer").items():
+        if not name.startswith(f"mine-trainer-{incarnation}-0-") or pod["status"]["phase"] != "Succeeded":
+            continue
+        lines = [line for line in namespace.kubectl("logs", name).splitlines() if line.startswith('{"lastLoss"')]
+        if lines:
+            return json.loads(lines[-1])
+    raise Failure("rank 0 of the program has left no result in its log")

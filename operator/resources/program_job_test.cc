@@ -1,0 +1,154 @@
+// The trainers' Job of a document that names a program of the user's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/resources/addresses.h"
+#include "operator/resources/names.h"
+#include "operator/resources/testing/jobs.h"
+#include "services/job/parse.h"
+
+namespace espalier::ctl::resources {
+namespace {
+
+using kube::Json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Job;
+using testing::JobWith;
+
+// Without spec.training; `trainers` is merged into spec.trainers.
+Job UsersJob(const Json& trainers = Json::object()) {
+  Json spec = {{"training", nullptr},
+               {"graph", {{"partitions", {{"count", 2}}}}},
+               {"trainers",
+                {{"replicas", 3},
+                 {"threads", 2},
+                 {"image", "registry.example.com/mine:1"},
+                 {"program", {{"command", {"my-program", "$(HOME)"}}, {"args", {"--rate", "0.1", "--rate"}}}}}}};
+  spec["trainers"].merge_patch(trainers);
+  return JobWith(spec);
+}
+
+const Json& UsersPod(const Json& job) { return job["spec"]["template"]["spec"]; }
+const Json& UsersContainer(const Json& job) { return UsersPod(job)["containers"][0]; }
+
+// Null where there is no such variable.
+Json UsersVariable(const Json& job, const std::string& name) {
+  for (const Json& variable : UsersContainer(job)["env"]) {
+    if (variable["name"] == name) return variable.contains("value") ? variable["value"] : variable["valueFrom"];
+  }
+  return nullptr;
+}
+
+TEST(ProgramJobTest, StartsTheUsersWordsInTheUsersImageAsTheyAreWritten) {
+  const Job job = UsersJob();
+  const Json trainers = TrainerJob(job.context());
+  EXPECT_EQ(trainers["metadata"]["name"], "cora-trainer-1");
+  EXPECT_EQ(trainers["spec"]["completions"], 3);
+  EXPECT_EQ(trainers["spec"]["backoffLimit"], 0);
+  EXPECT_EQ(UsersPod(trainers)["restartPolicy"], "Never");
+  EXPECT_EQ(UsersPod(trainers)["terminationGracePeriodSeconds"], 300);
+  const Json& container = UsersContainer(trainers);
+  EXPECT_EQ(container["name"], "trainer");
+  EXPECT_EQ(container["image"], "registry.example.com/mine:1");
+  EXPECT_EQ(container["command"], Json::array({"my-program", "$$(HOME)"}));
+  EXPECT_EQ(container["args"], Json::array({"--rate", "0.1", "--rate"}));
+
+  const Job alone = JobWith({{"training", nullptr}, {"trainers", {{"program", {{"command", {"my-program"}}}}}}});
+  EXPECT_FALSE(UsersContainer(TrainerJob(alone.context())).contains("args"));
+}
+
+// The table of docs/programs.md.
+TEST(ProgramJobTest, IsToldWhatARunTellsIt) {
+  const Job job = UsersJob();
+  const Context context = job.context();
+  const Json trainers = TrainerJob(context);
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_SERVERS"), ServerAddresses(context));
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_PARTITION_KEY"), "0123abcd");
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_WORLD_SIZE"), "3");
+  EXPECT_TRUE(UsersVariable(trainers, "ESPALIER_RANK").contains("fieldRef"));
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_INCARNATION"), "1");
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_RESUME"), "never");
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_OUTPUT"), RunPrefix(job.training));
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_JOB"), "/etc/espalier/job/job.json");
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_ACCESS"), "rpc");
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_LOCAL_ADDRESS")["fieldRef"]["fieldPath"], "status.podIP");
+  EXPECT_EQ(UsersVariable(trainers, "OMP_NUM_THREADS"), "2");
+  EXPECT_EQ(UsersVariable(trainers, "OPENBLAS_NUM_THREADS"), "2");
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_TERMINATION_LOG"), UsersContainer(trainers)["terminationMessagePath"]);
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_SAMPLERS"), nullptr);
+  // What only Espalier's trainer knows what to do with.
+  for (const char* const name : {"ESPALIER_RENDEZVOUS", "ESPALIER_RING_LISTEN", "ESPALIER_CHECKPOINTS"}) {
+    EXPECT_EQ(UsersVariable(trainers, name), nullptr) << name;
+  }
+}
+
+TEST(ProgramJobTest, LaterIncarnationsGoOn) {
+  Job job = UsersJob();
+  job.status.incarnation = 2;
+  const Json trainers = TrainerJob(job.context());
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_INCARNATION"), "2");
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_RESUME"), "auto");
+}
+
+TEST(ProgramJobTest, HasATrainersCertificateAndNoProbes) {
+  const Job job = UsersJob();
+  const Json trainers = TrainerJob(job.context());
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_TLS_KEY"), "/etc/espalier/tls/tls.key");
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_TLS_JOB"), "ml/" + job.training.meta.uid);
+  bool has_secret = false;
+  for (const Json& volume : UsersPod(trainers)["volumes"]) {
+    if (!volume.contains("secret")) continue;
+    has_secret = true;
+    EXPECT_EQ(volume["secret"]["secretName"], TlsSecretName("cora", api::Role::kTrainer));
+  }
+  EXPECT_TRUE(has_secret);
+  for (const char* const field : {"ports", "startupProbe", "livenessProbe", "readinessProbe"}) {
+    EXPECT_FALSE(UsersContainer(trainers).contains(field)) << field;
+  }
+
+  const Job clear = JobWith({{"tls", {{"mode", "Disabled"}}}, {"trainers", {{"program", {{"command", {"p"}}}}}}});
+  EXPECT_EQ(UsersVariable(TrainerJob(clear.context()), "ESPALIER_INSECURE_LISTEN_ANY"), "true");
+  EXPECT_EQ(UsersVariable(TrainerJob(clear.context()), "ESPALIER_TLS_KEY"), nullptr);
+}
+
+// Its ranks take free ports to meet at; under TLS too, where nobody else gets in.
+TEST(ProgramJobTest, ItsPodsReachEachOtherOnAnyPort) {
+  const Json ingress = NetworkPolicy(UsersJob().context())["spec"]["ingress"];
+  EXPECT_FALSE(ingress[0].contains("ports"));
+  EXPECT_TRUE(ingress[0]["from"][0].contains("podSelector"));
+  EXPECT_TRUE(ingress[1].contains("ports"));
+}
+
+TEST(ProgramJobTest, ATemplateDoesNotTakeItsPlace) {
+  const Job job = UsersJob({{"template",
+                             {{"spec",
+                               {{"containers", Json::array({{{"name", "trainer"},
+                                                             {"command", Json::array({"other"})},
+                                                             {"env", Json::array({{{"name", "ESPALIER_RESUME"},
+                                                                                   {"value", "auto"}}})},
+                                                             {"workingDir", "/opt/mine"}}})}}}}}});
+  const Json trainers = TrainerJob(job.context());
+  EXPECT_EQ(UsersContainer(trainers)["command"][0], "my-program");
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_RESUME"), "never");
+  EXPECT_EQ(UsersContainer(trainers)["workingDir"], "/opt/mine");
+}
+
+TEST(ProgramJobTest, ItsDocumentSaysWhatRuns) {
+  const Job job = UsersJob();
+  const std::string text = TrainerConfigMap(job.context())["data"]["job.json"];
+  const Result<job::ParsedJob> parsed =
+      job::ParseJob("job.json", text, {}, job::RunsOn::kLaptop, job::SpecTraining::kUnlessProgram);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_FALSE(parsed->training.has_training);
+  EXPECT_EQ(parsed->training.trainer_replicas, 3u);
+  ASSERT_TRUE(parsed->training.program.has_value());
+  EXPECT_EQ(parsed->training.program->Words(), job.training.spec->job.program->Words());
+  // The partitioner's says nothing of trainers' programs, and needs no training.
+  const std::string shared = ConfigMap(job.context())["data"]["job.json"];
+  EXPECT_THAT(shared, Not(HasSubstr("my-program")));
+  EXPECT_TRUE(job::ParseJob("job.json", shared, {}, job::RunsOn::kLaptop, job::SpecTraining::kOptional).ok());
+}
+
+}  // namespace
+}  // namespace espalier::ctl::resources
