@@ -10,6 +10,7 @@
 #include "services/apps/run/commands.h"
 #include "services/apps/run/fleet.h"
 #include "services/apps/run/job_file.h"
+#include "services/apps/run/partitioner_group.h"
 #include "services/apps/run/recovery_plan.h"
 #include "services/apps/run/result_file.h"
 #include "services/apps/run/run.h"
@@ -88,6 +89,7 @@ class RunInProgress {
   const RunContext context_;
   std::optional<Deadline> deadline_;  // of the whole run
   RecoveryPlan plan_;
+  PartitionerGroup partitioners_;
   RunState state_;
   RunFacts facts_;
   TrainerPeers peers_;
