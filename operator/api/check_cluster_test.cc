@@ -93,15 +93,16 @@ TEST(CheckClusterTest, SeveralPartitionersMeetOnAVolumeThatTheyShare) {
   object["spec"]["graph"]["partitions"] = {{"algorithm", "Random"}};
   object["spec"]["output"]["uri"] = "/data/results";
   for (const Role role : {Role::kPartitioner, Role::kServer, Role::kTrainer}) Mount(&object, role, "/data");
-  kube::Json& pod = object["spec"]["partitioner"]["template"]["spec"];
-  const std::string volume =
-      pod["containers"][1]["volumeMounts"][0]["name"] = "shared";  // the program's container
-  pod["volumes"] = kube::Json::array({{{"name", volume}, {"emptyDir", kube::Json::object()}}});
+  const auto use = [&](const char* kind) {
+    const kube::Json volume = {{"name", "data"}, {kind, kube::Json::object()}};
+    object["spec"]["partitioner"]["template"]["spec"]["volumes"] = kube::Json::array({volume});
+  };
+  use("emptyDir");
   EXPECT_EQ(ViolationsOf(object), "");
   object["spec"]["partitioner"]["replicas"] = 2;
   EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.output.uri: several partitioners meet there, and every pod has "
-                                              "the volume 'shared' for itself"));
-  pod["volumes"][0] = {{"name", volume}, {"persistentVolumeClaim", {{"claimName", "graphs"}}}};
+                                              "the volume 'data' for itself"));
+  use("persistentVolumeClaim");
   EXPECT_EQ(ViolationsOf(object), "");
 }
 
