@@ -5,125 +5,25 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 
-#include "services/apps/partitioning/partition_pipeline.h"
-#include "services/format/source/npy_file.h"
-#include "services/format/source/npy_folder.h"
+#include "services/apps/partitioning/testing/group_test.h"
 #include "services/format/verify.h"
-#include "services/partition/testing/small_graphs.h"
-#include "services/storage/memory_store.h"
 #include "services/storage/testing/faulty_store.h"
-#include "services/storage/testing/temporary_folder.h"
 
 namespace espalier::partitioning {
 namespace {
 
-namespace fs = std::filesystem;
 using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// One input of a group: a graph, and how it is cut.
-struct Case {
-  const char* name;
-  graph::SourceGraph (*source)();
-  job::PartitionAlgorithm algorithm;
-  std::vector<job::PartitionBalance> balance;
-};
-
-graph::SourceGraph Typed() {
-  graph::SourceGraph graph = partition::testing::TypedGraph(60, /*seed=*/5);
-  graph.edge_splits["links"][2] = {.train = {.sources = {1, 5, 1}, .destinations = {2, 3, 2}},
-                                   .validation = {.sources = {7}, .destinations = {0}},
-                                   .test = {}};
-  return graph;
-}
 // Every pair has an edge each way: one process counts each pair once.
 graph::SourceGraph Grid() { return partition::testing::GridGraph(9, 11); }
 graph::SourceGraph Communities() { return partition::testing::CommunityGraph(4, 50, 6, 2, /*seed=*/3); }
 graph::SourceGraph WithoutEdges() { return partition::testing::GraphOf(7, {}); }
 
-class GroupTest : public ::testing::Test {
- protected:
-  void Use(const graph::SourceGraph& source) {
-    source_ = source;
-    fs::remove_all(folder_.path() + "/source");
-    ASSERT_EQ(format::WriteNpyFolder(source, folder_.path() + "/source"), Status());
-    graph_.source = {.uri = folder_.path() + "/source", .format = job::GraphFormat::kNpy};
-    graph_.partitions.count = 5;
-    fs::create_directories(folder_.path() + "/assignment");
-    for (size_t type = 0; type < source.nodes.size(); ++type) {
-      std::vector<int32_t> owners(source.nodes[type].count);
-      for (size_t i = 0; i < owners.size(); ++i) owners[i] = static_cast<int32_t>(i * i % 5);
-      const std::string file = folder_.path() + "/assignment/" + source.schema.node_types()[type] + ".npy";
-      ASSERT_EQ(format::WriteNpy(file, Tensor::FromVector(std::move(owners))), Status());
-    }
-  }
-
-  void CutBy(const Case& how) {
-    graph_.partitions.algorithm = how.algorithm;
-    graph_.partitions.balance = how.balance;
-    const bool external = how.algorithm == job::PartitionAlgorithm::kExternal;
-    graph_.partitions.assignment_uri = external ? folder_.path() + "/assignment" : "";
-  }
-
-  static GroupOptions Group(uint32_t rank, uint32_t size) {
-    return {.rank = rank, .size = size, .name = "try-1", .peer_timeout = seconds(30), .start_timeout = seconds(30)};
-  }
-
-  // As the process that `group` says, or alone; partitions go to `output`.
-  Result<PartitionOutcome> Run(storage::ObjectStore& store, const std::string& output,
-                               std::optional<GroupOptions> group) {
-    PartitionPipelineOptions options;
-    options.threads = 2;
-    options.group = std::move(group);
-    options.access.open_store = [&](const std::string& uri) -> Result<storage::StoreLocation> {
-      return storage::StoreLocation{std::shared_ptr<storage::ObjectStore>(&store, [](auto*) {}), uri};
-    };
-    return PartitionGraph(graph_, /*seed=*/1, output, nullptr, options);
-  }
-
-  std::vector<Result<PartitionOutcome>> RunGroup(storage::ObjectStore& store, uint32_t size) {
-    std::vector<Result<PartitionOutcome>> outcomes(size, Internal("has not run"));
-    std::vector<std::jthread> processes;
-    for (uint32_t rank = 0; rank < size; ++rank) {
-      processes.emplace_back([&, rank] { outcomes[rank] = Run(store, "group", Group(rank, size)); });
-    }
-    processes.clear();
-    return outcomes;
-  }
-
-  void ExpectSame(const format::Manifest& made, const format::Manifest& expected) {
-    EXPECT_EQ(made.partition_key, expected.partition_key);
-    EXPECT_EQ(made.graph_name, expected.graph_name);
-    EXPECT_EQ(made.algorithm, expected.algorithm);
-    EXPECT_EQ(made.in_edge_order, expected.in_edge_order);
-    EXPECT_EQ(made.source_columns, expected.source_columns);
-    EXPECT_EQ(made.book, expected.book);
-    EXPECT_EQ(made.node_columns, expected.node_columns);
-    EXPECT_EQ(made.edge_columns, expected.edge_columns);
-    EXPECT_EQ(made.splits, expected.splits);
-    EXPECT_EQ(made.edge_splits, expected.edge_splits);
-    EXPECT_EQ(made.quality, expected.quality);
-    ASSERT_EQ(made.partitions.size(), expected.partitions.size());
-    for (size_t p = 0; p < made.partitions.size(); ++p) {
-      const format::PartitionEntry &a = made.partitions[p], &b = expected.partitions[p];
-      EXPECT_EQ(a.graph.block_hashes, b.graph.block_hashes) << "partition " << p;
-      EXPECT_EQ(a.node_columns.block_hashes, b.node_columns.block_hashes) << "partition " << p;
-      EXPECT_EQ(a.edge_columns.block_hashes, b.edge_columns.block_hashes) << "partition " << p;
-      EXPECT_EQ(a.original_edge_ids.block_hashes, b.original_edge_ids.block_hashes) << "partition " << p;
-    }
-  }
-
-  const storage::TemporaryFolder folder_;
-  storage::MemoryStore store_;
-  graph::SourceGraph source_;
-  job::Graph graph_;
-};
-
-class GroupPartitioningTest : public GroupTest, public ::testing::WithParamInterface<Case> {
+class GroupPartitioningTest : public GroupTest, public ::testing::WithParamInterface<GroupCase> {
  protected:
   void SetUp() override { Use(GetParam().source()); }
 };
@@ -151,17 +51,17 @@ TEST_P(GroupPartitioningTest, WritesTheBytesThatOneProcessWrites) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, GroupPartitioningTest,
-    ::testing::Values(Case{"TypedRandom", Typed, job::PartitionAlgorithm::kRandom, {}},
-                      Case{"TypedExternal", Typed, job::PartitionAlgorithm::kExternal, {}},
-                      Case{"TypedStreaming", Typed, job::PartitionAlgorithm::kStreaming, {}},
-                      Case{"TypedStreamingBalanced",
-                           Typed,
-                           job::PartitionAlgorithm::kStreaming,
-                           {job::PartitionBalance::kNodeTypes, job::PartitionBalance::kTrainNodes,
-                            job::PartitionBalance::kEdges}},
-                      Case{"GridStreaming", Grid, job::PartitionAlgorithm::kStreaming, {}},
-                      Case{"CommunitiesStreaming", Communities, job::PartitionAlgorithm::kStreaming, {}},
-                      Case{"NoEdgesStreaming", WithoutEdges, job::PartitionAlgorithm::kStreaming, {}}),
+    ::testing::Values(GroupCase{"TypedRandom", Typed, job::PartitionAlgorithm::kRandom, {}},
+                      GroupCase{"TypedExternal", Typed, job::PartitionAlgorithm::kExternal, {}},
+                      GroupCase{"TypedStreaming", Typed, job::PartitionAlgorithm::kStreaming, {}},
+                      GroupCase{"TypedStreamingBalanced",
+                                Typed,
+                                job::PartitionAlgorithm::kStreaming,
+                                {job::PartitionBalance::kNodeTypes, job::PartitionBalance::kTrainNodes,
+                                 job::PartitionBalance::kEdges}},
+                      GroupCase{"GridStreaming", Grid, job::PartitionAlgorithm::kStreaming, {}},
+                      GroupCase{"CommunitiesStreaming", Communities, job::PartitionAlgorithm::kStreaming, {}},
+                      GroupCase{"NoEdgesStreaming", WithoutEdges, job::PartitionAlgorithm::kStreaming, {}}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
 class GroupLifeTest : public GroupTest {
@@ -325,8 +225,14 @@ TEST_F(GroupLifeTest, RefusesWhatNeedsTheWholeGraph) {
   graph_.partitions.algorithm = job::PartitionAlgorithm::kMetis;
   EXPECT_THAT(error(), AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("METIS needs the whole graph")));
   graph_.partitions.algorithm = job::PartitionAlgorithm::kRandom;
+  graph_.preprocess.normalize_features = job::RowNormalization::kRow;
+  EXPECT_THAT(error(), HasSubstr("features are to be changed"));
+  graph_.preprocess.normalize_features = job::RowNormalization::kNone;
   graph_.preprocess.add_reverse_edges = true;
-  EXPECT_THAT(error(), HasSubstr("the graph is to be changed"));
+  graph_.partitions.algorithm = job::PartitionAlgorithm::kStreaming;
+  graph_.partitions.balance = {job::PartitionBalance::kEdges};
+  EXPECT_THAT(error(), HasSubstr("leave Edges out of the balance"));
+  graph_.partitions.balance.clear();
   graph_.preprocess.add_reverse_edges = false;
   graph_.source.format = job::GraphFormat::kDglChunked;
   EXPECT_THAT(error(), HasSubstr("the source is DGLChunked, expected NPY"));
