@@ -293,6 +293,7 @@ TEST(PartitionJobTest, SeveralPodsAreIndexedAndHaveANameThatNoOtherGroupHas) {
   EXPECT_EQ(VariableOf(first, "ESPALIER_PARTITIONER_RANK")["fieldRef"]["fieldPath"],
             "metadata.annotations['batch.kubernetes.io/job-completion-index']");
   EXPECT_EQ(VariableOf(first, "ESPALIER_PARTITIONER_WORLD_SIZE"), "3");
+  EXPECT_THAT(ProgramOf(first)["args"], Contains("--start-timeout-seconds=86400"));
   const std::string group = VariableOf(first, "ESPALIER_PARTITIONER_GROUP");
   EXPECT_EQ(group, "6f1c9c1e-0000-4000-8000-000000000001-1-of-3");
 

@@ -12,6 +12,9 @@ namespace {
 constexpr api::Role kRole = api::Role::kPartitioner;
 constexpr std::chrono::seconds kGrace{30};  // it gives up within 10 s; what it wrote is of no use to anybody
 
+// Whoever has started waits for pods that cannot be scheduled yet; one that has started and ends ends the Job at once.
+constexpr std::chrono::hours kLongestStart{24};
+
 // Partitioners find each other in the store by a name that no group had before: of the resource, the attempt, and how
 // many they are, which may change while the job is suspended.
 void AddGroup(const Context& context, int64_t partitioners, RolePod* pod) {
@@ -20,7 +23,8 @@ void AddGroup(const Context& context, int64_t partitioners, RolePod* pod) {
                      "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
       .Variable("ESPALIER_PARTITIONER_WORLD_SIZE", size)
       .Variable("ESPALIER_PARTITIONER_GROUP", context.training.meta.uid + "-" +
-                                                  std::to_string(context.status.partition_attempt) + "-of-" + size);
+                                                  std::to_string(context.status.partition_attempt) + "-of-" + size)
+      .Argument("--start-timeout-seconds=" + std::to_string(std::chrono::seconds(kLongestStart).count()));
 }
 
 }  // namespace

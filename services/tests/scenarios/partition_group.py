@@ -118,7 +118,7 @@ class PartitionGroup(Scenario):
         one = self.run_job(self.small_job(1), "one")
         three = self.run_job(self.small_job(3), "three")
         self.assert_same_files(self.partitions_of("three"), self.partitions_of("one"))
-        for field in ("partitionKey", "testAccuracy"):
+        for field in ("partitionKey", "testAccuracy", "parametersDigest"):
             self.assertEqual(three[field], one[field], field)
         logs = [(self.dir / "three/logs" / f"{name}.log").exists()
                 for name in ("partitioner", "partitioner-1", "partitioner-2", "partitioner-3")]
