@@ -48,9 +48,10 @@ class RelationChecker {
       Add("spec.graph.partitions.algorithm",
           "METIS needs the whole graph in one process: choose Streaming, Random or External" + otherwise);
     }
-    if (job.graph.source.format != GraphFormat::kNpy) {
-      Add("spec.graph.source.format", std::string("several partitioners read NPY only, not ") +
-                                          NameOf(job.graph.source.format) + ": use `espalier import`" + otherwise);
+    const GraphFormat format = job.graph.source.format;
+    if (format != GraphFormat::kNpy && format != GraphFormat::kDglChunked) {
+      Add("spec.graph.source.format", std::string("several partitioners read NPY and DGLChunked only, not ") +
+                                          NameOf(format) + ": use `espalier import`" + otherwise);
     }
     const Preprocess& preprocess = job.graph.preprocess;
     if (preprocess.normalize_features != RowNormalization::kNone) {

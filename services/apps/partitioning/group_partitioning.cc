@@ -245,9 +245,10 @@ bool IsOfGroup(std::string_view attempt) { return attempt.starts_with(kGroupAtte
 
 Status CheckForGroup(const job::Graph& graph, bool holds_edges_out) {
   const auto refuse = [](const std::string& what) { return InvalidArgument("several partitioner processes: " + what); };
-  if (graph.source.format != job::GraphFormat::kNpy) {
-    return refuse(std::string("the source is ") + job::NameOf(graph.source.format) +
-                  ", expected NPY, which is mapped instead of read: convert it with `espalier import`");
+  const job::GraphFormat format = graph.source.format;
+  if (format != job::GraphFormat::kNpy && format != job::GraphFormat::kDglChunked) {
+    return refuse(std::string("the source is ") + job::NameOf(format) +
+                  ", expected NPY or DGLChunked, which need not fit a memory: convert it with `espalier import`");
   }
   const job::Preprocess& preprocess = graph.preprocess;
   if (preprocess.normalize_features != job::RowNormalization::kNone) {

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
+#include "services/apps/partitioning/edge_exchange.h"
 #include "services/apps/partitioning/testing/group_test.h"
 #include "services/format/verify.h"
 #include "services/storage/testing/faulty_store.h"
@@ -63,6 +66,65 @@ INSTANTIATE_TEST_SUITE_P(
                       GroupCase{"CommunitiesStreaming", Communities, job::PartitionAlgorithm::kStreaming, {}},
                       GroupCase{"NoEdgesStreaming", WithoutEdges, job::PartitionAlgorithm::kStreaming, {}}),
     [](const auto& instance) { return std::string(instance.param.name); });
+
+// As DGL's tools leave it: every array in two chunks, edges as text.
+class GroupChunkedTest : public GroupTest {
+ protected:
+  void SetUp() override {
+    const graph::SourceGraph graph = Communities();
+    const graph::EdgeSet& edges = graph.edges[0];
+    const uint64_t num_nodes = graph.nodes[0].count, num_edges = edges.num_edges();
+    for (const char* sub : {"edge_index", "node_data/node", "edge_data/node:to:node"}) {
+      std::filesystem::create_directories(chunks_ + "/" + sub);
+    }
+    std::vector<float> features(num_nodes);
+    for (size_t i = 0; i < features.size(); ++i) features[i] = static_cast<float>(i) / 8;
+    std::vector<int64_t> order(num_edges);
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(3 * i % 100);
+    Write("node_data/node/feat-", Tensor::FromVector(std::move(features)), num_nodes / 3);
+    Write("edge_data/node:to:node/order-", Tensor::FromVector(std::move(order)), num_edges / 2);
+    for (const int chunk : {0, 1}) {
+      std::ofstream text(chunks_ + "/edge_index/" + std::to_string(chunk) + ".txt");
+      for (uint64_t i = chunk == 0 ? 0 : 100; i < (chunk == 0 ? 100 : num_edges); ++i) {
+        const auto row = static_cast<int64_t>(i);
+        text << edges.sources.ValueAsInt(row) << " " << edges.destinations.ValueAsInt(row) << "\n";
+      }
+    }
+    std::ofstream(chunks_ + "/metadata.json")
+        << R"({"graph_name": "chunks", "node_type": ["node"], "num_nodes_per_type": [)" << num_nodes
+        << R"(], "edge_type": ["node:to:node"], "num_edges_per_type": [)" << num_edges << R"(],
+          "edges": {"node:to:node": {"format": {"name": "csv", "delimiter": " "},
+            "data": ["edge_index/0.txt", "edge_index/1.txt"]}},
+          "node_data": {"node": {"feat": {"format": {"name": "numpy"},
+            "data": ["node_data/node/feat-0.npy", "node_data/node/feat-1.npy"]}}},
+          "edge_data": {"node:to:node": {"order": {"format": {"name": "numpy"},
+            "data": ["edge_data/node:to:node/order-0.npy", "edge_data/node:to:node/order-1.npy"]}}}})";
+    graph_.source = {.uri = chunks_, .format = job::GraphFormat::kDglChunked};
+    graph_.partitions.count = 5;
+    graph_.partitions.algorithm = job::PartitionAlgorithm::kStreaming;
+  }
+
+  void Write(const std::string& name, const Tensor& column, uint64_t first_chunk) {
+    const auto num_rows = static_cast<uint64_t>(column.num_rows());
+    ASSERT_EQ(format::WriteNpy(chunks_ + "/" + name + "0.npy", RowsOf(column, 0, first_chunk)), Status());
+    ASSERT_EQ(format::WriteNpy(chunks_ + "/" + name + "1.npy", RowsOf(column, first_chunk, num_rows)), Status());
+  }
+
+  const std::string chunks_ = folder_.path() + "/chunks";
+};
+
+TEST_F(GroupChunkedTest, WritesTheBytesThatOneProcessWrites) {
+  graph_.time_column = "order";
+  graph_.preprocess.add_reverse_edges = true;
+  graph_.preprocess.drop_duplicate_edges = true;
+  const auto alone = Run(store_, "alone", std::nullopt);
+  ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) {
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_FALSE(outcome->reused);
+    ExpectSame(outcome->manifest, alone->manifest);
+  }
+}
 
 class GroupLifeTest : public GroupTest {
  protected:
@@ -234,8 +296,8 @@ TEST_F(GroupLifeTest, RefusesWhatNeedsTheWholeGraph) {
   EXPECT_THAT(error(), HasSubstr("leave Edges out of the balance"));
   graph_.partitions.balance.clear();
   graph_.preprocess.add_reverse_edges = false;
-  graph_.source.format = job::GraphFormat::kDglChunked;
-  EXPECT_THAT(error(), HasSubstr("the source is DGLChunked, expected NPY"));
+  graph_.source.format = job::GraphFormat::kOgb;
+  EXPECT_THAT(error(), HasSubstr("the source is OGB, expected NPY or DGLChunked"));
 }
 
 // What a process reads from the store may be damaged on the way: it is found, and no partitioning is made of it.

@@ -1,5 +1,7 @@
 #include "services/apps/partitioning/partition_pipeline.h"
 
+#include <filesystem>
+
 #include "services/apps/partitioning/external_assignment.h"
 #include "services/apps/partitioning/group_partitioning.h"
 #include "services/apps/partitioning/partition_attempt.h"
@@ -8,6 +10,7 @@
 #include "services/apps/partitioning/partition_writer.h"
 #include "services/base/clock.h"
 #include "services/format/partition_files.h"
+#include "services/format/source/chunked_reader.h"
 #include "services/format/source/npy_folder.h"
 #include "services/format/source/source_place.h"
 #include "services/format/source/source_reader.h"
@@ -238,6 +241,14 @@ class Pipeline {
     return manifest;
   }
 
+  // Not validated. CheckForGroup has found the format good.
+  Result<graph::SourceGraph> MappedSource(const std::string& path) const {
+    if (graph_.source.format == job::GraphFormat::kNpy) return format::ReadNpyFolder(path);
+    const std::string& cache = options_.access.cache.folder;
+    return format::ReadChunked(path, options_.threads,
+                               cache.empty() ? std::filesystem::temp_directory_path().string() : cache);
+  }
+
   Result<format::Manifest> MakeInGroup(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
     const GroupPlace place{.folder = storage::JoinKey(prefix, AttemptOf(*options_.group)) + "/group",
                            .outcome = storage::JoinKey(prefix, "manifest.json")};
@@ -252,7 +263,7 @@ class Pipeline {
                                         const std::string& key) {
     RETURN_IF_ERROR(StartPhase("reading"));
     ASSIGN_OR_RETURN(const std::string path, source_->Path());
-    ASSIGN_OR_RETURN(const graph::SourceGraph source, format::ReadNpyFolder(path));
+    ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path));
     const std::string attempt = AttemptOf(*options_.group);
     const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
     graph::PreprocessOptions preprocess = PreprocessOptionsFor(graph_.preprocess, context_);
