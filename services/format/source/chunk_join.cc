@@ -135,12 +135,13 @@ Result<Tensor> ReadCsvColumn(const ChunkedArray& array, const ChunkedRows& rows,
   if (!reading.scratch_folder.empty()) return ReadCsvColumnToFile(array, rows, reading);
   std::vector<Tensor> chunks;
   uint64_t total = 0;
-  RETURN_IF_ERROR(ForEachCsvChunk(array, rows, reading, [&](const std::string& file, Tensor tensor) -> Status {
+  const Status read = ForEachCsvChunk(array, rows, reading, [&](const std::string& file, Tensor tensor) -> Status {
     total += static_cast<uint64_t>(tensor.num_rows());
     if (!chunks.empty()) RETURN_IF_ERROR(CheckWidth(file, tensor, chunks.front()));
     chunks.push_back(std::move(tensor));
     return {};
-  }));
+  });
+  RETURN_IF_ERROR(read);
   RETURN_IF_ERROR(CheckTotal(array, rows, total));
   if (chunks.empty()) return Tensor::Zeros(DType::kF32, {0});
   const bool floats =
@@ -183,7 +184,7 @@ template <class T>
 Result<graph::EdgeSet> ReadNumpyEdgesAs(const ChunkedArray& array, const ChunkedRows& rows, const EdgeEndLimits& limits,
                                         const ChunkReading& reading) {
   Joined sources(reading.scratch_folder), destinations(reading.scratch_folder);
-  RETURN_IF_ERROR(ForEachNumpyChunk(array, rows, reading, [&](size_t chunk, const Tensor& tensor) -> Status {
+  const Status read = ForEachNumpyChunk(array, rows, reading, [&](size_t chunk, const Tensor& tensor) -> Status {
     if (chunk == 0) {  // as many as there are: the chunks have been counted
       const Tensor like = Tensor::Zeros(DTypeOf<T>::value, {0});
       RETURN_IF_ERROR(sources.Allocate(like, rows.count));
@@ -193,7 +194,8 @@ Result<graph::EdgeSet> ReadNumpyEdgesAs(const ChunkedArray& array, const Chunked
     RETURN_IF_ERROR(ends.Append(tensor.values<T>(), limits, array.files[chunk]));
     RETURN_IF_ERROR(sources.Append(std::as_bytes(std::span(ends.sources))));
     return destinations.Append(std::as_bytes(std::span(ends.destinations)));
-  }));
+  });
+  RETURN_IF_ERROR(read);
   graph::EdgeSet all;
   ASSIGN_OR_RETURN(all.sources, std::move(sources).Take());
   ASSIGN_OR_RETURN(all.destinations, std::move(destinations).Take());
