@@ -85,8 +85,8 @@ class GroupChunkedTest : public GroupTest {
     Write("edge_data/node:to:node/order-", Tensor::FromVector(std::move(order)), num_edges / 2);
     for (const int chunk : {0, 1}) {
       std::ofstream text(chunks_ + "/edge_index/" + std::to_string(chunk) + ".txt");
-      for (uint64_t i = chunk == 0 ? 0 : 100; i < (chunk == 0 ? 100 : num_edges); ++i) {
-        const auto row = static_cast<int64_t>(i);
+      const int64_t end = chunk == 0 ? 100 : edges.sources.num_rows();
+      for (int64_t row = int64_t{chunk} * 100; row < end; ++row) {
         text << edges.sources.ValueAsInt(row) << " " << edges.destinations.ValueAsInt(row) << "\n";
       }
     }
