@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 namespace espalier::ctl::api {
 namespace {
@@ -40,16 +41,49 @@ bool IsWithin(const std::filesystem::path& path, const std::filesystem::path& fo
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
-// In the container that the program runs in, which is named as its role.
-bool IsMounted(const std::filesystem::path& path, Role role, const RoleSpec& spec) {
+// The volume that is mounted there in the container that the program runs in, which is named as its role; the deepest
+// mount hides what is around it. nullopt: none.
+std::optional<std::string> VolumeAt(const std::filesystem::path& path, Role role, const RoleSpec& spec) {
+  std::optional<std::string> volume;
+  std::filesystem::path deepest;
   for (const kube::Json& container : kube::ListAt(spec.pod_template, {"spec", "containers"})) {
     if (kube::StringAt(container, {"name"}) != NameOf(role)) continue;
     for (const kube::Json& mount : kube::ListAt(container, {"volumeMounts"})) {
       const std::string mount_path = kube::StringAt(mount, {"mountPath"});
-      if (mount_path.starts_with('/') && IsWithin(path, PathOf(mount_path))) return true;
+      if (!mount_path.starts_with('/') || !IsWithin(path, PathOf(mount_path))) continue;
+      if (volume && !IsWithin(PathOf(mount_path), deepest)) continue;
+      volume = kube::StringAt(mount, {"name"});
+      deepest = PathOf(mount_path);
     }
   }
+  return volume;
+}
+
+bool IsMounted(const std::filesystem::path& path, Role role, const RoleSpec& spec) {
+  return VolumeAt(path, role, spec).has_value();
+}
+
+// A volume that every pod has for itself.
+bool IsOfEachPod(const std::string& name, const RoleSpec& spec) {
+  for (const kube::Json& volume : kube::ListAt(spec.pod_template, {"spec", "volumes"})) {
+    if (kube::StringAt(volume, {"name"}) != name) continue;
+    return kube::Find(volume, {"emptyDir"}) != nullptr || kube::Find(volume, {"ephemeral"}) != nullptr;
+  }
   return false;
+}
+
+// Several partitioners meet where the partitions are written.
+void CheckMeetingPlace(const Spec& spec, std::vector<std::string>* violations) {
+  if (spec.job.partitioner_replicas == 1) return;
+  const bool has_own = !spec.job.graph.partitions.uri.empty();
+  const std::string& uri = has_own ? spec.job.graph.partitions.uri : spec.job.output_uri;
+  if (uri.empty() || uri.starts_with("s3://")) return;
+  const RoleSpec& role = spec.role(Role::kPartitioner);
+  const std::optional<std::string> volume = VolumeAt(PathOf(uri), Role::kPartitioner, role);
+  if (!volume || !IsOfEachPod(*volume, role)) return;
+  violations->push_back(std::string(has_own ? "spec.graph.partitions.uri" : "spec.output.uri") +
+                        ": several partitioners meet there, and every pod has the volume '" + *volume +
+                        "' for itself: mount one that all share, or use s3://bucket/prefix");
 }
 
 void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* violations) {
@@ -94,6 +128,7 @@ espalier::Status CheckCluster(const Spec& spec) {
                          "].path: a relative path means nothing in a pod: expected the absolute path of a file of the "
                          "servers' image, or of a volume that spec.servers.template mounts");
   }
+  CheckMeetingPlace(spec, &violations);
   if (const std::string& name = spec.run_policy.managed_by; !name.empty() && !IsControllerName(name)) {
     violations.push_back("spec.runPolicy.managedBy: expected a controller's name, domain/name");
   }

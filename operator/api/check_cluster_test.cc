@@ -96,6 +96,25 @@ TEST(CheckClusterTest, PartitionsAreOpenedByPartitionerAndServers) {
   EXPECT_EQ(ViolationsOf(object), "");
 }
 
+TEST(CheckClusterTest, SeveralPartitionersMeetOnAVolumeThatTheyShare) {
+  kube::Json object = ClusterDocument();
+  object["spec"]["graph"]["source"]["format"] = "NPY";
+  object["spec"]["graph"]["partitions"] = {{"algorithm", "Random"}};
+  object["spec"]["output"]["uri"] = "/data/results";
+  for (const Role role : {Role::kPartitioner, Role::kServer, Role::kTrainer}) Mount(&object, role, "/data");
+  const auto use = [&](const char* kind) {
+    const kube::Json volume = {{"name", "data"}, {kind, kube::Json::object()}};
+    object["spec"]["partitioner"]["template"]["spec"]["volumes"] = kube::Json::array({volume});
+  };
+  use("emptyDir");
+  EXPECT_EQ(ViolationsOf(object), "");
+  object["spec"]["partitioner"]["replicas"] = 2;
+  EXPECT_THAT(ViolationsOf(object), HasSubstr("spec.output.uri: several partitioners meet there, and every pod has "
+                                              "the volume 'data' for itself"));
+  use("persistentVolumeClaim");
+  EXPECT_EQ(ViolationsOf(object), "");
+}
+
 TEST(CheckClusterTest, TemplatesOfAnyShapeAreLookedAtWithoutComplaint) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["uri"] = "/data";

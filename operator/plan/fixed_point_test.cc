@@ -53,7 +53,9 @@ class RandomJob {
 
  private:
   static kube::Json SpecOf(Fate fate, uint64_t seed) {
-    return {{"samplers", {{"replicas", seed % 3}}},
+    return {{"graph", {{"source", {{"format", "NPY"}}}, {"partitions", {{"algorithm", "Random"}}}}},
+            {"partitioner", {{"replicas", 1 + seed % 3}}},
+            {"samplers", {{"replicas", seed % 3}}},
             {"tls", {{"mode", seed % 2 == 0 ? "Managed" : "Disabled"}}},
             {"runPolicy", {{"backoffLimit", fate == Fate::kWell ? 1000 : kBackoffLimit}}}};
   }

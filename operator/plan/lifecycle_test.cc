@@ -226,6 +226,46 @@ TEST(PartitionStageTest, AResultThatWasLostIsAskedForAgainAndCounted) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
+kube::Json SeveralPartitioners(int replicas) {
+  return {{"partitioner", {{"replicas", replicas}}},
+          {"graph", {{"source", {{"format", "NPY"}}}, {"partitions", {{"algorithm", "Streaming"}}}}}};
+}
+
+TEST(PartitionStageTest, SeveralPartitionersEndAsOneGroupForTheStrongestReason) {
+  Scene scene = Scene::With(SeveralPartitioners(3));
+  scene.Partitioning();
+  const std::vector<std::string> pods = scene.Pods("cora-partition-1");
+  ASSERT_EQ(pods.size(), 3u);
+  EXPECT_EQ(scene.status().replicas.at("partitioner").wanted, 3);
+  EXPECT_TRUE(scene.cluster().EndPod(pods[1], {.exit_code = 74}));  // it has lost the third one
+  EXPECT_TRUE(scene.cluster().EndPod(pods[2], {.exit_code = 137, .reason = "OOMKilled"}));
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.status().partition_attempt, 2);
+  EXPECT_EQ(scene.status().attempts_counted, 1);
+  EXPECT_EQ(scene.restart_reason(), kOutOfMemory);
+  EXPECT_EQ(scene.status().last_error->pod, pods[2]);
+  EXPECT_THAT(scene.Pods("cora-partition-1"), IsEmpty());
+  EXPECT_EQ(scene.Pods("cora-partition-2").size(), 3u);
+  scene.PartitionPodEnded(PartitionEnding("0123abcd"));
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  EXPECT_EQ(scene.status().partition->hash, "0123abcd");
+  EXPECT_EQ(scene.status().replicas.at("partitioner").wanted, 0);
+}
+
+TEST(PartitionStageTest, HowManyPartitionersThereAreMayChangeWhileTheJobIsSuspended) {
+  Scene scene = Scene::With(SeveralPartitioners(3));
+  scene.Partitioning();
+  scene.Suspend();
+  scene.Settle();
+  scene.Edit(SeveralPartitioners(2));
+  scene.Settle();
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.Pods("cora-partition-1").size(), 2u);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+}
+
 TEST(PartitionStageTest, WhatIsKnownIsKnownWithoutItsJob) {
   Scene scene;
   scene.Training();

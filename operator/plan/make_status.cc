@@ -15,6 +15,10 @@ int64_t FailedPods(const World& world, Role role) {
   return failed;
 }
 
+int64_t PartitionersOf(const api::DistTraining& training) {
+  return training.spec ? training.spec->job.partitioner_replicas : 1;
+}
+
 api::ReplicaStatus OfJob(const kube::Job* job, int64_t wanted) {
   if (job == nullptr) return {.wanted = wanted, .ready = 0, .failed = 0};
   return {.wanted = wanted, .ready = job->ready, .failed = job->failed};
@@ -27,7 +31,8 @@ void CountReplicas(Draft& draft) {
   status.replicas.clear();
   if (status.partition_attempt > 0) {
     status.replicas[api::NameOf(Role::kPartitioner)] =
-        OfJob(world.partition_run(status.partition_attempt).job, rests || status.partition ? 0 : 1);
+        OfJob(world.partition_run(status.partition_attempt).job,
+              rests || status.partition ? 0 : PartitionersOf(draft.training()));
   }
   if (!world.server_sets().empty()) {
     api::ReplicaStatus& servers = status.replicas[api::NameOf(Role::kServer)];

@@ -36,7 +36,7 @@ kube::Json ConfigMap(const Context& context);         // job.json; of partitione
 kube::Json TrainerConfigMap(const Context& context);  // job.json; immutable, of status.incarnation
 kube::Json NetworkPolicy(const Context& context);
 kube::Json DisruptionBudget(const Context& context);
-kube::Json PartitionJob(const Context& context);  // of status.partition_attempt
+kube::Json PartitionJob(const Context& context);  // of status.partition_attempt; indexed where there are several pods
 kube::Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero);
 kube::Json SamplerSet(const Context& context, bool scaled_to_zero);
 kube::Json TrainerJob(const Context& context);  // of status.incarnation, with status.trainer_replicas trainers

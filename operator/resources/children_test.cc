@@ -282,6 +282,37 @@ TEST(StatefulSetsTest, AreScaledToZeroAndOtherwiseLeftAlone) {
   EXPECT_EQ(SamplerSet(context, true)["spec"]["replicas"], 0);
 }
 
+TEST(PartitionJobTest, SeveralPodsAreIndexedAndHaveANameThatNoOtherGroupHas) {
+  const auto partitioners = [](int replicas) {
+    return JobWith({{"partitioner", {{"replicas", replicas}}},
+                    {"graph", {{"source", {{"format", "NPY"}}}, {"partitions", {{"algorithm", "Random"}}}}}});
+  };
+  const Job job = partitioners(3);
+  const Json first = PartitionJob(job.context());
+  EXPECT_EQ(first["spec"]["completionMode"], "Indexed");
+  EXPECT_EQ(first["spec"]["completions"], 3);
+  EXPECT_EQ(first["spec"]["parallelism"], 3);
+  EXPECT_EQ(first["spec"]["backoffLimit"], 0);
+  EXPECT_EQ(VariableOf(first, "ESPALIER_PARTITIONER_RANK")["fieldRef"]["fieldPath"],
+            "metadata.annotations['batch.kubernetes.io/job-completion-index']");
+  EXPECT_EQ(VariableOf(first, "ESPALIER_PARTITIONER_WORLD_SIZE"), "3");
+  EXPECT_THAT(ProgramOf(first)["args"], Contains("--start-timeout-seconds=86400"));
+  const std::string group = VariableOf(first, "ESPALIER_PARTITIONER_GROUP");
+  EXPECT_EQ(group, "6f1c9c1e-0000-4000-8000-000000000001-1-of-3");
+
+  Context next = job.context();
+  next.status.partition_attempt = 999'999;
+  EXPECT_NE(VariableOf(PartitionJob(next), "ESPALIER_PARTITIONER_GROUP"), group);
+  EXPECT_LE(VariableOf(PartitionJob(next), "ESPALIER_PARTITIONER_GROUP").get<std::string>().size(), 64u);
+  const Job fewer = partitioners(2);
+  EXPECT_NE(VariableOf(PartitionJob(fewer.context()), "ESPALIER_PARTITIONER_GROUP"), group);
+  EXPECT_NE(InputsOf(PartitionJob(fewer.context())), InputsOf(first));
+
+  const Json alone = PartitionJob(SmallJob().context());
+  EXPECT_FALSE(alone["spec"].contains("completionMode"));
+  EXPECT_EQ(VariableOf(alone, "ESPALIER_PARTITIONER_GROUP"), nullptr);
+}
+
 // A restart of the trainers, or their scaling, must not roll servers and samplers.
 TEST(InputsTest, OfServersAndSamplersDoNotKnowTheIncarnation) {
   const Job job = FullJob();

@@ -89,9 +89,9 @@ TEST(FieldSchemaTest, AnObjectWithDefaultsIsItselfADefault) {
   OrderedJson schema = DocumentSchema();
   EXPECT_EQ((*FindField(&schema, "spec.servers"))["default"],
             OrderedJson({{"replicasPerPartition", 1}, {"cacheMedium", "Disk"}}));
-  EXPECT_FALSE(FindField(&schema, "spec.partitioner")->contains("default"));    // nothing in it has one
-  EXPECT_FALSE(FindField(&schema, "spec.training.task")->contains("default"));  // it cannot be left out
-  EXPECT_FALSE(FindField(&schema, "spec.tls")->contains("default"));            // what unset means depends on the place
+  EXPECT_FALSE(FindField(&schema, "spec.trainers.resources")->contains("default"));  // nothing in it has one
+  EXPECT_FALSE(FindField(&schema, "spec.training.task")->contains("default"));       // it cannot be left out
+  EXPECT_FALSE(FindField(&schema, "spec.tls")->contains("default"));  // what unset means depends on the place
 }
 
 TEST(FieldSchemaTest, FindsNothingWhereThereIsNothing) {

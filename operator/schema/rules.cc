@@ -23,6 +23,30 @@ std::vector<Rule> GraphRules() {
   };
 }
 
+// What several processes cannot do, each with a part of the graph.
+std::vector<Rule> PartitionerRules() {
+  const std::string alone = "self.partitioner.replicas == 1 || ";
+  const std::string otherwise = ", or 1 in spec.partitioner.replicas";
+  return {
+      {"spec", alone + "self.graph.partitions.algorithm != 'METIS'",
+       "METIS needs the whole graph in one process: choose Streaming, Random or External" + otherwise,
+       "graph.partitions.algorithm"},
+      {"spec", alone + "self.graph.source.format in ['NPY', 'DGLChunked']",
+       "several partitioners read NPY and DGLChunked only: use `espalier import`" + otherwise, "graph.source.format"},
+      {"spec", alone + "self.graph.preprocess.normalizeFeatures == 'None'",
+       "several partitioners do not change features: use `espalier import`" + otherwise,
+       "graph.preprocess.normalizeFeatures"},
+      {"spec",
+       alone +
+           "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "
+           "self.graph.preprocess.addReverseEdges || self.graph.preprocess.dropDuplicateEdges || "
+           "self.training.task.type == 'LinkPrediction')",
+       "several partitioners balance Edges only of a graph whose edges they leave as they are: leave Edges out" +
+           otherwise,
+       "graph.partitions.balance"},
+  };
+}
+
 std::vector<Rule> TrainingRules() {
   const std::string training = "spec.training";
   const std::string layer = "spec.training.sampling.layers[]";
@@ -277,7 +301,8 @@ Rule PrefixRule(const job::FieldSpec& field) {
 std::vector<Rule> RelationRules() {
   std::vector<Rule> rules;
   for (const std::vector<Rule>& part :
-       {GraphRules(), TrainingRules(), EdgeLabelRules(), SamplingRules(), RunRules(), ProgramRules(), EnvironmentRules()}) {
+       {GraphRules(), PartitionerRules(), TrainingRules(), EdgeLabelRules(), SamplingRules(), RunRules(), ProgramRules(),
+        EnvironmentRules()}) {
     rules.insert(rules.end(), part.begin(), part.end());
   }
   return rules;

@@ -40,6 +40,35 @@ class RelationChecker {
     }
   }
 
+  // What several processes cannot do, each with a part of the graph (apps/partitioning/group_partitioning.h).
+  void CheckPartitioners(const DistTraining& job) {
+    if (job.partitioner_replicas == 1) return;
+    const std::string otherwise = ", or 1 in spec.partitioner.replicas";
+    if (job.graph.partitions.algorithm == PartitionAlgorithm::kMetis) {
+      Add("spec.graph.partitions.algorithm",
+          "METIS needs the whole graph in one process: choose Streaming, Random or External" + otherwise);
+    }
+    const GraphFormat format = job.graph.source.format;
+    if (format != GraphFormat::kNpy && format != GraphFormat::kDglChunked) {
+      Add("spec.graph.source.format", std::string("several partitioners read NPY and DGLChunked only, not ") +
+                                          NameOf(format) + ": use `espalier import`" + otherwise);
+    }
+    const Preprocess& preprocess = job.graph.preprocess;
+    if (preprocess.normalize_features != RowNormalization::kNone) {
+      Add("spec.graph.preprocess.normalizeFeatures",
+          "several partitioners do not change features: use `espalier import`" + otherwise);
+    }
+    const bool changes_edges = preprocess.add_reverse_edges || preprocess.drop_self_loops ||
+                               preprocess.drop_duplicate_edges ||
+                               (job.has_training && job.training.task.type == TaskType::kLinkPrediction);
+    const std::vector<PartitionBalance>& balance = job.graph.partitions.balance;
+    if (changes_edges && std::count(balance.begin(), balance.end(), PartitionBalance::kEdges) > 0) {
+      Add("spec.graph.partitions.balance",
+          "several partitioners balance Edges only of a graph whose edges they leave as they are: leave Edges out" +
+              otherwise);
+    }
+  }
+
   void CheckTask(const Training& training) {
     const TaskType type = training.task.type;
     if (!LabelsEdges(type)) {
@@ -478,6 +507,7 @@ void FillDependentDefaults(RunsOn runs_on, nlohmann::ordered_json* values) {
 void CheckRelations(const DistTraining& job, const CheckedDocument& document, Violations* violations) {
   RelationChecker checker(document, violations);
   checker.CheckPartitions(job.graph.partitions);
+  checker.CheckPartitioners(job);
   if (job.has_training) {
     checker.CheckTask(job.training);
     checker.CheckEdgeLabels(job);

@@ -278,6 +278,7 @@ struct DistTraining {
   Training training;
   bool has_training = true;  // false: the document says nothing of it, and a user's program is run (parse.h)
   Checkpoint checkpoint;
+  uint32_t partitioner_replicas = 1;  // processes that cut the graph together
   uint32_t server_replicas_per_partition = 1;
   std::vector<ServerPlugin> server_plugins;
   uint32_t sampler_replicas = 0;  // 0: threads in the trainers

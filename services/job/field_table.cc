@@ -161,7 +161,13 @@ void AppendProgramFields(const std::string& role_path, std::vector<FieldSpec>* t
 
 std::vector<FieldSpec> RoleFields() {
   std::vector<FieldSpec> table;
-  table.push_back({.path = "spec.partitioner", .meaning = "the partitioner's process"});
+  table.push_back({.path = "spec.partitioner", .meaning = "the partitioners' processes"});
+  table.push_back({.path = "spec.partitioner.replicas",
+                   .type = kInteger,
+                   .default_json = "1",
+                   .minimum_integer = 1,
+                   .maximum_integer = 1024,
+                   .meaning = "processes that cut the graph together, for graphs larger than a memory"});
   AppendRoleFields("spec.partitioner", &table);
   table.push_back({.path = "spec.servers", .meaning = "the graph servers' processes"});
   table.push_back({.path = "spec.servers.replicasPerPartition",

@@ -345,6 +345,38 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
               HasSubstr("a second entry for an unnamed node type"));
 }
 
+TEST(ParseJobTest, SeveralPartitionersTakeWhatEachCanDoWithItsPart) {
+  const Overrides good = {{"partitioner.replicas", "3"},
+                          {"graph.source.format", "NPY"},
+                          {"graph.partitions.algorithm", "Streaming"},
+                          {"graph.preprocess", "{addReverseEdges: true, dropDuplicateEdges: true}"}};
+  const auto with = [&](const std::string& path, const std::string& value) {
+    Overrides overrides = good;
+    overrides.emplace_back(path, value);
+    return ErrorOf(kExampleJob, overrides);
+  };
+  const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob, good);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->training.partitioner_replicas, 3u);
+  EXPECT_EQ(ParseJob("job.yaml", kExampleJob, {})->training.partitioner_replicas, 1u);
+
+  EXPECT_THAT(with("graph.partitions.algorithm", "METIS"),
+              HasSubstr("spec.graph.partitions.algorithm: METIS needs the whole graph in one process: choose "
+                        "Streaming, Random or External, or 1 in spec.partitioner.replicas"));
+  EXPECT_THAT(with("graph.source.format", "Triples"),
+              HasSubstr("spec.graph.source.format: several partitioners read NPY and DGLChunked only, not Triples"));
+  EXPECT_EQ(with("graph.source.format", "DGLChunked"), "");
+  EXPECT_THAT(with("graph.preprocess.normalizeFeatures", "Row"),
+              HasSubstr("spec.graph.preprocess.normalizeFeatures: several partitioners do not change features"));
+  EXPECT_THAT(with("graph.partitions.balance", "[Edges]"), HasSubstr("spec.graph.partitions.balance: several"));
+  EXPECT_EQ(ErrorOf(kExampleJob, {good[0], good[1], good[2], {"graph.preprocess", "{}"},
+                                  {"graph.partitions.balance", "[Edges]"}}),
+            "");
+  for (const char* count : {"0", "1025", "-1", "two"}) {
+    EXPECT_THAT(with("partitioner.replicas", count), HasSubstr("an integer from 1 to 1024")) << count;
+  }
+}
+
 TEST(ParseJobTest, NamesWhatIsMissing) {
   EXPECT_THAT(ErrorOf(ExampleWith("      split: public\n", "")),
               HasSubstr("job.yaml:12:7: spec.training.task.split: is missing: expected a name"));

@@ -243,6 +243,7 @@ DistTraining ToDistTraining(const Json& values) {
   job.has_training = spec.contains("training");
   job.training.task.reverse_edges_added = job.graph.preprocess.add_reverse_edges;
   job.checkpoint = ToCheckpoint(Child(spec, "checkpoint"));
+  Read(Child(spec, "partitioner"), "replicas", &job.partitioner_replicas);
   Read(Child(spec, "servers"), "replicasPerPartition", &job.server_replicas_per_partition);
   job.server_plugins = ToServerPlugins(Child(Child(spec, "servers"), "plugins"));
   Read(Child(spec, "samplers"), "replicas", &job.sampler_replicas);

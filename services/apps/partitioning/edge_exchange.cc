@@ -144,11 +144,11 @@ void AddUp(const Tensor& part, Tensor* sum) {
 }
 
 // Every edge ends in one partition. Shares that are not of one cut would be found nowhere else.
-Status CheckSum(const graph::SourceGraph& source, EdgeTypeId type, std::span<const uint64_t> of_partition) {
+Status CheckSum(const graph::SourceGraph& graph, EdgeTypeId type, uint64_t expected,
+                std::span<const uint64_t> of_partition) {
   const uint64_t sent = std::accumulate(of_partition.begin(), of_partition.end(), uint64_t{0});
-  const uint64_t expected = source.edges_of(type).num_edges();
   if (sent == expected) return {};
-  return DataLoss("edge type '" + source.schema.EdgeType(type).Name() + "': the processes have sent " +
+  return DataLoss("edge type '" + graph.schema.EdgeType(type).Name() + "': the processes have sent " +
                   std::to_string(sent) + " edges, expected " + std::to_string(expected));
 }
 
@@ -190,12 +190,18 @@ Tensor RowsOf(const Tensor& column, uint64_t first, uint64_t last) {
 
 EdgeShare ShareOf(const graph::EdgeSet& edges, uint32_t rank, uint32_t size) {
   const partition::DirectoryRange range = partition::DirectoryRangeOf(edges.num_edges(), size, PartitionId(rank));
-  EdgeShare share{.edges = {}, .first_row = range.first};
+  EdgeShare share{.edges = {}, .first_row = range.first, .num_edges = edges.num_edges()};
   share.edges.sources = RowsOf(edges.sources, range.first, range.last);
   share.edges.destinations = RowsOf(edges.destinations, range.first, range.last);
   if (!edges.original_ids.empty()) share.edges.original_ids = RowsOf(edges.original_ids, range.first, range.last);
   for (const auto& [name, column] : edges.columns) share.edges.columns[name] = RowsOf(column, range.first, range.last);
   return share;
+}
+
+std::vector<EdgeShare> SharesOf(const graph::SourceGraph& source, uint32_t rank, uint32_t size) {
+  std::vector<EdgeShare> shares;
+  for (const graph::EdgeSet& edges : source.edges) shares.push_back(ShareOf(edges, rank, size));
+  return shares;
 }
 
 std::string ToJson(const SentEdges& sent) {
@@ -219,29 +225,28 @@ Result<SentEdges> SentEdgesFromJson(const std::string& json, size_t num_edge_typ
   return sent;
 }
 
-Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& source,
-                            const partition::Assignment& assignment, const ExchangeOptions& options) {
+Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& graph,
+                            const std::vector<EdgeShare>& shares, const partition::Assignment& assignment,
+                            const ExchangeOptions& options) {
   SentEdges sent;
-  std::vector<EdgeShare> shares;
   std::vector<RowsByPartition> rows;
   TensorBundle out_degrees;
-  for (uint16_t type = 0; type < source.edges.size(); ++type) {
-    const graph::EdgeSet& edges = source.edges[type];
-    shares.push_back(ShareOf(edges, options.rank, options.size));
-    if (shares.back().edges.num_edges() >= uint64_t{1} << 32) {
-      return InvalidArgument("edge type '" + source.schema.edge_types()[type].Name() +
+  for (uint16_t type = 0; type < shares.size(); ++type) {
+    const EdgeShare& share = shares[type];
+    if (share.edges.num_edges() >= uint64_t{1} << 32) {
+      return InvalidArgument("edge type '" + graph.schema.edge_types()[type].Name() +
                              "': each process would read 2^32 edges or more: use more processes");
     }
-    const std::vector<uint32_t>& owner = assignment[source.schema.DestinationOf(EdgeTypeId(type)).value];
+    const std::vector<uint32_t>& owner = assignment[graph.schema.DestinationOf(EdgeTypeId(type)).value];
     partition::EdgeCounts counts =
-        partition::CountEdges(shares.back().edges, owner,
+        partition::CountEdges(share.edges, owner,
                               {.num_partitions = options.num_partitions,
-                               .num_source_nodes = source.nodes_of(source.schema.SourceOf(EdgeTypeId(type))).count,
-                               .out_degree = partition::OutDegreeDType(edges.num_edges()),
-                               .first_row = shares.back().first_row,
+                               .num_source_nodes = graph.nodes_of(graph.schema.SourceOf(EdgeTypeId(type))).count,
+                               .out_degree = partition::OutDegreeDType(share.num_edges),
+                               .first_row = share.first_row,
                                .threads = options.threads});
-    rows.push_back(SortByPartition(shares.back().edges, owner, counts.of_partition));
-    out_degrees[In("out_degree", source.schema, type)] = std::move(counts.out_degree);
+    rows.push_back(SortByPartition(share.edges, owner, counts.of_partition));
+    out_degrees[In("out_degree", graph.schema, type)] = std::move(counts.out_degree);
     sent.of_partition.push_back(std::move(counts.of_partition));
     sent.max_original_id.push_back(counts.max_original_id);
   }
@@ -252,11 +257,11 @@ Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& 
     for (size_t type = 0; type < shares.size(); ++type) {
       const std::span<const uint32_t> chosen = rows[type].Of(p);
       const graph::EdgeSet& edges = shares[type].edges;
-      bundle[In("sources", source.schema, type)] = GatherShare(edges.sources, chosen, options.threads);
-      bundle[In("destinations", source.schema, type)] = GatherShare(edges.destinations, chosen, options.threads);
-      bundle[In("original_ids", source.schema, type)] = OriginalIds(shares[type], chosen, options.threads);
+      bundle[In("sources", graph.schema, type)] = GatherShare(edges.sources, chosen, options.threads);
+      bundle[In("destinations", graph.schema, type)] = GatherShare(edges.destinations, chosen, options.threads);
+      bundle[In("original_ids", graph.schema, type)] = OriginalIds(shares[type], chosen, options.threads);
       for (const auto& [name, column] : edges.columns) {
-        bundle[ColumnIn(source.schema, type, name)] = GatherShare(column, chosen, options.threads);
+        bundle[ColumnIn(graph.schema, type, name)] = GatherShare(column, chosen, options.threads);
       }
     }
     ASSIGN_OR_RETURN(format::FileEntry entry,
@@ -266,12 +271,30 @@ Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& 
   return sent;
 }
 
-Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, const graph::SourceGraph& source,
+Result<std::vector<SentEdges>> ExchangeEdges(ProcessGroup& group, const std::string& what, const BundlePlace& place,
+                                             const graph::SourceGraph& graph, const std::vector<EdgeShare>& shares,
+                                             const partition::Assignment& assignment, const ExchangeOptions& options) {
+  ASSIGN_OR_RETURN(const bool has_sent, group.HasPublished(what));
+  if (!has_sent) {
+    ASSIGN_OR_RETURN(const SentEdges mine, SendEdges(place, graph, shares, assignment, options));
+    RETURN_IF_ERROR(group.Publish(what, ToJson(mine)));
+  }
+  std::vector<SentEdges> all;
+  for (uint32_t rank = 0; rank < group.size(); ++rank) {
+    ASSIGN_OR_RETURN(const std::string text, group.Await(rank, what));
+    ASSIGN_OR_RETURN(SentEdges sent, SentEdgesFromJson(text, shares.size(), options.num_partitions));
+    all.push_back(std::move(sent));
+  }
+  return all;
+}
+
+Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, const graph::SourceGraph& graph,
+                                                     const std::vector<EdgeShare>& shares,
                                                      const std::vector<SentEdges>& sent) {
-  std::vector<partition::EdgeCounts> counts(source.edges.size());
+  std::vector<partition::EdgeCounts> counts(shares.size());
   for (uint16_t type = 0; type < counts.size(); ++type) {
-    const auto num_sources = static_cast<int64_t>(source.nodes_of(source.schema.SourceOf(EdgeTypeId(type))).count);
-    counts[type].out_degree = Tensor::Zeros(partition::OutDegreeDType(source.edges[type].num_edges()), {num_sources});
+    const auto num_sources = static_cast<int64_t>(graph.nodes_of(graph.schema.SourceOf(EdgeTypeId(type))).count);
+    counts[type].out_degree = Tensor::Zeros(partition::OutDegreeDType(shares[type].num_edges), {num_sources});
     counts[type].of_partition.assign(sent.front().edges.size(), 0);
     for (const SentEdges& part : sent) {
       counts[type].max_original_id = std::max(counts[type].max_original_id, part.max_original_id[type]);
@@ -279,13 +302,13 @@ Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, c
         counts[type].of_partition[p] += part.of_partition[type][p];
       }
     }
-    RETURN_IF_ERROR(CheckSum(source, EdgeTypeId(type), counts[type].of_partition));
+    RETURN_IF_ERROR(CheckSum(graph, EdgeTypeId(type), shares[type].num_edges, counts[type].of_partition));
   }
   for (const SentEdges& part : sent) {
     ASSIGN_OR_RETURN(const TensorBundle bundle, ReadBundle(place, part.out_degrees));
     for (size_t type = 0; type < counts.size(); ++type) {
       Tensor& sum = counts[type].out_degree;
-      ASSIGN_OR_RETURN(const Tensor degrees, TakeTensor(bundle, part.out_degrees, In("out_degree", source.schema, type),
+      ASSIGN_OR_RETURN(const Tensor degrees, TakeTensor(bundle, part.out_degrees, In("out_degree", graph.schema, type),
                                                         sum.dtype(), sum.shape()));
       if (sum.dtype() == DType::kU32) {
         AddUp<uint32_t>(degrees, &sum);
@@ -297,13 +320,14 @@ Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, c
   return counts;
 }
 
-Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::SourceGraph& source,
-                                        PartitionId partition, const std::vector<SentEdges>& sent) {
+Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::SourceGraph& graph,
+                                        const std::vector<EdgeShare>& shares, PartitionId partition,
+                                        const std::vector<SentEdges>& sent) {
   std::vector<Arrivals> arrivals;
-  for (size_t type = 0; type < source.edges.size(); ++type) {
+  for (size_t type = 0; type < shares.size(); ++type) {
     uint64_t num_edges = 0;
     for (const SentEdges& part : sent) num_edges += part.of_partition[type][partition.value];
-    arrivals.emplace_back(source.schema, type, source.edges[type], num_edges);
+    arrivals.emplace_back(graph.schema, type, shares[type].edges, num_edges);
   }
   for (const SentEdges& part : sent) {
     const format::FileEntry& entry = part.edges[partition.value];
@@ -312,12 +336,12 @@ Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::S
       RETURN_IF_ERROR(arrivals[type].Add(bundle, entry, part.of_partition[type][partition.value]));
     }
   }
-  graph::SourceGraph received{.name = source.name,
-                              .schema = source.schema,
-                              .nodes = source.nodes,
+  graph::SourceGraph received{.name = graph.name,
+                              .schema = graph.schema,
+                              .nodes = graph.nodes,
                               .edges = {},
-                              .splits = source.splits,
-                              .edge_splits = source.edge_splits};
+                              .splits = graph.splits,
+                              .edge_splits = graph.edge_splits};
   for (Arrivals& of_type : arrivals) received.edges.push_back(std::move(of_type).Take());
   return received;
 }

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "services/apps/partitioning/process_group.h"
 #include "services/apps/partitioning/tensor_bundle.h"
 #include "services/graph/source_graph.h"
 #include "services/partition/partition_layout.h"
@@ -15,12 +16,15 @@ namespace espalier::partitioning {
 // The rows [first, last) of a column, as a view that keeps it alive.
 Tensor RowsOf(const Tensor& column, uint64_t first, uint64_t last);
 
-// Share `rank` of `size` of an edge list, as views of it.
+// What one process has of an edge list.
 struct EdgeShare {
   graph::EdgeSet edges;
-  uint64_t first_row = 0;
+  uint64_t first_row = 0;  // the original id of the first edge, where edges have none: the others' follow
+  uint64_t num_edges = 0;  // of the list, all processes together
 };
+// Share `rank` of `size`, as views of the list.
 EdgeShare ShareOf(const graph::EdgeSet& edges, uint32_t rank, uint32_t size);
+std::vector<EdgeShare> SharesOf(const graph::SourceGraph& source, uint32_t rank, uint32_t size);  // [edge type]
 
 // What one process has sent.
 struct SentEdges {
@@ -35,24 +39,34 @@ Result<SentEdges> SentEdgesFromJson(const std::string& json, size_t num_edge_typ
 
 struct ExchangeOptions {
   uint32_t rank = 0;
-  uint32_t size = 1;
   uint32_t num_partitions = 1;
   int threads = 1;
 };
 
+// In what follows, of `graph` schema, nodes and splits are looked at; its edges are in the shares, by edge type.
+
 // Memory: 4 bytes an edge of the share (all edge types), the out-degrees, and one bundle. The edges must have passed
 // CheckEdges. InvalidArgument: a share of 2^32 edges or more.
-Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& source,
-                            const partition::Assignment& assignment, const ExchangeOptions& options);
+Result<SentEdges> SendEdges(const BundlePlace& place, const graph::SourceGraph& graph,
+                            const std::vector<EdgeShare>& shares, const partition::Assignment& assignment,
+                            const ExchangeOptions& options);
+
+// Sends, unless this process or the one that had its rank before has done it under the marker `what`; and waits for
+// what all have sent, by rank.
+Result<std::vector<SentEdges>> ExchangeEdges(ProcessGroup& group, const std::string& what, const BundlePlace& place,
+                                             const graph::SourceGraph& graph, const std::vector<EdgeShare>& shares,
+                                             const partition::Assignment& assignment, const ExchangeOptions& options);
 
 // What all processes have sent, as the whole graph's: the out-degrees are read and summed, a process's after another's.
 // DataLoss where that is not every edge once, by their number.
-Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, const graph::SourceGraph& source,
+Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, const graph::SourceGraph& graph,
+                                                     const std::vector<EdgeShare>& shares,
                                                      const std::vector<SentEdges>& sent);
 
-// `source` with the in-edges of one partition as its only edges, original ids and columns included. Memory: they, and
+// `graph` with the in-edges of one partition as its only edges, original ids and columns included. Memory: they, and
 // one process's bundle.
-Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::SourceGraph& source,
-                                        PartitionId partition, const std::vector<SentEdges>& sent);
+Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::SourceGraph& graph,
+                                        const std::vector<EdgeShare>& shares, PartitionId partition,
+                                        const std::vector<SentEdges>& sent);
 
 }  // namespace espalier::partitioning

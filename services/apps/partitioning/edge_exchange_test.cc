@@ -16,10 +16,14 @@ using ::testing::HasSubstr;
 class EdgeExchangeTest : public ::testing::Test {
  protected:
   SentEdges Send(uint32_t rank, uint32_t size) {
-    auto sent =
-        SendEdges(place_, source_, assignment_, {.rank = rank, .size = size, .num_partitions = 2, .threads = 1});
+    auto sent = SendEdges(place_, source_, SharesOf(source_, rank, size), assignment_,
+                          {.rank = rank, .num_partitions = 2, .threads = 1});
     EXPECT_TRUE(sent.ok()) << sent.status().ToString();
     return *std::move(sent);
+  }
+
+  Result<std::vector<partition::EdgeCounts>> Sum(const std::vector<SentEdges>& sent) const {
+    return SumCounts(place_, source_, SharesOf(source_, 0, 1), sent);
   }
 
   storage::MemoryStore store_;
@@ -29,7 +33,7 @@ class EdgeExchangeTest : public ::testing::Test {
 };
 
 TEST_F(EdgeExchangeTest, SharesAddUpToTheGraph) {
-  const auto counts = SumCounts(place_, source_, {Send(0, 3), Send(1, 3), Send(2, 3)});
+  const auto counts = Sum({Send(0, 3), Send(1, 3), Send(2, 3)});
   ASSERT_TRUE(counts.ok()) << counts.status().ToString();
   EXPECT_THAT(counts->front().of_partition, ElementsAre(2, 4));
   EXPECT_THAT(counts->front().out_degree.values<uint32_t>(), ElementsAre(2, 2, 1, 1));
@@ -38,10 +42,10 @@ TEST_F(EdgeExchangeTest, SharesAddUpToTheGraph) {
 // Shares of a cut in four, of which two are taken for the whole: edges would be missing, or there twice.
 TEST_F(EdgeExchangeTest, RefusesSharesThatAreNotTheGraph) {
   const SentEdges quarter = Send(0, 4), half = Send(0, 2);
-  const Status missing = SumCounts(place_, source_, {quarter, Send(1, 4)}).status();
+  const Status missing = Sum({quarter, Send(1, 4)}).status();
   EXPECT_EQ(missing.code(), StatusCode::kDataLoss);
   EXPECT_THAT(missing.message(), HasSubstr("expected 6"));
-  EXPECT_EQ(SumCounts(place_, source_, {half, Send(1, 2), quarter}).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(Sum({half, Send(1, 2), quarter}).status().code(), StatusCode::kDataLoss);
 }
 
 // What is expected need not fit the memory.

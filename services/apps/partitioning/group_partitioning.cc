@@ -7,6 +7,7 @@
 #include "services/apps/partitioning/edge_exchange.h"
 #include "services/apps/partitioning/partition_plan.h"
 #include "services/apps/partitioning/ring_cut.h"
+#include "services/apps/partitioning/share_preprocessing.h"
 #include "services/format/file_entry_json.h"
 #include "services/format/json_fields.h"
 #include "services/format/partition_files.h"
@@ -120,16 +121,21 @@ class Worker {
   Result<std::optional<format::Manifest>> Run() {
     RETURN_IF_ERROR(work_.advance("validating", 0));
     RETURN_IF_ERROR(Validate());
+    RETURN_IF_ERROR(Preprocess());
     RETURN_IF_ERROR(work_.advance("cutting", 0));
     ASSIGN_OR_RETURN(const partition::Assignment assignment, Cut());
-    RETURN_IF_ERROR(partition::CheckAssignment(work_.source, assignment, work_.writer.num_partitions));
+    RETURN_IF_ERROR(partition::CheckAssignment(graph_to_cut(), assignment, work_.writer.num_partitions));
     RETURN_IF_ERROR(work_.advance("sending", 0));
-    ASSIGN_OR_RETURN(const std::vector<SentEdges> sent, Send(assignment));
-    ASSIGN_OR_RETURN(std::vector<partition::EdgeCounts> counts, SumCounts(place_, work_.source, sent));
+    ASSIGN_OR_RETURN(const std::vector<SentEdges> sent,
+                     ExchangeEdges(group_, "sent", place_, graph_to_cut(), shares_, assignment,
+                                   {.rank = group_.rank(),
+                                    .num_partitions = work_.writer.num_partitions,
+                                    .threads = threads()}));
+    ASSIGN_OR_RETURN(std::vector<partition::EdgeCounts> counts, SumCounts(place_, graph_to_cut(), shares_, sent));
     ASSIGN_OR_RETURN(const partition::PartitionLayout layout,
-                     partition::LayoutOf(work_.source, assignment, work_.writer.num_partitions, std::move(counts)));
+                     partition::LayoutOf(graph_to_cut(), assignment, work_.writer.num_partitions, std::move(counts)));
     RETURN_IF_ERROR(work_.advance("building", 0));
-    format::Manifest manifest = DescribeGraph(work_.source, layout.book, attempt_, work_.writer.build);
+    format::Manifest manifest = DescribeGraph(graph_to_cut(), layout.book, attempt_, work_.writer.build);
     RETURN_IF_ERROR(Build(assignment, layout, sent, &manifest));
     if (group_.rank() != 0) return std::optional<format::Manifest>();
     RETURN_IF_ERROR(Gather(assignment, &manifest));
@@ -138,6 +144,8 @@ class Worker {
 
  private:
   int threads() const { return work_.writer.build.threads; }
+  // What is cut. Of its edges shares_ are this process's.
+  const graph::SourceGraph& graph_to_cut() const { return changed_ ? *changed_ : work_.source; }
 
   Status Validate() {
     RETURN_IF_ERROR(ValidateShare(work_.source, group_, threads()));
@@ -151,32 +159,29 @@ class Worker {
     return {};
   }
 
+  Status Preprocess() {
+    if (!ChangesEdges(work_.preprocess)) {
+      shares_ = SharesOf(work_.source, group_.rank(), group_.size());
+      return {};
+    }
+    RETURN_IF_ERROR(work_.advance("preprocessing", 0));
+    ASSIGN_OR_RETURN(PreprocessedShare changed,
+                     PreprocessShare(group_, place_, work_.source, work_.preprocess, threads()));
+    changed_ = std::move(changed.graph);
+    shares_ = std::move(changed.shares);
+    if (work_.preprocessed) work_.preprocessed(graph_to_cut());
+    // There may be relations more, whose columns have names too.
+    RETURN_IF_ERROR(partition::CheckNodeColumns(graph_to_cut()));
+    return partition::CheckSourceColumns(graph_to_cut(), work_.writer.build.source_columns);
+  }
+
   Result<partition::Assignment> Cut() {
     const job::PartitionAlgorithm algorithm = work_.graph.partitions.algorithm;
     if (algorithm == job::PartitionAlgorithm::kStreaming) {
-      return CutInTurns(group_, place_, work_.source, work_.partition);
+      return CutInTurns(group_, place_, graph_to_cut(), shares_, work_.partition);
     }
     // Random and External look at no edge: every process has the whole assignment by itself.
-    return PartitionerFor(algorithm, std::move(work_.assignment))->Partition(work_.source, work_.partition);
-  }
-
-  Result<std::vector<SentEdges>> Send(const partition::Assignment& assignment) {
-    ASSIGN_OR_RETURN(const bool has_sent, group_.HasPublished("sent"));
-    if (!has_sent) {
-      ASSIGN_OR_RETURN(const SentEdges mine, SendEdges(place_, work_.source, assignment,
-                                                       {.rank = group_.rank(),
-                                                        .size = group_.size(),
-                                                        .num_partitions = work_.writer.num_partitions,
-                                                        .threads = threads()}));
-      RETURN_IF_ERROR(group_.Publish("sent", partitioning::ToJson(mine)));
-    }
-    std::vector<SentEdges> all;
-    for (uint32_t rank = 0; rank < group_.size(); ++rank) {
-      ASSIGN_OR_RETURN(const std::string text, group_.Await(rank, "sent"));
-      ASSIGN_OR_RETURN(SentEdges sent, SentEdgesFromJson(text, work_.source.edges.size(), work_.writer.num_partitions));
-      all.push_back(std::move(sent));
-    }
-    return all;
+    return PartitionerFor(algorithm, std::move(work_.assignment))->Partition(graph_to_cut(), work_.partition);
   }
 
   // Partitions rank, rank + size, ... one after another.
@@ -187,7 +192,8 @@ class Worker {
       ASSIGN_OR_RETURN(const bool has_built, group_.HasPublished(BuiltMarker(p)));
       // Partition 0 also says what columns there are: who builds it needs it at hand.
       if (has_built && p != 0) continue;
-      ASSIGN_OR_RETURN(const graph::SourceGraph received, ReceiveEdges(place_, work_.source, PartitionId(p), sent));
+      ASSIGN_OR_RETURN(const graph::SourceGraph received,
+                       ReceiveEdges(place_, graph_to_cut(), shares_, PartitionId(p), sent));
       BuiltPartition built;
       built.quality = partition::InEdgeQualityOf(received, assignment, PartitionId(p), threads());
       const graph::Partition made = partition::BuildPartition(received, layout, PartitionId(p), work_.writer.build);
@@ -215,7 +221,7 @@ class Worker {
     // Markers and bundles may go once nobody waits for one: a process without partitions may be far behind.
     for (uint32_t rank = 0; rank < group_.size(); ++rank) RETURN_IF_ERROR(group_.Await(rank, "done").status());
     ASSIGN_OR_RETURN(partition::Quality quality,
-                     partition::QualityOf(work_.source, assignment, of_partition, work_.partition.train_split));
+                     partition::QualityOf(graph_to_cut(), assignment, of_partition, work_.partition.train_split));
     manifest->quality = {.cut_edges = quality.cut_edges,
                          .cut_ratio = quality.cut_ratio,
                          .replication = quality.replication,
@@ -227,6 +233,8 @@ class Worker {
   const BundlePlace& place_;  // outlives this
   const std::string attempt_;
   GroupWork work_;
+  std::optional<graph::SourceGraph> changed_;  // where something is to be changed
+  std::vector<EdgeShare> shares_;
 };
 
 }  // namespace
@@ -237,14 +245,20 @@ bool IsOfGroup(std::string_view attempt) { return attempt.starts_with(kGroupAtte
 
 Status CheckForGroup(const job::Graph& graph, bool holds_edges_out) {
   const auto refuse = [](const std::string& what) { return InvalidArgument("several partitioner processes: " + what); };
-  if (graph.source.format != job::GraphFormat::kNpy) {
-    return refuse(std::string("the source is ") + job::NameOf(graph.source.format) +
-                  ", expected NPY, which is mapped instead of read: convert it with `espalier import`");
+  const job::GraphFormat format = graph.source.format;
+  if (format != job::GraphFormat::kNpy && format != job::GraphFormat::kDglChunked) {
+    return refuse(std::string("the source is ") + job::NameOf(format) +
+                  ", expected NPY or DGLChunked, which need not fit a memory: convert it with `espalier import`");
   }
   const job::Preprocess& preprocess = graph.preprocess;
-  if (preprocess.add_reverse_edges || preprocess.drop_self_loops || preprocess.drop_duplicate_edges ||
-      preprocess.normalize_features != job::RowNormalization::kNone || holds_edges_out) {
-    return refuse("the graph is to be changed before it is cut, which needs all of it: do that with `espalier import`");
+  if (preprocess.normalize_features != job::RowNormalization::kNone) {
+    return refuse("features are to be changed before the graph is cut: do that with `espalier import`");
+  }
+  const bool changes_edges =
+      preprocess.add_reverse_edges || preprocess.drop_self_loops || preprocess.drop_duplicate_edges || holds_edges_out;
+  const std::vector<job::PartitionBalance>& balance = graph.partitions.balance;
+  if (changes_edges && std::count(balance.begin(), balance.end(), job::PartitionBalance::kEdges) > 0) {
+    return refuse("edges are balanced of a graph whose edges are left as they are: leave Edges out of the balance");
   }
   if (graph.partitions.algorithm == job::PartitionAlgorithm::kMetis) {
     return refuse("METIS needs the whole graph: use Streaming, External or Random");

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "services/apps/partitioning/partition_writer.h"
 #include "services/apps/partitioning/process_group.h"
 #include "services/apps/partitioning/tensor_bundle.h"
+#include "services/graph/preprocess.h"
 #include "services/job/dist_training.h"
 
 namespace espalier::partitioning {
@@ -17,19 +19,23 @@ std::string AttemptOf(const GroupOptions& group);
 // Whether several processes made this try.
 bool IsOfGroup(std::string_view attempt);
 
-// InvalidArgument where several processes cannot do what the document asks for: the source is not NPY (whose arrays are
-// mapped), the graph is to be changed first, or METIS is to cut it.
+// InvalidArgument where several processes cannot do what the document asks for: the source is neither NPY nor
+// DGLChunked (whose arrays are mapped), features are to be changed, edges are to be changed and balanced too, or METIS is to cut the graph.
 Status CheckForGroup(const job::Graph& graph, bool holds_edges_out);
 
 struct GroupWork {
   const job::Graph& graph;           // outlives this
-  const graph::SourceGraph& source;  // as ReadNpyFolder maps it, not validated; outlives this
+  const graph::SourceGraph& source;  // as ReadNpyFolder or ReadChunked map it, not validated; outlives this
+  graph::PreprocessOptions preprocess;
   partition::PartitionOptions partition;
   PartitionWriterOptions writer;
   // Given assignments, for External; by node type.
   std::vector<Tensor> assignment;
-  // Called at the start of "validating", "cutting", "sending" and "building", and with each partition.
+  // Called at the start of "validating", "preprocessing" where there is something to do, "cutting", "sending" and
+  // "building", and with each partition.
   std::function<Status(std::string_view phase, double fraction)> advance;
+  // Called with the changed graph, of whose edges this process has a share; may be null.
+  std::function<void(const graph::SourceGraph& changed)> preprocessed = nullptr;
 };
 
 // This process's share. Rank 0 answers with the manifest that is to be committed, without key, algorithm, seed and

@@ -6,124 +6,27 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
-#include "services/apps/partitioning/partition_pipeline.h"
-#include "services/format/source/npy_file.h"
-#include "services/format/source/npy_folder.h"
+#include "services/apps/partitioning/edge_exchange.h"
+#include "services/apps/partitioning/testing/group_test.h"
 #include "services/format/verify.h"
-#include "services/partition/testing/small_graphs.h"
-#include "services/storage/memory_store.h"
 #include "services/storage/testing/faulty_store.h"
-#include "services/storage/testing/temporary_folder.h"
 
 namespace espalier::partitioning {
 namespace {
 
-namespace fs = std::filesystem;
 using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// One input of a group: a graph, and how it is cut.
-struct Case {
-  const char* name;
-  graph::SourceGraph (*source)();
-  job::PartitionAlgorithm algorithm;
-  std::vector<job::PartitionBalance> balance;
-};
-
-graph::SourceGraph Typed() {
-  graph::SourceGraph graph = partition::testing::TypedGraph(60, /*seed=*/5);
-  graph.edge_splits["links"][2] = {.train = {.sources = {1, 5, 1}, .destinations = {2, 3, 2}},
-                                   .validation = {.sources = {7}, .destinations = {0}},
-                                   .test = {}};
-  return graph;
-}
 // Every pair has an edge each way: one process counts each pair once.
 graph::SourceGraph Grid() { return partition::testing::GridGraph(9, 11); }
 graph::SourceGraph Communities() { return partition::testing::CommunityGraph(4, 50, 6, 2, /*seed=*/3); }
 graph::SourceGraph WithoutEdges() { return partition::testing::GraphOf(7, {}); }
 
-class GroupTest : public ::testing::Test {
- protected:
-  void Use(const graph::SourceGraph& source) {
-    source_ = source;
-    fs::remove_all(folder_.path() + "/source");
-    ASSERT_EQ(format::WriteNpyFolder(source, folder_.path() + "/source"), Status());
-    graph_.source = {.uri = folder_.path() + "/source", .format = job::GraphFormat::kNpy};
-    graph_.partitions.count = 5;
-    fs::create_directories(folder_.path() + "/assignment");
-    for (size_t type = 0; type < source.nodes.size(); ++type) {
-      std::vector<int32_t> owners(source.nodes[type].count);
-      for (size_t i = 0; i < owners.size(); ++i) owners[i] = static_cast<int32_t>(i * i % 5);
-      const std::string file = folder_.path() + "/assignment/" + source.schema.node_types()[type] + ".npy";
-      ASSERT_EQ(format::WriteNpy(file, Tensor::FromVector(std::move(owners))), Status());
-    }
-  }
-
-  void CutBy(const Case& how) {
-    graph_.partitions.algorithm = how.algorithm;
-    graph_.partitions.balance = how.balance;
-    const bool external = how.algorithm == job::PartitionAlgorithm::kExternal;
-    graph_.partitions.assignment_uri = external ? folder_.path() + "/assignment" : "";
-  }
-
-  static GroupOptions Group(uint32_t rank, uint32_t size) {
-    return {.rank = rank, .size = size, .name = "try-1", .peer_timeout = seconds(30), .start_timeout = seconds(30)};
-  }
-
-  // As the process that `group` says, or alone; partitions go to `output`.
-  Result<PartitionOutcome> Run(storage::ObjectStore& store, const std::string& output,
-                               std::optional<GroupOptions> group) {
-    PartitionPipelineOptions options;
-    options.threads = 2;
-    options.group = std::move(group);
-    options.access.open_store = [&](const std::string& uri) -> Result<storage::StoreLocation> {
-      return storage::StoreLocation{std::shared_ptr<storage::ObjectStore>(&store, [](auto*) {}), uri};
-    };
-    return PartitionGraph(graph_, /*seed=*/1, output, nullptr, options);
-  }
-
-  std::vector<Result<PartitionOutcome>> RunGroup(storage::ObjectStore& store, uint32_t size) {
-    std::vector<Result<PartitionOutcome>> outcomes(size, Internal("has not run"));
-    std::vector<std::jthread> processes;
-    for (uint32_t rank = 0; rank < size; ++rank) {
-      processes.emplace_back([&, rank] { outcomes[rank] = Run(store, "group", Group(rank, size)); });
-    }
-    processes.clear();
-    return outcomes;
-  }
-
-  void ExpectSame(const format::Manifest& made, const format::Manifest& expected) {
-    EXPECT_EQ(made.partition_key, expected.partition_key);
-    EXPECT_EQ(made.graph_name, expected.graph_name);
-    EXPECT_EQ(made.algorithm, expected.algorithm);
-    EXPECT_EQ(made.in_edge_order, expected.in_edge_order);
-    EXPECT_EQ(made.source_columns, expected.source_columns);
-    EXPECT_EQ(made.book, expected.book);
-    EXPECT_EQ(made.node_columns, expected.node_columns);
-    EXPECT_EQ(made.edge_columns, expected.edge_columns);
-    EXPECT_EQ(made.splits, expected.splits);
-    EXPECT_EQ(made.edge_splits, expected.edge_splits);
-    EXPECT_EQ(made.quality, expected.quality);
-    ASSERT_EQ(made.partitions.size(), expected.partitions.size());
-    for (size_t p = 0; p < made.partitions.size(); ++p) {
-      const format::PartitionEntry &a = made.partitions[p], &b = expected.partitions[p];
-      EXPECT_EQ(a.graph.block_hashes, b.graph.block_hashes) << "partition " << p;
-      EXPECT_EQ(a.node_columns.block_hashes, b.node_columns.block_hashes) << "partition " << p;
-      EXPECT_EQ(a.edge_columns.block_hashes, b.edge_columns.block_hashes) << "partition " << p;
-      EXPECT_EQ(a.original_edge_ids.block_hashes, b.original_edge_ids.block_hashes) << "partition " << p;
-    }
-  }
-
-  const storage::TemporaryFolder folder_;
-  storage::MemoryStore store_;
-  graph::SourceGraph source_;
-  job::Graph graph_;
-};
-
-class GroupPartitioningTest : public GroupTest, public ::testing::WithParamInterface<Case> {
+class GroupPartitioningTest : public GroupTest, public ::testing::WithParamInterface<GroupCase> {
  protected:
   void SetUp() override { Use(GetParam().source()); }
 };
@@ -151,18 +54,77 @@ TEST_P(GroupPartitioningTest, WritesTheBytesThatOneProcessWrites) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, GroupPartitioningTest,
-    ::testing::Values(Case{"TypedRandom", Typed, job::PartitionAlgorithm::kRandom, {}},
-                      Case{"TypedExternal", Typed, job::PartitionAlgorithm::kExternal, {}},
-                      Case{"TypedStreaming", Typed, job::PartitionAlgorithm::kStreaming, {}},
-                      Case{"TypedStreamingBalanced",
-                           Typed,
-                           job::PartitionAlgorithm::kStreaming,
-                           {job::PartitionBalance::kNodeTypes, job::PartitionBalance::kTrainNodes,
-                            job::PartitionBalance::kEdges}},
-                      Case{"GridStreaming", Grid, job::PartitionAlgorithm::kStreaming, {}},
-                      Case{"CommunitiesStreaming", Communities, job::PartitionAlgorithm::kStreaming, {}},
-                      Case{"NoEdgesStreaming", WithoutEdges, job::PartitionAlgorithm::kStreaming, {}}),
+    ::testing::Values(GroupCase{"TypedRandom", Typed, job::PartitionAlgorithm::kRandom, {}},
+                      GroupCase{"TypedExternal", Typed, job::PartitionAlgorithm::kExternal, {}},
+                      GroupCase{"TypedStreaming", Typed, job::PartitionAlgorithm::kStreaming, {}},
+                      GroupCase{"TypedStreamingBalanced",
+                                Typed,
+                                job::PartitionAlgorithm::kStreaming,
+                                {job::PartitionBalance::kNodeTypes, job::PartitionBalance::kTrainNodes,
+                                 job::PartitionBalance::kEdges}},
+                      GroupCase{"GridStreaming", Grid, job::PartitionAlgorithm::kStreaming, {}},
+                      GroupCase{"CommunitiesStreaming", Communities, job::PartitionAlgorithm::kStreaming, {}},
+                      GroupCase{"NoEdgesStreaming", WithoutEdges, job::PartitionAlgorithm::kStreaming, {}}),
     [](const auto& instance) { return std::string(instance.param.name); });
+
+// As DGL's tools leave it: every array in two chunks, edges as text.
+class GroupChunkedTest : public GroupTest {
+ protected:
+  void SetUp() override {
+    const graph::SourceGraph graph = Communities();
+    const graph::EdgeSet& edges = graph.edges[0];
+    const uint64_t num_nodes = graph.nodes[0].count, num_edges = edges.num_edges();
+    for (const char* sub : {"edge_index", "node_data/node", "edge_data/node:to:node"}) {
+      std::filesystem::create_directories(chunks_ + "/" + sub);
+    }
+    std::vector<float> features(num_nodes);
+    for (size_t i = 0; i < features.size(); ++i) features[i] = static_cast<float>(i) / 8;
+    std::vector<int64_t> order(num_edges);
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(3 * i % 100);
+    Write("node_data/node/feat-", Tensor::FromVector(std::move(features)), num_nodes / 3);
+    Write("edge_data/node:to:node/order-", Tensor::FromVector(std::move(order)), num_edges / 2);
+    for (const int chunk : {0, 1}) {
+      std::ofstream text(chunks_ + "/edge_index/" + std::to_string(chunk) + ".txt");
+      const int64_t end = chunk == 0 ? 100 : edges.sources.num_rows();
+      for (int64_t row = int64_t{chunk} * 100; row < end; ++row) {
+        text << edges.sources.ValueAsInt(row) << " " << edges.destinations.ValueAsInt(row) << "\n";
+      }
+    }
+    std::ofstream(chunks_ + "/metadata.json")
+        << R"({"graph_name": "chunks", "node_type": ["node"], "num_nodes_per_type": [)" << num_nodes
+        << R"(], "edge_type": ["node:to:node"], "num_edges_per_type": [)" << num_edges << R"(],
+          "edges": {"node:to:node": {"format": {"name": "csv", "delimiter": " "},
+            "data": ["edge_index/0.txt", "edge_index/1.txt"]}},
+          "node_data": {"node": {"feat": {"format": {"name": "numpy"},
+            "data": ["node_data/node/feat-0.npy", "node_data/node/feat-1.npy"]}}},
+          "edge_data": {"node:to:node": {"order": {"format": {"name": "numpy"},
+            "data": ["edge_data/node:to:node/order-0.npy", "edge_data/node:to:node/order-1.npy"]}}}})";
+    graph_.source = {.uri = chunks_, .format = job::GraphFormat::kDglChunked};
+    graph_.partitions.count = 5;
+    graph_.partitions.algorithm = job::PartitionAlgorithm::kStreaming;
+  }
+
+  void Write(const std::string& name, const Tensor& column, uint64_t first_chunk) {
+    const auto num_rows = static_cast<uint64_t>(column.num_rows());
+    ASSERT_EQ(format::WriteNpy(chunks_ + "/" + name + "0.npy", RowsOf(column, 0, first_chunk)), Status());
+    ASSERT_EQ(format::WriteNpy(chunks_ + "/" + name + "1.npy", RowsOf(column, first_chunk, num_rows)), Status());
+  }
+
+  const std::string chunks_ = folder_.path() + "/chunks";
+};
+
+TEST_F(GroupChunkedTest, WritesTheBytesThatOneProcessWrites) {
+  graph_.time_column = "order";
+  graph_.preprocess.add_reverse_edges = true;
+  graph_.preprocess.drop_duplicate_edges = true;
+  const auto alone = Run(store_, "alone", std::nullopt);
+  ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) {
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_FALSE(outcome->reused);
+    ExpectSame(outcome->manifest, alone->manifest);
+  }
+}
 
 class GroupLifeTest : public GroupTest {
  protected:
@@ -325,11 +287,17 @@ TEST_F(GroupLifeTest, RefusesWhatNeedsTheWholeGraph) {
   graph_.partitions.algorithm = job::PartitionAlgorithm::kMetis;
   EXPECT_THAT(error(), AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("METIS needs the whole graph")));
   graph_.partitions.algorithm = job::PartitionAlgorithm::kRandom;
+  graph_.preprocess.normalize_features = job::RowNormalization::kRow;
+  EXPECT_THAT(error(), HasSubstr("features are to be changed"));
+  graph_.preprocess.normalize_features = job::RowNormalization::kNone;
   graph_.preprocess.add_reverse_edges = true;
-  EXPECT_THAT(error(), HasSubstr("the graph is to be changed"));
+  graph_.partitions.algorithm = job::PartitionAlgorithm::kStreaming;
+  graph_.partitions.balance = {job::PartitionBalance::kEdges};
+  EXPECT_THAT(error(), HasSubstr("leave Edges out of the balance"));
+  graph_.partitions.balance.clear();
   graph_.preprocess.add_reverse_edges = false;
-  graph_.source.format = job::GraphFormat::kDglChunked;
-  EXPECT_THAT(error(), HasSubstr("the source is DGLChunked, expected NPY"));
+  graph_.source.format = job::GraphFormat::kOgb;
+  EXPECT_THAT(error(), HasSubstr("the source is OGB, expected NPY or DGLChunked"));
 }
 
 // What a process reads from the store may be damaged on the way: it is found, and no partitioning is made of it.

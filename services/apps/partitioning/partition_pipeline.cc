@@ -1,6 +1,7 @@
 #include "services/apps/partitioning/partition_pipeline.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "services/apps/partitioning/external_assignment.h"
 #include "services/apps/partitioning/group_partitioning.h"
@@ -10,6 +11,7 @@
 #include "services/apps/partitioning/partition_writer.h"
 #include "services/base/clock.h"
 #include "services/format/partition_files.h"
+#include "services/format/source/chunked_reader.h"
 #include "services/format/source/npy_folder.h"
 #include "services/format/source/source_place.h"
 #include "services/format/source/source_reader.h"
@@ -177,12 +179,14 @@ class Pipeline {
     const graph::GraphSchema schema = source.schema;
     const uint64_t num_before = CountTrainingPairs(source, split, schema);
     ASSIGN_OR_RETURN(graph::SourceGraph preprocessed, graph::Preprocess(std::move(source), options, options_.threads));
-    const uint64_t num_left = CountTrainingPairs(preprocessed, split, schema);
-    if (num_left < num_before) {
-      telemetry::Log(telemetry::Level::kWarning, "training edges that are validation or test edges are left out",
-                     {{"split", split}, {"left_out", num_before - num_left}, {"training_edges", num_left}});
-    }
+    WarnOfLeftOut(split, num_before, CountTrainingPairs(preprocessed, split, schema));
     return preprocessed;
+  }
+
+  static void WarnOfLeftOut(const std::string& split, uint64_t num_before, uint64_t num_left) {
+    if (num_left >= num_before) return;
+    telemetry::Log(telemetry::Level::kWarning, "training edges that are validation or test edges are left out",
+                   {{"split", split}, {"left_out", num_before - num_left}, {"training_edges", num_left}});
   }
 
   // External's; else nothing.
@@ -240,6 +244,14 @@ class Pipeline {
     return manifest;
   }
 
+  // Not validated. CheckForGroup has found the format good.
+  Result<graph::SourceGraph> MappedSource(const std::string& path) const {
+    if (graph_.source.format == job::GraphFormat::kNpy) return format::ReadNpyFolder(path);
+    const std::string& cache = options_.access.cache.folder;
+    return format::ReadChunked(path, options_.threads,
+                               cache.empty() ? std::filesystem::temp_directory_path().string() : cache);
+  }
+
   Result<format::Manifest> MakeInGroup(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
     const GroupPlace place{.folder = storage::JoinKey(prefix, AttemptOf(*options_.group)) + "/group",
                            .outcome = storage::JoinKey(prefix, "manifest.json")};
@@ -254,11 +266,16 @@ class Pipeline {
                                         const std::string& key) {
     RETURN_IF_ERROR(StartPhase("reading"));
     ASSIGN_OR_RETURN(const std::string path, source_->Path());
-    ASSIGN_OR_RETURN(const graph::SourceGraph source, format::ReadNpyFolder(path));
+    ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path));
     const std::string attempt = AttemptOf(*options_.group);
     const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
+    graph::PreprocessOptions preprocess = PreprocessOptionsFor(graph_.preprocess, context_);
+    if (preprocess.held_out && !options_.needs_split && !HasSplit(source, *preprocess.held_out)) {
+      preprocess.held_out.reset();
+    }
     GroupWork work{.graph = graph_,
                    .source = source,
+                   .preprocess = preprocess,
                    .partition = PartitionOptionsFor(graph_.partitions, context_),
                    .writer = {.build = {.threads = options_.threads,
                                         .time_column = graph_.time_column,
@@ -269,9 +286,19 @@ class Pipeline {
                    .advance = [this](std::string_view phase, double fraction) {
                      return phase == phase_ ? Advance(fraction) : StartPhase(phase);
                    }};
+    if (preprocess.held_out && group.rank() == 0) {
+      work.preprocessed = [&](const graph::SourceGraph& changed) {
+        const std::string& split = preprocess.held_out->split;
+        WarnOfLeftOut(split, CountTrainingPairs(source, split, source.schema),
+                      CountTrainingPairs(changed, split, source.schema));
+      };
+    }
     ASSIGN_OR_RETURN(work.assignment, GivenAssignment(source.schema));
     ASSIGN_OR_RETURN(std::optional<format::Manifest> made, PartitionInGroup(group, place, attempt, std::move(work)));
     if (!made) return ManifestOfOthers(group, store, prefix);
+    if (context_.held_out.has_value()) {
+      DescribeHeldOut(*context_.held_out, graph_.preprocess.add_reverse_edges, &*made);
+    }
     SayHowMade(key, &*made);
     AttemptFiles files(store, prefix, attempt);
     files.Keep();

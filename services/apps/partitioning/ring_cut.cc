@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "services/apps/partitioning/edge_exchange.h"
 #include "services/format/file_entry_json.h"
 #include "services/format/json_fields.h"
 #include "services/format/strict_json.h"
@@ -108,10 +107,11 @@ struct Neighbors {
 class RingCut {
  public:
   RingCut(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& source,
-          const partition::PartitionOptions& options)
+          const std::vector<EdgeShare>& shares, const partition::PartitionOptions& options)
       : group_(group),
         place_(place),
         source_(source),
+        shares_(shares),
         options_(options),
         vertex_first_(partition::VertexFirst(source)),
         order_(partition::StreamOrder(options.seed, vertex_first_.back())) {}
@@ -139,12 +139,12 @@ class RingCut {
   // Calls body(u, v) for every edge of this process's share that is no self loop; u and v are vertices.
   template <class Body>
   void ForEdges(const Body& body) const {
-    for (uint16_t type = 0; type < source_.edges.size(); ++type) {
+    for (uint16_t type = 0; type < shares_.size(); ++type) {
       const uint64_t first_source = vertex_first_[source_.schema.SourceOf(EdgeTypeId(type)).value];
       const uint64_t first_destination = vertex_first_[source_.schema.DestinationOf(EdgeTypeId(type)).value];
-      const EdgeShare share = ShareOf(source_.edges[type], group_.rank(), group_.size());
-      graph::VisitIds(share.edges.sources, [&](auto sources) {
-        const auto destinations = share.edges.destinations.template values<typename decltype(sources)::value_type>();
+      const graph::EdgeSet& edges = shares_[type].edges;
+      graph::VisitIds(edges.sources, [&](auto sources) {
+        const auto destinations = edges.destinations.template values<typename decltype(sources)::value_type>();
         for (size_t edge = 0; edge < sources.size(); ++edge) {
           const uint64_t u = first_source + static_cast<uint64_t>(sources[edge]);
           const uint64_t v = first_destination + static_cast<uint64_t>(destinations[edge]);
@@ -279,6 +279,7 @@ class RingCut {
   ProcessGroup& group_;                         // outlives this
   const BundlePlace& place_;                    // outlives this
   const graph::SourceGraph& source_;            // outlives this
+  const std::vector<EdgeShare>& shares_;        // outlives this
   const partition::PartitionOptions& options_;  // outlives this
   const std::vector<uint64_t> vertex_first_;
   const Permutation order_;
@@ -286,9 +287,10 @@ class RingCut {
 
 }  // namespace
 
-Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place,
-                                         const graph::SourceGraph& source, const partition::PartitionOptions& options) {
-  const std::vector<uint64_t> vertex_first = partition::VertexFirst(source);
+Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& graph,
+                                         const std::vector<EdgeShare>& shares,
+                                         const partition::PartitionOptions& options) {
+  const std::vector<uint64_t> vertex_first = partition::VertexFirst(graph);
   if (options.num_partitions == 0) return InvalidArgument("partitions: expected at least 1, found 0");
   if (vertex_first.back() >= uint64_t{1} << 32) {
     return InvalidArgument("the graph has " + std::to_string(vertex_first.back()) +
@@ -297,7 +299,7 @@ Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace&
   if (options.num_partitions == 1) {
     return partition::SplitByType(vertex_first, std::vector<uint32_t>(vertex_first.back(), 0));
   }
-  return RingCut(group, place, source, options).Run();
+  return RingCut(group, place, graph, shares, options).Run();
 }
 
 }  // namespace espalier::partitioning

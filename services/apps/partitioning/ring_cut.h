@@ -4,6 +4,7 @@
 // and leaves their partitions for the others, who count them before theirs.
 #pragma once
 
+#include "services/apps/partitioning/edge_exchange.h"
 #include "services/apps/partitioning/process_group.h"
 #include "services/apps/partitioning/tensor_bundle.h"
 #include "services/graph/source_graph.h"
@@ -11,10 +12,12 @@
 
 namespace espalier::partitioning {
 
-// The edges must have passed CheckEdges. Memory: a partition's number and the weights under options.balance of every
-// node, the process's neighbours (8 bytes an edge of the graph / group.size()), and one bundle. InvalidArgument: 2^32
-// nodes or more. Errors of the group and of the store.
-Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place,
-                                         const graph::SourceGraph& source, const partition::PartitionOptions& options);
+// `shares`: this process's edges, which must have passed CheckEdges. `graph` is looked at for its edges only where
+// options.balance has them, and then holds all of them. Memory: a partition's number and the weights under
+// options.balance of every node, the process's neighbours (8 bytes an edge of the graph / group.size()), and one bundle.
+// InvalidArgument: 2^32 nodes or more. Errors of the group and of the store.
+Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& graph,
+                                         const std::vector<EdgeShare>& shares,
+                                         const partition::PartitionOptions& options);
 
 }  // namespace espalier::partitioning

@@ -50,10 +50,16 @@ void SetMathThreads(const job::DistTraining& job, ChildSpec* spec) {
 
 }  // namespace
 
-ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri) {
-  ChildSpec spec = CommandOf(site, "espalier-partitioner", "partitioner");
+ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri, const PartitionerPeers& peers) {
+  const std::string name = NameOf(ChildId{Role::kPartitioner, peers.rank});
+  ChildSpec spec = CommandOf(site, "espalier-partitioner", name);
   spec.arguments = {"--job", site.paths.JobFile(), "--output", partitions_uri, "--json"};
-  spec.output_path = site.paths.OutputFile("partitioner");
+  if (peers.threads > 0) Append(&spec.arguments, {"--threads", std::to_string(peers.threads)});
+  if (peers.size > 1) {
+    Append(&spec.arguments, {"--rank", std::to_string(peers.rank), "--world-size", std::to_string(peers.size),
+                             "--group", peers.group});
+  }
+  spec.output_path = site.paths.OutputFile(name);
   return spec;
 }
 

@@ -35,7 +35,14 @@ struct Life {
   std::string address;  // where its clients look for it since an earlier life; empty: any port
 };
 
-ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri);
+// Several partitioners find each other in the store, by the name of their group.
+struct PartitionerPeers {
+  uint32_t rank = 0;
+  uint32_t size = 1;
+  std::string group = {};  // of no group before; where there are several
+  int threads = 0;         // 0: as many as the machine has processors
+};
+ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri, const PartitionerPeers& peers);
 // Of server `server` by number (server_numbering.h).
 ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life);
 ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, uint32_t index,

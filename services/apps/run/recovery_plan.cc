@@ -32,7 +32,7 @@ int Weight(const ExitState& exit) {
 }  // namespace
 
 RecoveryPlan::RecoveryPlan(const PlanOptions& options) : options_(options) {
-  children_[{Role::kPartitioner, 0}];
+  for (uint32_t i = 0; i < options.partitioners; ++i) children_[{Role::kPartitioner, i}];
   for (uint32_t i = 0; i < options.servers; ++i) children_[{Role::kServer, i}];
   for (uint32_t i = 0; i < options.samplers; ++i) children_[{Role::kSampler, i}];
   for (uint32_t i = 0; i < options.trainers; ++i) children_[{Role::kTrainer, i}];

@@ -1,17 +1,18 @@
 // What to do next in a run, as a pure function of what has happened: who is started when, who is started again, and
 // when to give up. No clock, no process, no file: whoever carries the actions out (supervisor.h) reports back.
 //
-//   partitioner -> servers -> samplers -> trainer 0 -> other trainers -> all trainers ended with 0
+//   partitioners -> servers -> samplers -> trainer 0 -> other trainers -> all trainers ended with 0
 //
 // A user's program in the place of trainers (TrainerKind) starts on all ranks at once. An end with 75 is a stop from
 // outside and not counted; but a program may mean "try later" by it (EX_TEMPFAIL), so that of such ends in a row, each
 // soon after its start, the first alone is free.
 //
 // Servers and samplers are replaced one by one, at the same address: trainers wait for them. A replica of a partition's
-// first server is tried again for ever, while another server of the partition serves. Trainers are one group:
-// when one dies, all end and a new incarnation of the group starts from the last checkpoint. 64 and 65 from anybody
-// end the run, because the same input gives the same answer. After a 74 the job's stores are looked at first: while one
-// is out of reach nobody is started again, who would only fail once more; and where it stays so, the run ends.
+// first server is tried again for ever, while another server of the partition serves. Partitioners are replaced one by
+// one, too, and their peers wait; one that has ended with 0 is done. Trainers are one group: when one dies, all end and a
+// new incarnation of the group starts from the last checkpoint. 64 and 65 from anybody end the run, because the same
+// input gives the same answer. After a 74 the job's stores are looked at first: while one is out of reach nobody is
+// started again, who would only fail once more; and where it stays so, the run ends.
 #pragma once
 
 #include <chrono>
@@ -34,7 +35,7 @@ enum class TrainerKind {
 };
 
 struct PlanOptions {
-  uint32_t servers = 1, samplers = 0, trainers = 1;
+  uint32_t partitioners = 1, servers = 1, samplers = 0, trainers = 1;
   // Servers whose numbers differ by a multiple of it serve the same partition; 0: each serves another.
   uint32_t partitions = 0;
   TrainerKind trainer_kind = TrainerKind::kEspalier;
@@ -107,7 +108,7 @@ class RecoveryPlan {
  public:
   explicit RecoveryPlan(const PlanOptions& options);
 
-  void OnReady(ChildId child, SteadyTime now);  // it serves; for the partitioner, never
+  void OnReady(ChildId child, SteadyTime now);  // it serves; for partitioners, never
   void OnEnded(ChildId child, ExitState exit, SteadyTime now);
   enum class Stores { kWithinReach, kOutOfReach };
   void OnStores(Stores stores, SteadyTime now);  // the answer to LookAtStores

@@ -219,6 +219,21 @@ TEST_F(RecoveryPlanTest, AKilledPartitionerIsStartedAgain) {
   EXPECT_THAT(Next(), ElementsAre("start server-0", "start server-1"));
 }
 
+TEST_F(RecoveryPlanTest, ServersStartOnceAllPartitionersAreDoneAndOneAloneIsStartedAgain) {
+  PlanOptions options = Options();
+  options.partitioners = 3;
+  plan_.emplace(options);
+  EXPECT_THAT(Next(), ElementsAre("start partitioner", "start partitioner-1", "start partitioner-2"));
+  End(kPartitioner, kDone);
+  End({Role::kPartitioner, 2}, kKilled);
+  EXPECT_THAT(Next(), ElementsAre("recover partitioner-2 1/3"));
+  EXPECT_THAT(NextWhenDue(), ElementsAre("start partitioner-2"));
+  End({Role::kPartitioner, 2}, kDone);
+  EXPECT_THAT(Next(), IsEmpty());
+  End({Role::kPartitioner, 1}, kDone);
+  EXPECT_THAT(Next(), ElementsAre("start server-0", "start server-1"));
+}
+
 TEST_F(RecoveryPlanTest, WithoutRetriesTheCauseIsNamedAndNotItsConsequences) {
   Limit(0);
   StartAll();

@@ -15,13 +15,13 @@ const char* NameOf(Role role) {
 }
 
 std::string NameOf(ChildId child) {
-  if (child.role == Role::kPartitioner) return NameOf(child.role);
+  if (child == ChildId{Role::kPartitioner, 0}) return NameOf(child.role);
   return std::string(NameOf(child.role)) + "-" + std::to_string(child.index);
 }
 
 std::optional<ChildId> ChildOfName(const std::string& name) {
   if (name == NameOf(Role::kPartitioner)) return ChildId{};
-  for (const Role role : {Role::kTrainer, Role::kSampler, Role::kServer}) {
+  for (const Role role : {Role::kPartitioner, Role::kTrainer, Role::kSampler, Role::kServer}) {
     const std::string prefix = std::string(NameOf(role)) + "-";
     if (!name.starts_with(prefix)) continue;
     ChildId child{role, 0};

@@ -12,13 +12,14 @@ namespace espalier::run {
 enum class Role { kPartitioner, kTrainer, kSampler, kServer };
 const char* NameOf(Role role);  // "partitioner", "trainer", "sampler", "server"
 
-// Children of a role are numbered from 0: trainer 1 has rank 1, server_numbering.h says what a server serves.
+// Children of a role are numbered from 0: trainer 1 and partitioner 1 have rank 1, server_numbering.h says what a server
+// serves.
 struct ChildId {
   Role role = Role::kPartitioner;
   uint32_t index = 0;
   friend auto operator<=>(const ChildId&, const ChildId&) = default;
 };
-// "server-1"; "partitioner", of which there is one.
+// "server-1"; "partitioner" of rank 0, which is most often the only one, then "partitioner-1".
 std::string NameOf(ChildId child);
 // The other way round; nullopt for what is nobody's name.
 std::optional<ChildId> ChildOfName(const std::string& name);

@@ -29,6 +29,7 @@ PlanOptions PlanOptionsOf(const RunContext& context, uint64_t first_incarnation)
   const RunOptions& options = context.options;
   const job::DistTraining& job = context.job.training;
   PlanOptions plan;
+  plan.partitioners = job.partitioner_replicas;
   plan.servers = ServersOf(job).count();
   plan.partitions = job.graph.partitions.count;
   plan.samplers = job.sampler_replicas;
@@ -65,7 +66,9 @@ Stop StopBecause(const Status& status, bool has_program) {
 }  // namespace
 
 RunInProgress::RunInProgress(const RunContext& context, uint64_t first_incarnation, std::string reason)
-    : context_(context), plan_(PlanOptionsOf(context, first_incarnation)) {
+    : context_(context),
+      plan_(PlanOptionsOf(context, first_incarnation)),
+      partitioners_(context.job.training.partitioner_replicas) {
   const auto active = context.job.training.active_deadline;
   if (active.count() > 0) deadline_ = Deadline::After(active);
   state_.attempts.incarnation = first_incarnation;
@@ -99,7 +102,9 @@ std::optional<Stop> RunInProgress::Report(const FleetEvents& events) {
   if (!events.ready.empty()) NotePids();  // those on other machines are known from now on
   for (const ChildEnded& event : events.ended) {
     plan_.OnEnded(event.child, event.exit, now);
-    if (event.child.role != Role::kPartitioner || !event.exit.ok()) continue;
+    if (event.child.role != Role::kPartitioner) continue;
+    partitioners_.NoteEnd(event.child.index, event.exit.ok());
+    if (!partitioners_.all_done()) continue;
     if (auto failed = ReadPartitionerAnswer()) return failed;
     if (auto failed = BringPartitions()) return failed;
   }
@@ -137,6 +142,7 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
     return Stop{ExitCode::kBug, "trainer-0 did not say where trainers meet: " + context_.folder.ReadyFile("trainer-0")};
   }
   const Site site = context_.fleet.SiteOf(start.child);
+  if (start.child.role == Role::kPartitioner) partitioners_.NoteStart(start.child.index);
   ChildSpec spec = CommandOf(start.child, site);
   spec.environment.merge(StoreEnvironment(context_.job.training.s3));
   spec.environment.merge(context_.tls == nullptr
@@ -291,7 +297,8 @@ ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
   const RoleOptions& roles = context_.options.roles;
   const job::DistTraining& job = context_.job.training;
   switch (child.role) {
-    case Role::kPartitioner: return PartitionerCommand(site, job.graph.partitions.uri);
+    case Role::kPartitioner:
+      return PartitionerCommand(site, job.graph.partitions.uri, partitioners_.PeersOf(child.index));
     case Role::kServer: return ServerCommand(site, job, child.index, LifeOf(child));
     case Role::kSampler: return SamplerCommand(site, roles, child.index, peers_.servers, LifeOf(child));
     case Role::kTrainer: break;

@@ -11,6 +11,7 @@
 #include "services/apps/run/commands.h"
 #include "services/apps/run/fleet.h"
 #include "services/apps/run/job_file.h"
+#include "services/apps/run/partitioner_group.h"
 #include "services/apps/run/recovery_plan.h"
 #include "services/apps/run/result_file.h"
 #include "services/apps/run/run.h"
@@ -89,6 +90,7 @@ class RunInProgress {
   const RunContext context_;
   std::optional<Deadline> deadline_;  // of the whole run
   RecoveryPlan plan_;
+  PartitionerGroup partitioners_;
   RunState state_;
   RunFacts facts_;
   std::vector<std::string> servers_;  // addresses by number

@@ -341,6 +341,24 @@ TEST_F(RunTest, AKilledPartitionerIsStartedAgain) {
   EXPECT_EQ(RunQuietly().code, ExitCode::kDone);
 }
 
+TEST_F(RunTest, PartitionersAreOneGroupAlsoWhereOneIsStartedAgain) {
+  RetryTimes(1);
+  Let("partitioner-1 once:signal 9");
+  RunOptions options = Options();
+  options.settings.insert(options.settings.end(),
+                          {"partitioner.replicas=2", "graph.partitions.algorithm=Random", "graph.source.format=NPY",
+                           "graph.partitions.balance=[]", "graph.preprocess.normalizeFeatures=None"});
+  ASSERT_EQ(RunQuietly(options).code, ExitCode::kDone);
+  EXPECT_THAT(ArgumentsOf("partitioner"), HasSubstr("--rank\n0\n--world-size\n2\n--group\nrun-"));
+  EXPECT_THAT(ArgumentsOf("partitioner-1"), HasSubstr("--rank\n1\n--world-size\n2\n--group\nrun-"));
+  EXPECT_TRUE(fs::exists(root_ / "out" / "logs" / "partitioner-1.log"));
+}
+
+TEST_F(RunTest, OnePartitionerIsToldOfNoGroup) {
+  ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
+  EXPECT_THAT(ArgumentsOf("partitioner"), Not(HasSubstr("--group")));
+}
+
 TEST_F(RunTest, TheLastWordsOfWhoFailedAreTheReason) {
   Let("trainer-1 exit-with-words 74");
   Let("trainer-0 hang 0");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -10,44 +11,63 @@
 #include "services/format/source/csv_table.h"
 #include "services/format/source/npy_file.h"
 #include "services/format/source/numpy_chunks.h"
+#include "services/format/source/scratch_file.h"
 #include "services/graph/id_values.h"
 
 namespace espalier::format {
 namespace {
 
-// The chunks' rows behind each other in one array of `like`'s dtype and row shape.
+// The chunks' rows behind each other in one array of `like`'s dtype and row shape, in memory or in a file.
 class Joined {
  public:
+  explicit Joined(std::string scratch_folder) : scratch_folder_(std::move(scratch_folder)) {}
+
   Status Allocate(const Tensor& like, uint64_t num_rows) {
-    std::vector<int64_t> shape = like.shape();
-    shape[0] = static_cast<int64_t>(num_rows);
-    RETURN_IF_ERROR(CheckedElementCount(shape, SizeOf(like.dtype())).status());
-    all_ = Tensor::Zeros(like.dtype(), std::move(shape));
+    dtype_ = like.dtype();
+    shape_ = like.shape();
+    shape_[0] = static_cast<int64_t>(num_rows);
+    RETURN_IF_ERROR(CheckedElementCount(shape_, SizeOf(dtype_)).status());
+    if (scratch_folder_.empty()) {
+      all_ = Tensor::Zeros(dtype_, shape_);
+      return {};
+    }
+    ASSIGN_OR_RETURN(ScratchFile file, ScratchFile::Make(scratch_folder_));
+    file_.emplace(std::move(file));
     return {};
   }
-  void Append(const Tensor& chunk) {
-    if (chunk.size_bytes() > 0) std::memcpy(all_.mutable_bytes() + used_bytes_, chunk.bytes(), chunk.size_bytes());
-    used_bytes_ += chunk.size_bytes();
+  // In memory there must be room for it.
+  Status Append(std::span<const std::byte> rows) {
+    if (file_) return file_->Append(rows);
+    if (!rows.empty()) std::memcpy(all_.mutable_bytes() + used_bytes_, rows.data(), rows.size());
+    used_bytes_ += rows.size();
+    return {};
   }
-  Tensor Take() && { return std::move(all_); }
+  Result<Tensor> Take() && {
+    if (file_) return std::move(*file_).Map(dtype_, std::move(shape_));
+    return std::move(all_);
+  }
 
  private:
+  const std::string scratch_folder_;
+  DType dtype_ = DType::kF32;
+  std::vector<int64_t> shape_;
   Tensor all_;
+  std::optional<ScratchFile> file_;
   size_t used_bytes_ = 0;
 };
 
 Result<Tensor> ReadNumpyColumn(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading) {
-  Joined joined;
+  Joined joined(reading.scratch_folder);
   Tensor only;
   const Status read = ForEachNumpyChunk(array, rows, reading, [&](size_t chunk, const Tensor& tensor) -> Status {
     only = tensor;
     if (array.files.size() == 1) return {};
     if (chunk == 0) RETURN_IF_ERROR(joined.Allocate(tensor, rows.count));
-    joined.Append(tensor);
-    return {};
+    return joined.Append(tensor.byte_span());
   });
   RETURN_IF_ERROR(read);
-  return array.files.size() == 1 ? std::move(only) : std::move(joined).Take();
+  if (array.files.size() == 1) return only;
+  return std::move(joined).Take();
 }
 
 // Integers as the floats that other chunks of the column are.
@@ -61,28 +81,67 @@ Tensor AsFloats(const Tensor& integers) {
 // Joins the chunks, each of which is let go of once it is copied.
 Result<Tensor> Join(std::vector<Tensor> chunks, uint64_t num_rows) {
   if (chunks.size() == 1) return std::move(chunks.front());
-  Joined joined;
+  Joined joined(/*scratch_folder=*/"");
   RETURN_IF_ERROR(joined.Allocate(chunks.front(), num_rows));
-  for (Tensor& chunk : chunks) joined.Append(std::exchange(chunk, Tensor()));
+  for (Tensor& chunk : chunks) RETURN_IF_ERROR(joined.Append(std::exchange(chunk, Tensor()).byte_span()));
   return std::move(joined).Take();
 }
 
-Result<Tensor> ReadCsvColumn(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading) {
+Status CheckWidth(const std::string& file, const Tensor& chunk, const Tensor& before) {
+  if (RowShape(before) == RowShape(chunk)) return {};
+  return InvalidArgument(file + " is " + chunk.ToString() + ", the chunks before are " + before.ToString() +
+                         ": expected as many numbers a line");
+}
+
+// body(file, tensor) for each chunk that has rows: one without says nothing about width and numbers.
+Status ForEachCsvChunk(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
+                       const std::function<Status(const std::string& file, Tensor tensor)>& body) {
   CsvOptions options{.numbers = CsvNumbers::kInferred, .shape = CsvShape::kSqueeze, .delimiter = array.delimiter};
-  std::vector<Tensor> chunks;
-  uint64_t total = 0;
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
     options.num_rows = RowsOfChunk(array, rows, chunk);
     ASSIGN_OR_RETURN(Tensor tensor,
                      ReadCsvTable(PathOf(reading, array.files[chunk]), options, {.threads = reading.threads}));
-    if (tensor.num_rows() == 0) continue;  // says nothing about width and numbers
-    total += static_cast<uint64_t>(tensor.num_rows());
-    if (!chunks.empty() && RowShape(chunks.front()) != RowShape(tensor)) {
-      return InvalidArgument(array.files[chunk] + " is " + tensor.ToString() + ", the chunks before are " +
-                             chunks.front().ToString() + ": expected as many numbers a line");
-    }
-    chunks.push_back(std::move(tensor));
+    if (tensor.num_rows() > 0) RETURN_IF_ERROR(body(array.files[chunk], std::move(tensor)));
   }
+  return {};
+}
+
+// Read twice: whether the numbers are integers is known when all have been seen.
+Result<Tensor> ReadCsvColumnToFile(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading) {
+  std::optional<Tensor> first;  // its dtype and shape
+  uint64_t total = 0;
+  bool floats = false;
+  RETURN_IF_ERROR(ForEachCsvChunk(array, rows, reading, [&](const std::string& file, Tensor tensor) -> Status {
+    total += static_cast<uint64_t>(tensor.num_rows());
+    floats = floats || tensor.dtype() == DType::kF32;
+    if (first) return CheckWidth(file, tensor, *first);
+    std::vector<int64_t> shape = tensor.shape();
+    shape[0] = 0;
+    first = Tensor::Zeros(tensor.dtype(), std::move(shape));
+    return {};
+  }));
+  RETURN_IF_ERROR(CheckTotal(array, rows, total));
+  if (!first) return Tensor::Zeros(DType::kF32, {0});
+  Joined joined(reading.scratch_folder);
+  RETURN_IF_ERROR(joined.Allocate(Tensor::Zeros(floats ? DType::kF32 : DType::kI64, first->shape()), total));
+  RETURN_IF_ERROR(ForEachCsvChunk(array, rows, reading, [&](const std::string& file, const Tensor& tensor) -> Status {
+    if (!floats && tensor.dtype() == DType::kF32) return Aborted(file + " changes while it is read");
+    return joined.Append((floats && tensor.dtype() == DType::kI64 ? AsFloats(tensor) : tensor).byte_span());
+  }));
+  return std::move(joined).Take();
+}
+
+Result<Tensor> ReadCsvColumn(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading) {
+  if (!reading.scratch_folder.empty()) return ReadCsvColumnToFile(array, rows, reading);
+  std::vector<Tensor> chunks;
+  uint64_t total = 0;
+  const Status read = ForEachCsvChunk(array, rows, reading, [&](const std::string& file, Tensor tensor) -> Status {
+    total += static_cast<uint64_t>(tensor.num_rows());
+    if (!chunks.empty()) RETURN_IF_ERROR(CheckWidth(file, tensor, chunks.front()));
+    chunks.push_back(std::move(tensor));
+    return {};
+  });
+  RETURN_IF_ERROR(read);
   RETURN_IF_ERROR(CheckTotal(array, rows, total));
   if (chunks.empty()) return Tensor::Zeros(DType::kF32, {0});
   const bool floats =
@@ -106,6 +165,8 @@ struct SplitEnds {
   std::vector<T> sources, destinations;
 
   Status Append(std::span<const T> pairs, const EdgeEndLimits& limits, const std::string& file) {
+    sources.reserve(pairs.size() / 2);
+    destinations.reserve(pairs.size() / 2);
     for (size_t row = 0; row < pairs.size() / 2; ++row) {
       // A negative id becomes huge.
       const auto source = static_cast<uint64_t>(static_cast<int64_t>(pairs[2 * row]));
@@ -122,16 +183,23 @@ struct SplitEnds {
 template <class T>
 Result<graph::EdgeSet> ReadNumpyEdgesAs(const ChunkedArray& array, const ChunkedRows& rows, const EdgeEndLimits& limits,
                                         const ChunkReading& reading) {
-  SplitEnds<T> ends;
-  RETURN_IF_ERROR(ForEachNumpyChunk(array, rows, reading, [&](size_t chunk, const Tensor& tensor) -> Status {
-    if (chunk == 0) {
-      ends.sources.reserve(rows.count);  // as many as there are: the chunks have been counted
-      ends.destinations.reserve(rows.count);
+  Joined sources(reading.scratch_folder), destinations(reading.scratch_folder);
+  const Status read = ForEachNumpyChunk(array, rows, reading, [&](size_t chunk, const Tensor& tensor) -> Status {
+    if (chunk == 0) {  // as many as there are: the chunks have been counted
+      const Tensor like = Tensor::Zeros(DTypeOf<T>::value, {0});
+      RETURN_IF_ERROR(sources.Allocate(like, rows.count));
+      RETURN_IF_ERROR(destinations.Allocate(like, rows.count));
     }
-    return ends.Append(tensor.values<T>(), limits, array.files[chunk]);
-  }));
-  return graph::EdgeSet{.sources = Tensor::FromVector(std::move(ends.sources)),
-                        .destinations = Tensor::FromVector(std::move(ends.destinations))};
+    SplitEnds<T> ends;
+    RETURN_IF_ERROR(ends.Append(tensor.values<T>(), limits, array.files[chunk]));
+    RETURN_IF_ERROR(sources.Append(std::as_bytes(std::span(ends.sources))));
+    return destinations.Append(std::as_bytes(std::span(ends.destinations)));
+  });
+  RETURN_IF_ERROR(read);
+  graph::EdgeSet all;
+  ASSIGN_OR_RETURN(all.sources, std::move(sources).Take());
+  ASSIGN_OR_RETURN(all.destinations, std::move(destinations).Take());
+  return all;
 }
 
 Result<graph::EdgeSet> ReadNumpyEdges(const ChunkedArray& array, const ChunkedRows& rows, const EdgeEndLimits& limits,
@@ -152,6 +220,8 @@ Result<graph::EdgeSet> ReadCsvEdgeChunks(const ChunkedArray& array, const Chunke
                          .num_destinations = limits.num_destinations,
                          .num_edges = std::nullopt,
                          .delimiter = array.delimiter};
+  const bool in_files = !reading.scratch_folder.empty();
+  Joined joined_sources(reading.scratch_folder), joined_destinations(reading.scratch_folder);
   std::vector<Tensor> sources, destinations;
   uint64_t total = 0;
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {
@@ -159,11 +229,25 @@ Result<graph::EdgeSet> ReadCsvEdgeChunks(const ChunkedArray& array, const Chunke
     ASSIGN_OR_RETURN(CsvEdges edges,
                      ReadCsvEdges(PathOf(reading, array.files[chunk]), of_chunk, {.threads = reading.threads}));
     total += static_cast<uint64_t>(edges.sources.num_rows());
-    sources.push_back(std::move(edges.sources));
-    destinations.push_back(std::move(edges.destinations));
+    if (!in_files) {
+      sources.push_back(std::move(edges.sources));
+      destinations.push_back(std::move(edges.destinations));
+      continue;
+    }
+    if (chunk == 0) {  // ids of all chunks have one dtype
+      RETURN_IF_ERROR(joined_sources.Allocate(edges.sources, rows.count));
+      RETURN_IF_ERROR(joined_destinations.Allocate(edges.destinations, rows.count));
+    }
+    RETURN_IF_ERROR(joined_sources.Append(edges.sources.byte_span()));
+    RETURN_IF_ERROR(joined_destinations.Append(edges.destinations.byte_span()));
   }
   RETURN_IF_ERROR(CheckTotal(array, rows, total));
   graph::EdgeSet all;
+  if (in_files) {
+    ASSIGN_OR_RETURN(all.sources, std::move(joined_sources).Take());
+    ASSIGN_OR_RETURN(all.destinations, std::move(joined_destinations).Take());
+    return all;
+  }
   ASSIGN_OR_RETURN(all.sources, Join(std::move(sources), total));
   ASSIGN_OR_RETURN(all.destinations, Join(std::move(destinations), total));
   return all;

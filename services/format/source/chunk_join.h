@@ -12,6 +12,8 @@ namespace espalier::format {
 struct ChunkReading {
   std::string directory;  // that of metadata.json
   int threads = 1;        // results and errors do not depend on it
+  // Where arrays are put together in files that are mapped, so that memory holds a chunk at a time; empty: in memory.
+  std::string scratch_folder = {};
 };
 
 // [rows.count, ...]. Numpy: dtype and row shape are the first chunk's, and every other chunk must have them. CSV:

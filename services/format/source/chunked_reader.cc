@@ -126,10 +126,11 @@ Result<SourceGraph> ReadGraph(const ChunkedMetadata& metadata, const ChunkReadin
 
 }  // namespace
 
-Result<SourceGraph> ReadChunked(const std::string& directory, int threads) {
+Result<SourceGraph> ReadChunked(const std::string& directory, int threads, const std::string& scratch_folder) {
   ASSIGN_OR_RETURN(const std::string text, ReadMetadataText(directory + "/" + kChunkedMetadataFile));
   ASSIGN_OR_RETURN(const ChunkedMetadata metadata, ParseChunkedMetadata(text).While("reading " + directory));
-  return ReadGraph(metadata, {.directory = directory, .threads = threads}).While("reading " + directory);
+  return ReadGraph(metadata, {.directory = directory, .threads = threads, .scratch_folder = scratch_folder})
+      .While("reading " + directory);
 }
 
 }  // namespace espalier::format

@@ -12,6 +12,9 @@ inline constexpr char kMaskSplit[] = "masks";
 
 // All node and edge types with all their data. Where a type has some of the columns train_mask, val_mask and test_mask,
 // one integer or BOOL a row, they are also its split "masks": rows that are not 0.
-Result<graph::SourceGraph> ReadChunked(const std::string& directory, int threads);
+// With a `scratch_folder` arrays of several chunks are put together in files there that nobody sees, and mapped: memory
+// holds a chunk at a time, the splits, and what the kernel has room for.
+Result<graph::SourceGraph> ReadChunked(const std::string& directory, int threads,
+                                       const std::string& scratch_folder = "");
 
 }  // namespace espalier::format

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
 #include "services/format/source/npy_file.h"
 #include "services/format/source/npy_folder.h"
 #include "services/format/source/source_reader.h"
@@ -84,6 +88,56 @@ std::string ErrorWithMetadata(const std::string& part, const std::string& replac
   const size_t at = metadata.find(part);
   EXPECT_NE(at, std::string::npos) << part;
   return ErrorWithChunk("metadata.json", metadata.replace(at, part.size(), replacement));
+}
+
+void ExpectSameColumns(const std::map<std::string, Tensor>& some, const std::map<std::string, Tensor>& others) {
+  ASSERT_EQ(some.size(), others.size());
+  for (const auto& [name, column] : some) {
+    ASSERT_TRUE(others.contains(name)) << name;
+    EXPECT_EQ(others.at(name).ToString(), column.ToString()) << name;
+    EXPECT_TRUE(std::ranges::equal(others.at(name).byte_span(), column.byte_span())) << name;
+  }
+}
+
+TEST(ChunkedReaderTest, PutsTogetherInFilesWhatItPutsTogetherInMemory) {
+  const testing::TemporaryFolder folder, scratch;
+  WriteLibrary(folder);
+  folder.Write("node_data/paper/year-1.csv", "2001.5\n");  // so that the integers before it are floats as well
+  folder.Write("edge_data/author:writes:paper/order-0.npy", ChunkOf<int64_t>("<i8", "(2,)", {4, 1LL << 40}));
+  const Result<graph::SourceGraph> in_memory = ReadChunks(folder.path());
+  ASSERT_TRUE(in_memory.ok()) << in_memory.status().ToString();
+  const Result<graph::SourceGraph> in_files = ReadChunked(folder.path(), 2, scratch.path() + "/made");
+  ASSERT_TRUE(in_files.ok()) << in_files.status().ToString();
+  EXPECT_EQ(in_files->schema, in_memory->schema);
+  EXPECT_EQ(in_files->splits.size(), in_memory->splits.size());
+  EXPECT_EQ(in_files->edge_splits.size(), in_memory->edge_splits.size());
+  for (size_t type = 0; type < in_memory->nodes.size(); ++type) {
+    ExpectSameColumns(in_files->nodes[type].columns, in_memory->nodes[type].columns);
+  }
+  for (size_t type = 0; type < in_memory->edges.size(); ++type) {
+    const graph::EdgeSet &some = in_files->edges[type], &others = in_memory->edges[type];
+    ExpectSameColumns(some.columns, others.columns);
+    ExpectSameColumns({{"sources", some.sources}, {"destinations", some.destinations}},
+                      {{"sources", others.sources}, {"destinations", others.destinations}});
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path() + "/made"));
+}
+
+TEST(ChunkedReaderTest, FindsTheSameFaultsWithAScratchFolder) {
+  for (const auto& [file, bytes] : std::vector<std::pair<std::string, std::string>>{
+           {"edge_index/author:writes:paper1.txt", "1 1\n1 7\n"},
+           {"edge_index/author:writes:paper1.txt", "1 1\n"},
+           {"node_data/paper/year-1.csv", "2001,3\n"},
+           {"node_data/paper/feat-1.npy", ChunkOf<double>("<f8", "(1, 2)", {2, 2.5})}}) {
+    const testing::TemporaryFolder folder, scratch;
+    WriteLibrary(folder);
+    folder.Write(file, bytes);
+    const Status in_memory = ReadChunked(folder.path(), 2).status();
+    const Status in_files = ReadChunked(folder.path(), 2, scratch.path()).status();
+    EXPECT_FALSE(in_memory.ok()) << file;
+    EXPECT_EQ(in_files.code(), in_memory.code()) << file;
+    EXPECT_THAT(in_files.message(), HasSubstr(file));
+  }
 }
 
 TEST(ChunkedReaderTest, JoinsTheChunksOfEveryType) {

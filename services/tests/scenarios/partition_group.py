@@ -1,6 +1,7 @@
 """Several espalier-partitioner processes make one partitioning: each with little memory, killed, or missing."""
 
 import json
+import os
 import pathlib
 import resource
 import subprocess
@@ -100,6 +101,48 @@ class PartitionGroup(Scenario):
                 self.assertEqual(code, 74, log)
                 self.assertIn(f"process 1 of 3 {what}", log)
             self.assertEqual(list((self.dir / output).rglob("manifest.json")), [])
+
+    def small_job(self, replicas):
+        """Of a graph whose edges are changed on the way."""
+        graph = self.dir / "graph"
+        if not graph.exists():
+            self.generate("--nodes", 2000, "--edges", 20000, "--classes", 4, "--features", 16)
+        return job(graph, graph__partitions={"count": 4, "algorithm": "Streaming"},
+                   graph__preprocess={"dropSelfLoops": True, "addReverseEdges": True, "dropDuplicateEdges": True},
+                   partitioner__replicas=replicas)
+
+    def partitions_of(self, run):
+        return next((self.dir / run / "partitions").glob("*/manifest.json")).parent
+
+    def test_a_run_with_three_partitioners_trains_as_with_one(self):
+        one = self.run_job(self.small_job(1), "one")
+        three = self.run_job(self.small_job(3), "three")
+        self.assert_same_files(self.partitions_of("three"), self.partitions_of("one"))
+        for field in ("partitionKey", "testAccuracy", "parametersDigest"):
+            self.assertEqual(three[field], one[field], field)
+        logs = [(self.dir / "three/logs" / f"{name}.log").exists()
+                for name in ("partitioner", "partitioner-1", "partitioner-2", "partitioner-3")]
+        self.assertEqual(logs, [True, True, True, False])
+        self.assertFalse((self.dir / "one/logs/partitioner-1.log").exists())
+
+    def test_a_partitioner_that_is_killed_in_a_run_is_started_again(self):
+        self.run_job(self.small_job(1), "one")
+        process = self.start(self.small_job(3), "killed", env={
+            **os.environ, "ESPALIER_FAILPOINTS_PARTITIONER_1": "store.put_if_absent=crash@3"})
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        output, _ = process.communicate(timeout=400)
+        self.assertEqual(process.returncode, 0, output)
+        self.assertIn("partitioner-1 was killed (signal 9); starting it again", output)
+        self.assert_same_files(self.partitions_of("killed"), self.partitions_of("one"))
+
+    def test_what_several_partitioners_cannot_do_is_refused_with_its_place(self):
+        document = self.small_job(3)
+        document["spec"]["graph"]["partitions"]["algorithm"] = "METIS"
+        refused = espalier("run", "-f", self.write_job(document), "--output", self.dir / "run")
+        self.assertEqual(refused.returncode, 64, refused.stderr)
+        self.assertIn("spec.graph.partitions.algorithm: METIS needs the whole graph in one process", refused.stderr)
 
     def test_bad_flags_and_documents_are_refused(self):
         graph = self.generate("--nodes", 500, "--edges", 3000)

@@ -116,13 +116,16 @@ int Misbehave(const Behavior& behavior) {
 int main(int argc, char** argv) {
   const fs::path program = argv[0];
   auto flags = Flags(argc, argv);
-  const std::string child =
-      flags.contains("--ready-file") ? fs::path(flags["--ready-file"]).stem().string() : "partitioner";
+  const std::string rank = flags["--rank"];
+  const std::string child = flags.contains("--ready-file") ? fs::path(flags["--ready-file"]).stem().string()
+                            : rank.empty() || rank == "0" ? "partitioner"
+                                                          : "partitioner-" + rank;
   const Behavior behavior = BehaviorOf(program, child);
   if (behavior.action == "never-ready") return WaitForStop(0);
   if (behavior.action == "exit-early") return behavior.number;
 
-  if (child == "partitioner") {
+  if (child.starts_with("partitioner")) {
+    RecordArguments(fs::path(flags["--job"]).parent_path() / "run" / (child + ".args"), argc, argv);
     if (!behavior.action.empty()) return Misbehave(behavior);
     fs::create_directories(flags["--output"] + "/k");
     (void)WriteFileAtomically(flags["--output"] + "/k/manifest.json", "{}");

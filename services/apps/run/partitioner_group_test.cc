@@ -1,0 +1,61 @@
+#include "services/apps/run/partitioner_group.h"
+
+#include <gtest/gtest.h>
+
+namespace espalier::run {
+namespace {
+
+TEST(PartitionerGroupTest, OneIsNoGroup) {
+  PartitionerGroup group(1);
+  group.NoteStart(0);
+  EXPECT_EQ(group.PeersOf(0).group, "");
+  EXPECT_EQ(group.PeersOf(0).size, 1u);
+  EXPECT_EQ(group.PeersOf(0).threads, 0);
+  EXPECT_FALSE(group.all_done());
+  group.NoteEnd(0, /*ok=*/true);
+  EXPECT_TRUE(group.all_done());
+}
+
+TEST(PartitionerGroupTest, WhoIsStartedAgainWhileOthersRunIsOfTheSameGroup) {
+  PartitionerGroup group(3);
+  for (uint32_t rank = 0; rank < 3; ++rank) group.NoteStart(rank);
+  const PartitionerPeers first = group.PeersOf(1);
+  EXPECT_EQ(first.rank, 1u);
+  EXPECT_EQ(first.size, 3u);
+  EXPECT_GE(first.threads, 1);
+  group.NoteEnd(1, /*ok=*/false);
+  EXPECT_EQ(group.PeersOf(1).group, first.group);
+  EXPECT_EQ(group.PeersOf(2).group, first.group);
+}
+
+TEST(PartitionerGroupTest, AfterAFailureOfAllThereIsAnother) {
+  PartitionerGroup group(2);
+  group.NoteStart(0);
+  group.NoteStart(1);
+  const std::string first = group.PeersOf(0).group;
+  group.NoteEnd(0, /*ok=*/false);
+  group.NoteEnd(1, /*ok=*/false);
+  const std::string second = group.PeersOf(0).group;
+  EXPECT_NE(second, first);
+  EXPECT_EQ(group.PeersOf(1).group, second);
+  group.NoteStart(0);
+  group.NoteStart(1);
+  group.NoteEnd(0, /*ok=*/true);
+  group.NoteEnd(1, /*ok=*/false);
+  EXPECT_EQ(group.PeersOf(1).group, second) << "whose partitioning is there";
+  EXPECT_FALSE(group.all_done());
+  group.NoteStart(1);
+  group.NoteEnd(1, /*ok=*/true);
+  EXPECT_TRUE(group.all_done());
+}
+
+TEST(PartitionerGroupTest, NamesAreOfOneRunAndWhatAStoreTakes) {
+  PartitionerGroup one(2), other(2);
+  EXPECT_NE(one.PeersOf(0).group, other.PeersOf(0).group);
+  const std::string name = one.PeersOf(0).group;
+  EXPECT_LE(name.size(), 64u);
+  EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << name;
+}
+
+}  // namespace
+}  // namespace espalier::run

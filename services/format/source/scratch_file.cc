@@ -1,0 +1,74 @@
+#include "services/format/source/scratch_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+namespace espalier::format {
+namespace {
+
+struct Mapping {
+  Mapping(void* at, size_t size) : address(at), size_bytes(size) {}
+  ~Mapping() { munmap(address, size_bytes); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  void* const address;
+  const size_t size_bytes;
+};
+
+// Not every file system has files without names from the start.
+int OpenNameless(const std::string& folder) {
+  const int nameless = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (nameless >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return nameless;
+  std::string pattern = folder + "/.espalier-scratch-XXXXXX";
+  const int named = mkostemp(pattern.data(), O_CLOEXEC);
+  if (named >= 0) unlink(pattern.c_str());
+  return named;
+}
+
+}  // namespace
+
+Result<ScratchFile> ScratchFile::Make(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return FromErrno(error.value(), "creating " + folder);
+  const int descriptor = OpenNameless(folder);
+  if (descriptor < 0) return FromErrno(errno, "making a file in " + folder);
+  return ScratchFile(descriptor, "a file in " + folder);
+}
+
+ScratchFile::~ScratchFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+Status ScratchFile::Append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FromErrno(errno, "writing " + where_);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    size_bytes_ += static_cast<uint64_t>(written);
+  }
+  return {};
+}
+
+Result<Tensor> ScratchFile::Map(DType dtype, std::vector<int64_t> shape) && {
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, SizeOf(dtype)));
+  const uint64_t expected = static_cast<uint64_t>(count) * SizeOf(dtype);
+  if (expected != size_bytes_) {
+    return Internal(where_ + " has " + std::to_string(size_bytes_) + " bytes: expected " + std::to_string(expected));
+  }
+  if (count == 0) return Tensor::Zeros(dtype, std::move(shape));
+  void* address = mmap(nullptr, size_bytes_, PROT_READ, MAP_SHARED, descriptor_, 0);
+  if (address == MAP_FAILED) return FromErrno(errno, "mapping " + where_);
+  auto mapping = std::make_shared<Mapping>(address, size_bytes_);
+  return Tensor::Wrap(dtype, std::move(shape), address, std::move(mapping));
+}
+
+}  // namespace espalier::format

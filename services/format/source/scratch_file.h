@@ -1,0 +1,41 @@
+// An array that is put together piece by piece and need not fit the memory: a file without a name, mapped at the end, so
+// that the kernel writes out and drops what it has no room for.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/tensor.h"
+
+namespace espalier::format {
+
+// Owned by one thread.
+class ScratchFile {
+ public:
+  // In `folder`, which is made where it is not there; nothing is to be seen of the file, and it is gone with its tensor.
+  static Result<ScratchFile> Make(const std::string& folder);
+  ~ScratchFile();
+  ScratchFile(ScratchFile&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)),
+        where_(std::move(other.where_)),
+        size_bytes_(other.size_bytes_) {}
+  ScratchFile& operator=(ScratchFile&&) = delete;
+
+  // ResourceExhausted: the disk is full.
+  Status Append(std::span<const std::byte> bytes);
+
+  // What has been appended. Internal where that is not the shape's bytes.
+  Result<Tensor> Map(DType dtype, std::vector<int64_t> shape) &&;
+
+ private:
+  ScratchFile(int descriptor, std::string where) : descriptor_(descriptor), where_(std::move(where)) {}
+
+  int descriptor_;
+  std::string where_;  // for messages
+  uint64_t size_bytes_ = 0;
+};
+
+}  // namespace espalier::format
