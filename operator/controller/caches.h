@@ -19,8 +19,8 @@ struct TrainingRecord {
   std::string phase;  // status.phase as stored
   int64_t incarnation = 0;
   bool has_program = false;  // spec.trainers.program: nobody there tells of progress
-  size_t fingerprint = 0;  // of all but progress and what every write changes
-  std::string object;      // the whole resource as JSON, without managedFields
+  size_t fingerprint = 0;    // of all but progress and what every write changes
+  std::string object;        // the whole resource as JSON, without managedFields
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
 };
 Result<TrainingRecord> ParseTrainingRecord(const kube::Json& object);

@@ -1,6 +1,6 @@
 // The partition Job: one attempt after the other until one has said where the partitions are. It is always made; where
-// the partitions exist already it ends at once (the operator has no access to storage). Of several pods each says where;
-// they fail as one group, as trainers do.
+// the partitions exist already it ends at once (the operator has no access to storage). Of several pods each says
+// where; they fail as one group, as trainers do.
 
 #include "operator/plan/job_turn.h"
 #include "operator/plan/stages.h"

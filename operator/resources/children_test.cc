@@ -209,9 +209,10 @@ TEST(ChildrenTest, FindEachOtherByName) {
   context.status.incarnation = 4;
   EXPECT_EQ(ServerAddresses(context), "cora-server-0-[0-1].cora.ml.svc.example.org:7000");
   EXPECT_EQ(ServerAddresses(SmallJob().context()), "cora-server-0-0.cora.ml.svc.cluster.local:7000");
-  EXPECT_EQ(ServerAddresses(JobWith({{"graph", {{"partitions", {{"count", 3}}}}},
-                                     {"servers", {{"replicasPerPartition", 2}}}}).context()),
-            "cora-server-0-[0-2].cora.ml.svc.cluster.local:7000|cora-server-1-[0-2].cora.ml.svc.cluster.local:7000");
+  EXPECT_EQ(
+      ServerAddresses(
+          JobWith({{"graph", {{"partitions", {{"count", 3}}}}}, {"servers", {{"replicasPerPartition", 2}}}}).context()),
+      "cora-server-0-[0-2].cora.ml.svc.cluster.local:7000|cora-server-1-[0-2].cora.ml.svc.cluster.local:7000");
   const Json trainers = TrainerJob(context);
   EXPECT_EQ(VariableOf(trainers, "ESPALIER_SERVERS"), ServerAddresses(context));
   EXPECT_EQ(VariableOf(trainers, "ESPALIER_SAMPLERS"), "cora-sampler-[0-1].cora.ml.svc.example.org:7100");
@@ -329,8 +330,8 @@ TEST(InputsTest, OfServersAndSamplersDoNotKnowTheIncarnation) {
 
 TEST(ServerSetTest, ServersAreToldOfTheirPlugins) {
   EXPECT_EQ(VariableOf(ServerSet(SmallJob().context(), 0, false), "ESPALIER_PLUGINS"), nullptr);
-  const Json plugins = Json::array({{{"name", "degrees"}, {"path", "/opt/degrees.so"}},
-                                    {{"name", "other"}, {"path", "/opt/$(HOME)/other.so"}}});
+  const Json plugins = Json::array(
+      {{{"name", "degrees"}, {"path", "/opt/degrees.so"}}, {{"name", "other"}, {"path", "/opt/$(HOME)/other.so"}}});
   const Json set = ServerSet(JobWith({{"servers", {{"plugins", plugins}}}}).context(), 0, false);
   // The kubelet makes $ of $$.
   EXPECT_EQ(VariableOf(set, "ESPALIER_PLUGINS"), "degrees=/opt/degrees.so,other=/opt/$$(HOME)/other.so");

@@ -19,11 +19,10 @@ constexpr std::chrono::hours kLongestStart{24};
 // many they are, which may change while the job is suspended.
 void AddGroup(const Context& context, int64_t partitioners, RolePod* pod) {
   const std::string size = std::to_string(partitioners);
-  pod->VariableOfPod("ESPALIER_PARTITIONER_RANK",
-                     "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
+  pod->VariableOfPod("ESPALIER_PARTITIONER_RANK", "metadata.annotations['" + std::string(kCompletionIndexLabel) + "']")
       .Variable("ESPALIER_PARTITIONER_WORLD_SIZE", size)
-      .Variable("ESPALIER_PARTITIONER_GROUP", context.training.meta.uid + "-" +
-                                                  std::to_string(context.status.partition_attempt) + "-of-" + size)
+      .Variable("ESPALIER_PARTITIONER_GROUP",
+                context.training.meta.uid + "-" + std::to_string(context.status.partition_attempt) + "-of-" + size)
       .Argument("--start-timeout-seconds=" + std::to_string(std::chrono::seconds(kLongestStart).count()));
 }
 
@@ -54,10 +53,8 @@ Json PartitionJob(const Context& context) {
   }
   Json job = ChildOf(context, kube::kJobs, PartitionJobName(name, attempt), api::NameOf(kRole), inputs);
   job["metadata"]["labels"][kAttemptLabel] = std::to_string(attempt);
-  job["spec"] = {{"completions", partitioners},
-                 {"parallelism", partitioners},
-                 {"backoffLimit", 0},
-                 {"template", pod.Template()}};
+  job["spec"] = {
+      {"completions", partitioners}, {"parallelism", partitioners}, {"backoffLimit", 0}, {"template", pod.Template()}};
   if (partitioners > 1) job["spec"]["completionMode"] = "Indexed";
   return job;
 }

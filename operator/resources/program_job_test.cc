@@ -12,9 +12,9 @@ namespace {
 
 using kube::Json;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::Job;
 using testing::JobWith;
+using ::testing::Not;
 
 // Without spec.training; `trainers` is merged into spec.trainers.
 Job UsersJob(const Json& trainers = Json::object()) {
@@ -121,13 +121,13 @@ TEST(ProgramJobTest, ItsPodsReachEachOtherOnAnyPort) {
 }
 
 TEST(ProgramJobTest, ATemplateDoesNotTakeItsPlace) {
-  const Job job = UsersJob({{"template",
-                             {{"spec",
-                               {{"containers", Json::array({{{"name", "trainer"},
-                                                             {"command", Json::array({"other"})},
-                                                             {"env", Json::array({{{"name", "ESPALIER_RESUME"},
-                                                                                   {"value", "auto"}}})},
-                                                             {"workingDir", "/opt/mine"}}})}}}}}});
+  const Job job = UsersJob(
+      {{"template",
+        {{"spec",
+          {{"containers", Json::array({{{"name", "trainer"},
+                                        {"command", Json::array({"other"})},
+                                        {"env", Json::array({{{"name", "ESPALIER_RESUME"}, {"value", "auto"}}})},
+                                        {"workingDir", "/opt/mine"}}})}}}}}});
   const Json trainers = TrainerJob(job.context());
   EXPECT_EQ(UsersContainer(trainers)["command"][0], "my-program");
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_RESUME"), "never");

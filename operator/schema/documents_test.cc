@@ -44,8 +44,8 @@ TEST(CrdDocumentsTest, ExamplesAndValidOnesRunOnClustersAndLaptops) {
   for (const char* folder : {"crds/examples", "crds/tests/valid"}) {
     for (const TestDocument& document : DocumentsIn(folder)) {
       EXPECT_EQ(ViolationsOf(document), "") << document.name;
-      const Result<job::ParsedJob> on_laptop = job::ParseJob(document.name, document.text, {}, job::RunsOn::kLaptop,
-                                                             job::SpecTraining::kUnlessProgram);
+      const Result<job::ParsedJob> on_laptop =
+          job::ParseJob(document.name, document.text, {}, job::RunsOn::kLaptop, job::SpecTraining::kUnlessProgram);
       EXPECT_TRUE(on_laptop.ok()) << on_laptop.status().ToString();
     }
   }

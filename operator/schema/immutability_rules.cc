@@ -44,8 +44,8 @@ Rule FixedTrainers() {
   return FixedUnlessSuspended("trainers", unchanged + ")", "everything but replicas, minReplicas and maxReplicas");
 }
 
-// has() looks at the last name only: where the role were left out (as in what is stored since a version without defaults
-// for it), asking for its image would be an error, and an error refuses whatever is written, the status too.
+// has() looks at the last name only: where the role were left out (as in what is stored since a version without
+// defaults for it), asking for its image would be an error, and an error refuses whatever is written, the status too.
 std::string HasImage(const std::string& object, const std::string& role) {
   const std::string at = object + ".spec." + role;
   return "(has(" + at + ") && has(" + at + ".image))";
@@ -63,9 +63,9 @@ Rule KeepsAnImage(const std::string& role) {
 
 std::vector<Rule> ImmutabilityRules() {
   std::vector<Rule> rules;
-  for (const char* field : {"storage", "graph", "training", "checkpoint", "output", "tls",
-                            "servers.replicasPerPartition", "servers.cacheMedium", "trainers.threads",
-                            "trainers.program"}) {
+  for (const char* field :
+       {"storage", "graph", "training", "checkpoint", "output", "tls", "servers.replicasPerPartition",
+        "servers.cacheMedium", "trainers.threads", "trainers.program"}) {
     rules.push_back(Fixed(field));
   }
   rules.push_back(FixedUnlessSuspended("partitioner", Unchanged("partitioner"), ""));

@@ -37,10 +37,9 @@ std::vector<Rule> PartitionerRules() {
        "several partitioners do not change features: use `espalier import`" + otherwise,
        "graph.preprocess.normalizeFeatures"},
       {"spec",
-       alone +
-           "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "
-           "self.graph.preprocess.addReverseEdges || self.graph.preprocess.dropDuplicateEdges || "
-           "self.training.task.type == 'LinkPrediction')",
+       alone + "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "
+               "self.graph.preprocess.addReverseEdges || self.graph.preprocess.dropDuplicateEdges || "
+               "self.training.task.type == 'LinkPrediction')",
        "several partitioners balance Edges only of a graph whose edges they leave as they are: leave Edges out" +
            otherwise,
        "graph.partitions.balance"},
@@ -237,8 +236,7 @@ std::vector<Rule> RunRules() {
        OfTraining("!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri) || self.training.model.type == "
                   "'TorchScript'"),
        "a checkpoint brings its model: leave out spec.training.model.uri", "checkpoint.resumeFrom"},
-      {"spec",
-       OfTraining("!has(self.training.model.uri) || !self.training.inputs.exists(input, has(input.embedding))"),
+      {"spec", OfTraining("!has(self.training.model.uri) || !self.training.inputs.exists(input, has(input.embedding))"),
        "learnable rows are not part of model files", "training.model.uri"},
       {"spec", "has(self.output.uri)", "on a cluster a run keeps its checkpoints and results there", "output.uri",
        "FieldValueRequired"},
@@ -300,9 +298,8 @@ Rule PrefixRule(const job::FieldSpec& field) {
 
 std::vector<Rule> RelationRules() {
   std::vector<Rule> rules;
-  for (const std::vector<Rule>& part :
-       {GraphRules(), PartitionerRules(), TrainingRules(), EdgeLabelRules(), SamplingRules(), RunRules(), ProgramRules(),
-        EnvironmentRules()}) {
+  for (const std::vector<Rule>& part : {GraphRules(), PartitionerRules(), TrainingRules(), EdgeLabelRules(),
+                                        SamplingRules(), RunRules(), ProgramRules(), EnvironmentRules()}) {
     rules.insert(rules.end(), part.begin(), part.end());
   }
   return rules;

@@ -129,10 +129,11 @@ class DistGraph {
   // I64 [2, edges] global ids: sources, then destinations.
   Result<Tensor> FindEdges(EdgeTypeId type, const std::vector<GlobalEdgeId>& edges) const;
 
-  // What a function of the servers' plugins answers (docs/server-plugins.md), `function` being "plugin/function": of one
-  // partition's server, or of every partition's, asked at once with the same request, in their order. Unimplemented
+  // What a function of the servers' plugins answers (docs/server-plugins.md), `function` being "plugin/function": of
+  // one partition's server, or of every partition's, asked at once with the same request, in their order. Unimplemented
   // names the functions that there are. Where a server could not be reached it is asked again if the function is
-  // idempotent; if not, Unavailable and DeadlineExceeded say nothing of whether it has run. Of several errors the first.
+  // idempotent; if not, Unavailable and DeadlineExceeded say nothing of whether it has run. Of several errors the
+  // first.
   Result<std::string> CallFunction(PartitionId partition, const std::string& function, std::string_view request) const;
   Result<std::vector<std::string>> CallFunctionEverywhere(const std::string& function, std::string_view request) const;
 

@@ -21,8 +21,8 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
   links.exclude_batch = options.exclude_batch;
   for (const EdgeTypeId type : types) {
     const auto reverse = options.reverse_types.find(type);
-    links.types.push_back({type, reverse == options.reverse_types.end() ? std::nullopt
-                                                                        : std::optional<EdgeTypeId>(reverse->second)});
+    links.types.push_back(
+        {type, reverse == options.reverse_types.end() ? std::nullopt : std::optional<EdgeTypeId>(reverse->second)});
   }
   for (const auto& [type, reverse] : options.reverse_types) {
     if (std::find(types.begin(), types.end(), type) != types.end()) continue;

@@ -13,10 +13,10 @@
 namespace espalier::client {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using sampler::MiniBatch;
 using sampler::NegativeKind;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::ServedGraph;
 
 constexpr EdgeTypeId kLinkType(0);
@@ -275,11 +275,11 @@ TEST_F(EdgeDataLoaderTest, NegativesMayBeLeftOut) {
 
 TEST_F(EdgeDataLoaderTest, GivesWhatCollateMakesUpToItsError) {
   const auto graph = GraphOf(0, 1);
-  const auto loader = EdgeDataLoader<uint32_t>::Make(
-      *graph, EdgesOfSplit{{kLinkType}, "links"}, LinkOptions(), [](MiniBatch batch) -> Result<uint32_t> {
-        if (batch.step == 2) return DataLoss("of step 2");
-        return batch.step * 1000 + batch.global_num_seeds;
-      });
+  const auto loader = EdgeDataLoader<uint32_t>::Make(*graph, EdgesOfSplit{{kLinkType}, "links"}, LinkOptions(),
+                                                     [](MiniBatch batch) -> Result<uint32_t> {
+                                                       if (batch.step == 2) return DataLoss("of step 2");
+                                                       return batch.step * 1000 + batch.global_num_seeds;
+                                                     });
   ASSERT_TRUE(loader.ok()) << loader.status().ToString();
   EXPECT_EQ((*loader)->Next().status().code(), StatusCode::kFailedPrecondition);
   for (int epoch = 0; epoch < 2; ++epoch) {
@@ -318,9 +318,9 @@ TEST_F(EdgeDataLoaderTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(refusal(EdgeList{.type = EdgeTypeId(0), .sources = {GlobalNodeId(0)}}, options).message(),
               HasSubstr("1 sources, 0 destinations"));
   const GlobalNodeId beyond(graph->num_nodes(kLinkEnd));
-  EXPECT_THAT(refusal(EdgeList{.type = kLinkType, .sources = {GlobalNodeId(0)}, .destinations = {beyond}}, options)
-                  .message(),
-              HasSubstr("an edge's end is node 1500"));
+  EXPECT_THAT(
+      refusal(EdgeList{.type = kLinkType, .sources = {GlobalNodeId(0)}, .destinations = {beyond}}, options).message(),
+      HasSubstr("an edge's end is node 1500"));
   EdgeShare impossible{.edges = LinksOf(*graph), .largest = 1};
   EXPECT_THAT(refusal(impossible, options).message(), HasSubstr("200 edges where the largest has 1"));
   options.reverse_types.clear();

@@ -144,8 +144,8 @@ TEST_P(EdgeSplitTest, EvenSharesOfASplitAreItsPairsInTheUsersOrder) {
 
 TEST_P(EdgeSplitTest, EvenSharesOfIdsAreTheListInItsOrder) {
   const std::vector<GlobalEdgeId> ids = SomeIds();
-  const std::vector<EdgeShare> shares = Shares(
-      [&](const DistGraph& graph) { return EdgeSplit(graph, kSplitType, ids, {.edges_per_question = 1000}); });
+  const std::vector<EdgeShare> shares =
+      Shares([&](const DistGraph& graph) { return EdgeSplit(graph, kSplitType, ids, {.edges_per_question = 1000}); });
   ExpectEven(shares);
   EXPECT_EQ(Joined(shares), ids);
   ExpectEndsOfIds(shares);
@@ -154,8 +154,7 @@ TEST_P(EdgeSplitTest, EvenSharesOfIdsAreTheListInItsOrder) {
 TEST_P(EdgeSplitTest, SharesOfAMaskAreItsEdges) {
   for (const DType dtype : {DType::kBool, DType::kU8}) {
     const std::string name = std::string("mask-") + NameOf(dtype);
-    auto mask = DistTensor::Create(*graphs_[0],
-                                   {.rows = RowSpace::Edges(kSplitType), .dtype = dtype, .name = name});
+    auto mask = DistTensor::Create(*graphs_[0], {.rows = RowSpace::Edges(kSplitType), .dtype = dtype, .name = name});
     ASSERT_TRUE(mask.ok()) << mask.status().ToString();
     std::vector<GlobalEdgeId> chosen;
     for (uint64_t id = 3; id < graphs_[0]->num_edges(kSplitType); id += 7) chosen.emplace_back(id);

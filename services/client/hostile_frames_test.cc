@@ -14,18 +14,27 @@ namespace {
 
 using testing::ServedGraph;
 
-constexpr const char* kMethods[] = {
-    "/espalier.graph.v1.GraphStore/SampleNeighbors", "/espalier.graph.v1.GraphStore/InSubgraph",
-    "/espalier.graph.v1.GraphStore/GatherRows",      "/espalier.graph.v1.GraphStore/SeedsOfStep",
-    "/espalier.graph.v1.GraphStore/LookUp",          "/espalier.graph.v1.GraphStore/InDegrees",
-    "/espalier.graph.v1.GraphStore/FindEdges",       "/espalier.tensor.v1.TensorStore/Create",
-    "/espalier.tensor.v1.TensorStore/Complete",      "/espalier.tensor.v1.TensorStore/Describe",
-    "/espalier.tensor.v1.TensorStore/Read",          "/espalier.tensor.v1.TensorStore/Write",
-    "/espalier.tensor.v1.TensorStore/Combine",       "/espalier.tensor.v1.TensorStore/Reduce",
-    "/espalier.tensor.v1.TensorStore/Drop",          "/espalier.tensor.v1.EmbeddingStore/Create",
-    "/espalier.tensor.v1.EmbeddingStore/Read",       "/espalier.tensor.v1.EmbeddingStore/Push",
-    "/espalier.tensor.v1.EmbeddingStore/Drop",       "/espalier.function.v1.ServerFunctions/ListFunctions",
-    "/espalier.function.v1.ServerFunctions/CallFunction"};
+constexpr const char* kMethods[] = {"/espalier.graph.v1.GraphStore/SampleNeighbors",
+                                    "/espalier.graph.v1.GraphStore/InSubgraph",
+                                    "/espalier.graph.v1.GraphStore/GatherRows",
+                                    "/espalier.graph.v1.GraphStore/SeedsOfStep",
+                                    "/espalier.graph.v1.GraphStore/LookUp",
+                                    "/espalier.graph.v1.GraphStore/InDegrees",
+                                    "/espalier.graph.v1.GraphStore/FindEdges",
+                                    "/espalier.tensor.v1.TensorStore/Create",
+                                    "/espalier.tensor.v1.TensorStore/Complete",
+                                    "/espalier.tensor.v1.TensorStore/Describe",
+                                    "/espalier.tensor.v1.TensorStore/Read",
+                                    "/espalier.tensor.v1.TensorStore/Write",
+                                    "/espalier.tensor.v1.TensorStore/Combine",
+                                    "/espalier.tensor.v1.TensorStore/Reduce",
+                                    "/espalier.tensor.v1.TensorStore/Drop",
+                                    "/espalier.tensor.v1.EmbeddingStore/Create",
+                                    "/espalier.tensor.v1.EmbeddingStore/Read",
+                                    "/espalier.tensor.v1.EmbeddingStore/Push",
+                                    "/espalier.tensor.v1.EmbeddingStore/Drop",
+                                    "/espalier.function.v1.ServerFunctions/ListFunctions",
+                                    "/espalier.function.v1.ServerFunctions/CallFunction"};
 
 grpc::ByteBuffer Message(const std::string& bytes) {
   const grpc::Slice slice(bytes.data(), bytes.size());

@@ -62,10 +62,18 @@ TEST(LinkMessagesTest, RefusesWhatDoesNotAddUp) {
       [](Links& links) { links.destinations.pop_back(); },
       [](Links& links) { links.relations[2] = kTypes; },
       [](Links& links) { links.set_ends = {}; },
-      [](Links& links) { links.set_ends = {0, 3}; },
-      [](Links& links) { links.set_ends = {3, 3}; },
-      [](Links& links) { links.set_ends = {1, 2}; },
-      [](Links& links) { links.set_ends = {2, 4}; },
+      [](Links& links) {
+        links.set_ends = {0, 3};
+      },
+      [](Links& links) {
+        links.set_ends = {3, 3};
+      },
+      [](Links& links) {
+        links.set_ends = {1, 2};
+      },
+      [](Links& links) {
+        links.set_ends = {2, 4};
+      },
       [](Links& links) { links.negative_destinations[3] = kSeeds; },
       [](Links& links) { links.negative_destinations.pop_back(); },
       [](Links& links) { links.negative_sources = {0, 1, 2, 3, 4, 5}; },  // of edges that share negatives

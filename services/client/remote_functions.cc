@@ -19,8 +19,8 @@ Result<Tensor> ResponseOf(const Result<grpc::ByteBuffer>& reply) {
   if (!reply.ok()) return reply.status();
   ASSIGN_OR_RETURN(rpc::Frame<function::v1::CallFunctionResponse> frame,
                    rpc::DecodeFrame<function::v1::CallFunctionResponse>(*reply));
-  const bool is_bytes = frame.tensors.size() == 1 && frame.tensors[0].dtype() == DType::kU8 &&
-                        frame.tensors[0].shape().size() == 1;
+  const bool is_bytes =
+      frame.tensors.size() == 1 && frame.tensors[0].dtype() == DType::kU8 && frame.tensors[0].shape().size() == 1;
   if (!is_bytes) return InvalidArgument("the server's response of a function is not one tensor U8 [n]");
   return std::move(frame.tensors[0]);
 }
@@ -71,8 +71,7 @@ struct RemoteFunctions::State {
   }
 };
 
-RemoteFunctions::RemoteFunctions(std::shared_ptr<rpc::Peer> peer,
-                                 std::function<tensor::v1::RequestIdentity()> identity)
+RemoteFunctions::RemoteFunctions(std::shared_ptr<rpc::Peer> peer, std::function<tensor::v1::RequestIdentity()> identity)
     : state_(std::make_shared<State>(std::move(peer), std::move(identity))) {}
 
 void RemoteFunctions::Call(const std::string& function, const Tensor& request, Deadline deadline,

@@ -113,12 +113,12 @@ TEST_F(ReplicasTest, WhatCanBeWrittenIsAtTheFirst) {
   const Deadline soon = Deadline::After(seconds(60));
   sampler::TensorSpec spec{.id = tensor, .dtype = DType::kF32, .row_shape = {1}};
   spec.maker = 1;
-  const auto created = testing::Await<sampler::TensorDescription>(
-      [&](auto done) { access.tensors().Create(spec, 1, soon, done); });
+  const auto created =
+      testing::Await<sampler::TensorDescription>([&](auto done) { access.tensors().Create(spec, 1, soon, done); });
   ASSERT_TRUE(created.ok()) << created.status().ToString();
   const Status written = AwaitStatus([&](auto done) {
-    access.tensors().Write(tensor, sampler::RowWrite::kAssign, {LocalRowId(3)},
-                           Tensor::FromVector<float>({7}, {1, 1}), soon, done);
+    access.tensors().Write(tensor, sampler::RowWrite::kAssign, {LocalRowId(3)}, Tensor::FromVector<float>({7}, {1, 1}),
+                           soon, done);
   });
   ASSERT_TRUE(written.ok()) << written.ToString();
   other_.Kill(0);

@@ -11,10 +11,10 @@
 namespace espalier::client {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using std::chrono::seconds;
+using ::testing::AllOf;
 using testing::Await;
+using ::testing::HasSubstr;
 using testing::ServedGraph;
 using testing::ServedGraphOptions;
 
@@ -53,8 +53,8 @@ std::string Described(const graph::PartitionBook& book, PartitionId p) {
     const uint64_t owned = book.NumOwnedEdges(p, type);
     text << "edges " << book.schema().EdgeType(type).Name() << " " << book.schema().SourceOf(type).value << " "
          << book.schema().DestinationOf(type).value << ": " << owned << " from " << book.EdgeFirst(type)[p.value]
-         << " of " << book.num_edges(type) << ", "
-         << book.NumOwnedNodes(p, book.schema().DestinationOf(type)) + 1 << " " << owned << "\n";
+         << " of " << book.num_edges(type) << ", " << book.NumOwnedNodes(p, book.schema().DestinationOf(type)) + 1
+         << " " << owned << "\n";
   }
   return text.str();
 }
@@ -133,9 +133,8 @@ TEST(ServerFunctionsTest, AnOlderIncarnationIsRefused) {
     remote.incarnation = std::make_shared<Incarnation>(incarnation);
     RemotePartition access(served.PeerOf(0), served.local().book, remote);
     const Tensor nothing = Tensor::FromVector<uint8_t>({});
-    return Await<Tensor>([&](auto done) {
-             access.CallFunction("test/echo", nothing, Deadline::After(seconds(60)), done);
-           })
+    return Await<Tensor>(
+               [&](auto done) { access.CallFunction("test/echo", nothing, Deadline::After(seconds(60)), done); })
         .status()
         .code();
   };

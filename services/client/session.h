@@ -34,8 +34,8 @@ struct SessionOptions {
   // By partition, in any order: "host:port" of its server, or of several joined by '|'. Immutable data is asked of any
   // of them that can be reached, first of those on this machine; what can be written is at the first of them.
   std::vector<std::string> addresses;
-  StandaloneOptions standalone;        // in place of addresses
-  std::string partition_key;           // empty: whatever the servers hold, as long as they agree
+  StandaloneOptions standalone;  // in place of addresses
+  std::string partition_key;     // empty: whatever the servers hold, as long as they agree
   // Whose tensors and incarnation are meant, on servers that several jobs use; empty: the job that they were started
   // for.
   std::string job;

@@ -67,8 +67,7 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   std::vector<Pairs> held_out(graph.edges.size());
   if (!options.held_out.has_value()) return held_out;
   const HeldOutEdges& of = *options.held_out;
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types,
-                   TypesToHoldOut(of, graph.schema, options.add_reverse_edges));
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, TypesToHoldOut(of, graph.schema, options.add_reverse_edges));
   if (types.empty()) return NotFound("there is no split '" + of.split + "' of a graph without edges");
   std::optional<EdgeTypeId> reverse;
   if (!of.reverse_edge_type.empty()) {

@@ -18,13 +18,7 @@ enum class PartitionAlgorithm { kMetis, kRandom, kStreaming, kExternal };
 enum class PartitionObjective { kEdgeCut, kCommunicationVolume };
 enum class PartitionBalance { kNodeTypes, kTrainNodes, kEdges };
 enum class PartitionReuse { kIfPresent, kNever };
-enum class TaskType {
-  kNodeClassification,
-  kNodeRegression,
-  kEdgeClassification,
-  kEdgeRegression,
-  kLinkPrediction
-};
+enum class TaskType { kNodeClassification, kNodeRegression, kEdgeClassification, kEdgeRegression, kLinkPrediction };
 enum class ExcludeEdges { kNone, kSelf, kReverseEdges };  // None | Self | ReverseEdges
 enum class Negatives { kUniform, kJoint, kInBatch, kInDegree, kGlobalUniform };
 enum class Scorer { kDot, kDistMult, kComplEx, kTransE, kRotatE };

@@ -33,9 +33,8 @@ constexpr Names<TaskType, 5> kTasks = {{{TaskType::kNodeClassification, "NodeCla
                                         {TaskType::kEdgeClassification, "EdgeClassification"},
                                         {TaskType::kEdgeRegression, "EdgeRegression"},
                                         {TaskType::kLinkPrediction, "LinkPrediction"}}};
-constexpr Names<ExcludeEdges, 3> kExclusions = {{{ExcludeEdges::kNone, "None"},
-                                                 {ExcludeEdges::kSelf, "Self"},
-                                                 {ExcludeEdges::kReverseEdges, "ReverseEdges"}}};
+constexpr Names<ExcludeEdges, 3> kExclusions = {
+    {{ExcludeEdges::kNone, "None"}, {ExcludeEdges::kSelf, "Self"}, {ExcludeEdges::kReverseEdges, "ReverseEdges"}}};
 constexpr Names<Negatives, 5> kNegatives = {{{Negatives::kUniform, "Uniform"},
                                              {Negatives::kJoint, "Joint"},
                                              {Negatives::kInBatch, "InBatch"},

@@ -28,9 +28,7 @@ std::string DefaultOf(const FieldSpec& field) {
   return field.default_json.empty() ? "" : "`" + field.default_json + "`";
 }
 
-std::string TypeOf(const FieldSpec& field) {
-  return ExpectationOf(field);
-}
+std::string TypeOf(const FieldSpec& field) { return ExpectationOf(field); }
 
 std::string MeaningOf(const FieldSpec& field) {
   switch (field.availability) {

@@ -59,8 +59,7 @@ TEST(ParseProgramTest, ItsWordsAreKeptAsTheyAreAndStandForTraining) {
   EXPECT_THAT(parsed->training.program->command, ElementsAre("my-program", "--rate", "0.1"));
   EXPECT_THAT(parsed->training.program->args, ElementsAre("--rate", "--rate", ""));
   EXPECT_THAT(parsed->training.program->Words(), ElementsAre("my-program", "--rate", "0.1", "--rate", "--rate", ""));
-  const auto again =
-      ParseJob("job.json", parsed->effective_json, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
+  const auto again = ParseJob("job.json", parsed->effective_json, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
   ASSERT_TRUE(again.ok()) << again.status().ToString();
   EXPECT_EQ(again->effective_json, parsed->effective_json);
 }

@@ -135,8 +135,8 @@ TEST(ParseJobTest, RefusesWhatYamlVersionsReadDifferently) {
 }
 
 TEST(ParseJobTest, APartitionHasOneServerOrMore) {
-  const Result<ParsedJob> parsed = ParseJob(
-      "job.yaml", ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 2"), {});
+  const Result<ParsedJob> parsed =
+      ParseJob("job.yaml", ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 2"), {});
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   EXPECT_EQ(parsed->training.server_replicas_per_partition, 2u);
   EXPECT_NE(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 0")), "");
@@ -369,8 +369,8 @@ TEST(ParseJobTest, SeveralPartitionersTakeWhatEachCanDoWithItsPart) {
   EXPECT_THAT(with("graph.preprocess.normalizeFeatures", "Row"),
               HasSubstr("spec.graph.preprocess.normalizeFeatures: several partitioners do not change features"));
   EXPECT_THAT(with("graph.partitions.balance", "[Edges]"), HasSubstr("spec.graph.partitions.balance: several"));
-  EXPECT_EQ(ErrorOf(kExampleJob, {good[0], good[1], good[2], {"graph.preprocess", "{}"},
-                                  {"graph.partitions.balance", "[Edges]"}}),
+  EXPECT_EQ(ErrorOf(kExampleJob,
+                    {good[0], good[1], good[2], {"graph.preprocess", "{}"}, {"graph.partitions.balance", "[Edges]"}}),
             "");
   for (const char* count : {"0", "1025", "-1", "two"}) {
     EXPECT_THAT(with("partitioner.replicas", count), HasSubstr("an integer from 1 to 1024")) << count;

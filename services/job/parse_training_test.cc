@@ -157,8 +157,7 @@ TEST(ParseTrainingTest, ReadsLinkPrediction) {
   EXPECT_EQ(evaluation.candidates, 100);
   EXPECT_FALSE(evaluation.filtered);
 
-  const Result<ParsedJob> several =
-      ParseJob("job.yaml", LinkJobWith("      edgeTypes: [likes, 'a:cites:a']\n"), {});
+  const Result<ParsedJob> several = ParseJob("job.yaml", LinkJobWith("      edgeTypes: [likes, 'a:cites:a']\n"), {});
   ASSERT_TRUE(several.ok()) << several.status().ToString();
   EXPECT_THAT(several->training.training.task.edge_types, ElementsAre("likes", "a:cites:a"));
   EXPECT_THAT(EdgeTypeNames(several->training.training.task), ElementsAre("a:cites:a", "likes"));
@@ -264,8 +263,7 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotGoWithLabelsOfEdges) {
   EXPECT_THAT(error("", "neighborhood: Sampled, "), HasSubstr("EdgeClassification is evaluated over full"));
   const std::string balanced =
       ExampleWith("NodeClassification\n      label: node-label", "EdgeRegression\n      label: rating");
-  EXPECT_THAT(ErrorOf(balanced),
-              HasSubstr("TrainNodes balances a split of nodes, EdgeRegression has one of edges"));
+  EXPECT_THAT(ErrorOf(balanced), HasSubstr("TrainNodes balances a split of nodes, EdgeRegression has one of edges"));
   EXPECT_THAT(error("", "", {{"spec.samplers.replicas", "1"}}), HasSubstr("no batches of labelled edges"));
   EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      edgeType: cites")),
               HasSubstr("spec.training.task.edgeType: only for tasks on edges"));

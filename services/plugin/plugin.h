@@ -213,11 +213,11 @@ constexpr EspalierFunctionEntry NotIdempotent(const char* name) {
 }  // namespace espalier::plugin
 
 // Once in a library, outside of any namespace: its version, and an entry for each function.
-#define ESPALIER_PLUGIN(plugin_version, ...)                                                                      \
-  extern "C" __attribute__((visibility("default"))) const EspalierPlugin* espalier_plugin_v1() {                  \
-    static constexpr EspalierFunctionEntry kEntries[] = {__VA_ARGS__};                                            \
-    static constexpr EspalierPlugin kPlugin = {ESPALIER_PLUGIN_VERSION, sizeof(kEntries) / sizeof(kEntries[0]),   \
-                                               kEntries, plugin_version};                                         \
-    return &kPlugin;                                                                                              \
-  }                                                                                                               \
+#define ESPALIER_PLUGIN(plugin_version, ...)                                                                    \
+  extern "C" __attribute__((visibility("default"))) const EspalierPlugin* espalier_plugin_v1() {                \
+    static constexpr EspalierFunctionEntry kEntries[] = {__VA_ARGS__};                                          \
+    static constexpr EspalierPlugin kPlugin = {ESPALIER_PLUGIN_VERSION, sizeof(kEntries) / sizeof(kEntries[0]), \
+                                               kEntries, plugin_version};                                       \
+    return &kPlugin;                                                                                            \
+  }                                                                                                             \
   static_assert(true)

@@ -100,8 +100,8 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   // Whoever was silent until the deadline counts as out of reach, too: others are asked first from now on.
   void TellReplicas(StatusCode code) {
     if (replicas_ == nullptr) return;
-    const bool was_reached = code != StatusCode::kUnavailable && code != StatusCode::kCancelled &&
-                             code != StatusCode::kDeadlineExceeded;
+    const bool was_reached =
+        code != StatusCode::kUnavailable && code != StatusCode::kCancelled && code != StatusCode::kDeadlineExceeded;
     if (was_reached) return replicas_->choice.Answered(picked_);
     replicas_->choice.Unreachable(picked_);
   }

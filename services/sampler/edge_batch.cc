@@ -40,10 +40,9 @@ Status CheckEdgePlan(const EdgePlan& plan, const graph::GraphSchema& schema) {
   }
   if (plan.label.empty()) return InvalidArgument("the plan names no label");
   const std::optional<EdgeTypeId> reverse = plan.exclude_reverse;
-  if (reverse.has_value() &&
-      (!plan.exclude_batch || reverse->value >= schema.num_edge_types() ||
-       schema.SourceOf(*reverse) != schema.DestinationOf(plan.edge_type) ||
-       schema.DestinationOf(*reverse) != schema.SourceOf(plan.edge_type))) {
+  if (reverse.has_value() && (!plan.exclude_batch || reverse->value >= schema.num_edge_types() ||
+                              schema.SourceOf(*reverse) != schema.DestinationOf(plan.edge_type) ||
+                              schema.DestinationOf(*reverse) != schema.SourceOf(plan.edge_type))) {
     return InvalidArgument("the reverse edge type does not lead back along '" + name + "'");
   }
   return {};

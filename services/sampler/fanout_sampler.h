@@ -22,7 +22,7 @@ struct BatchRequest {
   // Seeds of several node types in place of `seeds`: by NodeTypeId, each type's distinct; none of temporal sampling
   // with seed_times.
   std::span<const std::vector<GlobalNodeId>> typed_seeds = {};
-  uint32_t global_num_seeds = 0;        // of all trainers
+  uint32_t global_num_seeds = 0;  // of all trainers
   bool want_edge_ids = false;
   // [seeds] of temporal sampling (else InvalidArgument); empty: read from the spec's column.
   std::span<const int64_t> seed_times = {};

@@ -151,8 +151,8 @@ TEST(LinkPlanTest, NamesWhatDoesNotFit) {
 }
 
 TEST(LinkPlanTest, EdgeTypesMayHaveEndsOfAnyNodeTypes) {
-  const Result<graph::GraphSchema> schema = graph::GraphSchema::Make(
-      {"a", "p"}, {{"a", "writes", "p"}, {"p", "cites", "p"}, {"p", "written", "a"}});
+  const Result<graph::GraphSchema> schema =
+      graph::GraphSchema::Make({"a", "p"}, {{"a", "writes", "p"}, {"p", "cites", "p"}, {"p", "written", "a"}});
   ASSERT_TRUE(schema.ok());
   const EdgeTypeId writes = *schema->FindEdgeType("writes"), cites = *schema->FindEdgeType("cites"),
                    written = *schema->FindEdgeType("written");

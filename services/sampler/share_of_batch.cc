@@ -48,7 +48,8 @@ std::vector<uint32_t> PositionsOf(const GlobalBatch& batch, const graph::Partiti
 
 std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book, NodeTypeId type,
                                        uint32_t num_trainers, Rank rank) {
-  return PositionsOf(batch, book, [type](size_t) { return type; }, num_trainers, rank);
+  return PositionsOf(
+      batch, book, [type](size_t) { return type; }, num_trainers, rank);
 }
 
 std::vector<uint32_t> PositionsOfShare(const GlobalBatch& batch, const graph::PartitionBook& book,

@@ -62,9 +62,9 @@ Result<uint64_t> BatchStream::CountSeeds() const {
   const graph::GraphSchema& schema = service_.neighbors_.book().schema();
   if (plan.links.has_value()) {
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, schema));
-    ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
-                     sampler::FirstOrdinals(service_.seeds_, plan.links->edge_types(), plan.split,
-                                            graph::SplitPartName::kTrain));
+    ASSIGN_OR_RETURN(
+        const std::vector<uint64_t> first,
+        sampler::FirstOrdinals(service_.seeds_, plan.links->edge_types(), plan.split, graph::SplitPartName::kTrain));
     return first.back();
   }
   if (plan.seed_type.value >= schema.num_node_types()) {

@@ -38,27 +38,26 @@ FunctionService::FunctionService(ServedFunctions served, const ServiceContext& c
 grpc::ServerUnaryReactor* FunctionService::ListFunctions(grpc::CallbackServerContext* context,
                                                          const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
   using Request = function::v1::ListFunctionsRequest;
-  return HandleFramed<Request>(
-      context_, "ListFunctions", context, request, reply, [this](SharedCall call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
-        function::v1::ListFunctionsResponse response;
-        for (const auto& [name, entry] : functions_->by_name()) {
-          function::v1::Function* const listed = response.add_functions();
-          listed->set_name(name);
-          listed->set_is_idempotent(entry.function.is_idempotent);
-          listed->set_plugin_version(entry.plugin_version);
-        }
-        call->FinishWith(std::move(response), {});
-        return Status();
-      });
+  return HandleFramed<Request>(context_, "ListFunctions", context, request, reply,
+                               [this](SharedCall call, rpc::Frame<Request>&& frame) {
+                                 RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
+                                 function::v1::ListFunctionsResponse response;
+                                 for (const auto& [name, entry] : functions_->by_name()) {
+                                   function::v1::Function* const listed = response.add_functions();
+                                   listed->set_name(name);
+                                   listed->set_is_idempotent(entry.function.is_idempotent);
+                                   listed->set_plugin_version(entry.plugin_version);
+                                 }
+                                 call->FinishWith(std::move(response), {});
+                                 return Status();
+                               });
 }
 
 grpc::ServerUnaryReactor* FunctionService::CallFunction(grpc::CallbackServerContext* context,
                                                         const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
   using Request = function::v1::CallFunctionRequest;
   return HandleFramed<Request>(
-      context_of_calls_, "CallFunction", context, request, reply,
-      [this](SharedCall call, rpc::Frame<Request>&& frame) {
+      context_of_calls_, "CallFunction", context, request, reply, [this](SharedCall call, rpc::Frame<Request>&& frame) {
         ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, RequestBytesOf(frame, call->limits()));
         ASSIGN_OR_RETURN(const PluginLibrary::Function* const function, functions_->Find(frame.header.function()));
         const PluginCallOptions options{.deadline = call->deadline(),

@@ -114,16 +114,15 @@ grpc::ServerUnaryReactor* GraphService::SeedsOfStep(grpc::CallbackServerContext*
       context_, "SeedsOfStep", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::SeedQuery query, SeedQueryOf(frame.header));
-        const auto tensors_of = [of_edges = !query.edge_types.empty(), with_rows = !query.edge_column.empty()](
-                                    const sampler::PartitionSeeds& seeds) {
+        const auto tensors_of = [of_edges = !query.edge_types.empty(),
+                                 with_rows = !query.edge_column.empty()](const sampler::PartitionSeeds& seeds) {
           std::vector<Tensor> tensors = {seeds.positions, seeds.nodes};
           if (of_edges) tensors.push_back(seeds.sources);
           if (with_rows) tensors.push_back(seeds.rows);
           return tensors;
         };
-        partition_->SeedsOfStep(
-            query, call->deadline(),
-            Answer<graph::v1::SeedsOfStepResponse, sampler::PartitionSeeds>(call, tensors_of));
+        partition_->SeedsOfStep(query, call->deadline(),
+                                Answer<graph::v1::SeedsOfStepResponse, sampler::PartitionSeeds>(call, tensors_of));
         return Status();
       });
 }

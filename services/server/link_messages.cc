@@ -45,9 +45,8 @@ Result<sampler::LinkPlan> LinkPlanOf(const minibatch::v1::StreamStart& start, co
 }
 
 void AppendLinks(const sampler::LinkSeeds& links, std::vector<Tensor>* tensors) {
-  for (const std::vector<uint32_t>* numbers :
-       {&links.sources, &links.destinations, &links.relations, &links.set_ends, &links.negative_destinations,
-        &links.negative_sources}) {
+  for (const std::vector<uint32_t>* numbers : {&links.sources, &links.destinations, &links.relations, &links.set_ends,
+                                               &links.negative_destinations, &links.negative_sources}) {
     tensors->push_back(Tensor::FromVector(*numbers));
   }
   tensors->push_back(Tensor::FromVector(links.negative_weights));

@@ -156,8 +156,8 @@ TEST(EdgeRowsTest, ComeWithEdgesOfOneTypeOnly) {
 
 sampler::EpochPlan PlanOfRated(bool exclude, std::optional<EdgeTypeId> reverse) {
   sampler::EpochPlan plan{.seed_type = kRater, .split = "rated", .batch_size = kRatedPerStep};
-  plan.edges = sampler::EdgePlan{
-      .edge_type = kRated, .label = "rating", .exclude_batch = exclude, .exclude_reverse = reverse};
+  plan.edges =
+      sampler::EdgePlan{.edge_type = kRated, .label = "rating", .exclude_batch = exclude, .exclude_reverse = reverse};
   return plan;
 }
 
@@ -258,8 +258,7 @@ TEST(EdgePlanTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(sampler::CheckEdgePlan({.edge_type = knows, .label = ""}, *schema).message(), HasSubstr("no label"));
   EXPECT_THAT(sampler::CheckEdgePlan({.edge_type = EdgeTypeId(9), .label = "x"}, *schema).message(),
               HasSubstr("does not exist"));
-  const sampler::EdgePlan elsewhere{
-      .edge_type = knows, .label = "x", .exclude_batch = true, .exclude_reverse = rates};
+  const sampler::EdgePlan elsewhere{.edge_type = knows, .label = "x", .exclude_batch = true, .exclude_reverse = rates};
   EXPECT_THAT(sampler::CheckEdgePlan(elsewhere, *schema).message(), HasSubstr("does not lead back"));
 }
 

@@ -55,7 +55,8 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
         if (found == kNoEdge) {
           found = edge;
         } else if (std::memcmp(column.bytes() + found * row_bytes, column.bytes() + edge * row_bytes, row_bytes) != 0) {
-          return InvalidArgument(name(*at) + " is several edges whose rows differ, and cannot say which is meant: keep "
+          return InvalidArgument(name(*at) +
+                                 " is several edges whose rows differ, and cannot say which is meant: keep "
                                  "one of them (dropDuplicateEdges)");
         }
       }

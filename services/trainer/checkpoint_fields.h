@@ -17,7 +17,7 @@ struct GraphFacts {
   int64_t num_outputs = 0;
   uint32_t steps_per_epoch = 0;
   uint64_t inference_chunk_nodes = 0;
-  std::string module_digest;  // SHA-256 of a user's module; empty: none
+  std::string module_digest;     // SHA-256 of a user's module; empty: none
   int64_t num_edge_outputs = 0;  // of a head for edges; 0: none
 };
 

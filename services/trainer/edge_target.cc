@@ -102,11 +102,8 @@ Result<uint64_t> CountLabelledEdges(const job::Training& training, const GraphAc
 
 Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
                                           uint64_t chunk, uint64_t size, bool with_labels, Deadline deadline) {
-  sampler::SeedQuery query{.split = target.split,
-                           .part = part,
-                           .shuffle = false,
-                           .step = static_cast<uint32_t>(chunk),
-                           .batch_size = size};
+  sampler::SeedQuery query{
+      .split = target.split, .part = part, .shuffle = false, .step = static_cast<uint32_t>(chunk), .batch_size = size};
   query.edge_types = {target.edge_type};
   if (with_labels) query.edge_column = target.label;
   return graph.seeds.SeedsOfStep(query, deadline);

@@ -28,9 +28,7 @@ using testing::HasSubstr;
 constexpr char kRatings[] = "ratings";
 constexpr int64_t kRaters = 160, kKinds = 4;
 
-int64_t ClassOfEdge(int64_t source, int64_t destination) {
-  return (source % kKinds + 2 * (destination % kKinds)) % 3;
-}
+int64_t ClassOfEdge(int64_t source, int64_t destination) { return (source % kKinds + 2 * (destination % kKinds)) % 3; }
 float ValueOfEdge(int64_t source, int64_t destination) {
   return static_cast<float>(source % kKinds) - 0.5F * static_cast<float>(destination % kKinds);
 }

@@ -55,9 +55,7 @@ class FullInference {
   // The last layer, after ComputeHidden: for the nodes of a split's part, or for all nodes of the seed type, or of one
   // of the seed types.
   Status ForSplit(Model& model, const std::string& split, graph::SplitPartName part, const OnChunk& on_chunk);
-  Status ForAllNodes(Model& model, const OnChunk& on_chunk) {
-    return ForAllNodes(model, data_->seed_type(), on_chunk);
-  }
+  Status ForAllNodes(Model& model, const OnChunk& on_chunk) { return ForAllNodes(model, data_->seed_type(), on_chunk); }
   Status ForAllNodes(Model& model, NodeTypeId type, const OnChunk& on_chunk);
 
   // Node type -> name of the tensor with the activations that enter the last layer; none for a model of one layer.

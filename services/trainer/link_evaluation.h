@@ -104,7 +104,7 @@ class LinkEvaluation {
   const LinkEvaluationOptions options_;
   const std::shared_ptr<const LinkScorer> scorer_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // by relation
-  std::string stored_;  // the tensor that keeps embeddings; empty: none does
+  std::string stored_;                                        // the tensor that keeps embeddings; empty: none does
   bool knows_edges_ = false;
   absl::flat_hash_map<SourceAndRelation, std::vector<int64_t>> known_;  // destinations, ascending, each once
 };

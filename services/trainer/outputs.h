@@ -36,8 +36,8 @@ struct RunFacts {
   uint32_t steps_per_epoch = 0;
   int64_t num_outputs = 0;
   int64_t num_edge_outputs = 0;  // of a head for edges; 0: there is none
-  std::string module_sha256;  // of the user's module; empty: a model of ours
-  std::string collective;     // Collective::backend()
+  std::string module_sha256;     // of the user's module; empty: a model of ours
+  std::string collective;        // Collective::backend()
   uint64_t incarnation = 0;
 };
 

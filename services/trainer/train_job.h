@@ -36,8 +36,9 @@ struct TrainOptions {
   MathSettings math;                                  // reported with the results
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: never
   std::function<void(const EpochReport&)> on_epoch;   // may be empty
-  std::function<void(const RunPosition&)> on_resumed;  // may be empty; before the first step: the last one of a checkpoint
-  std::function<void(const RunPosition&)> on_step;    // may be empty
+  std::function<void(const RunPosition&)>
+      on_resumed;                                   // may be empty; before the first step: the last one of a checkpoint
+  std::function<void(const RunPosition&)> on_step;  // may be empty
   // May be empty. Called for each piece of what is long between steps: evaluations, copies of learnable rows.
   std::function<void()> on_progress;
   std::function<void()> on_stopped;  // may be empty; a request to stop is met, and servers are asked nothing more

@@ -44,15 +44,15 @@ struct LoopOptions {
   uint32_t steps_per_epoch = 0;
   std::vector<std::vector<EdgeTypeId>> relations;  // by layer
   Timeouts timeouts;
-  const std::atomic<bool>* stop_requested = nullptr;  // outlives the loop; null: never
-  const LoopSnapshot* start = nullptr;                // outlives the loop; null: from the first step
-  SnapshotSink* snapshots = nullptr;                  // outlives the loop; null on ranks that keep none
-  LearnableRows* learnable = nullptr;                 // outlives the loop; null: the model reads features alone
-  std::function<void(const EpochReport&)> on_epoch;   // may be empty; not for epochs that `start` brings
+  const std::atomic<bool>* stop_requested = nullptr;   // outlives the loop; null: never
+  const LoopSnapshot* start = nullptr;                 // outlives the loop; null: from the first step
+  SnapshotSink* snapshots = nullptr;                   // outlives the loop; null on ranks that keep none
+  LearnableRows* learnable = nullptr;                  // outlives the loop; null: the model reads features alone
+  std::function<void(const EpochReport&)> on_epoch;    // may be empty; not for epochs that `start` brings
   std::function<void(const RunPosition&)> on_resumed;  // may be empty; the last of the steps that `start` brings
-  std::function<void(const RunPosition&)> on_step;    // may be empty; after each step
-  std::function<void()> on_progress;                  // may be empty; while a snapshot waits for memory
-  std::function<void()> on_stopped;                   // may be empty; what the last checkpoint needs is in memory
+  std::function<void(const RunPosition&)> on_step;     // may be empty; after each step
+  std::function<void()> on_progress;                   // may be empty; while a snapshot waits for memory
+  std::function<void()> on_stopped;                    // may be empty; what the last checkpoint needs is in memory
 };
 
 enum class LoopEnd { kAllEpochs, kEarlyStopping, kStopRequested };

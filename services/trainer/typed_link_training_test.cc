@@ -310,9 +310,13 @@ TEST(TypedLinkTrainingTest, NamesWhatDoesNotFit) {
     change(job.training.task);
     return RunShop(source, job).status().message();
   };
-  EXPECT_THAT(refusal([](job::Task& task) { task.edge_types = {"buys", "sells"}; }),
+  EXPECT_THAT(refusal([](job::Task& task) {
+                task.edge_types = {"buys", "sells"};
+              }),
               HasSubstr("spec.training.task.edgeTypes"));
-  EXPECT_THAT(refusal([](job::Task& task) { task.edge_types = {"buys", "user:buys:item"}; }),
+  EXPECT_THAT(refusal([](job::Task& task) {
+                task.edge_types = {"buys", "user:buys:item"};
+              }),
               HasSubstr("edge type 'user:buys:item' is named twice"));
   EXPECT_THAT(refusal([](job::Task& task) { task.reverse_edge_type = "rev_buys"; }),
               HasSubstr("name spec.training.task.edgeType"));

@@ -173,9 +173,8 @@ Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline
   Heartbeat heartbeat = BeatOf(deadline);
   if (options_.copy_partitions) {
     // Even to hosts that have a manifest there: it may be an earlier copy's, of other partitions.
-    ASSIGN_OR_RETURN(partitions_uri_,
-                     CopyPartitions(folder, job_.training.server_replicas_per_partition,
-                                    {Hosts(), options_.workspace, stop_, heartbeat, progress_}));
+    ASSIGN_OR_RETURN(partitions_uri_, CopyPartitions(folder, job_.training.server_replicas_per_partition,
+                                                     {Hosts(), options_.workspace, stop_, heartbeat, progress_}));
     return Status();
   }
   for (size_t host = 0; host < sessions_.size() && ServersOn(host) > 0; ++host) {

@@ -159,8 +159,7 @@ TEST_F(LaunchTest, ReplicasAreOnHostsOfTheirOwn) {
   options.run.settings.push_back("servers.replicasPerPartition=2");
   ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
   EXPECT_THAT(ArgumentsOf("server-3"), HasSubstr("--partition\n1\n"));
-  EXPECT_THAT(ArgumentsOf("trainer-0"),
-              HasSubstr("--servers\n127.0.0.1:10|127.0.0.1:12,127.0.0.1:11|127.0.0.1:13\n"));
+  EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--servers\n127.0.0.1:10|127.0.0.1:12,127.0.0.1:11|127.0.0.1:13\n"));
 }
 
 TEST_F(LaunchTest, AProgramRunsInTheHostsWorkspace) {

@@ -126,11 +126,10 @@ class Worker {
     ASSIGN_OR_RETURN(const partition::Assignment assignment, Cut());
     RETURN_IF_ERROR(partition::CheckAssignment(graph_to_cut(), assignment, work_.writer.num_partitions));
     RETURN_IF_ERROR(work_.advance("sending", 0));
-    ASSIGN_OR_RETURN(const std::vector<SentEdges> sent,
-                     ExchangeEdges(group_, "sent", place_, graph_to_cut(), shares_, assignment,
-                                   {.rank = group_.rank(),
-                                    .num_partitions = work_.writer.num_partitions,
-                                    .threads = threads()}));
+    ASSIGN_OR_RETURN(
+        const std::vector<SentEdges> sent,
+        ExchangeEdges(group_, "sent", place_, graph_to_cut(), shares_, assignment,
+                      {.rank = group_.rank(), .num_partitions = work_.writer.num_partitions, .threads = threads()}));
     ASSIGN_OR_RETURN(std::vector<partition::EdgeCounts> counts, SumCounts(place_, graph_to_cut(), shares_, sent));
     ASSIGN_OR_RETURN(const partition::PartitionLayout layout,
                      partition::LayoutOf(graph_to_cut(), assignment, work_.writer.num_partitions, std::move(counts)));

@@ -20,7 +20,8 @@ std::string AttemptOf(const GroupOptions& group);
 bool IsOfGroup(std::string_view attempt);
 
 // InvalidArgument where several processes cannot do what the document asks for: the source is neither NPY nor
-// DGLChunked (whose arrays are mapped), features are to be changed, edges are to be changed and balanced too, or METIS is to cut the graph.
+// DGLChunked (whose arrays are mapped), features are to be changed, edges are to be changed and balanced too, or METIS
+// is to cut the graph.
 Status CheckForGroup(const job::Graph& graph, bool holds_edges_out);
 
 struct GroupWork {

@@ -46,9 +46,8 @@ bool HasSplit(const graph::SourceGraph& source, const graph::HeldOutEdges& held_
   const auto types = graph::TypesToHoldOut(held_out, source.schema, add_reverse_edges);
   if (!types.ok()) return true;
   const auto named = source.edge_splits.find(held_out.split);
-  return named != source.edge_splits.end() && std::all_of(types->begin(), types->end(), [&](EdgeTypeId type) {
-           return named->second.contains(type.value);
-         });
+  return named != source.edge_splits.end() &&
+         std::all_of(types->begin(), types->end(), [&](EdgeTypeId type) { return named->second.contains(type.value); });
 }
 
 // Training pairs of a split of edges, of the edge types of a schema.

@@ -201,8 +201,7 @@ Result<PreprocessedShare> PreprocessShare(ProcessGroup& group, const BundlePlace
                                           const graph::SourceGraph& source, const graph::PreprocessOptions& options,
                                           int threads) {
   RETURN_IF_ERROR(CheckNotChangedBefore(source));
-  ASSIGN_OR_RETURN(PreprocessedShare changed,
-                   ChangeEachEdge(source, group.rank(), group.size(), options, threads));
+  ASSIGN_OR_RETURN(PreprocessedShare changed, ChangeEachEdge(source, group.rank(), group.size(), options, threads));
   if (options.drop_duplicate_edges) RETURN_IF_ERROR(DropDuplicates(group, place, changed, threads));
   RETURN_IF_ERROR(SumShares(group, changed.shares));
   for (const EdgeShare& share : changed.shares) changed.graph.edges.push_back(share.edges);

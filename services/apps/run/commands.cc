@@ -56,8 +56,8 @@ ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri
   spec.arguments = {"--job", site.paths.JobFile(), "--output", partitions_uri, "--json"};
   if (peers.threads > 0) Append(&spec.arguments, {"--threads", std::to_string(peers.threads)});
   if (peers.size > 1) {
-    Append(&spec.arguments, {"--rank", std::to_string(peers.rank), "--world-size", std::to_string(peers.size),
-                             "--group", peers.group});
+    Append(&spec.arguments,
+           {"--rank", std::to_string(peers.rank), "--world-size", std::to_string(peers.size), "--group", peers.group});
   }
   spec.output_path = site.paths.OutputFile(name);
   return spec;

@@ -12,8 +12,8 @@ namespace espalier::run {
 enum class Role { kPartitioner, kTrainer, kSampler, kServer };
 const char* NameOf(Role role);  // "partitioner", "trainer", "sampler", "server"
 
-// Children of a role are numbered from 0: trainer 1 and partitioner 1 have rank 1, server_numbering.h says what a server
-// serves.
+// Children of a role are numbered from 0: trainer 1 and partitioner 1 have rank 1, server_numbering.h says what a
+// server serves.
 struct ChildId {
   Role role = Role::kPartitioner;
   uint32_t index = 0;

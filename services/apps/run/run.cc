@@ -205,8 +205,8 @@ struct Request {
 // Errors are the user's (exit code 64).
 Result<Request> ReadRequest(const RunOptions& given) {
   RunOptions options = given;
-  ASSIGN_OR_RETURN(job::ParsedJob document, ReadJobFile(options.job_file, options.settings, options.runs_on,
-                                                        options.roles.spec_training()));
+  ASSIGN_OR_RETURN(job::ParsedJob document,
+                   ReadJobFile(options.job_file, options.settings, options.runs_on, options.roles.spec_training()));
   if (!options.roles.has_program() && document.training.program.has_value()) {
     options.roles.program = document.training.program->Words();
     options.roles.program_is_documents = true;

@@ -3,12 +3,12 @@
 // Flow: job.json -> partitioner -> graph servers -> samplers -> trainer 0 -> other trainers -> result.json.
 // Each child says that it is ready, and where, in a file. A child that dies is replaced (recovery_plan.h,
 // docs/recovery.md), until a limit is reached.
-// With RoleOptions::program, or one that the document names, a user's program is in the trainers' place (docs/programs.md), and of outputs nothing is
-// expected.
-// Guarantees: when Run returns, or this process is killed in any way, no child runs (where it is killed with SIGKILL,
-// what a user's program has started in turn may: docs/programs.md); two runs in different folders
-// do not meet (every port is picked by the kernel); two runs in one folder are refused; an interrupted run goes on
-// only where `resume` asks for it, and its checkpoints are removed only where `restart` asks for it.
+// With RoleOptions::program, or one that the document names, a user's program is in the trainers' place
+// (docs/programs.md), and of outputs nothing is expected. Guarantees: when Run returns, or this process is killed in
+// any way, no child runs (where it is killed with SIGKILL, what a user's program has started in turn may:
+// docs/programs.md); two runs in different folders do not meet (every port is picked by the kernel); two runs in one
+// folder are refused; an interrupted run goes on only where `resume` asks for it, and its checkpoints are removed only
+// where `restart` asks for it.
 #pragma once
 
 #include <chrono>

@@ -23,8 +23,8 @@ struct ServedGraphOptions {
   int worker_threads = 2;
   partition::BuildOptions build;
   std::shared_ptr<const server::PluginFunctions> functions;  // null: none
-  std::string machine;                            // that all servers say they run on
-  telemetry::MetricRegistry* metrics = nullptr;  // of all servers together
+  std::string machine;                                       // that all servers say they run on
+  telemetry::MetricRegistry* metrics = nullptr;              // of all servers together
 };
 
 // Takes connections at an address and never says a word.

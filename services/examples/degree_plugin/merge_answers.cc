@@ -21,9 +21,8 @@ std::vector<std::pair<double, uint64_t>> Largest(const std::vector<std::string>&
     double value = 0;
     for (uint64_t id = 0; lines >> value >> id;) rows.emplace_back(value, id);
   }
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
-  });
+  std::sort(rows.begin(), rows.end(),
+            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
   rows.resize(std::min(rows.size(), count));
   return rows;
 }

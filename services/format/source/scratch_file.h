@@ -1,5 +1,5 @@
-// An array that is put together piece by piece and need not fit the memory: a file without a name, mapped at the end, so
-// that the kernel writes out and drops what it has no room for.
+// An array that is put together piece by piece and need not fit the memory: a file without a name, mapped at the end,
+// so that the kernel writes out and drops what it has no room for.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@ namespace espalier::format {
 // Owned by one thread.
 class ScratchFile {
  public:
-  // In `folder`, which is made where it is not there; nothing is to be seen of the file, and it is gone with its tensor.
+  // In `folder`, which is made where it is not there; nothing is to be seen of the file, and it is gone with its
+  // tensor.
   static Result<ScratchFile> Make(const std::string& folder);
   ~ScratchFile();
   ScratchFile(ScratchFile&& other) noexcept

@@ -37,7 +37,7 @@ struct DistEmbeddingOptions {
   std::string name;  // as graph::CheckName takes it; one embedding of a type and name at a time in a job
   sampler::Initializer initializer = sampler::Initializer::Zeros();
   sampler::SparseOptimizer optimizer = {};
-  DType dtype = DType::kF32;                       // of what reads transfer: F32, F16 or BF16; updates are made in F32
+  DType dtype = DType::kF32;                        // of what reads transfer: F32, F16 or BF16; updates are made in F32
   std::chrono::milliseconds call_timeout{600'000};  // of each call
 };
 
@@ -45,7 +45,8 @@ struct DistEmbeddingOptions {
 class DistEmbedding {
  public:
   // Makes the rows, with their first values: rank 0 does, the others wait for it. `store` and `group` outlive this.
-  // InvalidArgument on all ranks where the options do not fit the graph; AlreadyExists where something else has the name.
+  // InvalidArgument on all ranks where the options do not fit the graph; AlreadyExists where something else has the
+  // name.
   static Result<std::unique_ptr<DistEmbedding>> Create(sampler::EmbeddingStore& store, collective::Collective& group,
                                                        const DistEmbeddingOptions& options);
   // Step's messages that are under way are not waited for.
@@ -53,10 +54,10 @@ class DistEmbedding {
   DistEmbedding(const DistEmbedding&) = delete;
   DistEmbedding& operator=(const DistEmbedding&) = delete;
 
-  // f32 [nodes, size] as the steps so far have left them, on the CPU; repetitions are allowed. A leaf of autograd, whose
-  // gradient the next Step sends; as often in a step as one likes. Under torch::NoGradGuard it is no leaf, and Step does
-  // not look at it. InvalidArgument: a node that does not exist; Unavailable: a graph server that held rows has ended,
-  // and with it this incarnation of the program (exit code 74).
+  // f32 [nodes, size] as the steps so far have left them, on the CPU; repetitions are allowed. A leaf of autograd,
+  // whose gradient the next Step sends; as often in a step as one likes. Under torch::NoGradGuard it is no leaf, and
+  // Step does not look at it. InvalidArgument: a node that does not exist; Unavailable: a graph server that held rows
+  // has ended, and with it this incarnation of the program (exit code 74).
   Result<torch::Tensor> operator()(std::span<const GlobalNodeId> nodes);
   // The same; ids: i64 [nodes], global ids.
   Result<torch::Tensor> operator()(const torch::Tensor& ids);

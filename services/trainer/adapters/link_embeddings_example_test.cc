@@ -33,11 +33,11 @@ Result<std::vector<double>> LearnLinks(const DistGraph& graph, collective::Colle
   const EdgesOfSplit links{{link}, "links"};
   const auto as_drawn = [](sampler::MiniBatch batch) -> Result<sampler::MiniBatch> { return batch; };
   ASSIGN_OR_RETURN(const auto loader, DistEdgeDataLoader::Make(graph, links, options, as_drawn));
-  ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph.partitions().embeddings(), group,
-                                                         {.type = node,
-                                                          .size = 16,
-                                                          .name = "node",
-                                                          .initializer = sampler::Initializer::Uniform(-0.5, 0.5, 1)}));
+  ASSIGN_OR_RETURN(
+      const auto emb,
+      DistEmbedding::Create(
+          graph.partitions().embeddings(), group,
+          {.type = node, .size = 16, .name = "node", .initializer = sampler::Initializer::Uniform(-0.5, 0.5, 1)}));
   std::vector<double> losses;
   for (uint32_t epoch = 0; epoch < epochs; ++epoch) {
     RETURN_IF_ERROR(loader->StartEpoch(epoch));
@@ -51,8 +51,8 @@ Result<std::vector<double>> LearnLinks(const DistGraph& graph, collective::Colle
       const torch::Tensor others = rows.index_select(0, IndicesOf(batch->links->negative_destinations));
       const std::vector<uint8_t>& weights = batch->links->negative_weights;  // 0: an edge of the batch after all
       const torch::Tensor weigh = torch::tensor(std::vector<float>(weights.begin(), weights.end()));
-      const torch::Tensor loss = torch::softplus(-(sources * ends).sum(1)).sum() +
-                                 (torch::softplus((sources * others).sum(1)) * weigh).sum();
+      const torch::Tensor loss =
+          torch::softplus(-(sources * ends).sum(1)).sum() + (torch::softplus((sources * others).sum(1)) * weigh).sum();
       (loss / static_cast<double>(batch->global_num_seeds)).backward();  // an empty share has no gradient
       RETURN_IF_ERROR(emb->Step(/*learning_rate=*/0.1));                 // Adagrad, on the rows' owners
       double of_step[] = {loss.item<double>(), static_cast<double>(batch->links->sources.size())};

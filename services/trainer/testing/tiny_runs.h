@@ -31,7 +31,7 @@ struct Attempt {
   bool stop_in_evaluation = false;   // the first one; no checkpoint is due before it
   ResumeMode resume = ResumeMode::kAuto;
   storage::StoreLocation resume_from;
-  uint64_t* num_steps = nullptr;    // counts those of this incarnation
+  uint64_t* num_steps = nullptr;     // counts those of this incarnation
   uint64_t* steps_before = nullptr;  // counts those that a checkpoint brought
 };
 

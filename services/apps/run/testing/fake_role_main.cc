@@ -118,8 +118,8 @@ int main(int argc, char** argv) {
   auto flags = Flags(argc, argv);
   const std::string rank = flags["--rank"];
   const std::string child = flags.contains("--ready-file") ? fs::path(flags["--ready-file"]).stem().string()
-                            : rank.empty() || rank == "0" ? "partitioner"
-                                                          : "partitioner-" + rank;
+                            : rank.empty() || rank == "0"  ? "partitioner"
+                                                           : "partitioner-" + rank;
   const Behavior behavior = BehaviorOf(program, child);
   if (behavior.action == "never-ready") return WaitForStop(0);
   if (behavior.action == "exit-early") return behavior.number;
