@@ -15,7 +15,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Tensor U32(std::vector<uint32_t> values) { return Tensor::FromVector(std::move(values)); }
+Tensor U32Of(std::vector<uint32_t> values) { return Tensor::FromVector(std::move(values)); }
 
 enum class Against { kFilesOnly, kSource };
 
@@ -92,14 +92,14 @@ TEST_F(VerifyTest, BoundsTheViolationsItKeeps) {
 }
 
 TEST_F(VerifyTest, FindsANodeOwnedTwiceAndOneOwnedByNobody) {
-  set_.partitions[1].nodes[1].original_ids = U32({1, 4});  // paper 4 is partition 0's, paper 3 nobody's
+  set_.partitions[1].nodes[1].original_ids = U32Of({1, 4});  // paper 4 is partition 0's, paper 3 nobody's
   const VerifyReport report = Verify(Against::kFilesOnly);
   EXPECT_THAT(report.violations, Contains(HasSubstr("node 4 of 'paper' is owned twice, as global ids 2 and 4")));
   EXPECT_THAT(report.violations, Contains(HasSubstr("node 3 of 'paper' is owned by no partition")));
 }
 
 TEST_F(VerifyTest, FindsAWrongDirectory) {
-  set_.partitions[0].directory[1].global_ids = U32({0, 1});  // paper 1 has global id 3
+  set_.partitions[0].directory[1].global_ids = U32Of({0, 1});  // paper 1 has global id 3
   EXPECT_THAT(Verify(Against::kFilesOnly).violations,
               ElementsAre(HasSubstr("directory of partition 0 gives node 1 of 'paper' global id 1, it has 3")));
 }
@@ -112,7 +112,7 @@ TEST_F(VerifyTest, FindsSplitsThatDoNotCount) {
 
 TEST_F(VerifyTest, FindsANodeInTwoParts) {
   // Paper 4, the only one to validate with, has local id 2 in partition 0; 0 is a training node.
-  set_.partitions[0].splits["public"][1][1].local_ids = U32({0});
+  set_.partitions[0].splits["public"][1][1].local_ids = U32Of({0});
   EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("node 0 of 'paper' is in two parts")));
   EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("validation: its nodes are not the source's")));
 }
@@ -121,13 +121,13 @@ TEST_F(VerifyTest, FindsEdgesOutOfOrder) {
   // In-edges of paper 1 by time: -3 (edge 3), 5 (edges 0, 6), 7 (edges 2, 4).
   Tensor& ids = set_.partitions[1].original_edge_ids[1];
   ASSERT_THAT(ids.values<uint32_t>(), ElementsAre(3, 0, 6, 2, 4));
-  ids = U32({3, 0, 6, 4, 2});
+  ids = U32Of({3, 0, 6, 4, 2});
   EXPECT_THAT(Verify(Against::kFilesOnly).violations,
               ElementsAre(HasSubstr("of 'paper:cites:paper' (partition 1, position 4) is out of order")));
 }
 
 TEST_F(VerifyTest, FindsAWrongOutDegree) {
-  set_.partitions[0].nodes[0].columns["out_degree.writes.paper"] = U32({2, 1});  // author 2 wrote nothing
+  set_.partitions[0].nodes[0].columns["out_degree.writes.paper"] = U32Of({2, 1});  // author 2 wrote nothing
   EXPECT_THAT(Verify(Against::kFilesOnly).violations, Contains(HasSubstr("says 1 for node 2, it has 0 such edges")));
 }
 
@@ -141,7 +141,7 @@ TEST_F(VerifyTest, ComparesSourceColumnsWithTheNodes) {
   Tensor& ids = set_.partitions[1].edge_columns[1].at("source.original_id");
   std::vector<uint32_t> wrong(ids.values<uint32_t>().begin(), ids.values<uint32_t>().end());
   wrong[1] += 1;
-  ids = U32(wrong);
+  ids = U32Of(wrong);
   EXPECT_THAT(Verify(Against::kFilesOnly).violations,
               ElementsAre(HasSubstr("position 1): column 'source.original_id' is not a copy of its source's")));
 }
@@ -244,7 +244,7 @@ TEST_F(VerifyEdgeSplitsTest, FindsWhatIsHeldOutAndStillAnEdgeOrTrainedOn) {
 }
 
 TEST_F(VerifyEdgeSplitsTest, AFileWhoseEdgesLeadOutsideIsDamaged) {
-  set_.partitions[0].edge_splits.at("links").at(1)[1].sources = U32({5});
+  set_.partitions[0].edge_splits.at("links").at(1)[1].sources = U32Of({5});
   const VerifyReport report = Verify(Against::kFilesOnly);
   EXPECT_THAT(report.violations, Contains(HasSubstr("edge_split/links/paper:cites:paper/validation/sources")));
 }

@@ -7,7 +7,6 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
@@ -50,7 +49,8 @@ void ActivateRows(const DropoutPlan& dropout, int64_t begin, int64_t end, int64_
 }
 
 // gradient of x = passes * scale * gradient; its column sums, by chunk, are the gradient of the bias.
-void ActivationGradient(const Tensor& gradient, const Tensor& passes, float scale, Tensor& of_x, Tensor* chunk_sums) {
+void ActivationGradient(const torch::Tensor& gradient, const torch::Tensor& passes, float scale, torch::Tensor& of_x,
+                        torch::Tensor* chunk_sums) {
   const int64_t width = gradient.size(1);
   const auto* from = gradient.data_ptr<float>();
   const auto* pass = passes.data_ptr<uint8_t>();
@@ -74,10 +74,10 @@ void ActivationGradient(const Tensor& gradient, const Tensor& passes, float scal
 }
 
 // 0, or the inverse of the chance to stay, for every element.
-Tensor DropFactors(const DropoutPlan& dropout, int64_t num_rows, int64_t width) {
+torch::Tensor DropFactors(const DropoutPlan& dropout, int64_t num_rows, int64_t width) {
   const int32_t threshold = DropThreshold(dropout.probability);
   const float scale = KeptScale(dropout.probability);
-  Tensor factors = torch::empty({num_rows, width}, torch::kFloat32);
+  torch::Tensor factors = torch::empty({num_rows, width}, torch::kFloat32);
   auto* out = factors.data_ptr<float>();
   ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
     std::vector<uint16_t> half_words(
@@ -95,15 +95,18 @@ Tensor DropFactors(const DropoutPlan& dropout, int64_t num_rows, int64_t width) 
   return factors;
 }
 
-Tensor SumOfChunks(const Tensor& chunk_sums) { return chunk_sums.to(torch::kFloat64).sum(0).to(torch::kFloat32); }
+torch::Tensor SumOfChunks(const torch::Tensor& chunk_sums) {
+  return chunk_sums.to(torch::kFloat64).sum(0).to(torch::kFloat32);
+}
 
 class Activation : public Function<Activation> {
  public:
-  static Tensor forward(AutogradContext* context, Tensor x, const Tensor& bias, const DropoutPlan& dropout) {
+  static torch::Tensor forward(AutogradContext* context, torch::Tensor x, const torch::Tensor& bias,
+                               const DropoutPlan& dropout) {
     const int64_t width = x.size(1);
     const bool has_bias = bias.numel() > 0;
-    const Tensor added = has_bias ? bias.contiguous() : torch::zeros({width}, torch::kFloat32);
-    const Tensor passes = torch::empty(x.sizes(), torch::kUInt8);
+    const torch::Tensor added = has_bias ? bias.contiguous() : torch::zeros({width}, torch::kFloat32);
+    const torch::Tensor passes = torch::empty(x.sizes(), torch::kUInt8);
     ForRowChunks(x.size(0), [&](int64_t, int64_t begin, int64_t end) {
       ActivateRows(dropout, begin, end, width, added.data_ptr<float>(), x.data_ptr<float>(),
                    passes.data_ptr<uint8_t>());
@@ -116,30 +119,30 @@ class Activation : public Function<Activation> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const Tensor passes = context->get_saved_variables()[0];
+    const torch::Tensor passes = context->get_saved_variables()[0];
     const auto scale = static_cast<float>(context->saved_data["scale"].toDouble());
-    const Tensor gradient = gradients[0].contiguous();
-    Tensor of_x = torch::empty(gradient.sizes(), gradient.options());
+    const torch::Tensor gradient = gradients[0].contiguous();
+    torch::Tensor of_x = torch::empty(gradient.sizes(), gradient.options());
     if (!context->saved_data["bias"].toBool()) {
       ActivationGradient(gradient, passes, scale, of_x, nullptr);
-      return {of_x, Tensor(), Tensor()};
+      return {of_x, torch::Tensor(), torch::Tensor()};
     }
-    Tensor chunk_sums = torch::empty({NumChunks(gradient.size(0)), gradient.size(1)}, gradient.options());
+    torch::Tensor chunk_sums = torch::empty({NumChunks(gradient.size(0)), gradient.size(1)}, gradient.options());
     ActivationGradient(gradient, passes, scale, of_x, &chunk_sums);
-    return {of_x, SumOfChunks(chunk_sums), Tensor()};
+    return {of_x, SumOfChunks(chunk_sums), torch::Tensor()};
   }
 };
 
 }  // namespace
 
-Tensor BiasReluDropout(const Tensor& x, const Tensor& bias, const DropoutPlan& dropout) {
+torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.is_contiguous() && x.scalar_type() == torch::kFloat32);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   // Autograd functions take no undefined tensors: no bias is an empty one.
   return Activation::apply(x, bias.defined() ? bias : torch::empty({0}), dropout);
 }
 
-Tensor DropElements(const Tensor& x, const DropoutPlan& dropout) {
+torch::Tensor DropElements(const torch::Tensor& x, const DropoutPlan& dropout) {
   ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   if (DropThreshold(dropout.probability) == 0) return x;

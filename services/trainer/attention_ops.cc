@@ -13,20 +13,19 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
 constexpr size_t kEdgeTensors = 5;
 
-void CheckMatrix(const Tensor& x, int64_t rows, int64_t columns) {
+void CheckMatrix(const torch::Tensor& x, int64_t rows, int64_t columns) {
   ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32 && x.size(0) == rows && x.size(1) == columns)
       << "expected an f32 matrix [" << rows << ", " << columns << "]";
 }
 
 // Operations keep the edges first and their own tensors behind them.
-void Save(AutogradContext* context, const AttentionEdges& edges, std::initializer_list<Tensor> own) {
+void Save(AutogradContext* context, const AttentionEdges& edges, std::initializer_list<torch::Tensor> own) {
   variable_list saved;
   edges.AppendTo(&saved);
   saved.insert(saved.end(), own);
@@ -35,11 +34,11 @@ void Save(AutogradContext* context, const AttentionEdges& edges, std::initialize
 
 class AdditiveScore : public Function<AdditiveScore> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& source, const Tensor& destination,
-                        const AttentionEdges& edges, double negative_slope) {
-    const Tensor s = source.contiguous(), d = destination.contiguous();
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& source, const torch::Tensor& destination,
+                               const AttentionEdges& edges, double negative_slope) {
+    const torch::Tensor s = source.contiguous(), d = destination.contiguous();
     const int64_t heads = s.size(1);
-    Tensor scores = torch::empty({edges.num_edges(), heads}, torch::kFloat32);
+    torch::Tensor scores = torch::empty({edges.num_edges(), heads}, torch::kFloat32);
     AdditiveScores(edges.view().segments, heads, static_cast<float>(negative_slope), s.data_ptr<float>(),
                    d.data_ptr<float>(), scores.data_ptr<float>());
     Save(context, edges, {s, d});
@@ -50,22 +49,22 @@ class AdditiveScore : public Function<AdditiveScore> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const AttentionEdges edges = AttentionEdges::Saved(saved);
-    const Tensor &s = saved[kEdgeTensors], &d = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
-    Tensor slopes = torch::empty_like(gradient), of_source = torch::empty_like(s),
-           of_destination = torch::empty_like(d);
+    const torch::Tensor &s = saved[kEdgeTensors], &d = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
+    torch::Tensor slopes = torch::empty_like(gradient), of_source = torch::empty_like(s),
+                  of_destination = torch::empty_like(d);
     AdditiveScoreGradients(edges.view(), s.size(1), static_cast<float>(context->saved_data["slope"].toDouble()),
                            s.data_ptr<float>(), d.data_ptr<float>(), gradient.data_ptr<float>(),
                            slopes.data_ptr<float>(), of_source.data_ptr<float>(), of_destination.data_ptr<float>());
-    return {of_source, of_destination, Tensor(), Tensor()};
+    return {of_source, of_destination, torch::Tensor(), torch::Tensor()};
   }
 };
 
 class DynamicScore : public Function<DynamicScore> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& source, const Tensor& destination,
-                        const Tensor& attention, const AttentionEdges& edges, double negative_slope) {
-    const Tensor s = source.contiguous(), d = destination.contiguous(), a = attention.contiguous();
-    Tensor scores = torch::empty({edges.num_edges(), a.size(0)}, torch::kFloat32);
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& source, const torch::Tensor& destination,
+                               const torch::Tensor& attention, const AttentionEdges& edges, double negative_slope) {
+    const torch::Tensor s = source.contiguous(), d = destination.contiguous(), a = attention.contiguous();
+    torch::Tensor scores = torch::empty({edges.num_edges(), a.size(0)}, torch::kFloat32);
     DynamicScores(edges.view().segments, {a.size(0), a.size(1)}, static_cast<float>(negative_slope),
                   s.data_ptr<float>(), d.data_ptr<float>(), a.data_ptr<float>(), scores.data_ptr<float>());
     Save(context, edges, {s, d, a});
@@ -76,24 +75,24 @@ class DynamicScore : public Function<DynamicScore> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const AttentionEdges edges = AttentionEdges::Saved(saved);
-    const Tensor &s = saved[kEdgeTensors], &d = saved[kEdgeTensors + 1], &a = saved[kEdgeTensors + 2];
-    const Tensor gradient = gradients[0].contiguous();
-    Tensor of_source = torch::empty_like(s), of_destination = torch::empty_like(d);
-    Tensor by_chunk = torch::empty({NumChunks(d.size(0)), a.numel()}, torch::kFloat32);
+    const torch::Tensor &s = saved[kEdgeTensors], &d = saved[kEdgeTensors + 1], &a = saved[kEdgeTensors + 2];
+    const torch::Tensor gradient = gradients[0].contiguous();
+    torch::Tensor of_source = torch::empty_like(s), of_destination = torch::empty_like(d);
+    torch::Tensor by_chunk = torch::empty({NumChunks(d.size(0)), a.numel()}, torch::kFloat32);
     DynamicScoreGradients(edges.view(), {a.size(0), a.size(1)},
                           static_cast<float>(context->saved_data["slope"].toDouble()), s.data_ptr<float>(),
                           d.data_ptr<float>(), a.data_ptr<float>(), gradient.data_ptr<float>(),
                           of_source.data_ptr<float>(), of_destination.data_ptr<float>(), by_chunk.data_ptr<float>());
-    const Tensor of_attention = by_chunk.to(torch::kFloat64).sum(0).to(torch::kFloat32).view(a.sizes());
-    return {of_source, of_destination, of_attention, Tensor(), Tensor()};
+    const torch::Tensor of_attention = by_chunk.to(torch::kFloat64).sum(0).to(torch::kFloat32).view(a.sizes());
+    return {of_source, of_destination, of_attention, torch::Tensor(), torch::Tensor()};
   }
 };
 
 class SoftmaxOfEdges : public Function<SoftmaxOfEdges> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& scores, const AttentionEdges& edges) {
-    const Tensor from = scores.contiguous();
-    Tensor weights = torch::empty(from.sizes(), torch::kFloat32);
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& scores, const AttentionEdges& edges) {
+    const torch::Tensor from = scores.contiguous();
+    torch::Tensor weights = torch::empty(from.sizes(), torch::kFloat32);
     SoftmaxOverSegments(edges.view().segments, from.size(1), from.data_ptr<float>(), weights.data_ptr<float>());
     Save(context, edges, {weights});
     return weights;
@@ -102,20 +101,20 @@ class SoftmaxOfEdges : public Function<SoftmaxOfEdges> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const AttentionEdges edges = AttentionEdges::Saved(saved);
-    const Tensor &weights = saved[kEdgeTensors], gradient = gradients[0].contiguous();
-    Tensor of_scores = torch::empty(weights.sizes(), torch::kFloat32);
+    const torch::Tensor &weights = saved[kEdgeTensors], gradient = gradients[0].contiguous();
+    torch::Tensor of_scores = torch::empty(weights.sizes(), torch::kFloat32);
     SoftmaxOverSegmentsGradient(edges.view().segments, weights.size(1), weights.data_ptr<float>(),
                                 gradient.data_ptr<float>(), of_scores.data_ptr<float>());
-    return {of_scores, Tensor()};
+    return {of_scores, torch::Tensor()};
   }
 };
 
 class WeightedSum : public Function<WeightedSum> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& weights, const Tensor& source,
-                        const AttentionEdges& edges) {
-    const Tensor w = weights.contiguous(), s = source.contiguous();
-    Tensor sums = torch::empty({edges.num_rows(), s.size(1)}, torch::kFloat32);
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& weights, const torch::Tensor& source,
+                               const AttentionEdges& edges) {
+    const torch::Tensor w = weights.contiguous(), s = source.contiguous();
+    torch::Tensor sums = torch::empty({edges.num_rows(), s.size(1)}, torch::kFloat32);
     WeightedSums(edges.view().segments, ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
                  sums.data_ptr<float>());
     Save(context, edges, {w, s});
@@ -125,31 +124,32 @@ class WeightedSum : public Function<WeightedSum> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const AttentionEdges edges = AttentionEdges::Saved(saved);
-    const Tensor &w = saved[kEdgeTensors], &s = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
-    Tensor of_weights = torch::empty_like(w), of_source = torch::empty_like(s);
+    const torch::Tensor &w = saved[kEdgeTensors], &s = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
+    torch::Tensor of_weights = torch::empty_like(w), of_source = torch::empty_like(s);
     WeightedSumGradients(edges.view(), ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
                          gradient.data_ptr<float>(), of_weights.data_ptr<float>(), of_source.data_ptr<float>());
-    return {of_weights, of_source, Tensor()};
+    return {of_weights, of_source, torch::Tensor()};
   }
 
  private:
-  static HeadShape ShapeOf(const Tensor& weights, const Tensor& source) {
+  static HeadShape ShapeOf(const torch::Tensor& weights, const torch::Tensor& source) {
     return {weights.size(1), source.size(1) / weights.size(1)};
   }
 };
 
 // What each weight is multiplied with: 0, or the inverse of the chance to stay. f32 [E, H]
-Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const EdgeDropout& dropout) {
+torch::Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const EdgeDropout& dropout) {
   const int32_t threshold = DropThreshold(dropout.probability);
   ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
   ESPALIER_CHECK(dropout.source_ids.numel() >= edges.num_sources() &&
                  dropout.destination_ids.numel() >= edges.num_rows())
       << "attention dropout needs the rows' original ids";
   const float scale = KeptScale(dropout.probability);
-  const Tensor source_ids = dropout.source_ids.contiguous(), destination_ids = dropout.destination_ids.contiguous();
+  const torch::Tensor source_ids = dropout.source_ids.contiguous(),
+                      destination_ids = dropout.destination_ids.contiguous();
   const auto* sources = source_ids.data_ptr<int64_t>();
   const auto* destinations = destination_ids.data_ptr<int64_t>();
-  Tensor factors = torch::empty({edges.num_edges(), heads}, torch::kFloat32);
+  torch::Tensor factors = torch::empty({edges.num_edges(), heads}, torch::kFloat32);
   auto* out = factors.data_ptr<float>();
   const Segments segments = edges.view().segments;
   ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
@@ -215,32 +215,34 @@ void AttentionEdges::AppendTo(variable_list* saved) const {
   saved->insert(saved->end(), {indptr_, indices_, by_source_, destinations_, positions_});
 }
 
-Tensor AdditiveEdgeScores(const AttentionEdges& edges, const Tensor& source, const Tensor& destination,
-                          double negative_slope) {
+torch::Tensor AdditiveEdgeScores(const AttentionEdges& edges, const torch::Tensor& source,
+                                 const torch::Tensor& destination, double negative_slope) {
   CheckMatrix(source, edges.num_sources(), source.size(1));
   CheckMatrix(destination, edges.num_rows(), source.size(1));
   return AdditiveScore::apply(source, destination, edges, negative_slope);
 }
 
-Tensor DynamicEdgeScores(const AttentionEdges& edges, const Tensor& source, const Tensor& destination,
-                         const Tensor& attention, double negative_slope) {
+torch::Tensor DynamicEdgeScores(const AttentionEdges& edges, const torch::Tensor& source,
+                                const torch::Tensor& destination, const torch::Tensor& attention,
+                                double negative_slope) {
   CheckMatrix(source, edges.num_sources(), attention.numel());
   CheckMatrix(destination, edges.num_rows(), attention.numel());
   return DynamicScore::apply(source, destination, attention, edges, negative_slope);
 }
 
-Tensor EdgeSoftmax(const AttentionEdges& edges, const Tensor& scores) {
+torch::Tensor EdgeSoftmax(const AttentionEdges& edges, const torch::Tensor& scores) {
   CheckMatrix(scores, edges.num_edges(), scores.size(1));
   return SoftmaxOfEdges::apply(scores, edges);
 }
 
-Tensor DropEdges(const AttentionEdges& edges, const Tensor& weights, const EdgeDropout& dropout) {
+torch::Tensor DropEdges(const AttentionEdges& edges, const torch::Tensor& weights, const EdgeDropout& dropout) {
   if (dropout.probability == 0) return weights;
   CheckMatrix(weights, edges.num_edges(), weights.size(1));
   return weights * DropoutFactors(edges, weights.size(1), dropout);
 }
 
-Tensor WeightedSegmentSum(const AttentionEdges& edges, const Tensor& weights, const Tensor& source) {
+torch::Tensor WeightedSegmentSum(const AttentionEdges& edges, const torch::Tensor& weights,
+                                 const torch::Tensor& source) {
   CheckMatrix(weights, edges.num_edges(), weights.size(1));
   CheckMatrix(source, edges.num_sources(), source.size(1));
   ESPALIER_CHECK(source.size(1) % weights.size(1) == 0) << "every head has as many columns";

@@ -10,7 +10,6 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
@@ -61,13 +60,13 @@ std::vector<double> ColumnSums(int64_t num_rows, int64_t width, const Figures& f
 
 // What normalising a batch takes, by column.
 struct BatchStatistics {
-  Tensor mean;               // f32 [F]
-  Tensor inverse_deviation;  // f32 [F]
-  Tensor unbiased_variance;  // f32 [F]
-  double count = 0;          // rows of all ranks
+  torch::Tensor mean;               // f32 [F]
+  torch::Tensor inverse_deviation;  // f32 [F]
+  torch::Tensor unbiased_variance;  // f32 [F]
+  double count = 0;                 // rows of all ranks
 };
 
-BatchStatistics StatisticsOf(const Tensor& x, const RankGroup& group) {
+BatchStatistics StatisticsOf(const torch::Tensor& x, const RankGroup& group) {
   const int64_t width = x.size(1);
   const auto* values = x.data_ptr<float>();
   std::vector<double> sums = ColumnSums(x.size(0), width, [&](int64_t at, int64_t) {
@@ -91,10 +90,11 @@ BatchStatistics StatisticsOf(const Tensor& x, const RankGroup& group) {
 
 class Normalize : public Function<Normalize> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                        const BatchStatistics& statistics, const c10::intrusive_ptr<RankGroup>& group) {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const torch::Tensor& weight,
+                               const torch::Tensor& bias, const BatchStatistics& statistics,
+                               const c10::intrusive_ptr<RankGroup>& group) {
     const int64_t width = x.size(1);
-    Tensor y = torch::empty(x.sizes(), torch::kFloat32);
+    torch::Tensor y = torch::empty(x.sizes(), torch::kFloat32);
     const auto *from = x.data_ptr<float>(), *mean = statistics.mean.data_ptr<float>();
     const auto *inverse = statistics.inverse_deviation.data_ptr<float>(), *w = weight.data_ptr<float>(),
                *b = bias.data_ptr<float>();
@@ -116,7 +116,7 @@ class Normalize : public Function<Normalize> {
   // dx = weight / deviation * (dy - sum(dy) / n - h * sum(dy h) / n)
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const Tensor gradient = gradients[0].contiguous();
+    const torch::Tensor gradient = gradients[0].contiguous();
     const auto capsule = context->saved_data["group"].toCapsule();
     const auto& group = static_cast<const RankGroup&>(*capsule);
     const int64_t width = gradient.size(1);
@@ -128,7 +128,7 @@ class Normalize : public Function<Normalize> {
       return std::pair(double{dy[at]}, double{dy[at]} * double{h(at, j)});
     });
     // This trainer's share of the parameters' gradients: the training loop adds up those of all trainers.
-    const Tensor of_both = torch::from_blob(sums.data(), {2, width}, torch::kFloat64).to(torch::kFloat32);
+    const torch::Tensor of_both = torch::from_blob(sums.data(), {2, width}, torch::kFloat64).to(torch::kFloat32);
     SumOverRanks(group, sums);
 
     const double count = std::max(context->saved_data["count"].toDouble(), 1.0);
@@ -137,7 +137,7 @@ class Normalize : public Function<Normalize> {
       mean_dy[j] = static_cast<float>(sums[j] / count);
       mean_dy_h[j] = static_cast<float>(sums[mean_dy.size() + j] / count);
     }
-    Tensor of_x = torch::empty(gradient.sizes(), torch::kFloat32);
+    torch::Tensor of_x = torch::empty(gradient.sizes(), torch::kFloat32);
     auto* to = of_x.data_ptr<float>();
     ForRowChunks(gradient.size(0), [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -148,7 +148,7 @@ class Normalize : public Function<Normalize> {
         }
       }
     });
-    return {of_x, of_both[1].clone(), of_both[0].clone(), Tensor(), Tensor()};
+    return {of_x, of_both[1].clone(), of_both[0].clone(), torch::Tensor(), torch::Tensor()};
   }
 };
 
@@ -160,12 +160,12 @@ BatchNormImpl::BatchNormImpl(int64_t width)
       running_mean_(register_buffer("running_mean", torch::zeros({width}))),
       running_variance_(register_buffer("running_var", torch::ones({width}))) {}
 
-Tensor BatchNormImpl::forward(const Tensor& x, const LayerRun& run) {
+torch::Tensor BatchNormImpl::forward(const torch::Tensor& x, const LayerRun& run) {
   if (!run.training) {
-    const Tensor scale = weight_ / torch::sqrt(running_variance_ + kEpsilon);
+    const torch::Tensor scale = weight_ / torch::sqrt(running_variance_ + kEpsilon);
     return x * scale + (bias_ - running_mean_ * scale);
   }
-  const Tensor rows = x.contiguous();
+  const torch::Tensor rows = x.contiguous();
   const auto group = c10::make_intrusive<RankGroup>(run.collective, run.deadline);
   const BatchStatistics statistics = StatisticsOf(rows.detach(), *group);
   if (statistics.count > 0) {

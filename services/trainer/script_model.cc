@@ -20,7 +20,6 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
 // (Inside of a Model, "Module" alone is torch::nn::Module.)
 using ScriptModule = torch::jit::Module;
 
@@ -67,8 +66,8 @@ bool IsKept(torch::ScalarType type) {
   }
 }
 
-Tensor WordsAsLong(const std::vector<uint32_t>& words) {
-  Tensor result = torch::empty({static_cast<int64_t>(words.size())}, torch::kInt64);
+torch::Tensor WordsAsLong(const std::vector<uint32_t>& words) {
+  torch::Tensor result = torch::empty({static_cast<int64_t>(words.size())}, torch::kInt64);
   std::copy(words.begin(), words.end(), result.data_ptr<int64_t>());
   return result;
 }
@@ -98,7 +97,7 @@ ModelOptions WithoutArchive(ModelOptions options) {
 using ByteRanges = std::map<const std::byte*, const std::byte*, std::less<>>;
 
 // false, and nothing inserted, where the tensor shares bytes with one that was inserted.
-bool InsertApart(const Tensor& tensor, ByteRanges* ranges) {
+bool InsertApart(const torch::Tensor& tensor, ByteRanges* ranges) {
   if (tensor.numel() == 0) return true;
   const auto* first = static_cast<const std::byte*>(tensor.data_ptr());
   const std::byte* const end = first + tensor.nbytes();
@@ -113,10 +112,10 @@ bool InsertApart(const Tensor& tensor, ByteRanges* ranges) {
 struct Buffer {
   ScriptModule owner;
   std::string attribute, name;
-  Tensor values;  // the model's, and the module's
+  torch::Tensor values;  // the model's, and the module's
 };
 
-Buffer BufferAt(ScriptModule owner, const std::string& name, const Tensor& values) {
+Buffer BufferAt(ScriptModule owner, const std::string& name, const torch::Tensor& values) {
   size_t begin = 0;
   for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', begin)) {
     owner = owner.attr(name.substr(begin, dot - begin)).toModule();
@@ -173,7 +172,7 @@ class ScriptModel final : public Model {
   }
 
  private:
-  Status CheckTensor(const std::string& name, const Tensor& tensor, ByteRanges* seen) const {
+  Status CheckTensor(const std::string& name, const torch::Tensor& tensor, ByteRanges* seen) const {
     if (!IsKept(tensor.scalar_type()) || tensor.layout() != torch::kStrided) {
       return InvalidArgument("'" + name + "' is neither a dense tensor of numbers nor of truth values");
     }
@@ -184,7 +183,7 @@ class ScriptModel final : public Model {
     return Status();
   }
 
-  void Register(const std::string& dotted, const Tensor& tensor, bool is_trained) {
+  void Register(const std::string& dotted, const torch::Tensor& tensor, bool is_trained) {
     torch::nn::Module* at = this;
     size_t begin = 0;
     for (size_t dot = dotted.find('.'); dot != std::string::npos; dot = dotted.find('.', begin)) {
@@ -208,13 +207,13 @@ class ScriptModel final : public Model {
   // A share without seeds: modules need not be written for it.
   TypedRows NoRows(int layer, const LayerRun& run) const {
     TypedRows rows(options_.schema.num_node_types());
-    for (Tensor& of_type : rows) of_type = torch::zeros({0, OutputWidth(layer)}).set_requires_grad(run.training);
+    for (torch::Tensor& of_type : rows) of_type = torch::zeros({0, OutputWidth(layer)}).set_requires_grad(run.training);
     return rows;
   }
 
   TypedRows Call(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) {
     const graph::GraphSchema& schema = options_.schema;
-    c10::Dict<std::string, Tensor> x;
+    c10::Dict<std::string, torch::Tensor> x;
     c10::Dict<std::string, int64_t> num_rows;
     for (size_t type = 0; type < schema.num_node_types(); ++type) {
       const int64_t width = layer == 0 ? options_.input_widths[type] : OutputWidth(layer - 1);
@@ -273,7 +272,7 @@ class ScriptModel final : public Model {
     }
   }
 
-  void CheckRows(int layer, const std::string& type, uint32_t num_rows, const Tensor& rows) const {
+  void CheckRows(int layer, const std::string& type, uint32_t num_rows, const torch::Tensor& rows) const {
     const bool fits = rows.defined() && rows.layout() == torch::kStrided && rows.device().is_cpu() &&
                       rows.scalar_type() == torch::kFloat32 && rows.dim() == 2 && rows.size(0) == int64_t{num_rows} &&
                       rows.size(1) > 0 &&

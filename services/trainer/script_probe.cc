@@ -10,8 +10,6 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
-
 constexpr uint64_t kProbeKey = 0x70726F6265;  // any number, the same for everybody
 constexpr uint32_t kInEdges = 4;              // of a node under a relation, unless it has none
 constexpr uint32_t kNodesPerOneWithoutEdges = 4;
@@ -50,7 +48,7 @@ class ProbeGraph {
     TypedRows features(options_.schema.num_node_types());
     for (size_t type = 0; type < features.size(); ++type) {
       PhiloxStream random(kProbeKey, 1000 + type);
-      Tensor& rows = features[type];
+      torch::Tensor& rows = features[type];
       rows = torch::empty({types_.read_first[type] ? num_nodes_ : 0, options_.input_widths[type]});
       for (int64_t i = 0; i < rows.numel(); ++i) rows.data_ptr<float>()[i] = 2 * random.NextUnitFloat() - 1;
     }
@@ -76,7 +74,7 @@ TypedRows RowsRead(const TypedRows& rows, const sampler::BatchLayer& edges) {
 
 Result<int64_t> WidthOf(const TypedRows& rows, size_t layer) {
   int64_t width = 0;
-  for (const Tensor& of_type : rows) {
+  for (const torch::Tensor& of_type : rows) {
     if (!of_type.defined() || of_type.size(1) == width) continue;
     if (width > 0) {
       return InvalidArgument("layer " + std::to_string(layer) + " writes rows of " + std::to_string(width) +
@@ -89,7 +87,7 @@ Result<int64_t> WidthOf(const TypedRows& rows, size_t layer) {
 }
 
 // Outputs, then gradients of all parameters where the model trains.
-std::vector<Tensor> NumbersOfAPass(Model& model, const ModelOptions& options, const ProbeGraph& graph) {
+std::vector<torch::Tensor> NumbersOfAPass(Model& model, const ModelOptions& options, const ProbeGraph& graph) {
   const torch::AutoGradMode gradients(options.trains);
   TypedRows rows = graph.Features();
   const LayerRun run{.training = options.trains, .seed = options.seed};
@@ -97,20 +95,21 @@ std::vector<Tensor> NumbersOfAPass(Model& model, const ModelOptions& options, co
     const auto l = static_cast<size_t>(layer);
     rows = model.Layer(layer, graph.EdgesFor(l, graph.written(l)), rows, run);
   }
-  const Tensor outputs = rows[options.seed_type.value];
-  std::vector<Tensor> numbers = {outputs.detach()};
+  const torch::Tensor outputs = rows[options.seed_type.value];
+  std::vector<torch::Tensor> numbers = {outputs.detach()};
   if (!options.trains) return numbers;
-  std::vector<Tensor> parameters;
+  std::vector<torch::Tensor> parameters;
   for (const auto& [name, parameter] : ParametersOf(model)) parameters.push_back(parameter);
-  for (const Tensor& gradient : torch::autograd::grad({outputs.square().sum()}, parameters, {}, /*retain_graph=*/{},
-                                                      /*create_graph=*/false, /*allow_unused=*/true)) {
+  for (const torch::Tensor& gradient :
+       torch::autograd::grad({outputs.square().sum()}, parameters, {}, /*retain_graph=*/{},
+                             /*create_graph=*/false, /*allow_unused=*/true)) {
     if (gradient.defined()) numbers.push_back(gradient);
   }
   return numbers;
 }
 
-bool SameBits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Tensor& x, const Tensor& y) {
+bool SameBits(const std::vector<torch::Tensor>& a, const std::vector<torch::Tensor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const torch::Tensor& x, const torch::Tensor& y) {
     return std::ranges::equal(FromTorch(x).byte_span(), FromTorch(y).byte_span());
   });
 }
@@ -149,9 +148,9 @@ Result<bool> IsRepeatable(Model& model, const ModelOptions& options) {
   for (auto& [name, tensor] : before) tensor = tensor.detach().clone();
   const auto restore = [&] { return LoadState(model, before); };
   try {
-    const std::vector<Tensor> first = NumbersOfAPass(model, options, graph);
+    const std::vector<torch::Tensor> first = NumbersOfAPass(model, options, graph);
     RETURN_IF_ERROR(restore());  // buffers change in training
-    const std::vector<Tensor> second = NumbersOfAPass(model, options, graph);
+    const std::vector<torch::Tensor> second = NumbersOfAPass(model, options, graph);
     RETURN_IF_ERROR(restore());
     return SameBits(first, second);
   } catch (const ModelError& error) {

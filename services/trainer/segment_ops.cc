@@ -7,16 +7,15 @@
 namespace espalier::trainer {
 namespace {
 
-using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-ConstRows RowsOf(const Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
-Rows WritableRowsOf(const Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
-bool WantsGradient(const Tensor& x) { return torch::GradMode::is_enabled() && x.requires_grad(); }
+ConstRows RowsOf(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
+Rows WritableRowsOf(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
+bool WantsGradient(const torch::Tensor& x) { return torch::GradMode::is_enabled() && x.requires_grad(); }
 
-void CheckBlock(const Segments& block, const Tensor& x) {
+void CheckBlock(const Segments& block, const torch::Tensor& x) {
   ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32) << "a block's input is an f32 matrix";
   ESPALIER_CHECK(!block.indptr.empty() && block.indptr.back() == block.indices.size()) << "indptr does not fit indices";
 }
@@ -24,9 +23,9 @@ void CheckBlock(const Segments& block, const Tensor& x) {
 enum class Reduction : int64_t { kSum, kMean, kMeanWithSelf, kSelfAndMean };
 
 // What each destination's sum is multiplied with: 1 / in-degree or 1 / (in-degree + 1); undefined for plain sums.
-Tensor ResultScale(const Segments& block, Reduction reduction) {
+torch::Tensor ResultScale(const Segments& block, Reduction reduction) {
   if (reduction == Reduction::kSum) return {};
-  Tensor scale = torch::empty({block.num_rows()}, torch::kFloat32);
+  torch::Tensor scale = torch::empty({block.num_rows()}, torch::kFloat32);
   auto* values = scale.data_ptr<float>();
   const uint32_t self = reduction == Reduction::kMeanWithSelf ? 1 : 0;
   for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
@@ -38,13 +37,14 @@ Tensor ResultScale(const Segments& block, Reduction reduction) {
 
 class SegmentReduce : public Function<SegmentReduce> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& input, const Segments& block, Reduction reduction,
-                        bool wants_gradient) {
-    const Tensor x = input.contiguous();
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const Segments& block,
+                               Reduction reduction, bool wants_gradient) {
+    const torch::Tensor x = input.contiguous();
     const int64_t num_rows = block.num_rows(), width = x.size(1);
-    const Tensor scale = ResultScale(block, reduction);
+    const torch::Tensor scale = ResultScale(block, reduction);
     const bool with_self_columns = reduction == Reduction::kSelfAndMean;
-    Tensor result = torch::empty({num_rows, with_self_columns ? 2 * width : width}, x.options().requires_grad(false));
+    torch::Tensor result =
+        torch::empty({num_rows, with_self_columns ? 2 * width : width}, x.options().requires_grad(false));
     Rows out = WritableRowsOf(result);
     if (with_self_columns) {
       CopyRows(x, num_rows, out);
@@ -71,7 +71,7 @@ class SegmentReduce : public Function<SegmentReduce> {
     const variable_list saved = context->get_saved_variables();
     const auto reduction = static_cast<Reduction>(context->saved_data["reduction"].toInt());
     const int64_t num_rows = context->saved_data["rows"].toInt();
-    const Tensor gradient = gradients[0].contiguous();
+    const torch::Tensor gradient = gradients[0].contiguous();
     const bool with_self_columns = reduction == Reduction::kSelfAndMean;
     const bool with_self = with_self_columns || reduction == Reduction::kMeanWithSelf;
     const int64_t width = with_self_columns ? gradient.size(1) / 2 : gradient.size(1);
@@ -80,7 +80,7 @@ class SegmentReduce : public Function<SegmentReduce> {
     if (with_self_columns) of_neighbors.data += width;
 
     const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
-    Tensor result = torch::empty({by_source.num_rows(), width}, gradient.options());
+    torch::Tensor result = torch::empty({by_source.num_rows(), width}, gradient.options());
     SumSegments({.segments = by_source,
                  .width = width,
                  .source = of_neighbors,
@@ -89,11 +89,11 @@ class SegmentReduce : public Function<SegmentReduce> {
                  .initial_scale = reduction == Reduction::kMeanWithSelf ? scale : nullptr,
                  .num_initial = with_self ? num_rows : 0,
                  .out = WritableRowsOf(result)});
-    return {result, Tensor(), Tensor(), Tensor()};
+    return {result, torch::Tensor(), torch::Tensor(), torch::Tensor()};
   }
 
  private:
-  static void CopyRows(const Tensor& x, int64_t num_rows, Rows out) {
+  static void CopyRows(const torch::Tensor& x, int64_t num_rows, Rows out) {
     const ConstRows from = RowsOf(x);
     const auto row_bytes = static_cast<size_t>(x.size(1)) * sizeof(float);
     ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
@@ -103,16 +103,16 @@ class SegmentReduce : public Function<SegmentReduce> {
   }
 };
 
-Tensor KeptFloats(std::vector<float> values) { return torch::tensor(values, torch::kFloat32); }
+torch::Tensor KeptFloats(std::vector<float> values) { return torch::tensor(values, torch::kFloat32); }
 
 class ScaledSum : public Function<ScaledSum> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& input, const Segments& block,
-                        const SegmentScales& scales, bool wants_gradient) {
-    const Tensor x = input.contiguous();
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const Segments& block,
+                               const SegmentScales& scales, bool wants_gradient) {
+    const torch::Tensor x = input.contiguous();
     const int64_t num_rows = block.num_rows(), width = x.size(1);
     const bool with_self = !scales.self.empty();
-    Tensor result = torch::empty({num_rows, width}, x.options().requires_grad(false));
+    torch::Tensor result = torch::empty({num_rows, width}, x.options().requires_grad(false));
     SumSegments({.segments = block,
                  .width = width,
                  .source = RowsOf(x),
@@ -136,10 +136,10 @@ class ScaledSum : public Function<ScaledSum> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const Tensor gradient = gradients[0].contiguous();
+    const torch::Tensor gradient = gradients[0].contiguous();
     const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
     const bool with_self = saved[4].numel() > 0;
-    Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
+    torch::Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
     SumSegments({.segments = by_source,
                  .width = gradient.size(1),
                  .source = RowsOf(gradient),
@@ -149,17 +149,18 @@ class ScaledSum : public Function<ScaledSum> {
                  .num_initial = with_self ? saved[4].numel() : 0,
                  .result_scale = saved[2].data_ptr<float>(),
                  .out = WritableRowsOf(result)});
-    return {result, Tensor(), Tensor(), Tensor()};
+    return {result, torch::Tensor(), torch::Tensor(), torch::Tensor()};
   }
 };
 
 class SegmentMaximum : public Function<SegmentMaximum> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& input, const Segments& block, bool wants_gradient) {
-    const Tensor x = input.contiguous();
-    Tensor result = torch::empty({block.num_rows(), x.size(1)}, x.options().requires_grad(false));
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const Segments& block,
+                               bool wants_gradient) {
+    const torch::Tensor x = input.contiguous();
+    torch::Tensor result = torch::empty({block.num_rows(), x.size(1)}, x.options().requires_grad(false));
     // Zeroed: an empty segment leaves its winners alone, and edge 0 is none of its edges.
-    Tensor winners = torch::zeros({block.num_rows(), x.size(1)}, torch::kInt32);
+    torch::Tensor winners = torch::zeros({block.num_rows(), x.size(1)}, torch::kInt32);
     MaxSegments(block, x.size(1), RowsOf(x), WritableRowsOf(result), static_cast<uint32_t*>(winners.data_ptr()));
     if (wants_gradient) {
       TransposedSegments transposed = Transpose(block, x.size(0), EdgePositions::kKeep);
@@ -172,19 +173,20 @@ class SegmentMaximum : public Function<SegmentMaximum> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const Tensor gradient = gradients[0].contiguous();
+    const torch::Tensor gradient = gradients[0].contiguous();
     const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
-    Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
+    torch::Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
     SumWonGradients(by_source, WordsOf(saved[2]), gradient.size(1), RowsOf(gradient),
                     static_cast<const uint32_t*>(saved[3].data_ptr()), WritableRowsOf(result));
-    return {result, Tensor(), Tensor()};
+    return {result, torch::Tensor(), torch::Tensor()};
   }
 };
 
 class RowAddition : public Function<RowAddition> {
  public:
-  static Tensor forward(AutogradContext* context, Tensor base, const Tensor& values, const Tensor& rows) {
-    const Tensor added = values.contiguous();
+  static torch::Tensor forward(AutogradContext* context, torch::Tensor base, const torch::Tensor& values,
+                               const torch::Tensor& rows) {
+    const torch::Tensor added = values.contiguous();
     const std::span<const uint32_t> row_of = WordsOf(rows);
     const int64_t width = base.size(1);
     auto* out = base.data_ptr<float>();
@@ -202,11 +204,11 @@ class RowAddition : public Function<RowAddition> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const Tensor rows = context->get_saved_variables()[0];
-    const Tensor gradient = gradients[0].contiguous();
+    const torch::Tensor rows = context->get_saved_variables()[0];
+    const torch::Tensor gradient = gradients[0].contiguous();
     const std::span<const uint32_t> row_of = WordsOf(rows);
     const int64_t width = gradient.size(1);
-    Tensor of_values = torch::empty({rows.numel(), width}, gradient.options());
+    torch::Tensor of_values = torch::empty({rows.numel(), width}, gradient.options());
     const auto* from = gradient.data_ptr<float>();
     auto* out = of_values.data_ptr<float>();
     ForRowChunks(rows.numel(), [&](int64_t, int64_t begin, int64_t end) {
@@ -215,30 +217,32 @@ class RowAddition : public Function<RowAddition> {
                     static_cast<size_t>(width) * sizeof(float));
       }
     });
-    return {gradients[0], of_values, Tensor()};
+    return {gradients[0], of_values, torch::Tensor()};
   }
 };
 
-Tensor Reduce(const Segments& block, const Tensor& x, Reduction reduction) {
+torch::Tensor Reduce(const Segments& block, const torch::Tensor& x, Reduction reduction) {
   CheckBlock(block, x);
   return SegmentReduce::apply(x, block, reduction, WantsGradient(x));
 }
 
 }  // namespace
 
-Tensor SegmentSum(const Segments& block, const Tensor& x) { return Reduce(block, x, Reduction::kSum); }
-Tensor SegmentMean(const Segments& block, const Tensor& x) { return Reduce(block, x, Reduction::kMean); }
-Tensor SegmentMeanWithSelf(const Segments& block, const Tensor& x) {
+torch::Tensor SegmentSum(const Segments& block, const torch::Tensor& x) { return Reduce(block, x, Reduction::kSum); }
+torch::Tensor SegmentMean(const Segments& block, const torch::Tensor& x) { return Reduce(block, x, Reduction::kMean); }
+torch::Tensor SegmentMeanWithSelf(const Segments& block, const torch::Tensor& x) {
   return Reduce(block, x, Reduction::kMeanWithSelf);
 }
-Tensor SelfAndSegmentMean(const Segments& block, const Tensor& x) { return Reduce(block, x, Reduction::kSelfAndMean); }
+torch::Tensor SelfAndSegmentMean(const Segments& block, const torch::Tensor& x) {
+  return Reduce(block, x, Reduction::kSelfAndMean);
+}
 
-Tensor SegmentMax(const Segments& block, const Tensor& x) {
+torch::Tensor SegmentMax(const Segments& block, const torch::Tensor& x) {
   CheckBlock(block, x);
   return SegmentMaximum::apply(x, block, WantsGradient(x));
 }
 
-Tensor ScaledSegmentSum(const Segments& block, const Tensor& x, const SegmentScales& scales) {
+torch::Tensor ScaledSegmentSum(const Segments& block, const torch::Tensor& x, const SegmentScales& scales) {
   CheckBlock(block, x);
   const auto num_rows = static_cast<size_t>(block.num_rows());
   ESPALIER_CHECK(scales.source.size() >= static_cast<size_t>(x.size(0)) && scales.result.size() >= num_rows &&
@@ -247,7 +251,7 @@ Tensor ScaledSegmentSum(const Segments& block, const Tensor& x, const SegmentSca
   return ScaledSum::apply(x, block, scales, WantsGradient(x));
 }
 
-Tensor AddToRows(const Tensor& base, const Tensor& values, std::span<const uint32_t> rows) {
+torch::Tensor AddToRows(const torch::Tensor& base, const torch::Tensor& values, std::span<const uint32_t> rows) {
   ESPALIER_CHECK(base.is_contiguous() && values.size(0) == static_cast<int64_t>(rows.size()));
   return RowAddition::apply(base, values, KeptWords({rows.begin(), rows.end()}));
 }

@@ -269,7 +269,8 @@ class Pipeline {
     const std::string attempt = AttemptOf(*options_.group);
     const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
     graph::PreprocessOptions preprocess = PreprocessOptionsFor(graph_.preprocess, context_);
-    if (preprocess.held_out && !options_.needs_split && !HasSplit(source, *preprocess.held_out)) {
+    if (preprocess.held_out && !options_.needs_split &&
+        !HasSplit(source, *preprocess.held_out, preprocess.add_reverse_edges)) {
       preprocess.held_out.reset();
     }
     GroupWork work{.graph = graph_,
