@@ -11,10 +11,12 @@ BIN = pathlib.Path(os.environ["ESPALIER_BIN"])
 
 
 def programs():
-    """Names of all that CMake installs, the user's command first."""
+    """Names of all that CMake installs but examples, the user's command first."""
     names = set()
     for folder in ("services", "operator"):
         for path in (SOURCE / folder).rglob("CMakeLists.txt"):
+            if "examples" in path.parts:
+                continue  # shows how one is written, and has no options
             names.update(re.findall(r"espalier_binary\(\s*NAME\s+([\w-]+)", path.read_text()))
     return sorted(names, key=lambda name: (name != "espalier", name))
 

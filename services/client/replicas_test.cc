@@ -49,7 +49,8 @@ class ReplicasTest : public ::testing::Test {
     const auto expected_rows = local.GatherRows(kReplicatedNodes, "node-feat", Nodes(), soon);
     EXPECT_TRUE(std::equal(rows->bytes(), rows->bytes() + rows->size_bytes(), expected_rows->bytes()));
     sampler::HopQuery hop{.seed = 4};
-    hop.relations.push_back({kReplicatedEdges, 5, Nodes()});
+    const std::vector<GlobalNodeId> nodes = Nodes();  // outlive the query
+    hop.relations.push_back({kReplicatedEdges, 5, nodes});
     const auto drawn = remote.SampleInEdges(hop, soon);
     ASSERT_TRUE(drawn.ok()) << drawn.status().ToString();
     EXPECT_EQ(drawn->relations[0].sources, local.SampleInEdges(hop, soon)->relations[0].sources);

@@ -139,7 +139,8 @@ TrainOutcome TrainShop(const graph::SourceGraph& source, const job::DistTraining
   return outcome.ok() ? *outcome : TrainOutcome();
 }
 
-void ExpectTheSameForAnyPartitionsAndTrainers(const graph::SourceGraph& source, const job::DistTraining& job) {
+void ExpectTheSameForAnyPartitionsAndTrainers(const graph::SourceGraph& source, const job::DistTraining& job,
+                                              double tolerance = 1e-4) {
   const TrainOutcome one = TrainShop(source, job);
   ASSERT_TRUE(one.test.has_value());
   const TrainOutcome four = TrainShop(source, job, {.partitions = 4});
@@ -149,7 +150,8 @@ void ExpectTheSameForAnyPartitionsAndTrainers(const graph::SourceGraph& source, 
   const TrainOutcome two = TrainShop(source, job, {.partitions = 4, .trainers = 2});
   ASSERT_EQ(two.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
   for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
-    EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-3);
+    EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, tolerance)
+        << "step " << step;
   }
   EXPECT_NEAR(*two.test, *one.test, 0.05);
 }
@@ -168,7 +170,8 @@ TEST(TypedLinkTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsFor
   job.training.task.edge_types.clear();
   job.training.model.normalization = job::LayerNormalization::kBatch;
   job.training.evaluation.candidates = 20;
-  ExpectTheSameForAnyPartitionsAndTrainers(source, job);
+  // A node that both trainers draw counts twice in its statistics.
+  ExpectTheSameForAnyPartitionsAndTrainers(source, job, 1e-2);
 }
 
 TEST(TypedLinkTrainingTest, RowsOfBothNodeTypesLearnSalesByHeart) {

@@ -217,6 +217,8 @@ TEST_F(CliTest, WordsBehindTwoDashesAreAProgramsAndNotLookedInto) {
   const Ended none = Espalier("run -f job.yaml -o out --");
   EXPECT_EQ(none.code, 64);
   EXPECT_THAT(none.error, HasSubstr("expected -- PROGRAM"));
+  std::ofstream(root_ / "job.yaml") << R"({"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining",
+    "metadata": {"name": "mine"}, "spec": {"graph": {"source": {"uri": "graph", "format": "NPY"}}}})";
   // Its --help and its options are its own.
   const Ended missing = Espalier("run -f job.yaml -o out -- ./no-program --help --output elsewhere");
   EXPECT_EQ(missing.code, 64);

@@ -85,7 +85,7 @@ TEST(TrainingStatusTest, GoesOnWhereACheckpointEnded) {
   EXPECT_FALSE(status.contains("etaSeconds"));
   training.OnStep({.epoch = 2, .step = 0, .num_epochs = 4, .steps_per_epoch = 5});
   status = nlohmann::json::parse(training.Json());
-  EXPECT_EQ(status["percent"], 55.0);
+  EXPECT_DOUBLE_EQ(status["percent"].get<double>(), 55.0);
   EXPECT_GE(status["etaSeconds"].get<double>(), 0.0);
 }
 
