@@ -12,10 +12,15 @@ ReplicaChoice::ReplicaChoice(std::vector<bool> near, ReplicaRest rest, Clock& cl
   for (size_t i = 0; i < near.size(); ++i) servers_[i].is_near = near[i];
 }
 
-bool ReplicaChoice::IsBetter(const Server& one, const Server& other, SteadyTime now) const {
-  const bool rests = one.rests_until > now, other_rests = other.rests_until > now;
+// Nobody knows when a call that finds out for all will end: a machine that is gone may keep it waiting for long.
+SteadyTime ReplicaChoice::RestsUntil(const Server& server) {
+  return server.failures > 0 && server.calls_under_way > 0 ? SteadyTime::max() : server.rests_until;
+}
+
+bool ReplicaChoice::IsBetter(const Server& one, const Server& other, SteadyTime now) {
+  const bool rests = RestsUntil(one) > now, other_rests = RestsUntil(other) > now;
   if (rests != other_rests) return other_rests;
-  if (rests) return one.rests_until < other.rests_until;
+  if (rests) return RestsUntil(one) < RestsUntil(other);
   if (one.is_near != other.is_near) return one.is_near;
   return one.calls_under_way < other.calls_under_way;
 }
@@ -55,7 +60,7 @@ bool ReplicaChoice::AnyIsAwake() const {
   const SteadyTime now = clock_.Now();
   MutexLock lock(&mutex_);
   return std::any_of(servers_.begin(), servers_.end(),
-                     [now](const Server& server) { return server.rests_until <= now; });
+                     [now](const Server& server) { return RestsUntil(server) <= now; });
 }
 
 void ReplicaChoice::Rest(Server& server, SteadyTime now) const {

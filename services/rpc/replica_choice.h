@@ -40,7 +40,8 @@ class ReplicaChoice {
     int failures = 0;  // in a row
     SteadyTime rests_until = SteadyTime::min();
   };
-  bool IsBetter(const Server& one, const Server& other, SteadyTime now) const;
+  static SteadyTime RestsUntil(const Server& server);
+  static bool IsBetter(const Server& one, const Server& other, SteadyTime now);
   void Rest(Server& server, SteadyTime now) const;
 
   const size_t num_servers_;
