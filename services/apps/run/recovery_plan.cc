@@ -187,9 +187,11 @@ void RecoveryPlan::RecoverService(ChildId id, Child& child) {
   actions_.push_back(action::Recovering{{id, child.exit}, counted, child.deaths_in_a_row, options_.backoff_limit});
 }
 
-// What it answers is answered by another meanwhile, and nothing that can be written is lost with it.
+// What it answers is answered by another meanwhile, and nothing that can be written is lost with it. Nobody has begun
+// before it has served once.
 bool RecoveryPlan::IsSpare(ChildId id) const {
   if (id.role != Role::kServer || options_.partitions == 0 || id.index < options_.partitions) return false;
+  if (!children_.at(id).was_ready) return false;
   return std::any_of(children_.begin(), children_.end(), [&](const auto& entry) {
     const auto& [other, child] = entry;
     return other.role == Role::kServer && other.index % options_.partitions == id.index % options_.partitions &&

@@ -8,11 +8,11 @@
 // soon after its start, the first alone is free.
 //
 // Servers and samplers are replaced one by one, at the same address: trainers wait for them. A replica of a partition's
-// first server is tried again for ever, while another server of the partition serves. Partitioners are replaced one by
-// one, too, and their peers wait; one that has ended with 0 is done. Trainers are one group: when one dies, all end and
-// a new incarnation of the group starts from the last checkpoint. 64 and 65 from anybody end the run, because the same
-// input gives the same answer. After a 74 the job's stores are looked at first: while one is out of reach nobody is
-// started again, who would only fail once more; and where it stays so, the run ends.
+// first server that has served once is tried again for ever, while another server of the partition serves. Partitioners
+// are replaced one by one, too, and their peers wait; one that has ended with 0 is done. Trainers are one group: when
+// one dies, all end and a new incarnation of the group starts from the last checkpoint. 64 and 65 from anybody end the
+// run, because the same input gives the same answer. After a 74 the job's stores are looked at first: while one is out
+// of reach nobody is started again, who would only fail once more; and where it stays so, the run ends.
 #pragma once
 
 #include <chrono>

@@ -108,6 +108,21 @@ TEST_F(RecoveryPlanTest, TheFirstServerOfAPartitionIsNeededWhoeverElseServes) {
   EXPECT_THAT(NextWhenDue(), ElementsAre("give up server-0"));
 }
 
+// Everybody waits for its first readiness, for ever if it were tried again for ever.
+TEST_F(RecoveryPlanTest, AReplicaThatHasNeverServedIsNeededToBegin) {
+  PlanOptions options = Options();
+  options.partitions = 1;
+  options.backoff_limit = 0;
+  plan_.emplace(options);
+  Next();
+  End(kPartitioner, kDone);
+  Next();
+  Ready(kServer0);
+  End(kServer1, kCrashed);
+  EXPECT_THAT(Next(), IsEmpty());
+  EXPECT_THAT(NextWhenDue(), ElementsAre("give up server-1"));
+}
+
 TEST_F(RecoveryPlanTest, AServerThatServedForLongHasItsDeathsForgiven) {
   StartAll();
   for (int death = 0; death < 20; ++death) {
