@@ -1,4 +1,4 @@
-// The functions of plugins of one partition's graph server.
+// The functions of plugins of one partition's graph server; of several, the first's.
 #pragma once
 
 #include <functional>

@@ -38,6 +38,11 @@ bool MayAnswerLater(const Status& status) {
   return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
 }
 
+// The last try may have been too short for more than silence.
+Status NobodyAnswers(const Status& failure) {
+  return failure.code() == StatusCode::kDeadlineExceeded ? Unavailable(failure.message()) : failure;
+}
+
 // All servers of these groups at once. An error where one says what no other can mend, or where nobody of a group
 // answers and that was the last try.
 Status AskTogether(const std::vector<ServerGroup*>& groups, const std::string& job, Deadline deadline, bool is_last) {
@@ -57,7 +62,7 @@ Status AskTogether(const std::vector<ServerGroup*>& groups, const std::string& j
       }
       ++answer;
     }
-    if (is_last && !HasAnswered(*group)) return first_failure;
+    if (is_last && !HasAnswered(*group)) return NobodyAnswers(first_failure);
   }
   return Status();
 }
