@@ -1,7 +1,6 @@
 #include "services/apps/run/commands.h"
 
 #include "services/apps/run/plugin_path.h"
-
 #include "services/apps/run/server_numbering.h"
 
 namespace espalier::run {

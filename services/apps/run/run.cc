@@ -269,8 +269,10 @@ RunOutcome Run(const RunOptions& given, terminal::Progress& progress) {
     if (!found.ok()) return Failed(ExitCode::kBadDocument, found.status().message());
     program = *found;
   }
+  // Before an earlier run is removed.
+  const Status plugins = CheckPluginFiles(request->document.training.server_plugins, "");
+  if (!plugins.ok()) return Failed(ExitCode::kBadDocument, plugins.message());
   return RunRequest(*request, progress, [&](const FleetPlan& plan) -> Result<std::unique_ptr<Fleet>> {
-    RETURN_IF_ERROR(CheckPluginFiles(plan.job.training.server_plugins, ""));
     Site site{.paths = plan.folder, .program_folder = options.roles.program_folder};
     site.server_threads = ServerThreads(std::thread::hardware_concurrency(), ServersOf(plan.job.training).count());
     return std::unique_ptr<Fleet>(new LocalFleet(telemetry::StopSignal::Install(), std::move(site)));

@@ -429,6 +429,17 @@ TEST_F(RunTest, AnInterruptedRunIsNeitherTakenUpNorThrownAwayByAccident) {
   EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--incarnation\n5\n"));
 }
 
+TEST_F(RunTest, APluginThatIsMissingThrowsNoEarlierRunAway) {
+  CommitCheckpoint(3, 42);
+  RunOptions options = Options();
+  options.restart = true;
+  options.settings.push_back("servers.plugins=[{name: degrees, path: " + (root_ / "none.so").string() + "}]");
+  const RunOutcome outcome = RunQuietly(options);
+  EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
+  EXPECT_THAT(outcome.error, HasSubstr("plugin 'degrees'"));
+  EXPECT_TRUE(fs::exists(root_ / "out/checkpoints/000003-000000000042/manifest.json"));
+}
+
 TEST_F(RunTest, CheckpointsOfARunThatEndedAreNobodysProgress) {
   ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
   CommitCheckpoint(1, 42);
