@@ -29,6 +29,12 @@ class ReplicasTest : public ::testing::Test {
     options.machine = "here";
     return options;
   }
+  // Of a session that hears from all of them, however slow this machine is.
+  SessionOptions PatientOptions() const {
+    SessionOptions options = Options();
+    options.replicas_timeout = options.connect_timeout;
+    return options;
+  }
   static double Gathered(telemetry::MetricRegistry& metrics) {
     return metrics
         .AddCounter("espalier_rpc_calls_total", "Calls answered, by status code.",
@@ -78,7 +84,7 @@ TEST_F(ReplicasTest, ShareTheQuestions) {
 }
 
 TEST_F(ReplicasTest, ThoseOfThisMachineAreAskedFirst) {
-  SessionOptions options = Options();
+  SessionOptions options = PatientOptions();
   options.machine = "elsewhere";
   const auto session = Connect(options);
   ASSERT_TRUE(session.ok()) << session.status().ToString();
@@ -160,7 +166,7 @@ TEST_F(ReplicasTest, APartitionThatNobodyServesIsNamed) {
 }
 
 TEST_F(ReplicasTest, JoinedOnesServeThePartition) {
-  SessionOptions options = Options();
+  SessionOptions options = PatientOptions();
   options.addresses[0] = one_.addresses()[0] + "|" + other_.addresses()[1];
   const Status mixed = Connect(options).status();
   EXPECT_EQ(mixed.code(), StatusCode::kFailedPrecondition) << mixed.ToString();
@@ -174,7 +180,7 @@ TEST_F(ReplicasTest, JoinedOnesServeThePartition) {
 // In any order of partitions, of any number of servers each; the highest incarnation that one has seen is the job's.
 TEST_F(ReplicasTest, TheNewestIncarnationCounts) {
   other_.Restart(1, /*incarnation=*/6);
-  SessionOptions options = Options();
+  SessionOptions options = PatientOptions();
   options.addresses = {Options().addresses[1], one_.addresses()[0]};
   const auto session = Connect(options);
   ASSERT_TRUE(session.ok()) << session.status().ToString();

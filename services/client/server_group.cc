@@ -9,9 +9,6 @@
 namespace espalier::client {
 namespace {
 
-// How long the others of a partition are waited for where one has answered.
-constexpr std::chrono::milliseconds kOthersPatience{2'000};
-
 Result<std::vector<ServerGroup>> GroupsOf(const SessionOptions& options) {
   if (options.addresses.empty()) return InvalidArgument("no graph server's address was given");
   rpc::ChannelSettings channel = options.channel;
@@ -69,9 +66,9 @@ Status AskTogether(const std::vector<ServerGroup*>& groups, const std::string& j
 
 // A partition's only server is waited for as long as may be. Where there are several, one that answers is enough, and
 // those who take their time are left out.
-Status AskAll(std::vector<ServerGroup>& groups, const std::string& job, Deadline deadline) {
+Status AskAll(std::vector<ServerGroup>& groups, const SessionOptions& options, Deadline deadline) {
   for (ServerGroup& group : groups) {
-    if (group.peers.size() == 1) RETURN_IF_ERROR(AskTogether({&group}, job, deadline, /*is_last=*/true));
+    if (group.peers.size() == 1) RETURN_IF_ERROR(AskTogether({&group}, options.job, deadline, /*is_last=*/true));
   }
   while (true) {
     std::vector<ServerGroup*> silent;
@@ -79,8 +76,8 @@ Status AskAll(std::vector<ServerGroup>& groups, const std::string& job, Deadline
       if (!HasAnswered(group)) silent.push_back(&group);
     }
     if (silent.empty()) return Status();
-    const bool is_last = deadline.Remaining() <= kOthersPatience;
-    RETURN_IF_ERROR(AskTogether(silent, job, deadline.AtMost(kOthersPatience), is_last));
+    const bool is_last = deadline.Remaining() <= options.replicas_timeout;
+    RETURN_IF_ERROR(AskTogether(silent, options.job, deadline.AtMost(options.replicas_timeout), is_last));
     if (is_last) return Status();
   }
 }
@@ -142,7 +139,7 @@ std::shared_ptr<rpc::Replicas> ServerGroup::ReplicasSeenFrom(const std::string& 
 
 Result<std::vector<ServerGroup>> FindServers(const SessionOptions& options, Deadline deadline) {
   ASSIGN_OR_RETURN(std::vector<ServerGroup> groups, GroupsOf(options));
-  RETURN_IF_ERROR(AskAll(groups, options.job, deadline));
+  RETURN_IF_ERROR(AskAll(groups, options, deadline));
   RETURN_IF_ERROR(CheckTheyBelongTogether(options, groups));
   return groups;
 }

@@ -43,6 +43,7 @@ struct SessionOptions {
   std::optional<uint64_t> incarnation;
   Access access = Access::kAuto;
   std::chrono::milliseconds connect_timeout{60'000};  // for a server of every partition to be up
+  std::chrono::milliseconds replicas_timeout{2'000};  // for the others of a partition where one is; more than 0
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;
   size_t calls_in_flight = 4;
   std::string machine;           // that this process runs on, as servers say theirs; empty: rpc::ThisMachine()
