@@ -94,7 +94,7 @@ std::vector<FieldSpec> GraphFields() {
        .default_json = "1",
        .minimum_integer = 1,
        .maximum_integer = 4096,
-       .meaning = "partitions; one graph server process each"},
+       .meaning = "partitions; each has graph server processes of its own"},
       {.path = "spec.graph.partitions.algorithm",
        .type = kEnum,
        .default_json = "\"METIS\"",
