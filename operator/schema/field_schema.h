@@ -7,7 +7,6 @@
 //                  parser fills it in
 //   list_key       list-map keyed by it; other lists of objects and of names (whose order counts) are atomic, lists of
 //                  enum values are sets
-//   kNotYet        a free object that a rule refuses (rules.h): left out of the schema it would be dropped silently
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -154,10 +154,6 @@ class Checker {
   Json Given(const TableNode& field, const YamlNode& node, const std::string& path) {
     const FieldSpec& spec = *field.spec;
     document_->positions[path] = node.at;
-    if (spec.availability == Availability::kNotYet) {
-      violations_->Add(node.at, path, spec.meaning + ": not available yet");
-      return Discarded();
-    }
     if (spec.availability == Availability::kClusterOnly && runs_on_ != RunsOn::kCluster && !inside_cluster_only_) {
       document_->ignored.push_back(path);
       inside_cluster_only_ = true;

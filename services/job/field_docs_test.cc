@@ -23,7 +23,6 @@ std::string Escaped(const std::string& text) {
 }
 
 std::string DefaultOf(const FieldSpec& field) {
-  if (field.availability == Availability::kNotYet) return "";
   if (field.required) return "required";
   return field.default_json.empty() ? "" : "`" + field.default_json + "`";
 }
@@ -31,12 +30,7 @@ std::string DefaultOf(const FieldSpec& field) {
 std::string TypeOf(const FieldSpec& field) { return ExpectationOf(field); }
 
 std::string MeaningOf(const FieldSpec& field) {
-  switch (field.availability) {
-    case Availability::kUsed: return field.meaning;
-    case Availability::kClusterOnly: return field.meaning + " (cluster only)";
-    case Availability::kNotYet: return field.meaning + " (**not available yet**: refused)";
-  }
-  return "";
+  return field.availability == Availability::kClusterOnly ? field.meaning + " (cluster only)" : field.meaning;
 }
 
 // The fields that all roles share are printed once.

@@ -30,7 +30,6 @@ enum class FieldType {
 enum class Availability {
   kUsed,
   kClusterOnly,  // used by the operator; a laptop validates it and lists it as ignored, and fills in no default
-  kNotYet,       // refused: the function does not exist
 };
 
 // Of a key in S3.
