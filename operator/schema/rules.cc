@@ -39,7 +39,7 @@ std::vector<Rule> PartitionerRules() {
       {"spec",
        alone + "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "
                "self.graph.preprocess.addReverseEdges || self.graph.preprocess.dropDuplicateEdges || "
-               "self.training.task.type == 'LinkPrediction')",
+               "(has(self.training) && self.training.task.type == 'LinkPrediction'))",
        "several partitioners balance Edges only of a graph whose edges they leave as they are: leave Edges out" +
            otherwise,
        "graph.partitions.balance"},
