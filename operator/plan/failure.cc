@@ -103,6 +103,10 @@ Failure OfPod(int strength, const char* reason, std::string message, const kube:
   return failure;
 }
 
+Failure ToldToEnd(const kube::Pod& pod) {
+  return OfPod(kConsequence, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
+}
+
 bool IsHopeless(const kube::ContainerState& container, const std::optional<kube::ContainerEnd>& end) {
   return end && ClassOf(container, *end).retry == Retry::kNever;
 }
@@ -136,7 +140,7 @@ std::optional<Failure> FailureOf(const kube::Pod& pod) {
   std::optional<Failure> failure = StrongestContainer(pod);
   const bool sigterm_causes_it = !failure || failure->strength < kMemory;
   if (sigterm_causes_it && !EndedBeforeItsDeletion(pod)) {
-    return OfPod(kConsequence, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
+    return ToldToEnd(pod);
   }
   if (failure) return failure;
   failure = OfPod(kCrash, kPodRejected, pod.message.empty() ? pod.reason : pod.message, pod);
@@ -144,10 +148,14 @@ std::optional<Failure> FailureOf(const kube::Pod& pod) {
   return failure;
 }
 
-std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods) {
+std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputOnTheWayOut bad_input) {
   std::optional<Failure> strongest;
   for (const kube::Pod* pod : pods) {
-    const std::optional<Failure> failure = FailureOf(*pod);
+    std::optional<Failure> failure = FailureOf(*pod);
+    const bool is_bad_input = failure && failure->retry == Retry::kNever;
+    if (is_bad_input && bad_input == BadInputOnTheWayOut::kIsAConsequence && !EndedBeforeItsDeletion(*pod)) {
+      failure = ToldToEnd(*pod);
+    }
     if (IsStronger(failure, strongest)) strongest = failure;
   }
   return strongest;

@@ -4,8 +4,8 @@
 //   64, 65 > OOMKilled > 70, a signal, any other code > 77 > disrupted, node lost > 75 > 74
 //
 // A pod with the condition DisruptionTarget is disrupted whatever it said. One that was being deleted when it ended was
-// told to end: unless it left something that SIGTERM does not cause (64, 65, OOMKilled), it counts only where nothing
-// else is known, and then as 75.
+// told to end: unless it left something that SIGTERM does not cause (64, 65, OOMKilled; of a program of the user's
+// OOMKilled alone), it counts only where nothing else is known, and then as 75.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,11 @@ struct Failure {
 Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
 // nullopt: it has not failed.
 std::optional<Failure> FailureOf(const kube::Pod& pod);
-std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods);
+
+// What a pod means that was told to end and then ended with 64 or 65. A program of the user's finds things gone on its
+// way out, as its peers' tensors (docs/programs.md); whatever else is wrong it will find again.
+enum class BadInputOnTheWayOut { kIsBelieved, kIsAConsequence };
+std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, BadInputOnTheWayOut bad_input);
 // 64 or 65 of a pod that the kubelet restarts for ever: now or before the last restart.
 std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods);
 

@@ -35,7 +35,7 @@ kube::Pod Disrupted(kube::Pod pod) {
 std::string StrongestOf(const std::vector<kube::Pod>& pods) {
   std::vector<const kube::Pod*> pointers;
   for (const kube::Pod& pod : pods) pointers.push_back(&pod);
-  const std::optional<Failure> failure = StrongestFailure(pointers);
+  const std::optional<Failure> failure = StrongestFailure(pointers, BadInputOnTheWayOut::kIsBelieved);
   return failure ? failure->reason : "none";
 }
 
@@ -87,6 +87,19 @@ TEST(FailureTest, WhatADeletedPodSaysCountsOnlyWhereNothingElseIsKnown) {
 TEST(FailureTest, WhatSigtermDoesNotCauseIsBelievedOfADeletedPodToo) {
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(65)), PodThatEnded(74)}), "BadInput");
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(137, kOutOfMemory)), PodThatEnded(74)}), kOutOfMemory);
+}
+
+TEST(FailureTest, BadInputOfAProgramThatWasToldToEndIsAConsequence) {
+  const kube::Pod crashed = PodThatEnded(139), deleted = Deleted(PodThatEnded(65));
+  const kube::Pod by_itself = Deleted(PodThatEnded(65), kNoon + std::chrono::seconds(5));
+  const auto of_programs = [](const kube::Pod& a, const kube::Pod& b) {
+    const std::vector<const kube::Pod*> pods = {&a, &b};
+    return StrongestFailure(pods, BadInputOnTheWayOut::kIsAConsequence)->reason;
+  };
+  EXPECT_EQ(of_programs(crashed, deleted), kSignal);
+  EXPECT_EQ(of_programs(deleted, deleted), "Stopped");
+  EXPECT_EQ(of_programs(crashed, by_itself), "BadInput");
+  EXPECT_EQ(of_programs(crashed, PodThatEnded(64)), "BadDocument");
 }
 
 TEST(FailureTest, APodThatEndedBeforeItsDeletionEndedByItself) {

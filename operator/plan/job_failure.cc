@@ -61,10 +61,10 @@ Failure WithoutEvidence(const kube::Job& job) {
 
 }  // namespace
 
-std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run) {
+std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run, BadInputOnTheWayOut bad_input) {
   if (run.job == nullptr || run.job->meta.deletion_requested_at) return std::nullopt;
   if (!run.job->failure_target && !run.job->has_failed) return std::nullopt;
-  std::optional<Failure> strongest = StrongestFailure(run.pods);
+  std::optional<Failure> strongest = StrongestFailure(run.pods, bad_input);
   if (strongest && (strongest->retry == Retry::kNever || AllHaveEnded(run))) return strongest;
 
   const std::optional<kube::WallTime> since = CollectingSince(draft.status(), draft.now());

@@ -76,7 +76,8 @@ void FollowAttempt(Draft& draft) {
   const JobRun& run = draft.world().partition_run(draft.status().partition_attempt);
   if (run.job == nullptr) return;
   if (run.job->complete) return ReadResult(draft, run);
-  if (const std::optional<Failure> failure = SettledFailure(draft, run)) return FailAttempt(draft, *failure);
+  const std::optional<Failure> failure = SettledFailure(draft, run, BadInputOnTheWayOut::kIsBelieved);
+  if (failure) return FailAttempt(draft, *failure);
   if (run.job->ready > 0) EndRestart(draft, "the partitioner runs again");
 }
 

@@ -45,11 +45,13 @@ void Resize(Draft& draft, const JobRun& run) {
                    "from " + Replicas(status.trainer_replicas) + " to " + std::to_string(WantedReplicas(draft)));
 }
 
+// Of the user's, in the trainers' place.
+bool RunsAProgram(const Draft& draft) { return draft.training().spec && draft.spec().job.program; }
+
 // A program of the user's may mean "try later" by 75 (EX_TEMPFAIL) although nobody asked it to stop, and would go on so
 // for ever: of such ends in a row, each soon after its start, the first alone is not counted. As `espalier run` has it.
 Failure CountedIfItStopsTooOften(const Draft& draft, const kube::Job& job, Failure failure) {
-  const bool is_program = draft.training().spec && draft.spec().job.program;
-  if (!is_program || failure.exit_code != static_cast<int>(ExitCode::kAskedToStop)) return failure;
+  if (!RunsAProgram(draft) || failure.exit_code != static_cast<int>(ExitCode::kAskedToStop)) return failure;
   const bool again = draft.status().restart_reason == failure.reason;
   if (!again || draft.now() - job.meta.created_at >= kSoonAfterItsStart) return failure;
   failure.retry = Retry::kCounted;
@@ -61,7 +63,9 @@ void FollowIncarnation(Draft& draft) {
   const api::Status& status = draft.status();
   const JobRun& run = draft.world().trainer_run(status.incarnation);
   const std::string job = resources::TrainerJobName(draft.name(), status.incarnation);
-  if (const std::optional<Failure> settled = SettledFailure(draft, run)) {
+  const BadInputOnTheWayOut bad_input =
+      RunsAProgram(draft) ? BadInputOnTheWayOut::kIsAConsequence : BadInputOnTheWayOut::kIsBelieved;
+  if (const std::optional<Failure> settled = SettledFailure(draft, run, bad_input)) {
     const Failure failure = CountedIfItStopsTooOften(draft, *run.job, *settled);
     if (MayRetry(draft, Role::kTrainer, failure)) BeginIncarnation(draft, failure.reason, failure.message);
     return;
