@@ -27,7 +27,7 @@ class EdgeLabels(Scenario):
         self.graph = self.dir / "graph"
         self.graph.mkdir()
         np.save(self.graph / "feat.npy", features.astype(np.float32))
-        np.save(self.graph / "edges.npy", self.edges)
+        np.save(self.graph / "edges.npy", np.ascontiguousarray(self.edges))
         for name, rows in (self.labels | self.parts).items():
             np.save(self.graph / f"{name}.npy", rows)
         (self.graph / "graph.yaml").write_text(json.dumps({
