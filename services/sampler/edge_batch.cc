@@ -53,6 +53,7 @@ Result<MiniBatch> MakeEdgeBatch(SeedSource& seeds, FanoutSampler& sampler, const
                                 Deadline deadline) {
   const EdgePlan& of = *plan.edges;
   SeedQuery query{.split = plan.split,
+                  .part = plan.part,
                   .shuffle = plan.shuffle,
                   .seed = seed,
                   .epoch = epoch,

@@ -218,6 +218,10 @@ class LinkBatchMaker {
     const std::vector<EdgeTypeId> types = links_.edge_types();
     ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
                      FirstOrdinals(seeds_, types, plan_.split, graph::SplitPartName::kTrain));
+    if (first.back() == 0) {
+      return InvalidArgument("split '" + plan_.split +
+                             "' has no training edges, whose destinations would be the negatives: choose another kind");
+    }
     const SeedQuery query =
         InDegreeQuery(types, plan_.split, seed_, epoch_, step_, uint64_t{count()} * plan_.batch_size, first.back());
     ASSIGN_OR_RETURN(const GlobalBatch drawn, seeds_.SeedsOfStep(query, deadline_));

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "services/graph/generators.h"
 #include "services/graph/preprocess.h"
@@ -261,6 +262,24 @@ void AddDrawn(const TestGraph& test, const MiniBatch& batch, Drawn& drawn) {
       drawn[{layer, originals[row]}] = sources;
     }
   }
+}
+
+TEST(LinkBatchPartTest, InDegreeNeedsTrainingEdges) {
+  graph::SourceGraph source = Symmetric();
+  graph::EdgeSplit& split = source.edge_splits.at("links").at(0);
+  split.validation = std::exchange(split.train, {});
+  const TestGraph test = testing::MakeTestGraph(source, 2, 3);
+  EpochPlan plan = PlanOf(NegativeKind::kUniform, 2);
+  plan.part = graph::SplitPartName::kValidation;
+  EXPECT_EQ(BatchOf(test, plan, 0, 1, 0).links->sources.size(), kEdgesPerStep);
+  plan.links->negatives.kind = NegativeKind::kInDegree;
+  auto sampler = sampler::FanoutSampler::Make(*test.graph, TwoLayers());
+  ASSERT_TRUE(sampler.ok()) << sampler.status().ToString();
+  const Status refused = sampler::MakeLinkBatch(*test.graph, *sampler, test.book, plan, kBatchSeed, kBatchEpoch, 0,
+                                                /*want_edge_ids=*/false, Soon())
+                             .status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("has no training edges"));
 }
 
 TEST(LinkBatchSamplingTest, DrawsNoneOfTheBatchsEdgesAndNotLessThanItMay) {
