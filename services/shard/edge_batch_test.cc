@@ -10,6 +10,7 @@
 
 #include "services/graph/preprocess.h"
 #include "services/sampler/seed_order.h"
+#include "services/shard/graph_shard.h"
 #include "services/shard/testing/test_graph.h"
 
 namespace espalier::shard {
@@ -147,6 +148,22 @@ TEST(EdgeRowsTest, NamesWhatHasNoRow) {
   EXPECT_THAT(several.message(), HasSubstr("several edges whose rows differ"));
 }
 
+TEST(EdgeRowsTest, TakeNoMoreMemoryThanAllowed) {
+  const auto status_with = [](uint64_t limit) {
+    graph::PartitionBook book;
+    std::vector<graph::Partition> partitions = testing::MakeTestPartitions(RatedGraph(), 1, 7, &book);
+    const auto limited = GraphShard::Make(book, std::move(partitions[0]), {.max_edge_row_bytes = limit});
+    ESPALIER_CHECK(limited.ok()) << limited.status().ToString();
+    Status status;
+    (*limited)->SeedsOfStep(RatedQuery(0), Soon(),
+                            [&](const Result<sampler::PartitionSeeds>& seeds) { status = seeds.status(); });
+    return status;
+  };
+  constexpr uint64_t kRatingBytes = kRatedPerStep * sizeof(int64_t);
+  EXPECT_TRUE(status_with(kRatingBytes).ok());
+  EXPECT_EQ(status_with(kRatingBytes - 1).code(), StatusCode::kResourceExhausted);
+}
+
 TEST(EdgeRowsTest, ComeWithEdgesOfOneTypeOnly) {
   const TestGraph test = testing::MakeTestGraph(RatedGraph(), 1, 7);
   sampler::SeedQuery of_nodes{.node_type = kRater, .split = "rated", .batch_size = 4};
@@ -197,6 +214,22 @@ TEST(EdgeBatchTest, SharesAreTheStepsEdgesWithTheirLabels) {
         EXPECT_EQ(taken, std::multiset<Ends>(all.begin(), all.end())) << num_partitions << " " << num_trainers;
       }
     }
+  }
+}
+
+TEST(EdgeBatchTest, TakesThePartOfThePlan) {
+  const graph::SourceGraph source = RatedGraph();
+  const graph::EdgePairs& validation = source.edge_splits.at("rated").at(kRated.value).validation;
+  const TestGraph test = testing::MakeTestGraph(source, 3, 7);
+  sampler::EpochPlan plan = PlanOfRated(false, {});
+  plan.part = graph::SplitPartName::kValidation;
+  plan.shuffle = false;
+  const sampler::MiniBatch batch = RatedBatch(test, plan, 0, 1, 0);
+  const std::vector<uint64_t> nodes = testing::OriginalIds(*test.graph, kRater, batch.nodes[0]);
+  ASSERT_EQ(batch.edges->sources.size(), validation.size());
+  for (size_t i = 0; i < validation.size(); ++i) {
+    EXPECT_EQ(nodes[batch.edges->sources[i]], validation.sources[i]);
+    EXPECT_EQ(nodes[batch.edges->destinations[i]], validation.destinations[i]);
   }
 }
 

@@ -257,6 +257,12 @@ Result<Tensor> GraphShard::State::RowsOfSeeds(const sampler::SeedQuery& query, s
                                               std::span<const uint64_t> destinations) const {
   const EdgeTypeId type = query.edge_types.front();
   ASSIGN_OR_RETURN(const Tensor* const column, FindEdgeColumn(type, query.edge_column));
+  const size_t row_bytes = column->row_bytes();
+  if (row_bytes > 0 && sources.size() > limits.max_edge_row_bytes / row_bytes) {
+    return ResourceExhausted(std::to_string(sources.size()) + " rows of edge column '" + query.edge_column +
+                             "' take more than " + std::to_string(limits.max_edge_row_bytes) +
+                             " bytes: use smaller batches");
+  }
   const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
   Result<Tensor> rows = RowsOfEdges(partition.in_edges[type.value], original_ids, *column, sources, destinations,
                                     limits.max_lookups_per_request);

@@ -20,6 +20,7 @@ struct ShardLimits {
   // In-edges that LABOR and exclusion look at for one hop. Who asks a shard of its own process pays for that itself; a
   // server bounds what others can make it do.
   uint64_t max_lookups_per_request = std::numeric_limits<uint64_t>::max();
+  uint64_t max_edge_row_bytes = uint64_t{1} << 32;  // of an edge column, with the seeds of one request
 };
 
 // Thread-safe. Answers on the asking thread, before the call returns; deadlines are the caller's concern.

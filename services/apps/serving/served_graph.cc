@@ -7,6 +7,7 @@
 
 #include "services/base/clock.h"
 #include "services/format/partition_files.h"
+#include "services/rpc/limits.h"
 #include "services/storage/file_uri.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/memory_limit.h"
@@ -90,6 +91,7 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
   limits.waiting_gradient_bytes = MemoryBytes() / 8;
   // No single row has more in-edges than this, so none is refused; a request of many is.
   limits.max_lookups_per_request = uint64_t{1} << 32;
+  limits.max_edge_row_bytes = rpc::kMaxMessageBytes;
   ASSIGN_OR_RETURN(loaded.shard, shard::GraphShard::Make(loaded.manifest.book, std::move(arrays), limits));
   return loaded;
 }
