@@ -34,7 +34,7 @@ namespace espalier::client {
 
 // A part of a named split: nobody holds it, each partition knows its own edges.
 struct EdgesOfSplit {
-  std::vector<EdgeTypeId> types;  // each once; the ends of all are nodes of one type
+  std::vector<EdgeTypeId> types;  // each once; their ends may be of any node types
   std::string split;
   graph::SplitPartName part = graph::SplitPartName::kTrain;
 };

@@ -18,6 +18,7 @@ Result<sampler::GlobalBatch> EdgeListSeeds::SeedsOfStep(const sampler::SeedQuery
   if (query.edge_types.size() != 1 || query.edge_types.front() != edges_.type) {
     return NotFound("the list has edges of edge type " + std::to_string(edges_.type.value) + " alone");
   }
+  if (!query.edge_column.empty()) return Unimplemented("a list of edges brings no rows of edge columns");
   if (query.batch_size == 0) return InvalidArgument("a batch size of 0");
   const sampler::SeedOrder order(query, edges_.size());
   const sampler::PositionRange step = sampler::PositionsOfStep(edges_.size(), query.batch_size, query.step);

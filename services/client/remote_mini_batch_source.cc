@@ -34,7 +34,10 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
   if (plan.edges.has_value()) {
     return InvalidArgument("sampler processes make no batches of labelled edges: trainers sample");
   }
-  if (plan.links.has_value()) RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
+  if (plan.links.has_value()) {
+    RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
+    if (!plan.links->exclude_batch) return InvalidArgument("sampler processes never draw the edges of a step");
+  }
   for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
   if (plan.part != graph::SplitPartName::kTrain || plan.num_steps.has_value()) {
     return InvalidArgument("sampler processes make the batches of all training seeds, and of no other part or number");

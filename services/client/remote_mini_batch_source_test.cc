@@ -397,6 +397,12 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
                   .status()
                   .message(),
               HasSubstr("the plan names no edges"));
+  of_edges.links->types = {{EdgeTypeId(0), std::nullopt}};
+  of_edges.links->exclude_batch = false;
+  EXPECT_EQ(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+                .status()
+                .code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {

@@ -115,7 +115,7 @@ Result<torch::Tensor> LabelsOf(const EdgeTarget& target, const Tensor& rows) {
   if (target.loss == LossKind::kCrossEntropy) {
     ASSIGN_OR_RETURN(labels, AsClasses(rows).While(column));
   } else {
-    ASSIGN_OR_RETURN(labels, AsFloats(rows));
+    ASSIGN_OR_RETURN(labels, AsFloats(rows).While(column));
     labels = labels.reshape({rows.num_rows(), WidthOfRows(rows)});
   }
   RETURN_IF_ERROR(CheckLabels(target.loss, labels, target.num_outputs).While(column));
