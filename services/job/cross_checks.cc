@@ -132,7 +132,9 @@ class RelationChecker {
     const Evaluation& evaluation = training.evaluation;
     if (task.type != TaskType::kLinkPrediction) return;
     if (!task.node_type.empty()) Add("spec.training.task.nodeType", "LinkPrediction is of edges: name edgeType");
-    if (task.multi_label) Add("spec.training.task.multiLabel", "only for NodeClassification");
+    if (task.multi_label) {
+      Add("spec.training.task.multiLabel", "only for NodeClassification and EdgeClassification");
+    }
     if (!task.edge_types.empty() && !task.edge_type.empty()) {
       Add("spec.training.task.edgeTypes", "edgeType names one edge type, edgeTypes several: leave out one of them");
     }
