@@ -15,6 +15,7 @@
 #include "services/graph/generators.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
+#include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/sampling_plan.h"
@@ -212,8 +213,8 @@ TEST(EdgeTrainingTest, WritesWhatItPredictsForEachEdgeOfTheSplit) {
   job::DistTraining job = RatingJob(job::TaskType::kEdgeClassification, "kind");
   job.training.epochs = 6;
   job.output_save = {job::OutputKind::kModel, job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
-  const std::string output = testing::TempDir() + "/edge-outputs";
-  std::filesystem::remove_all(output);
+  const storage::TemporaryFolder folder;
+  const std::string output = folder.path() + "/trained";
   const Result<TrainOutcome> outcome = RunRatings(job, 3, 2, output);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   const graph::EdgeSplit& split = RatingsOnce().edge_splits.at(kRatings).at(0);
@@ -246,8 +247,7 @@ TEST(EdgeTrainingTest, WritesWhatItPredictsForEachEdgeOfTheSplit) {
   // The model applied as it is says the same.
   job.training.model.uri = output + "/results/000001/model/best.safetensors";
   job.training.epochs = 0;
-  const std::string applied = testing::TempDir() + "/edge-outputs-applied";
-  std::filesystem::remove_all(applied);
+  const std::string applied = folder.path() + "/applied";
   const Result<TrainOutcome> again = RunRatings(job, 2, 1, applied);
   ASSERT_TRUE(again.ok()) << again.status().ToString();
   EXPECT_EQ(again->test, outcome->test);
@@ -290,16 +290,15 @@ TEST(EdgeTrainingTest, NamesWhatTheGraphOrTheModelDoesNotHave) {
               HasSubstr("spec.training.task.exclude"));
 
   // A model of another task.
-  const std::string folder = testing::TempDir() + "/edge-model-of-nodes";
-  std::filesystem::remove_all(folder);
+  const storage::TemporaryFolder folder;
   RunFacts facts;
   facts.job = RatingJob(job::TaskType::kNodeClassification, "kind");
   facts.num_outputs = 16;
   facts.incarnation = 1;
-  const auto outputs = Outputs::Open(*storage::OpenStore(folder), facts);
+  const auto outputs = Outputs::Open(*storage::OpenStore(folder.path()), facts);
   ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", {}).ok());
   EXPECT_THAT(refusal([&](job::DistTraining& job) {
-                job.training.model.uri = folder + "/results/000001/model/best.safetensors";
+                job.training.model.uri = folder.path() + "/results/000001/model/best.safetensors";
               }),
               HasSubstr("was made for another task: it has no head for edges"));
 }
