@@ -27,6 +27,9 @@ def cora(**changes):
 
 
 def setUpModule():
+    # ssh takes no variables along: what chooses the kernels of the math library here would not choose those of the hosts.
+    for name in [name for name in os.environ if name.startswith("OPENBLAS_")]:
+        del os.environ[name]
     with tempfile.TemporaryDirectory(prefix="espalier-ssh-") as folder:
         reason = reason_against(pathlib.Path(folder) / "probe")
     if reason:
