@@ -34,7 +34,14 @@ def roll_back():
 
 
 def _wait_until_gone(pods):
-    wait_for("the end of the former operators", 60, lambda: not pods & set(operator_pods()))
+    """Also those of before that the Deployment made on the way: a rollout to more replicas begins with more of the old."""
+    wanted = int(_kubectl("get", OPERATOR, "--output=jsonpath={.spec.replicas}"))
+
+    def look():
+        now = set(operator_pods())
+        return not pods & now and len(now) == wanted
+
+    wait_for("the end of the former operators", 60, look)
 
 
 def trainer_image():
