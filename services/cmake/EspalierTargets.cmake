@@ -64,8 +64,12 @@ function(espalier_test)
   elseif(ESPALIER_SANITIZER STREQUAL "thread")
     target_link_libraries(${target} PRIVATE espalier_tsan_edges)  # rpc/testing/tsan_edges.cc
   endif()
+  set(timeout 120)
+  if(ESPALIER_SANITIZER)
+    set(timeout 400)  # not optimised, and every access looked at
+  endif()
   gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES TEST_PREFIX ${ARG_NAME}.
-    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout})
 endfunction()
 
 # espalier_program(NAME sampling_bench SOURCES ... DEPS ...): build/<preset>/bin/<name>, for developers: benchmarks,
