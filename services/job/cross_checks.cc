@@ -449,62 +449,7 @@ class RelationChecker {
   Violations* const violations_;
 };
 
-void FillMetric(nlohmann::ordered_json* values) {
-  nlohmann::ordered_json& training = values->at("spec").at("training");
-  nlohmann::ordered_json& evaluation = training.at("evaluation");
-  if (evaluation.contains("metric")) return;
-  const nlohmann::ordered_json& task = training.at("task");
-  if (task.at("type") == "NodeRegression" || task.at("type") == "EdgeRegression") {
-    evaluation["metric"] = "MeanSquaredError";
-  } else if (task.at("type") == "LinkPrediction") {
-    evaluation["metric"] = "MRR";
-  } else {
-    evaluation["metric"] = task.at("multiLabel") == true ? "MicroF1" : "Accuracy";
-  }
-}
-
-// LABOR's variates belong to the sources' original ids, whoever owns them.
-void FillSourceColumns(nlohmann::ordered_json* values) {
-  nlohmann::ordered_json& spec = values->at("spec");
-  if (spec.at("training").at("sampling").at("method") != "Labor") return;
-  nlohmann::ordered_json& columns = spec.at("graph").at("partitions").at("sourceColumns");
-  if (std::find(columns.begin(), columns.end(), "original_id") == columns.end()) columns.push_back("original_id");
-}
-
-// Only a document that says nothing of when: one trigger alone means that one alone.
-void FillCheckpointEvery(nlohmann::ordered_json* values) {
-  nlohmann::ordered_json& checkpoint = values->at("spec").at("checkpoint");
-  if (checkpoint.contains("every") && !checkpoint.at("every").empty()) return;
-  nlohmann::ordered_json filled = {{"every", {{"seconds", 600}}}};  // first, as in the table
-  for (const auto& [name, value] : checkpoint.items()) {
-    if (name != "every") filled[name] = value;
-  }
-  checkpoint = std::move(filled);
-}
-
-// Processes of one machine may talk in the clear; those of several do so only where the document says it.
-void FillTlsMode(RunsOn runs_on, nlohmann::ordered_json* values) {
-  nlohmann::ordered_json& spec = values->at("spec");
-  nlohmann::ordered_json tls = {{"mode", runs_on == RunsOn::kLaptop ? "Disabled" : "Managed"}};
-  if (const auto given = spec.find("tls"); given != spec.end()) tls.update(*given);
-  nlohmann::ordered_json filled;
-  for (const auto& [name, value] : spec.items()) {
-    if (name == "runPolicy") filled["tls"] = tls;  // as in the table; runPolicy has defaults and is always there
-    if (name != "tls") filled[name] = value;
-  }
-  spec = std::move(filled);
-}
-
 }  // namespace
-
-void FillDependentDefaults(RunsOn runs_on, nlohmann::ordered_json* values) {
-  if (values->at("spec").contains("training")) {
-    FillMetric(values);
-    FillSourceColumns(values);
-  }
-  FillTlsMode(runs_on, values);
-  FillCheckpointEvery(values);
-}
 
 void CheckRelations(const DistTraining& job, const CheckedDocument& document, Violations* violations) {
   RelationChecker checker(document, violations);

@@ -3,6 +3,7 @@
 
 #include "services/job/check_fields.h"
 #include "services/job/cross_checks.h"
+#include "services/job/dependent_defaults.h"
 #include "services/job/overrides.h"
 #include "services/job/to_training.h"
 
