@@ -1,18 +1,22 @@
-# collect.sh ROOTFS LIMIT PROGRAM...: puts the programs of /binaries, the shared libraries that they load and the base
-# image does not have, the licences of those, and the certificate authorities into ROOTFS, and nothing else. Fails
-# where that is more than LIMIT MB.
+# collect.sh ROOTFS LIMIT PROGRAM...: puts the programs of /binaries (into usr/bin; plugins, *.so, into
+# usr/lib/espalier), the shared libraries that they load and the base image does not have, the licences of those, and
+# the certificate authorities into ROOTFS, and nothing else. Fails where that is more than LIMIT MB.
 set -eu
 rootfs=$1 limit=$2
 shift 2
 
-mkdir -p "$rootfs/usr/bin" "$rootfs/usr/share/doc/espalier" "$rootfs/etc/ssl/certs"
+mkdir -p "$rootfs/usr/share/doc/espalier" "$rootfs/etc/ssl/certs"
 for program in "$@"; do
   if [ ! -f "/binaries/$program" ]; then
     echo "$program is not among the binaries" >&2
     exit 1
   fi
-  install -m 0755 "/binaries/$program" "$rootfs/usr/bin/$program"
-  ldd "$rootfs/usr/bin/$program"
+  case "$program" in
+    *.so) folder=$rootfs/usr/lib/espalier ;;
+    *) folder=$rootfs/usr/bin ;;
+  esac
+  install -D -m 0755 "/binaries/$program" "$folder/$program"
+  ldd "$folder/$program"
 done >/tmp/ldd
 if grep 'not found' /tmp/ldd >&2; then
   echo "libraries are missing: the package lists do not fit the binaries" >&2
