@@ -2,18 +2,18 @@
 
 import argparse
 import importlib.util
+import json
 import os
 import pathlib
-import secrets
-import shutil
 import signal
 import sys
 import time
-import traceback
 
 from runner import chart, report
 from runner.bucket import Bucket
 from runner.commands import Failure, run
+from runner.rounds import summary, table
+from runner.telling import say, tell_rounds
 from runner.world import World
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -21,10 +21,6 @@ SCENARIOS = SOURCE / "e2e/scenarios"
 USAGE_STATUS, UNAVAILABLE_STATUS, INTERRUPTED_STATUS = 64, 69, 130
 # A cluster of e2e/cluster sets them; for another one, whoever runs this does (scenarios/README.md).
 NEEDED = ["AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "ESPALIER_E2E_IMAGES", "ESPALIER_E2E_TAG"]
-
-
-def say(text):
-    print(text, flush=True)
 
 
 def load(name):
@@ -63,64 +59,56 @@ def lack_of(scenario):
     return None
 
 
-def tell(name, scenario, world, reports):
-    """Whether the story went as it should."""
-    begin = time.monotonic()
-    say(f"== {name}: {scenario.__doc__.splitlines()[0]}")
-    try:
-        world.begin(name, scenario.SECONDS)
-        scenario.story(world)
-        world.check_time()
-    except KeyboardInterrupt:
-        say(f"!! {name} interrupted")
-        raise
-    except Exception as error:
-        where = [f"line {frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)
-                 if frame.filename.endswith("steps.py")]
-        say(f"!! {name} failed after {time.monotonic() - begin:.0f} s, steps.py {', '.join(where)}: "
-            + (str(error) if isinstance(error, Failure) else "".join(traceback.format_exception(error))))
-        report.write(reports / name, world.namespace.name)
-        say(f"   what was there lies in {reports / name}")
-        return False
-    finally:
-        world.end()
-    say(f"-- {name}: passed in {time.monotonic() - begin:.0f} s")
-    return True
-
-
-def tell_all(scenarios, world, reports):
-    """Names of the scenarios that failed. The chart is as it was before: installed or not."""
+def tell_all(scenarios, world, arguments, rounds):
+    """The chart is as it was before: installed or not."""
     begin = time.monotonic()
     was_installed = chart.is_installed()
-    for name in scenarios:
-        shutil.rmtree(reports / name, ignore_errors=True)
     try:
         chart.install()
         say(f"-- chart installed in {time.monotonic() - begin:.0f} s")
-        failed = [name for name, scenario in scenarios.items() if not tell(name, scenario, world, reports)]
-        world.wait_until_gone()
-        return failed
+        tell_rounds(scenarios, world, arguments.reports, arguments.repeat, rounds)
     finally:
         if not was_installed and chart.is_installed():
             chart.uninstall()
 
 
-def main(argv, description):
-    # As Ctrl-C: everything is ended before this process is.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+def keep(rounds, arguments):
+    if rounds and arguments.repeat > 1:
+        say(table(rounds))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(summary(rounds), indent=2) + "\n")
+
+
+def at_least_one(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found '{text}'")
+    return int(text)
+
+
+def parsed(argv, description):
     parser = argparse.ArgumentParser(prog="e2e/run", description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--cluster", default="main")
     where.add_argument("--kubeconfig", type=pathlib.Path)
     parser.add_argument("--level", choices=["ci", "full"], default="ci")
+    parser.add_argument("--repeat", type=at_least_one, default=1, metavar="N")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--reports", type=pathlib.Path, default=SOURCE / "build/e2e-reports")
     parser.add_argument("--bucket", default="espalier-e2e")
     parser.add_argument("--prepare", action="store_true")
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     parser.error = lambda message: (print(f"e2e/run: {message}", file=sys.stderr), sys.exit(USAGE_STATUS))
     arguments = parser.parse_args(argv)
+    if arguments.json and not arguments.json.parent.is_dir():
+        parser.error(f"argument --json: there is no folder {arguments.json.parent}")
+    return parser, arguments
 
+
+def main(argv, description):
+    # As Ctrl-C: everything is ended before this process is.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    parser, arguments = parsed(argv, description)
     scenarios = chosen(arguments, parser.error)
     if arguments.kubeconfig:
         os.environ["KUBECONFIG"] = str(arguments.kubeconfig.resolve())
@@ -155,17 +143,22 @@ def main(argv, description):
         return UNAVAILABLE_STATUS
 
     begin = time.monotonic()
+    rounds = []
     try:
         if arguments.prepare:
             chart.install()
             return 0
-        failed = tell_all(scenarios, World(bucket, secrets.token_hex(3)), arguments.reports)
+        tell_all(scenarios, World(bucket), arguments, rounds)
     except Failure as failure:
         print(f"e2e/run: {failure}", file=sys.stderr)
         report.write(arguments.reports / "installation", chart.NAMESPACE)
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED_STATUS
-    say(f"{len(scenarios) - len(failed)} of {len(scenarios)} scenarios passed in {time.monotonic() - begin:.0f} s"
+    finally:
+        keep(rounds, arguments)
+    told = [one for round_ in rounds for one in round_]
+    failed = [one.story for one in told if not one.passed]
+    say(f"{len(told) - len(failed)} of {len(told)} scenarios passed in {time.monotonic() - begin:.0f} s"
         + (f"; failed: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0

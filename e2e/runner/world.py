@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import secrets
 import time
 
 from runner import chart
@@ -18,18 +19,24 @@ ENDLESS = "1000000"
 
 
 class World:
-    def __init__(self, bucket, run_id):
+    def __init__(self, bucket):
         self.bucket = bucket
         self.chart = chart
         self.machines = Machines(self.note)
         self.namespace = None
-        self._run_id = run_id
+        self.figures = {}  # of the scenario that is told: a name, and seconds
+        self._run_id = None
         self._deadline = None
         self._scenario = None
         self._undisturbed = None
 
+    def begin_round(self):
+        """Scenarios get names that none had before: a second round finds no partitions and outputs of the first."""
+        self._run_id = secrets.token_hex(3)
+
     def begin(self, scenario, seconds):
         self._scenario = scenario
+        self.figures = {}
         self._deadline = time.monotonic() + seconds
         self.namespace = Namespace(f"e2e-{scenario.replace('_', '-')}-{self._run_id}", self.bucket)
         self.namespace.create()
@@ -39,15 +46,20 @@ class World:
         self.namespace.delete()
 
     def wait_until_gone(self):
-        """Until no namespace of this run is left."""
+        """Until no namespace of this round is left."""
         def left():
             listed = json.loads(run(["kubectl", "get", "namespaces", "--selector", LABEL, "--output=json"]))["items"]
             return [entry["metadata"]["name"] for entry in listed if entry["metadata"]["name"].endswith(self._run_id)]
 
-        wait_for("the end of all namespaces of this run", 120, lambda: not left(), lambda: ", ".join(left()))
+        wait_for("the end of all namespaces of this round", 120, lambda: not left(), lambda: ", ".join(left()))
 
     def note(self, text):
         print(f"   {text}", flush=True)
+
+    def figure(self, name, seconds):
+        """Something that a scenario measures besides its own time: said, and kept with it."""
+        self.note(f"{name}: {seconds:.1f} s")
+        self.figures[name] = round(seconds, 1)
 
     def check_time(self):
         if time.monotonic() > self._deadline:

@@ -1,0 +1,62 @@
+"""What stories took that were told once or several times: as a table for people, and as JSON."""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Told:
+    """One story, told once."""
+
+    story: str
+    seconds: float
+    passed: bool
+    figures: dict = dataclasses.field(default_factory=dict)  # what it measured itself: a name, and seconds
+
+
+def summary(rounds):
+    """Of a list of rounds, each a list of Told. The least and the most are those of stories that passed; null: none did.
+    A round that was broken off lacks stories: their place is null."""
+    return {"rounds": len(rounds), "stories": [_of_story(name, rounds) for name in _names(rounds)]}
+
+
+def table(rounds):
+    """The same in lines; ! stands behind the seconds of a story that failed."""
+    lines = [["seconds", *(f"round {number}" for number in range(1, len(rounds) + 1)), "min", "max"]]
+    for story in summary(rounds)["stories"]:
+        marks = ["!" if passed is False else "" for passed in story["passed"]]
+        lines.append(_line(story["name"], story, marks))
+        lines += [_line(f"  {figure['name']}", figure, [""] * len(rounds)) for figure in story["figures"]]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    return "\n".join("  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])
+                     for first, *others in lines)
+
+
+def _of_story(name, rounds):
+    told = [next((one for one in round_ if one.story == name), None) for round_ in rounds]
+    passed = [one for one in told if one and one.passed]
+    figures = dict.fromkeys(what for one in told if one for what in one.figures)
+    return {"name": name,
+            "seconds": [one and one.seconds for one in told],
+            "passed": [one and one.passed for one in told],
+            **_extremes([one.seconds for one in passed]),
+            "figures": [{"name": what,
+                         "seconds": [one and one.figures.get(what) for one in told],
+                         **_extremes([one.figures[what] for one in passed if what in one.figures])}
+                        for what in figures]}
+
+
+def _extremes(seconds):
+    return {"min": min(seconds, default=None), "max": max(seconds, default=None)}
+
+
+def _names(rounds):
+    """In the order in which they were told first."""
+    return list(dict.fromkeys(one.story for round_ in rounds for one in round_))
+
+
+def _line(name, row, marks):
+    def text(seconds):
+        return "-" if seconds is None else f"{seconds:.1f}"
+
+    return [name, *(text(seconds) + mark for seconds, mark in zip(row["seconds"], marks)),
+            text(row["min"]), text(row["max"])]

@@ -1,0 +1,60 @@
+"""Stories are told one after the other, and what they took is kept."""
+
+import shutil
+import time
+import traceback
+
+from runner import report
+from runner.commands import Failure
+from runner.rounds import Told
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def tell(name, scenario, world, reports):
+    begin = time.monotonic()
+
+    def told(passed):
+        return Told(name, round(time.monotonic() - begin, 1), passed, world.figures)
+
+    say(f"== {name}: {scenario.__doc__.splitlines()[0]}")
+    try:
+        world.begin(name, scenario.SECONDS)
+        scenario.story(world)
+        world.check_time()
+        as_it_should = told(passed=True)
+    except KeyboardInterrupt:
+        say(f"!! {name} interrupted")
+        raise
+    except Exception as error:
+        as_it_failed = told(passed=False)
+        where = [f"line {frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)
+                 if frame.filename.endswith("steps.py")]
+        say(f"!! {name} failed after {as_it_failed.seconds:.0f} s, steps.py {', '.join(where)}: "
+            + (str(error) if isinstance(error, Failure) else "".join(traceback.format_exception(error))))
+        report.write(reports / name, world.namespace.name)
+        say(f"   what was there lies in {reports / name}")
+        return as_it_failed
+    finally:
+        world.end()
+    say(f"-- {name}: passed in {as_it_should.seconds:.0f} s")
+    return as_it_should
+
+
+def tell_rounds(scenarios, world, reports, times, rounds):
+    """Tells all scenarios so many times in a row, and ends after a round in which one has failed. What was told is in
+    `rounds` at once: an interruption loses none of it."""
+    for name in scenarios:
+        shutil.rmtree(reports / name, ignore_errors=True)
+    for number in range(1, times + 1):
+        if times > 1:
+            say(f"== round {number} of {times}")
+        world.begin_round()
+        rounds.append([])
+        for name, scenario in scenarios.items():
+            rounds[-1].append(tell(name, scenario, world, reports))
+        world.wait_until_gone()
+        if not all(told.passed for told in rounds[-1]):
+            return

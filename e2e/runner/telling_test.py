@@ -1,0 +1,102 @@
+"""Stories are told round after round, until one fails."""
+
+import pathlib
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+from runner.commands import Failure
+from runner.telling import tell_rounds
+
+
+class FakeWorld:
+    """Notes what is asked of it."""
+
+    def __init__(self):
+        self.asked = []
+        self.figures = {}
+        self.namespace = types.SimpleNamespace(name="none")
+
+    def begin_round(self):
+        self.asked.append("round")
+
+    def begin(self, scenario, seconds):
+        self.figures = {}
+        self.asked.append(f"{scenario} for {seconds} s")
+
+    def check_time(self):
+        pass
+
+    def end(self):
+        self.asked.append("end")
+
+    def wait_until_gone(self):
+        self.asked.append("gone")
+
+
+def scenario(story):
+    return types.SimpleNamespace(__doc__="A story.\n\nAnd more of it.", SECONDS=60, story=story)
+
+
+def measures(world):
+    world.figures["a part"] = 1.5
+
+
+class TellingTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.reports = pathlib.Path(folder.name)
+        self.said = self.start(mock.patch("runner.telling.say"))
+        self.written = self.start(mock.patch("runner.telling.report.write"))
+        self.world = FakeWorld()
+        self.rounds = []
+
+    def start(self, patch):
+        self.addCleanup(patch.stop)
+        return patch.start()
+
+    def tell(self, times, **stories):
+        scenarios = {name: scenario(story) for name, story in stories.items()}
+        tell_rounds(scenarios, self.world, self.reports, times, self.rounds)
+
+    def passed(self):
+        return [[(told.story, told.passed) for told in round_] for round_ in self.rounds]
+
+    def test_each_round_begins_anew_and_ends_when_all_of_it_is_gone(self):
+        self.tell(2, a=measures, b=lambda world: None)
+        self.assertEqual(self.passed(), [[("a", True), ("b", True)]] * 2)
+        self.assertEqual(self.world.asked, ["round", "a for 60 s", "end", "b for 60 s", "end", "gone"] * 2)
+        self.assertEqual([told.figures for told in self.rounds[0]], [{"a part": 1.5}, {}])
+        self.written.assert_not_called()
+
+    def test_the_round_in_which_a_story_fails_is_told_to_its_end_and_is_the_last(self):
+        def fails_at_last(world):
+            if world.asked.count("round") == 2:
+                raise Failure("too late")
+
+        self.tell(5, a=fails_at_last, b=measures)
+        self.assertEqual(self.passed(), [[("a", True), ("b", True)], [("a", False), ("b", True)]])
+        self.assertEqual(self.world.asked.count("end"), 4)
+        self.written.assert_called_once_with(self.reports / "a", "none")
+        self.assertTrue(any("too late" in call.args[0] for call in self.said.call_args_list))
+
+    def test_an_interruption_keeps_what_was_told(self):
+        def interrupted(world):
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.tell(3, a=measures, b=interrupted)
+        self.assertEqual(self.passed(), [[("a", True)]])
+        self.assertEqual(self.world.asked, ["round", "a for 60 s", "end", "b for 60 s", "end"])
+
+    def test_reports_of_runs_before_are_removed(self):
+        (self.reports / "a").mkdir()
+        (self.reports / "other").mkdir()
+        self.tell(1, a=measures)
+        self.assertEqual([path.name for path in self.reports.iterdir()], ["other"])
+
+
+if __name__ == "__main__":
+    unittest.main()
