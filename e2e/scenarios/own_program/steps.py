@@ -1,12 +1,11 @@
 """A program of the user's in the trainers' place: a rank and a server are killed, the numbers are those of one machine."""
 
 import json
-import os
 import pathlib
-import string
 import tempfile
 
-from runner.commands import Failure, run
+from runner import here
+from runner.commands import Failure
 
 LEVEL = "full"
 SECONDS = 600
@@ -20,10 +19,11 @@ def story(world):
     namespace = world.namespace
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-program-") as temporary:
         folder = pathlib.Path(temporary)
-        run([os.environ["ESPALIER_E2E_CLI"], "generate", "--output", folder / "graph", "--nodes", "6000", "--edges",
-             "60000", "--features", "16", "--classes", "10", "--train", "0.5", "--seed", "3"])
+        here.generate(folder / "graph", "--nodes", "6000", "--edges", "60000", "--features", "16", "--classes", "10",
+                      "--train", "0.5", "--seed", "3")
         world.bucket.upload_folder(folder / "graph", f"{namespace.name}/graph")
-        on_one_machine = trained_here(folder)
+        on_one_machine = here.train(MANIFEST, folder, f"trainers.program.command=[{here.beside(PROGRAM)}]",
+                                    graph=folder / "graph", epochs=EPOCHS)
 
     namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"), epochs=EPOCHS)
     for role in ("server", "trainer"):
@@ -41,18 +41,6 @@ def story(world):
     progress = namespace.job("mine")["status"]["progress"]
     assert progress["epoch"] == int(EPOCHS), progress
     assert abs(progress["metrics"]["testAccuracy"] - on_one_machine["testAccuracy"]) < 1e-4, progress
-
-
-def trained_here(folder):
-    """result.json of `espalier run` with the same document."""
-    program = pathlib.Path(os.environ["ESPALIER_E2E_CLI"]).with_name(PROGRAM)
-    document = string.Template(MANIFEST.read_text()).substitute(
-        endpoint="http://127.0.0.1:1", region="us-east-1", secret="none", graph=folder / "graph",
-        output=folder / "mine", epochs=EPOCHS)
-    (folder / "job.yaml").write_text(document)
-    run([os.environ["ESPALIER_E2E_CLI"], "run", "-f", folder / "job.yaml", "--set",
-         f"trainers.program.command=[{program}]", "--output", folder / "mine"], timeout=180)
-    return json.loads((folder / "mine/result.json").read_text())
 
 
 def kill(world, role):

@@ -1,0 +1,30 @@
+"""What the command line does on this machine: graphs, and the documents of stories as processes."""
+
+import json
+import os
+import pathlib
+import string
+
+from runner.commands import run
+
+
+def beside(name):
+    """A program or plugin that was built with the command line."""
+    return pathlib.Path(os.environ["ESPALIER_E2E_CLI"]).with_name(name)
+
+
+def generate(folder, *flags):
+    """Makes a graph as a folder of arrays."""
+    run([os.environ["ESPALIER_E2E_CLI"], "generate", "--output", folder, *flags])
+
+
+def train(manifest, folder, *settings, **values):
+    """Runs a manifest to its end, with `settings` as NAME=VALUE, in the folder `run` of an existing folder; returns its
+    result.json. Credentials and images are the cluster's business: a laptop ignores them."""
+    known = {"endpoint": "http://127.0.0.1:1", "region": "us-east-1", "secret": "none", "image": "none",
+             "output": folder / "run", **values}
+    document = folder / "job.yaml"
+    document.write_text(string.Template(manifest.read_text()).substitute(known))
+    run([os.environ["ESPALIER_E2E_CLI"], "run", "-f", document, "--output", folder / "run",
+         *(part for setting in settings for part in ("--set", setting))], timeout=180)
+    return json.loads((folder / "run/result.json").read_text())
