@@ -9,7 +9,7 @@ SECRET = "bucket-keys"
 LABEL = "espalier.io/e2e=scenario"
 # What cora.yaml leaves open, unless a story says otherwise. So many epochs take half a minute where nothing else runs:
 # time for what happens in a story.
-OF_CORA = {"name": "cora", "epochs": "600", "samplers": "0", "trainer_memory": "768Mi"}
+OF_CORA = {"name": "cora", "epochs": "600", "server_replicas": "1", "samplers": "0", "trainer_memory": "768Mi"}
 
 
 class Namespace:

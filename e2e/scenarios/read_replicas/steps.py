@@ -1,0 +1,66 @@
+"""Two servers a partition: all second ones are killed and nobody waits, then a first one: the parameters are as ever."""
+
+import re
+
+from runner.world import CORA
+
+LEVEL = "full"
+SECONDS = 720
+NEEDS_OWN_CLUSTER = True  # its nodes are of one kernel: to every trainer all servers are near, so that it asks all
+READS = re.compile(r'^espalier_rpc_calls_total\{(?=.*code="OK")(?=.*method="(?:GatherRows|SampleNeighbors)").*\} (\S+)$',
+                   re.MULTILINE)
+FIRST_SERVER = "cora-server-0-0"
+SECOND_SERVERS = ("cora-server-1-0", "cora-server-1-1")
+
+
+def story(world):
+    undisturbed = world.undisturbed_models()  # by one server a partition
+    namespace = world.namespace
+    namespace.apply(CORA, server_replicas="2")
+    checkpoints = namespace.wait_for_checkpoint("cora", 120)
+    for pod in SECOND_SERVERS:
+        assert reads(namespace, pod) > 0, f"{pod} was asked nothing: that it dies would show nothing"
+
+    killed = kill(namespace, *SECOND_SERVERS)
+    world.note("killed: the second server of each partition")
+    checkpoints |= namespace.wait_for_checkpoint("cora", 120, after=checkpoints)
+    assert namespace.job("cora")["status"]["incarnation"] == 1, namespace.job("cora")["status"]
+    wait_until_back(namespace, killed)
+
+    killed = kill(namespace, FIRST_SERVER)
+    world.note("killed: the first server of a partition")
+    wait_until_back(namespace, killed)
+    checkpoints |= namespace.wait_for_checkpoint("cora", 120, after=checkpoints)
+
+    job = namespace.wait_for_phase("cora", "Succeeded", 300)
+    world.note(f"ended as incarnation {job['status']['incarnation']}")
+    assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
+    assert namespace.models("cora") == undisturbed, namespace.models("cora")
+
+
+def reads(namespace, pod):
+    """Questions about rows and neighbours that a server has answered."""
+    return sum(float(count) for count in READS.findall(namespace.metrics(pod)))
+
+
+def kill(namespace, *names):
+    """Kills pods of these names; returns their uids by name."""
+    pods = namespace.pods("cora", "server")
+    for name in names:
+        namespace.kill(name)
+    return {name: pods[name]["metadata"]["uid"] for name in names}
+
+
+def wait_until_back(namespace, killed):
+    """Until pods of the same names, and none of those that were killed, are ready."""
+    def are_back():
+        pods = namespace.pods("cora", "server")
+        return all(name in pods and pods[name]["metadata"]["uid"] != uid and is_ready(pods[name])
+                   for name, uid in killed.items())
+
+    namespace.wait_for(f"{', '.join(killed)} again", 90, are_back)
+
+
+def is_ready(pod):
+    return any(condition["type"] == "Ready" and condition["status"] == "True"
+               for condition in pod["status"].get("conditions", []))
