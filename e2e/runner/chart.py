@@ -8,7 +8,8 @@ import pathlib
 from runner.commands import attempt, run, wait_for
 
 CHART = pathlib.Path(__file__).resolve().parents[2] / "helm/espalier"
-RELEASE = NAMESPACE = "espalier"
+RELEASE, NAMESPACE = "espalier", "espalier-system"  # as docs/operations/install.md has them
+DEFINITION = "disttrainings.espalier.io"
 OPERATOR = "deployment/espalier-operator"
 
 
@@ -18,6 +19,15 @@ def install(*settings):
     run(["helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
          "--set-string", f"image.core={images}-core,image.trainer={images}-trainer,image.tag={tag}",
          *(part for setting in settings for part in ("--set", setting)), "--wait", "--timeout", "120s"], timeout=150)
+
+
+def install_as_documented():
+    """The two commands of docs/operations/install.md, for whom nothing is installed yet."""
+    images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
+    run(["helm", "install", RELEASE, CHART, "--namespace", NAMESPACE, "--create-namespace",
+         "--set", f"image.core={images}-core", "--set", f"image.trainer={images}-trainer",
+         "--set", f"image.tag={tag}"], timeout=150)
+    _kubectl("rollout", "status", OPERATOR, "--timeout=120s", timeout=150)
 
 
 def upgrade(*settings):
@@ -58,6 +68,12 @@ def uninstall():
     run(["kubectl", "delete", "namespace", NAMESPACE, "--timeout=60s"], timeout=90)
 
 
+def remove():
+    """As if it had never been there: the resource's definition goes too, and with it every DistTraining."""
+    uninstall()
+    run(["kubectl", "delete", "customresourcedefinition", DEFINITION, "--timeout=60s"], timeout=90)
+
+
 def _operators():
     return json.loads(_kubectl("get", "pods", "--output=json", "--selector",
                                "app.kubernetes.io/component=operator"))["items"]
@@ -93,5 +109,5 @@ def without_operator():
         wait_for_operator()
 
 
-def _kubectl(*arguments):
-    return run(["kubectl", "--namespace", NAMESPACE, *arguments])
+def _kubectl(*arguments, **kwargs):
+    return run(["kubectl", "--namespace", NAMESPACE, *arguments], **kwargs)
