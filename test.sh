@@ -27,7 +27,7 @@ install_versitygw
 install_kube_tools
 install_prometheus
 if [ -n "$e2e_cluster" ]; then
-  if [ -z "$KUBE_TOOLS" ]; then
+  if [ -z "$KUBE_TOOLS" ] || [ -z "$PROMETHEUS_TOOLS" ]; then
     echo "--with-e2e: there is no cluster without the programs that e2e/tools/build.sh could not build (above)" >&2
     exit 69
   fi

@@ -46,6 +46,7 @@ def ensure(cluster):
     _issue(pki, "scheduler", "/CN=system:kube-scheduler")
     _issue(pki, "proxy", "/CN=system:kube-proxy")
     _issue(pki, "coredns", "/CN=coredns")
+    _issue(pki, "prometheus", "/CN=prometheus")
     for node in cluster.node_names:
         _issue(pki, node, f"/O=system:nodes/CN=system:node:{node}", f"DNS:{node},IP:{node_address(node)}")
     if not cluster.kubeconfig.exists():

@@ -14,7 +14,7 @@ from cluster_setup import certificates, images, network, teardown, tools
 from cluster_setup.control_plane import ControlPlane
 from cluster_setup.node import Node
 from cluster_setup.processes import within
-from cluster_setup.state import GATEWAY, S3_PORT, Cluster, SetupError
+from cluster_setup.state import GATEWAY, PROMETHEUS_PORT, S3_PORT, Cluster, SetupError
 
 USAGE_STATUS, INTERRUPTED_STATUS = 64, 130
 # Seconds that a command waits for another one on the same cluster; all others are refused at once. These end what has been
@@ -91,6 +91,7 @@ def execute(cluster, arguments):
                    "PATH": ":".join([*settings["tools"], os.environ.get("PATH", "")]),
                    "ESPALIER_E2E_CLUSTER": cluster.name,
                    "ESPALIER_E2E_IMAGES": images.PREFIX, "ESPALIER_E2E_TAG": settings["image_tag"],
+                   "ESPALIER_E2E_PROMETHEUS": f"http://{GATEWAY}:{PROMETHEUS_PORT}",
                    "AWS_ENDPOINT_URL_S3": f"http://{GATEWAY}:{S3_PORT}", "AWS_REGION": "us-east-1",
                    "AWS_ACCESS_KEY_ID": settings["s3_access_key"],
                    "AWS_SECRET_ACCESS_KEY": settings["s3_secret_key"]}

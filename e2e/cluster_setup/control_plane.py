@@ -1,20 +1,34 @@
-"""etcd, API server, controller manager, scheduler, CoreDNS and the S3 gateway, all in the control plane's namespace."""
+"""etcd, API server, controller manager, scheduler, CoreDNS, the S3 gateway and Prometheus, all in the control plane's
+namespace."""
 
+import json
+import pathlib
 import subprocess
+import sys
 
+from cluster_setup import scraping
 from cluster_setup.processes import Program, run, wait_until, within
-from cluster_setup.state import GATEWAY, S3_PORT, SERVICE_RANGE
+from cluster_setup.state import DISCOVERY_PORT, GATEWAY, PROMETHEUS_PORT, S3_PORT, SERVICE_RANGE
+from observability.dashboards import ALERTS
+from observability.shortened import shortened
 
-# CoreDNS runs outside the cluster's nodes, so it comes with a certificate instead of a service account.
-DNS_PERMISSIONS = """
-{"apiVersion": "v1", "kind": "List", "items": [
-  {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "coredns"}, "rules": [
+POD_DISCOVERY = pathlib.Path(__file__).with_name("pod_discovery.py")
+
+
+def _permissions(user, rules):
+    """Of a program that runs outside the cluster's nodes, and so comes with a certificate instead of a service account."""
+    rbac, kind = "rbac.authorization.k8s.io", "ClusterRole"
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": f"{rbac}/v1", "kind": kind, "metadata": {"name": user}, "rules": rules},
+        {"apiVersion": f"{rbac}/v1", "kind": f"{kind}Binding", "metadata": {"name": user},
+         "roleRef": {"apiGroup": rbac, "kind": kind, "name": user},
+         "subjects": [{"apiGroup": rbac, "kind": "User", "name": user}]}]})
+
+
+DNS_PERMISSIONS = _permissions("coredns", [
     {"apiGroups": [""], "resources": ["services", "pods", "namespaces"], "verbs": ["list", "watch"]},
-    {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]}]},
-  {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "coredns"},
-   "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "coredns"},
-   "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "coredns"}]}]}
-"""
+    {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]}])
+PROMETHEUS_PERMISSIONS = _permissions("prometheus", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}])
 
 
 class ControlPlane:
@@ -22,7 +36,8 @@ class ControlPlane:
         self._cluster = cluster
         self._tools = tools
         self.programs = {name: Program(cluster, name) for name in
-                         ["etcd", "apiserver", "controller-manager", "scheduler", "coredns", "s3"]}
+                         ["etcd", "apiserver", "controller-manager", "scheduler", "coredns", "s3", "pod-discovery",
+                          "prometheus"]}
 
     def ensure(self):
         self._start("etcd", "etcd", "--data-dir", self._cluster.folder / "etcd",
@@ -32,9 +47,13 @@ class ControlPlane:
         self._ensure_controllers()
         self._ensure_dns()
         self.ensure_s3()
+        self._ensure_prometheus()
 
     def _start(self, name, tool, *arguments, environment=None):
-        self.programs[name].start(self._cluster.control_plane_namespace, [self._tools[tool], *arguments], environment)
+        self._start_program(name, self._tools[tool], *arguments, environment=environment)
+
+    def _start_program(self, name, *command, environment=None):
+        self.programs[name].start(self._cluster.control_plane_namespace, command, environment)
 
     def kubectl(self, *arguments, **kwargs):
         return run(within(self._cluster.control_plane_namespace,
@@ -112,6 +131,22 @@ class ControlPlane:
         gateway = self.programs["s3"]
         gateway.kill()
         wait_until("the end of the S3 gateway", 30, lambda: not gateway.is_running())
+
+    # What it scrapes and why there are two files of rules: scraping.py, observability/shortened.py.
+    def _ensure_prometheus(self):
+        self.kubectl("apply", "--filename", self._write("prometheus-permissions.json", PROMETHEUS_PERMISSIONS))
+        self._start_program("pod-discovery", sys.executable, "-B", POD_DISCOVERY,
+                            self._cluster.pki / "prometheus.kubeconfig", DISCOVERY_PORT)
+        rules = [ALERTS, self._write("alerts-shortened.yaml", shortened(ALERTS.read_text()))]
+        configuration = self._write("prometheus.yml", json.dumps(scraping.configuration(rules), indent=2) + "\n")
+        address = f"{GATEWAY}:{PROMETHEUS_PORT}"
+        self._start("prometheus", "prometheus", f"--config.file={configuration}", f"--web.listen-address={address}",
+                    f"--storage.tsdb.path={self._cluster.folder}/prometheus", "--storage.tsdb.retention.time=6h",
+                    "--log.level=warn")
+        watched = [self.programs["pod-discovery"], self.programs["prometheus"]]
+        wait_until("the discovery of pods", 30,
+                   lambda: self._answers(f"http://127.0.0.1:{DISCOVERY_PORT}/", codes={"200"}), watched)
+        wait_until("Prometheus", 60, lambda: self._answers(f"http://{address}/-/ready", codes={"200"}), watched)
 
     def _write(self, name, text):
         path = self._cluster.folder / name

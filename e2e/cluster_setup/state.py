@@ -13,6 +13,8 @@ GATEWAY = "10.200.0.1"
 SERVICE_RANGE = "10.96.0.0/16"
 POD_RANGE = "10.244.0.0/16"
 S3_PORT = 10000
+PROMETHEUS_PORT = 9090
+DISCOVERY_PORT = 9091  # of loopback
 
 
 class SetupError(Exception):

@@ -13,7 +13,7 @@ DEBIAN = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "nft"
           "buildah": "buildah", "debootstrap": "debootstrap", "cc": "gcc", "conntrack": "conntrack",
           "/usr/lib/cni/bridge": "containernetworking-plugins"}
 BUILD_SECONDS = 3600  # cold, all sets together, on a busy machine
-SETS = ["kube", "node", "s3", "helm"]
+SETS = ["kube", "node", "s3", "helm", "prometheus"]
 
 
 def missing_packages():

@@ -9,7 +9,7 @@ ROW = re.compile(r"^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \|([^|]*)\|",
 PARTS = ("_bucket", "_sum", "_count")  # of a histogram
 # Of the scrape, of Prometheus, and of every histogram.
 FOREIGN = {"__name__", "namespace", "pod", "espalier_io_job", "espalier_io_incarnation", "app_kubernetes_io_component",
-           "job", "instance", "le"}
+           "job", "instance", "endpoint", "container", "service", "le"}
 
 
 def documented():
@@ -34,17 +34,17 @@ def metrics_in(expression, known):
     return {metric_of(series, known) for series in METRIC.findall(expression)}
 
 
-def differences(prometheus):
+def differences(prometheus, selector='job="espalier"'):
     """Lines: series that are not on the page, or have other labels or another type than it says."""
     known, found = documented(), []
-    for labels, _ in prometheus.now('count by (__name__) ({job="espalier", __name__!~"up|scrape_.*"})'):
+    for labels, _ in prometheus.now(f'count by (__name__) ({{{selector}, __name__!~"up|scrape_.*"}})'):
         series = labels["__name__"]
         name = metric_of(series, known)
         if name not in known:
             found.append(f"{series} is exposed and not in docs/metrics.md")
             continue
         wanted = known[name][1]
-        seen = {label for one, _ in prometheus.now(series) for label in one} - FOREIGN
+        seen = {label for one, _ in prometheus.now(f"{series}{{{selector}}}") for label in one} - FOREIGN
         if seen != wanted:
             found.append(f"{name} has the labels {sorted(seen)}, docs/metrics.md says {sorted(wanted)}")
         found += [f"{name} is a {kind}, docs/metrics.md says {known[name][0]}"

@@ -37,6 +37,10 @@ class Prometheus:
         """As the processes that were scraped declare it: {"counter"}."""
         return {one["type"] for one in self._ask("metadata", metric=metric).get(metric, [])}
 
+    def alerting_rules(self):
+        """{name, labels, duration, ...} of each rule of all its files, as its API writes them."""
+        return [rule for group in self._ask("rules", type="alert")["groups"] for rule in group["rules"]]
+
     def _ask(self, path, **parameters):
         parameters = urllib.parse.urlencode(parameters)
         # Expressions may be longer than an address, and go by POST, which nothing else takes.

@@ -1,6 +1,7 @@
 """Espalier's chart on the cluster, with the images under test."""
 
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ CHART = pathlib.Path(__file__).resolve().parents[2] / "helm/espalier"
 RELEASE, NAMESPACE = "espalier", "espalier-system"  # as docs/operations/install.md has them
 DEFINITION = "disttrainings.espalier.io"
 OPERATOR = "deployment/espalier-operator"
+LEASE = "espalier-operator"
 
 
 def install(*settings):
@@ -107,6 +109,29 @@ def without_operator():
     finally:
         _kubectl("scale", OPERATOR, "--replicas=1")
         wait_for_operator()
+
+
+@contextlib.contextmanager
+def lease_of_another():
+    """A time in which somebody else holds the operator's lease. To be begun while no operator runs: one that leads ends
+    itself when it sees that."""
+    another = "somebody-else"
+    _write_lease(another, seconds=3600)
+    try:
+        yield
+    finally:
+        _write_lease("", seconds=1)  # as who gives it back
+        wait_for("an operator that leads", 60, lambda: _holder() not in ("", another), _holder)
+
+
+def _holder():
+    return _kubectl("get", "lease", LEASE, "--output=jsonpath={.spec.holderIdentity}")
+
+
+def _write_lease(holder, seconds):
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    _kubectl("patch", "lease", LEASE, "--type=merge", "--patch", json.dumps(
+        {"spec": {"holderIdentity": holder, "leaseDurationSeconds": seconds, "renewTime": now}}))
 
 
 def _kubectl(*arguments, **kwargs):

@@ -48,6 +48,17 @@ class Machines:
 
 
 @contextlib.contextmanager
+def full_nodes():
+    """A time in which no node takes a pod; those that are there stay."""
+    nodes = run(["kubectl", "get", "nodes", "--output=jsonpath={.items[*].metadata.name}"]).split()
+    try:
+        run(["kubectl", "cordon", *nodes])
+        yield
+    finally:
+        run(["kubectl", "uncordon", *nodes])
+
+
+@contextlib.contextmanager
 def drained(node):
     """A time in which a node takes no pods, after all that were there have been asked to go."""
     try:

@@ -25,10 +25,12 @@ class Namespace:
             "name": self.name, "labels": {**dict([LABEL.split("=")]),
                                           "pod-security.kubernetes.io/enforce": "restricted"}}})
 
+    def create_secret(self, name, texts):
+        self._apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": texts})
+
     def create_bucket_secret(self, name=SECRET):
-        self._apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
-                     "stringData": {"AWS_ACCESS_KEY_ID": self.bucket.access_key,
-                                    "AWS_SECRET_ACCESS_KEY": self.bucket.secret_key}})
+        self.create_secret(name, {"AWS_ACCESS_KEY_ID": self.bucket.access_key,
+                                  "AWS_SECRET_ACCESS_KEY": self.bucket.secret_key})
 
     def set_quota(self, pods):
         """How many pods there may be at once."""

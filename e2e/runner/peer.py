@@ -24,6 +24,13 @@ class Certificate:
         self.key = base64.b64decode(secret["data"]["tls.key"])
 
 
+def trainers_certificate(namespace, job):
+    """None where the operator has not made it yet."""
+    secrets = [secret for secret in namespace.objects("secrets", job)
+               if secret["metadata"]["name"] == f"{job}-tls-trainer"]
+    return Certificate(secrets[0]) if secrets else None
+
+
 class Answer:
     def __init__(self, done):
         self.is_refused = done.returncode != 0
@@ -33,8 +40,8 @@ class Answer:
         self.text = f"curl's exit status {done.returncode}: {done.stdout[:300]} {done.stderr[-300:]}"
 
 
-def ask(namespace, pod, port, certificate=None):
-    """The answer to a health check, which every role of the job may ask for."""
+def ask(namespace, pod, port, certificate=None, method=HEALTH):
+    """The answer to an empty message: to a health check, which every role of the job may ask for, or another method."""
     with (tempfile.TemporaryDirectory(prefix="espalier-e2e-peer-") as folder,
           _forwarded(namespace, pod, port) as address):
         (pathlib.Path(folder) / "request").write_bytes(EMPTY_MESSAGE)
@@ -47,7 +54,7 @@ def ask(namespace, pod, port, certificate=None):
                 path.touch(mode=0o600)
                 path.write_bytes(content)
                 command += [f"--{name}", path]
-        return Answer(attempt([*command, f"https://{address}{HEALTH}"], timeout=CALL_SECONDS + 10))
+        return Answer(attempt([*command, f"https://{address}{method}"], timeout=CALL_SECONDS + 10))
 
 
 @contextlib.contextmanager

@@ -1,6 +1,8 @@
-"""What a scenario that failed leaves behind: objects, events and logs, of its namespace and of the operator."""
+"""What a scenario that failed leaves behind: objects, events and logs, of its namespace and of the operator, and what
+Prometheus knew."""
 
 import json
+import os
 
 from runner.chart import NAMESPACE
 from runner.commands import Failure, attempt
@@ -19,6 +21,10 @@ def write(folder, namespace):
             _keep(folder / f"{place}.{pod}.previous.log",
                   ["logs", pod, "--namespace", place, "--all-containers", "--previous"], only_good=True)
     _keep(folder / "nodes.txt", ["describe", "nodes"])
+    if "ESPALIER_E2E_CLUSTER" in os.environ:
+        for subject in ("alerts", "targets"):
+            _keep_output(folder / f"prometheus.{subject}.json", [
+                "curl", "--silent", "--show-error", f"{os.environ['ESPALIER_E2E_PROMETHEUS']}/api/v1/{subject}"])
 
 
 def _pods(namespace):
@@ -27,8 +33,12 @@ def _pods(namespace):
 
 
 def _keep(path, arguments, only_good=False):
+    _keep_output(path, ["kubectl", *arguments], only_good)
+
+
+def _keep_output(path, command, only_good=False):
     try:
-        done = attempt(["kubectl", *arguments], timeout=30)
+        done = attempt(command, timeout=30)
     except Failure as failure:
         path.write_text(f"{failure}\n")
         return

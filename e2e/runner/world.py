@@ -7,6 +7,7 @@ import pathlib
 import secrets
 import time
 
+from observability.prometheus import Prometheus
 from runner import chart
 from runner.commands import Failure, run, wait_for
 from runner.machines import Machines
@@ -64,6 +65,11 @@ class World:
     def check_time(self):
         if time.monotonic() > self._deadline:
             raise Failure(f"{self._scenario} took longer than it may")
+
+    @property
+    def prometheus(self):
+        """That of a cluster of e2e/cluster, which scrapes what the chart's monitors name."""
+        return Prometheus(os.environ["ESPALIER_E2E_PROMETHEUS"])
 
     def node_of_a(self, role):
         """A node with a pod of that role of Cora. Not the operator's, if there is another: it is about the job."""

@@ -66,6 +66,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     // Looked at after the context is in its place: a stop that comes later finds it there.
     if (peer_->stop.stop_requested()) return End(Stopped());
     ++attempts_;
+    if (attempts_ > 1 && peer_->metrics != nullptr) peer_->metrics->CountRetry(ShortName(method_));
     if (replicas_ != nullptr) {
       picked_ = replicas_->choice.Pick();
       peer_ = replicas_->peers[picked_];

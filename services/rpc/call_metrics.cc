@@ -1,7 +1,5 @@
 #include "services/rpc/call_metrics.h"
 
-#include <algorithm>
-
 namespace espalier::rpc {
 
 CallMetrics::OfMethod CallMetrics::MakeOfMethod(const std::string& method) {
@@ -18,11 +16,20 @@ CallMetrics::OfMethod CallMetrics::MakeOfMethod(const std::string& method) {
   return metrics;
 }
 
+CallMetrics::OfMethod& CallMetrics::Of(const std::string& method) {
+  const auto [entry, is_new] = methods_.try_emplace(method);
+  if (is_new) entry->second = MakeOfMethod(method);
+  return entry->second;
+}
+
+void CallMetrics::CountRetry(const std::string& method) {
+  MutexLock lock(&mutex_);
+  Of(method).retries.Add();
+}
+
 void CallMetrics::Count(const std::string& method, const Ended& call) {
   MutexLock lock(&mutex_);
-  const auto [entry, is_new] = methods_.try_emplace(method);
-  OfMethod& metrics = entry->second;
-  if (is_new) metrics = MakeOfMethod(method);
+  OfMethod& metrics = Of(method);
   const auto [counter, is_new_code] = metrics.by_code.try_emplace(call.code);
   if (is_new_code) {
     counter->second = registry_->AddCounter(
@@ -31,7 +38,6 @@ void CallMetrics::Count(const std::string& method, const Ended& call) {
   }
   counter->second.Add();
   metrics.seconds.Observe(call.seconds);
-  metrics.retries.Add(std::max(call.tries - 1, 0));
   metrics.request_bytes.Add(static_cast<double>(call.request_bytes) * call.tries);
   metrics.reply_bytes.Add(static_cast<double>(call.reply_bytes));
 }

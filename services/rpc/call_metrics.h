@@ -17,7 +17,11 @@ class CallMetrics {
  public:
   explicit CallMetrics(std::shared_ptr<telemetry::MetricRegistry> registry) : registry_(std::move(registry)) {}
 
-  // One call of a method ("GatherRows") that has ended for good, tries that failed before included.
+  // One more try of a call of a method ("GatherRows"), counted when it begins: a call to a server that is away for long
+  // ends long after.
+  void CountRetry(const std::string& method) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // One call that has ended for good, tries that failed before included.
   struct Ended {
     StatusCode code = StatusCode::kOk;
     int tries = 1;  // 0: it was over before it began
@@ -36,6 +40,7 @@ class CallMetrics {
     std::map<StatusCode, telemetry::Counter> by_code;
   };
   OfMethod MakeOfMethod(const std::string& method);
+  OfMethod& Of(const std::string& method) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<telemetry::MetricRegistry> registry_;
   Mutex mutex_;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <future>
+#include <thread>
 #include <utility>
 
 #include "espalier/graph/v1/graph.grpc.pb.h"
@@ -20,6 +21,7 @@ using std::chrono::seconds;
 using testing::Empty;
 using ::testing::HasSubstr;
 using testing::kHealth;
+using ::testing::Not;
 
 // An address that refuses connections, or takes them and never answers.
 class DeafAddress {
@@ -116,6 +118,37 @@ TEST(CallTest, CountsCallsTriesAndBytes) {
   EXPECT_THAT(text, HasSubstr("espalier_client_call_seconds_count{method=\"Check\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("espalier_client_reply_bytes_total{method=\"Check\"} 2\n"));  // SERVING
   EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{method=\"Check\"} 1\n"));
+}
+
+// Whoever watches the counter sees an outage while it lasts.
+TEST(CallTest, CountsRetriesOfACallThatIsStillUnderWay) {
+  const DeafAddress deaf(DeafAddress::Kind::kRefuses);
+  const auto registry = std::make_shared<telemetry::MetricRegistry>();
+  std::stop_source stop;
+  ChannelSettings settings;
+  settings.stop = stop.get_token();
+  settings.metrics = std::make_shared<CallMetrics>(registry);
+  const auto peer = std::make_shared<Peer>("server", deaf.address(), settings);
+  peer->retry.initial_delay = peer->retry.max_delay = std::chrono::milliseconds(10);
+  std::promise<Status> ended;
+  std::future<Status> end = ended.get_future();
+  CallWithRetries(peer, kHealth, Empty(), Deadline::After(std::chrono::hours(1)),
+                  [&](const Result<grpc::ByteBuffer>& reply) { ended.set_value(reply.status()); });
+
+  const auto has_retried = [&] {
+    const std::string text = registry->Serialize();
+    const std::string series = "espalier_client_retries_total{method=\"Check\"} ";
+    const size_t at = text.find(series);
+    return at != std::string::npos && text[at + series.size()] != '0';
+  };
+  const Deadline minute = Deadline::After(seconds(60));
+  while (!has_retried() && !minute.HasPassed()) std::this_thread::yield();
+  EXPECT_TRUE(has_retried());
+  EXPECT_THAT(registry->Serialize(), Not(HasSubstr("espalier_client_calls_total")));
+
+  stop.request_stop();
+  ASSERT_EQ(end.wait_for(seconds(60)), std::future_status::ready);
+  EXPECT_EQ(end.get().code(), StatusCode::kCancelled);
 }
 
 class ReplicatedCallTest : public ::testing::Test {

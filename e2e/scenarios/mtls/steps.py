@@ -14,7 +14,8 @@ REACHES_PODS_SECONDS = 180  # a minute and a cache's time on most clusters
 def story(world):
     namespace = world.namespace
     namespace.apply(CORA, name="stranger", epochs="20")
-    strangers = namespace.wait_for("the stranger's certificate", 60, lambda: certificate_of(namespace, "stranger"))
+    strangers = namespace.wait_for("the stranger's certificate", 60,
+                                   lambda: peer.trainers_certificate(namespace, "stranger"))
     namespace.delete_job("stranger", 60)
     namespace.apply(CORA, epochs=ENDLESS, samplers="1")
     namespace.wait_for_phase("cora", "Training", 120)
@@ -39,7 +40,7 @@ def story(world):
 def who_is_let_in(world, strangers):
     """The job's own are; a trainer of another job's and who shows nothing are not. Returns what the server shows."""
     namespace = world.namespace
-    own = peer.ask(namespace, SERVER, PORT, certificate_of(namespace, "cora"))
+    own = peer.ask(namespace, SERVER, PORT, peer.trainers_certificate(namespace, "cora"))
     assert own.is_served, own.text
     for who, certificate in (("a trainer of another job", strangers), ("nobody", None)):
         before = refusals(namespace)
@@ -56,15 +57,9 @@ def refusals(namespace):
 
 def renewed(namespace, former):
     """What the server shows once it is something else, to somebody with the trainers' certificate of now."""
-    answer = peer.ask(namespace, SERVER, PORT, certificate_of(namespace, "cora"))
+    answer = peer.ask(namespace, SERVER, PORT, peer.trainers_certificate(namespace, "cora"))
     assert answer.is_served, answer.text
     return answer.certificate if answer.certificate != former else None
-
-
-def certificate_of(namespace, job):
-    secrets = [secret for secret in namespace.objects("secrets", job)
-               if secret["metadata"]["name"] == f"{job}-tls-trainer"]
-    return peer.Certificate(secrets[0]) if secrets else None
 
 
 # How a trainer waits for a tensor that another one is about to make.

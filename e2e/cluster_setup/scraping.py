@@ -1,0 +1,62 @@
+"""What Prometheus is told to scrape: what the chart's ServiceMonitor and PodMonitor name, with the labels that they add.
+
+The rules are those that Prometheus Operator makes of the two (helm/espalier/templates/metrics.yaml) for the release of
+runner/chart.py. Pods come from pod_discovery.py."""
+
+from cluster_setup.pod_discovery import PREFIX as META
+from cluster_setup.pod_discovery import label_name
+from cluster_setup.state import DISCOVERY_PORT
+
+SECONDS = 2  # between two scrapes of a pod, two evaluations of the rules, two looks for pods
+RELEASE = NAMESPACE = "espalier"
+SERVICE = f"{RELEASE}-operator-metrics"
+POD_TARGET_LABELS = ["espalier.io/job", "app.kubernetes.io/component", "espalier.io/incarnation"]
+
+
+def _keep_where(label, value):
+    name = label_name(label)
+    return {"action": "keep", "source_labels": [f"{META}pod_label_{name}", f"{META}pod_labelpresent_{name}"],
+            "regex": f"({value});true"}
+
+
+def _copy(source, target):
+    return {"source_labels": [source], "target_label": target, "regex": "(.+)"}
+
+
+def _write(target, value):
+    return {"target_label": target, "replacement": value}
+
+
+def _targets(selector, port, added):
+    """The port of that name of pods with these labels."""
+    return [{"action": "drop", "source_labels": [f"{META}pod_phase"], "regex": "(Failed|Succeeded)"},
+            *(_keep_where(label, value) for label, value in selector.items()),
+            {"action": "keep", "source_labels": [f"{META}pod_container_port_name"], "regex": port},
+            _copy(f"{META}namespace", "namespace"), _copy(f"{META}pod_container_name", "container"),
+            _copy(f"{META}pod_name", "pod"), *added]
+
+
+def _operator():
+    # The Service leads to the operator's pods: the same selector, another name of the port.
+    selector = {"app.kubernetes.io/name": "espalier", "app.kubernetes.io/instance": RELEASE,
+                "app.kubernetes.io/component": "operator"}
+    in_namespace = {"action": "keep", "source_labels": [f"{META}namespace"], "regex": NAMESPACE}
+    return [in_namespace, *_targets(selector, "admin", [
+        _write("service", SERVICE), _write("job", SERVICE), _write("endpoint", "metrics")])]
+
+
+def _jobs():
+    selector = {"app.kubernetes.io/managed-by": "espalier-operator"}
+    of_pods = [_copy(f"{META}pod_label_{label_name(label)}", label_name(label)) for label in POD_TARGET_LABELS]
+    return _targets(selector, "admin", [*of_pods, _write("job", f"{NAMESPACE}/{RELEASE}-jobs"),
+                                        _write("endpoint", "admin")])
+
+
+def configuration(rule_files):
+    """prometheus.yml, as JSON, which is YAML."""
+    discovery = [{"url": f"http://127.0.0.1:{DISCOVERY_PORT}/", "refresh_interval": f"{SECONDS}s"}]
+    return {"global": {"scrape_interval": f"{SECONDS}s", "scrape_timeout": f"{SECONDS}s",
+                       "evaluation_interval": f"{SECONDS}s"},
+            "rule_files": [str(path) for path in rule_files],
+            "scrape_configs": [{"job_name": name, "http_sd_configs": discovery, "relabel_configs": rules}
+                               for name, rules in (("operator", _operator()), ("jobs", _jobs()))]}

@@ -1,0 +1,85 @@
+"""Alerts as the cluster's Prometheus has them, by the rules in which an hour lasts two minutes
+(observability/shortened.py)."""
+
+import time
+
+from observability.shortened import LABEL, VALUE
+from runner.commands import Failure, wait_for
+
+QUIET_SECONDS = 30  # until an alert is over whose cause is
+
+
+class Alerts:
+    """What a story has seen firing."""
+
+    def __init__(self, prometheus, note):
+        self._prometheus = prometheus
+        self._fired = set()
+        self.note = note
+
+    def rules(self):
+        """{name: seconds that it is pending before it fires} of all there are."""
+        found = {rule["name"]: rule["duration"] for rule in self._prometheus.alerting_rules()
+                 if rule["labels"].get(LABEL) == VALUE}
+        if not found:
+            raise Failure(f"Prometheus has no rules with {LABEL}={VALUE}: was the cluster made by another version?")
+        return found
+
+    def expect(self, name, **labels):
+        """To be called before there is a cause: for these labels it is quiet, or soon is, and fires only afterwards."""
+        wait_for(f"the end of {name} for {labels}, which has no cause", QUIET_SECONDS,
+                 lambda: "firing" not in self.states(name, labels), self.active)
+        return Expected(self, name, labels)
+
+    def has_fired(self, name):
+        self._fired.add(name)
+
+    def check_all_have_fired(self):
+        missing = set(self.rules()) - self._fired
+        if missing:
+            raise Failure(f"the story has no cause for {', '.join(sorted(missing))}")
+
+    def states(self, name, labels, since=None):
+        """Of {"pending", "firing"} those that it is in, or has been in since a time.monotonic()."""
+        matchers = ",".join(f'{label}="{value}"' for label, value in
+                            {"alertname": name, LABEL: VALUE, **labels}.items())
+        series = f"ALERTS{{{matchers}}}"
+        if since is not None:
+            series = f"max_over_time({series}[{max(1, int(time.monotonic() - since))}s])"
+        return {one["alertstate"] for one, _ in self._prometheus.now(series)}
+
+    def active(self):
+        """In words, for whoever looks for the reason of a failure."""
+        found = self._prometheus.now(f'ALERTS{{{LABEL}="{VALUE}"}}')
+        words = sorted(f"{one['alertname']} {one['alertstate']} "
+                       f"{one.get('job_name') or one.get('espalier_io_job') or one.get('pod', '')}".strip()
+                       for one, _ in found)
+        return "active: " + ("; ".join(words) or "none")
+
+
+class Expected:
+    """An alert that is to fire from now on; it may be over again by the time that somebody asks."""
+
+    def __init__(self, alerts, name, labels):
+        self._alerts = alerts
+        self._name = name
+        self._labels = labels
+        self._since = time.monotonic()
+
+    def has_fired(self):
+        return "firing" in self._alerts.states(self._name, self._labels, self._since)
+
+    def wait(self, seconds, prod=None):
+        """Until it has fired. `prod` is called with every look: what goes on while one waits."""
+        def look():
+            if prod:
+                prod()
+            return self.has_fired()
+
+        wait_for(f"{self._name} for {self._labels}", seconds, look, self._alerts.active)
+        pending_seconds = self._alerts.rules()[self._name]
+        seen = self._alerts.states(self._name, self._labels, self._since)
+        if pending_seconds > 0 and "pending" not in seen:
+            raise Failure(f"{self._name} fires and was never pending, although it waits for {pending_seconds} s")
+        self._alerts.has_fired(self._name)
+        self._alerts.note(f"fires: {self._name}, {time.monotonic() - self._since:.0f} s after its cause")

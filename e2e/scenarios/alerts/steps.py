@@ -1,0 +1,198 @@
+"""What each alert is about happens to real processes, and it fires: by the chart's rules, an hour made two minutes."""
+
+import contextlib
+import datetime
+import itertools
+import pathlib
+
+from runner import given_certificates, peer
+from runner.admission import Webhook
+from runner.alerts import Alerts
+from runner.containers import memory_limit
+from runner.machines import full_nodes
+from runner.world import ENDLESS
+
+LEVEL = "full"
+SECONDS = 1500
+NEEDS_OWN_CLUSTER = True  # its Prometheus; a store that goes away; control groups
+MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
+ORDINARY = {"epochs": ENDLESS, "samplers": "0", "trainers": "1", "trainer_memory": "768Mi", "batch_size": "140",
+            "fanout": "10", "evaluate_every": "20", "checkpoint_seconds": "5", "tls": "{mode: Managed}",
+            "suspend": "false", "backoff_limit": "20"}
+SERVER_PORT = 7000
+# A question that only somebody asks who has no idea of our messages.
+NONSENSE = "/espalier.graph.v1.GraphStore/InDegrees"
+MOST_KILLS = 8  # three in a row do, where they follow each other within two minutes
+# Of what a process uses: more than nine tenths are used then, and the kernel's own share still fits in.
+TIGHT = 1.07
+
+
+def story(world):
+    alerts = Alerts(world.prometheus, world.note)
+    slow = jobs_that_do_not_go_on(world, alerts)
+    world.namespace.wait_for_phase("busy", "Training", 300)
+    nonsense_is_asked(world, alerts)
+    a_webhook_is_in_the_way(world, alerts)
+    trainers_are_killed(world, alerts)
+    a_server_finds_no_node(world, alerts)
+    the_store_is_away(world, alerts)
+    for alert in slow:
+        alert.wait(360)
+    memory_becomes_scarce(world, alerts)
+    the_operator_is_away(world, alerts)
+    alerts.check_all_have_fired()
+
+
+def by_operator(world, job):
+    """Labels of what the operator says about a job."""
+    return {"job_namespace": world.namespace.name, "job_name": job}
+
+
+def by_pods(world, job):
+    """Labels of what a job's pods say of themselves."""
+    return {"namespace": world.namespace.name, "espalier_io_job": job}
+
+
+def of_operator(world):
+    return {"namespace": world.chart.NAMESPACE}
+
+
+def apply(world, name, **changes):
+    world.namespace.apply(MANIFEST, name=name, **{**ORDINARY, **changes})
+
+
+def jobs_that_do_not_go_on(world, alerts):
+    """All jobs of the story; returns the alerts that only take time. The slowest cause is first."""
+    slow = [alerts.expect("EspalierJobNotPartitioned", **by_operator(world, "unpartitioned")),
+            alerts.expect("EspalierCertificateExpiring", namespace=world.namespace.name, pod="steady-server-0-0"),
+            alerts.expect("EspalierCheckpointTooOld", **by_pods(world, "steady")),
+            alerts.expect("EspalierJobNotStarting", **by_operator(world, "waiting")),
+            alerts.expect("EspalierJobFailed", **by_operator(world, "failing"))]
+    apply(world, "unpartitioned", secret="made-never")
+    apply(world, "busy", trainers="2", samplers="1")
+    # Few checkpoints, certificates that nobody renews; and it always uses the same memory.
+    apply(world, "steady", checkpoint_seconds="3600", tls="{mode: SecretRef, secretName: given}", batch_size="8",
+          fanout="2", evaluate_every="1000000")
+    give_certificates(world.namespace, "steady", "given")
+    apply(world, "waiting", trainer_memory="1Pi")
+    apply(world, "failing", graph=world.bucket.uri("there-is-no-such-graph"), backoff_limit="0")
+    apply(world, "edited", suspend="true")
+    return slow
+
+
+def give_certificates(namespace, job, secret):
+    uid = namespace.job(job)["metadata"]["uid"]
+    namespace.create_secret(secret, given_certificates.make(namespace.name, uid, ("server", "trainer"),
+                                                            datetime.timedelta(hours=2)))
+
+
+def nonsense_is_asked(world, alerts):
+    """With the job's own certificate, of servers that nobody else asks."""
+    namespace = world.namespace
+    errors = alerts.expect("EspalierRpcErrors", **by_pods(world, "waiting"))
+    namespace.wait_for_condition("waiting", "TrainersReady", "False", "Unschedulable", 240)
+    certificate = peer.trainers_certificate(namespace, "waiting")
+
+    def ask():
+        answer = peer.ask(namespace, "waiting-server-0-0", SERVER_PORT, certificate, NONSENSE)
+        assert not answer.is_refused and not answer.is_served, answer.text
+
+    errors.wait(120, prod=ask)
+
+
+def a_webhook_is_in_the_way(world, alerts):
+    """Of one job's status: first it says nothing, then it is gone, and the API server refuses."""
+    namespace = world.namespace
+    namespace.wait_for_phase("edited", "Suspended", 60)
+    stuck = alerts.expect("EspalierReconcileStuck", **of_operator(world))
+    errors = [alerts.expect(name, **of_operator(world))
+              for name in ("EspalierReconcileErrors", "EspalierApiServerErrors")]
+    numbers = itertools.count(1)
+
+    def edit():
+        """The document is of another generation, and so must be what the status speaks of."""
+        namespace.kubectl("scale", "disttraining", "edited", f"--replicas={1 + next(numbers) % 2}")
+
+    def touch():
+        """The operator looks at the job, whose status is still to be written."""
+        mark = f"e2e.espalier.io/touched={next(numbers)}"
+        namespace.kubectl("annotate", "disttraining", "edited", "--overwrite", mark)
+
+    with Webhook(namespace, "edited") as webhook:
+        stuck.wait(120, prod=edit)
+        webhook.refuse()
+        for alert in errors:
+            alert.wait(180, prod=touch)
+
+
+def trainers_are_killed(world, alerts):
+    restarting = alerts.expect("EspalierJobRestarting", **by_operator(world, "busy"))
+    for _ in range(MOST_KILLS):
+        if restarting.has_fired():
+            break
+        kill_a_trainer(world.namespace)
+    restarting.wait(30)
+
+
+def kill_a_trainer(namespace):
+    """One of the newest incarnation, as soon as it runs."""
+    incarnation = namespace.job("busy")["status"]["incarnation"]
+
+    def running():
+        return [name for name, pod in namespace.pods("busy", "trainer").items()
+                if pod["metadata"]["labels"]["espalier.io/incarnation"] == str(incarnation)
+                and pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
+
+    namespace.kill(min(namespace.wait_for(f"a trainer of incarnation {incarnation}", 150, running)))
+    namespace.wait_for(f"the incarnation after {incarnation}", 90,
+                       lambda: namespace.job("busy")["status"]["incarnation"] > incarnation)
+
+
+def a_server_finds_no_node(world, alerts):
+    """It is killed while no node takes pods: trainers and sampler ask for it again and again, and make no step."""
+    namespace = world.namespace
+    checkpoints = trains_again(namespace)
+    expected = [alerts.expect(name, **by_pods(world, "busy"))
+                for name in ("EspalierServerUnreachable", "EspalierJobStuck")]
+    with full_nodes():
+        namespace.kill("busy-server-0-0")
+        for alert in expected:
+            alert.wait(180)
+    trains_again(namespace, checkpoints)
+
+
+def trains_again(namespace, former=()):
+    """Until there is a checkpoint besides the former ones; returns all that there are or were."""
+    namespace.wait_for_phase("busy", "Training", 240)
+    return set(former) | namespace.wait_for_checkpoint("busy", 180, after=former)
+
+
+def the_store_is_away(world, alerts):
+    expected = [alerts.expect(name, **by_pods(world, "busy"))
+                for name in ("EspalierStorageErrors", "EspalierCheckpointsFailing")]
+    with world.machines.without_store():
+        for alert in expected:
+            alert.wait(180)
+
+
+def memory_becomes_scarce(world, alerts):
+    """A trainer's limit is lowered to a little more than it uses."""
+    namespace = world.namespace
+    [(name, pod)] = [(name, pod) for name, pod in namespace.pods("steady", "trainer").items()
+                     if pod["status"]["phase"] == "Running"]
+    near = alerts.expect("EspalierMemoryNearLimit", namespace=namespace.name, pod=name)
+    [(_, used)] = world.prometheus.now(
+        f'max_over_time(espalier_process_unreclaimable_bytes{{namespace="{namespace.name}", pod="{name}"}}[30s])')
+    with memory_limit(pod, int(TIGHT * used)):
+        near.wait(60)
+
+
+def the_operator_is_away(world, alerts):
+    """There is none; then there is one, and somebody else has the lease."""
+    down = alerts.expect("EspalierOperatorDown")
+    with contextlib.ExitStack() as until_both_are_seen:
+        with world.chart.without_operator():
+            down.wait(90)
+            no_leader = alerts.expect("EspalierOperatorNoLeader", **of_operator(world))
+            until_both_are_seen.enter_context(world.chart.lease_of_another())
+        no_leader.wait(90)
