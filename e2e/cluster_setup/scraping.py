@@ -8,7 +8,7 @@ from cluster_setup.pod_discovery import label_name
 from cluster_setup.state import DISCOVERY_PORT
 
 SECONDS = 2  # between two scrapes of a pod, two evaluations of the rules, two looks for pods
-RELEASE = NAMESPACE = "espalier"
+RELEASE, NAMESPACE = "espalier", "espalier-system"
 SERVICE = f"{RELEASE}-operator-metrics"
 POD_TARGET_LABELS = ["espalier.io/job", "app.kubernetes.io/component", "espalier.io/incarnation"]
 

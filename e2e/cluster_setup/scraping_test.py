@@ -28,7 +28,7 @@ OPERATOR = {"app.kubernetes.io/name": "espalier", "app.kubernetes.io/instance": 
 PODS = [
     pod("cora-trainer-2-0-abcde", TRAINER, {"trainer": 7200, "admin": 9090}),
     pod("cora-server-0-0", SERVER, {"server": 7000, "admin": 9090}, address="10.244.2.3"),
-    pod("espalier-operator-1234-abcde", OPERATOR, {"admin": 9090}, namespace="espalier", address="10.244.2.4"),
+    pod("espalier-operator-1234-abcde", OPERATOR, {"admin": 9090}, namespace="espalier-system", address="10.244.2.4"),
     # Not scraped: one that has ended, one without an address, another release's operator, somebody else's pod.
     pod("cora-trainer-1-0-abcde", TRAINER, {"admin": 9090}, phase="Failed"),
     pod("cora-server-0-1", SERVER, {"admin": 9090}, phase="Pending", address=""),
@@ -67,7 +67,7 @@ class ScrapingTest(unittest.TestCase):
         return found
 
     def test_pods_of_jobs_have_the_labels_that_alerts_and_dashboards_go_by(self):
-        common = {"namespace": "ml", "espalier_io_job": "cora", "job": "espalier/espalier-jobs", "endpoint": "admin"}
+        common = {"namespace": "ml", "espalier_io_job": "cora", "job": "espalier-system/espalier-jobs", "endpoint": "admin"}
         self.assertEqual(self.scraped("jobs"), {
             "10.244.1.7:9090": {**common, "pod": "cora-trainer-2-0-abcde", "container": "trainer",
                                 "app_kubernetes_io_component": "trainer", "espalier_io_incarnation": "2"},
@@ -76,7 +76,7 @@ class ScrapingTest(unittest.TestCase):
 
     def test_the_operator_is_scraped_as_its_service(self):
         self.assertEqual(self.scraped("operator"), {
-            "10.244.2.4:9090": {"namespace": "espalier", "pod": "espalier-operator-1234-abcde",
+            "10.244.2.4:9090": {"namespace": "espalier-system", "pod": "espalier-operator-1234-abcde",
                                 "container": "operator", "service": "espalier-operator-metrics",
                                 "job": "espalier-operator-metrics", "endpoint": "metrics"}})
 
