@@ -202,8 +202,6 @@ std::vector<Rule> EdgeLabelRules() {
        "TrainNodes balances a split of nodes, and the task's is one of edges", "graph.partitions.balance"},
       {training, nodes + "!has(self.sampling.seedTime)",
        "a column of nodes says nothing of when an edge was: leave it out", "sampling.seedTime"},
-      {"spec", OfTraining(spec_of_nodes + "self.samplers.replicas == 0"),
-       "sampler processes make no batches of labelled edges: leave them out, trainers sample", "samplers.replicas"},
   };
 }
 

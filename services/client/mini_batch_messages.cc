@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "services/client/edge_messages.h"
 #include "services/client/link_messages.h"
 #include "services/client/sample_pieces.h"
 #include "services/client/wire_ids.h"
@@ -67,20 +68,71 @@ Status CheckRows(const minibatch::v1::Layer& layer, const sampler::MiniBatch& ba
   return Status();
 }
 
-// The pairs, whose ends are rows of what the last layer writes.
-Status TakeLinks(const minibatch::v1::MiniBatch& header, std::span<const Tensor, kLinkTensors> tensors,
-                 size_t num_link_types, sampler::MiniBatch& batch) {
+// What a batch's seeds are.
+enum class SeedKind { kNodes, kLinks, kEdges };
+
+const char* WordFor(SeedKind kind) {
+  switch (kind) {
+    case SeedKind::kNodes: return "nodes";
+    case SeedKind::kLinks: return "links";
+    case SeedKind::kEdges: return "labelled edges";
+  }
+  return "nodes";
+}
+
+SeedKind KindOf(const sampler::EpochPlan& plan) {
+  if (plan.links.has_value()) return SeedKind::kLinks;
+  return plan.edges.has_value() ? SeedKind::kEdges : SeedKind::kNodes;
+}
+
+size_t NumTensorsOf(SeedKind kind) {
+  switch (kind) {
+    case SeedKind::kNodes: return 0;
+    case SeedKind::kLinks: return kLinkTensors;
+    case SeedKind::kEdges: return kEdgeTensors;
+  }
+  return 0;
+}
+
+Status CheckKind(const minibatch::v1::MiniBatch& header, SeedKind expected) {
+  const bool is_expected =
+      header.has_links() == (expected == SeedKind::kLinks) && header.has_edges() == (expected == SeedKind::kEdges);
+  if (is_expected) return Status();
+  const SeedKind found = header.has_links()   ? SeedKind::kLinks
+                         : header.has_edges() ? SeedKind::kEdges
+                                              : SeedKind::kNodes;
+  return InvalidArgument(std::string("a mini-batch of ") + WordFor(found) + ", expected " + WordFor(expected));
+}
+
+// The ends of links and edges are rows of what the last layer writes.
+Status CheckSeedsOfAllTypes(const sampler::MiniBatch& batch) {
   uint64_t num_seeds = 0;
   if (!batch.layers.empty()) {
     for (const uint32_t rows : batch.layers.back().num_outputs) num_seeds += rows;
   }
-  if (num_seeds != batch.num_seeds) {
-    return InvalidArgument("a mini-batch of edges with " + std::to_string(batch.num_seeds) +
-                           " seeds, whose layers write " + std::to_string(num_seeds));
-  }
-  ASSIGN_OR_RETURN(batch.links, LinkSeedsOf(header.links(), tensors, num_seeds, num_link_types));
-  if (batch.links->sources.size() <= batch.global_num_seeds) return Status();
+  if (num_seeds == batch.num_seeds) return Status();
+  return InvalidArgument("a mini-batch of edges with " + std::to_string(batch.num_seeds) +
+                         " seeds, whose layers write " + std::to_string(num_seeds));
+}
+
+Status CheckCountOfEdges(size_t num_edges, const sampler::MiniBatch& batch) {
+  if (num_edges <= batch.global_num_seeds) return Status();
   return InvalidArgument("a mini-batch with more edges than all trainers have");
+}
+
+// The seeds of a plan of links or edges, from the last tensors.
+Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor> tensors,
+                 const sampler::EpochPlan& plan, sampler::MiniBatch& batch) {
+  const SeedKind kind = KindOf(plan);
+  if (kind == SeedKind::kNodes) return Status();
+  RETURN_IF_ERROR(CheckSeedsOfAllTypes(batch));
+  if (kind == SeedKind::kLinks) {
+    ASSIGN_OR_RETURN(batch.links, LinkSeedsOf(header.links(), tensors.last<kLinkTensors>(), batch.num_seeds,
+                                              plan.links->types.size()));
+    return CheckCountOfEdges(batch.links->sources.size(), batch);
+  }
+  ASSIGN_OR_RETURN(batch.edges, EdgeSeedsOf(tensors.last<kEdgeTensors>(), batch.num_seeds));
+  return CheckCountOfEdges(batch.edges->sources.size(), batch);
 }
 
 }  // namespace
@@ -101,6 +153,7 @@ minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const 
   start.mutable_sampling()->set_time_column(spec.time_column);
   start.mutable_sampling()->set_seed_time_column(spec.seed_time_column);
   if (plan.links.has_value()) *start.mutable_links() = LinkPlanMessageOf(*plan.links);
+  if (plan.edges.has_value()) *start.mutable_edges() = EdgePlanMessageOf(*plan.edges);
   for (const sampler::LayerSpec& layer : spec.layers) {
     start.mutable_sampling()->add_layers()->mutable_fanouts()->Add(layer.fanouts.begin(), layer.fanouts.end());
   }
@@ -108,17 +161,14 @@ minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const 
 }
 
 Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
-                                           size_t num_link_types) {
+                                           const sampler::EpochPlan& plan) {
   ASSIGN_OR_RETURN(const rpc::Frame<minibatch::v1::MiniBatch> frame,
                    rpc::DecodeFrame<minibatch::v1::MiniBatch>(message));
   const minibatch::v1::MiniBatch& header = frame.header;
   const size_t num_types = book.schema().num_node_types();
-  const bool has_links = num_link_types > 0;
-  if (header.has_links() != has_links) {
-    return InvalidArgument(has_links ? "a mini-batch of nodes, expected edges"
-                                     : "a mini-batch of edges, expected nodes");
-  }
-  size_t num_tensors = (header.has_times() ? 2 * num_types : num_types) + (has_links ? kLinkTensors : 0);
+  const SeedKind kind = KindOf(plan);
+  RETURN_IF_ERROR(CheckKind(header, kind));
+  size_t num_tensors = (header.has_times() ? 2 * num_types : num_types) + NumTensorsOf(kind);
   for (const minibatch::v1::Layer& layer : header.layers()) {
     num_tensors += 3 * static_cast<size_t>(layer.edge_types_size());
   }
@@ -139,7 +189,7 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
     RETURN_IF_ERROR(CheckIds(nodes, static_cast<uint64_t>(nodes.num_elements()), limit, "nodes of a batch"));
     batch.nodes.push_back(IdsOf<GlobalNodeId>(nodes));
   }
-  if (!has_links &&
+  if (kind == SeedKind::kNodes &&
       (batch.num_seeds > batch.nodes[header.seed_type()].size() || batch.num_seeds > batch.global_num_seeds)) {
     return InvalidArgument("a mini-batch with more seeds than nodes");
   }
@@ -165,8 +215,7 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
     }
     batch.times.emplace_back(tensors[type].values<int64_t>().begin(), tensors[type].values<int64_t>().end());
   }
-  const std::span<const Tensor> all(frame.tensors);
-  if (has_links) RETURN_IF_ERROR(TakeLinks(header, all.last<kLinkTensors>(), num_link_types, batch));
+  RETURN_IF_ERROR(TakeEdges(header, frame.tensors, plan, batch));
   return batch;
 }
 

@@ -13,9 +13,9 @@ namespace espalier::client {
 // What fixes an epoch's batches; identity, epoch, first_step and stride are the caller's to set.
 minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
 
-// A received batch. Untrusted input: every count, row number and id is checked against the others and the book, so
-// that a model may index with them. `num_link_types`: of the plan's links; 0: the batches are of nodes.
+// A received batch of the plan. Untrusted input: every count, row number and id is checked against the others and the
+// book, so that a model may index with them. Epoch and step are the caller's to check.
 Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
-                                           size_t num_link_types = 0);
+                                           const sampler::EpochPlan& plan);
 
 }  // namespace espalier::client

@@ -7,6 +7,7 @@
 
 #include "services/client/mini_batch_messages.h"
 #include "services/rpc/address.h"
+#include "services/sampler/edge_batch.h"
 #include "services/sampler/link_batch.h"
 #include "services/telemetry/log.h"
 
@@ -31,9 +32,7 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
                                                                            sampler::SamplingSpec spec,
                                                                            const RemoteMiniBatchOptions& options) {
   if (options.samplers.empty()) return InvalidArgument("no sampler's address was given");
-  if (plan.edges.has_value()) {
-    return InvalidArgument("sampler processes make no batches of labelled edges: trainers sample");
-  }
+  if (plan.edges.has_value()) RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges, book.schema()));
   if (plan.links.has_value()) {
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
     if (!plan.links->exclude_batch) return InvalidArgument("sampler processes never draw the edges of a step");
@@ -131,8 +130,7 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
 }
 
 Result<sampler::MiniBatch> RemoteMiniBatchSource::Decode(const grpc::ByteBuffer& message) const {
-  const size_t num_link_types = plan_.links.has_value() ? plan_.links->types.size() : 0;
-  ASSIGN_OR_RETURN(sampler::MiniBatch batch, DecodeMiniBatch(message, book_, num_link_types));
+  ASSIGN_OR_RETURN(sampler::MiniBatch batch, DecodeMiniBatch(message, book_, plan_));
   if (batch.epoch != epoch_ || batch.step != next_step_ || batch.layers.size() != spec_.layers.size()) {
     return Internal("the sampler sent epoch " + std::to_string(batch.epoch) + " step " + std::to_string(batch.step) +
                     ", expected epoch " + std::to_string(epoch_) + " step " + std::to_string(next_step_));

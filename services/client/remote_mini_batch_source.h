@@ -28,7 +28,7 @@ struct RemoteMiniBatchOptions {
 // One consumer at a time.
 class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
  public:
-  // InvalidArgument where an address is none, or the plan is of edges, whose batches trainers make themselves.
+  // InvalidArgument where an address is none, or the plan is one of which sampler processes make no batches.
   static Result<std::unique_ptr<RemoteMiniBatchSource>> Make(graph::PartitionBook book, sampler::EpochPlan plan,
                                                              sampler::SamplingSpec spec,
                                                              const RemoteMiniBatchOptions& options);

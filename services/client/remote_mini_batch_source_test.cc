@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <set>
 
@@ -97,6 +98,13 @@ void ExpectEqual(const sampler::LinkSeeds& a, const sampler::LinkSeeds& b) {
   EXPECT_EQ(a.negative_weights, b.negative_weights);
 }
 
+void ExpectEqual(const sampler::EdgeSeeds& a, const sampler::EdgeSeeds& b) {
+  EXPECT_EQ(a.sources, b.sources);
+  EXPECT_EQ(a.destinations, b.destinations);
+  EXPECT_EQ(a.labels.ToString(), b.labels.ToString());
+  EXPECT_TRUE(std::ranges::equal(a.labels.byte_span(), b.labels.byte_span()));
+}
+
 void ExpectEqual(const sampler::MiniBatch& a, const sampler::MiniBatch& b) {
   EXPECT_EQ(a.epoch, b.epoch);
   EXPECT_EQ(a.step, b.step);
@@ -106,6 +114,8 @@ void ExpectEqual(const sampler::MiniBatch& a, const sampler::MiniBatch& b) {
   EXPECT_EQ(a.times, b.times);
   ASSERT_EQ(a.links.has_value(), b.links.has_value());
   if (a.links.has_value()) ExpectEqual(*a.links, *b.links);
+  ASSERT_EQ(a.edges.has_value(), b.edges.has_value());
+  if (a.edges.has_value()) ExpectEqual(*a.edges, *b.edges);
   ASSERT_EQ(a.layers.size(), b.layers.size());
   for (size_t l = 0; l < a.layers.size(); ++l) {
     EXPECT_EQ(a.layers[l].num_inputs, b.layers[l].num_inputs);
@@ -200,6 +210,32 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLinksThatALocalSourceGives) {
     const auto remote = samplers.Open(unknown);
     ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
     EXPECT_EQ(remote->Next(Soon()).status().code(), StatusCode::kNotFound);
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabelledEdgesThatALocalSourceGives) {
+  for (const bool typed : {false, true}) {
+    Samplers samplers(3, typed);
+    const auto& split = samplers.graph().description().edge_splits.front();
+    for (const bool exclude : {false, true}) {
+      for (const uint32_t num_trainers : {1u, 3u}) {
+        sampler::EpochPlan plan = samplers.Plan(num_trainers, num_trainers - 1);
+        plan.split = split.split;
+        plan.edges = sampler::EdgePlan{.edge_type = split.edge_type, .label = "rating", .exclude_batch = exclude};
+        if (exclude && !typed) plan.edges->exclude_reverse = split.edge_type;
+        const auto remote = samplers.Open(plan);
+        EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 20);  // 200 edges
+        EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 1, 17), 3);
+      }
+    }
+    sampler::EpochPlan unlabelled = samplers.Plan();
+    unlabelled.split = split.split;
+    unlabelled.edges = sampler::EdgePlan{.edge_type = split.edge_type, .label = "stars"};
+    const auto remote = samplers.Open(unlabelled);
+    ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+    const auto none = remote->Next(Soon());
+    EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
+    EXPECT_THAT(none.status().message(), HasSubstr("has no column 'stars'"));
   }
 }
 
@@ -397,6 +433,12 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
                   .status()
                   .message(),
               HasSubstr("the plan names no edges"));
+  sampler::EpochPlan of_labels = samplers.Plan();
+  of_labels.edges.emplace();
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_labels, samplers.Spec(), samplers.options())
+                  .status()
+                  .message(),
+              HasSubstr("the plan names no label"));
   of_edges.links->types = {{EdgeTypeId(0), std::nullopt}};
   of_edges.links->exclude_batch = false;
   EXPECT_EQ(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())

@@ -23,7 +23,7 @@ std::string OriginalIdsName(const std::string& node_type);
 std::string DirectoryName(const std::string& node_type);
 std::string SplitLocalIdsName(const std::string& split, const std::string& node_type, graph::SplitPartName part);
 std::string SplitOrdinalsName(const std::string& split, const std::string& node_type, graph::SplitPartName part);
-// "sources", "destinations" and "ordinals" of an edge type's part.
+// "sources", "destinations", "ordinals" and, where there are some, "positions" of an edge type's part.
 std::string EdgeSplitName(const std::string& split, const graph::CanonicalEdgeType& type, graph::SplitPartName part,
                           const char* what);
 // Of a node type, or of an edge type by its canonical name.

@@ -157,6 +157,11 @@ Result<graph::EdgeSplitPart> TakeEdgeSplitPart(const graph::PartitionBook& book,
   RETURN_IF_ERROR(CheckBelow(name_of("sources"), part.sources, num_sources, threads));
   RETURN_IF_ERROR(CheckOrder(name_of("ordinals"), part.ordinals, Order::kStrictlyAscending, threads));
   RETURN_IF_ERROR(CheckBelow(name_of("ordinals"), part.ordinals, part.total, threads));
+  const std::string positions_name = name_of("positions");
+  if (!file->Has(positions_name)) return part;
+  const uint64_t num_edges = book.NumOwnedEdges(partition, type);
+  ASSIGN_OR_RETURN(part.positions, TakeIds(file, positions_name, count, WidthFor(num_edges)));
+  RETURN_IF_ERROR(CheckBelow(positions_name, part.positions, num_edges + 1, threads));
   return part;
 }
 

@@ -16,6 +16,7 @@ class TensorTable {
   explicit TensorTable(std::map<std::string, Tensor> tensors) : tensors_(std::move(tensors)) {}
   // DataLoss where there is none of that name.
   Result<Tensor> Take(const std::string& name);
+  bool Has(const std::string& name) const { return tensors_.contains(name); }
   // DataLoss names a tensor that nobody took.
   Status CheckAllTaken() const;
 

@@ -64,6 +64,8 @@ Tensors GraphTensors(const graph::GraphSchema& schema, const graph::Partition& p
         tensors[EdgeSplitName(name, schema.edge_types()[type], part, "sources")] = edges.sources;
         tensors[EdgeSplitName(name, schema.edge_types()[type], part, "destinations")] = edges.destinations;
         tensors[EdgeSplitName(name, schema.edge_types()[type], part, "ordinals")] = edges.ordinals;
+        if (edges.positions.empty()) continue;
+        tensors[EdgeSplitName(name, schema.edge_types()[type], part, "positions")] = edges.positions;
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include "services/format/partition_names.h"
 #include "services/format/verify_parts.h"
+#include "services/partition/parallel_edges.h"
 
 namespace espalier::format {
 namespace {
@@ -56,6 +57,31 @@ std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded,
     }
   }
   return pairs;
+}
+
+// Whether the partitions hold where the edges are that `expected`, whose ends are the part's, means.
+bool PointToMeantEdges(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, graph::SplitPartName part,
+                       const graph::EdgePairs& expected) {
+  for (const graph::Partition& partition : loaded.partitions) {
+    const graph::EdgeSplitPart& owned = OwnedPart(partition, split, part);
+    std::vector<uint64_t> sources, edge_ids;
+    const IdReader source_ids(owned.sources), ordinals(owned.ordinals);
+    for (uint64_t k = 0; k < static_cast<uint64_t>(owned.ordinals.num_rows()); ++k) {
+      sources.push_back(source_ids[k]);
+      if (!expected.edge_ids.empty()) edge_ids.push_back(expected.edge_ids[ordinals[k]]);
+    }
+    Tensor positions;
+    if (!edge_ids.empty()) {
+      positions = partition::PositionsOfMeantEdges(
+          partition.in_edges[split.edge_type], partition.original_edge_ids[split.edge_type],
+          {.sources = sources, .destinations = owned.destinations.values<uint32_t>(), .edge_ids = edge_ids});
+    }
+    if (positions.dtype() != owned.positions.dtype() ||
+        !std::ranges::equal(positions.byte_span(), owned.positions.byte_span())) {
+      return false;
+    }
+  }
+  return true;
 }
 
 using EndPairs = std::vector<std::pair<uint64_t, uint64_t>>;  // (destination, source), global ids, ascending
@@ -176,8 +202,14 @@ void CompareEdgeSplits(const LoadedPartitioning& loaded, const graph::SourceGrap
     const graph::EdgePairs* const parts[] = {&expected.train, &expected.validation, &expected.test};
     for (const graph::SplitPartName part : kSplitParts) {
       const std::optional<graph::EdgePairs> pairs = PairsByOrdinal(loaded, split, part, report);
-      if (!pairs.has_value() || *pairs == *parts[static_cast<size_t>(part)]) continue;
-      report->Add(EdgePartName(loaded, split, part) + ": its edges are not the source's");
+      if (!pairs.has_value()) continue;
+      const graph::EdgePairs& of_source = *parts[static_cast<size_t>(part)];
+      if (pairs->sources != of_source.sources || pairs->destinations != of_source.destinations) {
+        report->Add(EdgePartName(loaded, split, part) + ": its edges are not the source's");
+      } else if (!PointToMeantEdges(loaded, split, part, of_source)) {
+        report->Add(EdgePartName(loaded, split, part) +
+                    ": of several edges with the same ends it means others than the source");
+      }
     }
   }
 }

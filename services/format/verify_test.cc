@@ -222,6 +222,23 @@ TEST_F(VerifyEdgeSplitsTest, FindsMissingDoubledAndOtherEdges) {
   EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("validation: its edges are not the source's")));
 }
 
+TEST_F(VerifyEdgeSplitsTest, FindsWhatPointsToAnotherOfSeveralEdges) {
+  // Edges 2, 3 and 4 are 2 -> 1; edge 0 is the only one of its ends.
+  graph_.edge_splits["links"][1].train.edge_ids = {0, 4, 3};
+  EXPECT_THAT(Verify(Against::kSource).violations,
+              ElementsAre("split 'links' of 'paper:cites:paper', train: of several edges with the same ends it means "
+                          "others than the source"));
+  set_ = TinyPartitions(graph_);
+  EXPECT_THAT(Verify(Against::kSource).violations, ElementsAre());
+  Tensor& positions = set_.partitions[1].edge_splits.at("links").at(1)[0].positions;
+  EXPECT_THAT(positions.values<uint32_t>(), ElementsAre(5, 4, 0));  // in the order of time
+  positions = U32Of({5, 3, 0});
+  EXPECT_THAT(Verify(Against::kSource).violations, Contains(HasSubstr("it means others than the source")));
+  positions = U32Of({5, 6, 0});
+  EXPECT_THAT(Verify(Against::kFilesOnly).violations,
+              Contains(HasSubstr("edge_split/links/paper:cites:paper/train/positions[1] is 6, expected less than 6")));
+}
+
 // Papers cite: 4 -> 0, 2 -> 1 three times, and others.
 TEST_F(VerifyEdgeSplitsTest, FindsWhatIsHeldOutAndStillAnEdgeOrTrainedOn) {
   const auto violations = [&](graph::EdgePairs train, graph::EdgePairs validation, std::optional<uint16_t> reverse) {

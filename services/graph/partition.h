@@ -51,6 +51,9 @@ struct EdgeSplitPart {
   Tensor sources;       // U32 or U64 [k], global ids
   Tensor destinations;  // U32 [k], local ids
   Tensor ordinals;      // U64 [k], ascending
+  // Where the split says which of several edges a pair means: U32 or U64 [k] positions in the type's InEdges::indices,
+  // or their number: any edge with these ends. Empty: that is so for all.
+  Tensor positions = {};
 };
 
 enum class SplitPartName { kTrain = 0, kValidation = 1, kTest = 2 };

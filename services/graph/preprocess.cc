@@ -105,6 +105,7 @@ void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::
       if (std::binary_search(dropped.begin(), dropped.end(), pair)) continue;
       kept.sources.push_back(pair.first);
       kept.destinations.push_back(pair.second);
+      if (!parts.train.edge_ids.empty()) kept.edge_ids.push_back(parts.train.edge_ids[i]);
     }
     parts.train = std::move(kept);
   }
@@ -140,16 +141,23 @@ EdgeSet Reversed(const EdgeSet& edges, uint64_t num_original_edges, int threads)
   return reversed;
 }
 
-EdgePairs Reversed(const EdgePairs& pairs) { return {.sources = pairs.destinations, .destinations = pairs.sources}; }
+EdgePairs Reversed(const EdgePairs& pairs, uint64_t num_original_edges) {
+  EdgePairs reversed{.sources = pairs.destinations, .destinations = pairs.sources, .edge_ids = pairs.edge_ids};
+  for (uint64_t& id : reversed.edge_ids) id += num_original_edges;
+  return reversed;
+}
 
 // Splits of the edge types that were numbered as `types`, by the numbers of the schema that has reverse relations,
-// which stand `num_forward` behind in `types`.
-Status AddReverseSplits(SourceGraph& graph, const std::vector<CanonicalEdgeType>& types, size_t num_forward) {
+// which stand num_original_edges.size() behind in `types`.
+Status AddReverseSplits(SourceGraph& graph, const std::vector<CanonicalEdgeType>& types,
+                        const std::vector<uint64_t>& num_original_edges) {
+  const size_t num_forward = num_original_edges.size();
   for (auto& [name, by_type] : graph.edge_splits) {
     std::map<uint16_t, EdgeSplit> renumbered;
     for (auto& [type, split] : by_type) {
       ASSIGN_OR_RETURN(const EdgeTypeId reverse, graph.schema.FindEdgeType(types[num_forward + type].Name()));
-      renumbered[reverse.value] = {Reversed(split.train), Reversed(split.validation), Reversed(split.test)};
+      const uint64_t m = num_original_edges[type];
+      renumbered[reverse.value] = {Reversed(split.train, m), Reversed(split.validation, m), Reversed(split.test, m)};
       ASSIGN_OR_RETURN(const EdgeTypeId forward, graph.schema.FindEdgeType(types[type].Name()));
       renumbered[forward.value] = std::move(split);
     }
@@ -172,7 +180,7 @@ Status AddReverseRelations(SourceGraph& graph, const std::vector<uint64_t>& num_
     ASSIGN_OR_RETURN(const EdgeTypeId id, graph.schema.FindEdgeType(types[t].Name()));
     graph.edges[id.value] = std::move(edges[t]);
   }
-  return AddReverseSplits(graph, types, num_forward);
+  return AddReverseSplits(graph, types, num_original_edges);
 }
 
 Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& label_columns, int threads) {

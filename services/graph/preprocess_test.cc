@@ -228,6 +228,22 @@ TEST(PreprocessTest, TrainingPairsThatAreHeldOutAreTrainedOnNoMore) {
   EXPECT_EQ(train(false, ""), (EdgePairs{{1, 2}, {0, 3}}));  // 0 -> 1 itself
   EXPECT_EQ(train(false, "edge"), (EdgePairs{{2}, {3}}));    // 1 -> 0 says the same
   EXPECT_EQ(train(true, ""), (EdgePairs{{2}, {3}}));
+  graph.edge_splits["links"][0].train.edge_ids = {1, 2, 0};
+  EXPECT_EQ(train(false, "edge"), (EdgePairs{{2}, {3}, {2}}));
+}
+
+TEST(PreprocessTest, SplitsOfReverseRelationsNameTheReversesOfTheirEdges) {
+  SourceGraph graph = testing::TypedExample();
+  const EdgeTypeId writes = *graph.schema.FindEdgeType("writes");
+  const auto ends = EdgesOf(graph.edges_of(writes));
+  ASSERT_GT(ends.size(), 1u);
+  graph.edge_splits["named"][writes.value].train = {{ends[1].first}, {ends[1].second}, {1}};
+  const SourceGraph both = Preprocessed(graph, {.add_reverse_edges = true});
+  const auto train = [&](const char* relation) {
+    return both.edge_splits.at("named").at(both.schema.FindEdgeType(relation)->value).train;
+  };
+  EXPECT_EQ(train("writes").edge_ids, std::vector<uint64_t>{1});
+  EXPECT_EQ(train("rev_writes").edge_ids, std::vector<uint64_t>{ends.size() + 1});
 }
 
 TEST(PreprocessTest, AReverseThatIsNamedAndOneThatIsAddedDoNotGoTogether) {

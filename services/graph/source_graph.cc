@@ -135,6 +135,10 @@ Status CheckPairs(const EdgePairs& pairs, uint64_t num_sources, uint64_t num_des
     return InvalidArgument(where + " has " + std::to_string(pairs.sources.size()) + " sources and " +
                            std::to_string(pairs.destinations.size()) + " destinations");
   }
+  if (!pairs.edge_ids.empty() && pairs.edge_ids.size() != pairs.size()) {
+    return InvalidArgument(where + " has " + std::to_string(pairs.size()) + " pairs and " +
+                           std::to_string(pairs.edge_ids.size()) + " edge ids");
+  }
   for (size_t i = 0; i < pairs.size(); ++i) {
     const bool is_source = pairs.sources[i] >= num_sources;
     if (!is_source && pairs.destinations[i] < num_destinations) continue;

@@ -39,13 +39,16 @@ struct NodeSplit {
 struct EdgePairs {
   std::vector<uint64_t> sources;       // [k]
   std::vector<uint64_t> destinations;  // [k]
+  // [k] original ids of the edges that are meant (EdgeSet::original_ids), which tells parallel ones apart; empty: not
+  // said.
+  std::vector<uint64_t> edge_ids = {};
 
   size_t size() const { return sources.size(); }
   friend bool operator==(const EdgePairs&, const EdgePairs&) = default;
 };
 
-// The named split of one edge type. Parts are pairs, not edge numbers: edges that are only measured need not be edges
-// of the graph, and a pair means the same whatever is done to the edge lists. A pair may stand in a part twice.
+// The named split of one edge type. Parts are pairs first: edges that are only measured need not be edges of the graph,
+// and a pair means the same whatever is done to the edge lists. A pair may stand in a part twice.
 struct EdgeSplit {
   EdgePairs train;
   EdgePairs validation;

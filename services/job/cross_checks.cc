@@ -120,10 +120,6 @@ class RelationChecker {
     if (!training.sampling.seed_time.empty()) {
       Add("spec.training.sampling.seedTime", "a column of nodes says nothing of when an edge was: leave it out");
     }
-    if (job.sampler_replicas > 0) {
-      Add("spec.samplers.replicas",
-          "sampler processes make no batches of labelled edges: leave them out, trainers sample");
-    }
   }
 
   void CheckLinkPrediction(const DistTraining& job) {

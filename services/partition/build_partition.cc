@@ -5,6 +5,7 @@
 
 #include "services/base/parallel.h"
 #include "services/partition/in_edges.h"
+#include "services/partition/parallel_edges.h"
 
 namespace espalier::partition {
 namespace {
@@ -100,13 +101,14 @@ graph::SplitPart BuildSplitPart(const std::vector<uint64_t>& members, const Part
           .ordinals = Tensor::FromVector(std::move(ordinals))};
 }
 
-graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const PartitionLayout& layout,
-                                        PartitionId partition, EdgeTypeId type) {
+// `built` has its in-edges.
+graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const PartitionLayout& layout, EdgeTypeId type,
+                                        const graph::Partition& built) {
   const NodeTypeId source_type = layout.book.schema().SourceOf(type);
   const NodeTypeId destination_type = layout.book.schema().DestinationOf(type);
-  const uint64_t first = layout.book.NodeFirst(destination_type)[partition.value];
-  const uint64_t count = layout.book.NumOwnedNodes(partition, destination_type);
-  std::vector<uint64_t> sources, ordinals;
+  const uint64_t first = layout.book.NodeFirst(destination_type)[built.id.value];
+  const uint64_t count = layout.book.NumOwnedNodes(built.id, destination_type);
+  std::vector<uint64_t> sources, ordinals, edge_ids;
   std::vector<uint32_t> destinations;
   for (size_t ordinal = 0; ordinal < pairs.size(); ++ordinal) {
     const uint64_t destination = GlobalIdOf(layout.global_ids[destination_type.value], pairs.destinations[ordinal]);
@@ -114,11 +116,18 @@ graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const Par
     sources.push_back(GlobalIdOf(layout.global_ids[source_type.value], pairs.sources[ordinal]));
     destinations.push_back(static_cast<uint32_t>(destination - first));
     ordinals.push_back(ordinal);
+    if (!pairs.edge_ids.empty()) edge_ids.push_back(pairs.edge_ids[ordinal]);
+  }
+  Tensor positions;
+  if (!edge_ids.empty()) {
+    positions = PositionsOfMeantEdges(built.in_edges[type.value], built.original_edge_ids[type.value],
+                                      {.sources = sources, .destinations = destinations, .edge_ids = edge_ids});
   }
   graph::EdgeSplitPart part{.total = pairs.size(),
                             .sources = {},
                             .destinations = Tensor::FromVector(std::move(destinations)),
-                            .ordinals = Tensor::FromVector(std::move(ordinals))};
+                            .ordinals = Tensor::FromVector(std::move(ordinals)),
+                            .positions = std::move(positions)};
   const bool narrow = layout.global_ids[source_type.value].dtype() == DType::kU32;
   part.sources = narrow ? Tensor::FromVector(std::vector<uint32_t>(sources.begin(), sources.end()))
                         : Tensor::FromVector(std::move(sources));
@@ -261,7 +270,7 @@ graph::Partition BuildPartition(const graph::SourceGraph& graph, const Partition
   for (const auto& [name, split_of_type] : graph.edge_splits) {
     for (const auto& [type, split] : split_of_type) {
       for (const graph::EdgePairs* pairs : {&split.train, &split.validation, &split.test}) {
-        built.edge_splits[name][type].push_back(BuildEdgeSplitPart(*pairs, layout, partition, EdgeTypeId(type)));
+        built.edge_splits[name][type].push_back(BuildEdgeSplitPart(*pairs, layout, EdgeTypeId(type), built));
       }
     }
   }

@@ -20,7 +20,8 @@ struct BuildOptions {
 };
 
 // One partition's arrays, all of them. `graph` is the one that the layout was made from. Besides the partition itself
-// it needs memory for one number per edge of one edge type; so build, write and drop one after another.
+// it needs memory for one number per edge of one edge type, and for three per edge of a part of a split; so build,
+// write and drop one after another.
 graph::Partition BuildPartition(const graph::SourceGraph& graph, const PartitionLayout& layout, PartitionId partition,
                                 const BuildOptions& options);
 

@@ -71,6 +71,10 @@ Status CheckPairs(const graph::EdgePairs& part, uint64_t num_sources, uint64_t n
     return InvalidArgument(std::to_string(part.sources.size()) + " sources and " +
                            std::to_string(part.destinations.size()) + " destinations");
   }
+  if (!part.edge_ids.empty() && part.edge_ids.size() != part.size()) {
+    return InvalidArgument(std::to_string(part.size()) + " pairs and " + std::to_string(part.edge_ids.size()) +
+                           " edge ids");
+  }
   for (size_t i = 0; i < part.size(); ++i) {
     if (part.sources[i] < num_sources && part.destinations[i] < num_destinations) continue;
     return OutOfRange("edge " + std::to_string(i) + ": " + std::to_string(part.sources[i]) + " -> " +

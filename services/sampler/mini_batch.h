@@ -49,7 +49,7 @@ struct LinkSeeds {
   std::vector<GlobalEdgeId> edge_ids = {};           // [pairs] where the seeds are listed by edge ids; else empty
 };
 
-// The edges of a batch of edge classification or regression; ends are rows among the seeds.
+// The edges of a batch of edge classification or regression; ends are rows among the seeds, as those of LinkSeeds.
 struct EdgeSeeds {
   std::vector<uint32_t> sources = {};       // [edges]
   std::vector<uint32_t> destinations = {};  // [edges]
@@ -59,8 +59,8 @@ struct EdgeSeeds {
 struct MiniBatch {
   uint32_t epoch = 0;
   uint32_t step = 0;
-  // Of links between nodes of several types, one of these: the last layer writes the seeds of each type, and num_seeds
-  // counts them all.
+  // Of links and edges between nodes of several types, one of these: the last layer writes the seeds of each type, and
+  // num_seeds counts them all.
   NodeTypeId seed_type;
   uint32_t num_seeds = 0;                        // of this trainer; 0 is legal
   uint32_t global_num_seeds = 0;                 // of all trainers; of links and edges pairs: the weight's denominator

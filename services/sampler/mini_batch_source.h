@@ -28,7 +28,7 @@ struct LinkPlan {
   }
 };
 
-// Edge classification and regression: the seeds are edges of a split of one edge type, whose ends are of one node type.
+// Edge classification and regression: the seeds are edges of a split of one edge type.
 struct EdgePlan {
   EdgeTypeId edge_type;
   std::string label;  // edge column
@@ -48,7 +48,7 @@ struct EpochPlan {
   Rank rank;
   // Set: batch_size counts edges, and seed_type is what the first of their types leads to.
   std::optional<LinkPlan> links = {};
-  // Set: batch_size counts edges, and seed_type is that of their ends. Not both.
+  // Set: batch_size counts edges, and seed_type is what their type leads to. Not both.
   std::optional<EdgePlan> edges = {};
   graph::SplitPartName part = graph::SplitPartName::kTrain;
   // Steps of an epoch, at most 2^32 - 1. Absent: until the seeds are used up. More than that: the further batches are

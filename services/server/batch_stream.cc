@@ -6,6 +6,7 @@
 #include "services/base/failpoint.h"
 #include "services/base/mutex.h"
 #include "services/rpc/status_map.h"
+#include "services/sampler/edge_batch.h"
 #include "services/sampler/link_batch.h"
 #include "services/sampler/seed_order.h"
 
@@ -66,6 +67,10 @@ Result<uint64_t> BatchStream::CountSeeds() const {
         const std::vector<uint64_t> first,
         sampler::FirstOrdinals(service_.seeds_, plan.links->edge_types(), plan.split, graph::SplitPartName::kTrain));
     return first.back();
+  }
+  if (plan.edges.has_value()) {
+    RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges, schema));
+    return service_.seeds_.CountOfEdges(plan.edges->edge_type, plan.split, graph::SplitPartName::kTrain);
   }
   if (plan.seed_type.value >= schema.num_node_types()) {
     return InvalidArgument("node type " + std::to_string(plan.seed_type.value) + " does not exist");
@@ -129,6 +134,10 @@ Result<sampler::MiniBatch> BatchStream::SampleBatch(uint32_t step, sampler::Fano
   const Deadline deadline = Deadline::After(service_.options_.step_timeout);
   if (plan_.plan.links.has_value()) {
     return sampler::MakeLinkBatch(service_.seeds_, sampler, service_.neighbors_.book(), plan_.plan, plan_.spec.seed,
+                                  plan_.epoch, step, /*want_edge_ids=*/false, deadline);
+  }
+  if (plan_.plan.edges.has_value()) {
+    return sampler::MakeEdgeBatch(service_.seeds_, sampler, service_.neighbors_.book(), plan_.plan, plan_.spec.seed,
                                   plan_.epoch, step, /*want_edge_ids=*/false, deadline);
   }
   sampler::SeedQuery query;

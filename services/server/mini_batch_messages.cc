@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/rpc/frame.h"
+#include "services/server/edge_messages.h"
 #include "services/server/graph_requests.h"
 #include "services/server/link_messages.h"
 
@@ -13,11 +14,11 @@ namespace {
 
 constexpr uint64_t kMost = uint64_t{1} << 40;  // more is all the same, and the products below cannot overflow
 
-// Of one rank: nodes, or the ends of its edges and of their negatives.
+// Of one rank: nodes, or the ends of its edges and, with links, of their negatives.
 uint64_t MostSeedsOf(const sampler::EpochPlan& plan, const graph::PartitionBook& book) {
   const uint64_t share = std::min(kMost, plan.batch_size / plan.num_trainers + 1);
-  if (!plan.links.has_value()) return share;
-  const uint64_t ends = 2 + 2 * uint64_t{plan.links->negatives.count};
+  if (!plan.links.has_value() && !plan.edges.has_value()) return share;
+  const uint64_t ends = 2 + (plan.links.has_value() ? 2 * uint64_t{plan.links->negatives.count} : 0);
   return std::min(book.num_nodes(), share > kMost / ends ? kMost : share * ends);
 }
 
@@ -64,6 +65,10 @@ Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const S
   stream.plan.shuffle = start.shuffle();
   stream.plan.num_trainers = start.num_trainers();
   stream.plan.rank = Rank(start.rank());
+  if (start.has_links() && start.has_edges()) return InvalidArgument("batches are of links or of edges, not of both");
+  if (start.has_edges()) {
+    ASSIGN_OR_RETURN(stream.plan.edges, EdgePlanOf(start.edges()));
+  }
   if (start.has_links()) {
     ASSIGN_OR_RETURN(stream.plan.links, LinkPlanOf(start, limits));
   }
@@ -146,6 +151,8 @@ grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch) {
     header.mutable_links()->set_negatives_per_edge(batch.links->negatives_per_pair);
     AppendLinks(*batch.links, &tensors);
   }
+  header.set_has_edges(batch.edges.has_value());
+  if (batch.edges.has_value()) AppendEdges(*batch.edges, &tensors);
   return rpc::EncodeFrame(std::move(header), tensors);
 }
 

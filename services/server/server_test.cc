@@ -300,6 +300,17 @@ TEST(MiniBatchMessagesTest, RefusesPlansThatMakeNoSense) {
             StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->add_types()->set_edge_type(1 << 20); }),
             StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& start) { start.mutable_edges()->set_label("rating"); }), StatusCode::kInvalidArgument)
+      << "links and labelled edges at once";
+  good.clear_links();
+  good.mutable_edges()->set_edge_type(3);
+  good.mutable_edges()->set_label("rating");
+  const Result<StreamPlan> labelled = StreamPlanOf(good, limits);
+  ASSERT_TRUE(labelled.ok() && labelled->plan.edges.has_value()) << labelled.status().ToString();
+  EXPECT_EQ(labelled->plan.edges->edge_type, EdgeTypeId(3));
+  EXPECT_EQ(labelled->plan.edges->label, "rating");
+  EXPECT_EQ(code_of([](auto& start) { start.mutable_edges()->set_exclude_reverse(1 << 20); }),
+            StatusCode::kInvalidArgument);
 }
 
 TEST(MiniBatchMessagesTest, BoundsFanOutsTimesBatch) {
@@ -311,6 +322,9 @@ TEST(MiniBatchMessagesTest, BoundsFanOutsTimesBatch) {
   stream.plan.num_trainers = 2;
   stream.spec.layers = {{{3}}, {{10}}};  // 11 nodes draw 110 edges, 121 nodes draw 363
   EXPECT_EQ(MostDrawsOf(stream, *book), 473u);
+  stream.plan.edges.emplace();  // 22 ends draw 220 edges, 242 nodes draw 726
+  EXPECT_EQ(MostDrawsOf(stream, *book), 946u);
+  stream.plan.edges.reset();
   stream.spec.layers = {{{100}}, {{100}}};  // 1100 edges, then all 5000 of the graph
   EXPECT_EQ(MostDrawsOf(stream, *book), 6100u);
   stream.spec.replace = true;

@@ -121,6 +121,24 @@ Status CheckEdgeSplitPart(const std::string& name, const graph::EdgeSplitPart& p
   return {};
 }
 
+// None, or each is among the destination's in-edges and from the source, or is their number.
+Status CheckPositions(const std::string& name, const graph::EdgeSplitPart& part, const graph::InEdges& in_edges) {
+  if (part.positions.empty()) return {};
+  const auto count = static_cast<uint64_t>(part.ordinals.num_rows());
+  RETURN_IF_ERROR(CheckIds("positions of " + name, part.positions, count));
+  const IdArray sources(part.sources), destinations(part.destinations), positions(part.positions);
+  const IdArray indptr(in_edges.indptr), indices(in_edges.indices);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t position = positions[i], first = indptr[destinations[i]], last = indptr[destinations[i] + 1];
+    if (position == indices.size()) continue;
+    if (first <= position && position < last && indices[position] == sources[i]) continue;
+    return Bad("position " + std::to_string(i) + " of " + name, std::to_string(position),
+               "an edge of " + std::to_string(sources[i]) + " -> " + std::to_string(destinations[i]) + ", or " +
+                   std::to_string(indices.size()));
+  }
+  return {};
+}
+
 Status CheckEdgeSplits(const graph::PartitionBook& book, const graph::Partition& partition) {
   for (const auto& [split, by_type] : partition.edge_splits) {
     for (const auto& [number, parts] : by_type) {
@@ -134,6 +152,7 @@ Status CheckEdgeSplits(const graph::PartitionBook& book, const graph::Partition&
         RETURN_IF_ERROR(CheckEdgeSplitPart(part_name + " of " + name, parts[part],
                                            book.num_nodes(book.schema().SourceOf(type)),
                                            book.NumOwnedNodes(partition.id, book.schema().DestinationOf(type))));
+        RETURN_IF_ERROR(CheckPositions(part_name + " of " + name, parts[part], partition.in_edges[type.value]));
       }
     }
   }

@@ -37,7 +37,26 @@ graph::Partition Sound() {
   return partition;
 }
 
-TEST(CheckPartitionTest, TakesASoundPartition) { EXPECT_EQ(CheckPartition(Book(), Sound()), Status()); }
+// A split of edges with 2 -> 0 in train.
+void NameTheEdgeAt(Tensor positions, graph::Partition& partition) {
+  const graph::EdgeSplitPart none = {.total = 0, .sources = U32({}), .destinations = U32({}), .ordinals = U32({})};
+  partition.edge_splits["links"][0] = {{.total = 1,
+                                        .sources = U32({2}),
+                                        .destinations = U32({0}),
+                                        .ordinals = U32({0}),
+                                        .positions = std::move(positions)},
+                                       none,
+                                       none};
+}
+
+TEST(CheckPartitionTest, TakesASoundPartition) {
+  EXPECT_EQ(CheckPartition(Book(), Sound()), Status());
+  for (const uint32_t position : {1u, 3u}) {  // the edge's, and "found by its ends"
+    graph::Partition partition = Sound();
+    NameTheEdgeAt(U32({position}), partition);
+    EXPECT_EQ(CheckPartition(Book(), partition), Status());
+  }
+}
 
 TEST(CheckPartitionTest, NamesWhatIsDamaged) {
   struct Case {
@@ -91,6 +110,13 @@ TEST(CheckPartitionTest, NamesWhatIsDamaged) {
        [](auto& p) {
          p.splits["public"][0][0].ordinals = U32({0, 0});
        }},
+      {"positions of train of split 'links'",
+       [](auto& p) {
+         NameTheEdgeAt(U32({1, 1}), p);
+       }},
+      {"position 0 of train of split 'links'", [](auto& p) { NameTheEdgeAt(U32({0}), p); }},  // from another source
+      {"position 0 of train of split 'links'", [](auto& p) { NameTheEdgeAt(U32({2}), p); }},  // to another destination
+      {"position 0 of train of split 'links'", [](auto& p) { NameTheEdgeAt(U32({4}), p); }},
   };
   for (const Case& c : cases) {
     graph::Partition partition = Sound();

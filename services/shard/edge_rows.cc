@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,22 +17,28 @@ constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 }  // namespace
 
 Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
-                           std::span<const uint64_t> sources, std::span<const uint64_t> destinations,
-                           uint64_t max_lookups) {
+                           const AskedEdges& asked, uint64_t max_lookups) {
+  const std::span<const uint64_t> sources = asked.sources, destinations = asked.destinations;
   const auto name = [&](size_t pair) {
     return "a pair that leads to node " + std::to_string(IdArray(original_ids)[destinations[pair]]) +
            " (from the node of global id " + std::to_string(sources[pair]) + ")";
   };
+  const IdArray indptr(in_edges.indptr), indices(in_edges.indices);
+  std::vector<uint64_t> position(sources.size(), kNoEdge);
+  std::vector<size_t> order;  // of those to be found
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (!asked.positions.empty() && asked.positions[i] < indices.size()) {
+      position[i] = asked.positions[i];
+    } else {
+      order.push_back(i);
+    }
+  }
   // In-edges of a node are ordered by more than their sources' global ids, so a node's are walked once for all pairs
   // that lead to it.
-  std::vector<size_t> order(sources.size());
-  std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::pair(destinations[a], sources[a]) < std::pair(destinations[b], sources[b]);
   });
-  const IdArray indptr(in_edges.indptr), indices(in_edges.indices);
   const size_t row_bytes = column.row_bytes();
-  std::vector<uint64_t> position(sources.size(), kNoEdge);
   uint64_t lookups = 0;
   for (size_t first = 0; first < order.size();) {
     const uint64_t destination = destinations[order[first]];
@@ -56,8 +61,9 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
           found = edge;
         } else if (std::memcmp(column.bytes() + found * row_bytes, column.bytes() + edge * row_bytes, row_bytes) != 0) {
           return InvalidArgument(name(*at) +
-                                 " is several edges whose rows differ, and cannot say which is meant: keep "
-                                 "one of them (dropDuplicateEdges)");
+                                 " is several edges whose rows differ, and this partitioning does not say which is "
+                                 "meant: name the split's edges by their numbers, or keep one of them "
+                                 "(dropDuplicateEdges)");
         }
       }
     }

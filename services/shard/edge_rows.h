@@ -1,4 +1,5 @@
-// Rows of an edge column by the edges' ends: ids of edges mean nothing to who names edges as pairs.
+// Rows of an edge column by the edges' ends: ids of edges mean nothing to who names edges as pairs. Where ends are not
+// enough, a split says which of several edges it means.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,20 @@
 
 namespace espalier::shard {
 
-// [edges, row shape...]: row i is the column's at the in-edge of destinations[i] (a local id) from sources[i] (a global
-// id). `in_edges` has passed CheckPartition, `column` has a row for each of its edges, and original_ids (of the owned
-// destinations) are for messages; destinations exist. A pair may be asked for more than once. InvalidArgument names a
-// pair that is no edge, or whose parallel edges have different rows; ResourceExhausted where more than max_lookups
-// in-edges would be looked at (those of each distinct destination, once).
+// Pairs whose edges' rows are wanted. A pair may be asked for more than once.
+struct AskedEdges {
+  std::span<const uint64_t> sources;       // [edges] global ids
+  std::span<const uint64_t> destinations;  // [edges] local ids
+  // [edges] as graph::EdgeSplitPart has them; empty: edges are found by their ends.
+  std::span<const uint64_t> positions = {};
+};
+
+// [edges, row shape...]: row i is the column's at the in-edge of destinations[i] from sources[i]. `in_edges` and the
+// edges' split have passed CheckPartition, `column` has a row for each in-edge, and original_ids (of the owned
+// destinations) are for messages; destinations exist. InvalidArgument names a pair that is no edge, or, without a
+// position, whose parallel edges have different rows; ResourceExhausted where more than max_lookups in-edges would be
+// looked at (those of each distinct destination, once).
 Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
-                           std::span<const uint64_t> sources, std::span<const uint64_t> destinations,
-                           uint64_t max_lookups);
+                           const AskedEdges& asked, uint64_t max_lookups);
 
 }  // namespace espalier::shard

@@ -115,8 +115,7 @@ struct GraphShard::State {
   Result<const graph::EdgeSplitPart*> FindEdgeSplitPart(const sampler::SeedQuery& query, EdgeTypeId type) const;
   Result<sampler::PartitionSeeds> SeedsOfStep(const sampler::SeedQuery& query);
   Result<const Tensor*> FindEdgeColumn(EdgeTypeId type, const std::string& name) const;
-  Result<Tensor> RowsOfSeeds(const sampler::SeedQuery& query, std::span<const uint64_t> sources,
-                             std::span<const uint64_t> destinations) const;
+  Result<Tensor> RowsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const;
   Result<Tensor> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
@@ -253,19 +252,18 @@ Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const s
                   (existing.empty() ? "none" : existing));
 }
 
-Result<Tensor> GraphShard::State::RowsOfSeeds(const sampler::SeedQuery& query, std::span<const uint64_t> sources,
-                                              std::span<const uint64_t> destinations) const {
+Result<Tensor> GraphShard::State::RowsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const {
   const EdgeTypeId type = query.edge_types.front();
   ASSIGN_OR_RETURN(const Tensor* const column, FindEdgeColumn(type, query.edge_column));
   const size_t row_bytes = column->row_bytes();
-  if (row_bytes > 0 && sources.size() > limits.max_edge_row_bytes / row_bytes) {
-    return ResourceExhausted(std::to_string(sources.size()) + " rows of edge column '" + query.edge_column +
+  if (row_bytes > 0 && edges.sources.size() > limits.max_edge_row_bytes / row_bytes) {
+    return ResourceExhausted(std::to_string(edges.sources.size()) + " rows of edge column '" + query.edge_column +
                              "' take more than " + std::to_string(limits.max_edge_row_bytes) +
                              " bytes: use smaller batches");
   }
   const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
-  Result<Tensor> rows = RowsOfEdges(partition.in_edges[type.value], original_ids, *column, sources, destinations,
-                                    limits.max_lookups_per_request);
+  Result<Tensor> rows =
+      RowsOfEdges(partition.in_edges[type.value], original_ids, *column, edges, limits.max_lookups_per_request);
   if (rows.ok()) return rows;
   return std::move(rows).status().While("column '" + query.edge_column + "' of the edges of split '" + query.split +
                                         "'");
@@ -278,12 +276,13 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   const bool of_edges = !query.edge_types.empty();
   uint64_t total = 0;
   std::vector<OrdinalList> lists;
-  std::vector<IdArray> local_ids, list_sources;  // by list; sources of edges
+  std::vector<IdArray> local_ids, list_sources, list_positions;  // by list; the last two of edges
   for (const EdgeTypeId type : query.edge_types) {
     ASSIGN_OR_RETURN(const graph::EdgeSplitPart* const part, FindEdgeSplitPart(query, type));
     lists.push_back({total, &part->ordinals});
     local_ids.emplace_back(part->destinations);
     list_sources.emplace_back(part->sources);
+    list_positions.emplace_back(part->positions);
     total += part->total;
   }
   if (!of_edges) {
@@ -307,17 +306,20 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   }
   std::vector<uint32_t> positions;
   std::vector<uint64_t> nodes, sources, local_destinations;  // the last two of edges
+  std::vector<uint64_t> edge_positions;                      // of edges with a column, which are of one list
   for (const OwnSeed& seed : own) {
     positions.push_back(static_cast<uint32_t>(seed.position - range.first));
     nodes.push_back(first_nodes[seed.list] + local_ids[seed.list][seed.entry]);
     if (!of_edges) continue;
     sources.push_back(list_sources[seed.list][seed.entry]);
     local_destinations.push_back(local_ids[seed.list][seed.entry]);
+    const IdArray& of_list = list_positions[seed.list];
+    if (!query.edge_column.empty() && of_list.size() > 0) edge_positions.push_back(of_list[seed.entry]);
   }
   sampler::PartitionSeeds seeds{.positions = Tensor::FromVector(std::move(positions)),
                                 .nodes = IdTensor(std::move(nodes), num_nodes)};
   if (!query.edge_column.empty()) {
-    ASSIGN_OR_RETURN(seeds.rows, RowsOfSeeds(query, sources, local_destinations));
+    ASSIGN_OR_RETURN(seeds.rows, RowsOfSeeds(query, {sources, local_destinations, edge_positions}));
   }
   if (of_edges) seeds.sources = IdTensor(std::move(sources), num_sources);
   return seeds;

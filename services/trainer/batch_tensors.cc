@@ -8,8 +8,8 @@ Result<BatchTensors> FetchBatch(sampler::MiniBatch batch, const NodeData& data, 
   fetched.batch = std::move(batch);
   const auto& nodes = fetched.batch.nodes;
   const size_t num_types = data.input_widths().size();
-  const bool has_links = fetched.batch.links.has_value();  // whose ends may be of several types
-  if (nodes.size() != num_types || (!has_links && fetched.batch.num_seeds > nodes[data.seed_type().value].size())) {
+  const bool of_edges = fetched.batch.links.has_value() || fetched.batch.edges.has_value();  // ends of several types
+  if (nodes.size() != num_types || (!of_edges && fetched.batch.num_seeds > nodes[data.seed_type().value].size())) {
     return Internal("a mini-batch that does not fit the graph's node types");
   }
   fetched.features.resize(num_types);

@@ -58,8 +58,10 @@ Result<EdgeOutputs> EdgeEvaluation::OutputsOfChunk(graph::SplitPartName part, ui
 }
 
 Result<torch::Tensor> EdgeEvaluation::OutputsOf(const sampler::GlobalBatch& edges) const {
-  ASSIGN_OR_RETURN(const torch::Tensor sources, embeddings_.Read(edges.sources));
-  ASSIGN_OR_RETURN(const torch::Tensor destinations, embeddings_.Read(edges.seeds));
+  const EdgeTypeId type = measure_.target.edge_type;
+  ASSIGN_OR_RETURN(const torch::Tensor sources, embeddings_.Read(graph_.schema().SourceOf(type), edges.sources));
+  ASSIGN_OR_RETURN(const torch::Tensor destinations,
+                   embeddings_.Read(graph_.schema().DestinationOf(type), edges.seeds));
   try {
     const torch::NoGradGuard no_gradients;
     return measure_.head->Outputs(sources, destinations).contiguous();

@@ -62,16 +62,17 @@ class EdgeResultsWalk {
 
   Status WriteChunk(SplitPartName part) {
     ASSIGN_OR_RETURN(const EdgeOutputs edges, edges_.OutputsOfChunk(part, chunk_));
-    ASSIGN_OR_RETURN(const Tensor sources, OriginalIdsOf(edges.sources));
-    ASSIGN_OR_RETURN(const Tensor destinations, OriginalIdsOf(edges.destinations));
+    const graph::GraphSchema& schema = context_.graph.schema();
+    const EdgeTypeId type = edges_.target().edge_type;
+    ASSIGN_OR_RETURN(const Tensor sources, OriginalIdsOf(schema.SourceOf(type), edges.sources));
+    ASSIGN_OR_RETURN(const Tensor destinations, OriginalIdsOf(schema.DestinationOf(type), edges.destinations));
     RETURN_IF_ERROR(predictions_.Append(sources, destinations, FromTorch(DecisionsOf(kind_, edges.outputs))));
     return has_logits() ? logits_.Append(sources, destinations, FromTorch(edges.outputs)) : Status();
   }
 
   // U64 [nodes]
-  Result<Tensor> OriginalIdsOf(std::span<const GlobalNodeId> nodes) const {
-    return context_.graph.rows.GatherRows(context_.data.seed_type(), sampler::kOriginalIdColumn, nodes,
-                                          context_.timeouts.ForData());
+  Result<Tensor> OriginalIdsOf(NodeTypeId type, std::span<const GlobalNodeId> nodes) const {
+    return context_.graph.rows.GatherRows(type, sampler::kOriginalIdColumn, nodes, context_.timeouts.ForData());
   }
 
   Result<bool> Commit() {

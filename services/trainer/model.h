@@ -62,7 +62,7 @@ struct ModelOptions {
   // Relations each layer samples, ascending EdgeTypeId; the blocks of a BatchLayer come in this order.
   std::vector<std::vector<EdgeTypeId>> relations;  // by layer
   NodeTypeId seed_type;
-  // All types whose outputs are wanted, ascending: of links between nodes of several types; empty: seed_type alone.
+  // All types whose outputs are wanted, ascending: of edges between nodes of several types; empty: seed_type alone.
   std::vector<NodeTypeId> seed_types = {};
   uint64_t seed = 0;
   std::shared_ptr<const ModuleFile> module;  // of ModelType::kTorchScript, whose outputs num_outputs need not say

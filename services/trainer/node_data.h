@@ -29,9 +29,9 @@ class NodeData {
   static Result<NodeData> Make(const job::Training& training, const graph::GraphSchema& schema,
                                sampler::RowSource& rows);
 
-  // Of link prediction, what the first of its edge types leads to.
+  // Of tasks on edges, what the first of their edge types leads to.
   NodeTypeId seed_type() const { return seed_type_; }
-  // Those whose outputs are wanted, ascending: the seed type; of link prediction the ends of all its edge types.
+  // Those whose outputs are wanted, ascending: the seed type; of tasks on edges the ends of all their edge types.
   const std::vector<NodeTypeId>& seed_types() const { return seed_types_; }
   LossKind loss_kind() const { return loss_kind_; }
   // Width of the features by NodeTypeId; 0: the type has none.

@@ -1,5 +1,5 @@
-// The outputs of all nodes of the seed type in a mutable tensor on the owners of the rows, while a pass over the graph
-// reads them.
+// The outputs of all nodes of the seed types in mutable tensors of one name on the owners of the rows, while a pass
+// over the graph reads them.
 #pragma once
 
 #include <span>
@@ -18,8 +18,9 @@ class StoredEmbeddings {
 
   // After inference.ComputeHidden. Nothing where they are there already, until Drop; else `tensor` names them.
   Status Store(Model& model, FullInference& inference, const std::string& tensor);
-  // f32 [nodes, D] in the order of `nodes`, which may repeat. DataLoss where a restarted server has lost them.
-  Result<torch::Tensor> Read(std::span<const GlobalNodeId> nodes) const;
+  // f32 [nodes, D] in the order of `nodes` of one of the seed types, which may repeat. DataLoss where a restarted
+  // server has lost them.
+  Result<torch::Tensor> Read(NodeTypeId type, std::span<const GlobalNodeId> nodes) const;
   // At a pass's end, when every rank has ended its reads, or has failed.
   Status Drop();
 

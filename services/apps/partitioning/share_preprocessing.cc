@@ -45,6 +45,22 @@ EdgeShare Renumbered(graph::EdgeSet edges, const PlaceInList& place) {
   return {.edges = std::move(edges), .first_row = place.first_row, .num_edges = 2 * place.num_edges};
 }
 
+// A split of an added relation names the reverse of edge i as Preprocess numbers it: num_rows + i, for edges of the
+// whole list.
+void RenumberReverseSplits(const graph::GraphSchema& before, const std::map<std::string, PlaceInList>& places,
+                           graph::SourceGraph& changed) {
+  for (auto& [name, by_type] : changed.edge_splits) {
+    for (auto& [type, split] : by_type) {
+      const std::string named = changed.schema.EdgeType(EdgeTypeId(type)).Name();
+      if (before.FindEdgeType(named).ok()) continue;
+      const PlaceInList& place = places.at(named);
+      for (graph::EdgePairs* const pairs : {&split.train, &split.validation, &split.test}) {
+        for (uint64_t& id : pairs->edge_ids) id += place.num_edges - place.num_rows;
+      }
+    }
+  }
+}
+
 // As Preprocess refuses it: this process's share may be empty.
 Status CheckNotChangedBefore(const graph::SourceGraph& source) {
   for (size_t type = 0; type < source.edges.size(); ++type) {
@@ -77,6 +93,7 @@ Result<PreprocessedShare> ChangeEachEdge(const graph::SourceGraph& source, uint3
   }
   PreprocessedShare changed;
   ASSIGN_OR_RETURN(changed.graph, graph::Preprocess(std::move(share), options, threads));
+  RenumberReverseSplits(source.schema, places, changed.graph);
   for (uint16_t type = 0; type < changed.graph.edges.size(); ++type) {
     const auto place = places.find(changed.graph.schema.EdgeType(EdgeTypeId(type)).Name());
     ESPALIER_CHECK(place != places.end()) << "an edge type that is neither of the source nor a reverse";

@@ -33,6 +33,21 @@ graph::SourceGraph Untidy() {
   return graph;
 }
 
+// With a split that has every edge of every type by its number, also those with the same ends.
+graph::SourceGraph WithNumberedEdges(graph::SourceGraph graph) {
+  for (uint16_t type = 0; type < graph.edges.size(); ++type) {
+    graph::EdgePairs& train = graph.edge_splits["all"][type].train;
+    for (int64_t row = 0; row < static_cast<int64_t>(graph.edges[type].num_edges()); ++row) {
+      train.sources.push_back(static_cast<uint64_t>(graph.edges[type].sources.ValueAsInt(row)));
+      train.destinations.push_back(static_cast<uint64_t>(graph.edges[type].destinations.ValueAsInt(row)));
+      train.edge_ids.push_back(static_cast<uint64_t>(row));
+    }
+  }
+  return graph;
+}
+graph::SourceGraph UntidyByNumber() { return WithNumberedEdges(Untidy()); }
+graph::SourceGraph TypedByNumber() { return WithNumberedEdges(Typed()); }
+
 struct Change {
   const char* name;
   graph::SourceGraph (*source)();
@@ -85,6 +100,13 @@ INSTANTIATE_TEST_SUITE_P(
                Typed,
                kStreaming,
                {.add_reverse_edges = true, .drop_self_loops = true, .drop_duplicate_edges = true},
+               {}},
+        Change{"NumberedSelfLoops", UntidyByNumber, kRandom, {.drop_self_loops = true}, {}},
+        Change{"NumberedReverses", UntidyByNumber, kStreaming, {.add_reverse_edges = true}, {}},
+        Change{"TypedNumberedReverses",
+               TypedByNumber,
+               kStreaming,
+               {.add_reverse_edges = true, .drop_self_loops = true},
                {}},
         Change{"NoEdges",
                NoEdgesAtAll,

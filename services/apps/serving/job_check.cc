@@ -32,12 +32,30 @@ sampler::NegativeKind KindOf(job::Negatives negatives) {
   return sampler::NegativeKind::kUniform;
 }
 
-Status CheckLinksAreOfJob(const sampler::EpochPlan& plan, const job::Task& task) {
-  const bool of_edges = task.type == job::TaskType::kLinkPrediction;
-  if (plan.links.has_value() != of_edges) {
-    return Differs("batches of", plan.links.has_value() ? "edges" : "nodes", of_edges ? "edges" : "nodes");
-  }
-  if (!of_edges) return Status();
+std::string SeedsOf(const sampler::EpochPlan& plan) {
+  return plan.links.has_value() ? "links" : plan.edges.has_value() ? "labelled edges" : "nodes";
+}
+
+std::string SeedsOf(const job::Task& task) {
+  if (task.type == job::TaskType::kLinkPrediction) return "links";
+  return job::LabelsEdges(task.type) ? "labelled edges" : "nodes";
+}
+
+std::string ExcludedBy(const sampler::EdgePlan& plan) {
+  if (!plan.exclude_batch) return job::NameOf(job::ExcludeEdges::kNone);
+  return job::NameOf(plan.exclude_reverse.has_value() ? job::ExcludeEdges::kReverseEdges : job::ExcludeEdges::kSelf);
+}
+
+Status CheckEdgesAreOfJob(const sampler::EdgePlan& plan, const job::Task& task) {
+  if (plan.label != task.label) return Differs("label", "'" + plan.label + "'", "'" + task.label + "'");
+  const std::string excluded = job::NameOf(task.exclude);
+  return ExcludedBy(plan) == excluded ? Status() : Differs("exclude", ExcludedBy(plan), excluded);
+}
+
+Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task) {
+  if (SeedsOf(plan) != SeedsOf(task)) return Differs("batches of", SeedsOf(plan), SeedsOf(task));
+  if (plan.edges.has_value()) return CheckEdgesAreOfJob(*plan.edges, task);
+  if (!plan.links.has_value()) return Status();
   const sampler::NegativeSpec& negatives = plan.links->negatives;
   if (negatives.kind != KindOf(task.negatives)) {
     return Differs("negatives", std::to_string(static_cast<int>(negatives.kind)), NameOf(task.negatives));
@@ -84,7 +102,7 @@ Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTrain
   if (stream.spec.time_column != time_column) {
     return Differs("time column", "'" + stream.spec.time_column + "'", "'" + time_column + "'");
   }
-  return CheckLinksAreOfJob(stream.plan, training.task);
+  return CheckSeedsAreOfJob(stream.plan, training.task);
 }
 
 }  // namespace espalier::serving

@@ -268,7 +268,31 @@ TEST(JobCheckTest, LinksAreThoseOfTheJob) {
   stream.plan.links->negatives.kind = sampler::NegativeKind::kUniform;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("this sampler's job has Joint"));
   job.training.task.type = job::TaskType::kNodeClassification;
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("batches of edges"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("batches of links, this sampler's job has nodes"));
+}
+
+TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
+  job::DistTraining job;
+  job::Task& task = job.training.task;
+  task.type = job::TaskType::kEdgeRegression;
+  task.label = "rating";
+  task.exclude = job::ExcludeEdges::kReverseEdges;
+  server::StreamPlan stream;
+  stream.spec.seed = job.training.seed;
+  stream.plan.batch_size = static_cast<uint64_t>(job.training.batch_size);
+  stream.spec.layers.resize(1);
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("batches of nodes"));
+  sampler::EdgePlan& plan = stream.plan.edges.emplace();
+  plan = {.edge_type = EdgeTypeId(0), .label = "rating", .exclude_batch = true, .exclude_reverse = EdgeTypeId(1)};
+  EXPECT_EQ(CheckStreamIsOfJob(stream, job), Status());
+  plan.exclude_reverse.reset();
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(),
+              HasSubstr("exclude Self, this sampler's job has ReverseEdges"));
+  plan.label = "stars";
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("label 'stars', this sampler's job has 'rating'"));
+  task.type = job::TaskType::kLinkPrediction;
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(),
+              HasSubstr("batches of labelled edges, this sampler's job has links"));
 }
 
 }  // namespace

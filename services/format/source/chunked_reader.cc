@@ -65,6 +65,7 @@ graph::EdgePairs PairsThatAreSet(const Tensor* mask, const EdgeSet& edges) {
   for (const uint64_t row : RowsThatAreSet(mask)) {
     pairs.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(static_cast<int64_t>(row))));
     pairs.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(static_cast<int64_t>(row))));
+    pairs.edge_ids.push_back(row);
   }
   return pairs;
 }

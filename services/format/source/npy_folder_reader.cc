@@ -132,6 +132,8 @@ Result<std::vector<uint64_t>> ReadPart(const std::string& directory, const std::
 
 // The edges of the edge list that `rows` numbers, in that order.
 Result<graph::EdgePairs> PairsOfRows(const std::vector<uint64_t>& rows, const EdgeSet& edges) {
+  // (Others are refused when the whole graph is validated.)
+  const bool has_ids = edges.original_ids.shape() == edges.sources.shape();
   graph::EdgePairs pairs;
   for (const uint64_t row : rows) {
     if (row >= edges.num_edges()) {
@@ -140,21 +142,23 @@ Result<graph::EdgePairs> PairsOfRows(const std::vector<uint64_t>& rows, const Ed
     }
     pairs.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(static_cast<int64_t>(row))));
     pairs.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(static_cast<int64_t>(row))));
+    const auto at = static_cast<int64_t>(row);
+    pairs.edge_ids.push_back(has_ids ? static_cast<uint64_t>(edges.original_ids.ValueAsInt(at)) : row);
   }
   return pairs;
 }
 
-// Pairs [2, k], rows of the edge list [k], or a mask of them.
+// Pairs [2, k], pairs and their edges' original ids [3, k], rows of the edge list [k], or a mask of them.
 Result<graph::EdgePairs> PairsOf(const Tensor& tensor, const EdgeSet& edges) {
   if (tensor.dtype() == DType::kBool) {
     ASSIGN_OR_RETURN(const std::vector<uint64_t> rows, IdsOfMask(tensor, edges.num_edges()));
     return PairsOfRows(rows, edges);
   }
   if (!graph::IsIdDType(tensor.dtype()) || tensor.shape().empty() || tensor.shape().size() > 2 ||
-      (tensor.shape().size() == 2 && tensor.shape()[0] != 2)) {
+      (tensor.shape().size() == 2 && tensor.shape()[0] != 2 && tensor.shape()[0] != 3)) {
     return InvalidArgument("the split is " + tensor.ToString() +
-                           ": expected pairs, I64 or alike [2, edges], rows of the edge list, I64 or alike [edges], or "
-                           "a mask, BOOL [edges of the type]");
+                           ": expected pairs, I64 or alike [2, edges] or, with their original ids, [3, edges], rows of "
+                           "the edge list, I64 or alike [edges], or a mask, BOOL [edges of the type]");
   }
   std::vector<uint64_t> ids;
   // A negative id becomes huge: it is found out of range here or by validation.
@@ -162,8 +166,11 @@ Result<graph::EdgePairs> PairsOf(const Tensor& tensor, const EdgeSet& edges) {
     for (const auto id : values) ids.push_back(static_cast<uint64_t>(static_cast<int64_t>(id)));
   });
   if (tensor.shape().size() == 1) return PairsOfRows(ids, edges);
-  const auto half = ids.begin() + static_cast<int64_t>(ids.size() / 2);
-  return graph::EdgePairs{.sources = {ids.begin(), half}, .destinations = {half, ids.end()}};
+  const auto count = tensor.shape()[1];
+  const auto destinations = ids.begin() + count, edge_ids = destinations + count;
+  return graph::EdgePairs{.sources = {ids.begin(), destinations},
+                          .destinations = {destinations, edge_ids},
+                          .edge_ids = {edge_ids, ids.end()}};
 }
 
 Result<graph::EdgePairs> ReadEdgePart(const std::string& directory, const std::optional<ArrayFile>& file,

@@ -214,6 +214,7 @@ TEST(GraphDescriptionTest, RefusesWhatIsNoDescription) {
 TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
   graph::SourceGraph graph = graph::testing::PathGraph(6);
   graph.edge_splits["links"][0] = {.train = {{0, 1, 1}, {1, 2, 2}}, .validation = {{5}, {0}}, .test = {}};
+  graph.edge_splits["numbered"][0] = {.train = {{0, 1}, {1, 2}, {0, 1}}, .validation = {}, .test = {{5}, {0}}};
   const testing::TemporaryFolder folder;
   ASSERT_EQ(WriteNpyFolder(graph, folder.path() + "/g"), Status());
 
@@ -225,6 +226,9 @@ TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
   EXPECT_EQ(split.train, graph.edge_splits["links"][0].train);
   EXPECT_EQ(split.validation, graph.edge_splits["links"][0].validation);
   EXPECT_EQ(split.test.size(), 0u);
+  const graph::EdgeSplit& numbered = read->edge_splits.at("numbered").at(0);
+  EXPECT_EQ(numbered.train, graph.edge_splits["numbered"][0].train);
+  EXPECT_EQ(numbered.test, graph.edge_splits["numbered"][0].test);  // of ends alone
 }
 
 TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
@@ -236,14 +240,14 @@ TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
   mask.mutable_bytes()[2] = std::byte{1};
   ASSERT_EQ(WriteNpy(folder.path() + "/mask.npy", mask), Status());
   ASSERT_EQ(WriteNpy(folder.path() + "/far.npy", Tensor::FromVector<int64_t>({4})), Status());
-  ASSERT_EQ(WriteNpy(folder.path() + "/wide.npy", Tensor::FromVector<int64_t>({1, 2, 3}, {3, 1})), Status());
+  ASSERT_EQ(WriteNpy(folder.path() + "/wide.npy", Tensor::FromVector<int64_t>({1, 2, 3, 0}, {4, 1})), Status());
   const std::string graph = "version: 1\nnodes: [{type: n, count: 4}]\nedges: [{type: 'n:e:n', ids: e.npy}]\nsplits:\n";
 
   folder.Write("graph.yaml", graph + "- {name: s, edge_type: [n, e, n], train: rows.npy, test: mask.npy}\n");
   const Result<graph::SourceGraph> read = Read(folder.path());
   ASSERT_TRUE(read.ok()) << read.status().ToString();
-  EXPECT_EQ(read->edge_splits.at("s").at(0).train, (graph::EdgePairs{{3, 0}, {0, 1}}));
-  EXPECT_EQ(read->edge_splits.at("s").at(0).test, (graph::EdgePairs{{2}, {3}}));
+  EXPECT_EQ(read->edge_splits.at("s").at(0).train, (graph::EdgePairs{{3, 0}, {0, 1}, {3, 0}}));
+  EXPECT_EQ(read->edge_splits.at("s").at(0).test, (graph::EdgePairs{{2}, {3}, {2}}));
 
   const auto refusal = [&](const std::string& split) {
     folder.Write("graph.yaml", graph + split);

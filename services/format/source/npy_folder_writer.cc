@@ -41,13 +41,15 @@ class ArrayWriter {
     return {};
   }
 
-  // U64 [2, k]: sources, then destinations.
+  // U64 [2, k]: sources, then destinations; [3, k] with the original ids of the edges that are meant.
   Status WritePairs(const std::string& name, const graph::EdgePairs& pairs, std::optional<ArrayFile>& file) const {
     if (pairs.size() == 0) return {};
-    std::vector<uint64_t> ends = pairs.sources;
-    ends.insert(ends.end(), pairs.destinations.begin(), pairs.destinations.end());
-    ASSIGN_OR_RETURN(
-        file, Write(name, Tensor::FromVector(std::move(ends), {2, static_cast<int64_t>(pairs.destinations.size())})));
+    std::vector<uint64_t> rows = pairs.sources;
+    rows.insert(rows.end(), pairs.destinations.begin(), pairs.destinations.end());
+    rows.insert(rows.end(), pairs.edge_ids.begin(), pairs.edge_ids.end());
+    const int64_t num_rows = pairs.edge_ids.empty() ? 2 : 3;
+    ASSIGN_OR_RETURN(file,
+                     Write(name, Tensor::FromVector(std::move(rows), {num_rows, static_cast<int64_t>(pairs.size())})));
     return {};
   }
 

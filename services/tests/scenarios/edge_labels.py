@@ -1,48 +1,49 @@
-"""Edge classification and regression: whole runs that learn labels which both ends decide, whatever the partitions."""
+"""Edge classification and regression: whole runs that learn labels which both ends decide, between nodes of one type or
+of two, whatever the partitions, samplers and transports."""
 
 import json
 
 import numpy as np
 
-from harness import Scenario, job
+from harness import Scenario, espalier, job
 
 NODES = 300
+USERS, ITEMS = 160, 200
 MODEL = {"type": "GraphSAGE", "aggregator": "Mean", "hiddenSize": 32, "dropout": 0.0}
+SAME = ("samplesDigest", "parametersDigest", "lossPerStep", "testAccuracy")
 
 
-class EdgeLabels(Scenario):
-    def setUp(self):
-        super().setUp()
+class LabelledEdges(Scenario):
+    """A graph with one labelled relation, whose edges are dealt to the parts of a split by their numbers."""
+
+    inputs = [{"features": ["node-feat"]}]
+
+    def write_graph(self, edge_type, kinds, edges, labels):
+        """kinds: of each node type the numbers that the features tell; edges [2, m]; labels: columns of them."""
         rng = np.random.default_rng(7)
-        self.kind = rng.integers(0, 4, NODES)
-        features = np.eye(4)[self.kind] + 0.1 * rng.normal(size=(NODES, 4))
-        pairs = np.unique(rng.integers(0, NODES, (2, 6000)), axis=1)
-        self.edges = pairs[:, pairs[0] != pairs[1]]
-        source, destination = self.kind[self.edges]
-        order = rng.permutation(self.edges.shape[1])
-        bounds = [int(0.7 * order.size), int(0.85 * order.size)]
-        self.parts = dict(zip(("train", "validation", "test"), np.split(order, bounds)))
-        self.labels = {"class": (source + 2 * destination) % 3, "value": (source - 0.5 * destination).astype(np.float32)}
-
+        self.edges, self.labels = edges, labels
+        bounds = [int(0.7 * edges.shape[1]), int(0.85 * edges.shape[1])]
+        self.parts = dict(zip(("train", "validation", "test"), np.split(rng.permutation(edges.shape[1]), bounds)))
         self.graph = self.dir / "graph"
         self.graph.mkdir()
-        np.save(self.graph / "feat.npy", features.astype(np.float32))
-        np.save(self.graph / "edges.npy", np.ascontiguousarray(self.edges))
-        for name, rows in (self.labels | self.parts).items():
+        np.save(self.graph / "edges.npy", np.ascontiguousarray(edges))
+        for name, rows in (labels | self.parts).items():
             np.save(self.graph / f"{name}.npy", rows)
+        for node_type, kind in kinds.items():
+            features = np.eye(4)[kind] + 0.1 * rng.normal(size=(kind.size, 4))
+            np.save(self.graph / f"{node_type}.npy", features.astype(np.float32))
         (self.graph / "graph.yaml").write_text(json.dumps({
             "version": 1, "name": "ratings",
-            "nodes": [{"type": "user", "columns": {"node-feat": "feat.npy"}}],
-            "edges": [{"type": ["user", "rates", "user"], "ids": "edges.npy",
-                       "columns": {name: f"{name}.npy" for name in self.labels}}],
-            "splits": [{"name": "rated", "edge_type": ["user", "rates", "user"],
-                        **{name: f"{name}.npy" for name in self.parts}}]}))
+            "nodes": [{"type": node_type, "columns": {"node-feat": f"{node_type}.npy"}} for node_type in kinds],
+            "edges": [{"type": edge_type, "ids": "edges.npy", "columns": {name: f"{name}.npy" for name in labels}}],
+            "splits": [{"name": "rated", "edge_type": edge_type, **{name: f"{name}.npy" for name in self.parts}}]}))
 
     def train(self, name, *args, task=None, **changes):
         fields = {"type": "EdgeClassification", "label": "class", "split": "rated"} | (task or {})
-        changes = {"training__task": fields, "training__model": MODEL, "training__sampling": {"layers": [{"fanout": 5}]},
-                   "training__evaluation": {"everyEpochs": 5}, "output__save": ["Model", "Predictions"]} | changes
-        return self.run_job(job(self.graph, **changes), name, *args)
+        changes = {"training__task": fields, "training__model": MODEL, "training__inputs": self.inputs,
+                   "training__sampling": {"layers": [{"fanout": 5}]}, "training__evaluation": {"everyEpochs": 5},
+                   "output__save": ["Model", "Predictions"]} | changes
+        return self.run_job(job(changes.pop("source", self.graph), **changes), name, *args)
 
     def predictions(self, name, part):
         """What a run has written of a part, which must be the split's edges in their order."""
@@ -50,6 +51,22 @@ class EdgeLabels(Scenario):
         ends = np.stack([np.load(folder / "sources.npy"), np.load(folder / "destinations.npy")])
         np.testing.assert_array_equal(ends, self.edges[:, self.parts[part]])
         return np.load(folder / "values.npy")
+
+    def assert_same(self, some, others):
+        for number in SAME:
+            self.assertEqual(some[number], others[number], number)
+
+
+class EdgeLabels(LabelledEdges):
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(7)
+        kind = rng.integers(0, 4, NODES)
+        pairs = np.unique(rng.integers(0, NODES, (2, 6000)), axis=1)
+        edges = pairs[:, pairs[0] != pairs[1]]
+        source, destination = kind[edges]
+        self.write_graph(["user", "rates", "user"], {"user": kind}, edges, {
+            "class": (source + 2 * destination) % 3, "value": (source - 0.5 * destination).astype(np.float32)})
 
     def test_learns_classes_that_both_ends_decide(self):
         result = self.train("run", training__epochs=30)
@@ -85,8 +102,93 @@ class EdgeLabels(Scenario):
         for access in ("mapped", "rpc"):
             four = self.train(f"four-{access}", "--audit", "--access", access, **reverse,
                               graph__partitions={"count": 4, "algorithm": "METIS"})
-            for same in ("samplesDigest", "parametersDigest", "testAccuracy"):
-                self.assertEqual(four[same], one[same], access)
+            self.assert_same(four, one)
             np.testing.assert_array_equal(self.predictions(f"four-{access}", "test"), self.predictions("one", "test"))
         plain = self.train("plain", "--audit", **(reverse | {"task": {}}), graph__partitions={"count": 1})
         self.assertNotEqual(plain["samplesDigest"], one["samplesDigest"])
+
+    def test_samplers_draw_what_trainers_draw(self):
+        fields = {"task": {"exclude": "Self"}, "training__epochs": 2, "output__save": ["Model"]}
+        for trainers, rows in ((1, ((1, "mapped", 4), (3, "rpc", 4), (3, "mapped", 1))), (2, ((3, "rpc", 4),))):
+            none = self.train(f"{trainers}-none", "--audit", **fields, trainers__replicas=trainers,
+                              graph__partitions={"count": 4, "algorithm": "METIS"})
+            for samplers, access, partitions in rows:
+                some = self.train(f"{trainers}-{samplers}-{partitions}", "--audit", "--access", access, **fields,
+                                  trainers__replicas=trainers, samplers__replicas=samplers,
+                                  graph__partitions={"count": partitions, "algorithm": "METIS"})
+                with self.subTest(trainers=trainers, samplers=samplers, access=access, partitions=partitions):
+                    self.assert_same(some, none)
+
+
+class EdgeLabelsBetweenTypes(LabelledEdges):
+    inputs = [{"nodeType": "item", "features": ["node-feat"]}, {"nodeType": "user", "features": ["node-feat"]}]
+
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(8)
+        kinds = {"item": rng.integers(0, 4, ITEMS), "user": rng.integers(0, 4, USERS)}
+        edges = np.unique(np.stack([rng.integers(0, USERS, 6000), rng.integers(0, ITEMS, 6000)]), axis=1)
+        self.write_graph(["user", "rates", "item"], kinds, edges,
+                         {"class": (kinds["user"][edges[0]] + 2 * kinds["item"][edges[1]]) % 3})
+
+    def fields(self, epochs):
+        return {"task": {"edgeType": "user:rates:item", "exclude": "ReverseEdges"}, "training__epochs": epochs,
+                "graph__preprocess": {"addReverseEdges": True}}
+
+    def test_learns_classes_and_writes_them_under_the_ids_of_both_types(self):
+        result = self.train("run", **self.fields(30), output__save=["Embeddings", "Model", "Predictions"])
+        self.assertGreater(result["testAccuracy"], 0.75)  # the commonest class: some 0.4
+        right = self.predictions("run", "test") == self.labels["class"][self.parts["test"]]
+        self.assertAlmostEqual(right.mean(), result["testAccuracy"], places=6)
+        for node_type, count in (("user", USERS), ("item", ITEMS)):
+            embeddings = np.load(self.dir / "run/embeddings" / node_type / "values.npy")
+            self.assertEqual(embeddings.shape, (count, MODEL["hiddenSize"]))
+
+    def test_partitions_samplers_and_transports_change_no_bit(self):
+        fields = self.fields(2)
+        one = self.train("one", "--audit", **fields, graph__partitions={"count": 1})
+        for samplers, access in ((0, "mapped"), (0, "rpc"), (1, "rpc"), (3, "rpc")):
+            four = self.train(f"four-{samplers}-{access}", "--audit", "--access", access, **fields,
+                              samplers__replicas=samplers, graph__partitions={"count": 4, "algorithm": "METIS"})
+            self.assert_same(four, one)
+            np.testing.assert_array_equal(self.predictions(f"four-{samplers}-{access}", "test"),
+                                          self.predictions("one", "test"))
+
+
+class LabelsOfParallelEdges(LabelledEdges):
+    """Several edges between the same ends, whose labels differ."""
+
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(9)
+        pairs = rng.integers(0, 60, (2, 400))
+        edges = np.concatenate([pairs, pairs, pairs[::-1]], axis=1)
+        self.write_graph(["user", "rates", "user"], {"user": rng.integers(0, 4, 60)}, edges,
+                         {"class": rng.integers(0, 5, edges.shape[1])})
+
+    def test_a_split_by_numbers_tells_them_apart(self):
+        fields = {"training__epochs": 2, "graph__preprocess": {"addReverseEdges": True}}
+        one = self.train("one", "--audit", **fields, graph__partitions={"count": 1})
+        for part in ("validation", "test"):
+            right = self.predictions("one", part) == self.labels["class"][self.parts[part]]
+            self.assertAlmostEqual(right.mean(), one[f"{part}Accuracy"], places=6)
+        for samplers, access in ((0, "mapped"), (3, "rpc")):
+            four = self.train(f"four-{samplers}", "--audit", "--access", access, **fields, samplers__replicas=samplers,
+                              graph__partitions={"count": 4, "algorithm": "METIS"})
+            self.assert_same(four, one)
+
+        # An import keeps the numbers.
+        imported = self.dir / "imported"
+        process = espalier("import", self.graph, "--format", "NPY", "--output", imported)
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        self.assert_same(self.train("again", "--audit", **fields, source=imported), one)
+
+    def test_a_split_by_ends_is_refused_and_one_edge_of_each_pair_is_enough(self):
+        for part, rows in self.parts.items():
+            np.save(self.graph / f"{part}.npy", np.ascontiguousarray(self.edges[:, rows]))
+        refused = self.start(job(self.graph, training__task={"type": "EdgeClassification", "label": "class",
+                                                             "split": "rated"}), "refused")
+        output, _ = refused.communicate(timeout=240)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("several edges whose rows differ", output)
+        self.train("single", training__epochs=1, graph__preprocess={"dropDuplicateEdges": True})

@@ -1,0 +1,212 @@
+// Labels of edges between two node types, from a document to predictions, with threads as trainers and all partitions
+// in this process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "services/collective/in_process_collective.h"
+#include "services/format/source/npy_file.h"
+#include "services/graph/preprocess.h"
+#include "services/sampler/local_mini_batch_source.h"
+#include "services/shard/testing/test_graph.h"
+#include "services/storage/testing/temporary_folder.h"
+#include "services/trainer/model_file.h"
+#include "services/trainer/sampling_plan.h"
+#include "services/trainer/train_job.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kScored[] = "scored";
+constexpr uint64_t kViewers = 70, kFilms = 90, kViewsOfAViewer = 18, kGenres = 4;
+
+int64_t ScoreOf(uint64_t viewer, uint64_t film) {
+  return static_cast<int64_t>((viewer % kGenres + 2 * (film % kGenres)) % 3);
+}
+
+// As many nodes, whose features tell their number modulo kGenres.
+graph::NodeSet Genres(uint64_t count) {
+  Tensor features = Tensor::Zeros(DType::kF32, {static_cast<int64_t>(count), static_cast<int64_t>(kGenres)});
+  for (uint64_t i = 0; i < count; ++i) features.mutable_values<float>()[i * kGenres + i % kGenres] = 1;
+  return {.count = count, .columns = {{"genre", features}}};
+}
+
+// Viewers score films, once each; a score is a function of both ends' genres. Of ten edges one validates and two test;
+// with the reverse relation.
+graph::SourceGraph Cinema() {
+  graph::SourceGraph source;
+  source.name = "cinema";
+  source.schema = *graph::GraphSchema::Make({"film", "viewer"}, {{"viewer", "scores", "film"}});
+  source.nodes = {Genres(kFilms), Genres(kViewers)};
+  std::vector<uint64_t> viewers, films;
+  std::vector<int64_t> scores;
+  graph::EdgeSplit& split = source.edge_splits[kScored][0];
+  for (uint64_t i = 0; i < kViewers * kViewsOfAViewer; ++i) {
+    viewers.push_back(i / kViewsOfAViewer);
+    films.push_back((31 * viewers.back() + 7 * (i % kViewsOfAViewer)) % kFilms);
+    scores.push_back(ScoreOf(viewers.back(), films.back()));
+    const uint64_t place = i * 7919 % 10;
+    graph::EdgePairs& part = place < 7 ? split.train : place < 8 ? split.validation : split.test;
+    part.sources.push_back(viewers.back());
+    part.destinations.push_back(films.back());
+  }
+  source.edges.push_back({.sources = Tensor::FromVector(std::move(viewers)),
+                          .destinations = Tensor::FromVector(std::move(films)),
+                          .columns = {{"score", Tensor::FromVector(std::move(scores))}},
+                          .original_ids = {}});
+  return *graph::Preprocess(std::move(source), {.add_reverse_edges = true}, 1);
+}
+
+const graph::SourceGraph& CinemaOnce() {
+  static const graph::SourceGraph* const graph = new graph::SourceGraph(Cinema());
+  return *graph;
+}
+
+job::DistTraining ScoreJob() {
+  job::DistTraining job;
+  job.name = "cinema";
+  job.training.task.type = job::TaskType::kEdgeClassification;
+  job.training.task.split = kScored;
+  job.training.task.label = "score";
+  job.training.task.edge_type = "viewer:scores:film";
+  job.training.task.reverse_edges_added = true;
+  job.training.inputs = {{"film", {"genre"}}, {"viewer", {"genre"}}};
+  job.training.model.hidden_size = 16;
+  job.training.model.dropout = 0;
+  job.training.sampling.layers = {{5, {}}};
+  job.training.batch_size = 128;
+  job.training.epochs = 2;
+  job.training.seed = 1;
+  job.training.evaluation.metric = job::Metric::kAccuracy;
+  return job;
+}
+
+struct CinemaRun {
+  uint32_t partitions = 1;
+  uint32_t trainers = 1;
+  std::string output = {};
+};
+
+Result<TrainOutcome> RunCinemaRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
+                                   collective::Collective& collective, const CinemaRun& run) {
+  const graph::GraphSchema& schema = graph.book().schema();
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
+  TrainOptions options;
+  options.inference_chunk_nodes = 32;
+  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
+  if (!run.output.empty()) options.output = *storage::OpenStore(run.output);
+  if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
+  return TrainJob(job, {graph, graph, graph, graph}, source, collective, options);
+}
+
+Result<TrainOutcome> RunCinema(const job::DistTraining& job, const CinemaRun& run) {
+  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CinemaOnce(), run.partitions, 11);
+  auto ranks = collective::MakeInProcessGroup(run.trainers);
+  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
+    threads.emplace_back([&, rank] {
+      outcomes[rank] = RunCinemaRank(job, *graph.graph, *ranks[rank], run);
+      ranks[rank].reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return outcomes[0];
+}
+
+TrainOutcome TrainCinema(const job::DistTraining& job, const CinemaRun& run = {}) {
+  Result<TrainOutcome> outcome = RunCinema(job, run);
+  EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+  return outcome.ok() ? *outcome : TrainOutcome();
+}
+
+// Both relations: the scores of films, and what viewers gave, whose sources are of the type that stands first.
+TEST(TypedEdgeTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTrainers) {
+  for (const char* const edge_type : {"viewer:scores:film", "film:rev_scores:viewer"}) {
+    for (const auto exclude : {job::ExcludeEdges::kNone, job::ExcludeEdges::kReverseEdges}) {
+      job::DistTraining job = ScoreJob();
+      job.training.task.edge_type = edge_type;
+      job.training.task.exclude = exclude;
+      const TrainOutcome one = TrainCinema(job);
+      ASSERT_TRUE(one.test.has_value());
+      const TrainOutcome four = TrainCinema(job, {.partitions = 4});
+      EXPECT_EQ(four.parameters_digest, one.parameters_digest);
+      EXPECT_EQ(four.test, one.test);
+      const TrainOutcome two = TrainCinema(job, {.partitions = 2, .trainers = 2});
+      ASSERT_EQ(two.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
+      for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
+        EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-4);
+      }
+    }
+  }
+}
+
+TEST(TypedEdgeTrainingTest, WhatIsExcludedIsNotDrawn) {
+  job::DistTraining job = ScoreJob();
+  job.training.sampling.layers = {{-1, {}}};
+  const TrainOutcome none = TrainCinema(job);
+  job.training.task.exclude = job::ExcludeEdges::kSelf;
+  const TrainOutcome self = TrainCinema(job);
+  EXPECT_NE(self.parameters_digest, none.parameters_digest);
+  job.training.task.exclude = job::ExcludeEdges::kReverseEdges;
+  EXPECT_NE(TrainCinema(job).parameters_digest, self.parameters_digest);
+}
+
+Tensor ReadResult(const std::string& output, const std::string& file) {
+  const Result<Tensor> array = format::ReadNpy(output + "/results/000001/" + file);
+  ESPALIER_CHECK(array.ok()) << array.status().ToString();
+  return *array;
+}
+
+TEST(TypedEdgeTrainingTest, LearnsAndWritesPredictionsUnderTheIdsOfBothTypes) {
+  job::DistTraining job = ScoreJob();
+  job.training.epochs = 90;
+  job.training.evaluation.every_epochs = 30;
+  job.output_save = {job::OutputKind::kModel, job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
+  const storage::TemporaryFolder folder;
+  const std::string output = folder.path() + "/trained";
+  const TrainOutcome outcome = TrainCinema(job, {.partitions = 3, .output = output});
+  ASSERT_TRUE(outcome.test.has_value());
+  EXPECT_GT(*outcome.test, 0.6);  // the commonest class: a little above a third
+
+  const graph::GraphSchema& schema = CinemaOnce().schema;
+  const EdgeTypeId scores = *schema.FindEdgeType("scores");
+  const graph::EdgePairs& test = CinemaOnce().edge_splits.at(kScored).at(scores.value).test;
+  const Tensor sources = ReadResult(output, "predictions/test/sources.npy");
+  const Tensor destinations = ReadResult(output, "predictions/test/destinations.npy");
+  const Tensor values = ReadResult(output, "predictions/test/values.npy");
+  ASSERT_EQ(values.num_rows(), static_cast<int64_t>(test.size()));
+  int64_t right = 0;
+  for (size_t i = 0; i < test.size(); ++i) {
+    ASSERT_EQ(sources.ValueAsInt(static_cast<int64_t>(i)), static_cast<int64_t>(test.sources[i]));
+    ASSERT_EQ(destinations.ValueAsInt(static_cast<int64_t>(i)), static_cast<int64_t>(test.destinations[i]));
+    right += values.values<int64_t>()[i] == ScoreOf(test.sources[i], test.destinations[i]) ? 1 : 0;
+  }
+  EXPECT_DOUBLE_EQ(*outcome.test, static_cast<double>(right) / static_cast<double>(test.size()));
+  EXPECT_EQ(ReadResult(output, "embeddings/film/values.npy").num_rows(), static_cast<int64_t>(kFilms));
+  EXPECT_EQ(ReadResult(output, "embeddings/viewer/values.npy").num_rows(), static_cast<int64_t>(kViewers));
+
+  // The model applied as it is says the same.
+  job.training.model.uri = output + "/results/000001/model/best.safetensors";
+  job.training.epochs = 0;
+  EXPECT_EQ(TrainCinema(job, {.partitions = 2}).test, outcome.test);
+}
+
+TEST(TypedEdgeTrainingTest, NamesWhatDoesNotFit) {
+  job::DistTraining job = ScoreJob();
+  job.training.task.edge_type.clear();  // the graph has two
+  EXPECT_THAT(RunCinema(job, {}).status().message(), HasSubstr("spec.training.task.edgeType"));
+  job = ScoreJob();
+  job.training.task.reverse_edges_added = false;
+  job.training.task.exclude = job::ExcludeEdges::kReverseEdges;
+  job.training.task.reverse_edge_type = "viewer:scores:film";
+  EXPECT_THAT(RunCinema(job, {}).status().message(), HasSubstr("does not lead back along 'viewer:scores:film'"));
+}
+
+}  // namespace
+}  // namespace espalier::trainer
