@@ -1,0 +1,22 @@
+"""The example job of services/examples/fb15k-237.yaml on folders of triples."""
+
+import json
+import os
+import pathlib
+
+from harness import SOURCE, Scenario, espalier
+
+EXAMPLE = SOURCE / "services/examples/fb15k-237.yaml"
+DATA = pathlib.Path(os.environ["ESPALIER_TEST_DATA"]) / "kg"
+
+
+class ExampleOfTriples(Scenario):
+    def train(self, source, scorer, **fields):
+        output = self.dir / f"run-{pathlib.Path(source).name}-{scorer}"
+        fields = {"spec.graph.source.uri": source, "spec.training.task.scorer": scorer} | fields
+        sets = [word for name, value in fields.items() for word in ("--set", f"{name}={value}")]
+        process = espalier("run", "-f", EXAMPLE, "--output", output, *sets, timeout=1500)
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        result = json.loads((output / "result.json").read_text())
+        print(f"{pathlib.Path(source).name} {scorer}: test MRR {result['testMrr']:.4f}", flush=True)
+        return result["testMrr"]
