@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "operator/api/program_container.h"
+
 namespace espalier::ctl::api {
 namespace {
 
@@ -103,6 +105,20 @@ void CheckPlace(const Place& place, const Spec& spec, std::vector<std::string>* 
   }
 }
 
+// What a container with such a name says when it ends would be taken for a server's word.
+void CheckContainerNames(const Spec& spec, std::vector<std::string>* violations) {
+  const uint32_t servers = ProgramContainersOf(spec, Role::kServer);
+  for (const char* const list : {"initContainers", "containers"}) {
+    for (const kube::Json& container : kube::ListAt(spec.role(Role::kServer).pod_template, {"spec", list})) {
+      const std::string name = kube::StringAt(container, {"name"});
+      if (NumberOfContainer(Role::kServer, name).value_or(0) < servers) continue;
+      violations->push_back("spec.servers.template: the container '" + name +
+                            "' has the name of a server, of which spec.servers.containersPerPod makes " +
+                            std::to_string(servers) + ": name it otherwise");
+    }
+  }
+}
+
 // As Kubernetes has it for Jobs: "kueue.x-k8s.io/multikueue".
 bool IsControllerName(const std::string& name) {
   const size_t slash = name.find('/');
@@ -129,6 +145,7 @@ espalier::Status CheckCluster(const Spec& spec) {
                          "servers' image, or of a volume that spec.servers.template mounts");
   }
   CheckMeetingPlace(spec, &violations);
+  CheckContainerNames(spec, &violations);
   if (const std::string& name = spec.run_policy.managed_by; !name.empty() && !IsControllerName(name)) {
     violations.push_back("spec.runPolicy.managedBy: expected a controller's name, domain/name");
   }

@@ -115,6 +115,16 @@ TEST(CheckClusterTest, SeveralPartitionersMeetOnAVolumeThatTheyShare) {
   EXPECT_EQ(ViolationsOf(object), "");
 }
 
+TEST(CheckClusterTest, NoSidecarIsNamedAsAServer) {
+  kube::Json object = ClusterDocument();
+  object["spec"]["servers"]["template"]["spec"]["containers"] = {{{"name", "server"}}, {{"name", "server-2"}}};
+  EXPECT_EQ(ViolationsOf(object),
+            "spec.servers.template: the container 'server-2' has the name of a server, of which "
+            "spec.servers.containersPerPod makes 1: name it otherwise");
+  object["spec"]["servers"]["containersPerPod"] = 3;
+  EXPECT_EQ(ViolationsOf(object), "");
+}
+
 TEST(CheckClusterTest, TemplatesOfAnyShapeAreLookedAtWithoutComplaint) {
   kube::Json object = ClusterDocument();
   object["spec"]["graph"]["source"]["uri"] = "/data";

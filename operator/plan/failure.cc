@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "operator/api/dist_training.h"
+#include "operator/api/program_container.h"
 #include "operator/plan/reasons.h"
 #include "operator/plan/termination_message.h"
 #include "services/base/exit_code.h"
@@ -28,7 +28,7 @@ Failure Of(int strength, Retry retry, std::string reason) {
 
 bool IsProgram(const kube::ContainerState& container) {
   return std::any_of(api::kRoles.begin(), api::kRoles.end(),
-                     [&](api::Role role) { return container.name == api::NameOf(role); });
+                     [&](api::Role role) { return api::NumberOfContainer(role, container.name).has_value(); });
 }
 
 Failure ClassOf(const kube::ContainerState& container, const kube::ContainerEnd& end) {

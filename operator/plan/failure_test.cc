@@ -165,10 +165,22 @@ TEST(FailureTest, WhatTheRuntimeSaysOfAProgramThatItCannotStartIsRepeated) {
 TEST(FailureTest, OnlyTheProgramsOwnExitCodesSayThatNothingHelps) {
   kube::Pod pod = PodThatEnded(65);
   EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
+  pod.containers[0].name = "server-1";  // the second of a pod's servers
+  EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
   pod.containers[0].name = "fetch-data";
   EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
   const std::vector<const kube::Pod*> pods{&pod};
   EXPECT_FALSE(HopelessFailure(pods).has_value());
+}
+
+TEST(FailureTest, EachServerOfAPodMayBeTheHopelessOne) {
+  kube::Pod pod;
+  pod.phase = kube::PodPhase::kRunning;
+  pod.containers = {{.name = "server"}, {.name = "server-1"}};
+  pod.containers[1].last_ended = kube::ContainerEnd{.exit_code = 65};
+  const std::vector<const kube::Pod*> pods{&pod};
+  ASSERT_TRUE(HopelessFailure(pods).has_value());
+  EXPECT_EQ(HopelessFailure(pods)->reason, "BadInput");
 }
 
 TEST(FailureTest, ARestartedContainerThatCannotSucceedIsHopeless) {

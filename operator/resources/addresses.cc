@@ -21,14 +21,16 @@ std::string AddressesOf(const Context& context, const std::string& set, uint32_t
 
 }  // namespace
 
-// The first group's come first: what can be written is there.
+// The first containers of the first group come first: what can be written is there.
 std::string ServerAddresses(const Context& context) {
   const job::DistTraining& job = context.training.spec->job;
   std::string joined;
   for (uint32_t replica = 0; replica < job.server_replicas_per_partition; ++replica) {
-    if (replica > 0) joined += "|";
-    joined += AddressesOf(context, ServerSetName(context.training.meta.key.name, replica), job.graph.partitions.count,
-                          kServerPort);
+    const std::string set = ServerSetName(context.training.meta.key.name, replica);
+    for (int container = 0; container < static_cast<int>(job.server_containers_per_pod); ++container) {
+      if (!joined.empty()) joined += "|";
+      joined += AddressesOf(context, set, job.graph.partitions.count, kServerPort + container);
+    }
   }
   return joined;
 }

@@ -8,7 +8,8 @@
 namespace espalier::ctl::resources {
 
 // "cora-server-0-[0-2643].cora.ml.svc.cluster.local:7000": all in one, as services/rpc/address_range.h reads it.
-std::string ServerAddresses(const Context& context);    // by partition; those of its replicas joined by '|'
+std::string ServerAddresses(
+    const Context& context);  // by partition; those of its replicas and containers joined by '|'
 std::string SamplerAddresses(const Context& context);   // empty: trainers sample themselves
 std::string RendezvousAddress(const Context& context);  // of rank 0 of status.incarnation
 

@@ -24,11 +24,13 @@ struct Context {
   ImagePull image_pull = {};
 };
 
-// Ports of the pods.
+// Ports of the pods; where several servers are in a pod (spec.servers.containersPerPod), each listens on ports that are
+// as many higher as its number.
 inline constexpr int kServerPort = 7000;
 inline constexpr int kSamplerPort = 7100;
 inline constexpr int kTrainerPort = 7200;  // rendezvous, or the ring's end
 inline constexpr int kAdminPort = 9090;
+static_assert(kServerPort + int{job::kMostContainersPerPod} <= kSamplerPort);
 
 kube::Json Service(const Context& context);
 kube::Json ServiceAccount(const Context& context);

@@ -1,5 +1,6 @@
-// Every child of two jobs as it is applied, in testdata/<job>/<child>.json (but for job.json in ConfigMaps, which
-// stands there as a tree). After a change that is meant:
+// Every child of two jobs as it is applied, and those of a third that differ from the second's, in
+// testdata/<job>/<child>.json (but for job.json in ConfigMaps, which stands there as a tree). After a change that is
+// meant:
 //
 //   ESPALIER_UPDATE_GOLDENS=1 build/release/bin/espalier_ctl_resources_test --gtest_filter='*Golden*'
 //
@@ -45,7 +46,16 @@ std::vector<Golden> Goldens() {
       if (has_samplers || std::string(child) != "sampler_set") goldens.push_back({job, child, build});
     }
   }
+  goldens.push_back({"containers", "service", Service});
+  goldens.push_back({"containers", "network_policy", NetworkPolicy});
+  goldens.push_back({"containers", "server_set", ServersOf});
+  goldens.push_back({"containers", "trainer_job", TrainerJob});
   return goldens;
+}
+
+testing::Job JobNamed(const std::string& name) {
+  if (name == "containers") return testing::TwoContainersJob();
+  return name == "full" ? testing::FullJob() : testing::SmallJob();
 }
 
 std::string ReadFile(const std::filesystem::path& path) {
@@ -65,7 +75,7 @@ class ChildGoldenTest : public ::testing::TestWithParam<Golden> {};
 
 TEST_P(ChildGoldenTest, IsTheOneOnFile) {
   const Golden& golden = GetParam();
-  const testing::Job job = std::string(golden.job) == "full" ? testing::FullJob() : testing::SmallJob();
+  const testing::Job job = JobNamed(golden.job);
   const std::filesystem::path path =
       std::filesystem::path(ESPALIER_RESOURCES_TESTDATA) / golden.job / (std::string(golden.child) + ".json");
 

@@ -22,6 +22,7 @@ using testing::FullJob;
 using testing::Job;
 using testing::JobWith;
 using testing::SmallJob;
+using testing::TwoContainersJob;
 
 std::vector<Json> Workloads(const Job& job) {
   const Context context = job.context();
@@ -219,6 +220,65 @@ TEST(ChildrenTest, FindEachOtherByName) {
   EXPECT_EQ(VariableOf(trainers, "ESPALIER_RENDEZVOUS"), "cora-trainer-4-0.cora.ml.svc.example.org:7200");
   EXPECT_EQ(PodOf(trainers)["subdomain"], Service(context)["metadata"]["name"]);
   EXPECT_EQ(VariableOf(TrainerJob(SmallJob().context()), "ESPALIER_SAMPLERS"), nullptr);
+}
+
+TEST(ChildrenTest, AreToldOfAllContainersOfServersTheFirstOfTheFirstPodFirst) {
+  const Job job = JobWith({{"graph", {{"partitions", {{"count", 2}}}}},
+                           {"servers", {{"replicasPerPartition", 2}, {"containersPerPod", 2}}}});
+  EXPECT_EQ(ServerAddresses(job.context()),
+            "cora-server-0-[0-1].cora.ml.svc.cluster.local:7000|cora-server-0-[0-1].cora.ml.svc.cluster.local:7001|"
+            "cora-server-1-[0-1].cora.ml.svc.cluster.local:7000|cora-server-1-[0-1].cora.ml.svc.cluster.local:7001");
+}
+
+TEST(ServerContainersTest, AreTheSameButForTheirPorts) {
+  const Json set = ServerSet(TwoContainersJob().context(), 0, false);
+  const Json& containers = PodOf(set)["containers"];
+  ASSERT_EQ(containers.size(), 3u);
+  EXPECT_EQ(containers[0]["name"], "server");
+  EXPECT_EQ(containers[1]["name"], "server-1");
+  EXPECT_EQ(containers[2]["name"], "log-shipper");
+  for (const char* const same : {"image", "command", "resources", "volumeMounts", "securityContext"}) {
+    EXPECT_EQ(containers[0][same], containers[1][same]) << same;
+  }
+  EXPECT_EQ(containers[0]["env"].size(), containers[1]["env"].size());
+  EXPECT_EQ(containers[1]["readinessProbe"]["httpGet"]["port"], containers[1]["ports"][1]["name"]);
+  EXPECT_EQ(containers[1]["ports"][1]["containerPort"], kAdminPort + 1);
+}
+
+// Kubernetes wants the names of a pod's ports to be unique, and no two processes of it can listen on one.
+TEST(ServerContainersTest, ShareNoPortOfTheirPod) {
+  const Json set = ServerSet(JobWith({{"servers", {{"containersPerPod", 16}}}}).context(), 0, false);
+  std::set<std::string> names;
+  std::set<int> numbers;
+  for (const Json& container : PodOf(set)["containers"]) {
+    for (const Json& port : container["ports"]) {
+      EXPECT_TRUE(names.insert(port["name"].get<std::string>()).second) << port;
+      EXPECT_TRUE(numbers.insert(port["containerPort"].get<int>()).second) << port;
+      EXPECT_LE(port["name"].get<std::string>().size(), 15u);
+    }
+  }
+  EXPECT_EQ(numbers.size(), 32u);
+}
+
+TEST(ServerContainersTest, ATemplateForServersIsForEachOfThem) {
+  const Json mount = {{"name", "plugins"}, {"mountPath", "/plugins"}};
+  const Json containers =
+      Json::array({{{"name", "server-1"}, {"resources", {{"limits", {{"memory", "2Gi"}}}}}},
+                   {{"name", "server"}, {"command", {"sh"}}, {"volumeMounts", Json::array({mount})}},
+                   {{"name", "log-shipper"}, {"image", "shipper:2"}}});
+  const Job job = JobWith({{"servers",
+                            {{"containersPerPod", 3},
+                             {"resources", {{"limits", {{"memory", "1Gi"}}}}},
+                             {"template", {{"spec", {{"containers", containers}}}}}}}});
+  const Json set = ServerSet(job.context(), 0, false);
+  const Json& merged = PodOf(set)["containers"];
+  ASSERT_EQ(merged.size(), 4u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(merged[i]["volumeMounts"], Contains(mount)) << i;
+    EXPECT_EQ(merged[i]["command"], Json::array({"espalier-graph-server"})) << i;
+    EXPECT_EQ(merged[i]["resources"]["limits"]["memory"], i == 1 ? "2Gi" : "1Gi") << i;
+  }
+  EXPECT_EQ(merged[3]["name"], "log-shipper");
 }
 
 TEST(ChildrenTest, PassOnPlacesThatLookLikeVariables) {

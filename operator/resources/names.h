@@ -21,4 +21,7 @@ std::string ServiceAccountName(const std::string& job);             // "cora-job
 std::string NetworkPolicyName(const std::string& job);              // "cora-job"
 std::string DisruptionBudgetName(const std::string& job);           // "cora-server"
 
+// Of a port that each container of a pod has which runs the program: "admin", "admin-1"; a pod's names are unique.
+std::string PortName(const std::string& name, uint32_t container);
+
 }  // namespace espalier::ctl::resources

@@ -7,15 +7,25 @@ using kube::Json;
 
 namespace {
 
-Json Ports(std::initializer_list<int> numbers) {
+// Each by itself: not every network knows ranges.
+Json Ports(const std::vector<int>& numbers) {
   Json ports = Json::array();
   for (const int number : numbers) ports.push_back({{"port", number}, {"protocol", "TCP"}});
   return ports;
 }
 
+// Of a pod's servers.
+std::vector<int> PortsFrom(int first, const job::DistTraining& job) {
+  std::vector<int> ports;
+  for (int number = 0; number < static_cast<int>(job.server_containers_per_pod); ++number) {
+    ports.push_back(first + number);
+  }
+  return ports;
+}
+
 }  // namespace
 
-// Who may connect to the job's pods: each other, and anybody to the admin port (probes, metrics). What they may
+// Who may connect to the job's pods: each other, and anybody to the admin ports (probes, metrics). What they may
 // connect to is left open: object storage has no address that a policy could name.
 Json NetworkPolicy(const Context& context) {
   const Json pods = {{"matchLabels", SelectorOf(context.training)}};
@@ -23,13 +33,17 @@ Json NetworkPolicy(const Context& context) {
   // Gloo, the all-reduce without TLS, picks its ports, and so do programs of the user's (client::Meet).
   const api::Spec& spec = *context.training.spec;
   const bool picks_ports = spec.tls == api::TlsMode::kDisabled || spec.job.program.has_value();
-  if (!picks_ports) among_pods["ports"] = Ports({kServerPort, kSamplerPort, kTrainerPort});
+  if (!picks_ports) {
+    std::vector<int> ports = PortsFrom(kServerPort, spec.job);
+    ports.insert(ports.end(), {kSamplerPort, kTrainerPort});
+    among_pods["ports"] = Ports(ports);
+  }
 
   Json policy =
       ChildOf(context, kube::kNetworkPolicies, NetworkPolicyName(context.training.meta.key.name), kSharedComponent);
   policy["spec"] = {{"podSelector", pods},
                     {"policyTypes", Json::array({"Ingress"})},
-                    {"ingress", Json::array({among_pods, {{"ports", Ports({kAdminPort})}}})}};
+                    {"ingress", Json::array({among_pods, {{"ports", Ports(PortsFrom(kAdminPort, spec.job))}}})}};
   return policy;
 }
 

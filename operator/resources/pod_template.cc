@@ -101,22 +101,24 @@ void KeepProgram(const Json& ours, Json* merged) {
   KeepItems(ours, "volumeMounts", "mountPath", merged, [](const Json&) { return true; });
 }
 
-void KeepPod(const Json& ours, Json* merged) {
+void KeepPod(const Json& ours, size_t num_programs, Json* merged) {
   KeepFields(ours, {"restartPolicy", "subdomain"}, merged);
   KeepItems(ours, "volumes", "name", merged,
             [](const Json& volume) { return volume.contains("configMap") || volume.contains("secret"); });
   const Json& programs = kube::ListAt(ours, {"containers"});
   const auto containers = merged->find("containers");
-  if (programs.empty() || containers == merged->end() || !containers->is_array()) return;
-  // Ours stands first; others came with a template.
-  const Json* const name = kube::Find(programs.front(), {"name"});
-  Json* const program = name == nullptr ? nullptr : ItemWith(*containers, "name", *name);
-  if (program != nullptr) KeepProgram(programs.front(), program);
+  if (containers == merged->end() || !containers->is_array()) return;
+  // Ours stand first; others came with a template.
+  for (size_t i = 0; i < std::min(num_programs, programs.size()); ++i) {
+    const Json* const name = kube::Find(programs[i], {"name"});
+    Json* const program = name == nullptr ? nullptr : ItemWith(*containers, "name", *name);
+    if (program != nullptr) KeepProgram(programs[i], program);
+  }
 }
 
 }  // namespace
 
-Json MergePodTemplate(const Json& ours, const Json& partial) {
+Json MergePodTemplate(const Json& ours, const Json& partial, size_t programs) {
   if (partial.is_null()) return ours;
   Json merged = Merged(ours, partial);
   if (!merged.is_object()) return merged;
@@ -126,7 +128,7 @@ Json MergePodTemplate(const Json& ours, const Json& partial) {
     if (own != nullptr && metadata.is_object() && metadata[map].is_object()) metadata[map].update(*own);
   }
   const Json* const spec = kube::Find(ours, {"spec"});
-  if (spec != nullptr && merged["spec"].is_object()) KeepPod(*spec, &merged["spec"]);
+  if (spec != nullptr && merged["spec"].is_object()) KeepPod(*spec, programs, &merged["spec"]);
   return merged;
 }
 

@@ -124,6 +124,17 @@ TEST(MergePodTemplateTest, LeavesWrongTypesForTheApiServer) {
   EXPECT_EQ(Program(nameless), Program(Ours()));
 }
 
+TEST(MergePodTemplateTest, EachOfSeveralProgramsStays) {
+  Json ours = Ours();
+  Json second = Program(ours);
+  second["name"] = "trainer-1";
+  ours["spec"]["containers"].push_back(second);
+  const Json partial = Parsed(R"({"spec": {"containers": [
+      {"name": "trainer-1", "command": ["sh"], "env": [{"name": "ESPALIER_RANK", "value": "9"}]},
+      {"name": "trainer", "image": "theirs:2"}]}})");
+  EXPECT_EQ(MergePodTemplate(ours, partial, /*programs=*/2), ours);
+}
+
 // Anything that a schema without a schema lets through.
 const char* const kTemplates[] = {
     "{}",

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "operator/api/program_container.h"
 #include "operator/resources/addresses.h"
 #include "operator/resources/labels.h"
 #include "operator/resources/names.h"
@@ -42,8 +43,8 @@ Json ContainerSecurity() {
           {"capabilities", {{"drop", Json::array({"ALL"})}}}};
 }
 
-Json HttpProbe(const char* path, int period_seconds, int failures) {
-  return {{"httpGet", {{"path", path}, {"port", "admin"}}},
+Json HttpProbe(const char* path, const std::string& port, int period_seconds, int failures) {
+  return {{"httpGet", {{"path", path}, {"port", port}}},
           {"periodSeconds", period_seconds},
           {"timeoutSeconds", 5},
           {"failureThreshold", failures}};
@@ -51,6 +52,45 @@ Json HttpProbe(const char* path, int period_seconds, int failures) {
 
 Json Port(const std::string& name, int number) {
   return {{"name", name}, {"containerPort", number}, {"protocol", "TCP"}};
+}
+
+// Its ports, and the probes that go there. The admin port answers /livez from the start, while a partition is loaded
+// too: nothing limits how long that takes.
+void SetPorts(const std::string& name, int port, uint32_t number, Json* container) {
+  const std::string admin = PortName("admin", number);
+  const int offset = static_cast<int>(number);
+  (*container)["ports"] = Json::array({Port(PortName(name, number), port + offset), Port(admin, kAdminPort + offset)});
+  (*container)["startupProbe"] = HttpProbe("/livez", admin, /*period_seconds=*/2, /*failures=*/150);
+  (*container)["livenessProbe"] = HttpProbe("/livez", admin, /*period_seconds=*/10, /*failures=*/6);
+  (*container)["readinessProbe"] = HttpProbe("/readyz", admin, /*period_seconds=*/2, /*failures=*/2);
+}
+
+void SetVariable(const std::string& name, const std::string& value, Json* container) {
+  for (Json& variable : (*container)["env"]) {
+    if (variable["name"] == name) variable["value"] = value;
+  }
+}
+
+// What a template says of the role's container it says of all that run the program; what it says of one of them by its
+// own name comes on top.
+Json OfEachContainer(const Json& partial, const std::vector<std::string>& names) {
+  const Json* const containers = kube::Find(partial, {"spec", "containers"});
+  if (names.size() == 1 || containers == nullptr || !containers->is_array()) return partial;
+  const auto is_of_all = [&](const Json& item) { return kube::StringAt(item, {"name"}) == names.front(); };
+  Json spread = Json::array();
+  for (const Json& item : *containers) {
+    for (const std::string& name : names) {
+      if (!is_of_all(item)) break;
+      spread.push_back(item);
+      spread.back()["name"] = name;
+    }
+  }
+  for (const Json& item : *containers) {
+    if (!is_of_all(item)) spread.push_back(item);
+  }
+  Json of_each = partial;
+  of_each["spec"]["containers"] = std::move(spread);
+  return of_each;
 }
 
 Json LiteralWords(const std::vector<std::string>& words) {
@@ -65,6 +105,8 @@ void SetUnlessEmpty(const std::string& name, const Json& value, Json* object) {
 }
 
 }  // namespace
+
+std::string AllAddresses(int port) { return "[::]:" + std::to_string(port); }
 
 std::string Literal(const std::string& text) {
   std::string literal;
@@ -174,17 +216,20 @@ RolePod& RolePod::Cache() {
 }
 
 RolePod& RolePod::Peers(const std::string& port_name, int port) {
-  container()["ports"] = Json::array({Port(port_name, port), Port("admin", kAdminPort)});
-  Variable("ESPALIER_ADMIN_LISTEN", "[::]:" + std::to_string(kAdminPort));
-  Probes();
+  port_name_ = port_name;
+  port_ = port;
+  SetPorts(port_name, port, /*number=*/0, &container());
+  Variable("ESPALIER_ADMIN_LISTEN", AllAddresses(kAdminPort));
   return Transport();
 }
 
-// The admin port answers /livez from the start, while a partition is loaded too: nothing limits how long that takes.
-void RolePod::Probes() {
-  container()["startupProbe"] = HttpProbe("/livez", /*period_seconds=*/2, /*failures=*/150);
-  container()["livenessProbe"] = HttpProbe("/livez", /*period_seconds=*/10, /*failures=*/6);
-  container()["readinessProbe"] = HttpProbe("/readyz", /*period_seconds=*/2, /*failures=*/2);
+Json RolePod::Twin(Json container, uint32_t number) const {
+  const int offset = static_cast<int>(number);
+  container["name"] = api::ProgramContainer(role_, number);
+  SetPorts(port_name_, port_, number, &container);
+  SetVariable("ESPALIER_LISTEN", AllAddresses(port_ + offset), &container);
+  SetVariable("ESPALIER_ADMIN_LISTEN", AllAddresses(kAdminPort + offset), &container);
+  return container;
 }
 
 RolePod& RolePod::Transport() {
@@ -235,7 +280,14 @@ Json RolePod::Template() const {
   Json pod = MergePodTemplate(pod_, FieldsOfDocument());
   // An account of the user's is there for its token.
   if (!role.service_account_name.empty()) pod["spec"].erase("automountServiceAccountToken");
-  return MergePodTemplate(pod, role.pod_template);
+  std::vector<std::string> names = {api::ProgramContainer(role_, 0)};
+  const uint32_t count = api::ProgramContainersOf(*context_.training.spec, role_);
+  Json& containers = pod["spec"]["containers"];
+  for (uint32_t number = 1; number < count; ++number) {
+    names.push_back(api::ProgramContainer(role_, number));
+    containers.push_back(Twin(containers[0], number));
+  }
+  return MergePodTemplate(pod, OfEachContainer(role.pod_template, names), names.size());
 }
 
 }  // namespace espalier::ctl::resources

@@ -1,5 +1,5 @@
-// The pod template that the four roles share: one container with the role's program, told everything by environment
-// variables, under the restricted Pod Security standard.
+// The pod template that the four roles share: one container with the role's program, of servers perhaps several (the
+// document says how many), told everything by environment variables, under the restricted Pod Security standard.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,9 @@ namespace espalier::ctl::resources {
 
 // `text` as it must stand in a command, an argument or a variable to arrive as it is: the kubelet expands $(NAME).
 std::string Literal(const std::string& text);
+
+// Where a program listens on every address of its pod.
+std::string AllAddresses(int port);
 
 // What one role's pod has that others' have not.
 class RolePod {
@@ -39,17 +42,20 @@ class RolePod {
   RolePod& GracePeriod(std::chrono::seconds grace);
   RolePod& Field(const std::string& name, kube::Json value);  // of the pod's spec
 
-  // With the role's fields of the document, then its template, merged into it.
+  // With the role's fields of the document, then its template, merged into it. Further containers of the program are
+  // the same as the first but for their ports, and share its volumes.
   kube::Json Template() const;
 
  private:
   kube::Json& container() { return pod_["spec"]["containers"][0]; }
   void Mount(const std::string& name, const std::string& path, bool read_only, kube::Json source);
-  void Probes();
+  kube::Json Twin(kube::Json container, uint32_t number) const;
   kube::Json FieldsOfDocument() const;
 
   const Context& context_;  // outlives this
   const api::Role role_;
+  std::string port_name_;  // of Peers
+  int port_ = 0;
   kube::Json pod_;
 };
 

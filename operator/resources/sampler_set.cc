@@ -33,7 +33,7 @@ Json SamplerSet(const Context& context, bool scaled_to_zero) {
                        .Document(ConfigName(name))
                        .ThreadsByProcessorLimit()
                        .Peers("sampler", kSamplerPort)
-                       .Variable("ESPALIER_LISTEN", "[::]:" + std::to_string(kSamplerPort))
+                       .Variable("ESPALIER_LISTEN", AllAddresses(kSamplerPort))
                        .Graph()
                        .Field("restartPolicy", "Always")
                        .GracePeriod(kGrace)

@@ -57,7 +57,7 @@ Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
       .Cache()
       .ThreadsByProcessorLimit()
       .Peers("server", kServerPort)
-      .Variable("ESPALIER_LISTEN", "[::]:" + std::to_string(kServerPort))
+      .Variable("ESPALIER_LISTEN", AllAddresses(kServerPort))
       .Variable("ESPALIER_PARTITIONS", UriOf(context))
       .VariableOfPod("ESPALIER_PARTITION", "metadata.labels['apps.kubernetes.io/pod-index']")
       .Label(kReplicaLabel, group)

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "operator/resources/child.h"
 #include "operator/resources/names.h"
 
@@ -7,15 +9,24 @@ using kube::Json;
 
 // Gives every pod its name in DNS. Not-ready addresses too: trainers meet before they are ready.
 Json Service(const Context& context) {
-  const auto port = [](const char* name, int number) {
-    return Json{{"name", name}, {"port", number}, {"targetPort", number}, {"protocol", "TCP"}};
+  Json ports = Json::array();
+  const auto add = [&](const std::string& name, int number) {
+    ports.push_back({{"name", name}, {"port", number}, {"targetPort", number}, {"protocol", "TCP"}});
   };
+  const auto add_of_servers = [&](const std::string& name, int first) {
+    for (uint32_t i = 0; i < context.training.spec->job.server_containers_per_pod; ++i) {
+      add(PortName(name, i), first + static_cast<int>(i));
+    }
+  };
+  add_of_servers("server", kServerPort);
+  add("sampler", kSamplerPort);
+  add("trainer", kTrainerPort);
+  add_of_servers("admin", kAdminPort);
   Json service = ChildOf(context, kube::kServices, ServiceName(context.training.meta.key.name), kSharedComponent);
   service["spec"] = {{"clusterIP", "None"},
                      {"publishNotReadyAddresses", true},
                      {"selector", SelectorOf(context.training)},
-                     {"ports", Json::array({port("server", kServerPort), port("sampler", kSamplerPort),
-                                            port("trainer", kTrainerPort), port("admin", kAdminPort)})}};
+                     {"ports", std::move(ports)}};
   return service;
 }
 

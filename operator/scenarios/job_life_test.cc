@@ -58,6 +58,24 @@ TEST(JobLifeTest, GoesFromCreationToSucceeded) {
   EXPECT_EQ(world.StatusOf("cora").attempts_counted, 0);
 }
 
+TEST(JobLifeTest, APodMayHaveSeveralServers) {
+  OperatorWorld world;
+  bool done = false;
+  world.cluster.SetProgram(TrainersEndWhen(done));
+  world.Create("cora", {{"servers", {{"containersPerPod", 3}}}, {"graph", {{"partitions", {{"count", 2}}}}}});
+
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
+  EXPECT_THAT(PodsOfRole(world, "server"), ElementsAre("cora-server-0-0", "cora-server-0-1"));
+  for (const Json& pod : world.server.All(kube::kPods)) {
+    const bool is_server = kube::StringAt(pod, {"metadata", "labels", resources::kComponentLabel}) == "server";
+    EXPECT_EQ(kube::ListAt(pod, {"spec", "containers"}).size(), is_server ? 3u : 1u);
+  }
+  EXPECT_EQ(world.StatusOf("cora").replicas.at("server"), (api::ReplicaStatus{.wanted = 2, .ready = 2, .failed = 0}));
+
+  done = true;
+  EXPECT_TRUE(world.RunUntilPhase("cora", "Succeeded"));
+}
+
 TEST(JobLifeTest, SucceedsWithTheProgressOfItsEnd) {
   for (const char* const policy : {"Running", "All"}) {
     OperatorWorld world;

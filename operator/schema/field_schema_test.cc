@@ -88,7 +88,7 @@ TEST(FieldSchemaTest, ListsSayHowTheyAreMerged) {
 TEST(FieldSchemaTest, AnObjectWithDefaultsIsItselfADefault) {
   OrderedJson schema = DocumentSchema();
   EXPECT_EQ((*FindField(&schema, "spec.servers"))["default"],
-            OrderedJson({{"replicasPerPartition", 1}, {"cacheMedium", "Disk"}}));
+            OrderedJson({{"replicasPerPartition", 1}, {"containersPerPod", 1}, {"cacheMedium", "Disk"}}));
   EXPECT_FALSE(FindField(&schema, "spec.trainers.resources")->contains("default"));  // nothing in it has one
   EXPECT_FALSE(FindField(&schema, "spec.training.task")->contains("default"));       // it cannot be left out
   EXPECT_FALSE(FindField(&schema, "spec.tls")->contains("default"));  // what unset means depends on the place

@@ -65,7 +65,7 @@ std::vector<Rule> ImmutabilityRules() {
   std::vector<Rule> rules;
   for (const char* field :
        {"storage", "graph", "training", "checkpoint", "output", "tls", "servers.replicasPerPartition",
-        "servers.cacheMedium", "trainers.threads", "trainers.program"}) {
+        "servers.containersPerPod", "servers.cacheMedium", "trainers.threads", "trainers.program"}) {
     rules.push_back(Fixed(field));
   }
   rules.push_back(FixedUnlessSuspended("partitioner", Unchanged("partitioner"), ""));

@@ -1,6 +1,7 @@
 #include "operator/schema/rules.h"
 
 #include "services/base/check.h"
+#include "services/job/dist_training.h"
 #include "services/job/field_table.h"
 
 namespace espalier::ctl::schema {
@@ -43,6 +44,17 @@ std::vector<Rule> PartitionerRules() {
        "several partitioners balance Edges only of a graph whose edges they leave as they are: leave Edges out" +
            otherwise,
        "graph.partitions.balance"},
+  };
+}
+
+std::vector<Rule> ServerRules() {
+  return {
+      {"spec",
+       "self.graph.partitions.count * self.servers.replicasPerPartition * self.servers.containersPerPod <= " +
+           std::to_string(job::kMostServerProcesses),
+       "partitions times replicas times containers are more than " + std::to_string(job::kMostServerProcesses) +
+           " processes",
+       "servers.containersPerPod"},
   };
 }
 
@@ -296,8 +308,9 @@ Rule PrefixRule(const job::FieldSpec& field) {
 
 std::vector<Rule> RelationRules() {
   std::vector<Rule> rules;
-  for (const std::vector<Rule>& part : {GraphRules(), PartitionerRules(), TrainingRules(), EdgeLabelRules(),
-                                        SamplingRules(), RunRules(), ProgramRules(), EnvironmentRules()}) {
+  for (const std::vector<Rule>& part :
+       {GraphRules(), PartitionerRules(), ServerRules(), TrainingRules(), EdgeLabelRules(), SamplingRules(), RunRules(),
+        ProgramRules(), EnvironmentRules()}) {
     rules.insert(rules.end(), part.begin(), part.end());
   }
   return rules;

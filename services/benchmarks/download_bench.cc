@@ -50,7 +50,7 @@ Result<nlohmann::ordered_json> Measure(const Options& options) {
     }
   }
   json["downloadSeconds"] = download.Seconds();
-  load.verify_checksums = false;  // they were compared on arrival
+  load.checksums = format::Checksums::kSkip;  // they were compared on arrival
   const Timer mapping;
   RETURN_IF_ERROR(format::LoadPartition(*at.store, at.prefix, manifest, PartitionId(options.partition), load).status());
   json["loadSeconds"] = mapping.Seconds();

@@ -35,7 +35,7 @@ Result<std::shared_ptr<sampler::PartitionAccess>> MapPartition(const ServerDescr
                               manifest.partition_key + "', the server holds '" + description.partition_key + "'");
   }
   format::LoadOptions load;
-  load.verify_checksums = false;
+  load.checksums = format::Checksums::kSkip;
   // As the server has loaded it: what it did not need may not be on this host.
   load.edge_columns = std::any_of(manifest.edge_columns.begin(), manifest.edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });

@@ -115,7 +115,9 @@ Result<LocalFile> PartitionCopies::Copy(const std::string& key, const FileEntry&
   }
   storage::CachedFileRequest request = {
       .name = place.filename().string(), .size_bytes = file.size_bytes, .is_good = nullptr, .fill = nullptr};
-  if (options_.verify_checksums) {
+  request.stop_requested = options_.stop_requested;
+  if (options_.checksums == Checksums::kCompareOnce) request.look = storage::Look::kOncePerUse;
+  if (options_.checksums != Checksums::kSkip) {
     request.is_good = [&](const std::string& path) { return IsGoodCopy(file, path, options_.threads); };
   }
   bool is_fetched = false;
@@ -128,7 +130,7 @@ Result<LocalFile> PartitionCopies::Copy(const std::string& key, const FileEntry&
     (is_fetched ? options_.copied->fetched : options_.copied->found) += file.size_bytes;
   }
   return LocalFile{.path = std::move(path),
-                   .verified = options_.verify_checksums,
+                   .verified = options_.checksums != Checksums::kSkip,
                    .pin = std::make_shared<const Pins>(entry, pinned_.at(""))};
 }
 

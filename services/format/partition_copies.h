@@ -13,7 +13,7 @@ namespace espalier::format {
 
 struct LocalFile {
   std::string path;
-  bool verified = false;            // its checksums were compared just now
+  bool verified = false;            // its checksums were compared, just now or by whoever vouches for it
   std::shared_ptr<const void> pin;  // keeps a copy and its manifest from being evicted; null: it is no copy
 };
 

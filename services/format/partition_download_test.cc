@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -140,6 +141,52 @@ TEST_F(PartitionDownloadTest, SharesOneCacheAmongManyLoaders) {
     }
   }
   EXPECT_EQ(reads_, 8);
+}
+
+// As the servers of a partition do that share a folder: the copy is fetched once, and no bytes are compared again while
+// one of them is there.
+TEST_F(PartitionDownloadTest, ServersOfAPartitionShareOneCopy) {
+  options_.checksums = Checksums::kCompareOnce;
+  std::vector<CopiedBytes> copied(6);
+  {
+    std::vector<graph::Partition> servers(copied.size());
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < copied.size(); ++i) {
+      threads.emplace_back([&, i] {
+        LoadOptions options = options_;
+        options.copied = &copied[i];
+        Result<graph::Partition> loaded = LoadPartition(store_, "p", manifest_, PartitionId(0), options);
+        ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+        servers[i] = *std::move(loaded);
+      });
+    }
+  }
+  EXPECT_EQ(reads_, 4);
+  uint64_t fetched = 0, found = 0;
+  for (const CopiedBytes& bytes : copied) {
+    fetched += bytes.fetched;
+    found += bytes.found;
+    EXPECT_EQ(bytes.fetched + bytes.found, BytesOf(0));
+  }
+  EXPECT_EQ(fetched, BytesOf(0));
+  EXPECT_EQ(found, (copied.size() - 1) * BytesOf(0));
+}
+
+TEST_F(PartitionDownloadTest, ACopyThatNobodyUsesIsComparedAgain) {
+  options_.checksums = Checksums::kCompareOnce;
+  ASSERT_TRUE(Load().ok());
+  const std::string nodes =
+      *FolderOfCopies(options_.data_dir, manifest_) + "/" + manifest_.partitions[0].node_columns.key;
+  {
+    std::fstream file(nodes, std::ios::binary | std::ios::in | std::ios::out);
+    ASSERT_TRUE(file);
+    file.seekg(-1, std::ios::end);
+    const char last = static_cast<char>(file.get() ^ 8);
+    file.seekp(-1, std::ios::end);
+    file.put(last);
+  }
+  ASSERT_TRUE(Load().ok());
+  EXPECT_EQ(reads_, 5);
 }
 
 TEST_F(PartitionDownloadTest, EndsAtItsDeadline) {

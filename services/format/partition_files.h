@@ -20,11 +20,20 @@ struct CopiedBytes {
   uint64_t fetched = 0;  // it was made now
 };
 
+// Whether a file's bytes are compared with the manifest's checksums before they are used. Bytes that are fetched always
+// are, as they arrive.
+enum class Checksums {
+  kSkip,
+  kCompare,
+  kCompareOnce,  // not again for a copy in data_dir that another process has compared this way, or fetched, and still
+                 // uses
+};
+
 struct LoadOptions {
   bool node_columns = true;
   bool edge_columns = false;
   bool original_edge_ids = false;
-  bool verify_checksums = true;
+  Checksums checksums = Checksums::kCompare;
   int threads = 1;
   // Files that cannot be mapped where they lie are copied into this cache first (storage/local_cache.h; tmpfs or
   // disk) and stay there while the partition is in use. Empty: they must be local.
@@ -34,18 +43,19 @@ struct LoadOptions {
   std::chrono::seconds download_timeout{3600};  // of all files together
   // Called on the calling thread about every second of a download.
   std::function<void(const std::string& key, uint64_t present_bytes, uint64_t size_bytes)> progress = nullptr;
-  std::function<bool()> stop_requested = nullptr;  // true ends a download as Cancelled; any thread
-  CopiedBytes* copied = nullptr;                   // where to count copies; null: nowhere
+  // True ends a download, or the wait for another process's, as Cancelled; any thread.
+  std::function<bool()> stop_requested = nullptr;
+  CopiedBytes* copied = nullptr;  // where to count copies; null: nowhere
 };
 
 // The folder below `data_dir` where LoadPartition puts copies of this partitioning's files: a partitioning itself,
 // with its manifest, named by the hash of the manifest (and so of all files' checksums). Absolute.
 Result<std::string> FolderOfCopies(const std::string& data_dir, const Manifest& manifest);
 
-// Maps one partition. Every checksum and every invariant that a reader relies on is verified before it returns
-// (monotone indptr, ids in range, ...): DataLoss names file, block and offset. Untrusted input. Files that are fetched
-// come in parallel ranges; a download that broke goes on where it was at the next call. ResourceExhausted: no room in
-// data_dir, with path and sizes.
+// Maps one partition. Checksums (options.checksums) and every invariant that a reader relies on are verified before it
+// returns (monotone indptr, ids in range, ...): DataLoss names file, block and offset. Untrusted input. Files that are
+// fetched come in parallel ranges; a download that broke goes on where it was at the next call. ResourceExhausted: no
+// room in data_dir, with path and sizes.
 Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
                                        PartitionId partition, const LoadOptions& options);
 

@@ -232,7 +232,7 @@ TEST_F(DamagedFileTest, RefusesAnotherPartitionsFile) {
 // Whatever the bytes are, loading ends with a partition that keeps its promises or with an error.
 TEST_F(DamagedFileTest, SurvivesGarbage) {
   LoadOptions options = kAll;
-  options.verify_checksums = false;
+  options.checksums = Checksums::kSkip;
   std::mt19937_64 random(99);
   for (FileEntry* file : Files()) {
     const std::string good = Get(*file);

@@ -57,7 +57,7 @@ class PartitionLoader {
     ASSIGN_OR_RETURN(const LocalFile file, copies_.Get(entry));
     const std::string& path = file.path;
     ASSIGN_OR_RETURN(const auto mapped, MappedObject::Open(path, entry.size_bytes));
-    if (options_.verify_checksums && !file.verified) {
+    if (options_.checksums != Checksums::kSkip && !file.verified) {
       RETURN_IF_ERROR(CheckBlocks(entry, mapped->bytes(), path, options_.threads));
     }
     const auto owner = std::make_shared<const MappedCopy>(mapped, file.pin);

@@ -19,7 +19,7 @@ bool LoadAll(storage::ObjectStore& store, const std::string& prefix, const Verif
   const LoadOptions load = {.node_columns = true,
                             .edge_columns = true,
                             .original_edge_ids = true,
-                            .verify_checksums = true,
+                            .checksums = Checksums::kCompare,
                             .threads = options.threads,
                             .data_dir = options.data_dir,
                             .cache_bytes = options.cache_bytes};

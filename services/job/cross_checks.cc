@@ -366,6 +366,15 @@ class RelationChecker {
     Add("spec.samplers.replicas", "sampler processes draw what spec.training.sampling says, and there is none");
   }
 
+  void CheckServers(const DistTraining& job) {
+    const uint64_t processes =
+        uint64_t{job.graph.partitions.count} * job.server_replicas_per_partition * job.server_containers_per_pod;
+    if (processes <= kMostServerProcesses) return;
+    Add("spec.servers.containersPerPod", "partitions times replicas times containers are more than " +
+                                             std::to_string(kMostServerProcesses) +
+                                             " processes: " + std::to_string(processes));
+  }
+
   // Servers are told of plugins as "name=path,name=path".
   void CheckPlugins(const std::vector<ServerPlugin>& plugins) {
     for (size_t i = 0; i < plugins.size(); ++i) {
@@ -466,6 +475,7 @@ void CheckRelations(const DistTraining& job, const CheckedDocument& document, Vi
   }
   checker.CheckProgram(job);
   checker.CheckRoles(job);
+  checker.CheckServers(job);
   checker.CheckPlugins(job.server_plugins);
   checker.CheckEnvironments();
   checker.CheckTls(job);

@@ -247,6 +247,10 @@ inline bool HasEmbeddings(const Training& training) {
   return false;
 }
 
+inline constexpr uint32_t kMostContainersPerPod = 16;
+// Server processes of a job: clients are told of no more addresses.
+inline constexpr uint32_t kMostServerProcesses = 65536;
+
 // A shared library that graph servers load: functions of the user's (docs/server-plugins.md).
 struct ServerPlugin {
   std::string name;
@@ -274,6 +278,7 @@ struct DistTraining {
   Checkpoint checkpoint;
   uint32_t partitioner_replicas = 1;  // processes that cut the graph together
   uint32_t server_replicas_per_partition = 1;
+  uint32_t server_containers_per_pod = 1;  // processes of each of them, over one copy of the partition
   std::vector<ServerPlugin> server_plugins;
   uint32_t sampler_replicas = 0;  // 0: threads in the trainers
   uint32_t trainer_replicas = 1;

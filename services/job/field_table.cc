@@ -3,6 +3,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "services/job/dist_training.h"
+
 namespace espalier::job {
 namespace {
 
@@ -177,6 +179,14 @@ std::vector<FieldSpec> RoleFields() {
                    .maximum_integer = 16,
                    .meaning = "servers of each partition, on machines of their own where there are as many: immutable "
                               "data is asked of any of them, what can be written is at the first"});
+  table.push_back({.path = "spec.servers.containersPerPod",
+                   .type = kInteger,
+                   .default_json = "1",
+                   .minimum_integer = 1,
+                   .maximum_integer = kMostContainersPerPod,
+                   .meaning = "processes of each such server, as containers of one pod, over one copy of its "
+                              "partition: for more answers than one process gives; what can be written is at the "
+                              "first process of the first server"});
   table.push_back({.path = "spec.servers.cacheMedium",
                    .type = kEnum,
                    .default_json = "\"Disk\"",

@@ -143,6 +143,25 @@ TEST(ParseJobTest, APartitionHasOneServerOrMore) {
   EXPECT_NE(ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 17")), "");
 }
 
+TEST(ParseJobTest, AServerIsOneProcessOrMore) {
+  EXPECT_EQ(ParseJob("job.yaml", kExampleJob, {})->training.server_containers_per_pod, 1u);
+  const Result<ParsedJob> parsed = ParseJob("job.yaml", ExampleWith("containersPerPod: 1", "containersPerPod: 4"), {});
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->training.server_containers_per_pod, 4u);
+  EXPECT_NE(ErrorOf(ExampleWith("containersPerPod: 1", "containersPerPod: 0")), "");
+  EXPECT_NE(ErrorOf(ExampleWith("containersPerPod: 1", "containersPerPod: 17")), "");
+}
+
+TEST(ParseJobTest, MoreServersThanClientsCanBeToldOfAreRefused) {
+  const auto error = [](const char* partitions) {
+    return ErrorOf(ExampleWith("replicasPerPartition: 1", "replicasPerPartition: 16"),
+                   {{"servers.containersPerPod", "16"}, {"graph.partitions.count", partitions}});
+  };
+  EXPECT_EQ(error("256"), "");
+  EXPECT_THAT(error("257"), HasSubstr("spec.servers.containersPerPod: partitions times replicas times containers are "
+                                      "more than 65536 processes: 65792"));
+}
+
 TEST(ParseJobTest, ReadsWhereAndHowARunIsKept) {
   const Result<ParsedJob> parsed = ParseJob("job.yaml", kExampleJob,
                                             {{"storage.s3.endpoint", "https://s3.example.com"},

@@ -245,6 +245,7 @@ DistTraining ToDistTraining(const Json& values) {
   job.checkpoint = ToCheckpoint(Child(spec, "checkpoint"));
   Read(Child(spec, "partitioner"), "replicas", &job.partitioner_replicas);
   Read(Child(spec, "servers"), "replicasPerPartition", &job.server_replicas_per_partition);
+  Read(Child(spec, "servers"), "containersPerPod", &job.server_containers_per_pod);
   job.server_plugins = ToServerPlugins(Child(Child(spec, "servers"), "plugins"));
   Read(Child(spec, "samplers"), "replicas", &job.sampler_replicas);
   Read(Child(spec, "trainers"), "replicas", &job.trainer_replicas);

@@ -35,10 +35,12 @@ Result<FileLock> FileLock::TryAcquire(const std::string& path, LockMode mode) {
   return lock;
 }
 
-Result<FileLock> FileLock::Acquire(const std::string& path, LockMode mode, Deadline deadline) {
+Result<FileLock> FileLock::Acquire(const std::string& path, LockMode mode, Deadline deadline,
+                                   const std::function<bool()>& stop_requested) {
   while (true) {
     Result<FileLock> lock = TryAcquire(path, mode);
     if (lock.ok() || lock.status().code() != StatusCode::kUnavailable) return lock;
+    if (stop_requested && stop_requested()) return Cancelled("stopped while waiting for the lock on " + path);
     if (deadline.HasPassed()) return DeadlineExceeded("waiting for the lock on " + path);
     Clock::Real().SleepFor(kPause);
   }

@@ -1,6 +1,7 @@
 // A lock that processes share through a file (flock): the kernel gives it back when its holder dies.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "services/base/clock.h"
@@ -15,8 +16,10 @@ enum class LockMode { kShared, kExclusive };
 class FileLock {
  public:
   // Makes the file (0600; its folder exists) where it is missing. The file locked is the one that has the name
-  // afterwards, whoever unlinks and makes it meanwhile. NotFound: the folder is gone. DeadlineExceeded names the path.
-  static Result<FileLock> Acquire(const std::string& path, LockMode mode, Deadline deadline);
+  // afterwards, whoever unlinks and makes it meanwhile. NotFound: the folder is gone. DeadlineExceeded names the path,
+  // and so does Cancelled, once stop_requested (null: never) says true.
+  static Result<FileLock> Acquire(const std::string& path, LockMode mode, Deadline deadline,
+                                  const std::function<bool()>& stop_requested = nullptr);
   // The same without waiting: Unavailable where somebody else holds it.
   static Result<FileLock> TryAcquire(const std::string& path, LockMode mode);
 

@@ -28,20 +28,24 @@ Status MakeFolder(const fs::path& folder) {
 }
 
 // Makes the folder of `path` and locks the file, as often as an eviction of an emptied folder comes in between.
-Result<FileLock> LockInFolder(const fs::path& path, LockMode mode, Deadline deadline) {
+Result<FileLock> LockInFolder(const fs::path& path, LockMode mode, Deadline deadline,
+                              const std::function<bool()>& stop_requested = nullptr) {
   while (true) {
     RETURN_IF_ERROR(MakeFolder(path.parent_path()));
-    Result<FileLock> lock = FileLock::Acquire(path, mode, deadline);
+    Result<FileLock> lock = FileLock::Acquire(path, mode, deadline, stop_requested);
     if (lock.ok() || lock.status().code() != StatusCode::kNotFound) return lock;
     if (deadline.HasPassed()) return DeadlineExceeded("waiting for the lock on " + path.string());
   }
 }
 
-bool IsComplete(const std::string& path, const CachedFileRequest& request) {
+bool HasItsSize(const std::string& path, const CachedFileRequest& request) {
   struct stat about = {};
   if (lstat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
-  if (static_cast<uint64_t>(about.st_size) != request.size_bytes) return false;
-  return !request.is_good || request.is_good(path);
+  return static_cast<uint64_t>(about.st_size) == request.size_bytes;
+}
+
+bool IsComplete(const std::string& path, const CachedFileRequest& request) {
+  return HasItsSize(path, request) && (!request.is_good || request.is_good(path));
 }
 
 }  // namespace
@@ -76,15 +80,38 @@ Result<std::shared_ptr<CacheEntry>> LocalCache::Pin(const std::string& name, Dea
 Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Deadline deadline) {
   RETURN_IF_ERROR(CheckKey(request.name));
   const fs::path path = fs::path(folder_) / request.name;
-  if (IsComplete(path, request)) return path.string();
+  if (request.look == Look::kAlways && IsComplete(path, request)) return path.string();
   const fs::path partial = path.parent_path() / (std::string(kTemporaryPrefix) + "partial-" + path.filename().string());
-  ASSIGN_OR_RETURN(const FileLock lock, LockInFolder(partial, LockMode::kExclusive, deadline));
-  if (IsComplete(path, request)) {  // somebody else has made it meanwhile
+  ASSIGN_OR_RETURN(const FileLock lock, LockInFolder(partial, LockMode::kExclusive, deadline, request.stop_requested));
+  ASSIGN_OR_RETURN(const bool is_there, IsThere(request, path));
+  if (is_there) {  // perhaps because somebody else has made it meanwhile
     unlink(partial.c_str());
     return path.string();
   }
   RETURN_IF_ERROR(Make(request, lock, partial, path, deadline));
+  if (request.look == Look::kOncePerUse) {
+    ASSIGN_OR_RETURN(Voucher voucher, Vouch(path));
+    Keep(request.name, std::move(voucher));
+  }
   return path.string();
+}
+
+// With the lock on the file in the making, so that of many that begin at once one looks.
+Result<bool> CacheEntry::IsThere(const CachedFileRequest& request, const std::string& path) {
+  if (request.look == Look::kAlways) return IsComplete(path, request);
+  if (!HasItsSize(path, request)) return false;
+  ASSIGN_OR_RETURN(std::optional<Voucher> voucher, TakeWord(path));
+  if (!voucher.has_value()) {
+    if (!IsComplete(path, request)) return false;
+    ASSIGN_OR_RETURN(voucher, Vouch(path));
+  }
+  Keep(request.name, *std::move(voucher));
+  return true;
+}
+
+void CacheEntry::Keep(const std::string& name, Voucher voucher) {
+  MutexLock lock(&mutex_);
+  vouchers_.insert_or_assign(name, std::move(voucher));
 }
 
 Status CacheEntry::Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,

@@ -4,6 +4,7 @@
 //   <folder>/<entry>/.espalier-pin                    what makes a folder an entry
 //   <folder>/<entry>/a/graph.safetensors              a file: complete
 //   <folder>/<entry>/a/.espalier-partial-graph.safetensors   a file in the making, at its full size from the start
+//   <folder>/<entry>/a/.espalier-vouched-graph.safetensors-...   who has found it good (vouched_file.h)
 //
 // Who uses an entry holds its pin locked, shared; who evicts it, exclusively. Entries go as a whole, the one used
 // least recently (mtime of the pin) first, never one in use. An entry may lie within another; a file belongs to the
@@ -11,12 +12,15 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "services/base/environment.h"
+#include "services/base/mutex.h"
 #include "services/storage/file_lock.h"
+#include "services/storage/vouched_file.h"
 
 namespace espalier::storage {
 
@@ -35,6 +39,13 @@ struct PartialFile {
   bool resumed = false;  // a try before this one has left something
 };
 
+// Who looks whether a file that is there is good.
+enum class Look {
+  kAlways,      // whoever asks for it
+  kOncePerUse,  // the first: what a process that still has the entry has found good this way, or made, is taken as it
+                // is
+};
+
 // What a file of an entry shall be.
 struct CachedFileRequest {
   std::string name;  // relative, '/'-separated
@@ -44,6 +55,9 @@ struct CachedFileRequest {
   std::function<bool(const std::string& path)> is_good;
   // Makes the bytes. After an error what is there stays for the next try.
   std::function<Status(const PartialFile& partial)> fill;
+  Look look = Look::kAlways;
+  // True ends the wait for another process, which makes the file or looks at it, as Cancelled. Null: never.
+  std::function<bool()> stop_requested = nullptr;
 };
 
 // A pinned entry: nothing of it is evicted. Thread-safe.
@@ -54,19 +68,23 @@ class CacheEntry {
   // The path of a complete file. One process at a time makes it, others wait for it. ResourceExhausted: neither the
   // disk nor the cache's limit has room, and nothing that could go is left; the message has path and sizes. Any error
   // of `fill`.
-  Result<std::string> GetOrMake(const CachedFileRequest& request, Deadline deadline);
+  Result<std::string> GetOrMake(const CachedFileRequest& request, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   friend class LocalCache;
   CacheEntry(LocalCacheOptions options, std::string folder, FileLock pin)
       : options_(std::move(options)), folder_(std::move(folder)), pin_(std::move(pin)) {}
 
+  Result<bool> IsThere(const CachedFileRequest& request, const std::string& path);
   Status Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,
               const std::string& path, Deadline deadline) const;
+  void Keep(const std::string& name, Voucher voucher);
 
   const LocalCacheOptions options_;  // folder: absolute
   const std::string folder_;
   const FileLock pin_;
+  Mutex mutex_;
+  std::map<std::string, Voucher> vouchers_ ABSL_GUARDED_BY(mutex_);  // by the file's name
 };
 
 // Thread-safe.

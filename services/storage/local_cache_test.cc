@@ -195,6 +195,96 @@ TEST_F(LocalCacheTest, LetsOneOfManyMakeAFileAndTheOthersWait) {
   EXPECT_EQ(fills, 1);
 }
 
+class LookOncePerUseTest : public LocalCacheTest {
+ protected:
+  // The file in an entry of the caller's own, as another process would ask for it.
+  std::shared_ptr<CacheEntry> Use() {
+    const auto entry = Open().Pin("e", Soon());
+    EXPECT_TRUE(entry.ok()) << entry.status().ToString();
+    if (!entry.ok()) return nullptr;
+    CachedFileRequest request = Request("f", 'x');
+    request.look = Look::kOncePerUse;
+    request.is_good = [this](const std::string& file) {
+      ++looks_;
+      return Contents(file) == std::string(100, 'x');
+    };
+    request.fill = [this](const PartialFile& partial) {
+      ++fills_;
+      return Write(partial, std::string(100, 'x'));
+    };
+    const auto made = (*entry)->GetOrMake(request, Soon());
+    EXPECT_TRUE(made.ok()) << made.status().ToString();
+    EXPECT_EQ(Contents(path() + "/e/f"), std::string(100, 'x'));
+    return *entry;
+  }
+
+  std::atomic<int> looks_{0}, fills_{0};
+};
+
+TEST_F(LookOncePerUseTest, WhoMadeAFileVouchesForItAndTheNextToBeginLooksAgain) {
+  {
+    const auto maker = Use();
+    const auto user = Use();
+    EXPECT_EQ(looks_, 0);
+  }
+  {
+    const auto first = Use();
+    EXPECT_EQ(looks_, 1);
+    auto second = Use();
+    const auto third = Use();
+    second.reset();
+    const auto fourth = Use();
+    EXPECT_EQ(looks_, 1);
+  }
+  const auto anew = Use();
+  EXPECT_EQ(looks_, 2);
+  EXPECT_EQ(fills_, 1);
+}
+
+TEST_F(LookOncePerUseTest, OfManyThatBeginAtOnceOneLooks) {
+  Leave(Open(), "e", 0);
+  std::vector<std::shared_ptr<CacheEntry>> users(8);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& user : users) threads.emplace_back([&user, this] { user = Use(); });
+  }
+  EXPECT_EQ(looks_, 1);
+  EXPECT_EQ(fills_, 0);
+}
+
+TEST_F(LookOncePerUseTest, AFileThatIsBadIsMadeAgainOnce) {
+  {
+    const auto entry = *Open().Pin("e", Soon());
+    ASSERT_TRUE(entry->GetOrMake(Request("f", 'y'), Soon()).ok());
+  }
+  const auto first = Use();
+  EXPECT_EQ(looks_, 1);
+  const auto second = Use();
+  EXPECT_EQ(looks_, 1);
+  EXPECT_EQ(fills_, 1);
+}
+
+TEST_F(LookOncePerUseTest, WhoeverAlwaysLooksTakesNobodysWord) {
+  const auto maker = Use();
+  CachedFileRequest request = Request("f", 'x');
+  int looks = 0;
+  request.is_good = [&](const std::string&) { return ++looks > 0; };
+  ASSERT_TRUE((*Open().Pin("e", Soon()))->GetOrMake(request, Soon()).ok());
+  EXPECT_EQ(looks, 1);
+}
+
+TEST_F(LocalCacheTest, AWaitForAnotherProcessEndsWhereAStopIsRequested) {
+  const auto entry = *Open().Pin("e", Soon());
+  const auto maker = FileLock::TryAcquire(path() + "/e/.espalier-partial-f", LockMode::kExclusive);
+  ASSERT_TRUE(maker.ok()) << maker.status().ToString();
+  CachedFileRequest request = Request("f", 'x');
+  int asked = 0;
+  request.stop_requested = [&] { return ++asked > 2; };
+  const Status stopped = entry->GetOrMake(request, Soon()).status();
+  EXPECT_EQ(stopped.code(), StatusCode::kCancelled);
+  EXPECT_THAT(stopped.message(), HasSubstr(".espalier-partial-f"));
+}
+
 // Room for three of six entries: everybody gets what he asks for, and it stays while he looks at it.
 TEST_F(LocalCacheTest, ServesManyWhileItEvicts) {
   std::vector<std::jthread> threads;

@@ -12,23 +12,41 @@ namespace espalier::ctl::kubectl {
 namespace {
 
 // It has written a log, or may be writing one.
-bool HasBegun(const view::JobPod& member) {
-  const kube::ContainerState* container = view::MainContainer(member);
-  return container != nullptr && (container->waiting_reason.empty() || container->last_ended);
+bool HasBegun(const kube::ContainerState& container) {
+  return container.waiting_reason.empty() || container.last_ended;
 }
 
-// What stands before the lines of each; of two with the same role and rank, the attempt too.
-std::vector<logs::LogSource> SourcesOf(const std::vector<view::JobPod>& members) {
+enum class Containers { kAll, kBegun };
+
+// By name. The first one is there before the kubelet says so.
+std::vector<std::string> ContainersOf(const view::JobPod& member, Containers wanted) {
+  std::vector<std::string> names;
+  const std::vector<const kube::ContainerState*> containers = view::ProgramContainers(member);
+  if (containers.empty() && wanted == Containers::kAll) names.push_back(api::NameOf(member.role));
+  for (const kube::ContainerState* container : containers) {
+    if (wanted == Containers::kAll || HasBegun(*container)) names.push_back(container->name);
+  }
+  return names;
+}
+
+// What stands before the lines of each; of two with the same role and rank, the attempt too; of a pod's further
+// containers, their name.
+std::vector<logs::LogSource> SourcesOf(const std::vector<view::JobPod>& members, Containers wanted) {
   std::map<std::string, int> num_with_label;
-  for (const view::JobPod& member : members) ++num_with_label[view::LabelOf(member)];
+  for (const view::JobPod& member : members) {
+    if (!ContainersOf(member, wanted).empty()) ++num_with_label[view::LabelOf(member)];
+  }
   std::vector<logs::LogSource> sources;
   for (const view::JobPod& member : members) {
     std::string label = view::LabelOf(member);
     if (num_with_label[label] > 1 && member.attempt > 0) label += "@" + std::to_string(member.attempt);
-    sources.push_back({.pod = member.pod.meta.key,
-                       .container = api::NameOf(member.role),
-                       .label = std::move(label),
-                       .uid = member.pod.meta.uid});
+    for (const std::string& container : ContainersOf(member, wanted)) {
+      const bool is_first = container == api::NameOf(member.role);
+      sources.push_back({.pod = member.pod.meta.key,
+                         .container = container,
+                         .label = is_first ? label : label + "/" + container,
+                         .uid = member.pod.meta.uid});
+    }
   }
   return sources;
 }
@@ -48,12 +66,12 @@ class LogsCommand {
     RETURN_IF_ERROR(ReadJob(around_, flags_.name).status());
     ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, Wanted());
     if (members.empty()) return NotFound("no such pod of " + flags_.name + " is there (any more): " + Choice());
-    if (members.size() > flags_.max_pods) {
-      return ResourceExhausted(std::to_string(members.size()) +
-                               " pods: choose with --role and --rank, or raise "
-                               "--max-pods");
+    const std::vector<logs::LogSource> sources = SourcesOf(members, Containers::kAll);
+    if (sources.size() > flags_.max_pods) {
+      return ResourceExhausted(std::to_string(sources.size()) +
+                               " logs: choose with --role and --rank, or raise --max-pods");
     }
-    RETURN_IF_ERROR(logs::PrintMerged(around_.transport, SourcesOf(members), options_, printer_, around_.stop));
+    RETURN_IF_ERROR(logs::PrintMerged(around_.transport, sources, options_, printer_, around_.stop));
     return 0;
   }
 
@@ -88,9 +106,9 @@ class LogsCommand {
     const Result<api::DistTraining> job = ReadJob(around_, flags_.name);
     const bool is_gone = !job.ok() && job.status().code() == StatusCode::kNotFound;
     if (!job.ok() && !is_gone) return job.status();
-    ASSIGN_OR_RETURN(std::vector<view::JobPod> members, Wanted());
-    std::erase_if(members, [](const view::JobPod& member) { return !HasBegun(member); });
-    return logs::PodFinder::Found{.sources = SourcesOf(members), .no_more = is_gone || api::IsTerminal(job->status)};
+    ASSIGN_OR_RETURN(const std::vector<view::JobPod> members, Wanted());
+    return logs::PodFinder::Found{.sources = SourcesOf(members, Containers::kBegun),
+                                  .no_more = is_gone || api::IsTerminal(job->status)};
   }
 
   Result<logs::ContainerLife> Look(const logs::LogSource& source) const {

@@ -59,6 +59,19 @@ TEST_F(LogsCommandTest, TellsTwoIncarnationsApart) {
   EXPECT_EQ(world_.output, "[trainer-0@1] before\n[trainer-0@2] first\n[trainer-0@2] fourth\n");
 }
 
+TEST_F(LogsCommandTest, EachServerOfAPodHasALog) {
+  Json pod = Running("cora-server-0-0", api::Role::kServer, 0);
+  for (const char* const container : {"log-shipper", "server-1"}) {
+    pod["status"]["containerStatuses"].push_back({{"name", container}, {"ready", true}, {"restartCount", 0}});
+  }
+  world_.Put(kube::kPods, pod);
+  EXPECT_EQ(*PrintLogs({.name = "cora", .role = "server"}, world_.Around()), 0);
+  EXPECT_EQ(world_.output, "[server-0] third\n[server-0/server-1] third\n");  // the fake has one log for a pod
+  EXPECT_THAT(world_.transport.targets(), ::testing::Contains(HasSubstr("container=server-1")));
+  EXPECT_EQ(PrintLogs({.name = "cora", .role = "server", .max_pods = 1}, world_.Around()).status().code(),
+            StatusCode::kResourceExhausted);
+}
+
 TEST_F(LogsCommandTest, OnlyATerminalIsProtected) {
   world_.transport.Write("t1", 9, "\x1b[2Jred");
   EXPECT_EQ(*PrintLogs({.name = "cora", .rank = 1}, world_.Around()), 0);

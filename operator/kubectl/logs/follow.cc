@@ -2,6 +2,7 @@
 
 #include <list>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 namespace espalier::ctl::logs {
@@ -51,7 +52,7 @@ class Following {
     bool is_one_too_many = false;
     {
       MutexLock lock(&mutex_);
-      if (is_ending_ || !begun_.insert({source.pod, source.uid}).second) return;
+      if (is_ending_ || !begun_.insert({source.pod, source.uid, source.container}).second) return;
       is_one_too_many = num_running_ == options_.max_logs;
       if (!is_one_too_many) ++num_running_;
     }
@@ -140,7 +141,7 @@ class Following {
   std::stop_source stop_;
   Mutex printing_;
   Mutex mutex_;
-  std::set<std::pair<kube::ObjectKey, std::string>> begun_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::tuple<kube::ObjectKey, std::string, std::string>> begun_ ABSL_GUARDED_BY(mutex_);  // uid, container
   size_t num_running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   Status reason_ ABSL_GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/api/program_container.h"
 #include "operator/plan/failure.h"
 
 namespace espalier::ctl::view {
@@ -20,7 +21,7 @@ bool IsStuck(const kube::ContainerState& container) {
 
 // How much a container of a failed pod has to tell; 0: nothing.
 int Weight(const JobPod& member, const kube::ContainerState& container) {
-  const int ours = container.name == api::NameOf(member.role) ? 1 : 0;
+  const int ours = api::NumberOfContainer(member.role, container.name).has_value() ? 1 : 0;
   if (HasFailed(container.ended)) return 6 + ours;
   if (HasFailed(container.last_ended)) return 4 + ours;
   return IsStuck(container) ? 2 + ours : 0;

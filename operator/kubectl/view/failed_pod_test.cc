@@ -49,6 +49,13 @@ TEST(FindFailedPodTest, OurContainerTellsMoreThanASidecar) {
   EXPECT_EQ(FindFailedPod(Training(), members)->container, "trainer");
 }
 
+TEST(FindFailedPodTest, EachServerOfAPodIsOurs) {
+  const Json containers = Json::array({Ended("log-shipper", 1), Ended("server-1", 70)});
+  const std::vector<JobPod> members = {testing::Member(testing::PodJson(
+      "cora-server-0-0", api::Role::kServer, 0, {{"phase", "Failed"}, {"containerStatuses", containers}}))};
+  EXPECT_EQ(FindFailedPod(Training(), members)->container, "server-1");
+}
+
 TEST(FindFailedPodTest, FindsWhatCrashesAgainAndAgain) {
   const Json looping = {{"name", "server"},
                         {"restartCount", 7},

@@ -1,8 +1,9 @@
 #include "operator/kubectl/view/job_pod.h"
 
-#include <algorithm>
 #include <charconv>
+#include <map>
 
+#include "operator/api/program_container.h"
 #include "operator/resources/labels.h"
 
 namespace espalier::ctl::view {
@@ -50,11 +51,14 @@ std::string LabelOf(const JobPod& member) {
   return std::string(api::NameOf(member.role)) + "-" + std::to_string(member.rank);
 }
 
-const kube::ContainerState* MainContainer(const JobPod& member) {
-  const auto found =
-      std::find_if(member.pod.containers.begin(), member.pod.containers.end(),
-                   [&](const kube::ContainerState& container) { return container.name == api::NameOf(member.role); });
-  return found == member.pod.containers.end() ? nullptr : &*found;
+std::vector<const kube::ContainerState*> ProgramContainers(const JobPod& member) {
+  std::map<uint32_t, const kube::ContainerState*> by_number;
+  for (const kube::ContainerState& container : member.pod.containers) {
+    if (const auto number = api::NumberOfContainer(member.role, container.name)) by_number[*number] = &container;
+  }
+  std::vector<const kube::ContainerState*> containers;
+  for (const auto& [number, container] : by_number) containers.push_back(container);
+  return containers;
 }
 
 Result<api::Role> RoleNamed(const std::string& name) {

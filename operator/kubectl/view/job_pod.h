@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "operator/api/dist_training.h"
 #include "operator/kube/pod.h"
@@ -22,8 +23,9 @@ std::optional<JobPod> JobPodOf(kube::Pod pod);
 // "trainer-0"
 std::string LabelOf(const JobPod& member);
 
-// The container of ours; null before the kubelet has said anything about it.
-const kube::ContainerState* MainContainer(const JobPod& member);
+// The containers that run the role's program (api/program_container.h), the first one first; those of which the kubelet
+// has said anything.
+std::vector<const kube::ContainerState*> ProgramContainers(const JobPod& member);
 
 // A role by its name. InvalidArgument lists them all.
 Result<api::Role> RoleNamed(const std::string& name);

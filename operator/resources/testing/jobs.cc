@@ -87,4 +87,10 @@ Job JobWith(const Json& spec) {
 Job SmallJob() { return JobWith(Json::object()); }
 Job FullJob() { return JobWith(Parsed(kFull)); }
 
+Job TwoContainersJob() {
+  Json spec = Parsed(kFull);
+  spec["servers"]["containersPerPod"] = 2;
+  return JobWith(spec);
+}
+
 }  // namespace espalier::ctl::resources::testing

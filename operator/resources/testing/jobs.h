@@ -1,4 +1,4 @@
-// Two jobs for tests: one that says as little as it may, one that says much.
+// Jobs for tests: one that says as little as it may, one that says much, and that one with more servers in a pod.
 #pragma once
 
 #include "operator/resources/builders.h"
@@ -15,6 +15,7 @@ struct Job {
 
 Job SmallJob();
 Job FullJob();
+Job TwoContainersJob();  // FullJob, whose servers' pods have two containers of the program
 // `spec` is merged (RFC 7396) into that of SmallJob.
 Job JobWith(const kube::Json& spec);
 

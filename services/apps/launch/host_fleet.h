@@ -1,7 +1,8 @@
 // The processes of a run on hosts reached by ssh. The partitioner alone runs on this machine, whose paths the document
-// names. Partition p is served by host p mod H, its replica k by host p + k mod H, trainer r and sampler i run on hosts
-// r and i mod H: a trainer's own partitions (docs/sampling.md) are on its host wherever there are as many partitions
-// and trainers as hosts, or a multiple of both.
+// names. Partition p is served by host p mod H, its replica k by host p + k mod H, each with all its processes, which
+// share the mapped files. Trainer r and sampler i run on hosts r and i mod H: a trainer's own partitions
+// (docs/sampling.md) are on its host wherever there are as many partitions and trainers as hosts, or a multiple of
+// both.
 #pragma once
 
 #include <algorithm>

@@ -162,6 +162,16 @@ TEST_F(LaunchTest, ReplicasAreOnHostsOfTheirOwn) {
   EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--servers\n127.0.0.1:10|127.0.0.1:12,127.0.0.1:11|127.0.0.1:13\n"));
 }
 
+TEST_F(LaunchTest, ProcessesOfAServerAreOnItsHost) {
+  LaunchOptions options = Options();
+  options.run.settings.push_back("servers.containersPerPod=2");
+  options.run.settings.push_back("servers.replicasPerPartition=2");
+  ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
+  EXPECT_THAT(ArgumentsOf("server-7"), HasSubstr("--partition\n1\n"));
+  EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--servers\n127.0.0.1:10|127.0.0.1:12|127.0.0.1:14|127.0.0.1:16,"
+                                                  "127.0.0.1:11|127.0.0.1:13|127.0.0.1:15|127.0.0.1:17\n"));
+}
+
 TEST_F(LaunchTest, AProgramRunsInTheHostsWorkspace) {
   fs::create_directories(root_ / "work/mine");
   WriteText(root_ / "work/mine/train", "#!/bin/sh\n(pwd; env; echo \"$1\") > mine/told.$ESPALIER_RANK\n");

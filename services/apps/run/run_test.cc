@@ -123,6 +123,22 @@ TEST_F(RunTest, ReplicasServeTheSamePartitionsAndClientsAreToldOfAll) {
   ExpectNoChildRuns();
 }
 
+TEST_F(RunTest, AServerOfSeveralProcessesIsServersOfOnePartition) {
+  RetryTimes(2);
+  Let("server-2 once:signal 9");
+  Let("trainer-0 await-server-2 2");
+  RunOptions options = Options();
+  options.settings.push_back("servers.containersPerPod=2");
+  const RunOutcome outcome = RunQuietly(options);
+  ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+  EXPECT_THAT(ArgumentsOf("server-2"), AllOf(HasSubstr("--listen\n127.0.0.1:12\n"), HasSubstr("--partition\n0\n")));
+  EXPECT_THAT(ArgumentsOf("trainer-1"), HasSubstr("--servers\n127.0.0.1:10|127.0.0.1:12,127.0.0.1:11|127.0.0.1:13\n"));
+  const auto result = nlohmann::json::parse(ReadText(root_ / "out" / "result.json"));
+  EXPECT_EQ(result["restarts"]["services"], 1);
+  EXPECT_EQ(result["restarts"]["trainers"], 0);
+  ExpectNoChildRuns();
+}
+
 TEST_F(RunTest, WritesTheEffectiveDocumentWithItsPlaces) {
   RunOptions options = Options();
   options.settings.push_back("training.epochs=3");

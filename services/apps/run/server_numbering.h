@@ -1,5 +1,7 @@
-// A run's graph servers by number: replica by replica, and partition by partition within one. With 2 partitions,
-// servers 0 and 1 serve partitions 0 and 1, servers 2 and 3 are their replicas.
+// A run's graph servers by number: replica by replica, process by process within one, and partition by partition
+// within that. With 2 partitions, servers 0 and 1 serve partitions 0 and 1 and hold what can be written. Where a
+// replica has 2 processes, servers 2 and 3 are the second ones, of the same machines as 0 and 1, and servers 4 and 5
+// begin the next replica.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +15,29 @@ namespace espalier::run {
 
 struct ServerNumbering {
   uint32_t partitions = 1;
-  uint32_t replicas = 1;  // servers of each partition
+  uint32_t replicas = 1;   // of each partition, on machines of their own where there are as many
+  uint32_t processes = 1;  // of each replica, on one machine
 
-  uint32_t count() const { return partitions * replicas; }
+  uint32_t count() const { return partitions * replicas * processes; }
   uint32_t PartitionOf(uint32_t server) const { return server % partitions; }
-  uint32_t ReplicaOf(uint32_t server) const { return server / partitions; }
+  uint32_t ReplicaOf(uint32_t server) const { return server / (partitions * processes); }
 };
 
+static_assert(job::kMostServerProcesses == rpc::kMaxAddresses);
+
 inline ServerNumbering ServersOf(const job::DistTraining& job) {
-  return {.partitions = job.graph.partitions.count, .replicas = job.server_replicas_per_partition};
+  return {.partitions = job.graph.partitions.count,
+          .replicas = job.server_replicas_per_partition,
+          .processes = job.server_containers_per_pod};
 }
 
-// By partition, as clients are told: `addresses` of all servers by number, those of a partition joined, replica 0
-// first. Empty where there are none.
+// By partition, as clients are told: `addresses` of all servers by number, those of a partition joined, the smallest
+// number first. Empty where there are none.
 inline std::vector<std::string> AddressesByPartition(const ServerNumbering& servers,
                                                      const std::vector<std::string>& addresses) {
   std::vector<std::string> joined;
   for (uint32_t server = 0; server < addresses.size(); ++server) {
-    if (servers.ReplicaOf(server) == 0) {
+    if (server < servers.partitions) {
       joined.push_back(addresses[server]);
     } else {
       joined[servers.PartitionOf(server)] += rpc::kAddressSeparator + addresses[server];

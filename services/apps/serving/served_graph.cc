@@ -71,6 +71,7 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
   }
   format::LoadOptions load;
   load.threads = options.threads;
+  load.checksums = format::Checksums::kCompareOnce;  // several servers of a partition may share its copy
   load.data_dir = options.cache.folder;
   load.cache_bytes = options.cache.max_bytes;
   load.stop_requested = options.stop_requested;

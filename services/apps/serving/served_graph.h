@@ -21,7 +21,7 @@ struct ServedPartitionOptions {
   storage::StoreOpener open_store = storage::OpenerWith({});
   storage::LocalCacheOptions cache;  // for files that cannot be mapped where they lie; no folder: there must be none
   int threads = 1;
-  std::function<bool()> stop_requested;  // true ends a download as Cancelled; any thread
+  std::function<bool()> stop_requested;  // true ends a download, or the wait for another's, as Cancelled; any thread
 };
 
 struct LoadedPartition {

@@ -35,6 +35,7 @@ spec:
     resources: {requests: {cpu: 100m, memory: 256Mi}, limits: {memory: 512Mi}}
   servers:
     replicasPerPartition: 1
+    containersPerPod: 1
     resources: {requests: {cpu: 100m, memory: 128Mi}, limits: {memory: 256Mi}}
   samplers:
     replicas: 0

@@ -103,6 +103,20 @@ class BucketRecovery(RecoveryScenario):
         self.expect_no_secret(self.dir / "run")
         self.expect_no_secret(self.dir / "other")
 
+    def test_processes_of_a_server_fetch_their_partition_once(self):
+        network = BadNetwork(self.endpoint, percent=0, seed="")
+        self.addCleanup(network.close)
+        cache = self.dir / "cache"
+        done = self.under_fire("run", [("server-4", 40)], environment={**self.keys, "ESPALIER_DATA_DIR": str(cache)},
+                               document=self.in_bucket(endpoint=network.endpoint, servers={"containersPerPod": 3}))
+        self.assertEqual(done["parametersDigest"], self.digest())
+        self.assertEqual(done["restarts"], {"trainers": 0, "services": 1})
+        fetched = {request: times for request, times in network.tries.items()
+                   if request.startswith("GET ") and "/part-" in request}
+        self.assertTrue(fetched)
+        self.assertEqual(set(fetched.values()), {1}, fetched)
+        self.assertEqual(len(list(cache.glob("partitions/*/*/part-*"))), 2, "a copy of each partition")
+
     def test_a_stopped_run_goes_on_elsewhere(self):
         document = self.in_bucket()
         process = self.start(document, "first", "--access", "rpc", env={**os.environ, **self.keys})

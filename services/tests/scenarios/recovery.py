@@ -96,6 +96,17 @@ class Recovery(RecoveryScenario):
         self.assertEqual(result["learnableRowsDigest"], undisturbed["learnableRowsDigest"])
         self.assertEqual(result["restarts"], {"trainers": 1, "services": 2})
 
+    def test_processes_of_a_server_are_as_good_as_one(self):
+        rows = dict(training__inputs=[{"features": ["node-feat"], "embedding": {
+            "size": 8, "optimizer": {"type": "Adam", "learningRate": 0.01}}}])
+        undisturbed = self.run_job(cora(**rows), "one-process", "--access", "rpc")
+        # Servers 2 and 3 are the second processes of partitions 0 and 1; server 1 has the rows of partition 1.
+        result = self.under_fire("two-processes", [("server-3", 25), ("server-1", 60), ("server-2", 90)],
+                                 document=cora(servers={"containersPerPod": 2}, **rows))
+        self.assertEqual(result["parametersDigest"], undisturbed["parametersDigest"])
+        self.assertEqual(result["learnableRowsDigest"], undisturbed["learnableRowsDigest"])
+        self.assertEqual(result["restarts"], {"trainers": 1, "services": 3})
+
     def test_learnable_rows_go_back_to_the_checkpoint_with_everybody(self):
         document = cora(training__inputs=[{"features": ["node-feat"], "embedding": {
             "size": 8, "optimizer": {"type": "Adam", "learningRate": 0.01}}}])

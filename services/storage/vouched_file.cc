@@ -1,0 +1,47 @@
+#include "services/storage/vouched_file.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "services/storage/object_key.h"
+
+namespace espalier::storage {
+namespace {
+
+std::string SecondsText(const timespec& time) {
+  return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
+}
+
+Result<std::string> MarkOf(const std::string& path) {
+  struct stat about = {};
+  if (stat(path.c_str(), &about) != 0) return FromErrno(errno, "looking at " + path);
+  const std::filesystem::path file(path);
+  const std::string which = std::to_string(about.st_ino) + "-" + std::to_string(about.st_size) + "-" +
+                            SecondsText(about.st_mtim) + "-" + SecondsText(about.st_ctim);
+  return (file.parent_path() / (std::string(kTemporaryPrefix) + "vouched-" + file.filename().string() + "-" + which))
+      .string();
+}
+
+}  // namespace
+
+Result<std::optional<Voucher>> TakeWord(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string mark, MarkOf(path));
+  {
+    const Result<FileLock> alone = FileLock::TryAcquire(mark, LockMode::kExclusive);
+    if (alone.ok()) return std::optional<Voucher>();
+    if (alone.status().code() != StatusCode::kUnavailable) return alone.status();
+  }
+  // Should the last of them have ended in between, its word stood an instant ago.
+  ASSIGN_OR_RETURN(Voucher voucher, FileLock::TryAcquire(mark, LockMode::kShared));
+  return std::optional<Voucher>(std::move(voucher));
+}
+
+Result<Voucher> Vouch(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string mark, MarkOf(path));
+  return FileLock::TryAcquire(mark, LockMode::kShared);
+}
+
+}  // namespace espalier::storage

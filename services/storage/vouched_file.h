@@ -1,0 +1,31 @@
+// One look for many: a process that has found a file good, or made it, vouches for it as long as it lives, and others
+// that use the file take its word.
+//
+//   .espalier-vouched-<name>-<inode, size and times of the file>   beside the file, empty; all who vouch hold it
+//   locked,
+//                                                                  shared
+//
+// Who takes another's word vouches as well, so that the word stands while any of them lives; the kernel ends it with
+// the last one. A file that has been replaced or written to since is another one, for which nobody has vouched. (What a
+// disk does to bytes that nobody writes shows in no process that has looked already.)
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "services/base/status.h"
+#include "services/storage/file_lock.h"
+
+namespace espalier::storage {
+
+// Held: others may take this process's word for the file.
+using Voucher = FileLock;
+
+// One caller at a time for each path: a lock of theirs sees to that, while they look and until they vouch.
+
+// A voucher of the caller's own, where somebody vouches for the file at `path` as it is; nullopt: nobody does.
+Result<std::optional<Voucher>> TakeWord(const std::string& path);
+// The first word, after a look.
+Result<Voucher> Vouch(const std::string& path);
+
+}  // namespace espalier::storage
