@@ -10,6 +10,7 @@ from cluster_setup.state import DISCOVERY_PORT
 SECONDS = 2  # between two scrapes of a pod, two evaluations of the rules, two looks for pods
 RELEASE, NAMESPACE = "espalier", "espalier-system"
 SERVICE = f"{RELEASE}-operator-metrics"
+PORTS_OF_JOBS = "admin(-[0-9]+)?"  # one for each process of a pod
 POD_TARGET_LABELS = ["espalier.io/job", "app.kubernetes.io/component", "espalier.io/incarnation"]
 
 
@@ -28,7 +29,7 @@ def _write(target, value):
 
 
 def _targets(selector, port, added):
-    """The port of that name of pods with these labels."""
+    """The ports of such names, a regular expression, of pods with these labels."""
     return [{"action": "drop", "source_labels": [f"{META}pod_phase"], "regex": "(Failed|Succeeded)"},
             *(_keep_where(label, value) for label, value in selector.items()),
             {"action": "keep", "source_labels": [f"{META}pod_container_port_name"], "regex": port},
@@ -48,8 +49,7 @@ def _operator():
 def _jobs():
     selector = {"app.kubernetes.io/managed-by": "espalier-operator"}
     of_pods = [_copy(f"{META}pod_label_{label_name(label)}", label_name(label)) for label in POD_TARGET_LABELS]
-    return _targets(selector, "admin", [*of_pods, _write("job", f"{NAMESPACE}/{RELEASE}-jobs"),
-                                        _write("endpoint", "admin")])
+    return _targets(selector, PORTS_OF_JOBS, [*of_pods, _write("job", f"{NAMESPACE}/{RELEASE}-jobs")])
 
 
 def configuration(rule_files):

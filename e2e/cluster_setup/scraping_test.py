@@ -67,7 +67,7 @@ class ScrapingTest(unittest.TestCase):
         return found
 
     def test_pods_of_jobs_have_the_labels_that_alerts_and_dashboards_go_by(self):
-        common = {"namespace": "ml", "espalier_io_job": "cora", "job": "espalier-system/espalier-jobs", "endpoint": "admin"}
+        common = {"namespace": "ml", "espalier_io_job": "cora", "job": "espalier-system/espalier-jobs"}
         self.assertEqual(self.scraped("jobs"), {
             "10.244.1.7:9090": {**common, "pod": "cora-trainer-2-0-abcde", "container": "trainer",
                                 "app_kubernetes_io_component": "trainer", "espalier_io_incarnation": "2"},
@@ -85,7 +85,7 @@ class ScrapingTest(unittest.TestCase):
         self.assertIn("app.kubernetes.io/managed-by: espalier-operator\n", pod_monitor)
         labels = re.search(r"podTargetLabels: \[(.*)\]", pod_monitor).group(1)
         self.assertEqual(labels.split(", "), scraping.POD_TARGET_LABELS)
-        self.assertIn("{port: admin, ", pod_monitor)
+        self.assertIn(f'[__meta_kubernetes_pod_container_port_name], regex: "{scraping.PORTS_OF_JOBS}", action: keep', pod_monitor)
         service_monitor = MONITORS.split("kind: ServiceMonitor")[1].split("kind: PodMonitor")[0]
         self.assertIn("{port: metrics, ", service_monitor)
         self.assertIn("{name: metrics, port: 9090, targetPort: admin}", MONITORS)
