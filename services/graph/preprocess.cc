@@ -1,6 +1,7 @@
 #include "services/graph/preprocess.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "services/base/parallel.h"
@@ -85,9 +86,10 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
       return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() + "'");
     }
     for (const EdgePairs* pairs : {&named->second.at(type.value).validation, &named->second.at(type.value).test}) {
-      for (size_t i = 0; i < pairs->size(); ++i) {
-        held_out[type.value].emplace_back(pairs->sources[i], pairs->destinations[i]);
-        if (reverse.has_value()) held_out[reverse->value].emplace_back(pairs->destinations[i], pairs->sources[i]);
+      const std::span<const uint64_t> sources = pairs->sources.ids(), destinations = pairs->destinations.ids();
+      for (size_t i = 0; i < sources.size(); ++i) {
+        held_out[type.value].emplace_back(sources[i], destinations[i]);
+        if (reverse.has_value()) held_out[reverse->value].emplace_back(destinations[i], sources[i]);
       }
     }
   }
@@ -95,18 +97,27 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   return held_out;
 }
 
-// What is held out, or is the reverse of what is, must not be learned either.
+// What is held out, or is the reverse of what is, must not be learned either. Where that is none of the pairs they stay
+// where they are: they may be mapped.
 void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::vector<Pairs>& held_out) {
   for (auto& [type, parts] : graph.edge_splits.at(split)) {
     const Pairs& dropped = held_out[type];
-    EdgePairs kept;
-    for (size_t i = 0; i < parts.train.size(); ++i) {
-      const std::pair<uint64_t, uint64_t> pair(parts.train.sources[i], parts.train.destinations[i]);
-      if (std::binary_search(dropped.begin(), dropped.end(), pair)) continue;
-      kept.sources.push_back(pair.first);
-      kept.destinations.push_back(pair.second);
+    const std::span<const uint64_t> sources = parts.train.sources.ids();
+    const std::span<const uint64_t> destinations = parts.train.destinations.ids();
+    const auto is_dropped = [&](size_t i) {
+      return std::binary_search(dropped.begin(), dropped.end(), std::pair(sources[i], destinations[i]));
+    };
+    size_t first = 0;
+    while (first < sources.size() && !is_dropped(first)) ++first;
+    if (first == sources.size()) continue;
+    std::vector<uint64_t> kept_sources(sources.begin(), sources.begin() + static_cast<int64_t>(first));
+    std::vector<uint64_t> kept_destinations(destinations.begin(), destinations.begin() + static_cast<int64_t>(first));
+    for (size_t i = first + 1; i < sources.size(); ++i) {
+      if (is_dropped(i)) continue;
+      kept_sources.push_back(sources[i]);
+      kept_destinations.push_back(destinations[i]);
     }
-    parts.train = std::move(kept);
+    parts.train = {.sources = std::move(kept_sources), .destinations = std::move(kept_destinations)};
   }
 }
 

@@ -44,7 +44,7 @@ class ArrayWriter {
   // U64 [2, k]: sources, then destinations.
   Status WritePairs(const std::string& name, const graph::EdgePairs& pairs, std::optional<ArrayFile>& file) const {
     if (pairs.size() == 0) return {};
-    std::vector<uint64_t> ends = pairs.sources;
+    std::vector<uint64_t> ends(pairs.sources.begin(), pairs.sources.end());
     ends.insert(ends.end(), pairs.destinations.begin(), pairs.destinations.end());
     ASSIGN_OR_RETURN(
         file, Write(name, Tensor::FromVector(std::move(ends), {2, static_cast<int64_t>(pairs.destinations.size())})));
