@@ -189,8 +189,7 @@ Status AddReverseRelations(SourceGraph& graph, const std::vector<uint64_t>& num_
 Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& label_columns, int threads) {
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
     for (auto& [name, column] : graph.nodes[t].columns) {
-      const bool is_label = std::count(label_columns.begin(), label_columns.end(), name) > 0;
-      if (is_label || !IsFloating(column.dtype()) || column.shape().size() < 2) continue;
+      if (!HoldsFeatures(name, column, label_columns)) continue;
       ASSIGN_OR_RETURN(column, NormalizedRows(column, threads)
                                    .While("node type '" + graph.schema.node_types()[t] + "', column '" + name + "'"));
     }
