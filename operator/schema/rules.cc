@@ -31,11 +31,6 @@ std::vector<Rule> PartitionerRules() {
       {"spec", alone + "self.graph.partitions.algorithm != 'METIS'",
        "METIS needs the whole graph in one process: choose Streaming, Random or External" + otherwise,
        "graph.partitions.algorithm"},
-      {"spec", alone + "self.graph.source.format in ['NPY', 'DGLChunked']",
-       "several partitioners read NPY and DGLChunked only: use `espalier import`" + otherwise, "graph.source.format"},
-      {"spec", alone + "self.graph.preprocess.normalizeFeatures == 'None'",
-       "several partitioners do not change features: use `espalier import`" + otherwise,
-       "graph.preprocess.normalizeFeatures"},
       {"spec",
        alone + "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "
                "self.graph.preprocess.addReverseEdges || self.graph.preprocess.dropDuplicateEdges || "

@@ -48,16 +48,7 @@ class RelationChecker {
       Add("spec.graph.partitions.algorithm",
           "METIS needs the whole graph in one process: choose Streaming, Random or External" + otherwise);
     }
-    const GraphFormat format = job.graph.source.format;
-    if (format != GraphFormat::kNpy && format != GraphFormat::kDglChunked) {
-      Add("spec.graph.source.format", std::string("several partitioners read NPY and DGLChunked only, not ") +
-                                          NameOf(format) + ": use `espalier import`" + otherwise);
-    }
     const Preprocess& preprocess = job.graph.preprocess;
-    if (preprocess.normalize_features != RowNormalization::kNone) {
-      Add("spec.graph.preprocess.normalizeFeatures",
-          "several partitioners do not change features: use `espalier import`" + otherwise);
-    }
     const bool changes_edges = preprocess.add_reverse_edges || preprocess.drop_self_loops ||
                                preprocess.drop_duplicate_edges ||
                                (job.has_training && job.training.task.type == TaskType::kLinkPrediction);
