@@ -9,6 +9,8 @@ namespace espalier::job {
 namespace {
 
 constexpr size_t kMostSourceColumns = 16;  // as the field table
+// Of a program's words as JSON: half of what the ConfigMap holds that brings pods the document.
+constexpr size_t kMaxProgramBytes = size_t{512} << 10;
 
 class RelationChecker {
  public:
@@ -380,6 +382,14 @@ class RelationChecker {
     }
     CheckWords(job.program->command, path + "command");
     CheckWords(job.program->args, path + "args");
+    const auto& words = document_.values.at("spec").at("trainers").at("program");
+    const size_t size_bytes = words.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).size();
+    if (size_bytes > kMaxProgramBytes) {
+      Add("spec.trainers.program", "has " + std::to_string(size_bytes) + " bytes as JSON: expected at most " +
+                                       std::to_string(kMaxProgramBytes) +
+                                       ", since a ConfigMap of at most 1 MiB brings pods the document: put long words "
+                                       "into a file that the program reads");
+    }
     if (!job.checkpoint.resume_from.empty()) {
       Add("spec.checkpoint.resumeFrom", "a program goes on from what it has saved itself: leave it out");
     }
