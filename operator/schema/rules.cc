@@ -277,6 +277,8 @@ constexpr char kUriRule[] =
     R"(!self.matches('/\\.\\.?(/|$)')))";
 constexpr char kEndpointRule[] =
     R"(self.matches('^https?://(\\[[0-9a-fA-F:.]{3,45}\\]|[A-Za-z0-9._-]{1,253})(:[1-9][0-9]{0,4})?/?$'))";
+// As services/job/cross_checks.cc, and absolute, as operator/api/check_cluster.cc wants it.
+constexpr char kPluginRule[] = R"(self.startsWith('/') && !self.matches('[,[:cntrl:]]'))";
 constexpr char kControllerRule[] = R"(self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9._-]+$'))";
 
 // A prefix begins behind the slash after the bucket.
@@ -306,6 +308,10 @@ std::vector<Rule> PlaceRules() {
        "expected a name of lower-case letters, digits and '-' that starts with a letter (at most 40): its children's "
        "names are made from it",
        "metadata.name"},
+      {"spec.servers.plugins[].path", kPluginRule,
+       "expected the absolute path of a file of the servers' image, or of a volume that spec.servers.template mounts, "
+       "without commas",
+       ""},
       {"spec.runPolicy.managedBy", kControllerRule, "expected a controller's name, domain/name", ""},
   };
   for (const job::FieldSpec& field : job::FieldTable()) {
