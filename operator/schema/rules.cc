@@ -32,11 +32,6 @@ std::vector<Rule> PartitionerRules() {
       {"spec", alone + "self.graph.partitions.algorithm != 'METIS'",
        "METIS needs the whole graph in one process: choose Streaming, Random or External" + otherwise,
        "graph.partitions.algorithm"},
-      {"spec", alone + "self.graph.source.format in ['NPY', 'DGLChunked']",
-       "several partitioners read NPY and DGLChunked only: use `espalier import`" + otherwise, "graph.source.format"},
-      {"spec", alone + "self.graph.preprocess.normalizeFeatures == 'None'",
-       "several partitioners do not change features: use `espalier import`" + otherwise,
-       "graph.preprocess.normalizeFeatures"},
       {"spec",
        alone + "!('Edges' in self.graph.partitions.balance) || !(self.graph.preprocess.dropSelfLoops || "
                "self.graph.preprocess.addReverseEdges || self.graph.preprocess.dropDuplicateEdges || "
@@ -292,6 +287,8 @@ constexpr char kUriRule[] =
     R"(!self.matches('/\\.\\.?(/|$)')))";
 constexpr char kEndpointRule[] =
     R"(self.matches('^https?://(\\[[0-9a-fA-F:.]{3,45}\\]|[A-Za-z0-9._-]{1,253})(:[1-9][0-9]{0,4})?/?$'))";
+// As services/job/cross_checks.cc, and absolute, as operator/api/check_cluster.cc wants it.
+constexpr char kPluginRule[] = R"(self.startsWith('/') && !self.matches('[,[:cntrl:]]'))";
 constexpr char kControllerRule[] = R"(self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9._-]+$'))";
 
 // A prefix begins behind the slash after the bucket.
@@ -322,6 +319,10 @@ std::vector<Rule> PlaceRules() {
        "expected a name of lower-case letters, digits and '-' that starts with a letter (at most 40): its children's "
        "names are made from it",
        "metadata.name"},
+      {"spec.servers.plugins[].path", kPluginRule,
+       "expected the absolute path of a file of the servers' image, or of a volume that spec.servers.template mounts, "
+       "without commas",
+       ""},
       {"spec.runPolicy.managedBy", kControllerRule, "expected a controller's name, domain/name", ""},
   };
   for (const job::FieldSpec& field : job::FieldTable()) {

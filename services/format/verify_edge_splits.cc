@@ -36,9 +36,7 @@ std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded,
   const graph::GraphSchema& schema = loaded.book().schema();
   const std::vector<uint64_t>& source_of = loaded.original_of[schema.SourceOf(EdgeTypeId(split.edge_type)).value];
   const NodeTypeId destination_type = schema.DestinationOf(EdgeTypeId(split.edge_type));
-  graph::EdgePairs pairs;
-  pairs.sources.resize(total);
-  pairs.destinations.resize(total);
+  std::vector<uint64_t> pair_sources(total), pair_destinations(total);
   std::vector<bool> seen(total, false);
   for (const graph::Partition& partition : loaded.partitions) {
     const graph::EdgeSplitPart& owned = OwnedPart(partition, split, part);
@@ -52,11 +50,11 @@ std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded,
         return std::nullopt;
       }
       seen[ordinal] = true;
-      pairs.sources[ordinal] = source_of[sources[k]];
-      pairs.destinations[ordinal] = original_ids[destinations[k]];
+      pair_sources[ordinal] = source_of[sources[k]];
+      pair_destinations[ordinal] = original_ids[destinations[k]];
     }
   }
-  return pairs;
+  return graph::EdgePairs{.sources = std::move(pair_sources), .destinations = std::move(pair_destinations)};
 }
 
 // Whether the partitions hold where the edges are that `expected`, whose ends are the part's, means.

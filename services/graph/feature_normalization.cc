@@ -1,5 +1,6 @@
 #include "services/graph/feature_normalization.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -32,46 +33,71 @@ struct BF16 {
   static uint16_t Store(double value) { return FloatToBFloat16(static_cast<float>(value)); }
 };
 
+// Rows to divide by their sums.
+struct Rows {
+  int64_t first = 0;
+  int64_t count = 0;
+  std::byte* quotients = nullptr;  // of these rows; null: they are not kept
+};
+
 // The first row with a quotient that is not finite.
 template <class Element>
-std::optional<int64_t> Divide(const Tensor& column, Tensor& quotients, int threads) {
+std::optional<int64_t> Divide(const Tensor& column, const Rows& rows, int threads) {
   using Stored = typename Element::Stored;
-  const auto* from = reinterpret_cast<const Stored*>(column.bytes());
-  auto* to = reinterpret_cast<Stored*>(quotients.mutable_bytes());
   const size_t width = column.row_bytes() / sizeof(Stored);
-  return FirstViolation(threads, column.num_rows(), kRowGrain, [=](int64_t row) {
+  const auto* from = reinterpret_cast<const Stored*>(column.bytes()) + static_cast<size_t>(rows.first) * width;
+  auto* to = reinterpret_cast<Stored*>(rows.quotients);
+  return FirstViolation(threads, rows.count, kRowGrain, [=](int64_t row) {
     const size_t begin = static_cast<size_t>(row) * width;
     double sum = 0;
     for (size_t j = begin; j < begin + width; ++j) sum += Element::Load(from[j]);
     const double divisor = sum == 0 ? 1 : sum;
     bool finite = true;
     for (size_t j = begin; j < begin + width; ++j) {
-      to[j] = Element::Store(Element::Load(from[j]) / divisor);
-      finite = finite && std::isfinite(Element::Load(to[j]));
+      const Stored quotient = Element::Store(Element::Load(from[j]) / divisor);
+      if (to != nullptr) to[j] = quotient;
+      finite = finite && std::isfinite(Element::Load(quotient));
     }
     return !finite;
   });
 }
 
+Status DivideRows(const Tensor& column, const Rows& rows, int threads) {
+  if (column.empty()) return {};
+  std::optional<int64_t> bad;
+  if (column.dtype() == DType::kF64) bad = Divide<F64>(column, rows, threads);
+  if (column.dtype() == DType::kF32) bad = Divide<F32>(column, rows, threads);
+  if (column.dtype() == DType::kF16) bad = Divide<F16>(column, rows, threads);
+  if (column.dtype() == DType::kBF16) bad = Divide<BF16>(column, rows, threads);
+  if (!bad) return {};
+  return InvalidArgument("row " + std::to_string(rows.first + *bad) + " divided by its sum is not finite in " +
+                         NameOf(column.dtype()));
+}
+
+Status CheckCanBeNormalized(const Tensor& column) {
+  if (IsFloating(column.dtype()) && column.shape().size() >= 2) return {};
+  return InvalidArgument("rows of " + column.ToString() +
+                         " cannot be normalised: expected F16, BF16, F32 or F64, two dimensions");
+}
+
 }  // namespace
 
 Result<Tensor> NormalizedRows(const Tensor& column, int threads) {
-  if (!IsFloating(column.dtype()) || column.shape().size() < 2) {
-    return InvalidArgument("rows of " + column.ToString() +
-                           " cannot be normalised: expected F16, BF16, F32 or F64, two dimensions");
-  }
+  RETURN_IF_ERROR(CheckCanBeNormalized(column));
   Tensor quotients = Tensor::Zeros(column.dtype(), column.shape());
-  if (column.empty()) return quotients;
-  std::optional<int64_t> bad;
-  if (column.dtype() == DType::kF64) bad = Divide<F64>(column, quotients, threads);
-  if (column.dtype() == DType::kF32) bad = Divide<F32>(column, quotients, threads);
-  if (column.dtype() == DType::kF16) bad = Divide<F16>(column, quotients, threads);
-  if (column.dtype() == DType::kBF16) bad = Divide<BF16>(column, quotients, threads);
-  if (bad) {
-    return InvalidArgument("row " + std::to_string(*bad) + " divided by its sum is not finite in " +
-                           NameOf(column.dtype()));
-  }
+  RETURN_IF_ERROR(DivideRows(column, {.count = column.num_rows(), .quotients = quotients.mutable_bytes()}, threads));
   return quotients;
+}
+
+Status CheckRowsNormalize(const Tensor& column, uint64_t first, uint64_t last, int threads) {
+  RETURN_IF_ERROR(CheckCanBeNormalized(column));
+  return DivideRows(column, {.first = static_cast<int64_t>(first), .count = static_cast<int64_t>(last - first)},
+                    threads);
+}
+
+bool HoldsFeatures(const std::string& name, const Tensor& column, const std::vector<std::string>& label_columns) {
+  const bool is_label = std::count(label_columns.begin(), label_columns.end(), name) > 0;
+  return !is_label && IsFloating(column.dtype()) && column.shape().size() >= 2;
 }
 
 }  // namespace espalier::graph

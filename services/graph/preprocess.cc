@@ -1,6 +1,7 @@
 #include "services/graph/preprocess.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "services/base/parallel.h"
@@ -85,9 +86,10 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
       return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() + "'");
     }
     for (const EdgePairs* pairs : {&named->second.at(type.value).validation, &named->second.at(type.value).test}) {
-      for (size_t i = 0; i < pairs->size(); ++i) {
-        held_out[type.value].emplace_back(pairs->sources[i], pairs->destinations[i]);
-        if (reverse.has_value()) held_out[reverse->value].emplace_back(pairs->destinations[i], pairs->sources[i]);
+      const std::span<const uint64_t> sources = pairs->sources.ids(), destinations = pairs->destinations.ids();
+      for (size_t i = 0; i < sources.size(); ++i) {
+        held_out[type.value].emplace_back(sources[i], destinations[i]);
+        if (reverse.has_value()) held_out[reverse->value].emplace_back(destinations[i], sources[i]);
       }
     }
   }
@@ -95,19 +97,34 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   return held_out;
 }
 
-// What is held out, or is the reverse of what is, must not be learned either.
+// What is held out, or is the reverse of what is, must not be learned either. Where that is none of the pairs they stay
+// where they are: they may be mapped.
 void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::vector<Pairs>& held_out) {
   for (auto& [type, parts] : graph.edge_splits.at(split)) {
     const Pairs& dropped = held_out[type];
-    EdgePairs kept;
-    for (size_t i = 0; i < parts.train.size(); ++i) {
-      const std::pair<uint64_t, uint64_t> pair(parts.train.sources[i], parts.train.destinations[i]);
-      if (std::binary_search(dropped.begin(), dropped.end(), pair)) continue;
-      kept.sources.push_back(pair.first);
-      kept.destinations.push_back(pair.second);
-      if (!parts.train.edge_ids.empty()) kept.edge_ids.push_back(parts.train.edge_ids[i]);
+    const std::span<const uint64_t> sources = parts.train.sources.ids();
+    const std::span<const uint64_t> destinations = parts.train.destinations.ids();
+    const std::vector<uint64_t>& edge_ids = parts.train.edge_ids;
+    const auto is_dropped = [&](size_t i) {
+      return std::binary_search(dropped.begin(), dropped.end(), std::pair(sources[i], destinations[i]));
+    };
+    size_t first = 0;
+    while (first < sources.size() && !is_dropped(first)) ++first;
+    if (first == sources.size()) continue;
+    const auto end = static_cast<int64_t>(first);
+    std::vector<uint64_t> kept_sources(sources.begin(), sources.begin() + end);
+    std::vector<uint64_t> kept_destinations(destinations.begin(), destinations.begin() + end);
+    std::vector<uint64_t> kept_ids;
+    if (!edge_ids.empty()) kept_ids.assign(edge_ids.begin(), edge_ids.begin() + end);
+    for (size_t i = first + 1; i < sources.size(); ++i) {
+      if (is_dropped(i)) continue;
+      kept_sources.push_back(sources[i]);
+      kept_destinations.push_back(destinations[i]);
+      if (!edge_ids.empty()) kept_ids.push_back(edge_ids[i]);
     }
-    parts.train = std::move(kept);
+    parts.train = {.sources = std::move(kept_sources),
+                   .destinations = std::move(kept_destinations),
+                   .edge_ids = std::move(kept_ids)};
   }
 }
 
@@ -186,8 +203,7 @@ Status AddReverseRelations(SourceGraph& graph, const std::vector<uint64_t>& num_
 Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& label_columns, int threads) {
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
     for (auto& [name, column] : graph.nodes[t].columns) {
-      const bool is_label = std::count(label_columns.begin(), label_columns.end(), name) > 0;
-      if (is_label || !IsFloating(column.dtype()) || column.shape().size() < 2) continue;
+      if (!HoldsFeatures(name, column, label_columns)) continue;
       ASSIGN_OR_RETURN(column, NormalizedRows(column, threads)
                                    .While("node type '" + graph.schema.node_types()[t] + "', column '" + name + "'"));
     }

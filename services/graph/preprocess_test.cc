@@ -8,6 +8,7 @@
 #include <set>
 
 #include "services/base/philox.h"
+#include "services/graph/feature_normalization.h"
 #include "services/graph/testing/small_graphs.h"
 
 namespace espalier::graph {
@@ -156,6 +157,38 @@ TEST(PreprocessTest, NormalisesHalvesAndNamesARowThatOverflows) {
   wide.nodes[0].columns["node-feat"] = Tensor::FromVector(std::vector<float>{1, 1, 1, 1e30f, -1e30f, 1e-20f}, {2, 3});
   EXPECT_THAT(Preprocess(wide, {.normalize_features = FeatureNormalization::kRow}, 1).status().message(),
               HasSubstr("column 'node-feat': row 1 divided by its sum is not finite in F32"));
+}
+
+// Several processes look at a range of the rows each.
+TEST(FeatureNormalizationTest, RangesOfRowsAreFoundAsGoodAsTheyAreInTheWhole) {
+  std::vector<float> values(3 * 5000, 1);
+  values[3 * 4321] = 1e30f, values[3 * 4321 + 1] = -1e30f, values[3 * 4321 + 2] = 1e-20f;
+  const Tensor column = Tensor::FromVector(std::move(values), {5000, 3});
+  const std::string whole = NormalizedRows(column, 2).status().ToString();
+  EXPECT_THAT(whole, HasSubstr("row 4321 divided by its sum is not finite in F32"));
+  EXPECT_EQ(CheckRowsNormalize(column, 0, 5000, 2).ToString(), whole);
+  EXPECT_EQ(CheckRowsNormalize(column, 4321, 4322, 2).ToString(), whole);
+  EXPECT_EQ(CheckRowsNormalize(column, 3000, 5000, 1).ToString(), whole);
+  EXPECT_EQ(CheckRowsNormalize(column, 0, 4321, 2), Status());
+  EXPECT_EQ(CheckRowsNormalize(column, 4322, 5000, 2), Status());
+  EXPECT_EQ(CheckRowsNormalize(column, 5000, 5000, 2), Status());
+  EXPECT_EQ(CheckRowsNormalize(Tensor::FromVector(std::vector<float>{1, 2}), 0, 2, 1).code(),
+            StatusCode::kInvalidArgument);
+}
+
+// A split may be mapped, and larger than a memory.
+TEST(PreprocessTest, ASplitOfWhichNothingIsLeftOutStaysWhereItIs) {
+  SourceGraph graph = testing::HomogeneousGraph(4, {{0, 1}, {1, 2}, {2, 3}});
+  const IdList sources = IdList::Of(Tensor::FromVector(std::vector<uint64_t>{0, 1}));
+  const IdList destinations = IdList::Of(Tensor::FromVector(std::vector<uint64_t>{1, 2}));
+  graph.edge_splits["links"][0] = {.train = {sources, destinations}, .validation = {}, .test = {{2}, {3}}};
+  const SourceGraph held = Preprocessed(graph, {.held_out = HeldOutEdges{"links", "", ""}});
+  EXPECT_EQ(held.edge_splits.at("links").at(0).train.sources.begin(), sources.begin());
+  EXPECT_EQ(held.edge_splits.at("links").at(0).train.destinations.begin(), destinations.begin());
+
+  graph.edge_splits["links"][0].test = {{0}, {1}};
+  const SourceGraph less = Preprocessed(graph, {.held_out = HeldOutEdges{"links", "", ""}});
+  EXPECT_EQ(less.edge_splits.at("links").at(0).train, (EdgePairs{{1}, {2}}));
 }
 
 TEST(PreprocessTest, HoldsOutEdgesByTheirEndsInBothDirections) {

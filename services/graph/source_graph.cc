@@ -139,11 +139,12 @@ Status CheckPairs(const EdgePairs& pairs, uint64_t num_sources, uint64_t num_des
     return InvalidArgument(where + " has " + std::to_string(pairs.size()) + " pairs and " +
                            std::to_string(pairs.edge_ids.size()) + " edge ids");
   }
-  for (size_t i = 0; i < pairs.size(); ++i) {
-    const bool is_source = pairs.sources[i] >= num_sources;
-    if (!is_source && pairs.destinations[i] < num_destinations) continue;
+  const std::span<const uint64_t> sources = pairs.sources.ids(), destinations = pairs.destinations.ids();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const bool is_source = sources[i] >= num_sources;
+    if (!is_source && destinations[i] < num_destinations) continue;
     return OutOfRange(where + ", " + (is_source ? "source" : "destination") + " of edge " + std::to_string(i) + " is " +
-                      std::to_string(is_source ? pairs.sources[i] : pairs.destinations[i]) + ": the type has " +
+                      std::to_string(is_source ? sources[i] : destinations[i]) + ": the type has " +
                       std::to_string(is_source ? num_sources : num_destinations) + " nodes");
   }
   return {};

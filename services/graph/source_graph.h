@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/base/tensor.h"
+#include "services/graph/id_list.h"
 #include "services/graph/schema.h"
 
 namespace espalier::graph {
@@ -37,8 +38,8 @@ struct NodeSplit {
 
 // Edges as pairs of original ids, in the user's order.
 struct EdgePairs {
-  std::vector<uint64_t> sources;       // [k]
-  std::vector<uint64_t> destinations;  // [k]
+  IdList sources;       // [k]
+  IdList destinations;  // [k]
   // [k] original ids of the edges that are meant (EdgeSet::original_ids), which tells parallel ones apart; empty: not
   // said.
   std::vector<uint64_t> edge_ids = {};

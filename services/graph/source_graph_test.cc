@@ -14,6 +14,24 @@ using ::testing::HasSubstr;
 
 std::string Violation(const SourceGraph& graph) { return ValidateSourceGraph(graph, 2).ToString(); }
 
+// In memory or in a tensor, which may be mapped.
+TEST(IdListTest, IsItsIdsWhereverTheyAre) {
+  const Tensor tensor = Tensor::FromVector(std::vector<uint64_t>{7, 3, 7});
+  const IdList held = {7, 3, 7}, shared = IdList::Of(tensor);
+  EXPECT_EQ(held, shared);
+  EXPECT_EQ(shared.ids().data(), tensor.values<uint64_t>().data());
+  EXPECT_EQ(IdList(shared).begin(), shared.begin());
+  EXPECT_EQ(shared.size(), 3u);
+  EXPECT_EQ(shared[1], 3u);
+  EXPECT_FALSE(shared == (IdList{7, 3}));
+  EXPECT_EQ(std::vector<uint64_t>(shared.begin(), shared.end()), (std::vector<uint64_t>{7, 3, 7}));
+  IdList none = IdList::Of(Tensor::Zeros(DType::kU64, {0}));
+  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(none, IdList());
+  none.push_back(5);
+  EXPECT_EQ(none, IdList{5});
+}
+
 TEST(ValidateSourceGraphTest, AcceptsIsolatedNodesAndEmptyTypes) {
   EXPECT_EQ(Violation(testing::HomogeneousGraph(4, {{0, 1}})), "OK");
   EXPECT_EQ(Violation(testing::HomogeneousGraph(1, {})), "OK");

@@ -9,6 +9,8 @@ namespace espalier::job {
 namespace {
 
 constexpr size_t kMostSourceColumns = 16;  // as the field table
+// Of a program's words as JSON: half of what the ConfigMap holds that brings pods the document.
+constexpr size_t kMaxProgramBytes = size_t{512} << 10;
 
 class RelationChecker {
  public:
@@ -48,16 +50,7 @@ class RelationChecker {
       Add("spec.graph.partitions.algorithm",
           "METIS needs the whole graph in one process: choose Streaming, Random or External" + otherwise);
     }
-    const GraphFormat format = job.graph.source.format;
-    if (format != GraphFormat::kNpy && format != GraphFormat::kDglChunked) {
-      Add("spec.graph.source.format", std::string("several partitioners read NPY and DGLChunked only, not ") +
-                                          NameOf(format) + ": use `espalier import`" + otherwise);
-    }
     const Preprocess& preprocess = job.graph.preprocess;
-    if (preprocess.normalize_features != RowNormalization::kNone) {
-      Add("spec.graph.preprocess.normalizeFeatures",
-          "several partitioners do not change features: use `espalier import`" + otherwise);
-    }
     const bool changes_edges = preprocess.add_reverse_edges || preprocess.drop_self_loops ||
                                preprocess.drop_duplicate_edges ||
                                (job.has_training && job.training.task.type == TaskType::kLinkPrediction);
@@ -394,6 +387,14 @@ class RelationChecker {
     }
     CheckWords(job.program->command, path + "command");
     CheckWords(job.program->args, path + "args");
+    const auto& words = document_.values.at("spec").at("trainers").at("program");
+    const size_t size_bytes = words.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).size();
+    if (size_bytes > kMaxProgramBytes) {
+      Add("spec.trainers.program", "has " + std::to_string(size_bytes) + " bytes as JSON: expected at most " +
+                                       std::to_string(kMaxProgramBytes) +
+                                       ", since a ConfigMap of at most 1 MiB brings pods the document: put long words "
+                                       "into a file that the program reads");
+    }
     if (!job.checkpoint.resume_from.empty()) {
       Add("spec.checkpoint.resumeFrom", "a program goes on from what it has saved itself: leave it out");
     }

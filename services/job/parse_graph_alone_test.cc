@@ -9,6 +9,7 @@
 namespace espalier::job {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -81,6 +82,24 @@ TEST(ParseProgramTest, RefusesWhatIsNoCommandLine) {
               HasSubstr("spec.trainers.program.args[1]: has a NUL byte"));
   EXPECT_THAT(ProgramErrors({{"trainers.program.args", "[" + std::string(4097, 'x') + "]"}}),
               HasSubstr("text of at most 4096 bytes"));
+}
+
+// Each word is short enough, and so is the list.
+TEST(ParseProgramTest, RefusesWordsThatTogetherAreTooLongForAConfigMap) {
+  const auto errors = [](size_t count, const std::string& word) {
+    std::string args;
+    for (size_t i = 0; i < count; ++i) args += (i == 0 ? "[" : ", ") + word;
+    return ProgramErrors({{"trainers.program.args", args + "]"}});
+  };
+  EXPECT_EQ(errors(127, std::string(4096, 'x')), "");
+  const std::string expected = " bytes as JSON: expected at most 524288, since a ConfigMap of at most 1 MiB";
+  EXPECT_THAT(errors(128, std::string(4096, 'x')),
+              AllOf(HasSubstr("spec.trainers.program: has "), HasSubstr(expected)));
+  // As they are written there: each of these takes six bytes.
+  std::string bells = "\"";
+  for (int i = 0; i < 1000; ++i) bells += "\\a";
+  EXPECT_EQ(errors(80, bells + '"'), "");
+  EXPECT_THAT(errors(90, bells + '"'), HasSubstr(expected));
 }
 
 TEST(ParseProgramTest, RefusesWhatOnlyEspaliersTrainersDo) {

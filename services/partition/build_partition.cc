@@ -108,12 +108,13 @@ graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const Par
   const NodeTypeId destination_type = layout.book.schema().DestinationOf(type);
   const uint64_t first = layout.book.NodeFirst(destination_type)[built.id.value];
   const uint64_t count = layout.book.NumOwnedNodes(built.id, destination_type);
+  const std::span<const uint64_t> pair_sources = pairs.sources.ids(), pair_destinations = pairs.destinations.ids();
   std::vector<uint64_t> sources, ordinals, edge_ids;
   std::vector<uint32_t> destinations;
-  for (size_t ordinal = 0; ordinal < pairs.size(); ++ordinal) {
-    const uint64_t destination = GlobalIdOf(layout.global_ids[destination_type.value], pairs.destinations[ordinal]);
+  for (size_t ordinal = 0; ordinal < pair_destinations.size(); ++ordinal) {
+    const uint64_t destination = GlobalIdOf(layout.global_ids[destination_type.value], pair_destinations[ordinal]);
     if (destination - first >= count) continue;
-    sources.push_back(GlobalIdOf(layout.global_ids[source_type.value], pairs.sources[ordinal]));
+    sources.push_back(GlobalIdOf(layout.global_ids[source_type.value], pair_sources[ordinal]));
     destinations.push_back(static_cast<uint32_t>(destination - first));
     ordinals.push_back(ordinal);
     if (!pairs.edge_ids.empty()) edge_ids.push_back(pairs.edge_ids[ordinal]);

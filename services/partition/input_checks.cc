@@ -75,11 +75,12 @@ Status CheckPairs(const graph::EdgePairs& part, uint64_t num_sources, uint64_t n
     return InvalidArgument(std::to_string(part.size()) + " pairs and " + std::to_string(part.edge_ids.size()) +
                            " edge ids");
   }
-  for (size_t i = 0; i < part.size(); ++i) {
-    if (part.sources[i] < num_sources && part.destinations[i] < num_destinations) continue;
-    return OutOfRange("edge " + std::to_string(i) + ": " + std::to_string(part.sources[i]) + " -> " +
-                      std::to_string(part.destinations[i]) + ", expected a source below " +
-                      std::to_string(num_sources) + " and a destination below " + std::to_string(num_destinations));
+  const std::span<const uint64_t> sources = part.sources.ids(), destinations = part.destinations.ids();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i] < num_sources && destinations[i] < num_destinations) continue;
+    return OutOfRange("edge " + std::to_string(i) + ": " + std::to_string(sources[i]) + " -> " +
+                      std::to_string(destinations[i]) + ", expected a source below " + std::to_string(num_sources) +
+                      " and a destination below " + std::to_string(num_destinations));
   }
   return Status();
 }

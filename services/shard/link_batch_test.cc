@@ -196,8 +196,8 @@ TEST(LinkBatchOfRelationsTest, TakesTheEdgesOfAllTypesForAnyPartitionsAndTrainer
       to.push_back((i * 7 + type) % 30);
     }
     graph::EdgePairs& train = source.edge_splits["links"][type].train;
-    train.sources.assign(from.begin(), from.end());
-    train.destinations.assign(to.begin(), to.end());
+    train.sources = graph::IdList(from.begin(), from.end());
+    train.destinations = graph::IdList(to.begin(), to.end());
     source.edges.push_back({.sources = Tensor::FromVector(from), .destinations = Tensor::FromVector(to)});
   }
   // c before a, b not at all: the plan's order counts.

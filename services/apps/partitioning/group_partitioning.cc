@@ -7,12 +7,12 @@
 #include "services/apps/partitioning/edge_exchange.h"
 #include "services/apps/partitioning/partition_plan.h"
 #include "services/apps/partitioning/ring_cut.h"
+#include "services/apps/partitioning/share_features.h"
 #include "services/apps/partitioning/share_preprocessing.h"
 #include "services/format/file_entry_json.h"
 #include "services/format/json_fields.h"
 #include "services/format/partition_files.h"
 #include "services/format/strict_json.h"
-#include "services/job/enum_names.h"
 #include "services/partition/input_checks.h"
 #include "services/partition/quality.h"
 #include "services/telemetry/process_metrics.h"
@@ -159,11 +159,17 @@ class Worker {
   }
 
   Status Preprocess() {
+    const bool changes_features = work_.preprocess.normalize_features != graph::FeatureNormalization::kNone;
+    if (changes_features || ChangesEdges(work_.preprocess)) RETURN_IF_ERROR(work_.advance("preprocessing", 0));
+    RETURN_IF_ERROR(ChangeEdges());
+    return CheckFeatureShare(work_.source, group_.rank(), group_.size(), work_.preprocess, threads());
+  }
+
+  Status ChangeEdges() {
     if (!ChangesEdges(work_.preprocess)) {
       shares_ = SharesOf(work_.source, group_.rank(), group_.size());
       return {};
     }
-    RETURN_IF_ERROR(work_.advance("preprocessing", 0));
     ASSIGN_OR_RETURN(PreprocessedShare changed,
                      PreprocessShare(group_, place_, work_.source, work_.preprocess, threads()));
     changed_ = std::move(changed.graph);
@@ -195,7 +201,9 @@ class Worker {
                        ReceiveEdges(place_, graph_to_cut(), shares_, PartitionId(p), sent));
       BuiltPartition built;
       built.quality = partition::InEdgeQualityOf(received, assignment, PartitionId(p), threads());
-      const graph::Partition made = partition::BuildPartition(received, layout, PartitionId(p), work_.writer.build);
+      graph::Partition made = partition::BuildPartition(received, layout, PartitionId(p), work_.writer.build);
+      RETURN_IF_ERROR(
+          NormalizeFeatures(received, work_.writer.build.source_columns, work_.preprocess, &made, threads()));
       if (p == 0) DescribeColumns(made, manifest);
       ASSIGN_OR_RETURN(built.entry, format::WritePartition(place_.store, place_.prefix, attempt_, layout.book, made)
                                         .While("writing partition " + std::to_string(p)));
@@ -244,15 +252,7 @@ bool IsOfGroup(std::string_view attempt) { return attempt.starts_with(kGroupAtte
 
 Status CheckForGroup(const job::Graph& graph, bool holds_edges_out) {
   const auto refuse = [](const std::string& what) { return InvalidArgument("several partitioner processes: " + what); };
-  const job::GraphFormat format = graph.source.format;
-  if (format != job::GraphFormat::kNpy && format != job::GraphFormat::kDglChunked) {
-    return refuse(std::string("the source is ") + job::NameOf(format) +
-                  ", expected NPY or DGLChunked, which need not fit a memory: convert it with `espalier import`");
-  }
   const job::Preprocess& preprocess = graph.preprocess;
-  if (preprocess.normalize_features != job::RowNormalization::kNone) {
-    return refuse("features are to be changed before the graph is cut: do that with `espalier import`");
-  }
   const bool changes_edges =
       preprocess.add_reverse_edges || preprocess.drop_self_loops || preprocess.drop_duplicate_edges || holds_edges_out;
   const std::vector<job::PartitionBalance>& balance = graph.partitions.balance;

@@ -19,14 +19,13 @@ std::string AttemptOf(const GroupOptions& group);
 // Whether several processes made this try.
 bool IsOfGroup(std::string_view attempt);
 
-// InvalidArgument where several processes cannot do what the document asks for: the source is neither NPY nor
-// DGLChunked (whose arrays are mapped), features are to be changed, edges are to be changed and balanced too, or METIS
-// is to cut the graph.
+// InvalidArgument where several processes cannot do what the document asks for: edges are to be changed and balanced
+// too, or METIS is to cut the graph.
 Status CheckForGroup(const job::Graph& graph, bool holds_edges_out);
 
 struct GroupWork {
   const job::Graph& graph;           // outlives this
-  const graph::SourceGraph& source;  // as ReadNpyFolder or ReadChunked map it, not validated; outlives this
+  const graph::SourceGraph& source;  // as MapSourceGraph maps it, not validated; outlives this
   graph::PreprocessOptions preprocess;
   partition::PartitionOptions partition;
   PartitionWriterOptions writer;

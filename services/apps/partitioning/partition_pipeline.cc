@@ -11,8 +11,6 @@
 #include "services/apps/partitioning/partition_writer.h"
 #include "services/base/clock.h"
 #include "services/format/partition_files.h"
-#include "services/format/source/chunked_reader.h"
-#include "services/format/source/npy_folder.h"
 #include "services/format/source/source_place.h"
 #include "services/format/source/source_reader.h"
 #include "services/job/enum_names.h"
@@ -243,12 +241,12 @@ class Pipeline {
     return manifest;
   }
 
-  // Not validated. CheckForGroup has found the format good.
+  // Not validated.
   Result<graph::SourceGraph> MappedSource(const std::string& path) const {
-    if (graph_.source.format == job::GraphFormat::kNpy) return format::ReadNpyFolder(path);
+    format::SourceReadOptions options = SourceOptions();
+    options.path = path;
     const std::string& cache = options_.access.cache.folder;
-    return format::ReadChunked(path, options_.threads,
-                               cache.empty() ? std::filesystem::temp_directory_path().string() : cache);
+    return format::MapSourceGraph(options, cache.empty() ? std::filesystem::temp_directory_path().string() : cache);
   }
 
   Result<format::Manifest> MakeInGroup(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 
+#include "services/base/parallel.h"
 #include "services/format/file_entry_json.h"
 #include "services/format/json_fields.h"
 #include "services/format/strict_json.h"
@@ -19,6 +21,7 @@ constexpr int kFilesDepth = 8;
 // Multiplicity of parallel edges: none seen yet, or not the same everywhere.
 constexpr uint32_t kNoEdges = 0;
 constexpr uint32_t kDiffers = ~uint32_t{0};
+constexpr uint16_t kNoProcess = 0xFFFF;  // of a self loop
 
 std::string FilesAsJson(const std::vector<format::FileEntry>& files) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -104,6 +107,16 @@ struct Neighbors {
   std::vector<uint32_t> scratch_;
 };
 
+// The edges of a share's edge type by the process that gets one of their ends with the other as its neighbour.
+struct EdgesByProcess {
+  std::vector<uint64_t> first;  // [processes + 1]
+  std::vector<uint32_t> edges;  // without self loops
+
+  std::span<const uint32_t> Of(uint32_t process) const {
+    return std::span(edges).subspan(first[process], first[process + 1] - first[process]);
+  }
+};
+
 class RingCut {
  public:
   RingCut(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& source,
@@ -136,51 +149,114 @@ class RingCut {
     return partition::DirectoryRangeOf(vertex_first_.back(), group_.size(), PartitionId(rank));
   }
 
-  // Calls body(u, v) for every edge of this process's share that is no self loop; u and v are vertices.
-  template <class Body>
-  void ForEdges(const Body& body) const {
+  // One end of the edges of a type of this process's share, as vertices, and the other.
+  struct Ends {
+    const Tensor& vertices;
+    const Tensor& neighbors;  // of the same dtype
+    uint64_t first_vertex = 0, first_neighbor = 0;
+  };
+  // Each edge twice: it makes either end the other's neighbour.
+  std::vector<Ends> EndsOfShare() const {
+    std::vector<Ends> ends;
     for (uint16_t type = 0; type < shares_.size(); ++type) {
+      const graph::EdgeSet& edges = shares_[type].edges;
       const uint64_t first_source = vertex_first_[source_.schema.SourceOf(EdgeTypeId(type)).value];
       const uint64_t first_destination = vertex_first_[source_.schema.DestinationOf(EdgeTypeId(type)).value];
-      const graph::EdgeSet& edges = shares_[type].edges;
-      graph::VisitIds(edges.sources, [&](auto sources) {
-        const auto destinations = edges.destinations.template values<typename decltype(sources)::value_type>();
-        for (size_t edge = 0; edge < sources.size(); ++edge) {
-          const uint64_t u = first_source + static_cast<uint64_t>(sources[edge]);
-          const uint64_t v = first_destination + static_cast<uint64_t>(destinations[edge]);
-          if (u != v) body(u, v);
-        }
-      });
+      ends.push_back({edges.sources, edges.destinations, first_source, first_destination});
+      ends.push_back({edges.destinations, edges.sources, first_destination, first_source});
     }
+    return ends;
   }
 
-  // For each process a bundle: positions of its vertices, and a neighbour of each. One pass for each, so that only one
-  // bundle is held.
+  // Calls body(ends_of), where ends_of(edge) is {vertex, neighbor}.
+  template <class Body>
+  static void VisitEnds(const Ends& ends, const Body& body) {
+    graph::VisitIds(ends.vertices, [&](auto vertices) {
+      const auto neighbors = ends.neighbors.values<typename decltype(vertices)::value_type>();
+      body([&](uint64_t edge) {
+        return std::pair(ends.first_vertex + static_cast<uint64_t>(vertices[edge]),
+                         ends.first_neighbor + static_cast<uint64_t>(neighbors[edge]));
+      });
+    });
+  }
+
+  Result<EdgesByProcess> SortByProcess(const Ends& ends) const {
+    const auto num_edges = static_cast<uint64_t>(ends.vertices.num_rows());
+    if (num_edges >= uint64_t{1} << 32) {
+      return InvalidArgument("each process would read 2^32 edges of a type or more: use more processes");
+    }
+    std::vector<uint64_t> range_ends;  // of the processes' positions
+    for (uint32_t rank = 0; rank < group_.size(); ++rank) range_ends.push_back(PositionsOf(rank).last);
+    // Positions are worked out, so each is asked for once. A group has at most 4096 processes.
+    std::vector<uint16_t> process_of(num_edges, kNoProcess);
+    VisitEnds(ends, [&](const auto& ends_of) {
+      ParallelFor(options_.threads, static_cast<int64_t>(num_edges), kCheapGrain, [&](int64_t begin, int64_t end) {
+        for (auto edge = static_cast<uint64_t>(begin); edge < static_cast<uint64_t>(end); ++edge) {
+          const std::pair<uint64_t, uint64_t> pair = ends_of(edge);
+          if (pair.first == pair.second) continue;
+          const auto process = std::upper_bound(range_ends.begin(), range_ends.end(), order_.PositionOf(pair.first));
+          process_of[edge] = static_cast<uint16_t>(process - range_ends.begin());
+        }
+      });
+    });
+    EdgesByProcess sorted{.first = std::vector<uint64_t>(group_.size() + 1, 0), .edges = {}};
+    for (const uint16_t process : process_of) {
+      if (process != kNoProcess) ++sorted.first[process + 1];
+    }
+    for (size_t i = 1; i < sorted.first.size(); ++i) sorted.first[i] += sorted.first[i - 1];
+    sorted.edges.resize(sorted.first.back());
+    std::vector<uint64_t> next(sorted.first.begin(), sorted.first.end() - 1);
+    for (uint64_t edge = 0; edge < num_edges; ++edge) {
+      if (process_of[edge] != kNoProcess) sorted.edges[next[process_of[edge]]++] = static_cast<uint32_t>(edge);
+    }
+    return sorted;
+  }
+
+  // For each process a bundle: positions of its vertices, and a neighbour of each. What an edge costs does not depend
+  // on how many processes there are; one bundle is held at a time.
   Status SendNeighbors() {
     ASSIGN_OR_RETURN(const bool sent, group_.HasPublished("neighbors"));
     if (sent) return {};
+    const std::vector<Ends> all_ends = EndsOfShare();
+    std::vector<EdgesByProcess> sorted;
+    for (const Ends& ends : all_ends) {
+      ASSIGN_OR_RETURN(EdgesByProcess edges, SortByProcess(ends));
+      sorted.push_back(std::move(edges));
+    }
     std::vector<format::FileEntry> files;
     for (uint32_t to = 0; to < group_.size(); ++to) {
-      const partition::DirectoryRange range = PositionsOf(to);
-      std::vector<uint32_t> positions, neighbors;
-      const auto add = [&](uint64_t vertex, uint64_t neighbor) {
-        const uint64_t position = order_.PositionOf(vertex);
-        if (position < range.first || position >= range.last) return;
-        positions.push_back(static_cast<uint32_t>(position - range.first));
-        neighbors.push_back(static_cast<uint32_t>(neighbor));
-      };
-      ForEdges([&](uint64_t u, uint64_t v) {
-        add(u, v);
-        add(v, u);
-      });
-      TensorBundle bundle;
-      bundle["positions"] = Tensor::FromVector(std::move(positions));
-      bundle["neighbors"] = Tensor::FromVector(std::move(neighbors));
       const std::string name = "neighbors-" + std::to_string(group_.rank()) + "-to-" + std::to_string(to);
-      ASSIGN_OR_RETURN(format::FileEntry entry, WriteBundle(place_, name, std::move(bundle)));
+      ASSIGN_OR_RETURN(format::FileEntry entry, WriteBundle(place_, name, NeighborsFor(to, all_ends, sorted)));
       files.push_back(std::move(entry));
     }
     return group_.Publish("neighbors", FilesAsJson(files));
+  }
+
+  TensorBundle NeighborsFor(uint32_t to, const std::vector<Ends>& all_ends,
+                            const std::vector<EdgesByProcess>& sorted) const {
+    const uint64_t first_position = PositionsOf(to).first;
+    uint64_t count = 0;
+    for (const EdgesByProcess& edges : sorted) count += edges.Of(to).size();
+    TensorBundle bundle;
+    Tensor& positions = bundle["positions"] = Tensor::Zeros(DType::kU32, {static_cast<int64_t>(count)});
+    Tensor& neighbors = bundle["neighbors"] = Tensor::Zeros(DType::kU32, {static_cast<int64_t>(count)});
+    std::span<uint32_t> to_positions = positions.mutable_values<uint32_t>();
+    std::span<uint32_t> to_neighbors = neighbors.mutable_values<uint32_t>();
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      const std::span<const uint32_t> edges = sorted[i].Of(to);
+      VisitEnds(all_ends[i], [&](const auto& ends_of) {
+        ParallelFor(options_.threads, static_cast<int64_t>(edges.size()), kCheapGrain, [&](int64_t begin, int64_t end) {
+          for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k) {
+            const std::pair<uint64_t, uint64_t> pair = ends_of(edges[k]);
+            to_positions[k] = static_cast<uint32_t>(order_.PositionOf(pair.first) - first_position);
+            to_neighbors[k] = static_cast<uint32_t>(pair.second);
+          }
+        });
+      });
+      to_positions = to_positions.subspan(edges.size());
+      to_neighbors = to_neighbors.subspan(edges.size());
+    }
+    return bundle;
   }
 
   // Calls body(positions, neighbours) for what each process has sent to this one.

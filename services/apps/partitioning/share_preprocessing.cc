@@ -71,10 +71,11 @@ Status CheckNotChangedBefore(const graph::SourceGraph& source) {
   return {};
 }
 
-// All but duplicates.
+// All but duplicates and features.
 Result<PreprocessedShare> ChangeEachEdge(const graph::SourceGraph& source, uint32_t rank, uint32_t size,
                                          graph::PreprocessOptions options, int threads) {
   options.drop_duplicate_edges = false;
+  options.normalize_features = graph::FeatureNormalization::kNone;
   graph::SourceGraph share{.name = source.name,
                            .schema = source.schema,
                            .nodes = source.nodes,

@@ -1,5 +1,5 @@
-// Preprocess (graph/preprocess.h) by several processes: each changes its share of the edges, and together they have the
-// edges, with the original ids, that one process has of the whole.
+// What Preprocess (graph/preprocess.h) does to edges, by several processes: each changes its share of them, and
+// together they have the edges, with the original ids, that one process has of the whole.
 //
 // Dropping self loops, adding reverses and holding edges out look at one edge at a time; a share is changed as a graph
 // of its own, whose edges are then given the numbers that they have in the whole. Duplicates may lie in several shares:
@@ -23,8 +23,8 @@ struct PreprocessedShare {
   std::vector<EdgeShare> shares;  // [edge type of `graph`]
 };
 
-// `source` must be valid, and features are to be left alone. Memory: the share, with reverses twice of it, and while
-// duplicates are dropped the bundles of edge_exchange.h. Errors: as Preprocess's, of the group, and of the store.
+// `source` must be valid. Features are left alone (share_features.h). Memory: the share, with reverses twice of it, and
+// while duplicates are dropped the bundles of edge_exchange.h. Errors: as Preprocess's, of the group, and of the store.
 Result<PreprocessedShare> PreprocessShare(ProcessGroup& group, const BundlePlace& place,
                                           const graph::SourceGraph& source, const graph::PreprocessOptions& options,
                                           int threads);

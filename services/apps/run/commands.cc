@@ -58,6 +58,11 @@ ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri
     Append(&spec.arguments,
            {"--rank", std::to_string(peers.rank), "--world-size", std::to_string(peers.size), "--group", peers.group});
   }
+  // Whoever called may be one of a group of its own.
+  for (const char* variable :
+       {"ESPALIER_PARTITIONER_RANK", "ESPALIER_PARTITIONER_WORLD_SIZE", "ESPALIER_PARTITIONER_GROUP"}) {
+    spec.environment[variable] = "";
+  }
   spec.output_path = site.paths.OutputFile(name);
   return spec;
 }

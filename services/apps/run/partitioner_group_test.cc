@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "services/apps/run/commands.h"
+
 namespace espalier::run {
 namespace {
 
@@ -55,6 +59,21 @@ TEST(PartitionerGroupTest, NamesAreOfOneRunAndWhatAStoreTakes) {
   const std::string name = one.PeersOf(0).group;
   EXPECT_LE(name.size(), 64u);
   EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << name;
+}
+
+// Whoever starts a run may be one of a group itself.
+TEST(PartitionerCommandTest, AProcessIsOfTheGroupThatItIsToldAndOfNoOther) {
+  const Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
+  for (const PartitionerPeers& peers : {PartitionerPeers{}, PartitionerPeers{.rank = 1, .size = 3, .group = "g"}}) {
+    const ChildSpec spec = PartitionerCommand(site, "/srv/partitions", peers);
+    for (const char* variable :
+         {"ESPALIER_PARTITIONER_RANK", "ESPALIER_PARTITIONER_WORLD_SIZE", "ESPALIER_PARTITIONER_GROUP"}) {
+      ASSERT_TRUE(spec.environment.contains(variable)) << variable;
+      EXPECT_EQ(spec.environment.at(variable), "") << variable;  // which counts as not set
+    }
+    const auto flag = std::find(spec.arguments.begin(), spec.arguments.end(), "--group");
+    EXPECT_EQ(flag != spec.arguments.end(), peers.size > 1);
+  }
 }
 
 }  // namespace

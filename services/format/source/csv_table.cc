@@ -1,16 +1,19 @@
 #include "services/format/source/csv_table.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string_view>
 
 #include "services/format/source/csv_rows.h"
+#include "services/format/source/growing_column.h"
 #include "services/format/source/line_reader.h"
 
 namespace espalier::format {
 namespace {
 
 constexpr size_t kMaxWidth = 1 << 20;
+constexpr size_t kConvertedAtOnce = 1 << 16;  // integers to floats
 
 // Splits off the field before the next delimiter.
 std::string_view TakeField(std::string_view& rest, char delimiter) {
@@ -44,18 +47,20 @@ bool ParseFloat(std::string_view field, float& value) {
   return true;
 }
 
-template <class T>
-void MoveBehind(std::vector<T>* all, std::vector<T> more) {
-  if (all->empty()) {
-    *all = std::move(more);
-  } else {
-    all->insert(all->end(), more.begin(), more.end());
-  }
-}
-
 std::string Quoted(std::string_view field) { return "'" + std::string(field.substr(0, 40)) + "'"; }
 
-// Rows of one width, of a block or of a file; integers until a field is none.
+// The first row of a file decides the width.
+Status CheckRowWidth(size_t fields, size_t width, const std::string& path, uint64_t line_number) {
+  if (fields > kMaxWidth) {
+    return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) +
+                           " fields: expected at most 2^20");
+  }
+  if (fields == width) return {};
+  return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) + " fields, the lines before " +
+                         std::to_string(width));
+}
+
+// Rows of one width, of a block; integers until a field is none.
 class TableBuilder {
  public:
   explicit TableBuilder(const CsvOptions& options)
@@ -63,7 +68,8 @@ class TableBuilder {
 
   Status AddRow(std::string_view line, const std::string& path, uint64_t line_number) {
     const size_t fields = CountFields(line, delimiter_);
-    RETURN_IF_ERROR(CheckWidth(fields, path, line_number));
+    if (rows_ == 0) width_ = fields;
+    RETURN_IF_ERROR(CheckRowWidth(fields, width_, path, line_number));
     for (size_t i = 0; i < fields; ++i) {
       const std::string_view field = TakeField(line, delimiter_);
       if (!AddField(field)) {
@@ -75,43 +81,17 @@ class TableBuilder {
     return {};
   }
 
-  // The rows of `block`, which starts on line `first_line`, behind those that are here.
-  Status Append(TableBuilder block, const std::string& path, uint64_t first_line) {
-    if (block.width_ == 0) return {};  // no row, not even one that is wrong
-    RETURN_IF_ERROR(CheckWidth(block.width_, path, first_line));
-    if (!integral_ || !block.integral_) {
-      MakeFloats();
-      block.MakeFloats();
-    }
-    MoveBehind(&integers_, std::move(block.integers_));
-    MoveBehind(&floats_, std::move(block.floats_));
-    rows_ += block.rows_;
-    return {};
-  }
-
   uint64_t rows() const { return rows_; }
+  size_t width() const { return width_; }  // 0: no row, not even one that is wrong
+  bool integral() const { return integral_; }
 
-  Tensor Finish(CsvShape shape) && {
-    std::vector<int64_t> dimensions = {static_cast<int64_t>(rows_)};
-    if (shape == CsvShape::kMatrix || width_ > 1) dimensions.push_back(static_cast<int64_t>(width_));
-    if (rows_ == 0) return Tensor::Zeros(integral_ ? DType::kI64 : DType::kF32, dimensions);
-    if (integral_) return Tensor::FromVector(std::move(integers_), std::move(dimensions));
-    return Tensor::FromVector(std::move(floats_), std::move(dimensions));
+  std::vector<int64_t> TakeIntegers() && { return std::move(integers_); }
+  std::vector<float> TakeFloats() && {
+    MakeFloats();
+    return std::move(floats_);
   }
 
  private:
-  // The first row of all decides the width.
-  Status CheckWidth(size_t fields, const std::string& path, uint64_t line_number) {
-    if (rows_ == 0) width_ = fields;
-    if (fields > kMaxWidth) {
-      return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) +
-                             " fields: expected at most 2^20");
-    }
-    if (fields == width_) return {};
-    return InvalidArgument(Where(path, line_number) + " has " + std::to_string(fields) + " fields, the lines before " +
-                           std::to_string(width_));
-  }
-
   bool AddField(std::string_view field) {
     if (integral_) {
       int64_t integer = 0;
@@ -140,6 +120,50 @@ class TableBuilder {
   size_t width_ = 0;
   std::vector<int64_t> integers_;
   std::vector<float> floats_;
+};
+
+// The blocks' rows one behind another; integers until a block has others.
+class JoinedTable {
+ public:
+  JoinedTable(const CsvOptions& options, const std::string& scratch_folder)
+      : integral_(options.numbers == CsvNumbers::kInferred), integers_(scratch_folder), floats_(scratch_folder) {}
+
+  // `block` starts on line `first_line`.
+  Status Append(TableBuilder block, const std::string& path, uint64_t first_line) {
+    if (block.width() == 0) return {};
+    if (rows_ == 0) width_ = block.width();
+    RETURN_IF_ERROR(CheckRowWidth(block.width(), width_, path, first_line));
+    if (integral_ && !block.integral()) RETURN_IF_ERROR(MakeFloats());
+    rows_ += block.rows();
+    if (integral_) return integers_.Append(std::move(block).TakeIntegers());
+    return floats_.Append(std::move(block).TakeFloats());
+  }
+
+  Result<Tensor> Finish(CsvShape shape) && {
+    std::vector<int64_t> dimensions = {static_cast<int64_t>(rows_)};
+    if (shape == CsvShape::kMatrix || width_ > 1) dimensions.push_back(static_cast<int64_t>(width_));
+    if (rows_ == 0) return Tensor::Zeros(integral_ ? DType::kI64 : DType::kF32, dimensions);
+    if (integral_) return std::move(integers_).Finish(std::move(dimensions));
+    return std::move(floats_).Finish(std::move(dimensions));
+  }
+
+ private:
+  Status MakeFloats() {
+    integral_ = false;
+    ASSIGN_OR_RETURN(const Tensor integers, std::move(integers_).Finish());
+    const std::span<const int64_t> values = integers.values<int64_t>();
+    for (size_t begin = 0; begin < values.size(); begin += kConvertedAtOnce) {
+      const std::span<const int64_t> some = values.subspan(begin, std::min(kConvertedAtOnce, values.size() - begin));
+      RETURN_IF_ERROR(floats_.Append(std::vector<float>(some.begin(), some.end())));
+    }
+    return {};
+  }
+
+  bool integral_;
+  uint64_t rows_ = 0;
+  size_t width_ = 0;
+  GrowingColumn<int64_t> integers_;
+  GrowingColumn<float> floats_;
 };
 
 // Calls row(line, where) for each line; an empty line at the end of the file is no row. Stops at an error.
@@ -198,19 +222,21 @@ Result<CsvEdges> ReadEdgesAs(const std::string& path, const CsvEdgeLimits& limit
       return AddEdge(line, path, number, limits, ends);
     });
   };
-  EdgeEnds<T> all;
+  GrowingColumn<T> sources(reading.scratch_folder), destinations(reading.scratch_folder);
   RowOrder order(path, limits.num_edges);
   const auto merge = [&](BlockRows<EdgeEnds<T>> part) -> Status {
     RETURN_IF_ERROR(order.Admit(part));
     RETURN_IF_ERROR(part.error);
-    MoveBehind(&all.sources, std::move(part.rows.sources));
-    MoveBehind(&all.destinations, std::move(part.rows.destinations));
-    return {};
+    RETURN_IF_ERROR(sources.Append(std::move(part.rows.sources)));
+    return destinations.Append(std::move(part.rows.destinations));
   };
   RETURN_IF_ERROR(ForEachBlock(path, reading, parse, merge));
 
   RETURN_IF_ERROR(order.AtEnd());
-  return CsvEdges{Tensor::FromVector(std::move(all.sources)), Tensor::FromVector(std::move(all.destinations))};
+  CsvEdges edges;
+  ASSIGN_OR_RETURN(edges.sources, std::move(sources).Finish());
+  ASSIGN_OR_RETURN(edges.destinations, std::move(destinations).Finish());
+  return edges;
 }
 
 }  // namespace
@@ -221,7 +247,7 @@ Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, 
         block, path, TableBuilder(options),
         [&](std::string_view line, uint64_t number, TableBuilder* table) { return table->AddRow(line, path, number); });
   };
-  TableBuilder table(options);
+  JoinedTable table(options, reading.scratch_folder);
   RowOrder order(path, options.num_rows);
   const auto merge = [&](BlockRows<TableBuilder> part) -> Status {
     RETURN_IF_ERROR(order.Admit(part));

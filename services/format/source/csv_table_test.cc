@@ -1,4 +1,5 @@
-// What a CSV file says must not depend on how it is cut into blocks nor on how many threads parse them.
+// What a CSV file says must not depend on how it is cut into blocks, on how many threads parse them, nor on whether its
+// rows are put together in memory or in a file.
 #include "services/format/source/csv_table.h"
 
 #include <gmock/gmock.h>
@@ -27,14 +28,17 @@ std::string Outcome(const std::string& text, const CsvOptions& options) {
   const TemporaryFolder folder;
   std::vector<std::string> outcomes;
   for (const std::string& path : {folder.Write("t.csv", text), folder.WriteGzip("t.csv.gz", text)}) {
-    for (const BlockReading& reading : kReadings) {
+    for (size_t i = 0; i < 2 * kReadings.size(); ++i) {
+      BlockReading reading = kReadings[i / 2];
+      if (i % 2 == 1) reading.scratch_folder = folder.path() + "/scratch";
       const Result<Tensor> table = ReadCsvTable(path, options, reading);
       std::string outcome = table.ok() ? Bytes(*table) : table.status().ToString();
       for (size_t at = outcome.find(path); at != std::string::npos; at = outcome.find(path)) {
         outcome.replace(at, path.size(), "FILE");
       }
       outcomes.push_back(outcome);
-      EXPECT_EQ(outcomes.front(), outcomes.back()) << reading.threads << " threads, blocks of " << reading.block_bytes;
+      EXPECT_EQ(outcomes.front(), outcomes.back()) << reading.threads << " threads, blocks of " << reading.block_bytes
+                                                   << (reading.scratch_folder.empty() ? "" : ", in a file");
     }
   }
   return outcomes.front();
@@ -46,6 +50,7 @@ std::string Lines(int count, const std::function<std::string(int)>& line) {
   return text;
 }
 
+constexpr CsvOptions kNumbers = {.numbers = CsvNumbers::kInferred, .shape = CsvShape::kSqueeze};
 constexpr CsvOptions kThree = {.numbers = CsvNumbers::kInferred, .shape = CsvShape::kSqueeze, .num_rows = 3};
 
 TEST(CsvTableTest, ReadsTheSameWhateverTheBlocksAndThreads) {
@@ -68,6 +73,19 @@ TEST(CsvTableTest, InfersIntegersFromTheWholeFile) {
   EXPECT_THAT(Outcome("0.5\n2\n16777217\n", kThree), HasSubstr("F32 [3]"));
   EXPECT_THAT(Outcome("1\r\n2\r\n3", kThree), HasSubstr("I64 [3]"));
   EXPECT_THAT(Outcome("1\n2\n3\n\n", kThree), HasSubstr("I64 [3]"));
+}
+
+// More of them than are made floats at a time, and in blocks of their own.
+TEST(CsvTableTest, MakesFloatsOfManyIntegersBeforeAFraction) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("t.csv", Lines(150'000, [](int i) { return std::to_string(i); }) + "0.5\n");
+  for (const std::string& scratch : {std::string(), folder.path() + "/scratch"}) {
+    const Result<Tensor> table = ReadCsvTable(path, kNumbers, {.block_bytes = 1 << 16, .scratch_folder = scratch});
+    ASSERT_TRUE(table.ok()) << table.status().ToString();
+    ASSERT_EQ(table->ToString(), "F32 [150001]");
+    for (int64_t i = 0; i < 150'000; ++i) ASSERT_EQ(table->ValueAsDouble(i), static_cast<double>(i));
+    EXPECT_EQ(table->ValueAsDouble(150'000), .5);
+  }
 }
 
 TEST(CsvTableTest, NamesTheFirstLineThatIsWrong) {
@@ -111,7 +129,12 @@ TEST(CsvEdgesTest, ReadsTheSameWhateverTheBlocksAndThreads) {
   const std::string good = folder.Write("good.csv", Lines(1000, line));
   const std::string bad =
       folder.Write("bad.csv", Lines(1000, [&](int i) { return i == 300 || i == 900 ? "1,7" : line(i); }));
+  std::vector<BlockReading> readings = kReadings;
   for (const BlockReading& reading : kReadings) {
+    readings.push_back(reading);
+    readings.back().scratch_folder = folder.path() + "/scratch";
+  }
+  for (const BlockReading& reading : readings) {
     const Result<CsvEdges> edges = ReadCsvEdges(good, limits, reading);
     ASSERT_TRUE(edges.ok()) << edges.status().ToString();
     for (int64_t i = 0; i < 1000; ++i) {

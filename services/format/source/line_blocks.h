@@ -14,10 +14,12 @@
 
 namespace espalier::format {
 
-// How a large text file is read. Results and errors depend on neither.
+// How a large text file is read. Results, and errors that the file causes, depend on nothing of it.
 struct BlockReading {
   int threads = 1;                       // that parse; a further one reads and inflates
   size_t block_bytes = size_t{1} << 20;  // at least; a line is never cut
+  // Where arrays are put together in files that are mapped, so that memory holds the blocks at hand; empty: in memory.
+  std::string scratch_folder = {};
 };
 
 struct LineBlock {

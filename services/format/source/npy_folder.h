@@ -9,8 +9,9 @@
 
 namespace espalier::format {
 
-// Columns are mapped, not copied.
-Result<graph::SourceGraph> ReadNpyFolder(const std::string& directory);
+// Arrays of .npy files are mapped, not copied. Those of .npz files are inflated, with a `scratch_folder` into files
+// there that are mapped, else into memory.
+Result<graph::SourceGraph> ReadNpyFolder(const std::string& directory, const std::string& scratch_folder = "");
 
 // Writes beside `directory` and renames at the end: nothing or all of it is there afterwards. AlreadyExists where
 // `directory` is and is not empty.

@@ -22,6 +22,11 @@ using graph::SourceGraph;
 
 constexpr uintmax_t kMaxDescriptionBytes = 16 << 20;
 
+struct FolderReading {
+  std::string directory;
+  std::string scratch_folder;  // of what cannot be mapped where it is; empty: memory
+};
+
 Result<std::string> ReadText(const std::string& path) {
   std::error_code error;
   const uintmax_t size_bytes = fs::file_size(path, error);
@@ -37,17 +42,17 @@ Result<std::string> ReadText(const std::string& path) {
 // "graph.yaml:12": where a file was asked for.
 std::string At(int line) { return std::string(kDescriptionFile) + ":" + std::to_string(line); }
 
-Result<Tensor> ReadArray(const std::string& directory, const ArrayFile& array) {
-  const std::string path = directory + "/" + array.file;
+Result<Tensor> ReadArray(const FolderReading& folder, const ArrayFile& array) {
+  const std::string path = folder.directory + "/" + array.file;
   if (array.member.empty()) return ReadNpy(path, array.dtype).While(At(array.line));
   ASSIGN_OR_RETURN(const NpzFile file, NpzFile::Open(path).While(At(array.line)));
-  return file.Read(array.member, array.dtype).While(At(array.line));
+  return file.Read(array.member, array.dtype, folder.scratch_folder).While(At(array.line));
 }
 
-Status ReadColumns(const std::string& directory, const std::map<std::string, ArrayFile>& files, uint64_t num_rows,
+Status ReadColumns(const FolderReading& folder, const std::map<std::string, ArrayFile>& files, uint64_t num_rows,
                    std::map<std::string, Tensor>& columns) {
   for (const auto& [name, file] : files) {
-    ASSIGN_OR_RETURN(Tensor column, ReadArray(directory, file));
+    ASSIGN_OR_RETURN(Tensor column, ReadArray(folder, file));
     if (column.shape().empty() || static_cast<uint64_t>(column.num_rows()) != num_rows) {
       return InvalidArgument(At(file.line) + ": column '" + name + "' in " + file.file + " is " + column.ToString() +
                              ": expected " + std::to_string(num_rows) + " rows");
@@ -57,15 +62,15 @@ Status ReadColumns(const std::string& directory, const std::map<std::string, Arr
   return {};
 }
 
-Result<NodeSet> ReadNodes(const std::string& directory, const NodeDescription& description) {
+Result<NodeSet> ReadNodes(const FolderReading& folder, const NodeDescription& description) {
   NodeSet nodes;
   if (description.count) {
     nodes.count = *description.count;
   } else {
-    ASSIGN_OR_RETURN(const Tensor first, ReadArray(directory, description.columns.begin()->second));
+    ASSIGN_OR_RETURN(const Tensor first, ReadArray(folder, description.columns.begin()->second));
     nodes.count = static_cast<uint64_t>(first.num_rows());
   }
-  RETURN_IF_ERROR(ReadColumns(directory, description.columns, nodes.count, nodes.columns));
+  RETURN_IF_ERROR(ReadColumns(folder, description.columns, nodes.count, nodes.columns));
   return nodes;
 }
 
@@ -75,15 +80,15 @@ Status CheckIds(const Tensor& ids, const ArrayFile& file) {
                          ": expected [m] of I32, I64, U32 or U64");
 }
 
-Result<EdgeSet> ReadEdges(const std::string& directory, const EdgeDescription& description) {
+Result<EdgeSet> ReadEdges(const FolderReading& folder, const EdgeDescription& description) {
   EdgeSet edges;
   if (description.ids) {
-    ASSIGN_OR_RETURN(const Tensor ids, ReadArray(directory, *description.ids));
+    ASSIGN_OR_RETURN(const Tensor ids, ReadArray(folder, *description.ids));
     ASSIGN_OR_RETURN(edges, EdgesOfIndex(ids).While(At(description.ids->line) + ": " + description.ids->file));
   } else {
-    ASSIGN_OR_RETURN(edges.sources, ReadArray(directory, *description.sources));
+    ASSIGN_OR_RETURN(edges.sources, ReadArray(folder, *description.sources));
     RETURN_IF_ERROR(CheckIds(edges.sources, *description.sources));
-    ASSIGN_OR_RETURN(edges.destinations, ReadArray(directory, *description.destinations));
+    ASSIGN_OR_RETURN(edges.destinations, ReadArray(folder, *description.destinations));
     RETURN_IF_ERROR(CheckIds(edges.destinations, *description.destinations));
     // Splits may number rows: both ends of such an edge are read before the whole graph is validated.
     if (edges.destinations.dtype() != edges.sources.dtype() || edges.destinations.shape() != edges.sources.shape()) {
@@ -92,9 +97,9 @@ Result<EdgeSet> ReadEdges(const std::string& directory, const EdgeDescription& d
     }
   }
   if (description.original_ids) {
-    ASSIGN_OR_RETURN(edges.original_ids, ReadArray(directory, *description.original_ids));
+    ASSIGN_OR_RETURN(edges.original_ids, ReadArray(folder, *description.original_ids));
   }
-  RETURN_IF_ERROR(ReadColumns(directory, description.columns, edges.num_edges(), edges.columns));
+  RETURN_IF_ERROR(ReadColumns(folder, description.columns, edges.num_edges(), edges.columns));
   return edges;
 }
 
@@ -122,10 +127,10 @@ Result<std::vector<uint64_t>> SortedIds(const Tensor& ids) {
   return sorted;
 }
 
-Result<std::vector<uint64_t>> ReadPart(const std::string& directory, const std::optional<ArrayFile>& file,
+Result<std::vector<uint64_t>> ReadPart(const FolderReading& folder, const std::optional<ArrayFile>& file,
                                        uint64_t num_nodes) {
   if (!file) return std::vector<uint64_t>();
-  ASSIGN_OR_RETURN(const Tensor tensor, ReadArray(directory, *file));
+  ASSIGN_OR_RETURN(const Tensor tensor, ReadArray(folder, *file));
   Result<std::vector<uint64_t>> ids = tensor.dtype() == DType::kBool ? IdsOfMask(tensor, num_nodes) : SortedIds(tensor);
   return std::move(ids).While(At(file->line) + ": " + file->file);
 }
@@ -173,26 +178,26 @@ Result<graph::EdgePairs> PairsOf(const Tensor& tensor, const EdgeSet& edges) {
                           .edge_ids = {edge_ids, ids.end()}};
 }
 
-Result<graph::EdgePairs> ReadEdgePart(const std::string& directory, const std::optional<ArrayFile>& file,
+Result<graph::EdgePairs> ReadEdgePart(const FolderReading& folder, const std::optional<ArrayFile>& file,
                                       const EdgeSet& edges) {
   if (!file) return graph::EdgePairs();
-  ASSIGN_OR_RETURN(const Tensor tensor, ReadArray(directory, *file));
+  ASSIGN_OR_RETURN(const Tensor tensor, ReadArray(folder, *file));
   return PairsOf(tensor, edges).While(At(file->line) + ": " + file->file);
 }
 
-Status ReadEdgeSplit(const std::string& directory, const SplitDescription& description, SourceGraph& graph) {
+Status ReadEdgeSplit(const FolderReading& folder, const SplitDescription& description, SourceGraph& graph) {
   ASSIGN_OR_RETURN(const EdgeTypeId type, graph.schema.FindEdgeType(description.edge_type->Name()));
   const EdgeSet& edges = graph.edges_of(type);
   graph::EdgeSplit split;
-  ASSIGN_OR_RETURN(split.train, ReadEdgePart(directory, description.train, edges));
-  ASSIGN_OR_RETURN(split.validation, ReadEdgePart(directory, description.validation, edges));
-  ASSIGN_OR_RETURN(split.test, ReadEdgePart(directory, description.test, edges));
+  ASSIGN_OR_RETURN(split.train, ReadEdgePart(folder, description.train, edges));
+  ASSIGN_OR_RETURN(split.validation, ReadEdgePart(folder, description.validation, edges));
+  ASSIGN_OR_RETURN(split.test, ReadEdgePart(folder, description.test, edges));
   if (graph.edge_splits[description.name].emplace(type.value, std::move(split)).second) return {};
   return InvalidArgument("split '" + description.name + "' of '" + description.edge_type->Name() + "' is there twice");
 }
 
-Status ReadSplit(const std::string& directory, const SplitDescription& description, SourceGraph& graph) {
-  if (description.edge_type) return ReadEdgeSplit(directory, description, graph);
+Status ReadSplit(const FolderReading& folder, const SplitDescription& description, SourceGraph& graph) {
+  if (description.edge_type) return ReadEdgeSplit(folder, description, graph);
   if (description.type.empty() && graph.schema.num_node_types() > 1) {
     return InvalidArgument("a split needs the field 'type' where there are several node types");
   }
@@ -200,9 +205,9 @@ Status ReadSplit(const std::string& directory, const SplitDescription& descripti
   ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(type_name));
   const uint64_t num_nodes = graph.nodes_of(type).count;
   NodeSplit split;
-  ASSIGN_OR_RETURN(split.train, ReadPart(directory, description.train, num_nodes));
-  ASSIGN_OR_RETURN(split.validation, ReadPart(directory, description.validation, num_nodes));
-  ASSIGN_OR_RETURN(split.test, ReadPart(directory, description.test, num_nodes));
+  ASSIGN_OR_RETURN(split.train, ReadPart(folder, description.train, num_nodes));
+  ASSIGN_OR_RETURN(split.validation, ReadPart(folder, description.validation, num_nodes));
+  ASSIGN_OR_RETURN(split.test, ReadPart(folder, description.test, num_nodes));
   if (!graph.splits[description.name].emplace(type.value, std::move(split)).second) {
     return InvalidArgument("split '" + description.name + "' of '" + type_name + "' is there twice");
   }
@@ -217,7 +222,7 @@ Result<graph::GraphSchema> SchemaOf(const GraphDescription& description) {
   return graph::GraphSchema::Make(std::move(node_types), std::move(edge_types)).While(kDescriptionFile);
 }
 
-Result<SourceGraph> ReadDescribed(const std::string& directory, const GraphDescription& description) {
+Result<SourceGraph> ReadDescribed(const FolderReading& folder, const GraphDescription& description) {
   SourceGraph graph;
   graph.name = description.name;
   ASSIGN_OR_RETURN(graph.schema, SchemaOf(description));
@@ -225,26 +230,26 @@ Result<SourceGraph> ReadDescribed(const std::string& directory, const GraphDescr
   graph.edges.resize(graph.schema.num_edge_types());
   for (const NodeDescription& nodes : description.nodes) {
     ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(nodes.type));
-    ASSIGN_OR_RETURN(graph.nodes[type.value], ReadNodes(directory, nodes));
+    ASSIGN_OR_RETURN(graph.nodes[type.value], ReadNodes(folder, nodes));
   }
   for (const EdgeDescription& edges : description.edges) {
     ASSIGN_OR_RETURN(const EdgeTypeId type, graph.schema.FindEdgeType(edges.type.Name()));
-    ASSIGN_OR_RETURN(graph.edges[type.value], ReadEdges(directory, edges));
+    ASSIGN_OR_RETURN(graph.edges[type.value], ReadEdges(folder, edges));
   }
   for (const SplitDescription& split : description.splits) {
-    RETURN_IF_ERROR(ReadSplit(directory, split, graph).While(At(split.line)));
+    RETURN_IF_ERROR(ReadSplit(folder, split, graph).While(At(split.line)));
   }
   return graph;
 }
 
 }  // namespace
 
-Result<SourceGraph> ReadNpyFolder(const std::string& directory) {
+Result<SourceGraph> ReadNpyFolder(const std::string& directory, const std::string& scratch_folder) {
   const std::string path = directory + "/" + kDescriptionFile;
   ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   ASSIGN_OR_RETURN(GraphDescription description, ParseGraphDescription(text).While(path));
   if (description.name.empty()) description.name = SourceName(directory);
-  return ReadDescribed(directory, description).While("reading " + directory);
+  return ReadDescribed({directory, scratch_folder}, description).While("reading " + directory);
 }
 
 }  // namespace espalier::format

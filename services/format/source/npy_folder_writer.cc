@@ -44,7 +44,7 @@ class ArrayWriter {
   // U64 [2, k]: sources, then destinations; [3, k] with the original ids of the edges that are meant.
   Status WritePairs(const std::string& name, const graph::EdgePairs& pairs, std::optional<ArrayFile>& file) const {
     if (pairs.size() == 0) return {};
-    std::vector<uint64_t> rows = pairs.sources;
+    std::vector<uint64_t> rows(pairs.sources.begin(), pairs.sources.end());
     rows.insert(rows.end(), pairs.destinations.begin(), pairs.destinations.end());
     rows.insert(rows.end(), pairs.edge_ids.begin(), pairs.edge_ids.end());
     const int64_t num_rows = pairs.edge_ids.empty() ? 2 : 3;

@@ -11,6 +11,7 @@
 
 #include "services/format/source/npy_file.h"
 #include "services/format/source/npy_header.h"
+#include "services/format/source/scratch_file.h"
 
 namespace espalier::format {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 constexpr size_t kMaxMembers = 100'000;
 constexpr uint64_t kMaxInflation = 1032;  // deflate's best ratio
 constexpr std::string_view kMemberEnding = ".npy";
+constexpr uint64_t kFileBlockBytes = 1 << 20;  // inflated at a time into a file
 
 struct CloseArchive {
   void operator()(archive* zip) const { archive_read_free(zip); }
@@ -88,18 +90,42 @@ Result<NpyHeader> ReadHeader(archive* zip) {
   return ParseNpyHeader(beginning);
 }
 
+// That the member ends where its header says, of whose bytes `missing` did not come. Reading on checks the checksum.
+Status CheckMemberEnd(archive* zip, size_t missing) {
+  std::byte beyond{};
+  ASSIGN_OR_RETURN(const size_t rest, ReadBytes(zip, std::span(&beyond, 1)));
+  if (missing == 0 && rest == 0) return {};
+  return DataLoss("the member has " + std::string(rest > 0 ? "more" : "less") + " data than its header promises");
+}
+
 // The rest of the member behind its header.
 Result<Tensor> ReadData(archive* zip, const NpyHeader& header) {
   Tensor tensor = Tensor::Zeros(header.dtype, header.shape);
   const std::span<std::byte> bytes(tensor.mutable_bytes(), tensor.size_bytes());
   ASSIGN_OR_RETURN(const size_t got, ReadBytes(zip, bytes));
-  std::byte beyond{};
-  ASSIGN_OR_RETURN(const size_t rest, ReadBytes(zip, std::span(&beyond, 1)));
-  if (got == bytes.size() && rest == 0) return tensor;
-  return DataLoss("the member has " + std::string(rest > 0 ? "more" : "less") + " data than its header promises");
+  RETURN_IF_ERROR(CheckMemberEnd(zip, bytes.size() - got));
+  return tensor;
 }
 
-Result<Tensor> ReadMember(archive* zip, uint64_t member_bytes, uint64_t file_bytes, std::optional<DType> declared) {
+// The same in a file.
+Result<Tensor> ReadDataToFile(archive* zip, const NpyHeader& header, uint64_t size_bytes,
+                              const std::string& scratch_folder) {
+  ASSIGN_OR_RETURN(ScratchFile file, ScratchFile::Make(scratch_folder));
+  std::vector<std::byte> block(std::min<uint64_t>(size_bytes, kFileBlockBytes));
+  uint64_t left = size_bytes;
+  while (left > 0) {
+    const std::span<std::byte> some = std::span(block).first(std::min<uint64_t>(left, block.size()));
+    ASSIGN_OR_RETURN(const size_t got, ReadBytes(zip, some));
+    RETURN_IF_ERROR(file.Append(some.first(got)));
+    left -= got;
+    if (got < some.size()) break;
+  }
+  RETURN_IF_ERROR(CheckMemberEnd(zip, left));
+  return std::move(file).Map(header.dtype, header.shape);
+}
+
+Result<Tensor> ReadMember(archive* zip, uint64_t member_bytes, uint64_t file_bytes, std::optional<DType> declared,
+                          const std::string& scratch_folder) {
   ASSIGN_OR_RETURN(NpyHeader header, ReadHeader(zip));
   ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(header.shape, SizeOf(header.dtype)));
   const uint64_t promised = static_cast<uint64_t>(count) * SizeOf(header.dtype);
@@ -112,7 +138,7 @@ Result<Tensor> ReadMember(archive* zip, uint64_t member_bytes, uint64_t file_byt
                            std::to_string(file_bytes) + " bytes can hold");
   }
   RETURN_IF_ERROR(ApplyDeclaredDType(declared, &header));
-  return ReadData(zip, header);
+  return scratch_folder.empty() ? ReadData(zip, header) : ReadDataToFile(zip, header, promised, scratch_folder);
 }
 
 }  // namespace
@@ -144,7 +170,8 @@ std::vector<std::string> NpzFile::Names() const {
   return names;
 }
 
-Result<Tensor> NpzFile::Read(const std::string& name, std::optional<DType> declared) const {
+Result<Tensor> NpzFile::Read(const std::string& name, std::optional<DType> declared,
+                             const std::string& scratch_folder) const {
   const auto found = size_bytes_.find(name);
   if (found == size_bytes_.end()) {
     std::string known;
@@ -159,7 +186,8 @@ Result<Tensor> NpzFile::Read(const std::string& name, std::optional<DType> decla
     if (entry == nullptr) return Unavailable(path_ + " changed while it was read");
     ASSIGN_OR_RETURN(const std::string member, NameOfMember(entry, path_));
     if (member != name) continue;
-    return ReadMember(zip.get(), found->second, file_bytes_, declared).While("reading '" + name + "' of " + path_);
+    return ReadMember(zip.get(), found->second, file_bytes_, declared, scratch_folder)
+        .While("reading '" + name + "' of " + path_);
   }
 }
 

@@ -22,10 +22,12 @@ class NpzFile {
   std::vector<std::string> Names() const;  // without ".npy", sorted
   bool Has(const std::string& name) const { return size_bytes_.contains(name); }
 
-  // Inflates a member into memory of its own; refuses what ReadNpy refuses, and a header that promises more than the
-  // archive says or a zip file of this size can hold. NotFound names the members that there are. DataLoss: truncated,
-  // or a checksum that is wrong. `declared` as in ReadNpy.
-  Result<Tensor> Read(const std::string& name, std::optional<DType> declared = std::nullopt) const;
+  // Inflates a member into memory of its own, or, with a `scratch_folder`, into a file there that is mapped; refuses
+  // what ReadNpy refuses, and a header that promises more than the archive says or a zip file of this size can hold.
+  // NotFound names the members that there are. DataLoss: truncated, or a checksum that is wrong. `declared` as in
+  // ReadNpy.
+  Result<Tensor> Read(const std::string& name, std::optional<DType> declared = std::nullopt,
+                      const std::string& scratch_folder = "") const;
 
  private:
   std::string path_;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "services/format/source/edge_index.h"
+#include "services/format/source/growing_column.h"
 #include "services/format/source/limits.h"
 #include "services/format/source/npz_file.h"
 #include "services/graph/id_values.h"
@@ -22,6 +23,7 @@ using graph::NodeSet;
 using graph::SourceGraph;
 
 constexpr const char* kLabel = "node-label";
+constexpr int64_t kLabelsAtOnce = 1 << 16;
 
 bool IsFile(const std::string& path) {
   std::error_code error;
@@ -45,18 +47,32 @@ Tensor Squeezed(Tensor column) {
   return Tensor::Wrap(owner->dtype(), {owner->shape()[0]}, owner->bytes(), owner);
 }
 
-// Class numbers in floating point, NaN where there is none (papers100M): I64 and -1. Other labels stay.
-Tensor WholeLabels(Tensor labels) {
-  if (labels.dtype() != DType::kF32 && labels.dtype() != DType::kF64) return labels;
+// Class numbers in floating point, NaN where there is none (papers100M).
+bool AreWholeLabels(const Tensor& labels) {
+  if (labels.dtype() != DType::kF32 && labels.dtype() != DType::kF64) return false;
   constexpr double kLargest = 1e9;
-  std::vector<int64_t> whole;
-  whole.reserve(static_cast<size_t>(labels.num_elements()));
-  for (int64_t i = 0; i < labels.num_elements(); ++i) {
+  const int64_t count = labels.num_elements();
+  for (int64_t i = 0; i < count; ++i) {
     const double value = labels.ValueAsDouble(i);
-    if (!std::isnan(value) && (value != std::floor(value) || std::fabs(value) > kLargest)) return labels;
-    whole.push_back(std::isnan(value) ? -1 : static_cast<int64_t>(value));
+    if (!std::isnan(value) && (value != std::floor(value) || std::fabs(value) > kLargest)) return false;
   }
-  return Tensor::FromVector(std::move(whole), labels.shape());
+  return true;
+}
+
+// They as I64, and -1 where there is none. Other labels stay.
+Result<Tensor> WholeLabels(Tensor labels, const std::string& scratch_folder) {
+  if (!AreWholeLabels(labels)) return labels;
+  const int64_t count = labels.num_elements();
+  GrowingColumn<int64_t> whole(scratch_folder);
+  for (int64_t begin = 0; begin < count; begin += kLabelsAtOnce) {
+    std::vector<int64_t> some;
+    for (int64_t i = begin; i < std::min(begin + kLabelsAtOnce, count); ++i) {
+      const double value = labels.ValueAsDouble(i);
+      some.push_back(std::isnan(value) ? -1 : static_cast<int64_t>(value));
+    }
+    RETURN_IF_ERROR(whole.Append(std::move(some)));
+  }
+  return std::move(whole).Finish(labels.shape());
 }
 
 // "node_feat" is "node-feat" in the CSV layout; the other columns have one name in both.
@@ -66,16 +82,19 @@ std::string ColumnName(const std::string& array) {
 }
 
 Status AddColumn(const NpzFile& file, const std::string& array, const std::string& column,
-                 std::map<std::string, Tensor>* columns) {
-  ASSIGN_OR_RETURN(Tensor values, file.Read(array));
+                 const std::string& scratch_folder, std::map<std::string, Tensor>* columns) {
+  ASSIGN_OR_RETURN(Tensor values, file.Read(array, std::nullopt, scratch_folder));
   const bool feature = column == "node-feat" || column == "edge-feat";
-  if (column == kLabel) values = WholeLabels(std::move(values));
+  if (column == kLabel) {
+    ASSIGN_OR_RETURN(values, WholeLabels(std::move(values), scratch_folder));
+  }
   (*columns)[column] = feature ? std::move(values) : Squeezed(std::move(values));
   return Status();
 }
 
-Result<EdgeSet> ReadEdges(const NpzFile& file, const std::string& name, uint64_t num_edges) {
-  ASSIGN_OR_RETURN(const Tensor index, file.Read(name));
+Result<EdgeSet> ReadEdges(const NpzFile& file, const std::string& name, uint64_t num_edges,
+                          const std::string& scratch_folder) {
+  ASSIGN_OR_RETURN(const Tensor index, file.Read(name, std::nullopt, scratch_folder));
   const std::string where = "'" + name + "' of " + file.path();
   ASSIGN_OR_RETURN(EdgeSet edges, EdgesOfIndex(index).While(where));
   if (edges.num_edges() == num_edges) return edges;
@@ -83,24 +102,25 @@ Result<EdgeSet> ReadEdges(const NpzFile& file, const std::string& name, uint64_t
                          std::to_string(num_edges));
 }
 
-Status ReadHomogeneous(const std::string& raw, SourceGraph& graph) {
+Status ReadHomogeneous(const std::string& raw, SourceGraph& graph, const std::string& scratch_folder) {
   ASSIGN_OR_RETURN(graph.schema, GraphSchema::Make({"node"}, {{"node", "edge", "node"}}));
   ASSIGN_OR_RETURN(const NpzFile data, NpzFile::Open(raw + "/data.npz"));
   NodeSet nodes;
   ASSIGN_OR_RETURN(nodes.count, ReadCount(data, "num_nodes_list"));
   ASSIGN_OR_RETURN(const uint64_t num_edges, ReadCount(data, "num_edges_list"));
-  ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(data, "edge_index", num_edges));
+  ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(data, "edge_index", num_edges, scratch_folder));
   for (const std::string& name : data.Names()) {
     if (name == "edge_index" || name == "num_nodes_list" || name == "num_edges_list") continue;
     const bool of_nodes = name.starts_with("node_");
     if (!of_nodes && !name.starts_with("edge_")) {
       return InvalidArgument("'" + name + "' of " + data.path() + ": expected arrays named node_* or edge_*");
     }
-    RETURN_IF_ERROR(AddColumn(data, name, ColumnName(name), of_nodes ? &nodes.columns : &edges.columns));
+    RETURN_IF_ERROR(
+        AddColumn(data, name, ColumnName(name), scratch_folder, of_nodes ? &nodes.columns : &edges.columns));
   }
   if (const std::string labels = raw + "/node-label.npz"; IsFile(labels)) {
     ASSIGN_OR_RETURN(const NpzFile file, NpzFile::Open(labels));
-    RETURN_IF_ERROR(AddColumn(file, "node_label", kLabel, &nodes.columns));
+    RETURN_IF_ERROR(AddColumn(file, "node_label", kLabel, scratch_folder, &nodes.columns));
   }
   graph.nodes.push_back(std::move(nodes));
   graph.edges.push_back(std::move(edges));
@@ -133,26 +153,28 @@ Result<GraphSchema> ReadSchema(const NpzFile& nodes, const NpzFile& edges) {
   return GraphSchema::Make(nodes.Names(), std::move(edge_types)).While("reading the types in " + nodes.path());
 }
 
-Status ReadNodeColumn(const NpzFile& file, const std::string& column, SourceGraph& graph) {
+Status ReadNodeColumn(const NpzFile& file, const std::string& column, SourceGraph& graph,
+                      const std::string& scratch_folder) {
   for (const std::string& name : file.Names()) {
     ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(name).While("reading " + file.path()));
-    RETURN_IF_ERROR(AddColumn(file, name, column, &graph.nodes[type.value].columns));
+    RETURN_IF_ERROR(AddColumn(file, name, column, scratch_folder, &graph.nodes[type.value].columns));
   }
   return Status();
 }
 
-Status ReadEdgeColumn(const NpzFile& file, const std::string& column, SourceGraph& graph) {
+Status ReadEdgeColumn(const NpzFile& file, const std::string& column, SourceGraph& graph,
+                      const std::string& scratch_folder) {
   for (const std::string& name : file.Names()) {
     ASSIGN_OR_RETURN(const CanonicalEdgeType edge_type, EdgeTypeOf(name).While("reading " + file.path()));
     ASSIGN_OR_RETURN(const EdgeTypeId type,
                      graph.schema.FindEdgeType(edge_type.Name()).While("reading " + file.path()));
-    RETURN_IF_ERROR(AddColumn(file, name, column, &graph.edges[type.value].columns));
+    RETURN_IF_ERROR(AddColumn(file, name, column, scratch_folder, &graph.edges[type.value].columns));
   }
   return Status();
 }
 
 // The columns of raw/node_*_dict.npz, edge_*_dict.npz and node-label.npz, in the order of their names.
-Status ReadTypedColumns(const std::string& raw, SourceGraph& graph) {
+Status ReadTypedColumns(const std::string& raw, SourceGraph& graph, const std::string& scratch_folder) {
   constexpr std::string_view kEnding = "_dict.npz";
   std::vector<std::string> files;
   std::error_code error;
@@ -168,12 +190,13 @@ Status ReadTypedColumns(const std::string& raw, SourceGraph& graph) {
     if (!label && !of_nodes && !of_edges) continue;
     const std::string column = label ? kLabel : ColumnName(name.substr(0, name.size() - kEnding.size()));
     ASSIGN_OR_RETURN(const NpzFile file, NpzFile::Open(raw + "/" + name));
-    RETURN_IF_ERROR(of_edges ? ReadEdgeColumn(file, column, graph) : ReadNodeColumn(file, column, graph));
+    RETURN_IF_ERROR(of_edges ? ReadEdgeColumn(file, column, graph, scratch_folder)
+                             : ReadNodeColumn(file, column, graph, scratch_folder));
   }
   return Status();
 }
 
-Status ReadHeterogeneous(const std::string& raw, SourceGraph& graph) {
+Status ReadHeterogeneous(const std::string& raw, SourceGraph& graph, const std::string& scratch_folder) {
   ASSIGN_OR_RETURN(const NpzFile node_counts, NpzFile::Open(raw + "/num_nodes_dict.npz"));
   ASSIGN_OR_RETURN(const NpzFile edge_counts, NpzFile::Open(raw + "/num_edges_dict.npz"));
   ASSIGN_OR_RETURN(const NpzFile edge_index, NpzFile::Open(raw + "/edge_index_dict.npz"));
@@ -184,10 +207,10 @@ Status ReadHeterogeneous(const std::string& raw, SourceGraph& graph) {
   }
   for (const CanonicalEdgeType& type : graph.schema.edge_types()) {
     ASSIGN_OR_RETURN(const uint64_t count, ReadCount(edge_counts, ArrayNameOf(type)));
-    ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(edge_index, ArrayNameOf(type), count));
+    ASSIGN_OR_RETURN(EdgeSet edges, ReadEdges(edge_index, ArrayNameOf(type), count, scratch_folder));
     graph.edges.push_back(std::move(edges));
   }
-  return ReadTypedColumns(raw, graph);
+  return ReadTypedColumns(raw, graph, scratch_folder);
 }
 
 }  // namespace
@@ -198,10 +221,11 @@ std::optional<OgbTypes> FindOgbBinary(const std::string& raw_directory) {
   return std::nullopt;
 }
 
-Status ReadOgbBinary(const std::string& raw_directory, OgbTypes types, SourceGraph& graph) {
+Status ReadOgbBinary(const std::string& raw_directory, OgbTypes types, SourceGraph& graph,
+                     const std::string& scratch_folder) {
   switch (types) {
-    case OgbTypes::kHomogeneous: return ReadHomogeneous(raw_directory, graph);
-    case OgbTypes::kHeterogeneous: return ReadHeterogeneous(raw_directory, graph);
+    case OgbTypes::kHomogeneous: return ReadHomogeneous(raw_directory, graph, scratch_folder);
+    case OgbTypes::kHeterogeneous: return ReadHeterogeneous(raw_directory, graph, scratch_folder);
   }
   return Status();
 }

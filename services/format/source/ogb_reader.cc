@@ -194,7 +194,7 @@ Status ReadHeterogeneous(const std::string& raw, const BlockReading& reading, So
 // Files of the binary layout win where both are there: they are the whole graph.
 Result<OgbTypes> ReadRaw(const std::string& raw, const BlockReading& reading, SourceGraph& graph) {
   if (const std::optional<OgbTypes> binary = FindOgbBinary(raw)) {
-    RETURN_IF_ERROR(ReadOgbBinary(raw, *binary, graph));
+    RETURN_IF_ERROR(ReadOgbBinary(raw, *binary, graph, reading.scratch_folder));
     return *binary;
   }
   const bool heterogeneous = FindPlainOrGzip(raw, "triplet-type-list.csv").has_value();
@@ -229,8 +229,8 @@ Status ReadTypedSplits(const std::string& directory, SourceGraph& graph) {
 
 }  // namespace
 
-Result<SourceGraph> ReadOgb(const std::string& directory, int threads) {
-  const BlockReading reading{.threads = threads};
+Result<SourceGraph> ReadOgb(const std::string& directory, int threads, const std::string& scratch_folder) {
+  const BlockReading reading{.threads = threads, .scratch_folder = scratch_folder};
   const std::string raw = directory + "/raw";
   if (!IsFolder(raw)) {
     return NotFound(directory + " is no graph in OGB's layout: it has no folder raw/");

@@ -23,7 +23,9 @@
 namespace espalier::format {
 
 // `directory` holds raw/ and split/. The graph's name is the folder's. The graph does not depend on
-// `threads`, which parse large files.
-Result<graph::SourceGraph> ReadOgb(const std::string& directory, int threads = 1);
+// `threads`, which parse large files. With a `scratch_folder` arrays are put together in files there that nobody sees,
+// and mapped: memory holds the blocks of text at hand and the splits.
+Result<graph::SourceGraph> ReadOgb(const std::string& directory, int threads = 1,
+                                   const std::string& scratch_folder = "");
 
 }  // namespace espalier::format

@@ -23,7 +23,7 @@ struct Mapping {
 };
 
 // Not every file system has files without names from the start.
-int OpenNameless(const std::string& folder) {
+int OpenWithoutName(const std::string& folder) {
   const int nameless = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (nameless >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return nameless;
   std::string pattern = folder + "/.espalier-scratch-XXXXXX";
@@ -32,14 +32,25 @@ int OpenNameless(const std::string& folder) {
   return named;
 }
 
-}  // namespace
-
-Result<ScratchFile> ScratchFile::Make(const std::string& folder) {
+Result<int> OpenNameless(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return FromErrno(error.value(), "creating " + folder);
-  const int descriptor = OpenNameless(folder);
+  const int descriptor = OpenWithoutName(folder);
   if (descriptor < 0) return FromErrno(errno, "making a file in " + folder);
+  return descriptor;
+}
+
+// A mapping does not need its descriptor.
+struct ClosedAtEnd {
+  int descriptor;
+  ~ClosedAtEnd() { close(descriptor); }
+};
+
+}  // namespace
+
+Result<ScratchFile> ScratchFile::Make(const std::string& folder) {
+  ASSIGN_OR_RETURN(const int descriptor, OpenNameless(folder));
   return ScratchFile(descriptor, "a file in " + folder);
 }
 
@@ -69,6 +80,20 @@ Result<Tensor> ScratchFile::Map(DType dtype, std::vector<int64_t> shape) && {
   if (address == MAP_FAILED) return FromErrno(errno, "mapping " + where_);
   auto mapping = std::make_shared<Mapping>(address, size_bytes_);
   return Tensor::Wrap(dtype, std::move(shape), address, std::move(mapping));
+}
+
+Result<ScratchRegion> MakeScratchRegion(const std::string& folder, uint64_t size_bytes) {
+  if (size_bytes == 0) return ScratchRegion();
+  ASSIGN_OR_RETURN(const int descriptor, OpenNameless(folder));
+  const ClosedAtEnd closed{descriptor};
+  // A page for which there is no room on the disk would end this process when it is written.
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(descriptor, 0, static_cast<off_t>(size_bytes));
+  if (error != 0) return FromErrno(error, "reserving " + std::to_string(size_bytes) + " bytes in " + folder);
+  void* address = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (address == MAP_FAILED) return FromErrno(errno, "mapping a file in " + folder);
+  return ScratchRegion{.bytes = {static_cast<std::byte*>(address), size_bytes},
+                       .owner = std::make_shared<Mapping>(address, size_bytes)};
 }
 
 }  // namespace espalier::format

@@ -1,8 +1,9 @@
-// An array that is put together piece by piece and need not fit the memory: a file without a name, mapped at the end,
-// so that the kernel writes out and drops what it has no room for.
+// Arrays that are put together piece by piece and need not fit the memory: files without names, mapped, so that the
+// kernel writes out and drops what it has no room for.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -38,5 +39,13 @@ class ScratchFile {
   std::string where_;  // for messages
   uint64_t size_bytes_ = 0;
 };
+
+// Bytes of such a file that may be written in any order.
+struct ScratchRegion {
+  std::span<std::byte> bytes;         // zeros at first
+  std::shared_ptr<const void> owner;  // of the mapping and its file
+};
+// ResourceExhausted: the disk has no room for it, which is reserved here.
+Result<ScratchRegion> MakeScratchRegion(const std::string& folder, uint64_t size_bytes);
 
 }  // namespace espalier::format

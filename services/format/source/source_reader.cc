@@ -17,13 +17,15 @@ SourceNames TakeNames(TripleGraph& triples) {
   return names;
 }
 
-Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options, SourceNames* names) {
+// An empty folder: memory.
+Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options, const std::string& scratch_folder,
+                                         SourceNames* names) {
   switch (options.format) {
-    case SourceFormat::kOgb: return ReadOgb(options.path, options.threads);
-    case SourceFormat::kNpy: return ReadNpyFolder(options.path);
-    case SourceFormat::kDglChunked: return ReadChunked(options.path, options.threads);
+    case SourceFormat::kOgb: return ReadOgb(options.path, options.threads, scratch_folder);
+    case SourceFormat::kNpy: return ReadNpyFolder(options.path, scratch_folder);
+    case SourceFormat::kDglChunked: return ReadChunked(options.path, options.threads, scratch_folder);
     case SourceFormat::kTriples: {
-      ASSIGN_OR_RETURN(TripleGraph triples, ReadTriples(options.path, options.triples));
+      ASSIGN_OR_RETURN(TripleGraph triples, ReadTriples(options.path, options.triples, scratch_folder));
       if (names != nullptr) *names = TakeNames(triples);
       return std::move(triples.graph);
     }
@@ -45,9 +47,14 @@ const char* NameOf(SourceFormat format) {
 }
 
 Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, SourceNames* names) {
-  ASSIGN_OR_RETURN(graph::SourceGraph graph, ReadUnchecked(options, names));
+  ASSIGN_OR_RETURN(graph::SourceGraph graph, ReadUnchecked(options, /*scratch_folder=*/"", names));
   RETURN_IF_ERROR(graph::ValidateSourceGraph(graph, options.threads).While("checking " + options.path));
   return graph;
+}
+
+Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder) {
+  ESPALIER_CHECK(!scratch_folder.empty()) << "no folder for what is to be mapped";
+  return ReadUnchecked(options, scratch_folder, nullptr);
 }
 
 }  // namespace espalier::format

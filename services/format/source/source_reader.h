@@ -26,6 +26,12 @@ struct SourceReadOptions {
 // `names`, unless null, gets what the source calls its nodes and relations (triples).
 Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, SourceNames* names = nullptr);
 
+// The same graph for those who have no memory for it: arrays that cannot be mapped where they are, are put together in
+// files in `scratch_folder` that nobody sees, and mapped. Memory holds the blocks of text at hand (of DGLChunked a
+// chunk), of triples the names, splits of nodes, and, but of triples, those of edges. Not validated: what is read in
+// parts is validated in parts.
+Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder);
+
 // SHA-256 over what decides the graph: the format, its options, and sorted relative names, sizes and bytes of the
 // source's files (OGB: raw/ and split/; others: everything below the path).
 Result<std::string> SourceDigest(const SourceReadOptions& options);

@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <filesystem>
+#include <iterator>
 #include <limits>
-#include <map>
 #include <set>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/format/source/array_slots.h"
+#include "services/format/source/growing_column.h"
 #include "services/format/source/line_reader.h"
 #include "services/format/source/source_name.h"
 
@@ -16,31 +21,59 @@ namespace espalier::format {
 namespace {
 
 namespace fs = std::filesystem;
+using graph::SourceGraph;
+
+constexpr size_t kNumParts = 3;                     // files of a folder
+constexpr size_t kNumbersOfATriple = 4;             // head, relation, tail, part
+constexpr size_t kNumbersAtOnce = size_t{1} << 18;  // before they are appended to what is there
 
 // Names in the order of their first appearance.
 class NameTable {
  public:
   uint32_t IdOf(std::string_view name) {
-    const auto [at, added] = ids_.try_emplace(std::string(name), static_cast<uint32_t>(names_.size()));
-    if (added) names_.push_back(at->first);
-    return at->second;
+    if (const auto known = ids_.find(name); known != ids_.end()) return known->second;
+    const auto id = static_cast<uint32_t>(names_.size());
+    ids_.emplace(std::string_view(names_.emplace_back(name)), id);
+    return id;
   }
   size_t size() const { return names_.size(); }
-  std::vector<std::string> TakeNames() && { return std::move(names_); }
+  std::vector<std::string> TakeNames() && {
+    absl::flat_hash_map<std::string_view, uint32_t>().swap(ids_);
+    return {std::make_move_iterator(names_.begin()), std::make_move_iterator(names_.end())};
+  }
 
  private:
-  absl::flat_hash_map<std::string, uint32_t> ids_;
-  std::vector<std::string> names_;
+  std::deque<std::string> names_;  // which stay where they are: the keys are views of them
+  absl::flat_hash_map<std::string_view, uint32_t> ids_;
 };
 
-struct Triple {
-  uint32_t head, relation, tail;
-  uint8_t part;
+// Triples as numbers, in the order of the files and lines.
+class TripleLog {
+ public:
+  explicit TripleLog(const std::string& scratch_folder) : numbers_(scratch_folder) {}
+
+  Status Add(uint32_t head, uint32_t relation, uint32_t tail, uint8_t part) {
+    latest_.insert(latest_.end(), {head, relation, tail, part});
+    return latest_.size() < kNumbersAtOnce ? Status() : Flush();
+  }
+
+  // U32 [m, 4]: head, relation, tail, part.
+  Result<Tensor> Finish() && {
+    RETURN_IF_ERROR(Flush());
+    const auto count = static_cast<int64_t>(numbers_.size() / kNumbersOfATriple);
+    return std::move(numbers_).Finish({count, static_cast<int64_t>(kNumbersOfATriple)});
+  }
+
+ private:
+  Status Flush() { return numbers_.Append(std::exchange(latest_, {})); }
+
+  GrowingColumn<uint32_t> numbers_;
+  std::vector<uint32_t> latest_;
 };
 
 struct Triples {
   NameTable entities, relations;
-  std::vector<Triple> triples;
+  TripleLog log;
 };
 
 Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t part, Triples& all) {
@@ -62,23 +95,23 @@ Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t p
     if (options.columns == TripleColumns::kRelationHeadTail) std::swap(fields[0], fields[1]);
     const uint32_t head = all.entities.IdOf(fields[0]);
     const uint32_t relation = all.relations.IdOf(fields[1]);
-    all.triples.push_back({head, relation, all.entities.IdOf(fields[2]), part});
+    RETURN_IF_ERROR(all.log.Add(head, relation, all.entities.IdOf(fields[2]), part));
     if (all.entities.size() >= std::numeric_limits<uint32_t>::max()) {
       return InvalidArgument(reader.Where() + ": more than 2^32 - 1 entities");
     }
   }
 }
 
-Result<Triples> ReadFiles(const std::string& path, const TripleOptions& options) {
-  Triples all;
+Result<Triples> ReadFiles(const std::string& path, const TripleOptions& options, const std::string& scratch_folder) {
+  Triples all{.entities = {}, .relations = {}, .log = TripleLog(scratch_folder)};
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     RETURN_IF_ERROR(ReadFile(path, options, 0, all));
     return all;
   }
-  constexpr std::array<const char*, 3> kParts = {"train.txt", "valid.txt", "test.txt"};
-  for (uint8_t part = 0; part < kParts.size(); ++part) {
-    const std::optional<std::string> file = FindPlainOrGzip(path, kParts[part]);
+  constexpr std::array<const char*, kNumParts> kFiles = {"train.txt", "valid.txt", "test.txt"};
+  for (uint8_t part = 0; part < kFiles.size(); ++part) {
+    const std::optional<std::string> file = FindPlainOrGzip(path, kFiles[part]);
     if (!file && part == 0) return NotFound(path + " has no train.txt (nor train.txt.gz)");
     if (file) RETURN_IF_ERROR(ReadFile(*file, options, part, all));
   }
@@ -91,6 +124,7 @@ std::vector<uint32_t> SortNames(std::vector<std::string>& names) {
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return names[a] < names[b]; });
   std::vector<std::string> sorted;
+  sorted.reserve(names.size());
   for (uint32_t i = 0; i < order.size(); ++i) {
     new_ids[order[i]] = i;
     sorted.push_back(std::move(names[order[i]]));
@@ -118,69 +152,93 @@ std::vector<std::string> RelationTypeNames(const std::vector<std::string>& relat
   return names;
 }
 
-struct Ends {
-  std::vector<uint32_t> heads, tails;
-  std::vector<uint8_t> parts;
+// What becomes of the numbers that entities and relations have in the files.
+struct TripleNumbers {
+  std::vector<uint32_t> entity_ids;  // empty: they stay
+  std::vector<uint16_t> types;       // of relations
+
+  uint32_t EntityOf(uint32_t number) const { return entity_ids.empty() ? number : entity_ids[number]; }
 };
 
-graph::EdgeSet EdgesOf(Ends ends) {
-  graph::EdgeSet edges{.sources = Tensor::FromVector(std::move(ends.heads)),
-                       .destinations = Tensor::FromVector(std::move(ends.tails))};
-  edges.columns[kTripleSplitColumn] = Tensor::FromVector(std::move(ends.parts));
-  return edges;
-}
-
-graph::EdgeSplit SplitOf(const Ends& ends) {
-  graph::EdgeSplit split;
-  graph::EdgePairs* const parts[] = {&split.train, &split.validation, &split.test};
-  for (size_t i = 0; i < ends.parts.size(); ++i) {
-    parts[ends.parts[i]]->sources.push_back(ends.heads[i]);
-    parts[ends.parts[i]]->destinations.push_back(ends.tails[i]);
+// Edges, and with `makes_splits` also the splits of every edge type, in the order of the triples.
+Status SortByType(const Tensor& triples, const TripleNumbers& numbers, bool makes_splits,
+                  const std::string& scratch_folder, SourceGraph& graph) {
+  const size_t num_types = graph.schema.num_edge_types();
+  const std::span<const uint32_t> values = triples.values<uint32_t>();
+  std::vector<uint64_t> of_type(num_types), of_part(num_types * kNumParts);
+  for (size_t at = 0; at < values.size(); at += kNumbersOfATriple) {
+    const uint16_t type = numbers.types[values[at + 1]];
+    ++of_type[type];
+    if (makes_splits) ++of_part[type * kNumParts + values[at + 3]];
   }
-  return split;
+  ASSIGN_OR_RETURN(const ArraySlots<uint32_t> heads, MakeArraySlots<uint32_t>(of_type, scratch_folder));
+  ASSIGN_OR_RETURN(const ArraySlots<uint32_t> tails, MakeArraySlots<uint32_t>(of_type, scratch_folder));
+  ASSIGN_OR_RETURN(const ArraySlots<uint8_t> parts, MakeArraySlots<uint8_t>(of_type, scratch_folder));
+  ASSIGN_OR_RETURN(const ArraySlots<uint64_t> pair_heads, MakeArraySlots<uint64_t>(of_part, scratch_folder));
+  ASSIGN_OR_RETURN(const ArraySlots<uint64_t> pair_tails, MakeArraySlots<uint64_t>(of_part, scratch_folder));
+  std::vector<uint64_t> next_of_type(of_type.size()), next_of_part(of_part.size());
+  for (size_t at = 0; at < values.size(); at += kNumbersOfATriple) {
+    const uint16_t type = numbers.types[values[at + 1]];
+    const uint32_t head = numbers.EntityOf(values[at]), tail = numbers.EntityOf(values[at + 2]), part = values[at + 3];
+    const uint64_t edge = next_of_type[type]++;
+    heads.to_fill[type][edge] = head;
+    tails.to_fill[type][edge] = tail;
+    parts.to_fill[type][edge] = static_cast<uint8_t>(part);
+    if (!makes_splits) continue;
+    const size_t list = type * kNumParts + part;
+    const uint64_t pair = next_of_part[list]++;
+    pair_heads.to_fill[list][pair] = head;
+    pair_tails.to_fill[list][pair] = tail;
+  }
+  const auto pairs = [&](size_t list) {
+    return graph::EdgePairs{.sources = graph::IdList::Of(pair_heads.arrays[list]),
+                            .destinations = graph::IdList::Of(pair_tails.arrays[list])};
+  };
+  for (uint16_t type = 0; type < num_types; ++type) {
+    graph::EdgeSet& edges = graph.edges.emplace_back();
+    edges.sources = heads.arrays[type];
+    edges.destinations = tails.arrays[type];
+    edges.columns[kTripleSplitColumn] = parts.arrays[type];
+    if (!makes_splits) continue;
+    const size_t first = type * kNumParts;
+    graph.edge_splits[kTripleSplit][type] = {
+        .train = pairs(first), .validation = pairs(first + 1), .test = pairs(first + 2)};
+  }
+  return {};
 }
 
 }  // namespace
 
-Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options) {
-  ASSIGN_OR_RETURN(Triples all, ReadFiles(path, options));
+Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options,
+                                const std::string& scratch_folder) {
+  ASSIGN_OR_RETURN(Triples all, ReadFiles(path, options, scratch_folder));
+  ASSIGN_OR_RETURN(const Tensor triples, std::move(all.log).Finish());
   TripleGraph result;
+  TripleNumbers numbers;
   result.entity_names = std::move(all.entities).TakeNames();
+  if (options.names == NameOrder::kSorted) numbers.entity_ids = SortNames(result.entity_names);
   std::vector<std::string> relations = std::move(all.relations).TakeNames();
   // Edge types are sorted by name, so relations' type names are made from sorted relations whatever the option.
   const std::vector<uint32_t> relation_ids = SortNames(relations);
-  if (options.names == NameOrder::kSorted) {
-    const std::vector<uint32_t> entity_ids = SortNames(result.entity_names);
-    for (Triple& triple : all.triples) triple.head = entity_ids[triple.head], triple.tail = entity_ids[triple.tail];
-  }
   const std::vector<std::string> type_names = RelationTypeNames(relations);
   std::vector<graph::CanonicalEdgeType> edge_types;
   for (const std::string& name : type_names) edge_types.push_back({"entity", name, "entity"});
 
-  graph::SourceGraph& graph = result.graph;
+  SourceGraph& graph = result.graph;
   graph.name = SourceName(path);
   ASSIGN_OR_RETURN(graph.schema, graph::GraphSchema::Make({"entity"}, std::move(edge_types)).While("reading " + path));
   graph.nodes.push_back({.count = result.entity_names.size()});
-  std::vector<uint16_t> type_of_relation;  // by sorted relation
   result.relation_names.resize(relations.size());
+  std::vector<uint16_t> type_of_sorted;
   for (size_t r = 0; r < relations.size(); ++r) {
     ASSIGN_OR_RETURN(const EdgeTypeId type, graph.schema.FindEdgeType("entity:" + type_names[r] + ":entity"));
-    type_of_relation.push_back(type.value);
+    type_of_sorted.push_back(type.value);
     result.relation_names[type.value] = relations[r];
   }
-  std::vector<Ends> by_type(relations.size());
-  for (const Triple& triple : all.triples) {
-    Ends& ends = by_type[type_of_relation[relation_ids[triple.relation]]];
-    ends.heads.push_back(triple.head);
-    ends.tails.push_back(triple.tail);
-    ends.parts.push_back(triple.part);
-  }
+  for (const uint32_t sorted : relation_ids) numbers.types.push_back(type_of_sorted[sorted]);
   std::error_code error;
   const bool has_parts = fs::is_directory(path, error);
-  for (uint16_t type = 0; type < by_type.size(); ++type) {
-    if (has_parts) graph.edge_splits[kTripleSplit][type] = SplitOf(by_type[type]);
-    graph.edges.push_back(EdgesOf(std::move(by_type[type])));
-  }
+  RETURN_IF_ERROR(SortByType(triples, numbers, has_parts, scratch_folder, graph));
   return result;
 }
 

@@ -32,7 +32,9 @@ struct TripleGraph {
 };
 
 // `path` is one file, or a folder with train.txt and, where they exist, valid.txt and test.txt; gzip if the name ends
-// in .gz.
-Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options);
+// in .gz. With a `scratch_folder` arrays and splits are put together in files there that nobody sees, and mapped:
+// memory holds the names.
+Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options,
+                                const std::string& scratch_folder = "");
 
 }  // namespace espalier::format

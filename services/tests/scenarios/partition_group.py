@@ -1,13 +1,18 @@
 """Several espalier-partitioner processes make one partitioning: each with little memory, killed, or missing."""
 
+import gzip
 import json
 import os
 import pathlib
 import resource
 import subprocess
 
-from harness import BIN, Scenario, espalier, job
+import numpy as np
 
+from graph_folders import random_edges
+from harness import BIN, CORA, SOURCE, Scenario, espalier, job
+
+TRIPLES_JOB = SOURCE / "services/examples/fb15k-237.yaml"
 EDGES, NODES, FEATURES = 8_000_000, 300_000, 128
 
 
@@ -69,6 +74,65 @@ class PartitionGroup(Scenario):
         self.assert_same_files(reports[0]["uri"], alone["uri"])
         verified = espalier("verify", reports[0]["uri"], "--source", graph, "--format", "NPY", timeout=400)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+
+    def write_text_graph(self, nodes, width, edges):
+        """OGB's raw CSV, plain, of features that are digits."""
+        folder = self.dir / "text"
+        (folder / "raw").mkdir(parents=True)
+        rng = np.random.default_rng(1)
+        rows = [",".join(map(str, row)) + "\n" for row in rng.integers(0, 10, (64, width))]
+        with (folder / "raw/node-feat.csv").open("w") as file:
+            for start in range(0, nodes, 64):
+                file.writelines(rows[:min(64, nodes - start)])
+        ends = random_edges(rng, nodes, nodes, edges)
+        (folder / "raw/edge.csv").write_text("".join(f"{u},{v}\n" for u, v in ends.T.tolist()))
+        (folder / "raw/num-node-list.csv").write_text(f"{nodes}\n")
+        (folder / "raw/num-edge-list.csv").write_text(f"{edges}\n")
+        return folder
+
+    def test_three_processes_with_a_third_of_the_graphs_memory_each_read_its_text(self):
+        nodes, width, edges = 200_000, 256, 600_000
+        graph = self.write_text_graph(nodes, width, edges)
+        third = (nodes * width * 4 + edges * 8) // 3  # of its arrays
+        document = self.write_job(job(graph, "OGB", graph__partitions={"count": 32, "algorithm": "Streaming"},
+                                      graph__preprocess={"normalizeFeatures": "Row"}))
+        alone = self.report(self.partitioner(document, "alone"))
+        code, _, _ = self.ended(self.partitioner(document, "too-little", memory=third))
+        self.assertNotEqual(code, 0, "one process has enough with a third: the limit shows nothing")
+
+        processes = [self.partitioner(document, "group", rank=rank, size=3, memory=third) for rank in range(3)]
+        reports = [self.report(process) for process in processes]
+        for field in ("partitionKey", "cutEdges", "replication", "balance", "nodes", "edges"):
+            self.assertEqual(reports[0][field], alone[field], field)
+        self.assert_same_files(reports[0]["uri"], alone["uri"])
+
+    def test_triples_in_gzip_files_are_cut_by_three_as_by_one(self):
+        """With the reverses that the job adds, and without the triples that it holds out."""
+        rng = np.random.default_rng(2)
+        folder = self.dir / "triples"
+        folder.mkdir()
+        for name, count in (("train", 4000), ("valid", 300), ("test", 300)):
+            ends = random_edges(rng, 700, 700, count).T.tolist()
+            relations = rng.integers(0, 5, count).tolist()
+            with gzip.open(folder / f"{name}.txt.gz", "wt") as file:
+                file.writelines(f"/m/{u}\t/is/{r}\t/m/{v}\n" for (u, v), r in zip(ends, relations))
+        fields = {"source.uri": folder, "partitions.count": 3, "partitions.algorithm": "Streaming"}
+        sets = [word for name, value in fields.items() for word in ("--set", f"spec.graph.{name}={value}")]
+        alone = self.report(self.partitioner(TRIPLES_JOB, "alone", *sets))
+        processes = [self.partitioner(TRIPLES_JOB, "group", *sets, rank=rank, size=3) for rank in range(3)]
+        reports = [self.report(process) for process in processes]
+        self.assert_same_files(reports[0]["uri"], alone["uri"])
+        self.assertEqual(list((self.dir / "cache").rglob(".espalier-scratch-*")), [])
+
+    def test_a_run_of_gzip_text_with_three_partitioners_trains_as_with_one(self):
+        """Cora's features are normalised on the way."""
+        reports = [self.run_job(job(CORA, "OGB", graph__partitions={"count": 2, "algorithm": "Streaming"},
+                                    graph__preprocess={"normalizeFeatures": "Row", "addReverseEdges": True},
+                                    training__task__split="public", partitioner__replicas=replicas), name)
+                   for replicas, name in ((1, "one"), (3, "three"))]
+        self.assert_same_files(self.partitions_of("three"), self.partitions_of("one"))
+        for field in ("partitionKey", "testAccuracy", "parametersDigest"):
+            self.assertEqual(reports[0][field], reports[1][field], field)
 
     def test_a_process_that_is_killed_and_started_again_goes_on(self):
         graph = self.generate("--nodes", 3000, "--edges", 20000)
