@@ -66,10 +66,12 @@ build_module() {
       flags+=" -X k8s.io/component-base/version.gitTreeState=clean"
       ;;
   esac
+  # What -s and -w leave out of a program is not made for its packages either: a seventh less of the compilers' time.
+  local compile=(-trimpath -gcflags=all=-dwarf=false)
   if [ "$1" = etcd ]; then  # whose package is called server
-    go build -trimpath -ldflags "$flags" -o "$2/etcd" go.etcd.io/etcd/server/v3
+    go build "${compile[@]}" -ldflags "$flags" -o "$2/etcd" go.etcd.io/etcd/server/v3
   else
-    GOBIN="$2" go install -trimpath -ldflags "$flags" tool
+    GOBIN="$2" go install "${compile[@]}" -ldflags "$flags" tool
   fi
 }
 

@@ -21,7 +21,7 @@
 namespace espalier::ctl::client {
 namespace {
 
-constexpr std::chrono::milliseconds kStopInterval{100};  // at most so long until a stop is noticed
+constexpr std::chrono::milliseconds kStopCheckInterval{100};  // at most so long until a stop is noticed
 
 // The path to run, or "" where there is none. Empty entries of PATH, which mean the working folder, are passed over.
 std::string FindProgram(const ProgramCall& call) {
@@ -131,8 +131,8 @@ Result<bool> Drain(int descriptor, size_t max_bytes, std::string* text) {
 }
 
 // One of the child's pipes, read as it comes and until it ends.
-struct Reader {
-  explicit Reader(Descriptor read_end, size_t max) : pipe(std::move(read_end)), max_bytes(max) {
+struct PipeReader {
+  explicit PipeReader(Descriptor read_end, size_t max) : pipe(std::move(read_end)), max_bytes(max) {
     fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
   }
   pollfd waiting() const { return {is_open ? pipe.get() : -1, POLLIN, 0}; }
@@ -156,13 +156,14 @@ Status ExecFailure(const std::string& written, const std::string& path) {
   return FromErrno(error_number, path);
 }
 
-Status AwaitEnd(const Child& child, Reader& output, Reader& error, Deadline deadline, const std::stop_token& stop) {
+Status AwaitEnd(const Child& child, PipeReader& output, PipeReader& error, Deadline deadline,
+                const std::stop_token& stop) {
   for (;;) {
     if (stop.stop_requested()) return Cancelled("asked to stop");
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Remaining());
     if (left.count() == 0) return DeadlineExceeded("it did not end in time");
     std::array<pollfd, 3> waiting = {pollfd{child.ended_descriptor(), POLLIN, 0}, output.waiting(), error.waiting()};
-    const auto longest = std::min(left, kStopInterval);
+    const auto longest = std::min(left, kStopCheckInterval);
     const int count = poll(waiting.data(), waiting.size(), static_cast<int>(longest.count()));
     if (count < 0 && errno != EINTR) return FromErrno(errno, "waiting for it");
     if (count <= 0) continue;
@@ -199,8 +200,8 @@ Result<std::string> Run(const ProgramCall& call, Deadline deadline, const std::s
   output.write_end.Close();
   error.write_end.Close();
   if (child.ended_descriptor() < 0) return Unavailable("pidfd_open failed");
-  Reader printed(std::move(output.read_end), call.max_output_bytes);
-  Reader failure(std::move(error.read_end), sizeof(int));
+  PipeReader printed(std::move(output.read_end), call.max_output_bytes);
+  PipeReader failure(std::move(error.read_end), sizeof(int));
   RETURN_IF_ERROR(AwaitEnd(child, printed, failure, deadline, stop));
   const int state = child.End();
   RETURN_IF_ERROR(ExecFailure(failure.text, path));

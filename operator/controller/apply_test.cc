@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Answer = std::optional<Result<client::HttpResponse>>;
+using ServerAnswer = std::optional<Result<client::HttpResponse>>;
 
 class ApplyTest : public ::testing::Test {
  protected:
@@ -35,7 +35,7 @@ class ApplyTest : public ::testing::Test {
   std::string UidOfStored() const { return kube::StringAt(*Stored(), {"metadata", "uid"}); }
   plan::DeleteChild Deletion(const std::string& uid) const { return {&kube::kConfigMaps, {"ml", "cora-config"}, uid}; }
   void Refuse(const std::string& method, const std::string& part, int code, const std::string& reason) {
-    job.server.SetInterceptor([=](const kube::HttpRequest& request, bool) -> Answer {
+    job.server.SetInterceptor([=](const kube::HttpRequest& request, bool) -> ServerAnswer {
       if (request.method != method || request.target.find(part) == std::string::npos) return std::nullopt;
       return Result<client::HttpResponse>(client::HttpResponse{
           .code = code,

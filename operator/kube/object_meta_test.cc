@@ -16,7 +16,7 @@ ObjectMeta ParsedMeta(const Json& metadata) {
   return meta.ok() ? *meta : ObjectMeta();
 }
 
-std::string ErrorOf(const Json& object) {
+std::string MetaErrorOf(const Json& object) {
   const Result<ObjectMeta> meta = ParseObjectMeta(object);
   return meta.ok() ? "ok" : meta.status().ToString();
 }
@@ -61,9 +61,9 @@ TEST(ObjectMetaTest, ReadsGenerationsOfClientsThatOnlyKnowDoubles) {
 
 TEST(ObjectMetaTest, RefusesObjectsWithoutAName) {
   for (const Json& object : {Json(), Json::array(), Json("x"), Json::object(), Json{{"metadata", nullptr}}}) {
-    EXPECT_EQ(ErrorOf(object), "INVALID_ARGUMENT: an object without metadata");
+    EXPECT_EQ(MetaErrorOf(object), "INVALID_ARGUMENT: an object without metadata");
   }
-  EXPECT_EQ(ErrorOf({{"metadata", Json::object()}}), "INVALID_ARGUMENT: an object without metadata.name");
+  EXPECT_EQ(MetaErrorOf({{"metadata", Json::object()}}), "INVALID_ARGUMENT: an object without metadata.name");
 }
 
 TEST(ObjectMetaTest, NamesTheFieldOfAnotherType) {
@@ -88,7 +88,7 @@ TEST(ObjectMetaTest, NamesTheFieldOfAnotherType) {
             "metadata.deletionGracePeriodSeconds is not between 0 and 100 years"}}) {
     Json object = {{"metadata", {{"name", "x"}}}};
     object["metadata"][row.field] = row.value;
-    EXPECT_EQ(ErrorOf(object), std::string("INVALID_ARGUMENT: ") + row.error);
+    EXPECT_EQ(MetaErrorOf(object), std::string("INVALID_ARGUMENT: ") + row.error);
   }
 }
 

@@ -5,12 +5,12 @@ namespace {
 
 using api::CleanPodPolicy;
 
-bool HasEnded(const kube::Job& job) { return job.complete || job.has_failed || job.failure_target; }
+bool JobHasEnded(const kube::Job& job) { return job.complete || job.has_failed || job.failure_target; }
 
 // Under kRunning, Jobs that have ended keep their pods, whose logs people read.
 void DeleteJobs(Draft& draft, const std::map<int64_t, JobRun>& runs, CleanPodPolicy policy) {
   for (const auto& [number, run] : runs) {
-    if (run.job == nullptr || (policy == CleanPodPolicy::kRunning && HasEnded(*run.job))) continue;
+    if (run.job == nullptr || (policy == CleanPodPolicy::kRunning && JobHasEnded(*run.job))) continue;
     if (HasLastWordsToCome(draft, run)) continue;  // the pod's next event brings the next round
     draft.Delete(kube::kJobs, run.job->meta, kube::Propagation::kForeground);
   }

@@ -17,11 +17,10 @@ using testing::Described;
 using ::testing::ElementsAre;
 using testing::Ending;
 using ::testing::IsEmpty;
+using testing::kSoon;
 using ::testing::Not;
 using testing::PartitionEnding;
 using testing::Scene;
-
-constexpr seconds kSoon{120};
 
 TEST(SuspensionTest, TrainersEndBeforeTheServersThatTheySaveWith) {
   Scene scene;

@@ -20,10 +20,9 @@ using testing::Described;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::kSoon;
 using ::testing::Not;
 using testing::Scene;
-
-constexpr seconds kSoon{120};
 
 TEST(TrainerStageTest, TheNextIncarnationIsInTheStatusBeforeTheOldJobIsTouched) {
   Scene scene;

@@ -9,15 +9,15 @@ using kube::Json;
 
 namespace {
 
-constexpr api::Role kRole = api::Role::kSampler;
-constexpr std::chrono::seconds kGrace{30};  // calls under way have 10 s (--drain-seconds)
+constexpr api::Role kSamplerRole = api::Role::kSampler;
+constexpr std::chrono::seconds kSamplerGrace{30};  // calls under way have 10 s (--drain-seconds)
 
 int64_t SamplersOf(const Context& context, bool scaled_to_zero) {
   return scaled_to_zero ? 0 : int64_t{context.training.spec->job.sampler_replicas};
 }
 
 Inputs InputsOfSet(const Context& context, bool scaled_to_zero) {
-  return InputsOf(context, kRole).Add("samplers", SamplersOf(context, scaled_to_zero));
+  return InputsOf(context, kSamplerRole).Add("samplers", SamplersOf(context, scaled_to_zero));
 }
 
 }  // namespace
@@ -29,22 +29,22 @@ std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero) {
 // Samplers learn the incarnation from servers and trainers, so that a restart of the trainers leaves them alone.
 Json SamplerSet(const Context& context, bool scaled_to_zero) {
   const std::string& name = context.training.meta.key.name;
-  const Json pod = RolePod(context, kRole, "espalier-sampler")
+  const Json pod = RolePod(context, kSamplerRole, "espalier-sampler")
                        .Document(ConfigName(name))
                        .ThreadsByProcessorLimit()
                        .Peers("sampler", kSamplerPort)
                        .Variable("ESPALIER_LISTEN", AllAddresses(kSamplerPort))
                        .Graph()
                        .Field("restartPolicy", "Always")
-                       .GracePeriod(kGrace)
+                       .GracePeriod(kSamplerGrace)
                        .Template();
-  Json set = ChildOf(context, kube::kStatefulSets, SamplerSetName(name), api::NameOf(kRole),
+  Json set = ChildOf(context, kube::kStatefulSets, SamplerSetName(name), api::NameOf(kSamplerRole),
                      InputsOfSet(context, scaled_to_zero));
   set["spec"] = {{"replicas", SamplersOf(context, scaled_to_zero)},
                  {"serviceName", ServiceName(name)},
                  {"podManagementPolicy", "Parallel"},
                  {"updateStrategy", {{"type", "OnDelete"}}},
-                 {"selector", {{"matchLabels", SelectorOf(context.training, kRole)}}},
+                 {"selector", {{"matchLabels", SelectorOf(context.training, kSamplerRole)}}},
                  {"template", pod}};
   return set;
 }

@@ -8,12 +8,12 @@ using kube::Json;
 
 namespace {
 
-constexpr api::Role kRole = api::Role::kServer;
-constexpr std::chrono::seconds kGrace{30};  // calls under way have 10 s (--drain-seconds)
+constexpr api::Role kServerRole = api::Role::kServer;
+constexpr std::chrono::seconds kServerGrace{30};  // calls under way have 10 s (--drain-seconds)
 
 // Servers of one partition keep off each other's nodes where they can.
 Json AwayFromTwins(const Context& context) {
-  const Json twins = {{"labelSelector", {{"matchLabels", SelectorOf(context.training, kRole)}}},
+  const Json twins = {{"labelSelector", {{"matchLabels", SelectorOf(context.training, kServerRole)}}},
                       {"matchLabelKeys", Json::array({"apps.kubernetes.io/pod-index"})},
                       {"topologyKey", "kubernetes.io/hostname"}};
   const Json preferred = {{"weight", 100}, {"podAffinityTerm", twins}};
@@ -35,8 +35,8 @@ std::string PluginsOf(const Context& context) {
 
 std::string UriOf(const Context& context) { return context.status.partition ? context.status.partition->uri : ""; }
 
-Inputs InputsOfSet(const Context& context, bool scaled_to_zero) {
-  Inputs inputs = InputsOf(context, kRole);
+Inputs InputsOfServers(const Context& context, bool scaled_to_zero) {
+  Inputs inputs = InputsOf(context, kServerRole);
   inputs.Add("partitions", UriOf(context)).Add("servers", ServersOf(context, scaled_to_zero));
   if (const std::string plugins = PluginsOf(context); !plugins.empty()) inputs.Add("plugins", plugins);
   return inputs;
@@ -45,14 +45,14 @@ Inputs InputsOfSet(const Context& context, bool scaled_to_zero) {
 }  // namespace
 
 std::string InputsOfServerSet(const Context& context, bool scaled_to_zero) {
-  return InputsOfSet(context, scaled_to_zero).Hash(context.training);
+  return InputsOfServers(context, scaled_to_zero).Hash(context.training);
 }
 
 // The ordinal is the partition. Pods say nothing of the incarnation: a restart of the trainers leaves servers alone.
 Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
   const std::string& name = context.training.meta.key.name;
   const std::string group = std::to_string(replica);
-  RolePod pod(context, kRole, "espalier-graph-server");
+  RolePod pod(context, kServerRole, "espalier-graph-server");
   pod.ObjectStorage()
       .Cache()
       .ThreadsByProcessorLimit()
@@ -63,13 +63,13 @@ Json ServerSet(const Context& context, int64_t replica, bool scaled_to_zero) {
       .Label(kReplicaLabel, group)
       .Field("affinity", AwayFromTwins(context))
       .Field("restartPolicy", "Always")
-      .GracePeriod(kGrace);
+      .GracePeriod(kServerGrace);
   if (const std::string plugins = PluginsOf(context); !plugins.empty()) pod.Variable("ESPALIER_PLUGINS", plugins);
-  Labels selector = SelectorOf(context.training, kRole);
+  Labels selector = SelectorOf(context.training, kServerRole);
   selector[kReplicaLabel] = group;
 
-  Json set = ChildOf(context, kube::kStatefulSets, ServerSetName(name, replica), api::NameOf(kRole),
-                     InputsOfSet(context, scaled_to_zero));
+  Json set = ChildOf(context, kube::kStatefulSets, ServerSetName(name, replica), api::NameOf(kServerRole),
+                     InputsOfServers(context, scaled_to_zero));
   set["metadata"]["labels"][kReplicaLabel] = group;
   set["spec"] = {{"replicas", ServersOf(context, scaled_to_zero)},
                  {"serviceName", ServiceName(name)},

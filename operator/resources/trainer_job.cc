@@ -10,9 +10,9 @@ using kube::Json;
 
 namespace {
 
-constexpr api::Role kRole = api::Role::kTrainer;
+constexpr api::Role kTrainerRole = api::Role::kTrainer;
 // For the step under way and the checkpoint's upload; a trainer that is done earlier ends earlier.
-constexpr std::chrono::seconds kGrace{300};
+constexpr std::chrono::seconds kTrainerGrace{300};
 
 std::string ConfigOf(const Context& context) {
   return TrainerConfigName(context.training.meta.key.name, context.status.incarnation);
@@ -28,7 +28,7 @@ void AddThreadsAndSamplers(const Context& context, RolePod* pod) {
 
 RolePod EspaliersTrainer(const Context& context) {
   const std::string run = RunPrefix(context.training);
-  RolePod pod(context, kRole, "espalier-trainer");
+  RolePod pod(context, kTrainerRole, "espalier-trainer");
   pod.Document(ConfigOf(context))
       .ObjectStorage()
       .Peers("trainer", kTrainerPort)
@@ -51,7 +51,7 @@ RolePod EspaliersTrainer(const Context& context) {
 // that nobody asks how it is: it is ready when it runs.
 RolePod UsersProgram(const Context& context, const job::Program& program) {
   const api::Status& status = context.status;
-  RolePod pod(context, kRole, program);
+  RolePod pod(context, kTrainerRole, program);
   pod.Document(ConfigOf(context))
       .ObjectStorage()
       .Transport()
@@ -80,15 +80,15 @@ Json TrainerJob(const Context& context) {
   pod.Label(kIncarnationLabel, incarnation)
       .Field("subdomain", ServiceName(name))
       .Field("restartPolicy", "Never")
-      .GracePeriod(kGrace);
+      .GracePeriod(kTrainerGrace);
 
-  Inputs inputs = InputsOf(context, kRole);
+  Inputs inputs = InputsOf(context, kTrainerRole);
   inputs.Add("incarnation", context.status.incarnation)
       .Add("trainers", trainers)
       .Add("samplers", context.training.spec->job.sampler_replicas);
   if (program) inputs.Add("program", program->Words());
-  Json job =
-      ChildOf(context, kube::kJobs, TrainerJobName(name, context.status.incarnation), api::NameOf(kRole), inputs);
+  Json job = ChildOf(context, kube::kJobs, TrainerJobName(name, context.status.incarnation), api::NameOf(kTrainerRole),
+                     inputs);
   job["metadata"]["labels"][kIncarnationLabel] = incarnation;
   job["spec"] = {{"completionMode", "Indexed"},
                  {"completions", trainers},

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMaxNoteBytes = 1024;
 constexpr size_t kMaxInstanceBytes = 128;
 constexpr size_t kMaxNameBytes = 253 - 17;  // of the object's part of the Event's name
-constexpr RetryPolicy kBackoff{.initial_delay = std::chrono::seconds(1), .max_delay = std::chrono::seconds(30)};
+constexpr RetryPolicy kTriesBackoff{.initial_delay = std::chrono::seconds(1), .max_delay = std::chrono::seconds(30)};
 
 // At most so many bytes of UTF-8, cut between characters.
 std::string Cut(const std::string& text, size_t max_bytes) {
@@ -39,7 +39,7 @@ kube::Json SeriesOf(int64_t count, kube::WallTime last_at) {
 }
 
 // Trying again may help.
-bool IsPassing(StatusCode code) {
+bool IsPassingTrouble(StatusCode code) {
   return IsRetryable(code) || code == StatusCode::kUnauthenticated || code == StatusCode::kUnknown ||
          code == StatusCode::kFailedPrecondition;
 }
@@ -166,12 +166,12 @@ bool EventBook::OnFailed(const Write& write, const Status& status, SteadyTime no
   series->is_being_written = false;
   // Events live for an hour in the cluster.
   const bool is_gone = write.kind == Write::Kind::kPatch && status.code() == StatusCode::kNotFound;
-  if (++series->tries >= kMaxTries || !(is_gone || IsPassing(status.code()))) {
+  if (++series->tries >= kMaxTries || !(is_gone || IsPassingTrouble(status.code()))) {
     Forget(write.series);
     return false;
   }
   if (is_gone) series->written_count = 0;
-  const auto delay = is_gone ? std::chrono::milliseconds(0) : DelayBefore(series->tries, kBackoff, jitter_.Next());
+  const auto delay = is_gone ? std::chrono::milliseconds(0) : DelayBefore(series->tries, kTriesBackoff, jitter_.Next());
   Schedule(write.series, series, now + delay);
   return true;
 }

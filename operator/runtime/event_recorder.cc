@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/client/exec_plugin.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::ctl::runtime {
@@ -11,9 +12,7 @@ namespace {
 using telemetry::Level;
 using telemetry::Log;
 
-constexpr std::chrono::minutes kLongestWait{1};
-
-kube::WallTime WallNow() { return std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()); }
+constexpr std::chrono::minutes kLongestPause{1};
 
 }  // namespace
 
@@ -25,7 +24,8 @@ EventRecorder::~EventRecorder() { Join(); }
 
 void EventRecorder::Record(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note) {
   MutexLock lock(&mutex_);
-  if (is_stopping_ || !book_.Record(resource, about, note, WallNow(), clock_.Now())) return metrics_.dropped.Add();
+  if (is_stopping_ || !book_.Record(resource, about, note, client::SystemTime(), clock_.Now()))
+    return metrics_.dropped.Add();
   ++num_records_;
 }
 
@@ -72,7 +72,7 @@ void EventRecorder::Run() {
   while (true) {
     WriteDue();
     MutexLock lock(&mutex_);
-    std::chrono::nanoseconds wait = kLongestWait;
+    std::chrono::nanoseconds wait = kLongestPause;
     if (const auto next = book_.NextTime()) wait = std::min<std::chrono::nanoseconds>(wait, *next - clock_.Now());
     const auto must_look = [this, seen = num_records_] { return is_stopping_ || num_records_ != seen; };
     mutex_.AwaitBefore(Deadline::After(wait), must_look);

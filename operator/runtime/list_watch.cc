@@ -17,7 +17,7 @@ using telemetry::Level;
 using telemetry::Log;
 
 constexpr size_t kMaxPassedOver = 1000;  // objects that the log has told of; beyond, it starts over
-constexpr std::chrono::minutes kLongestWait{1};
+constexpr std::chrono::minutes kLongestReadPause{1};
 
 kube::ObjectKey KeyOf(const kube::Json& object) {
   return {kube::StringAt(object, {"metadata", "namespace"}), kube::StringAt(object, {"metadata", "name"})};
@@ -195,7 +195,7 @@ bool ListWatch::WaitForSync(Deadline deadline) {
   MutexLock lock(&mutex_);
   while (!has_synced_ && !is_cancelled() && !deadline.HasPassed(clock_)) {
     // In real time, whatever the clock.
-    const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestWait);
+    const auto wait = std::min<std::chrono::nanoseconds>(deadline.Remaining(clock_), kLongestReadPause);
     mutex_.AwaitBefore(Deadline::After(wait), [this] { return has_synced_ || is_cancelled(); });
   }
   return has_synced_;

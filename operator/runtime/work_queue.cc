@@ -10,7 +10,7 @@ namespace espalier::ctl::runtime {
 namespace {
 
 // What Get waits at most before it looks again: keeps arithmetic with far deadlines harmless.
-constexpr std::chrono::minutes kLongestWait{1};
+constexpr std::chrono::minutes kLongestQueueWait{1};
 
 double SecondsBetween(SteadyTime begin, SteadyTime end) { return std::chrono::duration<double>(end - begin).count(); }
 
@@ -92,7 +92,7 @@ std::optional<WorkQueue::Key> WorkQueue::Get(Deadline deadline) {
     if (!ready_.empty()) return TakeReady();
     const SteadyTime now = clock_.Now();
     if (now >= deadline.time()) return std::nullopt;
-    SteadyTime until = std::min(deadline.time(), now + kLongestWait);
+    SteadyTime until = std::min(deadline.time(), now + kLongestQueueWait);
     if (!delayed_by_time_.empty()) until = std::min(until, delayed_by_time_.begin()->first);
     // In real time, whatever the clock: who moves a fake one pokes.
     mutex_.AwaitBefore(Deadline::After(until - now), [this, seen = num_changes_] { return num_changes_ != seen; });

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-const kube::ObjectKey kCora{"default", "cora"};
+const kube::ObjectKey kWorkedOn{"default", "cora"};
 
 class WorkersTest : public testing::Test {
  protected:
@@ -24,7 +24,7 @@ class WorkersTest : public testing::Test {
   bool RunOnce(Workers& workers) { return workers.RunOnce(Deadline::At(clock.Now())); }
   Reconcile Always(ReconcileOutcome outcome) {
     return [this, outcome](const kube::ObjectKey& key) {
-      EXPECT_EQ(key, kCora);
+      EXPECT_EQ(key, kWorkedOn);
       ++num_runs;
       return outcome;
     };
@@ -38,7 +38,7 @@ class WorkersTest : public testing::Test {
 
 TEST_F(WorkersTest, ASuccessIsForgotten) {
   Workers workers(queue, Always({}), 1, registry);
-  queue.Add(kCora);
+  queue.Add(kWorkedOn);
 
   EXPECT_TRUE(RunOnce(workers));
   clock.Advance(hours(24));
@@ -51,7 +51,7 @@ TEST_F(WorkersTest, ASuccessIsForgotten) {
 
 TEST_F(WorkersTest, AFailureComesBackLaterAndLater) {
   Workers workers(queue, Always({.status = Unavailable("no route"), .requeue_after = hours(1)}), 1, registry);
-  queue.Add(kCora);
+  queue.Add(kWorkedOn);
   ASSERT_TRUE(RunOnce(workers));
   EXPECT_FALSE(RunOnce(workers));
 
@@ -71,7 +71,7 @@ TEST_F(WorkersTest, ASuccessStartsTheDelaysOver) {
   ReconcileOutcome outcome{.status = Unavailable("no route")};
   Workers workers(
       queue, [&](const kube::ObjectKey&) { return outcome; }, 1, registry);
-  queue.Add(kCora);
+  queue.Add(kWorkedOn);
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(RunOnce(workers));
     clock.Advance(hours(1));
@@ -79,7 +79,7 @@ TEST_F(WorkersTest, ASuccessStartsTheDelaysOver) {
   outcome.status = Status();
   ASSERT_TRUE(RunOnce(workers));
   outcome.status = Unavailable("again");
-  queue.Add(kCora);
+  queue.Add(kWorkedOn);
   ASSERT_TRUE(RunOnce(workers));
 
   clock.Advance(milliseconds(100));
@@ -89,7 +89,7 @@ TEST_F(WorkersTest, ASuccessStartsTheDelaysOver) {
 
 TEST_F(WorkersTest, ComesBackAfterTheTimeThatWasAskedFor) {
   Workers workers(queue, Always({.requeue_after = seconds(30)}), 1, registry);
-  queue.Add(kCora);
+  queue.Add(kWorkedOn);
   ASSERT_TRUE(RunOnce(workers));
   clock.Advance(seconds(29));
   EXPECT_FALSE(RunOnce(workers));
@@ -104,7 +104,7 @@ TEST_F(WorkersTest, AStaleCacheIsNoErrorAndNoSuccess) {
   ReconcileOutcome outcome{.status = Unavailable("no route")};
   Workers workers(
       queue, [&](const kube::ObjectKey&) { return outcome; }, 1, registry);
-  queue.Add(kCora);
+  queue.Add(kWorkedOn);
   ASSERT_TRUE(RunOnce(workers));
   outcome = {.stale = true};
   clock.Advance(milliseconds(100));
@@ -122,7 +122,7 @@ TEST_F(WorkersTest, AStaleCacheIsNoErrorAndNoSuccess) {
 
 TEST_F(WorkersTest, AStaleCacheIsLookedAtLaterAndLater) {
   Workers workers(queue, Always({.stale = true}), 1, registry);
-  queue.Add(kCora);
+  queue.Add(kWorkedOn);
   ASSERT_TRUE(RunOnce(workers));
   for (milliseconds longest = kFirstStaleDelay; longest < kMaxStaleDelay; longest *= 2) {
     clock.Advance(longest / 2 - milliseconds(1));
@@ -136,7 +136,7 @@ TEST_F(WorkersTest, AStaleCacheIsLookedAtLaterAndLater) {
 
 TEST_F(WorkersTest, AConflictIsNoErrorAndComesBackLaterAndLater) {
   Workers workers(queue, Always({.status = Aborted("another holds the name")}), 1, registry);
-  queue.Add(kCora);
+  queue.Add(kWorkedOn);
   ASSERT_TRUE(RunOnce(workers));
   for (const int longest : {100, 200, 400, 800}) {
     clock.Advance(milliseconds(longest / 2 - 1));
@@ -158,7 +158,7 @@ TEST_F(WorkersTest, AKeyThatChangedMeanwhileRunsAgain) {
         return ReconcileOutcome{};
       },
       1, registry);
-  queue.Add(kCora);
+  queue.Add(kWorkedOn);
 
   EXPECT_TRUE(RunOnce(workers));
   EXPECT_TRUE(RunOnce(workers));
@@ -198,7 +198,7 @@ TEST_F(WorkersTest, StopWaitsForWhatIsUnderWayUntilItsDeadline) {
       },
       2, registry);
   workers.Start();
-  queue.Add(kCora);
+  queue.Add(kWorkedOn);
   begun.wait();
   EXPECT_THAT(registry.Serialize(), HasSubstr("controller_runtime_active_workers{controller=\"disttraining\"} 1\n"));
 

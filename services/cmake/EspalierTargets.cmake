@@ -2,18 +2,14 @@
 #
 # One folder, one library, one line in the drawing of services/README.md. A library depends only on libraries of
 # lower layers: anything else fails configuration. PRIVATE_DEPS do not reach the library's users. TESTS become one
-# executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL). ALIKE: its sources give their own
-# constants the same names, so that unity builds do not compile several as one.
+# executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL).
 function(espalier_library)
-  cmake_parse_arguments(ARG "ALIKE" "NAME;LAYER;TEST_LABEL" "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;LAYER;TEST_LABEL" "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
   set(target espalier_${ARG_NAME})
   if(ARG_SOURCES)
     add_library(${target} STATIC ${ARG_SOURCES})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(${target} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS} espalier_warnings)
-    if(ARG_ALIKE)
-      set_property(TARGET ${target} PROPERTY UNITY_BUILD OFF)
-    endif()
   else()  # headers only
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
@@ -78,7 +74,6 @@ function(espalier_program)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} espalier_warnings)
-  set_property(TARGET ${ARG_NAME} PROPERTY UNITY_BUILD OFF)  # each command has its own `Flags`
 endfunction()
 
 # espalier_plugin_library(NAME espalier_example_degrees SOURCES ... [DEFINITIONS ...]): build/<preset>/bin/<name>.so, a

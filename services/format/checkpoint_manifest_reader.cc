@@ -10,8 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxDepth = 16;
-
 Result<double> RealFrom(const json& value, const std::string& path) {
   if (value.is_number()) return value.get<double>();
   if (value == "inf") return std::numeric_limits<double>::infinity();
@@ -169,7 +167,7 @@ Status ReadFiles(const JsonFields& document, CheckpointManifest* manifest) {
   return Status();
 }
 
-Status CheckFormat(const JsonFields& document) {
+Status CheckCheckpointFormat(const JsonFields& document) {
   ASSIGN_OR_RETURN(const std::string format, document.Text("format"));
   if (format != kCheckpointFormatName) {
     return document.Wrong("format", "expected '" + std::string(kCheckpointFormatName) + "', found '" + format + "'");
@@ -244,9 +242,9 @@ Status ReadLoop(const JsonFields& document, CheckpointManifest* manifest) {
 }  // namespace
 
 Result<CheckpointManifest> CheckpointManifestFromJson(const std::string& text) {
-  ASSIGN_OR_RETURN(const json parsed, ParseStrictJson(text, kMaxDepth));
+  ASSIGN_OR_RETURN(const json parsed, ParseStrictJson(text, kMaxManifestDepth));
   ASSIGN_OR_RETURN(const JsonFields document, JsonFields::Of(parsed, ""));
-  RETURN_IF_ERROR(CheckFormat(document));
+  RETURN_IF_ERROR(CheckCheckpointFormat(document));
   CheckpointManifest manifest;
   RETURN_IF_ERROR(ReadPosition(document, &manifest));
   RETURN_IF_ERROR(ReadJob(document, &manifest));

@@ -12,8 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxDepth = 16;
-
 Result<ColumnEntry> ColumnFrom(const JsonFields& fields) {
   ColumnEntry column;
   ASSIGN_OR_RETURN(column.name, fields.Text("name"));
@@ -223,7 +221,7 @@ bool IsSha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-Status CheckFormat(const JsonFields& document) {
+Status CheckPartitionFormat(const JsonFields& document) {
   ASSIGN_OR_RETURN(const std::string format, document.Text("format"));
   if (format != kPartitionFormatName) {
     return document.Wrong("format", "expected '" + std::string(kPartitionFormatName) + "', found '" + format + "'");
@@ -265,9 +263,9 @@ Status ReadSourceColumns(const JsonFields& document, Manifest* manifest) {
 }  // namespace
 
 Result<Manifest> ManifestFromJson(const std::string& text) {
-  ASSIGN_OR_RETURN(const json parsed, ParseStrictJson(text, kMaxDepth));
+  ASSIGN_OR_RETURN(const json parsed, ParseStrictJson(text, kMaxManifestDepth));
   ASSIGN_OR_RETURN(const JsonFields document, JsonFields::Of(parsed, ""));
-  RETURN_IF_ERROR(CheckFormat(document));
+  RETURN_IF_ERROR(CheckPartitionFormat(document));
   Manifest manifest;
   RETURN_IF_ERROR(ReadNames(document, &manifest));
   RETURN_IF_ERROR(ReadSourceColumns(document, &manifest));

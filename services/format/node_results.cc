@@ -80,9 +80,9 @@ Status NodeResultsWriter::EndType() {
 
 // The file's entry in this kind's own manifest: its name is below the kind's folder.
 Json NodeResultsWriter::AddFile(FileEntry entry, DType dtype, std::vector<int64_t> shape) {
-  Json json = ResultArrayJson(entry, folder_, dtype, shape);
+  Json array = ResultArrayJson(entry, folder_, dtype, shape);
   files_.push_back({std::move(entry), kind_, dtype, std::move(shape)});
-  return json;
+  return array;
 }
 
 Result<std::vector<OutputFile>> NodeResultsWriter::Commit() {

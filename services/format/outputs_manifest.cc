@@ -15,8 +15,6 @@ namespace {
 using nlohmann::json;
 using Json = nlohmann::ordered_json;
 
-constexpr int kMaxDepth = 16;
-
 std::string ManifestKey(const std::string& prefix) { return storage::JoinKey(prefix, "manifest.json"); }
 
 Json ToJson(const OutputFile& file) {
@@ -102,7 +100,7 @@ std::string OutputsManifestToJson(const OutputsManifest& manifest) {
 }
 
 Result<OutputsManifest> OutputsManifestFromJson(const std::string& text) {
-  ASSIGN_OR_RETURN(const json parsed, ParseStrictJson(text, kMaxDepth));
+  ASSIGN_OR_RETURN(const json parsed, ParseStrictJson(text, kMaxManifestDepth));
   ASSIGN_OR_RETURN(const JsonFields document, JsonFields::Of(parsed, ""));
   RETURN_IF_ERROR(CheckVersion(document));
   OutputsManifest manifest;
@@ -131,7 +129,7 @@ Result<OutputsManifest> OutputsManifestFromJson(const std::string& text) {
 }
 
 bool IsOutputsManifest(const std::string& text) {
-  const Result<json> document = ParseStrictJson(text, kMaxDepth);
+  const Result<json> document = ParseStrictJson(text, kMaxManifestDepth);
   return document.ok() && document->is_object() && document->value("format", json()) == kOutputsFormatName;
 }
 

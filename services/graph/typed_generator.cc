@@ -11,7 +11,7 @@
 namespace espalier::graph {
 namespace {
 
-constexpr int64_t kEdgeGrain = 1 << 16;
+constexpr int64_t kRelationGrain = 1 << 16;
 constexpr int64_t kMaxClasses = 8;
 constexpr std::array<const char*, kMaxClasses> kPaperRelations = {"cites",   "dislikes", "extends",  "refutes",
                                                                   "reviews", "surveys",  "compares", "mentions"};
@@ -62,7 +62,7 @@ EdgeSet DrawEdges(const TypedOptions& options, const Relation& relation, const S
   const auto destinations = edges.destinations.mutable_values<uint32_t>();
   const RankSampler heights(source_ids.size() / num_classes, options.out_degree_exponent, 0);
   const uint64_t key = GeneratorKey(options.seed, GeneratorStream::kEdges, relation.stream);
-  ParallelFor(threads, m, kEdgeGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(threads, m, kRelationGrain, [&](int64_t begin, int64_t end) {
     for (auto e = static_cast<size_t>(begin); e < static_cast<size_t>(end); ++e) {
       PhiloxStream random(key, e);
       const uint64_t destination = random.NextBelow(static_cast<uint32_t>(ids.papers.size()));

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "services/job/ascii_digit.h"
 #include "services/job/field_table.h"
 
 namespace espalier::job {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || IsDigit(c); }
 
 bool HasControlCharacter(std::string_view text) {

@@ -4,10 +4,10 @@
 #include <array>
 #include <cctype>
 
+#include "services/job/ascii_digit.h"
+
 namespace espalier::job {
 namespace {
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // The position after the digits that start at `from`.
 size_t SkipDigits(std::string_view text, size_t from) {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "services/base/parallel.h"
+#include "services/partition/id_width.h"
 #include "services/partition/typed_ids.h"
 
 namespace espalier::partition {
@@ -16,7 +17,6 @@ namespace {
 
 constexpr int64_t kEdgeGrain = 1 << 18;
 constexpr int64_t kRowGrain = 1 << 12;
-constexpr uint64_t kFirst64BitCount = uint64_t{1} << 32;
 
 // Times as unsigned numbers of the same order: -0 counts as 0, and NaN does not occur (ValidateSourceGraph).
 uint64_t TimeKey(const Tensor& times, int64_t edge) {
@@ -116,8 +116,6 @@ void VisitWidth(DType width, const Body& body) {
     body(uint64_t{});
   }
 }
-
-DType WidthFor(uint64_t count) { return count < kFirst64BitCount ? DType::kU32 : DType::kU64; }
 
 template <class S>
 void Build(const EdgeView<S>& view, const Tensor& global_of_source, const Tensor& global_of_destination, int threads,

@@ -6,15 +6,12 @@
 #include <mutex>
 
 #include "services/base/parallel.h"
+#include "services/partition/id_width.h"
 #include "services/partition/input_checks.h"
 #include "services/partition/typed_ids.h"
 
 namespace espalier::partition {
 namespace {
-
-constexpr uint64_t kFirst64BitCount = uint64_t{1} << 32;
-
-DType WidthFor(uint64_t count) { return count < kFirst64BitCount ? DType::kU32 : DType::kU64; }
 
 // Where each partition's nodes of one type start: [num_partitions + 1].
 Result<std::vector<uint64_t>> NodeFirst(const std::vector<uint32_t>& partition_of, uint32_t num_partitions,

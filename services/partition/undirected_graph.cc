@@ -9,7 +9,7 @@
 namespace espalier::partition {
 namespace {
 
-constexpr int64_t kEdgeGrain = 1 << 18;
+constexpr int64_t kVisitGrain = 1 << 18;
 constexpr int64_t kVertexGrain = 1 << 12;
 
 // Calls body(u, v) for every edge of every type that is no self loop; u and v are vertices.
@@ -22,7 +22,7 @@ void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vert
     const uint64_t first_destination = vertex_first[graph.schema.DestinationOf(EdgeTypeId(type)).value];
     VisitIds(edges.sources, [&](auto sources) {
       const auto destinations = edges.destinations.values<typename decltype(sources)::value_type>();
-      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kEdgeGrain, [&](int64_t begin, int64_t end) {
+      ParallelFor(threads, static_cast<int64_t>(edges.num_edges()), kVisitGrain, [&](int64_t begin, int64_t end) {
         for (auto edge = static_cast<size_t>(begin); edge < static_cast<size_t>(end); ++edge) {
           const uint64_t u = first_source + IdOf(sources[edge]), v = first_destination + IdOf(destinations[edge]);
           if (u != v) body(u, v);

@@ -7,6 +7,7 @@
 
 #include "services/base/philox.h"
 #include "services/base/testing/soon.h"
+#include "services/sampler/testing/node_ids.h"
 #include "services/sampler/testing/reference_neighbor_source.h"
 
 namespace espalier::sampler {
@@ -15,15 +16,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::HomogeneousSchema;
+using testing::Ids;
 using ::testing::IsEmpty;
 using testing::ReferenceEdges;
 using testing::ReferenceNeighborSource;
-
-std::vector<GlobalNodeId> Ids(std::initializer_list<uint64_t> ids) {
-  std::vector<GlobalNodeId> nodes;
-  for (const uint64_t id : ids) nodes.push_back(GlobalNodeId(id));
-  return nodes;
-}
 
 SamplingSpec FullSpec(size_t num_layers, size_t num_edge_types = 1) {
   return {.layers = std::vector<LayerSpec>(num_layers, {std::vector<int32_t>(num_edge_types, kFullNeighborhood)})};

@@ -6,17 +6,13 @@
 #include <map>
 
 #include "services/base/philox.h"
+#include "services/sampler/testing/node_ids.h"
 
 namespace espalier::sampler {
 namespace {
 
 using ::testing::ElementsAre;
-
-std::vector<GlobalNodeId> Ids(std::initializer_list<uint64_t> ids) {
-  std::vector<GlobalNodeId> nodes;
-  for (const uint64_t id : ids) nodes.push_back(GlobalNodeId(id));
-  return nodes;
-}
+using testing::Ids;
 
 std::vector<uint32_t> Number(NodeNumbering& numbering, const std::vector<GlobalNodeId>& ids,
                              std::vector<GlobalNodeId>& nodes) {

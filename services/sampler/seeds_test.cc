@@ -19,8 +19,8 @@ graph::PartitionBook BookOf(std::vector<uint64_t> node_first) {
   return *std::move(book);
 }
 
-std::vector<uint64_t> Share(const std::vector<uint64_t>& seeds, const graph::PartitionBook& book, uint32_t num_trainers,
-                            uint32_t rank) {
+std::vector<uint64_t> ShareOfTrainer(const std::vector<uint64_t>& seeds, const graph::PartitionBook& book,
+                                     uint32_t num_trainers, uint32_t rank) {
   GlobalBatch batch;
   for (const uint64_t seed : seeds) batch.seeds.push_back(GlobalNodeId(seed));
   std::vector<uint64_t> share;
@@ -33,15 +33,15 @@ std::vector<uint64_t> Share(const std::vector<uint64_t>& seeds, const graph::Par
 // Partition 0 owns 0..9, partition 1 owns 10..19.
 TEST(ShareOfBatchTest, PrefersTheTrainerOfThePartition) {
   const graph::PartitionBook book = BookOf({0, 10, 20});
-  EXPECT_THAT(Share({12, 3, 15, 1}, book, 2, 0), ElementsAre(3, 1));
-  EXPECT_THAT(Share({12, 3, 15, 1}, book, 2, 1), ElementsAre(12, 15));
+  EXPECT_THAT(ShareOfTrainer({12, 3, 15, 1}, book, 2, 0), ElementsAre(3, 1));
+  EXPECT_THAT(ShareOfTrainer({12, 3, 15, 1}, book, 2, 1), ElementsAre(12, 15));
 }
 
 TEST(ShareOfBatchTest, FillsTheOthersWhereOneHasTooMany) {
   const graph::PartitionBook book = BookOf({0, 10, 20});
   // Rank 0 has room for 3 of the 5, rank 1 for 2: the late ones of partition 0 go to rank 1.
-  EXPECT_THAT(Share({1, 2, 3, 4, 5}, book, 2, 0), ElementsAre(1, 2, 3));
-  EXPECT_THAT(Share({1, 2, 3, 4, 5}, book, 2, 1), ElementsAre(4, 5));
+  EXPECT_THAT(ShareOfTrainer({1, 2, 3, 4, 5}, book, 2, 0), ElementsAre(1, 2, 3));
+  EXPECT_THAT(ShareOfTrainer({1, 2, 3, 4, 5}, book, 2, 1), ElementsAre(4, 5));
 }
 
 TEST(ShareOfBatchTest, SharesAreBalancedDisjointAndComplete) {
@@ -51,7 +51,7 @@ TEST(ShareOfBatchTest, SharesAreBalancedDisjointAndComplete) {
   for (const uint32_t num_trainers : {1u, 2u, 3u, 7u, 40u}) {
     std::multiset<uint64_t> all;
     for (uint32_t rank = 0; rank < num_trainers; ++rank) {
-      const std::vector<uint64_t> share = Share(seeds, book, num_trainers, rank);
+      const std::vector<uint64_t> share = ShareOfTrainer(seeds, book, num_trainers, rank);
       EXPECT_EQ(share.size(), 37 / num_trainers + (rank < 37 % num_trainers ? 1 : 0));
       all.insert(share.begin(), share.end());
     }

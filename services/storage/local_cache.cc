@@ -10,22 +10,13 @@
 
 #include "services/base/failpoint.h"
 #include "services/storage/cache_room.h"
+#include "services/storage/make_folder.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::storage {
 namespace {
 
 namespace fs = std::filesystem;
-
-Status MakeFolder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (!error) return Status();
-  if (error == std::errc::not_a_directory || error == std::errc::file_exists) {
-    return FailedPrecondition("making folder " + folder.string() + ": a file is in its way");
-  }
-  return FromErrno(error.value(), "making folder " + folder.string());
-}
 
 // Makes the folder of `path` and locks the file, as often as an eviction of an emptied folder comes in between.
 Result<FileLock> LockInFolder(const fs::path& path, LockMode mode, Deadline deadline,

@@ -5,8 +5,6 @@
 namespace espalier::storage {
 namespace {
 
-constexpr size_t kMaxKeyBytes = 1024;
-
 // What is wrong with a part of a key; null where nothing is.
 const char* FaultOf(std::string_view part) {
   if (part.empty() || part == "." || part == "..") return "has an empty, '.' or '..' part";

@@ -1,6 +1,7 @@
 // What a key may look like.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,10 +11,10 @@ namespace espalier::storage {
 
 // File names with this start are a FileStore's unfinished writes: listings leave them out, keys must not have them.
 inline constexpr std::string_view kTemporaryPrefix = ".espalier-";
+inline constexpr size_t kMaxKeyBytes = 1024;  // S3's limit
 
 // Relative, '/'-separated, no empty, "." or ".." part, none that starts with kTemporaryPrefix, no NUL
-// or backslash, at most 1024 bytes (S3's limit):
-// InvalidArgument otherwise.
+// or backslash, at most kMaxKeyBytes: InvalidArgument otherwise.
 Status CheckKey(const std::string& key);
 
 // What a key may start with: as above, but the last part may be empty or unfinished. "" is the prefix of all keys.

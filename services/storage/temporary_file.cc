@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "services/storage/make_folder.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::storage {
@@ -30,16 +31,6 @@ bool LockNew(int descriptor) {
   flock(descriptor, LOCK_EX | LOCK_NB);  // best effort: where there are no locks, age decides
   struct stat about {};
   return fstat(descriptor, &about) != 0 || about.st_nlink > 0;
-}
-
-Status MakeFolder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error) return Status();
-  if (error == std::errc::not_a_directory || error == std::errc::file_exists) {
-    return FailedPrecondition("making folder " + folder.string() + ": a file is in its way");
-  }
-  return FromErrno(error.value(), "making folder " + folder.string());
 }
 
 }  // namespace

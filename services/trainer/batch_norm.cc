@@ -14,7 +14,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-constexpr double kEpsilon = 1e-5;
+constexpr double kVarianceEpsilon = 1e-5;
 constexpr double kMomentum = 0.1;
 
 // The trainers that share statistics; autograd keeps it until the backward pass.
@@ -82,7 +82,7 @@ BatchStatistics StatisticsOf(const torch::Tensor& x, const RankGroup& group) {
     const double mean = sums[static_cast<size_t>(j)] / count;
     const double variance = std::max(0.0, sums[static_cast<size_t>(width + j)] / count - mean * mean);
     result.mean.data_ptr<float>()[j] = static_cast<float>(mean);
-    result.inverse_deviation.data_ptr<float>()[j] = static_cast<float>(1.0 / std::sqrt(variance + kEpsilon));
+    result.inverse_deviation.data_ptr<float>()[j] = static_cast<float>(1.0 / std::sqrt(variance + kVarianceEpsilon));
     result.unbiased_variance.data_ptr<float>()[j] = static_cast<float>(variance * count / std::max(count - 1.0, 1.0));
   }
   return result;
@@ -162,7 +162,7 @@ BatchNormImpl::BatchNormImpl(int64_t width)
 
 torch::Tensor BatchNormImpl::forward(const torch::Tensor& x, const LayerRun& run) {
   if (!run.training) {
-    const torch::Tensor scale = weight_ / torch::sqrt(running_variance_ + kEpsilon);
+    const torch::Tensor scale = weight_ / torch::sqrt(running_variance_ + kVarianceEpsilon);
     return x * scale + (bias_ - running_mean_ * scale);
   }
   const torch::Tensor rows = x.contiguous();

@@ -120,7 +120,7 @@ TEST(MetricsTest, RanksHoldingAlternateChunksAgreeWithOneToTheBit) {
         });
       }
     }
-    for (const double value : values) EXPECT_EQ(value, *alone.Value()) << NameOf(metric);
+    for (const double value : values) EXPECT_EQ(value, *alone.Value()) << trainer::NameOf(metric);
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-RunFacts Facts() {
+RunFacts ModelFacts() {
   RunFacts facts;
   facts.job.training.model.hidden_size = 8;
   facts.job.training.sampling.layers.resize(2);
@@ -27,7 +27,7 @@ RunFacts Facts() {
 
 std::shared_ptr<Model> NewModel(uint64_t seed) {
   ModelOptions options;
-  options.model = Facts().job.training.model;
+  options.model = ModelFacts().job.training.model;
   options.schema = *graph::GraphSchema::Make({"n"}, {{"n", "e", "n"}});
   options.input_widths = {5};
   options.num_outputs = 3;
@@ -40,7 +40,7 @@ std::shared_ptr<Model> NewModel(uint64_t seed) {
 class ModelFileTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto outputs = Outputs::Open({store_, ""}, Facts());
+    const auto outputs = Outputs::Open({store_, ""}, ModelFacts());
     ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", StateOf(*trained_)).ok());
   }
   Result<ModelFile> Read(const std::string& key = "results/000001/model/best.safetensors") {
@@ -57,7 +57,7 @@ TEST_F(ModelFileTest, GivesTheParametersBack) {
   EXPECT_EQ(*NumOutputsOf(*file), 3);
   const std::shared_ptr<Model> model = NewModel(2);
   ASSERT_NE(ParametersDigest(*model), ParametersDigest(*trained_));
-  const Status loaded = LoadModelFile(*file, ModelMetadata(Facts()), *model);
+  const Status loaded = LoadModelFile(*file, ModelMetadata(ModelFacts()), *model);
   ASSERT_TRUE(loaded.ok()) << loaded.ToString();
   EXPECT_EQ(ParametersDigest(*model), ParametersDigest(*trained_));
 }
@@ -66,7 +66,7 @@ TEST_F(ModelFileTest, NamesTheFieldThatDoesNotFit) {
   const Result<ModelFile> file = Read();
   ASSERT_TRUE(file.ok());
   const auto refused = [&](const std::function<void(RunFacts*)>& change) {
-    RunFacts facts = Facts();
+    RunFacts facts = ModelFacts();
     change(&facts);
     const Status status = LoadModelFile(*file, ModelMetadata(facts), *trained_);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
@@ -86,7 +86,7 @@ TEST_F(ModelFileTest, NamesTheFieldThatDoesNotFit) {
 // DistMult's and TransE's parameters have the same names and shapes.
 TEST_F(ModelFileTest, NamesAScorerThatDoesNotFit) {
   const auto facts_of = [](job::Scorer scorer) {
-    RunFacts facts = Facts();
+    RunFacts facts = ModelFacts();
     facts.job.training.task.type = job::TaskType::kLinkPrediction;
     facts.job.training.task.scorer = scorer;
     return facts;

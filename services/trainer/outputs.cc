@@ -40,7 +40,7 @@ Scalars ScalarsOf(const EpochReport& report, const RunFacts& facts) {
   scalars.global_step = (int64_t{report.epoch} + 1) * facts.steps_per_epoch;
   scalars.values = {{"train/loss", report.loss}, {"train/learning_rate", report.learning_rate}};
   if (report.validation.has_value()) {
-    scalars.values.emplace_back(std::string("validation/") + NameOf(facts.job.training.evaluation.metric),
+    scalars.values.emplace_back(std::string("validation/") + trainer::NameOf(facts.job.training.evaluation.metric),
                                 *report.validation);
   }
   const SecondsSplit& seconds = report.seconds;

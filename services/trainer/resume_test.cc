@@ -8,18 +8,12 @@
 
 #include "services/base/failpoint.h"
 #include "services/format/checkpoint_catalog.h"
-#include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/testing/modules.h"
+#include "services/trainer/testing/process_folder.h"
 #include "services/trainer/testing/tiny_runs.h"
 
 namespace espalier::trainer {
 namespace {
-
-// Other processes run other tests at the same time.
-const std::string& FolderOfThisProcess() {
-  static const storage::TemporaryFolder folder;
-  return folder.path();
-}
 
 using testing::HasSubstr;
 
@@ -43,10 +37,10 @@ TEST(ResumeTest, AttentionAndModulesOfUsersGoOnAsIfTheyHadNeverStopped) {
   gat.training.model.attention_dropout = 0.4;
   for (const job::DistTraining& job : {gat, JobOfAModule()}) {
     for (const uint32_t trainers : {1u, 2u}) {
-      const TrainOutcome whole = Train(job, {.trainers = trainers});
+      const TrainOutcome whole = TrainTiny(job, {.trainers = trainers});
       const Store store = NewStore();
-      EXPECT_TRUE(Train(job, {.store = store, .trainers = trainers, .stop_after = 4}).stopped());
-      ExpectSame(Train(job, {.store = store, .incarnation = 2, .trainers = trainers}), whole,
+      EXPECT_TRUE(TrainTiny(job, {.store = store, .trainers = trainers, .stop_after = 4}).stopped());
+      ExpectSame(TrainTiny(job, {.store = store, .incarnation = 2, .trainers = trainers}), whole,
                  std::to_string(trainers) + " trainers");
     }
   }
@@ -55,7 +49,7 @@ TEST(ResumeTest, AttentionAndModulesOfUsersGoOnAsIfTheyHadNeverStopped) {
 TEST(ResumeTest, AnotherModuleIsRefused) {
   const job::DistTraining job = JobOfAModule();
   const Store store = NewStore();
-  EXPECT_TRUE(Train(job, {.store = store, .stop_after = 2}).stopped());
+  EXPECT_TRUE(TrainTiny(job, {.store = store, .stop_after = 2}).stopped());
   MeanModule(8, 6, 3).save(job.training.model.uri);
   EXPECT_THAT(ErrorOf(job, {.store = store, .incarnation = 2, .resume = ResumeMode::kAuto}).message(),
               HasSubstr("training.model.moduleSha256"));
@@ -64,16 +58,16 @@ TEST(ResumeTest, AnotherModuleIsRefused) {
 TEST(ResumeTest, GoesOnFromEveryStepAsIfItHadNeverStopped) {
   const job::DistTraining job = TinyJob();
   for (const uint32_t trainers : {1u, 2u}) {
-    const TrainOutcome whole = Train(job, {.trainers = trainers});
+    const TrainOutcome whole = TrainTiny(job, {.trainers = trainers});
     for (uint64_t steps = 1; steps <= 3 * kStepsPerEpoch; ++steps) {
       const std::string where = std::to_string(trainers) + " trainers, " + std::to_string(steps) + " steps";
       const Store store = NewStore();
-      const TrainOutcome cut = Train(job, {.store = store, .trainers = trainers, .stop_after = steps});
+      const TrainOutcome cut = TrainTiny(job, {.store = store, .trainers = trainers, .stop_after = steps});
       EXPECT_TRUE(cut.stopped()) << where;
       EXPECT_EQ(cut.checkpoints.num_written, 1u) << where;
       EXPECT_EQ(Checkpoints(store), std::vector{format::CheckpointFolderName({1, steps})});
       uint64_t rest = 0, before = 0;
-      const TrainOutcome resumed = Train(
+      const TrainOutcome resumed = TrainTiny(
           job, {.store = store, .incarnation = 2, .trainers = trainers, .num_steps = &rest, .steps_before = &before});
       EXPECT_EQ(before, steps) << where;
       EXPECT_THAT(resumed.resumed_from, HasSubstr(cut.checkpoints.newest));
@@ -94,13 +88,13 @@ TEST(ResumeTest, AStopInAnEvaluationLosesNothing) {
     // The rank that is asked must have a chunk to compute.
     const bool one_chunk = job.training.evaluation.neighborhood == job::EvaluationNeighborhood::kSampled;
     for (const uint32_t trainers : one_chunk ? std::vector{1u} : std::vector{1u, 2u}) {
-      const TrainOutcome whole = Train(job, {.trainers = trainers});
+      const TrainOutcome whole = TrainTiny(job, {.trainers = trainers});
       const Store store = NewStore();
-      const TrainOutcome cut = Train(job, {.store = store, .trainers = trainers, .stop_in_evaluation = true});
+      const TrainOutcome cut = TrainTiny(job, {.store = store, .trainers = trainers, .stop_in_evaluation = true});
       EXPECT_TRUE(cut.stopped());
       EXPECT_EQ(Checkpoints(store), std::vector{format::CheckpointFolderName({1, kStepsPerEpoch})});
       uint64_t rest = 0;
-      ExpectSame(Train(job, {.store = store, .incarnation = 2, .trainers = trainers, .num_steps = &rest}), whole,
+      ExpectSame(TrainTiny(job, {.store = store, .incarnation = 2, .trainers = trainers, .num_steps = &rest}), whole,
                  std::to_string(trainers) + " trainers");
       EXPECT_EQ(rest, 2 * kStepsPerEpoch);
     }
@@ -120,13 +114,13 @@ TEST_P(ResumeVariantTest, GoesOnAgainAndAgain) {
   job::DistTraining job = TinyJob();
   GetParam().change(job.training);
   for (const uint32_t trainers : {1u, 2u}) {
-    const TrainOutcome whole = Train(job, {.trainers = trainers});
+    const TrainOutcome whole = TrainTiny(job, {.trainers = trainers});
     const Store store = NewStore();
     TrainOutcome last;
     uint64_t incarnation = 1;
     do {
       ASSERT_LT(incarnation, 40u);
-      last = Train(job, {.store = store, .incarnation = incarnation++, .trainers = trainers, .stop_after = 2});
+      last = TrainTiny(job, {.store = store, .incarnation = incarnation++, .trainers = trainers, .stop_after = 2});
     } while (last.stopped());
     EXPECT_GT(incarnation, 3u);
     ExpectSame(last, whole, GetParam().name);
@@ -186,11 +180,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ResumeTest, ChangesNothingWhileCheckpointsAreWritten) {
   job::DistTraining job = TinyJob();
-  const TrainOutcome whole = Train(job, {.trainers = 2});
+  const TrainOutcome whole = TrainTiny(job, {.trainers = 2});
   job.checkpoint.every_steps = 1;
   job.checkpoint.keep = 2;
   const Store store = NewStore();
-  const TrainOutcome saved = Train(job, {.store = store, .trainers = 2});
+  const TrainOutcome saved = TrainTiny(job, {.store = store, .trainers = 2});
   ExpectSame(saved, whole, "every step");
   EXPECT_EQ(saved.checkpoints.num_failed, 0u);
   EXPECT_GT(saved.checkpoints.snapshot_seconds, 0);
@@ -201,10 +195,10 @@ TEST(ResumeTest, ChangesNothingWhileCheckpointsAreWritten) {
 
 TEST(ResumeTest, FallsBackFromACorruptNewest) {
   const job::DistTraining job = TinyJob();
-  const TrainOutcome whole = Train(job, {});
+  const TrainOutcome whole = TrainTiny(job, {});
   const Store store = NewStore();
   for (const uint64_t incarnation : {1u, 2u}) {
-    EXPECT_TRUE(Train(job, {.store = store, .incarnation = incarnation, .stop_after = 2}).stopped());
+    EXPECT_TRUE(TrainTiny(job, {.store = store, .incarnation = incarnation, .stop_after = 2}).stopped());
   }
   const std::string key = std::string(kCheckpointsOfRuns) + "/000002-000000000004/model.safetensors";
   std::string bytes = *store->Get(key);
@@ -215,7 +209,7 @@ TEST(ResumeTest, FallsBackFromACorruptNewest) {
   // The same incarnation again: it replaces what it could not read.
   job::DistTraining saving = job;
   saving.checkpoint.every_steps = 4;
-  const TrainOutcome resumed = Train(saving, {.store = store, .incarnation = 2, .num_steps = &rest});
+  const TrainOutcome resumed = TrainTiny(saving, {.store = store, .incarnation = 2, .num_steps = &rest});
   EXPECT_THAT(resumed.resumed_from, HasSubstr("000001-000000000002"));
   EXPECT_EQ(rest, 3 * kStepsPerEpoch - 2);
   EXPECT_EQ(resumed.checkpoints.num_failed, 0u);
@@ -225,13 +219,13 @@ TEST(ResumeTest, FallsBackFromACorruptNewest) {
 
 TEST(ResumeTest, GoesOnOnOtherGround) {
   const job::DistTraining job = TinyJob();
-  const TrainOutcome whole = Train(job, {});
+  const TrainOutcome whole = TrainTiny(job, {});
   const Store store = NewStore();
-  EXPECT_TRUE(Train(job, {.store = store, .trainers = 1, .partitions = 2, .stop_after = 4}).stopped());
+  EXPECT_TRUE(TrainTiny(job, {.store = store, .trainers = 1, .partitions = 2, .stop_after = 4}).stopped());
   // Another partitioning changes nothing for one trainer.
-  ExpectSame(Train(job, {.store = store, .incarnation = 2, .partitions = 3}), whole, "3 partitions");
+  ExpectSame(TrainTiny(job, {.store = store, .incarnation = 2, .partitions = 3}), whole, "3 partitions");
   uint64_t rest = 0;
-  const TrainOutcome three = Train(job, {.store = store, .incarnation = 2, .trainers = 3, .num_steps = &rest});
+  const TrainOutcome three = TrainTiny(job, {.store = store, .incarnation = 2, .trainers = 3, .num_steps = &rest});
   EXPECT_EQ(rest, 3 * kStepsPerEpoch - 4);
   ASSERT_EQ(three.loop.epochs.size(), 3u);
   for (size_t epoch = 0; epoch < 3; ++epoch) {
@@ -243,10 +237,10 @@ TEST(ResumeTest, LearnableRowsGoToOtherPartitions) {
   job::DistTraining job = TinyJob();
   job.training.inputs[0].embedding = job::Embedding{.size = 5};
   job.training.inputs[0].embedding->optimizer.learning_rate = 0.1;
-  const TrainOutcome whole = Train(job, {.partitions = 1});
+  const TrainOutcome whole = TrainTiny(job, {.partitions = 1});
   const Store store = NewStore();
-  EXPECT_TRUE(Train(job, {.store = store, .partitions = 2, .stop_after = 4}).stopped());
-  ExpectSame(Train(job, {.store = store, .incarnation = 2, .partitions = 3}), whole, "3 partitions");
+  EXPECT_TRUE(TrainTiny(job, {.store = store, .partitions = 2, .stop_after = 4}).stopped());
+  ExpectSame(TrainTiny(job, {.store = store, .incarnation = 2, .partitions = 3}), whole, "3 partitions");
   job.training.inputs[0].embedding->optimizer.learning_rate = 0.2;
   const Status status = ErrorOf(job, {.store = store, .incarnation = 2});
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
@@ -261,10 +255,10 @@ TEST(ResumeTest, GoesRightToTheEvaluationOfAFinishedRun) {
     job.training.epochs = patience == 0 ? 2 : 12;
     job.checkpoint.every_epochs = 5;  // the end is saved in any case
     const Store store = NewStore();
-    const TrainOutcome whole = Train(job, {.store = store});
+    const TrainOutcome whole = TrainTiny(job, {.store = store});
     EXPECT_EQ(whole.loop.end, patience == 0 ? LoopEnd::kAllEpochs : LoopEnd::kEarlyStopping);
     uint64_t steps = 99;
-    const TrainOutcome again = Train(job, {.store = store, .incarnation = 2, .num_steps = &steps});
+    const TrainOutcome again = TrainTiny(job, {.store = store, .incarnation = 2, .num_steps = &steps});
     EXPECT_EQ(steps, 0u);
     ExpectSame(again, whole, "patience " + std::to_string(patience));
   }
@@ -272,13 +266,13 @@ TEST(ResumeTest, GoesRightToTheEvaluationOfAFinishedRun) {
 
 TEST(ResumeTest, GoesOnWhenEpochsAreRaised) {
   job::DistTraining job = TinyJob();
-  const TrainOutcome whole = Train(job, {});
+  const TrainOutcome whole = TrainTiny(job, {});
   job.training.epochs = 2;
   job.checkpoint.every_epochs = 1;
   const Store store = NewStore();
-  Train(job, {.store = store});
+  TrainTiny(job, {.store = store});
   job.training.epochs = 3;
-  ExpectSame(Train(job, {.store = store, .incarnation = 2}), whole, "3 epochs after 2");
+  ExpectSame(TrainTiny(job, {.store = store, .incarnation = 2}), whole, "3 epochs after 2");
   job.training.epochs = 1;
   const Status status = ErrorOf(job, {.store = store, .incarnation = 2, .trainers = 2});
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
@@ -288,7 +282,7 @@ TEST(ResumeTest, GoesOnWhenEpochsAreRaised) {
 TEST(ResumeTest, NamesWhatMakesItAnotherJob) {
   job::DistTraining job = TinyJob();
   const Store store = NewStore();
-  Train(job, {.store = store, .stop_after = 2});
+  TrainTiny(job, {.store = store, .stop_after = 2});
   job.training.optimizer.learning_rate = 0.02;
   job.training.seed = 2;
   const Status status = ErrorOf(job, {.store = store, .incarnation = 2, .trainers = 2});
@@ -300,30 +294,30 @@ TEST(ResumeTest, NamesWhatMakesItAnotherJob) {
 
 TEST(ResumeTest, BeginsAnewWhenTold) {
   const job::DistTraining job = TinyJob();
-  const TrainOutcome whole = Train(job, {});
+  const TrainOutcome whole = TrainTiny(job, {});
   const Store store = NewStore();
-  Train(job, {.store = store, .stop_after = 2});
+  TrainTiny(job, {.store = store, .stop_after = 2});
   const Status status = ErrorOf(job, {.store = store, .resume = ResumeMode::kNever});
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("incarnation 1 has written checkpoints already"));
   uint64_t steps = 0;
   const Attempt anew{.store = store, .incarnation = 2, .resume = ResumeMode::kNever, .num_steps = &steps};
-  ExpectSame(Train(job, anew), whole, "anew");
+  ExpectSame(TrainTiny(job, anew), whole, "anew");
   EXPECT_EQ(steps, 3 * kStepsPerEpoch);
 }
 
 TEST(ResumeTest, BeginsWhereTheDocumentSaysUnlessItHasItsOwn) {
   const job::DistTraining job = TinyJob();
-  const TrainOutcome whole = Train(job, {});
+  const TrainOutcome whole = TrainTiny(job, {});
   const Store theirs = NewStore(), own = NewStore();
-  Train(job, {.store = theirs, .incarnation = 9, .stop_after = 2});
+  TrainTiny(job, {.store = theirs, .incarnation = 9, .stop_after = 2});
   for (const char* place : {"run", "run/checkpoints", "run/checkpoints/000009-000000000002"}) {
-    const TrainOutcome resumed = Train(job, {.resume_from = {theirs, place}});
+    const TrainOutcome resumed = TrainTiny(job, {.resume_from = {theirs, place}});
     EXPECT_THAT(resumed.resumed_from, HasSubstr("000009-000000000002")) << place;
     ExpectSame(resumed, whole, place);
   }
-  Train(job, {.store = own, .stop_after = 3, .resume_from = {theirs, "run"}});
-  const TrainOutcome resumed = Train(job, {.store = own, .incarnation = 2, .resume_from = {theirs, "run"}});
+  TrainTiny(job, {.store = own, .stop_after = 3, .resume_from = {theirs, "run"}});
+  const TrainOutcome resumed = TrainTiny(job, {.store = own, .incarnation = 2, .resume_from = {theirs, "run"}});
   EXPECT_THAT(resumed.resumed_from, HasSubstr("000001-000000000005"));
   ExpectSame(resumed, whole, "from its own");
   EXPECT_EQ(ErrorOf(job, {.resume_from = {theirs, "elsewhere"}}).code(), StatusCode::kNotFound);
@@ -336,11 +330,11 @@ class ResumeFailpointTest : public testing::Test {
 
 TEST_F(ResumeFailpointTest, TrainingGoesOnWithoutACheckpointThatCannotBeWritten) {
   job::DistTraining job = TinyJob();
-  const TrainOutcome whole = Train(job, {});
+  const TrainOutcome whole = TrainTiny(job, {});
   job.checkpoint.every_epochs = 1;
   const Store store = NewStore();
   ASSERT_TRUE(ArmFailpoints("checkpoint.before_manifest=error:UNAVAILABLE").ok());
-  const TrainOutcome unsaved = Train(job, {.store = store});
+  const TrainOutcome unsaved = TrainTiny(job, {.store = store});
   EXPECT_EQ(unsaved.checkpoints.num_written, 0u);
   EXPECT_GT(unsaved.checkpoints.num_failed, 0u);
   ExpectSame(unsaved, whole, "unsaved");

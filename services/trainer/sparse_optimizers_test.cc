@@ -13,7 +13,7 @@ namespace {
 
 using sampler::SparseOptimizer;
 using sampler::SparseOptimizerType;
-constexpr int64_t kRows = 6, kWidth = 11;
+constexpr int64_t kRows = 6, kRowWidth = 11;
 
 std::vector<LocalRowId> AllRows() {
   std::vector<LocalRowId> rows;
@@ -25,24 +25,24 @@ std::vector<LocalRowId> AllRows() {
 class OwnedRows {
  public:
   OwnedRows(const SparseOptimizer& optimizer, const torch::Tensor& initial) : optimizer_(optimizer) {
-    const auto width = static_cast<int64_t>(kWidth + sampler::StateWidth(optimizer.type, kWidth));
+    const auto width = static_cast<int64_t>(kRowWidth + sampler::StateWidth(optimizer.type, kRowWidth));
     records_ = torch::full({kRows, width}, shard::InitialState(optimizer));
-    records_.narrow(1, 0, kWidth).copy_(initial);
+    records_.narrow(1, 0, kRowWidth).copy_(initial);
   }
-  // gradient f32 [rows.size(), kWidth]
+  // gradient f32 [rows.size(), kRowWidth]
   void Step(const std::vector<LocalRowId>& rows, const torch::Tensor& gradient, double rate) {
     const auto stride = static_cast<size_t>(records_.size(1));
     float* const first = records_.data_ptr<float>();
     const shard::LearnableTable table{.num_rows = kRows,
-                                      .width = kWidth,
-                                      .state_width = stride - kWidth,
+                                      .width = kRowWidth,
+                                      .state_width = stride - kRowWidth,
                                       .weights = {first, stride},
-                                      .state = {first + kWidth, stride}};
+                                      .state = {first + kRowWidth, stride}};
     const shard::RowGradients gradients{rows, gradient.data_ptr<float>()};
-    apply_.Apply(shard::RowUpdate(optimizer_, kWidth, rate, ++step_), optimizer_.duplicates, table,
+    apply_.Apply(shard::RowUpdate(optimizer_, kRowWidth, rate, ++step_), optimizer_.duplicates, table,
                  std::span(&gradients, 1));
   }
-  torch::Tensor weights() const { return records_.narrow(1, 0, kWidth); }
+  torch::Tensor weights() const { return records_.narrow(1, 0, kRowWidth); }
 
  private:
   const SparseOptimizer optimizer_;
@@ -54,13 +54,13 @@ class OwnedRows {
 using MakeTorchs = std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)>;
 
 void ExpectDenseSteps(const SparseOptimizer& optimizer, const MakeTorchs& make_torchs) {
-  const torch::Tensor initial = RandomMatrix(1, kRows, kWidth);
+  const torch::Tensor initial = RandomMatrix(1, kRows, kRowWidth);
   OwnedRows ours(optimizer, initial);
   torch::Tensor theirs = initial.clone().requires_grad_();
   const auto torchs = make_torchs({theirs});
   for (uint64_t step = 0; step < 40; ++step) {
     const double rate = 0.1 / static_cast<double>(1 + step % 7);
-    const torch::Tensor gradient = RandomMatrix(100 + step, kRows, kWidth);
+    const torch::Tensor gradient = RandomMatrix(100 + step, kRows, kRowWidth);
     ours.Step(AllRows(), gradient, rate);
     theirs.mutable_grad() = gradient.clone();
     torchs->param_groups()[0].options().set_lr(rate);
@@ -107,11 +107,11 @@ TEST(SparseOptimizersTest, AdamWIsTorchs) {
 
 // Row-wise Adagrad has no counterpart in libtorch: its formula in torch's operations.
 TEST(SparseOptimizersTest, RowWiseAdagradKeepsTheMeanSquareOfRows) {
-  const torch::Tensor initial = RandomMatrix(1, kRows, kWidth);
+  const torch::Tensor initial = RandomMatrix(1, kRows, kRowWidth);
   OwnedRows ours({.type = SparseOptimizerType::kRowWiseAdagrad, .epsilon = 1e-8}, initial);
   torch::Tensor weights = initial.clone(), sums = torch::zeros({kRows, 1});
   for (uint64_t step = 0; step < 40; ++step) {
-    const torch::Tensor gradient = RandomMatrix(100 + step, kRows, kWidth);
+    const torch::Tensor gradient = RandomMatrix(100 + step, kRows, kRowWidth);
     ours.Step(AllRows(), gradient, 0.1);
     sums += gradient.square().mean(1, /*keepdim=*/true);
     weights -= 0.1 * gradient / (sums.sqrt() + 1e-8);
@@ -122,7 +122,7 @@ TEST(SparseOptimizersTest, RowWiseAdagradKeepsTheMeanSquareOfRows) {
 // torch/optim/_functional.py, sparse_adam: one step counter for the tensor, moments of the rows at hand alone. Its
 // epsilon comes before the correction of v: with 1e-12 the difference is below the tolerance.
 TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
-  const torch::Tensor initial = RandomMatrix(1, kRows, kWidth);
+  const torch::Tensor initial = RandomMatrix(1, kRows, kRowWidth);
   OwnedRows ours({.type = SparseOptimizerType::kAdam, .epsilon = 1e-12}, initial);
   torch::Tensor weights = initial.clone(), m = torch::zeros_like(initial), v = torch::zeros_like(initial);
   const double beta1 = 0.9, beta2 = 0.999, rate = 0.05;
@@ -136,7 +136,8 @@ TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
       indices.push_back(row);
     }
     const torch::Tensor at = torch::tensor(indices, torch::kInt64);
-    const torch::Tensor gradient = RandomMatrix(static_cast<uint64_t>(step), static_cast<int64_t>(rows.size()), kWidth);
+    const torch::Tensor gradient =
+        RandomMatrix(static_cast<uint64_t>(step), static_cast<int64_t>(rows.size()), kRowWidth);
     ours.Step(rows, gradient, rate);
 
     const torch::Tensor new_m = beta1 * m.index_select(0, at) + (1 - beta1) * gradient;
@@ -151,9 +152,9 @@ TEST(SparseOptimizersTest, AdamIsTorchsSparseAdamWhereRowsComeAndGo) {
 
 // What autograd does with an id that stands in a batch twice.
 TEST(SparseOptimizersTest, DuplicatesAddUpAsInAutograd) {
-  const torch::Tensor initial = RandomMatrix(1, kRows, kWidth);
+  const torch::Tensor initial = RandomMatrix(1, kRows, kRowWidth);
   const std::vector<LocalRowId> rows = {LocalRowId(4), LocalRowId(1), LocalRowId(4), LocalRowId(4)};
-  const torch::Tensor ids = torch::tensor({4, 1, 4, 4}, torch::kInt64), upstream = RandomMatrix(2, 4, kWidth);
+  const torch::Tensor ids = torch::tensor({4, 1, 4, 4}, torch::kInt64), upstream = RandomMatrix(2, 4, kRowWidth);
   for (const bool mean : {false, true}) {
     OwnedRows ours({.type = SparseOptimizerType::kSgd,
                     .duplicates = mean ? sampler::DuplicateGradients::kMean : sampler::DuplicateGradients::kSum},

@@ -19,19 +19,13 @@
 #include "services/sampler/audit.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
-#include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/sampling_plan.h"
 #include "services/trainer/testing/modules.h"
+#include "services/trainer/testing/process_folder.h"
 
 namespace espalier::trainer {
 namespace {
-
-// Other processes run other tests at the same time.
-const std::string& FolderOfThisProcess() {
-  static const storage::TemporaryFolder folder;
-  return folder.path();
-}
 
 using testing::HasSubstr;
 using testing::IsSupersetOf;

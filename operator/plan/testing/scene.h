@@ -2,6 +2,7 @@
 // and planned for. Nothing is late and nothing goes wrong unless the test says so.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "operator/plan/testing/simulated_cluster.h"
 
 namespace espalier::ctl::plan::testing {
+
+// A horizon for SettleWithin that the first restarts lie in, with their backoff.
+constexpr std::chrono::seconds kSoon{120};
 
 class Scene {
  public:

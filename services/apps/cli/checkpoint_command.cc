@@ -15,7 +15,7 @@ using format::CheckpointManifest;
 using format::CheckpointState;
 using nlohmann::ordered_json;
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kCheckpointFooter = R"(Examples:
   espalier checkpoint ls out
   espalier checkpoint inspect s3://results/cora/checkpoints
   espalier checkpoint inspect out/checkpoints/000001-000000000040 --json
@@ -24,7 +24,7 @@ constexpr const char* kFooter = R"(Examples:
 The URI is that of a run, of its checkpoints, or of one checkpoint; of several, `inspect` shows the newest complete one.
 `verify` reads every file and checks every checksum: exit code 65 where a checkpoint is corrupt.)";
 
-struct Flags {
+struct CheckpointFlags {
   std::string uri;
   OutputFlags out;
 };
@@ -78,11 +78,9 @@ std::string MetricText(const format::CheckpointMetric& metric) {
   return "  " + metric.name + " " + text;
 }
 
-std::string BytesText(uint64_t bytes) { return terminal::CountText(static_cast<double>(bytes)) + "B"; }
-
 std::string LineOf(const CheckpointListing& listing) {
-  std::string line =
-      format::CheckpointFolderName(listing.id) + "  " + NameOf(listing.state) + "  " + BytesText(listing.stored_bytes);
+  std::string line = format::CheckpointFolderName(listing.id) + "  " + NameOf(listing.state) + "  " +
+                     terminal::BytesText(listing.stored_bytes);
   if (listing.state == CheckpointState::kComplete) {
     const CheckpointManifest& manifest = listing.manifest;
     line += "  epoch " + std::to_string(manifest.epoch) + " step " + std::to_string(manifest.next_step) + "  " +
@@ -114,7 +112,7 @@ std::string Dumped(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Outcome List(const Flags& flags) {
+Outcome List(const CheckpointFlags& flags) {
   const Result<Place> place = Open(flags.uri);
   if (!place.ok()) return Fail(place.status());
   const auto listings = ListingsOf(*place);
@@ -130,7 +128,7 @@ Outcome List(const Flags& flags) {
 
 std::string TextOf(const CheckpointManifest& manifest) {
   std::string text = format::CheckpointFolderName(manifest.id) + " of job " + manifest.job_name + ", " +
-                     TimeText(manifest.created_unix_seconds) + ", " + BytesText(manifest.size_bytes()) + "\n";
+                     TimeText(manifest.created_unix_seconds) + ", " + terminal::BytesText(manifest.size_bytes()) + "\n";
   text += "  goes on with  epoch " + std::to_string(manifest.epoch) + " step " + std::to_string(manifest.next_step) +
           " of " + std::to_string(manifest.num_epochs) + " epochs of " + std::to_string(manifest.steps_per_epoch) +
           " steps (" + NameOf(manifest.end) + ")\n";
@@ -143,13 +141,13 @@ std::string TextOf(const CheckpointManifest& manifest) {
           " partitions, torch " + manifest.math.torch + ", " + manifest.math.blas + " " + manifest.math.blas_kernel +
           ", all-reduce " + manifest.math.collective + "\n";
   for (const format::FileEntry* file : manifest.AllFiles()) {
-    text += "  file          " + file->key + "  " + BytesText(file->size_bytes) + "\n";
+    text += "  file          " + file->key + "  " + terminal::BytesText(file->size_bytes) + "\n";
   }
   for (const auto& [path, value] : manifest.fields) text += "  " + path + " = " + value + "\n";
   return text;
 }
 
-Outcome Inspect(const Flags& flags) {
+Outcome Inspect(const CheckpointFlags& flags) {
   const Result<Place> place = Open(flags.uri);
   if (!place.ok()) return Fail(place.status());
   const auto listings = ListingsOf(*place);
@@ -161,7 +159,7 @@ Outcome Inspect(const Flags& flags) {
   return Fail(NotFound("no complete checkpoint in " + flags.uri));
 }
 
-Outcome Verify(const Flags& flags) {
+Outcome Verify(const CheckpointFlags& flags) {
   const Result<Place> place = Open(flags.uri);
   if (!place.ok()) return Fail(place.status());
   auto listings = ListingsOf(*place);
@@ -193,11 +191,11 @@ Outcome Verify(const Flags& flags) {
   return outcome;
 }
 
-void AddSubcommand(CLI::App* parent, const char* name, const char* what, Outcome (*run)(const Flags&),
+void AddSubcommand(CLI::App* parent, const char* name, const char* what, Outcome (*run)(const CheckpointFlags&),
                    Command* chosen) {
   CLI::App* command = parent->add_subcommand(name, what);
-  auto flags = std::make_shared<Flags>();
-  command->footer(kFooter);
+  auto flags = std::make_shared<CheckpointFlags>();
+  command->footer(kCheckpointFooter);
   command->add_option("uri", flags->uri, "A run, its checkpoints, or one checkpoint: path, file: or s3: URI")
       ->required();
   AddOutputFlags(command, &flags->out);
@@ -208,7 +206,7 @@ void AddSubcommand(CLI::App* parent, const char* name, const char* what, Outcome
 
 void AddCheckpointCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("checkpoint", "List, look into and verify a run's checkpoints");
-  command->footer(kFooter);
+  command->footer(kCheckpointFooter);
   command->require_subcommand(1);
   AddSubcommand(command, "ls", "One line for each checkpoint, oldest first", List, chosen);
   AddSubcommand(command, "inspect", "Where a checkpoint goes on, who wrote it, what decided its numbers", Inspect,

@@ -7,7 +7,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kCopyFooter = R"(Examples:
   espalier copy --hosts hosts.txt --workspace /srv/job --partitions out/partitions/KEY
   espalier copy --hosts hosts.txt --workspace /srv/job --folder my-program
 
@@ -15,13 +15,13 @@ Host h of H gets the partitions p with p mod H = h, and those whose further
 servers it runs. Files are verified block by block; what is there already is left
 alone, and what an interrupted copy has left is gone on with. docs/launch.md)";
 
-struct Flags {
+struct CopyFlags {
   HostFlags hosts;
   launch::CopyOptions copy;
   OutputFlags out;
 };
 
-Outcome CopyToHosts(Flags flags) {
+Outcome CopyToHosts(CopyFlags flags) {
   if (flags.copy.partitions.empty() && flags.copy.folders.empty()) {
     return Fail(ExitCode::kBadDocument, "nothing to copy: name --partitions, --folder or both");
   }
@@ -40,8 +40,8 @@ Outcome CopyToHosts(Flags flags) {
 
 void AddCopyCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("copy", "Copy partitions and folders to hosts over ssh");
-  auto flags = std::make_shared<Flags>();
-  command->footer(kFooter);
+  auto flags = std::make_shared<CopyFlags>();
+  command->footer(kCopyFooter);
   AddHostFlags(command, &flags->hosts);
   command->add_option("--workspace", flags->copy.workspace, "Folder on each host, absolute; made where it is missing")
       ->required();

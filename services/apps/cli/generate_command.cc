@@ -9,14 +9,14 @@
 namespace espalier::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kGenerateFooter = R"(Examples:
   espalier generate --nodes 10000 --edges 100000 --output graph
   espalier generate --shape products --output products        # 2.4 M nodes, 123 M edges
   espalier generate --shape products --nodes 240000 --edges 12300000 --output products-tenth
   espalier generate --typed --nodes 30000 --classes 4 --output typed)";
 
 // Absent: as the shape has it.
-struct Flags {
+struct GenerateFlags {
   std::string output;
   std::string shape = "small";
   bool typed = false;
@@ -38,8 +38,8 @@ struct Flags {
   OutputFlags out;
 };
 
-void Declare(CLI::App* command, Flags* flags) {
-  command->footer(kFooter);
+void Declare(CLI::App* command, GenerateFlags* flags) {
+  command->footer(kGenerateFooter);
   command->add_option("-o,--output", flags->output, "Folder to make; must not exist, or be empty")->required();
   command->add_option("--shape", flags->shape, "What the other options change: small, products (ogbn-products' size)")
       ->check(CLI::IsMember({"small", "products"}))
@@ -75,7 +75,7 @@ DType FeatureTypeOf(const std::string& name) {
   return name == "bf16" ? DType::kBF16 : DType::kF32;
 }
 
-void TakeShared(const Flags& flags, graph::FeatureOptions* features, graph::SplitFractions* split) {
+void TakeShared(const GenerateFlags& flags, graph::FeatureOptions* features, graph::SplitFractions* split) {
   Take(flags.features, &features->width);
   Take(flags.signal, &features->signal);
   features->dtype = FeatureTypeOf(flags.feature_type);
@@ -84,7 +84,7 @@ void TakeShared(const Flags& flags, graph::FeatureOptions* features, graph::Spli
   Take(flags.test_fraction, &split->test);
 }
 
-Result<graph::SourceGraph> PowerLaw(const Flags& flags) {
+Result<graph::SourceGraph> PowerLaw(const GenerateFlags& flags) {
   graph::PowerLawOptions options = flags.shape == "products" ? graph::ProductsShaped() : graph::PowerLawOptions();
   Take(flags.name, &options.name);
   Take(flags.nodes, &options.num_nodes);
@@ -104,7 +104,7 @@ Result<graph::SourceGraph> PowerLaw(const Flags& flags) {
   return graph::GeneratePowerLawGraph(options, flags.threads);
 }
 
-Result<graph::SourceGraph> Typed(const Flags& flags) {
+Result<graph::SourceGraph> Typed(const GenerateFlags& flags) {
   if (flags.shape != "small" || flags.communities.has_value() || flags.edge_weights) {
     return InvalidArgument("--typed goes with neither --shape, --communities nor --edge-weights");
   }
@@ -127,7 +127,7 @@ Result<graph::SourceGraph> Typed(const Flags& flags) {
   return graph::GenerateTypedGraph(options, flags.threads);
 }
 
-Outcome Generate(const Flags& flags) {
+Outcome Generate(const GenerateFlags& flags) {
   terminal::Progress progress(StyleOf(flags.out), stderr);
   const Timer timer;
   progress.Begin("generating");
@@ -150,7 +150,7 @@ Outcome Generate(const Flags& flags) {
 void AddGenerateCommand(CLI::App* app, Command* chosen) {
   CLI::App* command =
       app->add_subcommand("generate", "Make a graph from a seed: power-law degrees, planted communities");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<GenerateFlags>();
   Declare(command, flags.get());
   command->callback([=] { *chosen = [flags] { return Generate(*flags); }; });
 }

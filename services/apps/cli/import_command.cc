@@ -8,13 +8,13 @@
 namespace espalier::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kImportFooter = R"(Examples:
   espalier import --format OGB services/examples/cora --output cora
   espalier import --format Triples wordnet --add-reverse-edges --output wordnet-npy
   espalier import --format DGLChunked chunks --output graph
   espalier import --format NPY graph --drop-self-loops --normalize-features --output clean)";
 
-struct Flags {
+struct ImportFlags {
   SourceFlags source;
   std::string output;
   int threads = 1;
@@ -22,7 +22,7 @@ struct Flags {
   OutputFlags out;
 };
 
-Outcome Import(const Flags& flags) {
+Outcome Import(const ImportFlags& flags) {
   const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   terminal::Progress progress(StyleOf(flags.out), stderr);
@@ -46,8 +46,8 @@ Outcome Import(const Flags& flags) {
 
 void AddImportCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("import", "Read a graph in any format and write it as .npy arrays");
-  auto flags = std::make_shared<Flags>();
-  command->footer(kFooter);
+  auto flags = std::make_shared<ImportFlags>();
+  command->footer(kImportFooter);
   command
       ->add_option("source", flags->source.path,
                    "Folder of the graph; of triples also one file: path, file: or s3: URI")

@@ -11,13 +11,13 @@
 namespace espalier::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kInspectFooter = R"(Examples:
   espalier inspect out/partitions
   espalier inspect out/partitions/3f6c... --json
   espalier inspect out/partitions --node 1708
   espalier inspect runs/cora)";
 
-struct Flags {
+struct InspectFlags {
   std::string uri;
   std::optional<uint64_t> node;
   std::string node_type;
@@ -25,7 +25,7 @@ struct Flags {
   OutputFlags out;
 };
 
-Outcome Inspect(const Flags& flags) {
+Outcome Inspect(const InspectFlags& flags) {
   const Result<storage::StoreSettings> stores = storage::StoreSettingsOf(ReadEnvironment());
   if (!stores.ok()) return Fail(stores.status());
   const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, *stores);
@@ -48,8 +48,8 @@ Outcome Inspect(const Flags& flags) {
 
 void AddInspectCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("inspect", "Print what a partitioning, or a run's outputs, consist of");
-  auto flags = std::make_shared<Flags>();
-  command->footer(kFooter);
+  auto flags = std::make_shared<InspectFlags>();
+  command->footer(kInspectFooter);
   command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or a run's output.uri")->required();
   command->add_option("--node", flags->node, "Where this original node id is, and its columns");
   command->add_option("--type", flags->node_type, "The node's type, where there are several");

@@ -8,7 +8,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kLaunchFooter = R"(Examples:
   espalier launch --hosts hosts.txt -f job.yaml --output /shared/out
   espalier launch --hosts hosts.txt -f job.yaml --output out --copy --workspace /srv/job --trainers-per-host 2
   espalier launch --hosts hosts.txt -f job.yaml --output /shared/out --folder build -- build/my-program --rate 0.1
@@ -18,7 +18,7 @@ go to --output, which the first host must see, or to a bucket (spec.output.uri).
 unless --plaintext says otherwise. Ctrl-C saves a checkpoint and ends every process on every host. What each option of
 DGL's launch.py and copy_files.py is called here: docs/launch.md.)";
 
-struct Flags {
+struct LaunchFlags {
   RunFlags run;
   HostFlags hosts;
   launch::LaunchOptions launch;
@@ -28,9 +28,9 @@ struct Flags {
   bool all_lines = false;
 };
 
-void Declare(CLI::App* command, Flags* flags) {
+void Declare(CLI::App* command, LaunchFlags* flags) {
   launch::LaunchOptions& launch = flags->launch;
-  command->footer(kFooter);
+  command->footer(kLaunchFooter);
   AddHostFlags(command, &flags->hosts);
   AddJobFlags(command, &flags->run);
   command->add_option("--workspace", launch.fleet.workspace,
@@ -89,7 +89,7 @@ Result<std::map<std::string, std::string>> EnvironmentOf(const std::vector<std::
 }
 
 // What somebody types to go on: the flags that say where.
-std::string CommandOf(const Flags& flags) {
+std::string CommandOf(const LaunchFlags& flags) {
   const launch::SshOptions& ssh = flags.hosts.connect.session.ssh;
   std::string command = "espalier launch --hosts " + run::ShellWord(flags.hosts.connect.hosts_file);
   const auto add = [&](const char* flag, const std::string& value) {
@@ -107,7 +107,7 @@ std::string CommandOf(const Flags& flags) {
   return command;
 }
 
-Outcome LaunchJob(Flags flags) {
+Outcome LaunchJob(LaunchFlags flags) {
   launch::LaunchOptions options = flags.launch;
   if (!options.fleet.workspace.empty() && !options.fleet.workspace.starts_with('/')) {
     return Fail(ExitCode::kBadDocument, "--workspace " + options.fleet.workspace + ": expected an absolute path");
@@ -132,7 +132,7 @@ Outcome LaunchJob(Flags flags) {
 
 void AddLaunchCommand(CLI::App* app, const std::vector<std::string>& program, Command* chosen) {
   CLI::App* command = app->add_subcommand("launch", "Run a job on several machines, over ssh");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<LaunchFlags>();
   flags->run.run.roles.program = program;
   Declare(command, flags.get());
   command->callback([=] { *chosen = [flags] { return LaunchJob(*flags); }; });

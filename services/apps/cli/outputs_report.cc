@@ -9,8 +9,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string BytesText(uint64_t bytes) { return terminal::CountText(static_cast<double>(bytes)) + "B"; }
-
 // "F32 [2708, 64]", or what kind of file it is.
 std::string ContentText(const format::OutputFile& file) {
   if (!file.dtype.has_value()) return file.kind;
@@ -23,7 +21,7 @@ std::string AsText(const OutputsPlace& place) {
   const format::OutputsManifest& manifest = place.manifest;
   std::string text = place.uri + ": outputs of incarnation " + std::to_string(manifest.incarnation) + "\n";
   for (const format::OutputFile& file : manifest.files) {
-    text += "  " + file.file.key + "  " + BytesText(file.file.size_bytes) + "  " + ContentText(file) + "\n";
+    text += "  " + file.file.key + "  " + terminal::BytesText(file.file.size_bytes) + "  " + ContentText(file) + "\n";
   }
   for (const auto& [what, why] : manifest.not_written) text += "  no " + what + ": " + why + "\n";
   const Json result = Json::parse(manifest.result_json);
@@ -73,7 +71,8 @@ Outcome VerifyOutputs(const OutputsPlace& place, const OutputFlags& out) {
     outcome.output = VerdictAsJson(place, *report);
   } else if (!out.quiet) {
     outcome.output = place.uri + ": " + (report->ok() ? "every file is as committed" : "NOT as committed") +
-                     "\n  looked at " + std::to_string(report->files) + " files, " + BytesText(report->bytes) + "\n";
+                     "\n  looked at " + std::to_string(report->files) + " files, " +
+                     terminal::BytesText(report->bytes) + "\n";
   }
   if (report->ok()) return outcome;
   outcome.code = ExitCode::kBadInput;

@@ -11,7 +11,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kPartitionFooter = R"(Examples:
   espalier partition services/examples/cora --format OGB --count 2 --output partitions
   espalier partition graph --format NPY --count 8 --algorithm Streaming --balance Edges --output partitions
   espalier partition graph --format NPY --count 4 --algorithm External --assignment parts --output partitions
@@ -21,7 +21,7 @@ Partitions go to OUTPUT/<key>/, where the key is a hash of the graph and the opt
 
 constexpr auto kStopGrace = std::chrono::seconds(10);
 
-struct Flags {
+struct PartitionFlags {
   SourceFlags source;
   std::string output;
   uint32_t count = 2;
@@ -39,8 +39,8 @@ struct Flags {
   OutputFlags out;
 };
 
-void Declare(CLI::App* command, Flags* flags) {
-  command->footer(kFooter);
+void Declare(CLI::App* command, PartitionFlags* flags) {
+  command->footer(kPartitionFooter);
   command
       ->add_option("source", flags->source.path,
                    "Folder of the graph; of triples also one file: path, file: or s3: URI")
@@ -81,7 +81,7 @@ E Parsed(const std::string& name) {
   return value;
 }
 
-job::Graph GraphOf(const Flags& flags) {
+job::Graph GraphOf(const PartitionFlags& flags) {
   job::Graph graph;
   graph.source = {flags.source.path, Parsed<job::GraphFormat>(flags.source.format)};
   graph.time_column = flags.time_column;
@@ -101,14 +101,14 @@ job::Graph GraphOf(const Flags& flags) {
   return graph;
 }
 
-Status CheckFlags(const Flags& flags) {
+Status CheckFlags(const PartitionFlags& flags) {
   if ((flags.algorithm == "External") != !flags.assignment.empty()) {
     return InvalidArgument("--algorithm External and --assignment go together");
   }
   return {};
 }
 
-Outcome Partition(Flags flags) {
+Outcome Partition(PartitionFlags flags) {
   const Status usage = CheckFlags(flags);
   if (!usage.ok()) return Fail(ExitCode::kBadDocument, usage.message());
   partitioning::StopWatcher stop(kStopGrace);
@@ -144,7 +144,7 @@ Outcome Partition(Flags flags) {
 
 void AddPartitionCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("partition", "Cut a graph into partitions");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<PartitionFlags>();
   Declare(command, flags.get());
   command->callback([=] { *chosen = [flags] { return Partition(*flags); }; });
 }

@@ -5,7 +5,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kRunFooter = R"(Examples:
   espalier run -f job.yaml --output out
   espalier run -f job.yaml --output out --set training.epochs=3 --set trainers.replicas=4
   espalier run -f job.yaml --output out --audit --access rpc
@@ -16,7 +16,7 @@ Ctrl-C saves a checkpoint and ends every process of the run; --resume goes on fr
 docs/exit-codes.md; the document: docs/disttraining.md.)";
 
 void Declare(CLI::App* command, RunFlags* flags) {
-  command->footer(kFooter);
+  command->footer(kRunFooter);
   AddJobFlags(command, flags);
   command->add_flag("--audit", flags->run.roles.audit, "Record what is sampled; samplesDigest in the result");
   AddAccessFlag(command, flags);

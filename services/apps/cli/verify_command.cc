@@ -13,7 +13,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kVerifyFooter = R"(Examples:
   espalier verify out/partitions
   espalier verify out/partitions --source services/examples/cora --format OGB --normalize-features
   espalier verify runs/cora
@@ -21,7 +21,7 @@ constexpr const char* kFooter = R"(Examples:
 With --source the graph is compared edge for edge and row for row; it must be preprocessed as it was when it was cut.
 Exit code 65 and the violations when something does not hold.)";
 
-struct Flags {
+struct VerifyFlags {
   std::string uri;
   SourceFlags source;
   int threads = 1;
@@ -62,7 +62,7 @@ std::string ViolationsText(const format::VerifyReport& report) {
   return text;
 }
 
-Result<std::optional<graph::SourceGraph>> SourceOf(const Flags& flags, const format::SourceAccess& access,
+Result<std::optional<graph::SourceGraph>> SourceOf(const VerifyFlags& flags, const format::SourceAccess& access,
                                                    terminal::Progress& progress) {
   if (flags.source.path.empty()) return std::optional<graph::SourceGraph>();
   progress.Begin("reading " + flags.source.path);
@@ -71,7 +71,7 @@ Result<std::optional<graph::SourceGraph>> SourceOf(const Flags& flags, const for
   return std::optional(std::move(graph));
 }
 
-Outcome Verify(const Flags& flags) {
+Outcome Verify(const VerifyFlags& flags) {
   if (flags.source.path.empty() != flags.source.format.empty()) {
     return Fail(ExitCode::kBadDocument, "--source and --format go together");
   }
@@ -113,8 +113,8 @@ Outcome Verify(const Flags& flags) {
 void AddVerifyCommand(CLI::App* app, Command* chosen) {
   CLI::App* command =
       app->add_subcommand("verify", "Recompute everything that a partitioning, or a run's outputs, promise");
-  auto flags = std::make_shared<Flags>();
-  command->footer(kFooter);
+  auto flags = std::make_shared<VerifyFlags>();
+  command->footer(kVerifyFooter);
   command->add_option("uri", flags->uri, "A partitioning, a folder that holds one, or a run's output.uri")->required();
   command->add_option("--source", flags->source.path, "The graph that was cut");
   AddSourceFlags(command, &flags->source);

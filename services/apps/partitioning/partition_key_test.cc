@@ -14,10 +14,10 @@ struct Input {
   PartitionContext context;
   PartitionKeyInput key{.source_digest = "abc", .algorithm_version = 1};
 };
-using Change = std::function<void(Input&)>;
+using InputChange = std::function<void(Input&)>;
 
 std::string KeyOf(const Input& input) { return PartitionKey(input.graph, input.context, input.key); }
-std::string KeyWith(Input input, const Change& change) {
+std::string KeyWith(Input input, const InputChange& change) {
   change(input);
   return KeyOf(input);
 }
@@ -36,7 +36,7 @@ TEST(PartitionKeyTest, IsTheSameAsYesterday) {
 }
 
 TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
-  const std::vector<Change> changes = {
+  const std::vector<InputChange> changes = {
       [](Input& i) { i.key.source_digest = "abd"; },
       [](Input& i) { i.key.algorithm_version = 2; },
       [](Input& i) { i.key.nonce = "n"; },
@@ -68,7 +68,7 @@ TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
 }
 
 TEST(PartitionKeyTest, LeavesOutWhatDoesNotChangeTheResult) {
-  const std::vector<Change> changes = {
+  const std::vector<InputChange> changes = {
       [](Input& i) { i.context.threads = 8; },
       [](Input& i) { i.context.train_split = "public"; },    // nothing balances training nodes
       [](Input& i) { i.context.label_column = "classes"; },  // nothing is normalised

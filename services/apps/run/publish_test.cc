@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
+#include "services/apps/run/testing/read_text.h"
 #include "services/base/hash.h"
 #include "services/format/outputs_manifest.h"
 #include "services/storage/memory_store.h"
@@ -17,11 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-std::string ReadText(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // Two files of incarnation 3 and its manifest, as rank 0 leaves them.
 void CommitTwoFiles(storage::ObjectStore& store, const std::string& prefix) {

@@ -20,7 +20,7 @@ void AddIfAbsent(Json* result, const char* key, Json value) {
 std::string Shown(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 // JSON is UTF-8; arguments are any bytes.
-std::string Printable(const std::string& word) {
+std::string AsUtf8(const std::string& word) {
   return Json::parse(Json(word).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
 }
 
@@ -73,7 +73,7 @@ Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& 
     }
   }
   Json words = Json::array();
-  for (const std::string& word : program) words.push_back(Printable(word));
+  for (const std::string& word : program) words.push_back(AsUtf8(word));
   result["program"] = std::move(words);
   ASSIGN_OR_RETURN(written.json, AddFacts(folder, job, facts, std::move(result)));
   return written;

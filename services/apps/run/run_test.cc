@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/apps/run/run_folder.h"
+#include "services/apps/run/testing/read_text.h"
 #include "services/format/checkpoint.h"
 #include "services/job/testing/example_job.h"
 #include "services/storage/file_store.h"
@@ -25,11 +26,6 @@ using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
-
-std::string ReadText(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // A folder with a job of 2 partitions, 2 trainers and 1 sampler, and with fake role binaries.
 class RunTest : public testing::Test {

@@ -61,6 +61,8 @@ std::string CountText(double count) {
   return Formatted(suffix == 0 ? "%.0f" : "%.1f", count, kSuffixes[suffix]);
 }
 
+std::string BytesText(uint64_t bytes) { return CountText(static_cast<double>(bytes)) + (bytes < 1000 ? " B" : "B"); }
+
 void Progress::Begin(const std::string& phase) {
   Clear();
   phase_ = phase;

@@ -21,6 +21,8 @@ std::string BarText(double fraction, int width);
 std::string DurationText(double seconds);
 // "1.2 k", "45.1 M": for rates and counts.
 std::string CountText(double count);
+// "1.2 kB", "45.1 MB"
+std::string BytesText(uint64_t bytes);
 
 // Owned by one thread.
 class Progress {

@@ -17,10 +17,10 @@ Status ErrorAt(const YAML::Node& node, const std::string& message) {
   return InvalidArgument("line " + std::to_string(LineOf(node)) + ": " + message);
 }
 
-using Field = std::function<Status(const YAML::Node& value)>;
+using FieldReader = std::function<Status(const YAML::Node& value)>;
 
 // Calls the reader of each field that is there; each at most once, and no others may be there.
-Status ReadFields(const YAML::Node& map, const std::string& what, const std::map<std::string, Field>& fields) {
+Status ReadFields(const YAML::Node& map, const std::string& what, const std::map<std::string, FieldReader>& fields) {
   if (!map.IsMap()) return ErrorAt(map, what + " is not a map of fields");
   std::set<std::string> seen;
   for (const auto& entry : map) {
@@ -37,7 +37,7 @@ Status ReadFields(const YAML::Node& map, const std::string& what, const std::map
   return {};
 }
 
-Field TextInto(std::string& text, const std::string& field) {
+FieldReader TextInto(std::string& text, const std::string& field) {
   return [&text, field](const YAML::Node& value) -> Status {
     if (!value.IsScalar() || value.Scalar().empty()) return ErrorAt(value, "'" + field + "' is not text");
     text = value.Scalar();
@@ -92,14 +92,14 @@ Result<ArrayFile> ArrayFileOf(const YAML::Node& node) {
   return array;
 }
 
-Field ArrayInto(std::optional<ArrayFile>& array) {
+FieldReader ArrayInto(std::optional<ArrayFile>& array) {
   return [&array](const YAML::Node& value) -> Status {
     ASSIGN_OR_RETURN(array, ArrayFileOf(value));
     return {};
   };
 }
 
-Field ColumnsInto(std::map<std::string, ArrayFile>& columns) {
+FieldReader ColumnsInto(std::map<std::string, ArrayFile>& columns) {
   return [&columns](const YAML::Node& value) -> Status {
     if (!value.IsMap()) return ErrorAt(value, "'columns' is not a map of names to files");
     for (const auto& entry : value) {
@@ -112,7 +112,7 @@ Field ColumnsInto(std::map<std::string, ArrayFile>& columns) {
   };
 }
 
-Field EdgeTypeInto(graph::CanonicalEdgeType& type) {
+FieldReader EdgeTypeInto(graph::CanonicalEdgeType& type) {
   return [&type](const YAML::Node& value) -> Status {
     std::string name = value.IsScalar() ? value.Scalar() : "";
     if (value.IsSequence() && value.size() == 3) {
@@ -178,7 +178,7 @@ Status ReadSplit(const YAML::Node& node, SplitDescription& split) {
 
 // A list of what `read` reads.
 template <class Item>
-Field ListInto(std::vector<Item>& items, const std::string& field, Status (*read)(const YAML::Node&, Item&)) {
+FieldReader ListInto(std::vector<Item>& items, const std::string& field, Status (*read)(const YAML::Node&, Item&)) {
   return [&items, field, read](const YAML::Node& value) -> Status {
     if (value.IsNull()) return {};
     if (!value.IsSequence()) return ErrorAt(value, "'" + field + "' is not a list");

@@ -13,7 +13,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Result<graph::SourceGraph> Read(const std::string& path) {
+Result<graph::SourceGraph> ReadOgbFolder(const std::string& path) {
   return ReadSourceGraph({.format = SourceFormat::kOgb, .path = path, .threads = 2});
 }
 
@@ -22,7 +22,7 @@ std::string ErrorWithFile(const std::string& name, const std::string& bytes) {
   const testing::TemporaryFolder folder;
   testing::WriteOgbTriangle(folder);
   folder.Write(name, bytes);
-  const Result<graph::SourceGraph> graph = Read(folder.path());
+  const Result<graph::SourceGraph> graph = ReadOgbFolder(folder.path());
   return graph.ok() ? "OK" : graph.status().ToString();
 }
 
@@ -32,7 +32,7 @@ TEST(OgbReaderTest, ReadsTheHomogeneousLayout) {
   folder.Write("raw/node_year.csv", "1999\n2000\n2001\n2002\n");
   folder.Write("raw/edge-feat.csv", "1\n2\n3");
 
-  const Result<graph::SourceGraph> graph = Read(folder.path() + "/");
+  const Result<graph::SourceGraph> graph = ReadOgbFolder(folder.path() + "/");
 
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_EQ(graph->name, std::filesystem::path(folder.path()).filename());
@@ -54,7 +54,7 @@ TEST(OgbReaderTest, LabelsWithFractionsAreFloatsAndSeveralAreAMatrix) {
   const testing::TemporaryFolder folder;
   testing::WriteOgbTriangle(folder);
   folder.WriteGzip("raw/node-label.csv.gz", "0,1\n1,1\n2.5,0\n3,1\n");
-  const Result<graph::SourceGraph> graph = Read(folder.path());
+  const Result<graph::SourceGraph> graph = ReadOgbFolder(folder.path());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_EQ(graph->nodes[0].columns.at("node-label").ToString(), "F32 [4, 2]");
   EXPECT_EQ(graph->nodes[0].columns.at("node-label").ValueAsDouble(4), 2.5);
@@ -111,11 +111,11 @@ TEST(OgbReaderTest, RefusesBadCountsAndMissingFiles) {
   EXPECT_THAT(ErrorWithFile("raw/num-node-list.csv.gz", testing::Gzip("-4\n")), HasSubstr("the number is -4"));
   EXPECT_THAT(ErrorWithFile("raw/num-edge-list.csv.gz", testing::Gzip("")), HasSubstr("counts 0 graphs"));
   const testing::TemporaryFolder folder;
-  EXPECT_THAT(Read(folder.path()).status().message(), HasSubstr("it has no folder raw/"));
+  EXPECT_THAT(ReadOgbFolder(folder.path()).status().message(), HasSubstr("it has no folder raw/"));
   testing::WriteOgbTriangle(folder);
   std::filesystem::remove(folder.path() + "/raw/edge.csv.gz");
-  EXPECT_EQ(Read(folder.path()).status().code(), StatusCode::kNotFound);
-  EXPECT_THAT(Read(folder.path()).status().message(), HasSubstr("neither edge.csv.gz nor edge.csv"));
+  EXPECT_EQ(ReadOgbFolder(folder.path()).status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(ReadOgbFolder(folder.path()).status().message(), HasSubstr("neither edge.csv.gz nor edge.csv"));
 }
 
 TEST(OgbReaderTest, RefusesSplitsOfOtherNodesOrOfNodesTwice) {
@@ -133,9 +133,9 @@ TEST(OgbReaderTest, AnEmptyGraphIsRefusedAndOneWithoutEdgesIsNot) {
   folder.Write("raw/edge.csv", "");
   folder.Write("raw/num-edge-list.csv", "0\n");
   folder.Write("raw/num-node-list.csv", "0\n");
-  EXPECT_THAT(Read(folder.path()).status().message(), HasSubstr("the graph is empty"));
+  EXPECT_THAT(ReadOgbFolder(folder.path()).status().message(), HasSubstr("the graph is empty"));
   folder.Write("raw/num-node-list.csv", "3\n");
-  EXPECT_TRUE(Read(folder.path()).ok());
+  EXPECT_TRUE(ReadOgbFolder(folder.path()).ok());
 }
 
 // author (2) -writes-> paper (3), paper -cites-> paper, and a type without nodes.
@@ -159,7 +159,7 @@ TEST(OgbReaderTest, ReadsTheHeterogeneousLayout) {
   const testing::TemporaryFolder folder;
   WriteTyped(folder);
 
-  const Result<graph::SourceGraph> graph = Read(folder.path());
+  const Result<graph::SourceGraph> graph = ReadOgbFolder(folder.path());
 
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_THAT(graph->schema.node_types(), ElementsAre("author", "paper", "venue"));
@@ -180,7 +180,7 @@ TEST(OgbReaderTest, RefusesTypesThatDoNotFit) {
     const testing::TemporaryFolder folder;
     WriteTyped(folder);
     folder.WriteGzip(name, text);
-    return Read(folder.path()).status().message();
+    return ReadOgbFolder(folder.path()).status().message();
   };
   EXPECT_THAT(with("raw/num-node-dict.csv.gz", "paper,author\n3\n"), HasSubstr("as many numbers"));
   EXPECT_THAT(with("raw/num-node-dict.csv.gz", "paper,author\n3,x\n"), HasSubstr("the count of 'author' is 'x'"));
@@ -194,7 +194,7 @@ TEST(OgbReaderTest, RefusesTypesThatDoNotFit) {
 }
 
 TEST(OgbReaderTest, ReadsCora) {
-  const Result<graph::SourceGraph> graph = Read(std::string(ESPALIER_SOURCE_DIR) + "/services/examples/cora");
+  const Result<graph::SourceGraph> graph = ReadOgbFolder(std::string(ESPALIER_SOURCE_DIR) + "/services/examples/cora");
 
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_EQ(graph->nodes[0].count, 2708u);

@@ -37,7 +37,7 @@ Result<std::vector<LocalFile>> FilesOf(const SourceReadOptions& options) {
 std::string WithLength(const std::string& text) { return std::to_string(text.size()) + ":" + text; }
 
 Status UpdateWithFile(Sha256& digest, const LocalFile& file) {
-  constexpr size_t kChunkBytes = 1 << 20;
+  constexpr size_t kReadBytes = 1 << 20;
   std::ifstream stream(file.path, std::ios::binary);
   if (!stream) return NotFound("opening " + file.path);
   std::error_code error;
@@ -45,7 +45,7 @@ Status UpdateWithFile(Sha256& digest, const LocalFile& file) {
   if (error) return FromErrno(error.value(), "reading " + file.path);
   digest.Update(WithLength(file.name));
   digest.Update(WithLength(std::to_string(size_bytes)));
-  std::vector<char> chunk(kChunkBytes);
+  std::vector<char> chunk(kReadBytes);
   uintmax_t seen = 0;
   while (stream) {
     stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));

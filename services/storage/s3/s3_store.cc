@@ -11,7 +11,6 @@
 namespace espalier::storage {
 namespace {
 
-constexpr size_t kMaxKeyBytes = 1024;  // S3's limit
 constexpr size_t kMaxGetBytes = size_t{16} << 30;
 constexpr uint64_t kUnknownTransferBytes = uint64_t{256} << 20;  // of an object that nobody has asked the size of
 constexpr uint64_t kMaxPieceBytes = uint64_t{64} << 20;          // what a reset costs at most

@@ -11,7 +11,7 @@ namespace {
 
 using telemetry::Secret;
 
-std::string Trimmed(std::string_view text) {
+std::string WithoutOuterBlanks(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r");
   if (begin == std::string_view::npos) return "";
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
@@ -19,8 +19,8 @@ std::string Trimmed(std::string_view text) {
 
 // The profile of "[name]"; AWS's config file says "[profile name]".
 std::string ProfileOf(const std::string& line) {
-  std::string name = Trimmed(line.substr(1, line.find(']') - 1));
-  if (name.starts_with("profile ")) name = Trimmed(name.substr(8));
+  std::string name = WithoutOuterBlanks(line.substr(1, line.find(']') - 1));
+  if (name.starts_with("profile ")) name = WithoutOuterBlanks(name.substr(8));
   return name;
 }
 
@@ -47,7 +47,7 @@ class SharedFileSource final : public CredentialSource {
     bool is_in_profile = false, was_in_profile = false;
     std::istringstream lines(text);
     for (std::string raw; std::getline(lines, raw);) {
-      const std::string line = Trimmed(raw);
+      const std::string line = WithoutOuterBlanks(raw);
       if (line.starts_with('#') || line.starts_with(';')) continue;
       if (line.starts_with('[')) {
         is_in_profile = ProfileOf(line) == profile_;
@@ -67,8 +67,8 @@ class SharedFileSource final : public CredentialSource {
   static void ReadSetting(const std::string& line, Credentials& credentials) {
     const size_t equals = line.find('=');
     if (equals == std::string::npos) return;
-    const std::string name = Trimmed(std::string_view(line).substr(0, equals));
-    const std::string value = Trimmed(std::string_view(line).substr(equals + 1));
+    const std::string name = WithoutOuterBlanks(std::string_view(line).substr(0, equals));
+    const std::string value = WithoutOuterBlanks(std::string_view(line).substr(equals + 1));
     if (name == "aws_access_key_id") credentials.access_key_id = value;
     if (name == "aws_secret_access_key") credentials.secret_access_key = Secret(value);
     if (name == "aws_session_token") credentials.session_token = Secret(value);

@@ -13,7 +13,7 @@ namespace {
 
 using telemetry::Secret;
 
-Result<Credentials> ParseAnswer(const std::string& body) {
+Result<Credentials> ParseStsAnswer(const std::string& body) {
   pugi::xml_document document;
   if (!document.load_buffer(body.data(), body.size())) return DataLoss("the answer is no XML");
   const pugi::xml_node node = document.document_element().child("AssumeRoleWithWebIdentityResult").child("Credentials");
@@ -53,7 +53,7 @@ class WebIdentitySource final : public CredentialSource {
                               .headers = {{"content-type", "application/x-www-form-urlencoded"}},
                               .body = std::as_bytes(std::span(form))};
     ASSIGN_OR_RETURN(const HttpResponse response, transport_.Send(request, {.deadline = deadline}));
-    if (response.status == 200) return ParseAnswer(response.body);
+    if (response.status == 200) return ParseStsAnswer(response.body);
     S3Error error = ErrorOf(response);
     // IDPCommunicationError and its like are the service's to mend.
     if (error.code == "IDPCommunicationError") return Unavailable("the service answered " + error.code);

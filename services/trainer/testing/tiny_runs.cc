@@ -99,7 +99,7 @@ std::vector<Result<TrainOutcome>> RunRanks(const job::DistTraining& job, const A
   return outcomes;
 }
 
-TrainOutcome Train(const job::DistTraining& job, const Attempt& run) {
+TrainOutcome TrainTiny(const job::DistTraining& job, const Attempt& run) {
   const auto outcomes = RunRanks(job, run);
   for (const auto& outcome : outcomes) {
     EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();

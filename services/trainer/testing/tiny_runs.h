@@ -39,7 +39,7 @@ struct Attempt {
 std::vector<Result<TrainOutcome>> RunRanks(const job::DistTraining& job, const Attempt& run);
 
 // What rank 0 ends with; a rank that fails, or that has other parameters, fails the test.
-TrainOutcome Train(const job::DistTraining& job, const Attempt& run = {});
+TrainOutcome TrainTiny(const job::DistTraining& job, const Attempt& run = {});
 
 // The error of all ranks.
 Status ErrorOf(const job::DistTraining& job, const Attempt& run);

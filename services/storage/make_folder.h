@@ -1,0 +1,22 @@
+// Folders that are made on the way to a file.
+#pragma once
+
+#include <filesystem>
+#include <system_error>
+
+#include "services/base/status.h"
+
+namespace espalier::storage {
+
+// With all above it; ok where it is there. FailedPrecondition where a file has its name or that of one above.
+inline Status MakeFolder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return Status();
+  if (error == std::errc::not_a_directory || error == std::errc::file_exists) {
+    return FailedPrecondition("making folder " + folder.string() + ": a file is in its way");
+  }
+  return FromErrno(error.value(), "making folder " + folder.string());
+}
+
+}  // namespace espalier::storage
