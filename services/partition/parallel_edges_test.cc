@@ -56,7 +56,7 @@ TEST(PositionsOfMeantEdgesTest, AreThoseOfTheUsersEdgesInEveryPartition) {
     train.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(row)));
     train.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(row)));
     train.edge_ids.push_back(static_cast<uint64_t>(row));
-    ++num_edges[{train.sources.back(), train.destinations.back()}];
+    ++num_edges[{train.sources.ids().back(), train.destinations.ids().back()}];
   }
   for (const uint32_t num_partitions : {1u, 3u}) {
     const auto assignment = MakeRandomPartitioner()->Partition(source, {.num_partitions = num_partitions, .seed = 3});
