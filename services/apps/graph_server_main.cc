@@ -1,6 +1,5 @@
 // espalier-graph-server: holds one partition and answers clients about it.
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "services/rpc/machine.h"
 #include "services/server/graph_server.h"
 #include "services/storage/request_metrics.h"
+#include "services/storage/scratch_folder.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::serving {
@@ -135,8 +135,8 @@ Result<ServedPartitionOptions> LoadOptionsOf(const Flags& flags, ServiceProcess&
 // Absent where the nonce cannot be written: mapping is an offer, serving is the duty.
 std::optional<NonceFile> MakeNonce(const Flags& flags) {
   if (flags.no_mapping) return std::nullopt;
-  const std::string folder = flags.data_dir.empty() ? std::filesystem::temp_directory_path().string() : flags.data_dir;
-  Result<NonceFile> nonce = NonceFile::Create(folder);
+  const Result<std::string> folder = flags.data_dir.empty() ? storage::ScratchFolder() : flags.data_dir;
+  Result<NonceFile> nonce = folder.ok() ? NonceFile::Create(*folder) : folder.status();
   if (nonce.ok()) return *std::move(nonce);
   Log(Level::kWarning, "files are not offered for mapping", {{"error", nonce.status()}});
   return std::nullopt;

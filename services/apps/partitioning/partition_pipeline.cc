@@ -1,7 +1,6 @@
 #include "services/apps/partitioning/partition_pipeline.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "services/apps/partitioning/external_assignment.h"
 #include "services/apps/partitioning/group_partitioning.h"
@@ -19,6 +18,7 @@
 #include "services/partition/quality.h"
 #include "services/storage/object_key.h"
 #include "services/storage/open_store.h"
+#include "services/storage/scratch_folder.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/process_metrics.h"
 
@@ -247,8 +247,9 @@ class Pipeline {
   Result<graph::SourceGraph> MappedSource(const std::string& path) const {
     if (graph_.source.format == job::GraphFormat::kNpy) return format::ReadNpyFolder(path);
     const std::string& cache = options_.access.cache.folder;
-    return format::ReadChunked(path, options_.threads,
-                               cache.empty() ? std::filesystem::temp_directory_path().string() : cache);
+    if (!cache.empty()) return format::ReadChunked(path, options_.threads, cache);
+    ASSIGN_OR_RETURN(const std::string scratch, storage::ScratchFolder());
+    return format::ReadChunked(path, options_.threads, scratch);
   }
 
   Result<format::Manifest> MakeInGroup(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
