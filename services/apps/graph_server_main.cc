@@ -1,6 +1,5 @@
 // espalier-graph-server: holds one partition and answers clients about it.
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +14,9 @@
 #include "services/base/environment.h"
 #include "services/rpc/machine.h"
 #include "services/server/graph_server.h"
+#include "services/server/plugin_initializers.h"
 #include "services/storage/request_metrics.h"
+#include "services/storage/scratch_folder.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::serving {
@@ -69,7 +70,8 @@ void AddFlags(CLI::App& app, Flags* flags) {
       ->capture_default_str();
   app.add_flag("--no-mapping", flags->no_mapping, "do not offer the files to clients of the same host and user");
   app.add_option("--plugin", flags->plugins,
-                 "NAME=PATH of a shared library whose functions clients may call; repeatable, or separated by commas")
+                 "NAME=PATH of a shared library whose functions clients may call, and which may initialise their "
+                 "tensors; repeatable, or separated by commas")
       ->envname("ESPALIER_PLUGINS")
       ->delimiter(',')
       ->take_all()
@@ -105,6 +107,9 @@ Result<std::shared_ptr<const server::PluginFunctions>> LoadPlugins(const Flags& 
   for (const auto& [name, entry] : functions->by_name()) {
     Log(Level::kInfo, "function of a plugin", {{"function", name}, {"version", entry.plugin_version}});
   }
+  for (const auto& [name, initializer] : functions->initializers()) {
+    Log(Level::kInfo, "initialiser of a plugin", {{"initialiser", name}});
+  }
   return functions;
 }
 
@@ -135,8 +140,8 @@ Result<ServedPartitionOptions> LoadOptionsOf(const Flags& flags, ServiceProcess&
 // Absent where the nonce cannot be written: mapping is an offer, serving is the duty.
 std::optional<NonceFile> MakeNonce(const Flags& flags) {
   if (flags.no_mapping) return std::nullopt;
-  const std::string folder = flags.data_dir.empty() ? std::filesystem::temp_directory_path().string() : flags.data_dir;
-  Result<NonceFile> nonce = NonceFile::Create(folder);
+  const Result<std::string> folder = flags.data_dir.empty() ? storage::ScratchFolder() : flags.data_dir;
+  Result<NonceFile> nonce = folder.ok() ? NonceFile::Create(*folder) : folder.status();
   if (nonce.ok()) return *std::move(nonce);
   Log(Level::kWarning, "files are not offered for mapping", {{"error", nonce.status()}});
   return std::nullopt;
@@ -148,7 +153,8 @@ Result<ExitCode> Run(const Flags& flags) {
   const auto certificate_expiry = transport::WatchCertificateExpiry(flags.process.tls, process->metrics());
   ASSIGN_OR_RETURN(auto functions, LoadPlugins(flags));
   const Timer timer;
-  ASSIGN_OR_RETURN(const ServedPartitionOptions load, LoadOptionsOf(flags, *process));
+  ASSIGN_OR_RETURN(ServedPartitionOptions load, LoadOptionsOf(flags, *process));
+  load.initializers = std::make_shared<server::PluginInitializers>(functions);
   ASSIGN_OR_RETURN(const LoadedPartition loaded, LoadServedPartition(flags.partitions_uri, flags.partition, load));
   Log(Level::kInfo, "partition loaded",
       {{"partition", flags.partition}, {"key", loaded.manifest.partition_key}, {"seconds", timer.Seconds()}});

@@ -67,6 +67,8 @@ class DistTensor {
   std::vector<int64_t> shape() const;  // [num_rows, row_shape...]
   // True where Create made the rows, false where it found them.
   bool made_by_this() const { return tensor_.made_by_this; }
+  // From now on the rows are Lifetime::kPersistent.
+  void Keep() { drops_rows_ = false; }
 
   // Rows in the order of `rows`, repetitions allowed: [rows.size(), row_shape...]. They are global ids, of nodes, edges
   // or own rows (RowsOf makes them).

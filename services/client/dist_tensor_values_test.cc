@@ -18,19 +18,8 @@ namespace espalier::client {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::OriginalIdsOf;
 using testing::RowRange;
-
-// Original id of each global row of a space.
-std::vector<uint64_t> OriginalIdsOf(const shard::testing::TestGraph& graph, const RowSpace& space) {
-  std::vector<uint64_t> originals;
-  for (const auto& shard : graph.shards) {
-    const graph::Partition& data = shard->data();
-    const Tensor& ids =
-        space.of == sampler::RowsOf::kNodes ? data.nodes[space.type].original_ids : data.original_edge_ids[space.type];
-    for (int64_t i = 0; i < ids.num_elements(); ++i) originals.push_back(static_cast<uint64_t>(ids.ValueAsInt(i)));
-  }
-  return originals;
-}
 
 class DistTensorValuesTest : public testing::TensorsEverywhere {};
 

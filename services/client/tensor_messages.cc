@@ -28,6 +28,10 @@ tensor::v1::Initializer ToProto(const sampler::Initializer& initializer) {
       proto.mutable_normal()->set_stddev(initializer.stddev);
       break;
     case sampler::Initializer::Kind::kXavierUniform: proto.mutable_xavier_uniform()->set_gain(initializer.gain); break;
+    case sampler::Initializer::Kind::kPlugin:
+      proto.mutable_plugin()->set_name(initializer.plugin);
+      proto.mutable_plugin()->set_arguments(initializer.arguments);
+      break;
   }
   return proto;
 }

@@ -3,9 +3,9 @@
 #include <charconv>
 
 #include "services/base/failpoint.h"
-#include "services/format/checksum.h"
 #include "services/format/partition_names.h"
 #include "services/format/stored_file.h"
+#include "services/format/stored_safetensors.h"
 #include "services/storage/object_key.h"
 
 namespace espalier::format {
@@ -17,7 +17,6 @@ using storage::ObjectStore;
 constexpr size_t kIncarnationDigits = 6;
 constexpr size_t kStepDigits = 12;
 constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
-constexpr uint64_t kReadBytes = uint64_t{16} << 20;  // of one request
 
 std::string Padded(uint64_t number, size_t digits) {
   std::string text = std::to_string(number);
@@ -35,27 +34,6 @@ Status CheckNotCommitted(ObjectStore& store, const std::string& folder) {
   const Result<storage::ObjectInfo> manifest = store.Head(JoinKey(folder, kManifestKey));
   if (manifest.ok()) return AlreadyExists("the checkpoint " + folder + " exists");
   return manifest.status().code() == StatusCode::kNotFound ? Status() : manifest.status();
-}
-
-Result<FileEntry> PutFile(ObjectStore& store, const std::string& folder, const std::string& key,
-                          const Safetensors& content) {
-  ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> put, store.Put(JoinKey(folder, key)));
-  HashingWriter writer(std::move(put));
-  RETURN_IF_ERROR(WriteSafetensors(content, writer));
-  RETURN_IF_ERROR(writer.Commit());
-  return writer.Entry(key);
-}
-
-// The whole object, which must have the size that the manifest says: only then is memory taken for it.
-Result<std::shared_ptr<const std::string>> ReadWhole(ObjectStore& store, const std::string& key, uint64_t size_bytes) {
-  RETURN_IF_ERROR(CheckStoredSize(store, key, size_bytes));
-  auto bytes = std::make_shared<std::string>(size_bytes, '\0');
-  const std::span<std::byte> all = std::as_writable_bytes(std::span<char>(*bytes));
-  for (uint64_t offset = 0; offset < size_bytes; offset += kReadBytes) {
-    const storage::ByteRange range{offset, std::min(kReadBytes, size_bytes - offset)};
-    RETURN_IF_ERROR(store.ReadRange(key, range, all.subspan(range.offset, range.length)));
-  }
-  return std::shared_ptr<const std::string>(std::move(bytes));
 }
 
 }  // namespace
@@ -82,7 +60,7 @@ Result<CheckpointManifest> WriteCheckpoint(ObjectStore& store, const std::string
   manifest.files.clear();
   for (const auto& [key, content] : files) {
     ASSIGN_OR_RETURN(manifest.files.emplace_back(),
-                     PutFile(store, folder, key, content).While("writing " + JoinKey(folder, key)));
+                     PutSafetensors(store, folder, key, content).While("writing " + JoinKey(folder, key)));
     RETURN_IF_ERROR(Failpoint("checkpoint.after_file"));
   }
   const std::string text = CheckpointManifestToJson(manifest);
@@ -110,8 +88,8 @@ Result<LoadedCheckpoint> LoadCheckpoint(ObjectStore& store, const std::string& f
   ASSIGN_OR_RETURN(loaded.manifest, ReadCheckpointManifest(store, folder));
   for (const FileEntry& entry : loaded.manifest.files) {
     const std::string key = JoinKey(folder, entry.key);
-    ASSIGN_OR_RETURN(loaded.bytes[entry.key], ReadWhole(store, key, entry.size_bytes));
-    ASSIGN_OR_RETURN(loaded.files[entry.key], ParseCheckpointFile(entry, loaded.bytes[entry.key], key));
+    ASSIGN_OR_RETURN(loaded.bytes[entry.key], ReadStoredBytes(store, key, entry.size_bytes));
+    ASSIGN_OR_RETURN(loaded.files[entry.key], ParseStoredSafetensors(entry, loaded.bytes[entry.key], key));
   }
   return loaded;
 }
@@ -120,8 +98,8 @@ Status VerifyCheckpoint(ObjectStore& store, const std::string& folder) {
   ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadCheckpointManifest(store, folder));
   for (const FileEntry* entry : manifest.AllFiles()) {
     const std::string key = JoinKey(folder, entry->key);
-    ASSIGN_OR_RETURN(std::shared_ptr<const std::string> bytes, ReadWhole(store, key, entry->size_bytes));
-    RETURN_IF_ERROR(ParseCheckpointFile(*entry, std::move(bytes), key).status());
+    ASSIGN_OR_RETURN(std::shared_ptr<const std::string> bytes, ReadStoredBytes(store, key, entry->size_bytes));
+    RETURN_IF_ERROR(ParseStoredSafetensors(*entry, std::move(bytes), key).status());
   }
   return Status();
 }
@@ -133,13 +111,6 @@ Status VerifyCheckpointBytes(ObjectStore& store, const std::string& folder, cons
     RETURN_IF_ERROR(VerifyStoredFile(store, JoinKey(folder, entry->key), *entry, go_on));
   }
   return Status();
-}
-
-Result<Safetensors> ParseCheckpointFile(const FileEntry& entry, std::shared_ptr<const std::string> bytes,
-                                        const std::string& where) {
-  const auto all = std::as_bytes(std::span<const char>(*bytes));
-  RETURN_IF_ERROR(CheckBlocks(entry, all, where, /*threads=*/1));
-  return ReadSafetensors(all, std::move(bytes)).While(where);
 }
 
 }  // namespace espalier::format

@@ -52,8 +52,4 @@ Status VerifyCheckpoint(storage::ObjectStore& store, const std::string& folder);
 Status VerifyCheckpointBytes(storage::ObjectStore& store, const std::string& folder,
                              const std::function<bool()>& may_read = {});
 
-// From and to the bytes of a file, for whoever sends checkpoints on. DataLoss as above; `where` is for messages.
-Result<Safetensors> ParseCheckpointFile(const FileEntry& entry, std::shared_ptr<const std::string> bytes,
-                                        const std::string& where);
-
 }  // namespace espalier::format

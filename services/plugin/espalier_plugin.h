@@ -1,16 +1,17 @@
-/* What a graph server and a plugin of a user's know of each other, in C: version 1.
+/* What a graph server and a plugin of a user's know of each other, in C: version 2.
  *
  * A plugin is a shared library that exports
  *
- *     const EspalierPlugin* espalier_plugin_v1(void);
+ *     const EspalierPlugin* espalier_plugin_v2(void);
  *
  * Nothing but what stands here crosses the border, so that a plugin may be made by another compiler, with another
  * standard library, than the server. C++ authors include plugin.h, which wraps it. What is changed in an incompatible
- * way gets another number, here and in the name of the exported function; a server refuses what it does not know.
+ * way gets another number, here and in the name of the exported function; a server refuses what it does not know. It
+ * knows version 1 too: espalier_plugin_v1, with functions alone, whose EspalierPlugin ends after `version`.
  *
- * A function runs in the server's process, on a thread of the server's, any number of times at once: it is thread-safe,
- * reads what the host gives it and writes nothing there, and throws nothing. Pointers that the host gives are good
- * until the function returns. docs/server-plugins.md says what else is expected.
+ * A function or an initialiser runs in the server's process, on a thread of the server's, any number of times at once:
+ * it is thread-safe, reads what the host gives it, writes nothing there but the rows that it is to fill, and throws
+ * nothing. Pointers that the host gives are good until it returns. docs/server-plugins.md says what else is expected.
  */
 #ifndef ESPALIER_PLUGIN_H_
 #define ESPALIER_PLUGIN_H_
@@ -22,9 +23,9 @@
 extern "C" {
 #endif
 
-#define ESPALIER_PLUGIN_VERSION 1
+#define ESPALIER_PLUGIN_VERSION 2
 
-/* What a function returns and the host's functions answer. */
+/* What a function or an initialiser returns and the host's functions answer. */
 enum {
   ESPALIER_OK = 0,
   ESPALIER_INVALID_ARGUMENT = 3,
@@ -92,8 +93,8 @@ typedef struct EspalierInEdges {
 /* One call under way. */
 typedef struct EspalierCall EspalierCall;
 
-/* What a function may ask of the server. Types are numbers from 0, in the order of their names. Where an answer is a
- * status it is ESPALIER_OK, or ESPALIER_NOT_FOUND and `out` is left as it was. */
+/* What a function or an initialiser may ask of the server. Types are numbers from 0, in the order of their names. Where
+ * an answer is a status it is ESPALIER_OK, or ESPALIER_NOT_FOUND and `out` is left as it was. */
 typedef struct EspalierHost {
   uint32_t (*partition)(const EspalierCall* call);
   uint32_t (*num_partitions)(const EspalierCall* call);
@@ -114,9 +115,10 @@ typedef struct EspalierHost {
   int64_t (*remaining_ns)(const EspalierCall* call);
   /* Not 0: nobody waits for the answer any more. Long work asks now and then, and returns. */
   int32_t (*should_stop)(const EspalierCall* call);
-  /* Adds to the response. ESPALIER_RESOURCE_EXHAUSTED: it would be over the limit, and the call will end with that. */
+  /* Adds to the response. ESPALIER_RESOURCE_EXHAUSTED: it would be over the limit, and the call will end with that. An
+   * initialiser has no response. */
   int32_t (*append_response)(EspalierCall* call, const void* data, size_t size_bytes);
-  /* What the caller is told where the function returns an error; cut after 1024 bytes. */
+  /* What the caller is told where an error is returned; cut after 1024 bytes. */
   void (*set_error)(EspalierCall* call, const char* message);
 } EspalierHost;
 
@@ -132,15 +134,49 @@ typedef struct EspalierFunctionEntry {
   int32_t is_idempotent;
 } EspalierFunctionEntry;
 
+/* Rows of a tensor that get their first values: some of those that the partition owns, one after the other. */
+typedef struct EspalierRows {
+  const char* space;     /* what they stand for: "nodes/paper", "edges/author:writes:paper" or "own" */
+  const char* stream;    /* what random values are keyed by besides the seed: the tensor's name, mostly */
+  uint64_t seed;         /* whoever makes the tensor says it, and the arguments */
+  const void* arguments; /* argument_bytes bytes that anybody may have sent */
+  size_t argument_bytes;
+  uint64_t total;               /* rows of the tensor in all partitions */
+  uint64_t count;               /* rows to be filled now, at least 1; a partition's rows may come in several calls */
+  uint64_t first_local;         /* of nodes and edges: where the first stands in their columns */
+  const uint64_t* original_ids; /* [count]: the user's own ids of the rows' nodes or edges; own rows: their numbers */
+  const int64_t* row_shape;     /* [row_rank]: of one row; no dimensions: one value */
+  uint32_t row_rank;
+  uint32_t dtype;
+  void* values;       /* [count, row_shape...] row-major, little-endian, aligned, all zeros: to be filled */
+  size_t value_bytes; /* of all of them, at least 1 */
+} EspalierRows;
+
+/* Fills rows: ESPALIER_OK with *filled_bytes = rows->value_bytes, or an error, and then nothing is kept of the tensor.
+ *
+ * A row's values are a function of its original id, of the fields but count and first_local, and of what the whole
+ * graph says of its node or edge: never of partitions, local or global ids, time, or the order of calls. So a tensor is
+ * the same for any partitioning, and when it is made again. */
+typedef int32_t (*EspalierInitializer)(const EspalierHost* host, EspalierCall* call, const EspalierRows* rows,
+                                       size_t* filled_bytes);
+
+typedef struct EspalierInitializerEntry {
+  const char* name; /* as a function's; a function may have the same */
+  EspalierInitializer initializer;
+} EspalierInitializerEntry;
+
+/* With one function or initialiser at least. */
 typedef struct EspalierPlugin {
-  uint32_t interface_version; /* ESPALIER_PLUGIN_VERSION */
-  uint32_t num_functions;     /* 1 to 256 */
-  const EspalierFunctionEntry* functions;
-  const char* version; /* the plugin's own, for logs; may be null */
+  uint32_t interface_version;             /* ESPALIER_PLUGIN_VERSION */
+  uint32_t num_functions;                 /* 0 to 256 */
+  const EspalierFunctionEntry* functions; /* of none: anything */
+  const char* version;                    /* the plugin's own, for logs; may be null */
+  uint32_t num_initializers;              /* 0 to 256 */
+  const EspalierInitializerEntry* initializers;
 } EspalierPlugin;
 
 typedef const EspalierPlugin* (*EspalierPluginEntry)(void);
-#define ESPALIER_PLUGIN_SYMBOL "espalier_plugin_v1"
+#define ESPALIER_PLUGIN_SYMBOL "espalier_plugin_v2"
 
 #ifdef __cplusplus
 }

@@ -1,16 +1,23 @@
-// A plugin in C++: functions over one partition, as espalier_plugin.h has them, with spans, strings and exceptions.
+// A plugin in C++: functions over one partition and initialisers of tensors, as espalier_plugin.h has them, with spans,
+// strings and exceptions.
 //
 //   std::string Count(const espalier::plugin::Context& context, std::string_view request) {
 //     const espalier::plugin::Nodes nodes = context.nodes(context.FindNodeType(request));
 //     return std::to_string(nodes.count);
 //   }
-//   ESPALIER_PLUGIN("1.0", espalier::plugin::Idempotent<Count>("count"));
+//   void Ids(const espalier::plugin::Context&, const espalier::plugin::Rows& rows) {
+//     const std::span<float> values = rows.values<float>();
+//     for (size_t i = 0; i < values.size(); ++i) values[i] = float(rows.original_ids()[i / rows.row_size()]);
+//   }
+//   ESPALIER_PLUGIN("1.0", espalier::plugin::Idempotent<Count>("count"), espalier::plugin::Initializer<Ids>("ids"));
 //
-// Headers only, and none but the standard library's: nothing of Espalier is linked. What a function throws becomes the
-// call's error: an Error its own code, anything else INTERNAL.
+// Headers only, and none but the standard library's: nothing of Espalier is linked. What a function or an initialiser
+// throws becomes the call's error: an Error its own code, anything else INTERNAL.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <span>
@@ -182,13 +189,49 @@ class Context {
   EspalierCall* call_;
 };
 
-// What an EspalierFunction has to be, around a function of C++: no exception leaves it.
-template <std::string (*function)(const Context&, std::string_view)>
-int32_t Entry(const EspalierHost* host, EspalierCall* call, const void* request, size_t request_bytes) noexcept {
+// Rows to be filled: a view of an EspalierRows, which says what each field is. Good until the initialiser returns.
+class Rows {
+ public:
+  explicit Rows(const EspalierRows& rows) : rows_(rows) {}
+
+  std::string_view space() const { return rows_.space; }
+  std::string_view stream() const { return rows_.stream; }
+  uint64_t seed() const { return rows_.seed; }
+  std::string_view arguments() const { return {static_cast<const char*>(rows_.arguments), rows_.argument_bytes}; }
+  uint64_t total() const { return rows_.total; }
+  uint64_t first_local() const { return rows_.first_local; }
+  std::span<const uint64_t> original_ids() const { return {rows_.original_ids, rows_.count}; }
+  std::span<const int64_t> row_shape() const { return {rows_.row_shape, rows_.row_rank}; }
+  uint32_t dtype() const { return rows_.dtype; }
+  // Elements of one row.
+  size_t row_size() const {
+    size_t count = 1;
+    for (const int64_t length : row_shape()) count *= static_cast<size_t>(length);
+    return count;
+  }
+
+  // To be written: [rows, row_size()]. Throws where they are no T.
+  template <class T>
+  std::span<T> values() const {
+    static_assert(DTypeOf<T>() != ESPALIER_NO_DTYPE, "tensors have no elements of this type");
+    if (rows_.dtype != DTypeOf<T>()) {
+      throw BadRequest("the tensor's dtype is " + std::to_string(rows_.dtype) + ", expected " +
+                       std::to_string(DTypeOf<T>()) + " (espalier_plugin.h)");
+    }
+    return {static_cast<T*>(rows_.values), rows_.count * row_size()};
+  }
+  // The same whatever they are.
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(rows_.values), rows_.value_bytes}; }
+
+ private:
+  const EspalierRows& rows_;
+};
+
+// The status of what `body` returns or throws: no exception leaves it.
+template <class Body>
+int32_t StatusOf(const EspalierHost* host, EspalierCall* call, Body body) noexcept {
   try {
-    const std::string response =
-        function(Context(host, call), std::string_view(static_cast<const char*>(request), request_bytes));
-    return host->append_response(call, response.data(), response.size());
+    return body();
   } catch (const Error& error) {
     host->set_error(call, error.what());
     return error.code() == ESPALIER_OK ? int32_t{ESPALIER_INTERNAL} : error.code();
@@ -200,6 +243,27 @@ int32_t Entry(const EspalierHost* host, EspalierCall* call, const void* request,
   return ESPALIER_INTERNAL;
 }
 
+// What an EspalierFunction has to be, around a function of C++.
+template <std::string (*function)(const Context&, std::string_view)>
+int32_t Entry(const EspalierHost* host, EspalierCall* call, const void* request, size_t request_bytes) noexcept {
+  return StatusOf(host, call, [&] {
+    const std::string response =
+        function(Context(host, call), std::string_view(static_cast<const char*>(request), request_bytes));
+    return host->append_response(call, response.data(), response.size());
+  });
+}
+
+// What an EspalierInitializer has to be: one that returns has filled all rows.
+template <void (*initializer)(const Context&, const Rows&)>
+int32_t InitializerEntry(const EspalierHost* host, EspalierCall* call, const EspalierRows* rows,
+                         size_t* filled_bytes) noexcept {
+  return StatusOf(host, call, [&]() -> int32_t {
+    initializer(Context(host, call), Rows(*rows));
+    *filled_bytes = rows->value_bytes;
+    return ESPALIER_OK;
+  });
+}
+
 // Entries of ESPALIER_PLUGIN.
 template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry Idempotent(const char* name) {
@@ -209,15 +273,43 @@ template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry NotIdempotent(const char* name) {
   return {name, &Entry<function>, 0};
 }
+template <void (*initializer)(const Context&, const Rows&)>
+constexpr EspalierInitializerEntry Initializer(const char* name) {
+  return {name, &InitializerEntry<initializer>};
+}
+
+// Entries of both kinds, each kind in its order.
+template <size_t num_functions, size_t num_initializers>
+struct Entries {
+  std::array<EspalierFunctionEntry, num_functions> functions = {};
+  std::array<EspalierInitializerEntry, num_initializers> initializers = {};
+};
+
+template <class... Each>
+constexpr auto Sorted(Each... entries) {
+  constexpr size_t kFunctions = (size_t{0} + ... + (std::is_same_v<Each, EspalierFunctionEntry> ? 1 : 0));
+  Entries<kFunctions, sizeof...(Each) - kFunctions> sorted;
+  [[maybe_unused]] size_t functions = 0, initializers = 0;
+  const auto add = [&](const auto& entry) {
+    if constexpr (std::is_same_v<decltype(entry), const EspalierFunctionEntry&>) {
+      sorted.functions[functions++] = entry;
+    } else {
+      sorted.initializers[initializers++] = entry;
+    }
+  };
+  (add(entries), ...);
+  return sorted;
+}
 
 }  // namespace espalier::plugin
 
-// Once in a library, outside of any namespace: its version, and an entry for each function.
-#define ESPALIER_PLUGIN(plugin_version, ...)                                                                    \
-  extern "C" __attribute__((visibility("default"))) const EspalierPlugin* espalier_plugin_v1() {                \
-    static constexpr EspalierFunctionEntry kEntries[] = {__VA_ARGS__};                                          \
-    static constexpr EspalierPlugin kPlugin = {ESPALIER_PLUGIN_VERSION, sizeof(kEntries) / sizeof(kEntries[0]), \
-                                               kEntries, plugin_version};                                       \
-    return &kPlugin;                                                                                            \
-  }                                                                                                             \
+// Once in a library, outside of any namespace: its version, and an entry for each function and initialiser.
+#define ESPALIER_PLUGIN(plugin_version, ...)                                                            \
+  extern "C" __attribute__((visibility("default"))) const EspalierPlugin* espalier_plugin_v2() {        \
+    static constexpr auto kEntries = espalier::plugin::Sorted(__VA_ARGS__);                             \
+    static constexpr EspalierPlugin kPlugin = {                                                         \
+        ESPALIER_PLUGIN_VERSION, uint32_t{kEntries.functions.size()},    kEntries.functions.data(),     \
+        plugin_version,          uint32_t{kEntries.initializers.size()}, kEntries.initializers.data()}; \
+    return &kPlugin;                                                                                    \
+  }                                                                                                     \
   static_assert(true)

@@ -45,7 +45,7 @@ void ReplicaChoice::Answered(size_t server) {
   Server& asked = servers_[server];
   --asked.calls_under_way;
   asked.failures = 0;
-  asked.rests_until = SteadyTime::min();
+  asked.rests_until = asked.counts_from = SteadyTime::min();
 }
 
 void ReplicaChoice::Unreachable(size_t server) {
@@ -63,11 +63,15 @@ bool ReplicaChoice::AnyIsAwake() const {
                      [now](const Server& server) { return RestsUntil(server) <= now; });
 }
 
+// Where all rest, one that rests is asked too, as often as there are calls: each renews its rest, so that they take
+// turns, and none makes it longer.
 void ReplicaChoice::Rest(Server& server, SteadyTime now) const {
+  const bool counts = server.counts_from <= now;
+  if (counts) ++server.failures;
   std::chrono::milliseconds rest = rest_.first;
-  for (int i = 0; i < server.failures && rest < rest_.longest; ++i) rest *= 2;
-  ++server.failures;
+  for (int i = 1; i < server.failures && rest < rest_.longest; ++i) rest *= 2;
   server.rests_until = now + std::min(rest, rest_.longest);
+  if (counts) server.counts_from = server.rests_until;
 }
 
 }  // namespace espalier::rpc

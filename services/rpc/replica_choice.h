@@ -11,7 +11,8 @@
 namespace espalier::rpc {
 
 struct ReplicaRest {
-  // A server that could not be reached is left alone for so long; it doubles with each further failure in a row.
+  // A server that could not be reached is left alone for so long; it doubles with each further failure in a row, where
+  // failures within the length of one rest count once, however many calls there are.
   std::chrono::milliseconds first{500};
   std::chrono::milliseconds longest{60'000};
 };
@@ -39,6 +40,7 @@ class ReplicaChoice {
     size_t calls_under_way = 0;
     int failures = 0;  // in a row
     SteadyTime rests_until = SteadyTime::min();
+    SteadyTime counts_from = SteadyTime::min();  // a failure before that is one of those that were counted
   };
   static SteadyTime RestsUntil(const Server& server);
   static bool IsBetter(const Server& one, const Server& other, SteadyTime now);

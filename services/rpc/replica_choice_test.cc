@@ -116,6 +116,32 @@ TEST_F(ReplicaChoiceTest, WhereAllRestEachIsAskedInItsTurn) {
   EXPECT_TRUE(choice.AnyIsAwake());
 }
 
+// However many calls there are: who comes back is found again soon.
+TEST_F(ReplicaChoiceTest, CallsWhileAllRestMakeNoRestLonger) {
+  ReplicaChoice choice({true, false}, kRest, clock_);
+  for (int i = 0; i < 21; ++i) FindNobody(choice);
+  EXPECT_THAT(Picks(choice, 1), ElementsAre(1));
+  EXPECT_TRUE(choice.AnyIsAwake());
+  clock_.Advance(kRest.first - milliseconds(1));
+  EXPECT_THAT(Picks(choice, 2), ElementsAre(1, 1));
+  clock_.Advance(milliseconds(1));
+  EXPECT_THAT(Picks(choice, 2), ElementsAre(0, 0));
+}
+
+// A failure of each rest counts: one that stays away is asked ever more seldom.
+TEST_F(ReplicaChoiceTest, AServerThatStaysAwayRestsLongerUnderLoadToo) {
+  ReplicaChoice choice({true}, kRest, clock_);
+  for (int rest = 0; rest < 2; ++rest) {
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(FindNobody(choice), 0u);
+    clock_.Advance(kRest.first);
+  }
+  EXPECT_EQ(FindNobody(choice), 0u);
+  clock_.Advance(kRest.first);
+  EXPECT_FALSE(choice.AnyIsAwake());
+  clock_.Advance(kRest.first);
+  EXPECT_TRUE(choice.AnyIsAwake());
+}
+
 TEST_F(ReplicaChoiceTest, OneServerIsAlwaysAsked) {
   ReplicaChoice choice({false}, kRest, clock_);
   EXPECT_EQ(FindNobody(choice), 0u);

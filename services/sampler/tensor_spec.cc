@@ -20,6 +20,20 @@ Status CheckConstant(double value, DType dtype) {
                          (bits > 53 ? ", or not below 2^53" : ""));
 }
 
+// "plugin/name", and arguments that one message can carry.
+Status CheckPluginInitializer(const Initializer& initializer) {
+  const size_t slash = initializer.plugin.find('/');
+  if (slash == std::string::npos) {
+    return InvalidArgument("initialiser '" + initializer.plugin.substr(0, 260) +
+                           "': expected PLUGIN/NAME, as in rows/sinusoids");
+  }
+  RETURN_IF_ERROR(graph::CheckName("plugin", initializer.plugin.substr(0, slash)));
+  RETURN_IF_ERROR(graph::CheckName("initialiser", initializer.plugin.substr(slash + 1)));
+  if (initializer.arguments.size() <= TensorLimits::kMaxArgumentBytes) return Status();
+  return ResourceExhausted("an initialiser's arguments have " + std::to_string(initializer.arguments.size()) +
+                           " bytes, the limit is " + std::to_string(TensorLimits::kMaxArgumentBytes));
+}
+
 Status CheckInitializer(const TensorSpec& spec) {
   const Initializer& initializer = spec.initializer;
   const auto finite = [](double number, const char* what) {
@@ -43,6 +57,7 @@ Status CheckInitializer(const TensorSpec& spec) {
       RETURN_IF_ERROR(finite(initializer.gain, "gain"));
       if (spec.row_shape.empty()) return InvalidArgument("Xavier's initializer needs rows of at least one dimension");
       break;
+    case Initializer::Kind::kPlugin: return CheckPluginInitializer(initializer);
   }
   if (IsFloating(spec.dtype)) return Status();
   return InvalidArgument(std::string("random initializers are for floating tensors, not for ") + NameOf(spec.dtype));

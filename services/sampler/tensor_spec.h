@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/base/dtype.h"
@@ -62,9 +63,9 @@ struct TensorId {
 // rows stand for, stream, original id, column), so they are the same for any partitioning: Philox4x32 with key
 // RandomKey(seed, kTensorRows, HashCombine(Hash64(RowsName), Hash64(stream))) and counter (column / 4, original id). A
 // row of own rows has its number as original id. Floating dtypes only, but zeros and a constant; rounded to the dtype
-// at the end.
+// at the end. Values by a plugin are what the plugin makes of the same.
 struct Initializer {
-  enum class Kind : uint8_t { kZeros = 0, kConstant = 1, kUniform = 2, kNormal = 3, kXavierUniform = 4 };
+  enum class Kind : uint8_t { kZeros = 0, kConstant = 1, kUniform = 2, kNormal = 3, kXavierUniform = 4, kPlugin = 5 };
   Kind kind = Kind::kZeros;
   double value = 0;          // kConstant
   double low = 0, high = 1;  // kUniform: [low, high)
@@ -73,6 +74,10 @@ struct Initializer {
   // kXavierUniform (Glorot and Bengio 2010): (-b, b), b = gain sqrt(6 / (fan_in + fan_out)), fans as
   // torch.nn.init.xavier_uniform_ takes them from the whole tensor's shape, never from a partition's part of it.
   double gain = 1;
+  // kPlugin: an initialiser "plugin/name" of a plugin of the owners, any dtype; what it makes of arguments, seed and
+  // stream is its own (services/plugin/espalier_plugin.h).
+  std::string plugin = {};
+  std::string arguments = {};  // bytes
   uint64_t seed = 0;
   std::string stream = {};  // empty: the tensor's name
 
@@ -87,6 +92,9 @@ struct Initializer {
   }
   static Initializer XavierUniform(double gain, uint64_t seed) {
     return {.kind = Kind::kXavierUniform, .gain = gain, .seed = seed};
+  }
+  static Initializer Plugin(std::string name, std::string arguments = {}, uint64_t seed = 0) {
+    return {.kind = Kind::kPlugin, .plugin = std::move(name), .arguments = std::move(arguments), .seed = seed};
   }
 };
 
@@ -106,6 +114,7 @@ struct TensorLimits {
   static constexpr uint64_t kMaxRowsPerPartition = 0xffff'ffffu;  // local rows are 32 bits
   static constexpr uint64_t kMaxOwnRows = uint64_t{1} << 48;      // whole
   static constexpr uint64_t kMaxReducedColumns = uint64_t{1} << 16;
+  static constexpr size_t kMaxArgumentBytes = size_t{1} << 20;  // of an initialiser of a plugin
 };
 
 // What is wrong with a specification whatever the graph: names, dtype, shape, initializer. InvalidArgument says what.

@@ -50,7 +50,12 @@ grpc::ServerUnaryReactor* EmbeddingService::Create(grpc::CallbackServerContext* 
       context_, "CreateEmbedding", context, request, reply, [this](EmbeddingCall call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::EmbeddingSpec spec, EmbeddingSpecOf(frame.header));
-        embeddings().Create(spec, call->deadline(), Acknowledge<tensor::v1::CreateEmbeddingResponse>(call));
+        const auto create = [this, call, spec] {
+          embeddings().Create(spec, call->deadline(), Acknowledge<tensor::v1::CreateEmbeddingResponse>(call));
+          return Status();
+        };
+        if (spec.initializer.kind != sampler::Initializer::Kind::kPlugin) return create();
+        GoOnWithPlugins(context_, call, create);
         return Status();
       });
 }

@@ -33,4 +33,16 @@ void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& ca
   }
 }
 
+void GoOnWithPlugins(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
+                     std::function<Status()> work) {
+  const auto go_on = [call, work = std::move(work)] {
+    if (call->IsCancelled()) return call->Finish(Cancelled("the client went away while the call was queued"));
+    if (const Status status = work(); !status.ok()) call->Finish(status);
+  };
+  if (service.plugin_workers == nullptr) return go_on();
+  if (!service.plugin_workers->TrySubmit(go_on)) {
+    call->Finish(Unavailable("all threads for plugins are busy and their queue is full"));
+  }
+}
+
 }  // namespace espalier::server

@@ -24,6 +24,7 @@ namespace espalier::server {
 // What a service needs besides its subject. Everything outlives the service; metrics may be null.
 struct ServiceContext {
   rpc::WorkerPool* workers = nullptr;
+  rpc::WorkerPool* plugin_workers = nullptr;  // of what plugins compute, which may take long; null: there are none
   RequestGate* gate = nullptr;
   RpcMetrics* metrics = nullptr;
   ServiceLimits limits;
@@ -72,6 +73,10 @@ class FramedCall {
 
 // Runs `work` on a worker; UNAVAILABLE where all are busy and the queue is full.
 void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& call, std::function<void()> work);
+
+// Goes on with a call on a thread for plugins, where there are any: `work` finishes it or returns an error.
+void GoOnWithPlugins(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
+                     std::function<Status()> work);
 
 // Decodes a Request on a worker thread, lets the gate look at it, and hands both to `body`, which finishes the call
 // or returns an error: Status body(std::shared_ptr<FramedCall>, rpc::Frame<Request>&&).

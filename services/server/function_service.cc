@@ -23,17 +23,19 @@ Result<std::span<const std::byte>> RequestBytesOf(const rpc::Frame<function::v1:
   return request.byte_span();
 }
 
+// Without plugins there is nothing to call, which any worker says.
+ServiceContext ForCalls(ServiceContext context) {
+  if (context.plugin_workers != nullptr) context.workers = context.plugin_workers;
+  return context;
+}
+
 }  // namespace
 
 FunctionService::FunctionService(ServedFunctions served, const ServiceContext& context)
     : functions_(served.functions != nullptr ? std::move(served.functions) : std::make_shared<const PluginFunctions>()),
       partition_(std::move(served.partition)),
       context_(context),
-      context_of_calls_(context) {
-  if (functions_->empty()) return;
-  threads_ = std::make_unique<rpc::WorkerPool>(served.threads, served.queue_capacity);
-  context_of_calls_.workers = threads_.get();
-}
+      context_of_calls_(ForCalls(context)) {}
 
 grpc::ServerUnaryReactor* FunctionService::ListFunctions(grpc::CallbackServerContext* context,
                                                          const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {

@@ -20,7 +20,7 @@ using RawServerFunctions = F::WithRawCallbackMethod_CallFunction<F::WithRawCallb
 struct ServedFunctions {
   std::shared_ptr<const PluginFunctions> functions;  // null: none
   PluginPartition partition = {};                    // where there are functions
-  // Threads that run them, so that slow ones do not keep others from their rows; more than 0.
+  // Threads that run them, and initialisers, so that slow ones do not keep others from their rows; more than 0.
   int threads = 1;
   size_t queue_capacity = 256;  // calls that may wait for one; more get UNAVAILABLE
 };
@@ -28,7 +28,7 @@ struct ServedFunctions {
 // Thread-safe.
 class FunctionService final : public internal::RawServerFunctions {
  public:
-  // The context's workers answer what needs no plugin.
+  // Functions run on the context's threads for plugins, what needs none on its workers.
   FunctionService(ServedFunctions served, const ServiceContext& context);
 
   grpc::ServerUnaryReactor* ListFunctions(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -40,8 +40,7 @@ class FunctionService final : public internal::RawServerFunctions {
   const std::shared_ptr<const PluginFunctions> functions_;
   const PluginPartition partition_;
   const ServiceContext context_;
-  ServiceContext context_of_calls_;           // with the threads
-  std::unique_ptr<rpc::WorkerPool> threads_;  // last: its tasks touch the others. Null where there are no functions
+  const ServiceContext context_of_calls_;  // whose workers are those for plugins
 };
 
 }  // namespace espalier::server

@@ -9,8 +9,14 @@ GraphServer::GraphServer(const GraphServerOptions& options, ServedGraph served,
     : gate_(options.partition_key, partition->partition(), options.incarnation) {
   if (options.metrics != nullptr) metrics_ = std::make_unique<RpcMetrics>(*options.metrics);
   workers_ = std::make_unique<rpc::WorkerPool>(options.worker_threads, options.queue_capacity);
-  const ServiceContext context{
-      .workers = workers_.get(), .gate = &gate_, .metrics = metrics_.get(), .limits = options.limits};
+  if (options.functions.functions != nullptr && !options.functions.functions->empty()) {
+    plugin_workers_ = std::make_unique<rpc::WorkerPool>(options.functions.threads, options.functions.queue_capacity);
+  }
+  const ServiceContext context{.workers = workers_.get(),
+                               .plugin_workers = plugin_workers_.get(),
+                               .gate = &gate_,
+                               .metrics = metrics_.get(),
+                               .limits = options.limits};
   graph_service_ = std::make_unique<GraphService>(std::move(served), partition, context);
   tensor_service_ = std::make_unique<TensorService>(partition, context);
   embedding_service_ = std::make_unique<EmbeddingService>(std::move(partition), context);

@@ -44,8 +44,11 @@ class GraphServer {
   std::unique_ptr<TensorService> tensor_service_;
   std::unique_ptr<EmbeddingService> embedding_service_;
   std::unique_ptr<FunctionService> function_service_;
-  std::unique_ptr<rpc::WorkerPool> workers_;  // its tasks touch the services: ends before them
-  std::unique_ptr<rpc::RpcServer> rpc_;       // last: drains before what it calls goes away
+  // Their tasks touch the services: they end before them. Those of workers_ go on with plugin_workers_ (null: there are
+  // no plugins).
+  std::unique_ptr<rpc::WorkerPool> plugin_workers_;
+  std::unique_ptr<rpc::WorkerPool> workers_;
+  std::unique_ptr<rpc::RpcServer> rpc_;  // last: drains before what it calls goes away
 };
 
 }  // namespace espalier::server

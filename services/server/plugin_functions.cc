@@ -9,6 +9,22 @@ namespace {
 constexpr size_t kMostNamesShown = 20;
 constexpr size_t kMostNameBytesShown = 260;  // of a request's: two names and a slash
 
+// `what` is "function" or "initialiser", `existing` what there is of it by name.
+template <class Entry>
+Status NoneOfThatName(const std::string& what, const std::string& name, const std::map<std::string, Entry>& existing,
+                      bool has_plugins) {
+  const std::string message = "no " + what + " '" + name.substr(0, kMostNameBytesShown) + "'; ";
+  if (!has_plugins) return Unimplemented(message + "this server has no plugins (spec.servers.plugins)");
+  if (existing.empty()) return Unimplemented(message + "this server's plugins have none");
+  std::string names;
+  size_t shown = 0;
+  for (const auto& [other, entry] : existing) {
+    if (++shown > kMostNamesShown) break;
+    names += (names.empty() ? "'" : ", '") + other + "'";
+  }
+  return Unimplemented(message + "there are " + names + (shown > kMostNamesShown ? " and more" : ""));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const PluginFunctions>> PluginFunctions::Load(const std::vector<PluginFile>& files) {
@@ -22,6 +38,9 @@ Result<std::shared_ptr<const PluginFunctions>> PluginFunctions::Load(const std::
     for (const PluginLibrary::Function& function : library.functions()) {
       functions->by_name_.emplace(function.name, Function{function, library.version()});
     }
+    for (const PluginLibrary::Initializer& initializer : library.initializers()) {
+      functions->initializers_.emplace(initializer.name, initializer);
+    }
   }
   return std::shared_ptr<const PluginFunctions>(std::move(functions));
 }
@@ -29,15 +48,13 @@ Result<std::shared_ptr<const PluginFunctions>> PluginFunctions::Load(const std::
 Result<const PluginLibrary::Function*> PluginFunctions::Find(const std::string& name) const {
   const auto found = by_name_.find(name);
   if (found != by_name_.end()) return &found->second.function;
-  const std::string what = "no function '" + name.substr(0, kMostNameBytesShown) + "'; ";
-  if (by_name_.empty()) return Unimplemented(what + "this server has no plugins (spec.servers.plugins)");
-  std::string existing;
-  size_t shown = 0;
-  for (const auto& [function, entry] : by_name_) {
-    if (++shown > kMostNamesShown) break;
-    existing += (existing.empty() ? "'" : ", '") + function + "'";
-  }
-  return Unimplemented(what + "there are " + existing + (shown > kMostNamesShown ? " and more" : ""));
+  return NoneOfThatName("function", name, by_name_, !empty());
+}
+
+Result<const PluginLibrary::Initializer*> PluginFunctions::FindInitializer(const std::string& name) const {
+  const auto found = initializers_.find(name);
+  if (found != initializers_.end()) return &found->second;
+  return NoneOfThatName("initialiser", name, initializers_, !empty());
 }
 
 }  // namespace espalier::server

@@ -1,4 +1,4 @@
-// What can be called on a graph server: the functions of all its plugins.
+// What the plugins of a graph server offer: functions that can be called, and initialisers of tensors.
 #pragma once
 
 #include <map>
@@ -20,18 +20,22 @@ class PluginFunctions {
 
   // None.
   PluginFunctions() = default;
-  // Loads them in this order, once in a process. The first error of PluginLibrary::Load; InvalidArgument where two have
-  // one name.
+  // Loads the files in this order, once in a process. The first error of PluginLibrary::Load; InvalidArgument where two
+  // have one name.
   static Result<std::shared_ptr<const PluginFunctions>> Load(const std::vector<PluginFile>& files);
 
-  bool empty() const { return by_name_.empty(); }
+  bool empty() const { return by_name_.empty() && initializers_.empty(); }
   const std::map<std::string, Function>& by_name() const { return by_name_; }  // "plugin/function"
+  // "plugin/initialiser"
+  const std::map<std::string, PluginLibrary::Initializer>& initializers() const { return initializers_; }
 
   // Unimplemented names those that there are. Lives as long as this object.
   Result<const PluginLibrary::Function*> Find(const std::string& name) const;
+  Result<const PluginLibrary::Initializer*> FindInitializer(const std::string& name) const;  // likewise
 
  private:
   std::map<std::string, Function> by_name_;
+  std::map<std::string, PluginLibrary::Initializer> initializers_;
 };
 
 }  // namespace espalier::server

@@ -11,7 +11,16 @@
 namespace espalier::server {
 namespace {
 
-constexpr uint32_t kMostFunctions = 256;
+constexpr uint32_t kMostEntries = 256;  // of each kind
+
+// What version 1 returned.
+struct PluginOfVersion1 {
+  uint32_t interface_version;
+  uint32_t num_functions;
+  const EspalierFunctionEntry* functions;
+  const char* version;
+};
+constexpr const char* kSymbolOfVersion1 = "espalier_plugin_v1";
 
 // Before the loader looks at it, which says less of it.
 Status CheckIsFile(const std::string& path) {
@@ -21,7 +30,20 @@ Status CheckIsFile(const std::string& path) {
   return Status();
 }
 
-Result<const EspalierPlugin*> Open(const std::string& path) {
+// What the plugin's exported function returns; its first field, in every version, is the version.
+template <class Plugin>
+Result<const Plugin*> ReturnedBy(void* function, const std::string& symbol, uint32_t version) {
+  const Plugin* const plugin = reinterpret_cast<const Plugin* (*)()>(function)();
+  if (plugin == nullptr) return FailedPrecondition(symbol + " returns nothing");
+  if (plugin->interface_version == version) return plugin;
+  return FailedPrecondition("it was built for version " + std::to_string(plugin->interface_version) +
+                            " of the interface, and " + symbol + " is of version " + std::to_string(version) +
+                            "; this server has versions 1 and " + std::to_string(ESPALIER_PLUGIN_VERSION) +
+                            " (services/plugin/espalier_plugin.h)");
+}
+
+// Of either version, as one of this.
+Result<EspalierPlugin> Open(const std::string& path) {
   if (!path.starts_with('/')) return InvalidArgument("the path is not absolute");
   RETURN_IF_ERROR(CheckIsFile(path));
   // All symbols now rather than in the middle of a call; and none of them for other libraries to find.
@@ -30,41 +52,71 @@ Result<const EspalierPlugin*> Open(const std::string& path) {
     const char* const reason = dlerror();
     return FailedPrecondition(std::string("it cannot be loaded: ") + (reason != nullptr ? reason : "no reason given"));
   }
-  const auto entry = reinterpret_cast<EspalierPluginEntry>(dlsym(library, ESPALIER_PLUGIN_SYMBOL));
-  if (entry == nullptr) {
-    return FailedPrecondition(
-        "it exports no " ESPALIER_PLUGIN_SYMBOL
-        ": it is no plugin, or one for another version of the interface than this server's, which is " +
-        std::to_string(ESPALIER_PLUGIN_VERSION) + " (services/plugin/espalier_plugin.h)");
+  if (void* const entry = dlsym(library, ESPALIER_PLUGIN_SYMBOL); entry != nullptr) {
+    ASSIGN_OR_RETURN(const EspalierPlugin* const plugin,
+                     ReturnedBy<EspalierPlugin>(entry, ESPALIER_PLUGIN_SYMBOL, ESPALIER_PLUGIN_VERSION));
+    return *plugin;
   }
-  const EspalierPlugin* const plugin = entry();
-  if (plugin == nullptr) return FailedPrecondition(ESPALIER_PLUGIN_SYMBOL " returns nothing");
-  if (plugin->interface_version != ESPALIER_PLUGIN_VERSION) {
-    return FailedPrecondition("it was built for version " + std::to_string(plugin->interface_version) +
-                              " of the interface, this server has version " + std::to_string(ESPALIER_PLUGIN_VERSION) +
-                              " (services/plugin/espalier_plugin.h)");
+  if (void* const entry = dlsym(library, kSymbolOfVersion1); entry != nullptr) {
+    ASSIGN_OR_RETURN(const PluginOfVersion1* const plugin,
+                     ReturnedBy<PluginOfVersion1>(entry, kSymbolOfVersion1, /*version=*/1));
+    return EspalierPlugin{.interface_version = 1,
+                          .num_functions = plugin->num_functions,
+                          .functions = plugin->functions,
+                          .version = plugin->version,
+                          .num_initializers = 0,
+                          .initializers = nullptr};
   }
-  return plugin;
+  return FailedPrecondition(std::string("it exports neither " ESPALIER_PLUGIN_SYMBOL " nor ") + kSymbolOfVersion1 +
+                            ": it is no plugin, or one for another version of the interface than this server's, "
+                            "which are 1 and " +
+                            std::to_string(ESPALIER_PLUGIN_VERSION) + " (services/plugin/espalier_plugin.h)");
+}
+
+Status CheckCounts(const EspalierPlugin& plugin) {
+  const auto fits = [](uint32_t count, const void* entries) {
+    return count <= kMostEntries && (count == 0 || entries != nullptr);
+  };
+  const bool has_any = plugin.num_functions > 0 || plugin.num_initializers > 0;
+  if (has_any && fits(plugin.num_functions, plugin.functions) && fits(plugin.num_initializers, plugin.initializers)) {
+    return Status();
+  }
+  return FailedPrecondition("it has " + std::to_string(plugin.num_functions) + " functions and " +
+                            std::to_string(plugin.num_initializers) + " initialisers, expected 1 at least and " +
+                            std::to_string(kMostEntries) + " of each at most");
+}
+
+// `what` is "function" or "initialiser".
+Status CheckEntry(const std::string& what, const std::string& name, bool has_code, std::set<std::string>* names) {
+  if (const Status valid = graph::CheckName(what, name); !valid.ok()) return FailedPrecondition(valid.message());
+  if (!has_code) return FailedPrecondition("its " + what + " '" + name + "' is null");
+  if (!names->insert(name).second) return FailedPrecondition("it has two " + what + "s '" + name + "'");
+  return Status();
 }
 
 Result<std::vector<PluginLibrary::Function>> FunctionsOf(const std::string& plugin_name, const EspalierPlugin& plugin) {
-  if (plugin.num_functions == 0 || plugin.num_functions > kMostFunctions || plugin.functions == nullptr) {
-    return FailedPrecondition("it has " + std::to_string(plugin.num_functions) + " functions, expected 1 to " +
-                              std::to_string(kMostFunctions));
-  }
   std::set<std::string> names;
   std::vector<PluginLibrary::Function> functions;
   for (uint32_t i = 0; i < plugin.num_functions; ++i) {
     const EspalierFunctionEntry& entry = plugin.functions[i];
     const std::string name = entry.name != nullptr ? entry.name : "";
-    if (const Status valid = graph::CheckName("function", name); !valid.ok()) {
-      return FailedPrecondition(valid.message());
-    }
-    if (entry.function == nullptr) return FailedPrecondition("its function '" + name + "' is null");
-    if (!names.insert(name).second) return FailedPrecondition("it has two functions '" + name + "'");
+    RETURN_IF_ERROR(CheckEntry("function", name, entry.function != nullptr, &names));
     functions.push_back({plugin_name + "/" + name, entry.function, entry.is_idempotent != 0});
   }
   return functions;
+}
+
+Result<std::vector<PluginLibrary::Initializer>> InitializersOf(const std::string& plugin_name,
+                                                               const EspalierPlugin& plugin) {
+  std::set<std::string> names;
+  std::vector<PluginLibrary::Initializer> initializers;
+  for (uint32_t i = 0; i < plugin.num_initializers; ++i) {
+    const EspalierInitializerEntry& entry = plugin.initializers[i];
+    const std::string name = entry.name != nullptr ? entry.name : "";
+    RETURN_IF_ERROR(CheckEntry("initialiser", name, entry.initializer != nullptr, &names));
+    initializers.push_back({plugin_name + "/" + name, entry.initializer});
+  }
+  return initializers;
 }
 
 }  // namespace
@@ -85,13 +137,13 @@ Result<PluginFile> ParsePluginFile(const std::string& text) {
 Result<PluginLibrary> PluginLibrary::Load(const PluginFile& file) {
   const std::string what = "plugin '" + file.name + "' (" + file.path + ")";
   RETURN_IF_ERROR(graph::CheckName("plugin", file.name));
-  Result<const EspalierPlugin*> opened = Open(file.path).While(what);
-  if (!opened.ok()) return std::move(opened).status();
-  const EspalierPlugin& plugin = **opened;
+  ASSIGN_OR_RETURN(const EspalierPlugin plugin, Open(file.path).While(what));
+  RETURN_IF_ERROR(CheckCounts(plugin).While(what));
   PluginLibrary library;
   library.name_ = file.name;
   library.version_ = plugin.version != nullptr ? plugin.version : "";
   ASSIGN_OR_RETURN(library.functions_, FunctionsOf(file.name, plugin).While(what));
+  ASSIGN_OR_RETURN(library.initializers_, InitializersOf(file.name, plugin).While(what));
   return library;
 }
 

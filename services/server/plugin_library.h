@@ -28,15 +28,20 @@ class PluginLibrary {
     EspalierFunction function = nullptr;
     bool is_idempotent = false;
   };
+  struct Initializer {
+    std::string name;  // "plugin/initialiser"
+    EspalierInitializer initializer = nullptr;
+  };
 
-  // Runs the library's initialisers. NotFound, PermissionDenied: the file; FailedPrecondition: it cannot be loaded, is
-  // no plugin, is one of another version of the interface, or has functions that cannot be called. All name plugin and
-  // file.
+  // Runs what the library runs when it is loaded. NotFound, PermissionDenied: the file; FailedPrecondition: it cannot
+  // be loaded, is no plugin, is one of another version of the interface, or has functions or initialisers that cannot
+  // be called. All name plugin and file.
   static Result<PluginLibrary> Load(const PluginFile& file);
 
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_; }  // its author's; may be empty
   const std::vector<Function>& functions() const { return functions_; }
+  const std::vector<Initializer>& initializers() const { return initializers_; }
 
  private:
   PluginLibrary() = default;
@@ -44,6 +49,7 @@ class PluginLibrary {
   std::string name_;
   std::string version_;
   std::vector<Function> functions_;
+  std::vector<Initializer> initializers_;
 };
 
 }  // namespace espalier::server

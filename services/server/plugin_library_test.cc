@@ -36,6 +36,17 @@ TEST(PluginLibraryTest, LoadsTheFunctionsOfAPlugin) {
   EXPECT_TRUE(library->functions()[0].is_idempotent);
   EXPECT_EQ(library->functions()[6].name, "test/once");
   EXPECT_FALSE(library->functions()[6].is_idempotent);
+  ASSERT_EQ(library->initializers().size(), 8u);
+  EXPECT_EQ(library->initializers()[0].name, "test/fields");
+}
+
+TEST(PluginLibraryTest, LoadsOneOfVersion1) {
+  const auto library = PluginLibrary::Load({"old", ESPALIER_PLUGIN_OF_VERSION_1});
+  ASSERT_TRUE(library.ok()) << library.status().ToString();
+  EXPECT_EQ(library->version(), "0.9");
+  ASSERT_EQ(library->functions().size(), 1u);
+  EXPECT_EQ(library->functions()[0].name, "old/partition");
+  EXPECT_TRUE(library->initializers().empty());
 }
 
 TEST(PluginLibraryTest, SaysWhyAFileCannotBeLoaded) {
@@ -52,10 +63,12 @@ TEST(PluginLibraryTest, SaysWhyAFileCannotBeLoaded) {
 
 TEST(PluginLibraryTest, RefusesWhatIsNoPluginOfItsVersion) {
   EXPECT_THAT(LoadError(ESPALIER_NO_PLUGIN).ToString(),
-              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("exports no espalier_plugin_v1")));
-  EXPECT_THAT(LoadError(ESPALIER_PLUGIN_OF_VERSION_99).ToString(),
-              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("built for version 99"), HasSubstr("has version 1")));
+              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("exports neither espalier_plugin_v2 nor")));
+  EXPECT_THAT(
+      LoadError(ESPALIER_PLUGIN_OF_VERSION_99).ToString(),
+      AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("built for version 99"), HasSubstr("has versions 1 and 2")));
   EXPECT_THAT(LoadError(ESPALIER_PLUGIN_WITH_A_NAME_TWICE).ToString(), HasSubstr("two functions 'same'"));
+  EXPECT_THAT(LoadError(ESPALIER_PLUGIN_WITHOUT_CODE).ToString(), HasSubstr("its initialiser 'nothing' is null"));
 }
 
 TEST(PluginFunctionsTest, AreFoundByTheNamesOfPluginAndFunction) {
@@ -66,6 +79,10 @@ TEST(PluginFunctionsTest, AreFoundByTheNamesOfPluginAndFunction) {
   const Status unknown = (*functions)->Find("a/ecko").status();
   EXPECT_EQ(unknown.code(), StatusCode::kUnimplemented);
   EXPECT_THAT(unknown.message(), AllOf(HasSubstr("'a/ecko'"), HasSubstr("'a/echo'"), HasSubstr("'b/echo'")));
+  EXPECT_TRUE((*functions)->FindInitializer("b/fields").ok());
+  const Status no_function = (*functions)->FindInitializer("a/echo").status();
+  EXPECT_EQ(no_function.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(no_function.message(), AllOf(HasSubstr("no initialiser 'a/echo'"), HasSubstr("'a/fields'")));
   EXPECT_THAT(PluginFunctions().Find("a/echo").status().message(), HasSubstr("no plugins (spec.servers.plugins)"));
   EXPECT_EQ(PluginFunctions::Load({{"a", ESPALIER_TEST_PLUGIN}, {"a", ESPALIER_TEST_PLUGIN}}).status().code(),
             StatusCode::kInvalidArgument);

@@ -175,6 +175,26 @@ TEST(TensorSpecOfTest, ReadsEveryField) {
   EXPECT_EQ(spec->initializer.stream, "rows");
 }
 
+TEST(TensorSpecOfTest, ReadsAnInitialiserOfAPlugin) {
+  tensor::v1::CreateRequest request = ValidCreate();
+  request.mutable_initializer()->mutable_plugin()->set_name("rows/ids");
+  request.mutable_initializer()->mutable_plugin()->set_arguments(std::string("a\0b", 3));
+  const auto spec = TensorSpecOf(request);
+  ASSERT_TRUE(spec.ok()) << spec.status().ToString();
+  EXPECT_EQ(spec->initializer.kind, sampler::Initializer::Kind::kPlugin);
+  EXPECT_EQ(spec->initializer.plugin, "rows/ids");
+  EXPECT_EQ(spec->initializer.arguments, std::string("a\0b", 3));
+  EXPECT_EQ(spec->initializer.seed, 11u);
+  EXPECT_EQ(spec->initializer.stream, "rows");
+  for (const char* wrong : {"", "rows", "/ids", "rows/", "rows/a/b", "rows/../ids"}) {
+    request.mutable_initializer()->mutable_plugin()->set_name(wrong);
+    EXPECT_EQ(TensorSpecOf(request).status().code(), StatusCode::kInvalidArgument) << wrong;
+  }
+  request.mutable_initializer()->mutable_plugin()->set_name("rows/ids");
+  request.mutable_initializer()->mutable_plugin()->set_arguments(std::string((1 << 20) + 1, 'x'));
+  EXPECT_EQ(TensorSpecOf(request).status().code(), StatusCode::kResourceExhausted);
+}
+
 TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {
   using Request = tensor::v1::CreateRequest;
   const std::pair<StatusCode, std::function<void(Request&)>> wrong[] = {

@@ -48,6 +48,9 @@ sampler::Initializer InitializerOf(const tensor::v1::Initializer& asked) {
     case tensor::v1::Initializer::kXavierUniform:
       initializer = Initializer::XavierUniform(asked.xavier_uniform().gain(), asked.seed());
       break;
+    case tensor::v1::Initializer::kPlugin:
+      initializer = Initializer::Plugin(asked.plugin().name(), asked.plugin().arguments(), asked.seed());
+      break;
     case tensor::v1::Initializer::KIND_NOT_SET: break;
   }
   initializer.stream = asked.stream();

@@ -54,22 +54,30 @@ grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* con
       context_, "Create", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorSpec spec, TensorSpecOf(frame.header));
-        const auto made = std::make_shared<std::optional<sampler::TensorDescription>>();
-        return ApplyOnce(
-            frame.header.change(),
-            [&](sampler::DoneStatus done) {
-              tensors().Create(spec, frame.header.creation(), call->deadline(),
-                               [made, done = std::move(done)](Result<sampler::TensorDescription> created) {
-                                 if (created.ok()) *made = *created;
-                                 done(created.status());
-                               });
-            },
-            [this, call, made, id = spec.id](const Status& status) {
-              if (!status.ok()) return call->Finish(status);
-              if (made->has_value()) return call->FinishWith(Described<tensor::v1::CreateResponse>(**made), {});
-              // Applied by an earlier try, whose answer was lost.
-              tensors().Describe(id, call->deadline(), AnswerDescribed<tensor::v1::CreateResponse>(call));
-            });
+        if (spec.initializer.kind != sampler::Initializer::Kind::kPlugin) return CreateNow(call, spec, frame.header);
+        GoOnWithPlugins(context_, call,
+                        [this, call, spec, header = frame.header] { return CreateNow(call, spec, header); });
+        return Status();
+      });
+}
+
+Status TensorService::CreateNow(const Call& call, const sampler::TensorSpec& spec,
+                                const tensor::v1::CreateRequest& request) {
+  const auto made = std::make_shared<std::optional<sampler::TensorDescription>>();
+  return ApplyOnce(
+      request.change(),
+      [&](sampler::DoneStatus done) {
+        tensors().Create(spec, request.creation(), call->deadline(),
+                         [made, done = std::move(done)](Result<sampler::TensorDescription> created) {
+                           if (created.ok()) *made = *created;
+                           done(created.status());
+                         });
+      },
+      [this, call, made, id = spec.id](const Status& status) {
+        if (!status.ok()) return call->Finish(status);
+        if (made->has_value()) return call->FinishWith(Described<tensor::v1::CreateResponse>(**made), {});
+        // Applied by an earlier try, whose answer was lost.
+        tensors().Describe(id, call->deadline(), AnswerDescribed<tensor::v1::CreateResponse>(call));
       });
 }
 

@@ -44,6 +44,10 @@ class TensorService final : public internal::RawTensorStore {
  private:
   sampler::PartitionTensors& tensors() const { return partition_->tensors(); }
 
+  // Finishes the call or returns an error.
+  Status CreateNow(const std::shared_ptr<FramedCall>& call, const sampler::TensorSpec& spec,
+                   const tensor::v1::CreateRequest& request);
+
   // Calls apply(done) unless the change was applied before; then answer(status), at once or when apply is done.
   // An error is that of a change that cannot be taken now, or never.
   Status ApplyOnce(const tensor::v1::Change& change, const std::function<void(sampler::DoneStatus)>& apply,

@@ -37,7 +37,7 @@ void Embeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadline, s
     }
     if (!is_first) return done(Unavailable("learnable rows '" + spec.id.name + "' are being made"));
   }
-  done(CreateAlone(spec));
+  done(CreateAlone(spec, deadline));
   std::vector<Parked> parked;
   {
     MutexLock lock(&mutex_);
@@ -48,7 +48,7 @@ void Embeddings::Create(const sampler::EmbeddingSpec& spec, Deadline deadline, s
   for (Parked& next : parked) Create(next.spec, next.deadline, std::move(next.done));
 }
 
-Status Embeddings::CreateAlone(const sampler::EmbeddingSpec& spec) {
+Status Embeddings::CreateAlone(const sampler::EmbeddingSpec& spec, Deadline deadline) {
   std::shared_ptr<EmbeddingRows> other_run;
   {
     MutexLock lock(&mutex_);
@@ -65,14 +65,16 @@ Status Embeddings::CreateAlone(const sampler::EmbeddingSpec& spec) {
     }
   }
   if (other_run != nullptr) Drop(std::move(other_run));
-  return CreateNew(spec);
+  return CreateNew(spec, deadline);
 }
 
-Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorSpec& spec) {
+Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorSpec& spec, Deadline deadline) {
   // That of the run, so that a message of another one which comes late finds nothing.
   const uint64_t creation = spec.id.creation != 0 ? spec.id.creation : next_creation_++;
   std::optional<Result<sampler::TensorDescription>> made;
-  tensors_.Create(spec, creation, Deadline::After(std::chrono::hours(1)),
+  // The built-in initialisers come to their end soon, whoever still waits for them.
+  const bool is_of_plugin = spec.initializer.kind == sampler::Initializer::Kind::kPlugin;
+  tensors_.Create(spec, creation, is_of_plugin ? deadline : Deadline::After(std::chrono::hours(1)),
                   [&](Result<sampler::TensorDescription> description) { made.emplace(std::move(description)); });
   // NotFound: tensors of other creators have numbers of other registers.
   const bool is_taken = made->status().code() == StatusCode::kNotFound;
@@ -92,18 +94,19 @@ Status Embeddings::CheckRoomFor(const sampler::EmbeddingSpec& spec) const {
                            std::to_string(limits_.max_embeddings_per_job) + " of one job");
 }
 
-Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec) {
+Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadline) {
   // What older incarnations have left goes first: a server need not have room for both.
   RETURN_IF_ERROR(tensors_.EnterIncarnation(spec.id.job, spec.incarnation));
   ForgetOlderThan(spec);
   RETURN_IF_ERROR(CheckRoomFor(spec));
-  ASSIGN_OR_RETURN(std::shared_ptr<TensorRows> rows, NewTensor(sampler::RowsOfEmbedding(spec)));
+  ASSIGN_OR_RETURN(std::shared_ptr<TensorRows> rows, NewTensor(sampler::RowsOfEmbedding(spec), deadline));
   const sampler::TensorId id = sampler::RowsOfEmbedding(spec).id;
   Status made;
   std::shared_ptr<TensorRows> state;
   if (const size_t width = sampler::StateRowWidth(spec); width > 0) {
     auto tensor = NewTensor(
-        {.id = sampler::StateOfEmbedding(id), .dtype = DType::kF32, .row_shape = {static_cast<int64_t>(width)}});
+        {.id = sampler::StateOfEmbedding(id), .dtype = DType::kF32, .row_shape = {static_cast<int64_t>(width)}},
+        deadline);
     made = tensor.status();
     if (tensor.ok()) {
       state = *std::move(tensor);

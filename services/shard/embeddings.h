@@ -53,13 +53,14 @@ class Embeddings final : public sampler::PartitionEmbeddings {
   static constexpr size_t kMaxParked = 4096;  // of one name
 
   // One at a time for each name; others go on meanwhile.
-  Status CreateAlone(const sampler::EmbeddingSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
+  Status CreateAlone(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   Status CheckRoomFor(const sampler::EmbeddingSpec& spec) const ABSL_LOCKS_EXCLUDED(mutex_);
-  Status CreateNew(const sampler::EmbeddingSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
+  Status CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // The job's rows of incarnations before that of `spec`, whose tensors are dropped already.
   void ForgetOlderThan(const sampler::EmbeddingSpec& spec) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The rows of a tensor that did not exist; AlreadyExists where it did.
-  Result<std::shared_ptr<TensorRows>> NewTensor(const sampler::TensorSpec& spec);
+  // The rows of a tensor that did not exist; AlreadyExists where it did. A plugin that fills them has until the
+  // deadline.
+  Result<std::shared_ptr<TensorRows>> NewTensor(const sampler::TensorSpec& spec, Deadline deadline);
   // Of rows that nobody finds any more: with their tensors.
   void Drop(std::shared_ptr<EmbeddingRows> embedding);
   void DropTensor(const sampler::TensorId& tensor);

@@ -51,13 +51,13 @@ Tensor IdTensor(std::vector<uint64_t> ids, uint64_t bound) {
 }  // namespace
 
 struct GraphShard::State {
-  State(graph::PartitionBook b, graph::Partition p, ShardLimits l)
+  State(graph::PartitionBook b, graph::Partition p, ShardLimits l, std::shared_ptr<const sampler::RowInitializers> i)
       : book(std::move(b)),
         partition(std::move(p)),
         limits(l),
         weight_sums(partition),
         time_columns(partition),
-        tensors(book, partition, {limits.mutable_tensor_bytes, limits.max_rows_per_request}),
+        tensors(book, partition, {limits.mutable_tensor_bytes, limits.max_rows_per_request}, std::move(i)),
         embeddings(tensors, {limits.waiting_gradient_bytes, limits.max_rows_per_request}),
         answer_buffers(kIdleAnswerBytes) {
     for (const graph::CanonicalEdgeType& type : book.schema().edge_types()) {
@@ -390,9 +390,10 @@ GraphShard::GraphShard(std::unique_ptr<State> state) : state_(std::move(state)) 
 GraphShard::~GraphShard() = default;
 
 Result<std::shared_ptr<GraphShard>> GraphShard::Make(graph::PartitionBook book, graph::Partition partition,
-                                                     ShardLimits limits) {
+                                                     ShardLimits limits,
+                                                     std::shared_ptr<const sampler::RowInitializers> initializers) {
   RETURN_IF_ERROR(CheckPartition(book, partition));
-  auto state = std::make_unique<State>(std::move(book), std::move(partition), limits);
+  auto state = std::make_unique<State>(std::move(book), std::move(partition), limits, std::move(initializers));
   return std::shared_ptr<GraphShard>(new GraphShard(std::move(state)));
 }
 

@@ -8,6 +8,7 @@
 
 #include "services/graph/partition.h"
 #include "services/sampler/partition_access.h"
+#include "services/sampler/row_initializers.h"
 
 namespace espalier::shard {
 
@@ -27,8 +28,10 @@ struct ShardLimits {
 class GraphShard final : public sampler::PartitionAccess {
  public:
   // Checks every array that later indexes another (they may come from damaged files): DataLoss says which.
-  static Result<std::shared_ptr<GraphShard>> Make(graph::PartitionBook book, graph::Partition partition,
-                                                  ShardLimits limits = {});
+  // `initializers`: those of plugins, for tensors; null: there are none.
+  static Result<std::shared_ptr<GraphShard>> Make(
+      graph::PartitionBook book, graph::Partition partition, ShardLimits limits = {},
+      std::shared_ptr<const sampler::RowInitializers> initializers = nullptr);
   ~GraphShard() override;
 
   const graph::PartitionBook& book() const;

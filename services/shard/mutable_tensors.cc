@@ -3,6 +3,7 @@
 #include "services/base/unique_number.h"
 #include "services/sampler/row_source.h"
 #include "services/shard/id_array.h"
+#include "services/shard/plugin_rows.h"
 #include "services/shard/tensor_initializer.h"
 
 namespace espalier::shard {
@@ -24,8 +25,13 @@ Status Taken(const sampler::TensorId& tensor, const std::string& by) {
 }  // namespace
 
 MutableTensors::MutableTensors(const graph::PartitionBook& book, const graph::Partition& partition,
-                               const MutableTensorLimits& limits)
-    : book_(book), partition_(partition), limits_(limits), register_(UniqueNumber() << kRegisterShift) {}
+                               const MutableTensorLimits& limits,
+                               std::shared_ptr<const sampler::RowInitializers> initializers)
+    : book_(book),
+      partition_(partition),
+      limits_(limits),
+      initializers_(std::move(initializers)),
+      register_(UniqueNumber() << kRegisterShift) {}
 
 Status MutableTensors::CheckNoColumnHasTheName(const sampler::TensorId& tensor) const {
   const auto refuse = [&] {
@@ -67,9 +73,8 @@ Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const samp
                           static_cast<uint64_t>(partition_.original_edge_ids[rows.type].num_elements()) ==
                               book_.NumOwnedEdges(partition_.id, type);
       if (loaded) return of_array(partition_.original_edge_ids[rows.type]);
-      return FailedPrecondition(
-          "the partition was loaded without the edges' original ids, which the random values of " +
-          NameOf(rows, book_) + " depend on");
+      return FailedPrecondition("the partition was loaded without the edges' original ids, which the first values of " +
+                                NameOf(rows, book_) + " depend on");
     }
     case sampler::RowsOf::kOwn: break;
   }
@@ -168,6 +173,24 @@ Status MutableTensors::CheckRoomFor(const std::string& what, uint64_t size_bytes
                            std::to_string(limits_.max_bytes) + " are left");
 }
 
+Status MutableTensors::CheckInitializerExists(const sampler::Initializer& initializer) const {
+  if (initializer.kind != sampler::Initializer::Kind::kPlugin) return Status();
+  if (initializers_ != nullptr) return initializers_->CheckExists(initializer.plugin);
+  return Unimplemented("no initialiser '" + initializer.plugin +
+                       "'; who holds this partition has no plugins (spec.servers.plugins)");
+}
+
+Status MutableTensors::FillNew(const sampler::TensorSpec& spec, const std::function<uint64_t(uint64_t)>& original_ids,
+                               Deadline deadline, TensorRows& rows) const {
+  const TensorRows::Filling filling(rows);
+  if (spec.initializer.kind != sampler::Initializer::Kind::kPlugin) {
+    FillRows(spec, book_, original_ids, rows.num_rows(), filling.bytes());
+    return Status();
+  }
+  return FillByPlugin({*initializers_, spec, book_, partition_, original_ids}, rows.num_rows(), deadline,
+                      filling.bytes());
+}
+
 Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorSpec& spec, uint64_t creation,
                                                           Deadline deadline) {
   RETURN_IF_ERROR(CheckSpec(spec));
@@ -180,8 +203,9 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
     return ResourceExhausted(what + " has " + std::to_string(num_rows) + " rows in one partition, the limit is " +
                              std::to_string(sampler::TensorLimits::kMaxRowsPerPartition));
   }
+  RETURN_IF_ERROR(CheckInitializerExists(spec.initializer).While(what));
   std::function<uint64_t(uint64_t)> original_ids;
-  if (IsRandom(spec.initializer)) {
+  if (NeedsOriginalIds(spec.initializer)) {
     ASSIGN_OR_RETURN(original_ids, OriginalIds(spec.id.rows));
   }
   // Rows have at most 2^32 - 1 of at most kMaxRowBytes: no overflow.
@@ -214,10 +238,14 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
     size_bytes_ += size_bytes;
   }
   // Without the lock: whoever asks for the tensor meanwhile is told that it is being filled.
-  FillRows(spec, book_, original_ids, num_rows, TensorRows::Filling(*rows).bytes());
+  Status filled = FillNew(spec, original_ids, deadline, *rows);
   MutexLock lock(&mutex_);
   const auto entry = entries_.find(KeyOf(spec.id));
   if (entry == entries_.end() || entry->second.rows != rows) return Aborted(what + " was dropped while it was filled");
+  if (!filled.ok()) {
+    Erase(entry, freed);
+    return std::move(filled).While(what);
+  }
   if (deadline.HasPassed()) {
     // Its maker has been told so, and will never say that it is complete.
     Erase(entry, freed);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "services/base/mutex.h"
 #include "services/graph/partition.h"
 #include "services/sampler/partition_tensors.h"
+#include "services/sampler/row_initializers.h"
 #include "services/shard/tensor_rows.h"
 
 namespace espalier::shard {
@@ -27,9 +29,9 @@ struct MutableTensorLimits {
 // tensor does not disturb who reads it.
 class MutableTensors final : public sampler::PartitionTensors {
  public:
-  // Both outlive this.
-  MutableTensors(const graph::PartitionBook& book, const graph::Partition& partition,
-                 const MutableTensorLimits& limits);
+  // Book and partition outlive this. `initializers`: those of plugins; null: there are none.
+  MutableTensors(const graph::PartitionBook& book, const graph::Partition& partition, const MutableTensorLimits& limits,
+                 std::shared_ptr<const sampler::RowInitializers> initializers = nullptr);
 
   bool is_in_process() const override { return true; }
   void Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,
@@ -82,6 +84,10 @@ class MutableTensors final : public sampler::PartitionTensors {
   // What has the name and is the answer to Create; none where the name is free, or has become free.
   Result<std::optional<sampler::TensorDescription>> FindOrFreeName(const sampler::TensorSpec& spec, uint64_t creation,
                                                                    Freed& freed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status CheckInitializerExists(const sampler::Initializer& initializer) const;
+  // In place of zeros; nobody finds the rows meanwhile.
+  Status FillNew(const sampler::TensorSpec& spec, const std::function<uint64_t(uint64_t)>& original_ids,
+                 Deadline deadline, TensorRows& rows) const;
   Status CheckRoomFor(const std::string& what, uint64_t size_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Erase(std::map<Key, Entry>::iterator entry, Freed& freed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RememberDropped(uint64_t creation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -97,6 +103,7 @@ class MutableTensors final : public sampler::PartitionTensors {
   const graph::PartitionBook& book_;
   const graph::Partition& partition_;
   const MutableTensorLimits limits_;
+  const std::shared_ptr<const sampler::RowInitializers> initializers_;
   mutable Mutex mutex_;
   std::map<Key, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> newest_incarnations_ ABSL_GUARDED_BY(mutex_);  // by job

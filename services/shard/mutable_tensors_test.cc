@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <memory>
 #include <optional>
 
 #include "services/graph/generators.h"
@@ -236,6 +238,54 @@ TEST_F(MutableTensorsTest, RandomRowsOfEdgesNeedTheirOriginalIds) {
   EXPECT_EQ(Create(tensors, spec).status().code(), StatusCode::kFailedPrecondition);
   spec.initializer = sampler::Initializer::Constant(1);
   EXPECT_TRUE(Create(tensors, spec).ok());
+}
+
+// Gives an I32 row its original id, and none that is the limit or more.
+class IdsBelow final : public sampler::RowInitializers {
+ public:
+  explicit IdsBelow(uint64_t limit) : limit_(limit) {}
+  Status CheckExists(const std::string& name) const override {
+    return name == "test/ids" ? Status() : Unimplemented("no initialiser '" + name + "'");
+  }
+  Status Fill(const sampler::RowsToFill& rows, Deadline) const override {
+    ESPALIER_CHECK(rows.values.size() == rows.original_ids.size() * sizeof(int32_t));
+    for (size_t i = 0; i < rows.original_ids.size(); ++i) {
+      if (rows.original_ids[i] >= limit_) return FailedPrecondition("an id that is too large");
+      const auto value = static_cast<int32_t>(rows.original_ids[i]);
+      std::memcpy(rows.values.data() + i * sizeof(value), &value, sizeof(value));
+    }
+    return Status();
+  }
+
+ private:
+  const uint64_t limit_;
+};
+
+TEST_F(MutableTensorsTest, AnInitialiserThatFailsLeavesNoRows) {
+  MutableTensors tensors(book_, partitions_[1], {1 << 20, 1000}, std::make_shared<IdsBelow>(150));
+  TensorSpec spec = Own("t", 400);  // rows 200 to 399 are here
+  spec.initializer = sampler::Initializer::Plugin("test/ids");
+  const auto refused = Create(tensors, spec);
+  EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.status().message(), HasSubstr("tensor 't': an id that is too large"));
+  EXPECT_EQ(tensors.SizeBytes(), 0u);
+  EXPECT_EQ(tensors.Find(spec.id).status().code(), StatusCode::kNotFound);
+
+  spec.id.rows = RowSpace::Own(120);  // 60 to 119
+  ASSERT_TRUE(Create(tensors, spec).ok());
+  const auto rows = tensors.Find(spec.id);
+  ASSERT_TRUE(rows.ok());
+  const TensorRows::Filling filled(**rows);
+  int32_t last = 0;
+  std::memcpy(&last, filled.bytes() + 59 * sizeof(last), sizeof(last));
+  EXPECT_EQ(last, 119);
+
+  spec.id.name = "other";
+  spec.initializer.plugin = "test/other";
+  EXPECT_EQ(Create(tensors, spec).status().code(), StatusCode::kUnimplemented);
+  spec.initializer.plugin = "test/ids";
+  EXPECT_EQ(Create(tensors, spec, 7, Deadline::After(std::chrono::seconds(0))).status().code(),
+            StatusCode::kDeadlineExceeded);
 }
 
 }  // namespace

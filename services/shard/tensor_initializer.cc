@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numbers>
 
+#include "services/base/check.h"
 #include "services/base/hash.h"
 #include "services/base/philox.h"
 #include "services/base/random_purpose.h"
@@ -58,7 +59,6 @@ void FillRandom(const sampler::TensorSpec& spec, uint64_t key, const std::functi
   const uint64_t num_columns = sampler::RowElements(spec.row_shape);
   if (num_columns == 0) return;  // however many rows of nothing there are
   const size_t element_bytes = SizeOf(spec.dtype);
-  if (num_columns == 0) return;  // any number of rows then takes no time either
   for (uint64_t row = 0; row < num_rows; ++row) {
     const uint64_t original = original_id(row);
     for (uint64_t column = 0; column < num_columns; column += 4) {
@@ -72,13 +72,14 @@ void FillRandom(const sampler::TensorSpec& spec, uint64_t key, const std::functi
 
 }  // namespace
 
-bool IsRandom(const Initializer& initializer) {
+bool NeedsOriginalIds(const Initializer& initializer) {
   return initializer.kind != Initializer::Kind::kZeros && initializer.kind != Initializer::Kind::kConstant;
 }
 
 void FillRows(const sampler::TensorSpec& spec, const graph::PartitionBook& book,
               const std::function<uint64_t(uint64_t row)>& original_id, uint64_t num_rows, std::byte* rows) {
   const Initializer& initializer = spec.initializer;
+  ESPALIER_CHECK(initializer.kind != Initializer::Kind::kPlugin) << "first values of a plugin are asked of it";
   const uint64_t key = KeyOf(spec, book);
   const auto uniform = [&](double low, double high) {
     FillRandom(spec, key, original_id, num_rows, rows,
@@ -101,6 +102,7 @@ void FillRows(const sampler::TensorSpec& spec, const graph::PartitionBook& book,
       const double bound = XavierBound(spec, FirstRows(spec.id.rows, book).back(), initializer.gain);
       return uniform(-bound, bound);
     }
+    case Initializer::Kind::kPlugin: break;
   }
 }
 

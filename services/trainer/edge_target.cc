@@ -15,7 +15,9 @@ namespace {
 using graph::SplitPartName;
 
 constexpr SplitPartName kEveryPart[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
-constexpr uint64_t kLabelsPerRead = uint64_t{1} << 16;
+// Labels are read so many at once, or fewer wide ones: an answer stays far below what a message may hold.
+constexpr uint64_t kMostLabelsPerRead = uint64_t{1} << 16;
+constexpr uint64_t kMostLabelBytesPerRead = uint64_t{16} << 20;
 // So many classes are a mistake: a column of ids taken for labels.
 constexpr int64_t kMostClasses = 1'000'000;
 
@@ -31,15 +33,26 @@ int64_t WidthOfRows(const Tensor& rows) {
   return width;
 }
 
+// By the first edge of a part that has any.
+Result<uint64_t> LabelsPerRead(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
+                               const Timeouts& timeouts) {
+  ASSIGN_OR_RETURN(const sampler::GlobalBatch first,
+                   EdgesOfChunk(target, graph, part, /*chunk=*/0, /*size=*/1, true, timeouts.ForData()));
+  const uint64_t label_bytes = std::max<uint64_t>(1, first.rows.row_bytes());
+  return std::clamp<uint64_t>(kMostLabelBytesPerRead / label_bytes, 1, kMostLabelsPerRead);
+}
+
 // The rank's share of all parts. Labels are checked against the target's number of outputs, where that is known.
 Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& graph, Rank rank, uint32_t num_ranks,
                                 const Timeouts& timeouts) {
   SeenLabels seen;
   for (const SplitPartName part : kEveryPart) {
     ASSIGN_OR_RETURN(const uint64_t count, graph.seeds.CountOfEdges(target.edge_type, target.split, part));
-    for (uint64_t chunk = rank.value; chunk * kLabelsPerRead < count; chunk += num_ranks) {
+    if (count == 0) continue;
+    ASSIGN_OR_RETURN(const uint64_t per_read, LabelsPerRead(target, graph, part, timeouts));
+    for (uint64_t chunk = rank.value; chunk * per_read < count; chunk += num_ranks) {
       ASSIGN_OR_RETURN(const sampler::GlobalBatch edges,
-                       EdgesOfChunk(target, graph, part, chunk, kLabelsPerRead, true, timeouts.ForData()));
+                       EdgesOfChunk(target, graph, part, chunk, per_read, true, timeouts.ForData()));
       seen.width = WidthOfRows(edges.rows);
       EdgeTarget checked = target;
       if (target.loss == LossKind::kCrossEntropy) {

@@ -5,19 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "services/job/sampling/sampling_enums.h"
+
 namespace espalier::trainer {
 namespace {
-
-sampler::NegativeKind KindOf(job::Negatives negatives) {
-  switch (negatives) {
-    case job::Negatives::kUniform: return sampler::NegativeKind::kUniform;
-    case job::Negatives::kJoint: return sampler::NegativeKind::kJoint;
-    case job::Negatives::kInBatch: return sampler::NegativeKind::kInBatch;
-    case job::Negatives::kInDegree: return sampler::NegativeKind::kInDegree;
-    case job::Negatives::kGlobalUniform: return sampler::NegativeKind::kGlobalUniform;
-  }
-  return sampler::NegativeKind::kUniform;
-}
 
 constexpr char kReversePrefix[] = "rev_";
 
@@ -96,7 +87,7 @@ Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const job::Task& task, const
     ASSIGN_OR_RETURN(const std::optional<EdgeTypeId> reverse, ReverseTypeOf(task, schema, type));
     plan.types.push_back({type, reverse});
   }
-  plan.negatives = {KindOf(task.negatives), static_cast<uint32_t>(task.num_negatives)};
+  plan.negatives = {NegativeKindOf(task.negatives), static_cast<uint32_t>(task.num_negatives)};
   return std::optional<sampler::LinkPlan>(std::move(plan));
 }
 

@@ -14,6 +14,7 @@
 #include "services/job/enum_names.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
+#include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/sampling_plan.h"
@@ -231,7 +232,8 @@ TEST(LinkTrainingTest, MetricsAreThoseOfTheEmbeddingsAndTheScorerThatItWrites) {
     job.training.epochs = 4;
     job.training.evaluation.filtered = false;
     job.output_save = {job::OutputKind::kModel, job::OutputKind::kEmbeddings, job::OutputKind::kPredictions};
-    const std::string output = testing::TempDir() + "/link-outputs-" + name;
+    const storage::TemporaryFolder folder;
+    const std::string output = folder.path() + "/outputs";
     for (const auto metric : {job::Metric::kMrr, job::Metric::kHitsAtK}) {
       job.training.evaluation.metric = metric;
       std::filesystem::remove_all(output);
@@ -257,7 +259,8 @@ TEST(LinkTrainingTest, EmbeddingsAreAsWideAsAModuleMakesThem) {
   job::DistTraining job = LinkJob();
   job.training.model = {};
   job.training.model.type = job::ModelType::kTorchScript;
-  job.training.model.uri = testing::TempDir() + "/link-module.pt";
+  const storage::TemporaryFolder folder;
+  job.training.model.uri = folder.path() + "/module.pt";
   job.training.epochs = 4;
   MeanModule(16, 16, 11).save(job.training.model.uri);
   const TrainOutcome outcome = Train(Communities(), job);
@@ -294,15 +297,14 @@ TEST(LinkTrainingTest, NegativesThatDoNotFitAreRefusedBeforeTheFirstStep) {
 TEST(LinkTrainingTest, TheOutputsOfANodeTaskAreNoEmbeddings) {
   job::DistTraining job = LinkJob();
   job.training.task.scorer = job::Scorer::kComplEx;
-  const std::string folder = testing::TempDir() + "/link-model-of-nodes";
-  std::filesystem::remove_all(folder);
+  const storage::TemporaryFolder folder;
   RunFacts facts;
   facts.job = job;
   facts.num_outputs = 7;
   facts.incarnation = 1;
-  const auto outputs = Outputs::Open(*storage::OpenStore(folder), facts);
+  const auto outputs = Outputs::Open(*storage::OpenStore(folder.path()), facts);
   ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", {}).ok());
-  job.training.model.uri = folder + "/results/000001/model/best.safetensors";
+  job.training.model.uri = folder.path() + "/results/000001/model/best.safetensors";
   const Status refusal = RunTrainers(Communities(), job).status();
   EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model has 7 outputs, but embeddings have "

@@ -5,6 +5,7 @@
 
 #include "services/collective/agreement.h"
 #include "services/format/checkpoint_catalog.h"
+#include "services/format/stored_safetensors.h"
 #include "services/storage/object_key.h"
 #include "services/telemetry/log.h"
 
@@ -130,7 +131,7 @@ Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Colle
     auto bytes = std::make_shared<std::string>(has_it ? *own->checkpoint.bytes.at(entry.key)
                                                       : std::string(entry.size_bytes, '\0'));
     RETURN_IF_ERROR(BroadcastBytes(std::as_writable_bytes(std::span<char>(*bytes)), collective, timeouts));
-    auto file = format::ParseCheckpointFile(entry, std::move(bytes), entry.key);
+    auto file = format::ParseStoredSafetensors(entry, std::move(bytes), entry.key);
     if (parsed.ok()) parsed = file.status();
     if (file.ok()) choice.checkpoint.files[entry.key] = *std::move(file);
   }

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "services/job/sampling/sampling_enums.h"
+
 namespace espalier::trainer {
 namespace {
 
@@ -13,15 +15,6 @@ Result<sampler::LayerSpec> LayerSpecOf(const job::SamplingLayer& layer, const gr
     spec.fanouts[type.value] = named.fanout;
   }
   return spec;
-}
-
-sampler::DrawMethod DrawMethodOf(job::SamplingMethod method) {
-  switch (method) {
-    case job::SamplingMethod::kNeighbor: return sampler::DrawMethod::kNeighbor;
-    case job::SamplingMethod::kLabor: return sampler::DrawMethod::kLabor;
-    case job::SamplingMethod::kLast: return sampler::DrawMethod::kLast;
-  }
-  return sampler::DrawMethod::kNeighbor;
 }
 
 }  // namespace

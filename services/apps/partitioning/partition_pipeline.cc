@@ -1,7 +1,6 @@
 #include "services/apps/partitioning/partition_pipeline.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "services/apps/partitioning/external_assignment.h"
 #include "services/apps/partitioning/group_partitioning.h"
@@ -17,6 +16,7 @@
 #include "services/partition/quality.h"
 #include "services/storage/object_key.h"
 #include "services/storage/open_store.h"
+#include "services/storage/scratch_folder.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/process_metrics.h"
 
@@ -246,7 +246,9 @@ class Pipeline {
     format::SourceReadOptions options = SourceOptions();
     options.path = path;
     const std::string& cache = options_.access.cache.folder;
-    return format::MapSourceGraph(options, cache.empty() ? std::filesystem::temp_directory_path().string() : cache);
+    if (!cache.empty()) return format::MapSourceGraph(options, cache);
+    ASSIGN_OR_RETURN(const std::string scratch, storage::ScratchFolder());
+    return format::MapSourceGraph(options, scratch);
   }
 
   Result<format::Manifest> MakeInGroup(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {

@@ -4,32 +4,13 @@
 #include <string>
 
 #include "services/job/enum_names.h"
+#include "services/job/sampling/sampling_enums.h"
 
 namespace espalier::serving {
 namespace {
 
 Status Differs(const std::string& what, const std::string& asked, const std::string& of_job) {
   return FailedPrecondition("a stream with " + what + " " + asked + ", this sampler's job has " + of_job);
-}
-
-sampler::DrawMethod MethodOf(job::SamplingMethod method) {
-  switch (method) {
-    case job::SamplingMethod::kNeighbor: return sampler::DrawMethod::kNeighbor;
-    case job::SamplingMethod::kLabor: return sampler::DrawMethod::kLabor;
-    case job::SamplingMethod::kLast: return sampler::DrawMethod::kLast;
-  }
-  return sampler::DrawMethod::kNeighbor;
-}
-
-sampler::NegativeKind KindOf(job::Negatives negatives) {
-  switch (negatives) {
-    case job::Negatives::kUniform: return sampler::NegativeKind::kUniform;
-    case job::Negatives::kJoint: return sampler::NegativeKind::kJoint;
-    case job::Negatives::kInBatch: return sampler::NegativeKind::kInBatch;
-    case job::Negatives::kInDegree: return sampler::NegativeKind::kInDegree;
-    case job::Negatives::kGlobalUniform: return sampler::NegativeKind::kGlobalUniform;
-  }
-  return sampler::NegativeKind::kUniform;
 }
 
 std::string SeedsOf(const sampler::EpochPlan& plan) {
@@ -57,7 +38,7 @@ Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task)
   if (plan.edges.has_value()) return CheckEdgesAreOfJob(*plan.edges, task);
   if (!plan.links.has_value()) return Status();
   const sampler::NegativeSpec& negatives = plan.links->negatives;
-  if (negatives.kind != KindOf(task.negatives)) {
+  if (negatives.kind != NegativeKindOf(task.negatives)) {
     return Differs("negatives", std::to_string(static_cast<int>(negatives.kind)), NameOf(task.negatives));
   }
   if (negatives.count != static_cast<uint64_t>(task.num_negatives)) {
@@ -88,7 +69,7 @@ Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTrain
   if (stream.spec.weight_column != training.sampling.weight) {
     return Differs("weight", "'" + stream.spec.weight_column + "'", "'" + training.sampling.weight + "'");
   }
-  if (stream.spec.method != MethodOf(training.sampling.method)) {
+  if (stream.spec.method != DrawMethodOf(training.sampling.method)) {
     return Differs("method", std::to_string(static_cast<int>(stream.spec.method)), NameOf(training.sampling.method));
   }
   if (stream.spec.layer_dependency != training.sampling.layer_dependency) {

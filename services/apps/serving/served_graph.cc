@@ -93,7 +93,8 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
   // No single row has more in-edges than this, so none is refused; a request of many is.
   limits.max_lookups_per_request = uint64_t{1} << 32;
   limits.max_edge_row_bytes = rpc::kMaxMessageBytes;
-  ASSIGN_OR_RETURN(loaded.shard, shard::GraphShard::Make(loaded.manifest.book, std::move(arrays), limits));
+  ASSIGN_OR_RETURN(loaded.shard,
+                   shard::GraphShard::Make(loaded.manifest.book, std::move(arrays), limits, options.initializers));
   return loaded;
 }
 

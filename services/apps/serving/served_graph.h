@@ -22,6 +22,7 @@ struct ServedPartitionOptions {
   storage::LocalCacheOptions cache;  // for files that cannot be mapped where they lie; no folder: there must be none
   int threads = 1;
   std::function<bool()> stop_requested;  // true ends a download, or the wait for another's, as Cancelled; any thread
+  std::shared_ptr<const sampler::RowInitializers> initializers = nullptr;  // of plugins; null: there are none
 };
 
 struct LoadedPartition {

@@ -5,12 +5,19 @@
 #include <utility>
 
 #include "services/graph/generators.h"
+#include "services/server/plugin_initializers.h"
 #include "services/telemetry/listen_socket.h"
 
 namespace espalier::client::testing {
 namespace {
 constexpr uint64_t kCutSeed = 11;
+
+std::shared_ptr<const sampler::RowInitializers> InitializersOf(const ServedGraphOptions& options) {
+  if (options.functions == nullptr) return nullptr;
+  return std::make_shared<server::PluginInitializers>(options.functions);
 }
+
+}  // namespace
 
 SilentListener::SilentListener(const std::string& address) {
   const Result<telemetry::ListenSocket> socket = telemetry::ListenOn(address);
@@ -24,7 +31,7 @@ SilentListener::~SilentListener() { close(descriptor_); }
 ServedGraph::ServedGraph(const graph::SourceGraph& source, uint32_t num_partitions, const ServedGraphOptions& options)
     : options_(options),
       source_(source),
-      local_(shard::testing::MakeTestGraph(source, num_partitions, kCutSeed, options.build)) {
+      local_(shard::testing::MakeTestGraph(source, num_partitions, kCutSeed, options.build, InitializersOf(options))) {
   for (uint32_t p = 0; p < num_partitions; ++p) {
     servers_.push_back(StartServer(local_.shards[p], "127.0.0.1:0", options_.incarnation));
     addresses_.push_back(servers_.back()->address());
@@ -76,8 +83,8 @@ void ServedGraph::Hang(uint32_t partition) {
 void ServedGraph::Restart(uint32_t partition, uint64_t incarnation) {
   hung_.erase(partition);
   servers_[partition].reset();
-  const auto fresh =
-      shard::testing::MakeTestGraph(source_, static_cast<uint32_t>(servers_.size()), kCutSeed, options_.build);
+  const auto fresh = shard::testing::MakeTestGraph(source_, static_cast<uint32_t>(servers_.size()), kCutSeed,
+                                                   options_.build, InitializersOf(options_));
   servers_[partition] = StartServer(fresh.shards[partition], addresses_[partition], incarnation);
 }
 

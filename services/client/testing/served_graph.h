@@ -22,7 +22,7 @@ struct ServedGraphOptions {
   size_t max_request_bytes = size_t{64} << 20;
   int worker_threads = 2;
   partition::BuildOptions build;
-  std::shared_ptr<const server::PluginFunctions> functions;  // null: none
+  std::shared_ptr<const server::PluginFunctions> functions;  // and initialisers; null: none
   std::string machine;                                       // that all servers say they run on
   telemetry::MetricRegistry* metrics = nullptr;              // of all servers together
 };

@@ -24,14 +24,27 @@ inline std::vector<GlobalRowId> RowRange(uint64_t first, uint64_t last) {
   return rows;
 }
 
+// Original id of each global row of a space of nodes or edges.
+inline std::vector<uint64_t> OriginalIdsOf(const shard::testing::TestGraph& graph, const RowSpace& space) {
+  std::vector<uint64_t> originals;
+  for (const auto& shard : graph.shards) {
+    const graph::Partition& data = shard->data();
+    const Tensor& ids =
+        space.of == sampler::RowsOf::kNodes ? data.nodes[space.type].original_ids : data.original_edge_ids[space.type];
+    for (int64_t i = 0; i < ids.num_elements(); ++i) originals.push_back(static_cast<uint64_t>(ids.ValueAsInt(i)));
+  }
+  return originals;
+}
+
 class TensorsEverywhere : public ::testing::TestWithParam<Reached> {
  protected:
-  TensorsEverywhere() : served_(SmallTypedGraph(), GetParam().num_partitions), graph_(OpenAnother()) {}
+  explicit TensorsEverywhere(const ServedGraphOptions& options = {})
+      : served_(SmallTypedGraph(), GetParam().num_partitions, options), graph_(OpenAnother()) {}
 
   // Another program's view of the same graph.
-  std::unique_ptr<DistGraph> OpenAnother() const {
+  std::unique_ptr<DistGraph> OpenAnother(std::chrono::seconds call_timeout = std::chrono::seconds(60)) const {
     Context context;
-    context.call_timeout = std::chrono::seconds(60);
+    context.call_timeout = call_timeout;
     if (GetParam().how == std::string("Local")) {
       // Owned by the test, for longer than the graph.
       const std::shared_ptr<sampler::PartitionedGraph> local(&served_.local_graph(), [](auto*) {});

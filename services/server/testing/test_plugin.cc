@@ -1,7 +1,8 @@
-// A plugin for tests: functions that answer, fail, stall and end in ways that functions should not.
+// A plugin for tests: functions and initialisers that answer, fail, stall and end in ways that they should not.
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -13,7 +14,9 @@ namespace {
 using espalier::plugin::Context;
 using espalier::plugin::Error;
 using espalier::plugin::Idempotent;
+using espalier::plugin::Initializer;
 using espalier::plugin::NotIdempotent;
+using espalier::plugin::Rows;
 
 std::string Echo(const Context&, std::string_view request) { return std::string(request); }
 
@@ -68,6 +71,73 @@ std::string Describe(const Context& context, std::string_view) {
   return text.str();
 }
 
+// Element i of rows of any of three types.
+void Put(const Rows& rows, size_t i, int64_t value) {
+  if (rows.dtype() == ESPALIER_F32) {
+    rows.values<float>()[i] = static_cast<float>(value);
+  } else if (rows.dtype() == ESPALIER_F64) {
+    rows.values<double>()[i] = static_cast<double>(value);
+  } else {
+    rows.values<int64_t>()[i] = value;
+  }
+}
+
+int64_t Letters(std::string_view text) { return std::accumulate(text.begin(), text.end(), int64_t{0}); }
+
+// Column c: the (c mod 6)th of what an initialiser is told and may depend on.
+void Fields(const Context&, const Rows& rows) {
+  const size_t width = rows.row_size();
+  for (size_t row = 0; row < rows.original_ids().size(); ++row) {
+    const int64_t fields[] = {static_cast<int64_t>(rows.original_ids()[row]),
+                              static_cast<int64_t>(rows.seed()),
+                              static_cast<int64_t>(rows.total()),
+                              Letters(rows.space()),
+                              Letters(rows.stream()),
+                              Letters(rows.arguments())};
+    for (size_t column = 0; column < width; ++column) Put(rows, row * width + column, fields[column % 6]);
+  }
+}
+
+// The first value of each node's row of the column "NODETYPE COLUMN", over and over.
+void CopyColumn(const Context& context, const Rows& rows) {
+  std::istringstream words{std::string(rows.arguments())};
+  std::string type, column;
+  words >> type >> column;
+  const espalier::plugin::Array from = context.node_column(context.FindNodeType(type), column);
+  for (size_t i = 0; i < rows.values<float>().size(); ++i) {
+    const size_t row = rows.first_local() + i / rows.row_size();
+    rows.values<float>()[i] = from.values<float>()[row * from.row_size()];
+  }
+}
+
+// Where the arguments' row is among those to be filled.
+void RefuseOne(const Context&, const Rows& rows) {
+  const uint64_t refused = std::strtoull(std::string(rows.arguments()).c_str(), nullptr, 10);
+  for (const uint64_t id : rows.original_ids()) {
+    if (id == refused) throw Error(ESPALIER_NOT_FOUND, "nothing is known of " + std::to_string(id));
+  }
+}
+
+void ThrowInstead(const Context&, const Rows&) { throw std::runtime_error("out of values"); }
+
+void WaitInstead(const Context& context, const Rows&) {
+  for (;;) {
+    context.StopWhereNobodyWaits();
+    std::this_thread::yield();
+  }
+}
+
+int32_t FillHalf(const EspalierHost*, EspalierCall*, const EspalierRows* rows, size_t* filled_bytes) {
+  *filled_bytes = rows->value_bytes / 2;
+  return ESPALIER_OK;
+}
+int32_t FillTooMuch(const EspalierHost*, EspalierCall*, const EspalierRows* rows, size_t* filled_bytes) {
+  for (size_t i = 0; i <= rows->value_bytes; ++i) static_cast<char*>(rows->values)[i] = 1;
+  *filled_bytes = rows->value_bytes;
+  return ESPALIER_OK;
+}
+int32_t AbortInstead(const EspalierHost*, EspalierCall*, const EspalierRows*, size_t*) { return 10; }
+
 // Without plugin.h's care.
 int32_t ThrowAsItIs(const EspalierHost*, EspalierCall*, const void*, size_t) { throw std::runtime_error("as it is"); }
 int32_t Abort(const EspalierHost*, EspalierCall*, const void*, size_t) { return 10; }  // gRPC's ABORTED
@@ -77,4 +147,8 @@ int32_t Abort(const EspalierHost*, EspalierCall*, const void*, size_t) { return 
 ESPALIER_PLUGIN("7.1", Idempotent<Echo>("echo"), Idempotent<Throw>("throw"), Idempotent<Refuse>("refuse"),
                 Idempotent<Fill>("fill"), Idempotent<Wait>("wait"), Idempotent<Attempt>("repeated"),
                 NotIdempotent<Attempt>("once"), Idempotent<Describe>("describe"),
-                EspalierFunctionEntry{"throw-as-it-is", &ThrowAsItIs, 1}, EspalierFunctionEntry{"abort", &Abort, 1});
+                EspalierFunctionEntry{"throw-as-it-is", &ThrowAsItIs, 1}, EspalierFunctionEntry{"abort", &Abort, 1},
+                Initializer<Fields>("fields"), Initializer<CopyColumn>("column"), Initializer<RefuseOne>("refuse-one"),
+                Initializer<ThrowInstead>("throw"), Initializer<WaitInstead>("wait"),
+                EspalierInitializerEntry{"half", &FillHalf}, EspalierInitializerEntry{"too-much", &FillTooMuch},
+                EspalierInitializerEntry{"abort", &AbortInstead});

@@ -23,13 +23,14 @@ std::vector<graph::Partition> MakeTestPartitions(const graph::SourceGraph& sourc
 }
 
 TestGraph MakeTestGraph(const graph::SourceGraph& source, uint32_t num_partitions, uint64_t seed,
-                        const partition::BuildOptions& build) {
+                        const partition::BuildOptions& build,
+                        const std::shared_ptr<const sampler::RowInitializers>& initializers) {
   TestGraph test;
   std::vector<graph::Partition> partitions = MakeTestPartitions(source, num_partitions, seed, &test.book, build);
   Result<sampler::GraphDescription> description = DescribePartitions(test.book, partitions);
   ESPALIER_CHECK(description.ok()) << description.status().ToString();
   for (graph::Partition& partition : partitions) {
-    Result<std::shared_ptr<GraphShard>> shard = GraphShard::Make(test.book, std::move(partition));
+    Result<std::shared_ptr<GraphShard>> shard = GraphShard::Make(test.book, std::move(partition), {}, initializers);
     ESPALIER_CHECK(shard.ok()) << shard.status().ToString();
     test.shards.push_back(*shard);
   }

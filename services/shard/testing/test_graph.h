@@ -24,7 +24,8 @@ struct TestGraph {
 
 // Fails the process where the graph cannot be partitioned: a test's own mistake.
 TestGraph MakeTestGraph(const graph::SourceGraph& source, uint32_t num_partitions, uint64_t seed,
-                        const partition::BuildOptions& build = {});
+                        const partition::BuildOptions& build = {},
+                        const std::shared_ptr<const sampler::RowInitializers>& initializers = nullptr);
 
 // All partitions of a random cut.
 std::vector<graph::Partition> MakeTestPartitions(const graph::SourceGraph& source, uint32_t num_partitions,

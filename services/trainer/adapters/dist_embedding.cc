@@ -30,6 +30,20 @@ Tensor SharedFloats(const torch::Tensor& matrix) {
   return Tensor::Wrap(DType::kF32, matrix.sizes().vec(), owner->data_ptr<float>(), owner);
 }
 
+// F32 [rows of all, width]. Some of torch's functions, embedding with sparse = true for one, leave sparse gradients.
+Result<Tensor> Joined(const std::vector<torch::Tensor>& gradients, int64_t width) {
+  if (gradients.empty()) return Tensor::Zeros(DType::kF32, {0, width});
+  try {
+    std::vector<torch::Tensor> dense;
+    for (const torch::Tensor& gradient : gradients) {
+      dense.push_back(gradient.layout() == torch::kStrided ? gradient : gradient.to_dense());
+    }
+    return SharedFloats(torch::cat(dense).contiguous());
+  } catch (const std::exception& error) {  // torch, out of memory for one
+    return Internal(std::string("joining gradients: ") + error.what());
+  }
+}
+
 }  // namespace
 
 // Thread-safe: it comes on any thread, also after the owner has given up.
@@ -128,13 +142,13 @@ Status DistEmbedding::Step(double learning_rate) {
     gradients.push_back(gradient.detach());
   }
   reads_.clear();
-  const Tensor values =
-      gradients.empty() ? Tensor::Zeros(DType::kF32, {0, size()}) : SharedFloats(torch::cat(gradients).contiguous());
+  Result<Tensor> values = Joined(gradients, size());
+  if (!values.ok()) return std::move(values).status().While("a step of '" + spec_.id.name + "'");
   const auto acknowledgement = std::make_shared<Acknowledgement>();
   pending_ = acknowledgement;
   const sampler::StepOfTrainer step{.step = version_, .rank = group_.rank(), .learning_rate = learning_rate};
   ++version_;
-  store_.PushGradients(spec_, step, rows, values, CallDeadline(),
+  store_.PushGradients(spec_, step, rows, *values, CallDeadline(),
                        [acknowledgement](Status status) { acknowledgement->Take(std::move(status)); });
   return Status();
 }

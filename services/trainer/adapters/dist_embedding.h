@@ -62,8 +62,8 @@ class DistEmbedding {
   // The same; ids: i64 [nodes], global ids.
   Result<torch::Tensor> operator()(const torch::Tensor& ids);
 
-  // Ends a step: sends the gradients of what was read since the last one, or that there are none, and forgets them. The
-  // same rate on every rank.
+  // Ends a step: sends the gradients of what was read since the last one, dense or sparse, or that there are none, and
+  // forgets them. The same rate on every rank.
   Status Step(double learning_rate);
   // Until everything sent is acknowledged.
   Status AwaitSteps();

@@ -105,6 +105,33 @@ TEST(DistEmbeddingTest, StepsAreTorchsOnTheWholeTable) {
   }
 }
 
+// Of one read the gradient is sparse, of the other dense.
+TEST(DistEmbeddingTest, TakesSparseGradients) {
+  namespace F = torch::nn::functional;
+  const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
+  const auto graph = Ask(served);
+  collective::SelfCollective group;
+  const auto embedding = Make(*graph, group, SgdRows());
+  torch::Tensor initial;
+  {
+    const torch::NoGradGuard no_grad;
+    initial = Rows(*embedding, AllIds(*graph));
+  }
+  const torch::Tensor nodes = torch::tensor({8, 3, 700}, torch::kInt64), other = torch::tensor({3}, torch::kInt64);
+  const torch::Tensor rows = Rows(*embedding, nodes), another = Rows(*embedding, other);
+  const torch::Tensor picked = torch::tensor({1, 1, 2}, torch::kInt64);  // of those rows: 0 has no gradient
+  (F::embedding(picked, rows, F::EmbeddingFuncOptions().sparse(true)).sum() + another.sum()).backward();
+  ASSERT_TRUE(rows.grad().is_sparse());
+  const Status stepped = embedding->Step(kRate);
+  ASSERT_TRUE(stepped.ok()) << stepped.ToString();
+
+  const torch::NoGradGuard no_grad;
+  torch::Tensor expected = initial.clone();
+  expected[3] -= 3 * kRate;
+  expected[700] -= kRate;
+  EXPECT_TRUE(torch::allclose(Rows(*embedding, AllIds(*graph)), expected, 1e-5, 1e-6));
+}
+
 // Two ranks with a half of each step's loss: the second reads nothing in every other step, and the first sends its all.
 TEST(DistEmbeddingTest, RanksAddUp) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);

@@ -1,0 +1,39 @@
+// The rows of a row space in an order that no partitioning changes: nodes by their original ids, own rows by their
+// numbers; edges by their destinations' original ids, those into one node as its in-edges stand (by the source's
+// original id, then the edge's own; behind a time column where the partitioning has one: docs/partition-format.md).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/client/dist_graph.h"
+#include "services/sampler/tensor_spec.h"
+
+namespace espalier::client {
+
+// Owned by one thread.
+class RowOrder {
+ public:
+  // The graph outlives this. The space has been checked; own rows have their number.
+  RowOrder(const DistGraph& graph, const sampler::RowSpace& rows);
+
+  // The next rows, `count` of them, or fewer at the end: none when all were there.
+  Result<std::vector<GlobalRowId>> Next(uint64_t count);
+  // A hash of the ends' original ids of all edges so far, in their order: two graphs that end with the same have the
+  // same edges in the same order. Of other rows: always the same.
+  uint64_t ends() const { return ends_; }
+
+ private:
+  Result<std::vector<GlobalNodeId>> NextNodes(NodeTypeId type, uint64_t count);
+  // The in-edges of the next nodes, to the end of edges_.
+  Status ReadEdges();
+  Status ReadEdgesInto(const std::vector<GlobalNodeId>& nodes, uint64_t first_original);
+
+  const DistGraph& graph_;
+  const sampler::RowSpace rows_;
+  uint64_t next_original_ = 0;      // of nodes, of edges' destinations, of own rows
+  std::vector<GlobalRowId> edges_;  // of edges: those that have been read and not been asked for
+  uint64_t ends_ = 0;
+};
+
+}  // namespace espalier::client

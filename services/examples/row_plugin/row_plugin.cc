@@ -1,0 +1,33 @@
+// First values of tensors, computed where their rows lie, as docs/server-plugins.md shows them.
+// [example]
+#include <charconv>
+#include <cmath>
+
+#include "services/plugin/plugin.h"
+
+using namespace espalier::plugin;
+
+// "LONGEST": each row's positional encoding of its node's original id (Vaswani et al. 2017), with wave lengths from 2
+// pi to LONGEST times that: in columns 2 k and 2 k + 1 sine and cosine of id / LONGEST^(2 k / width).
+void Sinusoids(const Context& context, const Rows& rows) {
+  const std::string_view text = rows.arguments();
+  double longest = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), longest);
+  if (error != std::errc() || end != text.data() + text.size() || !(longest > 1)) {
+    throw BadRequest("expected a number above 1, found '" + std::string(text) + "'");
+  }
+  const std::span<float> values = rows.values<float>();  // throws where the tensor is not F32
+  const size_t width = rows.row_size();
+  for (size_t row = 0; row < rows.original_ids().size(); ++row) {
+    context.StopWhereNobodyWaits();
+    const auto id = static_cast<double>(rows.original_ids()[row]);
+    for (size_t column = 0; column < width; ++column) {
+      const double share = static_cast<double>(column / 2 * 2) / static_cast<double>(width);
+      const double angle = id / std::pow(longest, share);
+      values[row * width + column] = static_cast<float>(column % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+}
+
+ESPALIER_PLUGIN("1.0", Initializer<Sinusoids>("sinusoids"));
+// [example]

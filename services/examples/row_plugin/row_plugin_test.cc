@@ -1,0 +1,88 @@
+// The example's initialiser behind servers: rows are functions of their nodes' original ids, for any partitioning.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "services/client/dist_tensor.h"
+#include "services/client/testing/served_graph.h"
+
+namespace example {
+namespace {
+
+using espalier::DType;
+using espalier::GlobalNodeId;
+using espalier::NodeTypeId;
+using espalier::StatusCode;
+using espalier::client::DistGraph;
+using espalier::client::DistTensor;
+using espalier::client::Initializer;
+using espalier::client::RowSpace;
+using espalier::client::testing::ServedGraph;
+using espalier::client::testing::ServedGraphOptions;
+using ::testing::HasSubstr;
+
+ServedGraphOptions WithRowPlugin() {
+  auto functions = espalier::server::PluginFunctions::Load({{"rows", ESPALIER_EXAMPLE_ROWS}});
+  ESPALIER_CHECK(functions.ok()) << functions.status().ToString();
+  ServedGraphOptions options;
+  options.functions = *std::move(functions);
+  return options;
+}
+
+std::unique_ptr<DistGraph> OpenServed(const ServedGraph& served) {
+  espalier::client::Context context;
+  context.session.addresses = served.addresses();
+  context.session.access = espalier::client::Access::kRpc;
+  context.call_timeout = std::chrono::seconds(60);
+  auto graph = DistGraph::Open(context);
+  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+  return *std::move(graph);
+}
+
+class RowPluginTest : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(RowPluginTest, EncodesOriginalIds) {
+  const ServedGraph served(espalier::client::testing::SmallGraph(), GetParam(), WithRowPlugin());
+  const auto graph = OpenServed(served);
+  std::vector<GlobalNodeId> nodes;
+  for (uint64_t id = 0; id < graph->num_nodes(); ++id) nodes.emplace_back(id);
+  const auto ids = graph->NodeRows(NodeTypeId(0), "original_id", nodes);
+  ASSERT_TRUE(ids.ok()) << ids.status().ToString();
+
+  const auto positions = DistTensor::Create(*graph, {.rows = RowSpace::Nodes(NodeTypeId(0)),
+                                                     .row_shape = {4},
+                                                     .initializer = Initializer::Plugin("rows/sinusoids", "100")});
+
+  ASSERT_TRUE(positions.ok()) << positions.status().ToString();
+  const auto rows = positions->ReadRows(espalier::client::RowsOf(nodes));
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  for (size_t row = 0; row < nodes.size(); ++row) {
+    const auto id = static_cast<double>(ids->ValueAsInt(static_cast<int64_t>(row)));
+    const double expected[] = {std::sin(id), std::cos(id), std::sin(id / 10), std::cos(id / 10)};  // 100^(2/4) is 10
+    for (size_t column = 0; column < 4; ++column) {
+      ASSERT_NEAR(rows->values<float>()[row * 4 + column], expected[column], 1e-5) << "node " << id;
+    }
+  }
+}
+
+TEST_P(RowPluginTest, SaysWhatIsWrongWithItsArguments) {
+  const ServedGraph served(espalier::client::testing::SmallGraph(), GetParam(), WithRowPlugin());
+  const auto graph = OpenServed(served);
+  const auto error_of = [&](const std::string& arguments, DType dtype) {
+    return DistTensor::Create(*graph, {.rows = RowSpace::Nodes(NodeTypeId(0)),
+                                       .dtype = dtype,
+                                       .initializer = Initializer::Plugin("rows/sinusoids", arguments)})
+        .status();
+  };
+  for (const char* wrong : {"", "many", "1", "-3", "10 "}) {
+    EXPECT_EQ(error_of(wrong, DType::kF32).code(), StatusCode::kInvalidArgument) << wrong;
+  }
+  EXPECT_THAT(error_of("many", DType::kF32).message(), HasSubstr("expected a number above 1, found 'many'"));
+  EXPECT_THAT(error_of("100", DType::kI64).message(), HasSubstr("the tensor's dtype is 6, expected 9"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Partitions, RowPluginTest, ::testing::Values(1u, 3u));
+
+}  // namespace
+}  // namespace example

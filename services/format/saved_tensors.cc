@@ -1,0 +1,192 @@
+#include "services/format/saved_tensors.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "services/base/hash.h"
+#include "services/format/file_entry_json.h"
+#include "services/format/partition_names.h"
+#include "services/format/stored_safetensors.h"
+#include "services/format/strict_json.h"
+#include "services/storage/object_key.h"
+
+namespace espalier::format {
+namespace {
+
+using nlohmann::json;
+using Json = nlohmann::ordered_json;
+
+constexpr int kMaxSavedDepth = 8;
+constexpr uint64_t kMaxSavedManifestBytes = uint64_t{256} << 20;
+
+Json ToJson(const SavedTensorEntry& tensor) {
+  Json files = Json::array();
+  for (const FileEntry& file : tensor.files) files.push_back(FileEntryToJson(file));
+  Json entry = {{"rows", tensor.rows},
+                {"name", tensor.name},
+                {"dtype", NameOf(tensor.dtype)},
+                {"row_shape", tensor.row_shape},
+                {"num_rows", tensor.num_rows}};
+  if (tensor.ends.has_value()) entry["ends"] = HexOf(*tensor.ends);
+  entry["files"] = files;
+  return entry;
+}
+
+Status CheckSavedVersion(const JsonFields& document) {
+  ASSIGN_OR_RETURN(const std::string name, document.Text("format"));
+  if (name != kSavedTensorsFormatName) {
+    return document.Wrong("format", std::string("expected ") + kSavedTensorsFormatName + ", found " + name);
+  }
+  ASSIGN_OR_RETURN(const uint64_t version, document.Unsigned("format_version"));
+  if (version == kSavedTensorsFormatVersion) return Status();
+  return document.Wrong("format_version", "this program reads version " + std::to_string(kSavedTensorsFormatVersion) +
+                                              ", found " + std::to_string(version));
+}
+
+Result<std::vector<int64_t>> RowShapeFrom(const JsonFields& fields, DType dtype) {
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> lengths, fields.UnsignedList("row_shape"));
+  std::vector<int64_t> shape;
+  for (const uint64_t length : lengths) {
+    if (length > uint64_t{std::numeric_limits<int64_t>::max()}) return fields.Wrong("row_shape", "2^63 or more");
+    shape.push_back(static_cast<int64_t>(length));
+  }
+  const Result<int64_t> count = CheckedElementCount(shape, SizeOf(dtype));
+  if (!count.ok()) return fields.Wrong("row_shape", count.status().message());
+  return shape;
+}
+
+Result<SavedTensorEntry> TensorFrom(const JsonFields& fields) {
+  SavedTensorEntry tensor;
+  ASSIGN_OR_RETURN(tensor.rows, fields.Text("rows"));
+  ASSIGN_OR_RETURN(tensor.name, fields.Text("name"));
+  ASSIGN_OR_RETURN(const std::string dtype, fields.Text("dtype"));
+  const Result<DType> parsed = DTypeFromName(dtype);
+  if (!parsed.ok()) return fields.Wrong("dtype", parsed.status().message());
+  tensor.dtype = *parsed;
+  ASSIGN_OR_RETURN(tensor.row_shape, RowShapeFrom(fields, tensor.dtype));
+  ASSIGN_OR_RETURN(tensor.num_rows, fields.Unsigned("num_rows"));
+  if (fields.Has("ends")) {
+    ASSIGN_OR_RETURN(const std::string ends, fields.Text("ends"));
+    if (!ParseHex(ends, &tensor.ends.emplace())) return fields.Wrong("ends", "expected 16 hexadecimal digits");
+  }
+  RETURN_IF_ERROR(fields.ForEach("files", [&](const json& element, const std::string& path) -> Status {
+    ASSIGN_OR_RETURN(const JsonFields file, JsonFields::Of(element, path));
+    ASSIGN_OR_RETURN(tensor.files.emplace_back(), FileEntryFromJson(file));
+    if (tensor.files.back().size_bytes <= kMaxSavedFileBytes) return Status();
+    return file.Wrong("size_bytes", "expected at most " + std::to_string(kMaxSavedFileBytes));
+  }));
+  return tensor;
+}
+
+}  // namespace
+
+std::string SavedTensorsToJson(const SavedTensorsManifest& manifest) {
+  Json tensors = Json::array();
+  for (const SavedTensorEntry& tensor : manifest.tensors) tensors.push_back(ToJson(tensor));
+  const Json document = {{"format", kSavedTensorsFormatName},
+                         {"format_version", kSavedTensorsFormatVersion},
+                         {"graph", manifest.graph_name},
+                         {"notes", manifest.notes.empty() ? Json::object() : Json(manifest.notes)},
+                         {"tensors", tensors}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<SavedTensorsManifest> SavedTensorsFromJson(const std::string& text) {
+  ASSIGN_OR_RETURN(const json parsed, ParseStrictJson(text, kMaxSavedDepth));
+  ASSIGN_OR_RETURN(const JsonFields document, JsonFields::Of(parsed, ""));
+  RETURN_IF_ERROR(CheckSavedVersion(document));
+  SavedTensorsManifest manifest;
+  ASSIGN_OR_RETURN(manifest.graph_name, document.Text("graph"));
+  ASSIGN_OR_RETURN(const JsonFields notes, document.Object("notes"));
+  RETURN_IF_ERROR(notes.ForEachField([&](const std::string& key, const json& note, const std::string& path) -> Status {
+    if (!note.is_string()) return InvalidArgument(path + ": expected a string");
+    manifest.notes[key] = note.get<std::string>();
+    return Status();
+  }));
+  std::set<std::pair<std::string, std::string>> names;
+  RETURN_IF_ERROR(document.ForEach("tensors", [&](const json& element, const std::string& path) -> Status {
+    ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(element, path));
+    ASSIGN_OR_RETURN(manifest.tensors.emplace_back(), TensorFrom(fields));
+    const SavedTensorEntry& tensor = manifest.tensors.back();
+    if (names.emplace(tensor.rows, tensor.name).second) return Status();
+    return fields.Wrong("name", "a second tensor '" + tensor.name + "' of " + tensor.rows);
+  }));
+  return manifest;
+}
+
+Result<FileEntry> PutSavedRows(storage::ObjectStore& store, const std::string& folder, const std::string& key,
+                               const Tensor& rows) {
+  return PutSafetensors(store, folder, key, {.tensors = {{kSavedRows, rows}}, .metadata = {}}).While("writing " + key);
+}
+
+Result<Tensor> ReadSavedRows(storage::ObjectStore& store, const std::string& folder, const FileEntry& file,
+                             const SavedTensorEntry& tensor) {
+  const std::string key = storage::JoinKey(folder, file.key);
+  Result<std::shared_ptr<const std::string>> bytes = ReadStoredBytes(store, key, file.size_bytes);
+  if (bytes.status().code() == StatusCode::kNotFound) return DataLoss(bytes.status().message() + ": it is missing");
+  if (!bytes.ok()) return std::move(bytes).status();
+  ASSIGN_OR_RETURN(const Safetensors content, ParseStoredSafetensors(file, *std::move(bytes), key));
+  const auto rows = content.tensors.find(kSavedRows);
+  if (rows == content.tensors.end()) return DataLoss(key + ": it holds no '" + kSavedRows + "'");
+  const std::vector<int64_t>& shape = rows->second.shape();
+  const bool fits = rows->second.dtype() == tensor.dtype && !shape.empty() &&
+                    std::vector<int64_t>(shape.begin() + 1, shape.end()) == tensor.row_shape;
+  if (fits) return rows->second;
+  return DataLoss(key + ": its rows are " + rows->second.ToString() + ", which are not those of '" + tensor.name + "'");
+}
+
+Status CheckNothingIsSaved(storage::ObjectStore& store, const std::string& folder) {
+  const Result<storage::ObjectInfo> manifest = store.Head(storage::JoinKey(folder, kManifestKey));
+  if (manifest.ok()) return AlreadyExists(store.Describe() + " holds a " + kManifestKey + " already");
+  return manifest.status().code() == StatusCode::kNotFound ? Status() : manifest.status();
+}
+
+Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder,
+                          const SavedTensorsManifest& manifest) {
+  const std::string text = SavedTensorsToJson(manifest);
+  const Result<SavedTensorsManifest> back = SavedTensorsFromJson(text);
+  if (!back.ok()) return back.status();
+  if (*back != manifest) return InvalidArgument("names or notes are not UTF-8");
+  return store.PutIfAbsent(storage::JoinKey(folder, kManifestKey), std::as_bytes(std::span<const char>(text)));
+}
+
+Result<SavedTensorsManifest> ReadSavedTensors(storage::ObjectStore& store, const std::string& folder) {
+  const std::string key = storage::JoinKey(folder, kManifestKey);
+  ASSIGN_OR_RETURN(const storage::ObjectInfo info, store.Head(key));
+  if (info.size_bytes > kMaxSavedManifestBytes) {
+    return InvalidArgument(key + " has " + std::to_string(info.size_bytes) + " bytes, which no manifest has");
+  }
+  ASSIGN_OR_RETURN(const std::string text, store.Get(key));
+  return SavedTensorsFromJson(text).While("reading " + store.Describe() + "/" + key);
+}
+
+Result<std::vector<std::string>> ListSavedTensors(storage::ObjectStore& store, const std::string& prefix) {
+  const std::string start = prefix.empty() ? "" : prefix + "/";
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(start));
+  std::set<std::string> folders;
+  for (const storage::ObjectInfo& object : objects) {
+    const std::string_view below = std::string_view(object.key).substr(start.size());
+    const size_t slash = below.find('/');
+    if (slash != std::string_view::npos && below.substr(slash + 1) == kManifestKey) {
+      folders.emplace(below.substr(0, slash));
+    }
+  }
+  return std::vector<std::string>(folders.begin(), folders.end());
+}
+
+Status RemoveSavedTensors(storage::ObjectStore& store, const std::string& folder) {
+  const Status read = ReadSavedTensors(store, folder).status();
+  if (read.code() == StatusCode::kInvalidArgument) {
+    return FailedPrecondition("nothing is removed: " + read.message());
+  }
+  if (!read.ok() && read.code() != StatusCode::kNotFound) return read;
+  RETURN_IF_ERROR(store.Delete(storage::JoinKey(folder, kManifestKey)));
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> left, store.List(folder.empty() ? "" : folder + "/"));
+  std::vector<std::string> keys;
+  for (const storage::ObjectInfo& object : left) keys.push_back(object.key);
+  return store.DeleteMany(keys);
+}
+
+}  // namespace espalier::format

@@ -1,0 +1,147 @@
+// The files and the manifest of saved tensors.
+#include "services/format/saved_tensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <tuple>
+
+#include "services/format/testing/mutation.h"
+#include "services/storage/memory_store.h"
+
+namespace espalier::format {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kSavedFolder = "job/000012";
+
+Tensor RowsOfTwo(const std::vector<float>& values) {
+  return Tensor::FromVector(values, {static_cast<int64_t>(values.size() / 2), 2});
+}
+
+// Two files of one tensor, and one without rows.
+SavedTensorsManifest PutTinyTensors(storage::ObjectStore& store, const std::string& folder) {
+  SavedTensorEntry rows{.rows = "edges/author:writes:paper",
+                        .name = "scores",
+                        .dtype = DType::kF32,
+                        .row_shape = {2},
+                        .num_rows = 3,
+                        .ends = 0x0123'4567'89ab'cdef};
+  for (const std::vector<float>& values : {std::vector<float>{1, 2, 3, 4}, std::vector<float>{5, 6}}) {
+    const std::string key = "save-1/" + std::to_string(rows.files.size()) + ".safetensors";
+    const auto file = PutSavedRows(store, folder, key, RowsOfTwo(values));
+    ESPALIER_CHECK(file.ok()) << file.status().ToString();
+    rows.files.push_back(*file);
+  }
+  const SavedTensorEntry none{.rows = "own", .name = "none", .dtype = DType::kBool};
+  return {.graph_name = "tiny", .notes = {{"epoch", "3"}, {"what", "\u00e9"}}, .tensors = {rows, none}};
+}
+
+TEST(SavedTensorsFormatTest, ComeBackExactly) {
+  storage::MemoryStore store;
+  const SavedTensorsManifest manifest = PutTinyTensors(store, kSavedFolder);
+  EXPECT_EQ(ReadSavedTensors(store, kSavedFolder).status().code(), StatusCode::kNotFound);
+  ASSERT_TRUE(CommitSavedTensors(store, kSavedFolder, manifest).ok());
+  const auto back = ReadSavedTensors(store, kSavedFolder);
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(*back, manifest);
+  const SavedTensorEntry& scores = back->tensors[0];
+  const auto rows = ReadSavedRows(store, kSavedFolder, scores.files[1], scores);
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_THAT(rows->shape(), ElementsAre(1, 2));
+  EXPECT_THAT(rows->values<float>(), ElementsAre(5, 6));
+}
+
+TEST(SavedTensorsFormatTest, FilesThatAreNotTheTensorsAreRefused) {
+  storage::MemoryStore store;
+  const SavedTensorsManifest manifest = PutTinyTensors(store, kSavedFolder);
+  const auto error_with = [&](const std::function<void(SavedTensorEntry&)>& change) {
+    SavedTensorEntry tensor = manifest.tensors[0];
+    change(tensor);
+    return ReadSavedRows(store, kSavedFolder, tensor.files[0], tensor).status();
+  };
+  EXPECT_TRUE(error_with([](SavedTensorEntry&) {}).ok());
+  EXPECT_EQ(error_with([](auto& tensor) { tensor.dtype = DType::kI32; }).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(error_with([](auto& tensor) { tensor.row_shape = {}; }).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(error_with([](auto& tensor) { ++tensor.files[0].block_hashes[0]; }).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(error_with([](auto& tensor) { ++tensor.files[0].size_bytes; }).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(error_with([](auto& tensor) { tensor.files[0].key = "save-1/9.safetensors"; }).code(),
+            StatusCode::kDataLoss);
+}
+
+TEST(SavedTensorsFormatTest, WhatIsCommittedStays) {
+  storage::MemoryStore store;
+  SavedTensorsManifest manifest = PutTinyTensors(store, kSavedFolder);
+  EXPECT_TRUE(CheckNothingIsSaved(store, kSavedFolder).ok());
+  ASSERT_TRUE(CommitSavedTensors(store, kSavedFolder, manifest).ok());
+  EXPECT_EQ(CheckNothingIsSaved(store, kSavedFolder).code(), StatusCode::kAlreadyExists);
+  manifest.notes["epoch"] = "4";
+  EXPECT_EQ(CommitSavedTensors(store, kSavedFolder, manifest).code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(ReadSavedTensors(store, kSavedFolder)->notes.at("epoch"), "3");
+  manifest.notes["epoch"] = "\xff";
+  EXPECT_EQ(CommitSavedTensors(store, "job/000013", manifest).code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(CheckNothingIsSaved(store, "job/000013").ok());
+}
+
+TEST(SavedTensorsFormatTest, FoldersWithAManifestAreListedAndRemoved) {
+  storage::MemoryStore store;
+  for (const char* folder : {"job/000012", "job/000007", "job/000007/below", "other/000001"}) {
+    ASSERT_TRUE(CommitSavedTensors(store, folder, PutTinyTensors(store, folder)).ok());
+  }
+  PutTinyTensors(store, "job/000013");  // never committed
+  EXPECT_THAT(*ListSavedTensors(store, "job"), ElementsAre("000007", "000012"));
+  EXPECT_THAT(*ListSavedTensors(store, ""), ElementsAre());
+  ASSERT_TRUE(RemoveSavedTensors(store, "job/000012").ok());
+  EXPECT_THAT(*ListSavedTensors(store, "job"), ElementsAre("000007"));
+  EXPECT_TRUE(store.List("job/000012/")->empty());
+  ASSERT_TRUE(RemoveSavedTensors(store, "job/000013").ok());
+  EXPECT_TRUE(store.List("job/000013/")->empty());
+}
+
+TEST(SavedTensorsManifestTest, NamesTheFieldThatIsWrong) {
+  storage::MemoryStore store;
+  const std::string text = SavedTensorsToJson(PutTinyTensors(store, kSavedFolder));
+  const auto error_with = [&](const char* pointer, const nlohmann::json& value) {
+    nlohmann::json changed = nlohmann::json::parse(text);
+    changed[nlohmann::json::json_pointer(pointer)] = value;
+    return SavedTensorsFromJson(changed.dump()).status();
+  };
+  const std::tuple<const char*, nlohmann::json, const char*> wrong[] = {
+      {"/format", "espalier.checkpoint", "expected espalier.tensors"},
+      {"/format_version", 2, "reads version 1, found 2"},
+      {"/notes/epoch", 3, "notes.epoch"},
+      {"/tensors/0/dtype", "F31", "tensors[0].dtype"},
+      {"/tensors/0/row_shape", nlohmann::json::array({-1}), "tensors[0].row_shape"},
+      {"/tensors/0/row_shape", nlohmann::json::array({uint64_t{1} << 40, uint64_t{1} << 40}), "tensors[0].row_shape"},
+      {"/tensors/0/num_rows", "3", "tensors[0].num_rows"},
+      {"/tensors/0/ends", "abc", "16 hexadecimal digits"},
+      {"/tensors/0/files/0/key", "../x", "tensors[0].files[0].key"},
+      {"/tensors/0/files/1/xxh3_64", nlohmann::json::array(), "tensors[0].files[1].xxh3_64"}};
+  for (const auto& [pointer, value, words] : wrong) {
+    const Status refused = error_with(pointer, value);
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << pointer;
+    EXPECT_THAT(refused.message(), HasSubstr(words)) << pointer;
+  }
+  nlohmann::json twice = nlohmann::json::parse(text);
+  twice["tensors"].push_back(twice["tensors"][0]);
+  EXPECT_THAT(SavedTensorsFromJson(twice.dump()).status().message(), HasSubstr("a second tensor 'scores'"));
+}
+
+TEST(SavedTensorsManifestTest, SurvivesWhateverIsInTheFile) {
+  storage::MemoryStore store;
+  const std::string text = SavedTensorsToJson(PutTinyTensors(store, kSavedFolder));
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 3000; ++i) {
+    const auto parsed = SavedTensorsFromJson(Mutated(text, random));
+    if (parsed.ok()) continue;
+    EXPECT_EQ(parsed.status().code(), StatusCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::format

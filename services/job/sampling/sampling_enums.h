@@ -1,0 +1,13 @@
+// The document's words for draws, as the sampler has them.
+#pragma once
+
+#include "services/job/dist_training.h"
+#include "services/sampler/negatives.h"
+#include "services/sampler/sampling_spec.h"
+
+namespace espalier::job {
+
+sampler::DrawMethod DrawMethodOf(SamplingMethod method);
+sampler::NegativeKind NegativeKindOf(Negatives negatives);
+
+}  // namespace espalier::job

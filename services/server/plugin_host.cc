@@ -1,0 +1,199 @@
+#include "services/server/plugin_host.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+namespace espalier::server {
+namespace {
+
+constexpr size_t kMostMessageBytes = 1024;
+
+constexpr bool IsNumbered(DType dtype, uint32_t number) { return static_cast<uint32_t>(dtype) == number; }
+static_assert(IsNumbered(DType::kBool, ESPALIER_BOOL) && IsNumbered(DType::kU8, ESPALIER_U8) &&
+              IsNumbered(DType::kI8, ESPALIER_I8) && IsNumbered(DType::kI16, ESPALIER_I16) &&
+              IsNumbered(DType::kI32, ESPALIER_I32) && IsNumbered(DType::kI64, ESPALIER_I64) &&
+              IsNumbered(DType::kF16, ESPALIER_F16) && IsNumbered(DType::kBF16, ESPALIER_BF16) &&
+              IsNumbered(DType::kF32, ESPALIER_F32) && IsNumbered(DType::kF64, ESPALIER_F64) &&
+              IsNumbered(DType::kU16, ESPALIER_U16) && IsNumbered(DType::kU32, ESPALIER_U32) &&
+              IsNumbered(DType::kU64, ESPALIER_U64));
+
+EspalierArray ViewOf(const Tensor& tensor) {
+  return {tensor.bytes(), tensor.shape().data(), static_cast<uint32_t>(tensor.shape().size()),
+          static_cast<uint32_t>(tensor.dtype())};
+}
+
+constexpr EspalierArray kNoArray = {nullptr, nullptr, 0, ESPALIER_NO_DTYPE};
+
+bool IsNodeType(const EspalierCall* call, uint32_t type) { return type < call->book.schema().num_node_types(); }
+bool IsEdgeType(const EspalierCall* call, uint32_t type) { return type < call->book.schema().num_edge_types(); }
+
+int32_t PutColumn(const std::map<std::string, Tensor>& columns, const char* name, EspalierArray* out) {
+  if (name == nullptr) return ESPALIER_NOT_FOUND;
+  const auto found = columns.find(name);
+  if (found == columns.end()) return ESPALIER_NOT_FOUND;
+  *out = ViewOf(found->second);
+  return ESPALIER_OK;
+}
+
+uint32_t HostPartition(const EspalierCall* call) { return call->data.id.value; }
+uint32_t HostNumPartitions(const EspalierCall* call) { return call->book.num_partitions(); }
+uint32_t HostNumNodeTypes(const EspalierCall* call) {
+  return static_cast<uint32_t>(call->book.schema().num_node_types());
+}
+uint32_t HostNumEdgeTypes(const EspalierCall* call) {
+  return static_cast<uint32_t>(call->book.schema().num_edge_types());
+}
+
+const char* HostNodeTypeName(const EspalierCall* call, uint32_t type) {
+  if (!IsNodeType(call, type)) return nullptr;
+  return call->book.schema().NodeTypeName(NodeTypeId(static_cast<uint16_t>(type))).c_str();
+}
+
+int32_t HostEdgeType(const EspalierCall* call, uint32_t type, EspalierEdgeType* out) {
+  if (!IsEdgeType(call, type)) return ESPALIER_NOT_FOUND;
+  const graph::GraphSchema& schema = call->book.schema();
+  const EdgeTypeId id(static_cast<uint16_t>(type));
+  const graph::CanonicalEdgeType& names = schema.EdgeType(id);
+  *out = {names.source.c_str(), names.relation.c_str(), names.destination.c_str(), schema.SourceOf(id).value,
+          schema.DestinationOf(id).value};
+  return ESPALIER_OK;
+}
+
+int32_t HostNodes(const EspalierCall* call, uint32_t type, EspalierNodes* out) {
+  if (!IsNodeType(call, type)) return ESPALIER_NOT_FOUND;
+  const NodeTypeId id(static_cast<uint16_t>(type));
+  const graph::PartitionBook& book = call->book;
+  *out = {book.NumOwnedNodes(call->data.id, id), book.NodeFirst(id)[call->data.id.value], book.num_nodes(id),
+          ViewOf(call->data.nodes[type].original_ids)};
+  return ESPALIER_OK;
+}
+
+int32_t HostInEdges(const EspalierCall* call, uint32_t type, EspalierInEdges* out) {
+  if (!IsEdgeType(call, type)) return ESPALIER_NOT_FOUND;
+  const EdgeTypeId id(static_cast<uint16_t>(type));
+  const graph::PartitionBook& book = call->book;
+  const graph::Partition& data = call->data;
+  const uint64_t count = book.NumOwnedEdges(data.id, id);
+  const Tensor* const original_ids = type < data.original_edge_ids.size() ? &data.original_edge_ids[type] : nullptr;
+  // An array that is not loaded is the empty tensor, which has no dimensions.
+  const bool has_original_ids = original_ids != nullptr && original_ids->shape().size() == 1 &&
+                                static_cast<uint64_t>(original_ids->num_elements()) == count;
+  *out = {count,
+          book.EdgeFirst(id)[data.id.value],
+          book.num_edges(id),
+          ViewOf(data.in_edges[type].indptr),
+          ViewOf(data.in_edges[type].indices),
+          has_original_ids ? ViewOf(*original_ids) : kNoArray};
+  return ESPALIER_OK;
+}
+
+int32_t HostNodeColumn(const EspalierCall* call, uint32_t type, const char* name, EspalierArray* out) {
+  if (!IsNodeType(call, type) || name == nullptr) return ESPALIER_NOT_FOUND;
+  const graph::OwnedNodes& nodes = call->data.nodes[type];
+  if (std::strcmp(name, graph::kOriginalIdColumn) == 0) {
+    *out = ViewOf(nodes.original_ids);
+    return ESPALIER_OK;
+  }
+  return PutColumn(nodes.columns, name, out);
+}
+
+int32_t HostEdgeColumn(const EspalierCall* call, uint32_t type, const char* name, EspalierArray* out) {
+  if (!IsEdgeType(call, type) || type >= call->data.edge_columns.size()) return ESPALIER_NOT_FOUND;
+  return PutColumn(call->data.edge_columns[type], name, out);
+}
+
+int32_t HostLocateNode(const EspalierCall* call, uint32_t type, uint64_t global_id, uint32_t* partition,
+                       uint64_t* local_id) {
+  const NodeTypeId id(static_cast<uint16_t>(type));
+  if (!IsNodeType(call, type) || global_id >= call->book.num_nodes(id)) return ESPALIER_NOT_FOUND;
+  const graph::NodeLocation location = call->book.Locate(id, GlobalNodeId(global_id));
+  *partition = location.partition.value;
+  *local_id = location.local.value;
+  return ESPALIER_OK;
+}
+
+int64_t HostRemainingNs(const EspalierCall* call) {
+  return std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(call->deadline.Remaining()).count());
+}
+
+int32_t HostShouldStop(const EspalierCall* call) {
+  return call->deadline.HasPassed() || (call->is_cancelled && call->is_cancelled()) ? 1 : 0;
+}
+
+int32_t HostAppendResponse(EspalierCall* call, const void* data, size_t size_bytes) {
+  if (call->is_over_limit || size_bytes > call->max_response_bytes - call->response.size()) {
+    call->is_over_limit = true;
+    return ESPALIER_RESOURCE_EXHAUSTED;
+  }
+  const auto* const bytes = static_cast<const uint8_t*>(data);
+  if (size_bytes > 0) call->response.insert(call->response.end(), bytes, bytes + size_bytes);
+  return ESPALIER_OK;
+}
+
+// What cannot be printed does not travel in a status.
+void HostSetError(EspalierCall* call, const char* message) {
+  if (message == nullptr) return;
+  call->message.assign(message, strnlen(message, kMostMessageBytes));
+  std::replace_if(
+      call->message.begin(), call->message.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+}
+
+constexpr EspalierHost kHost = {.partition = HostPartition,
+                                .num_partitions = HostNumPartitions,
+                                .num_node_types = HostNumNodeTypes,
+                                .num_edge_types = HostNumEdgeTypes,
+                                .node_type_name = HostNodeTypeName,
+                                .edge_type = HostEdgeType,
+                                .nodes = HostNodes,
+                                .in_edges = HostInEdges,
+                                .node_column = HostNodeColumn,
+                                .edge_column = HostEdgeColumn,
+                                .locate_node = HostLocateNode,
+                                .remaining_ns = HostRemainingNs,
+                                .should_stop = HostShouldStop,
+                                .append_response = HostAppendResponse,
+                                .set_error = HostSetError};
+
+// Those of the header. Others mean something of ours to clients: ABORTED is an older incarnation's.
+bool IsStatusOfPlugins(int32_t status) {
+  switch (status) {
+    case ESPALIER_INVALID_ARGUMENT:
+    case ESPALIER_DEADLINE_EXCEEDED:
+    case ESPALIER_NOT_FOUND:
+    case ESPALIER_RESOURCE_EXHAUSTED:
+    case ESPALIER_FAILED_PRECONDITION:
+    case ESPALIER_OUT_OF_RANGE:
+    case ESPALIER_INTERNAL:
+    case ESPALIER_UNAVAILABLE: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+const EspalierHost& PluginHost() { return kHost; }
+
+// A plugin that was made without plugin.h may throw.
+Status RunPlugin(const std::string& what, EspalierCall* call, const std::function<int32_t()>& run) {
+  int32_t status = ESPALIER_INTERNAL;
+  try {
+    status = run();
+  } catch (const std::exception& error) {
+    HostSetError(call, error.what());
+  } catch (...) {
+    HostSetError(call, "it threw something that is no std::exception");
+  }
+  if (call->is_over_limit) {
+    return ResourceExhausted(what + ": its response has more than " + std::to_string(call->max_response_bytes) +
+                             " bytes");
+  }
+  if (status == ESPALIER_OK) return Status();
+  if (!IsStatusOfPlugins(status)) {
+    return Internal(what + ": it ended with status " + std::to_string(status) +
+                    ", which plugins do not have: " + call->message);
+  }
+  return Status(static_cast<StatusCode>(status), what + ": " + (call->message.empty() ? "it failed" : call->message));
+}
+
+}  // namespace espalier::server

@@ -1,0 +1,15 @@
+#include "services/storage/scratch_folder.h"
+
+#include <filesystem>
+#include <system_error>
+
+namespace espalier::storage {
+
+Result<std::string> ScratchFolder() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (!error) return folder.string();
+  return FailedPrecondition("no folder for temporary files: TMPDIR, or /tmp where it is not set: " + error.message());
+}
+
+}  // namespace espalier::storage
