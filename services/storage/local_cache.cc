@@ -74,27 +74,28 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
   if (request.look == Look::kAlways && IsComplete(path, request)) return path.string();
   const fs::path partial = path.parent_path() / (std::string(kTemporaryPrefix) + "partial-" + path.filename().string());
   ASSIGN_OR_RETURN(const FileLock lock, LockInFolder(partial, LockMode::kExclusive, deadline, request.stop_requested));
-  ASSIGN_OR_RETURN(const bool is_there, IsThere(request, path));
+  ASSIGN_OR_RETURN(const bool is_there, IsThere(request, path, deadline));
   if (is_there) {  // perhaps because somebody else has made it meanwhile
     unlink(partial.c_str());
     return path.string();
   }
   RETURN_IF_ERROR(Make(request, lock, partial, path, deadline));
   if (request.look == Look::kOncePerUse) {
-    ASSIGN_OR_RETURN(Voucher voucher, Vouch(path));
+    // The lock went with the name of the file in the making: whoever comes before this word looks for himself.
+    ASSIGN_OR_RETURN(Voucher voucher, Vouch(path, deadline));
     Keep(request.name, std::move(voucher));
   }
   return path.string();
 }
 
 // With the lock on the file in the making, so that of many that begin at once one looks.
-Result<bool> CacheEntry::IsThere(const CachedFileRequest& request, const std::string& path) {
+Result<bool> CacheEntry::IsThere(const CachedFileRequest& request, const std::string& path, Deadline deadline) {
   if (request.look == Look::kAlways) return IsComplete(path, request);
   if (!HasItsSize(path, request)) return false;
   ASSIGN_OR_RETURN(std::optional<Voucher> voucher, TakeWord(path));
   if (!voucher.has_value()) {
     if (!IsComplete(path, request)) return false;
-    ASSIGN_OR_RETURN(voucher, Vouch(path));
+    ASSIGN_OR_RETURN(voucher, Vouch(path, deadline));
   }
   Keep(request.name, *std::move(voucher));
   return true;

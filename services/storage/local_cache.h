@@ -75,7 +75,7 @@ class CacheEntry {
   CacheEntry(LocalCacheOptions options, std::string folder, FileLock pin)
       : options_(std::move(options)), folder_(std::move(folder)), pin_(std::move(pin)) {}
 
-  Result<bool> IsThere(const CachedFileRequest& request, const std::string& path);
+  Result<bool> IsThere(const CachedFileRequest& request, const std::string& path, Deadline deadline);
   Status Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,
               const std::string& path, Deadline deadline) const;
   void Keep(const std::string& name, Voucher voucher);

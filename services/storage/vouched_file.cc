@@ -39,9 +39,9 @@ Result<std::optional<Voucher>> TakeWord(const std::string& path) {
   return std::optional<Voucher>(std::move(voucher));
 }
 
-Result<Voucher> Vouch(const std::string& path) {
+Result<Voucher> Vouch(const std::string& path, Deadline deadline) {
   ASSIGN_OR_RETURN(const std::string mark, MarkOf(path));
-  return FileLock::TryAcquire(mark, LockMode::kShared);
+  return FileLock::Acquire(mark, LockMode::kShared, deadline);
 }
 
 }  // namespace espalier::storage

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/storage/file_lock.h"
 
@@ -21,11 +22,11 @@ namespace espalier::storage {
 // Held: others may take this process's word for the file.
 using Voucher = FileLock;
 
-// One caller at a time for each path: a lock of theirs sees to that, while they look and until they vouch.
-
-// A voucher of the caller's own, where somebody vouches for the file at `path` as it is; nullopt: nobody does.
+// A voucher of the caller's own, where somebody vouches for the file at `path` as it is; nullopt: nobody does. One
+// caller at a time for each path: a lock of theirs sees to that, until they have looked and vouch themselves.
 Result<std::optional<Voucher>> TakeWord(const std::string& path);
-// The first word, after a look.
-Result<Voucher> Vouch(const std::string& path);
+// The word of who has looked, or made the file, which others may find before it is given: somebody may be asking for it
+// at this moment, and is waited for. DeadlineExceeded names the file.
+Result<Voucher> Vouch(const std::string& path, Deadline deadline);
 
 }  // namespace espalier::storage

@@ -16,6 +16,7 @@ class VouchedFileTest : public ::testing::Test {
   VouchedFileTest() { Write(path(), "bytes"); }
 
   static void Write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+  static Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
   std::string path() const { return folder_.path() + "/f"; }
   // A voucher where somebody vouches for the file.
   std::optional<Voucher> Taken() const {
@@ -33,7 +34,7 @@ TEST_F(VouchedFileTest, NobodyVouchesForWhatNobodyHasLookedAt) {
 }
 
 TEST_F(VouchedFileTest, TheWordStandsWhileAnyoneWhoTookItIsThere) {
-  std::optional<Voucher> first = *Vouch(path());
+  std::optional<Voucher> first = *Vouch(path(), Soon());
   std::optional<Voucher> second = Taken();
   ASSERT_TRUE(second.has_value());
   first.reset();
@@ -45,27 +46,40 @@ TEST_F(VouchedFileTest, TheWordStandsWhileAnyoneWhoTookItIsThere) {
 }
 
 TEST_F(VouchedFileTest, AFileThatTakesItsPlaceIsAnother) {
-  const Result<Voucher> voucher = Vouch(path());
+  const Result<Voucher> voucher = Vouch(path(), Soon());
   ASSERT_TRUE(voucher.ok()) << voucher.status().ToString();
   Write(path() + ".new", "bytes");
   std::filesystem::rename(path() + ".new", path());
   EXPECT_FALSE(Taken().has_value());
-  const Result<Voucher> again = Vouch(path());
+  const Result<Voucher> again = Vouch(path(), Soon());
   ASSERT_TRUE(again.ok()) << again.status().ToString();
   EXPECT_TRUE(Taken().has_value());
 }
 
 TEST_F(VouchedFileTest, AFileThatGrewIsAnother) {
-  const Result<Voucher> voucher = Vouch(path());
+  const Result<Voucher> voucher = Vouch(path(), Soon());
   ASSERT_TRUE(voucher.ok()) << voucher.status().ToString();
   Write(path(), "other bytes");
   EXPECT_FALSE(Taken().has_value());
 }
 
+// Whoever asks for a word holds the mark alone for an instant.
+TEST_F(VouchedFileTest, AWordIsGivenOnceNobodyAsksForOne) {
+  ASSERT_TRUE(Vouch(path(), Soon()).ok());
+  std::string mark;
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+    if (file.path() != path()) mark = file.path();
+  }
+  std::optional<FileLock> asking = *FileLock::TryAcquire(mark, LockMode::kExclusive);
+  EXPECT_EQ(Vouch(path(), Deadline::After(std::chrono::seconds(0))).status().code(), StatusCode::kDeadlineExceeded);
+  asking.reset();
+  EXPECT_TRUE(Vouch(path(), Soon()).ok());
+}
+
 TEST_F(VouchedFileTest, TheKernelTakesBackTheWordOfAProcessThatDies) {
   EXPECT_EXIT(
       {
-        const Result<Voucher> voucher = Vouch(path());
+        const Result<Voucher> voucher = Vouch(path(), Soon());
         _exit(voucher.ok() && TakeWord(path())->has_value() ? 7 : 1);
       },
       ::testing::ExitedWithCode(7), "");
@@ -74,7 +88,7 @@ TEST_F(VouchedFileTest, TheKernelTakesBackTheWordOfAProcessThatDies) {
 
 TEST_F(VouchedFileTest, AFileThatIsNotThereIsAnError) {
   EXPECT_EQ(TakeWord(folder_.path() + "/none").status().code(), StatusCode::kNotFound);
-  EXPECT_EQ(Vouch(folder_.path() + "/none").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Vouch(folder_.path() + "/none", Soon()).status().code(), StatusCode::kNotFound);
 }
 
 }  // namespace
