@@ -122,8 +122,8 @@ void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::
       kept_destinations.push_back(destinations[i]);
       if (!edge_ids.empty()) kept_ids.push_back(edge_ids[i]);
     }
-    parts.train = {.sources = std::move(kept_sources),
-                   .destinations = std::move(kept_destinations),
+    parts.train = {.sources = IdList::Of(Tensor::FromVector(std::move(kept_sources))),
+                   .destinations = IdList::Of(Tensor::FromVector(std::move(kept_destinations))),
                    .edge_ids = std::move(kept_ids)};
   }
 }

@@ -29,33 +29,37 @@ Tensor NarrowedWhereAllFit(std::vector<uint64_t> positions, uint64_t num_edges) 
 Tensor PositionsOfMeantEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const MeantEdges& pairs) {
   const auto indptr = ReaderOf(in_edges.indptr), indices = ReaderOf(in_edges.indices), ids = ReaderOf(original_ids);
   const auto not_said = static_cast<uint64_t>(in_edges.indices.num_rows());
+  const auto source_of = [&](size_t pair) { return pairs.sources[pair]; };
+  const auto destination_of = [&](size_t pair) { return pairs.destinations[pair]; };
+  const auto edge_of = [&](size_t pair) { return pairs.edge_ids[pair]; };
   std::vector<size_t> order(pairs.sources.size());
   std::iota(order.begin(), order.end(), size_t{0});
+  // Within the same ends by edge, so that of many parallel edges none is compared with all pairs.
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::tie(pairs.destinations[a], pairs.sources[a]) < std::tie(pairs.destinations[b], pairs.sources[b]);
+    return std::tuple(destination_of(a), source_of(a), edge_of(a)) <
+           std::tuple(destination_of(b), source_of(b), edge_of(b));
   });
   std::vector<uint64_t> positions(order.size(), not_said);
-  std::vector<bool> is_edge(order.size(), false), is_several(order.size(), false);
+  std::vector<uint64_t> num_edges(order.size(), 0);  // with the ends of order[i], where it is the first that has them
   for (auto first = order.begin(); first != order.end();) {
-    const uint32_t destination = pairs.destinations[*first];
+    const uint32_t destination = destination_of(*first);
     const auto last =
-        std::find_if(first, order.end(), [&](size_t pair) { return pairs.destinations[pair] != destination; });
+        std::find_if(first, order.end(), [&](size_t pair) { return destination_of(pair) != destination; });
     for (uint64_t edge = indptr(destination); edge < indptr(destination + uint64_t{1}); ++edge) {
-      const uint64_t source = indices(edge);
-      auto at =
-          std::lower_bound(first, last, source, [&](size_t pair, uint64_t id) { return pairs.sources[pair] < id; });
-      for (; at != last && pairs.sources[*at] == source; ++at) {
-        is_several[*at] = is_edge[*at];
-        is_edge[*at] = true;
-        if (pairs.edge_ids[*at] == ids(edge)) positions[*at] = edge;
-      }
+      const auto same_ends = std::ranges::equal_range(first, last, indices(edge), {}, source_of);
+      if (same_ends.empty()) continue;
+      ++num_edges[static_cast<size_t>(same_ends.begin() - order.begin())];
+      for (const size_t pair : std::ranges::equal_range(same_ends, ids(edge), {}, edge_of)) positions[pair] = edge;
     }
     first = last;
   }
   bool any_is_said = false;
-  for (size_t i = 0; i < positions.size(); ++i) {
-    if (!is_several[i]) positions[i] = not_said;
-    any_is_said = any_is_said || positions[i] != not_said;
+  size_t first_of_ends = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t pair = order[i], first = order[first_of_ends];
+    if (destination_of(pair) != destination_of(first) || source_of(pair) != source_of(first)) first_of_ends = i;
+    if (num_edges[first_of_ends] < 2) positions[pair] = not_said;
+    any_is_said = any_is_said || positions[pair] != not_said;
   }
   return any_is_said ? NarrowedWhereAllFit(std::move(positions), not_said) : Tensor();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,7 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::pair(destinations[a], sources[a]) < std::pair(destinations[b], sources[b]);
   });
+  const auto source_of = [&](size_t pair) { return sources[pair]; };
   const size_t row_bytes = column.row_bytes();
   uint64_t lookups = 0;
   for (size_t first = 0; first < order.size();) {
@@ -50,22 +52,23 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
                                " look-ups: ask for less at once");
     }
     lookups += end - begin;
+    const auto group = std::span(order).subspan(first, last - first);
     for (uint64_t edge = begin; edge < end; ++edge) {
-      const uint64_t source = indices[edge];
-      auto at = std::lower_bound(order.begin() + static_cast<std::ptrdiff_t>(first),
-                                 order.begin() + static_cast<std::ptrdiff_t>(last), source,
-                                 [&](size_t pair, uint64_t id) { return sources[pair] < id; });
-      for (; at != order.begin() + static_cast<std::ptrdiff_t>(last) && sources[*at] == source; ++at) {
-        uint64_t& found = position[*at];
-        if (found == kNoEdge) {
-          found = edge;
-        } else if (std::memcmp(column.bytes() + found * row_bytes, column.bytes() + edge * row_bytes, row_bytes) != 0) {
-          return InvalidArgument(name(*at) +
-                                 " is several edges whose rows differ, and this partitioning does not say which is "
-                                 "meant: name the split's edges by their numbers, or keep one of them "
-                                 "(dropDuplicateEdges)");
-        }
+      // The first pair with these ends stands for all of them.
+      const auto at = std::ranges::lower_bound(group, indices[edge], {}, source_of);
+      if (at == group.end() || sources[*at] != indices[edge]) continue;
+      uint64_t& found = position[*at];
+      if (found == kNoEdge) {
+        found = edge;
+      } else if (std::memcmp(column.bytes() + found * row_bytes, column.bytes() + edge * row_bytes, row_bytes) != 0) {
+        return InvalidArgument(name(*at) +
+                               " is several edges whose rows differ, and this partitioning does not say which is "
+                               "meant: name the split's edges by their numbers, or keep one of them "
+                               "(dropDuplicateEdges)");
       }
+    }
+    for (size_t i = 1; i < group.size(); ++i) {
+      if (sources[group[i]] == sources[group[i - 1]]) position[group[i]] = position[group[i - 1]];
     }
     first = last;
   }

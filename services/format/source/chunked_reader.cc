@@ -61,13 +61,14 @@ std::vector<uint64_t> RowsThatAreSet(const Tensor* mask) {
 }
 
 graph::EdgePairs PairsThatAreSet(const Tensor* mask, const EdgeSet& edges) {
-  graph::EdgePairs pairs;
-  for (const uint64_t row : RowsThatAreSet(mask)) {
-    pairs.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(static_cast<int64_t>(row))));
-    pairs.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(static_cast<int64_t>(row))));
-    pairs.edge_ids.push_back(row);
+  std::vector<uint64_t> rows = RowsThatAreSet(mask), sources, destinations;
+  for (const uint64_t row : rows) {
+    sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(static_cast<int64_t>(row))));
+    destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(static_cast<int64_t>(row))));
   }
-  return pairs;
+  return {.sources = graph::IdList::Of(Tensor::FromVector(std::move(sources))),
+          .destinations = graph::IdList::Of(Tensor::FromVector(std::move(destinations))),
+          .edge_ids = std::move(rows)};
 }
 
 struct Masks {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "services/format/source/edge_index.h"
@@ -139,18 +140,26 @@ Result<std::vector<uint64_t>> ReadPart(const FolderReading& folder, const std::o
 Result<graph::EdgePairs> PairsOfRows(const std::vector<uint64_t>& rows, const EdgeSet& edges) {
   // (Others are refused when the whole graph is validated.)
   const bool has_ids = edges.original_ids.shape() == edges.sources.shape();
-  graph::EdgePairs pairs;
+  std::vector<uint64_t> sources, destinations, edge_ids;
   for (const uint64_t row : rows) {
     if (row >= edges.num_edges()) {
       return OutOfRange("edge " + std::to_string(static_cast<int64_t>(row)) + " does not exist: the type has " +
                         std::to_string(edges.num_edges()) + " edges");
     }
-    pairs.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(static_cast<int64_t>(row))));
-    pairs.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(static_cast<int64_t>(row))));
     const auto at = static_cast<int64_t>(row);
-    pairs.edge_ids.push_back(has_ids ? static_cast<uint64_t>(edges.original_ids.ValueAsInt(at)) : row);
+    sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(at)));
+    destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(at)));
+    edge_ids.push_back(has_ids ? static_cast<uint64_t>(edges.original_ids.ValueAsInt(at)) : row);
   }
-  return pairs;
+  return graph::EdgePairs{.sources = graph::IdList::Of(Tensor::FromVector(std::move(sources))),
+                          .destinations = graph::IdList::Of(Tensor::FromVector(std::move(destinations))),
+                          .edge_ids = std::move(edge_ids)};
+}
+
+// Row `row` of U64 [rows, k], which it keeps alive.
+graph::IdList IdsOfRow(const Tensor& ids, size_t row) {
+  return graph::IdList::Of(
+      Tensor::Wrap(DType::kU64, {ids.shape()[1]}, ids.bytes() + row * ids.row_bytes(), std::make_shared<Tensor>(ids)));
 }
 
 // Pairs [2, k], pairs and their edges' original ids [3, k], rows of the edge list [k], or a mask of them.
@@ -165,17 +174,23 @@ Result<graph::EdgePairs> PairsOf(const Tensor& tensor, const EdgeSet& edges) {
                            ": expected pairs, I64 or alike [2, edges] or, with their original ids, [3, edges], rows of "
                            "the edge list, I64 or alike [edges], or a mask, BOOL [edges of the type]");
   }
-  std::vector<uint64_t> ids;
-  // A negative id becomes huge: it is found out of range here or by validation.
-  graph::VisitIds(tensor, [&](const auto& values) {
-    for (const auto id : values) ids.push_back(static_cast<uint64_t>(static_cast<int64_t>(id)));
-  });
-  if (tensor.shape().size() == 1) return PairsOfRows(ids, edges);
-  const auto count = tensor.shape()[1];
-  const auto destinations = ids.begin() + count, edge_ids = destinations + count;
-  return graph::EdgePairs{.sources = {ids.begin(), destinations},
-                          .destinations = {destinations, edge_ids},
-                          .edge_ids = {edge_ids, ids.end()}};
+  const bool are_pairs = tensor.shape().size() == 2;
+  Tensor wide = tensor;
+  if (tensor.dtype() != DType::kU64 || !are_pairs) {
+    std::vector<uint64_t> ids;
+    // A negative id becomes huge: it is found out of range here or by validation.
+    graph::VisitIds(tensor, [&](const auto& values) {
+      for (const auto id : values) ids.push_back(static_cast<uint64_t>(static_cast<int64_t>(id)));
+    });
+    if (!are_pairs) return PairsOfRows(ids, edges);
+    wide = Tensor::FromVector(std::move(ids), tensor.shape());
+  }
+  graph::EdgePairs pairs{.sources = IdsOfRow(wide, 0), .destinations = IdsOfRow(wide, 1)};
+  if (wide.num_rows() == 3) {
+    const graph::IdList edge_ids = IdsOfRow(wide, 2);
+    pairs.edge_ids.assign(edge_ids.begin(), edge_ids.end());
+  }
+  return pairs;
 }
 
 Result<graph::EdgePairs> ReadEdgePart(const FolderReading& folder, const std::optional<ArrayFile>& file,

@@ -229,6 +229,9 @@ TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
   const graph::EdgeSplit& numbered = read->edge_splits.at("numbered").at(0);
   EXPECT_EQ(numbered.train, graph.edge_splits["numbered"][0].train);
   EXPECT_EQ(numbered.test, graph.edge_splits["numbered"][0].test);  // of ends alone
+  const graph::EdgePairs copy = split.train;  // of lists of any length: each process of a group has several
+  EXPECT_EQ(copy.sources.begin(), split.train.sources.begin());
+  EXPECT_EQ(copy.destinations.begin(), split.train.destinations.begin());
 }
 
 TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
@@ -248,6 +251,8 @@ TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_EQ(read->edge_splits.at("s").at(0).train, (graph::EdgePairs{{3, 0}, {0, 1}, {3, 0}}));
   EXPECT_EQ(read->edge_splits.at("s").at(0).test, (graph::EdgePairs{{2}, {3}, {2}}));
+  const graph::EdgePairs copy = read->edge_splits.at("s").at(0).train;
+  EXPECT_EQ(copy.sources.begin(), read->edge_splits.at("s").at(0).train.sources.begin());
 
   const auto refusal = [&](const std::string& split) {
     folder.Write("graph.yaml", graph + split);

@@ -28,8 +28,8 @@ Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, Sou
 
 // The same graph for those who have no memory for it: arrays that cannot be mapped where they are, are put together in
 // files in `scratch_folder` that nobody sees, and mapped. Memory holds the blocks of text at hand (of DGLChunked a
-// chunk), of triples the names, splits of nodes, and, but of triples, those of edges. Not validated: what is read in
-// parts is validated in parts.
+// chunk), of triples the names, splits of nodes, and those of edges, but for triples' and pairs of U64 in NPY. Not
+// validated: what is read in parts is validated in parts.
 Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder);
 
 // SHA-256 over what decides the graph: the format, its options, and sorted relative names, sizes and bytes of the
