@@ -1,6 +1,7 @@
 #include "services/client/row_order.h"
 
 #include <algorithm>
+#include <span>
 
 #include "services/base/hash.h"
 
@@ -51,24 +52,27 @@ Status RowOrder::ReadEdgesInto(const std::vector<GlobalNodeId>& nodes, uint64_t 
 
 Status RowOrder::ReadEdges() {
   const EdgeTypeId type(rows_.type);
-  uint64_t original = next_original_;
-  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
-                   NextNodes(graph_.schema().DestinationOf(type), kNodesOfEdges));
-  ASSIGN_OR_RETURN(const Tensor degrees, graph_.InDegrees(type, nodes));
-  for (size_t first = 0; first < nodes.size();) {
-    uint64_t num_edges = 0;
-    size_t end = first;
-    while (end < nodes.size() && (end == first || num_edges + degrees.values<uint32_t>()[end] <= kEdgesPerQuestion)) {
-      num_edges += degrees.values<uint32_t>()[end++];
-    }
-    if (num_edges > 0) {
-      const auto at = nodes.begin() + static_cast<std::ptrdiff_t>(first);
-      RETURN_IF_ERROR(ReadEdgesInto({at, at + static_cast<std::ptrdiff_t>(end - first)}, original));
-    }
-    original += end - first;
-    first = end;
+  if (next_destination_ == destinations_.size()) {
+    next_destination_ = 0;
+    ASSIGN_OR_RETURN(destinations_, NextNodes(graph_.schema().DestinationOf(type), kNodesOfEdges));
+    ASSIGN_OR_RETURN(degrees_, graph_.InDegrees(type, destinations_));
   }
-  return Status();
+  const std::span<const uint32_t> degrees = degrees_.values<uint32_t>();
+  const size_t first = next_destination_;
+  uint64_t num_edges = 0;
+  size_t end = first;
+  while (end < destinations_.size() && (end == first || num_edges + degrees[end] <= kEdgesPerQuestion)) {
+    num_edges += degrees[end++];
+  }
+  next_destination_ = end;
+  if (num_edges == 0) return Status();
+  const auto at = [this](size_t i) { return destinations_.begin() + static_cast<std::ptrdiff_t>(i); };
+  return ReadEdgesInto({at(first), at(end)}, next_original_ - (destinations_.size() - first));
+}
+
+bool RowOrder::AllEdgesWereRead() const {
+  const NodeTypeId destination = graph_.schema().DestinationOf(EdgeTypeId(rows_.type));
+  return next_original_ == graph_.num_nodes(destination) && next_destination_ == destinations_.size();
 }
 
 Result<std::vector<GlobalRowId>> RowOrder::Next(uint64_t count) {
@@ -87,8 +91,7 @@ Result<std::vector<GlobalRowId>> RowOrder::Next(uint64_t count) {
       return rows;
     }
   }
-  const uint64_t num_destinations = graph_.num_nodes(graph_.schema().DestinationOf(EdgeTypeId(rows_.type)));
-  while (edges_.size() < count && next_original_ < num_destinations) RETURN_IF_ERROR(ReadEdges());
+  while (edges_.size() < count && !AllEdgesWereRead()) RETURN_IF_ERROR(ReadEdges());
   const auto end = edges_.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(count, edges_.size()));
   rows.assign(edges_.begin(), end);
   edges_.erase(edges_.begin(), end);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "services/base/tensor.h"
 #include "services/client/dist_graph.h"
 #include "services/sampler/tensor_spec.h"
 
@@ -25,14 +26,20 @@ class RowOrder {
 
  private:
   Result<std::vector<GlobalNodeId>> NextNodes(NodeTypeId type, uint64_t count);
-  // The in-edges of the next nodes, to the end of edges_.
+  // The in-edges of some of the next nodes, to the end of edges_.
   Status ReadEdges();
   Status ReadEdgesInto(const std::vector<GlobalNodeId>& nodes, uint64_t first_original);
+  bool AllEdgesWereRead() const;
 
   const DistGraph& graph_;
   const sampler::RowSpace rows_;
-  uint64_t next_original_ = 0;      // of nodes, of edges' destinations, of own rows
-  std::vector<GlobalRowId> edges_;  // of edges: those that have been read and not been asked for
+  uint64_t next_original_ = 0;  // of nodes, of edges' destinations, of own rows
+  // Of edges: destinations that have been looked up, [next_destination_, ...) of which have not been read yet, and
+  // their in-degrees; and the edges that have been read and not been asked for.
+  std::vector<GlobalNodeId> destinations_;
+  Tensor degrees_;  // U32 [destinations_.size()]
+  size_t next_destination_ = 0;
+  std::vector<GlobalRowId> edges_;
   uint64_t ends_ = 0;
 };
 

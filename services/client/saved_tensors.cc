@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "services/base/hash.h"
 #include "services/base/unique_number.h"
 #include "services/client/row_order.h"
 #include "services/format/saved_tensors.h"
@@ -33,7 +32,7 @@ uint64_t RowsPerFile(const format::SavedTensorEntry& tensor, size_t bytes_per_fi
 // neither has written over the other's files.
 class Save {
  public:
-  explicit Save(storage::StoreLocation at) : at_(std::move(at)), folder_("save-" + HexOf(UniqueNumber())) {}
+  explicit Save(storage::StoreLocation at) : at_(std::move(at)), folder_(format::SaveFolderName(UniqueNumber())) {}
   // Files that nothing names are in nobody's way, so that errors of removing them are nobody's either.
   ~Save() {
     if (may_remove_) static_cast<void>(at_.store->DeleteMany(keys_));

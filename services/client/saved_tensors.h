@@ -56,8 +56,8 @@ Result<LoadedTensors> LoadTensors(const DistGraph& graph, const std::string& uri
 
 // Names of the folders right below `uri` in which something was saved, sorted.
 Result<std::vector<std::string>> ListSavedTensors(const std::string& uri, const storage::StoreSettings& stores = {});
-// What was saved in the folder `uri`, and what saves that never ended have left there; FailedPrecondition where it is
-// something else. What does not exist is fine.
+// What was saved in the folder `uri`, and what saves that never ended have left there; nothing else that lies there, as
+// what was saved in folders below it. FailedPrecondition where it is something else. What does not exist is fine.
 Status RemoveSavedTensors(const std::string& uri, const storage::StoreSettings& stores = {});
 
 }  // namespace espalier::client

@@ -20,6 +20,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMaxSavedDepth = 8;
 constexpr uint64_t kMaxSavedManifestBytes = uint64_t{256} << 20;
+constexpr std::string_view kSaveFolderStart = "save-";
+
+// Of a key below the folder of what is saved.
+bool IsOfASave(std::string_view key) {
+  uint64_t save = 0;
+  const size_t slash = key.find('/');
+  return slash != std::string_view::npos && key.starts_with(kSaveFolderStart) &&
+         ParseHex(key.substr(kSaveFolderStart.size(), slash - kSaveFolderStart.size()), &save);
+}
 
 Json ToJson(const SavedTensorEntry& tensor) {
   Json files = Json::array();
@@ -116,6 +125,8 @@ Result<SavedTensorsManifest> SavedTensorsFromJson(const std::string& text) {
   return manifest;
 }
 
+std::string SaveFolderName(uint64_t save) { return std::string(kSaveFolderStart) + HexOf(save); }
+
 Result<FileEntry> PutSavedRows(storage::ObjectStore& store, const std::string& folder, const std::string& key,
                                const Tensor& rows) {
   return PutSafetensors(store, folder, key, {.tensors = {{kSavedRows, rows}}, .metadata = {}}).While("writing " + key);
@@ -183,9 +194,12 @@ Status RemoveSavedTensors(storage::ObjectStore& store, const std::string& folder
   }
   if (!read.ok() && read.code() != StatusCode::kNotFound) return read;
   RETURN_IF_ERROR(store.Delete(storage::JoinKey(folder, kManifestKey)));
-  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> left, store.List(folder.empty() ? "" : folder + "/"));
+  const std::string start = folder.empty() ? "" : folder + "/";
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> left, store.List(start + std::string(kSaveFolderStart)));
   std::vector<std::string> keys;
-  for (const storage::ObjectInfo& object : left) keys.push_back(object.key);
+  for (const storage::ObjectInfo& object : left) {
+    if (IsOfASave(std::string_view(object.key).substr(start.size()))) keys.push_back(object.key);
+  }
   return store.DeleteMany(keys);
 }
 

@@ -43,6 +43,9 @@ std::string SavedTensorsToJson(const SavedTensorsManifest& manifest);
 // InvalidArgument names the field that is wrong; another format or version is refused by name. Untrusted input.
 Result<SavedTensorsManifest> SavedTensorsFromJson(const std::string& text);
 
+// "save-" and 16 hexadecimal digits: where one save puts its files, in the folder of what is saved.
+std::string SaveFolderName(uint64_t save);
+
 // The functions below take the folder of what was saved at once, a key prefix.
 
 // A file of rows [k, row_shape...], whole or not at all.
@@ -62,8 +65,8 @@ Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder
 Result<SavedTensorsManifest> ReadSavedTensors(storage::ObjectStore& store, const std::string& folder);
 // Folders right below `prefix` that have a manifest, by name.
 Result<std::vector<std::string>> ListSavedTensors(storage::ObjectStore& store, const std::string& prefix);
-// All of it, and what saves that never ended have left there: the manifest first. FailedPrecondition, with nothing
-// touched, where the manifest is of something else.
+// The manifest first, then the files of all saves, ended or not: what is below a SaveFolderName, and nothing else that
+// lies there. FailedPrecondition, with nothing touched, where the manifest is of something else.
 Status RemoveSavedTensors(storage::ObjectStore& store, const std::string& folder);
 
 }  // namespace espalier::format

@@ -33,7 +33,7 @@ SavedTensorsManifest PutTinyTensors(storage::ObjectStore& store, const std::stri
                         .num_rows = 3,
                         .ends = 0x0123'4567'89ab'cdef};
   for (const std::vector<float>& values : {std::vector<float>{1, 2, 3, 4}, std::vector<float>{5, 6}}) {
-    const std::string key = "save-1/" + std::to_string(rows.files.size()) + ".safetensors";
+    const std::string key = SaveFolderName(1) + "/" + std::to_string(rows.files.size()) + ".safetensors";
     const auto file = PutSavedRows(store, folder, key, RowsOfTwo(values));
     ESPALIER_CHECK(file.ok()) << file.status().ToString();
     rows.files.push_back(*file);
@@ -70,8 +70,7 @@ TEST(SavedTensorsFormatTest, FilesThatAreNotTheTensorsAreRefused) {
   EXPECT_EQ(error_with([](auto& tensor) { tensor.row_shape = {}; }).code(), StatusCode::kDataLoss);
   EXPECT_EQ(error_with([](auto& tensor) { ++tensor.files[0].block_hashes[0]; }).code(), StatusCode::kDataLoss);
   EXPECT_EQ(error_with([](auto& tensor) { ++tensor.files[0].size_bytes; }).code(), StatusCode::kDataLoss);
-  EXPECT_EQ(error_with([](auto& tensor) { tensor.files[0].key = "save-1/9.safetensors"; }).code(),
-            StatusCode::kDataLoss);
+  EXPECT_EQ(error_with([](auto& tensor) { tensor.files[0].key += ".none"; }).code(), StatusCode::kDataLoss);
 }
 
 TEST(SavedTensorsFormatTest, WhatIsCommittedStays) {
@@ -101,6 +100,20 @@ TEST(SavedTensorsFormatTest, FoldersWithAManifestAreListedAndRemoved) {
   EXPECT_TRUE(store.List("job/000012/")->empty());
   ASSERT_TRUE(RemoveSavedTensors(store, "job/000013").ok());
   EXPECT_TRUE(store.List("job/000013/")->empty());
+}
+
+// Somebody has left out the last part of the folder's name.
+TEST(SavedTensorsFormatTest, WhatIsNotOfASaveIsNeverRemoved) {
+  storage::MemoryStore store;
+  ASSERT_TRUE(CommitSavedTensors(store, "job/000012", PutTinyTensors(store, "job/000012")).ok());
+  for (const char* key : {"job/notes.txt", "job/save-1/kept", "job/save-0123456789abcdef", "jobs/kept"}) {
+    ASSERT_TRUE(store.PutIfAbsent(key, {}).ok()) << key;
+  }
+  const size_t num_objects = store.List("")->size();
+  ASSERT_TRUE(RemoveSavedTensors(store, "job").ok());
+  ASSERT_TRUE(RemoveSavedTensors(store, "").ok());
+  EXPECT_EQ(store.List("")->size(), num_objects);
+  EXPECT_THAT(*ListSavedTensors(store, "job"), ElementsAre("000012"));
 }
 
 TEST(SavedTensorsManifestTest, NamesTheFieldThatIsWrong) {

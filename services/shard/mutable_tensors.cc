@@ -211,6 +211,9 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
   // Rows have at most 2^32 - 1 of at most kMaxRowBytes: no overflow.
   const uint64_t size_bytes = num_rows * sampler::RowBytes(spec.dtype, spec.row_shape);
 
+  // Elsewhere, and where there is no elsewhere, nothing is left to be completed once the rows are filled.
+  const bool nothing_follows = creation != 0 || book_.num_partitions() == 1;
+
   RETURN_IF_ERROR(EnterIncarnation(spec.id.job, spec.id.incarnation));
   Freed freed;  // before the lock, so that it goes after it
   std::shared_ptr<TensorRows> rows;
@@ -224,8 +227,6 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
     Result<std::shared_ptr<TensorRows>> made = TensorRows::Make(spec.dtype, spec.row_shape, num_rows);
     if (!made.ok()) return std::move(made).status().While(what);
     rows = *std::move(made);
-    // Elsewhere, and where there is no elsewhere, nothing is left to be completed.
-    const bool is_complete = creation != 0 || book_.num_partitions() == 1;
     if (creation == 0) creation = NextCreation();
     entries_.emplace(KeyOf(spec.id), Entry{.rows = rows,
                                            .num_own_rows = spec.id.rows.num_own_rows,
@@ -234,7 +235,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
                                            .incarnation = spec.id.incarnation,
                                            .given_up = deadline,
                                            .is_filled = false,
-                                           .is_complete = is_complete});
+                                           .is_complete = false});
     size_bytes_ += size_bytes;
   }
   // Without the lock: whoever asks for the tensor meanwhile is told that it is being filled.
@@ -252,6 +253,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
     return DeadlineExceeded(what + " took too long to fill");
   }
   entry->second.is_filled = true;
+  if (nothing_follows) entry->second.is_complete = true;
   return Described(entry->second);
 }
 

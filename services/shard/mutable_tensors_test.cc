@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -260,6 +261,44 @@ class IdsBelow final : public sampler::RowInitializers {
  private:
   const uint64_t limit_;
 };
+
+// Does what it is told in place of filling rows.
+class Meanwhile final : public sampler::RowInitializers {
+ public:
+  std::function<void()> does;
+  Status CheckExists(const std::string&) const override { return Status(); }
+  Status Fill(const sampler::RowsToFill&, Deadline) const override {
+    does();
+    return Status();
+  }
+};
+
+// With one partition there is nobody else who would have to complete it.
+TEST_F(MutableTensorsTest, ATensorIsNotCompleteBeforeItIsFilled) {
+  graph::PartitionBook book;
+  const std::vector<graph::Partition> whole = testing::MakeTestPartitions(
+      testing::PapersAndAuthors({.num_papers = 60, .num_authors = 30, .seed = 3}), 1, 1, &book);
+  const auto initializer = std::make_shared<Meanwhile>();
+  MutableTensors tensors(book, whole[0], {1 << 20, 1000}, initializer);
+  TensorSpec spec = MadeBy(7, Own("t", 10));
+  spec.initializer = sampler::Initializer::Plugin("test/meanwhile");
+  std::vector<bool> was_complete;
+  const auto look = [&] {
+    tensors.Describe(spec.id, Soon(), [&](const Result<sampler::TensorDescription>& found) {
+      was_complete.push_back(found.ok() && found->is_complete);
+    });
+  };
+  initializer->does = look;
+  ASSERT_TRUE(Create(tensors, spec, 0).ok());
+  look();
+  EXPECT_THAT(was_complete, ::testing::ElementsAre(false, true));
+
+  // Whoever gives up meanwhile leaves nothing.
+  spec.id.name = "u";
+  initializer->does = [&] { EXPECT_TRUE(Abandon(tensors, spec.id, 7).ok()); };
+  EXPECT_EQ(Create(tensors, spec, 0).status().code(), StatusCode::kAborted);
+  EXPECT_EQ(tensors.SizeBytes(), 10 * sizeof(int32_t));
+}
 
 TEST_F(MutableTensorsTest, AnInitialiserThatFailsLeavesNoRows) {
   MutableTensors tensors(book_, partitions_[1], {1 << 20, 1000}, std::make_shared<IdsBelow>(150));

@@ -118,6 +118,19 @@ std::string TemporaryFileIn(const std::string& folder) {
   return "";
 }
 
+// As NFS answers where it has made the link and its first answer was lost.
+TEST(FileStoreTest, ALinkThatIsThereAlreadyIsItsOwn) {
+  const TemporaryFolder folder;
+  const std::string target = folder.path() + "/manifest";
+  const auto file = TemporaryFile::Beside(target);
+  ASSERT_TRUE(file.ok() && (*file)->Write(BytesOf("ours")).ok());
+  std::filesystem::create_hard_link(TemporaryFileIn(folder.path()), target);
+  EXPECT_TRUE((*file)->LinkToTarget().ok());
+  const auto other = TemporaryFile::Beside(target);
+  ASSERT_TRUE(other.ok() && (*other)->Write(BytesOf("theirs")).ok());
+  EXPECT_EQ((*other)->LinkToTarget().code(), StatusCode::kAlreadyExists);
+}
+
 TEST(FileStoreTest, RemovesWhatAKilledProcessLeftAnHourAgo) {
   const TemporaryFolder folder;
   FileStore store(folder.path());

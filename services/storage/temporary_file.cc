@@ -33,6 +33,14 @@ bool LockNew(int descriptor) {
   return fstat(descriptor, &about) != 0 || about.st_nlink > 0;
 }
 
+// NFS may say that a link's name is taken when the link has been made and the answer was lost (link(2)).
+bool IsNamed(int descriptor, const std::filesystem::path& path) {
+  struct stat ours {};
+  struct stat there {};
+  return fstat(descriptor, &ours) == 0 && stat(path.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
+         ours.st_ino == there.st_ino;
+}
+
 }  // namespace
 
 void SyncFolder(const std::filesystem::path& folder) {
@@ -100,7 +108,11 @@ Status TemporaryFile::RenameToTarget() {
 
 Status TemporaryFile::LinkToTarget() {
   RETURN_IF_ERROR(Sync());
-  if (link(path_.c_str(), target_.c_str()) != 0) return FromErrno(errno, "creating " + target_.string());
+  if (link(path_.c_str(), target_.c_str()) != 0) {
+    const int error_number = errno;
+    const bool is_ours = error_number == EEXIST && IsNamed(descriptor_, target_);
+    if (!is_ours) return FromErrno(error_number, "creating " + target_.string());
+  }
   SyncFolder(target_.parent_path());
   Close();
   return {};
