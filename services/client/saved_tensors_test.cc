@@ -258,8 +258,8 @@ TEST_F(SavedFilesTest, SaysWhatCannotBeSaved) {
 TEST_F(SavedFilesTest, AnotherGraphsTensorsAreRefused) {
   graph::SourceGraph other = testing::SmallTypedGraph();
   graph::EdgeSet& changed = other.edges[1];
-  std::vector<int64_t> sources;
-  for (int64_t i = 0; i < changed.sources.num_rows(); ++i) sources.push_back(changed.sources.ValueAsInt(i));
+  const std::span<const uint32_t> as_before = changed.sources.values<uint32_t>();
+  std::vector<uint32_t> sources(as_before.begin(), as_before.end());
   size_t unlike = 1;
   const auto has_an_end_of_the_first = [&](size_t edge) {
     const auto destination = changed.destinations.ValueAsInt(static_cast<int64_t>(edge));

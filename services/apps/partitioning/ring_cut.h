@@ -15,8 +15,8 @@ namespace espalier::partitioning {
 // `shares`: this process's edges, which must have passed CheckEdges. `graph` is looked at for its edges only where
 // options.balance has them, and then holds all of them. Memory: a partition's number and the weights under
 // options.balance of every node, one bundle, and 8 bytes for each edge of the share, 10 of one type, and thereafter the
-// process's neighbours (8 bytes an edge of the graph / group.size()). InvalidArgument: 2^32 nodes or more, or edges of a
-// type in the share. Errors of the group and of the store.
+// process's neighbours (8 bytes an edge of the graph / group.size()). InvalidArgument: 2^32 nodes or more, or edges of
+// a type in the share. Errors of the group and of the store.
 Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace& place, const graph::SourceGraph& graph,
                                          const std::vector<EdgeShare>& shares,
                                          const partition::PartitionOptions& options);

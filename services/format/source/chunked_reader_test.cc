@@ -174,7 +174,7 @@ TEST(ChunkedReaderTest, MasksAreASplit) {
       graph->edge_splits.at("masks").at(graph->schema.FindEdgeType("writes")->value).validation;
   EXPECT_THAT(validation.sources, ElementsAre(1));
   EXPECT_THAT(validation.destinations, ElementsAre(1));
-  EXPECT_THAT(validation.edge_ids, ElementsAre(1));
+  EXPECT_THAT(validation.edge_ids, ElementsAre(2));
 }
 
 TEST(ChunkedReaderTest, TotalsByTypeAreEnough) {
