@@ -41,12 +41,24 @@ class Alerts:
 
     def states(self, name, labels, since=None):
         """Of {"pending", "firing"} those that it is in, or has been in since a time.monotonic()."""
-        matchers = ",".join(f'{label}="{value}"' for label, value in
-                            {"alertname": name, LABEL: VALUE, **labels}.items())
-        series = f"ALERTS{{{matchers}}}"
+        series = self._series(name, labels)
         if since is not None:
             series = f"max_over_time({series}[{max(1, int(time.monotonic() - since))}s])"
         return {one["alertstate"] for one, _ in self._prometheus.now(series)}
+
+    def seconds_until_firing(self, name, labels, since):
+        """From a time.monotonic() until it fired first, which it has."""
+        passed = time.monotonic() - since
+        firing = self._series(name, {**labels, "alertstate": "firing"})
+        # In steps of a second: where the last of them saw none yet, it fires since now.
+        first = f"min(min_over_time(timestamp({firing})[{int(passed) + 1}s:1s])) or vector(time())"
+        [(_, ago)] = self._prometheus.now(f"time() - ({first})")
+        return passed - ago
+
+    @staticmethod
+    def _series(name, labels):
+        matchers = {"alertname": name, LABEL: VALUE, **labels}
+        return "ALERTS{" + ",".join(f'{label}="{value}"' for label, value in matchers.items()) + "}"
 
     def active(self):
         """In words, for whoever looks for the reason of a failure."""
@@ -82,4 +94,5 @@ class Expected:
         if pending_seconds > 0 and "pending" not in seen:
             raise Failure(f"{self._name} fires and was never pending, although it waits for {pending_seconds} s")
         self._alerts.has_fired(self._name)
-        self._alerts.note(f"fires: {self._name}, {time.monotonic() - self._since:.0f} s after its cause")
+        seconds = self._alerts.seconds_until_firing(self._name, self._labels, self._since)
+        self._alerts.note(f"fires: {self._name}, {seconds:.0f} s after its cause")

@@ -106,8 +106,8 @@ def parsed(argv, description):
 
 
 def main(argv, description):
-    # As Ctrl-C: everything is ended before this process is.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # As Ctrl-C, which a shell's background processes ignore: everything is ended before this process is.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser, arguments = parsed(argv, description)
     scenarios = chosen(arguments, parser.error)
     if arguments.kubeconfig:

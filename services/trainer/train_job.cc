@@ -362,7 +362,9 @@ class TrainerRun {
       // Before the prefetcher goes, which may take as long as a mini-batch: the other ranks must not wait for that.
       if (!ended.ok()) collective_.Abandon();
       ASSIGN_OR_RETURN(outcome_.loop, std::move(ended));
+      if (outcome_.stopped() && options_.on_saved) options_.on_saved();
     }
+    if (options_.on_progress) options_.on_progress();
     start_.reset();  // frees its tensors
     if (audit_ != nullptr && records_.ok()) records_ = audit_->Close();
     if (outputs_ != nullptr && records_.ok()) records_ = outputs_->Flush();

@@ -41,7 +41,11 @@ struct TrainOptions {
   std::function<void(const RunPosition&)> on_step;  // may be empty
   // May be empty. Called for each piece of what is long between steps: evaluations, copies of learnable rows.
   std::function<void()> on_progress;
-  std::function<void()> on_stopped;  // may be empty; a request to stop is met, and servers are asked nothing more
+  // May be empty. A request to stop is met, and the trainers ask servers nothing more; mini-batches that are fetched
+  // ahead may be under way.
+  std::function<void()> on_stopped;
+  // May be empty. After on_stopped: the last checkpoint is kept. on_progress follows when no mini-batch is under way.
+  std::function<void()> on_saved;
   // May be empty. Called on rank 0 for each checkpoint, by the thread that uploads.
   std::function<void(const CheckpointReport&)> on_checkpoint;
   telemetry::MetricRegistry* metrics = nullptr;  // outlives the call; null: nothing is counted

@@ -135,17 +135,22 @@ def trainers_are_killed(world, alerts):
 
 
 def kill_a_trainer(namespace):
-    """One of the newest incarnation, as soon as it runs."""
+    """One of the newest incarnation, as soon as the trainers have met: one that still loads its libraries does not hear
+    that it is to end because another has."""
     incarnation = namespace.job("busy")["status"]["incarnation"]
 
-    def running():
+    def ready():
         return [name for name, pod in namespace.pods("busy", "trainer").items()
                 if pod["metadata"]["labels"]["espalier.io/incarnation"] == str(incarnation)
-                and pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
+                and is_ready(pod) and "deletionTimestamp" not in pod["metadata"]]
 
-    namespace.kill(min(namespace.wait_for(f"a trainer of incarnation {incarnation}", 150, running)))
+    namespace.kill(min(namespace.wait_for(f"a trainer of incarnation {incarnation}", 150, ready)))
     namespace.wait_for(f"the incarnation after {incarnation}", 90,
                        lambda: namespace.job("busy")["status"]["incarnation"] > incarnation)
+
+
+def is_ready(pod):
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
 
 
 def a_server_finds_no_node(world, alerts):

@@ -33,7 +33,8 @@ void StopWatcher::Watch(const std::stop_token& ended) {
     const uint64_t first = steps_;
     requested_ = true;
     if (!training_) EndBeforeTraining();
-    return WatchForStall(ended, first);
+    WatchForStall(ended, first);
+    return WatchBatchAhead(ended);
   }
 }
 
@@ -48,10 +49,21 @@ void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
       piece_stall = Deadline::After(longest_piece_);
     } else if ((is_in_pieces ? piece_stall : step_stall).HasPassed()) {
       Log(Level::kWarning, "a server does not answer: ending without it", {{"steps_since_asked", steps_ - first}});
-      stalled_.request_stop();
-      return;
+      return GiveUpServers();
     }
     seen = now;
+    Clock::Real().SleepFor(kTick);
+  }
+}
+
+void StopWatcher::WatchBatchAhead(const std::stop_token& ended) {
+  while (!ended.stop_requested() && !saved_) Clock::Real().SleepFor(kTick);
+  const Deadline stall = Deadline::After(longest_stall_);
+  while (!ended.stop_requested() && !is_meeting_ && progress_ == progress_when_saved_) {
+    if (stall.HasPassed()) {
+      Log(Level::kWarning, "a server does not answer: ending without the mini-batch that nobody needs");
+      return GiveUpServers();
+    }
     Clock::Real().SleepFor(kTick);
   }
 }

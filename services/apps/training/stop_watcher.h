@@ -53,22 +53,33 @@ class StopWatcher {
     StopWatcher& watcher_;
   };
 
-  // All trainers have stopped and nothing is asked of servers any more; what is left, saving, has its own deadlines.
+  // All trainers have stopped, and what is to be saved is in memory; saving has its own deadlines.
   void OnLastStep() { stepping_ = false; }
+  // It is saved. A mini-batch that was fetched ahead may still be under way: until the next progress it has a step's
+  // limit, for nobody needs it.
+  void OnSaved() {
+    progress_when_saved_ = progress_.load();
+    saved_ = true;
+  }
+  // Nothing that is asked of servers from now on, or is under way, is needed.
+  void GiveUpServers() { stalled_.request_stop(); }
 
  private:
   void Watch(const std::stop_token& ended);
   // From the step on whose number is `first`.
   void WatchForStall(const std::stop_token& ended, uint64_t first);
+  void WatchBatchAhead(const std::stop_token& ended);
 
   const std::chrono::milliseconds longest_stall_, longest_piece_;
-  std::atomic<bool> requested_ = false;     // atomic, because the training thread reads it at every step
-  std::atomic<bool> training_ = false;      // atomic, because the training thread sets it
-  std::atomic<uint64_t> steps_ = 0;         // atomic, because the training thread counts
-  std::atomic<uint64_t> progress_ = 0;      // likewise
-  std::atomic<bool> is_in_pieces_ = false;  // likewise: since the last step
-  std::atomic<bool> is_meeting_ = false;    // likewise
-  std::atomic<bool> stepping_ = true;       // atomic, because the training thread clears it
+  std::atomic<bool> requested_ = false;            // atomic, because the training thread reads it at every step
+  std::atomic<bool> training_ = false;             // atomic, because the training thread sets it
+  std::atomic<uint64_t> steps_ = 0;                // atomic, because the training thread counts
+  std::atomic<uint64_t> progress_ = 0;             // likewise
+  std::atomic<bool> is_in_pieces_ = false;         // likewise: since the last step
+  std::atomic<bool> is_meeting_ = false;           // likewise
+  std::atomic<bool> stepping_ = true;              // atomic, because the training thread clears it
+  std::atomic<bool> saved_ = false;                // likewise
+  std::atomic<uint64_t> progress_when_saved_ = 0;  // likewise; of use once saved_ is true
   std::stop_source stalled_;
   std::jthread thread_;  // last: joined before the rest goes away
 };

@@ -77,6 +77,30 @@ TEST_F(StopWatcherTest, LeavesTheSavingAfterTheLastStepItsTime) {
   EXPECT_FALSE(stalled.stop_requested());
 }
 
+TEST_F(StopWatcherTest, GivesUpABatchAheadThatDoesNotComeAfterTheSaving) {
+  StopWatcher watcher(std::chrono::milliseconds(0));
+  watcher.TrainingBegins();
+  watcher.OnLastStep();
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+  watcher.OnSaved();
+  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+}
+
+TEST_F(StopWatcherTest, AfterTheBatchAheadNothingIsGivenUpUntilItIsSaid) {
+  StopWatcher watcher(std::chrono::hours(1));
+  watcher.TrainingBegins();
+  watcher.OnLastStep();
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  watcher.OnSaved();
+  watcher.OnProgress();
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+  watcher.GiveUpServers();
+  EXPECT_TRUE(watcher.stalled().stop_requested());
+}
+
 // Who waits for the other trainers has not stalled; who then waits for a server has.
 TEST_F(StopWatcherTest, WaitingForTheOthersIsNoStall) {
   StopWatcher watcher(std::chrono::milliseconds(0));

@@ -220,6 +220,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   };
   options.on_progress = [&] { stop.OnProgress(); };
   options.on_stopped = [&] { stop.OnLastStep(); };
+  options.on_saved = [&] { stop.OnSaved(); };
   options.on_epoch = [&](const trainer::EpochReport& report) {
     status.OnEpoch(report);
     if (flags.rank == 0) LogEpoch(report, job.training.evaluation.metric);
@@ -232,6 +233,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   if (flags.rank == 0) LogOutcome(outcome, job.training.evaluation.metric);
   telemetry::WriteTermination(LastWords(outcome, session.partition_key, job.training.evaluation.metric));
   admin->SetStatusProvider(nullptr);
+  if (outcome.stopped()) stop.GiveUpServers();  // what threads prepare ahead waits for them
   return outcome.stopped() ? ExitCode::kAskedToStop : ExitCode::kDone;
 }
 
