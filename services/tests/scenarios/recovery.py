@@ -65,6 +65,14 @@ class RecoveryScenario(Scenario):
         self.addCleanup(process.kill)
         return process, self.wait_for_steps(process, name, steps)
 
+    def wait_for_checkpoint(self, name, step):
+        """Until one of that step or a later one is complete: trainers do not wait for it."""
+        deadline = time.monotonic() + 120
+        while not any(int(manifest.parent.name.split("-")[1]) >= step
+                      for manifest in (self.dir / name / "checkpoints").glob("*/manifest.json")):
+            self.assertLess(time.monotonic(), deadline, "no checkpoint")
+            time.sleep(0.02)
+
 
 class Recovery(RecoveryScenario):
     def test_each_role_is_replaced_and_nothing_changes(self):
@@ -177,6 +185,7 @@ class Recovery(RecoveryScenario):
     def test_a_killed_run_is_resumed_and_a_restarted_one_begins_anew(self):
         endless = cora(training__epochs=4000)
         process, _ = self.start_and_wait("killed", 40, endless)
+        self.wait_for_checkpoint("killed", 30)
         children = children_of(process.pid)
         process.kill()
         process.communicate(timeout=30)
