@@ -8,17 +8,12 @@
 #include <functional>
 #include <set>
 #include <span>
-#include <thread>
 
-#include "services/collective/in_process_collective.h"
 #include "services/format/source/npy_file.h"
 #include "services/graph/generators.h"
-#include "services/sampler/local_mini_batch_source.h"
-#include "services/shard/testing/test_graph.h"
 #include "services/storage/testing/temporary_folder.h"
-#include "services/trainer/model_file.h"
 #include "services/trainer/outputs.h"
-#include "services/trainer/sampling_plan.h"
+#include "services/trainer/testing/small_runs.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -101,40 +96,13 @@ job::DistTraining RatingJob(job::TaskType type, const std::string& label) {
   return job;
 }
 
-Result<TrainOutcome> RunRatingRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
-                                   collective::Collective& collective, const std::string& output) {
-  const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
-  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
-  TrainOptions options;
-  options.inference_chunk_nodes = 64;
-  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
-  if (!output.empty()) options.output = *storage::OpenStore(output);
-  if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
-  return TrainJob(job, {graph, graph, graph, graph}, source, collective, options);
-}
-
 Result<TrainOutcome> RunRatings(const job::DistTraining& job, uint32_t num_partitions = 1, uint32_t num_trainers = 1,
                                 const std::string& output = "", const graph::SourceGraph& source = RatingsOnce()) {
-  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, num_partitions, 11);
-  auto ranks = collective::MakeInProcessGroup(num_trainers);
-  std::vector<Result<TrainOutcome>> outcomes(num_trainers, Unavailable("did not run"));
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < num_trainers; ++rank) {
-    threads.emplace_back([&, rank] {
-      outcomes[rank] = RunRatingRank(job, *graph.graph, *ranks[rank], output);
-      ranks[rank].reset();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return outcomes[0];
+  return RunSmall(source, job, {.partitions = num_partitions, .trainers = num_trainers, .output = output});
 }
 
 TrainOutcome TrainRatings(const job::DistTraining& job, uint32_t num_partitions = 1, uint32_t num_trainers = 1) {
-  Result<TrainOutcome> outcome = RunRatings(job, num_partitions, num_trainers);
-  EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
-  return outcome.ok() ? *outcome : TrainOutcome();
+  return TrainSmall(RatingsOnce(), job, {.partitions = num_partitions, .trainers = num_trainers});
 }
 
 TEST(EdgeTrainingTest, LearnsClassesOfEdges) {

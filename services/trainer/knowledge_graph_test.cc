@@ -3,12 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <set>
-#include <thread>
 #include <tuple>
 
-#include "services/collective/in_process_collective.h"
 #include "services/collective/self_collective.h"
 #include "services/graph/preprocess.h"
 #include "services/sampler/local_mini_batch_source.h"
@@ -17,6 +14,7 @@
 #include "services/trainer/link_evaluation.h"
 #include "services/trainer/link_plan.h"
 #include "services/trainer/sampling_plan.h"
+#include "services/trainer/testing/small_runs.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -91,63 +89,13 @@ job::DistTraining TripleJob() {
   return job;
 }
 
-struct TripleRun {
-  uint32_t partitions = 1;
-  uint32_t trainers = 1;
-  std::shared_ptr<storage::MemoryStore> store = nullptr;  // of checkpoints
-  uint64_t incarnation = 1;
-  uint64_t stop_after = UINT64_MAX;  // steps
-};
-
-Result<TrainOutcome> RunTripleRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
-                                   collective::Collective& collective, const TripleRun& run) {
-  const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
-  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
-  std::atomic<bool> stop = false;
-  uint64_t steps = 0;
-  TrainOptions options;
-  options.inference_chunk_nodes = 16;
-  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
-  options.incarnation = run.incarnation;
-  options.partition_key = "cut-in-" + std::to_string(run.partitions);
-  options.stop_requested = &stop;
-  options.on_step = [&](const RunPosition&) {
-    if (++steps + 1 >= run.stop_after) stop = true;
-  };
-  if (run.store != nullptr) options.checkpoints = {run.store, "run/checkpoints"};
-  return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
-}
-
-Result<TrainOutcome> RunTriples(const graph::SourceGraph& source, const job::DistTraining& job, const TripleRun& run) {
-  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, run.partitions, 11);
-  auto ranks = collective::MakeInProcessGroup(run.trainers);
-  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
-    threads.emplace_back([&, rank] {
-      outcomes[rank] = RunTripleRank(job, *graph.graph, *ranks[rank], run);
-      ranks[rank].reset();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return outcomes[0];
-}
-
-TrainOutcome TrainTriples(const graph::SourceGraph& source, const job::DistTraining& job, const TripleRun& run = {}) {
-  Result<TrainOutcome> outcome = RunTriples(source, job, run);
-  EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
-  return outcome.ok() ? *outcome : TrainOutcome();
-}
-
 TEST(KnowledgeGraphTest, LearnsTriplesByHeart) {
   for (const auto scorer : {job::Scorer::kDistMult, job::Scorer::kComplEx}) {
     job::DistTraining job = TripleJob();
     job.training.task.scorer = scorer;
     job.training.epochs = 40;
     job.training.evaluation.every_epochs = 40;
-    const TrainOutcome outcome = TrainTriples(Triples(/*known=*/true), job);
+    const TrainOutcome outcome = TrainSmall(Triples(/*known=*/true), job);
     ASSERT_TRUE(outcome.test.has_value());
     EXPECT_GT(*outcome.test, 0.6) << static_cast<int>(scorer);  // chance: 0.1
   }
@@ -158,13 +106,13 @@ TEST(KnowledgeGraphTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAny
   for (const auto negatives : {job::Negatives::kJoint, job::Negatives::kUniform, job::Negatives::kInDegree}) {
     job::DistTraining job = TripleJob();
     job.training.task.negatives = negatives;
-    const TrainOutcome one = TrainTriples(source, job);
+    const TrainOutcome one = TrainSmall(source, job);
     ASSERT_TRUE(one.test.has_value());
-    const TrainOutcome four = TrainTriples(source, job, {.partitions = 4});
+    const TrainOutcome four = TrainSmall(source, job, {.partitions = 4});
     EXPECT_EQ(four.parameters_digest, one.parameters_digest) << static_cast<int>(negatives);
     EXPECT_EQ(four.test, one.test);
     EXPECT_EQ(four.loop.first_epoch_losses, one.loop.first_epoch_losses);
-    const TrainOutcome two = TrainTriples(source, job, {.partitions = 4, .trainers = 2});
+    const TrainOutcome two = TrainSmall(source, job, {.partitions = 4, .trainers = 2});
     ASSERT_EQ(two.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
     for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
       EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-4);
@@ -176,11 +124,11 @@ TEST(KnowledgeGraphTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAny
 TEST(KnowledgeGraphTest, ARunThatWasStoppedGoesOnWithTheSameNumbers) {
   const graph::SourceGraph source = Triples(/*known=*/false);
   const job::DistTraining job = TripleJob();
-  const TrainOutcome whole = TrainTriples(source, job);
+  const TrainOutcome whole = TrainSmall(source, job);
   const auto store = std::make_shared<storage::MemoryStore>();
-  const TrainOutcome stopped = TrainTriples(source, job, {.partitions = 2, .store = store, .stop_after = 5});
+  const TrainOutcome stopped = TrainSmall(source, job, {.partitions = 2, .store = store, .stop_after = 5});
   EXPECT_TRUE(stopped.stopped());
-  const TrainOutcome resumed = TrainTriples(source, job, {.partitions = 3, .store = store, .incarnation = 2});
+  const TrainOutcome resumed = TrainSmall(source, job, {.partitions = 3, .store = store, .incarnation = 2});
   EXPECT_NE(resumed.resumed_from, "");
   EXPECT_EQ(resumed.parameters_digest, whole.parameters_digest);
   EXPECT_EQ(resumed.test, whole.test);
@@ -191,7 +139,7 @@ TEST(KnowledgeGraphTest, ARunThatWasStoppedGoesOnWithTheSameNumbers) {
 TEST(KnowledgeGraphTest, OneRelationOfManyMayBeChosen) {
   job::DistTraining job = TripleJob();
   job.training.task.edge_type = "next";
-  const TrainOutcome outcome = TrainTriples(Triples(/*known=*/false), job, {.partitions = 2});
+  const TrainOutcome outcome = TrainSmall(Triples(/*known=*/false), job, {.partitions = 2});
   EXPECT_EQ(outcome.loop.epochs.front().num_seeds, 32u);  // of 40 edges 8 are measured
   EXPECT_TRUE(outcome.test.has_value());
 }
@@ -199,8 +147,8 @@ TEST(KnowledgeGraphTest, OneRelationOfManyMayBeChosen) {
 TEST(KnowledgeGraphTest, RowsAreMappedWhereTheyAreNotAsWideAsTheEmbeddings) {
   job::DistTraining job = TripleJob();
   job.training.inputs[0].features = {"x"};  // 6 + 32 numbers
-  const TrainOutcome one = TrainTriples(Triples(/*known=*/false), job);
-  const TrainOutcome three = TrainTriples(Triples(/*known=*/false), job, {.partitions = 3});
+  const TrainOutcome one = TrainSmall(Triples(/*known=*/false), job);
+  const TrainOutcome three = TrainSmall(Triples(/*known=*/false), job, {.partitions = 3});
   EXPECT_EQ(three.parameters_digest, one.parameters_digest);
   EXPECT_LT(one.loop.epochs.back().loss, one.loop.epochs.front().loss);
 }
@@ -209,18 +157,18 @@ TEST(KnowledgeGraphTest, NamesWhatDoesNotFit) {
   const graph::SourceGraph source = Triples(/*known=*/false);
   job::DistTraining job = TripleJob();
   job.training.inputs.clear();
-  EXPECT_THAT(RunTriples(source, job, {}).status().message(),
+  EXPECT_THAT(RunSmall(source, job).status().message(),
               HasSubstr("needs features or an embedding of node type 'entity'"));
   job = TripleJob();
   job.training.sampling.layers = {{3, {}}};
-  EXPECT_THAT(RunTriples(source, job, {}).status().message(), HasSubstr("spec.training.sampling.layers"));
+  EXPECT_THAT(RunSmall(source, job).status().message(), HasSubstr("spec.training.sampling.layers"));
   job = TripleJob();
   job.training.task.reverse_edge_type = "rev_next";
-  EXPECT_THAT(RunTriples(source, job, {}).status().message(), HasSubstr("name spec.training.task.edgeType"));
+  EXPECT_THAT(RunSmall(source, job).status().message(), HasSubstr("name spec.training.task.edgeType"));
   job.training.task.edge_type = "next";
-  EXPECT_TRUE(RunTriples(source, job, {}).ok());
+  EXPECT_TRUE(RunSmall(source, job).ok());
   job.training.task.reverse_edge_type = "twice";
-  EXPECT_THAT(RunTriples(source, job, {}).status().message(), HasSubstr("leave out one of them"));
+  EXPECT_THAT(RunSmall(source, job).status().message(), HasSubstr("leave out one of them"));
 }
 
 TEST(LinkPlanTest, ARelationAndItsReverseAreEachOthers) {

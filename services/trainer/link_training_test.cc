@@ -5,20 +5,16 @@
 #include <cmath>
 #include <complex>
 #include <filesystem>
-#include <thread>
 
-#include "services/collective/in_process_collective.h"
 #include "services/format/source/npy_file.h"
 #include "services/graph/generators.h"
 #include "services/graph/preprocess.h"
 #include "services/job/enum_names.h"
-#include "services/sampler/local_mini_batch_source.h"
-#include "services/shard/testing/test_graph.h"
 #include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/outputs.h"
-#include "services/trainer/sampling_plan.h"
 #include "services/trainer/testing/modules.h"
+#include "services/trainer/testing/small_runs.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -82,42 +78,9 @@ job::DistTraining LinkJob() {
   return job;
 }
 
-Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
-                             collective::Collective& collective, const std::string& output) {
-  const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
-  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
-  TrainOptions options;
-  options.inference_chunk_nodes = 64;
-  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
-  if (!output.empty()) options.output = *storage::OpenStore(output);
-  if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
-  return TrainJob(job, {graph, graph, graph, graph}, source, collective, options);
-}
-
-Result<TrainOutcome> RunTrainers(const graph::SourceGraph& source, const job::DistTraining& job,
-                                 uint32_t num_partitions = 1, uint32_t num_trainers = 1,
-                                 const std::string& output = "") {
-  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, num_partitions, 11);
-  auto ranks = collective::MakeInProcessGroup(num_trainers);
-  std::vector<Result<TrainOutcome>> outcomes(num_trainers, Unavailable("did not run"));
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < num_trainers; ++rank) {
-    threads.emplace_back([&, rank] {
-      outcomes[rank] = RunRank(job, *graph.graph, *ranks[rank], output);
-      ranks[rank].reset();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return outcomes[0];
-}
-
 TrainOutcome Train(const graph::SourceGraph& source, const job::DistTraining& job, uint32_t num_partitions = 1,
                    uint32_t num_trainers = 1) {
-  Result<TrainOutcome> outcome = RunTrainers(source, job, num_partitions, num_trainers);
-  EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
-  return outcome.ok() ? *outcome : TrainOutcome();
+  return TrainSmall(source, job, {.partitions = num_partitions, .trainers = num_trainers});
 }
 
 TEST(LinkTrainingTest, LearnsWhichNodesAreNear) {
@@ -237,7 +200,8 @@ TEST(LinkTrainingTest, MetricsAreThoseOfTheEmbeddingsAndTheScorerThatItWrites) {
     for (const auto metric : {job::Metric::kMrr, job::Metric::kHitsAtK}) {
       job.training.evaluation.metric = metric;
       std::filesystem::remove_all(output);
-      const Result<TrainOutcome> outcome = RunTrainers(Communities(), job, 2, 2, output);
+      const Result<TrainOutcome> outcome =
+          RunSmall(Communities(), job, {.partitions = 2, .trainers = 2, .output = output});
       ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
       EXPECT_LT(outcome->loop.epochs.back().loss, outcome->loop.epochs.front().loss) << name;
       const std::vector<double> ranks = WrittenRun(output, job).RanksOf(test);
@@ -270,7 +234,7 @@ TEST(LinkTrainingTest, EmbeddingsAreAsWideAsAModuleMakesThem) {
 
   for (const auto scorer : {job::Scorer::kComplEx, job::Scorer::kRotatE}) {
     job.training.task.scorer = scorer;
-    const Status refusal = RunTrainers(Communities(), job).status();
+    const Status refusal = RunSmall(Communities(), job).status();
     EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model's embeddings have 11 numbers, and " +
                                              std::string(job::NameOf(scorer)) + " needs an even width"));
@@ -282,7 +246,7 @@ TEST(LinkTrainingTest, NegativesThatDoNotFitAreRefusedBeforeTheFirstStep) {
   job.training.batch_size = int64_t{1} << 24;
   job.training.task.num_negatives = 1 << 5;
   for (const uint32_t num_trainers : {1u, 2u}) {  // 2^29 and 2^28 negatives, 16 numbers each
-    const Status status = RunTrainers(Communities(), job, 1, num_trainers).status();
+    const Status status = RunSmall(Communities(), job, {.trainers = num_trainers}).status();
     if (num_trainers == 2) {
       EXPECT_TRUE(status.ok()) << status.ToString();  // the split has far fewer edges
       continue;
@@ -305,7 +269,7 @@ TEST(LinkTrainingTest, TheOutputsOfANodeTaskAreNoEmbeddings) {
   const auto outputs = Outputs::Open(*storage::OpenStore(folder.path()), facts);
   ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", {}).ok());
   job.training.model.uri = folder.path() + "/results/000001/model/best.safetensors";
-  const Status refusal = RunTrainers(Communities(), job).status();
+  const Status refusal = RunSmall(Communities(), job).status();
   EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(refusal.message(), HasSubstr("spec.training.model.uri: the model has 7 outputs, but embeddings have "
                                            "spec.training.model.hiddenSize (16) numbers"));
@@ -358,7 +322,7 @@ TEST(LinkTrainingTest, NamesWhatTheGraphDoesNotHave) {
   const auto refusal = [](const std::function<void(job::Task&)>& change) {
     job::DistTraining job = LinkJob();
     change(job.training.task);
-    return RunTrainers(Communities(), job).status().message();
+    return RunSmall(Communities(), job).status().message();
   };
   EXPECT_THAT(refusal([](job::Task& task) { task.split = "other"; }), HasSubstr("no split 'other' of edge type"));
   EXPECT_THAT(refusal([](job::Task& task) { task.edge_type = "cites"; }), HasSubstr("spec.training.task.edgeType"));

@@ -3,16 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
-
-#include "services/collective/in_process_collective.h"
 #include "services/format/source/npy_file.h"
 #include "services/graph/preprocess.h"
-#include "services/sampler/local_mini_batch_source.h"
-#include "services/shard/testing/test_graph.h"
 #include "services/storage/testing/temporary_folder.h"
-#include "services/trainer/model_file.h"
-#include "services/trainer/sampling_plan.h"
+#include "services/trainer/testing/small_runs.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -84,45 +78,8 @@ job::DistTraining ScoreJob() {
   return job;
 }
 
-struct CinemaRun {
-  uint32_t partitions = 1;
-  uint32_t trainers = 1;
-  std::string output = {};
-};
-
-Result<TrainOutcome> RunCinemaRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
-                                   collective::Collective& collective, const CinemaRun& run) {
-  const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
-  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
-  TrainOptions options;
-  options.inference_chunk_nodes = 32;
-  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
-  if (!run.output.empty()) options.output = *storage::OpenStore(run.output);
-  if (!job.training.model.uri.empty()) options.model = *OpenModelFile(job.training.model.uri, {});
-  return TrainJob(job, {graph, graph, graph, graph}, source, collective, options);
-}
-
-Result<TrainOutcome> RunCinema(const job::DistTraining& job, const CinemaRun& run) {
-  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CinemaOnce(), run.partitions, 11);
-  auto ranks = collective::MakeInProcessGroup(run.trainers);
-  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
-    threads.emplace_back([&, rank] {
-      outcomes[rank] = RunCinemaRank(job, *graph.graph, *ranks[rank], run);
-      ranks[rank].reset();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return outcomes[0];
-}
-
-TrainOutcome TrainCinema(const job::DistTraining& job, const CinemaRun& run = {}) {
-  Result<TrainOutcome> outcome = RunCinema(job, run);
-  EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
-  return outcome.ok() ? *outcome : TrainOutcome();
+TrainOutcome TrainCinema(const job::DistTraining& job, const SmallRun& run = {}) {
+  return TrainSmall(CinemaOnce(), job, run);
 }
 
 // Both relations: the scores of films, and what viewers gave, whose sources are of the type that stands first.
@@ -200,12 +157,13 @@ TEST(TypedEdgeTrainingTest, LearnsAndWritesPredictionsUnderTheIdsOfBothTypes) {
 TEST(TypedEdgeTrainingTest, NamesWhatDoesNotFit) {
   job::DistTraining job = ScoreJob();
   job.training.task.edge_type.clear();  // the graph has two
-  EXPECT_THAT(RunCinema(job, {}).status().message(), HasSubstr("spec.training.task.edgeType"));
+  EXPECT_THAT(RunSmall(CinemaOnce(), job).status().message(), HasSubstr("spec.training.task.edgeType"));
   job = ScoreJob();
   job.training.task.reverse_edges_added = false;
   job.training.task.exclude = job::ExcludeEdges::kReverseEdges;
   job.training.task.reverse_edge_type = "viewer:scores:film";
-  EXPECT_THAT(RunCinema(job, {}).status().message(), HasSubstr("does not lead back along 'viewer:scores:film'"));
+  EXPECT_THAT(RunSmall(CinemaOnce(), job).status().message(),
+              HasSubstr("does not lead back along 'viewer:scores:film'"));
 }
 
 }  // namespace

@@ -5,18 +5,14 @@
 
 #include <functional>
 #include <set>
-#include <thread>
 #include <tuple>
 
-#include "services/collective/in_process_collective.h"
 #include "services/format/source/npy_file.h"
 #include "services/graph/preprocess.h"
-#include "services/sampler/local_mini_batch_source.h"
-#include "services/shard/testing/test_graph.h"
 #include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/link_plan.h"
 #include "services/trainer/model_file.h"
-#include "services/trainer/sampling_plan.h"
+#include "services/trainer/testing/small_runs.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -99,55 +95,15 @@ job::DistTraining ShopJob() {
   return job;
 }
 
-struct ShopRun {
-  uint32_t partitions = 1;
-  uint32_t trainers = 1;
-  std::string output = {};
-};
-
-Result<TrainOutcome> RunShopRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
-                                 collective::Collective& collective, const ShopRun& run) {
-  const graph::GraphSchema& schema = graph.book().schema();
-  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
-  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
-  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
-  TrainOptions options;
-  options.inference_chunk_nodes = 16;
-  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
-  if (!run.output.empty()) options.output = *storage::OpenStore(run.output);
-  return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
-}
-
-Result<TrainOutcome> RunShop(const graph::SourceGraph& source, const job::DistTraining& job, const ShopRun& run = {}) {
-  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, run.partitions, 11);
-  auto ranks = collective::MakeInProcessGroup(run.trainers);
-  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
-    threads.emplace_back([&, rank] {
-      outcomes[rank] = RunShopRank(job, *graph.graph, *ranks[rank], run);
-      ranks[rank].reset();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return outcomes[0];
-}
-
-TrainOutcome TrainShop(const graph::SourceGraph& source, const job::DistTraining& job, const ShopRun& run = {}) {
-  Result<TrainOutcome> outcome = RunShop(source, job, run);
-  EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
-  return outcome.ok() ? *outcome : TrainOutcome();
-}
-
 void ExpectTheSameForAnyPartitionsAndTrainers(const graph::SourceGraph& source, const job::DistTraining& job,
                                               double tolerance = 1e-4) {
-  const TrainOutcome one = TrainShop(source, job);
+  const TrainOutcome one = TrainSmall(source, job);
   ASSERT_TRUE(one.test.has_value());
-  const TrainOutcome four = TrainShop(source, job, {.partitions = 4});
+  const TrainOutcome four = TrainSmall(source, job, {.partitions = 4});
   EXPECT_EQ(four.parameters_digest, one.parameters_digest);
   EXPECT_EQ(four.loop.first_epoch_losses, one.loop.first_epoch_losses);
   EXPECT_EQ(four.test, one.test);
-  const TrainOutcome two = TrainShop(source, job, {.partitions = 4, .trainers = 2});
+  const TrainOutcome two = TrainSmall(source, job, {.partitions = 4, .trainers = 2});
   ASSERT_EQ(two.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
   for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
     EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, tolerance)
@@ -184,17 +140,17 @@ TEST(TypedLinkTrainingTest, RowsOfBothNodeTypesLearnSalesByHeart) {
 
   job.training.epochs = 40;
   job.training.evaluation.every_epochs = 40;
-  const TrainOutcome outcome = TrainShop(Shop(/*known=*/true), job, {.partitions = 2});
+  const TrainOutcome outcome = TrainSmall(Shop(/*known=*/true), job, {.partitions = 2});
   ASSERT_TRUE(outcome.test.has_value());
   EXPECT_GT(*outcome.test, 0.25);  // chance: 0.1
 
   // Features of one of the types go through a map of its own, learnable rows of the other stay as they are.
   job.training.inputs[0] = {"item", {"x"}};
   job.training.epochs = 3;
-  const TrainOutcome mapped = TrainShop(Shop(/*known=*/false), job, {.partitions = 2});
+  const TrainOutcome mapped = TrainSmall(Shop(/*known=*/false), job, {.partitions = 2});
   EXPECT_LT(mapped.loop.epochs.back().loss, mapped.loop.epochs.front().loss);
   job.training.inputs.pop_back();
-  EXPECT_THAT(RunShop(Shop(/*known=*/false), job).status().message(),
+  EXPECT_THAT(RunSmall(Shop(/*known=*/false), job).status().message(),
               HasSubstr("needs features or an embedding of node type 'user'"));
 }
 
@@ -276,7 +232,7 @@ TEST(TypedLinkTrainingTest, MetricsAreThoseOfTheEmbeddingsOfBothTypesThatItWrite
     job.output_save = {job::OutputKind::kModel, job::OutputKind::kEmbeddings};
     const storage::TemporaryFolder folder;
     const std::string output = folder.path() + "/run";
-    const TrainOutcome outcome = TrainShop(source, job, {.partitions = 3, .trainers = 2, .output = output});
+    const TrainOutcome outcome = TrainSmall(source, job, {.partitions = 3, .trainers = 2, .output = output});
     ASSERT_TRUE(outcome.test.has_value());
     EXPECT_LT(outcome.loop.epochs.back().loss, outcome.loop.epochs.front().loss);
     const WrittenShop written(output, job, source);
@@ -300,7 +256,7 @@ TEST(TypedLinkTrainingTest, TrainsOnTheEdgesOfTheChosenTypesAlone) {
   job.training.epochs = 1;
   const auto num_seeds = [&](std::vector<std::string> types) {
     job.training.task.edge_types = std::move(types);
-    return TrainShop(source, job, {.partitions = 2}).loop.epochs.front().num_seeds;
+    return TrainSmall(source, job, {.partitions = 2}).loop.epochs.front().num_seeds;
   };
   EXPECT_EQ(num_seeds({"user:buys:item"}), num_training("buys"));
   EXPECT_EQ(num_seeds({"similar", "buys"}), num_training("buys") + num_training("similar"));
@@ -311,7 +267,7 @@ TEST(TypedLinkTrainingTest, NamesWhatDoesNotFit) {
   const auto refusal = [&](const std::function<void(job::Task&)>& change) {
     job::DistTraining job = ShopJob();
     change(job.training.task);
-    return RunShop(source, job).status().message();
+    return RunSmall(source, job).status().message();
   };
   EXPECT_THAT(refusal([](job::Task& task) {
                 task.edge_types = {"buys", "sells"};

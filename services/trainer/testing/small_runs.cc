@@ -1,0 +1,69 @@
+#include "services/trainer/testing/small_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "services/collective/in_process_collective.h"
+#include "services/sampler/local_mini_batch_source.h"
+#include "services/shard/testing/test_graph.h"
+#include "services/storage/open_store.h"
+#include "services/trainer/model_file.h"
+#include "services/trainer/sampling_plan.h"
+
+namespace espalier::trainer {
+namespace {
+
+Result<TrainOutcome> RunSmallRank(const job::DistTraining& job, sampler::PartitionedGraph& graph,
+                                  collective::Collective& collective, const SmallRun& run) {
+  const graph::GraphSchema& schema = graph.book().schema();
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
+  std::atomic<bool> stop = false;
+  uint64_t steps = 0;
+  TrainOptions options;
+  options.inference_chunk_nodes = 16;  // few, so that there are several chunks
+  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
+  options.incarnation = run.incarnation;
+  options.partition_key = "cut-in-" + std::to_string(run.partitions);
+  options.stop_requested = &stop;
+  options.on_step = [&](const RunPosition&) {
+    if (++steps + 1 >= run.stop_after) stop = true;
+  };
+  if (run.store != nullptr) options.checkpoints = {run.store, "run/checkpoints"};
+  if (!run.output.empty()) {
+    ASSIGN_OR_RETURN(options.output, storage::OpenStore(run.output));
+  }
+  if (!job.training.model.uri.empty()) {
+    ASSIGN_OR_RETURN(options.model, OpenModelFile(job.training.model.uri, {}));
+  }
+  return TrainJob(job, {graph, graph, graph, graph, &graph.embeddings()}, source, collective, options);
+}
+
+}  // namespace
+
+Result<TrainOutcome> RunSmall(const graph::SourceGraph& source, const job::DistTraining& job, const SmallRun& run) {
+  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, run.partitions, 11);
+  auto ranks = collective::MakeInProcessGroup(run.trainers);
+  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
+    threads.emplace_back([&, rank] {
+      outcomes[rank] = RunSmallRank(job, *graph.graph, *ranks[rank], run);
+      ranks[rank].reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return outcomes[0];
+}
+
+TrainOutcome TrainSmall(const graph::SourceGraph& source, const job::DistTraining& job, const SmallRun& run) {
+  Result<TrainOutcome> outcome = RunSmall(source, job, run);
+  EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+  return outcome.ok() ? *outcome : TrainOutcome();
+}
+
+}  // namespace espalier::trainer
