@@ -27,10 +27,6 @@ namespace {
 
 using kube::Json;
 
-kube::WallTime SystemTime() {
-  return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
-}
-
 struct Cpu {
   double of_operator = 0, server = 0, cluster = 0;  // seconds; the server's of the operator's requests
 };
@@ -85,7 +81,7 @@ clockid_t ClockOf(std::jthread& thread) {
 
 void Run(int num_jobs, int num_idle, int workers) {
   client::FakeApiServer server;
-  FakeCluster cluster(server, SystemTime);
+  FakeCluster cluster(server, kube::SystemTime);
   const auto direct = server.Connect("espalier-operator");
   client::MeteredTransport transport(*direct);
   telemetry::MetricRegistry metrics;

@@ -113,8 +113,6 @@ class Plugin final : public CredentialsSource {
 
 }  // namespace
 
-kube::WallTime SystemTime() { return std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()); }
-
 std::shared_ptr<CredentialsSource> ExecPlugin(ExecPluginOptions options, WallClock now, Clock& clock) {
   return std::make_shared<Plugin>(std::move(options), std::move(now), clock);
 }

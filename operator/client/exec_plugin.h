@@ -25,13 +25,12 @@ struct ExecPluginOptions {
 };
 
 using WallClock = std::function<kube::WallTime()>;
-kube::WallTime SystemTime();
 
 // Runs the program when first asked, 10 seconds before what it said expires, and after Reject: on a thread of its own,
 // one run at a time, which no caller's deadline ends. What is still valid is in use meanwhile; callers wait only where
 // nothing is. A run that fails is not repeated for 5 seconds. Errors are Unauthenticated (DeadlineExceeded where the
 // caller's time was over) and name the command.
-std::shared_ptr<CredentialsSource> ExecPlugin(ExecPluginOptions options, WallClock now = SystemTime,
+std::shared_ptr<CredentialsSource> ExecPlugin(ExecPluginOptions options, WallClock now = kube::SystemTime,
                                               Clock& clock = Clock::Real());
 
 }  // namespace espalier::ctl::client

@@ -15,12 +15,8 @@ namespace {
 // Neither quotas nor permissions tell when they change.
 constexpr std::chrono::nanoseconds kTryAgain = std::chrono::seconds(10);
 
-kube::WallTime SystemTime() {
-  return std::chrono::time_point_cast<kube::WallTime::duration>(std::chrono::system_clock::now());
-}
-
 ControllerOptions WithDefaults(ControllerOptions options) {
-  if (!options.wall_clock) options.wall_clock = SystemTime;
+  if (!options.wall_clock) options.wall_clock = kube::SystemTime;
   if (!options.fetch_status) options.fetch_status = FetchStatus;
   return options;
 }

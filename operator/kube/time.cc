@@ -94,6 +94,8 @@ std::pair<std::string, microseconds> Split(WallTime time) {
 
 }  // namespace
 
+WallTime SystemTime() { return std::chrono::floor<microseconds>(std::chrono::system_clock::now()); }
+
 std::string FormatTime(WallTime time) { return Split(time).first + "Z"; }
 
 std::string FormatMicroTime(WallTime time) {

@@ -79,7 +79,7 @@ Result<int> Run(const ClusterFlags& flags, const Command& command, const Environ
       .environment = environment,
       .out = text::StandardOutput(ValueOf(environment, "TERM")),
       .note = PrintToPeople,
-      .wall_now = [] { return std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()); },
+      .wall_now = kube::SystemTime,
       .pause = [&](std::chrono::nanoseconds time) { return !signal.WaitUntil(Deadline::After(time)); },
       .stop = stop.get_token(),
   };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/client/exec_plugin.h"
+#include "operator/kube/time.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::ctl::runtime {
@@ -24,7 +24,7 @@ EventRecorder::~EventRecorder() { Join(); }
 
 void EventRecorder::Record(const kube::Resource& resource, const kube::ObjectMeta& about, const EventNote& note) {
   MutexLock lock(&mutex_);
-  if (is_stopping_ || !book_.Record(resource, about, note, client::SystemTime(), clock_.Now()))
+  if (is_stopping_ || !book_.Record(resource, about, note, kube::SystemTime(), clock_.Now()))
     return metrics_.dropped.Add();
   ++num_records_;
 }

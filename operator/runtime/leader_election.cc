@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/client/exec_plugin.h"
 #include "operator/kube/json.h"
 #include "operator/runtime/metrics.h"
 #include "services/base/check.h"
@@ -179,7 +178,7 @@ LeaseRecord LeaderElector::OwnRecord(const LeaseRecord& before) const {
   LeaseRecord record;
   record.holder = options_.identity;
   record.duration_seconds = std::chrono::ceil<std::chrono::seconds>(options_.lease_duration).count();
-  record.renewed_at = client::SystemTime();
+  record.renewed_at = kube::SystemTime();
   const bool is_ours = before.holder == options_.identity;
   record.acquired_at = is_ours ? before.acquired_at : record.renewed_at;
   record.transitions = is_ours || before.resource_version.empty() ? before.transitions : before.transitions + 1;
@@ -291,7 +290,7 @@ void LeaderElector::Release() {
     if (!record.ok() || record->holder != options_.identity) return;  // no more ours to give
     record->holder = "";
     record->duration_seconds = 1;
-    record->renewed_at = client::SystemTime();
+    record->renewed_at = kube::SystemTime();
     status = client_.Replace(kube::kLeases, WithRecord(object_, *record)).status();
     if (status.code() != StatusCode::kAborted) break;
     Result<kube::Json> lease = client_.Get(kube::kLeases, options_.lease);

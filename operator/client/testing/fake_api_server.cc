@@ -36,17 +36,13 @@ HttpResponse Success(const ApiRequest& request, const fake::StoredObject& object
                {"details", {{"name", object.key.name}, {"kind", request.resource().plural}, {"uid", object.uid}}}})};
 }
 
-kube::WallTime SystemNow() {
-  return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
-}
-
 }  // namespace
 
 class FakeApiServer::Impl {
  public:
   explicit Impl(FakeApiServerOptions options)
       : options_(std::move(options)),
-        store_(options_.history_per_kind, options_.wall_now ? options_.wall_now : SystemNow),
+        store_(options_.history_per_kind, options_.wall_now ? options_.wall_now : kube::SystemTime),
         lister_(store_) {}
 
   Result<HttpResponse> Send(const kube::HttpRequest& http, const std::string& user_agent) {
