@@ -68,9 +68,13 @@ StopSignal::StopSignal() {
   action.sa_handler = OnSignal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
+  sigset_t handled;
+  sigemptyset(&handled);
   for (const int number : {SIGTERM, SIGINT}) {
     ESPALIER_CHECK(sigaction(number, &action, nullptr) == 0) << "sigaction: errno " << errno;
+    sigaddset(&handled, number);
   }
+  pthread_sigmask(SIG_UNBLOCK, &handled, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 

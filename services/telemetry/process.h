@@ -12,10 +12,11 @@ namespace espalier::telemetry {
 
 // SIGTERM and SIGINT as a flag and a readable descriptor. The first signal asks; a second SIGINT or SIGTERM does
 // nothing more (SIGKILL is for that) unless ExitOnSecond says so. SIGPIPE is ignored, so that a vanished peer is an
-// error of a write. One per process. Thread-safe.
+// error of a write. One per process. Thread-safe, but for the first Install: that is the main thread's.
 class StopSignal {
  public:
-  // Installs the handlers; the second call returns the same object.
+  // Installs the handlers, and lets through what was blocked: a process may be started with both signals blocked, so
+  // that one that comes before there are handlers is taken now. The second call returns the same object.
   static StopSignal& Install();
 
   bool requested() const;

@@ -59,6 +59,25 @@ TEST(StopSignalTest, ASecondSignalEndsTheProcessWhereItWasToldSo) {
       testing::ExitedWithCode(75), "");
 }
 
+TEST(StopSignalTest, ASignalThatWasBlockedSinceBeforeThereWereHandlersIsTaken) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, in which nobody has installed them
+  EXPECT_EXIT(
+      {
+        sigset_t both;
+        sigemptyset(&both);
+        sigaddset(&both, SIGTERM);
+        sigaddset(&both, SIGINT);
+        sigprocmask(SIG_BLOCK, &both, nullptr);
+        raise(SIGTERM);
+        const StopSignal& stop = StopSignal::Install();
+        if (!stop.requested() || stop.signal_number() != SIGTERM) _exit(1);
+        sigset_t blocked;
+        sigprocmask(SIG_SETMASK, nullptr, &blocked);
+        _exit(sigismember(&blocked, SIGTERM) == 0 && sigismember(&blocked, SIGINT) == 0 ? 75 : 2);
+      },
+      testing::ExitedWithCode(75), "");
+}
+
 TEST(ReadyFileTest, ComesBackAsWritten) {
   const std::string path = FreshFolder("ready") / "server-0.json";
   EXPECT_EQ(ReadReadyFile(path).status().code(), StatusCode::kNotFound);
