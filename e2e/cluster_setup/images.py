@@ -18,8 +18,8 @@ BASE_IMAGE = "localhost/debian:bookworm-slim"
 PREFIX = "localhost/espalier"
 PROGRAMS = SOURCE / "build/release/bin"
 NEEDED = ["espalier", "espalier-operator", "espalier-partitioner", "espalier-graph-server", "espalier-sampler",
-          "espalier-trainer", "espalier_example_training_loop", "espalier_example_ask_degrees",
-          "espalier_example_degrees.so"]
+          "espalier-trainer", "espalier-trainer-process", "espalier_example_training_loop",
+          "espalier_example_ask_degrees", "espalier_example_degrees.so"]
 KEPT_BUILDS = 2
 # Without a daemon and without user namespaces, as root.
 BUILDAH = {**os.environ, "STORAGE_DRIVER": "overlay", "BUILDAH_ISOLATION": "chroot"}

@@ -41,7 +41,8 @@ constexpr std::chrono::seconds kTellPatience{60};
 // An earlier launch's processes, whose launcher has just died, end within their graces.
 constexpr std::chrono::seconds kFolderPatience{60};
 constexpr std::chrono::minutes kBeforeBegin{10};  // the launcher reads what it is going to copy
-constexpr const char* kRolePrograms[] = {"espalier-graph-server", "espalier-sampler", "espalier-trainer"};
+constexpr const char* kRolePrograms[] = {"espalier-graph-server", "espalier-sampler", "espalier-trainer",
+                                         "espalier-trainer-process"};
 
 std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

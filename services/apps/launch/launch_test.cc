@@ -45,7 +45,8 @@ class LaunchTest : public testing::Test {
     WriteText(root_ / "job.yaml", job::kExampleJob);
     WriteText(root_ / "hosts", "127.0.0.1 0\n");
     WriteText(root_ / "bin/version", "1");
-    for (const char* name : {"espalier-partitioner", "espalier-graph-server", "espalier-sampler", "espalier-trainer"}) {
+    for (const char* name : {"espalier-partitioner", "espalier-graph-server", "espalier-sampler", "espalier-trainer",
+                             "espalier-trainer-process"}) {
       fs::create_symlink(ESPALIER_FAKE_ROLE, root_ / "bin" / name);
     }
     fs::create_symlink(ESPALIER_FAKE_HOST, root_ / "bin/espalier");
@@ -344,10 +345,12 @@ TEST_F(LaunchTest, AnotherVersionIsRefused) {
 }
 
 TEST_F(LaunchTest, AHostWithoutATrainerIsNamed) {
-  fs::remove(root_ / "bin/espalier-trainer");
-  const run::RunOutcome outcome = Quietly();
-  EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
-  EXPECT_THAT(outcome.error, HasSubstr("127.0.0.1 has no espalier-trainer"));
+  for (const std::string program : {"espalier-trainer-process", "espalier-trainer"}) {
+    fs::remove(root_ / "bin" / program);
+    const run::RunOutcome outcome = Quietly();
+    EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
+    EXPECT_THAT(outcome.error, HasSubstr("127.0.0.1 has no " + program));
+  }
 }
 
 TEST_F(LaunchTest, SeveralHostsCannotMeetAtLoopbackAddresses) {

@@ -1,7 +1,5 @@
-// espalier-trainer: one rank of a job's data-parallel training.
-#include <unistd.h>
-
-#include <cstdlib>
+// espalier-trainer-process, which espalier-trainer becomes (start_trainer_main.cc): one rank of a job's data-parallel
+// training.
 #include <nlohmann/json.hpp>
 #include <stop_token>
 
@@ -36,14 +34,6 @@ namespace {
 
 using telemetry::Level;
 using telemetry::Log;
-
-// Idle OpenMP threads that spin take the processor from the machine's other processes. libgomp reads its settings
-// when it is loaded, before main, hence the second start.
-void RestartWithPassiveThreads(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  setenv("OMP_WAIT_POLICY", "passive", 1);
-  execv("/proc/self/exe", argv);  // where that fails, on we go: slower
-}
 
 trainer::Timeouts TimeoutsOf(const TrainerFlags& flags) {
   return {std::chrono::seconds(flags.data_timeout_seconds), std::chrono::seconds(flags.collective_timeout_seconds)};
@@ -301,7 +291,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace espalier::training
 
-int main(int argc, char** argv) {
-  espalier::training::RestartWithPassiveThreads(argv);
-  return espalier::training::Main(argc, argv);
-}
+int main(int argc, char** argv) { return espalier::training::Main(argc, argv); }
