@@ -3,7 +3,8 @@
 # build, the unit tests again under the address and undefined-behaviour sanitizers.
 #   ./test.sh [--release-only | --with-tsan] [--with-e2e]
 #     --with-tsan: under the thread sanitizer too
-#     --with-e2e: the scenarios of level ci on a real cluster too (e2e/README.md); takes root
+#     --with-e2e: the scenarios of level ci on a real cluster too (e2e/README.md); takes root. Exit status 69 where this
+#       machine cannot host one (e2e/cluster check)
 # ESPALIER_TEST_DATA=FOLDER adds the tests on more real graphs (amazon-photo, kg) that lie there.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -22,6 +23,9 @@ for option in "$@"; do
 done
 
 install_packages
+if [ -n "$e2e_cluster" ]; then
+  e2e/cluster check || exit 69
+fi
 install_ssh_packages
 install_versitygw
 install_kube_tools

@@ -10,13 +10,13 @@ import signal
 import sys
 import time
 
-from cluster_setup import certificates, images, network, teardown, tools
+from cluster_setup import certificates, images, machine, network, teardown, tools
 from cluster_setup.control_plane import ControlPlane
 from cluster_setup.node import Node
 from cluster_setup.processes import within
 from cluster_setup.state import GATEWAY, PROMETHEUS_PORT, S3_PORT, Cluster, SetupError
 
-USAGE_STATUS, INTERRUPTED_STATUS = 64, 130
+USAGE_STATUS, UNFIT_STATUS, INTERRUPTED_STATUS = 64, 69, 130
 # Seconds that a command waits for another one on the same cluster; all others are refused at once. These end what has been
 # begun, also when whoever began it is on his way out.
 PATIENCE = {"down": 300, "start-node": 60, "join-node": 60, "start-s3": 60}
@@ -54,6 +54,14 @@ def up(cluster, arguments):
         teardown.remove(cluster, keep_logs=True)
         raise
     say(f"cluster {cluster.name} is up after {time.monotonic() - begin:.0f} s")
+
+
+def check(_, __):
+    obstacle = machine.obstacle() or machine.shortage()
+    if obstacle:
+        print(f"e2e/cluster: this machine cannot host a cluster: {obstacle}", file=sys.stderr)
+        return UNFIT_STATUS
+    return 0
 
 
 def packages(_, __):
@@ -171,11 +179,11 @@ def _parser(description):
     parser = argparse.ArgumentParser(prog="e2e/cluster", description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command_name", required=True)
-    for name, function in [("packages", packages), ("up", up), ("status", status), ("exec", execute),
+    for name, function in [("check", check), ("packages", packages), ("up", up), ("status", status), ("exec", execute),
                            ("kill-node", kill_node), ("start-node", start_node), ("cut-node", cut_node),
                            ("join-node", join_node), ("stop-s3", stop_s3), ("start-s3", start_s3), ("down", down)]:
         command = commands.add_parser(name)
-        command.set_defaults(function=function, is_exclusive=name not in ("packages", "status", "exec"),
+        command.set_defaults(function=function, is_exclusive=name not in ("check", "packages", "status", "exec"),
                              patience=PATIENCE.get(name, 0))
         command.add_argument("--name", default="main")
         if name == "up":

@@ -1,10 +1,10 @@
 """The programs that a cluster consists of: e2e/tools builds some, Debian has the others."""
 
-import os
 import pathlib
 import shutil
 import subprocess
 
+from cluster_setup import machine
 from cluster_setup.state import SOURCE, SetupError
 
 # Program: Debian's package.
@@ -21,10 +21,9 @@ def missing_packages():
 
 
 def check_machine():
-    if os.geteuid() != 0:
-        raise SetupError("namespaces and mounts need root")
-    if not pathlib.Path("/sys/fs/cgroup/memory").is_dir():
-        raise SetupError("nodes need cgroup v1 controllers in /sys/fs/cgroup (memory, cpu, ...)")
+    obstacle = machine.obstacle()
+    if obstacle:
+        raise SetupError(obstacle)
     missing = missing_packages()
     if missing:
         raise SetupError(f"missing; apt-get install --no-install-recommends {' '.join(missing)}")
