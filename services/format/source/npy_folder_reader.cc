@@ -295,4 +295,18 @@ Result<SourceGraph> ReadNpyFolder(const std::string& directory, const std::strin
   return ReadDescribed({directory, scratch_folder}, description).While("reading " + directory);
 }
 
+bool NpyFolderNumbersEdges(const std::string& directory) {
+  const Result<std::string> text = ReadText(directory + "/" + kDescriptionFile);
+  if (!text.ok()) return false;
+  const Result<GraphDescription> description = ParseGraphDescription(*text);
+  if (!description.ok()) return false;
+  for (const SplitDescription& split : description->splits) {
+    if (!split.edge_type) continue;
+    for (const auto& part : {split.train, split.validation, split.test}) {
+      if (part && HoldsNumbers(directory, *part)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace espalier::format
