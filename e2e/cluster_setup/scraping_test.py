@@ -85,7 +85,8 @@ class ScrapingTest(unittest.TestCase):
         self.assertIn("app.kubernetes.io/managed-by: espalier-operator\n", pod_monitor)
         labels = re.search(r"podTargetLabels: \[(.*)\]", pod_monitor).group(1)
         self.assertEqual(labels.split(", "), scraping.POD_TARGET_LABELS)
-        self.assertIn(f'[__meta_kubernetes_pod_container_port_name], regex: "{scraping.PORTS_OF_JOBS}", action: keep', pod_monitor)
+        self.assertIn(f'[__meta_kubernetes_pod_container_port_name], regex: "{scraping.PORTS_OF_JOBS}", action: keep',
+                      pod_monitor)
         service_monitor = MONITORS.split("kind: ServiceMonitor")[1].split("kind: PodMonitor")[0]
         self.assertIn("{port: metrics, ", service_monitor)
         self.assertIn("{name: metrics, port: 9090, targetPort: admin}", MONITORS)

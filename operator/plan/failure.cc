@@ -6,6 +6,7 @@
 #include "operator/api/program_container.h"
 #include "operator/plan/reasons.h"
 #include "operator/plan/termination_message.h"
+#include "operator/resources/labels.h"
 #include "services/base/exit_code.h"
 #include "services/telemetry/termination.h"
 
@@ -26,15 +27,19 @@ Failure Of(int strength, Retry retry, std::string reason) {
   return failure;
 }
 
-bool IsProgram(const kube::ContainerState& container) {
-  return std::any_of(api::kRoles.begin(), api::kRoles.end(),
-                     [&](api::Role role) { return api::NumberOfContainer(role, container.name).has_value(); });
+// A sidecar of a trainer may be called as a server is.
+bool IsProgram(const kube::Pod& pod, const kube::ContainerState& container) {
+  const auto component = pod.meta.labels.find(resources::kComponentLabel);
+  return std::any_of(api::kRoles.begin(), api::kRoles.end(), [&](api::Role role) {
+    const bool may_be_of_role = component == pod.meta.labels.end() || component->second == api::NameOf(role);
+    return may_be_of_role && api::NumberOfContainer(role, container.name).has_value();
+  });
 }
 
-Failure ClassOf(const kube::ContainerState& container, const kube::ContainerEnd& end) {
+Failure ClassOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   if (end.reason == kOutOfMemory) return Of(kMemory, Retry::kCounted, kOutOfMemory);
   if (end.signal != 0 || end.exit_code > kSignalBase) return Of(kCrash, Retry::kCounted, kSignal);
-  if (!IsProgram(container)) return Of(kCrash, Retry::kCounted, kOtherExit);
+  if (!IsProgram(pod, container)) return Of(kCrash, Retry::kCounted, kOtherExit);
   const ExitCode code{end.exit_code};
   switch (code) {
     case ExitCode::kBadDocument:
@@ -107,8 +112,9 @@ Failure ToldToEnd(const kube::Pod& pod) {
   return OfPod(kConsequence, telemetry::TerminationReason(ExitCode::kAskedToStop), "the pod was deleted", pod);
 }
 
-bool IsHopeless(const kube::ContainerState& container, const std::optional<kube::ContainerEnd>& end) {
-  return end && ClassOf(container, *end).retry == Retry::kNever;
+bool IsHopeless(const kube::Pod& pod, const kube::ContainerState& container,
+                const std::optional<kube::ContainerEnd>& end) {
+  return end && ClassOf(pod, container, *end).retry == Retry::kNever;
 }
 
 }  // namespace
@@ -118,7 +124,7 @@ bool HasEnded(const kube::Pod& pod) {
 }
 
 Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
-  Failure failure = ClassOf(container, end);
+  Failure failure = ClassOf(pod, container, end);
   failure.message = MessageOf(end);
   failure.exit_code = end.exit_code;
   failure.pod = pod.meta.key.name;
@@ -164,8 +170,8 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods) {
   for (const kube::Pod* pod : pods) {
     for (const kube::ContainerState& container : pod->containers) {
-      if (IsHopeless(container, container.ended)) return FailureOf(*pod, container, *container.ended);
-      if (IsHopeless(container, container.last_ended)) return FailureOf(*pod, container, *container.last_ended);
+      if (IsHopeless(*pod, container, container.ended)) return FailureOf(*pod, container, *container.ended);
+      if (IsHopeless(*pod, container, container.last_ended)) return FailureOf(*pod, container, *container.last_ended);
     }
   }
   return std::nullopt;

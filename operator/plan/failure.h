@@ -28,8 +28,8 @@ struct Failure {
   std::string pod;
 };
 
-// Of a container that ended with an error. Exit codes are ours (docs/exit-codes.md) in the containers that run a role's
-// program (api/program_container.h); what a sidecar or an init container means by 65, nobody knows.
+// Of a container that ended with an error. Exit codes are ours (docs/exit-codes.md) in the containers that run the
+// program of the pod's role (api/program_container.h); what a sidecar or an init container means by 65, nobody knows.
 Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end);
 // nullopt: it has not failed.
 std::optional<Failure> FailureOf(const kube::Pod& pod);

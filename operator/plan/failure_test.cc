@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/plan/reasons.h"
+#include "operator/resources/labels.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -167,9 +168,16 @@ TEST(FailureTest, OnlyTheProgramsOwnExitCodesSayThatNothingHelps) {
   EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
   pod.containers[0].name = "server-1";  // the second of a pod's servers
   EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
-  pod.containers[0].name = "fetch-data";
+  pod.meta.labels[resources::kComponentLabel] = "server";
+  EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
+  pod.meta.labels[resources::kComponentLabel] = "trainer";  // whose sidecars may have that name
   EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
   const std::vector<const kube::Pod*> pods{&pod};
+  EXPECT_FALSE(HopelessFailure(pods).has_value());
+  pod.containers[0].name = "trainer";
+  EXPECT_EQ(FailureOf(pod)->retry, Retry::kNever);
+  pod.containers[0].name = "fetch-data";
+  EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
   EXPECT_FALSE(HopelessFailure(pods).has_value());
 }
 

@@ -9,13 +9,17 @@ namespace espalier::client {
 namespace {
 
 constexpr uint64_t kNodesPerLookUp = uint64_t{1} << 18;
-// Nodes whose in-edges are asked for at once, and about how many edges that may be, unless one node has more.
+// Nodes whose in-degrees are asked for at once.
 constexpr uint64_t kNodesOfEdges = uint64_t{1} << 14;
-constexpr uint64_t kEdgesPerQuestion = uint64_t{1} << 20;
 
 }  // namespace
 
-RowOrder::RowOrder(const DistGraph& graph, const sampler::RowSpace& rows) : graph_(graph), rows_(rows) {}
+RowOrder::RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_question)
+    : graph_(graph), rows_(rows), edges_per_question_(edges_per_question) {
+  if (rows.of != sampler::RowsOf::kEdges) return;
+  const std::span<const uint64_t> firsts = graph.book().EdgeFirst(EdgeTypeId(rows.type));
+  next_edges_.assign(firsts.begin(), firsts.end() - 1);
+}
 
 Result<std::vector<GlobalNodeId>> RowOrder::NextNodes(NodeTypeId type, uint64_t count) {
   const uint64_t end = std::min(graph_.num_nodes(type), next_original_ + count);
@@ -32,42 +36,60 @@ Result<std::vector<GlobalNodeId>> RowOrder::NextNodes(NodeTypeId type, uint64_t 
   return nodes;
 }
 
-Status RowOrder::ReadEdgesInto(const std::vector<GlobalNodeId>& nodes, uint64_t first_original) {
+Status RowOrder::AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vector<GlobalNodeId>& destinations,
+                          const std::vector<uint64_t>& original_destinations) {
   const EdgeTypeId type(rows_.type);
-  const NodeTypeId source = graph_.schema().SourceOf(type), destination = graph_.schema().DestinationOf(type);
-  DrawOptions all;
-  all.want_edge_ids = true;
-  ASSIGN_OR_RETURN(const Frontier drawn,
-                   graph_.SampleNeighbors({{destination, nodes}}, {{type, sampler::kFullNeighborhood}}, all));
-  const FrontierRelation& relation = drawn.relations.front();
-  ASSIGN_OR_RETURN(const Tensor sources, graph_.NodeRows(source, sampler::kOriginalIdColumn, relation.sources));
-  for (size_t node = 0; node < nodes.size(); ++node) {
-    for (uint64_t edge = relation.offsets[node]; edge < relation.offsets[node + 1]; ++edge) {
-      edges_.emplace_back(relation.edge_ids[edge].value);
-      ends_ = HashCombine(HashCombine(ends_, first_original + node), sources.values<uint64_t>()[edge]);
+  ASSIGN_OR_RETURN(const Tensor found, graph_.FindEdges(type, edges));
+  const std::span<const int64_t> ends = found.values<int64_t>();  // sources, then destinations
+  std::vector<GlobalNodeId> sources;
+  sources.reserve(edges.size());
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (static_cast<uint64_t>(ends[edges.size() + i]) != destinations[i].value) {
+      return Internal("edge " + std::to_string(edges[i].value) + " does not lead to node " +
+                      std::to_string(destinations[i].value) + ", whose in-degree says so");
     }
+    sources.emplace_back(static_cast<uint64_t>(ends[i]));
+  }
+  ASSIGN_OR_RETURN(const Tensor originals,
+                   graph_.NodeRows(graph_.schema().SourceOf(type), sampler::kOriginalIdColumn, sources));
+  for (size_t i = 0; i < edges.size(); ++i) {
+    edges_.emplace_back(edges[i].value);
+    ends_ = HashCombine(HashCombine(ends_, original_destinations[i]), originals.values<uint64_t>()[i]);
   }
   return Status();
 }
 
+// A partition's edges are numbered by their destinations, and these by their original ids: whoever takes destinations
+// in the order of original ids takes each partition's edges one after the other, and may stop between any two.
 Status RowOrder::ReadEdges() {
   const EdgeTypeId type(rows_.type);
+  const NodeTypeId destination_type = graph_.schema().DestinationOf(type);
   if (next_destination_ == destinations_.size()) {
     next_destination_ = 0;
-    ASSIGN_OR_RETURN(destinations_, NextNodes(graph_.schema().DestinationOf(type), kNodesOfEdges));
+    ASSIGN_OR_RETURN(destinations_, NextNodes(destination_type, kNodesOfEdges));
     ASSIGN_OR_RETURN(degrees_, graph_.InDegrees(type, destinations_));
   }
-  const std::span<const uint32_t> degrees = degrees_.values<uint32_t>();
-  const size_t first = next_destination_;
-  uint64_t num_edges = 0;
-  size_t end = first;
-  while (end < destinations_.size() && (end == first || num_edges + degrees[end] <= kEdgesPerQuestion)) {
-    num_edges += degrees[end++];
+  const uint64_t first_original = next_original_ - destinations_.size();
+  std::vector<GlobalEdgeId> edges;
+  std::vector<GlobalNodeId> destinations;
+  std::vector<uint64_t> original_destinations;
+  while (next_destination_ < destinations_.size() && edges.size() < edges_per_question_) {
+    const GlobalNodeId destination = destinations_[next_destination_];
+    const uint32_t partition = graph_.book().OwnerOf(destination_type, destination).value;
+    const uint64_t unread = degrees_.values<uint32_t>()[next_destination_] - edges_into_next_;
+    const uint64_t count = std::min(unread, edges_per_question_ - edges.size());
+    if (count > graph_.book().EdgeFirst(type)[partition + 1] - next_edges_[partition]) {
+      return Internal("partition " + std::to_string(partition) + " has fewer edges than its nodes' in-degrees say");
+    }
+    for (uint64_t i = 0; i < count; ++i) edges.emplace_back(next_edges_[partition]++);
+    destinations.insert(destinations.end(), count, destination);
+    original_destinations.insert(original_destinations.end(), count, first_original + next_destination_);
+    edges_into_next_ += count;
+    if (count < unread) break;
+    edges_into_next_ = 0;
+    ++next_destination_;
   }
-  next_destination_ = end;
-  if (num_edges == 0) return Status();
-  const auto at = [this](size_t i) { return destinations_.begin() + static_cast<std::ptrdiff_t>(i); };
-  return ReadEdgesInto({at(first), at(end)}, next_original_ - (destinations_.size() - first));
+  return edges.empty() ? Status() : AddEdges(edges, destinations, original_destinations);
 }
 
 bool RowOrder::AllEdgesWereRead() const {

@@ -15,8 +15,9 @@ namespace espalier::client {
 // Owned by one thread.
 class RowOrder {
  public:
-  // The graph outlives this. The space has been checked; own rows have their number.
-  RowOrder(const DistGraph& graph, const sampler::RowSpace& rows);
+  // The graph outlives this. The space has been checked; own rows have their number. So many edges are asked for at
+  // once.
+  RowOrder(const DistGraph& graph, const sampler::RowSpace& rows, uint64_t edges_per_question = uint64_t{1} << 20);
 
   // The next rows, `count` of them, or fewer at the end: none when all were there.
   Result<std::vector<GlobalRowId>> Next(uint64_t count);
@@ -26,19 +27,24 @@ class RowOrder {
 
  private:
   Result<std::vector<GlobalNodeId>> NextNodes(NodeTypeId type, uint64_t count);
-  // The in-edges of some of the next nodes, to the end of edges_.
+  // Edges into the next nodes, to the end of edges_.
   Status ReadEdges();
-  Status ReadEdgesInto(const std::vector<GlobalNodeId>& nodes, uint64_t first_original);
+  Status AddEdges(const std::vector<GlobalEdgeId>& edges, const std::vector<GlobalNodeId>& destinations,
+                  const std::vector<uint64_t>& original_destinations);
   bool AllEdgesWereRead() const;
 
   const DistGraph& graph_;
   const sampler::RowSpace rows_;
+  const uint64_t edges_per_question_;
   uint64_t next_original_ = 0;  // of nodes, of edges' destinations, of own rows
   // Of edges: destinations that have been looked up, [next_destination_, ...) of which have not been read yet, and
-  // their in-degrees; and the edges that have been read and not been asked for.
+  // their in-degrees; how many edges into the next one have been read; by partition the edge that follows those that
+  // have been read; and the edges that have been read and not been asked for.
   std::vector<GlobalNodeId> destinations_;
   Tensor degrees_;  // U32 [destinations_.size()]
   size_t next_destination_ = 0;
+  uint64_t edges_into_next_ = 0;
+  std::vector<uint64_t> next_edges_;
   std::vector<GlobalRowId> edges_;
   uint64_t ends_ = 0;
 };

@@ -50,6 +50,18 @@ TEST_P(RowOrderTest, EdgesComeInTheOrderOfAGraphInOnePiece) {
   }
 }
 
+// Of a node that has many, some at a time.
+TEST_P(RowOrderTest, HowManyEdgesAreAskedForAtOnceDoesNotMatter) {
+  for (const EdgeTypeId type : {EdgeTypeId(0), EdgeTypeId(1)}) {
+    const RowSpace space = RowSpace::Edges(type);
+    RowOrder at_once(*graph_, space);
+    const std::vector<GlobalRowId> expected = RowsIn(at_once);
+    RowOrder few(*graph_, space, /*edges_per_question=*/7);
+    EXPECT_EQ(RowsIn(few), expected);
+    EXPECT_EQ(few.ends(), at_once.ends());
+  }
+}
+
 TEST_P(RowOrderTest, TheHashOfEndsIsThatOfTheGraphsEdges) {
   const auto ends_of = [](const DistGraph& graph, EdgeTypeId type) {
     RowOrder order(graph, RowSpace::Edges(type));

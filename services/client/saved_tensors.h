@@ -54,7 +54,7 @@ struct LoadedTensors {
 // are not there yet.
 Result<LoadedTensors> LoadTensors(const DistGraph& graph, const std::string& uri, const LoadOptions& options = {});
 
-// Names of the folders right below `uri` in which something was saved, sorted.
+// Names of the folders right below `uri` in which tensors were saved, sorted; what else has a manifest is passed over.
 Result<std::vector<std::string>> ListSavedTensors(const std::string& uri, const storage::StoreSettings& stores = {});
 // What was saved in the folder `uri`, and what saves that never ended have left there; nothing else that lies there, as
 // what was saved in folders below it. FailedPrecondition where it is something else. What does not exist is fine.

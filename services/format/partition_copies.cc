@@ -89,7 +89,7 @@ Result<std::shared_ptr<storage::CacheEntry>> PartitionCopies::EntryFor(const std
 Status PartitionCopies::PutManifest() {
   const std::string text = ManifestToJson(manifest_);
   ASSIGN_OR_RETURN(const auto entry, EntryFor(""));
-  const storage::CachedFileRequest request = {
+  storage::CachedFileRequest request = {
       .name = kManifestKey,
       .size_bytes = text.size(),
       .is_good =
@@ -98,6 +98,7 @@ Status PartitionCopies::PutManifest() {
             return mapped.ok() && std::ranges::equal((*mapped)->bytes(), std::as_bytes(std::span(text)));
           },
       .fill = [&](const storage::PartialFile& partial) { return WriteAll(partial, text); }};
+  request.stop_requested = options_.stop_requested;
   return entry->GetOrMake(request, deadline_).While("copying the manifest").status();
 }
 

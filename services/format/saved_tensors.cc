@@ -1,5 +1,6 @@
 #include "services/format/saved_tensors.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -20,6 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMaxSavedDepth = 8;
 constexpr uint64_t kMaxSavedManifestBytes = uint64_t{256} << 20;
+constexpr uint64_t kBytesOfTheFormat = 256;  // the field and white space around it
 constexpr std::string_view kSaveFolderStart = "save-";
 
 // Of a key below the folder of what is saved.
@@ -28,6 +30,19 @@ bool IsOfASave(std::string_view key) {
   const size_t slash = key.find('/');
   return slash != std::string_view::npos && key.starts_with(kSaveFolderStart) &&
          ParseHex(key.substr(kSaveFolderStart.size(), slash - kSaveFolderStart.size()), &save);
+}
+
+// Of an object that has been listed. The first field says what a manifest is of, so that no more need be read of it,
+// and what others call manifest.json is no error.
+Result<bool> IsOfSavedTensors(storage::ObjectStore& store, const storage::ObjectInfo& manifest) {
+  if (manifest.size_bytes == 0) return false;
+  const storage::ByteRange beginning{.offset = 0, .length = std::min(manifest.size_bytes, kBytesOfTheFormat)};
+  Result<std::string> text = store.GetRange(manifest.key, beginning);
+  const StatusCode code = text.status().code();
+  if (code == StatusCode::kNotFound || code == StatusCode::kOutOfRange) return false;  // removed or replaced meanwhile
+  if (!text.ok()) return std::move(text).status();
+  std::erase_if(*text, [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; });
+  return text->starts_with(std::string("{\"format\":\"") + kSavedTensorsFormatName + '"');
 }
 
 Json ToJson(const SavedTensorEntry& tensor) {
@@ -180,9 +195,9 @@ Result<std::vector<std::string>> ListSavedTensors(storage::ObjectStore& store, c
   for (const storage::ObjectInfo& object : objects) {
     const std::string_view below = std::string_view(object.key).substr(start.size());
     const size_t slash = below.find('/');
-    if (slash != std::string_view::npos && below.substr(slash + 1) == kManifestKey) {
-      folders.emplace(below.substr(0, slash));
-    }
+    if (slash == std::string_view::npos || below.substr(slash + 1) != kManifestKey) continue;
+    ASSIGN_OR_RETURN(const bool is_saved, IsOfSavedTensors(store, object));
+    if (is_saved) folders.emplace(below.substr(0, slash));
   }
   return std::vector<std::string>(folders.begin(), folders.end());
 }

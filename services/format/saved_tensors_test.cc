@@ -93,6 +93,14 @@ TEST(SavedTensorsFormatTest, FoldersWithAManifestAreListedAndRemoved) {
     ASSERT_TRUE(CommitSavedTensors(store, folder, PutTinyTensors(store, folder)).ok());
   }
   PutTinyTensors(store, "job/000013");  // never committed
+  for (const std::string other :
+       {"", "{", R"({"format": "espalier.checkpoint"})", R"({"format": "espalier.tensors2"})"}) {
+    const std::string key = "job/other" + std::to_string(other.size()) + "/manifest.json";
+    ASSERT_TRUE(store.PutIfAbsent(key, std::as_bytes(std::span<const char>(other))).ok());
+  }
+  const std::string another_style = "{\"format\" :\"espalier.tensors\"}";
+  ASSERT_TRUE(store.PutIfAbsent("styled/it/manifest.json", std::as_bytes(std::span<const char>(another_style))).ok());
+  EXPECT_THAT(*ListSavedTensors(store, "styled"), ElementsAre("it"));
   EXPECT_THAT(*ListSavedTensors(store, "job"), ElementsAre("000007", "000012"));
   EXPECT_THAT(*ListSavedTensors(store, ""), ElementsAre());
   ASSERT_TRUE(RemoveSavedTensors(store, "job/000012").ok());

@@ -19,7 +19,7 @@ Result<sampler::EmbeddingSpec> EmbeddingSpecOf(const tensor::v1::CreateEmbedding
   }
   spec.dtype = static_cast<DType>(request.dtype());
   spec.width = request.width();
-  spec.initializer = InitializerOf(request.initializer());
+  ASSIGN_OR_RETURN(spec.initializer, InitializerOf(request.initializer()));
   const tensor::v1::SparseOptimizer& optimizer = request.optimizer();
   if (optimizer.type() > 0xff || optimizer.duplicates() > 0xff) {
     return InvalidArgument("sparse optimiser " + std::to_string(optimizer.type()) + " with rule " +

@@ -195,6 +195,22 @@ TEST(TensorSpecOfTest, ReadsAnInitialiserOfAPlugin) {
   EXPECT_EQ(TensorSpecOf(request).status().code(), StatusCode::kResourceExhausted);
 }
 
+TEST(TensorSpecOfTest, ZerosHaveNoKindAndKindsOfTheFutureAreNoZeros) {
+  tensor::v1::CreateRequest request = ValidCreate();
+  request.mutable_initializer()->clear_kind();
+  const auto spec = TensorSpecOf(request);
+  ASSERT_TRUE(spec.ok()) << spec.status().ToString();
+  EXPECT_EQ(spec->initializer.kind, sampler::Initializer::Kind::kZeros);
+
+  constexpr int kKindOfTheFuture = 1000;
+  tensor::v1::Initializer newer;
+  newer.GetReflection()->MutableUnknownFields(&newer)->AddLengthDelimited(kKindOfTheFuture, "");
+  ASSERT_TRUE(request.mutable_initializer()->ParseFromString(newer.SerializeAsString()));
+  const Status refused = TensorSpecOf(request).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("kind of the initialiser"));
+}
+
 TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {
   using Request = tensor::v1::CreateRequest;
   const std::pair<StatusCode, std::function<void(Request&)>> wrong[] = {

@@ -34,7 +34,7 @@ Result<sampler::TensorId> TensorIdOf(const tensor::v1::TensorId& tensor, const t
   return id;
 }
 
-sampler::Initializer InitializerOf(const tensor::v1::Initializer& asked) {
+Result<sampler::Initializer> InitializerOf(const tensor::v1::Initializer& asked) {
   using sampler::Initializer;
   Initializer initializer;
   switch (asked.kind_case()) {
@@ -51,7 +51,10 @@ sampler::Initializer InitializerOf(const tensor::v1::Initializer& asked) {
     case tensor::v1::Initializer::kPlugin:
       initializer = Initializer::Plugin(asked.plugin().name(), asked.plugin().arguments(), asked.seed());
       break;
-    case tensor::v1::Initializer::KIND_NOT_SET: break;
+    case tensor::v1::Initializer::KIND_NOT_SET:
+      // Zeros, unless a newer client has said what this program cannot read.
+      if (asked.GetReflection()->GetUnknownFields(asked).empty()) break;
+      return InvalidArgument("this server does not know the kind of the initialiser: is it older than the client?");
   }
   initializer.stream = asked.stream();
   return initializer;
@@ -67,7 +70,7 @@ Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& reques
   spec.maker = request.maker();
   spec.dtype = static_cast<DType>(request.dtype());
   spec.row_shape.assign(request.row_shape().begin(), request.row_shape().end());
-  spec.initializer = InitializerOf(request.initializer());
+  ASSIGN_OR_RETURN(spec.initializer, InitializerOf(request.initializer()));
   RETURN_IF_ERROR(CheckSpec(spec));
   return spec;
 }

@@ -12,8 +12,9 @@ namespace espalier::server {
 // A tensor of the request's job.
 Result<sampler::TensorId> TensorIdOf(const tensor::v1::TensorId& tensor, const tensor::v1::RequestIdentity& identity);
 Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& request);
-// Not checked: CheckSpec is the caller's.
-sampler::Initializer InitializerOf(const tensor::v1::Initializer& asked);
+// Zeros where no kind is said; InvalidArgument where one is that this program does not know. Otherwise not checked:
+// CheckSpec is the caller's.
+Result<sampler::Initializer> InitializerOf(const tensor::v1::Initializer& asked);
 Result<sampler::RowWrite> RowWriteOf(tensor::v1::RowWrite write);
 Result<sampler::Reduction> ReductionOf(tensor::v1::Reduction reduction);
 

@@ -63,7 +63,8 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
       } else if (std::memcmp(column.bytes() + found * row_bytes, column.bytes() + edge * row_bytes, row_bytes) != 0) {
         return InvalidArgument(name(*at) +
                                " is several edges whose rows differ, and this partitioning does not say which is "
-                               "meant: name the split's edges by their numbers, or keep one of them "
+                               "meant: name the split's edges by their numbers and partition the graph again, or "
+                               "keep one of them "
                                "(dropDuplicateEdges)");
       }
     }

@@ -39,6 +39,13 @@ bool IsComplete(const std::string& path, const CachedFileRequest& request) {
   return HasItsSize(path, request) && (!request.is_good || request.is_good(path));
 }
 
+// A disk reads faster, unless there is something wrong.
+std::chrono::milliseconds LongestLook(const CachedFileRequest& request) {
+  constexpr uint64_t kBytesPerSecond = uint64_t{128} << 20;
+  if (request.longest_look.count() > 0) return request.longest_look;
+  return std::chrono::seconds(5 + request.size_bytes / kBytesPerSecond);
+}
+
 }  // namespace
 
 std::string DefaultCacheFolder(const EnvironmentMap& environment) {
@@ -73,19 +80,42 @@ Result<std::string> CacheEntry::GetOrMake(const CachedFileRequest& request, Dead
   const fs::path path = fs::path(folder_) / request.name;
   if (request.look == Look::kAlways && IsComplete(path, request)) return path.string();
   const fs::path partial = path.parent_path() / (std::string(kTemporaryPrefix) + "partial-" + path.filename().string());
-  ASSIGN_OR_RETURN(const FileLock lock, LockInFolder(partial, LockMode::kExclusive, deadline, request.stop_requested));
+  ASSIGN_OR_RETURN(const std::optional<FileLock> lock, LockUnlessGood(request, partial, path, deadline));
+  if (!lock.has_value()) return path.string();
   ASSIGN_OR_RETURN(const bool is_there, IsThere(request, path, deadline));
   if (is_there) {  // perhaps because somebody else has made it meanwhile
     unlink(partial.c_str());
     return path.string();
   }
-  RETURN_IF_ERROR(Make(request, lock, partial, path, deadline));
-  if (request.look == Look::kOncePerUse) {
-    // The lock went with the name of the file in the making: whoever comes before this word looks for himself.
-    ASSIGN_OR_RETURN(Voucher voucher, Vouch(path, deadline));
-    Keep(request.name, std::move(voucher));
-  }
+  RETURN_IF_ERROR(Make(request, *lock, partial, path, deadline));
+  // The lock went with the name of the file in the making: whoever comes before this word looks for himself.
+  if (request.look == Look::kOncePerUse) RETURN_IF_ERROR(VouchFor(request, path, deadline));
   return path.string();
+}
+
+// The lock on the file in the making. Nullopt: whoever has it took longer than a look does, this process has looked
+// itself, and the file is good.
+Result<std::optional<FileLock>> CacheEntry::LockUnlessGood(const CachedFileRequest& request, const std::string& partial,
+                                                           const std::string& path, Deadline deadline) {
+  bool may_look = request.look == Look::kOncePerUse;
+  while (true) {
+    const Deadline patience = may_look ? deadline.AtMost(LongestLook(request)) : deadline;
+    Result<FileLock> lock = LockInFolder(partial, LockMode::kExclusive, patience, request.stop_requested);
+    if (lock.ok()) return std::optional<FileLock>(*std::move(lock));
+    const bool is_out_of_patience = may_look && lock.status().code() == StatusCode::kDeadlineExceeded;
+    if (!is_out_of_patience || deadline.HasPassed()) return lock.status();
+    if (!HasItsSize(path, request)) continue;  // it is in the making
+    may_look = false;
+    if (!IsComplete(path, request)) continue;
+    RETURN_IF_ERROR(VouchFor(request, path, deadline));
+    return std::optional<FileLock>();
+  }
+}
+
+Status CacheEntry::VouchFor(const CachedFileRequest& request, const std::string& path, Deadline deadline) {
+  ASSIGN_OR_RETURN(Voucher voucher, Vouch(path, deadline, request.stop_requested));
+  Keep(request.name, std::move(voucher));
+  return Status();
 }
 
 // With the lock on the file in the making, so that of many that begin at once one looks.
@@ -95,7 +125,8 @@ Result<bool> CacheEntry::IsThere(const CachedFileRequest& request, const std::st
   ASSIGN_OR_RETURN(std::optional<Voucher> voucher, TakeWord(path));
   if (!voucher.has_value()) {
     if (!IsComplete(path, request)) return false;
-    ASSIGN_OR_RETURN(voucher, Vouch(path, deadline));
+    RETURN_IF_ERROR(VouchFor(request, path, deadline));
+    return true;
   }
   Keep(request.name, *std::move(voucher));
   return true;

@@ -11,6 +11,7 @@
 // nearest. What a process has mapped stays valid whatever becomes of the names.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,6 +59,9 @@ struct CachedFileRequest {
   Look look = Look::kAlways;
   // True ends the wait for another process, which makes the file or looks at it, as Cancelled. Null: never.
   std::function<bool()> stop_requested = nullptr;
+  // With kOncePerUse: for how long another process's look is waited for before this one looks itself, for the other one
+  // may hang. 0: five seconds, and one for each 128 MiB.
+  std::chrono::milliseconds longest_look{0};
 };
 
 // A pinned entry: nothing of it is evicted. Thread-safe.
@@ -75,6 +79,11 @@ class CacheEntry {
   CacheEntry(LocalCacheOptions options, std::string folder, FileLock pin)
       : options_(std::move(options)), folder_(std::move(folder)), pin_(std::move(pin)) {}
 
+  Result<std::optional<FileLock>> LockUnlessGood(const CachedFileRequest& request, const std::string& partial,
+                                                 const std::string& path, Deadline deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  Status VouchFor(const CachedFileRequest& request, const std::string& path, Deadline deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   Result<bool> IsThere(const CachedFileRequest& request, const std::string& path, Deadline deadline);
   Status Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,
               const std::string& path, Deadline deadline) const;

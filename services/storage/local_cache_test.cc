@@ -285,6 +285,38 @@ TEST_F(LocalCacheTest, AWaitForAnotherProcessEndsWhereAStopIsRequested) {
   EXPECT_THAT(stopped.message(), HasSubstr(".espalier-partial-f"));
 }
 
+// Somebody hangs while he looks at a file that is good, or while he makes one.
+TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTakes) {
+  Leave(Open(), "e", 0);
+  const auto entry = *Open().Pin("e", Soon());
+  const auto hanging = FileLock::TryAcquire(path() + "/e/.espalier-partial-f", LockMode::kExclusive);
+  ASSERT_TRUE(hanging.ok()) << hanging.status().ToString();
+  CachedFileRequest request = Request("f", 'y');
+  request.look = Look::kOncePerUse;
+  request.longest_look = std::chrono::milliseconds(1);
+  int looks = 0;
+  bool good = true;
+  request.is_good = [&](const std::string&) {
+    ++looks;
+    return good;
+  };
+  const auto found = entry->GetOrMake(request, Soon());
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_EQ(Contents(*found), std::string(100, 'x'));
+  EXPECT_EQ(looks, 1);
+
+  good = false;  // only who has the lock makes it anew
+  int asked = 0;
+  request.stop_requested = [&] { return looks > 1 && ++asked > 2; };
+  EXPECT_EQ(entry->GetOrMake(request, Soon()).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(looks, 2);
+  request.stop_requested = [&] { return ++asked > 8; };
+  request.name = "in-the-making";
+  const auto maker = FileLock::TryAcquire(path() + "/e/.espalier-partial-in-the-making", LockMode::kExclusive);
+  EXPECT_EQ(entry->GetOrMake(request, Soon()).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(looks, 2);
+}
+
 // Room for three of six entries: everybody gets what he asks for, and it stays while he looks at it.
 TEST_F(LocalCacheTest, ServesManyWhileItEvicts) {
   std::vector<std::jthread> threads;

@@ -39,9 +39,9 @@ Result<std::optional<Voucher>> TakeWord(const std::string& path) {
   return std::optional<Voucher>(std::move(voucher));
 }
 
-Result<Voucher> Vouch(const std::string& path, Deadline deadline) {
+Result<Voucher> Vouch(const std::string& path, Deadline deadline, const std::function<bool()>& stop_requested) {
   ASSIGN_OR_RETURN(const std::string mark, MarkOf(path));
-  return FileLock::Acquire(mark, LockMode::kShared, deadline);
+  return FileLock::Acquire(mark, LockMode::kShared, deadline, stop_requested);
 }
 
 }  // namespace espalier::storage

@@ -10,6 +10,7 @@
 // disk does to bytes that nobody writes shows in no process that has looked already.)
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -26,7 +27,9 @@ using Voucher = FileLock;
 // caller at a time for each path: a lock of theirs sees to that, until they have looked and vouch themselves.
 Result<std::optional<Voucher>> TakeWord(const std::string& path);
 // The word of who has looked, or made the file, which others may find before it is given: somebody may be asking for it
-// at this moment, and is waited for. DeadlineExceeded names the file.
-Result<Voucher> Vouch(const std::string& path, Deadline deadline);
+// at this moment, and is waited for. DeadlineExceeded names the file, and so does Cancelled, once stop_requested (null:
+// never) says true.
+Result<Voucher> Vouch(const std::string& path, Deadline deadline,
+                      const std::function<bool()>& stop_requested = nullptr);
 
 }  // namespace espalier::storage

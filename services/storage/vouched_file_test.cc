@@ -72,6 +72,7 @@ TEST_F(VouchedFileTest, AWordIsGivenOnceNobodyAsksForOne) {
   }
   std::optional<FileLock> asking = *FileLock::TryAcquire(mark, LockMode::kExclusive);
   EXPECT_EQ(Vouch(path(), Deadline::After(std::chrono::seconds(0))).status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(Vouch(path(), Soon(), [] { return true; }).status().code(), StatusCode::kCancelled);
   asking.reset();
   EXPECT_TRUE(Vouch(path(), Soon()).ok());
 }

@@ -37,11 +37,10 @@ Status EdgeEvaluation::AddPart(graph::SplitPartName part, MetricAccumulator& met
   const uint64_t size = measure_.chunk_edges;
   for (uint64_t chunk = collective_.rank().value; chunk * size < count; chunk += collective_.size()) {
     if (measure_.before_chunk) RETURN_IF_ERROR(measure_.before_chunk());
-    ASSIGN_OR_RETURN(const sampler::GlobalBatch edges,
-                     EdgesOfChunk(measure_.target, graph_, part, chunk, size, true, measure_.timeouts.ForData()));
-    ASSIGN_OR_RETURN(const torch::Tensor labels, LabelsOf(measure_.target, edges.rows));
-    ASSIGN_OR_RETURN(const torch::Tensor outputs, OutputsOf(edges));
-    metric.Add(chunk, outputs, labels);
+    ASSIGN_OR_RETURN(const LabelledEdges edges,
+                     LabelledEdgesOfChunk(measure_.target, graph_, part, chunk, size, measure_.timeouts));
+    ASSIGN_OR_RETURN(const torch::Tensor outputs, OutputsOf(edges.sources, edges.destinations));
+    metric.Add(chunk, outputs, edges.labels);
   }
   return Status();
 }
@@ -53,15 +52,16 @@ Result<uint64_t> EdgeEvaluation::CountOf(graph::SplitPartName part) const {
 Result<EdgeOutputs> EdgeEvaluation::OutputsOfChunk(graph::SplitPartName part, uint64_t chunk) const {
   ASSIGN_OR_RETURN(sampler::GlobalBatch edges, EdgesOfChunk(measure_.target, graph_, part, chunk, measure_.chunk_edges,
                                                             false, measure_.timeouts.ForData()));
-  ASSIGN_OR_RETURN(const torch::Tensor outputs, OutputsOf(edges));
+  ASSIGN_OR_RETURN(const torch::Tensor outputs, OutputsOf(edges.sources, edges.seeds));
   return EdgeOutputs{std::move(edges.sources), std::move(edges.seeds), outputs};
 }
 
-Result<torch::Tensor> EdgeEvaluation::OutputsOf(const sampler::GlobalBatch& edges) const {
+Result<torch::Tensor> EdgeEvaluation::OutputsOf(const std::vector<GlobalNodeId>& source_nodes,
+                                                const std::vector<GlobalNodeId>& destination_nodes) const {
   const EdgeTypeId type = measure_.target.edge_type;
-  ASSIGN_OR_RETURN(const torch::Tensor sources, embeddings_.Read(graph_.schema().SourceOf(type), edges.sources));
+  ASSIGN_OR_RETURN(const torch::Tensor sources, embeddings_.Read(graph_.schema().SourceOf(type), source_nodes));
   ASSIGN_OR_RETURN(const torch::Tensor destinations,
-                   embeddings_.Read(graph_.schema().DestinationOf(type), edges.seeds));
+                   embeddings_.Read(graph_.schema().DestinationOf(type), destination_nodes));
   try {
     const torch::NoGradGuard no_gradients;
     return measure_.head->Outputs(sources, destinations).contiguous();

@@ -58,7 +58,8 @@ class EdgeEvaluation {
 
  private:
   Status AddPart(graph::SplitPartName part, MetricAccumulator& metric) const;
-  Result<torch::Tensor> OutputsOf(const sampler::GlobalBatch& edges) const;
+  Result<torch::Tensor> OutputsOf(const std::vector<GlobalNodeId>& source_nodes,
+                                  const std::vector<GlobalNodeId>& destination_nodes) const;
 
   GraphAccess graph_;
   collective::Collective& collective_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -24,7 +25,8 @@ constexpr int64_t kMostClasses = 1'000'000;
 // What one rank has seen of the split's labels.
 struct SeenLabels {
   int64_t largest_class = -1;
-  int64_t width = 0;  // values of a label; 0: none was seen
+  int64_t width = 0;        // values of a label; 0: none was seen
+  int64_t label_bytes = 0;  // likewise
 };
 
 int64_t WidthOfRows(const Tensor& rows) {
@@ -33,13 +35,16 @@ int64_t WidthOfRows(const Tensor& rows) {
   return width;
 }
 
+uint64_t LabelsPerRead(uint64_t label_bytes) {
+  return std::clamp<uint64_t>(kMostLabelBytesPerRead / std::max<uint64_t>(1, label_bytes), 1, kMostLabelsPerRead);
+}
+
 // By the first edge of a part that has any.
-Result<uint64_t> LabelsPerRead(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
-                               const Timeouts& timeouts) {
+Result<uint64_t> FirstLabelBytes(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
+                                 const Timeouts& timeouts) {
   ASSIGN_OR_RETURN(const sampler::GlobalBatch first,
                    EdgesOfChunk(target, graph, part, /*chunk=*/0, /*size=*/1, true, timeouts.ForData()));
-  const uint64_t label_bytes = std::max<uint64_t>(1, first.rows.row_bytes());
-  return std::clamp<uint64_t>(kMostLabelBytesPerRead / label_bytes, 1, kMostLabelsPerRead);
+  return first.rows.row_bytes();
 }
 
 // The rank's share of all parts. Labels are checked against the target's number of outputs, where that is known.
@@ -49,7 +54,9 @@ Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& gra
   for (const SplitPartName part : kEveryPart) {
     ASSIGN_OR_RETURN(const uint64_t count, graph.seeds.CountOfEdges(target.edge_type, target.split, part));
     if (count == 0) continue;
-    ASSIGN_OR_RETURN(const uint64_t per_read, LabelsPerRead(target, graph, part, timeouts));
+    ASSIGN_OR_RETURN(const uint64_t label_bytes, FirstLabelBytes(target, graph, part, timeouts));
+    seen.label_bytes = static_cast<int64_t>(label_bytes);
+    const uint64_t per_read = LabelsPerRead(label_bytes);
     for (uint64_t chunk = rank.value; chunk * per_read < count; chunk += num_ranks) {
       ASSIGN_OR_RETURN(const sampler::GlobalBatch edges,
                        EdgesOfChunk(target, graph, part, chunk, per_read, true, timeouts.ForData()));
@@ -75,20 +82,22 @@ Result<SeenLabels> LookTogether(const EdgeTarget& target, const GraphAccess& gra
                                 const Timeouts& timeouts) {
   const Result<SeenLabels> own = LookAtLabels(target, graph, collective.rank(), collective.size(), timeouts);
   RETURN_IF_ERROR(collective::AgreeOn(own.status(), collective, timeouts.ForCollective()));
-  const int64_t mine[] = {own->largest_class, own->width};
+  const int64_t mine[] = {own->largest_class, own->width, own->label_bytes};
   ASSIGN_OR_RETURN(const std::vector<std::byte> all,
                    collective.AllGather(std::as_bytes(std::span(mine)), timeouts.ForCollective()));
   SeenLabels seen;
   for (size_t at = 0; at + sizeof(mine) <= all.size(); at += sizeof(mine)) {
-    int64_t of_rank[2];
+    int64_t of_rank[std::size(mine)];
     std::memcpy(of_rank, all.data() + at, sizeof(of_rank));
     seen.largest_class = std::max(seen.largest_class, of_rank[0]);
     seen.width = std::max(seen.width, of_rank[1]);
+    seen.label_bytes = std::max(seen.label_bytes, of_rank[2]);
   }
   return seen;
 }
 
 Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
+  target->label_bytes = static_cast<uint64_t>(seen.label_bytes);
   const std::string column = "spec.training.task.label: edge column '" + target->label + "'";
   if (target->loss == LossKind::kCrossEntropy) {
     if (seen.width > 1) {
@@ -133,6 +142,26 @@ Result<torch::Tensor> LabelsOf(const EdgeTarget& target, const Tensor& rows) {
   }
   RETURN_IF_ERROR(CheckLabels(target.loss, labels, target.num_outputs).While(column));
   return labels;
+}
+
+Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
+                                           uint64_t chunk, uint64_t size, const Timeouts& timeouts) {
+  // Of equal pieces the chunk consists of whole ones.
+  uint64_t per_read = std::min(size, LabelsPerRead(target.label_bytes));
+  while (size % per_read != 0) --per_read;
+  const uint64_t num_reads = size / per_read;
+  LabelledEdges edges;
+  std::vector<torch::Tensor> labels;
+  for (uint64_t read = chunk * num_reads; read < (chunk + 1) * num_reads; ++read) {
+    ASSIGN_OR_RETURN(const sampler::GlobalBatch some,
+                     EdgesOfChunk(target, graph, part, read, per_read, true, timeouts.ForData()));
+    if (some.seeds.empty() && !labels.empty()) break;
+    ASSIGN_OR_RETURN(labels.emplace_back(), LabelsOf(target, some.rows));
+    edges.sources.insert(edges.sources.end(), some.sources.begin(), some.sources.end());
+    edges.destinations.insert(edges.destinations.end(), some.seeds.begin(), some.seeds.end());
+  }
+  edges.labels = labels.size() == 1 ? labels.front() : torch::cat(labels);
+  return edges;
 }
 
 Result<EdgeTarget> EdgeTargetOf(const job::Training& training, const GraphAccess& graph,

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "services/collective/collective.h"
 #include "services/job/dist_training.h"
@@ -18,7 +19,8 @@ struct EdgeTarget {
   std::string split;
   std::string label;  // edge column; empty: the graph has none, and labels are never asked for
   LossKind loss = LossKind::kCrossEntropy;
-  int64_t num_outputs = 0;  // classes, or a label's values
+  int64_t num_outputs = 0;   // classes, or a label's values
+  uint64_t label_bytes = 0;  // of one edge, in the column; 0: none was seen
 };
 
 // `num_outputs` as an existing model has them; none: classes are 0 .. the largest label in any part of the split, and
@@ -40,5 +42,14 @@ Result<torch::Tensor> LabelsOf(const EdgeTarget& target, const Tensor& rows);
 // `with_labels`.
 Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, graph::SplitPartName part,
                                           uint64_t chunk, uint64_t size, bool with_labels, Deadline deadline);
+
+struct LabelledEdges {
+  std::vector<GlobalNodeId> sources, destinations;  // [n]
+  torch::Tensor labels;                             // [n, ...] as LabelsOf has them
+};
+// The same edges with their labels, wide ones in several reads, so that none is more than a message holds.
+Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph,
+                                           graph::SplitPartName part, uint64_t chunk, uint64_t size,
+                                           const Timeouts& timeouts);
 
 }  // namespace espalier::trainer

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "services/collective/self_collective.h"
 #include "services/graph/generators.h"
@@ -16,6 +18,11 @@ constexpr char kWideSplit[] = "wide";
 constexpr size_t kSplitEdges = 40;
 constexpr int64_t kWideLabel = 1 << 18;  // numbers: a MiB
 
+// Of an edge's label, so that parallel edges have the same. (With one partition global ids are original ones.)
+float FirstNumberOf(GlobalNodeId source, GlobalNodeId destination) {
+  return static_cast<float>(1000 * source.value + destination.value);
+}
+
 // Its first edges are to be learned, and have labels of a MiB each.
 graph::SourceGraph GraphOfWideLabels() {
   graph::PowerLawOptions options;
@@ -25,12 +32,16 @@ graph::SourceGraph GraphOfWideLabels() {
   options.seed = 4;
   graph::SourceGraph source = *graph::GeneratePowerLawGraph(options, 1);
   graph::EdgeSet& edges = source.edges[0];
-  edges.columns = {{"wide", Tensor::Zeros(DType::kF32, {edges.sources.num_rows(), kWideLabel})}};
+  Tensor labels = Tensor::Zeros(DType::kF32, {edges.sources.num_rows(), kWideLabel});
   graph::EdgePairs& train = source.edge_splits[kWideSplit][0].train;
   for (int64_t i = 0; i < edges.sources.num_rows(); ++i) {
     train.sources.push_back(static_cast<uint64_t>(edges.sources.ValueAsInt(i)));
     train.destinations.push_back(static_cast<uint64_t>(edges.destinations.ValueAsInt(i)));
+    const float first_number = FirstNumberOf(GlobalNodeId(train.sources[static_cast<size_t>(i)]),
+                                             GlobalNodeId(train.destinations[static_cast<size_t>(i)]));
+    std::memcpy(labels.mutable_bytes() + static_cast<size_t>(i) * labels.row_bytes(), &first_number, sizeof(float));
   }
+  edges.columns = {{"wide", std::move(labels)}};
   return source;
 }
 
@@ -76,13 +87,30 @@ TEST(EdgeTargetTest, ReadsWideLabelsAFewAtATime) {
   collective::SelfCollective alone;
   const GraphAccess access{*graph.graph, *graph.graph, seeds, *graph.graph};
 
-  const Result<EdgeTarget> target =
-      EdgeTargetOf(training, access, std::nullopt, alone, {std::chrono::seconds(60), std::chrono::seconds(60)});
+  const Timeouts timeouts{std::chrono::seconds(60), std::chrono::seconds(60)};
+  const Result<EdgeTarget> target = EdgeTargetOf(training, access, std::nullopt, alone, timeouts);
 
   ASSERT_TRUE(target.ok()) << target.status().ToString();
   EXPECT_EQ(target->num_outputs, kWideLabel);
   EXPECT_EQ(seeds.num_edges(), num_edges);
   EXPECT_LE(seeds.most_row_bytes(), size_t{16} << 20);
+
+  // As evaluation reads them: the last chunk is not full.
+  std::vector<GlobalNodeId> sources;
+  for (uint64_t chunk = 0; chunk * 30 < num_edges; ++chunk) {
+    const auto edges = LabelledEdgesOfChunk(*target, access, graph::SplitPartName::kTrain, chunk, 30, timeouts);
+    ASSERT_TRUE(edges.ok()) << edges.status().ToString();
+    ASSERT_EQ(edges->labels.size(0), static_cast<int64_t>(edges->sources.size()));
+    for (size_t i = 0; i < edges->sources.size(); ++i) {
+      EXPECT_EQ(edges->labels[static_cast<int64_t>(i)][0].item<float>(),
+                FirstNumberOf(edges->sources[i], edges->destinations[i]));
+    }
+    sources.insert(sources.end(), edges->sources.begin(), edges->sources.end());
+  }
+  EXPECT_LE(seeds.most_row_bytes(), size_t{16} << 20);
+  const auto all = EdgesOfChunk(*target, access, graph::SplitPartName::kTrain, 0, num_edges, false, timeouts.ForData());
+  ASSERT_TRUE(all.ok()) << all.status().ToString();
+  EXPECT_EQ(sources, all->sources);
 }
 
 }  // namespace

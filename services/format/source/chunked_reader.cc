@@ -1,5 +1,6 @@
 #include "services/format/source/chunked_reader.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -71,11 +72,15 @@ graph::EdgePairs PairsThatAreSet(const Tensor* mask, const EdgeSet& edges) {
           .edge_ids = std::move(rows)};
 }
 
+constexpr const char* kTrainMask = "train_mask";
+constexpr const char* kValidationMask = "val_mask";
+constexpr const char* kTestMask = "test_mask";
+
 struct Masks {
   explicit Masks(const std::map<std::string, Tensor>& columns)
-      : train(MaskIn(columns, "train_mask")),
-        validation(MaskIn(columns, "val_mask")),
-        test(MaskIn(columns, "test_mask")) {}
+      : train(MaskIn(columns, kTrainMask)),
+        validation(MaskIn(columns, kValidationMask)),
+        test(MaskIn(columns, kTestMask)) {}
 
   bool any() const { return train != nullptr || validation != nullptr || test != nullptr; }
 
@@ -133,6 +138,17 @@ Result<SourceGraph> ReadChunked(const std::string& directory, int threads, const
   ASSIGN_OR_RETURN(const ChunkedMetadata metadata, ParseChunkedMetadata(text).While("reading " + directory));
   return ReadGraph(metadata, {.directory = directory, .threads = threads, .scratch_folder = scratch_folder})
       .While("reading " + directory);
+}
+
+bool ChunkedNumbersEdges(const std::string& directory) {
+  const Result<std::string> text = ReadMetadataText(directory + "/" + kChunkedMetadataFile);
+  if (!text.ok()) return false;
+  const Result<ChunkedMetadata> metadata = ParseChunkedMetadata(*text);
+  if (!metadata.ok()) return false;
+  return std::ranges::any_of(metadata->edges, [](const ChunkedEdges& edges) {
+    return edges.columns.contains(kTrainMask) || edges.columns.contains(kValidationMask) ||
+           edges.columns.contains(kTestMask);
+  });
 }
 
 }  // namespace espalier::format

@@ -17,4 +17,8 @@ inline constexpr char kMaskSplit[] = "masks";
 Result<graph::SourceGraph> ReadChunked(const std::string& directory, int threads,
                                        const std::string& scratch_folder = "");
 
+// Whether its edges have columns that may be masks, whose split names them by numbers; false where the metadata cannot
+// be read, for which ReadChunked has the words.
+bool ChunkedNumbersEdges(const std::string& directory);
+
 }  // namespace espalier::format

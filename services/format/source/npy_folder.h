@@ -13,6 +13,10 @@ namespace espalier::format {
 // there that are mapped, else into memory.
 Result<graph::SourceGraph> ReadNpyFolder(const std::string& directory, const std::string& scratch_folder = "");
 
+// Whether a split of the folder names its edges by numbers (graph::EdgePairs::edge_ids). No more than headers are read;
+// false where they cannot be, for which ReadNpyFolder has the words.
+bool NpyFolderNumbersEdges(const std::string& directory);
+
 // Writes beside `directory` and renames at the end: nothing or all of it is there afterwards. AlreadyExists where
 // `directory` is and is not empty.
 // `names`, where there are any, go to names/<node type>.txt (line i, from 0, is the name of original id i) and

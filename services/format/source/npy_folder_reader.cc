@@ -162,6 +162,26 @@ graph::IdList IdsOfRow(const Tensor& ids, size_t row) {
       Tensor::Wrap(DType::kU64, {ids.shape()[1]}, ids.bytes() + row * ids.row_bytes(), std::make_shared<Tensor>(ids)));
 }
 
+// Numbers beside pairs are those of edges with their ends. In a preprocessed graph they may be of edges that it has no
+// more.
+Status CheckNumbers(const graph::EdgePairs& pairs, const EdgeSet& edges) {
+  if (!edges.original_ids.empty()) return {};
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const uint64_t row = pairs.edge_ids[i], pair_source = pairs.sources[i], pair_destination = pairs.destinations[i];
+    const auto at = static_cast<int64_t>(row);
+    const auto where = [&] {
+      return "column " + std::to_string(i) + " says edge " + std::to_string(at) + " of the edge list, which ";
+    };
+    if (row >= edges.num_edges()) return OutOfRange(where() + "has " + std::to_string(edges.num_edges()) + " edges");
+    const auto source = static_cast<uint64_t>(edges.sources.ValueAsInt(at));
+    const auto destination = static_cast<uint64_t>(edges.destinations.ValueAsInt(at));
+    if (source == pair_source && destination == pair_destination) continue;
+    return InvalidArgument(where() + "leads from " + std::to_string(source) + " to " + std::to_string(destination) +
+                           ": the pair is " + std::to_string(pair_source) + " to " + std::to_string(pair_destination));
+  }
+  return {};
+}
+
 // Pairs [2, k], pairs and their edges' original ids [3, k], rows of the edge list [k], or a mask of them.
 Result<graph::EdgePairs> PairsOf(const Tensor& tensor, const EdgeSet& edges) {
   if (tensor.dtype() == DType::kBool) {
@@ -189,8 +209,16 @@ Result<graph::EdgePairs> PairsOf(const Tensor& tensor, const EdgeSet& edges) {
   if (wide.num_rows() == 3) {
     const graph::IdList edge_ids = IdsOfRow(wide, 2);
     pairs.edge_ids.assign(edge_ids.begin(), edge_ids.end());
+    RETURN_IF_ERROR(CheckNumbers(pairs, edges));
   }
   return pairs;
+}
+
+// Of a part of a split of edges. A member of a .npz file is not inflated to find out.
+bool HoldsNumbers(const std::string& directory, const ArrayFile& part) {
+  if (!part.member.empty()) return true;
+  const Result<Tensor> mapped = ReadNpy(directory + "/" + part.file, part.dtype);
+  return mapped.ok() && (mapped->shape().size() != 2 || mapped->num_rows() != 2);
 }
 
 Result<graph::EdgePairs> ReadEdgePart(const FolderReading& folder, const std::optional<ArrayFile>& file,
@@ -265,6 +293,20 @@ Result<SourceGraph> ReadNpyFolder(const std::string& directory, const std::strin
   ASSIGN_OR_RETURN(GraphDescription description, ParseGraphDescription(text).While(path));
   if (description.name.empty()) description.name = SourceName(directory);
   return ReadDescribed({directory, scratch_folder}, description).While("reading " + directory);
+}
+
+bool NpyFolderNumbersEdges(const std::string& directory) {
+  const Result<std::string> text = ReadText(directory + "/" + kDescriptionFile);
+  if (!text.ok()) return false;
+  const Result<GraphDescription> description = ParseGraphDescription(*text);
+  if (!description.ok()) return false;
+  for (const SplitDescription& split : description->splits) {
+    if (!split.edge_type) continue;
+    for (const auto& part : {split.train, split.validation, split.test}) {
+      if (part && HoldsNumbers(directory, *part)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace espalier::format

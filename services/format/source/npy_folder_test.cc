@@ -214,7 +214,7 @@ TEST(GraphDescriptionTest, RefusesWhatIsNoDescription) {
 TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
   graph::SourceGraph graph = graph::testing::PathGraph(6);
   graph.edge_splits["links"][0] = {.train = {{0, 1, 1}, {1, 2, 2}}, .validation = {{5}, {0}}, .test = {}};
-  graph.edge_splits["numbered"][0] = {.train = {{0, 1}, {1, 2}, {0, 1}}, .validation = {}, .test = {{5}, {0}}};
+  graph.edge_splits["numbered"][0] = {.train = {{0, 1}, {1, 2}, {0, 2}}, .validation = {}, .test = {{5}, {0}}};
   const testing::TemporaryFolder folder;
   ASSERT_EQ(WriteNpyFolder(graph, folder.path() + "/g"), Status());
 
@@ -258,6 +258,17 @@ TEST(NpyFolderTest, SplitsOfEdgesMayBeRowsOrMasksOfTheEdgeList) {
     folder.Write("graph.yaml", graph + split);
     return Read(folder.path()).status().message();
   };
+  const auto refusal_of_numbers = [&](const std::vector<int64_t>& pairs) {
+    const auto num_pairs = static_cast<int64_t>(pairs.size() / 3);
+    ESPALIER_CHECK(WriteNpy(folder.path() + "/numbers.npy", Tensor::FromVector(pairs, {3, num_pairs})).ok());
+    return refusal("- {name: s, edge_type: 'n:e:n', train: numbers.npy}\n");
+  };
+  EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, 0, 1}), IsEmpty());
+  EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, 0, 4}),
+              AllOf(HasSubstr("graph.yaml:5: numbers.npy"), HasSubstr("column 1 says edge 4"), HasSubstr("4 edges")));
+  EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, -1, 1}), HasSubstr("column 0 says edge -1"));
+  EXPECT_THAT(refusal_of_numbers({0, 1, 1, 2, 0, 2}),
+              HasSubstr("column 1 says edge 2 of the edge list, which leads from 2 to 3: the pair is 1 to 2"));
   EXPECT_THAT(refusal("- {name: s, edge_type: 'n:e:n', train: far.npy}\n"),
               AllOf(HasSubstr("graph.yaml:5"), HasSubstr("edge 4 does not exist")));
   EXPECT_THAT(refusal("- {name: s, edge_type: 'n:e:n', train: wide.npy}\n"), HasSubstr("expected pairs"));

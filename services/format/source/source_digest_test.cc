@@ -1,5 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "services/base/sha256.h"
+#include "services/format/source/npy_file.h"
 #include "services/format/source/source_reader.h"
 #include "services/format/source/testing/source_files.h"
 
@@ -40,6 +47,62 @@ TEST(SourceDigestTest, OptionsThatDecideTheGraphAreInIt) {
   const std::string digest = DigestOf(SourceFormat::kTriples, path);
   EXPECT_NE(digest, DigestOf(SourceFormat::kTriples, path, {.columns = TripleColumns::kRelationHeadTail}));
   EXPECT_NE(digest, DigestOf(SourceFormat::kTriples, path, {.names = NameOrder::kFirstAppearance}));
+}
+
+// Of a format without options and the bytes of its files, and nothing else.
+std::string DigestOfBytes(SourceFormat format, const std::string& path) {
+  std::map<std::string, std::string> files;
+  for (const auto& file : std::filesystem::directory_iterator(path)) {
+    std::ostringstream bytes;
+    bytes << std::ifstream(file.path(), std::ios::binary).rdbuf();
+    files[file.path().filename()] = bytes.str();
+  }
+  const auto with_length = [](const std::string& text) { return std::to_string(text.size()) + ":" + text; };
+  std::string all = with_length(NameOf(format));
+  for (const auto& [name, bytes] : files) all += with_length(name) + with_length(std::to_string(bytes.size())) + bytes;
+  return Sha256Hex(all);
+}
+
+// Partitionings of older programs, which read past the numbers, have names of the bytes alone.
+TEST(SourceDigestTest, SaysWhetherSplitsNumberEdges) {
+  const testing::TemporaryFolder folder;
+  const auto write_split = [&](const Tensor& train) {
+    ASSERT_EQ(WriteNpy(folder.path() + "/train.npy", train), Status());
+  };
+  ASSERT_EQ(WriteNpy(folder.path() + "/e.npy", Tensor::FromVector<int64_t>({0, 0, 1, 1}, {2, 2})), Status());
+  const std::string graph = "version: 1\nnodes: [{type: n, count: 2}]\nedges: [{type: 'n:e:n', ids: e.npy}]\nsplits:\n";
+  folder.Write("graph.yaml", graph + "- {name: s, edge_type: 'n:e:n', train: train.npy}\n");
+  const auto says_more_than_bytes = [&] {
+    return DigestOf(SourceFormat::kNpy, folder.path()) != DigestOfBytes(SourceFormat::kNpy, folder.path());
+  };
+  write_split(Tensor::FromVector<int64_t>({0, 1}, {2, 1}));
+  EXPECT_FALSE(says_more_than_bytes());
+  write_split(Tensor::FromVector<int64_t>({0, 1, 1}, {3, 1}));
+  EXPECT_TRUE(says_more_than_bytes());
+  write_split(Tensor::FromVector<int64_t>({1}));
+  EXPECT_TRUE(says_more_than_bytes());
+  write_split(Tensor::Zeros(DType::kBool, {2}));
+  EXPECT_TRUE(says_more_than_bytes());
+  folder.Write("graph.yaml", graph + "- {name: s, train: train.npy}\n");  // of nodes
+  EXPECT_FALSE(says_more_than_bytes());
+}
+
+TEST(SourceDigestTest, SaysWhetherMasksOfEdgesNumberThem) {
+  const testing::TemporaryFolder folder;
+  const auto write = [&](const std::string& column) {
+    folder.Write("metadata.json",
+                 R"({"graph_name": "g", "node_type": ["n"], "num_nodes_per_chunk": [[2]], "edge_type": ["n:e:n"],
+                     "num_edges_per_chunk": [[1]],
+                     "edges": {"n:e:n": {"format": {"name": "csv", "delimiter": " "}, "data": ["e.txt"]}},
+                     "edge_data": {"n:e:n": {")" +
+                     column + R"(": {"format": {"name": "numpy"}, "data": ["c.npy"]}}}})");
+  };
+  write("weight");
+  EXPECT_EQ(DigestOf(SourceFormat::kDglChunked, folder.path()),
+            DigestOfBytes(SourceFormat::kDglChunked, folder.path()));
+  write("val_mask");
+  EXPECT_NE(DigestOf(SourceFormat::kDglChunked, folder.path()),
+            DigestOfBytes(SourceFormat::kDglChunked, folder.path()));
 }
 
 TEST(SourceDigestTest, SaysThatThereIsNothing) {

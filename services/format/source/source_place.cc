@@ -38,7 +38,10 @@ Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format,
 }
 
 Result<std::string> GraphSourceDigest(SourcePlace& place, SourceReadOptions options) {
-  return place.Digest("graph " + DigestedOptions(options), [&](const std::string& path) {
+  // In these formats edges may be numbered, which digests that are remembered from earlier do not say.
+  const bool may_number = options.format == SourceFormat::kNpy || options.format == SourceFormat::kDglChunked;
+  const std::string what = (may_number ? "numbered graph " : "graph ") + DigestedOptions(options);
+  return place.Digest(what, [&](const std::string& path) {
     options.path = path;
     return SourceDigest(options);
   });

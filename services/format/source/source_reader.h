@@ -33,7 +33,7 @@ Result<graph::SourceGraph> ReadSourceGraph(const SourceReadOptions& options, Sou
 Result<graph::SourceGraph> MapSourceGraph(const SourceReadOptions& options, const std::string& scratch_folder);
 
 // SHA-256 over what decides the graph: the format, its options, and sorted relative names, sizes and bytes of the
-// source's files (OGB: raw/ and split/; others: everything below the path).
+// source's files (OGB: raw/ and split/; others: everything below the path). Also whether splits name edges by numbers.
 Result<std::string> SourceDigest(const SourceReadOptions& options);
 // The format and its options as they go into the digest: equal texts and equal bytes make equal digests.
 std::string DigestedOptions(const SourceReadOptions& options);

@@ -103,12 +103,13 @@ class Staging {
     if (access_.progress && parallel_requests > 1) {  // small files are on other threads
       options.progress = [&](uint64_t present, uint64_t size) { access_.progress(file.name, present, size); };
     }
-    const storage::CachedFileRequest request = {
+    storage::CachedFileRequest request = {
         .name = source_.is_folder ? storage::JoinKey(last_name_, file.name) : last_name_,
         .size_bytes = file.size_bytes,
         .journal_bytes = storage::JournalBytes(download),
         .is_good = nullptr,  // files get their names complete, verified and synced
         .fill = [&](const storage::PartialFile& partial) { return Fetch(file, download, partial, options); }};
+    request.stop_requested = access_.stop_requested;
     return entry_->GetOrMake(request, deadline_).status();
   }
 
