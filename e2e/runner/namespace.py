@@ -9,7 +9,9 @@ SECRET = "bucket-keys"
 LABEL = "espalier.io/e2e=scenario"
 # What cora.yaml leaves open, unless a story says otherwise. So many epochs take half a minute where nothing else runs:
 # time for what happens in a story.
-OF_CORA = {"name": "cora", "epochs": "600", "server_replicas": "1", "samplers": "0", "trainer_memory": "768Mi"}
+OF_CORA = {"name": "cora", "epochs": "600", "server_replicas": "1", "server_containers": "1", "samplers": "0",
+           "trainer_memory": "768Mi"}
+ADMIN_PORT = 9090  # of a pod's first container; where it has several servers, the next ones follow
 
 
 class Namespace:
@@ -68,9 +70,9 @@ class Namespace:
         return {pod["metadata"]["name"]: pod for pod in found
                 if role in (None, pod["metadata"]["labels"]["app.kubernetes.io/component"])}
 
-    def metrics(self, pod):
+    def metrics(self, pod, port=ADMIN_PORT):
         """What a pod's admin port says, asked through the API server."""
-        return run(["kubectl", "get", "--raw", f"/api/v1/namespaces/{self.name}/pods/{pod}:9090/proxy/metrics"])
+        return run(["kubectl", "get", "--raw", f"/api/v1/namespaces/{self.name}/pods/{pod}:{port}/proxy/metrics"])
 
     def kill(self, pod):
         """Deleted with no time to say goodbye, as when its process is killed and it is not restarted in place."""

@@ -61,6 +61,10 @@ OrderedJson OneOf(const FieldSpec& field) {
       const std::string name = kNamePattern;
       return TextLike("^" + name + "(:" + name + ":" + name + ")?$", 3 * 128 + 2);
     }
+    case FieldType::kPluginItem: {
+      const std::string name = kNamePattern;
+      return TextLike("^" + name + "/" + name + "$", 2 * 128 + 1);
+    }
     case FieldType::kJobName: return Text(40);
     case FieldType::kUri:
     case FieldType::kEndpoint: return {{"type", "string"}, {"minLength", 1}, {"maxLength", field.max_length}};

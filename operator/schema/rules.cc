@@ -136,6 +136,17 @@ std::vector<Rule> TrainingRules() {
        "only for Adagrad and RowWiseAdagrad", "optimizer.initialAccumulator"},
       {"spec.training.inputs[].embedding", "self.initializer.low <= self.initializer.high", "is above initializer.high",
        "initializer.low"},
+      {"spec.training.inputs[].embedding", "self.initializer.type != 'Plugin' || has(self.initializer.plugin)",
+       "Plugin needs initializer.plugin", "initializer.type"},
+      {"spec.training.inputs[].embedding",
+       "self.initializer.type == 'Plugin' || !(has(self.initializer.plugin) || (has(self.initializer.arguments) && "
+       "self.initializer.arguments != ''))",
+       "plugin and arguments are only for the type Plugin", "initializer"},
+      {"spec",
+       OfTraining("self.training.inputs.all(input, !has(input.embedding) || !has(input.embedding.initializer.plugin) "
+                  "|| (has(self.servers.plugins) && self.servers.plugins.exists(plugin, "
+                  "input.embedding.initializer.plugin.startsWith(plugin.name + '/'))))"),
+       "an initialiser is of no plugin of spec.servers.plugins", "training.inputs"},
       {training, "self.epochs > 0 || has(self.model.uri)",
        "0 epochs need a model to apply: set spec.training.model.uri, or train for at least 1", "epochs"},
       {"spec.training.model", "self.type == 'RGCN' || self.numBases == 0", "only for RGCN", "numBases"},

@@ -33,6 +33,11 @@ bool IsEdgeType(const std::string& text) {
          IsName(text.substr(second + 1));
 }
 
+bool IsPluginItem(const std::string& text) {
+  const size_t slash = text.find('/');
+  return slash != std::string::npos && IsName(text.substr(0, slash)) && IsName(text.substr(slash + 1));
+}
+
 // ^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$
 bool IsJobName(const std::string& text) {
   if (text.empty() || text.size() > 40 || text.back() == '-') return false;
@@ -87,6 +92,7 @@ bool FitsTextType(const FieldSpec& field, const std::string& text) {
   switch (field.type) {
     case FieldType::kName: return IsName(text);
     case FieldType::kEdgeType: return IsEdgeType(text);
+    case FieldType::kPluginItem: return IsPluginItem(text);
     case FieldType::kJobName: return IsJobName(text);
     default: return text.size() <= field.max_length;
   }

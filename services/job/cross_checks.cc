@@ -177,7 +177,7 @@ class RelationChecker {
     }
   }
 
-  void CheckInputs(const std::vector<Input>& inputs) {
+  void CheckInputs(const std::vector<Input>& inputs, const std::vector<ServerPlugin>& plugins) {
     std::set<std::string> seen;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::string path = "spec.training.inputs[" + std::to_string(i) + "]";
@@ -191,7 +191,9 @@ class RelationChecker {
       if (inputs[i].features.empty() && !inputs[i].embedding.has_value()) {
         Add(path, "expected features, embedding or both");
       }
-      if (inputs[i].embedding.has_value()) CheckEmbedding(*inputs[i].embedding, path + ".embedding");
+      if (!inputs[i].embedding.has_value()) continue;
+      CheckSparseOptimizer(inputs[i].embedding->optimizer, path + ".embedding.optimizer");
+      CheckInitializer(inputs[i].embedding->initializer, plugins, path + ".embedding.initializer");
     }
   }
 
@@ -201,15 +203,26 @@ class RelationChecker {
     Add("spec.training.model.uri", "learnable rows are not part of model files");
   }
 
-  void CheckEmbedding(const Embedding& embedding, const std::string& path) {
-    const SparseOptimizer& optimizer = embedding.optimizer;
+  void CheckSparseOptimizer(const SparseOptimizer& optimizer, const std::string& path) {
     const bool accumulates =
         optimizer.type == SparseOptimizerType::kAdagrad || optimizer.type == SparseOptimizerType::kRowWiseAdagrad;
     if (!accumulates && optimizer.initial_accumulator > 0) {
-      Add(path + ".optimizer.initialAccumulator", "only for Adagrad and RowWiseAdagrad");
+      Add(path + ".initialAccumulator", "only for Adagrad and RowWiseAdagrad");
     }
-    if (embedding.initializer.low > embedding.initializer.high) {
-      Add(path + ".initializer.low", "is above " + path + ".initializer.high");
+  }
+
+  void CheckInitializer(const RowInitializer& initializer, const std::vector<ServerPlugin>& plugins,
+                        const std::string& path) {
+    const std::string& entry = initializer.plugin;
+    if (initializer.low > initializer.high) Add(path + ".low", "is above " + path + ".high");
+    if (initializer.type != RowInitializerType::kPlugin) {
+      if (!entry.empty()) Add(path + ".plugin", "only for the type Plugin");
+      if (!initializer.arguments.empty()) Add(path + ".arguments", "only for the type Plugin");
+    } else if (entry.empty()) {
+      Add(path + ".type", "Plugin needs " + path + ".plugin");
+    } else if (std::none_of(plugins.begin(), plugins.end(),
+                            [&](const ServerPlugin& plugin) { return entry.starts_with(plugin.name + "/"); })) {
+      Add(path + ".plugin", "'" + entry.substr(0, entry.find('/')) + "' is no plugin of spec.servers.plugins");
     }
   }
 
@@ -465,7 +478,7 @@ void CheckRelations(const DistTraining& job, const CheckedDocument& document, Vi
     checker.CheckTask(job.training);
     checker.CheckEdgeLabels(job);
     checker.CheckLinkPrediction(job);
-    checker.CheckInputs(job.training.inputs);
+    checker.CheckInputs(job.training.inputs, job.server_plugins);
     checker.CheckModelBringsAll(job.training);
     checker.CheckModel(job);
     checker.CheckSampling(job.training.sampling);

@@ -29,7 +29,7 @@ enum class Activation { kRelu };
 enum class LayerNormalization { kNone, kLayer, kBatch };  // None | Layer | Batch
 enum class OptimizerType { kAdam, kAdamW, kSgd };         // Adam | AdamW | SGD
 enum class RowDType { kF32, kF16, kBf16 };                // F32 | F16 | BF16
-enum class RowInitializerType { kUniform, kNormal, kXavierUniform, kZeros };
+enum class RowInitializerType { kUniform, kNormal, kXavierUniform, kZeros, kPlugin };
 enum class SparseOptimizerType { kAdagrad, kRowWiseAdagrad, kAdam, kAdamW, kSgd };
 enum class DuplicateGradients { kSum, kMean };
 enum class ScheduleType { kConstant, kLinear, kCosine, kStep };  // after warmupSteps
@@ -116,6 +116,8 @@ struct RowInitializer {
   RowInitializerType type = RowInitializerType::kUniform;
   double low = -1, high = 1;       // Uniform
   double mean = 0, deviation = 1;  // Normal
+  std::string plugin = {};         // Plugin: "rows/sinusoids", of a plugin of the servers
+  std::string arguments = {};      // Plugin
 };
 
 struct SparseOptimizer {

@@ -63,10 +63,11 @@ constexpr Names<OptimizerType, 3> kOptimizers = {
     {{OptimizerType::kAdam, "Adam"}, {OptimizerType::kAdamW, "AdamW"}, {OptimizerType::kSgd, "SGD"}}};
 constexpr Names<RowDType, 3> kRowDTypes = {
     {{RowDType::kF32, "F32"}, {RowDType::kF16, "F16"}, {RowDType::kBf16, "BF16"}}};
-constexpr Names<RowInitializerType, 4> kRowInitializers = {{{RowInitializerType::kUniform, "Uniform"},
+constexpr Names<RowInitializerType, 5> kRowInitializers = {{{RowInitializerType::kUniform, "Uniform"},
                                                             {RowInitializerType::kNormal, "Normal"},
                                                             {RowInitializerType::kXavierUniform, "XavierUniform"},
-                                                            {RowInitializerType::kZeros, "Zeros"}}};
+                                                            {RowInitializerType::kZeros, "Zeros"},
+                                                            {RowInitializerType::kPlugin, "Plugin"}}};
 constexpr Names<SparseOptimizerType, 5> kSparseOptimizers = {{{SparseOptimizerType::kAdagrad, "Adagrad"},
                                                               {SparseOptimizerType::kRowWiseAdagrad, "RowWiseAdagrad"},
                                                               {SparseOptimizerType::kAdam, "Adam"},

@@ -198,11 +198,12 @@ std::vector<FieldSpec> RoleFields() {
                    .is_list = true,
                    .maximum_items = 16,
                    .list_key = "name",
-                   .meaning = "shared libraries that the servers load, with functions that programs call"});
+                   .meaning = "shared libraries that the servers load, with functions that programs call and "
+                              "initialisers of rows"});
   table.push_back({.path = "spec.servers.plugins[].name",
                    .type = kName,
                    .required = true,
-                   .meaning = "what its functions are called by: name/function"});
+                   .meaning = "what its functions and initialisers are called by: name/function"});
   table.push_back({.path = "spec.servers.plugins[].path",
                    .type = kString,
                    .required = true,
@@ -279,6 +280,7 @@ std::string ExpectedOne(const FieldSpec& field) {
     case kString: return "text of at most " + std::to_string(field.max_length) + " bytes";
     case kName: return "a name ([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})";
     case kEdgeType: return "an edge type (source:relation:destination, or a relation)";
+    case kPluginItem: return "plugin/name, as in rows/sinusoids";
     case kJobName: return "a name of lower-case letters, digits and '-' that starts with a letter (at most 40)";
     case kUri: return "a path, a file: URI or s3://bucket/prefix";
     case kEndpoint: return "http://host[:port] or https://host[:port]";

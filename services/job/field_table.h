@@ -14,6 +14,7 @@ enum class FieldType {
   kString,      // text of at most `max_length` bytes
   kName,        // a node type, column or split
   kEdgeType,    // "source:relation:destination" or "relation"
+  kPluginItem,  // "plugin/name": what a plugin of the servers has under that name
   kJobName,     // metadata.name
   kUri,         // a path, "file:" or "s3://bucket/prefix"
   kEndpoint,    // "https://host:port"

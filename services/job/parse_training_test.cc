@@ -47,6 +47,42 @@ TEST(ParseTrainingTest, ReadsLearnableRows) {
   EXPECT_EQ(input.embedding->schedule.type, ScheduleType::kCosine);
 }
 
+// The example with learnable rows that begin with what `initializer` says, and the plugin "rows" in its servers.
+std::string ErrorOfInitializer(const std::string& initializer) {
+  return ErrorOf(ExampleWith("features: [node-feat]", "embedding: {size: 8, initializer: " + initializer + "}"),
+                 {{"servers.plugins", "[{name: rows, path: rows.so}]"}});
+}
+
+TEST(ParseTrainingTest, ReadsAnInitialiserOfAPlugin) {
+  const auto parsed = ParseJob(
+      "job.yaml",
+      ExampleWith("features: [node-feat]",
+                  "embedding: {size: 8, initializer: {type: Plugin, plugin: rows/sinusoids, arguments: \"10000\"}}"),
+      {{"servers.plugins", "[{name: other, path: a.so}, {name: rows, path: rows.so}]"}});
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  const RowInitializer& initializer = parsed->training.training.inputs.at(0).embedding->initializer;
+  EXPECT_EQ(initializer.type, RowInitializerType::kPlugin);
+  EXPECT_EQ(initializer.plugin, "rows/sinusoids");
+  EXPECT_EQ(initializer.arguments, "10000");
+  EXPECT_EQ(ErrorOfInitializer("{type: Plugin, plugin: rows/sinusoids}"), "") << "without arguments";
+}
+
+TEST(ParseTrainingTest, NamesWhatIsWrongWithAnInitialiserOfAPlugin) {
+  const std::string at = "spec.training.inputs[0].embedding.initializer";
+  EXPECT_THAT(ErrorOfInitializer("{type: Plugin}"), HasSubstr(at + ".type: Plugin needs " + at + ".plugin"));
+  EXPECT_THAT(ErrorOfInitializer("{plugin: rows/sinusoids}"), HasSubstr(at + ".plugin: only for the type Plugin"));
+  EXPECT_THAT(ErrorOfInitializer("{arguments: \"1\"}"), HasSubstr(at + ".arguments: only for the type Plugin"));
+  for (const char* other : {"none/sinusoids", "row/sinusoids", "rows2/sinusoids"}) {
+    const std::string name(other, std::string_view(other).find('/'));
+    EXPECT_THAT(ErrorOfInitializer(std::string("{type: Plugin, plugin: ") + other + "}"),
+                HasSubstr(at + ".plugin: '" + name + "' is no plugin of spec.servers.plugins"));
+  }
+  for (const char* no_entry : {"sinusoids", "rows/", "/sinusoids", "rows/a/b", "\"rows/a b\""}) {
+    EXPECT_THAT(ErrorOfInitializer(std::string("{type: Plugin, plugin: ") + no_entry + "}"),
+                HasSubstr(at + ".plugin: expected plugin/name, as in rows/sinusoids, found "));
+  }
+}
+
 TEST(ParseTrainingTest, RefusesWhatLearnableRowsCannot) {
   const std::string with_rows = ExampleWith("features: [node-feat]", "embedding: {size: 8}");
   EXPECT_EQ(ErrorOf(with_rows), "");

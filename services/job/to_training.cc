@@ -101,6 +101,8 @@ Embedding ToEmbedding(const Json& json) {
   Read(initializer, "high", &embedding.initializer.high);
   Read(initializer, "mean", &embedding.initializer.mean);
   Read(initializer, "deviation", &embedding.initializer.deviation);
+  Read(initializer, "plugin", &embedding.initializer.plugin);
+  Read(initializer, "arguments", &embedding.initializer.arguments);
   const Json& optimizer = Child(json, "optimizer");
   Read(optimizer, "type", &embedding.optimizer.type);
   Read(optimizer, "learningRate", &embedding.optimizer.learning_rate);

@@ -71,6 +71,8 @@ std::string TextOf(const job::Embedding& embedding) {
   for (const double number : {initializer.low, initializer.high, initializer.mean, initializer.deviation}) {
     text += " " + TextOf(number);
   }
+  // Only then: checkpoints without one go on as ever.
+  if (!initializer.plugin.empty()) text += " " + initializer.plugin + " of '" + initializer.arguments + "'";
   text += "; " + TextOf(NameOf(optimizer.type)) + " " + TextOf(optimizer.learning_rate) + " decay " +
           TextOf(optimizer.weight_decay) + " " + NameOf(optimizer.duplicates) + " from " +
           TextOf(optimizer.initial_accumulator);

@@ -41,6 +41,7 @@ sampler::Initializer InitializerOf(const job::RowInitializer& options, uint64_t 
     case job::RowInitializerType::kUniform: return sampler::Initializer::Uniform(options.low, options.high, seed);
     case job::RowInitializerType::kNormal: return sampler::Initializer::Normal(options.mean, options.deviation, seed);
     case job::RowInitializerType::kXavierUniform: return sampler::Initializer::XavierUniform(1, seed);
+    case job::RowInitializerType::kPlugin: return sampler::Initializer::Plugin(options.plugin, options.arguments, seed);
     case job::RowInitializerType::kZeros: break;
   }
   return sampler::Initializer::Zeros();

@@ -1,4 +1,4 @@
-"""Functions of a user's in the graph servers: a plugin named in the job, and a program that calls it."""
+"""What a user adds to graph servers: a plugin named in the job, a program that calls it, rows that begin as it says."""
 
 import collections
 import json
@@ -6,9 +6,10 @@ import json
 import numpy as np
 
 from graph_folders import random_edges, write_npz_graph
-from harness import BIN, Scenario, espalier
+from harness import BIN, Scenario, espalier, job
 
 PLUGIN = BIN / "espalier_example_degrees.so"
+ROWS = BIN / "espalier_example_rows.so"
 PROGRAM = BIN / "espalier_example_ask_degrees"
 NODES, EDGES = 2000, 20000
 
@@ -64,3 +65,37 @@ class ServerPlugins(Scenario):
         self.assertEqual(process.returncode, 65, process.stderr)
         self.assertIn("no function 'degrees/in_degrees'", process.stderr)
         self.assertIn("'other/in_degrees'", process.stderr)
+
+
+class RowsOfAPlugin(Scenario):
+    def setUp(self):
+        super().setUp()
+        self.graph = self.generate("--nodes", 1500, "--edges", 15000, "--communities", 15, "--classes", 3,
+                                   "--features", 4, "--seed", 3)
+
+    def document(self, plugin="rows/sinusoids", arguments="100", partitions=2):
+        embedding = {"size": 8, "initializer": {"type": "Plugin", "plugin": plugin, "arguments": arguments}}
+        return job(self.graph, training__inputs=[{"features": ["node-feat"], "embedding": embedding}],
+                   graph__partitions={"count": partitions, "algorithm": "METIS"},
+                   servers={"plugins": [{"name": "rows", "path": str(ROWS)}]})
+
+    def test_learnable_rows_begin_alike_for_any_partitioning(self):
+        one = self.run_job(self.document(partitions=1), "one")
+        three = self.run_job(self.document(partitions=3), "three", "--access", "rpc")
+        other = self.run_job(self.document(arguments="10"), "other")
+        self.assertEqual(len(one["learnableRowsDigest"]), 64)
+        for digest in ("learnableRowsDigest", "parametersDigest"):
+            self.assertEqual(three[digest], one[digest])
+            self.assertNotEqual(other[digest], one[digest])
+
+    def test_what_is_wrong_with_an_initialiser_ends_the_job(self):
+        # (what the document says, the run's code, what it says)
+        cases = [(dict(plugin="rows/none"), 65, "no initialiser 'rows/none'; there are 'rows/sinusoids'"),
+                 (dict(arguments="many"), 65, "expected a number above 1, found 'many'"),
+                 (dict(plugin="none/sinusoids"), 64, "'none' is no plugin of spec.servers.plugins")]
+        for number, (changes, code, words) in enumerate(cases):
+            with self.subTest(**changes):
+                path = self.write_job(self.document(**changes), f"case-{number}.json")
+                process = espalier("run", "-f", path, "--output", self.dir / f"case-{number}", timeout=240)
+                self.assertEqual(process.returncode, code, process.stdout + process.stderr)
+                self.assertIn(words, process.stderr)

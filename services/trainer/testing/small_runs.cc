@@ -46,7 +46,8 @@ Result<TrainOutcome> RunSmallRank(const job::DistTraining& job, sampler::Partiti
 }  // namespace
 
 Result<TrainOutcome> RunSmall(const graph::SourceGraph& source, const job::DistTraining& job, const SmallRun& run) {
-  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, run.partitions, 11);
+  const shard::testing::TestGraph graph =
+      shard::testing::MakeTestGraph(source, run.partitions, 11, {}, run.initializers);
   auto ranks = collective::MakeInProcessGroup(run.trainers);
   std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
   std::vector<std::thread> threads;

@@ -7,6 +7,7 @@
 
 #include "services/graph/source_graph.h"
 #include "services/job/dist_training.h"
+#include "services/sampler/row_initializers.h"
 #include "services/storage/object_store.h"
 #include "services/trainer/train_job.h"
 
@@ -19,6 +20,8 @@ struct SmallRun {
   std::shared_ptr<storage::ObjectStore> store = nullptr;  // of checkpoints; null: there are none
   uint64_t incarnation = 1;
   uint64_t stop_after = UINT64_MAX;  // steps
+  // Of the servers' plugins; null: there are none.
+  std::shared_ptr<const sampler::RowInitializers> initializers = nullptr;
 };
 
 // What rank 0 ends with. A model file that the document names is read.

@@ -1,0 +1,121 @@
+// Learnable rows whose first values an initialiser of a plugin computes, by whole runs: threads as trainers, all
+// partitions in this process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "services/graph/generators.h"
+#include "services/shard/tensor_initializer.h"
+#include "services/storage/memory_store.h"
+#include "services/trainer/testing/small_runs.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kWithin[] = "rows/within";
+
+// "rows/within", which does by its argument what Uniform does by low and high.
+class UniformOfAPlugin final : public sampler::RowInitializers {
+ public:
+  Status CheckExists(const std::string& name) const override {
+    if (name == kWithin) return Status();
+    return Unimplemented("no initialiser '" + name + "'; there are '" + kWithin + "'");
+  }
+
+  Status Fill(const sampler::RowsToFill& rows, Deadline) const override {
+    const sampler::Initializer& asked = rows.spec.initializer;
+    if (asked.arguments.empty()) return InvalidArgument("expected a number, found nothing");
+    const double bound = std::stod(asked.arguments);
+    sampler::TensorSpec spec = rows.spec;
+    spec.initializer = sampler::Initializer::Uniform(-bound, bound, asked.seed);
+    const auto original_id = [&](uint64_t row) { return rows.original_ids[row]; };
+    shard::FillRows(spec, rows.book, original_id, rows.original_ids.size(), rows.values.data());
+    return Status();
+  }
+};
+
+graph::SourceGraph GraphOfPluginRows() {
+  graph::PowerLawOptions options;
+  options.num_nodes = 120;
+  options.num_edges = 700;
+  options.community_size = 40;
+  options.within_community = 0.8;
+  options.num_classes = 3;
+  options.features = {.width = 4, .dtype = DType::kF32, .signal = 0.3};
+  options.split = {.train = 0.4, .validation = 0.2, .test = 0.3};
+  options.seed = 5;
+  return *graph::GeneratePowerLawGraph(options, 1);
+}
+
+job::DistTraining JobThatBeginsWith(const job::RowInitializer& initializer) {
+  job::DistTraining job;
+  job.name = "rows";
+  job.training.task.label = graph::kLabelColumn;
+  job.training.task.split = graph::kRandomSplit;
+  job.training.inputs = {{"", {}, job::Embedding{.size = 6}}};
+  job.training.inputs[0].embedding->initializer = initializer;
+  job.training.model.hidden_size = 8;
+  job.training.sampling.layers = {{3, {}}};
+  job.training.batch_size = 25;
+  job.training.epochs = 3;
+  job.training.seed = 1;
+  return job;
+}
+
+job::DistTraining JobOfAPlugin(const std::string& arguments, const std::string& name = kWithin) {
+  return JobThatBeginsWith({.type = job::RowInitializerType::kPlugin, .plugin = name, .arguments = arguments});
+}
+
+TEST(LearnableRowsTest, BeginWithWhatAPluginMakesOfSeedAndOriginalIds) {
+  const graph::SourceGraph source = GraphOfPluginRows();
+  const auto plugin = std::make_shared<UniformOfAPlugin>();
+  const TrainOutcome built_in = TrainSmall(source, JobThatBeginsWith({.low = -0.25, .high = 0.25}));
+  for (const uint32_t partitions : {1u, 3u}) {
+    const TrainOutcome outcome =
+        TrainSmall(source, JobOfAPlugin("0.25"), {.partitions = partitions, .initializers = plugin});
+    EXPECT_EQ(outcome.rows_digest, built_in.rows_digest) << partitions;
+    EXPECT_EQ(outcome.parameters_digest, built_in.parameters_digest) << partitions;
+  }
+  EXPECT_NE(TrainSmall(source, JobOfAPlugin("0.5"), {.initializers = plugin}).rows_digest, built_in.rows_digest);
+}
+
+TEST(LearnableRowsTest, SayWhyAPluginDoesNotMakeThem) {
+  const graph::SourceGraph source = GraphOfPluginRows();
+  const auto plugin = std::make_shared<UniformOfAPlugin>();
+  const auto error_of = [&](const job::DistTraining& job, const SmallRun& run) {
+    return RunSmall(source, job, run).status();
+  };
+  const Status none = error_of(JobOfAPlugin("1", "rows/around"), {.partitions = 2, .initializers = plugin});
+  EXPECT_EQ(none.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(none.message(), HasSubstr("creating learnable rows"));
+  EXPECT_THAT(none.message(), HasSubstr("no initialiser 'rows/around'; there are 'rows/within'"));
+  EXPECT_THAT(error_of(JobOfAPlugin("1"), {}).message(), HasSubstr("no plugins (spec.servers.plugins)"));
+  const Status wrong = error_of(JobOfAPlugin(""), {.partitions = 2, .initializers = plugin});
+  EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(wrong.message(), HasSubstr("expected a number, found nothing"));
+}
+
+TEST(LearnableRowsTest, GoOnFromACheckpointOfTheSameInitialiserAlone) {
+  const graph::SourceGraph source = GraphOfPluginRows();
+  const auto plugin = std::make_shared<UniformOfAPlugin>();
+  const auto store = std::make_shared<storage::MemoryStore>();
+  const TrainOutcome whole = TrainSmall(source, JobOfAPlugin("0.25"), {.initializers = plugin});
+  TrainSmall(source, JobOfAPlugin("0.25"), {.store = store, .stop_after = 3, .initializers = plugin});
+
+  const Status other =
+      RunSmall(source, JobOfAPlugin("0.5"), {.store = store, .incarnation = 2, .initializers = plugin}).status();
+  EXPECT_EQ(other.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(other.message(), HasSubstr("rows/within of '0.25'"));
+
+  const TrainOutcome resumed =
+      TrainSmall(source, JobOfAPlugin("0.25"), {.store = store, .incarnation = 2, .initializers = plugin});
+  EXPECT_NE(resumed.resumed_from, "");
+  EXPECT_EQ(resumed.rows_digest, whole.rows_digest);
+}
+
+}  // namespace
+}  // namespace espalier::trainer
