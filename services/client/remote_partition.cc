@@ -20,6 +20,7 @@ constexpr const char* kSeedsOfStep = "/espalier.graph.v1.GraphStore/SeedsOfStep"
 constexpr const char* kLookUp = "/espalier.graph.v1.GraphStore/LookUp";
 constexpr const char* kInDegrees = "/espalier.graph.v1.GraphStore/InDegrees";
 constexpr const char* kFindEdges = "/espalier.graph.v1.GraphStore/FindEdges";
+constexpr const char* kGatherEdgeRows = "/espalier.graph.v1.GraphStore/GatherEdgeRows";
 
 // Rows of one piece, straight from the message to their places.
 Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
@@ -249,6 +250,22 @@ void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> e
       [count = edges.size(), num_sources = book_->num_nodes(schema.SourceOf(type)),
        num_destinations = book_->num_nodes(schema.DestinationOf(type))](Tensor ends) {
         return EdgeEnds(std::move(ends), count, num_sources, num_destinations);
+      });
+}
+
+void RemotePartition::GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                                     Deadline deadline, sampler::Done<Tensor> done) {
+  graph::v1::GatherEdgeRowsRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_edge_type(type.value);
+  request.set_column(column);
+  const Tensor ids = WideIdTensor(edges);
+  AskForTensor<graph::v1::GatherEdgeRowsResponse>(
+      readers_, kGatherEdgeRows, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      [count = edges.size()](Tensor rows) -> Result<Tensor> {
+        if (!rows.shape().empty() && static_cast<size_t>(rows.num_rows()) == count) return rows;
+        return InvalidArgument("the server sent " + rows.ToString() + " as rows of " + std::to_string(count) +
+                               " edges");
       });
 }
 

@@ -349,6 +349,25 @@ TEST_P(PartitionAccessTest, FindsTheEndsOfEdges) {
   EXPECT_EQ(none.status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_P(PartitionAccessTest, GathersRowsOfEdges) {
+  const uint64_t first = book().EdgeFirst(edge_type())[kPartition];
+  const std::vector<GlobalEdgeId> edges = {GlobalEdgeId(first + 5), GlobalEdgeId(first), GlobalEdgeId(first + 5)};
+  const auto gather = [&](const std::string& column, const std::vector<GlobalEdgeId>& of) {
+    return Await<Tensor>([&](auto done) { access_->GatherEdgeRows(edge_type(), column, of, Soon(), done); });
+  };
+  const Tensor& ratings = served_.local().shards[kPartition]->data().edge_columns[edge_type().value].at("rating");
+  const auto rows = gather("rating", edges);
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_THAT(rows->values<int64_t>(),
+              ::testing::ElementsAre(ratings.ValueAsInt(5), ratings.ValueAsInt(0), ratings.ValueAsInt(5)));
+  EXPECT_EQ(gather("rating", {})->ToString(), "I64 [0]");
+  const std::vector<GlobalEdgeId> elsewhere = {GlobalEdgeId(first - 1)};
+  EXPECT_EQ(gather("rating", elsewhere).status().code(), StatusCode::kInvalidArgument);
+  const Status unknown = gather("no-such-column", edges).status();
+  EXPECT_EQ(unknown.code(), StatusCode::kNotFound);
+  EXPECT_THAT(unknown.message(), HasSubstr("'rating'"));
+}
+
 TEST_P(PartitionAccessTest, KeepsMutableTensors) {
   const NodeTypeId type = destination_type();
   const sampler::TensorId id{sampler::RowSpace::Nodes(type), "hidden", {}};

@@ -82,6 +82,9 @@ class PartitionAccess {
   // The ends of owned edges: I64 [2, edges], global ids, sources first.
   virtual void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                          Done<Tensor> done) = 0;
+  // Rows of an immutable column of owned edges: [edges, row shape...]. NotFound names the columns that exist.
+  virtual void GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                              Deadline deadline, Done<Tensor> done) = 0;
   // What `function` ("plugin/function") of the server's plugins answers to `request`, U8 [n]: U8 [k]
   // (docs/server-plugins.md). Unimplemented: there is no such function, as where no server is asked.
   virtual void CallFunction(const std::string& function, const Tensor& request, Deadline deadline, Done<Tensor> done) {

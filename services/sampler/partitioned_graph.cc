@@ -258,39 +258,4 @@ Result<Tensor> PartitionedGraph::InDegrees(EdgeTypeId type, std::span<const Glob
   return Tensor::FromVector(std::move(degrees));
 }
 
-Result<Tensor> PartitionedGraph::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline) {
-  RETURN_IF_ERROR(state_->CheckEdgeType(type));
-  if (edges.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 edges or more");
-  auto questions = std::make_shared<std::vector<std::vector<GlobalEdgeId>>>(book().num_partitions());
-  std::vector<std::vector<uint32_t>> places(book().num_partitions());
-  for (uint32_t i = 0; i < edges.size(); ++i) {
-    if (edges[i].value >= book().num_edges(type)) {
-      return InvalidArgument("edge " + std::to_string(edges[i].value) + " of type '" +
-                             book().schema().EdgeType(type).Name() + "' does not exist; there are " +
-                             std::to_string(book().num_edges(type)));
-    }
-    const uint32_t p = RangeOf(book().EdgeFirst(type), edges[i].value);
-    (*questions)[p].push_back(edges[i]);
-    places[p].push_back(i);
-  }
-  const std::vector<PartitionId> asked = NonEmpty(places);
-  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, questions);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    state_->partitions[asked[k].value]->FindEdges(type, (*questions)[asked[k].value], deadline, fan_out->Slot(k));
-  }
-  ASSIGN_OR_RETURN(const std::vector<Tensor> answers, fan_out->Wait(deadline));
-
-  const size_t num_edges = edges.size();
-  std::vector<int64_t> ends(2 * num_edges);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const std::vector<uint32_t>& my_places = places[asked[k].value];
-    RETURN_IF_ERROR(CheckCount(answers[k], 2 * my_places.size(), asked[k]));
-    for (size_t i = 0; i < my_places.size(); ++i) {
-      ends[my_places[i]] = answers[k].ValueAsInt(static_cast<int64_t>(i));
-      ends[num_edges + my_places[i]] = answers[k].ValueAsInt(static_cast<int64_t>(my_places.size() + i));
-    }
-  }
-  return Tensor::FromVector(std::move(ends), {2, static_cast<int64_t>(num_edges)});
-}
-
 }  // namespace espalier::sampler

@@ -1,4 +1,4 @@
-// Rows that come with a step's seeds: what each partition answers, at the seeds' positions.
+// Rows of edges, of a step's seeds or asked for by their ids: what each partition answers, at the edges' positions.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ class SeedRows {
  public:
   explicit SeedRows(uint64_t num_seeds) : num_seeds_(num_seeds) {}
 
-  // One partition's rows [k, row shape...], of the seeds at `positions` [k], all below num_seeds. Internal where they
+  // One partition's rows [k, row shape...], of the edges at `positions` [k], all below num_seeds. Internal where they
   // are not as many, or where partitions have columns of different dtypes or shapes; ResourceExhausted where those of
-  // all seeds would take more than 4 GiB.
+  // all edges would take more than 4 GiB.
   Status Add(uint32_t partition, const Tensor& positions, const Tensor& rows);
 
   // [num_seeds, row shape...], after Add of every partition.

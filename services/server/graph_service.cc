@@ -172,4 +172,19 @@ grpc::ServerUnaryReactor* GraphService::FindEdges(grpc::CallbackServerContext* c
       });
 }
 
+grpc::ServerUnaryReactor* GraphService::GatherEdgeRows(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
+  using Request = graph::v1::GatherEdgeRowsRequest;
+  return HandleFramed<Request>(
+      context_, "GatherEdgeRows", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(frame.header.edge_type()));
+        ASSIGN_OR_RETURN(std::vector<GlobalEdgeId> ids, WideIds<GlobalEdgeId>(frame.tensors[0], call->limits()));
+        auto held = std::make_shared<std::vector<GlobalEdgeId>>(std::move(ids));
+        partition_->GatherEdgeRows(type, frame.header.column(), *held, call->deadline(),
+                                   AnswerTensor<graph::v1::GatherEdgeRowsResponse>(call, held));
+        return Status();
+      });
+}
+
 }  // namespace espalier::server

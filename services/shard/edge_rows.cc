@@ -17,6 +17,18 @@ constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 
 }  // namespace
 
+Tensor RowsAt(const Tensor& column, std::span<const uint64_t> positions) {
+  std::vector<int64_t> shape = column.shape();
+  shape[0] = static_cast<int64_t>(positions.size());
+  Tensor rows = Tensor::Zeros(column.dtype(), std::move(shape));
+  const size_t row_bytes = column.row_bytes();
+  if (row_bytes == 0) return rows;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    std::memcpy(rows.mutable_bytes() + i * row_bytes, column.bytes() + positions[i] * row_bytes, row_bytes);
+  }
+  return rows;
+}
+
 Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
                            const AskedEdges& asked, uint64_t max_lookups) {
   const std::span<const uint64_t> sources = asked.sources, destinations = asked.destinations;
@@ -72,15 +84,10 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
     }
     first = last;
   }
-  std::vector<int64_t> shape = column.shape();
-  shape[0] = static_cast<int64_t>(sources.size());
-  Tensor rows = Tensor::Zeros(column.dtype(), std::move(shape));
   for (size_t i = 0; i < position.size(); ++i) {
     if (position[i] == kNoEdge) return InvalidArgument(name(i) + " is no edge of the graph and has no row");
-    if (row_bytes == 0) continue;
-    std::memcpy(rows.mutable_bytes() + i * row_bytes, column.bytes() + position[i] * row_bytes, row_bytes);
   }
-  return rows;
+  return RowsAt(column, position);
 }
 
 }  // namespace espalier::shard
