@@ -11,6 +11,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "services/client/dist_tensor.h"
 #include "services/client/edge_list.h"
@@ -21,6 +22,9 @@ namespace espalier::client {
 struct EdgeSplitOptions {
   SplitBy by = SplitBy::kEven;
   uint64_t edges_per_question = kEdgesPerQuestion;  // at least 1
+  // Labels and other edge columns whose rows are kept with the share (EdgeList::rows). Of a named split there is no
+  // other way to them, and each takes another pass over the share.
+  std::vector<std::string> columns = {};
 };
 
 struct EdgeShare {
@@ -29,7 +33,8 @@ struct EdgeShare {
 };
 
 // All are for the rank and world size of the graph's context. InvalidArgument: a type or an edge that does not exist,
-// or questions of no edges.
+// a pair whose row is asked for and that is no edge, or several whose rows differ, or questions of no edges. NotFound:
+// there is no such column.
 
 // A part of a named split, in the user's order, without ids. kEven reads the share, kLocality passes over the whole
 // part. NotFound where the split does not exist.

@@ -445,6 +445,12 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
                 .status()
                 .code(),
             StatusCode::kInvalidArgument);
+  of_edges.links->exclude_batch = true;
+  of_edges.links->edge_columns = {"rating"};
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+                  .status()
+                  .message(),
+              HasSubstr("no rows of edge columns"));
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {

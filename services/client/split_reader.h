@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "services/client/dist_graph.h"
+#include "services/client/row_pieces.h"
 #include "services/sampler/seed_order.h"
+#include "services/sampler/seed_rows.h"
 
 namespace espalier::client {
 
@@ -16,6 +20,7 @@ namespace espalier::client {
 struct SplitItem {
   GlobalNodeId node;         // of an edge: its destination
   GlobalNodeId source = {};  // of an edge
+  uint64_t position = 0;     // in the split
 };
 
 // In the order of original ids; edges in the user's order. One thread.
@@ -58,10 +63,33 @@ class SplitReader {
       if (end <= position) return Internal("split '" + query_.split + "' ends before its last item");
       for (; position < end; ++position) {
         const uint64_t at = position - step_first;
-        take(query_.edge_types.empty() ? SplitItem{batch.seeds[at]} : SplitItem{batch.seeds[at], batch.sources[at]});
+        take(query_.edge_types.empty() ? SplitItem{batch.seeds[at], {}, position}
+                                       : SplitItem{batch.seeds[at], batch.sources[at], position});
       }
     }
     return Status();
+  }
+
+  // Rows of an edge column at these positions of a split of edges, ascending: [positions, row shape...].
+  Result<Tensor> ReadRows(const std::string& column, std::span<const uint64_t> positions) const {
+    sampler::SeedQuery query = query_;
+    query.edge_column = column;
+    if (positions.empty()) query.batch_size = 1;  // an owner alone knows what a row is, so it is asked for one
+    RowPieces rows(positions.size());
+    size_t next = 0;
+    do {
+      const uint64_t step = next < positions.size() ? positions[next] / query.batch_size : 0;
+      query.step = static_cast<uint32_t>(step);  // Read has been there
+      ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_.partitions().SeedsOfStep(query, graph_.CallDeadline()));
+      std::vector<uint64_t> places;
+      for (; next < positions.size() && positions[next] / query.batch_size == step; ++next) {
+        places.push_back(positions[next] - step * query.batch_size);
+        if (places.back() >= batch.seeds.size())
+          return Internal("split '" + query.split + "' ends before its last item");
+      }
+      RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(batch.rows, places)));
+    } while (next < positions.size());
+    return rows.Take();
   }
 
  private:

@@ -19,6 +19,8 @@ struct LinkPlan {
   std::vector<LinkType> types;
   NegativeSpec negatives;
   bool exclude_batch = true;  // false: the step's edges and their reverse edges are drawn like any other
+  // Of one edge type: what comes as LinkSeeds::rows. Each is a question about the step's edges of its own.
+  std::vector<std::string> edge_columns = {};
 
   // What a SeedQuery wants.
   std::vector<EdgeTypeId> edge_types() const {

@@ -2,12 +2,29 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "services/base/status.h"
 #include "services/base/tensor.h"
 
 namespace espalier::sampler {
+
+// [places, row shape...]: row i is row places[i] of `rows`, which exists.
+template <class Place>
+Tensor RowsAt(const Tensor& rows, std::span<const Place> places) {
+  std::vector<int64_t> shape = rows.shape();
+  shape[0] = static_cast<int64_t>(places.size());
+  Tensor taken = Tensor::Zeros(rows.dtype(), std::move(shape));
+  const size_t row_bytes = rows.row_bytes();
+  if (row_bytes == 0) return taken;
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::memcpy(taken.mutable_bytes() + i * row_bytes, rows.bytes() + places[i] * row_bytes, row_bytes);
+  }
+  return taken;
+}
 
 class SeedRows {
  public:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/sampler/seed_rows.h"
 #include "services/shard/id_array.h"
 
 namespace espalier::shard {
@@ -16,18 +17,6 @@ namespace {
 constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 
 }  // namespace
-
-Tensor RowsAt(const Tensor& column, std::span<const uint64_t> positions) {
-  std::vector<int64_t> shape = column.shape();
-  shape[0] = static_cast<int64_t>(positions.size());
-  Tensor rows = Tensor::Zeros(column.dtype(), std::move(shape));
-  const size_t row_bytes = column.row_bytes();
-  if (row_bytes == 0) return rows;
-  for (size_t i = 0; i < positions.size(); ++i) {
-    std::memcpy(rows.mutable_bytes() + i * row_bytes, column.bytes() + positions[i] * row_bytes, row_bytes);
-  }
-  return rows;
-}
 
 Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
                            const AskedEdges& asked, uint64_t max_lookups) {
@@ -87,7 +76,7 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
   for (size_t i = 0; i < position.size(); ++i) {
     if (position[i] == kNoEdge) return InvalidArgument(name(i) + " is no edge of the graph and has no row");
   }
-  return RowsAt(column, position);
+  return sampler::RowsAt<uint64_t>(column, position);
 }
 
 }  // namespace espalier::shard

@@ -1,5 +1,5 @@
-// Rows of an edge column, by the edges' positions, or by their ends: ids of edges mean nothing to who names edges as
-// pairs. Where ends are not enough, a split says which of several edges it means.
+// Rows of an edge column by the edges' ends: ids of edges mean nothing to who names edges as pairs. Where ends are not
+// enough, a split says which of several edges it means.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,6 @@
 #include "services/graph/partition.h"
 
 namespace espalier::shard {
-
-// [positions, row shape...]: row i is the column's row positions[i], which exists.
-Tensor RowsAt(const Tensor& column, std::span<const uint64_t> positions);
 
 // Pairs whose edges' rows are wanted. A pair may be asked for more than once.
 struct AskedEdges {

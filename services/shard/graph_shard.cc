@@ -7,6 +7,7 @@
 #include "services/sampler/buffer_pool.h"
 #include "services/sampler/draw_rule.h"
 #include "services/sampler/seed_order.h"
+#include "services/sampler/seed_rows.h"
 #include "services/shard/check_partition.h"
 #include "services/shard/edge_rows.h"
 #include "services/shard/embeddings.h"
@@ -403,7 +404,7 @@ Result<Tensor> GraphShard::State::GatherEdgeRows(EdgeTypeId type, const std::str
                                                  std::span<const GlobalEdgeId> edges) const {
   ASSIGN_OR_RETURN(const std::vector<uint64_t> positions, PositionsOf(type, edges));
   ASSIGN_OR_RETURN(const Tensor* const found, FindEdgeColumn(type, column, edges.size()));
-  return RowsAt(*found, positions);
+  return sampler::RowsAt<uint64_t>(*found, positions);
 }
 
 GraphShard::GraphShard(std::unique_ptr<State> state) : state_(std::move(state)) {}
