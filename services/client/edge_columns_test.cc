@@ -27,8 +27,8 @@ constexpr NodeTypeId kCustomer(0), kShop(1);
 uint64_t CustomerOf(int64_t order) { return static_cast<uint64_t>(order) % kCustomers; }
 uint64_t ShopOf(int64_t order) { return (CustomerOf(order) + kShopSteps[order / 40]) % kCustomers; }
 
-// Orders of customers in shops, with their reverses. The amount of edge i is i, its parts are i and -i; the split has
-// every edge once, by its number, in an order of its own.
+// Orders of customers in shops, with their reverses. The amount of edge i is i, its parts are i and -i. The split has
+// every edge once, in an order of its own: those to train by their numbers, those to test by their ends alone.
 graph::SourceGraph Orders() {
   graph::SourceGraph source;
   source.name = kOrders;
@@ -49,7 +49,7 @@ graph::SourceGraph Orders() {
     graph::EdgePairs& part = i < kTrainOrders ? split.train : split.test;
     part.sources.push_back(from[edge]);
     part.destinations.push_back(to[edge]);
-    part.edge_ids.push_back(edge);
+    if (i < kTrainOrders) part.edge_ids.push_back(edge);
   }
   const auto count = static_cast<int64_t>(kNumOrders);
   source.edges.push_back({.sources = Tensor::FromVector(std::move(from)),
@@ -161,21 +161,30 @@ class EdgeColumnsTest : public ::testing::TestWithParam<OrdersReached> {
     }
     return seen;
   }
-  // Of an epoch's batches, one after the other.
   template <class Edges>
-  std::vector<int64_t> AmountsOfEpoch(const DistGraph& graph, const Edges& edges,
-                                      const EdgeLoaderOptions& options) const {
+  static std::vector<MiniBatch> BatchesOfEpoch(const DistGraph& graph, const Edges& edges,
+                                               const EdgeLoaderOptions& options) {
     auto loader =
         DistEdgeDataLoader::Make(graph, edges, options, [](MiniBatch batch) -> Result<MiniBatch> { return batch; });
     ESPALIER_CHECK(loader.ok()) << loader.status().ToString();
     ESPALIER_CHECK((*loader)->StartEpoch(2).ok());
-    std::vector<int64_t> all;
+    std::vector<MiniBatch> batches;
     for (;;) {
-      const auto batch = (*loader)->Next();
+      auto batch = (*loader)->Next();
       ESPALIER_CHECK(batch.ok()) << batch.status().ToString();
-      if (!batch->has_value()) return all;
-      for (const int64_t amount : AmountsOf(**batch)) all.push_back(amount);
+      if (!batch->has_value()) return batches;
+      batches.push_back(**std::move(batch));
     }
+  }
+  // Of an epoch's batches, one after the other.
+  template <class Edges>
+  std::vector<int64_t> AmountsOfEpoch(const DistGraph& graph, const Edges& edges,
+                                      const EdgeLoaderOptions& options) const {
+    std::vector<int64_t> all;
+    for (const MiniBatch& batch : BatchesOfEpoch(graph, edges, options)) {
+      for (const int64_t amount : AmountsOf(batch)) all.push_back(amount);
+    }
+    return all;
   }
   static std::vector<int64_t> Sorted(std::vector<int64_t> amounts) {
     std::sort(amounts.begin(), amounts.end());
@@ -234,6 +243,43 @@ TEST_P(EdgeColumnsTest, SharesOfASplitKeepTheirs) {
       EXPECT_EQ(Sorted(kept), Sorted(TrainAmounts()));
       EXPECT_EQ(Sorted(of_batches), Sorted(TrainAmounts()));
     }
+  }
+}
+
+TEST_P(EdgeColumnsTest, BatchesAndSharesOfASplitHaveTheIdsOfTheEdgesThatItNames) {
+  EdgeLoaderOptions options = Options();
+  options.want_pair_ids = true;
+  const EdgesOfSplit split{{orders()}, kOrders};
+  std::vector<int64_t> of_shares;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    const auto graph = GraphOf(rank, 2);
+    const auto share =
+        EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain, {.edges_per_question = 9, .want_ids = true});
+    ASSERT_TRUE(share.ok()) << share.status().ToString();
+    const auto amounts = graph->EdgeRows(orders(), "amount", share->edges.ids);
+    ASSERT_TRUE(amounts.ok()) << amounts.status().ToString();
+    of_shares.insert(of_shares.end(), amounts->values<int64_t>().begin(), amounts->values<int64_t>().end());
+    for (const auto& batches : {BatchesOfEpoch(*graph, split, options), BatchesOfEpoch(*graph, *share, options)}) {
+      for (const MiniBatch& batch : batches) {
+        ASSERT_EQ(batch.links->edge_ids.size(), batch.links->sources.size());
+        const auto by_ids = graph->EdgeRows(orders(), "amount", batch.links->edge_ids);
+        ASSERT_TRUE(by_ids.ok()) << by_ids.status().ToString();
+        EXPECT_THAT(AmountsOf(batch), ElementsAreArray(by_ids->values<int64_t>()));
+      }
+    }
+  }
+  EXPECT_EQ(of_shares, TrainAmounts());
+}
+
+TEST_P(EdgeColumnsTest, ParallelEdgesOfWhichTheSplitNamesNoneAreRefused) {
+  const auto graph = GraphOf(0, 1);
+  const auto refusal = [&](const EdgeSplitOptions& options) {
+    return EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTest, options).status();
+  };
+  EXPECT_TRUE(refusal({}).ok());
+  for (const Status& refused : {refusal({.columns = {"amount"}}), refusal({.want_ids = true})}) {
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(refused.message(), HasSubstr("name the split's edges by their numbers"));
   }
 }
 
@@ -300,6 +346,11 @@ TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
   short_rows.edges.rows["amount"] = Tensor::FromVector<int64_t>({1, 2});
   EXPECT_THAT(refusal(short_rows, options).message(), HasSubstr("as rows of the edge column 'amount'"));
 
+  options.edge_columns.clear();
+  options.want_pair_ids = true;
+  EXPECT_THAT(refusal(*share, options).message(), HasSubstr("has no ids"));
+  options.want_pair_ids = false;
+
   options.edge_columns = {"weather"};
   const auto list = EdgesOf(*graph, orders(), {GlobalEdgeId(3)});
   EXPECT_EQ(refusal(split, options).code(), StatusCode::kNotFound);
@@ -311,6 +362,9 @@ TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
 
   options.edge_columns = {"amount"};
   const EdgesOfSplit two_types{{orders(), *source_.schema.FindEdgeType("rev_orders")}, kOrders};
+  EXPECT_THAT(refusal(two_types, options).message(), HasSubstr("edges of one type"));
+  options.edge_columns.clear();
+  options.want_pair_ids = true;
   EXPECT_THAT(refusal(two_types, options).message(), HasSubstr("edges of one type"));
   options.edge_columns = {""};
   EXPECT_THAT(refusal(split, options).message(), HasSubstr("without a name"));

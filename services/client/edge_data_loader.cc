@@ -20,6 +20,7 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
   links.negatives = options.negatives;
   links.exclude_batch = options.exclude_batch;
   links.edge_columns = options.edge_columns;
+  links.want_pair_ids = options.want_pair_ids;
   for (const EdgeTypeId type : types) {
     const auto reverse = options.reverse_types.find(type);
     links.types.push_back(
@@ -97,6 +98,9 @@ Status CheckEdges(const DistGraph& graph, const EdgeList& edges, const EdgeLoade
     return InvalidArgument("a list of edges has " + std::to_string(edges.sources.size()) + " sources, " +
                            std::to_string(edges.size()) + " destinations and " + std::to_string(edges.ids.size()) +
                            " ids, expected as many of each (or no ids)");
+  }
+  if (options.want_pair_ids && edges.ids.size() != edges.size()) {
+    return InvalidArgument("the list of edges has no ids: a share of a split has them with EdgeSplitOptions::want_ids");
   }
   RETURN_IF_ERROR(CheckEnds(graph, graph.schema().SourceOf(edges.type), edges.sources));
   RETURN_IF_ERROR(CheckEnds(graph, graph.schema().DestinationOf(edges.type), edges.destinations));

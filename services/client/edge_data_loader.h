@@ -55,7 +55,10 @@ struct EdgeLoaderOptions {
   sampler::SamplingSpec sampling;  // fan-outs, seed
   int threads = 1;                 // that draw; collate runs on one more
   uint32_t batches_ahead = 2;      // at least 1
-  bool want_edge_ids = false;      // of drawn edges (the batch's own are LinkSeeds::edge_ids, where the list has ids)
+  bool want_edge_ids = false;      // of drawn edges
+  // Of the batch's own, which come as LinkSeeds::edge_ids; of one edge type. Lists with ids need no asking. Of a split:
+  // each pair must be an edge of the graph, and one alone, or named by its number.
+  bool want_pair_ids = false;
   // Labels and other columns of the batch's edges, which come as LinkSeeds::rows; of one edge type. Of a split: the
   // graph's, of the edges that the split means (docs/edge-tasks.md). Of a list: those kept with it, else those of its
   // ids, attached tensors too.

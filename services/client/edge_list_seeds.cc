@@ -20,6 +20,9 @@ Result<sampler::GlobalBatch> EdgeListSeeds::SeedsOfStep(const sampler::SeedQuery
     return NotFound("the list has edges of edge type " + std::to_string(edges_.type.value) + " alone");
   }
   if (query.batch_size == 0) return InvalidArgument("a batch size of 0");
+  if (query.want_edge_ids && edges_.ids.size() != edges_.size()) {
+    return InvalidArgument("the list of edges has no ids");
+  }
   const sampler::SeedOrder order(query, edges_.size());
   const sampler::PositionRange step = sampler::PositionsOfStep(edges_.size(), query.batch_size, query.step);
   sampler::GlobalBatch batch;

@@ -103,6 +103,7 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::
                             graph::SplitPartName part, const EdgeSplitOptions& options) {
   RETURN_IF_ERROR(CheckEdgeSplit(graph, type, options));
   SplitReader reader(graph, type, split, part, options.edges_per_question);
+  if (options.want_ids) reader.WantEdgeIds();
   ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
   EdgeShare share{.edges = {.type = type}};
   if (options.by == SplitBy::kEven) {
@@ -116,6 +117,7 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::
     share.edges.sources.push_back(item.source);
     share.edges.destinations.push_back(item.node);
     if (!options.columns.empty()) positions.push_back(item.position);
+    if (options.want_ids) share.edges.ids.push_back(item.edge);
   };
   const auto owner = [&](const SplitItem& item) { return graph.book().OwnerOf(destination, item.node); };
   ASSIGN_OR_RETURN(share.largest, TakeShare(graph, options.by, total, reader, owner, keep));

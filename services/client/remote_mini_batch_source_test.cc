@@ -451,6 +451,12 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
                   .status()
                   .message(),
               HasSubstr("no rows of edge columns"));
+  of_edges.links->edge_columns.clear();
+  of_edges.links->want_pair_ids = true;
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+                  .status()
+                  .message(),
+              HasSubstr("no ids of a batch's edges"));
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {

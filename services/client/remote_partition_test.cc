@@ -282,6 +282,13 @@ TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
   EXPECT_EQ(other.status().code(), StatusCode::kNotFound);
 
   query.edge_column.clear();
+  query.want_edge_ids = true;  // which pairs of parallel edges do not have
+  const auto ids = Await<sampler::PartitionSeeds>([&](auto done) { shard_->SeedsOfStep(query, Soon(), done); });
+  const auto far_ids = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  EXPECT_EQ(far_ids.status().code(), ids.status().code());
+  if (ids.ok() && far_ids.ok()) ExpectEqual(far_ids->edge_ids, ids->edge_ids);
+
+  query.want_edge_ids = false;
   query.split = "no-such-split";
   const auto none = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
   EXPECT_EQ(none.status().code(), StatusCode::kNotFound);

@@ -21,6 +21,7 @@ struct SplitItem {
   GlobalNodeId node;         // of an edge: its destination
   GlobalNodeId source = {};  // of an edge
   uint64_t position = 0;     // in the split
+  GlobalEdgeId edge = {};    // where the ids of edges are wanted
 };
 
 // In the order of original ids; edges in the user's order. One thread.
@@ -37,6 +38,10 @@ class SplitReader {
       : SplitReader(graph, split, part, items_per_question) {
     query_.edge_types = {type};
   }
+
+  // Items of edges have their ids from now on: Read fails where a pair is none or several edges of the graph
+  // (sampler::SeedQuery::want_edge_ids).
+  void WantEdgeIds() { query_.want_edge_ids = true; }
 
   // InvalidArgument: there is no such type; NotFound: the split does not exist.
   Result<uint64_t> Count() const {
@@ -63,8 +68,10 @@ class SplitReader {
       if (end <= position) return Internal("split '" + query_.split + "' ends before its last item");
       for (; position < end; ++position) {
         const uint64_t at = position - step_first;
-        take(query_.edge_types.empty() ? SplitItem{batch.seeds[at], {}, position}
-                                       : SplitItem{batch.seeds[at], batch.sources[at], position});
+        SplitItem item{.node = batch.seeds[at], .position = position};
+        if (!query_.edge_types.empty()) item.source = batch.sources[at];
+        if (query_.want_edge_ids) item.edge = batch.edge_ids[at];
+        take(item);
       }
     }
     return Status();
@@ -74,6 +81,7 @@ class SplitReader {
   Result<Tensor> ReadRows(const std::string& column, std::span<const uint64_t> positions) const {
     sampler::SeedQuery query = query_;
     query.edge_column = column;
+    query.want_edge_ids = false;
     if (positions.empty()) query.batch_size = 1;  // an owner alone knows what a row is, so it is asked for one
     RowPieces rows(positions.size());
     size_t next = 0;

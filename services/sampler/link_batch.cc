@@ -52,6 +52,7 @@ class LinkBatchMaker {
                     .step = step_,
                     .batch_size = plan_.batch_size};
     query.edge_types = links_.edge_types();
+    query.want_edge_ids = links_.want_pair_ids;
     if (links_.edge_columns.empty()) {
       ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
     }
@@ -300,6 +301,7 @@ Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema) {
   SeedQuery query;
   query.edge_types = links.edge_types();
   if (!links.edge_columns.empty()) query.edge_column = links.edge_columns.front();
+  query.want_edge_ids = links.want_pair_ids;
   RETURN_IF_ERROR(CheckSeedTypes(query, schema));
   for (const std::string& column : links.edge_columns) {
     if (column.empty()) return InvalidArgument("an edge column without a name");

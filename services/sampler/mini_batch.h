@@ -48,7 +48,7 @@ struct LinkSeeds {
   std::vector<uint32_t> negative_destinations = {};  // [sets * K]
   std::vector<uint32_t> negative_sources = {};       // [pairs * K], or empty: the pairs'
   std::vector<uint8_t> negative_weights = {};        // [pairs * K]; 0: none, because it is an edge of the batch
-  std::vector<GlobalEdgeId> edge_ids = {};           // [pairs] where the seeds are listed by edge ids; else empty
+  std::vector<GlobalEdgeId> edge_ids = {};           // [pairs] of seeds listed by ids, or LinkPlan::want_pair_ids
   std::map<std::string, Tensor> rows = {};           // [pairs, row shape...] of each of LinkPlan::edge_columns
 };
 

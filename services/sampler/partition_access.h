@@ -55,10 +55,11 @@ struct PartitionHopSample {
 
 // The part of a step's global batch that this partition owns.
 struct PartitionSeeds {
-  Tensor positions;     // U32 [k] positions within the step's batch, ascending
-  Tensor nodes;         // U32 or U64 [k] global ids; of edges: their destinations
-  Tensor sources = {};  // of edges: U32 or U64 [k] global ids; of nodes: empty
-  Tensor rows = {};     // [k, row shape...] of SeedQuery::edge_column; without one: empty
+  Tensor positions;      // U32 [k] positions within the step's batch, ascending
+  Tensor nodes;          // U32 or U64 [k] global ids; of edges: their destinations
+  Tensor sources = {};   // of edges: U32 or U64 [k] global ids; of nodes: empty
+  Tensor rows = {};      // [k, row shape...] of SeedQuery::edge_column; without one: empty
+  Tensor edge_ids = {};  // U32 or U64 [k] global ids of SeedQuery::want_edge_ids; else empty
 };
 
 // Thread-safe. Untrusted arguments (they come from RPCs): ids out of range, unknown names and over-large requests

@@ -149,6 +149,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   if (of_edges) {
     batch.sources.resize(num_seeds);
     batch.types = TypesOfPositions(query, range, first_of_type);
+    if (query.want_edge_ids) batch.edge_ids.resize(num_seeds);
   }
   // Whether there are the ends that a partition says a position has.
   const auto exist = [&](uint64_t position, uint64_t node, uint64_t source) {
@@ -168,12 +169,16 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   uint64_t filled = 0;
   SeedRows seed_rows(num_seeds);
   for (size_t p = 0; p < answers.size(); ++p) {
-    const auto& [positions, nodes, sources, rows] = answers[p];
+    const auto& [positions, nodes, sources, rows, edge_ids] = answers[p];
     RETURN_IF_ERROR(CheckIds(nodes, "seeds"));
     RETURN_IF_ERROR(CheckCount(positions, static_cast<size_t>(nodes.num_elements()), asked[p]));
     if (of_edges) {
       RETURN_IF_ERROR(CheckIds(sources, "sources of seeds"));
       RETURN_IF_ERROR(CheckCount(sources, static_cast<size_t>(nodes.num_elements()), asked[p]));
+    }
+    if (query.want_edge_ids) {
+      RETURN_IF_ERROR(CheckIds(edge_ids, "ids of seeds"));
+      RETURN_IF_ERROR(CheckCount(edge_ids, static_cast<size_t>(nodes.num_elements()), asked[p]));
     }
     for (int64_t i = 0; i < nodes.num_elements(); ++i) {
       const auto position = static_cast<uint64_t>(positions.ValueAsInt(i));
@@ -185,6 +190,13 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
       }
       batch.seeds[position] = GlobalNodeId(node);
       if (of_edges) batch.sources[position] = GlobalNodeId(source);
+      if (query.want_edge_ids) {
+        batch.edge_ids[position] = GlobalEdgeId(static_cast<uint64_t>(edge_ids.ValueAsInt(i)));
+        if (batch.edge_ids[position].value >= book().num_edges(query.edge_types.front())) {
+          return Internal("partition " + std::to_string(p) + " claims that a seed is edge " +
+                          std::to_string(batch.edge_ids[position].value));
+        }
+      }
       ++filled;
     }
     if (!query.edge_column.empty()) RETURN_IF_ERROR(seed_rows.Add(asked[p].value, positions, rows));

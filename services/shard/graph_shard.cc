@@ -117,6 +117,7 @@ struct GraphShard::State {
   Result<sampler::PartitionSeeds> SeedsOfStep(const sampler::SeedQuery& query);
   Result<const Tensor*> FindEdgeColumn(EdgeTypeId type, const std::string& name, size_t num_rows) const;
   Result<Tensor> RowsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const;
+  Result<Tensor> IdsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const;
   Result<Tensor> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
   Result<std::vector<uint64_t>> PositionsOf(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
@@ -271,6 +272,16 @@ Result<Tensor> GraphShard::State::RowsOfSeeds(const sampler::SeedQuery& query, c
                                         "'");
 }
 
+Result<Tensor> GraphShard::State::IdsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const {
+  const EdgeTypeId type = query.edge_types.front();
+  const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
+  Result<std::vector<uint64_t>> ids =
+      PositionsOfEdges(partition.in_edges[type.value], original_ids, edges, limits.max_lookups_per_request);
+  if (!ids.ok()) return std::move(ids).status().While("ids of the edges of split '" + query.split + "'");
+  for (uint64_t& id : *ids) id += book.EdgeFirst(type)[partition.id.value];
+  return IdTensor(*std::move(ids), book.num_edges(type));
+}
+
 Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::SeedQuery& query) {
   if (query.batch_size == 0) return InvalidArgument("the batch size must be at least 1");
   const graph::GraphSchema& schema = book.schema();
@@ -308,7 +319,9 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   }
   std::vector<uint32_t> positions;
   std::vector<uint64_t> nodes, sources, local_destinations;  // the last two of edges
-  std::vector<uint64_t> edge_positions;                      // of edges with a column, which are of one list
+  // Of edges with a column, or whose ids are wanted, which are of one list.
+  std::vector<uint64_t> edge_positions;
+  const bool looks_at_edges = !query.edge_column.empty() || query.want_edge_ids;
   for (const OwnSeed& seed : own) {
     positions.push_back(static_cast<uint32_t>(seed.position - range.first));
     nodes.push_back(first_nodes[seed.list] + local_ids[seed.list][seed.entry]);
@@ -316,12 +329,15 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
     sources.push_back(list_sources[seed.list][seed.entry]);
     local_destinations.push_back(local_ids[seed.list][seed.entry]);
     const IdArray& of_list = list_positions[seed.list];
-    if (!query.edge_column.empty() && of_list.size() > 0) edge_positions.push_back(of_list[seed.entry]);
+    if (looks_at_edges && of_list.size() > 0) edge_positions.push_back(of_list[seed.entry]);
   }
   sampler::PartitionSeeds seeds{.positions = Tensor::FromVector(std::move(positions)),
                                 .nodes = IdTensor(std::move(nodes), num_nodes)};
   if (!query.edge_column.empty()) {
     ASSIGN_OR_RETURN(seeds.rows, RowsOfSeeds(query, {sources, local_destinations, edge_positions}));
+  }
+  if (query.want_edge_ids) {
+    ASSIGN_OR_RETURN(seeds.edge_ids, IdsOfSeeds(query, {sources, local_destinations, edge_positions}));
   }
   if (of_edges) seeds.sources = IdTensor(std::move(sources), num_sources);
   return seeds;
