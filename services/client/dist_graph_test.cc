@@ -104,6 +104,34 @@ TEST(DistGraphTest, FrontierEdgesAreEdgesOfTheGraph) {
   }
 }
 
+// SmallGraph's column is a function of an edge's ends.
+TEST(DistGraphTest, EdgeRowsAreThoseOfTheGraphsEdges) {
+  for (const uint32_t num_partitions : {1u, 3u}) {
+    ServedGraph served(testing::SmallGraph(), num_partitions);
+    const auto graph = OpenGraph(served);
+    std::vector<GlobalEdgeId> edges;
+    for (uint64_t id = graph->num_edges(EdgeTypeId(0)); id > 100; id -= 97) edges.emplace_back(id - 1);
+    const auto rows = graph->EdgeRows(EdgeTypeId(0), "rating", edges);
+    const auto ends = graph->FindEdges(EdgeTypeId(0), edges);
+    ASSERT_TRUE(rows.ok() && ends.ok()) << rows.status().ToString();
+    std::vector<GlobalNodeId> nodes;
+    for (const int64_t end : ends->values<int64_t>()) nodes.emplace_back(static_cast<uint64_t>(end));
+    const auto originals = shard::testing::OriginalIds(served.local_graph(), NodeTypeId(0), nodes);
+    ASSERT_EQ(rows->shape(), std::vector<int64_t>{static_cast<int64_t>(edges.size())});
+    for (size_t i = 0; i < edges.size(); ++i) {
+      const uint64_t rating = (originals[i] + 3 * originals[edges.size() + i]) % 5;
+      EXPECT_EQ(rows->ValueAsInt(static_cast<int64_t>(i)), static_cast<int64_t>(rating));
+    }
+    EXPECT_EQ(graph->EdgeRows(EdgeTypeId(0), "rating", {})->ToString(), "I64 [0]");
+    const Status unknown = graph->EdgeRows(EdgeTypeId(0), "stars", edges).status();
+    EXPECT_EQ(unknown.code(), StatusCode::kNotFound);
+    EXPECT_THAT(unknown.message(), HasSubstr("has no column 'stars'; it has 'rating'"));
+    edges.emplace_back(graph->num_edges(EdgeTypeId(0)));
+    EXPECT_EQ(graph->EdgeRows(EdgeTypeId(0), "rating", edges).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(graph->EdgeRows(EdgeTypeId(9), "rating", {}).status().code(), StatusCode::kInvalidArgument);
+  }
+}
+
 TEST(DistGraphTest, InSubgraphHasAllInEdges) {
   ServedGraph served(testing::SmallTypedGraph(), 2);
   const auto graph = OpenGraph(served);

@@ -19,6 +19,8 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
   sampler::LinkPlan links;
   links.negatives = options.negatives;
   links.exclude_batch = options.exclude_batch;
+  links.edge_columns = options.edge_columns;
+  links.want_pair_ids = options.want_pair_ids;
   for (const EdgeTypeId type : types) {
     const auto reverse = options.reverse_types.find(type);
     links.types.push_back(
@@ -66,15 +68,43 @@ Status CheckEnds(const DistGraph& graph, NodeTypeId type, const std::vector<Glob
   return Status();
 }
 
+// Whether there is such a column, by a question for no rows.
+Status CheckEdgeColumn(const DistGraph& graph, EdgeTypeId type, const std::string& column) {
+  return graph.EdgeRows(type, column, {}).status();
+}
+
+// That batches of the list can have these rows.
+Status CheckRowsOfEdges(const DistGraph& graph, const EdgeList& edges, const std::vector<std::string>& columns) {
+  for (const auto& [column, rows] : edges.rows) {
+    if (!rows.shape().empty() && static_cast<size_t>(rows.num_rows()) == edges.size()) continue;
+    return InvalidArgument("a list of " + std::to_string(edges.size()) + " edges has " + rows.ToString() +
+                           " as rows of the edge column '" + column + "'");
+  }
+  for (const std::string& column : columns) {
+    if (edges.rows.contains(column)) continue;
+    if (edges.ids.size() == edges.size()) {
+      RETURN_IF_ERROR(CheckEdgeColumn(graph, edges.type, column));
+      continue;
+    }
+    return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column +
+                           "': a share of a split has those that EdgeSplitOptions::columns names");
+  }
+  return Status();
+}
+
 // The type exists.
-Status CheckEdges(const DistGraph& graph, const EdgeList& edges) {
+Status CheckEdges(const DistGraph& graph, const EdgeList& edges, const EdgeLoaderOptions& options) {
   if (edges.sources.size() != edges.size() || (!edges.ids.empty() && edges.ids.size() != edges.size())) {
     return InvalidArgument("a list of edges has " + std::to_string(edges.sources.size()) + " sources, " +
                            std::to_string(edges.size()) + " destinations and " + std::to_string(edges.ids.size()) +
                            " ids, expected as many of each (or no ids)");
   }
+  if (options.want_pair_ids && edges.ids.size() != edges.size()) {
+    return InvalidArgument("the list of edges has no ids: a share of a split has them with EdgeSplitOptions::want_ids");
+  }
   RETURN_IF_ERROR(CheckEnds(graph, graph.schema().SourceOf(edges.type), edges.sources));
-  return CheckEnds(graph, graph.schema().DestinationOf(edges.type), edges.destinations);
+  RETURN_IF_ERROR(CheckEnds(graph, graph.schema().DestinationOf(edges.type), edges.destinations));
+  return CheckRowsOfEdges(graph, edges, options.edge_columns);
 }
 
 }  // namespace
@@ -84,6 +114,9 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const Edge
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, edges.types, options));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
                    sampler::FirstOrdinals(graph.partitions(), edges.types, edges.split, edges.part));
+  for (const std::string& column : options.edge_columns) {
+    RETURN_IF_ERROR(CheckEdgeColumn(graph, edges.types.front(), column));
+  }
   plan.split = edges.split;
   plan.part = edges.part;
   plan.num_steps = NumSteps(first.back(), options);
@@ -95,7 +128,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const Edge
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeList edges,
                                               const EdgeLoaderOptions& options) {
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, {edges.type}, options));
-  RETURN_IF_ERROR(CheckEdges(graph, edges));
+  RETURN_IF_ERROR(CheckEdges(graph, edges, options));
   plan.num_steps = NumSteps(edges.size(), options);
   plan.num_trainers = graph.world_size();
   plan.rank = graph.rank();
@@ -106,7 +139,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeList e
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare share,
                                               const EdgeLoaderOptions& options) {
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, {share.edges.type}, options));
-  RETURN_IF_ERROR(CheckEdges(graph, share.edges));
+  RETURN_IF_ERROR(CheckEdges(graph, share.edges, options));
   if (share.largest < share.edges.size()) {
     return InvalidArgument("a share of " + std::to_string(share.edges.size()) + " edges where the largest has " +
                            std::to_string(share.largest));

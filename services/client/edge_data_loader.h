@@ -11,10 +11,10 @@
 //     ...
 //   }
 //
-// A batch's `links` are the edges and their negatives (sampler/mini_batch.h), its layers the neighbourhoods of all
-// their ends, drawn without the batch's edges. Batches come in step order and are a pure function of (edges, seed,
-// epoch, step, rank), as docs/edge-tasks.md says it: threads and partitions do not matter. Every rank gets the same
-// number of batches; a share may be empty.
+// A batch's `links` are the edges, their labels (edge_columns) and negatives (sampler/mini_batch.h), its layers the
+// neighbourhoods of all their ends, drawn without the batch's edges. Batches come in step order and are a pure function
+// of (edges, seed, epoch, step, rank), as docs/edge-tasks.md says it: threads and partitions do not matter. Every rank
+// gets the same number of batches; a share may be empty.
 #pragma once
 
 #include <map>
@@ -55,7 +55,14 @@ struct EdgeLoaderOptions {
   sampler::SamplingSpec sampling;  // fan-outs, seed
   int threads = 1;                 // that draw; collate runs on one more
   uint32_t batches_ahead = 2;      // at least 1
-  bool want_edge_ids = false;      // of drawn edges (the batch's own are LinkSeeds::edge_ids, where the list has ids)
+  bool want_edge_ids = false;      // of drawn edges
+  // Of the batch's own, which come as LinkSeeds::edge_ids; of one edge type. Lists with ids need no asking. Of a split:
+  // each pair must be an edge of the graph, and one alone, or named by its number.
+  bool want_pair_ids = false;
+  // Labels and other columns of the batch's edges, which come as LinkSeeds::rows; of one edge type. Of a split: the
+  // graph's, of the edges that the split means (docs/edge-tasks.md). Of a list: those kept with it, else those of its
+  // ids, attached tensors too.
+  std::vector<std::string> edge_columns = {};
 };
 
 // What does not depend on the batches' type.
@@ -63,7 +70,8 @@ struct EdgeLoaderSource {
   std::unique_ptr<EdgeListSeeds> seeds;                    // null: the graph's own
   std::unique_ptr<sampler::LocalMiniBatchSource> batches;  // uses the seeds
 };
-// InvalidArgument where edges or options do not fit the graph, NotFound where the split does not exist.
+// InvalidArgument where edges or options do not fit the graph, NotFound where the split or an edge column does not
+// exist.
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const EdgesOfSplit& edges,
                                               const EdgeLoaderOptions& options);
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeList edges, const EdgeLoaderOptions& options);

@@ -1,6 +1,7 @@
 // Edges as a program holds them: one type, by their ends.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct EdgeList {
   // [edges], or empty: a split keeps pairs, which need not be edges of the graph (those that are only measured are
   // held out of it).
   std::vector<GlobalEdgeId> ids = {};
+  // [edges, row shape...] by edge column, where they are kept with the list; those of a list with ids can be read later
+  // (DistGraph::EdgeRows).
+  std::map<std::string, Tensor> rows = {};
 
   size_t size() const { return destinations.size(); }
 };

@@ -1,6 +1,7 @@
 #include "services/client/edge_list_seeds.h"
 
 #include "services/sampler/seed_order.h"
+#include "services/sampler/seed_rows.h"
 
 namespace espalier::client {
 
@@ -13,24 +14,39 @@ Result<uint64_t> EdgeListSeeds::CountOfEdges(EdgeTypeId type, const std::string&
   return edges_.size();
 }
 
-Result<sampler::GlobalBatch> EdgeListSeeds::SeedsOfStep(const sampler::SeedQuery& query, Deadline) {
+Result<sampler::GlobalBatch> EdgeListSeeds::SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) {
   if (query.edge_types.empty()) return NotFound("a list of edges holds no nodes");
   if (query.edge_types.size() != 1 || query.edge_types.front() != edges_.type) {
     return NotFound("the list has edges of edge type " + std::to_string(edges_.type.value) + " alone");
   }
-  if (!query.edge_column.empty()) return Unimplemented("a list of edges brings no rows of edge columns");
   if (query.batch_size == 0) return InvalidArgument("a batch size of 0");
+  if (query.want_edge_ids && edges_.ids.size() != edges_.size()) {
+    return InvalidArgument("the list of edges has no ids");
+  }
   const sampler::SeedOrder order(query, edges_.size());
   const sampler::PositionRange step = sampler::PositionsOfStep(edges_.size(), query.batch_size, query.step);
   sampler::GlobalBatch batch;
   batch.types.assign(step.size(), 0);
+  std::vector<uint64_t> places;
   for (uint64_t position = step.first; position < step.last; ++position) {
     const uint64_t ordinal = order.OrdinalAt(position);
+    places.push_back(ordinal);
     batch.seeds.push_back(edges_.destinations[ordinal]);
     batch.sources.push_back(edges_.sources[ordinal]);
     if (!edges_.ids.empty()) batch.edge_ids.push_back(edges_.ids[ordinal]);
   }
+  if (!query.edge_column.empty()) {
+    ASSIGN_OR_RETURN(batch.rows, RowsOfBatch(query.edge_column, places, batch.edge_ids, deadline));
+  }
   return batch;
+}
+
+Result<Tensor> EdgeListSeeds::RowsOfBatch(const std::string& column, std::span<const uint64_t> places,
+                                          std::span<const GlobalEdgeId> ids, Deadline deadline) {
+  const auto kept = edges_.rows.find(column);
+  if (kept != edges_.rows.end()) return sampler::RowsAt(kept->second, places);
+  if (ids.size() == places.size()) return graph_.GatherEdgeRows(edges_.type, column, ids, deadline);
+  return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column + "'");
 }
 
 Result<std::vector<GlobalNodeId>> EdgeListSeeds::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,

@@ -1,6 +1,8 @@
 // A list of edges as the seeds of epochs: any edges of one type, not only those of a split.
 #pragma once
 
+#include <span>
+#include <string>
 #include <utility>
 
 #include "services/client/edge_list.h"
@@ -10,7 +12,8 @@
 namespace espalier::client {
 
 // Every split and part of the list's type is the list. The order of an epoch is the same function of (seed, epoch) as
-// that of a split, so the edges of a split in the user's order give the batches of that split. Thread-safe.
+// that of a split, so the edges of a split in the user's order give the batches of that split. Rows of edge columns are
+// those kept with the list; else they are the graph's, or an attached tensor's, by the edges' ids. Thread-safe.
 class EdgeListSeeds final : public sampler::SeedSource {
  public:
   // `graph` outlives this; the ends are nodes of it.
@@ -24,6 +27,10 @@ class EdgeListSeeds final : public sampler::SeedSource {
                                            Deadline deadline) override;
 
  private:
+  // Of the edges at these places of the list; `ids` are theirs.
+  Result<Tensor> RowsOfBatch(const std::string& column, std::span<const uint64_t> places,
+                             std::span<const GlobalEdgeId> ids, Deadline deadline);
+
   sampler::PartitionedGraph& graph_;
   const EdgeList edges_;
 };

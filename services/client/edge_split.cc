@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/client/row_pieces.h"
 #include "services/client/split_reader.h"
 
 namespace espalier::client {
@@ -61,6 +62,23 @@ class EdgeMaskReader {
   const uint64_t edges_per_question_;
 };
 
+// Rows of edges by their ids, a stretch at a time.
+Result<Tensor> RowsOfIds(const DistGraph& graph, EdgeTypeId type, const std::string& column,
+                         const std::vector<GlobalEdgeId>& ids, uint64_t edges_per_question) {
+  RowPieces rows(ids.size());
+  uint64_t first = 0;
+  do {  // no rows are still a question: only an owner knows what a row is
+    const uint64_t last = first + std::min<uint64_t>(edges_per_question, ids.size() - first);
+    const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(first);
+    ASSIGN_OR_RETURN(
+        const Tensor piece,
+        graph.EdgeRows(type, column, std::vector(begin, begin + static_cast<std::ptrdiff_t>(last - first))));
+    RETURN_IF_ERROR(rows.Add(piece));
+    first = last;
+  } while (first < ids.size());
+  return rows.Take();
+}
+
 // The share of a list of `total` ids.
 template <class Reader>
 Result<EdgeShare> ShareOfIds(const DistGraph& graph, EdgeTypeId type, uint64_t total, const Reader& reader,
@@ -72,6 +90,10 @@ Result<EdgeShare> ShareOfIds(const DistGraph& graph, EdgeTypeId type, uint64_t t
   const auto keep = [&](GlobalEdgeId id) { ids.push_back(id); };
   ASSIGN_OR_RETURN(share.largest, TakeShare(graph, options.by, total, reader, owner, keep));
   ASSIGN_OR_RETURN(share.edges, EdgesOf(graph, type, std::move(ids), options.edges_per_question));
+  for (const std::string& column : options.columns) {
+    ASSIGN_OR_RETURN(share.edges.rows[column],
+                     RowsOfIds(graph, type, column, share.edges.ids, options.edges_per_question));
+  }
   return share;
 }
 
@@ -81,6 +103,7 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::
                             graph::SplitPartName part, const EdgeSplitOptions& options) {
   RETURN_IF_ERROR(CheckEdgeSplit(graph, type, options));
   SplitReader reader(graph, type, split, part, options.edges_per_question);
+  if (options.want_ids) reader.WantEdgeIds();
   ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
   EdgeShare share{.edges = {.type = type}};
   if (options.by == SplitBy::kEven) {
@@ -89,12 +112,18 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::
     share.edges.destinations.reserve(size);
   }
   const NodeTypeId destination = graph.schema().DestinationOf(type);
+  std::vector<uint64_t> positions;  // of the share, where its rows are asked for
   const auto keep = [&](const SplitItem& item) {
     share.edges.sources.push_back(item.source);
     share.edges.destinations.push_back(item.node);
+    if (!options.columns.empty()) positions.push_back(item.position);
+    if (options.want_ids) share.edges.ids.push_back(item.edge);
   };
   const auto owner = [&](const SplitItem& item) { return graph.book().OwnerOf(destination, item.node); };
   ASSIGN_OR_RETURN(share.largest, TakeShare(graph, options.by, total, reader, owner, keep));
+  for (const std::string& column : options.columns) {
+    ASSIGN_OR_RETURN(share.edges.rows[column], reader.ReadRows(column, positions));
+  }
   return share;
 }
 

@@ -11,6 +11,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "services/client/dist_tensor.h"
 #include "services/client/edge_list.h"
@@ -21,6 +22,12 @@ namespace espalier::client {
 struct EdgeSplitOptions {
   SplitBy by = SplitBy::kEven;
   uint64_t edges_per_question = kEdgesPerQuestion;  // at least 1
+  // Labels and other edge columns whose rows are kept with the share (EdgeList::rows). Of a named split there is no
+  // other way to them, and each takes another pass over the share.
+  std::vector<std::string> columns = {};
+  // Of a named split (shares of other things have ids anyway): each pair must be an edge of the graph, and one alone,
+  // or named by its number; else InvalidArgument names it.
+  bool want_ids = false;
 };
 
 struct EdgeShare {
@@ -29,10 +36,11 @@ struct EdgeShare {
 };
 
 // All are for the rank and world size of the graph's context. InvalidArgument: a type or an edge that does not exist,
-// or questions of no edges.
+// a pair whose row is asked for and that is no edge, or several whose rows differ, or questions of no edges. NotFound:
+// there is no such column.
 
-// A part of a named split, in the user's order, without ids. kEven reads the share, kLocality passes over the whole
-// part. NotFound where the split does not exist.
+// A part of a named split, in the user's order, without ids unless they are wanted. kEven reads the share, kLocality
+// passes over the whole part. NotFound where the split does not exist.
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, const std::string& split,
                             graph::SplitPartName part, const EdgeSplitOptions& options);
 // A list that every rank has, in its order; the share has ids. Only the share's ends are asked for.

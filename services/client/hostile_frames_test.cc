@@ -21,6 +21,7 @@ constexpr const char* kMethods[] = {"/espalier.graph.v1.GraphStore/SampleNeighbo
                                     "/espalier.graph.v1.GraphStore/LookUp",
                                     "/espalier.graph.v1.GraphStore/InDegrees",
                                     "/espalier.graph.v1.GraphStore/FindEdges",
+                                    "/espalier.graph.v1.GraphStore/GatherEdgeRows",
                                     "/espalier.tensor.v1.TensorStore/Create",
                                     "/espalier.tensor.v1.TensorStore/Complete",
                                     "/espalier.tensor.v1.TensorStore/Describe",

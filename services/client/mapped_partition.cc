@@ -80,4 +80,9 @@ void MappedPartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> e
   mapped_->FindEdges(type, edges, deadline, std::move(done));
 }
 
+void MappedPartition::GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                                     Deadline deadline, sampler::Done<Tensor> done) {
+  mapped_->GatherEdgeRows(type, column, edges, deadline, std::move(done));
+}
+
 }  // namespace espalier::client

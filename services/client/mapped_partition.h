@@ -38,6 +38,8 @@ class MappedPartition final : public sampler::PartitionAccess {
                  sampler::Done<Tensor> done) override;
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                  sampler::Done<Tensor> done) override;
+  void GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                      Deadline deadline, sampler::Done<Tensor> done) override;
   void CallFunction(const std::string& function, const Tensor& request, Deadline deadline,
                     sampler::Done<Tensor> done) override {
     server_->CallFunction(function, request, deadline, std::move(done));

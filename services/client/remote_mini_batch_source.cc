@@ -36,6 +36,8 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
   if (plan.links.has_value()) {
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
     if (!plan.links->exclude_batch) return InvalidArgument("sampler processes never draw the edges of a step");
+    if (!plan.links->edge_columns.empty()) return InvalidArgument("sampler processes send no rows of edge columns");
+    if (plan.links->want_pair_ids) return InvalidArgument("sampler processes send no ids of a batch's edges");
   }
   for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
   if (plan.part != graph::SplitPartName::kTrain || plan.num_steps.has_value()) {

@@ -445,6 +445,18 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
                 .status()
                 .code(),
             StatusCode::kInvalidArgument);
+  of_edges.links->exclude_batch = true;
+  of_edges.links->edge_columns = {"rating"};
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+                  .status()
+                  .message(),
+              HasSubstr("no rows of edge columns"));
+  of_edges.links->edge_columns.clear();
+  of_edges.links->want_pair_ids = true;
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+                  .status()
+                  .message(),
+              HasSubstr("no ids of a batch's edges"));
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {

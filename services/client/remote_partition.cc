@@ -20,6 +20,7 @@ constexpr const char* kSeedsOfStep = "/espalier.graph.v1.GraphStore/SeedsOfStep"
 constexpr const char* kLookUp = "/espalier.graph.v1.GraphStore/LookUp";
 constexpr const char* kInDegrees = "/espalier.graph.v1.GraphStore/InDegrees";
 constexpr const char* kFindEdges = "/espalier.graph.v1.GraphStore/FindEdges";
+constexpr const char* kGatherEdgeRows = "/espalier.graph.v1.GraphStore/GatherEdgeRows";
 
 // Rows of one piece, straight from the message to their places.
 Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
@@ -170,6 +171,7 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
   request.set_of_edges(of_edges);
   for (const EdgeTypeId type : query.edge_types) request.add_edge_types(type.value);
   request.set_edge_column(query.edge_column);
+  request.set_want_edge_ids(query.want_edge_ids);
   const bool with_rows = !query.edge_column.empty();
   // Of several edge types the largest: which node type an entry is of, whoever knows the positions' edge types checks.
   uint64_t num_nodes = of_edges ? 0 : book_->num_nodes(query.node_type), num_sources = 0;
@@ -179,29 +181,32 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
   }
   rpc::CallWithRetries(
       readers_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), {}), deadline,
-      [done = std::move(done), num_nodes, num_sources, of_edges, with_rows,
+      [done = std::move(done), num_nodes, num_sources, of_edges, with_rows, with_ids = query.want_edge_ids,
+       num_edges = query.want_edge_ids ? book_->num_edges(query.edge_types.front()) : 0,
        batch_size = query.batch_size](const Result<grpc::ByteBuffer>& reply) {
         if (!reply.ok()) return done(reply.status());
         auto frame = rpc::DecodeFrame<graph::v1::SeedsOfStepResponse>(*reply);
         if (!frame.ok()) return done(frame.status());
-        const size_t expected = with_rows ? 4 : of_edges ? 3 : 2;
-        if (frame->tensors.size() != expected || frame->tensors[0].dtype() != DType::kU32) {
-          const char* const what = with_rows  ? "four tensors, positions (U32), destinations, sources and rows"
-                                   : of_edges ? "three tensors, positions (U32), destinations and sources"
-                                              : "two tensors, positions (U32) and nodes";
-          return done(InvalidArgument(std::string("the server's seeds are not ") + what));
+        const std::vector<Tensor>& tensors = frame->tensors;
+        const size_t at_rows = of_edges ? 3 : 2, at_ids = at_rows + (with_rows ? 1 : 0);
+        const size_t expected = at_ids + (with_ids ? 1 : 0);
+        if (tensors.size() != expected || tensors[0].dtype() != DType::kU32) {
+          return done(InvalidArgument("the server's seeds are " + std::to_string(tensors.size()) +
+                                      " tensors, expected " + std::to_string(expected) +
+                                      ", the first of them positions (U32)"));
         }
-        const uint64_t count = static_cast<uint64_t>(frame->tensors[0].num_elements());
-        Status valid = CheckIds(frame->tensors[0], count, batch_size, "seed positions");
-        if (valid.ok()) valid = CheckIds(frame->tensors[1], count, num_nodes, "seeds");
-        if (valid.ok() && of_edges) valid = CheckIds(frame->tensors[2], count, num_sources, "sources of seeds");
-        if (valid.ok() && with_rows && static_cast<uint64_t>(frame->tensors[3].num_rows()) != count) {
-          valid = InvalidArgument("the server sent " + frame->tensors[3].ToString() + " as rows of " +
+        const uint64_t count = static_cast<uint64_t>(tensors[0].num_elements());
+        Status valid = CheckIds(tensors[0], count, batch_size, "seed positions");
+        if (valid.ok()) valid = CheckIds(tensors[1], count, num_nodes, "seeds");
+        if (valid.ok() && of_edges) valid = CheckIds(tensors[2], count, num_sources, "sources of seeds");
+        if (valid.ok() && with_rows && static_cast<uint64_t>(tensors[at_rows].num_rows()) != count) {
+          valid = InvalidArgument("the server sent " + tensors[at_rows].ToString() + " as rows of " +
                                   std::to_string(count) + " edges");
         }
+        if (valid.ok() && with_ids) valid = CheckIds(tensors[at_ids], count, num_edges, "edge ids of seeds");
         if (!valid.ok()) return done(valid);
-        done(sampler::PartitionSeeds{frame->tensors[0], frame->tensors[1], of_edges ? frame->tensors[2] : Tensor(),
-                                     with_rows ? frame->tensors[3] : Tensor()});
+        done(sampler::PartitionSeeds{tensors[0], tensors[1], of_edges ? tensors[2] : Tensor(),
+                                     with_rows ? tensors[at_rows] : Tensor(), with_ids ? tensors[at_ids] : Tensor()});
       });
 }
 
@@ -249,6 +254,22 @@ void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> e
       [count = edges.size(), num_sources = book_->num_nodes(schema.SourceOf(type)),
        num_destinations = book_->num_nodes(schema.DestinationOf(type))](Tensor ends) {
         return EdgeEnds(std::move(ends), count, num_sources, num_destinations);
+      });
+}
+
+void RemotePartition::GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                                     Deadline deadline, sampler::Done<Tensor> done) {
+  graph::v1::GatherEdgeRowsRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_edge_type(type.value);
+  request.set_column(column);
+  const Tensor ids = WideIdTensor(edges);
+  AskForTensor<graph::v1::GatherEdgeRowsResponse>(
+      readers_, kGatherEdgeRows, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      [count = edges.size()](Tensor rows) -> Result<Tensor> {
+        if (!rows.shape().empty() && static_cast<size_t>(rows.num_rows()) == count) return rows;
+        return InvalidArgument("the server sent " + rows.ToString() + " as rows of " + std::to_string(count) +
+                               " edges");
       });
 }
 

@@ -52,6 +52,8 @@ class RemotePartition final : public sampler::PartitionAccess {
                  sampler::Done<Tensor> done) override;
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                  sampler::Done<Tensor> done) override;
+  void GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                      Deadline deadline, sampler::Done<Tensor> done) override;
   void CallFunction(const std::string& function, const Tensor& request, Deadline deadline,
                     sampler::Done<Tensor> done) override;
 

@@ -282,6 +282,13 @@ TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
   EXPECT_EQ(other.status().code(), StatusCode::kNotFound);
 
   query.edge_column.clear();
+  query.want_edge_ids = true;  // which pairs of parallel edges do not have
+  const auto ids = Await<sampler::PartitionSeeds>([&](auto done) { shard_->SeedsOfStep(query, Soon(), done); });
+  const auto far_ids = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  EXPECT_EQ(far_ids.status().code(), ids.status().code());
+  if (ids.ok() && far_ids.ok()) ExpectEqual(far_ids->edge_ids, ids->edge_ids);
+
+  query.want_edge_ids = false;
   query.split = "no-such-split";
   const auto none = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
   EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
@@ -347,6 +354,25 @@ TEST_P(PartitionAccessTest, FindsTheEndsOfEdges) {
   const std::vector<GlobalEdgeId> elsewhere = {GlobalEdgeId(first - 1)};
   const auto none = Await<Tensor>([&](auto done) { access_->FindEdges(edge_type(), elsewhere, Soon(), done); });
   EXPECT_EQ(none.status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_P(PartitionAccessTest, GathersRowsOfEdges) {
+  const uint64_t first = book().EdgeFirst(edge_type())[kPartition];
+  const std::vector<GlobalEdgeId> edges = {GlobalEdgeId(first + 5), GlobalEdgeId(first), GlobalEdgeId(first + 5)};
+  const auto gather = [&](const std::string& column, const std::vector<GlobalEdgeId>& of) {
+    return Await<Tensor>([&](auto done) { access_->GatherEdgeRows(edge_type(), column, of, Soon(), done); });
+  };
+  const Tensor& ratings = served_.local().shards[kPartition]->data().edge_columns[edge_type().value].at("rating");
+  const auto rows = gather("rating", edges);
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_THAT(rows->values<int64_t>(),
+              ::testing::ElementsAre(ratings.ValueAsInt(5), ratings.ValueAsInt(0), ratings.ValueAsInt(5)));
+  EXPECT_EQ(gather("rating", {})->ToString(), "I64 [0]");
+  const std::vector<GlobalEdgeId> elsewhere = {GlobalEdgeId(first - 1)};
+  EXPECT_EQ(gather("rating", elsewhere).status().code(), StatusCode::kInvalidArgument);
+  const Status unknown = gather("no-such-column", edges).status();
+  EXPECT_EQ(unknown.code(), StatusCode::kNotFound);
+  EXPECT_THAT(unknown.message(), HasSubstr("'rating'"));
 }
 
 TEST_P(PartitionAccessTest, KeepsMutableTensors) {

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "services/client/dist_graph.h"
+#include "services/client/row_pieces.h"
 #include "services/sampler/seed_order.h"
+#include "services/sampler/seed_rows.h"
 
 namespace espalier::client {
 
@@ -16,6 +20,8 @@ namespace espalier::client {
 struct SplitItem {
   GlobalNodeId node;         // of an edge: its destination
   GlobalNodeId source = {};  // of an edge
+  uint64_t position = 0;     // in the split
+  GlobalEdgeId edge = {};    // where the ids of edges are wanted
 };
 
 // In the order of original ids; edges in the user's order. One thread.
@@ -32,6 +38,10 @@ class SplitReader {
       : SplitReader(graph, split, part, items_per_question) {
     query_.edge_types = {type};
   }
+
+  // Items of edges have their ids from now on: Read fails where a pair is none or several edges of the graph
+  // (sampler::SeedQuery::want_edge_ids).
+  void WantEdgeIds() { query_.want_edge_ids = true; }
 
   // InvalidArgument: there is no such type; NotFound: the split does not exist.
   Result<uint64_t> Count() const {
@@ -58,10 +68,36 @@ class SplitReader {
       if (end <= position) return Internal("split '" + query_.split + "' ends before its last item");
       for (; position < end; ++position) {
         const uint64_t at = position - step_first;
-        take(query_.edge_types.empty() ? SplitItem{batch.seeds[at]} : SplitItem{batch.seeds[at], batch.sources[at]});
+        SplitItem item{.node = batch.seeds[at], .position = position};
+        if (!query_.edge_types.empty()) item.source = batch.sources[at];
+        if (query_.want_edge_ids) item.edge = batch.edge_ids[at];
+        take(item);
       }
     }
     return Status();
+  }
+
+  // Rows of an edge column at these positions of a split of edges, ascending: [positions, row shape...].
+  Result<Tensor> ReadRows(const std::string& column, std::span<const uint64_t> positions) const {
+    sampler::SeedQuery query = query_;
+    query.edge_column = column;
+    query.want_edge_ids = false;
+    if (positions.empty()) query.batch_size = 1;  // an owner alone knows what a row is, so it is asked for one
+    RowPieces rows(positions.size());
+    size_t next = 0;
+    do {
+      const uint64_t step = next < positions.size() ? positions[next] / query.batch_size : 0;
+      query.step = static_cast<uint32_t>(step);  // Read has been there
+      ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_.partitions().SeedsOfStep(query, graph_.CallDeadline()));
+      std::vector<uint64_t> places;
+      for (; next < positions.size() && positions[next] / query.batch_size == step; ++next) {
+        places.push_back(positions[next] - step * query.batch_size);
+        if (places.back() >= batch.seeds.size())
+          return Internal("split '" + query.split + "' ends before its last item");
+      }
+      RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(batch.rows, places)));
+    } while (next < positions.size());
+    return rows.Take();
   }
 
  private:

@@ -66,6 +66,9 @@ TEST_F(StandaloneTest, RowsSplitsAndIdsAreTheSame) {
   }
   EXPECT_EQ(*alone->SplitNodes(kPaper, graph::kRandomSplit, graph::SplitPartName::kTrain),
             *served->SplitNodes(kPaper, graph::kRandomSplit, graph::SplitPartName::kTrain));
+  const EdgeTypeId rated(static_cast<uint16_t>(alone->schema().num_edge_types() - 1));
+  const std::vector<GlobalEdgeId> edges = {GlobalEdgeId(alone->num_edges(rated) - 1), GlobalEdgeId(2)};
+  EXPECT_EQ(BytesOf(*alone->EdgeRows(rated, "rating", edges)), BytesOf(*served->EdgeRows(rated, "rating", edges)));
   const std::vector<OriginalNodeId> originals = {OriginalNodeId(3), OriginalNodeId(0)};
   EXPECT_EQ(*alone->LookUp(kPaper, originals), *served->LookUp(kPaper, originals));
 }

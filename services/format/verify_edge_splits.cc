@@ -60,13 +60,14 @@ std::optional<graph::EdgePairs> PairsByOrdinal(const LoadedPartitioning& loaded,
 // Whether the partitions hold where the edges are that `expected`, whose ends are the part's, means.
 bool PointToMeantEdges(const LoadedPartitioning& loaded, const EdgeSplitEntry& split, graph::SplitPartName part,
                        const graph::EdgePairs& expected) {
+  const std::span<const uint64_t> expected_ids = expected.edge_ids.ids();
   for (const graph::Partition& partition : loaded.partitions) {
     const graph::EdgeSplitPart& owned = OwnedPart(partition, split, part);
     std::vector<uint64_t> sources, edge_ids;
     const IdReader source_ids(owned.sources), ordinals(owned.ordinals);
     for (uint64_t k = 0; k < static_cast<uint64_t>(owned.ordinals.num_rows()); ++k) {
       sources.push_back(source_ids[k]);
-      if (!expected.edge_ids.empty()) edge_ids.push_back(expected.edge_ids[ordinals[k]]);
+      if (!expected_ids.empty()) edge_ids.push_back(expected_ids[ordinals[k]]);
     }
     Tensor positions;
     if (!edge_ids.empty()) {

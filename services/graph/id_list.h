@@ -1,4 +1,4 @@
-// Ids of nodes, one after another: in memory, where more may be added, or in a tensor, which may be mapped.
+// Ids of nodes or edges, one after another: in memory, where more may be added, or in a tensor, which may be mapped.
 #pragma once
 
 #include <algorithm>
@@ -48,6 +48,13 @@ class IdList {
   void push_back(uint64_t id) {
     ESPALIER_CHECK(shared_.empty()) << "an id for a list that is a tensor";
     held_.push_back(id);
+  }
+
+  // The same ids, each greater by `more`.
+  IdList Plus(uint64_t more) const {
+    std::vector<uint64_t> sums(begin(), end());
+    for (uint64_t& id : sums) id += more;
+    return Of(Tensor::FromVector(std::move(sums)));
   }
 
   friend bool operator==(const IdList& a, const IdList& b) { return std::ranges::equal(a.ids(), b.ids()); }

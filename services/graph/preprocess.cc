@@ -104,7 +104,7 @@ void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::
     const Pairs& dropped = held_out[type];
     const std::span<const uint64_t> sources = parts.train.sources.ids();
     const std::span<const uint64_t> destinations = parts.train.destinations.ids();
-    const std::vector<uint64_t>& edge_ids = parts.train.edge_ids;
+    const std::span<const uint64_t> edge_ids = parts.train.edge_ids.ids();
     const auto is_dropped = [&](size_t i) {
       return std::binary_search(dropped.begin(), dropped.end(), std::pair(sources[i], destinations[i]));
     };
@@ -124,7 +124,7 @@ void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::
     }
     parts.train = {.sources = IdList::Of(Tensor::FromVector(std::move(kept_sources))),
                    .destinations = IdList::Of(Tensor::FromVector(std::move(kept_destinations))),
-                   .edge_ids = std::move(kept_ids)};
+                   .edge_ids = IdList::Of(Tensor::FromVector(std::move(kept_ids)))};
   }
 }
 
@@ -159,9 +159,9 @@ EdgeSet Reversed(const EdgeSet& edges, uint64_t num_original_edges, int threads)
 }
 
 EdgePairs Reversed(const EdgePairs& pairs, uint64_t num_original_edges) {
-  EdgePairs reversed{.sources = pairs.destinations, .destinations = pairs.sources, .edge_ids = pairs.edge_ids};
-  for (uint64_t& id : reversed.edge_ids) id += num_original_edges;
-  return reversed;
+  return {.sources = pairs.destinations,
+          .destinations = pairs.sources,
+          .edge_ids = pairs.edge_ids.Plus(num_original_edges)};
 }
 
 // Splits of the edge types that were numbered as `types`, by the numbers of the schema that has reverse relations,

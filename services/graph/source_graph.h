@@ -42,7 +42,7 @@ struct EdgePairs {
   IdList destinations;  // [k]
   // [k] original ids of the edges that are meant (EdgeSet::original_ids), which tells parallel ones apart; empty: not
   // said.
-  std::vector<uint64_t> edge_ids = {};
+  IdList edge_ids = {};
 
   size_t size() const { return sources.size(); }
   friend bool operator==(const EdgePairs&, const EdgePairs&) = default;

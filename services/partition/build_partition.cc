@@ -109,6 +109,7 @@ graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const Par
   const uint64_t first = layout.book.NodeFirst(destination_type)[built.id.value];
   const uint64_t count = layout.book.NumOwnedNodes(built.id, destination_type);
   const std::span<const uint64_t> pair_sources = pairs.sources.ids(), pair_destinations = pairs.destinations.ids();
+  const std::span<const uint64_t> pair_edge_ids = pairs.edge_ids.ids();
   std::vector<uint64_t> sources, ordinals, edge_ids;
   std::vector<uint32_t> destinations;
   for (size_t ordinal = 0; ordinal < pair_destinations.size(); ++ordinal) {
@@ -117,7 +118,7 @@ graph::EdgeSplitPart BuildEdgeSplitPart(const graph::EdgePairs& pairs, const Par
     sources.push_back(GlobalIdOf(layout.global_ids[source_type.value], pair_sources[ordinal]));
     destinations.push_back(static_cast<uint32_t>(destination - first));
     ordinals.push_back(ordinal);
-    if (!pairs.edge_ids.empty()) edge_ids.push_back(pairs.edge_ids[ordinal]);
+    if (!pair_edge_ids.empty()) edge_ids.push_back(pair_edge_ids[ordinal]);
   }
   Tensor positions;
   if (!edge_ids.empty()) {

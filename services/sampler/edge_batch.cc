@@ -1,25 +1,11 @@
 #include "services/sampler/edge_batch.h"
 
-#include <cstring>
-
 #include "absl/container/flat_hash_map.h"
 #include "services/sampler/seed_order.h"
+#include "services/sampler/seed_rows.h"
 
 namespace espalier::sampler {
 namespace {
-
-// Row i of the answer is row places[i] of `rows`.
-Tensor RowsAtPlaces(const Tensor& rows, const std::vector<uint32_t>& places) {
-  std::vector<int64_t> shape = rows.shape();
-  shape[0] = static_cast<int64_t>(places.size());
-  Tensor taken = Tensor::Zeros(rows.dtype(), std::move(shape));
-  const size_t row_bytes = rows.row_bytes();
-  if (row_bytes == 0) return taken;
-  for (size_t i = 0; i < places.size(); ++i) {
-    std::memcpy(taken.mutable_bytes() + i * row_bytes, rows.bytes() + places[i] * row_bytes, row_bytes);
-  }
-  return taken;
-}
 
 EdgeExclusions ExcludedOf(const GlobalBatch& batch, const EdgePlan& plan, size_t num_edge_types) {
   if (!plan.exclude_batch) return EdgeExclusions(num_edge_types);
@@ -49,7 +35,7 @@ EdgesAndEnds EdgesAt(const GlobalBatch& batch, const std::vector<uint32_t>& posi
     share.edges.sources.push_back(row(source_type, batch.sources[position]));
     share.edges.destinations.push_back(row(destination_type, batch.seeds[position]));
   }
-  share.edges.labels = RowsAtPlaces(batch.rows, positions);
+  share.edges.labels = RowsAt<uint32_t>(batch.rows, positions);
   // The seeds of one type stand behind those of the other.
   const auto move_behind = [&](NodeTypeId first, std::vector<uint32_t>& rows) {
     const auto num_first = static_cast<uint32_t>(share.nodes[first.value].size());

@@ -1,11 +1,13 @@
 #include "services/sampler/link_batch.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "services/sampler/seed_order.h"
+#include "services/sampler/seed_rows.h"
 
 namespace espalier::sampler {
 namespace {
@@ -50,7 +52,15 @@ class LinkBatchMaker {
                     .step = step_,
                     .batch_size = plan_.batch_size};
     query.edge_types = links_.edge_types();
-    ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
+    query.want_edge_ids = links_.want_pair_ids;
+    if (links_.edge_columns.empty()) {
+      ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
+    }
+    for (const std::string& column : links_.edge_columns) {  // the same edges each time
+      query.edge_column = column;
+      ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
+      rows_[column] = std::move(batch_.rows);
+    }
     share_ = PositionsOfShare(batch_, book_, destination_types_, plan_.num_trainers, plan_.rank);
     if (is_joint()) {
       std::stable_sort(share_.begin(), share_.end(), [this](uint32_t a, uint32_t b) { return SetOf(a) < SetOf(b); });
@@ -67,6 +77,7 @@ class LinkBatchMaker {
     ASSIGN_OR_RETURN(Negatives negatives, DrawNegatives());
     MaskEdgesOfTheBatch(negatives);
     LinkSeeds links{.negatives_per_pair = count(), .set_ends = std::move(negatives.set_ends)};
+    for (const auto& [column, rows] : rows_) links.rows.emplace(column, RowsAt<uint32_t>(rows, share_));
     nodes.assign(book_.schema().num_node_types(), {});
     std::vector<absl::flat_hash_map<uint64_t, uint32_t>> row_of(nodes.size());
     const auto row = [&](NodeTypeId type, GlobalNodeId node) {
@@ -278,7 +289,8 @@ class LinkBatchMaker {
   const Deadline deadline_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // as links_.types
   GlobalBatch batch_;
-  std::vector<uint32_t> share_;  // positions of the batch, ascending; kJoint: by SetOf first
+  std::map<std::string, Tensor> rows_;  // of the batch's edges, by edge column
+  std::vector<uint32_t> share_;         // positions of the batch, ascending; kJoint: by SetOf first
 };
 
 }  // namespace
@@ -288,7 +300,12 @@ Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema) {
   const LinkPlan& links = *plan.links;
   SeedQuery query;
   query.edge_types = links.edge_types();
+  if (!links.edge_columns.empty()) query.edge_column = links.edge_columns.front();
+  query.want_edge_ids = links.want_pair_ids;
   RETURN_IF_ERROR(CheckSeedTypes(query, schema));
+  for (const std::string& column : links.edge_columns) {
+    if (column.empty()) return InvalidArgument("an edge column without a name");
+  }
   for (const auto& [type, reverse] : links.types) {
     const std::string name = schema.EdgeType(type).Name();
     if (reverse.has_value() &&

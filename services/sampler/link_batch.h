@@ -9,7 +9,8 @@
 namespace espalier::sampler {
 
 // InvalidArgument where the plan does not fit the graph: no links, types that do not exist or that are named twice, a
-// reverse type that does not lead back, no negatives of a kind other than kUniform.
+// reverse type that does not lead back, no negatives of a kind other than kUniform, edge columns or ids
+// of several types.
 Status CheckLinkPlan(const EpochPlan& plan, const graph::GraphSchema& schema);
 
 // The mini-batch of (epoch, step) for plan.rank. A pure function of the graph, the plan and the sampler's spec; the

@@ -10,7 +10,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "services/base/tensor.h"
@@ -46,7 +48,8 @@ struct LinkSeeds {
   std::vector<uint32_t> negative_destinations = {};  // [sets * K]
   std::vector<uint32_t> negative_sources = {};       // [pairs * K], or empty: the pairs'
   std::vector<uint8_t> negative_weights = {};        // [pairs * K]; 0: none, because it is an edge of the batch
-  std::vector<GlobalEdgeId> edge_ids = {};           // [pairs] where the seeds are listed by edge ids; else empty
+  std::vector<GlobalEdgeId> edge_ids = {};           // [pairs] of seeds listed by ids, or LinkPlan::want_pair_ids
+  std::map<std::string, Tensor> rows = {};           // [pairs, row shape...] of each of LinkPlan::edge_columns
 };
 
 // The edges of a batch of edge classification or regression; ends are rows among the seeds, as those of LinkSeeds.

@@ -55,10 +55,11 @@ struct PartitionHopSample {
 
 // The part of a step's global batch that this partition owns.
 struct PartitionSeeds {
-  Tensor positions;     // U32 [k] positions within the step's batch, ascending
-  Tensor nodes;         // U32 or U64 [k] global ids; of edges: their destinations
-  Tensor sources = {};  // of edges: U32 or U64 [k] global ids; of nodes: empty
-  Tensor rows = {};     // [k, row shape...] of SeedQuery::edge_column; without one: empty
+  Tensor positions;      // U32 [k] positions within the step's batch, ascending
+  Tensor nodes;          // U32 or U64 [k] global ids; of edges: their destinations
+  Tensor sources = {};   // of edges: U32 or U64 [k] global ids; of nodes: empty
+  Tensor rows = {};      // [k, row shape...] of SeedQuery::edge_column; without one: empty
+  Tensor edge_ids = {};  // U32 or U64 [k] global ids of SeedQuery::want_edge_ids; else empty
 };
 
 // Thread-safe. Untrusted arguments (they come from RPCs): ids out of range, unknown names and over-large requests
@@ -82,6 +83,9 @@ class PartitionAccess {
   // The ends of owned edges: I64 [2, edges], global ids, sources first.
   virtual void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                          Done<Tensor> done) = 0;
+  // Rows of an immutable column of owned edges: [edges, row shape...]. NotFound names the columns that exist.
+  virtual void GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                              Deadline deadline, Done<Tensor> done) = 0;
   // What `function` ("plugin/function") of the server's plugins answers to `request`, U8 [n]: U8 [k]
   // (docs/server-plugins.md). Unimplemented: there is no such function, as where no server is asked.
   virtual void CallFunction(const std::string& function, const Tensor& request, Deadline deadline, Done<Tensor> done) {

@@ -149,6 +149,7 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   if (of_edges) {
     batch.sources.resize(num_seeds);
     batch.types = TypesOfPositions(query, range, first_of_type);
+    if (query.want_edge_ids) batch.edge_ids.resize(num_seeds);
   }
   // Whether there are the ends that a partition says a position has.
   const auto exist = [&](uint64_t position, uint64_t node, uint64_t source) {
@@ -168,12 +169,16 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
   uint64_t filled = 0;
   SeedRows seed_rows(num_seeds);
   for (size_t p = 0; p < answers.size(); ++p) {
-    const auto& [positions, nodes, sources, rows] = answers[p];
+    const auto& [positions, nodes, sources, rows, edge_ids] = answers[p];
     RETURN_IF_ERROR(CheckIds(nodes, "seeds"));
     RETURN_IF_ERROR(CheckCount(positions, static_cast<size_t>(nodes.num_elements()), asked[p]));
     if (of_edges) {
       RETURN_IF_ERROR(CheckIds(sources, "sources of seeds"));
       RETURN_IF_ERROR(CheckCount(sources, static_cast<size_t>(nodes.num_elements()), asked[p]));
+    }
+    if (query.want_edge_ids) {
+      RETURN_IF_ERROR(CheckIds(edge_ids, "ids of seeds"));
+      RETURN_IF_ERROR(CheckCount(edge_ids, static_cast<size_t>(nodes.num_elements()), asked[p]));
     }
     for (int64_t i = 0; i < nodes.num_elements(); ++i) {
       const auto position = static_cast<uint64_t>(positions.ValueAsInt(i));
@@ -185,6 +190,13 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
       }
       batch.seeds[position] = GlobalNodeId(node);
       if (of_edges) batch.sources[position] = GlobalNodeId(source);
+      if (query.want_edge_ids) {
+        batch.edge_ids[position] = GlobalEdgeId(static_cast<uint64_t>(edge_ids.ValueAsInt(i)));
+        if (batch.edge_ids[position].value >= book().num_edges(query.edge_types.front())) {
+          return Internal("partition " + std::to_string(p) + " claims that a seed is edge " +
+                          std::to_string(batch.edge_ids[position].value));
+        }
+      }
       ++filled;
     }
     if (!query.edge_column.empty()) RETURN_IF_ERROR(seed_rows.Add(asked[p].value, positions, rows));
@@ -256,41 +268,6 @@ Result<Tensor> PartitionedGraph::InDegrees(EdgeTypeId type, std::span<const Glob
     }
   }
   return Tensor::FromVector(std::move(degrees));
-}
-
-Result<Tensor> PartitionedGraph::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline) {
-  RETURN_IF_ERROR(state_->CheckEdgeType(type));
-  if (edges.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 edges or more");
-  auto questions = std::make_shared<std::vector<std::vector<GlobalEdgeId>>>(book().num_partitions());
-  std::vector<std::vector<uint32_t>> places(book().num_partitions());
-  for (uint32_t i = 0; i < edges.size(); ++i) {
-    if (edges[i].value >= book().num_edges(type)) {
-      return InvalidArgument("edge " + std::to_string(edges[i].value) + " of type '" +
-                             book().schema().EdgeType(type).Name() + "' does not exist; there are " +
-                             std::to_string(book().num_edges(type)));
-    }
-    const uint32_t p = RangeOf(book().EdgeFirst(type), edges[i].value);
-    (*questions)[p].push_back(edges[i]);
-    places[p].push_back(i);
-  }
-  const std::vector<PartitionId> asked = NonEmpty(places);
-  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, questions);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    state_->partitions[asked[k].value]->FindEdges(type, (*questions)[asked[k].value], deadline, fan_out->Slot(k));
-  }
-  ASSIGN_OR_RETURN(const std::vector<Tensor> answers, fan_out->Wait(deadline));
-
-  const size_t num_edges = edges.size();
-  std::vector<int64_t> ends(2 * num_edges);
-  for (size_t k = 0; k < asked.size(); ++k) {
-    const std::vector<uint32_t>& my_places = places[asked[k].value];
-    RETURN_IF_ERROR(CheckCount(answers[k], 2 * my_places.size(), asked[k]));
-    for (size_t i = 0; i < my_places.size(); ++i) {
-      ends[my_places[i]] = answers[k].ValueAsInt(static_cast<int64_t>(i));
-      ends[num_edges + my_places[i]] = answers[k].ValueAsInt(static_cast<int64_t>(my_places.size() + i));
-    }
-  }
-  return Tensor::FromVector(std::move(ends), {2, static_cast<int64_t>(num_edges)});
 }
 
 }  // namespace espalier::sampler

@@ -80,7 +80,7 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   Result<Attachment> Attach(const std::string& column, const TensorHandle& tensor);
   // Nothing where something else is attached by now.
   void Detach(const Attachment& attachment);
-  // Rows of a tensor that is attached to an edge type: [edges.size(), row_shape...].
+  // Rows of a tensor that is attached to an edge type, else of an immutable column: [edges.size(), row_shape...].
   Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                                 Deadline deadline);
 

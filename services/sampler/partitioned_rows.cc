@@ -52,8 +52,7 @@ Status PartitionedGraph::State::NoColumn(const RowSpace& rows, const std::string
   for (const auto& [key, tensor] : attached) {
     if (key.first == rows) AddName(key.second, existing);
   }
-  const std::string what = rows.of == RowsOf::kEdges ? " has no attached tensor '" : " has no column '";
-  return NotFound(NameOf(rows, description.book) + what + name + "'; it has " + ListOf(existing));
+  return NotFound(NameOf(rows, description.book) + " has no column '" + name + "'; it has " + ListOf(existing));
 }
 
 Result<Tensor> PartitionedGraph::GatherRows(NodeTypeId type, const std::string& column,
@@ -82,14 +81,6 @@ Result<Tensor> PartitionedGraph::GatherRows(NodeTypeId type, const std::string& 
   RETURN_IF_ERROR(fan_out->Wait(deadline).status());
   plan->CopyRepeats(row_bytes);
   return Tensor::Wrap(immutable->dtype, std::move(shape), plan->rows.get(), plan->rows);
-}
-
-Result<Tensor> PartitionedGraph::GatherEdgeRows(EdgeTypeId type, const std::string& column,
-                                                std::span<const GlobalEdgeId> edges, Deadline deadline) {
-  RETURN_IF_ERROR(state_->CheckEdgeType(type));
-  const std::optional<TensorHandle> tensor = state_->FindAttached(RowSpace::Edges(type), column);
-  if (!tensor) return state_->NoColumn(RowSpace::Edges(type), column);
-  return state_->tensors.Read(*tensor, RowIds(edges), deadline);
 }
 
 Result<Attachment> PartitionedGraph::Attach(const std::string& column, const TensorHandle& tensor) {

@@ -19,6 +19,9 @@ Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) 
     return InvalidArgument("rows of the edge column '" + query.edge_column + "' come with edges of one type, not of " +
                            std::to_string(query.edge_types.size()));
   }
+  if (query.want_edge_ids && query.edge_types.size() != 1) {
+    return InvalidArgument("ids come with edges of one type, not of " + std::to_string(query.edge_types.size()));
+  }
   if (query.edge_types.empty()) {
     if (query.node_type.value < schema.num_node_types()) return {};
     return InvalidArgument("node type " + std::to_string(query.node_type.value) + " does not exist; the graph has " +

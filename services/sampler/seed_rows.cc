@@ -14,8 +14,8 @@ constexpr uint64_t kMostBytesOfRows = uint64_t{1} << 32;
 
 Status SeedRows::Add(uint32_t partition, const Tensor& positions, const Tensor& rows) {
   if (rows.shape().empty() || rows.num_rows() != positions.num_elements()) {
-    return Internal("partition " + std::to_string(partition) + " sent rows " + rows.ToString() + " with " +
-                    std::to_string(positions.num_elements()) + " seeds");
+    return Internal("partition " + std::to_string(partition) + " sent rows " + rows.ToString() + " of " +
+                    std::to_string(positions.num_elements()) + " edges");
   }
   std::vector<int64_t> shape = rows.shape();
   shape[0] = static_cast<int64_t>(num_seeds_);

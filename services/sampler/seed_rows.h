@@ -1,21 +1,38 @@
-// Rows that come with a step's seeds: what each partition answers, at the seeds' positions.
+// Rows of edges, of a step's seeds or asked for by their ids: what each partition answers, at the edges' positions.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "services/base/status.h"
 #include "services/base/tensor.h"
 
 namespace espalier::sampler {
 
+// [places, row shape...]: row i is row places[i] of `rows`, which exists.
+template <class Place>
+Tensor RowsAt(const Tensor& rows, std::span<const Place> places) {
+  std::vector<int64_t> shape = rows.shape();
+  shape[0] = static_cast<int64_t>(places.size());
+  Tensor taken = Tensor::Zeros(rows.dtype(), std::move(shape));
+  const size_t row_bytes = rows.row_bytes();
+  if (row_bytes == 0) return taken;
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::memcpy(taken.mutable_bytes() + i * row_bytes, rows.bytes() + places[i] * row_bytes, row_bytes);
+  }
+  return taken;
+}
+
 class SeedRows {
  public:
   explicit SeedRows(uint64_t num_seeds) : num_seeds_(num_seeds) {}
 
-  // One partition's rows [k, row shape...], of the seeds at `positions` [k], all below num_seeds. Internal where they
+  // One partition's rows [k, row shape...], of the edges at `positions` [k], all below num_seeds. Internal where they
   // are not as many, or where partitions have columns of different dtypes or shapes; ResourceExhausted where those of
-  // all seeds would take more than 4 GiB.
+  // all edges would take more than 4 GiB.
   Status Add(uint32_t partition, const Tensor& positions, const Tensor& rows);
 
   // [num_seeds, row shape...], after Add of every partition.

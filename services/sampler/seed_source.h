@@ -31,6 +31,9 @@ struct SeedQuery {
   // With one edge type: an edge column whose rows come with the edges, found by the edges' ends; empty: none. An edge
   // that is none of the graph, and parallel edges whose rows differ, are InvalidArgument.
   std::string edge_column = {};
+  // With one edge type: the edges' ids, by the edges' ends, and by their numbers where the split has them. An edge that
+  // is none of the graph, and parallel edges of which the split names none, are InvalidArgument.
+  bool want_edge_ids = false;
 };
 
 // The key of an epoch's permutation.
@@ -43,7 +46,7 @@ struct GlobalBatch {
   std::vector<GlobalNodeId> seeds;          // of edges: their destinations
   std::vector<GlobalNodeId> sources = {};   // of edges: [seeds]; of nodes: empty
   std::vector<uint16_t> types = {};         // of edges: [seeds], which of the query's edge_types; of nodes: empty
-  std::vector<GlobalEdgeId> edge_ids = {};  // of edges that are listed by their ids: [seeds]; else empty
+  std::vector<GlobalEdgeId> edge_ids = {};  // of edges that are listed by ids, or whose ids are wanted: [seeds]
   Tensor rows = {};                         // [seeds, row shape...] of the query's edge_column; without one: empty
 };
 

@@ -146,6 +146,7 @@ Result<sampler::SeedQuery> SeedQueryOf(const graph::v1::SeedsOfStepRequest& requ
       query.edge_types.push_back(type);
     }
     query.edge_column = request.edge_column();
+    query.want_edge_ids = request.want_edge_ids();
   } else {
     ASSIGN_OR_RETURN(query.node_type, NodeTypeOf(request.node_type()));
   }

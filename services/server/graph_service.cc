@@ -114,11 +114,12 @@ grpc::ServerUnaryReactor* GraphService::SeedsOfStep(grpc::CallbackServerContext*
       context_, "SeedsOfStep", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::SeedQuery query, SeedQueryOf(frame.header));
-        const auto tensors_of = [of_edges = !query.edge_types.empty(),
-                                 with_rows = !query.edge_column.empty()](const sampler::PartitionSeeds& seeds) {
+        const auto tensors_of = [of_edges = !query.edge_types.empty(), with_rows = !query.edge_column.empty(),
+                                 with_ids = query.want_edge_ids](const sampler::PartitionSeeds& seeds) {
           std::vector<Tensor> tensors = {seeds.positions, seeds.nodes};
           if (of_edges) tensors.push_back(seeds.sources);
           if (with_rows) tensors.push_back(seeds.rows);
+          if (with_ids) tensors.push_back(seeds.edge_ids);
           return tensors;
         };
         partition_->SeedsOfStep(query, call->deadline(),
@@ -168,6 +169,21 @@ grpc::ServerUnaryReactor* GraphService::FindEdges(grpc::CallbackServerContext* c
                               Answer<graph::v1::FindEdgesResponse, Tensor>(call, [held](const Tensor& ends) {
                                 return std::vector<Tensor>{NarrowedEnds(ends)};
                               }));
+        return Status();
+      });
+}
+
+grpc::ServerUnaryReactor* GraphService::GatherEdgeRows(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
+  using Request = graph::v1::GatherEdgeRowsRequest;
+  return HandleFramed<Request>(
+      context_, "GatherEdgeRows", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
+        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
+        ASSIGN_OR_RETURN(const EdgeTypeId type, EdgeTypeOf(frame.header.edge_type()));
+        ASSIGN_OR_RETURN(std::vector<GlobalEdgeId> ids, WideIds<GlobalEdgeId>(frame.tensors[0], call->limits()));
+        auto held = std::make_shared<std::vector<GlobalEdgeId>>(std::move(ids));
+        partition_->GatherEdgeRows(type, frame.header.column(), *held, call->deadline(),
+                                   AnswerTensor<graph::v1::GatherEdgeRowsResponse>(call, held));
         return Status();
       });
 }

@@ -26,7 +26,8 @@ using S = graph::v1::GraphStore;
 using WithGather = S::WithRawCallbackMethod_GatherRows<S::WithCallbackMethod_Describe<S::Service>>;
 using WithSampling = S::WithRawCallbackMethod_InSubgraph<S::WithRawCallbackMethod_SampleNeighbors<WithGather>>;
 using WithNodes = S::WithRawCallbackMethod_LookUp<S::WithRawCallbackMethod_SeedsOfStep<WithSampling>>;
-using RawGraphStore = S::WithRawCallbackMethod_FindEdges<S::WithRawCallbackMethod_InDegrees<WithNodes>>;
+using WithEdges = S::WithRawCallbackMethod_GatherEdgeRows<S::WithRawCallbackMethod_FindEdges<WithNodes>>;
+using RawGraphStore = S::WithRawCallbackMethod_InDegrees<WithEdges>;
 }  // namespace internal
 
 // Thread-safe.
@@ -50,6 +51,8 @@ class GraphService final : public internal::RawGraphStore {
                                       grpc::ByteBuffer* reply) override;
   grpc::ServerUnaryReactor* FindEdges(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                       grpc::ByteBuffer* reply) override;
+  grpc::ServerUnaryReactor* GatherEdgeRows(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* reply) override;
 
  private:
   graph::v1::DescribeResponse description_;  // but for the incarnation

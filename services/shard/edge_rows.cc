@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/sampler/seed_rows.h"
 #include "services/shard/id_array.h"
 
 namespace espalier::shard {
@@ -15,10 +16,12 @@ namespace {
 
 constexpr uint64_t kNoEdge = std::numeric_limits<uint64_t>::max();
 
-}  // namespace
-
-Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
-                           const AskedEdges& asked, uint64_t max_lookups) {
+// Any of several edges with the same ends will do where is_same(position, position) says so of them; else the pair is
+// refused as `several`.
+template <class IsSame>
+Result<std::vector<uint64_t>> FindPositions(const graph::InEdges& in_edges, const Tensor& original_ids,
+                                            const AskedEdges& asked, uint64_t max_lookups, const char* several,
+                                            IsSame is_same) {
   const std::span<const uint64_t> sources = asked.sources, destinations = asked.destinations;
   const auto name = [&](size_t pair) {
     return "a pair that leads to node " + std::to_string(IdArray(original_ids)[destinations[pair]]) +
@@ -40,7 +43,6 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
     return std::pair(destinations[a], sources[a]) < std::pair(destinations[b], sources[b]);
   });
   const auto source_of = [&](size_t pair) { return sources[pair]; };
-  const size_t row_bytes = column.row_bytes();
   uint64_t lookups = 0;
   for (size_t first = 0; first < order.size();) {
     const uint64_t destination = destinations[order[first]];
@@ -60,12 +62,10 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
       uint64_t& found = position[*at];
       if (found == kNoEdge) {
         found = edge;
-      } else if (std::memcmp(column.bytes() + found * row_bytes, column.bytes() + edge * row_bytes, row_bytes) != 0) {
-        return InvalidArgument(name(*at) +
-                               " is several edges whose rows differ, and this partitioning does not say which is "
-                               "meant: name the split's edges by their numbers and partition the graph again, or "
-                               "keep one of them "
-                               "(dropDuplicateEdges)");
+      } else if (!is_same(found, edge)) {
+        return InvalidArgument(name(*at) + " is " + several +
+                               ", and this partitioning does not say which is meant: name the split's edges by their "
+                               "numbers and partition the graph again, or keep one of them (dropDuplicateEdges)");
       }
     }
     for (size_t i = 1; i < group.size(); ++i) {
@@ -73,15 +73,30 @@ Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& origina
     }
     first = last;
   }
-  std::vector<int64_t> shape = column.shape();
-  shape[0] = static_cast<int64_t>(sources.size());
-  Tensor rows = Tensor::Zeros(column.dtype(), std::move(shape));
   for (size_t i = 0; i < position.size(); ++i) {
     if (position[i] == kNoEdge) return InvalidArgument(name(i) + " is no edge of the graph and has no row");
-    if (row_bytes == 0) continue;
-    std::memcpy(rows.mutable_bytes() + i * row_bytes, column.bytes() + position[i] * row_bytes, row_bytes);
   }
-  return rows;
+  return position;
+}
+
+}  // namespace
+
+Result<std::vector<uint64_t>> PositionsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids,
+                                               const AskedEdges& asked, uint64_t max_lookups) {
+  const auto never = [](uint64_t, uint64_t) { return false; };
+  return FindPositions(in_edges, original_ids, asked, max_lookups, "several edges", never);
+}
+
+Result<Tensor> RowsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids, const Tensor& column,
+                           const AskedEdges& asked, uint64_t max_lookups) {
+  const size_t row_bytes = column.row_bytes();
+  const auto have_one_row = [&](uint64_t a, uint64_t b) {
+    return std::memcmp(column.bytes() + a * row_bytes, column.bytes() + b * row_bytes, row_bytes) == 0;
+  };
+  ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> positions,
+      FindPositions(in_edges, original_ids, asked, max_lookups, "several edges whose rows differ", have_one_row));
+  return sampler::RowsAt<uint64_t>(column, positions);
 }
 
 }  // namespace espalier::shard

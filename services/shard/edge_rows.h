@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "services/base/status.h"
 #include "services/base/tensor.h"
@@ -18,6 +19,11 @@ struct AskedEdges {
   // [edges] as graph::EdgeSplitPart has them; empty: edges are found by their ends.
   std::span<const uint64_t> positions = {};
 };
+
+// [edges]: where the in-edge of destinations[i] from sources[i] stands in in_edges.indices. Arguments and errors as
+// RowsOfEdges', but that parallel edges are InvalidArgument whatever their rows.
+Result<std::vector<uint64_t>> PositionsOfEdges(const graph::InEdges& in_edges, const Tensor& original_ids,
+                                               const AskedEdges& asked, uint64_t max_lookups);
 
 // [edges, row shape...]: row i is the column's at the in-edge of destinations[i] from sources[i]. `in_edges` and the
 // edges' split have passed CheckPartition, `column` has a row for each in-edge, and original_ids (of the owned

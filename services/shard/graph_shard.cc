@@ -7,6 +7,7 @@
 #include "services/sampler/buffer_pool.h"
 #include "services/sampler/draw_rule.h"
 #include "services/sampler/seed_order.h"
+#include "services/sampler/seed_rows.h"
 #include "services/shard/check_partition.h"
 #include "services/shard/edge_rows.h"
 #include "services/shard/embeddings.h"
@@ -114,11 +115,14 @@ struct GraphShard::State {
   Result<const graph::SplitPart*> FindSplitPart(const sampler::SeedQuery& query) const;
   Result<const graph::EdgeSplitPart*> FindEdgeSplitPart(const sampler::SeedQuery& query, EdgeTypeId type) const;
   Result<sampler::PartitionSeeds> SeedsOfStep(const sampler::SeedQuery& query);
-  Result<const Tensor*> FindEdgeColumn(EdgeTypeId type, const std::string& name) const;
+  Result<const Tensor*> FindEdgeColumn(EdgeTypeId type, const std::string& name, size_t num_rows) const;
   Result<Tensor> RowsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const;
+  Result<Tensor> IdsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const;
   Result<Tensor> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes) const;
   Result<Tensor> InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes) const;
+  Result<std::vector<uint64_t>> PositionsOf(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
   Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const;
+  Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges) const;
 };
 
 Result<const Tensor*> GraphShard::State::SourceIdsOf(EdgeTypeId type) const {
@@ -240,12 +244,17 @@ Result<const graph::EdgeSplitPart*> GraphShard::State::FindEdgeSplitPart(const s
                   "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
 }
 
-Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const std::string& name) const {
+// ResourceExhausted where so many rows of it are too many at once.
+Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const std::string& name,
+                                                        size_t num_rows) const {
   std::string existing;
   if (type.value < partition.edge_columns.size()) {
     for (const auto& [other, column] : partition.edge_columns[type.value]) {
-      if (other == name) return &column;
       existing += (existing.empty() ? "'" : ", '") + other + "'";
+      if (other != name) continue;
+      if (column.row_bytes() == 0 || num_rows <= limits.max_edge_row_bytes / column.row_bytes()) return &column;
+      return ResourceExhausted(std::to_string(num_rows) + " rows of edge column '" + name + "' take more than " +
+                               std::to_string(limits.max_edge_row_bytes) + " bytes: use smaller batches");
     }
   }
   return NotFound("edge type '" + book.schema().EdgeType(type).Name() + "' has no column '" + name + "'; it has " +
@@ -254,19 +263,23 @@ Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const s
 
 Result<Tensor> GraphShard::State::RowsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const {
   const EdgeTypeId type = query.edge_types.front();
-  ASSIGN_OR_RETURN(const Tensor* const column, FindEdgeColumn(type, query.edge_column));
-  const size_t row_bytes = column->row_bytes();
-  if (row_bytes > 0 && edges.sources.size() > limits.max_edge_row_bytes / row_bytes) {
-    return ResourceExhausted(std::to_string(edges.sources.size()) + " rows of edge column '" + query.edge_column +
-                             "' take more than " + std::to_string(limits.max_edge_row_bytes) +
-                             " bytes: use smaller batches");
-  }
+  ASSIGN_OR_RETURN(const Tensor* const column, FindEdgeColumn(type, query.edge_column, edges.sources.size()));
   const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
   Result<Tensor> rows =
       RowsOfEdges(partition.in_edges[type.value], original_ids, *column, edges, limits.max_lookups_per_request);
   if (rows.ok()) return rows;
   return std::move(rows).status().While("column '" + query.edge_column + "' of the edges of split '" + query.split +
                                         "'");
+}
+
+Result<Tensor> GraphShard::State::IdsOfSeeds(const sampler::SeedQuery& query, const AskedEdges& edges) const {
+  const EdgeTypeId type = query.edge_types.front();
+  const Tensor& original_ids = partition.nodes[book.schema().DestinationOf(type).value].original_ids;
+  Result<std::vector<uint64_t>> ids =
+      PositionsOfEdges(partition.in_edges[type.value], original_ids, edges, limits.max_lookups_per_request);
+  if (!ids.ok()) return std::move(ids).status().While("ids of the edges of split '" + query.split + "'");
+  for (uint64_t& id : *ids) id += book.EdgeFirst(type)[partition.id.value];
+  return IdTensor(*std::move(ids), book.num_edges(type));
 }
 
 Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::SeedQuery& query) {
@@ -306,7 +319,9 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
   }
   std::vector<uint32_t> positions;
   std::vector<uint64_t> nodes, sources, local_destinations;  // the last two of edges
-  std::vector<uint64_t> edge_positions;                      // of edges with a column, which are of one list
+  // Of edges with a column, or whose ids are wanted, which are of one list.
+  std::vector<uint64_t> edge_positions;
+  const bool looks_at_edges = !query.edge_column.empty() || query.want_edge_ids;
   for (const OwnSeed& seed : own) {
     positions.push_back(static_cast<uint32_t>(seed.position - range.first));
     nodes.push_back(first_nodes[seed.list] + local_ids[seed.list][seed.entry]);
@@ -314,12 +329,15 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
     sources.push_back(list_sources[seed.list][seed.entry]);
     local_destinations.push_back(local_ids[seed.list][seed.entry]);
     const IdArray& of_list = list_positions[seed.list];
-    if (!query.edge_column.empty() && of_list.size() > 0) edge_positions.push_back(of_list[seed.entry]);
+    if (looks_at_edges && of_list.size() > 0) edge_positions.push_back(of_list[seed.entry]);
   }
   sampler::PartitionSeeds seeds{.positions = Tensor::FromVector(std::move(positions)),
                                 .nodes = IdTensor(std::move(nodes), num_nodes)};
   if (!query.edge_column.empty()) {
     ASSIGN_OR_RETURN(seeds.rows, RowsOfSeeds(query, {sources, local_destinations, edge_positions}));
+  }
+  if (query.want_edge_ids) {
+    ASSIGN_OR_RETURN(seeds.edge_ids, IdsOfSeeds(query, {sources, local_destinations, edge_positions}));
   }
   if (of_edges) seeds.sources = IdTensor(std::move(sources), num_sources);
   return seeds;
@@ -359,20 +377,32 @@ Result<Tensor> GraphShard::State::InDegrees(EdgeTypeId type, std::span<const Loc
   return Tensor::FromVector(std::move(degrees));
 }
 
-Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const {
+// Of the edges, in the type's InEdges::indices.
+Result<std::vector<uint64_t>> GraphShard::State::PositionsOf(EdgeTypeId type,
+                                                             std::span<const GlobalEdgeId> edges) const {
   RETURN_IF_ERROR(CheckEdgeType(type));
   RETURN_IF_ERROR(CheckCount(edges.size()));
-  const IdArray indptr(partition.in_edges[type.value].indptr), indices(partition.in_edges[type.value].indices);
+  const uint64_t num_edges = IdArray(partition.in_edges[type.value].indices).size();
   const uint64_t first_edge = book.EdgeFirst(type)[partition.id.value];
+  std::vector<uint64_t> positions;
+  positions.reserve(edges.size());
+  for (const GlobalEdgeId edge : edges) {
+    if (edge.value < first_edge || edge.value - first_edge >= num_edges) {
+      return InvalidArgument("edge " + std::to_string(edge.value) + " is not one of [" + std::to_string(first_edge) +
+                             ", " + std::to_string(first_edge + num_edges) + ") that the partition owns");
+    }
+    positions.push_back(edge.value - first_edge);
+  }
+  return positions;
+}
+
+Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges) const {
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> positions, PositionsOf(type, edges));
+  const IdArray indptr(partition.in_edges[type.value].indptr), indices(partition.in_edges[type.value].indices);
   const uint64_t first_node = book.NodeFirst(book.schema().DestinationOf(type))[partition.id.value];
   std::vector<int64_t> ends(2 * edges.size());
   for (size_t i = 0; i < edges.size(); ++i) {
-    if (edges[i].value < first_edge || edges[i].value - first_edge >= indices.size()) {
-      return InvalidArgument("edge " + std::to_string(edges[i].value) + " is not one of [" +
-                             std::to_string(first_edge) + ", " + std::to_string(first_edge + indices.size()) +
-                             ") that the partition owns");
-    }
-    const uint64_t position = edges[i].value - first_edge;
+    const uint64_t position = positions[i];
     // The row is the last that begins at or before the position (rows without edges begin where the next one does).
     uint64_t row = 0;
     for (uint64_t length = indptr.size() - 1; length > 1;) {
@@ -384,6 +414,13 @@ Result<Tensor> GraphShard::State::FindEdges(EdgeTypeId type, std::span<const Glo
     ends[edges.size() + i] = static_cast<int64_t>(first_node + row);
   }
   return Tensor::FromVector(std::move(ends), {2, static_cast<int64_t>(edges.size())});
+}
+
+Result<Tensor> GraphShard::State::GatherEdgeRows(EdgeTypeId type, const std::string& column,
+                                                 std::span<const GlobalEdgeId> edges) const {
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> positions, PositionsOf(type, edges));
+  ASSIGN_OR_RETURN(const Tensor* const found, FindEdgeColumn(type, column, edges.size()));
+  return sampler::RowsAt<uint64_t>(*found, positions);
 }
 
 GraphShard::GraphShard(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -425,6 +462,11 @@ void GraphShard::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, 
 
 void GraphShard::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline, sampler::Done<Tensor> done) {
   done(state_->FindEdges(type, edges));
+}
+
+void GraphShard::GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                                Deadline, sampler::Done<Tensor> done) {
+  done(state_->GatherEdgeRows(type, column, edges));
 }
 
 sampler::PartitionTensors& GraphShard::tensors() { return state_->tensors; }

@@ -21,7 +21,7 @@ struct ShardLimits {
   // In-edges that LABOR and exclusion look at for one hop. Who asks a shard of its own process pays for that itself; a
   // server bounds what others can make it do.
   uint64_t max_lookups_per_request = std::numeric_limits<uint64_t>::max();
-  uint64_t max_edge_row_bytes = uint64_t{1} << 32;  // of an edge column, with the seeds of one request
+  uint64_t max_edge_row_bytes = uint64_t{1} << 32;  // of an edge column, in one answer
 };
 
 // Thread-safe. Answers on the asking thread, before the call returns; deadlines are the caller's concern.
@@ -51,6 +51,8 @@ class GraphShard final : public sampler::PartitionAccess {
                  sampler::Done<Tensor> done) override;
   void FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
                  sampler::Done<Tensor> done) override;
+  void GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                      Deadline deadline, sampler::Done<Tensor> done) override;
   sampler::PartitionTensors& tensors() override;
   sampler::PartitionEmbeddings& embeddings() override;
 

@@ -117,7 +117,7 @@ TEST(ParallelEdgeLabelsTest, AreTheFirstOnesWhereDuplicatesAreDropped) {
 
 TEST(ParallelEdgeLabelsTest, AreRefusedWhereOnlyEndsAreNamed) {
   graph::SourceGraph source = Transfers(false);
-  source.edge_splits[kPayments][0].train.edge_ids.clear();
+  source.edge_splits[kPayments][0].train.edge_ids = {};
   const TestGraph test = testing::MakeTestGraph(source, 3, 7);
   const Status refused = AmountsOf(test, EdgeTypeId(0), graph::SplitPartName::kTrain).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);

@@ -55,7 +55,7 @@ void RenumberReverseSplits(const graph::GraphSchema& before, const std::map<std:
       if (before.FindEdgeType(named).ok()) continue;
       const PlaceInList& place = places.at(named);
       for (graph::EdgePairs* const pairs : {&split.train, &split.validation, &split.test}) {
-        for (uint64_t& id : pairs->edge_ids) id += place.num_edges - place.num_rows;
+        pairs->edge_ids = pairs->edge_ids.Plus(place.num_edges - place.num_rows);
       }
     }
   }

@@ -69,7 +69,7 @@ graph::EdgePairs PairsThatAreSet(const Tensor* mask, const EdgeSet& edges) {
   }
   return {.sources = graph::IdList::Of(Tensor::FromVector(std::move(sources))),
           .destinations = graph::IdList::Of(Tensor::FromVector(std::move(destinations))),
-          .edge_ids = std::move(rows)};
+          .edge_ids = graph::IdList::Of(Tensor::FromVector(std::move(rows)))};
 }
 
 constexpr const char* kTrainMask = "train_mask";

@@ -153,7 +153,7 @@ Result<graph::EdgePairs> PairsOfRows(const std::vector<uint64_t>& rows, const Ed
   }
   return graph::EdgePairs{.sources = graph::IdList::Of(Tensor::FromVector(std::move(sources))),
                           .destinations = graph::IdList::Of(Tensor::FromVector(std::move(destinations))),
-                          .edge_ids = std::move(edge_ids)};
+                          .edge_ids = graph::IdList::Of(Tensor::FromVector(std::move(edge_ids)))};
 }
 
 // Row `row` of U64 [rows, k], which it keeps alive.
@@ -207,8 +207,7 @@ Result<graph::EdgePairs> PairsOf(const Tensor& tensor, const EdgeSet& edges) {
   }
   graph::EdgePairs pairs{.sources = IdsOfRow(wide, 0), .destinations = IdsOfRow(wide, 1)};
   if (wide.num_rows() == 3) {
-    const graph::IdList edge_ids = IdsOfRow(wide, 2);
-    pairs.edge_ids.assign(edge_ids.begin(), edge_ids.end());
+    pairs.edge_ids = IdsOfRow(wide, 2);
     RETURN_IF_ERROR(CheckNumbers(pairs, edges));
   }
   return pairs;

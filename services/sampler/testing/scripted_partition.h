@@ -47,6 +47,10 @@ class ScriptedPartition : public PartitionAccess {
   void FindEdges(EdgeTypeId, std::span<const GlobalEdgeId>, Deadline, Done<Tensor> done) override {
     done(Unscripted());
   }
+  void GatherEdgeRows(EdgeTypeId, const std::string&, std::span<const GlobalEdgeId>, Deadline,
+                      Done<Tensor> done) override {
+    done(Unscripted());
+  }
   PartitionTensors& tensors() override { return tensors_; }
   PartitionEmbeddings& embeddings() override { return embeddings_; }
 
