@@ -25,9 +25,7 @@ endfunction()
 
 # Half of a build goes into tests, and half of that into optimising what runs once. What is tested keeps its own level.
 function(espalier_compile_as_test target)
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${target} PRIVATE -O1)
-  elseif(ESPALIER_SANITIZER)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" OR ESPALIER_SANITIZER)
     target_compile_options(${target} PRIVATE -O0)
   endif()
 endfunction()
