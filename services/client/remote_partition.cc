@@ -5,6 +5,7 @@
 
 #include "espalier/graph/v1/graph.pb.h"
 #include "services/client/call_window.h"
+#include "services/client/edge_row_pieces.h"
 #include "services/client/sample_pieces.h"
 #include "services/client/wire_ids.h"
 #include "services/rpc/frame.h"
@@ -20,7 +21,6 @@ constexpr const char* kSeedsOfStep = "/espalier.graph.v1.GraphStore/SeedsOfStep"
 constexpr const char* kLookUp = "/espalier.graph.v1.GraphStore/LookUp";
 constexpr const char* kInDegrees = "/espalier.graph.v1.GraphStore/InDegrees";
 constexpr const char* kFindEdges = "/espalier.graph.v1.GraphStore/FindEdges";
-constexpr const char* kGatherEdgeRows = "/espalier.graph.v1.GraphStore/GatherEdgeRows";
 
 // Rows of one piece, straight from the message to their places.
 Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
@@ -259,18 +259,15 @@ void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> e
 
 void RemotePartition::GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                                      Deadline deadline, sampler::Done<Tensor> done) {
-  graph::v1::GatherEdgeRowsRequest request;
-  *request.mutable_identity() = Identity();
-  request.set_edge_type(type.value);
-  request.set_column(column);
-  const Tensor ids = WideIdTensor(edges);
-  AskForTensor<graph::v1::GatherEdgeRowsResponse>(
-      readers_, kGatherEdgeRows, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
-      [count = edges.size()](Tensor rows) -> Result<Tensor> {
-        if (!rows.shape().empty() && static_cast<size_t>(rows.num_rows()) == count) return rows;
-        return InvalidArgument("the server sent " + rows.ToString() + " as rows of " + std::to_string(count) +
-                               " edges");
-      });
+  EdgeRowsQuestion question{.callee = readers_,
+                            .header = {},
+                            .edges = edges,
+                            .reply_bytes_per_call = options_.reply_bytes_per_call,
+                            .calls_in_flight = options_.calls_in_flight};
+  *question.header.mutable_identity() = Identity();
+  question.header.set_edge_type(type.value);
+  question.header.set_column(column);
+  AskForEdgeRows(std::move(question), deadline, std::move(done));
 }
 
 void RemotePartition::CallFunction(const std::string& function, const Tensor& request, Deadline deadline,

@@ -367,6 +367,14 @@ TEST_P(PartitionAccessTest, GathersRowsOfEdges) {
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   EXPECT_THAT(rows->values<int64_t>(),
               ::testing::ElementsAre(ratings.ValueAsInt(5), ratings.ValueAsInt(0), ratings.ValueAsInt(5)));
+  std::vector<GlobalEdgeId> backwards;
+  for (int64_t i = ratings.num_rows(); i > 0; --i) backwards.emplace_back(first + static_cast<uint64_t>(i - 1));
+  const auto all = gather("rating", backwards);
+  ASSERT_TRUE(all.ok()) << all.status().ToString();
+  ASSERT_EQ(all->shape(), ratings.shape());
+  for (int64_t i = 0; i < all->num_rows(); ++i) {
+    ASSERT_EQ(all->ValueAsInt(i), ratings.ValueAsInt(ratings.num_rows() - 1 - i)) << i;
+  }
   EXPECT_EQ(gather("rating", {})->ToString(), "I64 [0]");
   const std::vector<GlobalEdgeId> elsewhere = {GlobalEdgeId(first - 1)};
   EXPECT_EQ(gather("rating", elsewhere).status().code(), StatusCode::kInvalidArgument);
@@ -423,6 +431,22 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
   EXPECT_TRUE(drop(0).ok());
   EXPECT_EQ(read_all().code(), StatusCode::kNotFound);
   EXPECT_EQ(create(DType::kF32, 8).status().code(), StatusCode::kAborted);  // its drop came first
+}
+
+// The server takes forty questions at once, and 256 bytes have room for 32 ratings.
+TEST(RemotePartitionTest, AsksForRowsOfManyEdgesInPieces) {
+  const ServedGraph served(testing::SmallGraph(), 2, {.limits = {.max_rows = 40}});
+  std::vector<GlobalEdgeId> edges;
+  for (uint64_t id = 0; id < 200; ++id) edges.emplace_back(id);
+  const auto gather = [&](size_t reply_bytes) {
+    const auto remote = served.Remote(0, reply_bytes);
+    return Await<Tensor>([&](auto done) { remote->GatherEdgeRows(EdgeTypeId(0), "rating", edges, Soon(), done); });
+  };
+  const auto rows = gather(256);
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  const Tensor& ratings = served.local().shards[0]->data().edge_columns[0].at("rating");
+  for (int64_t i = 0; i < 200; ++i) EXPECT_EQ(rows->ValueAsInt(i), ratings.ValueAsInt(i)) << i;
+  EXPECT_EQ(gather(512).status().code(), StatusCode::kResourceExhausted);
 }
 
 // A server from before there were methods draws neighbours, and its reply is as well-formed as any.
