@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "services/client/edge_data_loader.h"
+#include "services/client/split_reader.h"
 #include "services/client/testing/served_graph.h"
 #include "services/client/testing/written_partitions.h"
 #include "services/graph/preprocess.h"
@@ -368,6 +369,26 @@ TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(refusal(two_types, options).message(), HasSubstr("edges of one type"));
   options.edge_columns = {""};
   EXPECT_THAT(refusal(split, options).message(), HasSubstr("without a name"));
+}
+
+// The servers have room for eight rows in an answer.
+TEST(SplitReaderTest, ReadsWideRowsInMoreQuestions) {
+  graph::PartitionBook book;
+  std::vector<graph::Partition> partitions = shard::testing::MakeTestPartitions(Orders(), 2, 3, &book);
+  auto limited = shard::OpenLocalGraph(book, std::move(partitions), {.max_edge_row_bytes = 64});
+  ASSERT_TRUE(limited.ok()) << limited.status().ToString();
+  const DistGraph graph(kOrders, *std::move(limited), Context());
+  const SplitReader reader(graph, *graph.schema().FindEdgeType("orders"), kOrders, graph::SplitPartName::kTrain,
+                           /*items_per_question=*/1000);
+  std::vector<uint64_t> positions;  // neither all nor those of whole questions
+  for (uint64_t i = 3; i < kTrainOrders; i += 1 + i % 2) positions.push_back(i);
+  EXPECT_EQ(reader.ReadRows("parts", positions).status().code(), StatusCode::kResourceExhausted);
+  const auto rows = reader.ReadRows("parts", positions, /*bytes_per_question=*/64);
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  ASSERT_EQ(rows->shape(), (std::vector<int64_t>{static_cast<int64_t>(positions.size()), 2}));
+  for (size_t i = 0; i < positions.size(); ++i) {
+    EXPECT_EQ(rows->values<float>()[2 * i], static_cast<float>(TrainAmounts()[positions[i]]));
+  }
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct EdgeSplitOptions {
   SplitBy by = SplitBy::kEven;
   uint64_t edges_per_question = kEdgesPerQuestion;  // at least 1
   // Labels and other edge columns whose rows are kept with the share (EdgeList::rows). Of a named split there is no
-  // other way to them, and each takes another pass over the share.
+  // other way to them, and each takes another pass over what the share is taken from.
   std::vector<std::string> columns = {};
   // Of a named split (shares of other things have ids anyway): each pair must be an edge of the graph, and one alone,
   // or named by its number; else InvalidArgument names it.

@@ -57,10 +57,7 @@ class SplitReader {
     for (uint64_t position = range.first; position < range.last;) {
       const uint64_t step = position / query_.batch_size;
       const uint64_t step_first = step * query_.batch_size;
-      if (step > std::numeric_limits<uint32_t>::max()) {
-        return InvalidArgument("a split of " + std::to_string(range.last) + " items in questions of " +
-                               std::to_string(query_.batch_size) + ": 2^32 questions or more");
-      }
+      RETURN_IF_ERROR(CheckStep(step, query_.batch_size));
       query_.step = static_cast<uint32_t>(step);
       ASSIGN_OR_RETURN(const sampler::GlobalBatch batch,
                        graph_.partitions().SeedsOfStep(query_, graph_.CallDeadline()));
@@ -77,17 +74,24 @@ class SplitReader {
     return Status();
   }
 
-  // Rows of an edge column at these positions of a split of edges, ascending: [positions, row shape...].
-  Result<Tensor> ReadRows(const std::string& column, std::span<const uint64_t> positions) const {
+  // Rows of an edge column at these positions of a split of edges, ascending: [positions, row shape...]. Wide ones are
+  // read in more questions. No rows are still a question, as to whether the graph has the column.
+  Result<Tensor> ReadRows(const std::string& column, std::span<const uint64_t> positions,
+                          uint64_t bytes_per_question = kRowBytesPerQuestion) const {
     sampler::SeedQuery query = query_;
     query.edge_column = column;
     query.want_edge_ids = false;
-    if (positions.empty()) query.batch_size = 1;  // an owner alone knows what a row is, so it is asked for one
+    query.step = 0;
+    query.batch_size = 1;  // an owner alone knows what a row is, so it is asked for one
+    ASSIGN_OR_RETURN(const sampler::GlobalBatch first, graph_.partitions().SeedsOfStep(query, graph_.CallDeadline()));
     RowPieces rows(positions.size());
-    size_t next = 0;
-    do {
-      const uint64_t step = next < positions.size() ? positions[next] / query.batch_size : 0;
-      query.step = static_cast<uint32_t>(step);  // Read has been there
+    RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(first.rows, {})));
+    const uint64_t rows_per_question = bytes_per_question / std::max<uint64_t>(1, first.rows.row_bytes());
+    query.batch_size = std::clamp<uint64_t>(rows_per_question, 1, query_.batch_size);
+    for (size_t next = 0; next < positions.size();) {
+      const uint64_t step = positions[next] / query.batch_size;
+      RETURN_IF_ERROR(CheckStep(step, query.batch_size));
+      query.step = static_cast<uint32_t>(step);
       ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_.partitions().SeedsOfStep(query, graph_.CallDeadline()));
       std::vector<uint64_t> places;
       for (; next < positions.size() && positions[next] / query.batch_size == step; ++next) {
@@ -96,11 +100,20 @@ class SplitReader {
           return Internal("split '" + query.split + "' ends before its last item");
       }
       RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(batch.rows, places)));
-    } while (next < positions.size());
+    }
     return rows.Take();
   }
 
  private:
+  // Of all partitions together: an answer stays far below what a message may hold.
+  static constexpr uint64_t kRowBytesPerQuestion = uint64_t{64} << 20;
+
+  Status CheckStep(uint64_t step, uint64_t items_per_question) const {
+    if (step <= std::numeric_limits<uint32_t>::max()) return Status();
+    return InvalidArgument("split '" + query_.split + "' in questions of " + std::to_string(items_per_question) +
+                           " items: 2^32 questions or more");
+  }
+
   SplitReader(const DistGraph& graph, const std::string& split, graph::SplitPartName part, uint64_t items_per_question)
       : graph_(graph) {
     query_.split = split;
