@@ -360,6 +360,11 @@ TEST_P(EdgeColumnsTest, SaysWhatDoesNotFit) {
   const Status no_column =
       EdgeSplit(*graph, orders(), kOrders, graph::SplitPartName::kTrain, {.columns = {"weather"}}).status();
   EXPECT_EQ(no_column.code(), StatusCode::kNotFound);
+  // Lists have attached tensors by their ids, splits columns alone.
+  auto weather = DistTensor::Create(*graph, {.rows = sampler::RowSpace::Edges(orders()), .name = "measured"});
+  ASSERT_TRUE(weather.ok() && weather->AttachAs("weather").ok()) << weather.status().ToString();
+  EXPECT_TRUE(refusal(*list, options).ok());
+  EXPECT_EQ(refusal(split, options).code(), StatusCode::kNotFound);
 
   options.edge_columns = {"amount"};
   const EdgesOfSplit two_types{{orders(), *source_.schema.FindEdgeType("rev_orders")}, kOrders};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/client/split_reader.h"
 #include "services/sampler/link_batch.h"
 #include "services/sampler/seed_order.h"
 
@@ -68,11 +69,6 @@ Status CheckEnds(const DistGraph& graph, NodeTypeId type, const std::vector<Glob
   return Status();
 }
 
-// Whether there is such a column, by a question for no rows.
-Status CheckEdgeColumn(const DistGraph& graph, EdgeTypeId type, const std::string& column) {
-  return graph.EdgeRows(type, column, {}).status();
-}
-
 // That batches of the list can have these rows.
 Status CheckRowsOfEdges(const DistGraph& graph, const EdgeList& edges, const std::vector<std::string>& columns) {
   for (const auto& [column, rows] : edges.rows) {
@@ -83,7 +79,7 @@ Status CheckRowsOfEdges(const DistGraph& graph, const EdgeList& edges, const std
   for (const std::string& column : columns) {
     if (edges.rows.contains(column)) continue;
     if (edges.ids.size() == edges.size()) {
-      RETURN_IF_ERROR(CheckEdgeColumn(graph, edges.type, column));
+      RETURN_IF_ERROR(graph.EdgeRows(edges.type, column, {}).status());  // whether there is such a column or tensor
       continue;
     }
     return InvalidArgument("the list of edges has neither ids nor rows of the edge column '" + column +
@@ -114,8 +110,10 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const Edge
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, edges.types, options));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
                    sampler::FirstOrdinals(graph.partitions(), edges.types, edges.split, edges.part));
+  // By a question for no rows, and not of EdgeRows, which knows attached tensors: a split has columns alone.
   for (const std::string& column : options.edge_columns) {
-    RETURN_IF_ERROR(CheckEdgeColumn(graph, edges.types.front(), column));
+    const SplitReader reader(graph, edges.types.front(), edges.split, edges.part, 1);
+    RETURN_IF_ERROR(reader.ReadRows(column, {}).status());
   }
   plan.split = edges.split;
   plan.part = edges.part;
