@@ -52,7 +52,8 @@ class PartitionedGraphTest : public ::testing::Test {
     ESPALIER_CHECK(book.ok()) << book.status().ToString();
     return {.book = *std::move(book),
             .columns = {{NodeTypeId(0), kFeature, DType::kF32, {}}},
-            .splits = {{.node_type = NodeTypeId(0), .split = "public", .train = 5, .validation = 2, .test = 1}}};
+            .splits = {{.node_type = NodeTypeId(0), .split = "public", .train = 5, .validation = 2, .test = 1}},
+            .edge_splits = {{.edge_type = EdgeTypeId(0), .split = "links", .train = 2}}};
   }
 
   Status SampleError() {
@@ -177,6 +178,55 @@ TEST_F(PartitionedGraphTest, PutsTheSeedsOfAStepTogether) {
     done(PartitionSeeds{U32({}), U32({})});
   };
   EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("know 2 of the 3 seeds"));
+}
+
+TEST_F(PartitionedGraphTest, RefusesIdsOfSeedsThatDoNotFit) {
+  Tensor ids;
+  partitions[0]->on_seeds = [](const SeedQuery&, const Done<PartitionSeeds>& done) {
+    done(PartitionSeeds{U32({1}), U32({4}), U32({7}), Tensor(), U32({3})});
+  };
+  partitions[1]->on_seeds = [&](const SeedQuery&, const Done<PartitionSeeds>& done) {
+    done(PartitionSeeds{U32({0}), U32({9}), U32({2}), Tensor(), ids});
+  };
+  SeedQuery query{.split = "links", .batch_size = 2};
+  query.edge_types = {EdgeTypeId(0)};
+  query.want_edge_ids = true;
+  const auto error_of = [&](const Tensor& answer) {
+    ids = answer;
+    return graph.SeedsOfStep(query, Soon()).status().message();
+  };
+  ids = U32({19});
+  const Result<GlobalBatch> batch = graph.SeedsOfStep(query, Soon());
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  EXPECT_THAT(batch->edge_ids, ElementsAre(GlobalEdgeId(19), GlobalEdgeId(3)));
+  EXPECT_THAT(error_of(U32({20})), HasSubstr("is edge 20"));
+  EXPECT_THAT(error_of(U32({19, 18})), HasSubstr("to 1 questions"));
+  EXPECT_THAT(error_of(Tensor::Zeros(DType::kI64, {1})), HasSubstr("ids of seeds are I64 [1]"));
+  query.edge_types.clear();
+  EXPECT_THAT(error_of(U32({19})), HasSubstr("not of 0"));
+}
+
+TEST_F(PartitionedGraphTest, PutsRowsOfEdgesBackIntoTheOrderOfTheQuestion) {
+  for (const auto& partition : partitions) {
+    partition->on_edge_rows = [](std::span<const GlobalEdgeId> edges, const Done<Tensor>& done) {
+      std::vector<int64_t> rows;
+      for (const GlobalEdgeId edge : edges) rows.push_back(100 * static_cast<int64_t>(edge.value));
+      done(Tensor::FromVector(std::move(rows)));
+    };
+  }
+  std::vector<GlobalEdgeId> edges = {GlobalEdgeId(12), GlobalEdgeId(3), GlobalEdgeId(19), GlobalEdgeId(3)};
+  const auto gather = [&] { return graph.GatherEdgeRows(EdgeTypeId(0), "rating", edges, Soon()); };
+  const Result<Tensor> rows = gather();
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_THAT(rows->values<int64_t>(), ElementsAre(1200, 300, 1900, 300));
+
+  Tensor answer = Tensor::Zeros(DType::kF32, {2});
+  partitions[1]->on_edge_rows = [&](std::span<const GlobalEdgeId>, const Done<Tensor>& done) { done(answer); };
+  EXPECT_THAT(gather().status().message(), HasSubstr("F32 [2], which do not fit those of others"));
+  answer = Tensor::Zeros(DType::kI64, {3});
+  EXPECT_THAT(gather().status().message(), HasSubstr("I64 [3] of 2 edges"));
+  edges.emplace_back(20);
+  EXPECT_THAT(gather().status().message(), HasSubstr("edge 20 of type"));
 }
 
 TEST_F(PartitionedGraphTest, NamesTheSplitsThatExist) {

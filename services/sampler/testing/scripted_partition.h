@@ -17,6 +17,7 @@ class ScriptedPartition : public PartitionAccess {
   std::function<void(std::span<const LocalNodeId>, RowSink, DoneStatus)> on_gather;
   std::function<void(const SeedQuery&, Done<PartitionSeeds>)> on_seeds;
   std::function<void(std::span<const OriginalNodeId>, Done<Tensor>)> on_look_up;
+  std::function<void(std::span<const GlobalEdgeId>, Done<Tensor>)> on_edge_rows;
   std::function<void(std::vector<LocalRowId>, Tensor, DoneStatus)> on_write;
   std::function<void(const TensorSpec&, uint64_t creation, Done<TensorDescription>)> on_create;
   std::function<void(const TensorId&, DoneStatus)> on_complete;
@@ -47,9 +48,10 @@ class ScriptedPartition : public PartitionAccess {
   void FindEdges(EdgeTypeId, std::span<const GlobalEdgeId>, Deadline, Done<Tensor> done) override {
     done(Unscripted());
   }
-  void GatherEdgeRows(EdgeTypeId, const std::string&, std::span<const GlobalEdgeId>, Deadline,
+  void GatherEdgeRows(EdgeTypeId, const std::string&, std::span<const GlobalEdgeId> edges, Deadline,
                       Done<Tensor> done) override {
-    done(Unscripted());
+    if (!on_edge_rows) return done(Unscripted());
+    on_edge_rows(edges, std::move(done));
   }
   PartitionTensors& tensors() override { return tensors_; }
   PartitionEmbeddings& embeddings() override { return embeddings_; }
