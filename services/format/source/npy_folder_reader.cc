@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <sstream>
 
 #include "services/format/source/edge_index.h"
@@ -166,8 +167,10 @@ graph::IdList IdsOfRow(const Tensor& ids, size_t row) {
 // more.
 Status CheckNumbers(const graph::EdgePairs& pairs, const EdgeSet& edges) {
   if (!edges.original_ids.empty()) return {};
-  for (size_t i = 0; i < pairs.size(); ++i) {
-    const uint64_t row = pairs.edge_ids[i], pair_source = pairs.sources[i], pair_destination = pairs.destinations[i];
+  const std::span<const uint64_t> rows = pairs.edge_ids.ids();
+  const std::span<const uint64_t> pair_sources = pairs.sources.ids(), pair_destinations = pairs.destinations.ids();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const uint64_t row = rows[i], pair_source = pair_sources[i], pair_destination = pair_destinations[i];
     const auto at = static_cast<int64_t>(row);
     const auto where = [&] {
       return "column " + std::to_string(i) + " says edge " + std::to_string(at) + " of the edge list, which ";
