@@ -66,16 +66,16 @@ class EdgeMaskReader {
 Result<Tensor> RowsOfIds(const DistGraph& graph, EdgeTypeId type, const std::string& column,
                          const std::vector<GlobalEdgeId>& ids, uint64_t edges_per_question) {
   RowPieces rows(ids.size());
-  uint64_t first = 0;
-  do {  // no rows are still a question: only an owner knows what a row is
-    const uint64_t last = first + std::min<uint64_t>(edges_per_question, ids.size() - first);
+  // Only an owner knows what a row is, so it is asked for none first.
+  ASSIGN_OR_RETURN(const Tensor none, graph.EdgeRows(type, column, {}));
+  RETURN_IF_ERROR(rows.Add(none));
+  const uint64_t at_once = RowsPerQuestion(none, edges_per_question);
+  for (uint64_t first = 0; first < ids.size(); first += at_once) {
     const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(first);
-    ASSIGN_OR_RETURN(
-        const Tensor piece,
-        graph.EdgeRows(type, column, std::vector(begin, begin + static_cast<std::ptrdiff_t>(last - first))));
+    const auto count = static_cast<std::ptrdiff_t>(std::min<uint64_t>(at_once, ids.size() - first));
+    ASSIGN_OR_RETURN(const Tensor piece, graph.EdgeRows(type, column, std::vector(begin, begin + count)));
     RETURN_IF_ERROR(rows.Add(piece));
-    first = last;
-  } while (first < ids.size());
+  }
   return rows.Take();
 }
 

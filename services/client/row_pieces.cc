@@ -1,10 +1,15 @@
 #include "services/client/row_pieces.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
 namespace espalier::client {
+
+uint64_t RowsPerQuestion(const Tensor& rows, uint64_t most, uint64_t bytes_per_question) {
+  return std::clamp<uint64_t>(bytes_per_question / std::max<uint64_t>(1, rows.row_bytes()), 1, most);
+}
 
 Status RowPieces::Add(const Tensor& rows) {
   if (rows.shape().empty() || static_cast<uint64_t>(rows.num_rows()) > num_rows_ - filled_) {

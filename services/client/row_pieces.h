@@ -9,6 +9,11 @@
 
 namespace espalier::client {
 
+inline constexpr uint64_t kRowBytesPerQuestion = uint64_t{64} << 20;
+// How many rows as wide as these, of which there may be none, are asked for at once: `most`, or fewer wide ones, so
+// that an answer stays far below what a message may hold.
+uint64_t RowsPerQuestion(const Tensor& rows, uint64_t most, uint64_t bytes_per_question = kRowBytesPerQuestion);
+
 // One thread.
 class RowPieces {
  public:

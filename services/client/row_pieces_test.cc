@@ -22,6 +22,14 @@ TEST(RowPiecesTest, OfNoRowsHaveTheTypeOfTheQuestion) {
   EXPECT_EQ(rows.Take().ToString(), "I64 [0, 3]");
 }
 
+TEST(RowPiecesTest, WideRowsAreAskedForAFewAtATime) {
+  EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 16}), 1'000'000), 1'000'000u);
+  EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 1 << 20}), 1'000'000), 16u);
+  EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 1 << 20}), 7), 7u);
+  EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 1 << 25}), 7), 1u);
+  EXPECT_EQ(RowsPerQuestion(Tensor::Zeros(DType::kF32, {0, 0}), 7), 7u);
+}
+
 // They come from servers.
 TEST(RowPiecesTest, RefusesRowsThatDoNotFit) {
   RowPieces rows(2);

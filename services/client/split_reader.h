@@ -86,8 +86,7 @@ class SplitReader {
     ASSIGN_OR_RETURN(const sampler::GlobalBatch first, graph_.partitions().SeedsOfStep(query, graph_.CallDeadline()));
     RowPieces rows(positions.size());
     RETURN_IF_ERROR(rows.Add(sampler::RowsAt<uint64_t>(first.rows, {})));
-    const uint64_t rows_per_question = bytes_per_question / std::max<uint64_t>(1, first.rows.row_bytes());
-    query.batch_size = std::clamp<uint64_t>(rows_per_question, 1, query_.batch_size);
+    query.batch_size = RowsPerQuestion(first.rows, query_.batch_size, bytes_per_question);
     for (size_t next = 0; next < positions.size();) {
       const uint64_t step = positions[next] / query.batch_size;
       RETURN_IF_ERROR(CheckStep(step, query.batch_size));
@@ -105,9 +104,6 @@ class SplitReader {
   }
 
  private:
-  // Of all partitions together: an answer stays far below what a message may hold.
-  static constexpr uint64_t kRowBytesPerQuestion = uint64_t{64} << 20;
-
   Status CheckStep(uint64_t step, uint64_t items_per_question) const {
     if (step <= std::numeric_limits<uint32_t>::max()) return Status();
     return InvalidArgument("split '" + query_.split + "' in questions of " + std::to_string(items_per_question) +
