@@ -30,6 +30,19 @@ function(espalier_compile_as_test target)
   endif()
 endfunction()
 
+# The precompiled header of `library` for targets that include the same. GCC takes one of optimised code for optimised
+# code alone, and refuses it elsewhere: their tests are optimised, a little.
+function(espalier_share_header library)
+  foreach(target IN LISTS ARGN)
+    if(TARGET ${target})
+      target_precompile_headers(${target} REUSE_FROM ${library})
+      if(target MATCHES "_test$")
+        target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
 # Fakes, builders, matchers and conformance suites of a library: linked by tests, never by a binary.
 function(espalier_testing_library)
   cmake_parse_arguments(ARG "" "NAME;LAYER" "SOURCES;DEPS" ${ARGN})
