@@ -349,7 +349,7 @@ TEST_F(LaunchTest, AHostWithoutATrainerIsNamed) {
     fs::remove(root_ / "bin" / program);
     const run::RunOutcome outcome = Quietly();
     EXPECT_EQ(outcome.code, ExitCode::kBadDocument);
-    EXPECT_THAT(outcome.error, HasSubstr("127.0.0.1 has no " + program));
+    EXPECT_THAT(outcome.error, HasSubstr("127.0.0.1 has no " + program + " in "));
   }
 }
 
