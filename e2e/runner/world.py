@@ -52,7 +52,8 @@ class World:
             listed = json.loads(run(["kubectl", "get", "namespaces", "--selector", LABEL, "--output=json"]))["items"]
             return [entry["metadata"]["name"] for entry in listed if entry["metadata"]["name"].endswith(self._run_id)]
 
-        wait_for("the end of all namespaces of this round", 120, lambda: not left(), lambda: ", ".join(left()))
+        # Longer than half of a trainer's grace (Namespace.delete).
+        wait_for("the end of all namespaces of this round", 240, lambda: not left(), lambda: ", ".join(left()))
 
     def note(self, text):
         print(f"   {text}", flush=True)
