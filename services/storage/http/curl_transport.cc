@@ -251,7 +251,9 @@ Result<HttpResponse> CurlTransport::Send(const HttpRequest& request, const SendO
   if (options.deadline.HasPassed()) return DeadlineExceeded("no time is left to send a request");
   std::unique_ptr<Handle> handle = TakeHandle();
   Result<HttpResponse> response = handle->Perform(request, options, options_);
-  GiveBack(std::move(handle));
+  // One that failed has no connection worth keeping, and may take no options any more: after a name that could not be
+  // resolved, libcurl 7.88 refuses CURLOPT_BUFFERSIZE until it is made anew.
+  if (response.ok()) GiveBack(std::move(handle));
   return response;
 }
 

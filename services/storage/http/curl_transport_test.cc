@@ -206,6 +206,17 @@ TEST(CurlTransportTest, CannotReachANobody) {
             StatusCode::kInvalidArgument);
 }
 
+TEST(CurlTransportTest, SaysEachTimeThatANameCannotBeResolved) {
+  CurlTransport transport;
+  const std::string host(64, 'x');  // longer than a label may be: nobody is asked
+  const HttpRequest request{.method = "GET", .url = "http://" + host + "/", .proxy = ProxyUse::kNone};
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const Status status = transport.Send(request, Within(seconds(30))).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(status.message(), testing::HasSubstr(host));
+  }
+}
+
 TEST(UrlTest, ReadsItsParts) {
   const Result<Url> url = ParseUrl("https://s3.test:9000/a%20b?c=d");
   ASSERT_TRUE(url.ok());
