@@ -103,9 +103,12 @@ Status CheckPart(const std::vector<uint64_t>& ids, uint64_t num_nodes, const std
       return OutOfRange(where + "[" + std::to_string(i) + "] is " + std::to_string(ids[i]) + ": the type has " +
                         std::to_string(num_nodes) + " nodes");
     }
-    if (i > 0 && ids[i] <= ids[i - 1]) {
+    if (i > 0 && ids[i] == ids[i - 1]) {
+      return InvalidArgument(where + ": node " + std::to_string(ids[i]) + " is there more than once");
+    }
+    if (i > 0 && ids[i] < ids[i - 1]) {
       return InvalidArgument(where + "[" + std::to_string(i) + "] is " + std::to_string(ids[i]) + " after " +
-                             std::to_string(ids[i - 1]) + ": expected ascending, distinct ids");
+                             std::to_string(ids[i - 1]) + ": expected ascending ids");
     }
   }
   return {};
