@@ -143,6 +143,13 @@ TEST_F(CliTest, FindsANodeByItsOriginalId) {
   EXPECT_EQ(Espalier("inspect parts --node 0 --type nobody").code, 65);
 }
 
+TEST_F(CliTest, ShowsAllOfANodesRow) {
+  ASSERT_EQ(Espalier("generate -q --nodes 20 --edges 40 --features 40 -o wide").code, 0);
+  ASSERT_EQ(Espalier("partition wide --format NPY -n 2 --algorithm Random -q -o parts").code, 0);
+  const auto node = nlohmann::json::parse(Espalier("inspect parts --json --node 3").output);
+  EXPECT_EQ(node["columns"]["node-feat"].size(), 40u);
+}
+
 TEST_F(CliTest, InspectSaysWhatItFound) {
   EXPECT_EQ(Espalier("inspect nowhere").code, 65);
   MakeGraph();
@@ -206,6 +213,7 @@ TEST_F(CliTest, LooksThroughTheOutputsOfARun) {
                                       HasSubstr("no embeddings: a model of one layer"), HasSubstr("0.8125")));
   EXPECT_EQ(nlohmann::json::parse(Espalier("inspect . --json").output)["files"][0]["kind"], "metrics");
 
+  EXPECT_EQ(Espalier("verify . --source graph --format NPY").code, 64);
   const Ended verified = Espalier("verify .");
   EXPECT_EQ(verified.code, 65);
   EXPECT_THAT(verified.error, AllOf(HasSubstr("1 violation"), HasSubstr("metrics.jsonl"), HasSubstr("checksum")));

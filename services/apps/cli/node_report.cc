@@ -28,15 +28,13 @@ Result<graph::Partition> Load(const PartitionPlace& place, PartitionId partition
   return format::LoadPartition(*place.store, place.prefix, place.manifest, partition, options);
 }
 
-// The first values of a row.
 Json RowOf(const Tensor& column, LocalNodeId node) {
-  constexpr int64_t kMostShown = 16;
   const int64_t width = column.num_elements() / std::max<int64_t>(1, column.num_rows());
   const int64_t first = static_cast<int64_t>(node.value) * width;
   const bool floating = column.dtype() == DType::kF32 || column.dtype() == DType::kF64 ||
                         column.dtype() == DType::kF16 || column.dtype() == DType::kBF16;
   Json values = Json::array();
-  for (int64_t i = 0; i < std::min(width, kMostShown); ++i) {
+  for (int64_t i = 0; i < width; ++i) {
     values.push_back(floating ? Json(column.ValueAsDouble(first + i)) : Json(column.ValueAsInt(first + i)));
   }
   return column.shape().size() == 1 && width == 1 ? values[0] : values;

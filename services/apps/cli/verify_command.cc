@@ -56,7 +56,8 @@ std::string AsText(const format::VerifyReport& report, const std::string& uri) {
 }
 
 std::string ViolationsText(const format::VerifyReport& report) {
-  std::string text = std::to_string(report.num_violations) + " violations";
+  std::string text =
+      std::to_string(report.num_violations) + (report.num_violations == 1 ? " violation" : " violations");
   for (const std::string& violation : report.violations) text += "\n  " + violation;
   if (report.num_violations > report.violations.size()) text += "\n  ...";
   return text;
@@ -79,6 +80,9 @@ Outcome Verify(const VerifyFlags& flags) {
   if (!stores.ok()) return Fail(stores.status());
   const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, *stores);
   if (!outputs.ok()) return Fail(outputs.status());
+  if (outputs->has_value() && !flags.source.path.empty()) {
+    return Fail(ExitCode::kBadDocument, flags.uri + " has a run's outputs: --source is for partitionings");
+  }
   if (outputs->has_value()) return VerifyOutputs(**outputs, flags.out);
   const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
