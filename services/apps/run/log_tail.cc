@@ -9,6 +9,7 @@ namespace espalier::run {
 namespace {
 
 constexpr std::streamoff kTailBytes = 64 << 10;
+constexpr size_t kMostBytesOfALine = 400;  // a configuration has thousands, and hides what came of it
 
 std::string Printable(std::string text) {
   std::replace_if(
@@ -20,6 +21,14 @@ std::string Upper(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
+}
+
+// Not within a character of UTF-8.
+std::string Shortened(std::string line) {
+  if (line.size() <= kMostBytesOfALine) return line;
+  size_t end = kMostBytesOfALine;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;
+  return line.substr(0, end) + " ...";
 }
 
 }  // namespace
@@ -49,7 +58,7 @@ std::vector<std::string> LastLines(const std::string& path, size_t count) {
   for (std::string line; std::getline(file, line);) lines.push_back(std::move(line));
   if (first > 0 && !lines.empty()) lines.erase(lines.begin());  // cut in its middle
   if (lines.size() > count) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(count));
-  for (std::string& line : lines) line = ReadableLine(line);
+  for (std::string& line : lines) line = Shortened(ReadableLine(line));
   return lines;
 }
 

@@ -7,7 +7,8 @@
 namespace espalier::run {
 
 // At most `count` lines from the file's last 64 KiB, oldest first; empty where it cannot be read. JSON log lines
-// come back readable ("ERROR message key=value"); control characters are replaced.
+// come back readable ("ERROR message key=value"); control characters are replaced, and what is longer than 400 bytes is
+// cut.
 std::vector<std::string> LastLines(const std::string& path, size_t count);
 
 // One line of a log as people read it.

@@ -29,6 +29,16 @@ TEST(LogTailTest, GivesTheLastLinesReadably) {
   unlink(path.c_str());
 }
 
+TEST(LogTailTest, CutsLongLinesBetweenCharacters) {
+  const std::string path = testing::TempDir() + "log-tail-long-" + std::to_string(getpid());
+  std::string arrows = "xx";  // byte 400 is the third of an arrow
+  for (int i = 0; i < 200; ++i) arrows += "\u2192";
+  std::ofstream(path) << std::string(400, 'a') << "\n" << std::string(401, 'b') << "\n" << arrows << "\n";
+  EXPECT_THAT(LastLines(path, 3),
+              ElementsAre(std::string(400, 'a'), std::string(400, 'b') + " ...", arrows.substr(0, 398) + " ..."));
+  unlink(path.c_str());
+}
+
 TEST(TrainingViewTest, ReadsTheStatusOfATrainer) {
   const auto status = ParseTrainingStatus(
       R"({"epoch":3,"epochs":50,"percent":6.5,"etaSeconds":12,"metrics":{"loss":0.51234,"x":"y"},"more":[1]})");
