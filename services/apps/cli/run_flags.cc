@@ -40,7 +40,8 @@ void AddResumeFlags(CLI::App* command, RunFlags* flags) {
   CLI::Option* resume =
       command->add_flag("--resume", flags->run.resume, "Go on from the newest checkpoint of an interrupted run");
   command
-      ->add_flag("--restart", flags->run.restart, "Begin anew: removes the checkpoints of an interrupted run, if any")
+      ->add_flag("--restart", flags->run.restart,
+                 "Begin anew: removes an interrupted run's checkpoints and another job's results, if any")
       ->excludes(resume);
 }
 

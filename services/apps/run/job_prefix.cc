@@ -1,6 +1,7 @@
 #include "services/apps/run/job_prefix.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
@@ -18,18 +19,22 @@ std::string Below(const storage::StoreLocation& prefix, const std::string& key) 
   return prefix.prefix.empty() ? key : prefix.prefix + "/" + key;
 }
 
-// The incarnation whose outputs are committed; 0 for none. A manifest.json that is not ours is an error: it is not
-// ours to replace either.
-Result<uint64_t> CommittedIncarnation(const storage::StoreLocation& prefix) {
+// The outputs that are committed; of incarnation 0 where none are. A manifest.json that is not ours is an error: it is
+// not ours to replace either.
+Result<format::OutputsManifest> Committed(const storage::StoreLocation& prefix) {
   const Result<std::string> text = prefix.store->Get(Below(prefix, kManifest));
-  if (!text.ok() && text.status().code() == StatusCode::kNotFound) return 0;
+  if (!text.ok() && text.status().code() == StatusCode::kNotFound) return format::OutputsManifest{};
   if (!text.ok()) return text.status();
   if (!format::IsOutputsManifest(*text)) {
     return FailedPrecondition(prefix.store->Describe() + " has a manifest.json that is not one of a run's outputs: " +
                               "choose another place for the outputs");
   }
-  ASSIGN_OR_RETURN(const format::OutputsManifest manifest, format::OutputsManifestFromJson(*text));
-  return manifest.incarnation;
+  return format::OutputsManifestFromJson(*text);
+}
+
+std::string NameIn(const std::string& result_json) {
+  const auto result = nlohmann::json::parse(result_json, nullptr, /*allow_exceptions=*/false);
+  return result.is_object() && result.contains("name") && result["name"].is_string() ? result["name"] : "";
 }
 
 }  // namespace
@@ -48,8 +53,10 @@ size_t EarlierRun::num_complete() const {
 
 Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
   EarlierRun earlier;
-  ASSIGN_OR_RETURN(const uint64_t committed, CommittedIncarnation(prefix));
+  ASSIGN_OR_RETURN(const format::OutputsManifest manifest, Committed(prefix));
+  const uint64_t committed = manifest.incarnation;
   earlier.newest_incarnation = committed;
+  earlier.job_name = NameIn(manifest.result_json);
   ASSIGN_OR_RETURN(earlier.checkpoints, format::ListCheckpoints(*prefix.store, Below(prefix, kCheckpoints)));
   for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
     earlier.newest_incarnation = std::max(earlier.newest_incarnation, checkpoint.id.incarnation);

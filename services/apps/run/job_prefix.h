@@ -15,6 +15,7 @@ struct EarlierRun {
   std::vector<format::CheckpointListing> checkpoints;  // whatever their state, oldest first
   // By the incarnation of the newest checkpoint or a later one: nothing is left to go on with.
   bool outputs_committed = false;
+  std::string job_name;                  // of the committed outputs, as their result says it; empty without
   std::vector<std::string> result_keys;  // of incarnations; other objects there are somebody else's
 
   // The newest complete one; null without.

@@ -18,10 +18,10 @@ class JobPrefixTest : public testing::Test {
   void Put(const std::string& key, const std::string& text = "x") {
     ASSERT_TRUE(storage::PutText(*store_, key, text).ok());
   }
-  void Commit(uint64_t incarnation) {
+  void Commit(uint64_t incarnation, const std::string& result = "{}") {
     format::OutputsManifest manifest;
     manifest.incarnation = incarnation;
-    manifest.result_json = "{}";
+    manifest.result_json = result;
     ASSERT_TRUE(format::CommitOutputs(*store_, "jobs/a", manifest).ok());
   }
   std::vector<std::string> Keys() {
@@ -42,6 +42,16 @@ TEST_F(JobPrefixTest, FindsTheNewestIncarnationOfAll) {
   ASSERT_TRUE(earlier.ok()) << earlier.status().ToString();
   EXPECT_EQ(earlier->newest_incarnation, 4u);
   EXPECT_TRUE(earlier->outputs_committed);
+}
+
+TEST_F(JobPrefixTest, KnowsWhoseOutputsLieThere) {
+  EXPECT_EQ(FindEarlierRun(prefix_)->job_name, "");
+  Commit(1);
+  EXPECT_EQ(FindEarlierRun(prefix_)->job_name, "");
+  Commit(2, R"({"name": 7})");
+  EXPECT_EQ(FindEarlierRun(prefix_)->job_name, "");
+  Commit(3, R"({"name": "cora"})");
+  EXPECT_EQ(FindEarlierRun(prefix_)->job_name, "cora");
 }
 
 TEST_F(JobPrefixTest, ForgetsWhatRunsWroteAndNothingElse) {

@@ -70,7 +70,8 @@ std::string CheckpointsText(const EarlierRun& earlier) {
   return std::to_string(count) + " checkpoint" + (count == 1 ? "" : "s") + ", the newest at " + PositionText(earlier);
 }
 
-// An interrupted run is neither taken up nor thrown away by accident: both must be asked for.
+// An interrupted run is neither taken up nor thrown away by accident: both must be asked for. Nor are the results of
+// another job replaced; those of the same one are, as a command that is repeated expects.
 Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, const RunFolder& folder,
                                   const storage::StoreLocation& prefix, terminal::Progress& progress) {
   ASSIGN_OR_RETURN(const RunState state, ReadRunState(folder.StateFile()));
@@ -92,6 +93,11 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
     return FailedPrecondition(job.training.output_uri + " holds " + CheckpointsText(earlier) +
                               ", of a run that did not end: go on with --resume, or begin anew with --restart, which "
                               "removes them");
+  }
+  if (!earlier.job_name.empty() && earlier.job_name != job.training.name && !options.restart) {
+    return FailedPrecondition(job.training.output_uri + " holds what the job '" + earlier.job_name +
+                              "' has trained: give this one, '" + job.training.name +
+                              "', a place of its own, or replace it with --restart");
   }
   if (earlier.num_complete() > 0) {
     progress.Note("removing the earlier run's " + CheckpointsText(earlier) + ": " + job.training.output_uri);

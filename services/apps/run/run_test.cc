@@ -14,6 +14,7 @@
 #include "services/apps/run/run_folder.h"
 #include "services/apps/run/testing/read_text.h"
 #include "services/format/checkpoint.h"
+#include "services/format/outputs_manifest.h"
 #include "services/job/testing/example_job.h"
 #include "services/storage/file_store.h"
 #include "services/telemetry/process.h"
@@ -439,6 +440,25 @@ TEST_F(RunTest, AnInterruptedRunIsNeitherTakenUpNorThrownAwayByAccident) {
   ASSERT_EQ(RunQuietly(options).code, ExitCode::kDone);
   EXPECT_FALSE(fs::exists(manifest));
   EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--incarnation\n5\n"));
+}
+
+TEST_F(RunTest, AnotherJobsResultsAreNotReplacedByAccident) {
+  ASSERT_EQ(RunQuietly().code, ExitCode::kDone);
+  storage::FileStore store(root_ / "out");
+  format::OutputsManifest manifest;
+  manifest.incarnation = 1;
+  manifest.result_json = R"({"name": "another"})";
+  ASSERT_TRUE(format::CommitOutputs(store, "", manifest).ok());
+
+  const RunOutcome refused = RunQuietly();
+  EXPECT_EQ(refused.code, ExitCode::kBadDocument);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("the job 'another'"), HasSubstr("--restart")));
+  EXPECT_TRUE(fs::exists(root_ / "out/manifest.json"));
+
+  RunOptions options = Options();
+  options.restart = true;
+  EXPECT_EQ(RunQuietly(options).code, ExitCode::kDone);
+  EXPECT_THAT(ReadText(root_ / "out/manifest.json"), testing::Not(HasSubstr("another")));
 }
 
 TEST_F(RunTest, APluginThatIsMissingThrowsNoEarlierRunAway) {
