@@ -189,7 +189,7 @@ TEST(NpyFolderTest, NamesTheFileThatDoesNotFit) {
   EXPECT_THAT(ErrorWithLine("ids: cites.npy", "ids: feat.npy"),
               HasSubstr("graph.yaml:11: feat.npy: edges are U16 [3, 1]: expected [2, m]"));
   EXPECT_THAT(ErrorWithLine("dst.npy", "label.npy"), HasSubstr("sources are I32 [1], destinations I64 [3]"));
-  EXPECT_THAT(ErrorWithLine("train: mask.npy", "train: label.npy"), HasSubstr("train[1] is 0 after 0"));
+  EXPECT_THAT(ErrorWithLine("train: mask.npy", "train: label.npy"), HasSubstr("train: node 0 is there more than once"));
   EXPECT_THAT(ErrorWithLine("type: paper\n    train", "type: author\n    train"),
               HasSubstr("the mask is BOOL [3]: expected [2]"));
   EXPECT_THAT(ErrorWithLine("count: 2", "count: 1"), HasSubstr("OUT_OF_RANGE"));
