@@ -9,9 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
-#include "services/collective/in_process_collective.h"
 #include "services/collective/self_collective.h"
 #include "services/format/outputs_manifest.h"
 #include "services/graph/generators.h"
@@ -23,6 +21,7 @@
 #include "services/trainer/sampling_plan.h"
 #include "services/trainer/testing/modules.h"
 #include "services/trainer/testing/process_folder.h"
+#include "services/trainer/testing/rank_threads.h"
 
 namespace espalier::trainer {
 namespace {
@@ -118,17 +117,9 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
 std::vector<Result<TrainOutcome>> RunRanks(const graph::SourceGraph& source, const job::DistTraining& job,
                                            const Trainers& trainers) {
   const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(source, trainers.partitions, 11);
-  auto ranks = collective::MakeInProcessGroup(trainers.trainers);
-  std::vector<Result<TrainOutcome>> outcomes(trainers.trainers, Unavailable("did not run"));
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < trainers.trainers; ++rank) {
-    threads.emplace_back([&, rank] {
-      outcomes[rank] = RunRank(job, *graph.graph, *ranks[rank], trainers);
-      ranks[rank].reset();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return outcomes;
+  return RunAsThreads(trainers.trainers, [&](collective::Collective& collective) {
+    return RunRank(job, *graph.graph, collective, trainers);
+  });
 }
 
 TrainOutcome Train(const job::DistTraining& job, const Trainers& trainers = {}) {

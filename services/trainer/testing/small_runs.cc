@@ -3,15 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <thread>
-#include <vector>
 
-#include "services/collective/in_process_collective.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/sampling_plan.h"
+#include "services/trainer/testing/rank_threads.h"
 
 namespace espalier::trainer {
 namespace {
@@ -48,17 +46,9 @@ Result<TrainOutcome> RunSmallRank(const job::DistTraining& job, sampler::Partiti
 Result<TrainOutcome> RunSmall(const graph::SourceGraph& source, const job::DistTraining& job, const SmallRun& run) {
   const shard::testing::TestGraph graph =
       shard::testing::MakeTestGraph(source, run.partitions, 11, {}, run.initializers);
-  auto ranks = collective::MakeInProcessGroup(run.trainers);
-  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
-    threads.emplace_back([&, rank] {
-      outcomes[rank] = RunSmallRank(job, *graph.graph, *ranks[rank], run);
-      ranks[rank].reset();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return outcomes[0];
+  return RunAsThreads(run.trainers, [&](collective::Collective& collective) {
+    return RunSmallRank(job, *graph.graph, collective, run);
+  })[0];
 }
 
 TrainOutcome TrainSmall(const graph::SourceGraph& source, const job::DistTraining& job, const SmallRun& run) {

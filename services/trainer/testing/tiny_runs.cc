@@ -3,15 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <thread>
 
-#include "services/collective/in_process_collective.h"
 #include "services/format/checkpoint_catalog.h"
 #include "services/graph/generators.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/trainer/model_file.h"
 #include "services/trainer/sampling_plan.h"
+#include "services/trainer/testing/rank_threads.h"
 
 namespace espalier::trainer {
 namespace {
@@ -89,14 +88,8 @@ Store NewStore() { return std::make_shared<storage::MemoryStore>(); }
 
 std::vector<Result<TrainOutcome>> RunRanks(const job::DistTraining& job, const Attempt& run) {
   const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(GraphOfTinyRuns(), run.partitions, 11);
-  auto ranks = collective::MakeInProcessGroup(run.trainers);
-  std::vector<Result<TrainOutcome>> outcomes(run.trainers, Unavailable("did not run"));
-  std::vector<std::thread> threads;
-  for (uint32_t rank = 0; rank < run.trainers; ++rank) {
-    threads.emplace_back([&, rank] { outcomes[rank] = RunRank(job, *graph.graph, *ranks[rank], run); });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return outcomes;
+  return RunAsThreads(run.trainers,
+                      [&](collective::Collective& collective) { return RunRank(job, *graph.graph, collective, run); });
 }
 
 TrainOutcome TrainTiny(const job::DistTraining& job, const Attempt& run) {

@@ -1,0 +1,29 @@
+// Ranks of a run as threads of this process.
+#pragma once
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "services/collective/in_process_collective.h"
+#include "services/trainer/train_job.h"
+
+namespace espalier::trainer {
+
+// What run_rank(Collective&) returns, by rank. Who has ended leaves the group: nobody waits for him.
+template <class RunRank>
+std::vector<Result<TrainOutcome>> RunAsThreads(uint32_t num_ranks, const RunRank& run_rank) {
+  auto ranks = collective::MakeInProcessGroup(num_ranks);
+  std::vector<Result<TrainOutcome>> outcomes(num_ranks, Unavailable("did not run"));
+  std::vector<std::jthread> threads;
+  for (uint32_t rank = 0; rank < num_ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      outcomes[rank] = run_rank(*ranks[rank]);
+      ranks[rank].reset();
+    });
+  }
+  threads.clear();  // joins
+  return outcomes;
+}
+
+}  // namespace espalier::trainer
