@@ -23,7 +23,8 @@ function(espalier_library)
   endif()
 endfunction()
 
-# Half of a build goes into tests, and half of that into optimising what runs once. What is tested keeps its own level.
+# Half of a build goes into tests, and half of that into optimising what runs once. What is tested keeps its own level,
+# but for the templates and inline functions of headers, of which the linker may keep the test's copy.
 function(espalier_compile_as_test target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release" OR ESPALIER_SANITIZER)
     target_compile_options(${target} PRIVATE -O0)
