@@ -13,12 +13,12 @@
 
 #include "services/base/clock.h"
 #include "services/base/philox.h"
-#include "services/trainer/flat_gradients.h"
-#include "services/trainer/losses.h"
-#include "services/trainer/math_setup.h"
-#include "services/trainer/model.h"
-#include "services/trainer/optimizers.h"
-#include "services/trainer/parameters.h"
+#include "services/trainer/model/model.h"
+#include "services/trainer/model/parameters.h"
+#include "services/trainer/ops/losses.h"
+#include "services/trainer/ops/math_setup.h"
+#include "services/trainer/optim/flat_gradients.h"
+#include "services/trainer/optim/optimizers.h"
 
 namespace espalier::trainer {
 namespace {

@@ -1,8 +1,8 @@
 #include "services/trainer/edge_task.h"
 
 #include "services/base/check.h"
-#include "services/trainer/link_scorer.h"
-#include "services/trainer/model_error.h"
+#include "services/trainer/model/link_scorer.h"
+#include "services/trainer/model/model_error.h"
 
 namespace espalier::trainer {
 

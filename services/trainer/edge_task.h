@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "services/trainer/edge_evaluation.h"
-#include "services/trainer/model_file.h"
+#include "services/trainer/evaluation/edge_evaluation.h"
+#include "services/trainer/model/model_file.h"
 #include "services/trainer/training_loop.h"
 
 namespace espalier::trainer {

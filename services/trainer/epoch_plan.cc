@@ -2,9 +2,9 @@
 
 #include "services/sampler/edge_batch.h"
 #include "services/sampler/link_batch.h"
-#include "services/trainer/edge_plan.h"
-#include "services/trainer/edge_target.h"
-#include "services/trainer/link_plan.h"
+#include "services/trainer/data/edge_plan.h"
+#include "services/trainer/data/edge_target.h"
+#include "services/trainer/data/link_plan.h"
 #include "services/trainer/link_task.h"
 
 namespace espalier::trainer {

@@ -4,8 +4,8 @@
 #include "services/graph/schema.h"
 #include "services/job/dist_training.h"
 #include "services/sampler/mini_batch_source.h"
-#include "services/trainer/graph_access.h"
-#include "services/trainer/node_data.h"
+#include "services/trainer/data/graph_access.h"
+#include "services/trainer/data/node_data.h"
 
 namespace espalier::trainer {
 

@@ -11,9 +11,9 @@
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/memory_store.h"
-#include "services/trainer/link_evaluation.h"
-#include "services/trainer/link_plan.h"
-#include "services/trainer/sampling_plan.h"
+#include "services/trainer/data/link_plan.h"
+#include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/evaluation/link_evaluation.h"
 #include "services/trainer/testing/small_runs.h"
 #include "services/trainer/train_job.h"
 

@@ -2,7 +2,7 @@
 
 #include "services/job/enum_names.h"
 #include "services/sampler/seed_order.h"
-#include "services/trainer/link_loss.h"
+#include "services/trainer/model/link_loss.h"
 
 namespace espalier::trainer {
 

@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "services/trainer/evaluation.h"
-#include "services/trainer/link_plan.h"
-#include "services/trainer/link_scorer.h"
-#include "services/trainer/losses.h"
+#include "services/trainer/data/link_plan.h"
+#include "services/trainer/evaluation/evaluation.h"
+#include "services/trainer/model/link_scorer.h"
+#include "services/trainer/ops/losses.h"
 #include "services/trainer/training_loop.h"
 
 namespace espalier::trainer {

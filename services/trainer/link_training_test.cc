@@ -11,7 +11,7 @@
 #include "services/graph/preprocess.h"
 #include "services/job/enum_names.h"
 #include "services/storage/testing/temporary_folder.h"
-#include "services/trainer/model_file.h"
+#include "services/trainer/model/model_file.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/testing/modules.h"
 #include "services/trainer/testing/small_runs.h"

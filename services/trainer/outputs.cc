@@ -7,9 +7,9 @@
 #include "services/format/safetensors.h"
 #include "services/storage/object_key.h"
 #include "services/telemetry/log.h"
-#include "services/trainer/event_file.h"
-#include "services/trainer/metrics.h"
-#include "services/trainer/parameters.h"
+#include "services/trainer/evaluation/metrics.h"
+#include "services/trainer/model/parameters.h"
+#include "services/trainer/results/event_file.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {

@@ -15,9 +15,9 @@
 
 #include "services/format/outputs_manifest.h"
 #include "services/storage/open_store.h"
-#include "services/trainer/growing_object.h"
-#include "services/trainer/math_setup.h"
-#include "services/trainer/optimizers.h"
+#include "services/trainer/ops/math_setup.h"
+#include "services/trainer/optim/optimizers.h"
+#include "services/trainer/results/growing_object.h"
 #include "services/trainer/training_loop.h"
 
 namespace espalier::trainer {

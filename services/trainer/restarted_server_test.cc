@@ -11,8 +11,8 @@
 #include "services/collective/in_process_collective.h"
 #include "services/collective/self_collective.h"
 #include "services/graph/generators.h"
-#include "services/trainer/evaluation.h"
-#include "services/trainer/sampling_plan.h"
+#include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/evaluation/evaluation.h"
 
 namespace espalier::trainer {
 namespace {

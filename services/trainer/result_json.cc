@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/job/enum_names.h"
-#include "services/trainer/metrics.h"
+#include "services/trainer/evaluation/metrics.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/train_job.h"
 

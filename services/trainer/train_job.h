@@ -11,11 +11,11 @@
 #include "services/job/dist_training.h"
 #include "services/sampler/mini_batch_source.h"
 #include "services/storage/open_store.h"
-#include "services/trainer/checkpoint_writer.h"
+#include "services/trainer/checkpoint/checkpoint_writer.h"
+#include "services/trainer/checkpoint/resume.h"
+#include "services/trainer/data/graph_access.h"
 #include "services/trainer/epoch_plan.h"
-#include "services/trainer/graph_access.h"
-#include "services/trainer/math_setup.h"
-#include "services/trainer/resume.h"
+#include "services/trainer/ops/math_setup.h"
 #include "services/trainer/training_loop.h"
 
 namespace espalier::trainer {

@@ -4,12 +4,12 @@
 
 #include "services/base/failpoint.h"
 #include "services/collective/agreement.h"
-#include "services/trainer/collective_error.h"
-#include "services/trainer/flat_gradients.h"
-#include "services/trainer/forward_pass.h"
-#include "services/trainer/metrics.h"
-#include "services/trainer/model_error.h"
-#include "services/trainer/parameters.h"
+#include "services/trainer/evaluation/forward_pass.h"
+#include "services/trainer/evaluation/metrics.h"
+#include "services/trainer/model/collective_error.h"
+#include "services/trainer/model/model_error.h"
+#include "services/trainer/model/parameters.h"
+#include "services/trainer/optim/flat_gradients.h"
 
 namespace espalier::trainer {
 namespace {

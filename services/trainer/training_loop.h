@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "services/job/dist_training.h"
-#include "services/trainer/batch_prefetcher.h"
-#include "services/trainer/epoch_report.h"
-#include "services/trainer/evaluation.h"
-#include "services/trainer/graph_access.h"
-#include "services/trainer/learnable_rows.h"
-#include "services/trainer/loop_snapshot.h"
-#include "services/trainer/optimizers.h"
-#include "services/trainer/schedules.h"
+#include "services/trainer/checkpoint/epoch_report.h"
+#include "services/trainer/checkpoint/loop_snapshot.h"
+#include "services/trainer/data/batch_prefetcher.h"
+#include "services/trainer/data/graph_access.h"
+#include "services/trainer/data/learnable_rows.h"
+#include "services/trainer/evaluation/evaluation.h"
+#include "services/trainer/optim/optimizers.h"
+#include "services/trainer/optim/schedules.h"
 
 namespace espalier::trainer {
 

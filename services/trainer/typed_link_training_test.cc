@@ -10,8 +10,8 @@
 #include "services/format/source/npy_file.h"
 #include "services/graph/preprocess.h"
 #include "services/storage/testing/temporary_folder.h"
-#include "services/trainer/link_plan.h"
-#include "services/trainer/model_file.h"
+#include "services/trainer/data/link_plan.h"
+#include "services/trainer/model/model_file.h"
 #include "services/trainer/testing/small_runs.h"
 #include "services/trainer/train_job.h"
 

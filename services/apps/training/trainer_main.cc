@@ -23,10 +23,10 @@
 #include "services/telemetry/log.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
-#include "services/trainer/math_setup.h"
-#include "services/trainer/model_file.h"
+#include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/model/model_file.h"
+#include "services/trainer/ops/math_setup.h"
 #include "services/trainer/outputs.h"
-#include "services/trainer/sampling_plan.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::training {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/mutex.h"
-#include "services/trainer/metrics.h"
+#include "services/trainer/evaluation/metrics.h"
 #include "services/trainer/outputs.h"
 
 namespace espalier::training {

@@ -10,7 +10,7 @@
 
 #include "services/base/philox.h"
 #include "services/sampler/mini_batch.h"
-#include "services/trainer/segment_kernels.h"
+#include "services/trainer/ops/segment_kernels.h"
 
 namespace espalier::trainer {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "services/trainer/module_file.h"
+#include "services/trainer/model/module_file.h"
 #include "services/trainer/testing/gradients.h"
 
 namespace espalier::trainer {

@@ -8,8 +8,8 @@
 #include "services/graph/generators.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
-#include "services/trainer/model_file.h"
-#include "services/trainer/sampling_plan.h"
+#include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/model/model_file.h"
 #include "services/trainer/testing/rank_threads.h"
 
 namespace espalier::trainer {

@@ -8,7 +8,7 @@
 #include "services/job/dist_training.h"
 #include "services/storage/memory_store.h"
 #include "services/storage/open_store.h"
-#include "services/trainer/resume.h"
+#include "services/trainer/checkpoint/resume.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {

@@ -1,0 +1,79 @@
+// When a checkpoint is due, and what is said where one is taken up on other ground.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/testing/fake_clock.h"
+#include "services/trainer/checkpoint/checkpoint_state.h"
+#include "services/trainer/checkpoint/checkpoint_trigger.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(CheckpointStateTest, SaysWhatChangesOnOtherGround) {
+  CheckpointFacts facts;
+  facts.num_trainers = 2;
+  facts.partition_key = "a";
+  facts.math.threads = 1;
+  facts.math.blas_kernel = "Haswell";
+  facts.collective = "Gloo";
+  const format::CheckpointManifest manifest = ManifestOf(LoopSnapshot(), facts);
+  EXPECT_TRUE(ChangesSince(manifest, facts).empty());
+  facts.num_trainers = 3;
+  facts.partition_key = "b";
+  facts.math.threads = 2;
+  facts.math.blas_kernel = "Zen";
+  const std::vector<std::string> changes = ChangesSince(manifest, facts);
+  ASSERT_EQ(changes.size(), 4u);
+  EXPECT_THAT(changes[0], HasSubstr("the number of trainers was 2 and is 3: the run goes on from the same step"));
+  EXPECT_THAT(changes[1], HasSubstr("the partitioning was a and is b"));
+  EXPECT_THAT(changes[2], HasSubstr("the number of threads was 1 and is 2"));
+  EXPECT_THAT(changes[3], HasSubstr("the BLAS kernel was Haswell and is Zen"));
+}
+
+// Those with learnable rows, whose best epoch decides no model; elsewhere it says which epoch's model is the best.
+TEST(CheckpointStateTest, TheBestEpochOfRowsIsThatOfTheBestValidation) {
+  for (const bool has_rows : {false, true}) {
+    LoopSnapshot snapshot;
+    for (uint32_t epoch = 0; epoch < 3; ++epoch) {
+      EpochReport report;
+      report.epoch = epoch;
+      if (epoch > 0) report.validation = 0.3 * epoch;
+      snapshot.epochs.push_back(report);
+    }
+    snapshot.best_validation = snapshot.epochs[2].validation;
+    snapshot.model = snapshot.optimizer = {{"weight", torch::zeros({2})}};
+    format::LoadedCheckpoint checkpoint{
+        .folder = "f", .manifest = ManifestOf(snapshot, CheckpointFacts()), .files = FilesOf(snapshot), .bytes = {}};
+    if (has_rows) checkpoint.manifest.files.emplace_back().key = format::kCheckpointLearnable;
+    const Result<LoopSnapshot> back = SnapshotOf(checkpoint);
+    ASSERT_TRUE(back.ok()) << back.status().ToString();
+    EXPECT_EQ(back->best_epoch, has_rows ? 2u : 0u);
+  }
+}
+
+TEST(CheckpointTriggerTest, IsDueByStepsEpochsOrTime) {
+  FakeClock clock;
+  job::Checkpoint when;
+  when.every_steps = 4;
+  when.every_epochs = 2;
+  when.every = std::chrono::seconds(60);
+  CheckpointTrigger trigger(when, clock);
+  EXPECT_TRUE(trigger.HasAny());
+  EXPECT_FALSE(trigger.IsDueAfter({0, 3, true}));
+  EXPECT_TRUE(trigger.IsDueAfter({1, 4, false}));
+  EXPECT_TRUE(trigger.IsDueAfter({1, 5, false})) << "until it is taken";
+  trigger.Taken();
+  EXPECT_FALSE(trigger.IsDueAfter({1, 5, false}));
+  EXPECT_TRUE(trigger.IsDueAfter({1, 6, true}));
+  trigger.Taken();
+  clock.Advance(std::chrono::seconds(59));
+  EXPECT_FALSE(trigger.IsDueAfter({2, 7, false}));
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(trigger.IsDueAfter({2, 7, false}));
+  EXPECT_FALSE(CheckpointTrigger({}, clock).HasAny());
+}
+
+}  // namespace
+}  // namespace espalier::trainer

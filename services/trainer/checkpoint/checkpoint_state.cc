@@ -1,0 +1,195 @@
+#include "services/trainer/checkpoint/checkpoint_state.h"
+
+#include <algorithm>
+#include <set>
+
+#include "services/trainer/model/parameters.h"
+
+namespace espalier::trainer {
+namespace {
+
+using format::CheckpointEnd;
+using format::CheckpointManifest;
+using format::EpochRecord;
+
+// The parts of SecondsSplit by name.
+constexpr std::pair<const char*, double SecondsSplit::*> kSeconds[] = {
+    {"sample", &SecondsSplit::sample},     {"fetch", &SecondsSplit::fetch},
+    {"wait", &SecondsSplit::wait},         {"compute", &SecondsSplit::compute},
+    {"evaluate", &SecondsSplit::evaluate}, {"communicate", &SecondsSplit::communicate}};
+
+EpochRecord RecordOf(const EpochReport& report) {
+  EpochRecord record;
+  record.epoch = report.epoch;
+  record.loss = report.loss;
+  record.learning_rate = report.learning_rate;
+  record.validation = report.validation;
+  record.num_seeds = report.num_seeds;
+  record.total_seconds = report.total_seconds;
+  for (const auto& [name, part] : kSeconds) record.seconds[name] = report.seconds.*part;
+  return record;
+}
+
+EpochReport ReportOf(const EpochRecord& record) {
+  EpochReport report;
+  report.epoch = record.epoch;
+  report.loss = record.loss;
+  report.learning_rate = record.learning_rate;
+  report.validation = record.validation;
+  report.num_seeds = record.num_seeds;
+  report.total_seconds = record.total_seconds;
+  for (const auto& [name, part] : kSeconds) {
+    if (const auto found = record.seconds.find(name); found != record.seconds.end())
+      report.seconds.*part = found->second;
+  }
+  return report;
+}
+
+format::CheckpointMath MathOf(const CheckpointFacts& facts) {
+  return {.threads = static_cast<uint64_t>(facts.math.threads),
+          .torch = facts.math.torch_version,
+          .cpu_capability = facts.math.cpu_capability,
+          .blas = facts.math.blas,
+          .blas_kernel = facts.math.blas_kernel,
+          .collective = facts.collective};
+}
+
+CheckpointEnd EndOf(const LoopSnapshot& snapshot, uint32_t num_epochs) {
+  if (snapshot.stopped_early) return CheckpointEnd::kEarlyStopping;
+  return snapshot.epoch >= num_epochs ? CheckpointEnd::kAllEpochs : CheckpointEnd::kGoesOn;
+}
+
+Result<NamedTensors> TensorsIn(const format::CheckpointFiles& files, const char* key) {
+  const auto file = files.find(key);
+  if (file == files.end()) return NamedTensors();
+  return NamedTensorsOf(file->second.tensors).While(key);
+}
+
+}  // namespace
+
+CheckpointManifest ManifestOf(const LoopSnapshot& snapshot, const CheckpointFacts& facts) {
+  CheckpointManifest manifest;
+  manifest.id = {facts.incarnation, uint64_t{snapshot.epoch} * facts.steps_per_epoch + snapshot.next_step};
+  manifest.job_name = facts.job_name;
+  manifest.epoch = snapshot.epoch;
+  manifest.next_step = snapshot.next_step;
+  manifest.steps_per_epoch = facts.steps_per_epoch;
+  manifest.num_epochs = facts.num_epochs;
+  manifest.end = EndOf(snapshot, facts.num_epochs);
+  manifest.seed = facts.seed;
+  manifest.fields = facts.fields;
+  manifest.partition_key = facts.partition_key;
+  manifest.num_partitions = facts.num_partitions;
+  manifest.num_trainers = facts.num_trainers;
+  manifest.math = MathOf(facts);
+  for (const EpochReport& epoch : snapshot.epochs) manifest.loop.epochs.push_back(RecordOf(epoch));
+  manifest.loop.partial = RecordOf(snapshot.partial);
+  manifest.loop.first_epoch_losses = snapshot.first_epoch_losses;
+  manifest.loop.best_epoch = snapshot.best_epoch;
+  manifest.loop.best_validation = snapshot.best_validation;
+  manifest.loop.evaluations_since_best = static_cast<uint64_t>(snapshot.evaluations_since_best);
+  manifest.metric = {facts.metric, facts.higher_is_better, snapshot.validation};
+  return manifest;
+}
+
+format::CheckpointFiles FilesOf(const LoopSnapshot& snapshot) {
+  format::CheckpointFiles files;
+  files[format::kCheckpointModel].tensors = TensorsOf(snapshot.model);
+  files[format::kCheckpointOptimizer].tensors = TensorsOf(snapshot.optimizer);
+  if (!snapshot.best.empty()) files[format::kCheckpointBest].tensors = TensorsOf(snapshot.best);
+  if (!snapshot.learnable.empty()) files[format::kCheckpointLearnable].tensors = TensorsOf(snapshot.learnable);
+  return files;
+}
+
+namespace {
+
+// Checkpoints with learnable rows hold no best model, and may say another epoch than that of the best validation.
+void FindBestEpoch(LoopSnapshot* snapshot) {
+  if (!snapshot->best_validation.has_value()) return;
+  for (const EpochReport& report : snapshot->epochs) {
+    if (report.validation != snapshot->best_validation) continue;
+    snapshot->best_epoch = report.epoch;
+    return;
+  }
+}
+
+}  // namespace
+
+Result<LoopSnapshot> SnapshotOf(const format::LoadedCheckpoint& checkpoint) {
+  const CheckpointManifest& manifest = checkpoint.manifest;
+  LoopSnapshot snapshot;
+  snapshot.epoch = manifest.epoch;
+  snapshot.next_step = manifest.next_step;
+  snapshot.stopped_early = manifest.end == CheckpointEnd::kEarlyStopping;
+  for (const EpochRecord& epoch : manifest.loop.epochs) snapshot.epochs.push_back(ReportOf(epoch));
+  snapshot.partial = ReportOf(manifest.loop.partial);
+  snapshot.first_epoch_losses = manifest.loop.first_epoch_losses;
+  snapshot.best_epoch = manifest.loop.best_epoch;
+  snapshot.best_validation = manifest.loop.best_validation;
+  snapshot.evaluations_since_best = static_cast<int64_t>(manifest.loop.evaluations_since_best);
+  snapshot.validation = manifest.metric.value;
+  ASSIGN_OR_RETURN(snapshot.model, TensorsIn(checkpoint.files, format::kCheckpointModel));
+  ASSIGN_OR_RETURN(snapshot.best, TensorsIn(checkpoint.files, format::kCheckpointBest));
+  ASSIGN_OR_RETURN(snapshot.optimizer, TensorsIn(checkpoint.files, format::kCheckpointOptimizer));
+  ASSIGN_OR_RETURN(snapshot.learnable, TensorsIn(checkpoint.files, format::kCheckpointLearnable));
+  // Not all ranks have the rows; all have the manifest.
+  const bool has_rows = std::any_of(manifest.files.begin(), manifest.files.end(),
+                                    [](const auto& file) { return file.key == format::kCheckpointLearnable; });
+  if (has_rows) FindBestEpoch(&snapshot);
+  return snapshot;
+}
+
+Status CheckFits(const CheckpointManifest& manifest, const CheckpointFacts& facts) {
+  const auto value_of = [](const std::map<std::string, std::string>& fields, const std::string& path) {
+    const auto found = fields.find(path);
+    return found == fields.end() ? std::string("nothing") : "'" + found->second + "'";
+  };
+  std::set<std::string> paths;
+  for (const auto* fields : {&manifest.fields, &facts.fields}) {
+    for (const auto& [path, value] : *fields) paths.insert(path);
+  }
+  std::string differences;
+  for (const std::string& path : paths) {
+    const std::string theirs = value_of(manifest.fields, path), ours = value_of(facts.fields, path);
+    if (theirs != ours) {
+      differences +=
+          (differences.empty() ? "" : "; ") + path + ": the checkpoint has " + theirs + ", this job has " + ours;
+    }
+  }
+  if (!differences.empty()) return FailedPrecondition("it is of another job: " + differences);
+  const uint32_t epochs_begun = manifest.epoch + (manifest.next_step > 0 ? 1 : 0);
+  if (epochs_begun > facts.num_epochs) {
+    return FailedPrecondition("training.epochs: the checkpoint is in epoch " + std::to_string(epochs_begun) +
+                              " (counted from 1), this job has only " + std::to_string(facts.num_epochs));
+  }
+  return Status();
+}
+
+std::vector<std::string> ChangesSince(const CheckpointManifest& manifest, const CheckpointFacts& facts) {
+  std::vector<std::string> changes;
+  const auto compare = [&](const std::string& what, const std::string& then, const std::string& now,
+                           const std::string& effect) {
+    if (then != now) changes.push_back(what + " was " + then + " and is " + now + ": " + effect);
+  };
+  const std::string close =
+      "the run goes on from the same step; its numbers are close to, not the same bits as, "
+      "those of a run without the change";
+  compare("the number of trainers", std::to_string(manifest.num_trainers), std::to_string(facts.num_trainers), close);
+  if (facts.num_trainers > 1) {
+    compare("the partitioning", manifest.partition_key, facts.partition_key, close);
+    compare("the all-reduce", manifest.math.collective, facts.collective, close);
+  }
+  if (facts.schedule_needs_length) {
+    compare("training.epochs", std::to_string(manifest.num_epochs), std::to_string(facts.num_epochs),
+            "learning rates from here on are those of the new length");
+  }
+  const format::CheckpointMath now = MathOf(facts);
+  compare("the number of threads", std::to_string(manifest.math.threads), std::to_string(now.threads), close);
+  compare("torch", manifest.math.torch, now.torch, close);
+  compare("the processor's instruction set for torch", manifest.math.cpu_capability, now.cpu_capability, close);
+  compare("BLAS", manifest.math.blas, now.blas, close);
+  compare("the BLAS kernel", manifest.math.blas_kernel, now.blas_kernel, close);
+  return changes;
+}
+
+}  // namespace espalier::trainer

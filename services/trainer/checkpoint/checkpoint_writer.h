@@ -1,0 +1,91 @@
+// Writes a run's checkpoints: rank 0's. The training thread copies its state in memory; a thread beside it uploads
+// the copy, commits, and prunes what is no longer needed. One upload at a time: where the one before has not ended
+// when the next is due, the next is delayed until the first step after it has (training never waits for an upload,
+// except at its end).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "services/base/mutex.h"
+#include "services/format/checkpoint_catalog.h"
+#include "services/storage/open_store.h"
+#include "services/trainer/checkpoint/checkpoint_metrics.h"
+#include "services/trainer/checkpoint/checkpoint_state.h"
+#include "services/trainer/checkpoint/checkpoint_trigger.h"
+
+namespace espalier::trainer {
+
+// How one checkpoint went.
+struct CheckpointReport {
+  std::string folder;  // "000001-000000000040", below the folder of checkpoints
+  uint32_t epoch = 0, next_step = 0;
+  uint64_t size_bytes = 0;
+  double snapshot_seconds = 0;  // training stood still
+  double upload_seconds = 0;
+  Status status;
+};
+
+// All of one process's checkpoints.
+struct CheckpointSummary {
+  uint64_t num_written = 0, num_failed = 0;
+  uint64_t size_bytes = 0;
+  double snapshot_seconds = 0, upload_seconds = 0;
+  std::string newest;  // folder of the newest committed one; empty: none
+};
+
+struct CheckpointWriterOptions {
+  storage::StoreLocation to;  // the folder of checkpoints
+  job::Checkpoint when;
+  CheckpointFacts facts;
+  std::optional<format::CheckpointId> loaded;  // one of those there that this process has read, checksums and all
+  CheckpointMetrics metrics;
+  std::function<void(const CheckpointReport&)> on_checkpoint;  // may be empty; called by the thread that uploads
+};
+
+// Its functions are called by one thread.
+class CheckpointWriter final : public SnapshotSink {
+ public:
+  explicit CheckpointWriter(CheckpointWriterOptions options);
+  // Waits for the upload under way, which the store's own retries bound.
+  ~CheckpointWriter() override;
+
+  bool WantsAfter(const StepsDone& done) override;
+  bool AwaitRoom(Deadline deadline) override;
+  bool WantsEnd() const override { return trigger_.HasAny(); }
+  // A checkpoint that cannot be written is logged as a warning and counted.
+  void Save(LoopSnapshot snapshot) override;
+  void CannotSave(const Status& why) override;
+  // Whoever was asked to stop has little time: older checkpoints are not read any more, and stay where that is needed
+  // to remove them.
+  void Hurry() override { in_a_hurry_ = true; }
+  Status SaveLast(LoopSnapshot snapshot) override;
+
+  // Waits for the upload under way. What happened so far.
+  CheckpointSummary Finish();
+
+ private:
+  void Wait();
+  // The snapshot's memory is free when older checkpoints are looked at.
+  CheckpointReport Upload(LoopSnapshot snapshot);
+  Result<format::CheckpointManifest> Write(const LoopSnapshot& snapshot);
+  void Prune(const format::CheckpointId& own);
+  void Record(const CheckpointReport& report, uint64_t global_step);
+
+  const CheckpointWriterOptions options_;
+  CheckpointMetrics metrics_;
+  CheckpointTrigger trigger_;
+  bool is_delayed_ = false;              // and was logged as such
+  CheckpointSummary summary_;            // of the thread that uploads while it runs, else of the caller
+  format::CheckpointVerdicts verdicts_;  // likewise
+  Mutex mutex_;
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // the uploading thread has a snapshot
+  std::atomic<bool> in_a_hurry_{false};        // atomic, because the uploading thread looks at it between reads
+  std::thread uploading_;
+};
+
+}  // namespace espalier::trainer

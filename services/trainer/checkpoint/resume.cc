@@ -1,0 +1,160 @@
+#include "services/trainer/checkpoint/resume.h"
+
+#include <cstring>
+#include <limits>
+
+#include "services/collective/agreement.h"
+#include "services/format/checkpoint_catalog.h"
+#include "services/format/stored_safetensors.h"
+#include "services/storage/object_key.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::trainer {
+namespace {
+
+using format::LoadedCheckpoint;
+using telemetry::Level;
+using telemetry::Log;
+
+constexpr size_t kBroadcastBytes = size_t{64} << 20;
+
+struct Choice {
+  std::string from;
+  LoadedCheckpoint checkpoint;
+  bool is_own = false;  // among the run's own checkpoints
+};
+
+std::string PlaceOf(const storage::StoreLocation& at, const std::string& folder) {
+  return at.store->Describe() + (folder.empty() ? "" : "/" + folder);
+}
+
+Result<std::optional<LoadedCheckpoint>> NewestIn(const storage::StoreLocation& at, const std::string& prefix,
+                                                 uint64_t up_to_incarnation) {
+  ASSIGN_OR_RETURN(format::NewestCheckpoint newest, format::NewestGood(*at.store, prefix, up_to_incarnation));
+  for (const format::SkippedCheckpoint& skipped : newest.skipped) {
+    Log(Level::kError, "a checkpoint does not load and is passed over",
+        {{"checkpoint", PlaceOf(at, skipped.folder)}, {"error", skipped.why}});
+  }
+  if (!newest.loaded.has_value() && !newest.skipped.empty()) {
+    Log(Level::kError, "there are checkpoints, but none that loads", {{"in", PlaceOf(at, prefix)}});
+  }
+  return std::move(newest.loaded);
+}
+
+Status CheckNoneOfThisIncarnation(const ResumeOptions& options) {
+  const auto& [store, prefix] = options.checkpoints;
+  ASSIGN_OR_RETURN(const auto listings, format::ListCheckpoints(*store, prefix));
+  for (const format::CheckpointListing& listing : listings) {
+    const bool is_committed = listing.state != format::CheckpointState::kIncomplete;
+    if (!is_committed || listing.id.incarnation != options.facts.incarnation) continue;
+    return FailedPrecondition("incarnation " + std::to_string(options.facts.incarnation) +
+                              " has written checkpoints already, " + PlaceOf(options.checkpoints, listing.folder) +
+                              " for one: go on from them, begin anew under a higher incarnation, or remove them");
+  }
+  return Status();
+}
+
+// What the document or the user names: that one, or the newest good of a folder.
+Result<LoadedCheckpoint> LoadNamed(const storage::StoreLocation& at) {
+  ASSIGN_OR_RETURN(const format::CheckpointPlace place, format::FindCheckpoints(*at.store, at.prefix));
+  if (place.is_one) return format::LoadCheckpoint(*at.store, place.prefix);
+  ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> newest,
+                   NewestIn(at, place.prefix, std::numeric_limits<uint64_t>::max()));
+  if (newest.has_value()) return *std::move(newest);
+  return NotFound("no checkpoint that loads in " + PlaceOf(at, place.prefix));
+}
+
+// Rank 0's.
+Result<std::optional<Choice>> Choose(const ResumeOptions& options) {
+  const storage::StoreLocation& own = options.checkpoints;
+  if (options.mode == ResumeMode::kNever) {
+    if (own.store != nullptr) RETURN_IF_ERROR(CheckNoneOfThisIncarnation(options));
+    return std::optional<Choice>();
+  }
+  if (own.store != nullptr) {
+    ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> newest, NewestIn(own, own.prefix, options.facts.incarnation));
+    if (newest.has_value()) return std::optional(Choice{PlaceOf(own, newest->folder), *std::move(newest), true});
+  }
+  if (options.resume_from.store == nullptr) return std::optional<Choice>();
+  Result<LoadedCheckpoint> named = LoadNamed(options.resume_from);
+  if (!named.ok()) return std::move(named).status().While("the checkpoint to resume from");
+  return std::optional(Choice{PlaceOf(options.resume_from, named->folder), *std::move(named), false});
+}
+
+Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
+  ASSIGN_OR_RETURN(std::optional<Choice> choice, Choose(options));
+  if (!choice.has_value()) return choice;
+  const format::CheckpointManifest& manifest = choice->checkpoint.manifest;
+  RETURN_IF_ERROR(CheckFits(manifest, options.facts).While("resuming from " + choice->from));
+  for (const std::string& change : ChangesSince(manifest, options.facts)) {
+    Log(Level::kWarning, "resuming on different ground", {{"change", change}});
+  }
+  Log(Level::kInfo, "resuming",
+      {{"from", choice->from}, {"epoch", manifest.epoch}, {"step", manifest.next_step}, {"end", NameOf(manifest.end)}});
+  return choice;
+}
+
+// Rank 0's bytes to all, in pieces, so that no operation takes long.
+Status BroadcastBytes(std::span<std::byte> bytes, collective::Collective& collective, const Timeouts& timeouts) {
+  for (size_t offset = 0; offset < bytes.size(); offset += kBroadcastBytes) {
+    RETURN_IF_ERROR(collective.Broadcast(bytes.subspan(offset, std::min(kBroadcastBytes, bytes.size() - offset)),
+                                         Rank(0), timeouts.ForCollective()));
+  }
+  return Status();
+}
+
+Result<std::string> BroadcastText(std::string text, collective::Collective& collective, const Timeouts& timeouts) {
+  uint64_t size = text.size();
+  RETURN_IF_ERROR(BroadcastBytes(std::as_writable_bytes(std::span(&size, 1)), collective, timeouts));
+  text.resize(size);
+  RETURN_IF_ERROR(BroadcastBytes(std::as_writable_bytes(std::span<char>(text)), collective, timeouts));
+  return text;
+}
+
+// Every rank brings what it has, and has rank 0's afterwards.
+Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Collective& collective,
+                                    const Timeouts& timeouts) {
+  if (collective.size() == 1) return own;
+  std::string manifest_text = own.has_value() ? CheckpointManifestToJson(own->checkpoint.manifest) : "";
+  ASSIGN_OR_RETURN(manifest_text, BroadcastText(std::move(manifest_text), collective, timeouts));
+  if (manifest_text.empty()) return std::optional<Choice>();
+  Choice choice;
+  ASSIGN_OR_RETURN(choice.from, BroadcastText(own.has_value() ? own->from : "", collective, timeouts));
+  ASSIGN_OR_RETURN(choice.checkpoint.manifest, format::CheckpointManifestFromJson(manifest_text));
+  Status parsed;
+  for (const format::FileEntry& entry : choice.checkpoint.manifest.files) {
+    const bool has_it = own.has_value();
+    if (entry.key == format::kCheckpointLearnable) {  // rank 0's alone: it writes the rows to their owners
+      if (has_it) choice.checkpoint.files[entry.key] = own->checkpoint.files.at(entry.key);
+      continue;
+    }
+    auto bytes = std::make_shared<std::string>(has_it ? *own->checkpoint.bytes.at(entry.key)
+                                                      : std::string(entry.size_bytes, '\0'));
+    RETURN_IF_ERROR(BroadcastBytes(std::as_writable_bytes(std::span<char>(*bytes)), collective, timeouts));
+    auto file = format::ParseStoredSafetensors(entry, std::move(bytes), entry.key);
+    if (parsed.ok()) parsed = file.status();
+    if (file.ok()) choice.checkpoint.files[entry.key] = *std::move(file);
+  }
+  RETURN_IF_ERROR(collective::AgreeOn(parsed, collective, timeouts.ForCollective()));
+  return std::optional(std::move(choice));
+}
+
+}  // namespace
+
+Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options, collective::Collective& collective) {
+  Result<std::optional<Choice>> own = std::optional<Choice>();
+  // A checkpoint may be large, and its store slow.
+  const auto load = [&] {
+    own = ChooseFitting(options);
+    return own.status();
+  };
+  RETURN_IF_ERROR(collective::WorkAside(Rank(0), load, collective, options.timeouts.collective));
+  std::optional<format::CheckpointId> loaded;
+  if (own->has_value() && (*own)->is_own) loaded = (*own)->checkpoint.manifest.id;
+  ASSIGN_OR_RETURN(const std::optional<Choice> choice, Share(*std::move(own), collective, options.timeouts));
+  if (!choice.has_value()) return std::optional<ResumePoint>();
+  ASSIGN_OR_RETURN(LoopSnapshot snapshot, SnapshotOf(choice->checkpoint).While(choice->from));
+  return std::optional(ResumePoint{choice->from, std::move(snapshot), loaded});
+}
+
+}  // namespace espalier::trainer

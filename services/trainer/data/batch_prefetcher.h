@@ -1,0 +1,50 @@
+// Mini-batches fetched ahead of the thread that computes: sampling and gathering of step t + 1, t + 2 go on while
+// step t trains, also over the ends of epochs.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "services/base/bounded_queue.h"
+#include "services/sampler/audit.h"
+#include "services/sampler/mini_batch_source.h"
+#include "services/trainer/data/batch_tensors.h"
+
+namespace espalier::trainer {
+
+struct PrefetchOptions {
+  uint32_t first_epoch = 0;
+  uint32_t first_step = 0;  // of the first epoch; may be steps_per_epoch: nothing is left of it
+  uint32_t num_epochs = 0;
+  uint32_t steps_per_epoch = 0;
+  size_t batches_ahead = 2;                // each holds its features: memory
+  std::chrono::seconds data_timeout{600};  // for one mini-batch and its rows
+  sampler::AuditWriter* audit = nullptr;   // outlives the prefetcher; null: none
+};
+
+// Next is called by one thread.
+class BatchPrefetcher {
+ public:
+  // Both outlive this.
+  BatchPrefetcher(sampler::MiniBatchSource& source, const NodeData& data, const PrefetchOptions& options);
+  // Waits for the mini-batch under way, at most its timeout.
+  ~BatchPrefetcher();
+
+  // The mini-batches of all epochs in order. After an error, the same error again; OutOfRange past the last.
+  Result<BatchTensors> Next(Deadline deadline);
+
+ private:
+  void FetchAll();
+  Status FetchEpoch(uint32_t epoch);
+  Result<BatchTensors> FetchOne(uint32_t epoch, uint32_t step);
+
+  sampler::MiniBatchSource& source_;
+  const NodeData& data_;
+  const PrefetchOptions options_;
+  BoundedQueue<Result<BatchTensors>> ready_;
+  Status error_;  // of the consumer's side
+  std::thread thread_;
+};
+
+}  // namespace espalier::trainer

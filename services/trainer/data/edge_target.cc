@@ -1,0 +1,186 @@
+#include "services/trainer/data/edge_target.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <vector>
+
+#include "services/collective/agreement.h"
+#include "services/trainer/data/edge_plan.h"
+#include "services/trainer/data/node_data.h"
+
+namespace espalier::trainer {
+namespace {
+
+using graph::SplitPartName;
+
+constexpr SplitPartName kEveryPart[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
+// Labels are read so many at once, or fewer wide ones: an answer stays far below what a message may hold.
+constexpr uint64_t kMostLabelsPerRead = uint64_t{1} << 16;
+constexpr uint64_t kMostLabelBytesPerRead = uint64_t{16} << 20;
+// So many classes are a mistake: a column of ids taken for labels.
+constexpr int64_t kMostClasses = 1'000'000;
+
+// What one rank has seen of the split's labels.
+struct SeenLabels {
+  int64_t largest_class = -1;
+  int64_t width = 0;        // values of a label; 0: none was seen
+  int64_t label_bytes = 0;  // likewise
+};
+
+int64_t WidthOfRows(const Tensor& rows) {
+  int64_t width = 1;
+  for (size_t i = 1; i < rows.shape().size(); ++i) width *= rows.shape()[i];
+  return width;
+}
+
+uint64_t LabelsPerRead(uint64_t label_bytes) {
+  return std::clamp<uint64_t>(kMostLabelBytesPerRead / std::max<uint64_t>(1, label_bytes), 1, kMostLabelsPerRead);
+}
+
+// By the first edge of a part that has any.
+Result<uint64_t> FirstLabelBytes(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
+                                 const Timeouts& timeouts) {
+  ASSIGN_OR_RETURN(const sampler::GlobalBatch first,
+                   EdgesOfChunk(target, graph, part, /*chunk=*/0, /*size=*/1, true, timeouts.ForData()));
+  return first.rows.row_bytes();
+}
+
+// The rank's share of all parts. Labels are checked against the target's number of outputs, where that is known.
+Result<SeenLabels> LookAtLabels(const EdgeTarget& target, const GraphAccess& graph, Rank rank, uint32_t num_ranks,
+                                const Timeouts& timeouts) {
+  SeenLabels seen;
+  for (const SplitPartName part : kEveryPart) {
+    ASSIGN_OR_RETURN(const uint64_t count, graph.seeds.CountOfEdges(target.edge_type, target.split, part));
+    if (count == 0) continue;
+    ASSIGN_OR_RETURN(const uint64_t label_bytes, FirstLabelBytes(target, graph, part, timeouts));
+    seen.label_bytes = static_cast<int64_t>(label_bytes);
+    const uint64_t per_read = LabelsPerRead(label_bytes);
+    for (uint64_t chunk = rank.value; chunk * per_read < count; chunk += num_ranks) {
+      ASSIGN_OR_RETURN(const sampler::GlobalBatch edges,
+                       EdgesOfChunk(target, graph, part, chunk, per_read, true, timeouts.ForData()));
+      seen.width = WidthOfRows(edges.rows);
+      EdgeTarget checked = target;
+      if (target.loss == LossKind::kCrossEntropy) {
+        if (seen.width != 1) break;  // refused by the caller
+        if (checked.num_outputs == 0) checked.num_outputs = kMostClasses;
+      } else if (checked.num_outputs == 0) {
+        checked.num_outputs = seen.width;
+      }
+      ASSIGN_OR_RETURN(const torch::Tensor labels, LabelsOf(checked, edges.rows));
+      if (target.loss == LossKind::kCrossEntropy && labels.numel() > 0) {
+        seen.largest_class = std::max(seen.largest_class, labels.max().item<int64_t>());
+      }
+    }
+  }
+  return seen;
+}
+
+// Of all ranks.
+Result<SeenLabels> LookTogether(const EdgeTarget& target, const GraphAccess& graph, collective::Collective& collective,
+                                const Timeouts& timeouts) {
+  const Result<SeenLabels> own = LookAtLabels(target, graph, collective.rank(), collective.size(), timeouts);
+  RETURN_IF_ERROR(collective::AgreeOn(own.status(), collective, timeouts.ForCollective()));
+  const int64_t mine[] = {own->largest_class, own->width, own->label_bytes};
+  ASSIGN_OR_RETURN(const std::vector<std::byte> all,
+                   collective.AllGather(std::as_bytes(std::span(mine)), timeouts.ForCollective()));
+  SeenLabels seen;
+  for (size_t at = 0; at + sizeof(mine) <= all.size(); at += sizeof(mine)) {
+    int64_t of_rank[std::size(mine)];
+    std::memcpy(of_rank, all.data() + at, sizeof(of_rank));
+    seen.largest_class = std::max(seen.largest_class, of_rank[0]);
+    seen.width = std::max(seen.width, of_rank[1]);
+    seen.label_bytes = std::max(seen.label_bytes, of_rank[2]);
+  }
+  return seen;
+}
+
+Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
+  target->label_bytes = static_cast<uint64_t>(seen.label_bytes);
+  const std::string column = "spec.training.task.label: edge column '" + target->label + "'";
+  if (target->loss == LossKind::kCrossEntropy) {
+    if (seen.width > 1) {
+      return InvalidArgument(column + " has " + std::to_string(seen.width) +
+                             " values an edge; expected one class (or multiLabel: true)");
+    }
+    if (target->num_outputs == 0) target->num_outputs = seen.largest_class + 1;
+  } else if (target->num_outputs == 0) {
+    target->num_outputs = seen.width;
+  } else if (seen.width > 0 && seen.width != target->num_outputs) {
+    return InvalidArgument("the model has " + std::to_string(target->num_outputs) + " outputs, but " + column +
+                           " has " + std::to_string(seen.width) + " values an edge");
+  }
+  if (target->num_outputs > 0) return Status();
+  return InvalidArgument("no edge of split '" + target->split + "' has a label in '" + target->label + "'");
+}
+
+}  // namespace
+
+Result<uint64_t> CountLabelledEdges(const job::Training& training, const GraphAccess& graph) {
+  ASSIGN_OR_RETURN(const EdgeTypeId type, LabelledEdgeTypeOf(training.task, graph.schema()));
+  return graph.seeds.CountOfEdges(type, training.task.split, SplitPartName::kTrain);
+}
+
+Result<sampler::GlobalBatch> EdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
+                                          uint64_t chunk, uint64_t size, bool with_labels, Deadline deadline) {
+  sampler::SeedQuery query{
+      .split = target.split, .part = part, .shuffle = false, .step = static_cast<uint32_t>(chunk), .batch_size = size};
+  query.edge_types = {target.edge_type};
+  if (with_labels) query.edge_column = target.label;
+  return graph.seeds.SeedsOfStep(query, deadline);
+}
+
+Result<torch::Tensor> LabelsOf(const EdgeTarget& target, const Tensor& rows) {
+  const std::string column = "edge column '" + target.label + "'";
+  torch::Tensor labels;
+  if (target.loss == LossKind::kCrossEntropy) {
+    ASSIGN_OR_RETURN(labels, AsClasses(rows).While(column));
+  } else {
+    ASSIGN_OR_RETURN(labels, AsFloats(rows).While(column));
+    labels = labels.reshape({rows.num_rows(), WidthOfRows(rows)});
+  }
+  RETURN_IF_ERROR(CheckLabels(target.loss, labels, target.num_outputs).While(column));
+  return labels;
+}
+
+Result<LabelledEdges> LabelledEdgesOfChunk(const EdgeTarget& target, const GraphAccess& graph, SplitPartName part,
+                                           uint64_t chunk, uint64_t size, const Timeouts& timeouts) {
+  // Of equal pieces the chunk consists of whole ones.
+  uint64_t per_read = std::min(size, LabelsPerRead(target.label_bytes));
+  while (size % per_read != 0) --per_read;
+  const uint64_t num_reads = size / per_read;
+  LabelledEdges edges;
+  std::vector<torch::Tensor> labels;
+  for (uint64_t read = chunk * num_reads; read < (chunk + 1) * num_reads; ++read) {
+    ASSIGN_OR_RETURN(const sampler::GlobalBatch some,
+                     EdgesOfChunk(target, graph, part, read, per_read, true, timeouts.ForData()));
+    if (some.seeds.empty() && !labels.empty()) break;
+    ASSIGN_OR_RETURN(labels.emplace_back(), LabelsOf(target, some.rows));
+    edges.sources.insert(edges.sources.end(), some.sources.begin(), some.sources.end());
+    edges.destinations.insert(edges.destinations.end(), some.seeds.begin(), some.seeds.end());
+  }
+  edges.labels = labels.size() == 1 ? labels.front() : torch::cat(labels);
+  return edges;
+}
+
+Result<EdgeTarget> EdgeTargetOf(const job::Training& training, const GraphAccess& graph,
+                                std::optional<int64_t> num_outputs, collective::Collective& collective,
+                                const Timeouts& timeouts) {
+  EdgeTarget target;
+  ASSIGN_OR_RETURN(target.edge_type, LabelledEdgeTypeOf(training.task, graph.schema()));
+  target.split = training.task.split;
+  target.label = training.task.label;
+  target.loss = LossOf(training.task);
+  target.num_outputs = num_outputs.value_or(0);
+  const Result<SeenLabels> seen = LookTogether(target, graph, collective, timeouts);
+  if (!seen.ok() && seen.status().code() == StatusCode::kNotFound && OnlyInfers(training) && num_outputs.has_value()) {
+    target.label.clear();
+    return target;
+  }
+  if (!seen.ok()) return seen.status();
+  RETURN_IF_ERROR(SetOutputs(*seen, &target));
+  return target;
+}
+
+}  // namespace espalier::trainer

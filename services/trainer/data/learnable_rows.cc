@@ -1,0 +1,222 @@
+#include "services/trainer/data/learnable_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/base/hash.h"
+#include "services/base/mutex.h"
+#include "services/base/unique_number.h"
+#include "services/collective/agreement.h"
+#include "services/trainer/model/parameters.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr const char* kTensorName = "espalier-learnable-rows";
+
+sampler::SparseOptimizer OptimizerOf(const job::SparseOptimizer& options) {
+  sampler::SparseOptimizer optimizer;
+  switch (options.type) {
+    case job::SparseOptimizerType::kSgd: optimizer.type = sampler::SparseOptimizerType::kSgd; break;
+    case job::SparseOptimizerType::kAdagrad: optimizer.type = sampler::SparseOptimizerType::kAdagrad; break;
+    case job::SparseOptimizerType::kRowWiseAdagrad:
+      optimizer.type = sampler::SparseOptimizerType::kRowWiseAdagrad;
+      break;
+    case job::SparseOptimizerType::kAdam: optimizer.type = sampler::SparseOptimizerType::kAdam; break;
+    case job::SparseOptimizerType::kAdamW: optimizer.type = sampler::SparseOptimizerType::kAdamW; break;
+  }
+  const bool is_adam =
+      options.type == job::SparseOptimizerType::kAdam || options.type == job::SparseOptimizerType::kAdamW;
+  optimizer.epsilon = is_adam ? 1e-8 : 1e-10;  // torch's
+  optimizer.weight_decay = options.weight_decay;
+  optimizer.initial_accumulator = options.initial_accumulator;
+  optimizer.duplicates = options.duplicates == job::DuplicateGradients::kSum ? sampler::DuplicateGradients::kSum
+                                                                             : sampler::DuplicateGradients::kMean;
+  return optimizer;
+}
+
+sampler::Initializer InitializerOf(const job::RowInitializer& options, uint64_t seed) {
+  switch (options.type) {
+    case job::RowInitializerType::kUniform: return sampler::Initializer::Uniform(options.low, options.high, seed);
+    case job::RowInitializerType::kNormal: return sampler::Initializer::Normal(options.mean, options.deviation, seed);
+    case job::RowInitializerType::kXavierUniform: return sampler::Initializer::XavierUniform(1, seed);
+    case job::RowInitializerType::kPlugin: return sampler::Initializer::Plugin(options.plugin, options.arguments, seed);
+    case job::RowInitializerType::kZeros: break;
+  }
+  return sampler::Initializer::Zeros();
+}
+
+DType DTypeOfRows(job::RowDType dtype) {
+  switch (dtype) {
+    case job::RowDType::kF32: return DType::kF32;
+    case job::RowDType::kF16: return DType::kF16;
+    case job::RowDType::kBf16: return DType::kBF16;
+  }
+  return DType::kF32;
+}
+
+std::vector<GlobalRowId> RowsOf(std::span<const GlobalNodeId> nodes) {
+  std::vector<GlobalRowId> rows;
+  rows.reserve(nodes.size());
+  for (const GlobalNodeId node : nodes) rows.emplace_back(node.value);
+  return rows;
+}
+
+}  // namespace
+
+// Thread-safe: acknowledgements come on any thread, also after the owner has given up.
+class LearnableRows::Acknowledgements {
+ public:
+  explicit Acknowledgements(size_t count) : missing_(count) {}
+
+  void Take(Status status) {
+    MutexLock lock(&mutex_);
+    --missing_;
+    if (!status.ok() && error_.ok()) error_ = std::move(status);
+  }
+  Status Await(Deadline deadline) {
+    MutexLock lock(&mutex_);
+    if (!mutex_.AwaitBefore(deadline, [this] { return missing_ == 0 || !error_.ok(); })) {
+      return DeadlineExceeded("gradients of learnable rows were not acknowledged in time");
+    }
+    return error_;
+  }
+
+ private:
+  Mutex mutex_;
+  size_t missing_ ABSL_GUARDED_BY(mutex_);
+  Status error_ ABSL_GUARDED_BY(mutex_);
+};
+
+torch::Tensor SideBySide(const torch::Tensor& features, const torch::Tensor& rows) {
+  return features.size(1) == 0 ? rows : torch::cat({features, rows}, 1);
+}
+
+LearnableRows::LearnableRows(const job::Training& training, const graph::PartitionBook& book,
+                             sampler::EmbeddingStore& store, Rank rank, uint32_t num_trainers, const Timeouts& timeouts,
+                             std::function<void()> on_progress)
+    : book_(book), store_(store), rank_(rank), timeouts_(timeouts), on_progress_(std::move(on_progress)) {
+  const graph::GraphSchema& schema = book.schema();
+  for (const job::Input& input : training.inputs) {
+    if (!input.embedding.has_value()) continue;
+    // NodeData::Make has looked it up before.
+    const Result<NodeTypeId> type = NodeTypeOf(input.node_type, schema, "spec.training.inputs.nodeType");
+    ESPALIER_CHECK(type.ok()) << type.status().ToString();
+    Table table;
+    table.type = *type;
+    table.type_name = schema.NodeTypeName(*type);
+    table.spec = {
+        .id = {.rows = sampler::RowSpace::Nodes(*type), .name = kTensorName},
+        .dtype = DTypeOfRows(input.embedding->dtype),
+        .width = static_cast<uint32_t>(input.embedding->size),
+        // The type is part of the seed, or types of one name would begin alike.
+        .initializer = InitializerOf(input.embedding->initializer, HashCombine(training.seed, Hash64(table.type_name))),
+        .optimizer = OptimizerOf(input.embedding->optimizer),
+        .num_trainers = num_trainers};
+    table.learning_rate = input.embedding->optimizer.learning_rate;
+    table.schedule = input.embedding->schedule;
+    tables_.push_back(std::move(table));
+  }
+  std::sort(tables_.begin(), tables_.end(), [](const Table& a, const Table& b) { return a.type < b.type; });
+}
+
+Status LearnableRows::RestartWhereLost(Status status) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  return Unavailable("a graph server was restarted and has lost the learnable rows: " + status.message());
+}
+
+const LearnableRows::Table* LearnableRows::Find(NodeTypeId type) const {
+  for (const Table& table : tables_) {
+    if (table.type == type) return &table;
+  }
+  return nullptr;
+}
+
+int64_t LearnableRows::WidthOf(NodeTypeId type) const {
+  const Table* const table = Find(type);
+  return table == nullptr ? 0 : int64_t{table->spec.width};
+}
+
+Status LearnableRows::Create(collective::Collective& collective) {
+  uint64_t run = UniqueNumber();
+  RETURN_IF_ERROR(collective.Broadcast(std::as_writable_bytes(std::span(&run, 1)), Rank(0), timeouts_.ForCollective()));
+  for (Table& table : tables_) table.spec.id.creation = run;
+  size_t next = 0;
+  const auto create = [&]() -> Result<bool> {
+    RETURN_IF_ERROR(store_.CreateEmbedding(tables_[next].spec, timeouts_.ForData()));
+    return ++next < tables_.size();
+  };
+  return collective::WorkInSteps(Rank(0), create, collective, timeouts_.collective).While("creating learnable rows");
+}
+
+Result<torch::Tensor> LearnableRows::Read(NodeTypeId type, std::span<const GlobalNodeId> nodes,
+                                          Deadline deadline) const {
+  const Table* const table = Find(type);
+  if (table == nullptr) return torch::empty({static_cast<int64_t>(nodes.size()), 0}, torch::kFloat);
+  auto rows = store_.ReadEmbedding(table->spec, version_, RowsOf(nodes), deadline);
+  if (!rows.ok()) return RestartWhereLost(std::move(rows).status()).While("reading learnable rows");
+  return AsFloats(*rows);
+}
+
+Status LearnableRows::Join(BatchTensors* batch, Deadline deadline) const {
+  const Timer timer;
+  batch->learnable.resize(batch->features.size());
+  for (const Table& table : tables_) {
+    ASSIGN_OR_RETURN(torch::Tensor rows, Read(table.type, batch->batch.nodes[table.type.value], deadline));
+    rows.requires_grad_();
+    batch->learnable[table.type.value] = rows;
+    torch::Tensor& features = batch->features[table.type.value];
+    features = SideBySide(features, rows);
+  }
+  batch->fetch_seconds += timer.Seconds();
+  return Status();
+}
+
+void LearnableRows::JoinNothing(BatchTensors* batch) const {
+  batch->learnable.resize(batch->features.size());
+  for (const Table& table : tables_) {
+    torch::Tensor rows = torch::empty({0, int64_t{table.spec.width}}, torch::kFloat);
+    rows.requires_grad_();
+    batch->learnable[table.type.value] = rows;
+    torch::Tensor& features = batch->features[table.type.value];
+    features = SideBySide(features, rows);
+  }
+}
+
+Status LearnableRows::Push(const BatchTensors& batch, const RunLength& run) {
+  RETURN_IF_ERROR(AwaitPushes());
+  const auto acknowledgements = std::make_shared<Acknowledgements>(tables_.size());
+  const Deadline deadline = timeouts_.ForData();
+  for (const Table& table : tables_) {
+    const torch::Tensor gradient = batch.learnable[table.type.value].grad();
+    // Rows that the loss does not depend on have no gradient at all, for instance those of an empty share.
+    std::vector<GlobalRowId> rows;
+    if (gradient.defined()) rows = RowsOf(batch.batch.nodes[table.type.value]);
+    const Tensor values = gradient.defined() ? FromTorch(gradient.contiguous())
+                                             : Tensor::Zeros(DType::kF32, {0, int64_t{table.spec.width}});
+    const sampler::StepOfTrainer step{
+        .step = version_,
+        .rank = rank_,
+        .learning_rate = LearningRateAt(table.schedule, table.learning_rate, run, static_cast<int64_t>(version_))};
+    store_.PushGradients(table.spec, step, rows, values, deadline,
+                         [acknowledgements](Status status) { acknowledgements->Take(std::move(status)); });
+  }
+  pending_ = acknowledgements;
+  ++version_;
+  return Status();
+}
+
+Status LearnableRows::Drop() {
+  if (rank_ != Rank(0)) return Status();
+  for (const Table& table : tables_) RETURN_IF_ERROR(store_.DropEmbedding(table.spec.id, timeouts_.ForData()));
+  return Status();
+}
+
+Status LearnableRows::AwaitPushes() {
+  const auto pending = std::exchange(pending_, nullptr);
+  if (pending == nullptr) return Status();
+  return RestartWhereLost(pending->Await(timeouts_.ForData())).While("sending gradients of learnable rows");
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,94 @@
+#include "services/trainer/data/link_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "services/job/sampling/sampling_enums.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr char kReversePrefix[] = "rev_";
+
+// What addReverseEdges makes of a relation.
+std::string NameOfReverse(const graph::CanonicalEdgeType& forward) {
+  return graph::CanonicalEdgeType{forward.destination, kReversePrefix + forward.relation, forward.source}.Name();
+}
+
+// The other one of a relation and what addReverseEdges has made of it; none where the graph has no such pair.
+std::optional<EdgeTypeId> CounterpartOf(const graph::GraphSchema& schema, EdgeTypeId type) {
+  const graph::CanonicalEdgeType& edges = schema.EdgeType(type);
+  if (Result<EdgeTypeId> reverse = schema.FindEdgeType(NameOfReverse(edges)); reverse.ok()) return *reverse;
+  if (!edges.relation.starts_with(kReversePrefix)) return std::nullopt;
+  const graph::CanonicalEdgeType forward = {edges.destination, edges.relation.substr(std::strlen(kReversePrefix)),
+                                            edges.source};
+  if (Result<EdgeTypeId> found = schema.FindEdgeType(forward.Name()); found.ok()) return *found;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<EdgeTypeId>> EdgeTypesOf(const job::Task& task, const graph::GraphSchema& schema) {
+  std::vector<EdgeTypeId> types;
+  if (!task.edge_type.empty()) {
+    ASSIGN_OR_RETURN(const EdgeTypeId type, schema.FindEdgeType(task.edge_type).While("spec.training.task.edgeType"));
+    types.push_back(type);
+    return types;
+  }
+  if (!task.edge_types.empty()) {
+    for (const std::string& name : task.edge_types) {
+      ASSIGN_OR_RETURN(const EdgeTypeId type, schema.FindEdgeType(name).While("spec.training.task.edgeTypes"));
+      types.push_back(type);
+    }
+    std::sort(types.begin(), types.end());
+    const auto twice = std::adjacent_find(types.begin(), types.end());
+    if (twice == types.end()) return types;
+    return InvalidArgument("spec.training.task.edgeTypes: edge type '" + schema.EdgeType(*twice).Name() +
+                           "' is named twice");
+  }
+  if (schema.num_edge_types() == 0) return InvalidArgument("spec.training.task: the graph has no edges");
+  for (uint16_t type = 0; type < schema.num_edge_types(); ++type) types.emplace_back(type);
+  return types;
+}
+
+Result<std::optional<EdgeTypeId>> ReverseTypeOf(const job::Task& task, const graph::GraphSchema& schema,
+                                                EdgeTypeId type) {
+  const std::optional<EdgeTypeId> none;
+  if (!task.reverse_edge_type.empty()) {
+    if (task.edge_type.empty() && (schema.num_edge_types() > 1 || !task.edge_types.empty())) {
+      return InvalidArgument("spec.training.task.reverseEdgeType: the reverse of one edge type, and the graph has " +
+                             std::to_string(schema.num_edge_types()) + ": name spec.training.task.edgeType");
+    }
+    ASSIGN_OR_RETURN(const EdgeTypeId named,
+                     schema.FindEdgeType(task.reverse_edge_type).While("spec.training.task.reverseEdgeType"));
+    // Two reverse types would each say what a batch asks.
+    if (task.reverse_edges_added && !schema.is_homogeneous() && CounterpartOf(schema, type) != named) {
+      return InvalidArgument(
+          "spec.training.task.reverseEdgeType: with spec.graph.preprocess.addReverseEdges the reverse "
+          "is what that makes: leave out one of them");
+    }
+    return std::optional<EdgeTypeId>(named);
+  }
+  if (!task.reverse_edges_added) return none;
+  if (schema.is_homogeneous()) return std::optional<EdgeTypeId>(type);
+  const std::optional<EdgeTypeId> made = CounterpartOf(schema, type);
+  if (made.has_value()) return made;
+  return NotFound("spec.training.task.edgeType: the graph has no edge type '" + NameOfReverse(schema.EdgeType(type)) +
+                  "', which addReverseEdges should have made");
+}
+
+Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const job::Task& task, const graph::GraphSchema& schema) {
+  if (task.type != job::TaskType::kLinkPrediction) return std::optional<sampler::LinkPlan>();
+  sampler::LinkPlan plan;
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(task, schema));
+  for (const EdgeTypeId type : types) {
+    ASSIGN_OR_RETURN(const std::optional<EdgeTypeId> reverse, ReverseTypeOf(task, schema, type));
+    plan.types.push_back({type, reverse});
+  }
+  plan.negatives = {NegativeKindOf(task.negatives), static_cast<uint32_t>(task.num_negatives)};
+  return std::optional<sampler::LinkPlan>(std::move(plan));
+}
+
+}  // namespace espalier::trainer

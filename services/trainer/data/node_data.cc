@@ -1,0 +1,288 @@
+#include "services/trainer/data/node_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "services/collective/agreement.h"
+#include "services/trainer/data/edge_plan.h"
+#include "services/trainer/data/learnable_rows.h"
+#include "services/trainer/data/link_plan.h"
+
+namespace espalier::trainer {
+namespace {
+
+using graph::GraphSchema;
+using sampler::ColumnDescription;
+
+std::string NamesOf(const std::vector<ColumnDescription>& columns, NodeTypeId type) {
+  std::string names;
+  for (const ColumnDescription& column : columns) {
+    if (column.node_type != type || column.name == sampler::kOriginalIdColumn) continue;
+    names += (names.empty() ? "" : ", ") + column.name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+Result<ColumnDescription> FindColumn(const std::vector<ColumnDescription>& columns, NodeTypeId type,
+                                     const std::string& name, const GraphSchema& schema) {
+  for (const ColumnDescription& column : columns) {
+    if (column.node_type == type && column.name == name) return column;
+  }
+  return NotFound("node type '" + schema.NodeTypeName(type) + "' has no column '" + name +
+                  "'; it has: " + NamesOf(columns, type));
+}
+
+int64_t WidthOf(const ColumnDescription& column) {
+  int64_t width = 1;
+  for (const int64_t size : column.row_shape) width *= size;
+  return width;
+}
+
+// The torch type with the same bits, where there is one.
+bool CounterpartOf(DType dtype, torch::ScalarType* type) {
+  switch (dtype) {
+    case DType::kBool: *type = torch::kBool; return true;
+    case DType::kU8: *type = torch::kUInt8; return true;
+    case DType::kI8: *type = torch::kInt8; return true;
+    case DType::kI16: *type = torch::kInt16; return true;
+    case DType::kI32: *type = torch::kInt32; return true;
+    case DType::kI64: *type = torch::kInt64; return true;
+    case DType::kF16: *type = torch::kHalf; return true;
+    case DType::kBF16: *type = torch::kBFloat16; return true;
+    case DType::kF32: *type = torch::kFloat; return true;
+    case DType::kF64: *type = torch::kDouble; return true;
+    case DType::kU16:
+    case DType::kU32:
+    case DType::kU64: return false;
+  }
+  return false;
+}
+
+// The same bytes, kept alive by the result. Read-only by convention.
+torch::Tensor View(const Tensor& tensor, torch::ScalarType type) {
+  auto owner = std::make_shared<Tensor>(tensor);
+  return torch::from_blob(
+      const_cast<std::byte*>(tensor.bytes()), tensor.shape(), [owner](void*) {}, type);
+}
+
+// Unsigned types that torch lacks.
+template <class To>
+torch::Tensor Widened(const Tensor& tensor, torch::ScalarType type) {
+  torch::Tensor widened = torch::empty(tensor.shape(), type);
+  To* to = widened.data_ptr<To>();
+  const auto copy = [&](auto values) {
+    for (size_t i = 0; i < values.size(); ++i) to[i] = static_cast<To>(values[i]);
+  };
+  if (tensor.dtype() == DType::kU16) copy(tensor.values<uint16_t>());
+  if (tensor.dtype() == DType::kU32) copy(tensor.values<uint32_t>());
+  if (tensor.dtype() == DType::kU64) copy(tensor.values<uint64_t>());
+  return widened;
+}
+
+}  // namespace
+
+Result<torch::Tensor> AsFloats(const Tensor& tensor) {
+  torch::ScalarType type;
+  if (!CounterpartOf(tensor.dtype(), &type)) return Widened<float>(tensor, torch::kFloat);
+  return View(tensor, type).to(torch::kFloat);
+}
+
+Result<torch::Tensor> AsClasses(const Tensor& tensor) {
+  torch::ScalarType type;
+  if (!CounterpartOf(tensor.dtype(), &type)) return Widened<int64_t>(tensor, torch::kInt64).flatten();
+  const torch::Tensor values = View(tensor, type).flatten();
+  if (!values.is_floating_point()) return values.to(torch::kInt64);
+  const torch::Tensor reals = values.to(torch::kDouble).contiguous();
+  torch::Tensor classes = torch::empty({reals.numel()}, torch::kInt64);
+  for (int64_t i = 0; i < reals.numel(); ++i) {
+    const double value = reals.data_ptr<double>()[i];
+    if (!std::isnan(value) && (value != std::floor(value) || std::fabs(value) > 1e9)) {
+      return InvalidArgument("label " + std::to_string(value) + "; expected a class, a whole number");
+    }
+    classes.data_ptr<int64_t>()[i] = std::isnan(value) ? -1 : static_cast<int64_t>(value);
+  }
+  return classes;
+}
+
+Result<NodeTypeId> NodeTypeOf(const std::string& name, const GraphSchema& schema, const char* field) {
+  if (!name.empty()) return schema.FindNodeType(name).While(field);
+  if (schema.num_node_types() == 1) return NodeTypeId(0);
+  return InvalidArgument(std::string(field) + ": expected a node type, because the graph has " +
+                         std::to_string(schema.num_node_types()));
+}
+
+Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema& schema, sampler::RowSource& rows) {
+  NodeData data(rows);
+  data.inputs_.resize(schema.num_node_types());
+  data.feature_widths_.resize(schema.num_node_types(), 0);
+  data.input_widths_.resize(schema.num_node_types(), 0);
+  for (const job::Input& input : training.inputs) RETURN_IF_ERROR(data.AddInput(input, schema));
+  const bool of_edges = job::IsOfEdges(training.task.type);
+  RETURN_IF_ERROR(of_edges ? data.SetEmbeddings(training, schema) : data.SetLabel(training, schema));
+  if (data.seed_types_.empty()) data.seed_types_ = {data.seed_type_};
+  return data;
+}
+
+Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
+  std::vector<EdgeTypeId> types(1);
+  if (job::LabelsEdges(training.task.type)) {
+    ASSIGN_OR_RETURN(types.front(), LabelledEdgeTypeOf(training.task, schema));
+  } else {
+    ASSIGN_OR_RETURN(types, EdgeTypesOf(training.task, schema));
+  }
+  seed_type_ = schema.DestinationOf(types.front());
+  std::set<NodeTypeId> ends;
+  for (const EdgeTypeId type : types) ends.insert({schema.SourceOf(type), schema.DestinationOf(type)});
+  seed_types_.assign(ends.begin(), ends.end());
+  has_labels_ = false;
+  num_outputs_ = training.model.hidden_size;
+  return Status();
+}
+
+Status NodeData::AddInput(const job::Input& input, const GraphSchema& schema) {
+  ASSIGN_OR_RETURN(const NodeTypeId type, NodeTypeOf(input.node_type, schema, "spec.training.inputs.nodeType"));
+  for (const std::string& name : input.features) {
+    auto found = FindColumn(rows_->columns(), type, name, schema).While("spec.training.inputs.features");
+    if (!found.ok()) return std::move(found).status();
+    inputs_[type.value].push_back({name, WidthOf(*found)});
+    feature_widths_[type.value] += WidthOf(*found);
+  }
+  input_widths_[type.value] =
+      feature_widths_[type.value] + (input.embedding.has_value() ? input.embedding->size : int64_t{0});
+  return Status();
+}
+
+Status NodeData::SetLabel(const job::Training& training, const GraphSchema& schema) {
+  const job::Task& task = training.task;
+  ASSIGN_OR_RETURN(seed_type_, NodeTypeOf(task.node_type, schema, "spec.training.task.nodeType"));
+  loss_kind_ = LossOf(task);
+  auto found = FindColumn(rows_->columns(), seed_type_, task.label, schema).While("spec.training.task.label");
+  has_labels_ = found.ok();
+  if (!has_labels_ && OnlyInfers(training)) return Status();
+  if (!found.ok()) return std::move(found).status();
+  label_ = task.label;
+  label_width_ = WidthOf(*found);
+  if (loss_kind_ == LossKind::kCrossEntropy && label_width_ != 1) {
+    return InvalidArgument("spec.training.task.label: column '" + label_ + "' has " + std::to_string(label_width_) +
+                           " values a node; expected one class (or multiLabel: true)");
+  }
+  return Status();
+}
+
+Result<int64_t> NodeData::LargestClass(const sampler::SeedQuery& part, sampler::SeedSource& seeds, Rank rank,
+                                       uint32_t num_ranks, int64_t largest, std::chrono::seconds timeout) const {
+  ASSIGN_OR_RETURN(const uint64_t count, seeds.CountOf(part.node_type, part.split, part.part));
+  sampler::SeedQuery query = part;
+  for (uint64_t chunk = rank.value; chunk * part.batch_size < count; chunk += num_ranks) {
+    const Deadline deadline = Deadline::After(timeout);
+    query.step = static_cast<uint32_t>(chunk);
+    ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, seeds.SeedsOfStep(query, deadline));
+    ASSIGN_OR_RETURN(const torch::Tensor labels, Labels(batch.seeds, deadline));
+    if (labels.numel() > 0) largest = std::max(largest, labels.max().item<int64_t>());
+  }
+  return largest;
+}
+
+Status NodeData::CountOutputs(const std::string& split, sampler::SeedSource& seeds, collective::Collective& collective,
+                              std::chrono::seconds timeout) {
+  if (!has_labels_) return Status();
+  if (loss_kind_ != LossKind::kCrossEntropy) {
+    num_outputs_ = label_width_;
+    return Status();
+  }
+  constexpr uint64_t kChunk = uint64_t{1} << 16;
+  // So many classes are a mistake: a column of ids taken for labels.
+  constexpr int64_t kMaxClasses = 1'000'000;
+  Result<int64_t> largest = -1;
+  for (const auto part :
+       {graph::SplitPartName::kTrain, graph::SplitPartName::kValidation, graph::SplitPartName::kTest}) {
+    const sampler::SeedQuery query{
+        .node_type = seed_type_, .split = split, .part = part, .shuffle = false, .batch_size = kChunk};
+    largest = LargestClass(query, seeds, collective.rank(), collective.size(), *largest, timeout);
+    if (!largest.ok()) break;
+  }
+  const Deadline deadline = Deadline::After(timeout);
+  RETURN_IF_ERROR(collective::AgreeOn(largest.status(), collective, deadline).While("counting classes"));
+  ASSIGN_OR_RETURN(const std::vector<std::byte> all,
+                   collective.AllGather(std::as_bytes(std::span<const int64_t>(&*largest, 1)), deadline));
+  for (size_t at = 0; at < all.size(); at += sizeof(int64_t)) {
+    int64_t of_rank;
+    std::memcpy(&of_rank, all.data() + at, sizeof(of_rank));
+    num_outputs_ = std::max(num_outputs_, of_rank + 1);
+  }
+  if (num_outputs_ == 0) return InvalidArgument("no node of split '" + split + "' has a label in '" + label_ + "'");
+  if (num_outputs_ > kMaxClasses) {
+    return InvalidArgument("column '" + label_ + "' has labels up to " + std::to_string(num_outputs_ - 1) +
+                           "; expected classes below " + std::to_string(kMaxClasses));
+  }
+  return Status();
+}
+
+Status NodeData::SetOutputs(int64_t num_outputs) {
+  if (has_labels_ && loss_kind_ != LossKind::kCrossEntropy && num_outputs != label_width_) {
+    return InvalidArgument("the model has " + std::to_string(num_outputs) + " outputs, but column '" + label_ +
+                           "' has " + std::to_string(label_width_) + " values a node");
+  }
+  num_outputs_ = num_outputs;
+  return Status();
+}
+
+Result<torch::Tensor> NodeData::Column(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes,
+                                       Deadline deadline) const {
+  ASSIGN_OR_RETURN(const Tensor rows, rows_->GatherRows(type, name, nodes, deadline));
+  return AsFloats(rows);
+}
+
+Result<torch::Tensor> NodeData::Features(NodeTypeId type, std::span<const GlobalNodeId> nodes,
+                                         Deadline deadline) const {
+  const auto num_rows = static_cast<int64_t>(nodes.size());
+  const std::vector<InputColumn>& columns = inputs_[type.value];
+  if (columns.size() == 1) {
+    ASSIGN_OR_RETURN(const torch::Tensor rows, Column(type, columns[0].name, nodes, deadline));
+    return rows.reshape({num_rows, columns[0].width});
+  }
+  torch::Tensor features = torch::empty({num_rows, feature_widths_[type.value]}, torch::kFloat);
+  int64_t first = 0;
+  for (const InputColumn& column : columns) {
+    ASSIGN_OR_RETURN(const torch::Tensor rows, Column(type, column.name, nodes, deadline));
+    features.narrow(1, first, column.width).copy_(rows.reshape({num_rows, column.width}));
+    first += column.width;
+  }
+  return features;
+}
+
+Result<GraphDegrees> NodeData::Degrees(const std::vector<std::vector<GlobalNodeId>>& nodes,
+                                       std::span<const uint32_t> num_written, Deadline deadline) const {
+  return degrees_.has_value() ? degrees_->Of(nodes, num_written, deadline) : GraphDegrees();
+}
+
+Result<torch::Tensor> NodeData::Inputs(NodeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) const {
+  ASSIGN_OR_RETURN(const torch::Tensor features, Features(type, nodes, deadline));
+  return WithLearnable(type, features, nodes, deadline);
+}
+
+Result<torch::Tensor> NodeData::WithLearnable(NodeTypeId type, const torch::Tensor& features,
+                                              std::span<const GlobalNodeId> nodes, Deadline deadline) const {
+  if (learnable_ == nullptr || learnable_->WidthOf(type) == 0) return features;
+  ASSIGN_OR_RETURN(const torch::Tensor rows, learnable_->Read(type, nodes, deadline));
+  return SideBySide(features, rows);
+}
+
+Result<torch::Tensor> NodeData::Labels(std::span<const GlobalNodeId> nodes, Deadline deadline) const {
+  ASSIGN_OR_RETURN(const Tensor rows, rows_->GatherRows(seed_type_, label_, nodes, deadline));
+  if (loss_kind_ == LossKind::kCrossEntropy) return AsClasses(rows).While("column '" + label_ + "'");
+  ASSIGN_OR_RETURN(const torch::Tensor values, AsFloats(rows));
+  return values.reshape({static_cast<int64_t>(nodes.size()), label_width_});
+}
+
+Result<torch::Tensor> NodeData::OriginalIds(NodeTypeId type, std::span<const GlobalNodeId> nodes,
+                                            Deadline deadline) const {
+  ASSIGN_OR_RETURN(const Tensor rows, rows_->GatherRows(type, sampler::kOriginalIdColumn, nodes, deadline));
+  if (rows.dtype() == DType::kU64) return View(rows, torch::kInt64);  // ids lie far below 2^63
+  return AsClasses(rows);
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,103 @@
+#include "services/trainer/data/node_data.h"
+#include "services/base/testing/soon.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+// Columns of one node type in memory; node i is row i.
+class ColumnsInMemory final : public sampler::RowSource {
+ public:
+  explicit ColumnsInMemory(std::map<std::string, Tensor> columns) : columns_(std::move(columns)) {
+    for (const auto& [name, tensor] : columns_) {
+      descriptions_.push_back(
+          {NodeTypeId(0), name, tensor.dtype(), {tensor.shape().begin() + 1, tensor.shape().end()}});
+    }
+  }
+  const std::vector<sampler::ColumnDescription>& columns() const override { return descriptions_; }
+  Result<Tensor> GatherRows(NodeTypeId, const std::string& name, std::span<const GlobalNodeId> nodes,
+                            Deadline) override {
+    const Tensor& column = columns_.at(name);
+    std::vector<int64_t> shape = column.shape();
+    shape[0] = static_cast<int64_t>(nodes.size());
+    Tensor rows = Tensor::Zeros(column.dtype(), shape);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      std::copy_n(column.bytes() + nodes[i].value * column.row_bytes(), column.row_bytes(),
+                  rows.mutable_bytes() + i * column.row_bytes());
+    }
+    return rows;
+  }
+
+ private:
+  std::map<std::string, Tensor> columns_;
+  std::vector<sampler::ColumnDescription> descriptions_;
+};
+
+graph::GraphSchema OneTypeSchema() { return *graph::GraphSchema::Make({"n"}, {{"n", "e", "n"}}); }
+std::vector<GlobalNodeId> Nodes(std::initializer_list<uint64_t> ids) {
+  std::vector<GlobalNodeId> nodes;
+  for (const uint64_t id : ids) nodes.emplace_back(id);
+  return nodes;
+}
+
+job::Training TrainingWith(std::vector<std::string> features, const std::string& label) {
+  job::Training training;
+  training.inputs = {{"", std::move(features)}};
+  training.task.label = label;
+  return training;
+}
+
+TEST(NodeDataTest, PutsColumnsOfAnyDtypeSideBySide) {
+  const uint16_t halves[] = {FloatToHalf(1.5f), FloatToHalf(-2.0f)};
+  ColumnsInMemory columns({{"half", Tensor::Wrap(DType::kF16, {2}, halves, nullptr)},
+                           {"pair", Tensor::FromVector<float>({1, 2, 3, 4}, {2, 2})},
+                           {"count", Tensor::FromVector<uint32_t>({7, 4'000'000'000u})},
+                           {"y", Tensor::FromVector<int64_t>({0, 1})}});
+  const auto data = NodeData::Make(TrainingWith({"pair", "half", "count"}, "y"), OneTypeSchema(), columns);
+  ASSERT_TRUE(data.ok()) << data.status().ToString();
+  EXPECT_EQ(data->input_widths(), std::vector<int64_t>{4});
+  const auto features = data->Features(NodeTypeId(0), Nodes({1, 0, 1}), Soon());
+  ASSERT_TRUE(features.ok());
+  EXPECT_TRUE(torch::equal(
+      *features, torch::tensor({{3.0f, 4.0f, -2.0f, 4e9f}, {1.0f, 2.0f, 1.5f, 7.0f}, {3.0f, 4.0f, -2.0f, 4e9f}})));
+}
+
+TEST(NodeDataTest, ReadsClassesFromFloatsWithUnlabelledNodes) {
+  ColumnsInMemory columns({{"x", Tensor::FromVector<float>({1, 2, 3})},
+                           {"y", Tensor::FromVector<float>({2, NAN, 0})},
+                           {"bad", Tensor::FromVector<float>({0, 0.5f, 1})}});
+  const auto data = NodeData::Make(TrainingWith({"x"}, "y"), OneTypeSchema(), columns);
+  EXPECT_TRUE(torch::equal(*data->Labels(Nodes({0, 1, 2}), Soon()), torch::tensor({2, -1, 0}, torch::kInt64)));
+  const auto bad = NodeData::Make(TrainingWith({"x"}, "bad"), OneTypeSchema(), columns);
+  const Status status = bad->Labels(Nodes({1}), Soon()).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("column 'bad'"));
+}
+
+TEST(NodeDataTest, ReadsTargetsOfRegression) {
+  ColumnsInMemory columns({{"x", Tensor::FromVector<float>({1, 2})}, {"y", Tensor::FromVector<double>({0.5, -1})}});
+  job::Training training = TrainingWith({"x"}, "y");
+  training.task.type = job::TaskType::kNodeRegression;
+  const auto data = NodeData::Make(training, OneTypeSchema(), columns);
+  EXPECT_TRUE(torch::equal(*data->Labels(Nodes({1, 0}), Soon()), torch::tensor({{-1.0f}, {0.5f}})));
+}
+
+TEST(NodeDataTest, NamesWhatDoesNotExist) {
+  ColumnsInMemory columns(
+      {{"x", Tensor::FromVector<float>({1, 2})}, {"wide", Tensor::FromVector<int64_t>({0, 1, 1, 0}, {2, 2})}});
+  const auto no_label = NodeData::Make(TrainingWith({"x"}, "z"), OneTypeSchema(), columns).status();
+  EXPECT_EQ(no_label.code(), StatusCode::kNotFound);
+  EXPECT_THAT(no_label.message(), HasSubstr("task.label: node type 'n' has no column 'z'; it has: wide, x"));
+  const auto wide = NodeData::Make(TrainingWith({"x"}, "wide"), OneTypeSchema(), columns).status();
+  EXPECT_THAT(wide.message(), HasSubstr("expected one class (or multiLabel: true)"));
+}
+
+}  // namespace
+}  // namespace espalier::trainer

@@ -1,0 +1,81 @@
+#include "services/trainer/data/sampling_plan.h"
+
+#include <set>
+
+#include "services/job/sampling/sampling_enums.h"
+
+namespace espalier::trainer {
+namespace {
+
+Result<sampler::LayerSpec> LayerSpecOf(const job::SamplingLayer& layer, const graph::GraphSchema& schema) {
+  sampler::LayerSpec spec;
+  spec.fanouts.assign(schema.num_edge_types(), layer.fanout.value_or(0));
+  for (const job::EdgeTypeFanout& named : layer.edge_types) {
+    ASSIGN_OR_RETURN(const EdgeTypeId type, schema.FindEdgeType(named.type));
+    spec.fanouts[type.value] = named.fanout;
+  }
+  return spec;
+}
+
+}  // namespace
+
+Result<sampler::SamplingSpec> SamplingSpecOf(const job::Sampling& sampling, const graph::GraphSchema& schema,
+                                             uint64_t seed, const std::string& time_column) {
+  sampler::SamplingSpec spec;
+  spec.replace = sampling.replace;
+  spec.weight_column = sampling.weight;
+  spec.method = DrawMethodOf(sampling.method);
+  spec.layer_dependency = sampling.layer_dependency;
+  spec.seed_time_column = sampling.seed_time;
+  if (!sampling.seed_time.empty()) spec.time_column = time_column;
+  spec.seed = seed;
+  for (size_t i = 0; i < sampling.layers.size(); ++i) {
+    auto layer = LayerSpecOf(sampling.layers[i], schema);
+    if (!layer.ok()) return layer.status().While("spec.training.sampling.layers[" + std::to_string(i) + "]");
+    spec.layers.push_back(*std::move(layer));
+  }
+  // The seeds alone: one layer that draws nothing.
+  if (spec.layers.empty()) spec.layers.push_back({std::vector<int32_t>(schema.num_edge_types(), 0)});
+  return spec;
+}
+
+std::vector<std::vector<EdgeTypeId>> RelationsOf(const sampler::SamplingSpec& spec) {
+  std::vector<std::vector<EdgeTypeId>> relations;
+  for (const sampler::LayerSpec& layer : spec.layers) {
+    std::vector<EdgeTypeId> of_layer;
+    for (uint16_t type = 0; type < layer.fanouts.size(); ++type) {
+      if (layer.fanouts[type] != 0) of_layer.push_back(EdgeTypeId(type));
+    }
+    relations.push_back(std::move(of_layer));
+  }
+  return relations;
+}
+
+sampler::SamplingSpec FullNeighborhoodOf(const sampler::SamplingSpec& spec, size_t layer) {
+  sampler::SamplingSpec full;
+  full.seed = spec.seed;
+  full.layers.push_back(spec.layers[layer]);
+  for (int32_t& fanout : full.layers[0].fanouts) {
+    if (fanout != 0) fanout = sampler::kFullNeighborhood;
+  }
+  return full;
+}
+
+std::vector<std::vector<NodeTypeId>> TypesOf(const sampler::SamplingSpec& spec, const graph::GraphSchema& schema,
+                                             std::span<const NodeTypeId> seed_types) {
+  const std::vector<std::vector<EdgeTypeId>> relations = RelationsOf(spec);
+  std::set<NodeTypeId> written(seed_types.begin(), seed_types.end());
+  std::vector<std::vector<NodeTypeId>> types(relations.size() + 1);
+  types.back().assign(written.begin(), written.end());
+  for (size_t layer = relations.size(); layer-- > 0;) {
+    std::set<NodeTypeId> read = written;
+    for (const EdgeTypeId relation : relations[layer]) {
+      if (written.contains(schema.DestinationOf(relation))) read.insert(schema.SourceOf(relation));
+    }
+    types[layer].assign(read.begin(), read.end());
+    written = std::move(read);
+  }
+  return types;
+}
+
+}  // namespace espalier::trainer

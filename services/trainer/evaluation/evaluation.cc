@@ -1,0 +1,164 @@
+#include "services/trainer/evaluation/evaluation.h"
+
+#include "services/base/hash.h"
+#include "services/collective/agreement.h"
+#include "services/telemetry/log.h"
+#include "services/trainer/evaluation/forward_pass.h"
+#include "services/trainer/model/model_error.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr int kPassAttempts = 5;
+
+// Draws for evaluation share nothing with those of training steps.
+sampler::SamplingSpec ForEvaluation(sampler::SamplingSpec spec) {
+  spec.seed = HashCombine(spec.seed, Hash64("evaluation"));
+  return spec;
+}
+
+}  // namespace
+
+EvaluationOptions EvaluationOptionsOf(const job::Training& training, const sampler::SamplingSpec& sampling,
+                                      const InferenceOptions& inference, uint64_t incarnation) {
+  EvaluationOptions evaluation;
+  evaluation.metric = training.evaluation.metric;
+  evaluation.neighborhood = training.evaluation.neighborhood;
+  evaluation.split = training.task.split;
+  evaluation.sampling = sampling;
+  evaluation.tensor_prefix = "espalier-inference-" + std::to_string(incarnation);
+  evaluation.inference = inference;
+  return evaluation;
+}
+
+Evaluator::Evaluator(GraphAccess graph, const NodeData& data, collective::Collective& collective,
+                     EvaluationOptions options, FullInference inference, sampler::FanoutSampler sampler)
+    : graph_(graph),
+      data_(data),
+      collective_(collective),
+      options_(std::move(options)),
+      inference_(std::move(inference)),
+      sampler_(std::move(sampler)) {
+  if (options_.links.has_value()) {
+    links_.emplace(graph, data, collective, options_.links->options, options_.links->scorer);
+  }
+  if (options_.edges.has_value()) edges_.emplace(graph, data, collective, *options_.edges);
+}
+
+Result<std::unique_ptr<Evaluator>> Evaluator::Make(GraphAccess graph, const NodeData& data,
+                                                   collective::Collective& collective, EvaluationOptions options) {
+  ASSIGN_OR_RETURN(FullInference inference,
+                   FullInference::Make(graph, data, options.sampling, collective, options.inference));
+  ASSIGN_OR_RETURN(sampler::FanoutSampler sampler,
+                   sampler::FanoutSampler::Make(graph.neighbors, ForEvaluation(options.sampling)));
+  return std::unique_ptr<Evaluator>(
+      new Evaluator(graph, data, collective, std::move(options), std::move(inference), std::move(sampler)));
+}
+
+Result<std::optional<double>> Evaluator::Evaluate(Model& model, graph::SplitPartName part) {
+  std::optional<double> metric;
+  RETURN_IF_ERROR(RunPass(model, [&]() -> Status {
+    ASSIGN_OR_RETURN(metric, MetricOf(model, part));
+    return Status();
+  }));
+  return metric;
+}
+
+std::string Evaluator::NextTensorPrefix() { return options_.tensor_prefix + "-pass" + std::to_string(num_passes_++); }
+
+Status Evaluator::RunPass(Model& model, const std::function<Status()>& body) {
+  Status status;
+  for (int attempt = 1; attempt <= kPassAttempts; ++attempt) {
+    status = RunPassOnce(model, body);
+    if (status.code() != StatusCode::kDataLoss) return status;
+    telemetry::Log(telemetry::Level::kWarning, "a pass over the graph starts again",
+                   {{"attempt", attempt}, {"error", status}});
+    // The servers that were not restarted still hold their part.
+    RETURN_IF_ERROR(inference_.DropHidden());
+  }
+  return Unavailable(status.message() + "; given up after " + std::to_string(kPassAttempts) + " passes");
+}
+
+Status Evaluator::RunPassOnce(Model& model, const std::function<Status()>& body) {
+  if (has_full_pass()) RETURN_IF_ERROR(inference_.ComputeHidden(model, NextTensorPrefix()));
+  const Status done = body();
+  const Status dropped = links_.has_value() ? links_->Drop() : edges_.has_value() ? edges_->Drop() : Status();
+  RETURN_IF_ERROR(done);
+  RETURN_IF_ERROR(collective::AgreeOn(dropped, collective_, options_.inference.timeouts.ForCollective()));
+  return inference_.DropHidden();
+}
+
+Result<std::optional<double>> Evaluator::MetricOf(Model& model, graph::SplitPartName part) {
+  if (links_.has_value()) return links_->MetricOf(model, inference_, part, NextTensorPrefix() + "-embeddings");
+  if (edges_.has_value()) return edges_->MetricOf(model, inference_, part, NextTensorPrefix() + "-embeddings");
+  MetricAccumulator metric(options_.metric, data_.num_outputs());
+  if (has_full_pass()) {
+    RETURN_IF_ERROR(
+        inference_.ForSplit(model, options_.split, part, [&](uint64_t chunk, auto nodes, const torch::Tensor& outputs) {
+          return AddChunk(chunk, nodes, outputs, metric);
+        }));
+  } else {
+    RETURN_IF_ERROR(AddSampled(model, part, metric));
+  }
+  RETURN_IF_ERROR(metric.MergeOverRanks(collective_, options_.inference.timeouts.ForCollective()));
+  const Result<double> value = metric.Value();
+  if (value.ok()) return std::optional<double>(*value);
+  if (value.status().code() == StatusCode::kFailedPrecondition) return std::optional<double>();
+  return value.status();
+}
+
+Status Evaluator::AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
+                           MetricAccumulator& metric) {
+  ASSIGN_OR_RETURN(const torch::Tensor labels, data_.Labels(nodes, options_.inference.timeouts.ForData()));
+  RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), labels, data_.num_outputs()));
+  metric.Add(chunk, outputs, labels);
+  return Status();
+}
+
+Status Evaluator::AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric) {
+  const uint64_t chunk_nodes = options_.inference.chunk_nodes;
+  const auto compute = [&]() -> Status {
+    ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOf(data_.seed_type(), options_.split, part));
+    for (uint32_t chunk = collective_.rank().value; chunk * chunk_nodes < count; chunk += collective_.size()) {
+      RETURN_IF_ERROR(AddSampledChunk(model, part, chunk, metric));
+    }
+    return Status();
+  };
+  return collective::AgreeOn(compute(), collective_, options_.inference.timeouts.ForCollective());
+}
+
+Status Evaluator::AddSampledChunk(Model& model, graph::SplitPartName part, uint32_t chunk, MetricAccumulator& metric) {
+  RETURN_IF_ERROR(options_.inference.BeforeChunk());
+  const Deadline deadline = options_.inference.timeouts.ForData();
+  const sampler::SeedQuery query{.node_type = data_.seed_type(),
+                                 .split = options_.split,
+                                 .part = part,
+                                 .shuffle = false,
+                                 .step = chunk,
+                                 .batch_size = options_.inference.chunk_nodes};
+  ASSIGN_OR_RETURN(const sampler::GlobalBatch nodes, graph_.seeds.SeedsOfStep(query, deadline));
+  const sampler::BatchRequest request{.step = chunk,
+                                      .seed_type = data_.seed_type(),
+                                      .seeds = nodes.seeds,
+                                      .global_num_seeds = static_cast<uint32_t>(nodes.seeds.size())};
+  ASSIGN_OR_RETURN(sampler::MiniBatch batch, sampler_.Sample(request, deadline));
+  RETURN_IF_ERROR(options_.inference.BeforeChunk());
+  ASSIGN_OR_RETURN(BatchTensors tensors, FetchBatch(std::move(batch), data_, deadline));
+  for (uint16_t type = 0; type < tensors.features.size(); ++type) {
+    ASSIGN_OR_RETURN(tensors.features[type], data_.WithLearnable(NodeTypeId(type), tensors.features[type],
+                                                                 tensors.batch.nodes[type], deadline));
+  }
+  RETURN_IF_ERROR(CheckLabels(data_.loss_kind(), tensors.labels, data_.num_outputs()));
+  RETURN_IF_ERROR(options_.inference.BeforeChunk());
+  try {
+    const torch::NoGradGuard no_gradients;
+    metric.Add(chunk, ForwardPass(model, tensors, LayerRun()), tensors.labels);
+  } catch (const ModelError& error) {
+    return error.status();
+  } catch (const std::exception& error) {  // torch, out of memory for one
+    return Internal(error.what());
+  }
+  return Status();
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,84 @@
+// Metrics of a model on the parts of a split, over full neighbourhoods (layer by layer, exact) or sampled ones (the
+// job's own fan-outs, drawn from random streams of their own). Either way the split is walked in original-id order
+// in fixed-size chunks, so a metric does not depend on partitions.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "services/trainer/evaluation/edge_evaluation.h"
+#include "services/trainer/evaluation/full_inference.h"
+#include "services/trainer/evaluation/link_evaluation.h"
+#include "services/trainer/evaluation/metrics.h"
+
+namespace espalier::trainer {
+
+// How link prediction is measured.
+struct LinkMeasure {
+  LinkEvaluationOptions options;
+  std::shared_ptr<const LinkScorer> scorer;
+};
+
+struct EvaluationOptions {
+  job::Metric metric = job::Metric::kAccuracy;
+  job::EvaluationNeighborhood neighborhood = job::EvaluationNeighborhood::kFull;
+  std::string split;
+  sampler::SamplingSpec sampling;
+  std::string tensor_prefix;  // of stored activations; the job's incarnation makes it unique
+  InferenceOptions inference;
+  std::optional<LinkMeasure> links = {};  // set: edges of a split are ranked instead of nodes' outputs
+  std::optional<EdgeMeasure> edges = {};  // set: outputs are those of a split's edges
+};
+
+// As the document says, but for what tasks on edges add.
+EvaluationOptions EvaluationOptionsOf(const job::Training& training, const sampler::SamplingSpec& sampling,
+                                      const InferenceOptions& inference, uint64_t incarnation);
+
+// Every rank calls the same functions in the same order. Owned by one thread.
+class Evaluator {
+ public:
+  // Everything outlives this.
+  static Result<std::unique_ptr<Evaluator>> Make(GraphAccess graph, const NodeData& data,
+                                                 collective::Collective& collective, EvaluationOptions options);
+
+  // One part with the model as it is; none where no node of the part is labelled, or it has no edges. The same on every
+  // rank.
+  Result<std::optional<double>> Evaluate(Model& model, graph::SplitPartName part);
+
+  // For passes that want more than one part, or outputs too: what `body` computes of the model, with MetricOf and
+  // inference(). Where a graph server was restarted meanwhile and has lost what the pass had stored, everything is
+  // done again from the beginning, a few times at most: then `body` runs again. Its status is the same on every rank.
+  Status RunPass(Model& model, const std::function<Status()>& body);
+  Result<std::optional<double>> MetricOf(Model& model, graph::SplitPartName part);
+
+  // A pass over full neighbourhoods for outputs, whatever the metrics are computed over: ComputeHidden first, unless
+  // has_full_pass() says that it has been done when `body` runs.
+  FullInference& inference() { return inference_; }
+  // Null but for tasks that label edges.
+  EdgeEvaluation* edges() { return edges_.has_value() ? &*edges_ : nullptr; }
+  bool has_full_pass() const { return options_.neighborhood == job::EvaluationNeighborhood::kFull; }
+  std::string NextTensorPrefix();
+
+ private:
+  Evaluator(GraphAccess graph, const NodeData& data, collective::Collective& collective, EvaluationOptions options,
+            FullInference inference, sampler::FanoutSampler sampler);
+  Status RunPassOnce(Model& model, const std::function<Status()>& body);
+  Status AddChunk(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs,
+                  MetricAccumulator& metric);
+  Status AddSampled(Model& model, graph::SplitPartName part, MetricAccumulator& metric);
+  Status AddSampledChunk(Model& model, graph::SplitPartName part, uint32_t chunk, MetricAccumulator& metric);
+
+  GraphAccess graph_;
+  const NodeData& data_;
+  collective::Collective& collective_;
+  const EvaluationOptions options_;
+  FullInference inference_;
+  sampler::FanoutSampler sampler_;
+  std::optional<LinkEvaluation> links_;
+  std::optional<EdgeEvaluation> edges_;
+  uint64_t num_passes_ = 0;
+};
+
+}  // namespace espalier::trainer

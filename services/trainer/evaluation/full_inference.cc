@@ -1,0 +1,181 @@
+#include "services/trainer/evaluation/full_inference.h"
+
+#include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/model/model_error.h"
+#include "services/trainer/model/parameters.h"
+
+namespace espalier::trainer {
+
+Status LostWhereMissing(Status status) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  return DataLoss("a graph server has lost what was stored on it: " + status.message());
+}
+
+FullInference::FullInference(GraphAccess graph, const NodeData& data, collective::Collective& collective,
+                             const InferenceOptions& options)
+    : graph_(graph), data_(&data), collective_(&collective), options_(options) {}
+
+Result<FullInference> FullInference::Make(GraphAccess graph, const NodeData& data, const sampler::SamplingSpec& spec,
+                                          collective::Collective& collective, const InferenceOptions& options) {
+  FullInference inference(graph, data, collective, options);
+  inference.types_ = TypesOf(spec, graph.schema(), data.seed_types());
+  for (size_t layer = 0; layer < spec.layers.size(); ++layer) {
+    ASSIGN_OR_RETURN(sampler::FanoutSampler sampler,
+                     sampler::FanoutSampler::Make(graph.neighbors, FullNeighborhoodOf(spec, layer)));
+    inference.samplers_.push_back(std::move(sampler));
+  }
+  return inference;
+}
+
+Status FullInference::ComputeHidden(Model& model, const std::string& prefix) {
+  const int last = model.num_layers() - 1;
+  for (int layer = 0; layer < last; ++layer) {
+    const Tensors read = hidden_;
+    RETURN_IF_ERROR(ComputeLayer(model, layer, prefix + "-l" + std::to_string(layer))
+                        .While("computing layer " + std::to_string(layer) + " for all nodes"));
+    RETURN_IF_ERROR(Agree(Drop(read)));
+  }
+  return Status();
+}
+
+Status FullInference::ComputeLayer(Model& model, int layer, const std::string& prefix) {
+  Tensors written;
+  for (const NodeTypeId type : types_[static_cast<size_t>(layer) + 1]) written[type] = prefix;
+  unfinished_ = written;
+  // Every rank creates them, so that nobody waits for rank 0, and nobody writes before all have: a tensor that is
+  // created once more would hide that its rows are lost.
+  RETURN_IF_ERROR(Agree(CreateTensors(written, model.OutputWidth(layer))));
+  RETURN_IF_ERROR(Agree(ComputeChunks(model, layer, written)));
+  hidden_ = std::move(written);
+  unfinished_.clear();
+  return Status();
+}
+
+Status FullInference::CreateTensors(const Tensors& tensors, int64_t width) {
+  for (const auto& [type, name] : tensors) {
+    RETURN_IF_ERROR(
+        LostWhereMissing(graph_.tensors.CreateTensor(type, name, DType::kF32, {width}, options_.timeouts.ForData())));
+  }
+  return Status();
+}
+
+Status FullInference::ComputeChunks(Model& model, int layer, const Tensors& written) {
+  uint64_t first_chunk = 0;  // of the type, among all types' chunks
+  for (const auto& [type, name] : written) {
+    const uint64_t num_chunks = NumChunks(graph_.neighbors.book().num_nodes(type));
+    for (uint64_t chunk = 0; chunk < num_chunks; ++chunk) {
+      if (IsMine(first_chunk + chunk)) RETURN_IF_ERROR(ComputeChunk(model, layer, type, chunk, name));
+    }
+    first_chunk += num_chunks;
+  }
+  return Status();
+}
+
+Status FullInference::ComputeChunk(Model& model, int layer, NodeTypeId type, uint64_t chunk,
+                                   const std::string& tensor) {
+  RETURN_IF_ERROR(options_.BeforeChunk());
+  const Deadline deadline = options_.timeouts.ForData();
+  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, NodesOfChunk(type, chunk, deadline));
+  ASSIGN_OR_RETURN(const torch::Tensor outputs, Outputs(model, layer, type, nodes, deadline));
+  RETURN_IF_ERROR(options_.BeforeChunk());
+  return LostWhereMissing(graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), deadline));
+}
+
+Result<std::vector<GlobalNodeId>> FullInference::NodesOfChunk(NodeTypeId type, uint64_t chunk, Deadline deadline) {
+  const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
+  const uint64_t first = chunk * options_.chunk_nodes;
+  const uint64_t end = std::min(num_nodes, first + options_.chunk_nodes);
+  std::vector<OriginalNodeId> originals;
+  for (uint64_t id = first; id < end; ++id) originals.emplace_back(id);
+  return graph_.seeds.LookUp(type, originals, deadline);
+}
+
+Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId type,
+                                             std::span<const GlobalNodeId> nodes, Deadline deadline) {
+  const sampler::BatchRequest request{.seed_type = type, .seeds = nodes};
+  ASSIGN_OR_RETURN(const sampler::MiniBatch batch, samplers_[static_cast<size_t>(layer)].Sample(request, deadline));
+  TypedRows inputs(batch.nodes.size());
+  for (uint16_t read = 0; read < inputs.size(); ++read) {
+    if (layer > 0 && batch.nodes[read].empty()) continue;
+    RETURN_IF_ERROR(options_.BeforeChunk());
+    ASSIGN_OR_RETURN(inputs[read], RowsRead(layer, NodeTypeId(read), batch.nodes[read], deadline));
+  }
+  RETURN_IF_ERROR(options_.BeforeChunk());
+  ASSIGN_OR_RETURN(const GraphDegrees degrees, data_->Degrees(batch.nodes, batch.layers[0].num_outputs, deadline));
+  RETURN_IF_ERROR(options_.BeforeChunk());
+  try {
+    const torch::NoGradGuard no_gradients;
+    const TypedRows outputs = model.Layer(layer, batch.layers[0], inputs, {.degrees = &degrees});
+    return outputs[type.value].contiguous();
+  } catch (const ModelError& error) {
+    return error.status();
+  } catch (const std::exception& error) {  // torch, out of memory for one
+    return Internal(error.what());
+  }
+}
+
+Result<torch::Tensor> FullInference::RowsRead(int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes,
+                                              Deadline deadline) {
+  if (layer == 0) return data_->Inputs(type, nodes, deadline);
+  Result<torch::Tensor> rows = data_->Column(type, hidden_.at(type), nodes, deadline);
+  if (!rows.ok()) return LostWhereMissing(std::move(rows).status());
+  return rows;
+}
+
+Status FullInference::ForSplit(Model& model, const std::string& split, graph::SplitPartName part,
+                               const OnChunk& on_chunk) {
+  const NodeTypeId type = data_->seed_type();
+  const auto compute = [&]() -> Status {
+    ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOf(type, split, part));
+    for (uint64_t chunk = 0; chunk < NumChunks(count); ++chunk) {
+      if (!IsMine(chunk)) continue;
+      RETURN_IF_ERROR(options_.BeforeChunk());
+      const Deadline deadline = options_.timeouts.ForData();
+      const sampler::SeedQuery query{.node_type = type,
+                                     .split = split,
+                                     .part = part,
+                                     .shuffle = false,
+                                     .step = static_cast<uint32_t>(chunk),
+                                     .batch_size = options_.chunk_nodes};
+      ASSIGN_OR_RETURN(const sampler::GlobalBatch nodes, graph_.seeds.SeedsOfStep(query, deadline));
+      ASSIGN_OR_RETURN(const torch::Tensor outputs,
+                       Outputs(model, model.num_layers() - 1, type, nodes.seeds, deadline));
+      RETURN_IF_ERROR(on_chunk(chunk, nodes.seeds, outputs));
+    }
+    return Status();
+  };
+  return Agree(compute());
+}
+
+Status FullInference::ForAllNodes(Model& model, NodeTypeId type, const OnChunk& on_chunk) {
+  const auto compute = [&]() -> Status {
+    for (uint64_t chunk = 0; chunk < NumChunks(graph_.neighbors.book().num_nodes(type)); ++chunk) {
+      if (!IsMine(chunk)) continue;
+      RETURN_IF_ERROR(options_.BeforeChunk());
+      const Deadline deadline = options_.timeouts.ForData();
+      ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, NodesOfChunk(type, chunk, deadline));
+      ASSIGN_OR_RETURN(const torch::Tensor outputs, Outputs(model, model.num_layers() - 1, type, nodes, deadline));
+      RETURN_IF_ERROR(on_chunk(chunk, nodes, outputs));
+    }
+    return Status();
+  };
+  return Agree(compute());
+}
+
+Status FullInference::DropHidden() {
+  const Tensors stored = std::exchange(hidden_, {});
+  const Tensors unfinished = std::exchange(unfinished_, {});
+  const Status dropped = Drop(stored);
+  const Status dropped_too = Drop(unfinished);
+  return Agree(dropped.ok() ? dropped_too : dropped);
+}
+
+Status FullInference::Drop(const Tensors& tensors) {
+  if (collective_->rank() != Rank(0)) return Status();
+  for (const auto& [type, name] : tensors) {
+    RETURN_IF_ERROR(graph_.tensors.DropTensor(type, name, options_.timeouts.ForData()));
+  }
+  return Status();
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,415 @@
+#include "services/trainer/evaluation/link_evaluation.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+
+#include "services/base/random_purpose.h"
+#include "services/sampler/negatives.h"
+#include "services/trainer/evaluation/ranking.h"
+#include "services/trainer/model/parameters.h"
+
+namespace espalier::trainer {
+namespace {
+
+using graph::SplitPartName;
+
+constexpr SplitPartName kParts[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
+constexpr uint64_t kEdgesPerRead = uint64_t{1} << 16;
+// Every node's embedding is read twice for so many edges that are ranked among all nodes ...
+constexpr uint64_t kEdgesPerPass = 2048;
+// ... and scored with so many of them at once.
+constexpr int64_t kEdgesPerProduct = 256;
+// Scores of a chunk with candidates of its own, 4 bytes each.
+constexpr uint64_t kScoresPerChunk = uint64_t{1} << 18;
+// An area under a curve wants all scores at once, on every rank: 12 bytes each, and a copy to sort.
+constexpr uint64_t kMostScoresOfAnArea = uint64_t{1} << 26;
+
+// Results depend on it only where sums are taken in chunks: a function of the document.
+uint64_t ChunkSize(uint32_t num_candidates) {
+  if (num_candidates == 0) return kEdgesPerPass;
+  return std::clamp<uint64_t>(kScoresPerChunk / (uint64_t{num_candidates} + 1), 1, 1024);
+}
+
+// Those of a list of nodes of several types that are of one type, and where they stand in it.
+template <class Id>
+struct TypeSlice {
+  std::vector<Id> nodes;
+  std::vector<int64_t> places;
+};
+
+// Calls body(type, slice) for each of the types, ascending.
+template <class Id, class Body>
+Status ForEachType(std::span<const NodeTypeId> types, std::span<const Id> nodes, const Body& body) {
+  std::map<NodeTypeId, TypeSlice<Id>> slices;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    TypeSlice<Id>& slice = slices[types[i]];
+    slice.nodes.push_back(nodes[i]);
+    slice.places.push_back(static_cast<int64_t>(i));
+  }
+  for (const auto& [type, slice] : slices) RETURN_IF_ERROR(body(type, slice));
+  return Status();
+}
+
+torch::Tensor PlacesOf(const TypeSlice<GlobalNodeId>& slice) { return torch::tensor(slice.places, torch::kInt64); }
+
+std::span<const float> RowOf(const torch::Tensor& scores, int64_t row) {
+  const auto columns = static_cast<size_t>(scores.size(1));
+  return {scores.data_ptr<float>() + static_cast<size_t>(row) * columns, columns};
+}
+
+}  // namespace
+
+LinkEvaluation::LinkEvaluation(GraphAccess graph, const NodeData& data, collective::Collective& collective,
+                               LinkEvaluationOptions options, std::shared_ptr<const LinkScorer> scorer)
+    : graph_(graph), data_(data), collective_(collective), options_(std::move(options)), scorer_(std::move(scorer)) {
+  for (const sampler::LinkType& type : options_.types) {
+    source_types_.push_back(graph_.schema().SourceOf(type.edge_type));
+    destination_types_.push_back(graph_.schema().DestinationOf(type.edge_type));
+  }
+}
+
+Result<std::optional<double>> LinkEvaluation::MetricOf(Model& model, FullInference& inference, SplitPartName part,
+                                                       const std::string& tensor) {
+  if (options_.filtered && !knows_edges_) {
+    RETURN_IF_ERROR(collective::AgreeOn(LearnKnownEdges(), collective_, options_.timeouts.ForCollective()));
+    knows_edges_ = true;
+  }
+  RETURN_IF_ERROR(CheckScores(part));
+  MetricAccumulator metric(options_.metric, 1);
+  if (stored_.empty()) RETURN_IF_ERROR(StoreEmbeddings(model, inference, tensor).While("computing embeddings"));
+  RETURN_IF_ERROR(collective::AgreeOn(AddPart(part, stored_, metric), collective_, options_.timeouts.ForCollective())
+                      .While("ranking edges"));
+  RETURN_IF_ERROR(metric.MergeOverRanks(collective_, options_.timeouts.ForCollective()));
+  const Result<double> value = metric.Value();
+  if (value.ok()) return std::optional<double>(*value);
+  if (value.status().code() == StatusCode::kFailedPrecondition) return std::optional<double>();
+  return value.status();
+}
+
+// The same on every rank.
+Status LinkEvaluation::CheckScores(SplitPartName part) {
+  if (options_.metric != job::Metric::kRocAuc) return Status();
+  ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
+  const uint64_t most = kMostScoresOfAnArea / (uint64_t{options_.num_candidates} + 1);
+  if (count <= most) return Status();
+  return ResourceExhausted("ROCAUC of " + std::to_string(count) + " edges with " +
+                           std::to_string(options_.num_candidates) + " candidates each takes more than " +
+                           std::to_string(kMostScoresOfAnArea) +
+                           " scores at once: lower spec.training.evaluation.candidates, or choose MRR");
+}
+
+Status LinkEvaluation::StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor) {
+  stored_ = tensor;
+  for (const NodeTypeId type : data_.seed_types()) {
+    const Status created = LostWhereMissing(
+        graph_.tensors.CreateTensor(type, tensor, DType::kF32, {data_.num_outputs()}, options_.timeouts.ForData()));
+    RETURN_IF_ERROR(collective::AgreeOn(created, collective_, options_.timeouts.ForCollective()));
+    RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
+      return LostWhereMissing(
+          graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), options_.timeouts.ForData()));
+    }));
+  }
+  return Status();
+}
+
+Status LinkEvaluation::Drop() {
+  const std::string stored = std::exchange(stored_, {});
+  if (stored.empty() || collective_.rank() != Rank(0)) return Status();
+  Status first_error;
+  for (const NodeTypeId type : data_.seed_types()) {
+    const Status dropped = graph_.tensors.DropTensor(type, stored, options_.timeouts.ForData());
+    if (first_error.ok()) first_error = dropped;
+  }
+  return first_error;
+}
+
+Result<torch::Tensor> LinkEvaluation::Embeddings(const std::string& tensor, NodeTypeId type,
+                                                 std::span<const GlobalNodeId> nodes) {
+  Result<torch::Tensor> rows = data_.Column(type, tensor, nodes, options_.timeouts.ForData());
+  if (!rows.ok()) return LostWhereMissing(std::move(rows).status());
+  return rows;
+}
+
+Result<torch::Tensor> LinkEvaluation::Embeddings(const std::string& tensor, std::span<const NodeTypeId> types,
+                                                 std::span<const GlobalNodeId> nodes) {
+  torch::Tensor rows = torch::empty({static_cast<int64_t>(nodes.size()), data_.num_outputs()});
+  RETURN_IF_ERROR(ForEachType(types, nodes, [&](NodeTypeId type, const TypeSlice<GlobalNodeId>& slice) -> Status {
+    ASSIGN_OR_RETURN(const torch::Tensor of_type, Embeddings(tensor, type, slice.nodes));
+    if (slice.nodes.size() == nodes.size()) {
+      rows = of_type;
+    } else {
+      rows.index_copy_(0, PlacesOf(slice), of_type);
+    }
+    return Status();
+  }));
+  return rows;
+}
+
+Result<std::vector<int64_t>> LinkEvaluation::OriginalIds(std::span<const NodeTypeId> types,
+                                                         std::span<const GlobalNodeId> nodes) {
+  std::vector<int64_t> originals(nodes.size());
+  RETURN_IF_ERROR(ForEachType(types, nodes, [&](NodeTypeId type, const TypeSlice<GlobalNodeId>& slice) -> Status {
+    ASSIGN_OR_RETURN(const torch::Tensor ids, data_.OriginalIds(type, slice.nodes, options_.timeouts.ForData()));
+    for (size_t i = 0; i < slice.places.size(); ++i) {
+      originals[static_cast<size_t>(slice.places[i])] = ids.data_ptr<int64_t>()[i];
+    }
+    return Status();
+  }));
+  return originals;
+}
+
+std::vector<NodeTypeId> LinkEvaluation::TypesOfEnds(std::span<const NodeTypeId> of_relation, const Chunk& edges) const {
+  std::vector<NodeTypeId> types;
+  types.reserve(edges.size());
+  for (const uint32_t relation : edges.relations) types.push_back(of_relation[relation]);
+  return types;
+}
+
+Result<uint64_t> LinkEvaluation::CountEdges(SplitPartName part) {
+  uint64_t total = 0;
+  for (const sampler::LinkType& type : options_.types) {
+    ASSIGN_OR_RETURN(const uint64_t count, graph_.seeds.CountOfEdges(type.edge_type, options_.split, part));
+    total += count;
+  }
+  return total;
+}
+
+Result<LinkEvaluation::Chunk> LinkEvaluation::EdgesOf(SplitPartName part, uint64_t chunk, uint64_t chunk_size) {
+  sampler::SeedQuery query{.split = options_.split,
+                           .part = part,
+                           .shuffle = false,
+                           .step = static_cast<uint32_t>(chunk),
+                           .batch_size = chunk_size};
+  for (const sampler::LinkType& type : options_.types) query.edge_types.push_back(type.edge_type);
+  ASSIGN_OR_RETURN(sampler::GlobalBatch batch, graph_.seeds.SeedsOfStep(query, options_.timeouts.ForData()));
+  Chunk edges{.sources = std::move(batch.sources),
+              .destinations = std::move(batch.seeds),
+              .relations = {batch.types.begin(), batch.types.end()},
+              .source_ids = {},
+              .destination_ids = {}};
+  ASSIGN_OR_RETURN(edges.source_ids, OriginalIds(TypesOfEnds(source_types_, edges), edges.sources));
+  ASSIGN_OR_RETURN(edges.destination_ids, OriginalIds(TypesOfEnds(destination_types_, edges), edges.destinations));
+  return edges;
+}
+
+Status LinkEvaluation::LearnKnownEdges() {
+  const auto for_edges = [&](SplitPartName part, const std::function<void(const Chunk&, size_t)>& body) -> Status {
+    ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
+    for (uint64_t chunk = 0; chunk * kEdgesPerRead < count; ++chunk) {
+      if (options_.before_chunk) RETURN_IF_ERROR(options_.before_chunk());
+      ASSIGN_OR_RETURN(const Chunk edges, EdgesOf(part, chunk, kEdgesPerRead));
+      for (size_t i = 0; i < edges.size(); ++i) body(edges, i);
+    }
+    return Status();
+  };
+  known_.clear();
+  for (const SplitPartName measured : {SplitPartName::kValidation, SplitPartName::kTest}) {
+    RETURN_IF_ERROR(for_edges(measured, [&](const Chunk& edges, size_t i) {
+      known_.try_emplace({edges.source_ids[i], edges.relations[i]});
+    }));
+  }
+  const auto learn = [&](int64_t source, uint32_t relation, int64_t destination) {
+    const auto found = known_.find({source, relation});
+    if (found != known_.end()) found->second.push_back(destination);
+  };
+  for (const SplitPartName part : kParts) {
+    RETURN_IF_ERROR(for_edges(part, [&](const Chunk& edges, size_t i) {
+      learn(edges.source_ids[i], edges.relations[i], edges.destination_ids[i]);
+      if (IsSymmetric(edges.relations[i])) learn(edges.destination_ids[i], edges.relations[i], edges.source_ids[i]);
+    }));
+  }
+  for (auto& [source, destinations] : known_) {
+    std::sort(destinations.begin(), destinations.end());
+    destinations.erase(std::unique(destinations.begin(), destinations.end()), destinations.end());
+  }
+  return Status();
+}
+
+std::vector<int64_t> LinkEvaluation::NoCandidatesOf(const Chunk& edges, size_t i) const {
+  const int64_t own = edges.destination_ids[i];
+  if (!options_.filtered) return {own};
+  const auto found = known_.find({edges.source_ids[i], edges.relations[i]});
+  if (found == known_.end()) return {own};
+  std::vector<int64_t> none = found->second;
+  const auto at = std::lower_bound(none.begin(), none.end(), own);
+  if (at == none.end() || *at != own) none.insert(at, own);
+  return none;
+}
+
+Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, MetricAccumulator& metric) {
+  ASSIGN_OR_RETURN(const uint64_t count, CountEdges(part));
+  const uint64_t chunk_size = ChunkSize(options_.num_candidates);
+  for (uint64_t chunk = collective_.rank().value; chunk * chunk_size < count; chunk += collective_.size()) {
+    if (options_.before_chunk) RETURN_IF_ERROR(options_.before_chunk());
+    ASSIGN_OR_RETURN(const Chunk edges, EdgesOf(part, chunk, chunk_size));
+    try {
+      const torch::NoGradGuard no_gradients;
+      if (options_.num_candidates > 0) {
+        RETURN_IF_ERROR(AddDrawn(chunk, chunk * chunk_size, part, edges, tensor, metric));
+      } else {
+        ASSIGN_OR_RETURN(const std::vector<double> ranks, RanksAmongAll(edges, tensor));
+        metric.AddRanks(chunk, ranks, options_.k);
+      }
+    } catch (const std::exception& error) {  // torch, out of memory for one
+      return Internal(error.what());
+    }
+  }
+  return Status();
+}
+
+Status LinkEvaluation::ForBlocks(const std::string& tensor, NodeTypeId type,
+                                 std::optional<std::span<const int64_t>> wanted,
+                                 const std::function<Status(int64_t first, const torch::Tensor& rows)>& body) {
+  const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
+  for (uint64_t first = 0; first < num_nodes; first += options_.chunk_nodes) {
+    const uint64_t end = std::min(num_nodes, first + options_.chunk_nodes);
+    if (wanted.has_value()) {
+      const auto next = std::lower_bound(wanted->begin(), wanted->end(), static_cast<int64_t>(first));
+      if (next == wanted->end()) break;
+      if (*next >= static_cast<int64_t>(end)) continue;
+    }
+    if (options_.before_chunk) RETURN_IF_ERROR(options_.before_chunk());  // all blocks of a chunk may take minutes
+    std::vector<OriginalNodeId> originals;
+    for (uint64_t id = first; id < end; ++id) originals.emplace_back(id);
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes,
+                     graph_.seeds.LookUp(type, originals, options_.timeouts.ForData()));
+    ASSIGN_OR_RETURN(const torch::Tensor rows, Embeddings(tensor, type, nodes));
+    RETURN_IF_ERROR(body(static_cast<int64_t>(first), rows));
+  }
+  return Status();
+}
+
+Result<std::vector<double>> LinkEvaluation::RanksAmongAll(const Chunk& edges, const std::string& tensor) {
+  std::map<NodeTypeId, std::vector<uint32_t>> numbers;  // by what they lead to
+  for (uint32_t i = 0; i < edges.size(); ++i) numbers[destination_types_[edges.relations[i]]].push_back(i);
+  std::vector<double> ranks(edges.size());
+  for (auto& [type, of_type] : numbers) RETURN_IF_ERROR(RankAmongAll(edges, std::move(of_type), tensor, ranks));
+  return ranks;
+}
+
+// Edges by their destinations, so that a block of nodes holds those of few products. An edge's own score is the one
+// among all: another way to compute it would round it in another way.
+Status LinkEvaluation::RankAmongAll(const Chunk& edges, std::vector<uint32_t> order, const std::string& tensor,
+                                    std::vector<double>& ranks) {
+  const NodeTypeId type = destination_types_[edges.relations[order.front()]];
+  const auto num_edges = static_cast<int64_t>(order.size());
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return edges.destination_ids[a] < edges.destination_ids[b]; });
+  std::vector<GlobalNodeId> sources;
+  std::vector<NodeTypeId> source_types;
+  std::vector<uint32_t> relations;
+  std::vector<int64_t> destinations;  // ascending
+  std::vector<std::vector<int64_t>> no_candidates;
+  for (const uint32_t i : order) {
+    sources.push_back(edges.sources[i]);
+    source_types.push_back(source_types_[edges.relations[i]]);
+    relations.push_back(edges.relations[i]);
+    destinations.push_back(edges.destination_ids[i]);
+    no_candidates.push_back(NoCandidatesOf(edges, i));
+  }
+  ASSIGN_OR_RETURN(const torch::Tensor embeddings, Embeddings(tensor, source_types, sources));
+  const torch::Tensor queries = scorer_->Query(embeddings, relations);
+  const auto scores_of = [&](int64_t first_edge, const torch::Tensor& rows) {
+    return scorer_->ScoreAll(queries.narrow(0, first_edge, std::min(kEdgesPerProduct, num_edges - first_edge)), rows)
+        .contiguous();
+  };
+
+  std::vector<Standing> standings;
+  size_t next = 0;  // whose own score is not known yet
+  RETURN_IF_ERROR(ForBlocks(tensor, type, std::span<const int64_t>(destinations), [&](int64_t first, const auto& rows) {
+    const int64_t end = first + rows.size(0);
+    while (next < destinations.size() && destinations[next] < end) {
+      const int64_t first_edge = static_cast<int64_t>(next) / kEdgesPerProduct * kEdgesPerProduct;
+      const torch::Tensor scores = scores_of(first_edge, rows);
+      const auto last_edge = static_cast<size_t>(first_edge + scores.size(0));
+      for (; next < last_edge && destinations[next] < end; ++next) {
+        standings.emplace_back(
+            RowOf(scores, static_cast<int64_t>(next) - first_edge)[static_cast<size_t>(destinations[next] - first)]);
+      }
+    }
+    return Status();
+  }));
+  if (standings.size() != order.size()) return Internal("an edge's destination is no node");
+
+  RETURN_IF_ERROR(ForBlocks(tensor, type, std::nullopt, [&](int64_t first, const auto& rows) {
+    const int64_t end = first + rows.size(0);
+    for (int64_t first_edge = 0; first_edge < num_edges; first_edge += kEdgesPerProduct) {
+      const torch::Tensor scores = scores_of(first_edge, rows);
+      for (int64_t row = 0; row < scores.size(0); ++row) {
+        const auto edge = static_cast<size_t>(first_edge + row);
+        const std::span<const float> candidates = RowOf(scores, row);
+        standings[edge].Add(candidates);
+        const std::vector<int64_t>& none = no_candidates[edge];
+        for (auto id = std::lower_bound(none.begin(), none.end(), first); id != none.end() && *id < end; ++id) {
+          standings[edge].Remove(candidates[static_cast<size_t>(*id - first)]);
+        }
+      }
+    }
+    return Status();
+  }));
+  for (size_t i = 0; i < order.size(); ++i) ranks[order[i]] = standings[i].Rank();
+  return Status();
+}
+
+Status LinkEvaluation::AddDrawn(uint64_t chunk, uint64_t first_ordinal, SplitPartName part, const Chunk& edges,
+                                const std::string& tensor, MetricAccumulator& metric) {
+  const uint64_t key = RandomKey(options_.seed, RandomPurpose::kCandidates, static_cast<uint32_t>(part));
+  const uint32_t columns = 1 + options_.num_candidates;
+  // Sources stand once for the edge itself and once for each candidate: all are scored in the same way.
+  std::vector<GlobalNodeId> left;
+  std::vector<uint32_t> relations;
+  std::vector<OriginalNodeId> right;
+  std::vector<NodeTypeId> left_types, right_types;
+  std::vector<uint8_t> counts;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    left.insert(left.end(), columns, edges.sources[i]);
+    relations.insert(relations.end(), columns, edges.relations[i]);
+    left_types.insert(left_types.end(), columns, source_types_[edges.relations[i]]);
+    const NodeTypeId type = destination_types_[edges.relations[i]];
+    right_types.insert(right_types.end(), columns, type);
+    const uint64_t num_nodes = graph_.neighbors.book().num_nodes(type);
+    right.emplace_back(static_cast<uint64_t>(edges.destination_ids[i]));
+    counts.push_back(1);
+    const std::vector<int64_t> none = NoCandidatesOf(edges, i);
+    for (const uint64_t node : sampler::DrawNodes(key, first_ordinal + i, num_nodes, options_.num_candidates)) {
+      right.emplace_back(node);
+      counts.push_back(std::binary_search(none.begin(), none.end(), static_cast<int64_t>(node)) ? 0 : 1);
+    }
+  }
+  std::vector<GlobalNodeId> nodes(right.size());
+  const auto look_up = [&](NodeTypeId type, const TypeSlice<OriginalNodeId>& slice) -> Status {
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> found,
+                     graph_.seeds.LookUp(type, slice.nodes, options_.timeouts.ForData()));
+    for (size_t i = 0; i < found.size(); ++i) nodes[static_cast<size_t>(slice.places[i])] = found[i];
+    return Status();
+  };
+  RETURN_IF_ERROR(ForEachType(right_types, std::span<const OriginalNodeId>(right), look_up));
+  ASSIGN_OR_RETURN(const torch::Tensor sources, Embeddings(tensor, left_types, left));
+  ASSIGN_OR_RETURN(const torch::Tensor destinations, Embeddings(tensor, right_types, nodes));
+  const torch::Tensor scores = scorer_->Score(scorer_->Query(sources, relations), destinations).contiguous();
+  if (options_.metric == job::Metric::kRocAuc) {
+    torch::Tensor labels = torch::zeros_like(scores);
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (i % columns == 0) {
+        labels.data_ptr<float>()[i] = 1;
+      } else if (counts[i] == 0) {
+        labels.data_ptr<float>()[i] = std::numeric_limits<float>::quiet_NaN();
+      }
+    }
+    metric.Add(chunk, scores.reshape({-1, 1}), labels.reshape({-1, 1}));
+    return Status();
+  }
+  std::vector<double> ranks;
+  const torch::Tensor rows = scores.view({-1, int64_t{columns}});
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const std::span<const float> row = RowOf(rows, static_cast<int64_t>(i));
+    ranks.push_back(
+        RankOf(row[0], row.subspan(1), std::span(counts).subspan(i * columns + 1, options_.num_candidates)));
+  }
+  metric.AddRanks(chunk, ranks, options_.k);
+  return Status();
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,79 @@
+#include "services/trainer/evaluation/ranking.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "services/trainer/evaluation/metrics.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
+
+TEST(RankingTest, ARankIsOneMoreThanWhatScoresHigher) {
+  const std::vector<float> candidates = {5, 1, 3, 2};
+  EXPECT_EQ(RankOf(4, candidates, {}), 2);
+  EXPECT_EQ(RankOf(6, candidates, {}), 1);
+  EXPECT_EQ(RankOf(0, candidates, {}), 5);
+  EXPECT_EQ(RankOf(0, {}, {}), 1);
+}
+
+TEST(RankingTest, EqualsShareTheAverageRank) {
+  EXPECT_EQ(RankOf(1, std::vector<float>{1, 1, 1, 1}, {}), 3);  // of ranks 1 to 5
+  EXPECT_EQ(RankOf(1, std::vector<float>{2, 1, 0}, {}), 2.5);   // of ranks 2 and 3
+}
+
+TEST(RankingTest, CandidatesThatDoNotCountAreLeftOut) {
+  const std::vector<float> candidates = {5, 4, 3, 3};
+  const std::vector<uint8_t> counts = {0, 1, 0, 1};
+  EXPECT_EQ(RankOf(3, candidates, counts), 2.5);
+}
+
+TEST(RankingTest, ScoresThatAreNoNumbersHaveNoRank) {
+  EXPECT_TRUE(std::isnan(RankOf(kNotANumber, std::vector<float>{1, 2}, {})));
+  EXPECT_TRUE(std::isnan(RankOf(kNotANumber, {}, {})));
+  EXPECT_TRUE(std::isnan(RankOf(7, std::vector<float>{kNotANumber, 2}, {})));
+  const std::vector<uint8_t> counts = {0, 1};
+  EXPECT_EQ(RankOf(7, std::vector<float>{kNotANumber, 8}, counts), 2);
+  for (const auto metric : {job::Metric::kMrr, job::Metric::kHitsAtK}) {
+    MetricAccumulator accumulator(metric, 1);
+    accumulator.AddRanks(0, std::vector<double>{1, std::nan("")}, 3);
+    EXPECT_EQ(accumulator.Value().status().code(), StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(RankingTest, BlocksOfCandidatesAddUp) {
+  Standing standing(3);
+  standing.Add(std::vector<float>{5, 3, 1});
+  standing.Add(std::vector<float>{4, 3, 3});
+  EXPECT_EQ(standing.Rank(), 1 + 2 + 1.5);
+  standing.Remove(5);
+  standing.Remove(3);
+  standing.Remove(1);
+  EXPECT_EQ(standing.Rank(), 1 + 1 + 1);
+}
+
+TEST(RankingTest, MeansByHand) {
+  const std::vector<double> ranks = {1, 2.5, 4, 20};
+  EXPECT_DOUBLE_EQ(MeanReciprocalRank(ranks), (1 + 0.4 + 0.25 + 0.05) / 4);
+  EXPECT_DOUBLE_EQ(HitsAtK(ranks, 1), 0.25);
+  EXPECT_DOUBLE_EQ(HitsAtK(ranks, 3), 0.5);
+  EXPECT_DOUBLE_EQ(HitsAtK(ranks, 20), 1);
+  EXPECT_EQ(MeanReciprocalRank({}), 0);
+  EXPECT_EQ(HitsAtK({}, 3), 0);
+}
+
+TEST(RankingTest, AccumulatesChunksByTheirSizes) {
+  for (const auto metric : {job::Metric::kMrr, job::Metric::kHitsAtK}) {
+    MetricAccumulator accumulator(metric, 1);
+    EXPECT_EQ(accumulator.Value().status().code(), StatusCode::kFailedPrecondition);
+    accumulator.AddRanks(1, std::vector<double>{4}, 3);
+    accumulator.AddRanks(0, std::vector<double>{1, 2}, 3);
+    EXPECT_DOUBLE_EQ(*accumulator.Value(), metric == job::Metric::kMrr ? 1.75 / 3 : 2.0 / 3);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::trainer

@@ -1,0 +1,75 @@
+#include "services/trainer/model/gat_convolution.h"
+
+#include "services/trainer/model/initialization.h"
+
+namespace espalier::trainer {
+namespace {
+
+AttentionEdges EdgesOf(const RelationRows& rows) {
+  const auto self_edges =
+      rows.with_self_loops ? AttentionEdges::SelfEdges::kAppended : AttentionEdges::SelfEdges::kNone;
+  return AttentionEdges(rows.segments, rows.source.size(0), self_edges);
+}
+
+torch::Tensor AttentionParameter(const GatOptions& options, const std::string& name) {
+  torch::Tensor attention = torch::empty({options.shape.heads, options.shape.columns});
+  FillXavierUniform(attention, kReluGain, options.seed, name);
+  return attention;
+}
+
+Linear Projection(const GatOptions& options, Bias bias, const std::string& name) {
+  return Linear(options.inputs, options.shape.width(), bias, kReluGain, options.seed, name);
+}
+
+// values f32 [N, H * C], attention f32 [H, C] -> f32 [N, H]: each head's dot product.
+torch::Tensor HeadDots(const torch::Tensor& values, const torch::Tensor& attention) {
+  return (values.view({values.size(0), attention.size(0), attention.size(1)}) * attention).sum(2);
+}
+
+// What both have in common after the scores.
+torch::Tensor Attend(const GatOptions& options, const AttentionEdges& edges, const RelationRows& rows,
+                     const torch::Tensor& scores, const torch::Tensor& values) {
+  const torch::Tensor weights = DropEdges(edges, EdgeSoftmax(edges, scores), rows.dropout);
+  const torch::Tensor sums = WeightedSegmentSum(edges, weights, values);
+  switch (options.combined) {
+    case HeadsCombined::kSideBySide: return sums;
+    case HeadsCombined::kMean: break;
+  }
+  if (options.shape.heads == 1) return sums;
+  return sums.view({sums.size(0), options.shape.heads, options.shape.columns}).mean(1);
+}
+
+}  // namespace
+
+GatConvolution::GatConvolution(const GatOptions& options, const std::string& name)
+    : options_(options),
+      linear_(register_module("fc", Projection(options, Bias::kNone, name + ".fc"))),
+      attention_source_(register_parameter("attn_src", AttentionParameter(options, name + ".attn_src"))),
+      attention_destination_(register_parameter("attn_dst", AttentionParameter(options, name + ".attn_dst"))) {}
+
+torch::Tensor GatConvolution::Forward(const RelationRows& rows) {
+  const AttentionEdges edges = EdgesOf(rows);
+  const torch::Tensor values = linear_->forward(rows.source);
+  const torch::Tensor of_destinations =
+      rows.with_self_loops ? values.narrow(0, 0, edges.num_rows()) : linear_->forward(rows.destination);
+  const torch::Tensor scores =
+      AdditiveEdgeScores(edges, HeadDots(values, attention_source_), HeadDots(of_destinations, attention_destination_),
+                         options_.negative_slope);
+  return Attend(options_, edges, rows, scores, values);
+}
+
+Gatv2Convolution::Gatv2Convolution(const GatOptions& options, const std::string& name)
+    : options_(options),
+      source_(register_module("fc_src", Projection(options, Bias::kZeros, name + ".fc_src"))),
+      destination_(register_module("fc_dst", Projection(options, Bias::kZeros, name + ".fc_dst"))),
+      attention_(register_parameter("attn", AttentionParameter(options, name + ".attn"))) {}
+
+torch::Tensor Gatv2Convolution::Forward(const RelationRows& rows) {
+  const AttentionEdges edges = EdgesOf(rows);
+  const torch::Tensor values = source_->forward(rows.source);
+  const torch::Tensor scores =
+      DynamicEdgeScores(edges, values, destination_->forward(rows.destination), attention_, options_.negative_slope);
+  return Attend(options_, edges, rows, scores, values);
+}
+
+}  // namespace espalier::trainer

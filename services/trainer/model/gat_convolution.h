@@ -1,0 +1,53 @@
+// Graph attention with H heads: y_v[h] = sum over u in N(v): a_uv[h] W[h] x_u, a_uv[h] = softmax over u of e_uv[h].
+//
+//   GAT (Velickovic et al. 2018)      e_uv[h] = LeakyReLU(a_src[h] . W[h] x_u + a_dst[h] . W[h] x_v)
+//   GATv2 (Brody, Alon, Yahav 2022)   e_uv[h] = a[h] . LeakyReLU(W_src[h] x_u + W_dst[h] x_v); W = W_src
+//
+// as DGL's GATConv and GATv2Conv compute it; as there, W_src and W_dst of GATv2 have biases. Hidden layers put the
+// heads side by side, the last layer takes their mean. In training, elements of a_uv[h] are dropped after the softmax.
+// On a sampled neighbourhood the softmax is over the drawn edges.
+#pragma once
+
+#include <string>
+
+#include "services/trainer/model/relation_convolution.h"
+
+namespace espalier::trainer {
+
+enum class HeadsCombined { kSideBySide, kMean };
+
+struct GatOptions {
+  int64_t inputs = 0;
+  HeadShape shape;  // columns: of what each head writes
+  HeadsCombined combined = HeadsCombined::kSideBySide;
+  double negative_slope = 0.2;
+  double attention_dropout = 0;
+  uint64_t seed = 0;
+};
+
+class GatConvolution final : public RelationConvolution {
+ public:
+  // `name`: of this module in its model, for the random stream.
+  GatConvolution(const GatOptions& options, const std::string& name);
+  torch::Tensor Forward(const RelationRows& rows) override;
+  double edge_dropout() const override { return options_.attention_dropout; }
+
+ private:
+  const GatOptions options_;
+  Linear linear_{nullptr};                                  // "fc"
+  torch::Tensor attention_source_, attention_destination_;  // "attn_src", "attn_dst": f32 [H, C]
+};
+
+class Gatv2Convolution final : public RelationConvolution {
+ public:
+  Gatv2Convolution(const GatOptions& options, const std::string& name);
+  torch::Tensor Forward(const RelationRows& rows) override;
+  double edge_dropout() const override { return options_.attention_dropout; }
+
+ private:
+  const GatOptions options_;
+  Linear source_{nullptr}, destination_{nullptr};  // "fc_src", "fc_dst"
+  torch::Tensor attention_;                        // "attn": f32 [H, C]
+};
+
+}  // namespace espalier::trainer

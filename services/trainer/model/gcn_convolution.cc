@@ -1,0 +1,46 @@
+#include "services/trainer/model/gcn_convolution.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "services/trainer/ops/segment_ops.h"
+
+namespace espalier::trainer {
+namespace {
+
+// SegmentScales' arrays, by row.
+struct GcnScales {
+  std::vector<float> source, self, result;
+};
+
+GcnScales ScalesOf(const RelationRows& rows) {
+  const float loop = rows.with_self_loops ? 1.0f : 0.0f;
+  GcnScales scales;
+  for (const float degree : rows.out_degrees) scales.source.push_back(1.0f / std::sqrt(std::max(1.0f, degree + loop)));
+  for (size_t d = 0; d < rows.in_degrees.size(); ++d) {
+    const auto drawn = static_cast<float>(rows.segments.indptr[d + 1] - rows.segments.indptr[d]);
+    const float drawn_of_all = drawn > 0 ? drawn / rows.in_degrees[d] : 1.0f;
+    scales.result.push_back(1.0f / (drawn_of_all * std::sqrt(std::max(1.0f, rows.in_degrees[d] + loop))));
+    // A node is always among its own neighbours: its share is not scaled up.
+    if (rows.with_self_loops) scales.self.push_back(scales.source[d] * drawn_of_all);
+  }
+  return scales;
+}
+
+}  // namespace
+
+GcnConvolution::GcnConvolution(int64_t inputs, int64_t outputs, uint64_t seed, const std::string& name)
+    : linear_(register_module("fc", Linear(inputs, outputs, Bias::kNone, /*gain=*/1.0, seed, name + ".fc"))) {}
+
+torch::Tensor GcnConvolution::Forward(const RelationRows& rows) {
+  const GcnScales scales = ScalesOf(rows);
+  const auto aggregate = [&](const torch::Tensor& x) {
+    return ScaledSegmentSum(rows.segments, x, {scales.source, scales.self, scales.result});
+  };
+  // Whichever way fewer numbers travel along edges.
+  const bool narrows = linear_->weight().size(0) < linear_->weight().size(1);
+  return narrows ? aggregate(linear_->forward(rows.source)) : linear_->forward(aggregate(rows.source));
+}
+
+}  // namespace espalier::trainer

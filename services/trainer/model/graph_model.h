@@ -1,0 +1,42 @@
+// The stack: input projection (typed graphs), then convolutions, each hidden one with its epilogue.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "services/trainer/model/convolution.h"
+#include "services/trainer/model/hidden_epilogue.h"
+#include "services/trainer/model/input_projection.h"
+#include "services/trainer/model/relation_convolution.h"
+
+namespace espalier::trainer {
+
+class GraphModel final : public Model {
+ public:
+  // `options` have been checked (MakeModel).
+  explicit GraphModel(const ModelOptions& options);
+
+  int num_layers() const override { return options_.num_layers; }
+  int64_t OutputWidth(int layer) const override;
+  bool needs_degrees() const override { return options_.model.type == job::ModelType::kGcn; }
+  TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) override;
+
+ private:
+  int64_t InputWidth(int layer) const;
+  WrittenRows WrittenBy(int layer, const sampler::BatchLayer& edges) const;
+  TypedRows RowsRead(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs);
+  void DropInputs(TypedRows* rows, const LayerRun& run) const;
+  std::shared_ptr<Convolution> MakeConvolution(int layer) const;
+  std::shared_ptr<RelationConvolution> MakeRelationConvolution(int layer, const std::string& name) const;
+
+  const ModelOptions options_;
+  // written_[layer][type]: some trainer may write rows of the type. Depends on the job alone, so that all trainers
+  // run the same operations (and collectives) whatever their mini-batches hold.
+  std::vector<std::vector<bool>> written_;
+  InputProjection projection_{nullptr};
+  std::vector<std::shared_ptr<Convolution>> convolutions_;
+  std::vector<HiddenEpilogue> epilogues_;  // of all layers but the last
+  torch::Tensor output_bias_;              // f32 [C]
+};
+
+}  // namespace espalier::trainer

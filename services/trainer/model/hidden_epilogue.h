@@ -1,0 +1,41 @@
+// What follows a hidden layer's sum: bias, normalisation, ReLU or ELU, dropout.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <optional>
+#include <vector>
+
+#include "services/trainer/model/batch_norm.h"
+#include "services/trainer/ops/activation.h"
+
+namespace espalier::trainer {
+
+// The dropout of a layer's rows, where rows of the given node types lie one after another.
+DropoutPlan DropoutOf(double probability, int layer, const std::vector<NodeTypeId>& types,
+                      const std::vector<int64_t>& num_rows, const LayerRun& run);
+
+// The dropout of a model's input rows of one type.
+DropoutPlan InputDropoutOf(double probability, NodeTypeId type, int64_t num_rows, const LayerRun& run);
+
+enum class Nonlinearity { kRelu, kElu };
+
+// Owns the layer's bias and normalisation parameters.
+class HiddenEpilogueImpl : public torch::nn::Module {
+ public:
+  HiddenEpilogueImpl(job::LayerNormalization normalization, Nonlinearity nonlinearity, int64_t width);
+
+  // x: a layer's sum without bias, f32 [N, F]; it may be overwritten.
+  torch::Tensor forward(const torch::Tensor& x, const DropoutPlan& dropout, const LayerRun& run);
+
+ private:
+  torch::Tensor Activate(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout) const;
+
+  const Nonlinearity nonlinearity_;
+  torch::Tensor bias_;  // f32 [F]
+  BatchNorm batch_norm_{nullptr};
+  torch::Tensor layer_norm_weight_, layer_norm_bias_;  // f32 [F], or undefined
+};
+TORCH_MODULE(HiddenEpilogue);
+
+}  // namespace espalier::trainer

@@ -1,0 +1,75 @@
+#include "services/trainer/model/merged_block.h"
+
+#include <numeric>
+
+#include "services/base/check.h"
+
+namespace espalier::trainer {
+namespace {
+
+// Row i of a type is first + i while it is written, and rest + i afterwards.
+struct TypePlace {
+  int64_t num_written = 0;
+  int64_t first = 0;
+  int64_t rest = 0;
+
+  uint32_t At(uint32_t row) const { return static_cast<uint32_t>(row + (row < num_written ? first : rest)); }
+};
+
+std::vector<TypePlace> PlacesOf(const TypedRows& inputs, const WrittenRows& written) {
+  std::vector<TypePlace> places(inputs.size());
+  for (size_t k = 0; k < written.types.size(); ++k) {
+    TypePlace& place = places[written.types[k].value];
+    place.num_written = written.counts[k];
+    place.first = written.first[written.types[k].value];
+  }
+  int64_t next = written.total;
+  for (size_t type = 0; type < inputs.size(); ++type) {
+    places[type].rest = next - places[type].num_written;
+    next += inputs[type].size(0) - places[type].num_written;
+  }
+  ESPALIER_CHECK(next < int64_t{1} << 32) << "a mini-batch of " << next << " rows";
+  return places;
+}
+
+torch::Tensor MergedRows(const TypedRows& inputs, const WrittenRows& written, const std::vector<TypePlace>& places) {
+  if (inputs.size() == 1) return inputs.front();
+  std::vector<torch::Tensor> parts = {SelfRows(inputs, written)};
+  for (size_t type = 0; type < inputs.size(); ++type) {
+    parts.push_back(inputs[type].slice(0, places[type].num_written));
+  }
+  return torch::cat(parts, 0);
+}
+
+}  // namespace
+
+MergedBlock MergeBlocks(const graph::GraphSchema& schema, const sampler::BatchLayer& edges, const TypedRows& inputs,
+                        const WrittenRows& written) {
+  const std::vector<TypePlace> places = PlacesOf(inputs, written);
+  MergedBlock merged{
+      MergedRows(inputs, written, places), std::vector<uint32_t>(static_cast<size_t>(written.total) + 1, 0), {}};
+
+  const auto rows_of = [&](const sampler::Block& block) {
+    return static_cast<size_t>(places[schema.DestinationOf(block.edge_type).value].first);
+  };
+  for (const sampler::Block& block : edges.blocks) {
+    for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
+      merged.indptr[rows_of(block) + i + 1] += block.indptr[i + 1] - block.indptr[i];
+    }
+  }
+  std::partial_sum(merged.indptr.begin(), merged.indptr.end(), merged.indptr.begin());
+
+  merged.indices.resize(merged.indptr.back());
+  std::vector<uint32_t> next(merged.indptr.begin(), merged.indptr.end() - 1);
+  for (const sampler::Block& block : edges.blocks) {
+    const TypePlace& source = places[schema.SourceOf(block.edge_type).value];
+    for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
+      uint32_t& slot = next[rows_of(block) + i];
+      for (uint32_t e = block.indptr[i]; e < block.indptr[i + 1]; ++e)
+        merged.indices[slot++] = source.At(block.indices[e]);
+    }
+  }
+  return merged;
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,126 @@
+#include "services/trainer/model/model_file.h"
+
+#include <charconv>
+#include <memory>
+#include <string_view>
+
+#include "services/storage/object_key.h"
+#include "services/trainer/model/parameters.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{16} << 30;
+
+// What a model's tensors depend on: the name in its metadata and the field of the document that says it.
+struct Property {
+  const char* name;
+  const char* field;
+};
+constexpr const char* kScorer = "scorer";
+constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
+                                    {"aggregator", "spec.training.model.aggregator"},
+                                    {"hiddenSize", "spec.training.model.hiddenSize"},
+                                    {"layers", "the number of spec.training.sampling.layers"},
+                                    {"normalization", "spec.training.model.normalization"},
+                                    {"numBases", "spec.training.model.numBases"},
+                                    {"heads", "spec.training.model.heads"},
+                                    {"outputHeads", "spec.training.model.outputHeads"},
+                                    {"negativeSlope", "spec.training.model.negativeSlope"},
+                                    {"features", "spec.training.inputs.features"},
+                                    {kScorer, "spec.training.task.scorer"},
+                                    {"edgeType", "spec.training.task.edgeType"},
+                                    {"edgeOutputs", "the number of an edge's outputs (spec.training.task)"},
+                                    {"outputs", "the number of the model's outputs (spec.training.task)"}};
+
+Status CheckProperties(const ModelFile& file, const std::map<std::string, std::string>& expected) {
+  for (const Property& property : kProperties) {
+    const auto of_job = expected.find(property.name);
+    if (of_job == expected.end()) continue;  // no property of this type of model
+    const auto of_file = file.content.metadata.find(property.name);
+    if (of_file == file.content.metadata.end()) {
+      if (std::string_view(property.name) == kScorer) {
+        return InvalidArgument("the model in " + file.where +
+                               " was made for a task on nodes: it has no scorer of links");
+      }
+      return InvalidArgument("the metadata of " + file.where + " lack '" + property.name + "'");
+    }
+    if (of_job->second == of_file->second) continue;
+    return InvalidArgument(std::string(property.field) + " is '" + of_job->second + "', but the model in " +
+                           file.where + " was made with '" + of_file->second + "'");
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<storage::StoreLocation> OpenModelFile(const std::string& uri, const storage::StoreSettings& settings) {
+  const size_t slash = uri.rfind('/');
+  const std::string name = slash == std::string::npos ? uri : uri.substr(slash + 1);
+  std::string folder = slash == std::string::npos ? "." : uri.substr(0, slash);
+  if (slash == std::string::npos && uri.starts_with("file:")) return OpenModelFile("./" + uri.substr(5), settings);
+  if (folder.empty() || folder == "file:" || folder == "file://") folder = "/";
+  if (name.empty() || folder.ends_with(":/")) return InvalidArgument("'" + uri + "' names no model file");
+  ASSIGN_OR_RETURN(storage::StoreLocation location, storage::OpenStore(folder, settings));
+  location.prefix = storage::JoinKey(location.prefix, name);
+  return location;
+}
+
+Result<ModelFile> ReadModelFile(const storage::StoreLocation& file) {
+  ModelFile model;
+  model.where = file.store->Describe() + "/" + file.prefix;
+  const std::string reading = "reading the model in " + model.where;
+  const auto head = file.store->Head(file.prefix);
+  if (!head.ok()) return head.status().While(reading);
+  if (head->size_bytes > kMostBytes) return InvalidArgument(model.where + " is too large for a model file");
+  Result<std::string> got = file.store->Get(file.prefix);
+  if (!got.ok()) return got.status().While(reading);
+  auto bytes = std::make_shared<const std::string>(*std::move(got));
+  const std::span<const char> view(bytes->data(), bytes->size());
+  Result<format::Safetensors> content = format::ReadSafetensors(std::as_bytes(view), bytes);
+  if (!content.ok()) return content.status().While(reading);
+  model.content = *std::move(content);
+  const auto format = model.content.metadata.find("format");
+  if (format == model.content.metadata.end() || format->second != "espalier-model-1") {
+    return InvalidArgument(model.where +
+                           " is no model file of ours: expected \"format\": \"espalier-model-1\" in its metadata");
+  }
+  return model;
+}
+
+namespace {
+
+// The number that the metadata has under the name; 0 where there is none of at least 1.
+int64_t NumberIn(const ModelFile& file, const char* name) {
+  const auto found = file.content.metadata.find(name);
+  int64_t outputs = 0;
+  if (found != file.content.metadata.end()) {
+    const std::string& text = found->second;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), outputs);
+    if (error != std::errc() || end != text.data() + text.size()) outputs = 0;
+  }
+  return outputs < 1 ? 0 : outputs;
+}
+
+}  // namespace
+
+Result<int64_t> NumOutputsOf(const ModelFile& file) {
+  const int64_t outputs = NumberIn(file, "outputs");
+  if (outputs >= 1) return outputs;
+  return InvalidArgument("the metadata of " + file.where + " do not say how many outputs the model has");
+}
+
+Result<int64_t> NumEdgeOutputsOf(const ModelFile& file) {
+  const int64_t outputs = NumberIn(file, "edgeOutputs");
+  if (outputs >= 1) return outputs;
+  return InvalidArgument("the model in " + file.where + " was made for another task: it has no head for edges");
+}
+
+Status LoadModelFile(const ModelFile& file, const std::map<std::string, std::string>& expected, Model& model) {
+  RETURN_IF_ERROR(CheckProperties(file, expected));
+  const auto loading = [&](Status status) { return std::move(status).While("loading " + file.where); };
+  const Result<NamedTensors> state = NamedTensorsOf(file.content.tensors);
+  return loading(state.ok() ? LoadState(model, *state) : state.status());
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,143 @@
+#include "services/trainer/model/model_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "services/storage/memory_store.h"
+#include "services/storage/testing/put_text.h"
+#include "services/trainer/model/parameters.h"
+#include "services/trainer/outputs.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+RunFacts ModelFacts() {
+  RunFacts facts;
+  facts.job.training.model.hidden_size = 8;
+  facts.job.training.sampling.layers.resize(2);
+  facts.job.training.inputs = {{"", {"feat"}}};
+  facts.num_outputs = 3;
+  facts.incarnation = 1;
+  return facts;
+}
+
+std::shared_ptr<Model> NewModel(uint64_t seed) {
+  ModelOptions options;
+  options.model = ModelFacts().job.training.model;
+  options.schema = *graph::GraphSchema::Make({"n"}, {{"n", "e", "n"}});
+  options.input_widths = {5};
+  options.num_outputs = 3;
+  options.relations = {{EdgeTypeId(0)}, {EdgeTypeId(0)}};
+  options.seed = seed;
+  return *MakeModel(options);
+}
+
+// A store with a model file that Outputs has written.
+class ModelFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto outputs = Outputs::Open({store_, ""}, ModelFacts());
+    ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", StateOf(*trained_)).ok());
+  }
+  Result<ModelFile> Read(const std::string& key = "results/000001/model/best.safetensors") {
+    return ReadModelFile({store_, key});
+  }
+
+  std::shared_ptr<storage::MemoryStore> store_ = std::make_shared<storage::MemoryStore>();
+  std::shared_ptr<Model> trained_ = NewModel(1);
+};
+
+TEST_F(ModelFileTest, GivesTheParametersBack) {
+  const Result<ModelFile> file = Read();
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  EXPECT_EQ(*NumOutputsOf(*file), 3);
+  const std::shared_ptr<Model> model = NewModel(2);
+  ASSERT_NE(ParametersDigest(*model), ParametersDigest(*trained_));
+  const Status loaded = LoadModelFile(*file, ModelMetadata(ModelFacts()), *model);
+  ASSERT_TRUE(loaded.ok()) << loaded.ToString();
+  EXPECT_EQ(ParametersDigest(*model), ParametersDigest(*trained_));
+}
+
+TEST_F(ModelFileTest, NamesTheFieldThatDoesNotFit) {
+  const Result<ModelFile> file = Read();
+  ASSERT_TRUE(file.ok());
+  const auto refused = [&](const std::function<void(RunFacts*)>& change) {
+    RunFacts facts = ModelFacts();
+    change(&facts);
+    const Status status = LoadModelFile(*file, ModelMetadata(facts), *trained_);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    return status.message();
+  };
+  EXPECT_THAT(refused([](RunFacts* f) { f->job.training.model.hidden_size = 9; }),
+              HasSubstr("spec.training.model.hiddenSize is '9', but the model in"));
+  EXPECT_THAT(refused([](RunFacts* f) { f->job.training.model.aggregator = job::Aggregator::kPool; }),
+              HasSubstr("spec.training.model.aggregator"));
+  EXPECT_THAT(refused([](RunFacts* f) { f->job.training.sampling.layers.resize(3); }),
+              HasSubstr("spec.training.sampling.layers is '3'"));
+  EXPECT_THAT(refused([](RunFacts* f) { f->job.training.inputs[0].features = {"other"}; }),
+              HasSubstr("spec.training.inputs.features is 'other'"));
+  EXPECT_THAT(refused([](RunFacts* f) { f->num_outputs = 4; }), HasSubstr("was made with '3'"));
+}
+
+// DistMult's and TransE's parameters have the same names and shapes.
+TEST_F(ModelFileTest, NamesAScorerThatDoesNotFit) {
+  const auto facts_of = [](job::Scorer scorer) {
+    RunFacts facts = ModelFacts();
+    facts.job.training.task.type = job::TaskType::kLinkPrediction;
+    facts.job.training.task.scorer = scorer;
+    return facts;
+  };
+  const auto outputs = Outputs::Open({store_, "links"}, facts_of(job::Scorer::kTransE));
+  ASSERT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", StateOf(*trained_)).ok());
+  const Result<ModelFile> links = Read("links/results/000001/model/best.safetensors");
+  ASSERT_TRUE(links.ok()) << links.status().ToString();
+  EXPECT_EQ(LoadModelFile(*links, ModelMetadata(facts_of(job::Scorer::kTransE)), *trained_), Status());
+  const Status other = LoadModelFile(*links, ModelMetadata(facts_of(job::Scorer::kDistMult)), *trained_);
+  EXPECT_EQ(other.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(other.message(), HasSubstr("spec.training.task.scorer is 'DistMult', but the model in"));
+  EXPECT_THAT(other.message(), HasSubstr("was made with 'TransE'"));
+
+  const Result<ModelFile> nodes = Read();
+  ASSERT_TRUE(nodes.ok());
+  EXPECT_THAT(LoadModelFile(*nodes, ModelMetadata(facts_of(job::Scorer::kDot)), *trained_).message(),
+              HasSubstr("was made for a task on nodes: it has no scorer of links"));
+}
+
+TEST_F(ModelFileTest, RefusesWhatIsNoModelOfOurs) {
+  EXPECT_EQ(Read("nowhere").status().code(), StatusCode::kNotFound);
+  ASSERT_TRUE(storage::PutText(*store_, "text", "no safetensors at all").ok());
+  EXPECT_THAT(Read("text").status().message(), HasSubstr("/text"));
+  const auto writer = store_->Put("foreign");
+  ASSERT_TRUE(format::WriteSafetensors({{{"w", Tensor::Zeros(DType::kF32, {1})}}, {}}, **writer).ok());
+  ASSERT_TRUE((*writer)->Commit().ok());
+  EXPECT_THAT(Read("foreign").status().message(), HasSubstr("no model file of ours"));
+}
+
+TEST(OpenModelFileTest, SplitsAUriIntoFolderAndFile) {
+  const std::pair<const char*, const char*> uris[] = {{"/a/b/best.safetensors", "file:///a/b"},
+                                                      {"file:///a/best.safetensors", "file:///a"},
+                                                      {"file:/best.safetensors", "file:///"},
+                                                      {"file:///best.safetensors", "file:///"},
+                                                      {"/best.safetensors", "file:///"}};
+  for (const auto& [uri, folder] : uris) {
+    const Result<storage::StoreLocation> location = OpenModelFile(uri, {});
+    ASSERT_TRUE(location.ok()) << uri << ": " << location.status().ToString();
+    EXPECT_EQ(location->store->Describe(), folder) << uri;
+    EXPECT_EQ(location->prefix, "best.safetensors");
+  }
+  for (const char* uri : {"best.safetensors", "file:best.safetensors"}) {
+    const Result<storage::StoreLocation> location = OpenModelFile(uri, {});
+    ASSERT_TRUE(location.ok()) << uri;
+    EXPECT_EQ(location->prefix, "best.safetensors");
+  }
+  for (const char* uri : {"", "/", "models/", "s3://bucket", "s3://bucket/"}) {
+    EXPECT_EQ(OpenModelFile(uri, {}).status().code(), StatusCode::kInvalidArgument) << uri;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::trainer

@@ -1,0 +1,64 @@
+#include "services/trainer/model/module_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "services/collective/in_process_collective.h"
+#include "services/storage/memory_store.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+storage::StoreLocation StoreWith(const std::string& archive) {
+  auto store = std::make_shared<storage::MemoryStore>();
+  EXPECT_TRUE(store->PutIfAbsent("model.pt", std::as_bytes(std::span<const char>(archive))).ok());
+  return {store, "model.pt"};
+}
+
+// What each rank gets; each sees the file as it was when it read it.
+std::vector<Status> ReadByRanks(const std::vector<storage::StoreLocation>& files) {
+  job::Training training;
+  training.model.type = job::ModelType::kTorchScript;
+  auto ranks = collective::MakeInProcessGroup(static_cast<uint32_t>(files.size()));
+  std::vector<Status> statuses(files.size());
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < files.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      statuses[rank] =
+          ModuleToRun(training, files[rank], *ranks[rank], Deadline::After(std::chrono::seconds(60))).status();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return statuses;
+}
+
+TEST(ModuleFileTest, AllRanksReadTheSameBytesOrNoneGoesOn) {
+  for (const Status& status : ReadByRanks({StoreWith("one"), StoreWith("one")})) EXPECT_TRUE(status.ok());
+  const std::vector<Status> statuses = ReadByRanks({StoreWith("one"), StoreWith("one"), StoreWith("another")});
+  for (const Status& status : statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("spec.training.model.uri"),
+                                        HasSubstr("trainers read different modules"), HasSubstr("model.pt")));
+  }
+}
+
+TEST(ModuleFileTest, OneRankThatCannotReadEndsAll) {
+  const std::vector<Status> statuses =
+      ReadByRanks({StoreWith("one"), {std::make_shared<storage::MemoryStore>(), "model.pt"}});
+  for (const Status& status : statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kNotFound);
+    EXPECT_THAT(status.message(), HasSubstr("reading the module in"));
+  }
+}
+
+}  // namespace
+}  // namespace espalier::trainer

@@ -1,0 +1,206 @@
+// GCN, GAT and GATv2 against their papers' formulas on dense matrices.
+#include "services/trainer/model/relation_convolution.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "services/trainer/model/parameters.h"
+#include "services/trainer/testing/gradients.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr uint32_t kNodes = 12;
+constexpr int64_t kFeatures = 6, kOutputs = 4;
+
+ModelOptions OneLayer(job::ModelType type) {
+  ModelOptions options;
+  options.model.type = type;
+  options.model.dropout = 0;
+  options.num_layers = 1;
+  options.schema = *graph::GraphSchema::Make({"paper"}, {{"paper", "cites", "paper"}});
+  options.input_widths = {kFeatures};
+  options.num_outputs = kOutputs;
+  options.relations = {{EdgeTypeId(0)}};
+  options.seed_type = NodeTypeId(0);
+  options.seed = 5;
+  return options;
+}
+
+std::map<std::string, torch::Tensor> WeightsOf(const Model& model) {
+  std::map<std::string, torch::Tensor> weights;
+  for (const auto& [name, tensor] : ParametersOf(model)) weights[name] = tensor;
+  return weights;
+}
+
+// They begin as zeros, which would hide one that is left out.
+void FillBiases(std::map<std::string, torch::Tensor>* weights) {
+  const torch::NoGradGuard no_gradient;
+  uint64_t seed = 100;
+  for (auto& [name, tensor] : *weights) {
+    if (name.ends_with("bias")) tensor.copy_(RandomMatrix(++seed, 1, tensor.numel()).view(tensor.sizes()));
+  }
+}
+
+// adjacency[v, u]: how many edges lead from u to v.
+torch::Tensor DenseOf(const sampler::Block& block, uint32_t num_sources) {
+  const auto num_rows = static_cast<int64_t>(block.indptr.size()) - 1;
+  torch::Tensor dense = torch::zeros({num_rows, int64_t{num_sources}});
+  for (int64_t v = 0; v < num_rows; ++v) {
+    for (uint32_t e = block.indptr[static_cast<size_t>(v)]; e < block.indptr[static_cast<size_t>(v) + 1]; ++e) {
+      dense[v][block.indices[e]] += 1;
+    }
+  }
+  return dense;
+}
+
+std::vector<float> FloatsOf(const torch::Tensor& tensor) {
+  const torch::Tensor values = tensor.contiguous();
+  return {values.data_ptr<float>(), values.data_ptr<float>() + values.numel()};
+}
+
+GraphDegrees DegreesOf(const torch::Tensor& adjacency) {
+  return {{FloatsOf(adjacency.sum(0))}, {FloatsOf(adjacency.sum(1))}};
+}
+
+// Softmax over the entries that exist, with as many terms as there are parallel edges.
+torch::Tensor MaskedSoftmax(const torch::Tensor& scores, const torch::Tensor& adjacency) {
+  const torch::Tensor terms = torch::exp(scores) * adjacency;
+  return terms / terms.sum(1, true).clamp_min(1e-30);
+}
+
+TEST(GcnTest, IsTheSymmetricallyNormalisedSumOfThePaper) {
+  const sampler::Block graph = RandomBlock(1, kNodes, kNodes, 5);
+  const torch::Tensor features = RandomMatrix(2, kNodes, kFeatures), adjacency = DenseOf(graph, kNodes);
+  const auto model = *MakeModel(OneLayer(job::ModelType::kGcn));
+  const GraphDegrees degrees = DegreesOf(adjacency);
+
+  const torch::Tensor got = model->Layer(0, {{graph}, {kNodes}, {kNodes}}, {features}, {.degrees = &degrees})[0];
+
+  const torch::Tensor looped = adjacency + torch::eye(kNodes);
+  const torch::Tensor normalised = looped.sum(1).rsqrt().unsqueeze(1) * looped * looped.sum(0).rsqrt().unsqueeze(0);
+  const torch::Tensor weight = WeightsOf(*model).at("layer0.neighborhood.fc.weight");
+  EXPECT_TRUE(torch::allclose(got, torch::mm(torch::mm(normalised, features), weight.t()), 1e-5, 1e-6));
+}
+
+// Node 0 hears 1 .. 4; two of them are drawn.
+TEST(GcnTest, TheMeanOverAllDrawsIsTheSumOverAllNeighbors) {
+  const torch::Tensor features = RandomMatrix(2, 5, kFeatures);
+  const GraphDegrees degrees{{{3, 1, 7, 2, 5}}, {{4, 0, 0, 0, 0}}};
+  const auto model = *MakeModel(OneLayer(job::ModelType::kGcn));
+  const auto output_of = [&](const std::vector<uint32_t>& drawn) {
+    sampler::Block block;
+    block.indptr = {0, static_cast<uint32_t>(drawn.size())}, block.indices = drawn;
+    return model->Layer(0, {{block}, {5}, {1}}, {features}, {.degrees = &degrees})[0];
+  };
+  torch::Tensor sum = torch::zeros({1, kOutputs});
+  for (uint32_t a = 1; a <= 4; ++a) {
+    for (uint32_t b = a + 1; b <= 4; ++b) sum = sum + output_of({a, b});
+  }
+  EXPECT_TRUE(torch::allclose(sum / 6, output_of({1, 2, 3, 4}), 1e-5, 1e-6));
+}
+
+TEST(GatTest, IsTheAttentionOfThePaper) {
+  const sampler::Block graph = RandomBlock(1, kNodes, kNodes, 5);
+  const torch::Tensor features = RandomMatrix(2, kNodes, kFeatures);
+  const torch::Tensor looped = DenseOf(graph, kNodes) + torch::eye(kNodes);
+  for (const auto type : {job::ModelType::kGat, job::ModelType::kGatv2}) {
+    ModelOptions options = OneLayer(type);
+    options.model.output_heads = 3;
+    options.model.negative_slope = 0.3;
+    const auto model = *MakeModel(options);
+    auto weights = WeightsOf(*model);
+    FillBiases(&weights);
+
+    const torch::Tensor got = model->Layer(0, {{graph}, {kNodes}, {kNodes}}, {features}, {})[0];
+
+    const auto of = [&](const std::string& name) { return weights.at("layer0.neighborhood." + name); };
+    torch::Tensor expected = torch::zeros({kNodes, kOutputs});
+    for (int64_t h = 0; h < 3; ++h) {
+      const auto head = [&](const torch::Tensor& rows) { return rows.slice(1, h * kOutputs, (h + 1) * kOutputs); };
+      torch::Tensor scores, values;  // scores[v, u]
+      if (type == job::ModelType::kGat) {
+        values = head(torch::mm(features, of("fc.weight").t()));
+        scores = torch::leaky_relu(
+            torch::mv(values, of("attn_dst")[h]).unsqueeze(1) + torch::mv(values, of("attn_src")[h]).unsqueeze(0), 0.3);
+      } else {
+        values = head(torch::addmm(of("fc_src.bias"), features, of("fc_src.weight").t()));
+        const torch::Tensor queries = head(torch::addmm(of("fc_dst.bias"), features, of("fc_dst.weight").t()));
+        scores = torch::matmul(torch::leaky_relu(queries.unsqueeze(1) + values.unsqueeze(0), 0.3), of("attn")[h]);
+      }
+      expected = expected + torch::mm(MaskedSoftmax(scores, looped), values) / 3;
+    }
+    expected = expected + weights.at("output_bias");
+    EXPECT_TRUE(torch::allclose(got, expected, 1e-4, 1e-5)) << got << expected;
+  }
+}
+
+// Ids: author:writes:paper 0, paper:cites:paper 1.
+TEST(RelationalConvolutionTest, TypedLayersAddRelationsAndTheOwnRow) {
+  const sampler::Block writes = RandomBlock(3, 5, 6, 3);
+  sampler::Block cites = RandomBlock(4, 5, 8, 4);
+  cites.edge_type = EdgeTypeId(1);
+  const std::vector<const sampler::Block*> blocks = {&writes, &cites};
+  const torch::Tensor authors = RandomMatrix(1, 6, kFeatures), papers = RandomMatrix(2, 8, kFeatures);
+  GraphDegrees degrees{{std::vector<float>(6, 4), std::vector<float>(8, 9)}, {}};
+  for (const sampler::Block* block : blocks) {
+    degrees.in.push_back(FloatsOf(DenseOf(*block, 8).sum(1)));
+    for (float& degree : degrees.in.back()) degree = std::max(degree, 1.0f);
+  }
+  for (const auto type : {job::ModelType::kGcn, job::ModelType::kGat, job::ModelType::kGatv2}) {
+    ModelOptions options = OneLayer(type);
+    options.model.hidden_size = kFeatures;
+    options.schema =
+        *graph::GraphSchema::Make({"author", "paper"}, {{"author", "writes", "paper"}, {"paper", "cites", "paper"}});
+    options.input_widths = {kFeatures, kFeatures};
+    options.relations = {{EdgeTypeId(0), EdgeTypeId(1)}};
+    options.seed_type = NodeTypeId(1);
+    const auto model = *MakeModel(options);
+    auto weights = WeightsOf(*model);
+    FillBiases(&weights);
+
+    const torch::Tensor got =
+        model->Layer(0, {{writes, cites}, {6, 8}, {0, 5}}, {authors, papers}, {.degrees = &degrees})[1];
+
+    const auto projected = [&](const torch::Tensor& rows, const std::string& name) {
+      return torch::addmm(weights.at("input." + name + ".bias"), rows, weights.at("input." + name + ".weight").t());
+    };
+    const torch::Tensor a = projected(authors, "author_0"), p = projected(papers, "paper_1");
+    torch::Tensor expected = torch::mm(p.slice(0, 0, 5), weights.at("layer0.self.weight").t());
+    for (const sampler::Block* block : blocks) {
+      const bool is_writes = block == &writes;
+      const torch::Tensor& source = is_writes ? a : p;
+      const torch::Tensor adjacency = DenseOf(*block, is_writes ? 6 : 8);
+      const std::string part =
+          is_writes ? "layer0.relation_author:writes:paper_0." : "layer0.relation_paper:cites:paper_1.";
+      torch::Tensor coefficients, values;
+      if (type == job::ModelType::kGcn) {
+        values = torch::mm(source, weights.at(part + "fc.weight").t());
+        coefficients = adjacency / (adjacency.sum(1, true).clamp_min(1).sqrt() * (is_writes ? 2 : 3));
+      } else if (type == job::ModelType::kGat) {
+        values = torch::mm(source, weights.at(part + "fc.weight").t());
+        const torch::Tensor mine = torch::mm(p.slice(0, 0, 5), weights.at(part + "fc.weight").t());
+        coefficients =
+            MaskedSoftmax(torch::leaky_relu(torch::mv(mine, weights.at(part + "attn_dst")[0]).unsqueeze(1) +
+                                                torch::mv(values, weights.at(part + "attn_src")[0]).unsqueeze(0),
+                                            0.2),
+                          adjacency);
+      } else {
+        values = torch::addmm(weights.at(part + "fc_src.bias"), source, weights.at(part + "fc_src.weight").t());
+        const torch::Tensor mine =
+            torch::addmm(weights.at(part + "fc_dst.bias"), p.slice(0, 0, 5), weights.at(part + "fc_dst.weight").t());
+        coefficients = MaskedSoftmax(torch::matmul(torch::leaky_relu(mine.unsqueeze(1) + values.unsqueeze(0), 0.2),
+                                                   weights.at(part + "attn")[0]),
+                                     adjacency);
+      }
+      expected = expected + torch::mm(coefficients, values);
+    }
+    expected = expected + weights.at("output_bias");
+    EXPECT_TRUE(torch::allclose(got, expected, 1e-4, 1e-5)) << got << expected;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::trainer

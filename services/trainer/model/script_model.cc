@@ -1,0 +1,364 @@
+#include "services/trainer/model/script_model.h"
+
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/script.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "services/base/random_purpose.h"
+#include "services/telemetry/log.h"
+#include "services/trainer/model/collective_error.h"
+#include "services/trainer/model/model_error.h"
+#include "services/trainer/model/parameters.h"
+#include "services/trainer/model/script_probe.h"
+
+namespace espalier::trainer {
+namespace {
+
+// (Inside of a Model, "Module" alone is torch::nn::Module.)
+using ScriptModule = torch::jit::Module;
+
+constexpr const char* kSignature =
+    "forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tensor, Tensor]], "
+    "num_rows: Dict[str, int]) -> Dict[str, Tensor]";
+
+c10::TypePtr TensorsByName() { return c10::DictType::create(c10::StringType::get(), c10::TensorType::get()); }
+c10::TupleTypePtr BlockType() {
+  return c10::TupleType::create(std::vector<c10::TypePtr>{c10::TensorType::get(), c10::TensorType::get()});
+}
+c10::TypePtr BlocksByName() { return c10::DictType::create(c10::StringType::get(), BlockType()); }
+c10::TypePtr NumbersByName() { return c10::DictType::create(c10::StringType::get(), c10::IntType::get()); }
+
+Status CheckSignature(const ScriptModule& module) {
+  const auto expected = [](const std::string& found) {
+    return InvalidArgument(std::string("expected ") + kSignature + ", found " + found);
+  };
+  const auto method = module.find_method("forward");
+  if (!method.has_value()) return expected("no forward");
+  const c10::FunctionSchema& schema = method->function().getSchema();
+  const std::vector<c10::TypePtr> arguments = {c10::IntType::get(), TensorsByName(), BlocksByName(), NumbersByName()};
+  bool fits = schema.arguments().size() == arguments.size() + 1 && schema.returns().size() == 1 &&
+              *schema.returns().front().type() == *TensorsByName();
+  for (size_t i = 0; fits && i < arguments.size(); ++i) fits = *schema.arguments()[i + 1].type() == *arguments[i];
+  std::ostringstream found;
+  found << schema;
+  return fits ? Status() : expected(found.str());
+}
+
+bool IsKept(torch::ScalarType type) {
+  switch (type) {
+    case torch::kBool:
+    case torch::kUInt8:
+    case torch::kInt8:
+    case torch::kInt16:
+    case torch::kInt32:
+    case torch::kInt64:
+    case torch::kHalf:
+    case torch::kBFloat16:
+    case torch::kFloat32:
+    case torch::kFloat64: return true;
+    default: return false;  // torch's enumeration grows with its versions
+  }
+}
+
+torch::Tensor WordsAsLong(const std::vector<uint32_t>& words) {
+  torch::Tensor result = torch::empty({static_cast<int64_t>(words.size())}, torch::kInt64);
+  std::copy(words.begin(), words.end(), result.data_ptr<int64_t>());
+  return result;
+}
+
+c10::IValue BlocksOf(const graph::GraphSchema& schema, const sampler::BatchLayer& edges) {
+  c10::impl::GenericDict blocks(c10::StringType::get(), BlockType());
+  for (const sampler::Block& block : edges.blocks) {
+    blocks.insert(schema.EdgeType(block.edge_type).Name(),
+                  c10::ivalue::Tuple::create(WordsAsLong(block.indptr), WordsAsLong(block.indices)));
+  }
+  return blocks;
+}
+
+// Without torch's own stack.
+std::string TextOf(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  return of_torch == nullptr ? error.what() : of_torch->what_without_backtrace();
+}
+
+// The archive may be large, and is read once.
+ModelOptions WithoutArchive(ModelOptions options) {
+  options.module = nullptr;
+  return options;
+}
+
+// Memory of tensors: first byte, and the byte behind the last.
+using ByteRanges = std::map<const std::byte*, const std::byte*, std::less<>>;
+
+// false, and nothing inserted, where the tensor shares bytes with one that was inserted.
+bool InsertApart(const torch::Tensor& tensor, ByteRanges* ranges) {
+  if (tensor.numel() == 0) return true;
+  const auto* first = static_cast<const std::byte*>(tensor.data_ptr());
+  const std::byte* const end = first + tensor.nbytes();
+  const auto next = ranges->lower_bound(first);
+  if (next != ranges->end() && std::less<>()(next->first, end)) return false;
+  if (next != ranges->begin() && std::less<>()(first, std::prev(next)->second)) return false;
+  ranges->emplace(first, end);
+  return true;
+}
+
+// "a.b.c" is the attribute c of the submodule a.b.
+struct Buffer {
+  ScriptModule owner;
+  std::string attribute, name;
+  torch::Tensor values;  // the model's, and the module's
+};
+
+Buffer BufferAt(ScriptModule owner, const std::string& name, const torch::Tensor& values) {
+  size_t begin = 0;
+  for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', begin)) {
+    owner = owner.attr(name.substr(begin, dot - begin)).toModule();
+    begin = dot + 1;
+  }
+  return {std::move(owner), name.substr(begin), name, values};
+}
+
+class ScriptModel final : public Model {
+ public:
+  ScriptModel(const ModelOptions& options, ScriptModule module)
+      : options_(WithoutArchive(options)), module_(std::move(module)), where_(options.module->where) {}
+
+  // Makes the module's tensors this model's own, under their names.
+  Status Adopt() {
+    ByteRanges seen;
+    for (const auto& item : module_.named_parameters()) {
+      RETURN_IF_ERROR(CheckTensor(item.name, item.value, &seen));
+      if (item.value.requires_grad() && item.value.scalar_type() != torch::kFloat32) {
+        return InvalidArgument("parameter '" + item.name + "' is no f32");
+      }
+      Register(item.name, item.value, item.value.requires_grad());
+    }
+    for (const auto& item : module_.named_buffers()) {
+      RETURN_IF_ERROR(CheckTensor(item.name, item.value, &seen));
+      Register(item.name, item.value, false);
+      buffers_.push_back(BufferAt(module_, item.name, item.value));
+    }
+    return Status();
+  }
+
+  Status FindWidths() { return ProbeWidths(*this, options_, &widths_); }
+
+  int num_layers() const override { return options_.num_layers; }
+  int64_t OutputWidth(int layer) const override { return widths_[static_cast<size_t>(layer)]; }
+
+  TypedRows Layer(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) override {
+    const bool is_last = layer + 1 == options_.num_layers;
+    TypedRows outputs = IsEmpty(edges) ? NoRows(layer, run) : Call(layer, edges, inputs, run);
+    if (run.training && is_last && run.collective != nullptr && run.collective->size() > 1) ShareBuffers(run);
+    return outputs;
+  }
+
+  Result<std::string> Archive() const {
+    try {
+      ScriptModule module = module_;  // a handle
+      module.eval();
+      std::ostringstream archive(std::ios::binary);
+      module.save(archive);
+      return archive.str();
+    } catch (const std::exception& error) {
+      return Internal(std::string("writing TorchScript: ") + error.what());
+    }
+  }
+
+ private:
+  Status CheckTensor(const std::string& name, const torch::Tensor& tensor, ByteRanges* seen) const {
+    if (!IsKept(tensor.scalar_type()) || tensor.layout() != torch::kStrided) {
+      return InvalidArgument("'" + name + "' is neither a dense tensor of numbers nor of truth values");
+    }
+    if (!tensor.is_contiguous()) return InvalidArgument("'" + name + "' is not contiguous");
+    if (!InsertApart(tensor, seen)) {
+      return InvalidArgument("'" + name + "' shares its memory with another parameter or buffer");
+    }
+    return Status();
+  }
+
+  void Register(const std::string& dotted, const torch::Tensor& tensor, bool is_trained) {
+    torch::nn::Module* at = this;
+    size_t begin = 0;
+    for (size_t dot = dotted.find('.'); dot != std::string::npos; dot = dotted.find('.', begin)) {
+      const std::string part = dotted.substr(begin, dot - begin);
+      if (!at->named_children().contains(part)) at->register_module(part, std::make_shared<torch::nn::Module>(part));
+      at = at->named_children()[part].get();
+      begin = dot + 1;
+    }
+    const std::string name = dotted.substr(begin);
+    if (is_trained) {
+      at->register_parameter(name, tensor);
+    } else {
+      at->register_buffer(name, tensor);
+    }
+  }
+
+  static bool IsEmpty(const sampler::BatchLayer& edges) {
+    return std::all_of(edges.num_outputs.begin(), edges.num_outputs.end(), [](uint32_t rows) { return rows == 0; });
+  }
+
+  // A share without seeds: modules need not be written for it.
+  TypedRows NoRows(int layer, const LayerRun& run) const {
+    TypedRows rows(options_.schema.num_node_types());
+    for (torch::Tensor& of_type : rows) of_type = torch::zeros({0, OutputWidth(layer)}).set_requires_grad(run.training);
+    return rows;
+  }
+
+  TypedRows Call(int layer, const sampler::BatchLayer& edges, const TypedRows& inputs, const LayerRun& run) {
+    const graph::GraphSchema& schema = options_.schema;
+    c10::Dict<std::string, torch::Tensor> x;
+    c10::Dict<std::string, int64_t> num_rows;
+    for (size_t type = 0; type < schema.num_node_types(); ++type) {
+      const int64_t width = layer == 0 ? options_.input_widths[type] : OutputWidth(layer - 1);
+      x.insert(schema.node_types()[type],
+               inputs[type].defined() ? inputs[type] : torch::empty({int64_t{edges.num_inputs[type]}, width}));
+      num_rows.insert(schema.node_types()[type], int64_t{edges.num_outputs[type]});
+    }
+    const uint32_t rank = run.collective == nullptr ? 0 : run.collective->rank().value;
+    const uint64_t seed = RandomKey(run.seed, RandomPurpose::kUserModel, run.epoch, run.step, layer, rank);
+    c10::impl::GenericDict written(c10::StringType::get(), c10::TensorType::get());
+    // Torch's generator is the process's: ranks that are threads of one process take turns.
+    static std::mutex generator;
+    const std::lock_guard lock(generator);
+    try {
+      torch::manual_seed(seed);
+      module_.train(run.training);
+      // The optimising executor rewrites a module after it has watched it run: the first steps after a restart would
+      // round otherwise than the same steps of a run that went on.
+      const torch::jit::GraphOptimizerEnabledGuard as_written(false);
+      written = module_.forward({int64_t{layer}, x, BlocksOf(schema, edges), num_rows}).toGenericDict();
+      KeepBuffers(layer);
+    } catch (const ModelError&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw ModelError(Wrong(layer, "fails: " + TextOf(error)));
+    }
+    TypedRows outputs(schema.num_node_types());
+    for (size_t type = 0; type < outputs.size(); ++type) {
+      if (edges.num_outputs[type] == 0) continue;
+      const std::string& name = schema.node_types()[type];
+      if (!written.contains(name)) throw ModelError(Wrong(layer, "writes no rows of node type '" + name + "'"));
+      outputs[type] = written.at(name).toTensor();
+      CheckRows(layer, name, edges.num_outputs[type], outputs[type]);
+      if (run.training && layer + 1 == options_.num_layers && !outputs[type].requires_grad()) {
+        throw ModelError(
+            Wrong(layer, "writes rows that depend on no parameter with a gradient: nothing can be learnt"));
+      }
+    }
+    return outputs;
+  }
+
+  // What forward put in a buffer's place, into the tensor that checkpoints and other ranks know.
+  void KeepBuffers(int layer) {
+    const torch::NoGradGuard no_gradient;
+    for (Buffer& buffer : buffers_) {
+      const c10::IValue now = buffer.owner.attr(buffer.attribute);
+      if (now.isTensor() && now.toTensor().is_same(buffer.values)) continue;
+      const bool fits = now.isTensor() && now.toTensor().defined() &&
+                        now.toTensor().scalar_type() == buffer.values.scalar_type() &&
+                        now.toTensor().sizes() == buffer.values.sizes();
+      if (!fits) {
+        throw ModelError(Wrong(layer, "gives buffer '" + buffer.name + "' another dtype or shape"));
+      }
+      buffer.values.copy_(now.toTensor());
+      buffer.owner.setattr(buffer.attribute, buffer.values);
+    }
+  }
+
+  void CheckRows(int layer, const std::string& type, uint32_t num_rows, const torch::Tensor& rows) const {
+    const bool fits = rows.defined() && rows.layout() == torch::kStrided && rows.device().is_cpu() &&
+                      rows.scalar_type() == torch::kFloat32 && rows.dim() == 2 && rows.size(0) == int64_t{num_rows} &&
+                      rows.size(1) > 0 &&
+                      (widths_.size() <= static_cast<size_t>(layer) || rows.size(1) == OutputWidth(layer));
+    if (fits) return;
+    std::ostringstream found;
+    if (rows.defined()) {
+      found << rows.dtype() << " " << rows.sizes();
+      if (rows.layout() != torch::kStrided) found << " (" << rows.layout() << ")";
+      if (!rows.device().is_cpu()) found << " on " << rows.device();
+    } else {
+      found << "nothing";
+    }
+    const std::string width = widths_.size() <= static_cast<size_t>(layer) ? "W" : std::to_string(OutputWidth(layer));
+    throw ModelError(Wrong(layer, "writes " + found.str() + " for node type '" + type + "', expected float [" +
+                                      std::to_string(num_rows) + ", " + width + "]"));
+  }
+
+  Status Wrong(int layer, const std::string& what) const {
+    return InvalidArgument("the module in " + where_ + ", layer " + std::to_string(layer) + ", " + what);
+  }
+
+  void ShareBuffers(const LayerRun& run) const {
+    for (const Buffer& buffer : buffers_) {
+      if (buffer.values.numel() == 0) continue;
+      const std::span<std::byte> bytes(static_cast<std::byte*>(buffer.values.data_ptr()), buffer.values.nbytes());
+      const Status status = run.collective->Broadcast(bytes, Rank(0), run.deadline);
+      if (!status.ok()) throw CollectiveError(status);
+    }
+  }
+
+  const ModelOptions options_;
+  ScriptModule module_;
+  const std::string where_;
+  std::vector<Buffer> buffers_;
+  std::vector<int64_t> widths_;  // by layer; while the module is probed, of the layers before
+};
+
+Result<ScriptModule> LoadModule(const ModuleFile& file) {
+  try {
+    std::istringstream stream(file.archive);
+    return torch::jit::load(stream, torch::kCPU);
+  } catch (const std::exception& error) {
+    return InvalidArgument("is no TorchScript archive that this libtorch can read: " + TextOf(error));
+  }
+}
+
+Result<std::shared_ptr<ScriptModel>> ModelOf(const ScriptModule& module, const ModelOptions& options) {
+  try {
+    RETURN_IF_ERROR(CheckSignature(module));
+    auto model = std::make_shared<ScriptModel>(options, module);
+    RETURN_IF_ERROR(model->Adopt());
+    return model;
+  } catch (const std::exception& error) {  // names that a module of torch's own may not have
+    return InvalidArgument("cannot be taken over: " + TextOf(error));
+  }
+}
+
+Result<std::shared_ptr<Model>> Make(const ModelOptions& options) {
+  ASSIGN_OR_RETURN(const ScriptModule module, LoadModule(*options.module));
+  ASSIGN_OR_RETURN(const std::shared_ptr<ScriptModel> model, ModelOf(module, options));
+  if (options.trains && ParametersOf(*model).empty()) {
+    return InvalidArgument("has no parameter with requires_grad: nothing can be learnt");
+  }
+  RETURN_IF_ERROR(model->FindWidths());
+  ASSIGN_OR_RETURN(const bool repeatable, IsRepeatable(*model, options));
+  if (!repeatable) {
+    telemetry::Log(telemetry::Level::kWarning,
+                   "the module does not give the same numbers twice: neither will runs with it",
+                   {{"module", options.module->where}});
+  }
+  return std::shared_ptr<Model>(model);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Model>> MakeScriptModel(const ModelOptions& options) {
+  if (options.module == nullptr) return InvalidArgument("a TorchScript model needs its module");
+  return Make(options).While("spec.training.model.uri: the module in " + options.module->where);
+}
+
+Result<std::optional<std::string>> ArchiveOfScriptModel(const Model& model) {
+  const auto* scripted = dynamic_cast<const ScriptModel*>(&model);
+  if (scripted == nullptr) return std::optional<std::string>();
+  ASSIGN_OR_RETURN(std::string archive, scripted->Archive());
+  return std::optional<std::string>(std::move(archive));
+}
+
+}  // namespace espalier::trainer

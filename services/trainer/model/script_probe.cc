@@ -1,0 +1,163 @@
+#include "services/trainer/model/script_probe.h"
+
+#include <algorithm>
+
+#include "services/base/philox.h"
+#include "services/trainer/model/layer_types.h"
+#include "services/trainer/model/model_error.h"
+#include "services/trainer/model/parameters.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr uint64_t kProbeKey = 0x70726F6265;  // any number, the same for everybody
+constexpr uint32_t kInEdges = 4;              // of a node under a relation, unless it has none
+constexpr uint32_t kNodesPerOneWithoutEdges = 4;
+
+// A graph with `num_nodes` nodes of every type; rows are nodes, in every layer.
+class ProbeGraph {
+ public:
+  ProbeGraph(const ModelOptions& options, uint32_t num_nodes)
+      : options_(options),
+        num_nodes_(num_nodes),
+        types_(TypesOfLayers(options.schema, options.relations, SeedTypesOf(options))) {}
+
+  // The edges of a layer that writes the rows of the given types.
+  sampler::BatchLayer EdgesFor(size_t layer, const std::vector<bool>& written) const {
+    const std::vector<bool> read = TypesReadFor(options_.schema, options_.relations[layer], written);
+    sampler::BatchLayer edges;
+    for (size_t type = 0; type < written.size(); ++type) {
+      edges.num_inputs.push_back(read[type] ? num_nodes_ : 0);
+      edges.num_outputs.push_back(written[type] ? num_nodes_ : 0);
+    }
+    for (const EdgeTypeId relation : options_.relations[layer]) {
+      sampler::Block block{relation, {0}, {}, {}};
+      PhiloxStream random(kProbeKey, relation.value);
+      const uint32_t num_rows = edges.num_outputs[options_.schema.DestinationOf(relation).value];
+      for (uint32_t row = 0; row < num_rows; ++row) {
+        const uint32_t num_edges = row % kNodesPerOneWithoutEdges == 0 ? 0 : kInEdges;
+        for (uint32_t k = 0; k < num_edges; ++k) block.indices.push_back(random.NextBelow(num_nodes_));
+        block.indptr.push_back(static_cast<uint32_t>(block.indices.size()));
+      }
+      edges.blocks.push_back(std::move(block));
+    }
+    return edges;
+  }
+
+  TypedRows Features() const {
+    TypedRows features(options_.schema.num_node_types());
+    for (size_t type = 0; type < features.size(); ++type) {
+      PhiloxStream random(kProbeKey, 1000 + type);
+      torch::Tensor& rows = features[type];
+      rows = torch::empty({types_.read_first[type] ? num_nodes_ : 0, options_.input_widths[type]});
+      for (int64_t i = 0; i < rows.numel(); ++i) rows.data_ptr<float>()[i] = 2 * random.NextUnitFloat() - 1;
+    }
+    return features;
+  }
+
+  const std::vector<bool>& written(size_t layer) const { return types_.written[layer]; }
+
+ private:
+  const ModelOptions& options_;
+  const uint32_t num_nodes_;
+  const LayerTypes types_;
+};
+
+// A layer that writes fewer types may read fewer.
+TypedRows RowsRead(const TypedRows& rows, const sampler::BatchLayer& edges) {
+  TypedRows read(rows.size());
+  for (size_t type = 0; type < rows.size(); ++type) {
+    if (rows[type].defined()) read[type] = rows[type].narrow(0, 0, int64_t{edges.num_inputs[type]});
+  }
+  return read;
+}
+
+Result<int64_t> WidthOf(const TypedRows& rows, size_t layer) {
+  int64_t width = 0;
+  for (const torch::Tensor& of_type : rows) {
+    if (!of_type.defined() || of_type.size(1) == width) continue;
+    if (width > 0) {
+      return InvalidArgument("layer " + std::to_string(layer) + " writes rows of " + std::to_string(width) +
+                             " and of " + std::to_string(of_type.size(1)) +
+                             " numbers, expected one width for all node types");
+    }
+    width = of_type.size(1);
+  }
+  return width;
+}
+
+// Outputs, then gradients of all parameters where the model trains.
+std::vector<torch::Tensor> NumbersOfAPass(Model& model, const ModelOptions& options, const ProbeGraph& graph) {
+  const torch::AutoGradMode gradients(options.trains);
+  TypedRows rows = graph.Features();
+  const LayerRun run{.training = options.trains, .seed = options.seed};
+  for (int layer = 0; layer < options.num_layers; ++layer) {
+    const auto l = static_cast<size_t>(layer);
+    rows = model.Layer(layer, graph.EdgesFor(l, graph.written(l)), rows, run);
+  }
+  const torch::Tensor outputs = rows[options.seed_type.value];
+  std::vector<torch::Tensor> numbers = {outputs.detach()};
+  if (!options.trains) return numbers;
+  std::vector<torch::Tensor> parameters;
+  for (const auto& [name, parameter] : ParametersOf(model)) parameters.push_back(parameter);
+  for (const torch::Tensor& gradient :
+       torch::autograd::grad({outputs.square().sum()}, parameters, {}, /*retain_graph=*/{},
+                             /*create_graph=*/false, /*allow_unused=*/true)) {
+    if (gradient.defined()) numbers.push_back(gradient);
+  }
+  return numbers;
+}
+
+bool SameBits(const std::vector<torch::Tensor>& a, const std::vector<torch::Tensor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const torch::Tensor& x, const torch::Tensor& y) {
+    return std::ranges::equal(FromTorch(x).byte_span(), FromTorch(y).byte_span());
+  });
+}
+
+}  // namespace
+
+Status ProbeWidths(Model& model, const ModelOptions& options, std::vector<int64_t>* widths) {
+  const ProbeGraph graph(options, 8);
+  const torch::NoGradGuard no_gradients;
+  TypedRows rows = graph.Features();
+  try {
+    for (size_t layer = 0; layer < options.relations.size(); ++layer) {
+      const TypedRows read = rows;
+      rows = model.Layer(static_cast<int>(layer), graph.EdgesFor(layer, graph.written(layer)), read, LayerRun());
+      ASSIGN_OR_RETURN(const int64_t width, WidthOf(rows, layer));
+      widths->push_back(width);
+      for (size_t type = 0; type < rows.size(); ++type) {
+        if (!graph.written(layer)[type]) continue;
+        std::vector<bool> alone(rows.size(), false);
+        alone[type] = true;
+        const sampler::BatchLayer edges = graph.EdgesFor(layer, alone);
+        const TypedRows of_type = model.Layer(static_cast<int>(layer), edges, RowsRead(read, edges), LayerRun());
+        ASSIGN_OR_RETURN(const int64_t width_alone, WidthOf(of_type, layer));
+        if (width_alone != width) return InvalidArgument("layer " + std::to_string(layer) + " has no fixed width");
+      }
+    }
+  } catch (const ModelError& error) {
+    return error.status();
+  }
+  return Status();
+}
+
+Result<bool> IsRepeatable(Model& model, const ModelOptions& options) {
+  const ProbeGraph graph(options, 1024);
+  NamedTensors before = StateOf(model);
+  for (auto& [name, tensor] : before) tensor = tensor.detach().clone();
+  const auto restore = [&] { return LoadState(model, before); };
+  try {
+    const std::vector<torch::Tensor> first = NumbersOfAPass(model, options, graph);
+    RETURN_IF_ERROR(restore());  // buffers change in training
+    const std::vector<torch::Tensor> second = NumbersOfAPass(model, options, graph);
+    RETURN_IF_ERROR(restore());
+    return SameBits(first, second);
+  } catch (const ModelError& error) {
+    return error.status();
+  } catch (const std::exception& error) {
+    return InvalidArgument(std::string("no gradients: ") + error.what());
+  }
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,216 @@
+#include "services/trainer/ops/attention_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "services/trainer/ops/row_ranges.h"
+
+namespace espalier::trainer {
+namespace {
+
+float Leaky(float value, float slope) { return value > 0.0f ? value : slope * value; }
+float LeakySlope(float value, float slope) { return value > 0.0f ? 1.0f : slope; }
+
+// body(d, e, s): every edge e of destination d, from source s, in order; one thread per destination.
+template <class Body>
+void ForEdges(const Segments& segments, const Body& body) {
+  ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
+    for (int64_t d = begin; d < end; ++d) {
+      const auto row = static_cast<size_t>(d);
+      for (uint32_t e = segments.indptr[row]; e < segments.indptr[row + 1]; ++e) body(d, e, segments.indices[e]);
+    }
+  });
+}
+
+// out[row, :] = sum over the row's edges of values[edge, :], f32 [rows, heads].
+void SumOverEdges(const Segments& rows, std::span<const uint32_t> positions, int64_t heads, const float* values,
+                  float* out) {
+  ForSegmentRanges(rows.indptr, [&](int64_t begin, int64_t end) {
+    std::memset(out + begin * heads, 0, static_cast<size_t>((end - begin) * heads) * sizeof(float));
+    for (int64_t row = begin; row < end; ++row) {
+      float* __restrict sum = out + row * heads;
+      for (uint32_t k = rows.indptr[static_cast<size_t>(row)]; k < rows.indptr[static_cast<size_t>(row) + 1]; ++k) {
+        const float* __restrict value = values + int64_t{positions.empty() ? k : positions[k]} * heads;
+        for (int64_t h = 0; h < heads; ++h) sum[h] += value[h];
+      }
+    }
+  });
+}
+
+// Adds what one edge means for one end of it: gradient[h] * attention[h, j] * LeakyReLU'(a[h, j] + b[h, j]).
+void AddDynamicSlope(HeadShape shape, float negative_slope, const float* a, const float* b, const float* attention,
+                     const float* gradient, float* to) {
+  for (int64_t h = 0; h < shape.heads; ++h) {
+    const float* __restrict x = a + h * shape.columns;
+    const float* __restrict y = b + h * shape.columns;
+    const float* __restrict weight = attention + h * shape.columns;
+    float* __restrict sum = to + h * shape.columns;
+    for (int64_t j = 0; j < shape.columns; ++j) {
+      sum[j] += gradient[h] * weight[j] * LeakySlope(x[j] + y[j], negative_slope);
+    }
+  }
+}
+
+}  // namespace
+
+void AdditiveScores(const Segments& segments, int64_t heads, float negative_slope, const float* source,
+                    const float* destination, float* scores) {
+  ForEdges(segments, [&](int64_t d, uint32_t e, uint32_t s) {
+    const float* __restrict a = source + int64_t{s} * heads;
+    const float* __restrict b = destination + d * heads;
+    float* __restrict out = scores + int64_t{e} * heads;
+    for (int64_t h = 0; h < heads; ++h) out[h] = Leaky(a[h] + b[h], negative_slope);
+  });
+}
+
+void AdditiveScoreGradients(const EdgeView& edges, int64_t heads, float negative_slope, const float* source,
+                            const float* destination, const float* gradient, float* slopes, float* of_source,
+                            float* of_destination) {
+  ForEdges(edges.segments, [&](int64_t d, uint32_t e, uint32_t s) {
+    const float* __restrict a = source + int64_t{s} * heads;
+    const float* __restrict b = destination + d * heads;
+    const float* __restrict g = gradient + int64_t{e} * heads;
+    float* __restrict out = slopes + int64_t{e} * heads;
+    for (int64_t h = 0; h < heads; ++h) out[h] = g[h] * LeakySlope(a[h] + b[h], negative_slope);
+  });
+  SumOverEdges(edges.segments, {}, heads, slopes, of_destination);
+  SumOverEdges(edges.by_source, edges.positions, heads, slopes, of_source);
+}
+
+void DynamicScores(const Segments& segments, HeadShape shape, float negative_slope, const float* source,
+                   const float* destination, const float* attention, float* scores) {
+  const int64_t width = shape.width();
+  ForEdges(segments, [&](int64_t d, uint32_t e, uint32_t s) {
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      const float* __restrict a = source + int64_t{s} * width + h * shape.columns;
+      const float* __restrict b = destination + d * width + h * shape.columns;
+      const float* __restrict weight = attention + h * shape.columns;
+      float sum = 0;
+      for (int64_t j = 0; j < shape.columns; ++j) sum += weight[j] * Leaky(a[j] + b[j], negative_slope);
+      scores[int64_t{e} * shape.heads + h] = sum;
+    }
+  });
+}
+
+void DynamicScoreGradients(const EdgeView& edges, HeadShape shape, float negative_slope, const float* source,
+                           const float* destination, const float* attention, const float* gradient, float* of_source,
+                           float* of_destination, float* of_attention_by_chunk) {
+  const int64_t width = shape.width(), num_rows = edges.segments.num_rows();
+  const auto row_bytes = static_cast<size_t>(width) * sizeof(float);
+  ForRowChunks(num_rows, [&](int64_t chunk, int64_t begin, int64_t end) {
+    float* of_attention = of_attention_by_chunk + chunk * width;
+    std::memset(of_attention, 0, row_bytes);
+    for (int64_t d = begin; d < end; ++d) {
+      const float* b = destination + d * width;
+      std::memset(of_destination + d * width, 0, row_bytes);
+      for (uint32_t e = edges.segments.indptr[static_cast<size_t>(d)];
+           e < edges.segments.indptr[static_cast<size_t>(d) + 1]; ++e) {
+        const float* a = source + int64_t{edges.segments.indices[e]} * width;
+        const float* g = gradient + int64_t{e} * shape.heads;
+        AddDynamicSlope(shape, negative_slope, a, b, attention, g, of_destination + d * width);
+        for (int64_t h = 0; h < shape.heads; ++h) {
+          float* __restrict sum = of_attention + h * shape.columns;
+          const float* __restrict x = a + h * shape.columns;
+          const float* __restrict y = b + h * shape.columns;
+          for (int64_t j = 0; j < shape.columns; ++j) sum[j] += g[h] * Leaky(x[j] + y[j], negative_slope);
+        }
+      }
+    }
+  });
+  ForSegmentRanges(edges.by_source.indptr, [&](int64_t begin, int64_t end) {
+    for (int64_t s = begin; s < end; ++s) {
+      std::memset(of_source + s * width, 0, row_bytes);
+      for (uint32_t k = edges.by_source.indptr[static_cast<size_t>(s)];
+           k < edges.by_source.indptr[static_cast<size_t>(s) + 1]; ++k) {
+        AddDynamicSlope(shape, negative_slope, source + s * width,
+                        destination + int64_t{edges.by_source.indices[k]} * width, attention,
+                        gradient + int64_t{edges.positions[k]} * shape.heads, of_source + s * width);
+      }
+    }
+  });
+}
+
+void SoftmaxOverSegments(const Segments& segments, int64_t heads, const float* scores, float* weights) {
+  ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
+    for (int64_t d = begin; d < end; ++d) {
+      const int64_t first = segments.indptr[static_cast<size_t>(d)], last = segments.indptr[static_cast<size_t>(d) + 1];
+      for (int64_t h = 0; first < last && h < heads; ++h) {
+        float largest = scores[first * heads + h];
+        for (int64_t e = first + 1; e < last; ++e) largest = std::max(largest, scores[e * heads + h]);
+        float sum = 0;
+        for (int64_t e = first; e < last; ++e) {
+          const float weight = std::exp(scores[e * heads + h] - largest);
+          weights[e * heads + h] = weight;
+          sum += weight;
+        }
+        // At least 1: the largest score's own term.
+        for (int64_t e = first; e < last; ++e) weights[e * heads + h] /= sum;
+      }
+    }
+  });
+}
+
+void SoftmaxOverSegmentsGradient(const Segments& segments, int64_t heads, const float* weights, const float* gradient,
+                                 float* of_scores) {
+  ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
+    for (int64_t d = begin; d < end; ++d) {
+      const int64_t first = segments.indptr[static_cast<size_t>(d)], last = segments.indptr[static_cast<size_t>(d) + 1];
+      for (int64_t h = 0; h < heads; ++h) {
+        float mean = 0;
+        for (int64_t e = first; e < last; ++e) mean += weights[e * heads + h] * gradient[e * heads + h];
+        for (int64_t e = first; e < last; ++e) {
+          of_scores[e * heads + h] = weights[e * heads + h] * (gradient[e * heads + h] - mean);
+        }
+      }
+    }
+  });
+}
+
+void WeightedSums(const Segments& segments, HeadShape shape, const float* weights, const float* source, float* out) {
+  const int64_t width = shape.width();
+  ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
+    std::memset(out + begin * width, 0, static_cast<size_t>((end - begin) * width) * sizeof(float));
+    for (int64_t d = begin; d < end; ++d) {
+      for (uint32_t e = segments.indptr[static_cast<size_t>(d)]; e < segments.indptr[static_cast<size_t>(d) + 1]; ++e) {
+        for (int64_t h = 0; h < shape.heads; ++h) {
+          const float weight = weights[int64_t{e} * shape.heads + h];
+          const float* __restrict from = source + int64_t{segments.indices[e]} * width + h * shape.columns;
+          float* __restrict sum = out + d * width + h * shape.columns;
+          for (int64_t j = 0; j < shape.columns; ++j) sum[j] += weight * from[j];
+        }
+      }
+    }
+  });
+}
+
+void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* weights, const float* source,
+                          const float* gradient, float* of_weights, float* of_source) {
+  const int64_t width = shape.width();
+  ForEdges(edges.segments, [&](int64_t d, uint32_t e, uint32_t s) {
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      const float* __restrict from = source + int64_t{s} * width + h * shape.columns;
+      const float* __restrict g = gradient + d * width + h * shape.columns;
+      float sum = 0;
+      for (int64_t j = 0; j < shape.columns; ++j) sum += g[j] * from[j];
+      of_weights[int64_t{e} * shape.heads + h] = sum;
+    }
+  });
+  ForSegmentRanges(edges.by_source.indptr, [&](int64_t begin, int64_t end) {
+    std::memset(of_source + begin * width, 0, static_cast<size_t>((end - begin) * width) * sizeof(float));
+    for (int64_t s = begin; s < end; ++s) {
+      for (uint32_t k = edges.by_source.indptr[static_cast<size_t>(s)];
+           k < edges.by_source.indptr[static_cast<size_t>(s) + 1]; ++k) {
+        const float* weight = weights + int64_t{edges.positions[k]} * shape.heads;
+        const float* g = gradient + int64_t{edges.by_source.indices[k]} * width;
+        for (int64_t h = 0; h < shape.heads; ++h) {
+          const float* __restrict from = g + h * shape.columns;
+          float* __restrict sum = of_source + s * width + h * shape.columns;
+          for (int64_t j = 0; j < shape.columns; ++j) sum[j] += weight[h] * from[j];
+        }
+      }
+    }
+  });
+}
+
+}  // namespace espalier::trainer

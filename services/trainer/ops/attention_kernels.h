@@ -1,0 +1,61 @@
+// What graph attention is made of, edge by edge: scores, a softmax over each destination's in-edges, and sums weighted
+// by it. Pure loops over arrays; autograd lives in attention_ops.
+//
+// A matrix of H heads with D columns each is f32 [rows, H * D], head h in columns [h * D, (h + 1) * D). What belongs to
+// edges is f32 [edges, H] in the order of the segments. As in segment_kernels.h every output row is written by one
+// thread in a fixed order: gradients of sources are sums over the transposed edges, nothing is scattered, and results
+// do not depend on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "services/trainer/ops/segment_kernels.h"
+
+namespace espalier::trainer {
+
+struct HeadShape {
+  int64_t heads = 1;
+  int64_t columns = 1;  // of each head
+
+  int64_t width() const { return heads * columns; }
+};
+
+// The edges of a block from both ends. In `by_source` row s holds the destinations of the edges that leave s, and
+// positions[k] says where the segments hold the k-th of these edges.
+struct EdgeView {
+  Segments segments;
+  Segments by_source;
+  std::span<const uint32_t> positions;
+};
+
+// scores[e, h] = LeakyReLU(source[s, h] + destination[d, h]) for edge e from s to d. source f32 [N, H], destination
+// f32 [D, H], dense. (Velickovic et al. 2018, equation 3, where the dot products are taken before.)
+void AdditiveScores(const Segments& segments, int64_t heads, float negative_slope, const float* source,
+                    const float* destination, float* scores);
+// Its gradients. `slopes` f32 [E, H] is room for what one edge contributes.
+void AdditiveScoreGradients(const EdgeView& edges, int64_t heads, float negative_slope, const float* source,
+                            const float* destination, const float* gradient, float* slopes, float* of_source,
+                            float* of_destination);
+
+// scores[e, h] = sum over columns j: attention[h, j] * LeakyReLU(source[s, h, j] + destination[d, h, j]). (Brody, Alon,
+// Yahav 2022, equation 7.)
+void DynamicScores(const Segments& segments, HeadShape shape, float negative_slope, const float* source,
+                   const float* destination, const float* attention, float* scores);
+// Its gradients, of_attention as partial sums [NumChunks(D), H * D] of chunks of destinations (row_ranges.h).
+void DynamicScoreGradients(const EdgeView& edges, HeadShape shape, float negative_slope, const float* source,
+                           const float* destination, const float* attention, const float* gradient, float* of_source,
+                           float* of_destination, float* of_attention_by_chunk);
+
+// weights[e, h] = exp(scores[e, h] - m) / sum over the edges of the same destination, m their maximum.
+void SoftmaxOverSegments(const Segments& segments, int64_t heads, const float* scores, float* weights);
+// of_scores[e, h] = weights[e, h] * (gradient[e, h] - sum over the same destination of weights * gradient).
+void SoftmaxOverSegmentsGradient(const Segments& segments, int64_t heads, const float* weights, const float* gradient,
+                                 float* of_scores);
+
+// out[d, h, :] = sum over edges e of d: weights[e, h] * source[s, h, :]; zeros where a destination has no edges.
+void WeightedSums(const Segments& segments, HeadShape shape, const float* weights, const float* source, float* out);
+void WeightedSumGradients(const EdgeView& edges, HeadShape shape, const float* weights, const float* source,
+                          const float* gradient, float* of_weights, float* of_source);
+
+}  // namespace espalier::trainer

@@ -1,0 +1,252 @@
+#include "services/trainer/ops/attention_ops.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "services/base/check.h"
+#include "services/base/hash.h"
+#include "services/base/philox.h"
+#include "services/trainer/ops/dropout_bits.h"
+#include "services/trainer/ops/row_ranges.h"
+#include "services/trainer/ops/word_tensors.h"
+
+namespace espalier::trainer {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+constexpr size_t kEdgeTensors = 5;
+
+void CheckMatrix(const torch::Tensor& x, int64_t rows, int64_t columns) {
+  ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32 && x.size(0) == rows && x.size(1) == columns)
+      << "expected an f32 matrix [" << rows << ", " << columns << "]";
+}
+
+// Operations keep the edges first and their own tensors behind them.
+void Save(AutogradContext* context, const AttentionEdges& edges, std::initializer_list<torch::Tensor> own) {
+  variable_list saved;
+  edges.AppendTo(&saved);
+  saved.insert(saved.end(), own);
+  context->save_for_backward(std::move(saved));
+}
+
+class AdditiveScore : public Function<AdditiveScore> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& source, const torch::Tensor& destination,
+                               const AttentionEdges& edges, double negative_slope) {
+    const torch::Tensor s = source.contiguous(), d = destination.contiguous();
+    const int64_t heads = s.size(1);
+    torch::Tensor scores = torch::empty({edges.num_edges(), heads}, torch::kFloat32);
+    AdditiveScores(edges.view().segments, heads, static_cast<float>(negative_slope), s.data_ptr<float>(),
+                   d.data_ptr<float>(), scores.data_ptr<float>());
+    Save(context, edges, {s, d});
+    context->saved_data["slope"] = negative_slope;
+    return scores;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const AttentionEdges edges = AttentionEdges::Saved(saved);
+    const torch::Tensor &s = saved[kEdgeTensors], &d = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
+    torch::Tensor slopes = torch::empty_like(gradient), of_source = torch::empty_like(s),
+                  of_destination = torch::empty_like(d);
+    AdditiveScoreGradients(edges.view(), s.size(1), static_cast<float>(context->saved_data["slope"].toDouble()),
+                           s.data_ptr<float>(), d.data_ptr<float>(), gradient.data_ptr<float>(),
+                           slopes.data_ptr<float>(), of_source.data_ptr<float>(), of_destination.data_ptr<float>());
+    return {of_source, of_destination, torch::Tensor(), torch::Tensor()};
+  }
+};
+
+class DynamicScore : public Function<DynamicScore> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& source, const torch::Tensor& destination,
+                               const torch::Tensor& attention, const AttentionEdges& edges, double negative_slope) {
+    const torch::Tensor s = source.contiguous(), d = destination.contiguous(), a = attention.contiguous();
+    torch::Tensor scores = torch::empty({edges.num_edges(), a.size(0)}, torch::kFloat32);
+    DynamicScores(edges.view().segments, {a.size(0), a.size(1)}, static_cast<float>(negative_slope),
+                  s.data_ptr<float>(), d.data_ptr<float>(), a.data_ptr<float>(), scores.data_ptr<float>());
+    Save(context, edges, {s, d, a});
+    context->saved_data["slope"] = negative_slope;
+    return scores;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const AttentionEdges edges = AttentionEdges::Saved(saved);
+    const torch::Tensor &s = saved[kEdgeTensors], &d = saved[kEdgeTensors + 1], &a = saved[kEdgeTensors + 2];
+    const torch::Tensor gradient = gradients[0].contiguous();
+    torch::Tensor of_source = torch::empty_like(s), of_destination = torch::empty_like(d);
+    torch::Tensor by_chunk = torch::empty({NumChunks(d.size(0)), a.numel()}, torch::kFloat32);
+    DynamicScoreGradients(edges.view(), {a.size(0), a.size(1)},
+                          static_cast<float>(context->saved_data["slope"].toDouble()), s.data_ptr<float>(),
+                          d.data_ptr<float>(), a.data_ptr<float>(), gradient.data_ptr<float>(),
+                          of_source.data_ptr<float>(), of_destination.data_ptr<float>(), by_chunk.data_ptr<float>());
+    const torch::Tensor of_attention = by_chunk.to(torch::kFloat64).sum(0).to(torch::kFloat32).view(a.sizes());
+    return {of_source, of_destination, of_attention, torch::Tensor(), torch::Tensor()};
+  }
+};
+
+class SoftmaxOfEdges : public Function<SoftmaxOfEdges> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& scores, const AttentionEdges& edges) {
+    const torch::Tensor from = scores.contiguous();
+    torch::Tensor weights = torch::empty(from.sizes(), torch::kFloat32);
+    SoftmaxOverSegments(edges.view().segments, from.size(1), from.data_ptr<float>(), weights.data_ptr<float>());
+    Save(context, edges, {weights});
+    return weights;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const AttentionEdges edges = AttentionEdges::Saved(saved);
+    const torch::Tensor &weights = saved[kEdgeTensors], gradient = gradients[0].contiguous();
+    torch::Tensor of_scores = torch::empty(weights.sizes(), torch::kFloat32);
+    SoftmaxOverSegmentsGradient(edges.view().segments, weights.size(1), weights.data_ptr<float>(),
+                                gradient.data_ptr<float>(), of_scores.data_ptr<float>());
+    return {of_scores, torch::Tensor()};
+  }
+};
+
+class WeightedSum : public Function<WeightedSum> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& weights, const torch::Tensor& source,
+                               const AttentionEdges& edges) {
+    const torch::Tensor w = weights.contiguous(), s = source.contiguous();
+    torch::Tensor sums = torch::empty({edges.num_rows(), s.size(1)}, torch::kFloat32);
+    WeightedSums(edges.view().segments, ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
+                 sums.data_ptr<float>());
+    Save(context, edges, {w, s});
+    return sums;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const AttentionEdges edges = AttentionEdges::Saved(saved);
+    const torch::Tensor &w = saved[kEdgeTensors], &s = saved[kEdgeTensors + 1], gradient = gradients[0].contiguous();
+    torch::Tensor of_weights = torch::empty_like(w), of_source = torch::empty_like(s);
+    WeightedSumGradients(edges.view(), ShapeOf(w, s), w.data_ptr<float>(), s.data_ptr<float>(),
+                         gradient.data_ptr<float>(), of_weights.data_ptr<float>(), of_source.data_ptr<float>());
+    return {of_weights, of_source, torch::Tensor()};
+  }
+
+ private:
+  static HeadShape ShapeOf(const torch::Tensor& weights, const torch::Tensor& source) {
+    return {weights.size(1), source.size(1) / weights.size(1)};
+  }
+};
+
+// What each weight is multiplied with: 0, or the inverse of the chance to stay. f32 [E, H]
+torch::Tensor DropoutFactors(const AttentionEdges& edges, int64_t heads, const EdgeDropout& dropout) {
+  const int32_t threshold = DropThreshold(dropout.probability);
+  ESPALIER_CHECK(dropout.probability >= 0 && dropout.probability < 1) << "dropout must be below 1";
+  ESPALIER_CHECK(dropout.source_ids.numel() >= edges.num_sources() &&
+                 dropout.destination_ids.numel() >= edges.num_rows())
+      << "attention dropout needs the rows' original ids";
+  const float scale = KeptScale(dropout.probability);
+  const torch::Tensor source_ids = dropout.source_ids.contiguous(),
+                      destination_ids = dropout.destination_ids.contiguous();
+  const auto* sources = source_ids.data_ptr<int64_t>();
+  const auto* destinations = destination_ids.data_ptr<int64_t>();
+  torch::Tensor factors = torch::empty({edges.num_edges(), heads}, torch::kFloat32);
+  auto* out = factors.data_ptr<float>();
+  const Segments segments = edges.view().segments;
+  ForSegmentRanges(segments.indptr, [&](int64_t begin, int64_t end) {
+    for (int64_t d = begin; d < end; ++d) {
+      for (uint32_t e = segments.indptr[static_cast<size_t>(d)]; e < segments.indptr[static_cast<size_t>(d) + 1]; ++e) {
+        const auto source = static_cast<uint64_t>(sources[segments.indices[e]]);
+        // A block of Philox is 8 half-words: one for each of 8 heads.
+        for (int64_t first = 0; first < heads; first += 8) {
+          const uint64_t key = HashCombine(dropout.key, static_cast<uint64_t>(first / 8));
+          const auto words = Philox4x32(key, source, static_cast<uint64_t>(destinations[d]));
+          for (int64_t h = first; h < std::min(heads, first + 8); ++h) {
+            const uint32_t word = words[static_cast<size_t>(h - first) / 2];
+            const auto half = static_cast<int32_t>(word >> (16 * ((h - first) % 2)) & 0xFFFFu);
+            out[int64_t{e} * heads + h] = half >= threshold ? scale : 0.0f;
+          }
+        }
+      }
+    }
+  });
+  return factors;
+}
+
+}  // namespace
+
+AttentionEdges::AttentionEdges(const Segments& segments, int64_t num_sources, SelfEdges self_edges) {
+  ESPALIER_CHECK(!segments.indptr.empty() && segments.indptr.back() == segments.indices.size());
+  std::vector<uint32_t> indptr(segments.indptr.begin(), segments.indptr.end());
+  std::vector<uint32_t> indices(segments.indices.begin(), segments.indices.end());
+  if (self_edges == SelfEdges::kAppended) {
+    indices.clear();
+    indices.reserve(segments.indices.size() + indptr.size());
+    for (size_t d = 0; d + 1 < indptr.size(); ++d) {
+      const auto from = segments.indices.subspan(segments.indptr[d], segments.indptr[d + 1] - segments.indptr[d]);
+      indices.insert(indices.end(), from.begin(), from.end());
+      indices.push_back(static_cast<uint32_t>(d));
+      indptr[d + 1] = static_cast<uint32_t>(indices.size());
+    }
+  }
+  TransposedSegments transposed;
+  if (torch::GradMode::is_enabled()) transposed = Transpose({indptr, indices}, num_sources, EdgePositions::kKeep);
+  num_sources_ = num_sources;
+  indptr_ = KeptWords(std::move(indptr));
+  indices_ = KeptWords(std::move(indices));
+  by_source_ = KeptWords(std::move(transposed.indptr));
+  destinations_ = KeptWords(std::move(transposed.destinations));
+  positions_ = KeptWords(std::move(transposed.positions));
+}
+
+EdgeView AttentionEdges::view() const {
+  return {{WordsOf(indptr_), WordsOf(indices_)}, {WordsOf(by_source_), WordsOf(destinations_)}, WordsOf(positions_)};
+}
+
+AttentionEdges AttentionEdges::Saved(const variable_list& saved) {
+  ESPALIER_CHECK(saved.size() >= kEdgeTensors);
+  AttentionEdges edges;
+  edges.indptr_ = saved[0], edges.indices_ = saved[1], edges.by_source_ = saved[2];
+  edges.destinations_ = saved[3], edges.positions_ = saved[4];
+  edges.num_sources_ = edges.by_source_.numel() - 1;
+  return edges;
+}
+
+void AttentionEdges::AppendTo(variable_list* saved) const {
+  saved->insert(saved->end(), {indptr_, indices_, by_source_, destinations_, positions_});
+}
+
+torch::Tensor AdditiveEdgeScores(const AttentionEdges& edges, const torch::Tensor& source,
+                                 const torch::Tensor& destination, double negative_slope) {
+  CheckMatrix(source, edges.num_sources(), source.size(1));
+  CheckMatrix(destination, edges.num_rows(), source.size(1));
+  return AdditiveScore::apply(source, destination, edges, negative_slope);
+}
+
+torch::Tensor DynamicEdgeScores(const AttentionEdges& edges, const torch::Tensor& source,
+                                const torch::Tensor& destination, const torch::Tensor& attention,
+                                double negative_slope) {
+  CheckMatrix(source, edges.num_sources(), attention.numel());
+  CheckMatrix(destination, edges.num_rows(), attention.numel());
+  return DynamicScore::apply(source, destination, attention, edges, negative_slope);
+}
+
+torch::Tensor EdgeSoftmax(const AttentionEdges& edges, const torch::Tensor& scores) {
+  CheckMatrix(scores, edges.num_edges(), scores.size(1));
+  return SoftmaxOfEdges::apply(scores, edges);
+}
+
+torch::Tensor DropEdges(const AttentionEdges& edges, const torch::Tensor& weights, const EdgeDropout& dropout) {
+  if (dropout.probability == 0) return weights;
+  CheckMatrix(weights, edges.num_edges(), weights.size(1));
+  return weights * DropoutFactors(edges, weights.size(1), dropout);
+}
+
+torch::Tensor WeightedSegmentSum(const AttentionEdges& edges, const torch::Tensor& weights,
+                                 const torch::Tensor& source) {
+  CheckMatrix(weights, edges.num_edges(), weights.size(1));
+  CheckMatrix(source, edges.num_sources(), source.size(1));
+  ESPALIER_CHECK(source.size(1) % weights.size(1) == 0) << "every head has as many columns";
+  return WeightedSum::apply(weights, source, edges);
+}
+
+}  // namespace espalier::trainer

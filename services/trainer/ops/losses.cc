@@ -1,0 +1,99 @@
+#include "services/trainer/ops/losses.h"
+
+#include <cmath>
+
+#include "services/base/check.h"
+
+namespace espalier::trainer {
+namespace {
+
+constexpr int64_t kUnlabelled = -1;
+
+Status CheckClasses(const torch::Tensor& labels, int64_t num_classes) {
+  if (labels.scalar_type() != torch::kInt64 || labels.dim() != 1) {
+    return InvalidArgument("labels: expected one integer class a row");
+  }
+  const torch::Tensor classes = labels.contiguous();
+  const auto* values = classes.data_ptr<int64_t>();
+  for (int64_t i = 0; i < classes.numel(); ++i) {
+    if (values[i] < kUnlabelled || values[i] >= num_classes) {
+      return InvalidArgument("labels: row " + std::to_string(i) + " has class " + std::to_string(values[i]) +
+                             ", expected -1 (not labelled) to " + std::to_string(num_classes - 1));
+    }
+  }
+  return {};
+}
+
+Status CheckColumns(LossKind kind, const torch::Tensor& labels, int64_t num_outputs) {
+  const int64_t columns = labels.dim() == 1 ? 1 : labels.dim() == 2 ? labels.size(1) : -1;
+  if (labels.scalar_type() != torch::kFloat32 || columns != num_outputs) {
+    return InvalidArgument("labels: expected " + std::to_string(num_outputs) + " 32-bit floating-point columns");
+  }
+  const torch::Tensor rows = labels.contiguous();
+  const auto* values = rows.data_ptr<float>();
+  for (int64_t i = 0; i < rows.numel(); ++i) {
+    const bool fits = std::isnan(values[i]) ||
+                      (kind == LossKind::kSquaredError ? std::isfinite(values[i]) : values[i] == 0 || values[i] == 1);
+    if (!fits) {
+      return InvalidArgument("labels: row " + std::to_string(i / columns) + " has " + std::to_string(values[i]) +
+                             ", expected " + (kind == LossKind::kSquaredError ? "a finite number" : "0 or 1") +
+                             " or NaN (not labelled)");
+    }
+  }
+  return {};
+}
+
+// Sum over the labelled entries of entry_loss(outputs, targets); the others weigh nothing and get no gradient.
+template <class EntryLoss>
+torch::Tensor SumOverLabelled(const torch::Tensor& outputs, const torch::Tensor& labels, const EntryLoss& entry_loss) {
+  const torch::Tensor targets = labels.reshape(outputs.sizes());
+  const torch::Tensor missing = torch::isnan(targets);
+  const torch::Tensor losses = entry_loss(outputs, torch::where(missing, torch::zeros_like(targets), targets));
+  return torch::where(missing, torch::zeros_like(losses), losses).sum();
+}
+
+}  // namespace
+
+LossKind LossOf(const job::Task& task) {
+  switch (task.type) {
+    case job::TaskType::kNodeClassification:
+    case job::TaskType::kEdgeClassification:
+      return task.multi_label ? LossKind::kBinaryCrossEntropy : LossKind::kCrossEntropy;
+    case job::TaskType::kNodeRegression:
+    case job::TaskType::kEdgeRegression: return LossKind::kSquaredError;
+    case job::TaskType::kLinkPrediction: break;  // LinkLoss: there are no labels
+  }
+  ESPALIER_CHECK(false) << "a task without labels";
+  return LossKind::kCrossEntropy;
+}
+
+Status CheckLabels(LossKind kind, const torch::Tensor& labels, int64_t num_outputs) {
+  if (kind == LossKind::kCrossEntropy) return CheckClasses(labels, num_outputs);
+  return CheckColumns(kind, labels, num_outputs);
+}
+
+torch::Tensor Loss(LossKind kind, const torch::Tensor& outputs, const torch::Tensor& labels, int64_t global_num_seeds) {
+  ESPALIER_CHECK(outputs.dim() == 2 && outputs.size(0) == labels.size(0)) << "one label row for each output row";
+  const double rows = static_cast<double>(std::max<int64_t>(global_num_seeds, 1));
+  const double entries = rows * static_cast<double>(outputs.size(1));
+  // Torch's losses refuse an empty batch; its share is nothing, but backward passes must run all the same.
+  if (outputs.size(0) == 0) return outputs.sum() / rows;
+  switch (kind) {
+    case LossKind::kCrossEntropy:
+      return torch::nll_loss(torch::log_softmax(outputs, 1), labels, {}, at::Reduction::Sum, kUnlabelled) / rows;
+    case LossKind::kBinaryCrossEntropy:
+      return SumOverLabelled(outputs, labels,
+                             [](const torch::Tensor& x, const torch::Tensor& y) {
+                               return torch::binary_cross_entropy_with_logits(x, y, {}, {}, at::Reduction::None);
+                             }) /
+             entries;
+    case LossKind::kSquaredError:
+      return SumOverLabelled(outputs, labels,
+                             [](const torch::Tensor& x, const torch::Tensor& y) { return torch::square(x - y); }) /
+             entries;
+  }
+  ESPALIER_CHECK(false) << "no such loss";
+  return {};
+}
+
+}  // namespace espalier::trainer

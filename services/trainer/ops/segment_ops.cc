@@ -1,0 +1,259 @@
+#include "services/trainer/ops/segment_ops.h"
+
+#include "services/base/check.h"
+#include "services/trainer/ops/row_ranges.h"
+#include "services/trainer/ops/word_tensors.h"
+
+namespace espalier::trainer {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+ConstRows RowsOf(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
+Rows WritableRowsOf(const torch::Tensor& matrix) { return {matrix.data_ptr<float>(), matrix.size(1)}; }
+bool WantsGradient(const torch::Tensor& x) { return torch::GradMode::is_enabled() && x.requires_grad(); }
+
+void CheckBlock(const Segments& block, const torch::Tensor& x) {
+  ESPALIER_CHECK(x.dim() == 2 && x.scalar_type() == torch::kFloat32) << "a block's input is an f32 matrix";
+  ESPALIER_CHECK(!block.indptr.empty() && block.indptr.back() == block.indices.size()) << "indptr does not fit indices";
+}
+
+enum class Reduction : int64_t { kSum, kMean, kMeanWithSelf, kSelfAndMean };
+
+// What each destination's sum is multiplied with: 1 / in-degree or 1 / (in-degree + 1); undefined for plain sums.
+torch::Tensor ResultScale(const Segments& block, Reduction reduction) {
+  if (reduction == Reduction::kSum) return {};
+  torch::Tensor scale = torch::empty({block.num_rows()}, torch::kFloat32);
+  auto* values = scale.data_ptr<float>();
+  const uint32_t self = reduction == Reduction::kMeanWithSelf ? 1 : 0;
+  for (size_t i = 0; i + 1 < block.indptr.size(); ++i) {
+    const uint32_t count = block.indptr[i + 1] - block.indptr[i] + self;
+    values[i] = count == 0 ? 0.0f : 1.0f / static_cast<float>(count);
+  }
+  return scale;
+}
+
+class SegmentReduce : public Function<SegmentReduce> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const Segments& block,
+                               Reduction reduction, bool wants_gradient) {
+    const torch::Tensor x = input.contiguous();
+    const int64_t num_rows = block.num_rows(), width = x.size(1);
+    const torch::Tensor scale = ResultScale(block, reduction);
+    const bool with_self_columns = reduction == Reduction::kSelfAndMean;
+    torch::Tensor result =
+        torch::empty({num_rows, with_self_columns ? 2 * width : width}, x.options().requires_grad(false));
+    Rows out = WritableRowsOf(result);
+    if (with_self_columns) {
+      CopyRows(x, num_rows, out);
+      out.data += width;
+    }
+    SumSegments({.segments = block,
+                 .width = width,
+                 .source = RowsOf(x),
+                 .initial = RowsOf(x),
+                 .num_initial = reduction == Reduction::kMeanWithSelf ? num_rows : 0,
+                 .result_scale = scale.defined() ? scale.data_ptr<float>() : nullptr,
+                 .out = out});
+    if (wants_gradient) {
+      TransposedSegments transposed = Transpose(block, x.size(0), EdgePositions::kOmit);
+      context->save_for_backward(
+          {KeptWords(std::move(transposed.indptr)), KeptWords(std::move(transposed.destinations)), scale});
+      context->saved_data["reduction"] = static_cast<int64_t>(reduction);
+      context->saved_data["rows"] = num_rows;
+    }
+    return result;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const auto reduction = static_cast<Reduction>(context->saved_data["reduction"].toInt());
+    const int64_t num_rows = context->saved_data["rows"].toInt();
+    const torch::Tensor gradient = gradients[0].contiguous();
+    const bool with_self_columns = reduction == Reduction::kSelfAndMean;
+    const bool with_self = with_self_columns || reduction == Reduction::kMeanWithSelf;
+    const int64_t width = with_self_columns ? gradient.size(1) / 2 : gradient.size(1);
+    const float* scale = saved[2].defined() ? saved[2].data_ptr<float>() : nullptr;
+    ConstRows of_neighbors = RowsOf(gradient);
+    if (with_self_columns) of_neighbors.data += width;
+
+    const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
+    torch::Tensor result = torch::empty({by_source.num_rows(), width}, gradient.options());
+    SumSegments({.segments = by_source,
+                 .width = width,
+                 .source = of_neighbors,
+                 .source_scale = scale,
+                 .initial = RowsOf(gradient),
+                 .initial_scale = reduction == Reduction::kMeanWithSelf ? scale : nullptr,
+                 .num_initial = with_self ? num_rows : 0,
+                 .out = WritableRowsOf(result)});
+    return {result, torch::Tensor(), torch::Tensor(), torch::Tensor()};
+  }
+
+ private:
+  static void CopyRows(const torch::Tensor& x, int64_t num_rows, Rows out) {
+    const ConstRows from = RowsOf(x);
+    const auto row_bytes = static_cast<size_t>(x.size(1)) * sizeof(float);
+    ForRowChunks(num_rows, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        std::memcpy(out.data + i * out.stride, from.data + i * from.stride, row_bytes);
+    });
+  }
+};
+
+torch::Tensor KeptFloats(std::vector<float> values) { return torch::tensor(values, torch::kFloat32); }
+
+class ScaledSum : public Function<ScaledSum> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const Segments& block,
+                               const SegmentScales& scales, bool wants_gradient) {
+    const torch::Tensor x = input.contiguous();
+    const int64_t num_rows = block.num_rows(), width = x.size(1);
+    const bool with_self = !scales.self.empty();
+    torch::Tensor result = torch::empty({num_rows, width}, x.options().requires_grad(false));
+    SumSegments({.segments = block,
+                 .width = width,
+                 .source = RowsOf(x),
+                 .source_scale = scales.source.data(),
+                 .initial = RowsOf(x),
+                 .initial_scale = with_self ? scales.self.data() : nullptr,
+                 .num_initial = with_self ? num_rows : 0,
+                 .result_scale = scales.result.data(),
+                 .out = WritableRowsOf(result)});
+    if (!wants_gradient) return result;
+    TransposedSegments transposed = Transpose(block, x.size(0), EdgePositions::kOmit);
+    // The same sum on the transposed block: a source's scale is outside of it, and is taken out of the self part.
+    std::vector<float> self(with_self ? static_cast<size_t>(num_rows) : 0);
+    for (size_t d = 0; d < self.size(); ++d) self[d] = scales.result[d] * scales.self[d] / scales.source[d];
+    context->save_for_backward({KeptWords(std::move(transposed.indptr)), KeptWords(std::move(transposed.destinations)),
+                                KeptFloats({scales.source.begin(), scales.source.begin() + x.size(0)}),
+                                KeptFloats({scales.result.begin(), scales.result.begin() + num_rows}),
+                                KeptFloats(std::move(self))});
+    return result;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const torch::Tensor gradient = gradients[0].contiguous();
+    const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
+    const bool with_self = saved[4].numel() > 0;
+    torch::Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
+    SumSegments({.segments = by_source,
+                 .width = gradient.size(1),
+                 .source = RowsOf(gradient),
+                 .source_scale = saved[3].data_ptr<float>(),
+                 .initial = RowsOf(gradient),
+                 .initial_scale = with_self ? saved[4].data_ptr<float>() : nullptr,
+                 .num_initial = with_self ? saved[4].numel() : 0,
+                 .result_scale = saved[2].data_ptr<float>(),
+                 .out = WritableRowsOf(result)});
+    return {result, torch::Tensor(), torch::Tensor(), torch::Tensor()};
+  }
+};
+
+class SegmentMaximum : public Function<SegmentMaximum> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& input, const Segments& block,
+                               bool wants_gradient) {
+    const torch::Tensor x = input.contiguous();
+    torch::Tensor result = torch::empty({block.num_rows(), x.size(1)}, x.options().requires_grad(false));
+    // Zeroed: an empty segment leaves its winners alone, and edge 0 is none of its edges.
+    torch::Tensor winners = torch::zeros({block.num_rows(), x.size(1)}, torch::kInt32);
+    MaxSegments(block, x.size(1), RowsOf(x), WritableRowsOf(result), static_cast<uint32_t*>(winners.data_ptr()));
+    if (wants_gradient) {
+      TransposedSegments transposed = Transpose(block, x.size(0), EdgePositions::kKeep);
+      context->save_for_backward({KeptWords(std::move(transposed.indptr)),
+                                  KeptWords(std::move(transposed.destinations)),
+                                  KeptWords(std::move(transposed.positions)), winners});
+    }
+    return result;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const torch::Tensor gradient = gradients[0].contiguous();
+    const Segments by_source{WordsOf(saved[0]), WordsOf(saved[1])};
+    torch::Tensor result = torch::empty({by_source.num_rows(), gradient.size(1)}, gradient.options());
+    SumWonGradients(by_source, WordsOf(saved[2]), gradient.size(1), RowsOf(gradient),
+                    static_cast<const uint32_t*>(saved[3].data_ptr()), WritableRowsOf(result));
+    return {result, torch::Tensor(), torch::Tensor()};
+  }
+};
+
+class RowAddition : public Function<RowAddition> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, torch::Tensor base, const torch::Tensor& values,
+                               const torch::Tensor& rows) {
+    const torch::Tensor added = values.contiguous();
+    const std::span<const uint32_t> row_of = WordsOf(rows);
+    const int64_t width = base.size(1);
+    auto* out = base.data_ptr<float>();
+    const auto* from = added.data_ptr<float>();
+    ForRowChunks(added.size(0), [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        float* __restrict to = out + int64_t{row_of[static_cast<size_t>(k)]} * width;
+        const float* __restrict value = from + k * width;
+        for (int64_t j = 0; j < width; ++j) to[j] += value[j];
+      }
+    });
+    context->mark_dirty({base});
+    context->save_for_backward({rows});
+    return base;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const torch::Tensor rows = context->get_saved_variables()[0];
+    const torch::Tensor gradient = gradients[0].contiguous();
+    const std::span<const uint32_t> row_of = WordsOf(rows);
+    const int64_t width = gradient.size(1);
+    torch::Tensor of_values = torch::empty({rows.numel(), width}, gradient.options());
+    const auto* from = gradient.data_ptr<float>();
+    auto* out = of_values.data_ptr<float>();
+    ForRowChunks(rows.numel(), [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        std::memcpy(out + k * width, from + int64_t{row_of[static_cast<size_t>(k)]} * width,
+                    static_cast<size_t>(width) * sizeof(float));
+      }
+    });
+    return {gradients[0], of_values, torch::Tensor()};
+  }
+};
+
+torch::Tensor Reduce(const Segments& block, const torch::Tensor& x, Reduction reduction) {
+  CheckBlock(block, x);
+  return SegmentReduce::apply(x, block, reduction, WantsGradient(x));
+}
+
+}  // namespace
+
+torch::Tensor SegmentSum(const Segments& block, const torch::Tensor& x) { return Reduce(block, x, Reduction::kSum); }
+torch::Tensor SegmentMean(const Segments& block, const torch::Tensor& x) { return Reduce(block, x, Reduction::kMean); }
+torch::Tensor SegmentMeanWithSelf(const Segments& block, const torch::Tensor& x) {
+  return Reduce(block, x, Reduction::kMeanWithSelf);
+}
+torch::Tensor SelfAndSegmentMean(const Segments& block, const torch::Tensor& x) {
+  return Reduce(block, x, Reduction::kSelfAndMean);
+}
+
+torch::Tensor SegmentMax(const Segments& block, const torch::Tensor& x) {
+  CheckBlock(block, x);
+  return SegmentMaximum::apply(x, block, WantsGradient(x));
+}
+
+torch::Tensor ScaledSegmentSum(const Segments& block, const torch::Tensor& x, const SegmentScales& scales) {
+  CheckBlock(block, x);
+  const auto num_rows = static_cast<size_t>(block.num_rows());
+  ESPALIER_CHECK(scales.source.size() >= static_cast<size_t>(x.size(0)) && scales.result.size() >= num_rows &&
+                 (scales.self.empty() || scales.self.size() >= num_rows))
+      << "a scale for each row";
+  return ScaledSum::apply(x, block, scales, WantsGradient(x));
+}
+
+torch::Tensor AddToRows(const torch::Tensor& base, const torch::Tensor& values, std::span<const uint32_t> rows) {
+  ESPALIER_CHECK(base.is_contiguous() && values.size(0) == static_cast<int64_t>(rows.size()));
+  return RowAddition::apply(base, values, KeptWords({rows.begin(), rows.end()}));
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,112 @@
+#include "services/trainer/results/edge_results.h"
+
+#include <optional>
+
+#include "services/collective/agreement.h"
+#include "services/format/edge_results.h"
+#include "services/trainer/model/parameters.h"
+#include "services/trainer/results/decisions.h"
+
+namespace espalier::trainer {
+namespace {
+
+using format::EdgeResultsWriter;
+using graph::SplitPartName;
+
+constexpr SplitPartName kWrittenParts[] = {SplitPartName::kTrain, SplitPartName::kValidation, SplitPartName::kTest};
+
+// Rank 0's walk through the parts, a chunk at a step.
+class EdgeResultsWalk {
+ public:
+  EdgeResultsWalk(const NodeResultsContext& context, const EdgeEvaluation& edges)
+      : context_(context),
+        edges_(edges),
+        kind_(edges.target().loss),
+        predictions_(WriterOf("predictions")),
+        logits_(WriterOf("logits")) {}
+
+  // False when all is written.
+  Result<bool> Step() {
+    if (part_ == std::size(kWrittenParts)) return Commit();
+    const SplitPartName part = kWrittenParts[part_];
+    ASSIGN_OR_RETURN(const uint64_t count, edges_.CountOf(part));
+    if (chunk_ == 0) RETURN_IF_ERROR(Begin(part, count));
+    if (chunk_ * edges_.chunk_edges() < count) {
+      RETURN_IF_ERROR(WriteChunk(part));
+      ++chunk_;
+    }
+    if (chunk_ * edges_.chunk_edges() >= count) {
+      ++part_;
+      chunk_ = 0;
+    }
+    return true;
+  }
+
+  NodeResultFiles Take() { return std::move(written_); }
+
+ private:
+  EdgeResultsWriter WriterOf(const std::string& kind) const {
+    const EdgeTarget& target = edges_.target();
+    return EdgeResultsWriter(*context_.store, context_.folder, kind,
+                             context_.graph.schema().EdgeType(target.edge_type).Name(), target.split,
+                             context_.attributes);
+  }
+  bool has_logits() const { return kind_ != LossKind::kSquaredError; }
+
+  Status Begin(SplitPartName part, uint64_t count) {
+    const DecisionShape decisions = ShapeOfDecisions(kind_, edges_.target().num_outputs);
+    RETURN_IF_ERROR(predictions_.Begin({graph::NameOf(part), count, decisions.dtype, decisions.row_shape}));
+    if (!has_logits()) return Status();
+    return logits_.Begin({graph::NameOf(part), count, DType::kF32, {edges_.target().num_outputs}});
+  }
+
+  Status WriteChunk(SplitPartName part) {
+    ASSIGN_OR_RETURN(const EdgeOutputs edges, edges_.OutputsOfChunk(part, chunk_));
+    const graph::GraphSchema& schema = context_.graph.schema();
+    const EdgeTypeId type = edges_.target().edge_type;
+    ASSIGN_OR_RETURN(const Tensor sources, OriginalIdsOf(schema.SourceOf(type), edges.sources));
+    ASSIGN_OR_RETURN(const Tensor destinations, OriginalIdsOf(schema.DestinationOf(type), edges.destinations));
+    RETURN_IF_ERROR(predictions_.Append(sources, destinations, FromTorch(DecisionsOf(kind_, edges.outputs))));
+    return has_logits() ? logits_.Append(sources, destinations, FromTorch(edges.outputs)) : Status();
+  }
+
+  // U64 [nodes]
+  Result<Tensor> OriginalIdsOf(NodeTypeId type, std::span<const GlobalNodeId> nodes) const {
+    return context_.graph.rows.GatherRows(type, sampler::kOriginalIdColumn, nodes, context_.timeouts.ForData());
+  }
+
+  Result<bool> Commit() {
+    ASSIGN_OR_RETURN(written_.files, predictions_.Commit());
+    if (!has_logits()) return false;
+    ASSIGN_OR_RETURN(const std::vector<format::OutputFile> files, logits_.Commit());
+    written_.files.insert(written_.files.end(), files.begin(), files.end());
+    return false;
+  }
+
+  const NodeResultsContext& context_;
+  const EdgeEvaluation& edges_;
+  const LossKind kind_;
+  EdgeResultsWriter predictions_, logits_;
+  size_t part_ = 0;
+  uint64_t chunk_ = 0;
+  NodeResultFiles written_;
+};
+
+}  // namespace
+
+Result<NodeResultFiles> ExportEdgeResults(const NodeResultsContext& context, Model& model, FullInference& inference,
+                                          EdgeEvaluation& edges, const std::string& tensor) {
+  // As every rank knows.
+  if (const Status split = edges.CountOf(SplitPartName::kTrain).status(); split.code() == StatusCode::kNotFound) {
+    return NodeResultFiles{{}, {{"predictions", split.message()}}};
+  }
+  RETURN_IF_ERROR(edges.StoreEmbeddings(model, inference, tensor));
+  std::optional<EdgeResultsWalk> walk;
+  if (context.collective.rank() == Rank(0)) walk.emplace(context, edges);
+  RETURN_IF_ERROR(collective::WorkInSteps(
+                      Rank(0), [&] { return walk->Step(); }, context.collective, context.timeouts.collective)
+                      .While("writing predictions"));
+  return walk.has_value() ? walk->Take() : NodeResultFiles();
+}
+
+}  // namespace espalier::trainer

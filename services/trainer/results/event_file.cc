@@ -1,0 +1,78 @@
+#include "services/trainer/results/event_file.h"
+
+#include <array>
+#include <cstdio>
+
+#include "espalier/events/v1/event.pb.h"
+
+namespace espalier::trainer {
+namespace {
+
+namespace pb = espalier::events::v1;
+
+constexpr std::array<uint32_t, 256> MakeCrcTable() {
+  constexpr uint32_t kReflectedPolynomial = 0x82F63B78;
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kReflectedPolynomial : 0);
+    table[byte] = crc;
+  }
+  return table;
+}
+
+template <class T>
+std::string LittleEndian(T number) {
+  std::string bytes;
+  for (size_t i = 0; i < sizeof(T); ++i) bytes += static_cast<char>(number >> (8 * i) & 0xFF);
+  return bytes;
+}
+
+// TFRecord's: the checksum of bytes that hold checksums is a bad one, hence the rotation and the constant.
+std::string MaskedCrc(std::string_view bytes) {
+  const uint32_t crc = Crc32c(bytes);
+  return LittleEndian<uint32_t>(((crc >> 15) | (crc << 17)) + 0xA282EAD8u);
+}
+
+std::string RecordOf(const pb::Event& event) {
+  const std::string payload = event.SerializeAsString();
+  const std::string length = LittleEndian<uint64_t>(payload.size());
+  return length + MaskedCrc(length) + payload + MaskedCrc(payload);
+}
+
+}  // namespace
+
+std::string EventFileHeader(double wall_seconds) {
+  pb::Event event;
+  event.set_wall_time(wall_seconds);
+  event.set_file_version("brain.Event:2");
+  return RecordOf(event);
+}
+
+std::string ScalarsRecord(const Scalars& scalars) {
+  pb::Event event;
+  event.set_wall_time(scalars.wall_seconds);
+  event.set_step(scalars.global_step);
+  for (const auto& [tag, number] : scalars.values) {
+    pb::Summary::Value* value = event.mutable_summary()->add_value();
+    value->set_tag(tag);
+    value->set_simple_value(static_cast<float>(number));
+  }
+  return RecordOf(event);
+}
+
+std::string EventFileName(uint64_t incarnation) {
+  char name[64];
+  std::snprintf(name, sizeof(name), "events.out.tfevents.%010llu.espalier",
+                static_cast<unsigned long long>(incarnation));
+  return name;
+}
+
+uint32_t Crc32c(std::string_view bytes) {
+  static constexpr std::array<uint32_t, 256> kTable = MakeCrcTable();
+  uint32_t crc = ~uint32_t{0};
+  for (const char c : bytes) crc = (crc >> 8) ^ kTable[(crc ^ static_cast<uint8_t>(c)) & 0xFF];
+  return ~crc;
+}
+
+}  // namespace espalier::trainer
