@@ -13,7 +13,7 @@
 
 #include "services/apps/run/tls_files.h"
 #include "services/base/clock.h"
-#include "services/client/ring_collective.h"
+#include "services/client/ring/ring_collective.h"
 #include "services/trainer/gloo_collective.h"
 
 namespace espalier::benchmarks {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/client/row_pieces.h"
+#include "services/client/remote/row_pieces.h"
 #include "services/client/split_reader.h"
 
 namespace espalier::client {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/philox.h"
-#include "services/client/sample_pieces.h"
+#include "services/client/remote/sample_pieces.h"
 #include "services/client/testing/served_graph.h"
 #include "services/graph/generators.h"
 #include "services/rpc/call.h"

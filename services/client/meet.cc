@@ -8,7 +8,7 @@
 
 #include "services/base/backoff.h"
 #include "services/client/dist_tensor.h"
-#include "services/client/ring_collective.h"
+#include "services/client/ring/ring_collective.h"
 #include "services/collective/self_collective.h"
 #include "services/rpc/address.h"
 

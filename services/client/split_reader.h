@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/client/dist_graph.h"
-#include "services/client/row_pieces.h"
+#include "services/client/remote/row_pieces.h"
 #include "services/sampler/seed_order.h"
 #include "services/sampler/seed_rows.h"
 

@@ -1,6 +1,6 @@
 #include "services/apps/training/trainer_group.h"
 
-#include "services/client/ring_collective.h"
+#include "services/client/ring/ring_collective.h"
 #include "services/collective/self_collective.h"
 #include "services/rpc/address.h"
 

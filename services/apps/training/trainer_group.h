@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/apps/training/trainer_flags.h"
-#include "services/client/ring_endpoint.h"
+#include "services/client/ring/ring_endpoint.h"
 #include "services/collective/collective.h"
 #include "services/trainer/gloo_collective.h"
 

@@ -12,7 +12,7 @@
 #include "services/base/environment.h"
 #include "services/base/exit_code.h"
 #include "services/base/failpoint.h"
-#include "services/client/remote_mini_batch_source.h"
+#include "services/client/remote/remote_mini_batch_source.h"
 #include "services/client/session.h"
 #include "services/rpc/address_range.h"
 #include "services/sampler/local_mini_batch_source.h"

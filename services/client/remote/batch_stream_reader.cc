@@ -1,0 +1,87 @@
+#include "services/client/remote/batch_stream_reader.h"
+
+#include <utility>
+
+#include "services/base/mutex.h"
+#include "services/rpc/frame.h"
+#include "services/rpc/status_map.h"
+
+namespace espalier::client {
+namespace {
+constexpr const char* kStream = "/espalier.minibatch.v1.MiniBatchStream/Stream";
+}
+
+std::shared_ptr<BatchStreamReader> BatchStreamReader::Open(std::shared_ptr<rpc::Peer> sampler,
+                                                           const minibatch::v1::StreamStart& start,
+                                                           uint32_t batches_ahead) {
+  std::shared_ptr<BatchStreamReader> reader(new BatchStreamReader(std::move(sampler)));
+  reader->self_ = reader;
+  minibatch::v1::StreamRequest request;
+  *request.mutable_start() = start;
+  request.set_more_credits(batches_ahead);
+  reader->sampler_->stub.PrepareBidiStreamingCall(&reader->context_, kStream, grpc::StubOptions(), reader.get());
+  {
+    MutexLock lock(&reader->mutex_);
+    reader->outgoing_ = rpc::EncodeFrame(std::move(request), {});
+    reader->writing_ = true;
+    // The consumer starts writes too: the hold keeps gRPC from finishing the call between two of them.
+    reader->AddHold();
+    reader->StartWrite(&reader->outgoing_);
+    reader->StartRead(&reader->incoming_);
+    reader->StartCall();
+  }
+  reader->on_stop_.emplace(reader->sampler_->stop, CancelStream{reader});
+  return reader;
+}
+
+Result<grpc::ByteBuffer> BatchStreamReader::Next(Deadline deadline) {
+  MutexLock lock(&mutex_);
+  mutex_.AwaitBefore(deadline, [this] { return HasMessageOrEnded(); });
+  if (!messages_.empty()) {
+    grpc::ByteBuffer message = std::move(messages_.front());
+    messages_.pop_front();
+    ++credits_to_grant_;
+    GrantCredits();
+    return message;
+  }
+  if (ended_) return end_;
+  return DeadlineExceeded(sampler_->name + " at " + sampler_->address + " sent no mini-batch in time");
+}
+
+void BatchStreamReader::GrantCredits() {
+  if (writing_ || broken_ || credits_to_grant_ == 0) return;
+  minibatch::v1::StreamRequest request;
+  request.set_more_credits(std::exchange(credits_to_grant_, 0));
+  outgoing_ = rpc::EncodeFrame(std::move(request), {});
+  writing_ = true;
+  StartWrite(&outgoing_);
+}
+
+void BatchStreamReader::OnReadDone(bool ok) {
+  MutexLock lock(&mutex_);
+  if (!ok) {
+    // No message will come any more. Without the hold, OnDone follows when a write under way has ended.
+    broken_ = true;
+    RemoveHold();
+    return;
+  }
+  messages_.push_back(std::move(incoming_));
+  incoming_.Clear();
+  StartRead(&incoming_);
+}
+
+void BatchStreamReader::OnWriteDone(bool ok) {
+  MutexLock lock(&mutex_);
+  writing_ = false;
+  if (ok) GrantCredits();
+}
+
+void BatchStreamReader::OnDone(const grpc::Status& status) {
+  const std::shared_ptr<BatchStreamReader> last = std::move(self_);
+  MutexLock lock(&mutex_);
+  ended_ = true;
+  end_ = status.ok() ? Unavailable("the stream ended early") : rpc::FromGrpc(status);
+  end_ = std::move(end_).While(sampler_->name + " at " + sampler_->address + ", mini-batches");
+}
+
+}  // namespace espalier::client

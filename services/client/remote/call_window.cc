@@ -1,0 +1,66 @@
+#include "services/client/remote/call_window.h"
+#include "services/base/mutex.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier::client {
+namespace {
+
+// Lives as long as calls of its question are under way: each holds a reference.
+class CallWindow : public std::enable_shared_from_this<CallWindow> {
+ public:
+  CallWindow(rpc::Callee callee, PiecedQuestion question, Deadline deadline, sampler::DoneStatus done)
+      : callee_(std::move(callee)), question_(std::move(question)), deadline_(deadline), done_(std::move(done)) {}
+
+  void Start(size_t max_in_flight) {
+    const size_t first_pieces = std::min(max_in_flight, question_.num_pieces);
+    if (first_pieces == 0) return done_(Status());
+    {
+      MutexLock lock(&mutex_);
+      next_piece_ = in_flight_ = first_pieces;
+    }
+    for (size_t piece = 0; piece < first_pieces; ++piece) Ask(piece);
+  }
+
+ private:
+  void Ask(size_t piece) {
+    rpc::CallWithRetries(callee_, question_.method, question_.request_of(piece), deadline_,
+                         [self = shared_from_this(), piece](Result<grpc::ByteBuffer> reply) {
+                           self->Answered(reply.ok() ? self->question_.take_reply(piece, *reply) : reply.status());
+                         });
+  }
+
+  void Answered(const Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {
+    size_t next = 0;
+    Status outcome;
+    {
+      MutexLock lock(&mutex_);
+      if (first_error_.ok()) first_error_ = status;
+      const bool asks_more = first_error_.ok() && next_piece_ < question_.num_pieces;
+      if (!asks_more && --in_flight_ > 0) return;
+      next = asks_more ? next_piece_++ : question_.num_pieces;
+      outcome = first_error_;
+    }
+    if (next < question_.num_pieces) return Ask(next);
+    done_(std::move(outcome));
+  }
+
+  const rpc::Callee callee_;
+  const PiecedQuestion question_;
+  const Deadline deadline_;
+  const sampler::DoneStatus done_;
+  Mutex mutex_;
+  size_t next_piece_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status first_error_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+void AskInPieces(rpc::Callee callee, PiecedQuestion question, size_t max_in_flight, Deadline deadline,
+                 sampler::DoneStatus done) {
+  std::make_shared<CallWindow>(std::move(callee), std::move(question), deadline, std::move(done))->Start(max_in_flight);
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,51 @@
+#include "services/client/remote/edge_messages.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "services/client/remote/wire_ids.h"
+
+namespace espalier::client {
+namespace {
+
+// Exactly `count` rows of seeds.
+Result<std::vector<uint32_t>> RowsOfEnds(const Tensor& tensor, uint64_t count, uint64_t num_seeds,
+                                         const std::string& what) {
+  RETURN_IF_ERROR(CheckIds(tensor, count, num_seeds, what));
+  if (count == 0) return std::vector<uint32_t>();
+  if (tensor.dtype() != DType::kU32) return InvalidArgument(what + " are not U32");
+  const auto rows = tensor.values<uint32_t>();
+  return std::vector<uint32_t>(rows.begin(), rows.end());
+}
+
+}  // namespace
+
+minibatch::v1::EdgePlan EdgePlanMessageOf(const sampler::EdgePlan& edges) {
+  minibatch::v1::EdgePlan message;
+  message.set_edge_type(edges.edge_type.value);
+  message.set_label(edges.label);
+  message.set_exclude_batch(edges.exclude_batch);
+  if (edges.exclude_reverse.has_value()) message.set_exclude_reverse(edges.exclude_reverse->value);
+  return message;
+}
+
+Result<sampler::EdgeSeeds> EdgeSeedsOf(std::span<const Tensor, kEdgeTensors> tensors, uint64_t num_seeds) {
+  const auto count = static_cast<uint64_t>(tensors[0].num_elements());
+  sampler::EdgeSeeds edges;
+  ASSIGN_OR_RETURN(edges.sources, RowsOfEnds(tensors[0], count, num_seeds, "sources of labelled edges"));
+  ASSIGN_OR_RETURN(edges.destinations, RowsOfEnds(tensors[1], count, num_seeds, "destinations of labelled edges"));
+  const Tensor& labels = tensors[2];
+  if (labels.shape().empty() || static_cast<uint64_t>(labels.num_rows()) != count) {
+    return InvalidArgument("the labels of " + std::to_string(count) + " edges are " + labels.ToString());
+  }
+  // Any other byte read as a bool is undefined behaviour.
+  const auto is_no_bool = [](std::byte byte) { return byte > std::byte{1}; };
+  if (labels.dtype() == DType::kBool && std::ranges::any_of(labels.byte_span(), is_no_bool)) {
+    return InvalidArgument("labels of edges are BOOL, but neither 0 nor 1");
+  }
+  edges.labels = labels;
+  return edges;
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,222 @@
+#include "services/client/remote/mini_batch_messages.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "services/client/remote/edge_messages.h"
+#include "services/client/remote/link_messages.h"
+#include "services/client/remote/sample_pieces.h"
+#include "services/client/remote/wire_ids.h"
+#include "services/rpc/frame.h"
+
+namespace espalier::client {
+namespace {
+
+template <class Id>
+std::vector<Id> IdsOf(const Tensor& tensor) {
+  std::vector<Id> ids;
+  ids.reserve(static_cast<size_t>(tensor.num_elements()));
+  if (tensor.empty()) return ids;
+  if (tensor.dtype() == DType::kU32) {
+    for (const uint32_t id : tensor.values<uint32_t>()) ids.emplace_back(id);
+  } else {
+    for (const uint64_t id : tensor.values<uint64_t>()) ids.emplace_back(id);
+  }
+  return ids;
+}
+
+Result<sampler::Block> BlockOf(EdgeTypeId type, std::span<const Tensor> tensors, const sampler::BatchLayer& layer,
+                               const graph::PartitionBook& book) {
+  const graph::GraphSchema& schema = book.schema();
+  const uint32_t rows_read = layer.num_inputs[schema.SourceOf(type).value];
+  const uint32_t rows_written = layer.num_outputs[schema.DestinationOf(type).value];
+  if (tensors[0].dtype() != DType::kU32 || tensors[1].dtype() != DType::kU32) {
+    return InvalidArgument("a block's rows are not U32");
+  }
+  sampler::Block block;
+  block.edge_type = type;
+  const auto indptr = tensors[0].values<uint32_t>();
+  const auto indices = tensors[1].values<uint32_t>();
+  block.indptr.assign(indptr.begin(), indptr.end());
+  block.indices.assign(indices.begin(), indices.end());
+  const bool is_csc = block.indptr.size() == size_t{rows_written} + 1 && block.indptr.front() == 0 &&
+                      block.indptr.back() == block.indices.size() &&
+                      std::is_sorted(block.indptr.begin(), block.indptr.end());
+  if (!is_csc) return InvalidArgument("a block's offsets do not ascend from 0 to its number of edges");
+  RETURN_IF_ERROR(CheckIds(tensors[1], block.indices.size(), rows_read, "rows of a block"));
+  if (!tensors[2].empty()) {
+    RETURN_IF_ERROR(CheckIds(tensors[2], block.indices.size(), book.num_edges(type), "edge ids"));
+    block.edge_ids = IdsOf<GlobalEdgeId>(tensors[2]);
+  }
+  return block;
+}
+
+// Rows of each node type in a layer: at most the batch's nodes of the type.
+Status CheckRows(const minibatch::v1::Layer& layer, const sampler::MiniBatch& batch) {
+  const size_t num_types = batch.nodes.size();
+  if (static_cast<size_t>(layer.num_inputs_size()) != num_types ||
+      static_cast<size_t>(layer.num_outputs_size()) != num_types) {
+    return InvalidArgument("a layer's row counts are not one per node type");
+  }
+  for (size_t type = 0; type < num_types; ++type) {
+    const uint32_t inputs = layer.num_inputs(static_cast<int>(type));
+    if (inputs > batch.nodes[type].size() || layer.num_outputs(static_cast<int>(type)) > inputs) {
+      return InvalidArgument("a layer has more rows than the batch has nodes");
+    }
+  }
+  return Status();
+}
+
+// What a batch's seeds are.
+enum class SeedKind { kNodes, kLinks, kEdges };
+
+const char* WordFor(SeedKind kind) {
+  switch (kind) {
+    case SeedKind::kNodes: return "nodes";
+    case SeedKind::kLinks: return "links";
+    case SeedKind::kEdges: return "labelled edges";
+  }
+  return "nodes";
+}
+
+SeedKind KindOf(const sampler::EpochPlan& plan) {
+  if (plan.links.has_value()) return SeedKind::kLinks;
+  return plan.edges.has_value() ? SeedKind::kEdges : SeedKind::kNodes;
+}
+
+size_t NumTensorsOf(SeedKind kind) {
+  switch (kind) {
+    case SeedKind::kNodes: return 0;
+    case SeedKind::kLinks: return kLinkTensors;
+    case SeedKind::kEdges: return kEdgeTensors;
+  }
+  return 0;
+}
+
+Status CheckKind(const minibatch::v1::MiniBatch& header, SeedKind expected) {
+  const bool is_expected =
+      header.has_links() == (expected == SeedKind::kLinks) && header.has_edges() == (expected == SeedKind::kEdges);
+  if (is_expected) return Status();
+  const SeedKind found = header.has_links()   ? SeedKind::kLinks
+                         : header.has_edges() ? SeedKind::kEdges
+                                              : SeedKind::kNodes;
+  return InvalidArgument(std::string("a mini-batch of ") + WordFor(found) + ", expected " + WordFor(expected));
+}
+
+// The ends of links and edges are rows of what the last layer writes.
+Status CheckSeedsOfAllTypes(const sampler::MiniBatch& batch) {
+  uint64_t num_seeds = 0;
+  if (!batch.layers.empty()) {
+    for (const uint32_t rows : batch.layers.back().num_outputs) num_seeds += rows;
+  }
+  if (num_seeds == batch.num_seeds) return Status();
+  return InvalidArgument("a mini-batch of edges with " + std::to_string(batch.num_seeds) +
+                         " seeds, whose layers write " + std::to_string(num_seeds));
+}
+
+Status CheckCountOfEdges(size_t num_edges, const sampler::MiniBatch& batch) {
+  if (num_edges <= batch.global_num_seeds) return Status();
+  return InvalidArgument("a mini-batch with more edges than all trainers have");
+}
+
+// The seeds of a plan of links or edges, from the last tensors.
+Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor> tensors,
+                 const sampler::EpochPlan& plan, sampler::MiniBatch& batch) {
+  const SeedKind kind = KindOf(plan);
+  if (kind == SeedKind::kNodes) return Status();
+  RETURN_IF_ERROR(CheckSeedsOfAllTypes(batch));
+  if (kind == SeedKind::kLinks) {
+    ASSIGN_OR_RETURN(batch.links, LinkSeedsOf(header.links(), tensors.last<kLinkTensors>(), batch.num_seeds,
+                                              plan.links->types.size()));
+    return CheckCountOfEdges(batch.links->sources.size(), batch);
+  }
+  ASSIGN_OR_RETURN(batch.edges, EdgeSeedsOf(tensors.last<kEdgeTensors>(), batch.num_seeds));
+  return CheckCountOfEdges(batch.edges->sources.size(), batch);
+}
+
+}  // namespace
+
+minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec) {
+  minibatch::v1::StreamStart start;
+  start.set_seed_type(plan.seed_type.value);
+  start.set_split(plan.split);
+  start.set_batch_size(plan.batch_size);
+  start.set_shuffle(plan.shuffle);
+  start.set_num_trainers(plan.num_trainers);
+  start.set_rank(plan.rank.value);
+  start.mutable_sampling()->set_replace(spec.replace);
+  start.mutable_sampling()->set_weight_column(spec.weight_column);
+  start.mutable_sampling()->set_seed(spec.seed);
+  start.mutable_sampling()->set_method(DrawMethodMessageOf(spec.method));
+  start.mutable_sampling()->set_layer_dependency(spec.layer_dependency);
+  start.mutable_sampling()->set_time_column(spec.time_column);
+  start.mutable_sampling()->set_seed_time_column(spec.seed_time_column);
+  if (plan.links.has_value()) *start.mutable_links() = LinkPlanMessageOf(*plan.links);
+  if (plan.edges.has_value()) *start.mutable_edges() = EdgePlanMessageOf(*plan.edges);
+  for (const sampler::LayerSpec& layer : spec.layers) {
+    start.mutable_sampling()->add_layers()->mutable_fanouts()->Add(layer.fanouts.begin(), layer.fanouts.end());
+  }
+  return start;
+}
+
+Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
+                                           const sampler::EpochPlan& plan) {
+  ASSIGN_OR_RETURN(const rpc::Frame<minibatch::v1::MiniBatch> frame,
+                   rpc::DecodeFrame<minibatch::v1::MiniBatch>(message));
+  const minibatch::v1::MiniBatch& header = frame.header;
+  const size_t num_types = book.schema().num_node_types();
+  const SeedKind kind = KindOf(plan);
+  RETURN_IF_ERROR(CheckKind(header, kind));
+  size_t num_tensors = (header.has_times() ? 2 * num_types : num_types) + NumTensorsOf(kind);
+  for (const minibatch::v1::Layer& layer : header.layers()) {
+    num_tensors += 3 * static_cast<size_t>(layer.edge_types_size());
+  }
+  if (header.num_node_types() != num_types || header.seed_type() >= num_types || frame.tensors.size() != num_tensors) {
+    return InvalidArgument("a mini-batch of " + std::to_string(header.num_node_types()) + " node types in " +
+                           std::to_string(frame.tensors.size()) + " tensors, expected " + std::to_string(num_types) +
+                           " in " + std::to_string(num_tensors));
+  }
+  sampler::MiniBatch batch;
+  batch.epoch = header.epoch();
+  batch.step = header.step();
+  batch.seed_type = NodeTypeId(static_cast<uint16_t>(header.seed_type()));
+  batch.num_seeds = header.num_seeds();
+  batch.global_num_seeds = header.global_num_seeds();
+  for (size_t type = 0; type < num_types; ++type) {
+    const Tensor& nodes = frame.tensors[type];
+    const uint64_t limit = book.num_nodes(NodeTypeId(static_cast<uint16_t>(type)));
+    RETURN_IF_ERROR(CheckIds(nodes, static_cast<uint64_t>(nodes.num_elements()), limit, "nodes of a batch"));
+    batch.nodes.push_back(IdsOf<GlobalNodeId>(nodes));
+  }
+  if (kind == SeedKind::kNodes &&
+      (batch.num_seeds > batch.nodes[header.seed_type()].size() || batch.num_seeds > batch.global_num_seeds)) {
+    return InvalidArgument("a mini-batch with more seeds than nodes");
+  }
+  std::span<const Tensor> tensors = std::span(frame.tensors).subspan(num_types);
+  for (const minibatch::v1::Layer& layer : header.layers()) {
+    RETURN_IF_ERROR(CheckRows(layer, batch));
+    sampler::BatchLayer& out = batch.layers.emplace_back();
+    out.num_inputs.assign(layer.num_inputs().begin(), layer.num_inputs().end());
+    out.num_outputs.assign(layer.num_outputs().begin(), layer.num_outputs().end());
+    for (const uint32_t number : layer.edge_types()) {
+      if (number >= book.schema().num_edge_types()) return InvalidArgument("edge type " + std::to_string(number));
+      const EdgeTypeId type(static_cast<uint16_t>(number));
+      ASSIGN_OR_RETURN(sampler::Block block, BlockOf(type, tensors.first(3), out, book));
+      out.blocks.push_back(std::move(block));
+      tensors = tensors.subspan(3);
+    }
+  }
+  for (size_t type = 0; header.has_times() && type < num_types; ++type) {
+    if (tensors[type].dtype() != DType::kI64 ||
+        static_cast<size_t>(tensors[type].num_elements()) != batch.nodes[type].size()) {
+      return InvalidArgument("the times of " + std::to_string(batch.nodes[type].size()) + " nodes are " +
+                             tensors[type].ToString());
+    }
+    batch.times.emplace_back(tensors[type].values<int64_t>().begin(), tensors[type].values<int64_t>().end());
+  }
+  RETURN_IF_ERROR(TakeEdges(header, frame.tensors, plan, batch));
+  return batch;
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,32 @@
+// The learnable rows of one partition behind a graph server.
+#pragma once
+
+#include <memory>
+
+#include "services/client/remote/remote_tensors.h"
+#include "services/rpc/channel.h"
+#include "services/sampler/partition_embeddings.h"
+
+namespace espalier::client {
+
+// Thread-safe. Questions under way keep what they need alive when it is destroyed. Calls are repeated while the server
+// cannot be reached, or a version is not there, and the deadline leaves time; a repeated piece of gradients is taken
+// once.
+class RemoteEmbeddings final : public sampler::PartitionEmbeddings {
+ public:
+  RemoteEmbeddings(std::shared_ptr<rpc::Peer> peer, RemoteTensorOptions options);
+
+  void Create(const sampler::EmbeddingSpec& spec, Deadline deadline, sampler::DoneStatus done) override;
+  void Read(const sampler::TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows,
+            sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) override;
+  // A piece over bytes_per_call is cut into more; piece and num_pieces of the given one must be 0 and 1.
+  void Push(const sampler::TensorId& embedding, sampler::GradientPiece piece, Deadline deadline,
+            sampler::DoneStatus done) override;
+  void Drop(const sampler::TensorId& embedding, Deadline deadline, sampler::DoneStatus done) override;
+
+ private:
+  const std::shared_ptr<rpc::Peer> peer_;
+  const RemoteTensorOptions options_;
+};
+
+}  // namespace espalier::client

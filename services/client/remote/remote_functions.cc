@@ -1,0 +1,92 @@
+#include "services/client/remote/remote_functions.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "espalier/function/v1/function.pb.h"
+#include "services/base/mutex.h"
+#include "services/rpc/call.h"
+#include "services/rpc/frame.h"
+
+namespace espalier::client {
+namespace {
+
+constexpr const char* kListFunctions = "/espalier.function.v1.ServerFunctions/ListFunctions";
+constexpr const char* kCallFunction = "/espalier.function.v1.ServerFunctions/CallFunction";
+
+Result<Tensor> ResponseOf(const Result<grpc::ByteBuffer>& reply) {
+  if (!reply.ok()) return reply.status();
+  ASSIGN_OR_RETURN(rpc::Frame<function::v1::CallFunctionResponse> frame,
+                   rpc::DecodeFrame<function::v1::CallFunctionResponse>(*reply));
+  const bool is_bytes =
+      frame.tensors.size() == 1 && frame.tensors[0].dtype() == DType::kU8 && frame.tensors[0].shape().size() == 1;
+  if (!is_bytes) return InvalidArgument("the server's response of a function is not one tensor U8 [n]");
+  return std::move(frame.tensors[0]);
+}
+
+}  // namespace
+
+struct RemoteFunctions::State {
+  State(std::shared_ptr<rpc::Peer> p, std::function<tensor::v1::RequestIdentity()> i)
+      : peer(std::move(p)), identity(std::move(i)) {}
+
+  const std::shared_ptr<rpc::Peer> peer;
+  const std::function<tensor::v1::RequestIdentity()> identity;
+  Mutex mutex;
+  // By function; absent: the server has not said yet.
+  std::optional<std::map<std::string, bool>> is_idempotent ABSL_GUARDED_BY(mutex);
+
+  // Absent: not known yet. A function that the server does not have is called once, and the server says so.
+  std::optional<bool> MayRepeat(const std::string& function) ABSL_LOCKS_EXCLUDED(mutex) {
+    MutexLock lock(&mutex);
+    if (!is_idempotent) return std::nullopt;
+    const auto found = is_idempotent->find(function);
+    return found != is_idempotent->end() && found->second;
+  }
+
+  Status Remember(const Result<grpc::ByteBuffer>& reply) ABSL_LOCKS_EXCLUDED(mutex) {
+    if (!reply.ok()) return reply.status();
+    ASSIGN_OR_RETURN(const rpc::Frame<function::v1::ListFunctionsResponse> frame,
+                     rpc::DecodeFrame<function::v1::ListFunctionsResponse>(*reply));
+    std::map<std::string, bool> listed;
+    for (const function::v1::Function& one : frame.header.functions()) listed[one.name()] = one.is_idempotent();
+    MutexLock lock(&mutex);
+    is_idempotent = std::move(listed);
+    return Status();
+  }
+
+  void Send(const std::string& name, const Tensor& request, bool may_repeat, Deadline deadline,
+            sampler::Done<Tensor> done) const {
+    function::v1::CallFunctionRequest header;
+    *header.mutable_identity() = identity();
+    header.set_function(name);
+    grpc::ByteBuffer message = rpc::EncodeFrame(std::move(header), std::span(&request, 1));
+    auto take = [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(ResponseOf(reply)); };
+    if (may_repeat) {
+      rpc::CallWithRetries(peer, kCallFunction, std::move(message), deadline, std::move(take));
+    } else {
+      rpc::CallOnce(peer, kCallFunction, std::move(message), deadline, std::move(take));
+    }
+  }
+};
+
+RemoteFunctions::RemoteFunctions(std::shared_ptr<rpc::Peer> peer, std::function<tensor::v1::RequestIdentity()> identity)
+    : state_(std::make_shared<State>(std::move(peer), std::move(identity))) {}
+
+void RemoteFunctions::Call(const std::string& function, const Tensor& request, Deadline deadline,
+                           sampler::Done<Tensor> done) {
+  if (const std::optional<bool> may_repeat = state_->MayRepeat(function)) {
+    return state_->Send(function, request, *may_repeat, deadline, std::move(done));
+  }
+  function::v1::ListFunctionsRequest list;
+  *list.mutable_identity() = state_->identity();
+  rpc::CallWithRetries(
+      state_->peer, kListFunctions, rpc::EncodeFrame(std::move(list), {}), deadline,
+      [state = state_, function, request, deadline, done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
+        if (Status remembered = state->Remember(reply); !remembered.ok()) return done(std::move(remembered));
+        state->Send(function, request, state->MayRepeat(function).value_or(false), deadline, done);
+      });
+}
+
+}  // namespace espalier::client

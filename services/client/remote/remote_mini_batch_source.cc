@@ -1,0 +1,143 @@
+#include "services/client/remote/remote_mini_batch_source.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "services/client/remote/mini_batch_messages.h"
+#include "services/rpc/address.h"
+#include "services/sampler/edge_batch.h"
+#include "services/sampler/link_batch.h"
+#include "services/telemetry/log.h"
+
+namespace espalier::client {
+namespace {
+
+// Errors that another sampler may not have: this one is gone, going, or out of reach.
+bool IsOfThisSamplerOnly(StatusCode code) { return code == StatusCode::kUnavailable || code == StatusCode::kCancelled; }
+
+// Less where a stop is asked for.
+void SleepUnlessStopped(const std::stop_token& stop, std::chrono::milliseconds duration) {
+  std::mutex mutex;
+  std::condition_variable_any nobody_notifies;
+  std::unique_lock lock(mutex);
+  nobody_notifies.wait_for(lock, stop, duration, [] { return false; });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph::PartitionBook book,
+                                                                           sampler::EpochPlan plan,
+                                                                           sampler::SamplingSpec spec,
+                                                                           const RemoteMiniBatchOptions& options) {
+  if (options.samplers.empty()) return InvalidArgument("no sampler's address was given");
+  if (plan.edges.has_value()) RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges, book.schema()));
+  if (plan.links.has_value()) {
+    RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
+    if (!plan.links->exclude_batch) return InvalidArgument("sampler processes never draw the edges of a step");
+    if (!plan.links->edge_columns.empty()) return InvalidArgument("sampler processes send no rows of edge columns");
+    if (plan.links->want_pair_ids) return InvalidArgument("sampler processes send no ids of a batch's edges");
+  }
+  for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
+  if (plan.part != graph::SplitPartName::kTrain || plan.num_steps.has_value()) {
+    return InvalidArgument("sampler processes make the batches of all training seeds, and of no other part or number");
+  }
+  return std::unique_ptr<RemoteMiniBatchSource>(
+      new RemoteMiniBatchSource(std::move(book), std::move(plan), std::move(spec), options));
+}
+
+RemoteMiniBatchSource::RemoteMiniBatchSource(graph::PartitionBook book, sampler::EpochPlan plan,
+                                             sampler::SamplingSpec spec, const RemoteMiniBatchOptions& options)
+    : book_(std::move(book)), plan_(std::move(plan)), spec_(std::move(spec)), options_(options) {
+  rpc::ChannelSettings channel = options_.channel;
+  channel.server_role = pki::PeerRole::kSampler;
+  for (const std::string& address : options_.samplers) {
+    samplers_.push_back(std::make_shared<rpc::Peer>("sampler", address, channel));
+    lanes_.push_back({lanes_.size(), nullptr});
+  }
+}
+
+RemoteMiniBatchSource::~RemoteMiniBatchSource() { CloseStreams(); }
+
+void RemoteMiniBatchSource::CloseStreams() {
+  for (Lane& lane : lanes_) {
+    if (lane.stream != nullptr) lane.stream->Cancel();
+    lane.stream.reset();
+  }
+}
+
+Status RemoteMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
+  CloseStreams();
+  epoch_ = epoch;
+  next_step_ = first_step;
+  const uint32_t num_lanes = static_cast<uint32_t>(lanes_.size());
+  for (uint32_t i = 0; i < num_lanes; ++i) lanes_[i].sampler = i;  // also one that was lost: it may be back
+  for (uint32_t i = 0; i < num_lanes; ++i) OpenStream(lanes_[(first_step + i) % num_lanes], first_step + i);
+  return Status();
+}
+
+void RemoteMiniBatchSource::OpenStream(Lane& lane, uint32_t step) {
+  minibatch::v1::StreamStart start = StartMessageOf(plan_, spec_);
+  start.mutable_identity()->set_partition_key(options_.partition_key);
+  start.mutable_identity()->set_incarnation(options_.incarnation);
+  start.set_epoch(epoch_);
+  start.set_first_step(step);
+  start.set_stride(static_cast<uint32_t>(lanes_.size()));
+  lane.stream = BatchStreamReader::Open(samplers_[lane.sampler], start, std::max<uint32_t>(1, options_.batches_ahead));
+}
+
+void RemoteMiniBatchSource::TakeOver(Lane& lane, const Status& why, bool is_news) {
+  lane.stream.reset();
+  const size_t next = (lane.sampler + 1) % samplers_.size();
+  if (next != lane.sampler) {
+    ++num_takeovers_;
+    if (is_news) {
+      telemetry::Log(telemetry::Level::kWarning, "sampler lost, another takes over",
+                     {{"lost", samplers_[lane.sampler]->address}, {"next", samplers_[next]->address}, {"error", why}});
+    }
+  }
+  lane.sampler = next;
+}
+
+Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
+  Lane& lane = lanes_[next_step_ % lanes_.size()];
+  for (int attempt = 0;; ++attempt) {
+    if (lane.stream == nullptr) OpenStream(lane, next_step_);
+    Result<grpc::ByteBuffer> message = lane.stream->Next(deadline);
+    if (message.ok()) {
+      Result<sampler::MiniBatch> batch = Decode(*message);
+      ++next_step_;
+      return batch;
+    }
+    if (options_.channel.stop.stop_requested()) {
+      return Cancelled("the process was asked to stop while it waited for a mini-batch");
+    }
+    const StatusCode code = message.status().code();
+    // The caller's deadline, unless the stream itself ended so: such a one is replaced at the next call.
+    if (code == StatusCode::kDeadlineExceeded && !lane.stream->HasEnded()) return std::move(message).status();
+    if (!IsOfThisSamplerOnly(code)) {
+      lane.stream.reset();
+      return std::move(message).status();
+    }
+    TakeOver(lane, message.status(), /*is_news=*/attempt == 0);
+    // A round through all samplers without a batch: wait, lest they be asked in a tight loop.
+    const int round = (attempt + 1) / static_cast<int>(samplers_.size());
+    if ((attempt + 1) % static_cast<int>(samplers_.size()) == 0) {
+      const std::chrono::milliseconds delay = DelayBefore(round, RetryPolicy{}, next_step_);
+      if (deadline.Remaining() <= delay) return Unavailable(message.status().message());
+      SleepUnlessStopped(options_.channel.stop, delay);
+    }
+  }
+}
+
+Result<sampler::MiniBatch> RemoteMiniBatchSource::Decode(const grpc::ByteBuffer& message) const {
+  ASSIGN_OR_RETURN(sampler::MiniBatch batch, DecodeMiniBatch(message, book_, plan_));
+  if (batch.epoch != epoch_ || batch.step != next_step_ || batch.layers.size() != spec_.layers.size()) {
+    return Internal("the sampler sent epoch " + std::to_string(batch.epoch) + " step " + std::to_string(batch.step) +
+                    ", expected epoch " + std::to_string(epoch_) + " step " + std::to_string(next_step_));
+  }
+  return batch;
+}
+
+}  // namespace espalier::client

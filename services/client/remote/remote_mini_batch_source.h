@@ -1,0 +1,70 @@
+// Mini-batches from sampler processes.
+//
+// Of S samplers, number s draws the steps with step mod S = s, ahead of the trainer by its credits. Samplers hold no
+// state, so when one cannot be reached another takes over its steps from the one that is missing; the order of the
+// steps, and every batch, stay what they were. The next epoch asks the lost one again. When all are gone, Next waits
+// until one is back.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/client/remote/batch_stream_reader.h"
+#include "services/graph/partition_book.h"
+#include "services/sampler/mini_batch_source.h"
+#include "services/sampler/sampling_spec.h"
+
+namespace espalier::client {
+
+struct RemoteMiniBatchOptions {
+  std::vector<std::string> samplers;  // "host:port", at least one
+  std::string partition_key;
+  uint64_t incarnation = 0;
+  uint32_t batches_ahead = 2;  // per sampler, at least 1
+  rpc::ChannelSettings channel;
+};
+
+// One consumer at a time.
+class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
+ public:
+  // InvalidArgument where an address is none, or the plan is one of which sampler processes make no batches.
+  static Result<std::unique_ptr<RemoteMiniBatchSource>> Make(graph::PartitionBook book, sampler::EpochPlan plan,
+                                                             sampler::SamplingSpec spec,
+                                                             const RemoteMiniBatchOptions& options);
+  ~RemoteMiniBatchSource() override;
+
+  Status StartEpoch(uint32_t epoch, uint32_t first_step) override;
+  // Unavailable when no sampler has answered by the deadline; the same step may be asked for again. Cancelled once the
+  // channel's stop is asked for.
+  Result<sampler::MiniBatch> Next(Deadline deadline) override;
+
+  // How often another sampler had to take over.
+  uint64_t num_takeovers() const { return num_takeovers_; }
+
+ private:
+  // The steps with one remainder modulo the number of samplers.
+  struct Lane {
+    size_t sampler = 0;                         // who draws them now
+    std::shared_ptr<BatchStreamReader> stream;  // null: to be opened at the step that is wanted next
+  };
+
+  RemoteMiniBatchSource(graph::PartitionBook book, sampler::EpochPlan plan, sampler::SamplingSpec spec,
+                        const RemoteMiniBatchOptions& options);
+  void OpenStream(Lane& lane, uint32_t step);
+  void TakeOver(Lane& lane, const Status& why, bool is_news);
+  void CloseStreams();
+  Result<sampler::MiniBatch> Decode(const grpc::ByteBuffer& message) const;
+
+  const graph::PartitionBook book_;
+  const sampler::EpochPlan plan_;
+  const sampler::SamplingSpec spec_;
+  const RemoteMiniBatchOptions options_;
+  std::vector<std::shared_ptr<rpc::Peer>> samplers_;
+  std::vector<Lane> lanes_;
+  uint32_t epoch_ = 0;
+  uint32_t next_step_ = 0;
+  uint64_t num_takeovers_ = 0;
+};
+
+}  // namespace espalier::client

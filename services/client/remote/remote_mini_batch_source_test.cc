@@ -1,0 +1,477 @@
+// Streams from sampler servers against mini-batches made in the process.
+#include "services/client/remote/remote_mini_batch_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <set>
+
+#include "services/base/philox.h"
+#include "services/base/testing/soon.h"
+#include "services/client/testing/served_graph.h"
+#include "services/sampler/local_mini_batch_source.h"
+#include "services/server/sampler_server.h"
+
+namespace espalier::client {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kBatchSize = 10;
+
+// Two partitions in this process, samplers over them on free ports.
+class Samplers {
+ public:
+  explicit Samplers(size_t count, bool typed = false, const server::SamplerServerOptions& like = {})
+      : Samplers(shard::testing::MakeTestGraph(typed ? testing::SmallTypedGraph() : testing::SmallGraph(), 2, 4).graph,
+                 count, like) {}
+  // Over any graph.
+  Samplers(std::shared_ptr<sampler::PartitionedGraph> graph, size_t count, const server::SamplerServerOptions& like)
+      : like_(like), shared_(std::move(graph)) {
+    for (size_t i = 0; i < count; ++i) {
+      servers_.push_back(Start("127.0.0.1:0"));
+      options_.samplers.push_back(servers_.back()->address());
+    }
+    options_.partition_key = testing::kPartitionKey;
+  }
+
+  sampler::PartitionedGraph& graph() { return *shared_; }
+  void Kill(size_t i) { servers_[i].reset(); }
+  void Restart(size_t i) { servers_[i] = Start(options_.samplers[i]); }
+  RemoteMiniBatchOptions options() const { return options_; }
+
+  sampler::EpochPlan Plan(uint32_t num_trainers = 1, uint32_t rank = 0) {
+    const auto& split = shared_->description().splits.front();
+    return {.seed_type = split.node_type,
+            .split = split.split,
+            .batch_size = kBatchSize,
+            .num_trainers = num_trainers,
+            .rank = Rank(rank)};
+  }
+  // How all mini-batches are drawn.
+  void DrawBy(sampler::SamplingSpec like) { spec_like_ = std::move(like); }
+  sampler::SamplingSpec Spec() {
+    const size_t num_edge_types = shared_->book().schema().num_edge_types();
+    sampler::SamplingSpec spec = spec_like_;
+    spec.seed = 21;
+    for (const int32_t fanout : {6, 3}) spec.layers.push_back({std::vector<int32_t>(num_edge_types, fanout)});
+    return spec;
+  }
+  std::unique_ptr<RemoteMiniBatchSource> Open(const sampler::EpochPlan& plan, uint32_t batches_ahead = 2) {
+    RemoteMiniBatchOptions options = options_;
+    options.batches_ahead = batches_ahead;
+    auto source = RemoteMiniBatchSource::Make(shared_->book(), plan, Spec(), options);
+    ESPALIER_CHECK(source.ok()) << source.status().ToString();
+    return *std::move(source);
+  }
+
+ private:
+  std::unique_ptr<server::SamplerServer> Start(const std::string& listen) {
+    server::SamplerServerOptions options = like_;
+    options.rpc.listen = listen;
+    options.worker_threads = 2;
+    options.partition_key = testing::kPartitionKey;
+    auto server = server::SamplerServer::Start(options, shared_);
+    ESPALIER_CHECK(server.ok()) << server.status().ToString();
+    return *std::move(server);
+  }
+
+  const server::SamplerServerOptions like_;
+  sampler::SamplingSpec spec_like_;
+  std::shared_ptr<sampler::PartitionedGraph> shared_;
+  std::vector<std::unique_ptr<server::SamplerServer>> servers_;
+  RemoteMiniBatchOptions options_;
+};
+
+void ExpectEqual(const sampler::LinkSeeds& a, const sampler::LinkSeeds& b) {
+  EXPECT_EQ(a.negatives_per_pair, b.negatives_per_pair);
+  EXPECT_EQ(a.sources, b.sources);
+  EXPECT_EQ(a.destinations, b.destinations);
+  EXPECT_EQ(a.relations, b.relations);
+  EXPECT_EQ(a.set_ends, b.set_ends);
+  EXPECT_EQ(a.negative_destinations, b.negative_destinations);
+  EXPECT_EQ(a.negative_sources, b.negative_sources);
+  EXPECT_EQ(a.negative_weights, b.negative_weights);
+}
+
+void ExpectEqual(const sampler::EdgeSeeds& a, const sampler::EdgeSeeds& b) {
+  EXPECT_EQ(a.sources, b.sources);
+  EXPECT_EQ(a.destinations, b.destinations);
+  EXPECT_EQ(a.labels.ToString(), b.labels.ToString());
+  EXPECT_TRUE(std::ranges::equal(a.labels.byte_span(), b.labels.byte_span()));
+}
+
+void ExpectEqual(const sampler::MiniBatch& a, const sampler::MiniBatch& b) {
+  EXPECT_EQ(a.epoch, b.epoch);
+  EXPECT_EQ(a.step, b.step);
+  EXPECT_EQ(a.num_seeds, b.num_seeds);
+  EXPECT_EQ(a.global_num_seeds, b.global_num_seeds);
+  EXPECT_EQ(a.nodes, b.nodes);
+  EXPECT_EQ(a.times, b.times);
+  ASSERT_EQ(a.links.has_value(), b.links.has_value());
+  if (a.links.has_value()) ExpectEqual(*a.links, *b.links);
+  ASSERT_EQ(a.edges.has_value(), b.edges.has_value());
+  if (a.edges.has_value()) ExpectEqual(*a.edges, *b.edges);
+  ASSERT_EQ(a.layers.size(), b.layers.size());
+  for (size_t l = 0; l < a.layers.size(); ++l) {
+    EXPECT_EQ(a.layers[l].num_inputs, b.layers[l].num_inputs);
+    EXPECT_EQ(a.layers[l].num_outputs, b.layers[l].num_outputs);
+    ASSERT_EQ(a.layers[l].blocks.size(), b.layers[l].blocks.size());
+    for (size_t i = 0; i < a.layers[l].blocks.size(); ++i) {
+      EXPECT_EQ(a.layers[l].blocks[i].edge_type, b.layers[l].blocks[i].edge_type);
+      EXPECT_EQ(a.layers[l].blocks[i].indptr, b.layers[l].blocks[i].indptr);
+      EXPECT_EQ(a.layers[l].blocks[i].indices, b.layers[l].blocks[i].indices);
+    }
+  }
+}
+
+// Every batch of the epoch from a step on; returns how many there were.
+int ExpectSameEpoch(Samplers& samplers, sampler::MiniBatchSource& remote, const sampler::EpochPlan& plan,
+                    uint32_t epoch, uint32_t first_step) {
+  sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
+  EXPECT_TRUE(local.StartEpoch(epoch, first_step).ok());
+  EXPECT_TRUE(remote.StartEpoch(epoch, first_step).ok());
+  for (int count = 0;; ++count) {
+    const auto expected = local.Next(Soon());
+    const auto batch = remote.Next(Soon());
+    EXPECT_EQ(batch.status().code(), expected.status().code()) << batch.status().ToString();
+    if (!expected.ok() || !batch.ok()) return count;
+    ExpectEqual(*batch, *expected);
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, DrawsByEveryMethod) {
+  graph::SourceGraph source = testing::SmallGraph();
+  PhiloxStream random(3, 1);
+  std::vector<int64_t> node_times(source.nodes[0].count), edge_times(source.edges[0].num_edges());
+  for (int64_t& time : node_times) time = random.NextBelow(20);
+  for (int64_t& time : edge_times) time = random.NextBelow(20);
+  source.nodes[0].columns["joined"] = Tensor::FromVector(std::move(node_times));
+  source.edges[0].columns["when"] = Tensor::FromVector(std::move(edge_times));
+  Samplers samplers(shard::testing::MakeTestGraph(
+                        source, 2, 4, {.time_column = "when", .source_columns = {sampler::kOriginalIdColumn}})
+                        .graph,
+                    2, {});
+  std::set<std::vector<std::vector<GlobalNodeId>>> different;
+  for (const sampler::SamplingSpec& spec :
+       {sampler::SamplingSpec{}, sampler::SamplingSpec{.method = sampler::DrawMethod::kLabor},
+        sampler::SamplingSpec{.method = sampler::DrawMethod::kLabor, .layer_dependency = true},
+        sampler::SamplingSpec{.time_column = "when", .seed_time_column = "joined"},
+        sampler::SamplingSpec{
+            .method = sampler::DrawMethod::kLast, .time_column = "when", .seed_time_column = "joined"}}) {
+    samplers.DrawBy(spec);
+    const sampler::EpochPlan plan = samplers.Plan();
+    const auto remote = samplers.Open(plan);
+    EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 2, 0), 2);
+    ASSERT_TRUE(remote->StartEpoch(2, 0).ok());
+    const auto first = remote->Next(Soon());
+    ASSERT_TRUE(first.ok()) << first.status().ToString();
+    EXPECT_TRUE(different.insert(first->nodes).second) << "two methods drew the same";
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, GivesTheBatchesThatALocalSourceGives) {
+  for (const size_t num_samplers : {1, 3}) {
+    for (const bool typed : {false, true}) {
+      Samplers samplers(num_samplers, typed);
+      const auto plan = samplers.Plan();
+      const auto remote = samplers.Open(plan);
+      EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 4);
+      EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 1, 2), 2);
+      EXPECT_EQ(remote->num_takeovers(), 0u);
+    }
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLinksThatALocalSourceGives) {
+  using sampler::NegativeKind;
+  for (const bool typed : {false, true}) {
+    Samplers samplers(3, typed);
+    const auto& split = samplers.graph().description().edge_splits.front();
+    for (const NegativeKind kind : {NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInBatch,
+                                    NegativeKind::kInDegree, NegativeKind::kGlobalUniform}) {
+      for (const uint32_t num_trainers : {1u, 3u}) {
+        sampler::EpochPlan plan = samplers.Plan(num_trainers, num_trainers - 1);
+        plan.split = split.split;
+        plan.links = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {kind, 4}};
+        const auto remote = samplers.Open(plan);
+        EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 20);  // 200 edges
+        EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 1, 17), 3);
+      }
+    }
+    // A split that edges do not have, and one that they have is none of nodes.
+    sampler::EpochPlan unknown = samplers.Plan();
+    unknown.split = "nothing";
+    unknown.links = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {NegativeKind::kUniform, 4}};
+    const auto remote = samplers.Open(unknown);
+    ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+    EXPECT_EQ(remote->Next(Soon()).status().code(), StatusCode::kNotFound);
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabelledEdgesThatALocalSourceGives) {
+  for (const bool typed : {false, true}) {
+    Samplers samplers(3, typed);
+    const auto& split = samplers.graph().description().edge_splits.front();
+    for (const bool exclude : {false, true}) {
+      for (const uint32_t num_trainers : {1u, 3u}) {
+        sampler::EpochPlan plan = samplers.Plan(num_trainers, num_trainers - 1);
+        plan.split = split.split;
+        plan.edges = sampler::EdgePlan{.edge_type = split.edge_type, .label = "rating", .exclude_batch = exclude};
+        if (exclude && !typed) plan.edges->exclude_reverse = split.edge_type;
+        const auto remote = samplers.Open(plan);
+        EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 20);  // 200 edges
+        EXPECT_EQ(ExpectSameEpoch(samplers, *remote, plan, 1, 17), 3);
+      }
+    }
+    sampler::EpochPlan unlabelled = samplers.Plan();
+    unlabelled.split = split.split;
+    unlabelled.edges = sampler::EdgePlan{.edge_type = split.edge_type, .label = "stars"};
+    const auto remote = samplers.Open(unlabelled);
+    ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+    const auto none = remote->Next(Soon());
+    EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
+    EXPECT_THAT(none.status().message(), HasSubstr("has no column 'stars'"));
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, GivesEachRankItsShare) {
+  Samplers samplers(2);
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    const auto plan = samplers.Plan(3, rank);
+    const auto remote = samplers.Open(plan);
+    EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 4);
+  }
+}
+
+TEST(RemoteMiniBatchSourceTest, AnotherSamplerTakesOverInStepOrder) {
+  Samplers samplers(3);
+  const auto plan = samplers.Plan();
+  const auto remote = samplers.Open(plan, /*batches_ahead=*/1);  // so that sampler 1 still owes steps when it dies
+  sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
+  ASSERT_TRUE(local.StartEpoch(0, 0).ok());
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  int count = 0;
+  for (;; ++count) {
+    if (count == 2) samplers.Kill(1);
+    const auto expected = local.Next(Soon());
+    const auto batch = remote->Next(Soon());
+    ASSERT_EQ(batch.status().code(), expected.status().code()) << batch.status().ToString();
+    if (!expected.ok()) break;
+    ExpectEqual(*batch, *expected);
+  }
+  EXPECT_GT(count, 6);
+  EXPECT_GE(remote->num_takeovers(), 1u);
+}
+
+TEST(RemoteMiniBatchSourceTest, ReportsThatNoSamplerIsLeft) {
+  Samplers samplers(2);
+  const auto remote = samplers.Open(samplers.Plan());
+  samplers.Kill(0);
+  samplers.Kill(1);
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  const Timer timer;
+  const auto batch = remote->Next(Deadline::After(milliseconds(500)));
+  EXPECT_LT(timer.Seconds(), 10);
+  EXPECT_THAT(batch.status().code(), ::testing::AnyOf(StatusCode::kUnavailable, StatusCode::kDeadlineExceeded));
+
+  samplers.Restart(1);
+  const auto after = remote->Next(Soon());
+  ASSERT_TRUE(after.ok()) << after.status().ToString();
+  EXPECT_EQ(after->step, 0u);
+}
+
+TEST(RemoteMiniBatchSourceTest, WaitsUntilASamplerIsBack) {
+  Samplers samplers(2);
+  const auto plan = samplers.Plan();
+  const auto remote = samplers.Open(plan, /*batches_ahead=*/1);
+  sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
+  ASSERT_TRUE(local.StartEpoch(0, 0).ok());
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  ExpectEqual(*remote->Next(Soon()), *local.Next(Soon()));
+  samplers.Kill(0);
+  samplers.Kill(1);
+  // What had been drawn before still comes; then there is nobody.
+  Result<sampler::MiniBatch> batch = remote->Next(Deadline::After(milliseconds(200)));
+  while (batch.ok()) {
+    ExpectEqual(*batch, *local.Next(Soon()));
+    batch = remote->Next(Deadline::After(milliseconds(200)));
+  }
+  EXPECT_THAT(batch.status().code(), ::testing::AnyOf(StatusCode::kUnavailable, StatusCode::kDeadlineExceeded))
+      << batch.status().ToString();
+
+  auto waiting = std::async(std::launch::async, [&] { return remote->Next(Soon()); });
+  samplers.Restart(0);
+  const Result<sampler::MiniBatch> after = waiting.get();
+  ASSERT_TRUE(after.ok()) << after.status().ToString();
+  ExpectEqual(*after, *local.Next(Soon()));
+}
+
+TEST(RemoteMiniBatchSourceTest, AsksALostSamplerAgainInTheNextEpoch) {
+  Samplers samplers(2);
+  const auto plan = samplers.Plan();
+  const auto remote = samplers.Open(plan);
+  samplers.Kill(0);
+  EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 0, 0), 4);
+  const uint64_t takeovers = remote->num_takeovers();
+  EXPECT_GE(takeovers, 1u);
+  samplers.Restart(0);
+  samplers.Kill(1);
+  EXPECT_GT(ExpectSameEpoch(samplers, *remote, plan, 1, 0), 4);
+  EXPECT_GT(remote->num_takeovers(), takeovers);
+}
+
+TEST(RemoteMiniBatchSourceTest, EndsWhenToldToStop) {
+  Samplers samplers(2);
+  std::stop_source stop;
+  RemoteMiniBatchOptions options = samplers.options();
+  options.channel.stop = stop.get_token();
+  const auto remote = RemoteMiniBatchSource::Make(samplers.graph().book(), samplers.Plan(), samplers.Spec(), options);
+  samplers.Kill(0);
+  samplers.Kill(1);
+  ASSERT_TRUE((*remote)->StartEpoch(0, 0).ok());
+  auto waiting =
+      std::async(std::launch::async, [&] { return (*remote)->Next(Deadline::After(std::chrono::hours(1))).status(); });
+  stop.request_stop();
+  ASSERT_EQ(waiting.wait_for(seconds(60)), std::future_status::ready);
+  EXPECT_EQ(waiting.get().code(), StatusCode::kCancelled);
+}
+
+TEST(RemoteMiniBatchSourceTest, SaysThatABatchIsTooLarge) {
+  Samplers samplers(2, /*typed=*/false, {.limits = {.max_reply_bytes = 100}});
+  const auto remote = samplers.Open(samplers.Plan());
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  const auto batch = remote->Next(Soon());
+  EXPECT_EQ(batch.status().code(), StatusCode::kResourceExhausted) << batch.status().ToString();
+  EXPECT_THAT(batch.status().message(), HasSubstr("the limit is 100"));
+  EXPECT_EQ(remote->num_takeovers(), 0u);
+}
+
+// Two samplers over two graph servers of their own.
+struct WholeJob {
+  explicit WholeJob(const server::SamplerServerOptions& like = {})
+      : served(testing::SmallGraph(), 2), samplers(SessionOf(served).graph, 2, like) {}
+
+  static Session SessionOf(const testing::ServedGraph& served) {
+    SessionOptions options;
+    options.addresses = served.addresses();
+    options.access = Access::kRpc;
+    auto session = Connect(options);
+    ESPALIER_CHECK(session.ok()) << session.status().ToString();
+    return *std::move(session);
+  }
+
+  testing::ServedGraph served;
+  Samplers samplers;
+};
+
+TEST(RemoteMiniBatchSourceTest, DoesNotNoticeThatAGraphServerRestarts) {
+  WholeJob job;
+  const auto plan = job.samplers.Plan();
+  const auto remote = job.samplers.Open(plan, /*batches_ahead=*/1);
+  sampler::LocalMiniBatchSource local(job.served.local_graph(), job.served.local_graph(), job.samplers.Spec(), plan,
+                                      {});
+  ASSERT_TRUE(local.StartEpoch(0, 0).ok());
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  for (uint32_t count = 0;; ++count) {
+    if (count % 3 == 1) job.served.Kill(count % 2);
+    auto next = std::async(std::launch::async, [&] { return remote->Next(Soon()); });
+    if (count % 3 == 1) job.served.Restart(count % 2);
+    const auto batch = next.get();
+    const auto expected = local.Next(Soon());
+    ASSERT_EQ(batch.status().code(), expected.status().code()) << batch.status().ToString();
+    if (!expected.ok()) break;
+    ExpectEqual(*batch, *expected);
+  }
+  EXPECT_EQ(remote->num_takeovers(), 0u);
+}
+
+// The stream ends with the sampler's own DEADLINE_EXCEEDED: it is over, and the next call opens another.
+TEST(RemoteMiniBatchSourceTest, ReplacesAStreamWhoseSamplerWaitedInVain) {
+  WholeJob job({.step_timeout = milliseconds(300)});
+  const auto remote = job.samplers.Open(job.samplers.Plan(), /*batches_ahead=*/1);
+  job.served.Hang(0);
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  const auto late = remote->Next(Soon());
+  EXPECT_EQ(late.status().code(), StatusCode::kDeadlineExceeded) << late.status().ToString();
+
+  job.served.Restart(0);
+  Result<sampler::MiniBatch> batch = remote->Next(Soon());
+  for (int i = 0; i < 100 && !batch.ok(); ++i) batch = remote->Next(Soon());  // while its channel reconnects
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  EXPECT_EQ(batch->step, 0u);
+}
+
+TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
+  Samplers samplers(1);
+  sampler::EpochPlan plan = samplers.Plan();
+  plan.split = "no-such-split";
+  const auto unknown = samplers.Open(plan);
+  ASSERT_TRUE(unknown->StartEpoch(0, 0).ok());
+  const auto none = unknown->Next(Soon());
+  EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(none.status().message(), HasSubstr("no-such-split"));
+
+  RemoteMiniBatchOptions other = samplers.options();
+  other.partition_key = std::string(64, 'e');
+  const auto stranger = RemoteMiniBatchSource::Make(samplers.graph().book(), samplers.Plan(), samplers.Spec(), other);
+  ASSERT_TRUE((*stranger)->StartEpoch(0, 0).ok());
+  EXPECT_EQ((*stranger)->Next(Soon()).status().code(), StatusCode::kFailedPrecondition);
+
+  other.samplers = {"nonsense"};
+  EXPECT_EQ(
+      RemoteMiniBatchSource::Make(samplers.graph().book(), samplers.Plan(), samplers.Spec(), other).status().code(),
+      StatusCode::kInvalidArgument);
+
+  sampler::EpochPlan of_edges = samplers.Plan();
+  of_edges.links.emplace();
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+                  .status()
+                  .message(),
+              HasSubstr("the plan names no edges"));
+  sampler::EpochPlan of_labels = samplers.Plan();
+  of_labels.edges.emplace();
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_labels, samplers.Spec(), samplers.options())
+                  .status()
+                  .message(),
+              HasSubstr("the plan names no label"));
+  of_edges.links->types = {{EdgeTypeId(0), std::nullopt}};
+  of_edges.links->exclude_batch = false;
+  EXPECT_EQ(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+                .status()
+                .code(),
+            StatusCode::kInvalidArgument);
+  of_edges.links->exclude_batch = true;
+  of_edges.links->edge_columns = {"rating"};
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+                  .status()
+                  .message(),
+              HasSubstr("no rows of edge columns"));
+  of_edges.links->edge_columns.clear();
+  of_edges.links->want_pair_ids = true;
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+                  .status()
+                  .message(),
+              HasSubstr("no ids of a batch's edges"));
+}
+
+TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {
+  Samplers samplers(2);
+  for (int round = 0; round < 10; ++round) {
+    const auto remote = samplers.Open(samplers.Plan());
+    ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+    if (round % 2 == 0) {
+      ASSERT_TRUE(remote->Next(Soon()).ok());
+    }
+    if (round % 3 == 0) {
+      ASSERT_TRUE(remote->StartEpoch(1, 1).ok());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier::client

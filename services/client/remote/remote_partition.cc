@@ -1,0 +1,278 @@
+#include "services/client/remote/remote_partition.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "espalier/graph/v1/graph.pb.h"
+#include "services/client/remote/call_window.h"
+#include "services/client/remote/edge_row_pieces.h"
+#include "services/client/remote/sample_pieces.h"
+#include "services/client/remote/wire_ids.h"
+#include "services/rpc/frame.h"
+#include "services/sampler/draw_rule.h"
+#include "services/sampler/seed_order.h"
+
+namespace espalier::client {
+namespace {
+
+constexpr const char* kSampleNeighbors = "/espalier.graph.v1.GraphStore/SampleNeighbors";
+constexpr const char* kGatherRows = "/espalier.graph.v1.GraphStore/GatherRows";
+constexpr const char* kSeedsOfStep = "/espalier.graph.v1.GraphStore/SeedsOfStep";
+constexpr const char* kLookUp = "/espalier.graph.v1.GraphStore/LookUp";
+constexpr const char* kInDegrees = "/espalier.graph.v1.GraphStore/InDegrees";
+constexpr const char* kFindEdges = "/espalier.graph.v1.GraphStore/FindEdges";
+
+// Rows of one piece, straight from the message to their places.
+Status ScatterRows(const grpc::ByteBuffer& reply, const sampler::RowSink& sink, std::span<const uint32_t> positions) {
+  ASSIGN_OR_RETURN(rpc::FrameReader reader, rpc::FrameReader::Open(reply));
+  graph::v1::GatherRowsResponse header;
+  RETURN_IF_ERROR(reader.ReadHeader(&header));
+  if (reader.remaining() != positions.size() * sink.row_bytes) {
+    return InvalidArgument("the server's reply has " + std::to_string(reader.remaining()) +
+                           " bytes of rows, expected " + std::to_string(positions.size()) + " rows of " +
+                           std::to_string(sink.row_bytes));
+  }
+  for (const uint32_t position : positions) reader.CopyBytes(sink.out + position * sink.row_bytes, sink.row_bytes);
+  return Status();
+}
+
+// A question of one call whose answer is one tensor.
+template <class Response, class Check>
+void AskForTensor(rpc::Callee callee, const char* method, grpc::ByteBuffer request, Deadline deadline,
+                  sampler::Done<Tensor> done, Check check) {
+  rpc::CallWithRetries(std::move(callee), method, std::move(request), deadline,
+                       [done = std::move(done), check = std::move(check)](Result<grpc::ByteBuffer> reply) {
+                         if (!reply.ok()) return done(reply.status());
+                         Result<rpc::Frame<Response>> frame = rpc::DecodeFrame<Response>(*reply);
+                         if (!frame.ok()) return done(frame.status());
+                         if (frame->tensors.size() != 1) {
+                           return done(InvalidArgument("the server's reply has not one tensor"));
+                         }
+                         done(check(std::move(frame->tensors[0])));
+                       });
+}
+
+// U32 or I64 [2, k] as I64 [2, k], ids below the number of nodes.
+Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_t num_destinations) {
+  const std::vector<int64_t> shape = {2, static_cast<int64_t>(count)};
+  const bool is_ends = (ends.dtype() == DType::kU32 || ends.dtype() == DType::kI64) && ends.shape() == shape;
+  if (!is_ends) return InvalidArgument("the server's edge ends are " + ends.ToString());
+  std::vector<int64_t> wide(2 * count);
+  for (size_t i = 0; i < wide.size(); ++i) {
+    wide[i] = ends.dtype() == DType::kU32 ? int64_t{ends.values<uint32_t>()[i]} : ends.values<int64_t>()[i];
+    const uint64_t limit = i < count ? num_sources : num_destinations;
+    if (wide[i] < 0 || static_cast<uint64_t>(wide[i]) >= limit) {
+      return InvalidArgument("the server's edge ends contain node " + std::to_string(wide[i]));
+    }
+  }
+  return Tensor::FromVector(std::move(wide), shape);
+}
+
+tensor::v1::RequestIdentity IdentityOf(const RemotePartitionOptions& options) {
+  tensor::v1::RequestIdentity identity;
+  identity.set_partition_key(options.partition_key);
+  identity.set_partition(options.partition.value);
+  identity.set_incarnation(options.incarnation->current());
+  identity.set_job(options.job);
+  return identity;
+}
+
+}  // namespace
+
+RemotePartition::RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::PartitionBook book,
+                                 const RemotePartitionOptions& options)
+    : peer_(std::move(peer)),
+      readers_(options.replicas != nullptr ? rpc::Callee(options.replicas) : rpc::Callee(peer_)),
+      book_(std::make_shared<const graph::PartitionBook>(std::move(book))),
+      options_(options),
+      tensors_(peer_, {.identity = [options] { return IdentityOf(options); },
+                       .bytes_per_call = options.reply_bytes_per_call,
+                       .calls_in_flight = options.calls_in_flight}),
+      embeddings_(peer_, {.identity = [options] { return IdentityOf(options); },
+                          .bytes_per_call = options.reply_bytes_per_call,
+                          .calls_in_flight = options.calls_in_flight}),
+      functions_(peer_, [options] { return IdentityOf(options); }) {}
+
+tensor::v1::RequestIdentity RemotePartition::Identity() const { return IdentityOf(options_); }
+
+void RemotePartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
+                                    sampler::Done<sampler::PartitionHopSample> done) {
+  if (Status valid = sampler::CheckDrawRule(query); !valid.ok()) return done(std::move(valid));
+  struct Pending {
+    sampler::PartitionHopQuery query;
+    std::vector<SamplePiece> pieces;
+    std::vector<std::vector<sampler::PartitionRelationSample>> samples;  // by piece
+  };
+  auto pending = std::make_shared<Pending>();
+  pending->query = std::move(query);
+  pending->pieces = PiecesOf(pending->query, options_.reply_bytes_per_call);
+  pending->samples.resize(pending->pieces.size());
+
+  PiecedQuestion question{.method = kSampleNeighbors, .num_pieces = pending->pieces.size()};
+  question.request_of = [pending, identity = Identity()](size_t piece) {
+    return EncodePiece(pending->query, pending->pieces[piece], identity);
+  };
+  question.take_reply = [pending, book = book_](size_t piece, const grpc::ByteBuffer& reply) {
+    ASSIGN_OR_RETURN(pending->samples[piece], DecodePiece(reply, pending->query, pending->pieces[piece], *book));
+    return Status();
+  };
+  AskInPieces(readers_, std::move(question), options_.calls_in_flight, deadline,
+              [pending, done = std::move(done)](const Status& status) {
+                if (!status.ok()) return done(status);
+                done(Assemble(pending->query, pending->pieces, std::move(pending->samples)));
+              });
+}
+
+void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,
+                                 sampler::RowSink sink, Deadline deadline, sampler::DoneStatus done) {
+  if (sink.positions.size() != nodes.size()) return done(InvalidArgument("one position per row is needed"));
+  const size_t rows_per_call = std::max<size_t>(1, options_.reply_bytes_per_call / std::max<size_t>(1, sink.row_bytes));
+  graph::v1::GatherRowsRequest header;
+  *header.mutable_identity() = Identity();
+  header.set_node_type(type.value);
+  header.set_column(column);
+  header.set_row_bytes(sink.row_bytes);
+
+  const auto length_of = [nodes, rows_per_call](size_t piece) {
+    return std::min(rows_per_call, nodes.size() - piece * rows_per_call);
+  };
+  PiecedQuestion question{.method = kGatherRows};
+  // No rows are still a question: the column may not exist.
+  question.num_pieces = std::max<size_t>(1, (nodes.size() + rows_per_call - 1) / rows_per_call);
+  question.request_of = [header, nodes, rows_per_call, length_of](size_t piece) {
+    const Tensor ids = LocalIdTensor(nodes.subspan(piece * rows_per_call, length_of(piece)));
+    return rpc::EncodeFrame(header, std::span(&ids, 1));
+  };
+  question.take_reply = [sink, rows_per_call, length_of](size_t piece, const grpc::ByteBuffer& reply) {
+    return ScatterRows(reply, sink, sink.positions.subspan(piece * rows_per_call, length_of(piece)));
+  };
+  AskInPieces(readers_, std::move(question), options_.calls_in_flight, deadline, std::move(done));
+}
+
+void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline,
+                                  sampler::Done<sampler::PartitionSeeds> done) {
+  graph::v1::SeedsOfStepRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_node_type(query.node_type.value);
+  request.set_split(query.split);
+  switch (query.part) {
+    case graph::SplitPartName::kTrain: request.set_part(graph::v1::SPLIT_PART_TRAIN); break;
+    case graph::SplitPartName::kValidation: request.set_part(graph::v1::SPLIT_PART_VALIDATION); break;
+    case graph::SplitPartName::kTest: request.set_part(graph::v1::SPLIT_PART_TEST); break;
+  }
+  request.set_shuffle(query.shuffle);
+  request.set_seed(query.seed);
+  request.set_epoch(query.epoch);
+  request.set_step(query.step);
+  request.set_batch_size(query.batch_size);
+  const graph::GraphSchema& schema = book_->schema();
+  if (Status valid = sampler::CheckSeedTypes(query, schema); !valid.ok()) return done(std::move(valid));
+  const bool of_edges = !query.edge_types.empty();
+  request.set_of_edges(of_edges);
+  for (const EdgeTypeId type : query.edge_types) request.add_edge_types(type.value);
+  request.set_edge_column(query.edge_column);
+  request.set_want_edge_ids(query.want_edge_ids);
+  const bool with_rows = !query.edge_column.empty();
+  // Of several edge types the largest: which node type an entry is of, whoever knows the positions' edge types checks.
+  uint64_t num_nodes = of_edges ? 0 : book_->num_nodes(query.node_type), num_sources = 0;
+  for (const EdgeTypeId type : query.edge_types) {
+    num_nodes = std::max(num_nodes, book_->num_nodes(schema.DestinationOf(type)));
+    num_sources = std::max(num_sources, book_->num_nodes(schema.SourceOf(type)));
+  }
+  rpc::CallWithRetries(
+      readers_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), {}), deadline,
+      [done = std::move(done), num_nodes, num_sources, of_edges, with_rows, with_ids = query.want_edge_ids,
+       num_edges = query.want_edge_ids ? book_->num_edges(query.edge_types.front()) : 0,
+       batch_size = query.batch_size](const Result<grpc::ByteBuffer>& reply) {
+        if (!reply.ok()) return done(reply.status());
+        auto frame = rpc::DecodeFrame<graph::v1::SeedsOfStepResponse>(*reply);
+        if (!frame.ok()) return done(frame.status());
+        const std::vector<Tensor>& tensors = frame->tensors;
+        const size_t at_rows = of_edges ? 3 : 2, at_ids = at_rows + (with_rows ? 1 : 0);
+        const size_t expected = at_ids + (with_ids ? 1 : 0);
+        if (tensors.size() != expected || tensors[0].dtype() != DType::kU32) {
+          return done(InvalidArgument("the server's seeds are " + std::to_string(tensors.size()) +
+                                      " tensors, expected " + std::to_string(expected) +
+                                      ", the first of them positions (U32)"));
+        }
+        const uint64_t count = static_cast<uint64_t>(tensors[0].num_elements());
+        Status valid = CheckIds(tensors[0], count, batch_size, "seed positions");
+        if (valid.ok()) valid = CheckIds(tensors[1], count, num_nodes, "seeds");
+        if (valid.ok() && of_edges) valid = CheckIds(tensors[2], count, num_sources, "sources of seeds");
+        if (valid.ok() && with_rows && static_cast<uint64_t>(tensors[at_rows].num_rows()) != count) {
+          valid = InvalidArgument("the server sent " + tensors[at_rows].ToString() + " as rows of " +
+                                  std::to_string(count) + " edges");
+        }
+        if (valid.ok() && with_ids) valid = CheckIds(tensors[at_ids], count, num_edges, "edge ids of seeds");
+        if (!valid.ok()) return done(valid);
+        done(sampler::PartitionSeeds{tensors[0], tensors[1], of_edges ? tensors[2] : Tensor(),
+                                     with_rows ? tensors[at_rows] : Tensor(), with_ids ? tensors[at_ids] : Tensor()});
+      });
+}
+
+void RemotePartition::LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes, Deadline deadline,
+                             sampler::Done<Tensor> done) {
+  if (type.value >= book_->schema().num_node_types()) return done(InvalidArgument("unknown node type"));
+  graph::v1::LookUpRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_node_type(type.value);
+  const Tensor ids = WideIdTensor(nodes);
+  AskForTensor<graph::v1::LookUpResponse>(
+      readers_, kLookUp, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      [count = nodes.size(), limit = book_->num_nodes(type)](Tensor globals) -> Result<Tensor> {
+        RETURN_IF_ERROR(CheckIds(globals, count, limit, "global ids"));
+        return globals;
+      });
+}
+
+void RemotePartition::InDegrees(EdgeTypeId type, std::span<const LocalNodeId> nodes, Deadline deadline,
+                                sampler::Done<Tensor> done) {
+  graph::v1::InDegreesRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_edge_type(type.value);
+  const Tensor ids = LocalIdTensor(nodes);
+  AskForTensor<graph::v1::InDegreesResponse>(
+      readers_, kInDegrees, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      [count = nodes.size()](Tensor degrees) -> Result<Tensor> {
+        if (degrees.dtype() != DType::kU32 || static_cast<size_t>(degrees.num_elements()) != count) {
+          return InvalidArgument("the server's in-degrees are " + degrees.ToString());
+        }
+        return degrees;
+      });
+}
+
+void RemotePartition::FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline,
+                                sampler::Done<Tensor> done) {
+  if (type.value >= book_->schema().num_edge_types()) return done(InvalidArgument("unknown edge type"));
+  graph::v1::FindEdgesRequest request;
+  *request.mutable_identity() = Identity();
+  request.set_edge_type(type.value);
+  const Tensor ids = WideIdTensor(edges);
+  const graph::GraphSchema& schema = book_->schema();
+  AskForTensor<graph::v1::FindEdgesResponse>(
+      readers_, kFindEdges, rpc::EncodeFrame(std::move(request), std::span(&ids, 1)), deadline, std::move(done),
+      [count = edges.size(), num_sources = book_->num_nodes(schema.SourceOf(type)),
+       num_destinations = book_->num_nodes(schema.DestinationOf(type))](Tensor ends) {
+        return EdgeEnds(std::move(ends), count, num_sources, num_destinations);
+      });
+}
+
+void RemotePartition::GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                                     Deadline deadline, sampler::Done<Tensor> done) {
+  EdgeRowsQuestion question{.callee = readers_,
+                            .header = {},
+                            .edges = edges,
+                            .reply_bytes_per_call = options_.reply_bytes_per_call,
+                            .calls_in_flight = options_.calls_in_flight};
+  *question.header.mutable_identity() = Identity();
+  question.header.set_edge_type(type.value);
+  question.header.set_column(column);
+  AskForEdgeRows(std::move(question), deadline, std::move(done));
+}
+
+void RemotePartition::CallFunction(const std::string& function, const Tensor& request, Deadline deadline,
+                                   sampler::Done<Tensor> done) {
+  functions_.Call(function, request, deadline, std::move(done));
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,245 @@
+#include "services/client/ring/ring_collective.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace espalier::client {
+namespace {
+
+using collective::v1::Segment;
+using collective::v1::SegmentKind;
+
+// Large enough that a message's cost is small beside its bytes, small enough to stay in the processor's cache.
+constexpr size_t kSegmentBytes = size_t{512} << 10;
+// Segments of rank 0 on their way around the ring, and of a broadcast's root on their way out.
+constexpr size_t kWindow = 8;
+// Arrived bytes are added from here: they may lie in pieces, and unaligned.
+constexpr size_t kAddBytes = size_t{16} << 10;
+
+template <class T>
+constexpr SegmentKind kPartialOf = collective::v1::SEGMENT_KIND_PARTIAL_FLOAT;
+template <>
+constexpr SegmentKind kPartialOf<double> = collective::v1::SEGMENT_KIND_PARTIAL_DOUBLE;
+
+size_t SegmentsOf(size_t total_bytes) { return std::max<size_t>(1, (total_bytes + kSegmentBytes - 1) / kSegmentBytes); }
+
+// Bytes that gRPC may hold on to after an operation has ended, with an error too: hence never the caller's memory.
+class Payload {
+ public:
+  explicit Payload(size_t size_bytes)
+      : bytes_(std::make_shared_for_overwrite<std::byte[]>(size_bytes)), size_bytes_(size_bytes) {}
+  std::byte* bytes() { return bytes_.get(); }
+  grpc::ByteBuffer Message(Segment header) && {
+    const std::byte* data = bytes_.get();
+    return rpc::EncodeFrame(std::move(header), std::array{Tensor::Wrap(DType::kU8, {static_cast<int64_t>(size_bytes_)},
+                                                                       data, std::move(bytes_))});
+  }
+
+ private:
+  std::shared_ptr<std::byte[]> bytes_;
+  size_t size_bytes_;
+};
+
+// One rank. Owned by one thread.
+class RingCollective final : public collective::Collective {
+ public:
+  explicit RingCollective(std::unique_ptr<RingEndpoint> endpoint)
+      : endpoint_(std::move(endpoint)), link_(endpoint_->link()), rank_(link_.rank().value), size_(link_.size()) {}
+
+  Rank rank() const override { return Rank(rank_); }
+  uint32_t size() const override { return size_; }
+  const char* backend() const override { return "Ring"; }
+
+  Status AllReduceSum(std::span<float> values, Deadline deadline) override { return Sum(values, deadline); }
+  Status AllReduceSum(std::span<double> values, Deadline deadline) override { return Sum(values, deadline); }
+
+  Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
+    ESPALIER_CHECK(root.value < size_) << "root " << root.value << " of a group of " << size_;
+    return Run(bytes.size(), [&] { return PassFromRoot(bytes, root.value, deadline); });
+  }
+
+  Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
+    std::vector<std::byte> all(bytes.size() * size_);
+    RETURN_IF_ERROR(Run(bytes.size(), [&] { return PassAllAround(bytes, all, deadline); }));
+    return all;
+  }
+
+  Status Barrier(Deadline deadline) override {
+    // The sum of nothing: nobody has it before everybody has brought something.
+    return Run(0, [&] { return SumInRankOrder(std::span<float>(), deadline); });
+  }
+
+  void Abandon() override { link_.Abandon(); }
+
+ private:
+  bool IsLast() const { return rank_ == size_ - 1; }
+  bool IsNextToLast() const { return rank_ + 2 == size_; }
+
+  template <class Operation>
+  Status Run(size_t total_bytes, Operation operation) {
+    Result<uint64_t> number = link_.BeginOperation();
+    if (!number.ok()) return Described(number.status());
+    number_ = *number;
+    total_bytes_ = total_bytes;
+    if (const Status status = size_ == 1 ? Status() : operation(); !status.ok()) return Described(status);
+    link_.EndOperation();
+    return Status();
+  }
+
+  static Status Described(const Status& status) {
+    return status.code() == StatusCode::kFailedPrecondition ? status : status.While("talking to the other trainers");
+  }
+
+  template <class T>
+  Status Sum(std::span<T> values, Deadline deadline) {
+    if (values.empty()) return Barrier(deadline);
+    return Run(values.size_bytes(), [&] { return SumInRankOrder(values, deadline); });
+  }
+
+  Segment Header(SegmentKind kind, size_t offset, uint32_t origin) const {
+    Segment header;
+    header.set_kind(kind);
+    header.set_operation(number_);
+    header.set_total_bytes(total_bytes_);
+    header.set_offset(offset);
+    header.set_origin(origin);
+    return header;
+  }
+  size_t BytesAt(size_t offset) const { return std::min(kSegmentBytes, total_bytes_ - offset); }
+
+  void SendCopy(SegmentKind kind, std::span<const std::byte> all, size_t offset, uint32_t origin) {
+    Payload payload(BytesAt(offset));
+    if (BytesAt(offset) > 0) std::memcpy(payload.bytes(), all.data() + offset, BytesAt(offset));
+    link_.Send(std::move(payload).Message(Header(kind, offset, origin)));
+  }
+
+  // The next segment of this operation, of one of two kinds. Any other means that ranks do not call the same.
+  Result<ArrivedSegment> Receive(SegmentKind either, SegmentKind other, Deadline deadline) {
+    ASSIGN_OR_RETURN(ArrivedSegment segment, link_.Receive(deadline));
+    const Segment& header = segment.header;
+    const bool fits = (header.kind() == either || header.kind() == other) && header.operation() == number_ &&
+                      header.total_bytes() == total_bytes_ && header.offset() % kSegmentBytes == 0 &&
+                      header.offset() / kSegmentBytes < SegmentsOf(total_bytes_) && header.origin() < size_ &&
+                      segment.payload.remaining() == BytesAt(header.offset());
+    if (fits) return segment;
+    return link_.Fail(InvalidArgument("the trainers called different operations or sizes: operation " +
+                                      std::to_string(number_) + " of " + std::to_string(total_bytes_) +
+                                      " bytes here, operation " + std::to_string(header.operation()) + " of " +
+                                      std::to_string(header.total_bytes()) + " bytes at the previous rank"));
+  }
+
+  template <class T>
+  Status SumInRankOrder(std::span<T> values, Deadline deadline) {
+    if (rank_ == 0) return SumAsFirst(values, deadline);
+    std::span<std::byte> bytes = std::as_writable_bytes(values);
+    const size_t num_segments = SegmentsOf(bytes.size());
+    size_t num_partials = 0;
+    for (size_t num_sums = 0; num_partials < num_segments || num_sums < num_segments;) {
+      ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kPartialOf<T>, collective::v1::SEGMENT_KIND_SUM, deadline));
+      if (segment.header.kind() == collective::v1::SEGMENT_KIND_SUM) {
+        TakeSum(bytes, segment);
+        ++num_sums;
+        continue;
+      }
+      const size_t offset = segment.header.offset();
+      Payload payload(BytesAt(offset));
+      Add<T>(segment.payload, bytes.subspan(offset, BytesAt(offset)), payload.bytes());
+      if (IsLast() && BytesAt(offset) > 0) std::memcpy(bytes.data() + offset, payload.bytes(), BytesAt(offset));
+      const SegmentKind kind = IsLast() ? collective::v1::SEGMENT_KIND_SUM : kPartialOf<T>;
+      link_.Send(std::move(payload).Message(Header(kind, offset, rank_)));
+      ++num_partials;
+      if (IsLast()) ++num_sums;
+    }
+    return Status();
+  }
+
+  template <class T>
+  Status SumAsFirst(std::span<T> values, Deadline deadline) {
+    std::span<std::byte> bytes = std::as_writable_bytes(values);
+    const size_t num_segments = SegmentsOf(bytes.size());
+    size_t num_sent = 0;
+    for (size_t num_sums = 0; num_sums < num_segments; ++num_sums) {
+      for (; num_sent < num_segments && num_sent < num_sums + kWindow; ++num_sent) {
+        SendCopy(kPartialOf<T>, bytes, num_sent * kSegmentBytes, 0);
+      }
+      ASSIGN_OR_RETURN(ArrivedSegment segment,
+                       Receive(collective::v1::SEGMENT_KIND_SUM, collective::v1::SEGMENT_KIND_SUM, deadline));
+      TakeSum(bytes, segment);
+    }
+    return Status();
+  }
+
+  void TakeSum(std::span<std::byte> bytes, ArrivedSegment& segment) {
+    if (!IsNextToLast()) link_.Send(segment.bytes);
+    segment.payload.CopyBytes(bytes.data() + segment.header.offset(), segment.payload.remaining());
+  }
+
+  // out = arrived + own, element by element.
+  template <class T>
+  static void Add(rpc::FrameReader& arrived, std::span<const std::byte> own, std::byte* out) {
+    alignas(64) std::array<T, kAddBytes / sizeof(T)> partial;
+    for (size_t offset = 0; offset < own.size(); offset += kAddBytes) {
+      const size_t size_bytes = std::min(kAddBytes, own.size() - offset);
+      arrived.CopyBytes(reinterpret_cast<std::byte*>(partial.data()), size_bytes);
+      const T* values = reinterpret_cast<const T*>(own.data() + offset);
+      T* sums = reinterpret_cast<T*>(out + offset);
+      for (size_t i = 0; i < size_bytes / sizeof(T); ++i) sums[i] = partial[i] + values[i];
+    }
+  }
+
+  Status PassFromRoot(std::span<std::byte> bytes, uint32_t root, Deadline deadline) {
+    constexpr SegmentKind kKind = collective::v1::SEGMENT_KIND_BROADCAST;
+    const bool is_end = (rank_ + 1) % size_ == root;
+    for (size_t i = 0; i < SegmentsOf(bytes.size()); ++i) {
+      if (rank_ == root) {
+        SendCopy(kKind, bytes, i * kSegmentBytes, root);
+      } else {
+        ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kKind, kKind, deadline));
+        if (!is_end) link_.Send(segment.bytes);
+        segment.payload.CopyBytes(bytes.data() + segment.header.offset(), segment.payload.remaining());
+      }
+      RETURN_IF_ERROR(link_.AwaitSent(kWindow, deadline));
+    }
+    return Status();
+  }
+
+  Status PassAllAround(std::span<const std::byte> own, std::vector<std::byte>& all, Deadline deadline) {
+    constexpr SegmentKind kKind = collective::v1::SEGMENT_KIND_GATHER;
+    if (!own.empty()) std::memcpy(all.data() + rank_ * own.size(), own.data(), own.size());
+    const size_t num_segments = SegmentsOf(own.size());
+    for (size_t i = 0; i < num_segments; ++i) SendCopy(kKind, own, i * kSegmentBytes, rank_);
+    for (size_t i = 0; i < num_segments * (size_ - 1); ++i) {
+      ASSIGN_OR_RETURN(ArrivedSegment segment, Receive(kKind, kKind, deadline));
+      const uint32_t origin = segment.header.origin();
+      if (origin != (rank_ + 1) % size_) link_.Send(segment.bytes);
+      segment.payload.CopyBytes(all.data() + origin * own.size() + segment.header.offset(),
+                                segment.payload.remaining());
+    }
+    return Status();
+  }
+
+  const std::unique_ptr<RingEndpoint> endpoint_;
+  RingLink& link_;
+  const uint32_t rank_;
+  const uint32_t size_;
+  uint64_t number_ = 0;     // of the current operation
+  size_t total_bytes_ = 0;  // of its values
+};
+
+}  // namespace
+
+Result<std::unique_ptr<collective::Collective>> ConnectRing(std::unique_ptr<RingEndpoint> endpoint,
+                                                            const std::string& rank0_address, Deadline deadline) {
+  if (endpoint->options().size > 1) {
+    RETURN_IF_ERROR(endpoint->Meet(rank0_address, deadline)
+                        .While("connecting trainer " + std::to_string(endpoint->options().rank.value)));
+  }
+  std::unique_ptr<collective::Collective> ring = std::make_unique<RingCollective>(std::move(endpoint));
+  // Everybody has a way in and a way out.
+  RETURN_IF_ERROR(ring->Barrier(deadline));
+  return ring;
+}
+
+}  // namespace espalier::client

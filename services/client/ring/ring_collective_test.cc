@@ -1,0 +1,184 @@
+// The ring over real sockets, in plaintext and with TLS.
+#include "services/client/ring/ring_collective.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "services/base/testing/soon.h"
+#include "services/collective/testing/conformance.h"
+#include "services/rpc/call.h"
+#include "services/rpc/testing/tls_folder.h"
+
+namespace espalier::client {
+namespace {
+
+using collective::Collective;
+using pki::PeerRole;
+using rpc::testing::TlsFolder;
+using ::testing::HasSubstr;
+
+using Ranks = std::vector<std::unique_ptr<Collective>>;
+
+std::vector<std::unique_ptr<RingEndpoint>> Endpoints(uint32_t size,
+                                                     const std::shared_ptr<const rpc::TransportSecurity>& tls) {
+  std::vector<std::unique_ptr<RingEndpoint>> endpoints;
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    auto endpoint = RingEndpoint::Listen({.rank = Rank(rank), .size = size, .incarnation = 3, .tls = tls});
+    ESPALIER_CHECK(endpoint.ok()) << endpoint.status().ToString();
+    endpoints.push_back(*std::move(endpoint));
+  }
+  return endpoints;
+}
+
+Ranks ConnectAll(std::vector<std::unique_ptr<RingEndpoint>> endpoints) {
+  Ranks ranks(endpoints.size());
+  const std::string rank0 = endpoints[0]->address();
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      auto connected = ConnectRing(std::move(endpoints[rank]), rank0, Soon());
+      ASSERT_TRUE(connected.ok()) << connected.status().ToString();
+      ranks[rank] = *std::move(connected);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return ranks;
+}
+
+Ranks PlainRing(uint32_t size) { return ConnectAll(Endpoints(size, nullptr)); }
+
+Ranks TlsRing(uint32_t size) {
+  static TlsFolder folder;
+  static const auto tls = folder.Load(PeerRole::kTrainer);
+  return ConnectAll(Endpoints(size, tls));
+}
+
+TEST(RingCollectiveTest, AddsInRankOrderWhateverThePlaceInTheBuffer) {
+  // In float, (1e8 - 1e8) + 1 is 1, and 0 in every other order.
+  const float by_rank[] = {1e8f, -1e8f, 1.0f};
+  Ranks ranks = PlainRing(3);
+  OnEveryRank(ranks, [&](Collective& collective) {
+    // More than the segments that are under way at once.
+    std::vector<float> values(3'000'000, by_rank[collective.rank().value]);
+    const Status status = collective.AllReduceSum(std::span<float>(values), Soon());
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(values, std::vector<float>(values.size(), 1.0f));
+  });
+}
+
+TEST(RingCollectiveTest, CarriesMoreThanFitsIntoASegment) {
+  Ranks ranks = PlainRing(3);
+  OnEveryRank(ranks, [](Collective& collective) {
+    const auto own = static_cast<std::byte>(collective.rank().value + 1);
+    std::vector<std::byte> bytes(7'000'001, own);
+    const auto all = collective.AllGather(bytes, Soon());
+    ASSERT_TRUE(all.ok()) << all.status().ToString();
+    for (uint32_t rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ((*all)[rank * bytes.size()], static_cast<std::byte>(rank + 1));
+      EXPECT_EQ((*all)[(rank + 1) * bytes.size() - 1], static_cast<std::byte>(rank + 1));
+    }
+    ASSERT_TRUE(collective.Broadcast(bytes, Rank(1), Soon()).ok());
+    EXPECT_EQ(bytes, std::vector<std::byte>(bytes.size(), std::byte{2}));
+  });
+}
+
+TEST(RingCollectiveTest, RefusesOperationsThatDoNotFit) {
+  Ranks ranks = PlainRing(2);
+  OnEveryRank(ranks, [](Collective& collective) {
+    std::vector<float> values(collective.rank().value + 1);
+    EXPECT_FALSE(collective.AllReduceSum(std::span<float>(values), Soon()).ok());
+    EXPECT_EQ(collective.Barrier(Soon()).code(), StatusCode::kFailedPrecondition);
+  });
+}
+
+// A rank may be through with the last operation and gone while others still pass its messages on.
+TEST(RingCollectiveTest, EndsWellWhenEveryRankLeavesAsSoonAsItIsDone) {
+  for (int round = 0; round < 20; ++round) {
+    Ranks ranks = PlainRing(3);
+    OnEveryRank(ranks, [&](Collective& collective) {
+      const uint32_t rank = collective.rank().value;
+      std::vector<float> values(400'000, 1.0f);
+      const Status sum = collective.AllReduceSum(std::span<float>(values), Soon());
+      EXPECT_TRUE(sum.ok()) << sum.ToString();
+      const Status sent = collective.Broadcast(std::as_writable_bytes(std::span(values)), Rank(2), Soon());
+      EXPECT_TRUE(sent.ok()) << sent.ToString();
+      ranks[rank].reset();
+    });
+  }
+}
+
+TEST(RingCollectiveTest, SaysWhoHasNotCome) {
+  auto endpoints = Endpoints(3, nullptr);
+  const Deadline deadline = Deadline::After(std::chrono::milliseconds(300));
+  std::thread other([&] {
+    const auto connected = ConnectRing(std::move(endpoints[1]), endpoints[0]->address(), deadline);
+    EXPECT_FALSE(connected.ok());
+  });
+  other.join();
+  const auto connected = ConnectRing(std::move(endpoints[0]), "", Deadline::After(std::chrono::milliseconds(200)));
+  EXPECT_EQ(connected.status().code(), StatusCode::kDeadlineExceeded) << connected.status().ToString();
+  EXPECT_THAT(connected.status().message(), HasSubstr("not come in time: 1, 2"));
+}
+
+TEST(RingCollectiveTest, RefusesRanksOfAnotherIncarnationOrGroup) {
+  auto rank0 = RingEndpoint::Listen({.rank = Rank(0), .size = 2, .incarnation = 2});
+  ASSERT_TRUE(rank0.ok());
+  const auto join = [&](RingOptions options) {
+    auto endpoint = RingEndpoint::Listen(options);
+    ESPALIER_CHECK(endpoint.ok()) << endpoint.status().ToString();
+    return ConnectRing(*std::move(endpoint), (*rank0)->address(), Soon()).status();
+  };
+  EXPECT_EQ(join({.rank = Rank(1), .size = 2, .incarnation = 1}).code(), StatusCode::kAborted);
+  EXPECT_EQ(join({.rank = Rank(1), .size = 3, .incarnation = 2}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(RingEndpoint::Listen({.rank = Rank(2), .size = 2}).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(RingCollectiveTest, RefusesPlaintextAndOtherRolesWhereTheGroupHasTls) {
+  TlsFolder folder;
+  const auto trainer = folder.Load(PeerRole::kTrainer);
+  const auto sampler = folder.Load(PeerRole::kSampler);
+  auto rank0 = RingEndpoint::Listen({.rank = Rank(0), .size = 2, .tls = trainer});
+  ASSERT_TRUE(rank0.ok());
+  const auto join = [&](std::shared_ptr<const rpc::TransportSecurity> tls, Deadline deadline) {
+    auto endpoint = RingEndpoint::Listen({.rank = Rank(1), .size = 2, .tls = std::move(tls)});
+    ESPALIER_CHECK(endpoint.ok()) << endpoint.status().ToString();
+    return ConnectRing(*std::move(endpoint), (*rank0)->address(), deadline).status();
+  };
+  EXPECT_EQ(join(sampler, Soon()).code(), StatusCode::kPermissionDenied);
+  // It is tried again until the deadline.
+  EXPECT_EQ(join(nullptr, Deadline::After(std::chrono::seconds(3))).code(), StatusCode::kUnavailable);
+}
+
+TEST(RingCollectiveTest, RefusesStreamsOfStrangersAndLivesOn) {
+  auto endpoints = Endpoints(2, nullptr);
+  const std::string address = endpoints[0]->address();
+  Ranks ranks = ConnectAll(std::move(endpoints));
+  const auto call = [&](const char* method, grpc::ByteBuffer message) {
+    return rpc::CallAndWait(std::make_shared<rpc::Peer>("trainer 0", address, rpc::ChannelSettings()), method,
+                            std::move(message), Soon())
+        .status();
+  };
+  const grpc::Slice garbage("garbage that is no frame");
+  EXPECT_FALSE(call("/espalier.collective.v1.Ring/Pass", grpc::ByteBuffer(&garbage, 1)).ok());
+  EXPECT_EQ(call("/espalier.collective.v1.Ring/Join", grpc::ByteBuffer(&garbage, 1)).code(),
+            StatusCode::kInvalidArgument);
+  collective::v1::Segment greeting;  // of the right rank and another group
+  greeting.set_rank(1);
+  EXPECT_FALSE(call("/espalier.collective.v1.Ring/Pass", rpc::EncodeFrame(greeting, {})).ok());
+  OnEveryRank(ranks, [](Collective& collective) { EXPECT_TRUE(collective.Barrier(Soon()).ok()); });
+}
+
+}  // namespace
+
+}  // namespace espalier::client
+
+namespace espalier::collective {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(PlainRing, CollectiveConformanceTest, testing::Values(GroupFactory(client::PlainRing)));
+INSTANTIATE_TEST_SUITE_P(TlsRing, CollectiveConformanceTest, testing::Values(GroupFactory(client::TlsRing)));
+
+}  // namespace
+}  // namespace espalier::collective
