@@ -67,7 +67,13 @@ TEST_F(CliTest, HelpIsSuccessAndUsageErrorsAre64) {
     EXPECT_THAT(help.output, HasSubstr("Examples:\n  espalier " + std::string(command))) << command;
   }
   EXPECT_EQ(Espalier("").code, 64);
-  EXPECT_EQ(Espalier("frobnicate").code, 64);
+  for (const char* words : {"partitoin graph --count 2", "checkpoint lss out"}) {
+    const Ended unknown = Espalier(words);
+    EXPECT_EQ(unknown.code, 64) << words;
+    EXPECT_THAT(unknown.error, AllOf(StartsWith("espalier: there is no command '"), HasSubstr("(did you mean '"),
+                                     HasSubstr(" --help` lists them")));
+    EXPECT_THAT(unknown.output, IsEmpty());
+  }
   EXPECT_EQ(Espalier("generate").code, 64);
   EXPECT_EQ(Espalier("generate -o g --nodes many").code, 64);
   EXPECT_EQ(Espalier("generate -o g --nodes 100 --communities 1000").code, 64);

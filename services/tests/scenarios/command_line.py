@@ -13,7 +13,10 @@ class CommandLine(Scenario):
             self.assertEqual(shown.returncode, 0)
             self.assertIn("espalier " + command, shown.stdout)
         self.assertEqual(espalier("partition", "--no-such-flag").returncode, 64)
-        self.assertEqual(espalier("no-such-command").returncode, 64)
+        unknown = espalier("partitoin", "graph")
+        self.assertEqual(unknown.returncode, 64)
+        self.assertIn("there is no command 'partitoin' (did you mean 'partition'?): `espalier --help` lists them",
+                      unknown.stderr)
 
     def test_a_graph_that_import_has_cleaned_is_cut_as_if_the_job_had_cleaned_it(self):
         flags = ["--drop-self-loops", "--add-reverse-edges", "--drop-duplicate-edges"]
