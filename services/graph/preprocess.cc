@@ -74,7 +74,8 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   if (!of.reverse_edge_type.empty()) {
     if (types.size() > 1) {
       return InvalidArgument("'" + of.reverse_edge_type + "' is the reverse of one edge type, and the graph has " +
-                             std::to_string(types.size()) + ": name the edge type");
+                             std::to_string(types.size()) +
+                             ": name the edge type; there are: " + graph.schema.EdgeTypeList());
     }
     ASSIGN_OR_RETURN(reverse,
                      ReverseThatIsThere(graph.schema, types.front(), of.reverse_edge_type, options.add_reverse_edges));
@@ -83,7 +84,10 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   const auto named = graph.edge_splits.find(of.split);
   for (const EdgeTypeId type : types) {
     if (named == graph.edge_splits.end() || !named->second.contains(type.value)) {
-      return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() + "'");
+      std::string existing;
+      for (const auto& [name, by_type] : graph.edge_splits) existing += " '" + name + "'";
+      return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() +
+                      "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
     }
     for (const EdgePairs* pairs : {&named->second.at(type.value).validation, &named->second.at(type.value).test}) {
       const std::span<const uint64_t> sources = pairs->sources.ids(), destinations = pairs->destinations.ids();
