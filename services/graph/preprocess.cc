@@ -101,9 +101,10 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   return held_out;
 }
 
-// What is held out, or is the reverse of what is, must not be learned either. Where that is none of the pairs they stay
-// where they are: they may be mapped.
-void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::vector<Pairs>& held_out) {
+// What is held out, or is the reverse of what is, must not be learned either: how many pairs that are. Where that is
+// none of the pairs they stay where they are: they may be mapped.
+uint64_t DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::vector<Pairs>& held_out) {
+  uint64_t num_dropped = 0;
   for (auto& [type, parts] : graph.edge_splits.at(split)) {
     const Pairs& dropped = held_out[type];
     const std::span<const uint64_t> sources = parts.train.sources.ids();
@@ -126,14 +127,16 @@ void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::
       kept_destinations.push_back(destinations[i]);
       if (!edge_ids.empty()) kept_ids.push_back(edge_ids[i]);
     }
+    num_dropped += sources.size() - kept_sources.size();
     parts.train = {.sources = IdList::Of(Tensor::FromVector(std::move(kept_sources))),
                    .destinations = IdList::Of(Tensor::FromVector(std::move(kept_destinations))),
                    .edge_ids = IdList::Of(Tensor::FromVector(std::move(kept_ids)))};
   }
+  return num_dropped;
 }
 
 void FilterEdges(SourceGraph& graph, EdgeTypeId type, const PreprocessOptions& options, const Pairs& held_out,
-                 int threads) {
+                 int threads, EdgeChanges* changes) {
   const NodeTypeId source = graph.schema.SourceOf(type), destination = graph.schema.DestinationOf(type);
   const bool symmetrise = options.add_reverse_edges && graph.schema.is_homogeneous();
   const bool drop_self_loops = options.drop_self_loops && source == destination;
@@ -141,9 +144,25 @@ void FilterEdges(SourceGraph& graph, EdgeTypeId type, const PreprocessOptions& o
 
   EdgeSet& edges = graph.edges[type.value];
   EdgeFilter filter(edges, symmetrise ? Reverses::kAdded : Reverses::kNone, threads);
-  if (drop_self_loops) filter.DropSelfLoops();
-  if (options.drop_duplicate_edges) filter.DropDuplicates(graph.nodes_of(destination).count);
-  filter.DropPairs(held_out);
+  uint64_t num_left = changes == nullptr ? 0 : filter.num_kept();
+  if (changes != nullptr) changes->reverses_added += num_left - edges.num_edges();
+  const auto count = [&](uint64_t EdgeChanges::*dropped) {
+    if (changes == nullptr) return;
+    const uint64_t num_before = std::exchange(num_left, filter.num_kept());
+    changes->*dropped += num_before - num_left;
+  };
+  if (drop_self_loops) {
+    filter.DropSelfLoops();
+    count(&EdgeChanges::self_loops_dropped);
+  }
+  if (options.drop_duplicate_edges) {
+    filter.DropDuplicates(graph.nodes_of(destination).count);
+    count(&EdgeChanges::duplicates_dropped);
+  }
+  if (!held_out.empty()) {
+    filter.DropPairs(held_out);
+    count(&EdgeChanges::held_out_dropped);
+  }
   edges = filter.Apply(std::move(edges));
 }
 
@@ -237,16 +256,22 @@ Result<std::vector<EdgeTypeId>> TypesToHoldOut(const HeldOutEdges& held_out, con
   return types;
 }
 
-Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads) {
+Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads, EdgeChanges* changes) {
   RETURN_IF_ERROR(CheckEdgesAreOriginal(graph, options));
   ASSIGN_OR_RETURN(const std::vector<Pairs> held_out, PairsToHoldOut(graph, options).While("holding out edges"));
-  if (options.held_out.has_value()) DropTrainingPairs(graph, options.held_out->split, held_out);
+  if (options.held_out.has_value()) {
+    const uint64_t num_dropped = DropTrainingPairs(graph, options.held_out->split, held_out);
+    if (changes != nullptr) changes->training_pairs_dropped = num_dropped;
+  }
   std::vector<uint64_t> num_original_edges;
   for (const EdgeSet& edges : graph.edges) num_original_edges.push_back(edges.num_edges());
   for (size_t t = 0; t < graph.edges.size(); ++t) {
-    FilterEdges(graph, EdgeTypeId(static_cast<uint16_t>(t)), options, held_out[t], threads);
+    FilterEdges(graph, EdgeTypeId(static_cast<uint16_t>(t)), options, held_out[t], threads, changes);
   }
   if (options.add_reverse_edges && !graph.schema.is_homogeneous()) {
+    for (const EdgeSet& edges : graph.edges) {
+      if (changes != nullptr) changes->reverses_added += edges.num_edges();
+    }
     RETURN_IF_ERROR(AddReverseRelations(graph, num_original_edges, threads).While("adding reverse relations"));
   }
   if (options.normalize_features == FeatureNormalization::kRow) {

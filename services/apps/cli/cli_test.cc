@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 struct Ended {
@@ -106,10 +107,29 @@ TEST_F(CliTest, ImportsWithPreprocessing) {
   EXPECT_EQ(nlohmann::json::parse(imported.output)["edges"].begin().value()["count"], 4000);
   EXPECT_THAT(imported.error, IsEmpty());
 
-  const Ended missing = Espalier("import nowhere --format OGB -o x");
+  const Ended missing = Espalier("import ogbn-arxiv --format OGB -o x");
   EXPECT_EQ(missing.code, 65);
-  EXPECT_THAT(missing.error, HasSubstr("nowhere"));
+  EXPECT_THAT(missing.error, AllOf(HasSubstr("no file or folder ogbn-arxiv"), HasSubstr("with raw/ in it"),
+                                   HasSubstr("nothing is downloaded by a data set's name")));
   EXPECT_FALSE(fs::exists(root_ / "x"));
+}
+
+TEST_F(CliTest, ImportSaysWhatItHasDoneToTheEdges) {
+  std::ofstream(root_ / "few.tsv") << "a\tr\tb\na\tr\tb\na\tr\ta\nb\tr\tc\n";
+  const std::string flags = "--drop-self-loops --add-reverse-edges --drop-duplicate-edges -o ";
+  const Ended imported = Espalier("import few.tsv --format triples " + flags + "clean");
+  ASSERT_EQ(imported.code, 0) << imported.error;
+  // a-a goes; three reverses come; of a-b and of b-a, which are there twice, one stays.
+  EXPECT_THAT(imported.output,
+              HasSubstr("edges changed: 1 self loop dropped, 3 reverse edges added, 2 duplicates dropped\n"));
+  const Ended as_json = Espalier("import few.tsv --format TRIPLES --json " + flags + "again");
+  ASSERT_EQ(as_json.code, 0) << as_json.error;
+  const auto changes = nlohmann::json::parse(as_json.output)["edgeChanges"];
+  EXPECT_EQ(changes["selfLoopsDropped"], 1);
+  EXPECT_EQ(changes["reverseEdgesAdded"], 3);
+  EXPECT_EQ(changes["duplicatesDropped"], 2);
+  EXPECT_EQ(changes["heldOutDropped"], 0);
+  EXPECT_THAT(Espalier("import clean --format NPY -o copy").output, Not(HasSubstr("edges changed")));
 }
 
 TEST_F(CliTest, PartitionsOnceAndInspects) {
