@@ -184,6 +184,12 @@ TEST_F(CliTest, InspectSaysWhatItFound) {
   const Ended two = Espalier("inspect parts");
   EXPECT_EQ(two.code, 65);
   EXPECT_THAT(two.error, HasSubstr("holds 2 partitionings; name one of:"));
+  fs::create_directory(root_ / "run");
+  fs::rename(root_ / "parts", root_ / "run/partitions");
+  const Ended unfinished = Espalier("inspect run");
+  EXPECT_EQ(unfinished.code, 65);
+  EXPECT_THAT(unfinished.error, HasSubstr("run holds no outputs of a run that has succeeded; partitions are in "
+                                          "run/partitions"));
 }
 
 TEST_F(CliTest, VerifiesAndFindsAFlippedBit) {
@@ -232,11 +238,14 @@ TEST_F(CliTest, LooksThroughTheOutputsOfARun) {
   std::ofstream(root_ / "manifest.json") << R"({"format": "espalier.outputs", "format_version": 1, "incarnation": 2,
     "files": [{"key": "metrics.jsonl", "size_bytes": 3, "xxh3_64": ["0000000000000000"], "kind": "metrics"}],
     "not_written": {"embeddings": "a model of one layer has no hidden activations"},
-    "result": {"testAccuracy": 0.8125}})";
+    "result": {"testAccuracy": 0.8125, "validationAccuracy": 0.75, "bestEpoch": 3, "graph": "cora", "nodes": 2708,
+               "edges": 10556, "partitions": 2}})";
   const Ended inspected = Espalier("inspect .");
   EXPECT_EQ(inspected.code, 0) << inspected.error;
   EXPECT_THAT(inspected.output, AllOf(HasSubstr("outputs of incarnation 2"), HasSubstr("metrics.jsonl"),
-                                      HasSubstr("no embeddings: a model of one layer"), HasSubstr("0.8125")));
+                                      HasSubstr("no embeddings: a model of one layer"), HasSubstr("bestEpoch: 3"),
+                                      HasSubstr("\n  cora: 2708 nodes, 10556 edges, 2 partitions\n"),
+                                      HasSubstr("\n  testAccuracy 0.8125, validationAccuracy 0.75\n")));
   EXPECT_EQ(nlohmann::json::parse(Espalier("inspect . --json").output)["files"][0]["kind"], "metrics");
 
   EXPECT_EQ(Espalier("verify . --source graph --format NPY").code, 64);
