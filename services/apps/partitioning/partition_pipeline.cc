@@ -84,28 +84,30 @@ class Pipeline {
     ASSIGN_OR_RETURN(const storage::StoreLocation output, options_.access.open_store(output_uri));
     ASSIGN_OR_RETURN(const std::string key, Key());
     const std::string prefix = output.prefix.empty() ? key : output.prefix + "/" + key;
-    const auto outcome = [&](bool reused, format::Manifest manifest) {
-      return PartitionOutcome{.uri = output_uri + (output_uri.ends_with('/') ? "" : "/") + key,
-                              .partition_key = key,
-                              .reused = reused,
-                              .manifest = std::move(manifest)};
+    PartitionOutcome outcome{.uri = output_uri + (output_uri.ends_with('/') ? "" : "/") + key,
+                             .partition_key = key,
+                             .reused = false,
+                             .manifest = {}};
+    const auto reuse = [&](format::Manifest standing) -> Result<PartitionOutcome> {
+      DeleteUnused(*output.store, prefix, standing);
+      outcome.reused = true;
+      outcome.manifest = std::move(standing);
+      return std::move(outcome);
     };
     ASSIGN_OR_RETURN(std::optional<format::Manifest> existing, FindPartitioning(*output.store, prefix));
-    if (existing) {
-      DeleteUnused(*output.store, prefix, *existing);
-      return outcome(true, *std::move(existing));
-    }
+    if (existing) return reuse(*std::move(existing));
 
     Result<format::Manifest> made =
         options_.group ? MakeInGroup(*output.store, prefix, key) : Make(*output.store, prefix, key);
-    if (made.ok()) return outcome(false, *std::move(made));
+    if (made.ok()) {
+      outcome.manifest = *std::move(made);
+      outcome.warnings = std::move(warnings_);
+      return outcome;
+    }
     if (made.status().code() == StatusCode::kCancelled) return made.status();
     // Whatever went wrong here, the work is done if somebody else has done it meanwhile.
     Result<std::optional<format::Manifest>> winner = FindPartitioning(*output.store, prefix);
-    if (winner.ok() && *winner) {
-      DeleteUnused(*output.store, prefix, **winner);
-      return outcome(true, **std::move(winner));
-    }
+    if (winner.ok() && *winner) return reuse(**std::move(winner));
     return made.status();
   }
 
@@ -166,7 +168,7 @@ class Pipeline {
     return Preprocessed(std::move(source));
   }
 
-  Result<graph::SourceGraph> Preprocessed(graph::SourceGraph source) const {
+  Result<graph::SourceGraph> Preprocessed(graph::SourceGraph source) {
     graph::PreprocessOptions options = PreprocessOptionsFor(graph_.preprocess, context_);
     if (!options.held_out.has_value()) return graph::Preprocess(std::move(source), options, options_.threads);
     const std::string split = options.held_out->split;
@@ -180,10 +182,13 @@ class Pipeline {
     return preprocessed;
   }
 
-  static void WarnOfLeftOut(const std::string& split, uint64_t num_before, uint64_t num_left) {
+  void WarnOfLeftOut(const std::string& split, uint64_t num_before, uint64_t num_left) {
     if (num_left >= num_before) return;
+    const uint64_t left_out = num_before - num_left;
+    warnings_.push_back("split '" + split + "': " + std::to_string(left_out) + " of " + std::to_string(num_before) +
+                        " training edges are left out: they are validation or test edges too, or the reverse of such");
     telemetry::Log(telemetry::Level::kWarning, "training edges that are validation or test edges are left out",
-                   {{"split", split}, {"left_out", num_before - num_left}, {"training_edges", num_left}});
+                   {{"split", split}, {"left_out", left_out}, {"training_edges", num_left}});
   }
 
   // External's; else nothing.
@@ -364,6 +369,7 @@ class Pipeline {
   const PartitionContext context_;
   const Timer timer_;
   std::string phase_;
+  std::vector<std::string> warnings_;
   std::optional<format::SourcePlace> source_;      // from Key on
   std::optional<format::SourcePlace> assignment_;  // External's, likewise
 };

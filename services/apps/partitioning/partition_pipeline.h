@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "services/apps/partitioning/process_group.h"
 #include "services/format/manifest.h"
@@ -39,6 +40,9 @@ struct PartitionOutcome {
   std::string partition_key;  // = manifest.partition_key
   bool reused = false;        // it was there already, or another process was faster
   format::Manifest manifest;  // quality, seconds and peak memory as of when it was made
+  // What its making has left out that a user may not expect; of a group's processes rank 0 says it. Of a partitioning
+  // that is reused none: whoever made it was told.
+  std::vector<std::string> warnings = {};
 };
 
 // Partitions graph.source as graph.partitions says into `<output_uri>/<key>/`, where the key is a hash of everything

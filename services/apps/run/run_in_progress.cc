@@ -56,6 +56,16 @@ std::string WithoutControls(std::string text) {
   return text;
 }
 
+// What the partitioner has to say to people.
+std::vector<std::string> WarningsIn(const nlohmann::json& answer) {
+  std::vector<std::string> warnings;
+  if (!answer.contains("warnings")) return warnings;
+  for (const nlohmann::json& warning : answer["warnings"]) {
+    if (warning.is_string()) warnings.push_back(WithoutControls(warning.get<std::string>()));
+  }
+  return warnings;
+}
+
 // A program that is missing is the user's choice where it is theirs, else an installation of ours that is incomplete.
 Stop StopBecause(const Status& status, bool has_program) {
   const ExitCode code = ExitCodeOf(status.code());
@@ -273,8 +283,13 @@ std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
   }
   facts_.partition_uri = answer["uri"].get<std::string>();
   facts_.partition_key = answer["partitionKey"].get<std::string>();
-  context_.progress.End("partitioned into " + std::to_string(context_.job.training.graph.partitions.count) + " in " +
-                        terminal::DurationText(phase_timer_.Seconds()) + ": " + facts_.partition_uri);
+  const uint32_t count = context_.job.training.graph.partitions.count;
+  const bool is_reused = answer.contains("reused") && answer["reused"] == true;
+  context_.progress.End((is_reused ? "reused the partitioning into " + std::to_string(count) + " that was there"
+                                   : "partitioned into " + std::to_string(count) + " in " +
+                                         terminal::DurationText(phase_timer_.Seconds())) +
+                        ": " + facts_.partition_uri);
+  for (const std::string& warning : WarningsIn(answer)) context_.progress.Note("warning: " + warning);
   return std::nullopt;
 }
 
