@@ -89,6 +89,7 @@ class Pipeline {
                              .reused = false,
                              .manifest = {}};
     const auto reuse = [&](format::Manifest standing) -> Result<PartitionOutcome> {
+      RETURN_IF_ERROR(CheckNames(NamesOf(standing)));
       DeleteUnused(*output.store, prefix, standing);
       outcome.reused = true;
       outcome.manifest = std::move(standing);
@@ -164,8 +165,20 @@ class Pipeline {
     format::SourceReadOptions options = SourceOptions();
     ASSIGN_OR_RETURN(options.path, source_->Path());
     ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
+    RETURN_IF_ERROR(CheckNames(source));
     RETURN_IF_ERROR(StartPhase("preprocessing"));
     return Preprocessed(std::move(source));
+  }
+
+  Status CheckNames(const GraphNames& names) {
+    const Status known = options_.check_names ? options_.check_names(names) : Status();
+    has_unknown_names_ = !known.ok();
+    return known;
+  }
+  Status CheckNames(const graph::SourceGraph& source) {
+    if (!options_.check_names) return Status();
+    ASSIGN_OR_RETURN(const GraphNames names, NamesOf(source, graph_));
+    return CheckNames(names);
   }
 
   Result<graph::SourceGraph> Preprocessed(graph::SourceGraph source) {
@@ -220,6 +233,9 @@ class Pipeline {
 
   Result<format::Manifest> Make(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
     ASSIGN_OR_RETURN(const graph::SourceGraph source, Source());
+    // What nobody could write is not worth cutting.
+    RETURN_IF_ERROR(partition::CheckTimeColumn(source, graph_.time_column));
+    RETURN_IF_ERROR(partition::CheckSourceColumns(source, graph_.partitions.source_columns));
     ASSIGN_OR_RETURN(const partition::Assignment assignment, Cut(source));
     ASSIGN_OR_RETURN(format::Quality quality, Measure(source, assignment));
 
@@ -262,7 +278,8 @@ class Pipeline {
     ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> group,
                      ProcessGroup::Join(store, place, *options_.group, options_.stop_requested));
     Result<format::Manifest> made = MakeAsMember(*group, store, prefix, key);
-    if (!made.ok()) group->Fail(made.status());
+    // That names are unknown every process finds itself, and says it as its own.
+    if (!made.ok() && !has_unknown_names_) group->Fail(made.status());
     return made;
   }
 
@@ -271,6 +288,7 @@ class Pipeline {
     RETURN_IF_ERROR(StartPhase("reading"));
     ASSIGN_OR_RETURN(const std::string path, source_->Path());
     ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path));
+    RETURN_IF_ERROR(CheckNames(source));
     const std::string attempt = AttemptOf(*options_.group);
     const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
     graph::PreprocessOptions preprocess = PreprocessOptionsFor(graph_.preprocess, context_);
@@ -370,6 +388,7 @@ class Pipeline {
   const Timer timer_;
   std::string phase_;
   std::vector<std::string> warnings_;
+  bool has_unknown_names_ = false;
   std::optional<format::SourcePlace> source_;      // from Key on
   std::optional<format::SourcePlace> assignment_;  // External's, likewise
 };

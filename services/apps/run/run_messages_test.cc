@@ -110,6 +110,14 @@ TEST_F(RunMessagesTest, WarningsOfThePartitionerAreSaidOnce) {
   EXPECT_EQ(said.lines.find(warning, at + 1), std::string::npos) << said.lines;
 }
 
+TEST_F(RunMessagesTest, ANameThatTheGraphLacksIsAnErrorOfTheUsersDocument) {
+  Let("partitioner unknown-name 0");
+  const Said said = Run();
+  EXPECT_EQ(said.outcome.code, ExitCode::kBadDocument);
+  EXPECT_EQ(said.outcome.error, (root_ / "job.yaml").string() + ":13:14: spec.training.task.label: no such column");
+  EXPECT_FALSE(fs::exists(root_ / "out/run/server-0.args"));
+}
+
 TEST_F(RunMessagesTest, ARunThatGoesOnFromAnothersCheckpointSaysFromWhich) {
   CommitCheckpointOf("other");
   const std::string other = (root_ / "other").string();
