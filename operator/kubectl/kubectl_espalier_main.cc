@@ -7,6 +7,7 @@
 #include "operator/client/kube_config.h"
 #include "operator/kubectl/flags.h"
 #include "operator/kubectl/text/printable.h"
+#include "services/apps/terminal/unknown_command.h"
 #include "services/base/exit_code.h"
 #include "services/telemetry/metrics.h"
 #include "services/telemetry/process.h"
@@ -93,6 +94,11 @@ int Main(int argc, char** argv) {
   ClusterFlags flags;
   Command chosen;
   AddCommands(&app, &flags, &chosen);
+  const std::string unknown = terminal::UnknownCommand(app, "kubectl espalier", argc, argv);
+  if (!unknown.empty()) {
+    PrintToPeople("kubectl espalier: " + unknown);
+    return static_cast<int>(ExitCode::kBadDocument);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -194,7 +194,9 @@ TEST_F(KubectlLiveTest, SaysWhatIsWrong) {
   EXPECT_EQ(none.code, 65);
   EXPECT_THAT(none.error, HasSubstr("no DistTraining nowhere in namespace default"));
   EXPECT_EQ(live_->Kubectl("status cora", "nobody").code, 77);
-  EXPECT_EQ(live_->Kubectl("frobnicate").code, 64);
+  const Ended unknown = live_->Kubectl("statsu cora");
+  EXPECT_EQ(unknown.code, 64);
+  EXPECT_THAT(unknown.error, HasSubstr("there is no command 'statsu' (did you mean 'status'?)"));
   EXPECT_EQ(live_->Kubectl("logs cora --role boss").code, 64);
   CreateJob("silent");
   EXPECT_EQ(live_->Kubectl("logs silent").code, 65);  // it has no pods

@@ -124,6 +124,8 @@ void EdgeFilter::DropPairs(std::span<const std::pair<uint64_t, uint64_t>> pairs)
   });
 }
 
+uint64_t EdgeFilter::num_kept() const { return static_cast<uint64_t>(std::count(keep_.begin(), keep_.end(), 1)); }
+
 EdgeSet EdgeFilter::Apply(EdgeSet edges) const {
   const std::vector<uint64_t> starts = BlockStarts(keep_);
   const auto num_kept = static_cast<int64_t>(starts.back());

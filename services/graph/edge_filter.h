@@ -24,6 +24,9 @@ class EdgeFilter {
   // Drops every candidate with one of these ends, (source, destination), ascending.
   void DropPairs(std::span<const std::pair<uint64_t, uint64_t>> pairs);
 
+  // Candidates that stay so far.
+  uint64_t num_kept() const;
+
   // The edges that stay, by candidate. Takes the columns over one by one, so that memory never holds all twice.
   EdgeSet Apply(EdgeSet edges) const;
 

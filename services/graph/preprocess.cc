@@ -27,16 +27,12 @@ Status CheckEdgesAreOriginal(const SourceGraph& graph, const PreprocessOptions& 
 
 using Pairs = std::vector<std::pair<uint64_t, uint64_t>>;  // (source, destination), ascending
 
-CanonicalEdgeType ReverseOf(const CanonicalEdgeType& forward) {
-  return {forward.destination, "rev_" + forward.relation, forward.source};
-}
-
 // The edge type of a name, or the one whose reverse relation, which is yet to be made, has it.
 Result<EdgeTypeId> TypeOrForwardOf(const GraphSchema& schema, const std::string& name, bool makes_relations) {
   Result<EdgeTypeId> found = schema.FindEdgeType(name);
   if (found.ok() || !makes_relations) return found;
   for (uint16_t type = 0; type < schema.num_edge_types(); ++type) {
-    const CanonicalEdgeType made = ReverseOf(schema.EdgeType(EdgeTypeId(type)));
+    const CanonicalEdgeType made = ReverseRelationOf(schema.EdgeType(EdgeTypeId(type)));
     if (name == made.relation || name == made.Name()) return EdgeTypeId(type);
   }
   return found;
@@ -47,7 +43,7 @@ Result<EdgeTypeId> TypeOrForwardOf(const GraphSchema& schema, const std::string&
 Result<std::optional<EdgeTypeId>> ReverseThatIsThere(const GraphSchema& schema, EdgeTypeId type,
                                                      const std::string& name, bool add_reverse_edges) {
   const bool makes_relations = add_reverse_edges && !schema.is_homogeneous();
-  const CanonicalEdgeType made = ReverseOf(schema.EdgeType(type));
+  const CanonicalEdgeType made = ReverseRelationOf(schema.EdgeType(type));
   if (makes_relations && (name == made.relation || name == made.Name())) return std::optional<EdgeTypeId>();
   ASSIGN_OR_RETURN(const EdgeTypeId found, schema.FindEdgeType(name));
   if (makes_relations) {
@@ -74,7 +70,8 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   if (!of.reverse_edge_type.empty()) {
     if (types.size() > 1) {
       return InvalidArgument("'" + of.reverse_edge_type + "' is the reverse of one edge type, and the graph has " +
-                             std::to_string(types.size()) + ": name the edge type");
+                             std::to_string(types.size()) +
+                             ": name the edge type; there are: " + graph.schema.EdgeTypeList());
     }
     ASSIGN_OR_RETURN(reverse,
                      ReverseThatIsThere(graph.schema, types.front(), of.reverse_edge_type, options.add_reverse_edges));
@@ -83,7 +80,10 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   const auto named = graph.edge_splits.find(of.split);
   for (const EdgeTypeId type : types) {
     if (named == graph.edge_splits.end() || !named->second.contains(type.value)) {
-      return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() + "'");
+      std::string existing;
+      for (const auto& [name, by_type] : graph.edge_splits) existing += " '" + name + "'";
+      return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() +
+                      "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
     }
     for (const EdgePairs* pairs : {&named->second.at(type.value).validation, &named->second.at(type.value).test}) {
       const std::span<const uint64_t> sources = pairs->sources.ids(), destinations = pairs->destinations.ids();
@@ -97,9 +97,10 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   return held_out;
 }
 
-// What is held out, or is the reverse of what is, must not be learned either. Where that is none of the pairs they stay
-// where they are: they may be mapped.
-void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::vector<Pairs>& held_out) {
+// What is held out, or is the reverse of what is, must not be learned either: how many pairs that are. Where that is
+// none of the pairs they stay where they are: they may be mapped.
+uint64_t DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::vector<Pairs>& held_out) {
+  uint64_t num_dropped = 0;
   for (auto& [type, parts] : graph.edge_splits.at(split)) {
     const Pairs& dropped = held_out[type];
     const std::span<const uint64_t> sources = parts.train.sources.ids();
@@ -122,14 +123,16 @@ void DropTrainingPairs(SourceGraph& graph, const std::string& split, const std::
       kept_destinations.push_back(destinations[i]);
       if (!edge_ids.empty()) kept_ids.push_back(edge_ids[i]);
     }
+    num_dropped += sources.size() - kept_sources.size();
     parts.train = {.sources = IdList::Of(Tensor::FromVector(std::move(kept_sources))),
                    .destinations = IdList::Of(Tensor::FromVector(std::move(kept_destinations))),
                    .edge_ids = IdList::Of(Tensor::FromVector(std::move(kept_ids)))};
   }
+  return num_dropped;
 }
 
 void FilterEdges(SourceGraph& graph, EdgeTypeId type, const PreprocessOptions& options, const Pairs& held_out,
-                 int threads) {
+                 int threads, EdgeChanges* changes) {
   const NodeTypeId source = graph.schema.SourceOf(type), destination = graph.schema.DestinationOf(type);
   const bool symmetrise = options.add_reverse_edges && graph.schema.is_homogeneous();
   const bool drop_self_loops = options.drop_self_loops && source == destination;
@@ -137,9 +140,25 @@ void FilterEdges(SourceGraph& graph, EdgeTypeId type, const PreprocessOptions& o
 
   EdgeSet& edges = graph.edges[type.value];
   EdgeFilter filter(edges, symmetrise ? Reverses::kAdded : Reverses::kNone, threads);
-  if (drop_self_loops) filter.DropSelfLoops();
-  if (options.drop_duplicate_edges) filter.DropDuplicates(graph.nodes_of(destination).count);
-  filter.DropPairs(held_out);
+  uint64_t num_left = changes == nullptr ? 0 : filter.num_kept();
+  if (changes != nullptr) changes->reverses_added += num_left - edges.num_edges();
+  const auto count = [&](uint64_t EdgeChanges::*dropped) {
+    if (changes == nullptr) return;
+    const uint64_t num_before = std::exchange(num_left, filter.num_kept());
+    changes->*dropped += num_before - num_left;
+  };
+  if (drop_self_loops) {
+    filter.DropSelfLoops();
+    count(&EdgeChanges::self_loops_dropped);
+  }
+  if (options.drop_duplicate_edges) {
+    filter.DropDuplicates(graph.nodes_of(destination).count);
+    count(&EdgeChanges::duplicates_dropped);
+  }
+  if (!held_out.empty()) {
+    filter.DropPairs(held_out);
+    count(&EdgeChanges::held_out_dropped);
+  }
   edges = filter.Apply(std::move(edges));
 }
 
@@ -188,7 +207,7 @@ Status AddReverseRelations(SourceGraph& graph, const std::vector<uint64_t>& num_
   std::vector<EdgeSet> edges = std::move(graph.edges);
   const size_t num_forward = types.size();
   for (size_t t = 0; t < num_forward; ++t) {
-    types.push_back(ReverseOf(CanonicalEdgeType(types[t])));
+    types.push_back(ReverseRelationOf(CanonicalEdgeType(types[t])));
     edges.push_back(Reversed(edges[t], num_original_edges[t], threads));
   }
   ASSIGN_OR_RETURN(graph.schema, GraphSchema::Make(graph.schema.node_types(), types));
@@ -213,6 +232,16 @@ Status NormalizeFeatures(SourceGraph& graph, const std::vector<std::string>& lab
 
 }  // namespace
 
+CanonicalEdgeType ReverseRelationOf(const CanonicalEdgeType& forward) {
+  return {forward.destination, "rev_" + forward.relation, forward.source};
+}
+
+Result<GraphSchema> WithReverseRelations(const GraphSchema& schema) {
+  std::vector<CanonicalEdgeType> types = schema.edge_types();
+  for (const CanonicalEdgeType& forward : schema.edge_types()) types.push_back(ReverseRelationOf(forward));
+  return GraphSchema::Make(schema.node_types(), std::move(types));
+}
+
 std::vector<std::string> HeldOutEdges::Names() const {
   return edge_type.empty() ? edge_types : std::vector<std::string>{edge_type};
 }
@@ -233,16 +262,22 @@ Result<std::vector<EdgeTypeId>> TypesToHoldOut(const HeldOutEdges& held_out, con
   return types;
 }
 
-Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads) {
+Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads, EdgeChanges* changes) {
   RETURN_IF_ERROR(CheckEdgesAreOriginal(graph, options));
   ASSIGN_OR_RETURN(const std::vector<Pairs> held_out, PairsToHoldOut(graph, options).While("holding out edges"));
-  if (options.held_out.has_value()) DropTrainingPairs(graph, options.held_out->split, held_out);
+  if (options.held_out.has_value()) {
+    const uint64_t num_dropped = DropTrainingPairs(graph, options.held_out->split, held_out);
+    if (changes != nullptr) changes->training_pairs_dropped = num_dropped;
+  }
   std::vector<uint64_t> num_original_edges;
   for (const EdgeSet& edges : graph.edges) num_original_edges.push_back(edges.num_edges());
   for (size_t t = 0; t < graph.edges.size(); ++t) {
-    FilterEdges(graph, EdgeTypeId(static_cast<uint16_t>(t)), options, held_out[t], threads);
+    FilterEdges(graph, EdgeTypeId(static_cast<uint16_t>(t)), options, held_out[t], threads, changes);
   }
   if (options.add_reverse_edges && !graph.schema.is_homogeneous()) {
+    for (const EdgeSet& edges : graph.edges) {
+      if (changes != nullptr) changes->reverses_added += edges.num_edges();
+    }
     RETURN_IF_ERROR(AddReverseRelations(graph, num_original_edges, threads).While("adding reverse relations"));
   }
   if (options.normalize_features == FeatureNormalization::kRow) {

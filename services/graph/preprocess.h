@@ -12,6 +12,11 @@ namespace espalier::graph {
 
 enum class FeatureNormalization { kNone, kRow };
 
+// The relation that add_reverse_edges makes of one of a typed graph: "a:r:b" -> "b:rev_r:a".
+CanonicalEdgeType ReverseRelationOf(const CanonicalEdgeType& forward);
+// The schema of a typed graph with a reverse relation for each edge type. InvalidArgument where one is there already.
+Result<GraphSchema> WithReverseRelations(const GraphSchema& schema);
+
 // Edges that only measure a model and must not take part in message passing.
 struct HeldOutEdges {
   std::string split;                         // of edges
@@ -45,11 +50,23 @@ struct PreprocessOptions {
   std::vector<std::string> label_columns = {"node-label"};
 };
 
+// How many edges, of all types together, each step has dropped or added.
+struct EdgeChanges {
+  uint64_t self_loops_dropped = 0;
+  uint64_t reverses_added = 0;  // of which some may have been duplicates
+  uint64_t duplicates_dropped = 0;
+  uint64_t held_out_dropped = 0;
+  uint64_t training_pairs_dropped = 0;  // of held_out's split
+  friend bool operator==(const EdgeChanges&, const EdgeChanges&) = default;
+};
+
 // `graph` must be valid (ValidateSourceGraph). Arrays that do not change are shared, not copied; those that do are
 // freed one by one on the way. EdgeSet::original_ids is set where edges no longer stand at their original numbers.
 // InvalidArgument: edges to be changed of a graph whose edges were changed before, a relation "rev_..." that exists
 // already, a row whose quotients are not finite, a reverse type of held_out that does not lead back or is named for
 // more than one edge type. NotFound: a split or edge type of held_out that does not exist.
-Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads);
+// `changes`, unless null, gets what was done to the edges.
+Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads,
+                               EdgeChanges* changes = nullptr);
 
 }  // namespace espalier::graph

@@ -265,6 +265,23 @@ TEST(PreprocessTest, TrainingPairsThatAreHeldOutAreTrainedOnNoMore) {
   EXPECT_EQ(train(false, "edge"), (EdgePairs{{2}, {3}, {2}}));
 }
 
+TEST(PreprocessTest, SaysHowManyEdgesEachStepHasDroppedOrAdded) {
+  const auto changes = [](SourceGraph graph, const PreprocessOptions& options) {
+    EdgeChanges counted;
+    EXPECT_TRUE(Preprocess(std::move(graph), options, 2, &counted).ok());
+    return counted;
+  };
+  SourceGraph graph = testing::HomogeneousGraph(4, {{0, 0}, {0, 1}, {0, 1}, {1, 0}, {2, 3}});
+  EXPECT_EQ(changes(graph, {}), EdgeChanges());
+  const PreprocessOptions all{.add_reverse_edges = true, .drop_self_loops = true, .drop_duplicate_edges = true};
+  // 0->1 is there twice and comes once more, 1->0 once and comes twice.
+  EXPECT_EQ(changes(graph, all), (EdgeChanges{.self_loops_dropped = 1, .reverses_added = 4, .duplicates_dropped = 4}));
+  graph.edge_splits["links"][0] = {.train = {{1, 2}, {0, 3}}, .validation = {}, .test = {{0}, {1}}};
+  EXPECT_EQ(changes(graph, {.add_reverse_edges = true, .held_out = HeldOutEdges{"links", "", ""}}),
+            (EdgeChanges{.reverses_added = 4, .held_out_dropped = 6, .training_pairs_dropped = 1}));
+  EXPECT_EQ(changes(testing::TypedExample(), {.add_reverse_edges = true}), (EdgeChanges{.reverses_added = 7}));
+}
+
 TEST(PreprocessTest, SplitsOfReverseRelationsNameTheReversesOfTheirEdges) {
   SourceGraph graph = testing::TypedExample();
   const EdgeTypeId writes = *graph.schema.FindEdgeType("writes");

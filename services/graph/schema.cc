@@ -14,10 +14,20 @@ bool IsWordCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+// A knowledge graph has hundreds of relations: no more than these are listed.
+constexpr size_t kMostListed = 40;
+
 std::string JoinNames(const std::vector<std::string>& names) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  for (size_t i = 0; i < std::min(names.size(), kMostListed); ++i) text += (text.empty() ? "" : ", ") + names[i];
+  if (names.size() > kMostListed) text += ", ... and " + std::to_string(names.size() - kMostListed) + " more";
   return text.empty() ? "none" : text;
+}
+
+// "expected a node type, because the graph has 2: author, paper"
+Status NotTheOnlyOne(const std::string& one, const std::vector<std::string>& names) {
+  return InvalidArgument("expected " + one + ", because the graph has " + std::to_string(names.size()) + ": " +
+                         JoinNames(names));
 }
 
 std::vector<std::string> NamesOf(const std::vector<CanonicalEdgeType>& types) {
@@ -121,6 +131,20 @@ Result<EdgeTypeId> GraphSchema::FindEdgeType(std::string_view name) const {
                            "' is not unique; write one of: " + JoinNames(NamesOf(same)));
   }
   return EdgeTypeId(static_cast<uint16_t>(matches[0]));
+}
+
+std::string GraphSchema::NodeTypeList() const { return JoinNames(node_types_); }
+
+std::string GraphSchema::EdgeTypeList() const { return JoinNames(NamesOf(edge_types_)); }
+
+Result<NodeTypeId> GraphSchema::OnlyNodeType() const {
+  if (node_types_.size() == 1) return NodeTypeId(0);
+  return NotTheOnlyOne("a node type", node_types_);
+}
+
+Result<EdgeTypeId> GraphSchema::OnlyEdgeType() const {
+  if (edge_types_.size() == 1) return EdgeTypeId(0);
+  return NotTheOnlyOne("an edge type", NamesOf(edge_types_));
 }
 
 std::vector<EdgeTypeId> GraphSchema::EdgeTypesInto(NodeTypeId destination) const {

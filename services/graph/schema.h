@@ -50,6 +50,12 @@ class GraphSchema {
   Result<NodeTypeId> FindNodeType(std::string_view name) const;
   // "author:writes:paper", or "writes" where that relation is unique (InvalidArgument where it is not).
   Result<EdgeTypeId> FindEdgeType(std::string_view name) const;
+  // "author, paper", for messages; the first forty of more.
+  std::string NodeTypeList() const;
+  std::string EdgeTypeList() const;
+  // The one that there is: what a user means who names none. InvalidArgument names them where there are several.
+  Result<NodeTypeId> OnlyNodeType() const;
+  Result<EdgeTypeId> OnlyEdgeType() const;
   // The edge types into a node type, ascending.
   std::vector<EdgeTypeId> EdgeTypesInto(NodeTypeId destination) const;
 

@@ -6,8 +6,11 @@
 namespace espalier::graph {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 GraphSchema Library() {
   return *GraphSchema::Make({"paper", "author"}, {{"paper", "cites", "paper"},
@@ -44,6 +47,26 @@ TEST(GraphSchemaTest, SaysWhichTypesThereAre) {
   const Status ambiguous = schema.FindEdgeType("likes").status();
   EXPECT_EQ(ambiguous.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(ambiguous.message(), HasSubstr("author:likes:author, author:likes:paper"));
+}
+
+TEST(GraphSchemaTest, TheOnlyTypeNeedsNoName) {
+  const GraphSchema one = *GraphSchema::Make({"a"}, {{"a", "r", "a"}});
+  EXPECT_EQ(*one.OnlyNodeType(), NodeTypeId(0));
+  EXPECT_EQ(*one.OnlyEdgeType(), EdgeTypeId(0));
+  EXPECT_EQ(Library().OnlyNodeType().status(),
+            InvalidArgument("expected a node type, because the graph has 2: author, paper"));
+  EXPECT_EQ(Library().OnlyEdgeType().status(),
+            InvalidArgument("expected an edge type, because the graph has 4: author:likes:author, "
+                            "author:likes:paper, author:writes:paper, paper:cites:paper"));
+  EXPECT_EQ(GraphSchema::Make({"a"}, {})->OnlyEdgeType().status(),
+            InvalidArgument("expected an edge type, because the graph has 0: none"));
+}
+
+TEST(GraphSchemaTest, ListsTheFirstOfManyTypes) {
+  std::vector<CanonicalEdgeType> types;
+  for (int r = 100; r < 160; ++r) types.push_back({"a", "r" + std::to_string(r), "a"});
+  const std::string list = GraphSchema::Make({"a"}, types)->EdgeTypeList();
+  EXPECT_THAT(list, AllOf(StartsWith("a:r100:a, a:r101:a, "), EndsWith("a:r139:a, ... and 20 more")));
 }
 
 TEST(GraphSchemaTest, RefusesDuplicatesAndEndsThatAreNoNodeTypes) {

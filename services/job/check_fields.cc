@@ -111,9 +111,10 @@ class Checker {
 
   void Missing(const TableNode& field, const YamlNode* parent, const std::string& field_path, Json* object) {
     const FieldSpec& spec = *field.spec;
-    if (spec.required || (field_path == "spec.training" && NeedsTraining(parent))) {
+    const bool is_training = field_path == "spec.training";
+    if (spec.required || (is_training && NeedsTraining(parent))) {
       violations_->Add(parent == nullptr ? Position{0, 1, 1} : parent->at, field_path,
-                       "is missing: expected " + ExpectationOf(spec));
+                       "is missing: expected " + ExpectationOf(spec) + (is_training ? OrProgram() : ""));
       return;
     }
     if (HasDefault(spec)) {
@@ -130,6 +131,13 @@ class Checker {
   bool NeedsTraining(const YamlNode* spec) const {
     if (training_ != SpecTraining::kUnlessProgram) return training_ == SpecTraining::kRequired;
     return FindValue(FindValue(spec, "trainers"), "program") == nullptr;
+  }
+
+  // What a whole job may have in the place of training.
+  std::string OrProgram() const {
+    if (training_ != SpecTraining::kUnlessProgram) return "";
+    return std::string(", or a program of yours that trains: name it in spec.trainers.program") +
+           (runs_on_ == RunsOn::kCluster ? "" : ", or on the command line as -- PROGRAM");
   }
 
   // What only a cluster uses is not put into a laptop's document: nobody there reads it, and everything of that kind

@@ -2,11 +2,11 @@
 // has a value, typed, under its path; what relates fields to each other is cross_checks.h.
 #pragma once
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "services/job/document_places.h"
 #include "services/job/field_table.h"
 #include "services/job/runs_on.h"
 #include "services/job/violations.h"
@@ -15,9 +15,9 @@
 namespace espalier::job {
 
 struct CheckedDocument {
-  nlohmann::ordered_json values;              // in the table's order, defaults filled in
-  std::map<std::string, Position> positions;  // of what was written: "spec.training.inputs[0].features"
-  std::vector<std::string> ignored;           // paths of cluster-only fields, on a laptop
+  nlohmann::ordered_json values;     // in the table's order, defaults filled in
+  FieldPositions positions;          // of what was written
+  std::vector<std::string> ignored;  // paths of cluster-only fields, on a laptop
 };
 
 // Violations go to `violations`; the result is usable only if there are none.

@@ -454,14 +454,7 @@ class RelationChecker {
 
   // At the field's own place, or at that of the nearest object around it that was written.
   void Add(const std::string& path, const std::string& message) {
-    std::string place = path;
-    while (!document_.positions.contains(place)) {
-      const size_t cut = place.find_last_of(".[");
-      if (cut == std::string::npos) break;
-      place.resize(cut);
-    }
-    const auto found = document_.positions.find(place);
-    violations_->Add(found == document_.positions.end() ? Position{0, 1, 1} : found->second, path, message);
+    violations_->Add(PositionOf(document_.positions, path), path, message);
   }
 
   const CheckedDocument& document_;

@@ -46,7 +46,8 @@ Result<ParsedJob> ParseJob(const std::string& file_name, const std::string& text
   const DistTraining training = ToDistTraining(document.values);
   CheckRelations(training, document, &violations);
   RETURN_IF_ERROR(violations.ToStatus());
-  return ParsedJob{training, std::move(document.ignored), document.values.dump(2) + "\n"};
+  return ParsedJob{training, std::move(document.ignored), document.values.dump(2) + "\n",
+                   DocumentPlaces(SourceNames(file_name, overrides), std::move(document.positions))};
 }
 
 }  // namespace espalier::job

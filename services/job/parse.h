@@ -7,6 +7,7 @@
 
 #include "services/base/status.h"
 #include "services/job/dist_training.h"
+#include "services/job/document_places.h"
 #include "services/job/runs_on.h"
 
 namespace espalier::job {
@@ -15,6 +16,7 @@ struct ParsedJob {
   DistTraining training;
   std::vector<std::string> ignored;  // paths of valid fields that only a cluster uses; empty on a cluster
   std::string effective_json;        // the document with overrides and defaults applied: parses to the same value
+  DocumentPlaces places;             // of its fields and the overrides
 };
 
 // `overrides` are ("spec.training.seed", "7") pairs, values in YAML. All violations at once, one per line:

@@ -11,7 +11,9 @@ namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kGraphAlone = R"(apiVersion: espalier.io/v1alpha1
 kind: DistTraining
@@ -68,7 +70,15 @@ TEST(ParseProgramTest, ItsWordsAreKeptAsTheyAreAndStandForTraining) {
 TEST(ParseProgramTest, WhoTrainsNeedsTrainingAllTheSame) {
   EXPECT_THAT(ParseJob("job.yaml", kProgram, {}).status().message(), HasSubstr("spec.training: is missing"));
   const auto without = ParseJob("job.yaml", kGraphAlone, {}, RunsOn::kLaptop, SpecTraining::kUnlessProgram);
-  EXPECT_THAT(without.status().message(), HasSubstr("spec.training: is missing: expected an object"));
+  EXPECT_THAT(
+      without.status().message(),
+      AllOf(HasSubstr("spec.training: is missing: expected an object, or a program of yours that trains: name it "
+                      "in spec.trainers.program"),
+            EndsWith("-- PROGRAM")));
+  const auto on_cluster = ParseJob("", kGraphAlone, {}, RunsOn::kCluster, SpecTraining::kUnlessProgram);
+  EXPECT_THAT(on_cluster.status().message(), Not(HasSubstr("-- PROGRAM")));
+  // A trainer runs no program.
+  EXPECT_THAT(ParseJob("job.yaml", kGraphAlone, {}).status().message(), Not(HasSubstr("PROGRAM")));
 }
 
 TEST(ParseProgramTest, RefusesWhatIsNoCommandLine) {

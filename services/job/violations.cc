@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "services/job/document_places.h"
+
 namespace espalier::job {
 namespace {
 
@@ -13,13 +15,6 @@ void Violations::Add(Position at, std::string path, std::string message) {
   violations_.push_back({at, std::move(path), std::move(message)});
 }
 
-std::string Violations::PlaceOf(const Violation& violation) const {
-  const std::string& name = source_names_.at(static_cast<size_t>(violation.at.source));
-  if (name.empty()) return "";
-  if (violation.at.source != 0) return name + ": ";
-  return name + ':' + std::to_string(violation.at.line) + ':' + std::to_string(violation.at.column) + ": ";
-}
-
 Status Violations::ToStatus() const {
   if (violations_.empty()) return {};
   std::vector<Violation> sorted = violations_;
@@ -28,7 +23,7 @@ Status Violations::ToStatus() const {
   for (size_t i = 0; i < std::min(sorted.size(), kMostShown); ++i) {
     const Violation& violation = sorted[i];
     if (!text.empty()) text += '\n';
-    text += PlaceOf(violation);
+    text += PlaceText(source_names_, violation.at);
     text += (violation.path.empty() ? "" : violation.path + ": ") + violation.message;
   }
   if (sorted.size() > kMostShown) text += "\n... and " + std::to_string(sorted.size() - kMostShown) + " more";

@@ -28,7 +28,6 @@ class Violations {
     std::string path;
     std::string message;
   };
-  std::string PlaceOf(const Violation& violation) const;
 
   std::vector<std::string> source_names_;
   std::vector<Violation> violations_;

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 struct Ended {
@@ -67,7 +68,13 @@ TEST_F(CliTest, HelpIsSuccessAndUsageErrorsAre64) {
     EXPECT_THAT(help.output, HasSubstr("Examples:\n  espalier " + std::string(command))) << command;
   }
   EXPECT_EQ(Espalier("").code, 64);
-  EXPECT_EQ(Espalier("frobnicate").code, 64);
+  for (const char* words : {"partitoin graph --count 2", "checkpoint lss out"}) {
+    const Ended unknown = Espalier(words);
+    EXPECT_EQ(unknown.code, 64) << words;
+    EXPECT_THAT(unknown.error, AllOf(StartsWith("espalier: there is no command '"), HasSubstr("(did you mean '"),
+                                     HasSubstr(" --help` lists them")));
+    EXPECT_THAT(unknown.output, IsEmpty());
+  }
   EXPECT_EQ(Espalier("generate").code, 64);
   EXPECT_EQ(Espalier("generate -o g --nodes many").code, 64);
   EXPECT_EQ(Espalier("generate -o g --nodes 100 --communities 1000").code, 64);
@@ -100,10 +107,29 @@ TEST_F(CliTest, ImportsWithPreprocessing) {
   EXPECT_EQ(nlohmann::json::parse(imported.output)["edges"].begin().value()["count"], 4000);
   EXPECT_THAT(imported.error, IsEmpty());
 
-  const Ended missing = Espalier("import nowhere --format OGB -o x");
+  const Ended missing = Espalier("import ogbn-arxiv --format OGB -o x");
   EXPECT_EQ(missing.code, 65);
-  EXPECT_THAT(missing.error, HasSubstr("nowhere"));
+  EXPECT_THAT(missing.error, AllOf(HasSubstr("no file or folder ogbn-arxiv"), HasSubstr("with raw/ in it"),
+                                   HasSubstr("nothing is downloaded by a data set's name")));
   EXPECT_FALSE(fs::exists(root_ / "x"));
+}
+
+TEST_F(CliTest, ImportSaysWhatItHasDoneToTheEdges) {
+  std::ofstream(root_ / "few.tsv") << "a\tr\tb\na\tr\tb\na\tr\ta\nb\tr\tc\n";
+  const std::string flags = "--drop-self-loops --add-reverse-edges --drop-duplicate-edges -o ";
+  const Ended imported = Espalier("import few.tsv --format triples " + flags + "clean");
+  ASSERT_EQ(imported.code, 0) << imported.error;
+  // a-a goes; three reverses come; of a-b and of b-a, which are there twice, one stays.
+  EXPECT_THAT(imported.output,
+              HasSubstr("edges changed: 1 self loop dropped, 3 reverse edges added, 2 duplicates dropped\n"));
+  const Ended as_json = Espalier("import few.tsv --format TRIPLES --json " + flags + "again");
+  ASSERT_EQ(as_json.code, 0) << as_json.error;
+  const auto changes = nlohmann::json::parse(as_json.output)["edgeChanges"];
+  EXPECT_EQ(changes["selfLoopsDropped"], 1);
+  EXPECT_EQ(changes["reverseEdgesAdded"], 3);
+  EXPECT_EQ(changes["duplicatesDropped"], 2);
+  EXPECT_EQ(changes["heldOutDropped"], 0);
+  EXPECT_THAT(Espalier("import clean --format NPY -o copy").output, Not(HasSubstr("edges changed")));
 }
 
 TEST_F(CliTest, PartitionsOnceAndInspects) {
@@ -158,6 +184,12 @@ TEST_F(CliTest, InspectSaysWhatItFound) {
   const Ended two = Espalier("inspect parts");
   EXPECT_EQ(two.code, 65);
   EXPECT_THAT(two.error, HasSubstr("holds 2 partitionings; name one of:"));
+  fs::create_directory(root_ / "run");
+  fs::rename(root_ / "parts", root_ / "run/partitions");
+  const Ended unfinished = Espalier("inspect run");
+  EXPECT_EQ(unfinished.code, 65);
+  EXPECT_THAT(unfinished.error, HasSubstr("run holds no outputs of a run that has succeeded; partitions are in "
+                                          "run/partitions"));
 }
 
 TEST_F(CliTest, VerifiesAndFindsAFlippedBit) {
@@ -206,11 +238,14 @@ TEST_F(CliTest, LooksThroughTheOutputsOfARun) {
   std::ofstream(root_ / "manifest.json") << R"({"format": "espalier.outputs", "format_version": 1, "incarnation": 2,
     "files": [{"key": "metrics.jsonl", "size_bytes": 3, "xxh3_64": ["0000000000000000"], "kind": "metrics"}],
     "not_written": {"embeddings": "a model of one layer has no hidden activations"},
-    "result": {"testAccuracy": 0.8125}})";
+    "result": {"testAccuracy": 0.8125, "validationAccuracy": 0.75, "bestEpoch": 3, "graph": "cora", "nodes": 2708,
+               "edges": 10556, "partitions": 2}})";
   const Ended inspected = Espalier("inspect .");
   EXPECT_EQ(inspected.code, 0) << inspected.error;
   EXPECT_THAT(inspected.output, AllOf(HasSubstr("outputs of incarnation 2"), HasSubstr("metrics.jsonl"),
-                                      HasSubstr("no embeddings: a model of one layer"), HasSubstr("0.8125")));
+                                      HasSubstr("no embeddings: a model of one layer"), HasSubstr("bestEpoch: 3"),
+                                      HasSubstr("\n  cora: 2708 nodes, 10556 edges, 2 partitions\n"),
+                                      HasSubstr("\n  testAccuracy 0.8125, validationAccuracy 0.75\n")));
   EXPECT_EQ(nlohmann::json::parse(Espalier("inspect . --json").output)["files"][0]["kind"], "metrics");
 
   EXPECT_EQ(Espalier("verify . --source graph --format NPY").code, 64);

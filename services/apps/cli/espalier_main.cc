@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "services/apps/cli/command.h"
+#include "services/apps/terminal/unknown_command.h"
 #include "services/base/failpoint.h"
 
 namespace espalier::cli {
@@ -58,6 +59,10 @@ int Main(int argc, char** argv) {
   AddCopyCommand(&app, &chosen);
   AddHostCommand(&app, &chosen);
   AddCheckpointCommand(&app, &chosen);
+  if (const std::string unknown = terminal::UnknownCommand(app, "espalier", argc, argv); !unknown.empty()) {
+    PrintError(unknown);
+    return static_cast<int>(ExitCode::kBadDocument);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -30,9 +30,24 @@ std::string CountsText(const Split& split) {
          std::to_string(split.test.size()) + " test";
 }
 
+// "12 self loops dropped, 88 reverse edges added"; what did not happen is left out.
+std::string ChangesText(const graph::EdgeChanges& changes) {
+  std::string text;
+  const auto add = [&](uint64_t count, const std::string& noun, const char* what) {
+    if (count == 0) return;
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + noun + (count == 1 ? " " : "s ") + what;
+  };
+  add(changes.self_loops_dropped, "self loop", "dropped");
+  add(changes.reverses_added, "reverse edge", "added");
+  add(changes.duplicates_dropped, "duplicate", "dropped");
+  add(changes.held_out_dropped, "held-out edge", "dropped");
+  add(changes.training_pairs_dropped, "training pair", "dropped (held out, or the reverse of such)");
+  return text.empty() ? "none dropped, none added" : text;
+}
+
 }  // namespace
 
-std::string SummaryAsText(const graph::SourceGraph& graph, const std::string& path) {
+std::string SummaryAsText(const graph::SourceGraph& graph, const std::string& path, const graph::EdgeChanges* changes) {
   std::string text = graph.name + " at " + path + "\n";
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
     text += "  nodes " + graph.schema.node_types()[t] + ": " + std::to_string(graph.nodes[t].count) + "; " +
@@ -42,6 +57,7 @@ std::string SummaryAsText(const graph::SourceGraph& graph, const std::string& pa
     text += "  edges " + graph.schema.edge_types()[t].Name() + ": " + std::to_string(graph.edges[t].num_edges()) +
             "; " + ColumnsText(graph.edges[t].columns) + "\n";
   }
+  if (changes != nullptr) text += "  edges changed: " + ChangesText(*changes) + "\n";
   for (const auto& [name, by_type] : graph.splits) {
     for (const auto& [type, split] : by_type) {
       text += "  split " + name + " of " + graph.schema.node_types()[type] + ": " + CountsText(split) + "\n";
@@ -55,7 +71,7 @@ std::string SummaryAsText(const graph::SourceGraph& graph, const std::string& pa
   return text;
 }
 
-std::string SummaryAsJson(const graph::SourceGraph& graph, const std::string& path) {
+std::string SummaryAsJson(const graph::SourceGraph& graph, const std::string& path, const graph::EdgeChanges* changes) {
   nlohmann::ordered_json json = {{"name", graph.name}, {"path", path}};
   auto& nodes = json["nodes"] = nlohmann::ordered_json::object();
   for (size_t t = 0; t < graph.nodes.size(); ++t) {
@@ -66,6 +82,13 @@ std::string SummaryAsJson(const graph::SourceGraph& graph, const std::string& pa
   for (size_t t = 0; t < graph.edges.size(); ++t) {
     edges[graph.schema.edge_types()[t].Name()] = {{"count", graph.edges[t].num_edges()},
                                                   {"columns", ColumnsJson(graph.edges[t].columns)}};
+  }
+  if (changes != nullptr) {
+    json["edgeChanges"] = {{"selfLoopsDropped", changes->self_loops_dropped},
+                           {"reverseEdgesAdded", changes->reverses_added},
+                           {"duplicatesDropped", changes->duplicates_dropped},
+                           {"heldOutDropped", changes->held_out_dropped},
+                           {"trainingPairsDropped", changes->training_pairs_dropped}};
   }
   auto& splits = json["splits"] = nlohmann::ordered_json::object();
   for (const auto& [name, by_type] : graph.splits) {

@@ -32,14 +32,16 @@ Outcome Import(const ImportFlags& flags) {
   Result<graph::SourceGraph> read = ReadSource(flags.source, *access, flags.threads, &names);
   if (!read.ok()) return Fail(read.status());
   progress.Begin("preprocessing");
-  const Result<graph::SourceGraph> graph = PreprocessSource(flags.source, *std::move(read), flags.threads);
+  graph::EdgeChanges changes;
+  const Result<graph::SourceGraph> graph = PreprocessSource(flags.source, *std::move(read), flags.threads, &changes);
   if (!graph.ok()) return Fail(graph.status());
   progress.Begin("writing " + flags.output);
   const Status written = format::WriteNpyFolder(*graph, flags.output, names);
   if (!written.ok()) return Fail(written);
   progress.End("done in " + terminal::DurationText(timer.Seconds()));
-  if (flags.out.json) return Done(SummaryAsJson(*graph, flags.output));
-  return Done(flags.out.quiet ? "" : SummaryAsText(*graph, flags.output));
+  if (flags.out.json) return Done(SummaryAsJson(*graph, flags.output, &changes));
+  const graph::EdgeChanges* const said = ChangesEdges(flags.source) ? &changes : nullptr;
+  return Done(flags.out.quiet ? "" : SummaryAsText(*graph, flags.output, said));
 }
 
 }  // namespace

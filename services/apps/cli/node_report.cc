@@ -10,9 +10,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Result<NodeTypeId> TypeOf(const graph::GraphSchema& schema, const std::string& name) {
-  if (!name.empty()) return schema.FindNodeType(name);
-  if (schema.num_node_types() == 1) return NodeTypeId(0);
-  return InvalidArgument("the graph has several node types: say which with --type");
+  return (name.empty() ? schema.OnlyNodeType() : schema.FindNodeType(name)).While("--type");
 }
 
 // The partition whose directory slice has the original id: slices are [n * p / P, n * (p + 1) / P).

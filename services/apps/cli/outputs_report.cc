@@ -17,14 +17,38 @@ std::string ContentText(const format::OutputFile& file) {
   return text + "]";
 }
 
+// "cora: 2708 nodes, 10556 edges, 2 partitions, 2 trainers", as far as the result says so.
+std::string GraphText(const Json& result) {
+  std::string counts;
+  for (const std::string what : {"node", "edge", "partition", "trainer"}) {
+    const auto count = result.find(what + "s");
+    if (count == result.end() || !count->is_number()) continue;
+    counts += (counts.empty() ? "" : ", ") + count->dump() + " " + what + (*count == 1 ? "" : "s");
+  }
+  const auto graph = result.find("graph");
+  const bool has_name = graph != result.end() && graph->is_string();
+  return counts.empty() ? "" : "  " + (has_name ? graph->get<std::string>() + ": " : "") + counts + "\n";
+}
+
+// "testAccuracy 0.8125, validationAccuracy 0.79": what was measured.
+std::string MetricsText(const Json& result) {
+  std::string metrics;
+  for (const auto& [key, value] : result.items()) {
+    const bool is_metric = key.starts_with("test") || key.starts_with("validation");
+    if (is_metric && value.is_number()) metrics += (metrics.empty() ? "" : ", ") + key + " " + value.dump();
+  }
+  return metrics.empty() ? "" : "  " + metrics + "\n";
+}
+
 std::string AsText(const OutputsPlace& place) {
   const format::OutputsManifest& manifest = place.manifest;
-  std::string text = place.uri + ": outputs of incarnation " + std::to_string(manifest.incarnation) + "\n";
+  const Json result = Json::parse(manifest.result_json);
+  std::string text = place.uri + ": outputs of incarnation " + std::to_string(manifest.incarnation) + "\n" +
+                     GraphText(result) + MetricsText(result);
   for (const format::OutputFile& file : manifest.files) {
     text += "  " + file.file.key + "  " + terminal::BytesText(file.file.size_bytes) + "  " + ContentText(file) + "\n";
   }
   for (const auto& [what, why] : manifest.not_written) text += "  no " + what + ": " + why + "\n";
-  const Json result = Json::parse(manifest.result_json);
   for (const auto& [key, value] : result.items()) {
     if (value.is_number() || value.is_string()) text += "  " + key + ": " + value.dump() + "\n";
   }

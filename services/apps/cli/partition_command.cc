@@ -49,13 +49,13 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
   command->add_option("-o,--output", flags->output, "Where partitionings lie: path, file: or s3: URI")->required();
   command->add_option("-n,--count", flags->count, "Partitions")->check(CLI::Range(1, 4096))->capture_default_str();
   command->add_option("--algorithm", flags->algorithm, "METIS, Random, Streaming or External")
-      ->check(CLI::IsMember({"METIS", "Random", "Streaming", "External"}))
+      ->transform(CLI::IsMember({"METIS", "Random", "Streaming", "External"}, CLI::ignore_case))
       ->capture_default_str();
   command->add_option("--objective", flags->objective, "METIS: EdgeCut or CommunicationVolume")
-      ->check(CLI::IsMember({"EdgeCut", "CommunicationVolume"}))
+      ->transform(CLI::IsMember({"EdgeCut", "CommunicationVolume"}, CLI::ignore_case))
       ->capture_default_str();
   command->add_option("--balance", flags->balance, "Besides nodes: NodeTypes, TrainNodes, Edges (separated by commas)")
-      ->check(CLI::IsMember({"NodeTypes", "TrainNodes", "Edges"}))
+      ->transform(CLI::IsMember({"NodeTypes", "TrainNodes", "Edges"}, CLI::ignore_case))
       ->delimiter(',');
   command->add_option("--train-split", flags->pipeline.train_split, "Whose training nodes TrainNodes balances");
   command->add_option("--assignment", flags->assignment,

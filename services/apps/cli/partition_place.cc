@@ -27,8 +27,16 @@ Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const st
   return keys;
 }
 
-Status NotOne(const std::string& uri, const std::vector<std::string>& keys) {
-  if (keys.empty()) return NotFound(uri + " holds no partitioning: there is no manifest.json in it or right below it");
+// A run that has not ended, or has failed, leaves its partitions and no outputs.
+Status None(storage::ObjectStore& store, const std::string& prefix, const std::string& uri) {
+  const Result<std::vector<std::string>> of_run = KeysBelow(store, Joined(prefix, "partitions"));
+  if (of_run.ok() && !of_run->empty()) {
+    return NotFound(uri + " holds no outputs of a run that has succeeded; partitions are in " + uri + "/partitions");
+  }
+  return NotFound(uri + " holds no partitioning: there is no manifest.json in it or right below it");
+}
+
+Status Several(const std::string& uri, const std::vector<std::string>& keys) {
   std::string message = uri + " holds " + std::to_string(keys.size()) + " partitionings; name one of:";
   for (const std::string& key : keys) message += "\n  " + uri + "/" + key;
   return InvalidArgument(message);
@@ -42,7 +50,8 @@ Result<PartitionPlace> OpenPartitioning(const std::string& uri, const storage::S
   const Result<storage::ObjectInfo> here = place.store->Head(Joined(place.prefix, std::string(kManifest)));
   if (!here.ok() && here.status().code() == StatusCode::kNotFound) {
     ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysBelow(*place.store, place.prefix));
-    if (keys.size() != 1) return NotOne(uri, keys);
+    if (keys.empty()) return None(*place.store, place.prefix, uri);
+    if (keys.size() > 1) return Several(uri, keys);
     place.prefix = Joined(place.prefix, keys[0]);
     place.uri += "/" + keys[0];
   }

@@ -27,7 +27,7 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
       command
           ->add_option("--format", flags->format,
                        "OGB (raw CSV), NPY (folder with graph.yaml), Triples or DGLChunked (folder with metadata.json)")
-          ->check(CLI::IsMember({"OGB", "NPY", "Triples", "DGLChunked"}));
+          ->transform(CLI::IsMember({"OGB", "NPY", "Triples", "DGLChunked"}, CLI::ignore_case));
   command->add_flag("--relation-first", flags->relation_first,
                     "Triples: relation, head, tail instead of head, relation, tail");
   command->add_flag("--first-appearance", flags->first_appearance,
@@ -70,14 +70,19 @@ Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::So
   return format::ReadSourceGraph(options, names);
 }
 
-Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads) {
+bool ChangesEdges(const SourceFlags& flags) {
+  return flags.drop_self_loops || flags.add_reverse_edges || flags.drop_duplicate_edges || HeldOutOf(flags).has_value();
+}
+
+Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
+                                            graph::EdgeChanges* changes) {
   graph::PreprocessOptions options;
   options.drop_self_loops = flags.drop_self_loops;
   options.add_reverse_edges = flags.add_reverse_edges;
   options.drop_duplicate_edges = flags.drop_duplicate_edges;
   options.held_out = HeldOutOf(flags);
   if (flags.normalize_features) options.normalize_features = graph::FeatureNormalization::kRow;
-  return graph::Preprocess(std::move(source), options, threads);
+  return graph::Preprocess(std::move(source), options, threads, changes);
 }
 
 }  // namespace espalier::cli

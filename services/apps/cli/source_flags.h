@@ -30,6 +30,10 @@ std::optional<graph::HeldOutEdges> HeldOutOf(const SourceFlags& flags);
 // From a path or a URI of any scheme; a source that is not local is staged in access.cache.
 Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
                                       format::SourceNames* names = nullptr);
-Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads);
+// `changes`, unless null, gets what was done to the edges.
+Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
+                                            graph::EdgeChanges* changes = nullptr);
+// Whether edges are to be dropped or added.
+bool ChangesEdges(const SourceFlags& flags);
 
 }  // namespace espalier::cli

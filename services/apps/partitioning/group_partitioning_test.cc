@@ -255,6 +255,13 @@ TEST_F(GroupLifeTest, BadInputEndsAllWithOneReason) {
   EXPECT_THAT(again.status().message(), HasSubstr("the group 'try-1' is over"));
 }
 
+TEST_F(GroupLifeTest, EveryProcessSaysItselfThatANameIsUnknown) {
+  const Status unknown = InvalidArgument("job.yaml:1:1: spec.graph.timeColumn: no edge type has it");
+  check_names_ = [&](const GraphNames&) { return unknown; };
+  for (const Result<PartitionOutcome>& outcome : RunGroup(store_, 3)) EXPECT_EQ(outcome.status(), unknown);
+  EXPECT_EQ(Run(store_, "group", Group(1, 3)).status(), unknown);
+}
+
 // A share is cut out of all arrays of an edge list, so that none may be shorter than another.
 TEST_F(GroupLifeTest, RefusesArraysOfOtherLengthsAsOneProcessDoes) {
   const auto rows = [](int64_t count) { return Tensor::Zeros(DType::kU64, {count}); };

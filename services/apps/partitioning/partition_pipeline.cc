@@ -84,28 +84,31 @@ class Pipeline {
     ASSIGN_OR_RETURN(const storage::StoreLocation output, options_.access.open_store(output_uri));
     ASSIGN_OR_RETURN(const std::string key, Key());
     const std::string prefix = output.prefix.empty() ? key : output.prefix + "/" + key;
-    const auto outcome = [&](bool reused, format::Manifest manifest) {
-      return PartitionOutcome{.uri = output_uri + (output_uri.ends_with('/') ? "" : "/") + key,
-                              .partition_key = key,
-                              .reused = reused,
-                              .manifest = std::move(manifest)};
+    PartitionOutcome outcome{.uri = output_uri + (output_uri.ends_with('/') ? "" : "/") + key,
+                             .partition_key = key,
+                             .reused = false,
+                             .manifest = {}};
+    const auto reuse = [&](format::Manifest standing) -> Result<PartitionOutcome> {
+      RETURN_IF_ERROR(CheckNames(NamesOf(standing)));
+      DeleteUnused(*output.store, prefix, standing);
+      outcome.reused = true;
+      outcome.manifest = std::move(standing);
+      return std::move(outcome);
     };
     ASSIGN_OR_RETURN(std::optional<format::Manifest> existing, FindPartitioning(*output.store, prefix));
-    if (existing) {
-      DeleteUnused(*output.store, prefix, *existing);
-      return outcome(true, *std::move(existing));
-    }
+    if (existing) return reuse(*std::move(existing));
 
     Result<format::Manifest> made =
         options_.group ? MakeInGroup(*output.store, prefix, key) : Make(*output.store, prefix, key);
-    if (made.ok()) return outcome(false, *std::move(made));
+    if (made.ok()) {
+      outcome.manifest = *std::move(made);
+      outcome.warnings = std::move(warnings_);
+      return outcome;
+    }
     if (made.status().code() == StatusCode::kCancelled) return made.status();
     // Whatever went wrong here, the work is done if somebody else has done it meanwhile.
     Result<std::optional<format::Manifest>> winner = FindPartitioning(*output.store, prefix);
-    if (winner.ok() && *winner) {
-      DeleteUnused(*output.store, prefix, **winner);
-      return outcome(true, **std::move(winner));
-    }
+    if (winner.ok() && *winner) return reuse(**std::move(winner));
     return made.status();
   }
 
@@ -162,11 +165,23 @@ class Pipeline {
     format::SourceReadOptions options = SourceOptions();
     ASSIGN_OR_RETURN(options.path, source_->Path());
     ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
+    RETURN_IF_ERROR(CheckNames(source));
     RETURN_IF_ERROR(StartPhase("preprocessing"));
     return Preprocessed(std::move(source));
   }
 
-  Result<graph::SourceGraph> Preprocessed(graph::SourceGraph source) const {
+  Status CheckNames(const GraphNames& names) {
+    const Status known = options_.check_names ? options_.check_names(names) : Status();
+    has_unknown_names_ = !known.ok();
+    return known;
+  }
+  Status CheckNames(const graph::SourceGraph& source) {
+    if (!options_.check_names) return Status();
+    ASSIGN_OR_RETURN(const GraphNames names, NamesOf(source, graph_));
+    return CheckNames(names);
+  }
+
+  Result<graph::SourceGraph> Preprocessed(graph::SourceGraph source) {
     graph::PreprocessOptions options = PreprocessOptionsFor(graph_.preprocess, context_);
     if (!options.held_out.has_value()) return graph::Preprocess(std::move(source), options, options_.threads);
     const std::string split = options.held_out->split;
@@ -180,10 +195,13 @@ class Pipeline {
     return preprocessed;
   }
 
-  static void WarnOfLeftOut(const std::string& split, uint64_t num_before, uint64_t num_left) {
+  void WarnOfLeftOut(const std::string& split, uint64_t num_before, uint64_t num_left) {
     if (num_left >= num_before) return;
+    const uint64_t left_out = num_before - num_left;
+    warnings_.push_back("split '" + split + "': " + std::to_string(left_out) + " of " + std::to_string(num_before) +
+                        " training edges are left out: they are validation or test edges too, or the reverse of such");
     telemetry::Log(telemetry::Level::kWarning, "training edges that are validation or test edges are left out",
-                   {{"split", split}, {"left_out", num_before - num_left}, {"training_edges", num_left}});
+                   {{"split", split}, {"left_out", left_out}, {"training_edges", num_left}});
   }
 
   // External's; else nothing.
@@ -215,6 +233,9 @@ class Pipeline {
 
   Result<format::Manifest> Make(storage::ObjectStore& store, const std::string& prefix, const std::string& key) {
     ASSIGN_OR_RETURN(const graph::SourceGraph source, Source());
+    // What nobody could write is not worth cutting.
+    RETURN_IF_ERROR(partition::CheckTimeColumn(source, graph_.time_column));
+    RETURN_IF_ERROR(partition::CheckSourceColumns(source, graph_.partitions.source_columns));
     ASSIGN_OR_RETURN(const partition::Assignment assignment, Cut(source));
     ASSIGN_OR_RETURN(format::Quality quality, Measure(source, assignment));
 
@@ -257,7 +278,8 @@ class Pipeline {
     ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> group,
                      ProcessGroup::Join(store, place, *options_.group, options_.stop_requested));
     Result<format::Manifest> made = MakeAsMember(*group, store, prefix, key);
-    if (!made.ok()) group->Fail(made.status());
+    // That names are unknown every process finds itself, and says it as its own.
+    if (!made.ok() && !has_unknown_names_) group->Fail(made.status());
     return made;
   }
 
@@ -266,6 +288,7 @@ class Pipeline {
     RETURN_IF_ERROR(StartPhase("reading"));
     ASSIGN_OR_RETURN(const std::string path, source_->Path());
     ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path));
+    RETURN_IF_ERROR(CheckNames(source));
     const std::string attempt = AttemptOf(*options_.group);
     const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
     graph::PreprocessOptions preprocess = PreprocessOptionsFor(graph_.preprocess, context_);
@@ -364,6 +387,8 @@ class Pipeline {
   const PartitionContext context_;
   const Timer timer_;
   std::string phase_;
+  std::vector<std::string> warnings_;
+  bool has_unknown_names_ = false;
   std::optional<format::SourcePlace> source_;      // from Key on
   std::optional<format::SourcePlace> assignment_;  // External's, likewise
 };

@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "services/apps/partitioning/graph_names.h"
 #include "services/apps/partitioning/process_group.h"
 #include "services/format/manifest.h"
 #include "services/format/source/source_files.h"
@@ -30,6 +32,9 @@ struct PartitionPipelineOptions {
   // This process is one of several that make the partitioning (group_partitioning.h). All have the same graph, seed and
   // output; each ends when the manifest stands. None: one process makes it.
   std::optional<GroupOptions> group = {};
+  // Whether the graph has what the caller will ask of it; asked before the graph is cut, and of a partitioning that is
+  // there already. An error ends the work with it. None: nothing is looked for.
+  std::function<Status(const GraphNames& names)> check_names = nullptr;
   // Asked between phases and partitions: true ends the work as Cancelled, with nothing left behind.
   std::function<bool()> stop_requested;
 };
@@ -39,6 +44,9 @@ struct PartitionOutcome {
   std::string partition_key;  // = manifest.partition_key
   bool reused = false;        // it was there already, or another process was faster
   format::Manifest manifest;  // quality, seconds and peak memory as of when it was made
+  // What its making has left out that a user may not expect; of a group's processes rank 0 says it. Of a partitioning
+  // that is reused none: whoever made it was told.
+  std::vector<std::string> warnings = {};
 };
 
 // Partitions graph.source as graph.partitions says into `<output_uri>/<key>/`, where the key is a hash of everything

@@ -323,6 +323,13 @@ TEST_F(PartitionPipelineTest, HoldsOutWhatIsMeasuredAndSaysSo) {
     EXPECT_EQ(entry.train, 19u);
   }
   EXPECT_EQ(num_held_out, 1u);
+  EXPECT_THAT(outcome->warnings, ElementsAre(HasSubstr("split 'links': 1 of 20 training edges are left out")));
+  EXPECT_THAT(ReportAsJson(*outcome), HasSubstr("\"warnings\":[\"split 'links': 1 of 20"));
+  EXPECT_THAT(ReportAsText(*outcome), HasSubstr("  warning      split 'links': 1 of 20"));
+  const Result<PartitionOutcome> again = Run(graph, {.held_out = held_out});
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_TRUE(again->reused);
+  EXPECT_THAT(again->warnings, ElementsAre());
   const storage::StoreLocation place = *storage::OpenStore(outcome->uri);
   const auto report = format::VerifyPartitioning(*place.store, place.prefix, {.data_dir = {}});
   ASSERT_TRUE(report.ok()) << report.status().ToString();
@@ -405,6 +412,52 @@ TEST_F(PartitionPipelineTest, ExportsMappingsThatAgreeWithTheBook) {
     if (!is_loop) globals.insert(edges.ValueAsInt(edge));
   }
   EXPECT_EQ(globals.size(), outcome->manifest.book.num_edges(EdgeTypeId(2)));
+}
+
+TEST_F(PartitionPipelineTest, NamesThatTheCallerMissesEndTheWorkBeforeTheCut) {
+  const job::Graph graph = GraphOf(job::PartitionAlgorithm::kMetis, 2);
+  const Status missed = InvalidArgument("papers have no split 'random'");
+  PartitionPipelineOptions options;
+  options.check_names = [&](const GraphNames& names) {
+    EXPECT_TRUE(names.node_splits[1].contains("public"));
+    return names.node_splits[1].contains("random") ? Status() : missed;
+  };
+  std::vector<std::string> phases;
+  const auto note = [&](std::string_view phase, double fraction) {
+    if (fraction == 0) phases.emplace_back(phase);
+  };
+  EXPECT_EQ(PartitionGraph(graph, /*seed=*/1, Output(), note, options).status(), missed);
+  EXPECT_THAT(phases, ElementsAre("digesting", "reading"));
+  EXPECT_TRUE(Files().empty());
+  // Nor is a partitioning taken that is there already.
+  ASSERT_TRUE(Run(graph).ok());
+  EXPECT_EQ(Run(graph, options).status(), missed);
+}
+
+TEST_F(PartitionPipelineTest, APartitioningHasTheNamesThatItsSourcePromised) {
+  job::Graph graph = GraphOf(job::PartitionAlgorithm::kRandom, 2);
+  graph.preprocess.add_reverse_edges = true;
+  graph.partitions.source_columns = {graph::kOriginalIdColumn, source_.nodes[1].columns.begin()->first};
+  const EdgeTypeId cites = *source_.schema.FindEdgeType("cites");
+  source_.edge_splits["links"][cites.value].train = {.sources = {0}, .destinations = {1}};
+  ASSERT_TRUE(format::WriteNpyFolder(source_, folder_ / "links").ok());
+  graph.source.uri = (folder_ / "links").string();
+  std::vector<GraphNames> seen;
+  PartitionPipelineOptions options;
+  options.check_names = [&](const GraphNames& names) {
+    seen.push_back(names);
+    return Status();
+  };
+  ASSERT_TRUE(Run(graph, options).ok());
+  ASSERT_TRUE(Run(graph, options).ok());
+  ASSERT_EQ(seen.size(), 2u);  // once of the source, once of what was made of it
+  EXPECT_EQ(seen[0].schema, seen[1].schema);
+  EXPECT_EQ(seen[0].node_columns, seen[1].node_columns);
+  EXPECT_EQ(seen[0].edge_columns, seen[1].edge_columns);
+  EXPECT_EQ(seen[0].node_splits, seen[1].node_splits);
+  EXPECT_EQ(seen[0].edge_splits, seen[1].edge_splits);
+  const EdgeTypeId back = *seen[0].schema.FindEdgeType("rev_cites");
+  EXPECT_THAT(seen[0].edge_splits[back.value], ElementsAre("links"));
 }
 
 TEST_F(PartitionPipelineTest, ReportsInOneLineOfJson) {

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "services/apps/partitioning/document_names.h"
 #include "services/apps/partitioning/mapping_export.h"
 #include "services/apps/partitioning/partition_pipeline.h"
 #include "services/apps/partitioning/partition_plan.h"
@@ -41,6 +42,7 @@ struct Flags {
   GroupOptions group;
   int peer_timeout_seconds = 60;
   int start_timeout_seconds = 600;
+  TrainedBy trained_by = TrainedBy::kEspalier;
   bool json = false;
 };
 
@@ -77,6 +79,9 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--start-timeout-seconds", flags->start_timeout_seconds, "How long another process may take to start")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
+  app->add_flag_callback(
+      "--trained-by-program", [flags] { flags->trained_by = TrainedBy::kProgram; },
+      "A program of the user's trains: whether the graph has what spec.training names is not looked at");
   app->add_option("--log-format", flags->log_format, "auto, text or json")->capture_default_str();
   app->add_flag("--json", flags->json, "Report as one line of JSON on a terminal too");
 }
@@ -193,6 +198,7 @@ int Run(const Flags& flags) {
   Log(Level::kInfo, "effective configuration",
       {{"job", parsed->effective_json}, {"output", *output_uri}, {"threads", flags.threads}});
 
+  Status names;  // kept, because a document that names what is not there is no bad graph
   StopWatcher stop(kStopGrace);
   access->stop_requested = [&] { return stop.requested(); };
   access->progress = DownloadLog();
@@ -204,10 +210,17 @@ int Run(const Flags& flags) {
                                          .needs_split = training.training.epochs > 0,
                                          .access = *access,
                                          .group = group,
+                                         .check_names =
+                                             [&](const GraphNames& of_graph) {
+                                               names = CheckNames(*parsed, flags.trained_by, of_graph);
+                                               return names;
+                                             },
                                          .stop_requested = [&] { return stop.requested(); }};
   const Result<PartitionOutcome> outcome =
       PartitionGraph(training.graph, training.training.seed, *output_uri, PhaseLog(), options);
-  if (!outcome.ok()) return Fail(outcome.status(), ExitCodeOf(outcome.status().code()));
+  if (!outcome.ok()) {
+    return Fail(outcome.status(), names.ok() ? ExitCodeOf(outcome.status().code()) : ExitCode::kBadDocument);
+  }
   Log(Level::kInfo, outcome->reused ? "partitions reused" : "partitions written",
       {{"uri", outcome->uri}, {"cut_ratio", outcome->manifest.quality.cut_ratio}});
   const Status exported = Export(flags, *access, *outcome);

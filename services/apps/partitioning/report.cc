@@ -29,7 +29,8 @@ std::string ReportAsJson(const PartitionOutcome& outcome) {
                                  {"replication", manifest.quality.replication},
                                  {"balance", manifest.quality.balance},
                                  {"seconds", manifest.partition_seconds},
-                                 {"peakMemoryBytes", manifest.peak_memory_bytes}};
+                                 {"peakMemoryBytes", manifest.peak_memory_bytes},
+                                 {"warnings", outcome.warnings}};
   // A graph's name is any text: what is not UTF-8 is replaced, not thrown at us.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -48,6 +49,7 @@ std::string ReportAsText(const PartitionOutcome& outcome) {
   }
   text += "  made in      " + Fixed(manifest.partition_seconds, 1) + " s, " +
           Fixed(static_cast<double>(manifest.peak_memory_bytes) / (1 << 20), 0) + " MiB at most\n";
+  for (const std::string& warning : outcome.warnings) text += "  warning      " + warning + "\n";
   return text + "  at           " + outcome.uri + "\n";
 }
 

@@ -49,10 +49,12 @@ void SetMathThreads(const job::DistTraining& job, ChildSpec* spec) {
 
 }  // namespace
 
-ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri, const PartitionerPeers& peers) {
+ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const std::string& partitions_uri,
+                             const PartitionerPeers& peers) {
   const std::string name = NameOf(ChildId{Role::kPartitioner, peers.rank});
   ChildSpec spec = CommandOf(site, "espalier-partitioner", name);
   spec.arguments = {"--job", site.paths.JobFile(), "--output", partitions_uri, "--json"};
+  if (options.has_program()) spec.arguments.push_back("--trained-by-program");
   if (peers.threads > 0) Append(&spec.arguments, {"--threads", std::to_string(peers.threads)});
   if (peers.size > 1) {
     Append(&spec.arguments,

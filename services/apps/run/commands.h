@@ -42,7 +42,8 @@ struct PartitionerPeers {
   std::string group = {};  // of no group before; where there are several
   int threads = 0;         // 0: as many as the machine has processors
 };
-ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri, const PartitionerPeers& peers);
+ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const std::string& partitions_uri,
+                             const PartitionerPeers& peers);
 // Of server `server` by number (server_numbering.h).
 ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life);
 ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, uint32_t index,

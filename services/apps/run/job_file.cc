@@ -72,6 +72,7 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
   while (prefix.ends_with('/')) prefix.pop_back();
   RunJob result;
   result.ignored = parsed.ignored;
+  result.places = parsed.places;
   if (!IsObjectStorage(prefix)) {
     if (!prefix.empty()) result.ignored.push_back("spec.output.uri (--output takes its place)");
     prefix = folder.path();

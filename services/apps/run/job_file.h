@@ -13,6 +13,7 @@ struct RunJob {
   job::DistTraining training;
   std::string json;
   std::vector<std::string> ignored;  // fields that `run` does not use
+  job::DocumentPlaces places;        // of the user's document, of which json was made
 };
 
 // Reads the document and applies "path=value" settings. Errors are those of the document (exit code 64).

@@ -32,6 +32,10 @@ Result<format::OutputsManifest> Committed(const storage::StoreLocation& prefix) 
   return format::OutputsManifestFromJson(*text);
 }
 
+std::string PositionIn(const format::CheckpointManifest& manifest) {
+  return "epoch " + std::to_string(manifest.epoch) + ", step " + std::to_string(manifest.next_step);
+}
+
 std::string NameIn(const std::string& result_json) {
   const auto result = nlohmann::json::parse(result_json, nullptr, /*allow_exceptions=*/false);
   return result.is_object() && result.contains("name") && result["name"].is_string() ? result["name"] : "";
@@ -89,8 +93,21 @@ Status ForgetEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& 
 
 std::string PositionText(const EarlierRun& earlier) {
   const format::CheckpointListing* newest = earlier.NewestCheckpoint();
-  if (newest == nullptr) return "the beginning";
-  return "epoch " + std::to_string(newest->manifest.epoch) + ", step " + std::to_string(newest->manifest.next_step);
+  return newest == nullptr ? "the beginning" : PositionIn(newest->manifest);
+}
+
+Result<std::string> PositionTextOf(const storage::StoreLocation& named) {
+  ASSIGN_OR_RETURN(const format::CheckpointPlace place, format::FindCheckpoints(*named.store, named.prefix));
+  if (place.is_one) {
+    ASSIGN_OR_RETURN(const format::CheckpointManifest manifest,
+                     format::ReadCheckpointManifest(*named.store, place.prefix));
+    return PositionIn(manifest);
+  }
+  EarlierRun there;
+  ASSIGN_OR_RETURN(there.checkpoints, format::ListCheckpoints(*named.store, place.prefix));
+  const format::CheckpointListing* newest = there.NewestCheckpoint();
+  if (newest == nullptr) return NotFound("no complete checkpoint in " + named.store->Describe());
+  return PositionIn(newest->manifest);
 }
 
 std::string NewestPositionText(const storage::StoreLocation& prefix) {

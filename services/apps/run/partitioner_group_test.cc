@@ -65,7 +65,7 @@ TEST(PartitionerGroupTest, NamesAreOfOneRunAndWhatAStoreTakes) {
 TEST(PartitionerCommandTest, AProcessIsOfTheGroupThatItIsToldAndOfNoOther) {
   const Site site{.paths = RunPaths("/srv/job/run"), .program_folder = "/usr/bin"};
   for (const PartitionerPeers& peers : {PartitionerPeers{}, PartitionerPeers{.rank = 1, .size = 3, .group = "g"}}) {
-    const ChildSpec spec = PartitionerCommand(site, "/srv/partitions", peers);
+    const ChildSpec spec = PartitionerCommand(site, {}, "/srv/partitions", peers);
     for (const char* variable :
          {"ESPALIER_PARTITIONER_RANK", "ESPALIER_PARTITIONER_WORLD_SIZE", "ESPALIER_PARTITIONER_GROUP"}) {
       ASSERT_TRUE(spec.environment.contains(variable)) << variable;

@@ -38,6 +38,7 @@ struct JobStores {
   storage::StoreLocation prefix;
   storage::StoreLocation prefix_for_words;  // the same, with kShortPatience
   StoreProbe probe;                         // likewise
+  storage::StoreOpener open_for_words;      // likewise
   std::chrono::seconds patience;            // of the processes
 };
 
@@ -49,7 +50,8 @@ Result<JobStores> OpenStores(const RunOptions& options, const RunJob& job) {
   ASSIGN_OR_RETURN(storage::StoreLocation prefix, storage::OpenStore(job.training.output_uri, settings));
   settings.s3.patience = std::min(patience, kShortPatience);
   ASSIGN_OR_RETURN(storage::StoreLocation for_words, storage::OpenStore(job.training.output_uri, settings));
-  return JobStores{std::move(prefix), std::move(for_words), StoreProbe(job.training, storage::OpenerWith(settings)),
+  const storage::StoreOpener open_for_words = storage::OpenerWith(settings);
+  return JobStores{std::move(prefix), std::move(for_words), StoreProbe(job.training, open_for_words), open_for_words,
                    patience};
 }
 
@@ -70,10 +72,23 @@ std::string CheckpointsText(const EarlierRun& earlier) {
   return std::to_string(count) + " checkpoint" + (count == 1 ? "" : "s") + ", the newest at " + PositionText(earlier);
 }
 
+// Where trainers go on that find no checkpoint of the run's own; empty where the document names nothing, and all
+// begins. What is wrong with the place they say.
+std::string NamedStartText(const RunJob& job, const storage::StoreOpener& open) {
+  const std::string& from = job.training.checkpoint.resume_from;
+  const job::Training& training = job.training.training;
+  const bool only_infers = training.epochs == 0 && !training.model.uri.empty();
+  if (from.empty() || only_infers) return "";
+  const Result<storage::StoreLocation> at = open(from);
+  const Result<std::string> position = at.ok() ? PositionTextOf(*at) : Result<std::string>(at.status());
+  return (position.ok() ? *position + " of " : "") + from + " (checkpoint.resumeFrom)";
+}
+
 // An interrupted run is neither taken up nor thrown away by accident: both must be asked for. Nor are the results of
 // another job replaced; those of the same one are, as a command that is repeated expects.
 Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, const RunFolder& folder,
-                                  const storage::StoreLocation& prefix, terminal::Progress& progress) {
+                                  const JobStores& stores, terminal::Progress& progress) {
+  const storage::StoreLocation& prefix = stores.prefix;
   ASSIGN_OR_RETURN(const RunState state, ReadRunState(folder.StateFile()));
   Beginning beginning;
   if (options.roles.has_program()) {  // what it has saved, and where, is its own business
@@ -85,7 +100,8 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
   beginning.incarnation = std::max(state.attempts.incarnation, earlier.newest_incarnation) + 1;
   beginning.reason = options.resume ? "resumed" : "started";
   if (options.resume) {
-    progress.Note("going on from " + PositionText(earlier));
+    const std::string named = earlier.num_complete() > 0 ? "" : NamedStartText(job, stores.open_for_words);
+    progress.Note("going on from " + (named.empty() ? PositionText(earlier) : named));
     return beginning;
   }
   const bool unfinished = earlier.num_complete() > 0 && !earlier.outputs_committed;
@@ -103,6 +119,8 @@ Result<Beginning> DecideBeginning(const RunOptions& options, const RunJob& job, 
     progress.Note("removing the earlier run's " + CheckpointsText(earlier) + ": " + job.training.output_uri);
   }
   RETURN_IF_ERROR(ForgetEarlierRun(prefix, earlier));
+  const std::string named = NamedStartText(job, stores.open_for_words);
+  if (!named.empty()) progress.Note("going on from " + named);
   return beginning;
 }
 
@@ -237,7 +255,7 @@ RunOutcome RunRequest(const Request& request, terminal::Progress& progress, cons
   const Result<JobStores> stores = OpenStores(options, *job);
   if (!stores.ok()) return Failed(ExitCode::kBadDocument, stores.status().message());
 
-  const Result<Beginning> beginning = DecideBeginning(options, *job, *folder, stores->prefix, progress);
+  const Result<Beginning> beginning = DecideBeginning(options, *job, *folder, *stores, progress);
   if (!beginning.ok()) {
     const StatusCode code = beginning.status().code();
     const bool must_choose = code == StatusCode::kFailedPrecondition || code == StatusCode::kInvalidArgument;

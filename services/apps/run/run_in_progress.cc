@@ -8,6 +8,7 @@
 #include "services/apps/run/log_tail.h"
 #include "services/apps/run/server_numbering.h"
 #include "services/apps/run/training_view.h"
+#include "services/apps/run/users_document.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
 
@@ -54,6 +55,16 @@ std::string WithoutControls(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; }, '?');
   return text;
+}
+
+// What the partitioner has to say to people.
+std::vector<std::string> WarningsIn(const nlohmann::json& answer) {
+  std::vector<std::string> warnings;
+  if (!answer.contains("warnings")) return warnings;
+  for (const nlohmann::json& warning : answer["warnings"]) {
+    if (warning.is_string()) warnings.push_back(WithoutControls(warning.get<std::string>()));
+  }
+  return warnings;
 }
 
 // A program that is missing is the user's choice where it is theirs, else an installation of ours that is incomplete.
@@ -215,6 +226,11 @@ std::optional<Stop> RunInProgress::Do(const action::Succeed&) {
 
 std::optional<Stop> RunInProgress::Do(const action::GiveUp& give_up) {
   const ExitState& exit = give_up.failure.exit;
+  // Nothing but the document is to be mended: how a process came to say so is of no use.
+  const std::string reason = ReasonOf(give_up.failure.child);
+  const bool is_of_document = give_up.failure.child.role == Role::kPartitioner && !exit.ok() &&
+                              exit.Class() == ExitCode::kBadDocument && !reason.empty();
+  if (is_of_document) return Stop{ExitCode::kBadDocument, reason};
   // A child that ends with 0 before its time is a bug of ours.
   return Stop{exit.ok() ? ExitCode::kBug : exit.Class(), FailureText(give_up.failure)};
 }
@@ -226,12 +242,19 @@ std::optional<Stop> RunInProgress::Do(const action::GiveUpOnStores& give_up) {
                   stores_.message() + "\n" + FailureText(give_up.failure)};
 }
 
+// A child's last words; empty where it has left none.
+std::string RunInProgress::ReasonOf(ChildId child) const {
+  const std::string said = telemetry::ReadTerminationMessage(context_.folder.TerminationFile(NameOf(child)));
+  const std::string job_file = context_.fleet.SiteOf(child).paths.JobFile();
+  return WithoutControls(SaidOfUsersDocument(said, job_file, context_.job.places));
+}
+
 // The last words are the reason; the log tells how it came to that.
 std::string RunInProgress::FailureText(const Failure& failure) const {
   const std::string name = NameOf(failure.child);
   const std::string log = context_.folder.LogFile(name);
   std::string text = name + " ended with " + failure.exit.Describe() + " while " + Doing();
-  const std::string reason = WithoutControls(telemetry::ReadTerminationMessage(context_.folder.TerminationFile(name)));
+  const std::string reason = ReasonOf(failure.child);
   if (!reason.empty()) text += ": " + reason;
   for (const std::string& line : LastLines(log, reason.empty() ? kLastLines : kLinesBesidesReason)) {
     text += "\n  " + name + "| " + line;
@@ -273,8 +296,13 @@ std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
   }
   facts_.partition_uri = answer["uri"].get<std::string>();
   facts_.partition_key = answer["partitionKey"].get<std::string>();
-  context_.progress.End("partitioned into " + std::to_string(context_.job.training.graph.partitions.count) + " in " +
-                        terminal::DurationText(phase_timer_.Seconds()) + ": " + facts_.partition_uri);
+  const uint32_t count = context_.job.training.graph.partitions.count;
+  const bool is_reused = answer.contains("reused") && answer["reused"] == true;
+  context_.progress.End((is_reused ? "reused the partitioning into " + std::to_string(count) + " that was there"
+                                   : "partitioned into " + std::to_string(count) + " in " +
+                                         terminal::DurationText(phase_timer_.Seconds())) +
+                        ": " + facts_.partition_uri);
+  for (const std::string& warning : WarningsIn(answer)) context_.progress.Note("warning: " + warning);
   return std::nullopt;
 }
 
@@ -298,7 +326,7 @@ ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
   const job::DistTraining& job = context_.job.training;
   switch (child.role) {
     case Role::kPartitioner:
-      return PartitionerCommand(site, job.graph.partitions.uri, partitioners_.PeersOf(child.index));
+      return PartitionerCommand(site, roles, job.graph.partitions.uri, partitioners_.PeersOf(child.index));
     case Role::kServer: return ServerCommand(site, job, child.index, LifeOf(child));
     case Role::kSampler: return SamplerCommand(site, roles, child.index, peers_.servers, LifeOf(child));
     case Role::kTrainer: break;

@@ -80,6 +80,7 @@ class RunInProgress {
   ChildSpec CommandOf(ChildId child, const Site& site) const;
   Life LifeOf(ChildId child) const;
   void BeginPhase(ChildId child);
+  std::string ReasonOf(ChildId child) const;
   std::string FailureText(const Failure& failure) const;
   std::string TrainersPhase() const;
   std::string Doing() const;

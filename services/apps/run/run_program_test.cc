@@ -84,6 +84,7 @@ TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
                     HasSubstr("ESPALIER_LOCAL_ADDRESS=127.0.0.1\n"), HasSubstr("OMP_NUM_THREADS=1\n"),
                     HasSubstr("2:two words:--rate\n")));
   EXPECT_THAT(TextOf("out/env.0.1"), HasSubstr("ESPALIER_RANK=0\n"));
+  EXPECT_THAT(TextOf("out/run/partitioner.args"), HasSubstr("--trained-by-program\n"));
   const auto result = nlohmann::json::parse(TextOf("out/result.json"));
   EXPECT_EQ(result["trainers"], 2);
   EXPECT_EQ(result["partitionKey"], "k");

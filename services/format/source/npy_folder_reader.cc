@@ -244,7 +244,8 @@ Status ReadEdgeSplit(const FolderReading& folder, const SplitDescription& descri
 Status ReadSplit(const FolderReading& folder, const SplitDescription& description, SourceGraph& graph) {
   if (description.edge_type) return ReadEdgeSplit(folder, description, graph);
   if (description.type.empty() && graph.schema.num_node_types() > 1) {
-    return InvalidArgument("a split needs the field 'type' where there are several node types");
+    return InvalidArgument("a split needs the field 'type' where there are several node types: " +
+                           graph.schema.NodeTypeList());
   }
   const std::string type_name = description.type.empty() ? graph.schema.node_types()[0] : description.type;
   ASSIGN_OR_RETURN(const NodeTypeId type, graph.schema.FindNodeType(type_name));

@@ -6,6 +6,19 @@
 #include "services/format/source/digest_cache.h"
 
 namespace espalier::format {
+namespace {
+
+const char* Expected(SourceFormat format) {
+  switch (format) {
+    case SourceFormat::kOgb: return "the folder of a data set of OGB, with raw/ in it";
+    case SourceFormat::kNpy: return "a folder with graph.yaml";
+    case SourceFormat::kTriples: return "a file of triples, or a folder with train.txt";
+    case SourceFormat::kDglChunked: return "a folder with metadata.json";
+  }
+  return "";
+}
+
+}  // namespace
 
 Result<SourcePlace> SourcePlace::Find(const std::string& uri, const SourceAccess& access,
                                       std::function<bool(const std::string& name)> wanted) {
@@ -34,7 +47,11 @@ Result<std::string> SourcePlace::Digest(const std::string& what,
 }
 
 Result<SourcePlace> FindGraphSource(const std::string& uri, SourceFormat format, const SourceAccess& access) {
-  return SourcePlace::Find(uri, access, [format](const std::string& name) { return BelongsToSource(format, name); });
+  Result<SourcePlace> place =
+      SourcePlace::Find(uri, access, [format](const std::string& name) { return BelongsToSource(format, name); });
+  if (place.ok() || place.status().code() != StatusCode::kNotFound) return place;
+  return NotFound(place.status().message() + ": as " + NameOf(format) + " expected " + Expected(format) +
+                  "; nothing is downloaded by a data set's name");
 }
 
 Result<std::string> GraphSourceDigest(SourcePlace& place, SourceReadOptions options) {

@@ -93,6 +93,20 @@ TEST_F(SourcePlaceTest, StagesWhatBelongsToTheGraph) {
   EXPECT_EQ(reads_, 8);  // nothing is fetched twice
 }
 
+TEST_F(SourcePlaceTest, SaysWhatWasExpectedWhereNothingIs) {
+  const auto message = [&](const std::string& uri, SourceFormat format) {
+    const Status none = Find(uri, format).status();
+    EXPECT_EQ(none.code(), StatusCode::kNotFound) << uri;
+    return none.message();
+  };
+  EXPECT_EQ(
+      message("ogbn-no-such-set", SourceFormat::kOgb),
+      "there is no file or folder ogbn-no-such-set: as OGB expected the folder of a data set of OGB, with raw/ in "
+      "it; nothing is downloaded by a data set's name");
+  EXPECT_THAT(message(cache_.path(), SourceFormat::kNpy),
+              HasSubstr("holds no files of a graph: as NPY expected a folder with graph.yaml"));
+}
+
 TEST_F(SourcePlaceTest, GivesTheSameDigestWhereverTheBytesLie) {
   const auto remote = Digest();
   ASSERT_TRUE(remote.ok()) << remote.status().ToString();

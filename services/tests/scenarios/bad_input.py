@@ -110,6 +110,38 @@ class BadInput(Scenario):
         self.assertIn("job.json:1:", process.stderr)
         self.assertFalse((self.dir / "run" / "result.json").exists())
 
+    def test_names_that_the_graph_lacks_are_found_before_it_is_cut(self):
+        graph = self.generate("--nodes", 500, "--edges", 3000, "--classes", 3, "--features", 4)
+        right = self.write_job(job(graph), "right.json")
+        wrong = self.write_job(
+            job(graph, training__task={"type": "NodeClassification", "label": "node-lable", "split": "public"},
+                training__inputs=[{"features": ["node-feat", "size"]}]), "wrong.json")
+
+        def run(document):
+            return espalier("run", "-f", document, "--output", self.dir / "run", timeout=240)
+
+        def refuse():
+            refused = run(wrong)
+            self.assertEqual(refused.returncode, 64, refused.stderr)
+            self.assertIn(f"espalier: {wrong}:1:", refused.stderr)
+            for words in ("spec.training.task.label: node type 'node' has no column 'node-lable' (did you mean "
+                          "'node-label'?); it has: node-feat, node-label",
+                          "spec.training.task.split: node type 'node' has no split 'public'; it has: random",
+                          "spec.training.inputs[0].features[1]: node type 'node' has no column 'size'"):
+                self.assertIn(words, refused.stderr)
+
+        refuse()
+        self.assertEqual(list((self.dir / "run").rglob("manifest.json")), [])
+        first = run(right)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn("partitioned into 2 in ", first.stderr)
+        refuse()  # also where partitions are there that serve others
+        second = run(right)
+        self.assertEqual(second.returncode, 0, second.stderr)
+        self.assertIn("reused the partitioning into 2 that was there: ", second.stderr)
+        shown = espalier("inspect", self.dir / "run")
+        self.assertIn("500 nodes, 3000 edges, 2 partitions, 1 trainer\n  testAccuracy ", shown.stdout)
+
     def partitioned(self):
         graph = self.generate("--nodes", 500, "--edges", 3000, "--classes", 3, "--features", 4)
         process = espalier("partition", graph, "--format", "NPY", "--count", 2, "--output", self.dir / "parts", "--json")

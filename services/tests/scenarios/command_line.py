@@ -13,7 +13,10 @@ class CommandLine(Scenario):
             self.assertEqual(shown.returncode, 0)
             self.assertIn("espalier " + command, shown.stdout)
         self.assertEqual(espalier("partition", "--no-such-flag").returncode, 64)
-        self.assertEqual(espalier("no-such-command").returncode, 64)
+        unknown = espalier("partitoin", "graph")
+        self.assertEqual(unknown.returncode, 64)
+        self.assertIn("there is no command 'partitoin' (did you mean 'partition'?): `espalier --help` lists them",
+                      unknown.stderr)
 
     def test_a_graph_that_import_has_cleaned_is_cut_as_if_the_job_had_cleaned_it(self):
         flags = ["--drop-self-loops", "--add-reverse-edges", "--drop-duplicate-edges"]
@@ -34,7 +37,11 @@ class CommandLine(Scenario):
 
     def test_a_graph_is_imported_partitioned_verified_and_found_again(self):
         imported = self.dir / "cora"
-        self.assertEqual(espalier("import", CORA, "--format", "OGB", "--output", imported).returncode, 0)
+        process = espalier("import", CORA, "--format", "ogb", "--add-reverse-edges", "--drop-duplicate-edges", "--output",
+                           imported)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        # Each citation is there in both directions.
+        self.assertIn("edges changed: 10556 reverse edges added, 10556 duplicates dropped\n", process.stdout)
         partition = ["partition", imported, "--format", "NPY", "--count", 3, "--output", self.dir / "parts", "--json"]
         first = espalier(*partition)
         self.assertEqual(first.returncode, 0, first.stderr)

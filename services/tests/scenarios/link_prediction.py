@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import numpy as np
+
 from harness import SOURCE, Scenario, espalier
 
 EXAMPLE = SOURCE / "services/examples/cora-links.yaml"
@@ -34,6 +36,19 @@ class LinkPrediction(Scenario):
         # 2708 candidates: chance is 0.003.
         self.assertGreater(result["testMrr"], 0.05)
         self.assertEqual(result["edges"], 2 * (5278 - 264 - 528))  # held-out edges are in neither direction
+
+    def test_training_edges_that_are_left_out_are_said_once(self):
+        edges = np.load(self.graph / "edges.npy")
+        parts = {part: edges[:, np.load(self.graph / f"{part}.npy")] for part in ("train", "validation", "test")}
+        leaks = parts["test"][::-1, :3]  # the same citations, the other way round
+        parts["train"] = np.concatenate([parts["train"], leaks], axis=1)
+        for part, pairs in parts.items():
+            np.save(self.graph / f"{part}.npy", np.ascontiguousarray(pairs))
+        process = espalier("run", "-f", EXAMPLE, "--output", self.dir / "leaky", "--set",
+                           f"graph.source.uri={self.graph}", "--set", "training.epochs=1", timeout=240)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        warning = f"warning: split 'links': 3 of {parts['train'].shape[1]} training edges are left out"
+        self.assertEqual(process.stderr.count(warning), 1, process.stderr)
 
     def test_partitions_and_transports_change_no_bit_and_trainers_only_rounding(self):
         one = self.train("--audit", partitions=1, epochs=2)

@@ -7,10 +7,8 @@
 namespace espalier::trainer {
 
 Result<EdgeTypeId> LabelledEdgeTypeOf(const job::Task& task, const graph::GraphSchema& schema) {
-  if (!task.edge_type.empty()) return schema.FindEdgeType(task.edge_type).While("spec.training.task.edgeType");
-  if (schema.num_edge_types() == 1) return EdgeTypeId(0);
-  return InvalidArgument("spec.training.task.edgeType: expected an edge type, because the graph has " +
-                         std::to_string(schema.num_edge_types()));
+  return (task.edge_type.empty() ? schema.OnlyEdgeType() : schema.FindEdgeType(task.edge_type))
+      .While("spec.training.task.edgeType");
 }
 
 Result<std::optional<sampler::EdgePlan>> EdgePlanOf(const job::Task& task, const graph::GraphSchema& schema) {

@@ -59,7 +59,8 @@ Result<std::optional<EdgeTypeId>> ReverseTypeOf(const job::Task& task, const gra
   if (!task.reverse_edge_type.empty()) {
     if (task.edge_type.empty() && (schema.num_edge_types() > 1 || !task.edge_types.empty())) {
       return InvalidArgument("spec.training.task.reverseEdgeType: the reverse of one edge type, and the graph has " +
-                             std::to_string(schema.num_edge_types()) + ": name spec.training.task.edgeType");
+                             std::to_string(schema.num_edge_types()) +
+                             ": name spec.training.task.edgeType; there are: " + schema.EdgeTypeList());
     }
     ASSIGN_OR_RETURN(const EdgeTypeId named,
                      schema.FindEdgeType(task.reverse_edge_type).While("spec.training.task.reverseEdgeType"));

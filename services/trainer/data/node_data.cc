@@ -108,10 +108,7 @@ Result<torch::Tensor> AsClasses(const Tensor& tensor) {
 }
 
 Result<NodeTypeId> NodeTypeOf(const std::string& name, const GraphSchema& schema, const char* field) {
-  if (!name.empty()) return schema.FindNodeType(name).While(field);
-  if (schema.num_node_types() == 1) return NodeTypeId(0);
-  return InvalidArgument(std::string(field) + ": expected a node type, because the graph has " +
-                         std::to_string(schema.num_node_types()));
+  return (name.empty() ? schema.OnlyNodeType() : schema.FindNodeType(name)).While(field);
 }
 
 Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema& schema, sampler::RowSource& rows) {

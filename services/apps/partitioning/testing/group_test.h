@@ -70,6 +70,7 @@ class GroupTest : public ::testing::Test {
     options.group = std::move(group);
     options.held_out = held_out_;
     options.needs_split = needs_split_;
+    options.check_names = check_names_;
     options.access.open_store = [&](const std::string& uri) -> Result<storage::StoreLocation> {
       return storage::StoreLocation{std::shared_ptr<storage::ObjectStore>(&store, [](auto*) {}), uri};
     };
@@ -114,6 +115,7 @@ class GroupTest : public ::testing::Test {
   job::Graph graph_;
   std::optional<graph::HeldOutEdges> held_out_;
   bool needs_split_ = true;
+  std::function<Status(const GraphNames& names)> check_names_;
 };
 
 }  // namespace espalier::partitioning

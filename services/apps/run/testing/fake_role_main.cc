@@ -1,6 +1,8 @@
 // Plays every role binary in the tests of `espalier run`: copied under their names into a folder, where the file
 // "behavior" says who misbehaves and how ("server-1 exit 65", "trainer-0 hang 0"); "once:" in front of the action
 // ("server-1 once:signal 9"): only in its first life. "trainer-0 await-server-1 2": waits for that child's second life.
+// A partitioner that may "reuse 0", "warn 0" does its work with that to say; with "unknown-name 0" it refuses the
+// document.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -111,6 +113,13 @@ int Misbehave(const Behavior& behavior) {
   return 70;
 }
 
+// As a partitioner does whose graph has no such column.
+int RefuseDocument(const std::string& job_file) {
+  const std::string message = job_file + ":40:40: spec.training.task.label: no such column";
+  espalier::telemetry::WriteTermination(espalier::InvalidArgument(message), espalier::ExitCode::kBadDocument);
+  return static_cast<int>(espalier::ExitCode::kBadDocument);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -126,10 +135,13 @@ int main(int argc, char** argv) {
 
   if (child.starts_with("partitioner")) {
     RecordArguments(fs::path(flags["--job"]).parent_path() / "run" / (child + ".args"), argc, argv);
-    if (!behavior.action.empty()) return Misbehave(behavior);
+    if (behavior.action == "unknown-name") return RefuseDocument(flags["--job"]);
+    const bool reuses = behavior.action == "reuse", warns = behavior.action == "warn";
+    if (!behavior.action.empty() && !reuses && !warns) return Misbehave(behavior);
     fs::create_directories(flags["--output"] + "/k");
     (void)WriteFileAtomically(flags["--output"] + "/k/manifest.json", "{}");
-    std::printf("{\"partitionKey\":\"k\",\"uri\":\"%s/k\"}\n", flags["--output"].c_str());
+    std::printf("{\"partitionKey\":\"k\",\"uri\":\"%s/k\",\"reused\":%s,\"warnings\":[%s]}\n",
+                flags["--output"].c_str(), reuses ? "true" : "false", warns ? "\"half of it is gone\"" : "");
     return 0;
   }
   const std::string folder = fs::path(flags["--ready-file"]).parent_path();

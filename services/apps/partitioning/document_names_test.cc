@@ -1,0 +1,169 @@
+#include "services/apps/partitioning/document_names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace espalier::partitioning {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+// Authors write papers ("year" of each, and a split "sold"); papers cite papers. Papers have "feat" and "topic",
+// authors "age"; papers have a split "time".
+graph::SourceGraph Library() {
+  graph::SourceGraph graph;
+  graph.schema =
+      *graph::GraphSchema::Make({"author", "paper"}, {{"author", "writes", "paper"}, {"paper", "cites", "paper"}});
+  graph.nodes.resize(2);
+  graph.nodes[0].columns["age"] = {};
+  graph.nodes[1].columns["feat"] = graph.nodes[1].columns["topic"] = {};
+  graph.edges.resize(2);
+  graph.edges[0].columns["year"] = {};
+  graph.splits["time"][1] = {};
+  graph.edge_splits["sold"][0] = {};
+  return graph;
+}
+
+constexpr const char* kDocument = R"(apiVersion: espalier.io/v1alpha1
+kind: DistTraining
+metadata: {name: library}
+spec:
+  graph: {source: {uri: /srv/library, format: NPY}, partitions: {count: 2}}
+  training:
+    task: {type: NodeClassification, nodeType: paper, label: topic, split: time}
+    inputs:
+    - {nodeType: paper, features: [feat]}
+    model: {type: GraphSAGE, hiddenSize: 8}
+    sampling: {layers: [{fanout: 5}]}
+    batchSize: 8
+    epochs: 1
+)";
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+Settings With(Settings settings, const Settings& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+job::ParsedJob Job(const Settings& settings) {
+  Result<job::ParsedJob> job =
+      job::ParseJob("job.yaml", kDocument, settings, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
+  ESPALIER_CHECK(job.ok()) << job.status().ToString();
+  return *std::move(job);
+}
+
+// "path: message" of each name that is not there.
+std::vector<std::string> Unknown(const Settings& settings, TrainedBy trained_by = TrainedBy::kEspalier) {
+  const job::DistTraining training = Job(settings).training;
+  const Result<GraphNames> names = NamesOf(Library(), training.graph);
+  ESPALIER_CHECK(names.ok()) << names.status().ToString();
+  std::vector<std::string> texts;
+  for (const UnknownName& unknown : UnknownNames(training, trained_by, *names)) {
+    texts.push_back(unknown.path + ": " + unknown.message);
+  }
+  return texts;
+}
+
+TEST(DocumentNamesTest, WhatTheGraphHasIsFound) {
+  EXPECT_THAT(Unknown({}), IsEmpty());
+  EXPECT_THAT(Unknown({{"training.inputs[0].features", "[feat, original_id]"},
+                       {"graph.timeColumn", "year"},
+                       {"training.sampling.weight", "year"}}),
+              IsEmpty());
+  // What sampling.method Labor adds is made when the graph is cut.
+  EXPECT_THAT(Unknown({{"training.sampling.method", "Labor"}}), IsEmpty());
+  EXPECT_THAT(Unknown({{"graph.partitions.sourceColumns", "[feat]"}, {"training.sampling.weight", "source.feat"}}),
+              IsEmpty());
+}
+
+TEST(DocumentNamesTest, NamesColumnsAndSplitsThatAreNotThereAndThoseThatAre) {
+  EXPECT_THAT(
+      Unknown({{"training.task.label", "topci"}, {"training.task.split", "random"}}),
+      ElementsAre("spec.training.task.label: node type 'paper' has no column 'topci' (did you mean 'topic'?); it "
+                  "has: feat, topic",
+                  "spec.training.task.split: node type 'paper' has no split 'random'; it has: time"));
+  EXPECT_THAT(Unknown({{"training.inputs[0].features", "[feat, size]"}}),
+              ElementsAre("spec.training.inputs[0].features[1]: node type 'paper' has no column 'size'; it has: feat, "
+                          "topic"));
+  EXPECT_THAT(
+      Unknown({{"training.sampling.weight", "yeer"}}),
+      ElementsAre("spec.training.sampling.weight: no edge type has a column 'yeer' (did you mean 'year'?); there "
+                  "are: year"));
+  EXPECT_THAT(
+      Unknown({{"graph.partitions.sourceColumns", "[mask]"}}),
+      ElementsAre("spec.graph.partitions.sourceColumns[0]: no node type has a column 'mask'; there are: age, feat, "
+                  "topic"));
+}
+
+TEST(DocumentNamesTest, NamesTypesThatAreNotThereOrAreNotNamed) {
+  EXPECT_THAT(Unknown({{"training.task.nodeType", "papers"}}),
+              ElementsAre("spec.training.task.nodeType: there is no node type 'papers'; there are: author, paper"));
+  EXPECT_THAT(Unknown({{"training.task.nodeType", ""}}),
+              ElementsAre("spec.training.task.nodeType: expected a node type, because the graph has 2: author, paper"));
+  EXPECT_THAT(
+      Unknown({{"training.sampling.layers[0].edgeTypes", "[{type: cites, fanout: 2}, {type: reads, fanout: 2}]"}}),
+      ElementsAre(AllOf(StartsWith("spec.training.sampling.layers[0].edgeTypes[1].type: there is no edge type "
+                                   "'reads'; there are: author:writes:paper, "),
+                        HasSubstr("paper:cites:paper"))));
+}
+
+TEST(DocumentNamesTest, ReverseRelationsThatTheJobMakesHaveTheColumnsAndSplitsOfTheirForwardOnes) {
+  const Settings links = {{"training.task", "{type: LinkPrediction, split: sold, edgeTypes: [writes, rev_writes]}"},
+                          {"training.evaluation.metric", "MRR"}};
+  EXPECT_THAT(Unknown(With(links, {{"graph.preprocess.addReverseEdges", "true"}})), IsEmpty());
+  EXPECT_THAT(Unknown(links), ElementsAre(HasSubstr("spec.training.task.edgeTypes[1]: there is no edge type "
+                                                    "'rev_writes'")));
+  EXPECT_THAT(Unknown(With(links, {{"training.task.edgeTypes", "[cites]"}})),
+              ElementsAre("spec.training.task.split: edge type 'paper:cites:paper' has no split 'sold'; it has: none"));
+}
+
+TEST(DocumentNamesTest, LabelsOfEdgesAreColumnsOfTheirType) {
+  const Settings edges = {{"training.task", "{type: EdgeRegression, split: sold, edgeType: writes, label: year}"},
+                          {"training.evaluation.metric", "MeanSquaredError"}};
+  EXPECT_THAT(Unknown(edges), IsEmpty());
+  EXPECT_THAT(Unknown(With(edges, {{"training.task.label", "stars"}})),
+              ElementsAre("spec.training.task.label: edge type 'author:writes:paper' has no column 'stars'; it has: "
+                          "year"));
+  EXPECT_THAT(Unknown(With(edges, {{"training.task.edgeType", ""}})),
+              ElementsAre("spec.training.task.edgeType: expected an edge type, because the graph has 2: "
+                          "author:writes:paper, paper:cites:paper"));
+}
+
+TEST(DocumentNamesTest, WhoOnlyAppliesAModelNeedsNeitherLabelNorSplit) {
+  const Settings wrong = {{"training.task.label", "none"}, {"training.task.split", "none"}};
+  EXPECT_THAT(Unknown(With(wrong, {{"training.epochs", "0"}, {"training.model.uri", "/srv/best.safetensors"}})),
+              IsEmpty());
+}
+
+TEST(DocumentNamesTest, AProgramTakesOfTrainingWhatItLikes) {
+  const Settings wrong = {{"training.task.label", "none"}, {"training.task.nodeType", "none"}};
+  EXPECT_THAT(Unknown(wrong, TrainedBy::kProgram), IsEmpty());
+  EXPECT_THAT(Unknown(With(wrong, {{"trainers.program.command", "[train]"}})), IsEmpty());
+  // But the graph is cut by Espalier.
+  EXPECT_THAT(Unknown({{"graph.timeColumn", "when"}}, TrainedBy::kProgram),
+              ElementsAre("spec.graph.timeColumn: no edge type has a column 'when'; there are: year"));
+}
+
+TEST(DocumentNamesTest, SaysWhereInTheDocumentEachNameStands) {
+  const job::ParsedJob job = Job({{"training.task.split", "random"}, {"training.inputs[0].features", "[size]"}});
+  const GraphNames names = *NamesOf(Library(), job.training.graph);
+  const Status wrong = CheckNames(job, TrainedBy::kEspalier, names);
+  EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(wrong.message(), AllOf(StartsWith("--set training.task.split: spec.training.task.split: node type"),
+                                     HasSubstr("\n--set training.inputs[0].features: spec.training.inputs[0]."
+                                               "features[0]: node type")));
+  EXPECT_TRUE(CheckNames(Job({}), TrainedBy::kEspalier, names).ok());
+
+  graph::SourceGraph other = Library();
+  other.nodes[1].columns.erase("topic");
+  EXPECT_THAT(CheckNames(Job({}), TrainedBy::kEspalier, *NamesOf(other, job.training.graph)).message(),
+              StartsWith("job.yaml:7:62: spec.training.task.label: node type 'paper' has no column 'topic'"));
+}
+
+}  // namespace
+}  // namespace espalier::partitioning

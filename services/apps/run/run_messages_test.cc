@@ -1,0 +1,138 @@
+// What a run says to whoever looks on, with fake role binaries.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "services/apps/run/run.h"
+#include "services/format/checkpoint.h"
+#include "services/job/testing/example_job.h"
+#include "services/storage/file_store.h"
+#include "services/telemetry/process.h"
+
+namespace espalier::run {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class RunMessagesTest : public testing::Test {
+ protected:
+  struct Said {
+    RunOutcome outcome;
+    std::string lines;
+  };
+
+  void SetUp() override {
+    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
+    root_ = fs::path(testing::TempDir()) / (std::string("espalier-says-") + info->name() + std::to_string(getpid()));
+    fs::remove_all(root_);
+    fs::create_directories(root_ / "bin");
+    std::ofstream(root_ / "job.yaml") << job::kExampleJob;
+    for (const char* name : {"espalier-partitioner", "espalier-graph-server", "espalier-sampler", "espalier-trainer"}) {
+      fs::create_symlink(ESPALIER_FAKE_ROLE, root_ / "bin" / name);
+    }
+    telemetry::StopSignal::Install().ResetForTesting();
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void Let(const std::string& behavior) const { std::ofstream(root_ / "bin" / "behavior") << behavior << "\n"; }
+
+  Said Run(const std::vector<std::string>& settings = {}) const {
+    RunOptions options;
+    options.job_file = root_ / "job.yaml";
+    options.settings = settings;
+    options.output_folder = root_ / "out";
+    options.roles.program_folder = root_ / "bin";
+    options.ready_deadline = std::chrono::seconds(60);
+    options.stop_grace = std::chrono::seconds(60);
+    Said said;
+    char* text = nullptr;
+    size_t size = 0;
+    std::FILE* file = open_memstream(&text, &size);
+    {
+      terminal::Progress progress(terminal::ProgressStyle::kLines, file);
+      said.outcome = run::Run(options, progress);
+    }
+    std::fclose(file);
+    said.lines.assign(text, size);
+    std::free(text);
+    return said;
+  }
+
+  void CommitCheckpointOf(const std::string& other) const {
+    storage::FileStore store(root_ / other);
+    format::CheckpointManifest manifest;
+    manifest.id = {1, 42};
+    manifest.job_name = "cora";
+    manifest.epoch = 4;
+    manifest.next_step = 2;
+    manifest.steps_per_epoch = 10;
+    manifest.num_partitions = manifest.num_trainers = 1;
+    for (uint32_t epoch = 0; epoch < manifest.epoch; ++epoch) manifest.loop.epochs.push_back({.epoch = epoch});
+    manifest.loop.partial.epoch = manifest.epoch;
+    manifest.loop.first_epoch_losses.assign(10, 0.5);
+    format::CheckpointFiles files;
+    for (const char* name : {format::kCheckpointModel, format::kCheckpointOptimizer}) files[name] = {};
+    const auto written = format::WriteCheckpoint(store, "checkpoints", manifest, files);
+    ASSERT_TRUE(written.ok()) << written.status().ToString();
+  }
+
+  fs::path root_;
+};
+
+TEST_F(RunMessagesTest, APartitioningThatIsReusedIsSaidToBeAndWhere) {
+  const std::string place = (root_ / "out/partitions/k").string();
+  const Said made = Run();
+  ASSERT_EQ(made.outcome.code, ExitCode::kDone) << made.outcome.error;
+  EXPECT_THAT(made.lines, AllOf(HasSubstr("partitioned into 2 in "), HasSubstr(": " + place + "\n"),
+                                Not(HasSubstr("reused")), Not(HasSubstr("warning"))));
+  Let("partitioner reuse 0");
+  const Said reused = Run();
+  ASSERT_EQ(reused.outcome.code, ExitCode::kDone) << reused.outcome.error;
+  EXPECT_THAT(reused.lines, AllOf(HasSubstr("reused the partitioning into 2 that was there: " + place + "\n"),
+                                  Not(HasSubstr("partitioned into"))));
+}
+
+TEST_F(RunMessagesTest, WarningsOfThePartitionerAreSaidOnce) {
+  Let("partitioner warn 0");
+  const Said said = Run();
+  ASSERT_EQ(said.outcome.code, ExitCode::kDone) << said.outcome.error;
+  const std::string warning = "warning: half of it is gone\n";
+  const size_t at = said.lines.find(warning);
+  ASSERT_NE(at, std::string::npos) << said.lines;
+  EXPECT_EQ(said.lines.find(warning, at + 1), std::string::npos) << said.lines;
+}
+
+TEST_F(RunMessagesTest, ANameThatTheGraphLacksIsAnErrorOfTheUsersDocument) {
+  Let("partitioner unknown-name 0");
+  const Said said = Run();
+  EXPECT_EQ(said.outcome.code, ExitCode::kBadDocument);
+  EXPECT_EQ(said.outcome.error, (root_ / "job.yaml").string() + ":13:14: spec.training.task.label: no such column");
+  EXPECT_FALSE(fs::exists(root_ / "out/run/server-0.args"));
+}
+
+TEST_F(RunMessagesTest, ARunThatGoesOnFromAnothersCheckpointSaysFromWhich) {
+  CommitCheckpointOf("other");
+  const std::string other = (root_ / "other").string();
+  const Said said = Run({"checkpoint.resumeFrom=" + other});
+  ASSERT_EQ(said.outcome.code, ExitCode::kDone) << said.outcome.error;
+  EXPECT_THAT(said.lines, HasSubstr("going on from epoch 4, step 2 of " + other + " (checkpoint.resumeFrom)\n"));
+
+  const std::string one = other + "/checkpoints/000001-000000000042";
+  EXPECT_THAT(Run({"checkpoint.resumeFrom=" + one}).lines,
+              HasSubstr("going on from epoch 4, step 2 of " + one + " (checkpoint.resumeFrom)\n"));
+  // What is wrong with it is the trainers' to say.
+  const std::string nowhere = (root_ / "nowhere").string();
+  EXPECT_THAT(Run({"checkpoint.resumeFrom=" + nowhere}).lines,
+              HasSubstr("going on from " + nowhere + " (checkpoint.resumeFrom)\n"));
+}
+
+}  // namespace
+}  // namespace espalier::run
