@@ -149,19 +149,26 @@ TEST(EdgeRowsTest, NamesWhatHasNoRow) {
 }
 
 TEST(EdgeRowsTest, TakeNoMoreMemoryThanAllowed) {
-  const auto status_with = [](uint64_t limit) {
+  const auto status_with = [](uint64_t limit, uint64_t batch_size = kRatedPerStep) {
     graph::PartitionBook book;
     std::vector<graph::Partition> partitions = testing::MakeTestPartitions(RatedGraph(), 1, 7, &book);
     const auto limited = GraphShard::Make(book, std::move(partitions[0]), {.max_edge_row_bytes = limit});
     ESPALIER_CHECK(limited.ok()) << limited.status().ToString();
+    sampler::SeedQuery query = RatedQuery(0);
+    query.batch_size = batch_size;
     Status status;
-    (*limited)->SeedsOfStep(RatedQuery(0), Soon(),
+    (*limited)->SeedsOfStep(query, Soon(),
                             [&](const Result<sampler::PartitionSeeds>& seeds) { status = seeds.status(); });
     return status;
   };
   constexpr uint64_t kRatingBytes = kRatedPerStep * sizeof(int64_t);
   EXPECT_TRUE(status_with(kRatingBytes).ok());
-  EXPECT_EQ(status_with(kRatingBytes - 1).code(), StatusCode::kResourceExhausted);
+  const Status too_many = status_with(kRatingBytes - 1);
+  EXPECT_EQ(too_many.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(too_many.message(), HasSubstr("of 8 bytes each take more than"));
+  const Status too_wide = status_with(7, /*batch_size=*/1);
+  EXPECT_EQ(too_wide.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(too_wide.message(), HasSubstr("one row of edge column 'rating' has 8 bytes, an answer holds at most 7"));
 }
 
 TEST(EdgeRowsTest, ComeWithEdgesOfOneTypeOnly) {

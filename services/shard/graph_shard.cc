@@ -253,8 +253,14 @@ Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const s
       existing += (existing.empty() ? "'" : ", '") + other + "'";
       if (other != name) continue;
       if (column.row_bytes() == 0 || num_rows <= limits.max_edge_row_bytes / column.row_bytes()) return &column;
-      return ResourceExhausted(std::to_string(num_rows) + " rows of edge column '" + name + "' take more than " +
-                               std::to_string(limits.max_edge_row_bytes) + " bytes: use smaller batches");
+      const std::string most = std::to_string(limits.max_edge_row_bytes) + " bytes";
+      if (num_rows == 1) {
+        return ResourceExhausted("one row of edge column '" + name + "' has " + std::to_string(column.row_bytes()) +
+                                 " bytes, an answer holds at most " + most);
+      }
+      return ResourceExhausted(std::to_string(num_rows) + " rows of edge column '" + name + "' of " +
+                               std::to_string(column.row_bytes()) + " bytes each take more than " + most +
+                               ": use smaller batches");
     }
   }
   return NotFound("edge type '" + book.schema().EdgeType(type).Name() + "' has no column '" + name + "'; it has " +
