@@ -277,6 +277,31 @@ TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
   ExpectEqual(labelled->positions, expected->positions);
   ExpectEqual(labelled->rows, labels->rows);
   EXPECT_EQ(labelled->rows.num_rows(), expected->positions.num_elements());
+  std::vector<uint32_t> third;  // of the positions of all partitions' edges
+  for (uint32_t position = 0; position < 80; position += 3) third.push_back(position);
+  query.positions = third;
+  const auto some = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  ASSERT_TRUE(some.ok()) << some.status().ToString();
+  int64_t next = 0;
+  for (int64_t i = 0; i < labels->positions.num_elements(); ++i) {
+    if (labels->positions.ValueAsInt(i) % 3 != 0) continue;
+    ASSERT_LT(next, some->rows.num_rows());
+    EXPECT_EQ(some->positions.ValueAsInt(next), labels->positions.ValueAsInt(i));
+    EXPECT_EQ(some->nodes.ValueAsInt(next), labels->nodes.ValueAsInt(i));
+    EXPECT_EQ(some->rows.ValueAsInt(next), labels->rows.ValueAsInt(i));
+    ++next;
+  }
+  EXPECT_GT(next, 0);
+  EXPECT_EQ(some->rows.num_rows(), next);
+  query.positions = {3, 2};
+  const auto falling = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  EXPECT_EQ(falling.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(falling.status().message(), HasSubstr("3 stands before 2"));
+  query.positions = {2, 80};
+  const auto beyond = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  EXPECT_THAT(beyond.status().message(), HasSubstr("position 80 of a step that has 80"));
+  query.positions.reset();
+
   query.edge_column = "no-such-column";
   const auto other = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
   EXPECT_EQ(other.status().code(), StatusCode::kNotFound);

@@ -261,19 +261,33 @@ TEST(RequestTensorsTest, TakesVectorsOfIdsOnly) {
 }
 
 TEST(GraphRequestsTest, RefusesUnknownPartsAndEmptyBatches) {
-  graph::v1::SeedsOfStepRequest request;
-  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("split part"));
+  rpc::Frame<graph::v1::SeedsOfStepRequest> frame;
+  graph::v1::SeedsOfStepRequest& request = frame.header;
+  const ServiceLimits limits{.max_rows = 2};
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("split part"));
   request.set_part(graph::v1::SPLIT_PART_TEST);
-  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("batch size"));
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("batch size"));
   request.set_batch_size(4);
-  EXPECT_TRUE(SeedQueryOf(request).ok());
+  EXPECT_TRUE(SeedQueryOf(frame, limits).ok());
   request.set_node_type(65'536);
-  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("65536"));
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("65536"));
   request.set_of_edges(true);
-  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("edges of no edge type"));
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("edges of no edge type"));
   request.add_edge_types(7);
   request.add_edge_types(65'536);
-  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("65536"));
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("65536"));
+
+  request.clear_edge_types();
+  request.add_edge_types(7);
+  request.set_of_positions(true);
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("0 tensors, expected 1"));
+  frame.tensors.push_back(Tensor::FromVector<uint32_t>({3, 5}));
+  ASSERT_TRUE(SeedQueryOf(frame, limits).ok());
+  EXPECT_EQ(SeedQueryOf(frame, limits)->positions, (std::vector<uint32_t>{3, 5}));
+  frame.tensors[0] = Tensor::FromVector<uint32_t>({3, 5, 8});
+  EXPECT_EQ(SeedQueryOf(frame, limits).status().code(), StatusCode::kResourceExhausted);
+  frame.tensors[0] = Tensor::FromVector<uint64_t>({3});
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("expected U32 [k]"));
 }
 
 TEST(GraphRequestsTest, RefusesDrawsThatCouldNotBeSent) {

@@ -311,6 +311,7 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
     total = part->total;
   }
   const sampler::PositionRange range = sampler::PositionsOfStep(total, query.batch_size, query.step);
+  RETURN_IF_ERROR(sampler::CheckSeedPositions(query, range.size()));
   if (!FitsU32(range.size())) return ResourceExhausted("a batch of 2^32 seeds or more");
   const std::vector<OwnSeed> own = OwnSeedsAt(query, total, lists, range);
   RETURN_IF_ERROR(CheckCount(own.size()));
