@@ -159,6 +159,23 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLinksThatALocalSourceGives) {
   }
 }
 
+TEST(RemoteMiniBatchSourceTest, EndsAfterThePlansStepsAndSaysWhereThereAreFewer) {
+  Samplers samplers(2);
+  const auto& split = samplers.graph().description().edge_splits.front();
+  sampler::EpochPlan plan = samplers.Plan();
+  plan.split = split.split;
+  plan.links = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {sampler::NegativeKind::kUniform, 0}};
+  plan.num_steps = 19;  // of 20
+  EXPECT_EQ(ExpectSameEpoch(samplers, *samplers.Open(plan), plan, 0, 0), 19);
+  EXPECT_EQ(ExpectSameEpoch(samplers, *samplers.Open(plan), plan, 0, 18), 1);
+  plan.num_steps = 21;
+  const auto remote = samplers.Open(plan);
+  ASSERT_TRUE(remote->StartEpoch(0, 20).ok());
+  const Status over = remote->Next(Soon()).status();
+  EXPECT_EQ(over.code(), StatusCode::kInternal);
+  EXPECT_THAT(over.message(), HasSubstr("ends before step 20, expected 21"));
+}
+
 TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabelledEdgesThatALocalSourceGives) {
   for (const bool typed : {false, true}) {
     Samplers samplers(3, typed);
@@ -385,24 +402,12 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
                   .status()
                   .message(),
               HasSubstr("the plan names no label"));
-  of_edges.links->types = {{EdgeTypeId(0), std::nullopt}};
-  of_edges.links->exclude_batch = false;
-  EXPECT_EQ(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
-                .status()
-                .code(),
-            StatusCode::kInvalidArgument);
-  of_edges.links->exclude_batch = true;
-  of_edges.links->edge_columns = {"rating"};
-  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+  sampler::EpochPlan of_tests = samplers.Plan();
+  of_tests.part = graph::SplitPartName::kTest;
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_tests, samplers.Spec(), samplers.options())
                   .status()
                   .message(),
-              HasSubstr("no rows of edge columns"));
-  of_edges.links->edge_columns.clear();
-  of_edges.links->want_pair_ids = true;
-  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
-                  .status()
-                  .message(),
-              HasSubstr("no ids of a batch's edges"));
+              HasSubstr("of no other part of a split"));
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {

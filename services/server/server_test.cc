@@ -348,6 +348,26 @@ TEST(MiniBatchMessagesTest, RefusesPlansThatMakeNoSense) {
   EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->clear_negatives(); }), StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->set_negatives_per_edge(0); }),
             StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& start) {
+              start.mutable_links()->set_negatives_per_edge(0);
+              start.mutable_links()->set_negatives(minibatch::v1::NEGATIVES_UNIFORM);
+            }),
+            StatusCode::kOk);
+  EXPECT_EQ(code_of([](auto& start) {
+              for (int i = 0; i < 65; ++i) start.mutable_links()->add_edge_columns("amount" + std::to_string(i));
+            }),
+            StatusCode::kResourceExhausted);
+  EXPECT_TRUE(of_edges->plan.links->exclude_batch && of_edges->plan.links->edge_columns.empty());
+  EXPECT_FALSE(of_edges->plan.links->want_pair_ids || of_edges->want_edge_ids);
+  minibatch::v1::StreamStart with_rows = good;
+  with_rows.set_want_edge_ids(true);
+  with_rows.mutable_links()->set_draw_batch(true);
+  with_rows.mutable_links()->set_want_pair_ids(true);
+  with_rows.mutable_links()->add_edge_columns("amount");
+  const Result<StreamPlan> asked = StreamPlanOf(with_rows, limits);
+  ASSERT_TRUE(asked.ok()) << asked.status().ToString();
+  EXPECT_TRUE(asked->want_edge_ids && asked->plan.links->want_pair_ids && !asked->plan.links->exclude_batch);
+  EXPECT_THAT(asked->plan.links->edge_columns, ::testing::ElementsAre("amount"));
   EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->add_types()->set_edge_type(1 << 20); }),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& start) { start.mutable_edges()->set_label("rating"); }), StatusCode::kInvalidArgument)
