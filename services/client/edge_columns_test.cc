@@ -8,7 +8,9 @@
 #include "services/client/edge_data_loader.h"
 #include "services/client/split_reader.h"
 #include "services/client/testing/ranks.h"
+#include "services/client/testing/same_batch.h"
 #include "services/client/testing/served_graph.h"
+#include "services/client/testing/served_samplers.h"
 #include "services/client/testing/written_partitions.h"
 #include "services/graph/preprocess.h"
 
@@ -256,6 +258,27 @@ TEST_P(EdgeColumnsTest, BatchesAndSharesOfASplitHaveTheIdsOfTheEdgesThatItNames)
     }
   }
   EXPECT_EQ(of_shares, TrainAmounts());
+}
+
+TEST_P(EdgeColumnsTest, SamplerProcessesSendTheSameRowsAndIds) {
+  const testing::ServedSamplers samplers(partitions_, 2);
+  const EdgesOfSplit split{{orders()}, kOrders};
+  EdgeLoaderOptions options = Options();
+  options.want_pair_ids = true;
+  for (const auto kind : {sampler::NegativeKind::kUniform, sampler::NegativeKind::kJoint}) {
+    options.negatives = {kind, kind == sampler::NegativeKind::kJoint ? 3u : 0u};
+    for (const uint32_t world_size : {1u, 3u, 30u}) {  // the last ones get no edges
+      const uint32_t rank = world_size - 1;
+      options.drawn_by = DrawnBy::kThisProcess;
+      const auto expected = BatchesOfEpoch(*GraphOf(rank, world_size), split, options, kEpoch);
+      options.drawn_by = DrawnBy::kSamplers;
+      const auto graph = testing::GraphOfRank(partitions_, rank, world_size, samplers.addresses());
+      const auto sent = BatchesOfEpoch(*graph, split, options, kEpoch);
+      ASSERT_EQ(sent.size(), 4u);  // 24 + 24 + 24 + 8 edges
+      ASSERT_EQ(expected.size(), 4u);
+      for (size_t step = 0; step < sent.size(); ++step) testing::ExpectSameBatch(sent[step], expected[step]);
+    }
+  }
 }
 
 TEST_P(EdgeColumnsTest, ParallelEdgesOfWhichTheSplitNamesNoneAreRefused) {

@@ -3,17 +3,22 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "services/base/check.h"
 #include "services/client/edge_data_loader.h"
+#include "services/client/testing/served_graph.h"
 
 namespace espalier::client::testing {
 
+// `samplers`: addresses of sampler processes over the same partitions.
 inline std::unique_ptr<DistGraph> GraphOfRank(std::shared_ptr<sampler::PartitionedGraph> partitions, uint32_t rank,
-                                              uint32_t world_size) {
+                                              uint32_t world_size, const std::vector<std::string>& samplers = {}) {
   Context context;
+  context.session.partition_key = kPartitionKey;
+  context.samplers = samplers;
   context.rank = Rank(rank);
   context.world_size = world_size;
   return std::make_unique<DistGraph>("test", std::move(partitions), context);
