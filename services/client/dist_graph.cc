@@ -68,7 +68,10 @@ class BlockRows {
 
 Result<std::unique_ptr<DistGraph>> DistGraph::Open(const Context& context) {
   ASSIGN_OR_RETURN(Session session, Connect(context.session));
-  return std::make_unique<DistGraph>(session.graph_name, std::move(session.graph), context);
+  Context opened = context;
+  opened.session.partition_key = session.partition_key;
+  if (session.incarnation != nullptr) opened.session.incarnation = session.incarnation->current();
+  return std::make_unique<DistGraph>(session.graph_name, std::move(session.graph), opened);
 }
 
 DistGraph::DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph> partitions, const Context& context)

@@ -79,6 +79,8 @@ class DistGraph {
   DistGraph(std::string name, std::shared_ptr<sampler::PartitionedGraph> partitions, const Context& context);
 
   const std::string& name() const { return name_; }
+  // What the graph was opened with; of Open with the partition key and the incarnation that its servers have.
+  const Context& context() const { return context_; }
   Rank rank() const { return context_.rank; }
   uint32_t world_size() const { return context_.world_size; }
 

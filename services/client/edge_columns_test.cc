@@ -7,7 +7,10 @@
 
 #include "services/client/edge_data_loader.h"
 #include "services/client/split_reader.h"
+#include "services/client/testing/ranks.h"
+#include "services/client/testing/same_batch.h"
 #include "services/client/testing/served_graph.h"
+#include "services/client/testing/served_samplers.h"
 #include "services/client/testing/written_partitions.h"
 #include "services/graph/preprocess.h"
 
@@ -15,6 +18,7 @@ namespace espalier::client {
 namespace {
 
 using sampler::MiniBatch;
+using testing::BatchesOfEpoch;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using testing::ServedGraph;
@@ -22,6 +26,7 @@ using testing::ServedGraph;
 constexpr char kOrders[] = "orders";
 constexpr uint64_t kCustomers = 10, kNumOrders = 120, kTrainOrders = 80;
 constexpr uint32_t kShopSteps[] = {1, 9, 3};  // of each forty edges
+constexpr uint32_t kEpoch = 2;
 constexpr NodeTypeId kCustomer(0), kShop(1);
 
 // Original ids of an order's ends. Four of forty orders in a row have the same ones.
@@ -123,10 +128,7 @@ class EdgeColumnsTest : public ::testing::TestWithParam<OrdersReached> {
   }
 
   std::unique_ptr<DistGraph> GraphOf(uint32_t rank, uint32_t world_size) const {
-    Context context;
-    context.rank = Rank(rank);
-    context.world_size = world_size;
-    return std::make_unique<DistGraph>(kOrders, partitions_, context);
+    return testing::GraphOfRank(partitions_, rank, world_size);
   }
   EdgeTypeId orders() const { return *source_.schema.FindEdgeType("orders"); }
   EdgeLoaderOptions Options() const {
@@ -162,27 +164,12 @@ class EdgeColumnsTest : public ::testing::TestWithParam<OrdersReached> {
     }
     return seen;
   }
-  template <class Edges>
-  static std::vector<MiniBatch> BatchesOfEpoch(const DistGraph& graph, const Edges& edges,
-                                               const EdgeLoaderOptions& options) {
-    auto loader =
-        DistEdgeDataLoader::Make(graph, edges, options, [](MiniBatch batch) -> Result<MiniBatch> { return batch; });
-    ESPALIER_CHECK(loader.ok()) << loader.status().ToString();
-    ESPALIER_CHECK((*loader)->StartEpoch(2).ok());
-    std::vector<MiniBatch> batches;
-    for (;;) {
-      auto batch = (*loader)->Next();
-      ESPALIER_CHECK(batch.ok()) << batch.status().ToString();
-      if (!batch->has_value()) return batches;
-      batches.push_back(**std::move(batch));
-    }
-  }
   // Of an epoch's batches, one after the other.
   template <class Edges>
   std::vector<int64_t> AmountsOfEpoch(const DistGraph& graph, const Edges& edges,
                                       const EdgeLoaderOptions& options) const {
     std::vector<int64_t> all;
-    for (const MiniBatch& batch : BatchesOfEpoch(graph, edges, options)) {
+    for (const MiniBatch& batch : BatchesOfEpoch(graph, edges, options, kEpoch)) {
       for (const int64_t amount : AmountsOf(batch)) all.push_back(amount);
     }
     return all;
@@ -260,7 +247,8 @@ TEST_P(EdgeColumnsTest, BatchesAndSharesOfASplitHaveTheIdsOfTheEdgesThatItNames)
     const auto amounts = graph->EdgeRows(orders(), "amount", share->edges.ids);
     ASSERT_TRUE(amounts.ok()) << amounts.status().ToString();
     of_shares.insert(of_shares.end(), amounts->values<int64_t>().begin(), amounts->values<int64_t>().end());
-    for (const auto& batches : {BatchesOfEpoch(*graph, split, options), BatchesOfEpoch(*graph, *share, options)}) {
+    for (const auto& batches :
+         {BatchesOfEpoch(*graph, split, options, kEpoch), BatchesOfEpoch(*graph, *share, options, kEpoch)}) {
       for (const MiniBatch& batch : batches) {
         ASSERT_EQ(batch.links->edge_ids.size(), batch.links->sources.size());
         const auto by_ids = graph->EdgeRows(orders(), "amount", batch.links->edge_ids);
@@ -270,6 +258,27 @@ TEST_P(EdgeColumnsTest, BatchesAndSharesOfASplitHaveTheIdsOfTheEdgesThatItNames)
     }
   }
   EXPECT_EQ(of_shares, TrainAmounts());
+}
+
+TEST_P(EdgeColumnsTest, SamplerProcessesSendTheSameRowsAndIds) {
+  const testing::ServedSamplers samplers(partitions_, 2);
+  const EdgesOfSplit split{{orders()}, kOrders};
+  EdgeLoaderOptions options = Options();
+  options.want_pair_ids = true;
+  for (const auto kind : {sampler::NegativeKind::kUniform, sampler::NegativeKind::kJoint}) {
+    options.negatives = {kind, kind == sampler::NegativeKind::kJoint ? 3u : 0u};
+    for (const uint32_t world_size : {1u, 3u, 30u}) {  // the last ones get no edges
+      const uint32_t rank = world_size - 1;
+      options.drawn_by = DrawnBy::kThisProcess;
+      const auto expected = BatchesOfEpoch(*GraphOf(rank, world_size), split, options, kEpoch);
+      options.drawn_by = DrawnBy::kSamplers;
+      const auto graph = testing::GraphOfRank(partitions_, rank, world_size, samplers.addresses());
+      const auto sent = BatchesOfEpoch(*graph, split, options, kEpoch);
+      ASSERT_EQ(sent.size(), 4u);  // 24 + 24 + 24 + 8 edges
+      ASSERT_EQ(expected.size(), 4u);
+      for (size_t step = 0; step < sent.size(); ++step) testing::ExpectSameBatch(sent[step], expected[step]);
+    }
+  }
 }
 
 TEST_P(EdgeColumnsTest, ParallelEdgesOfWhichTheSplitNamesNoneAreRefused) {

@@ -38,24 +38,16 @@ Result<sampler::EpochPlan> MakePlan(const DistGraph& graph, const std::vector<Ed
   return plan;
 }
 
-// Of an epoch over `total` positions.
-uint64_t NumSteps(uint64_t total, const EdgeLoaderOptions& options) {
-  return options.last_batch == LastBatch::kDrop ? total / options.batch_size
-                                                : sampler::StepsOfEpoch(total, options.batch_size);
-}
-
 // `seeds` null: the graph's.
 Result<EdgeLoaderSource> MakeEdgeSource(const DistGraph& graph, std::unique_ptr<EdgeListSeeds> seeds,
                                         sampler::EpochPlan plan, const EdgeLoaderOptions& options) {
-  sampler::LocalSamplingOptions sampling;
-  sampling.threads = options.threads;
-  sampling.depth = options.batches_ahead;
-  sampling.want_edge_ids = options.want_edge_ids;
+  const LoaderDraws draws{.by = options.drawn_by,
+                          .sampling = options.sampling,
+                          .threads = options.threads,
+                          .batches_ahead = options.batches_ahead,
+                          .want_edge_ids = options.want_edge_ids};
   EdgeLoaderSource source{.seeds = std::move(seeds), .batches = nullptr};
-  sampler::SeedSource* seeds_of_steps = source.seeds.get();
-  if (seeds_of_steps == nullptr) seeds_of_steps = &graph.partitions();
-  source.batches = std::make_unique<sampler::LocalMiniBatchSource>(graph.partitions(), *seeds_of_steps,
-                                                                   options.sampling, std::move(plan), sampling);
+  ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), draws));
   return source;
 }
 
@@ -117,7 +109,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const Edge
   }
   plan.split = edges.split;
   plan.part = edges.part;
-  plan.num_steps = NumSteps(first.back(), options);
+  plan.num_steps = StepsOfLoader(first.back(), options.batch_size, options.last_batch);
   plan.num_trainers = graph.world_size();
   plan.rank = graph.rank();
   return MakeEdgeSource(graph, nullptr, std::move(plan), options);
@@ -127,7 +119,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeList e
                                               const EdgeLoaderOptions& options) {
   ASSIGN_OR_RETURN(sampler::EpochPlan plan, MakePlan(graph, {edges.type}, options));
   RETURN_IF_ERROR(CheckEdges(graph, edges, options));
-  plan.num_steps = NumSteps(edges.size(), options);
+  plan.num_steps = StepsOfLoader(edges.size(), options.batch_size, options.last_batch);
   plan.num_trainers = graph.world_size();
   plan.rank = graph.rank();
   return MakeEdgeSource(graph, std::make_unique<EdgeListSeeds>(graph.partitions(), std::move(edges)), std::move(plan),
@@ -142,7 +134,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare 
     return InvalidArgument("a share of " + std::to_string(share.edges.size()) + " edges where the largest has " +
                            std::to_string(share.largest));
   }
-  plan.num_steps = NumSteps(share.largest, options);
+  plan.num_steps = StepsOfLoader(share.largest, options.batch_size, options.last_batch);
   return MakeEdgeSource(graph, std::make_unique<EdgeListSeeds>(graph.partitions(), std::move(share.edges)),
                         std::move(plan), options);
 }

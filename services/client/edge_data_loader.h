@@ -13,8 +13,8 @@
 //
 // A batch's `links` are the edges, their labels (edge_columns) and negatives (sampler/mini_batch.h), its layers the
 // neighbourhoods of all their ends, drawn without the batch's edges. Batches come in step order and are a pure function
-// of (edges, seed, epoch, step, rank), as docs/edge-tasks.md says it: threads and partitions do not matter. Every rank
-// gets the same number of batches; a share may be empty.
+// of (edges, seed, epoch, step, rank), as docs/edge-tasks.md says it: threads, sampler processes and partitions do not
+// matter. Every rank gets the same number of batches; a share may be empty.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@
 #include "services/client/edge_list_seeds.h"
 #include "services/client/edge_split.h"
 #include "services/client/last_batch.h"
-#include "services/sampler/local_mini_batch_source.h"
+#include "services/client/loader_batches.h"
 
 namespace espalier::client {
 
@@ -53,7 +53,7 @@ struct EdgeLoaderOptions {
   // Of the loader's edge types: whose edges say the same with their ends swapped (may be the type itself).
   std::map<EdgeTypeId, EdgeTypeId> reverse_types = {};
   sampler::SamplingSpec sampling;  // fan-outs, seed
-  int threads = 1;                 // that draw; collate runs on one more
+  int threads = 1;                 // of this process that draw; collate runs on one more
   uint32_t batches_ahead = 2;      // at least 1
   bool want_edge_ids = false;      // of drawn edges
   // Of the batch's own, which come as LinkSeeds::edge_ids; of one edge type. Lists with ids need no asking. Of a split:
@@ -63,15 +63,16 @@ struct EdgeLoaderOptions {
   // graph's, of the edges that the split means (docs/edge-tasks.md). Of a list: those kept with it, else those of its
   // ids, attached tensors too.
   std::vector<std::string> edge_columns = {};
+  DrawnBy drawn_by = DrawnBy::kThisProcess;  // the sampler processes draw EdgesOfSplit alone
 };
 
 // What does not depend on the batches' type.
 struct EdgeLoaderSource {
-  std::unique_ptr<EdgeListSeeds> seeds;                    // null: the graph's own
-  std::unique_ptr<sampler::LocalMiniBatchSource> batches;  // uses the seeds
+  std::unique_ptr<EdgeListSeeds> seeds;               // null: the graph's own
+  std::unique_ptr<sampler::MiniBatchSource> batches;  // uses the seeds
 };
 // InvalidArgument where edges or options do not fit the graph, NotFound where the split or an edge column does not
-// exist.
+// exist, FailedPrecondition where sampler processes are to draw and there are none.
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, const EdgesOfSplit& edges,
                                               const EdgeLoaderOptions& options);
 Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeList edges, const EdgeLoaderOptions& options);

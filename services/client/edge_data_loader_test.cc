@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "services/client/testing/ranks.h"
+#include "services/client/testing/same_batch.h"
 #include "services/client/testing/served_graph.h"
 #include "services/sampler/link_batch.h"
 
@@ -16,6 +18,7 @@ namespace {
 using sampler::MiniBatch;
 using sampler::NegativeKind;
 using ::testing::ElementsAre;
+using testing::ExpectSameBatch;
 using ::testing::HasSubstr;
 using testing::ServedGraph;
 
@@ -42,25 +45,12 @@ class EdgeDataLoaderTest : public ::testing::Test {
     partitions_ = session->graph;
   }
   std::unique_ptr<DistGraph> GraphOf(uint32_t rank, uint32_t world_size) const {
-    Context context;
-    context.rank = Rank(rank);
-    context.world_size = world_size;
-    return std::make_unique<DistGraph>("small", partitions_, context);
+    return testing::GraphOfRank(partitions_, rank, world_size);
   }
   template <class Edges>
   static std::vector<MiniBatch> BatchesOf(const DistGraph& graph, const Edges& edges, const EdgeLoaderOptions& options,
-                                          uint32_t epoch = 1, uint32_t first_step = 0) {
-    auto loader = DistEdgeDataLoader::Make(graph, edges, options, AsDrawn);
-    ESPALIER_CHECK(loader.ok()) << loader.status().ToString();
-    const Status started = (*loader)->StartEpoch(epoch, first_step);
-    ESPALIER_CHECK(started.ok()) << started.ToString();
-    std::vector<MiniBatch> batches;
-    for (;;) {
-      auto batch = (*loader)->Next();
-      ESPALIER_CHECK(batch.ok()) << batch.status().ToString();
-      if (!batch->has_value()) return batches;
-      batches.push_back(**std::move(batch));
-    }
+                                          uint32_t first_step = 0) {
+    return testing::BatchesOfEpoch(graph, edges, options, /*epoch=*/1, first_step);
   }
   EdgeList LinksOf(const DistGraph& graph, graph::SplitPartName part = graph::SplitPartName::kTrain) const {
     auto links = SplitEdges(graph, kLinkType, "links", part);
@@ -81,27 +71,6 @@ class EdgeDataLoaderTest : public ::testing::Test {
     return *std::move(batch);
   }
 
-  static void ExpectSame(const MiniBatch& made, const MiniBatch& expected) {
-    EXPECT_EQ(made.epoch, expected.epoch);
-    EXPECT_EQ(made.step, expected.step);
-    EXPECT_EQ(made.num_seeds, expected.num_seeds);
-    EXPECT_EQ(made.global_num_seeds, expected.global_num_seeds);
-    EXPECT_EQ(made.nodes, expected.nodes);
-    ASSERT_EQ(made.layers.size(), expected.layers.size());
-    for (size_t l = 0; l < made.layers.size(); ++l) {
-      ASSERT_EQ(made.layers[l].blocks.size(), 1u);
-      EXPECT_EQ(made.layers[l].blocks[0].indptr, expected.layers[l].blocks[0].indptr);
-      EXPECT_EQ(made.layers[l].blocks[0].indices, expected.layers[l].blocks[0].indices);
-    }
-    ASSERT_TRUE(made.links.has_value());
-    EXPECT_EQ(made.links->negatives_per_pair, expected.links->negatives_per_pair);
-    EXPECT_EQ(made.links->sources, expected.links->sources);
-    EXPECT_EQ(made.links->destinations, expected.links->destinations);
-    EXPECT_EQ(made.links->set_ends, expected.links->set_ends);
-    EXPECT_EQ(made.links->negative_destinations, expected.links->negative_destinations);
-    EXPECT_EQ(made.links->negative_sources, expected.links->negative_sources);
-    EXPECT_EQ(made.links->negative_weights, expected.links->negative_weights);
-  }
   using LinkEnds = std::vector<std::pair<GlobalNodeId, GlobalNodeId>>;
   static LinkEnds PairsOf(const MiniBatch& batch) {
     LinkEnds pairs;
@@ -136,8 +105,8 @@ TEST_F(EdgeDataLoaderTest, SplitsAndListsOfAllRanksGiveTheBatchesOfTheTrainer) {
         ASSERT_EQ(of_list.size(), 4u);
         for (uint32_t step = 0; step < 4; ++step) {
           const MiniBatch expected = TrainersBatch(options, step, world_size, rank);
-          ExpectSame(of_split[step], expected);
-          ExpectSame(of_list[step], expected);
+          ExpectSameBatch(of_split[step], expected);
+          ExpectSameBatch(of_list[step], expected);
         }
       }
     }
@@ -242,9 +211,9 @@ TEST_F(EdgeDataLoaderTest, TakesAnyPartInItsOrderAndLeavesTheLastBatchOut) {
   const std::vector<MiniBatch> batches = BatchesOf(*graph, split, options);
   EXPECT_EQ(batches.size(), 4u);
   EXPECT_EQ(pairs(batches), expected);
-  const std::vector<MiniBatch> later = BatchesOf(*graph, split, options, /*epoch=*/1, /*first_step=*/2);
+  const std::vector<MiniBatch> later = BatchesOf(*graph, split, options, /*first_step=*/2);
   ASSERT_EQ(later.size(), 2u);
-  ExpectSame(later[0], batches[2]);
+  ExpectSameBatch(later[0], batches[2]);
 
   options.last_batch = LastBatch::kDrop;
   const LinkEnds full(expected.begin(), expected.begin() + 48);

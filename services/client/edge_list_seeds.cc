@@ -25,11 +25,13 @@ Result<sampler::GlobalBatch> EdgeListSeeds::SeedsOfStep(const sampler::SeedQuery
   }
   const sampler::SeedOrder order(query, edges_.size());
   const sampler::PositionRange step = sampler::PositionsOfStep(edges_.size(), query.batch_size, query.step);
+  RETURN_IF_ERROR(sampler::CheckSeedPositions(query, step.size()));
+  const uint64_t num_seeds = query.positions.has_value() ? query.positions->size() : step.size();
   sampler::GlobalBatch batch;
-  batch.types.assign(step.size(), 0);
+  batch.types.assign(num_seeds, 0);
   std::vector<uint64_t> places;
-  for (uint64_t position = step.first; position < step.last; ++position) {
-    const uint64_t ordinal = order.OrdinalAt(position);
+  for (uint64_t i = 0; i < num_seeds; ++i) {
+    const uint64_t ordinal = order.OrdinalAt(step.first + (query.positions.has_value() ? (*query.positions)[i] : i));
     places.push_back(ordinal);
     batch.seeds.push_back(edges_.destinations[ordinal]);
     batch.sources.push_back(edges_.sources[ordinal]);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "services/client/testing/ranks.h"
 #include "services/client/testing/served_graph.h"
 
 namespace espalier::client {
@@ -42,10 +43,7 @@ class EdgeSplitTest : public ::testing::TestWithParam<EdgeSplitCase> {
     auto session = Connect({.addresses = served_.addresses()});
     ESPALIER_CHECK(session.ok()) << session.status().ToString();
     for (uint32_t rank = 0; rank < GetParam().world_size; ++rank) {
-      Context context;
-      context.rank = Rank(rank);
-      context.world_size = GetParam().world_size;
-      graphs_.push_back(std::make_unique<DistGraph>("small", session->graph, context));
+      graphs_.push_back(testing::GraphOfRank(session->graph, rank, GetParam().world_size));
     }
   }
 

@@ -122,6 +122,8 @@ Result<Context> Initialize(const Environment& environment) {
   constexpr uint64_t kYearSeconds = 365 * 24 * 3600;
   Context context;
   RETURN_IF_ERROR(FindGraph(environment, &context.session));
+  const std::vector<std::string> samplers = SplitAtCommas(Find(environment, "ESPALIER_SAMPLERS").value_or(""));
+  ASSIGN_OR_RETURN(context.samplers, rpc::ExpandAddresses(samplers).While("ESPALIER_SAMPLERS"));
   context.session.partition_key = Find(environment, "ESPALIER_PARTITION_KEY").value_or("");
   if (Find(environment, "ESPALIER_INCARNATION")) {
     ASSIGN_OR_RETURN(context.session.incarnation,

@@ -5,6 +5,8 @@
 //   ESPALIER_PARTITIONS       in place of servers: URI of the folder with manifest.json, whose partitions this process
 //                             opens itself (standalone.h), with the variables of storage and ESPALIER_DATA_DIR
 //                             (docs/reference/environment.md)
+//   ESPALIER_SAMPLERS         host:port of each sampler process, for loaders whose batches are to be drawn there
+//                             (loader_batches.h), separated as those of servers; absent: there are none
 //   ESPALIER_RANK             this program's number among those that share the work, from 0; absent: 0
 //   ESPALIER_WORLD_SIZE       how many there are; absent: 1
 //   ESPALIER_PARTITION_KEY    64 hexadecimal digits; absent: whatever the servers hold
@@ -30,6 +32,7 @@
 #include <chrono>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "services/client/session.h"
 #include "services/graph/ids.h"
@@ -43,6 +46,7 @@ Environment ProcessEnvironment();
 // Immutable value: any number of graphs may be opened with it, at once or one after another.
 struct Context {
   SessionOptions session;
+  std::vector<std::string> samplers;  // "host:port" of each; empty: loaders can only draw in this process
   Rank rank;
   uint32_t world_size = 1;
   std::string local_address = "127.0.0.1";  // where the other ranks reach this one

@@ -14,6 +14,7 @@ TEST(InitializeTest, ReadsTheEnvironment) {
                                    {"ESPALIER_WORLD_SIZE", "3"},
                                    {"ESPALIER_INCARNATION", "4"},
                                    {"ESPALIER_JOB_NAME", "nightly"},
+                                   {"ESPALIER_SAMPLERS", "c:3,sampler-[0-1]:4"},
                                    {"ESPALIER_ACCESS", "mapped"},
                                    {"PATH", "/bin"}});
   ASSERT_TRUE(context.ok()) << context.status().ToString();
@@ -22,17 +23,23 @@ TEST(InitializeTest, ReadsTheEnvironment) {
   EXPECT_EQ(context->world_size, 3u);
   EXPECT_EQ(context->session.incarnation, 4u);
   EXPECT_EQ(context->session.job, "nightly");
+  EXPECT_THAT(context->samplers, ::testing::ElementsAre("c:3", "sampler-0:4", "sampler-1:4"));
   EXPECT_EQ(context->session.access, Access::kMapped);
 }
 
 TEST(InitializeTest, NamesTheVariableThatIsWrong) {
   const Environment good = {{"ESPALIER_SERVERS", "a:1"}};
-  const std::pair<const char*, const char*> wrong[] = {
-      {"ESPALIER_SERVERS", ""},       {"ESPALIER_RANK", "x"},
-      {"ESPALIER_RANK", "1"},         {"ESPALIER_WORLD_SIZE", "0"},
-      {"ESPALIER_WORLD_SIZE", "-1"},  {"ESPALIER_ACCESS", "carrier"},
-      {"ESPALIER_CALL_SECONDS", "s"}, {"ESPALIER_INCARNATION", "1.5"},
-      {"ESPALIER_JOB_NAME", "a/b"},   {"ESPALIER_INSECURE_LISTEN_ANY", "perhaps"}};
+  const std::pair<const char*, const char*> wrong[] = {{"ESPALIER_SERVERS", ""},
+                                                       {"ESPALIER_RANK", "x"},
+                                                       {"ESPALIER_RANK", "1"},
+                                                       {"ESPALIER_WORLD_SIZE", "0"},
+                                                       {"ESPALIER_WORLD_SIZE", "-1"},
+                                                       {"ESPALIER_ACCESS", "carrier"},
+                                                       {"ESPALIER_CALL_SECONDS", "s"},
+                                                       {"ESPALIER_INCARNATION", "1.5"},
+                                                       {"ESPALIER_JOB_NAME", "a/b"},
+                                                       {"ESPALIER_INSECURE_LISTEN_ANY", "perhaps"},
+                                                       {"ESPALIER_SAMPLERS", "a-[2-1]:1"}};
   for (const auto& [name, value] : wrong) {
     Environment environment = good;
     environment[name] = value;

@@ -4,13 +4,31 @@ namespace espalier::client {
 
 namespace {
 
-// Seeds by `num_trainers` ranks, of which this is `rank`; an epoch is `positions` long.
-Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes, uint64_t positions,
-                                    uint32_t num_trainers, Rank rank, const NodeLoaderOptions& options) {
+// What nodes of a list and of a split have in common; the split's name is to be set.
+Result<sampler::EpochPlan> PlanOf(const DistGraph& graph, const NodeLoaderOptions& options) {
   if (options.batch_size == 0) return InvalidArgument("a data loader needs a batch size of at least 1");
   if (options.seed_type.value >= graph.schema().num_node_types()) {
     return InvalidArgument("node type " + std::to_string(options.seed_type.value) + " does not exist");
   }
+  sampler::EpochPlan plan;
+  plan.seed_type = options.seed_type;
+  plan.batch_size = options.batch_size;
+  plan.shuffle = options.shuffle;
+  return plan;
+}
+
+LoaderDraws DrawsOf(const NodeLoaderOptions& options) {
+  return {.by = options.drawn_by,
+          .sampling = options.sampling,
+          .threads = options.threads,
+          .batches_ahead = options.batches_ahead,
+          .want_edge_ids = options.want_edge_ids};
+}
+
+// Seeds by `num_trainers` ranks, of which this is `rank`; an epoch is `positions` long.
+Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes, uint64_t positions,
+                                    uint32_t num_trainers, Rank rank, const NodeLoaderOptions& options) {
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, PlanOf(graph, options));
   for (const GlobalNodeId node : nodes) {
     if (node.value >= graph.num_nodes(options.seed_type)) {
       return InvalidArgument("node " + std::to_string(node.value) + " of type '" +
@@ -18,26 +36,31 @@ Result<NodeLoaderSource> MakeSource(const DistGraph& graph, std::vector<GlobalNo
                              std::to_string(graph.num_nodes(options.seed_type)));
     }
   }
-  sampler::EpochPlan plan;
-  plan.seed_type = options.seed_type;
   plan.split = "nodes";
-  plan.batch_size = options.batch_size;
-  plan.shuffle = options.shuffle;
   plan.num_trainers = num_trainers;
   plan.rank = rank;
-  sampler::LocalSamplingOptions sampling;
-  sampling.threads = options.threads;
-  sampling.depth = options.batches_ahead;
-  sampling.want_edge_ids = options.want_edge_ids;
   NodeLoaderSource source;
   source.seeds = std::make_unique<NodeListSeeds>(options.seed_type, std::move(nodes), positions, options.batch_size,
                                                  options.last_batch);
-  source.batches = std::make_unique<sampler::LocalMiniBatchSource>(graph.partitions(), *source.seeds, options.sampling,
-                                                                   plan, sampling);
+  ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, source.seeds.get(), std::move(plan), DrawsOf(options)));
   return source;
 }
 
 }  // namespace
+
+Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, const NodesOfSplit& nodes,
+                                              const NodeLoaderOptions& options) {
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, PlanOf(graph, options));
+  ASSIGN_OR_RETURN(const uint64_t total, graph.partitions().CountOf(options.seed_type, nodes.split, nodes.part));
+  plan.split = nodes.split;
+  plan.part = nodes.part;
+  plan.num_steps = StepsOfLoader(total, options.batch_size, options.last_batch);
+  plan.num_trainers = graph.world_size();
+  plan.rank = graph.rank();
+  NodeLoaderSource source;
+  ASSIGN_OR_RETURN(source.batches, MakeLoaderBatches(graph, nullptr, std::move(plan), DrawsOf(options)));
+  return source;
+}
 
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
                                               const NodeLoaderOptions& options) {

@@ -1,4 +1,4 @@
-// Mini-batches over a list of nodes, prepared ahead: what DGL calls DistNodeDataLoader.
+// Mini-batches over nodes, prepared ahead: what DGL calls DistNodeDataLoader.
 //
 //   NodeLoaderOptions options{.seed_type = paper, .batch_size = 1024, .sampling = spec};
 //   ASSIGN_OR_RETURN(auto loader, NodeDataLoader<Batch>::Make(*graph, train_nodes, options, collate));
@@ -9,40 +9,51 @@
 //     ...
 //   }
 //
-// Batches come in step order and are a pure function of (nodes, seed, epoch, step, rank): threads and partitions do
-// not matter. Every rank gets the same number of batches; a share may be empty.
+// Batches come in step order and are a pure function of (nodes, seed, epoch, step, rank): threads, sampler processes
+// and partitions do not matter. Every rank gets the same number of batches; a share may be empty.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "services/client/collated_batches.h"
 #include "services/client/dist_graph.h"
+#include "services/client/loader_batches.h"
 #include "services/client/node_list_seeds.h"
 #include "services/client/node_split.h"
-#include "services/sampler/local_mini_batch_source.h"
 
 namespace espalier::client {
+
+// A part of a named split of the options' node type: nobody holds it, each partition knows its own nodes.
+struct NodesOfSplit {
+  std::string split;
+  graph::SplitPartName part = graph::SplitPartName::kTrain;
+};
 
 struct NodeLoaderOptions {
   NodeTypeId seed_type;
   uint64_t batch_size = 0;  // at least 1; of all ranks together, or of this rank where it has nodes of its own
-  bool shuffle = true;      // false: in the order of the list
+  bool shuffle = true;      // false: in the order of the list, or of the split's original ids
   LastBatch last_batch = LastBatch::kKeep;
   sampler::SamplingSpec sampling;  // fan-outs, seed
-  int threads = 1;                 // that draw; collate runs on one more
+  int threads = 1;                 // of this process that draw; collate runs on one more
   uint32_t batches_ahead = 2;      // at least 1
   bool want_edge_ids = false;
+  DrawnBy drawn_by = DrawnBy::kThisProcess;  // the sampler processes draw NodesOfSplit alone
 };
 
 // What does not depend on the batches' type.
 struct NodeLoaderSource {
-  std::unique_ptr<NodeListSeeds> seeds;
-  std::unique_ptr<sampler::LocalMiniBatchSource> batches;  // uses the seeds
+  std::unique_ptr<NodeListSeeds> seeds;               // null: the graph's own
+  std::unique_ptr<sampler::MiniBatchSource> batches;  // uses the seeds
 };
-// InvalidArgument where nodes or options do not fit the graph.
+// InvalidArgument where nodes or options do not fit the graph, NotFound where the split does not exist,
+// FailedPrecondition where sampler processes are to draw and there are none.
+Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, const NodesOfSplit& nodes,
+                                              const NodeLoaderOptions& options);
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
                                               const NodeLoaderOptions& options);
 Result<NodeLoaderSource> MakeNodeLoaderSource(const DistGraph& graph, NodeShare share,
@@ -54,8 +65,13 @@ class NodeDataLoader {
  public:
   using Collate = typename CollatedBatches<T>::Collate;
 
-  // Over a list that all ranks have: each takes its share of every batch (sampler::ShareOfBatch).
+  // Over a split, or a list that all ranks have: each takes its share of every batch (sampler::ShareOfBatch).
   // `graph` outlives the loader. `collate` runs on a thread of the loader, one batch at a time.
+  static Result<std::unique_ptr<NodeDataLoader>> Make(const DistGraph& graph, const NodesOfSplit& nodes,
+                                                      const NodeLoaderOptions& options, Collate collate) {
+    ASSIGN_OR_RETURN(NodeLoaderSource source, MakeNodeLoaderSource(graph, nodes, options));
+    return std::unique_ptr<NodeDataLoader>(new NodeDataLoader(graph, std::move(source), options, std::move(collate)));
+  }
   static Result<std::unique_ptr<NodeDataLoader>> Make(const DistGraph& graph, std::vector<GlobalNodeId> nodes,
                                                       const NodeLoaderOptions& options, Collate collate) {
     ASSIGN_OR_RETURN(NodeLoaderSource source, MakeNodeLoaderSource(graph, std::move(nodes), options));

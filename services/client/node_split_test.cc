@@ -8,6 +8,7 @@
 #include <set>
 
 #include "services/client/node_data_loader.h"
+#include "services/client/testing/ranks.h"
 #include "services/client/testing/served_graph.h"
 
 namespace espalier::client {
@@ -33,10 +34,7 @@ class NodeSplitTest : public ::testing::TestWithParam<Ranks> {
     auto session = Connect({.addresses = served_.addresses()});
     ESPALIER_CHECK(session.ok()) << session.status().ToString();
     for (uint32_t rank = 0; rank < GetParam().world_size; ++rank) {
-      Context context;
-      context.rank = Rank(rank);
-      context.world_size = GetParam().world_size;
-      graphs_.push_back(std::make_unique<DistGraph>("small", session->graph, context));
+      graphs_.push_back(testing::GraphOfRank(session->graph, rank, GetParam().world_size));
     }
     split_ = served_.local_graph().description().splits.front().split;
     auto nodes = graphs_[0]->SplitNodes(kType, split_, graph::SplitPartName::kTrain);

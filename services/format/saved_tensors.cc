@@ -1,12 +1,14 @@
 #include "services/format/saved_tensors.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "services/base/hash.h"
+#include "services/base/parallel.h"
 #include "services/format/file_entry_json.h"
 #include "services/format/partition_names.h"
 #include "services/format/stored_safetensors.h"
@@ -23,6 +25,7 @@ constexpr int kMaxSavedDepth = 8;
 constexpr uint64_t kMaxSavedManifestBytes = uint64_t{256} << 20;
 constexpr uint64_t kBytesOfTheFormat = 256;  // the field and white space around it
 constexpr std::string_view kSaveFolderStart = "save-";
+constexpr int kReadsAtOnce = 8;  // of manifests that are looked at
 
 // Of a key below the folder of what is saved.
 bool IsOfASave(std::string_view key) {
@@ -43,6 +46,25 @@ Result<bool> IsOfSavedTensors(storage::ObjectStore& store, const storage::Object
   if (!text.ok()) return std::move(text).status();
   std::erase_if(*text, [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; });
   return text->starts_with(std::string("{\"format\":\"") + kSavedTensorsFormatName + '"');
+}
+
+// Of each of them 1 or 0: a request for each, several at once. The first error in their order.
+Result<std::vector<uint8_t>> AreOfSavedTensors(storage::ObjectStore& store,
+                                               const std::vector<storage::ObjectInfo>& manifests) {
+  std::vector<Result<bool>> answers(manifests.size(), false);
+  std::atomic<bool> failed{false};
+  ParallelFor(kReadsAtOnce, static_cast<int64_t>(manifests.size()), 1, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end) && !failed; ++i) {
+      answers[i] = IsOfSavedTensors(store, manifests[i]);
+      if (!answers[i].ok()) failed = true;
+    }
+  });
+  std::vector<uint8_t> are_saved;
+  for (const Result<bool>& answer : answers) {
+    if (!answer.ok()) return answer.status();
+    are_saved.push_back(*answer ? 1 : 0);
+  }
+  return are_saved;
 }
 
 Json ToJson(const SavedTensorEntry& tensor) {
@@ -191,15 +213,22 @@ Result<SavedTensorsManifest> ReadSavedTensors(storage::ObjectStore& store, const
 Result<std::vector<std::string>> ListSavedTensors(storage::ObjectStore& store, const std::string& prefix) {
   const std::string start = prefix.empty() ? "" : prefix + "/";
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(start));
-  std::set<std::string> folders;
+  std::vector<storage::ObjectInfo> manifests;
+  std::vector<std::string> folders;  // of the manifests
   for (const storage::ObjectInfo& object : objects) {
     const std::string_view below = std::string_view(object.key).substr(start.size());
     const size_t slash = below.find('/');
     if (slash == std::string_view::npos || below.substr(slash + 1) != kManifestKey) continue;
-    ASSIGN_OR_RETURN(const bool is_saved, IsOfSavedTensors(store, object));
-    if (is_saved) folders.emplace(below.substr(0, slash));
+    manifests.push_back(object);
+    folders.emplace_back(below.substr(0, slash));
   }
-  return std::vector<std::string>(folders.begin(), folders.end());
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> are_saved, AreOfSavedTensors(store, manifests));
+  std::vector<std::string> saved;
+  for (size_t i = 0; i < folders.size(); ++i) {
+    if (are_saved[i] != 0) saved.push_back(std::move(folders[i]));
+  }
+  std::sort(saved.begin(), saved.end());
+  return saved;
 }
 
 Status RemoveSavedTensors(storage::ObjectStore& store, const std::string& folder) {

@@ -63,7 +63,8 @@ Status CheckNothingIsSaved(storage::ObjectStore& store, const std::string& folde
 Status CommitSavedTensors(storage::ObjectStore& store, const std::string& folder, const SavedTensorsManifest& manifest);
 // NotFound where nothing is committed.
 Result<SavedTensorsManifest> ReadSavedTensors(storage::ObjectStore& store, const std::string& folder);
-// Folders right below `prefix` that have a manifest of saved tensors, by name; other manifests are passed over.
+// Folders right below `prefix` that have a manifest of saved tensors, by name; other manifests are passed over. Reads
+// the beginning of each manifest, eight at once.
 Result<std::vector<std::string>> ListSavedTensors(storage::ObjectStore& store, const std::string& prefix);
 // The manifest first, then the files of all saves, ended or not: what is below a SaveFolderName, and nothing else that
 // lies there. FailedPrecondition, with nothing touched, where the manifest is of something else.

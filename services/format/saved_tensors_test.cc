@@ -4,13 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <tuple>
 
 #include "services/format/testing/mutation.h"
 #include "services/storage/memory_store.h"
+#include "services/storage/testing/hooked_store.h"
 
 namespace espalier::format {
 namespace {
@@ -108,6 +113,41 @@ TEST(SavedTensorsFormatTest, FoldersWithAManifestAreListedAndRemoved) {
   EXPECT_TRUE(store.List("job/000012/")->empty());
   ASSERT_TRUE(RemoveSavedTensors(store, "job/000013").ok());
   EXPECT_TRUE(store.List("job/000013/")->empty());
+}
+
+TEST(SavedTensorsFormatTest, ManifestsAreLookedAtEightAtOnce) {
+  storage::MemoryStore inner;
+  for (int i = 0; i < 20; ++i) {
+    const std::string folder = "job/" + std::to_string(100 + i);
+    ASSERT_TRUE(CommitSavedTensors(inner, folder, PutTinyTensors(inner, folder)).ok());
+  }
+  std::mutex mutex;
+  std::condition_variable arrived;
+  int reading = 0, most_at_once = 0;  // guarded by mutex, as given_up
+  bool given_up = false;
+  storage::HookedStore store(inner, [&](const std::string&, storage::ByteRange, std::span<std::byte>) {
+    std::unique_lock lock(mutex);
+    most_at_once = std::max(most_at_once, ++reading);
+    arrived.notify_all();
+    const bool met = arrived.wait_for(lock, std::chrono::seconds(60), [&] { return most_at_once >= 8 || given_up; });
+    if (!met) given_up = true;
+    --reading;
+    return Status();
+  });
+  const auto listed = ListSavedTensors(store, "job");
+  ASSERT_TRUE(listed.ok()) << listed.status().ToString();
+  EXPECT_EQ(listed->size(), 20u);
+  EXPECT_EQ(listed->front(), "100");
+  EXPECT_EQ(most_at_once, 8);
+
+  const storage::HookedStore::AfterRead fail_two = [](const std::string& key, auto, auto) {
+    const bool fails = key == "job/105/manifest.json" || key == "job/107/manifest.json";
+    return fails ? Unavailable("no answer for " + key) : Status();
+  };
+  storage::HookedStore failing(inner, fail_two);
+  const Status failed = ListSavedTensors(failing, "job").status();
+  EXPECT_EQ(failed.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(failed.message(), HasSubstr("no answer for job/10"));
 }
 
 // Somebody has left out the last part of the folder's name.

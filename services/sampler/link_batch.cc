@@ -53,19 +53,14 @@ class LinkBatchMaker {
                     .batch_size = plan_.batch_size};
     query.edge_types = links_.edge_types();
     query.want_edge_ids = links_.want_pair_ids;
-    if (links_.edge_columns.empty()) {
-      ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
-    }
-    for (const std::string& column : links_.edge_columns) {  // the same edges each time
-      query.edge_column = column;
-      ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
-      rows_[column] = std::move(batch_.rows);
-    }
+    // Of one trainer the share is the whole step, whose first rows come with the edges.
+    if (plan_.num_trainers == 1 && !links_.edge_columns.empty()) query.edge_column = links_.edge_columns.front();
+    ASSIGN_OR_RETURN(batch_, seeds_.SeedsOfStep(query, deadline_));
     share_ = PositionsOfShare(batch_, book_, destination_types_, plan_.num_trainers, plan_.rank);
     if (is_joint()) {
       std::stable_sort(share_.begin(), share_.end(), [this](uint32_t a, uint32_t b) { return SetOf(a) < SetOf(b); });
     }
-    if (share_.size() * uint64_t{count()} <= kMaxNegatives) return {};
+    if (share_.size() * uint64_t{count()} <= kMaxNegatives) return FindRows(std::move(query));
     return ResourceExhausted("a trainer's share would have " + std::to_string(share_.size()) + " edges with " +
                              std::to_string(count()) + " negatives each; use smaller batches or fewer negatives");
   }
@@ -77,7 +72,7 @@ class LinkBatchMaker {
     ASSIGN_OR_RETURN(Negatives negatives, DrawNegatives());
     MaskEdgesOfTheBatch(negatives);
     LinkSeeds links{.negatives_per_pair = count(), .set_ends = std::move(negatives.set_ends)};
-    for (const auto& [column, rows] : rows_) links.rows.emplace(column, RowsAt<uint32_t>(rows, share_));
+    links.rows = std::move(rows_);
     nodes.assign(book_.schema().num_node_types(), {});
     std::vector<absl::flat_hash_map<uint64_t, uint32_t>> row_of(nodes.size());
     const auto row = [&](NodeTypeId type, GlobalNodeId node) {
@@ -115,6 +110,30 @@ class LinkBatchMaker {
   // kJoint: what edges have in common that share their negatives.
   std::pair<uint64_t, uint16_t> SetOf(uint32_t position) const {
     return {JointGroupOf(position, count()), DestinationTypeOf(position).value};
+  }
+
+  // The share's rows of each edge column: a question each for these edges alone, but for rows that have come already.
+  Status FindRows(SeedQuery query) {
+    std::vector<uint32_t> positions = share_;
+    std::sort(positions.begin(), positions.end());
+    std::vector<uint32_t> places;  // of the share's edges among them
+    for (const uint32_t position : share_) {
+      const auto at = std::lower_bound(positions.begin(), positions.end(), position);
+      places.push_back(static_cast<uint32_t>(at - positions.begin()));
+    }
+    const std::string come_already = std::exchange(query.edge_column, "");
+    query.want_edge_ids = false;
+    if (plan_.num_trainers > 1) query.positions = std::move(positions);
+    for (const std::string& column : links_.edge_columns) {
+      if (column == come_already) {
+        rows_[column] = RowsAt<uint32_t>(batch_.rows, share_);
+        continue;
+      }
+      query.edge_column = column;
+      ASSIGN_OR_RETURN(const GlobalBatch mine, seeds_.SeedsOfStep(query, deadline_));
+      rows_[column] = RowsAt<uint32_t>(mine.rows, places);
+    }
+    return {};
   }
 
   // From rows of their node types to rows among the seeds of all types.
@@ -289,8 +308,8 @@ class LinkBatchMaker {
   const Deadline deadline_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // as links_.types
   GlobalBatch batch_;
-  std::map<std::string, Tensor> rows_;  // of the batch's edges, by edge column
   std::vector<uint32_t> share_;         // positions of the batch, ascending; kJoint: by SetOf first
+  std::map<std::string, Tensor> rows_;  // of the share's edges, by edge column
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ struct LinkPlan {
   std::vector<LinkType> types;
   NegativeSpec negatives;
   bool exclude_batch = true;  // false: the step's edges and their reverse edges are drawn like any other
-  // Of one edge type: what comes as LinkSeeds::rows. Each is a question about the step's edges of its own.
+  // Of one edge type: what comes as LinkSeeds::rows. Each is a question of its own, about the trainer's share.
   std::vector<std::string> edge_columns = {};
   bool want_pair_ids = false;  // of one edge type: LinkSeeds::edge_ids, as SeedQuery::want_edge_ids has them
 

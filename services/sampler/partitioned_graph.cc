@@ -35,17 +35,26 @@ std::vector<PartitionId> NonEmpty(const std::vector<std::vector<uint32_t>>& plac
   return asked;
 }
 
-// Which of the query's edge types the edges at these positions are of: known from how many edges each type has.
+// Which of the query's edge types the edges of a step are of: known from how many edges each type has.
 std::vector<uint16_t> TypesOfPositions(const SeedQuery& query, PositionRange range,
                                        const std::vector<uint64_t>& first_of_type) {
-  std::vector<uint16_t> types(range.size(), 0);
+  std::vector<uint16_t> types(query.positions.has_value() ? query.positions->size() : range.size(), 0);
   if (query.edge_types.size() == 1) return types;
   const SeedOrder order(query, first_of_type.back());
   for (uint64_t i = 0; i < types.size(); ++i) {
-    const auto after = std::upper_bound(first_of_type.begin(), first_of_type.end(), order.OrdinalAt(range.first + i));
+    const uint64_t position = range.first + (query.positions.has_value() ? (*query.positions)[i] : i);
+    const auto after = std::upper_bound(first_of_type.begin(), first_of_type.end(), order.OrdinalAt(position));
     types[i] = static_cast<uint16_t>(after - first_of_type.begin() - 1);
   }
   return types;
+}
+
+// Where the entry of a step's position stands in the answer; kUnfilled: it was not asked for.
+uint64_t PlaceOf(const SeedQuery& query, uint64_t position) {
+  if (!query.positions.has_value()) return position;
+  const auto at = std::lower_bound(query.positions->begin(), query.positions->end(), position);
+  if (at == query.positions->end() || *at != position) return kUnfilled;
+  return static_cast<uint64_t>(at - query.positions->begin());
 }
 
 Status CheckCount(const Tensor& answer, size_t expected, PartitionId partition) {
@@ -142,7 +151,8 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
     ASSIGN_OR_RETURN(total, CountOf(query.node_type, query.split, query.part));
   }
   const PositionRange range = PositionsOfStep(total, query.batch_size, query.step);
-  const uint64_t num_seeds = range.size();
+  RETURN_IF_ERROR(CheckSeedPositions(query, range.size()));
+  const uint64_t num_seeds = query.positions.has_value() ? query.positions->size() : range.size();
   if (num_seeds > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a batch has 2^32 seeds or more");
   GlobalBatch batch;
   batch.seeds.resize(num_seeds, GlobalNodeId(kUnfilled));
@@ -151,10 +161,10 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
     batch.types = TypesOfPositions(query, range, first_of_type);
     if (query.want_edge_ids) batch.edge_ids.resize(num_seeds);
   }
-  // Whether there are the ends that a partition says a position has.
-  const auto exist = [&](uint64_t position, uint64_t node, uint64_t source) {
+  // Whether there are the ends that a partition says a place has.
+  const auto exist = [&](uint64_t place, uint64_t node, uint64_t source) {
     if (!of_edges) return node < book().num_nodes(query.node_type);
-    const EdgeTypeId type = query.edge_types[batch.types[position]];
+    const EdgeTypeId type = query.edge_types[batch.types[place]];
     return node < book().num_nodes(schema.DestinationOf(type)) && source < book().num_nodes(schema.SourceOf(type));
   };
 
@@ -180,26 +190,30 @@ Result<GlobalBatch> PartitionedGraph::SeedsOfStep(const SeedQuery& query, Deadli
       RETURN_IF_ERROR(CheckIds(edge_ids, "ids of seeds"));
       RETURN_IF_ERROR(CheckCount(edge_ids, static_cast<size_t>(nodes.num_elements()), asked[p]));
     }
+    std::vector<uint32_t> places;
     for (int64_t i = 0; i < nodes.num_elements(); ++i) {
       const auto position = static_cast<uint64_t>(positions.ValueAsInt(i));
+      const uint64_t place = PlaceOf(query, position);
       const auto node = static_cast<uint64_t>(nodes.ValueAsInt(i));
       const auto source = of_edges ? static_cast<uint64_t>(sources.ValueAsInt(i)) : 0;
-      if (position >= num_seeds || !exist(position, node, source) || batch.seeds[position].value != kUnfilled) {
+      if (place >= num_seeds || !exist(place, node, source) || batch.seeds[place].value != kUnfilled) {
         return Internal("partition " + std::to_string(p) + " claims position " + std::to_string(position) + " of " +
-                        std::to_string(num_seeds) + " for seed " + std::to_string(node));
+                        std::to_string(range.size()) + " for seed " + std::to_string(node));
       }
-      batch.seeds[position] = GlobalNodeId(node);
-      if (of_edges) batch.sources[position] = GlobalNodeId(source);
+      batch.seeds[place] = GlobalNodeId(node);
+      if (of_edges) batch.sources[place] = GlobalNodeId(source);
       if (query.want_edge_ids) {
-        batch.edge_ids[position] = GlobalEdgeId(static_cast<uint64_t>(edge_ids.ValueAsInt(i)));
-        if (batch.edge_ids[position].value >= book().num_edges(query.edge_types.front())) {
+        batch.edge_ids[place] = GlobalEdgeId(static_cast<uint64_t>(edge_ids.ValueAsInt(i)));
+        if (batch.edge_ids[place].value >= book().num_edges(query.edge_types.front())) {
           return Internal("partition " + std::to_string(p) + " claims that a seed is edge " +
-                          std::to_string(batch.edge_ids[position].value));
+                          std::to_string(batch.edge_ids[place].value));
         }
       }
-      ++filled;
+      places.push_back(static_cast<uint32_t>(place));
     }
-    if (!query.edge_column.empty()) RETURN_IF_ERROR(seed_rows.Add(asked[p].value, positions, rows));
+    filled += places.size();
+    if (query.edge_column.empty()) continue;
+    RETURN_IF_ERROR(seed_rows.Add(asked[p].value, Tensor::FromVector(std::move(places)), rows));
   }
   if (!query.edge_column.empty()) batch.rows = seed_rows.Take();
   if (filled == num_seeds) return batch;

@@ -53,7 +53,7 @@ class PartitionedGraphTest : public ::testing::Test {
     return {.book = *std::move(book),
             .columns = {{NodeTypeId(0), kFeature, DType::kF32, {}}},
             .splits = {{.node_type = NodeTypeId(0), .split = "public", .train = 5, .validation = 2, .test = 1}},
-            .edge_splits = {{.edge_type = EdgeTypeId(0), .split = "links", .train = 2}}};
+            .edge_splits = {{.edge_type = EdgeTypeId(0), .split = "links", .train = 4}}};
   }
 
   Status SampleError() {
@@ -178,6 +178,36 @@ TEST_F(PartitionedGraphTest, PutsTheSeedsOfAStepTogether) {
     done(PartitionSeeds{U32({}), U32({})});
   };
   EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("know 2 of the 3 seeds"));
+}
+
+TEST_F(PartitionedGraphTest, PutsSomeOfAStepsEdgesTogether) {
+  PartitionSeeds of_second{U32({1}), U32({4}), U32({7}), U32({70})};
+  partitions[0]->on_seeds = [](const SeedQuery& question, const Done<PartitionSeeds>& done) {
+    ASSERT_TRUE(question.positions.has_value());
+    done(PartitionSeeds{U32({3}), U32({2}), U32({8}), U32({80})});
+  };
+  partitions[1]->on_seeds = [&](const SeedQuery&, const Done<PartitionSeeds>& done) { done(of_second); };
+  SeedQuery query{.split = "links", .batch_size = 4};
+  query.edge_types = {EdgeTypeId(0)};
+  query.edge_column = "rating";
+  query.positions = {1, 3};
+  const Result<GlobalBatch> batch = graph.SeedsOfStep(query, Soon());
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  EXPECT_EQ(batch->seeds, NodeIds({4, 2}));
+  EXPECT_EQ(batch->sources, NodeIds({7, 8}));
+  EXPECT_THAT(batch->types, ElementsAre(0, 0));
+  EXPECT_THAT(batch->rows.values<uint32_t>(), ElementsAre(70, 80));
+
+  of_second.positions = U32({2});
+  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("claims position 2 of 4"));
+  query.positions = {1, 4};
+  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("position 4 of a step that has 4"));
+  query.positions = {1, 1};
+  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("1 stands before 1"));
+  query.edge_types.clear();
+  query.edge_column.clear();
+  query.split = "public";
+  EXPECT_THAT(graph.SeedsOfStep(query, Soon()).status().message(), HasSubstr("of edges, not of nodes"));
 }
 
 TEST_F(PartitionedGraphTest, RefusesIdsOfSeedsThatDoNotFit) {

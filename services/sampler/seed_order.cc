@@ -1,6 +1,7 @@
 #include "services/sampler/seed_order.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace espalier::sampler {
 
@@ -22,6 +23,9 @@ Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) 
   if (query.want_edge_ids && query.edge_types.size() != 1) {
     return InvalidArgument("ids come with edges of one type, not of " + std::to_string(query.edge_types.size()));
   }
+  if (query.positions.has_value() && query.edge_types.empty()) {
+    return InvalidArgument("some positions of a step are asked for of edges, not of nodes");
+  }
   if (query.edge_types.empty()) {
     if (query.node_type.value < schema.num_node_types()) return {};
     return InvalidArgument("node type " + std::to_string(query.node_type.value) + " does not exist; the graph has " +
@@ -38,6 +42,19 @@ Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) 
     named[type.value] = true;
   }
   return {};
+}
+
+Status CheckSeedPositions(const SeedQuery& query, uint64_t num_positions) {
+  if (!query.positions.has_value() || query.positions->empty()) return {};
+  const std::vector<uint32_t>& positions = *query.positions;
+  const auto falling = std::adjacent_find(positions.begin(), positions.end(), std::greater_equal<>());
+  if (falling != positions.end()) {
+    return InvalidArgument("of the positions that are asked for, " + std::to_string(*falling) + " stands before " +
+                           std::to_string(*(falling + 1)) + ", expected ascending ones");
+  }
+  if (positions.back() < num_positions) return {};
+  return InvalidArgument("position " + std::to_string(positions.back()) + " of a step that has " +
+                         std::to_string(num_positions));
 }
 
 Result<std::vector<uint64_t>> FirstOrdinals(SeedSource& seeds, std::span<const EdgeTypeId> types,

@@ -24,8 +24,11 @@ PositionRange PositionsOfStep(uint64_t total, uint64_t batch_size, uint32_t step
 // ceil(total / batch_size). batch_size > 0.
 uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size);
 
-// InvalidArgument where a query's node type, or edge types, do not exist, or an edge type is named twice.
+// InvalidArgument where a query's node type, or edge types, do not exist, an edge type is named twice, or nodes are
+// asked for what edges have.
 Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema);
+// InvalidArgument where the query names positions that do not ascend, or are not of a step of `num_positions`.
+Status CheckSeedPositions(const SeedQuery& query, uint64_t num_positions);
 
 // Where the edges of each of the types begin among those of all, and behind the last their number: [types + 1].
 // NotFound as SeedSource::CountOfEdges.

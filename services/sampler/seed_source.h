@@ -4,6 +4,7 @@
 // other. Each partition finds its own part of it: its own nodes, and the edges into them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct SeedQuery {
   // With one edge type: the edges' ids, by the edges' ends, and by their numbers where the split has them. An edge that
   // is none of the graph, and parallel edges of which the split names none, are InvalidArgument.
   bool want_edge_ids = false;
+  // Of edges, where set: of the step's batch these positions alone, ascending, each once. What comes is theirs, in this
+  // order.
+  std::optional<std::vector<uint32_t>> positions = {};
 };
 
 // The key of an epoch's permutation.
@@ -41,7 +45,8 @@ constexpr uint64_t SeedOrderKey(uint64_t seed, uint32_t epoch) {
   return RandomKey(seed, RandomPurpose::kSeedOrder, epoch);
 }
 
-// A step's global batch in batch order. Ids of edges' ends are those of their edge type's node types.
+// A step's global batch in batch order, or those of it that were asked for. Ids of edges' ends are those of their edge
+// type's node types.
 struct GlobalBatch {
   std::vector<GlobalNodeId> seeds;          // of edges: their destinations
   std::vector<GlobalNodeId> sources = {};   // of edges: [seeds]; of nodes: empty

@@ -134,11 +134,11 @@ Result<sampler::MiniBatch> BatchStream::SampleBatch(uint32_t step, sampler::Fano
   const Deadline deadline = Deadline::After(service_.options_.step_timeout);
   if (plan_.plan.links.has_value()) {
     return sampler::MakeLinkBatch(service_.seeds_, sampler, service_.neighbors_.book(), plan_.plan, plan_.spec.seed,
-                                  plan_.epoch, step, /*want_edge_ids=*/false, deadline);
+                                  plan_.epoch, step, plan_.want_edge_ids, deadline);
   }
   if (plan_.plan.edges.has_value()) {
     return sampler::MakeEdgeBatch(service_.seeds_, sampler, service_.neighbors_.book(), plan_.plan, plan_.spec.seed,
-                                  plan_.epoch, step, /*want_edge_ids=*/false, deadline);
+                                  plan_.epoch, step, plan_.want_edge_ids, deadline);
   }
   sampler::SeedQuery query;
   query.node_type = plan_.plan.seed_type;
@@ -157,6 +157,7 @@ Result<sampler::MiniBatch> BatchStream::SampleBatch(uint32_t step, sampler::Fano
   request.seed_type = query.node_type;
   request.seeds = share;
   request.global_num_seeds = static_cast<uint32_t>(global.seeds.size());
+  request.want_edge_ids = plan_.want_edge_ids;
   return sampler.Sample(request, deadline);
 }
 

@@ -137,8 +137,16 @@ Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::InSubg
   return query;
 }
 
-Result<sampler::SeedQuery> SeedQueryOf(const graph::v1::SeedsOfStepRequest& request) {
+Result<sampler::SeedQuery> SeedQueryOf(const rpc::Frame<graph::v1::SeedsOfStepRequest>& frame,
+                                       const ServiceLimits& limits) {
+  const graph::v1::SeedsOfStepRequest& request = frame.header;
+  RETURN_IF_ERROR(CheckTensorCount(frame.tensors, request.of_positions() ? 1 : 0));
   sampler::SeedQuery query;
+  if (request.of_positions()) {
+    RETURN_IF_ERROR(CheckIdTensor(frame.tensors[0], /*wide_allowed=*/false, limits).While("positions of a step"));
+    const std::span<const uint32_t> positions = frame.tensors[0].values<uint32_t>();
+    query.positions.emplace(positions.begin(), positions.end());
+  }
   if (request.of_edges()) {
     if (request.edge_types().empty()) return InvalidArgument("edges of no edge type");
     for (const uint32_t number : request.edge_types()) {

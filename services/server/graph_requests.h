@@ -14,7 +14,8 @@ Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::Sample
 // The full neighbourhood of the requested destinations.
 Result<sampler::PartitionHopQuery> HopQueryOf(const rpc::Frame<graph::v1::InSubgraphRequest>& frame,
                                               const ServiceLimits& limits);
-Result<sampler::SeedQuery> SeedQueryOf(const graph::v1::SeedsOfStepRequest& request);
+Result<sampler::SeedQuery> SeedQueryOf(const rpc::Frame<graph::v1::SeedsOfStepRequest>& frame,
+                                       const ServiceLimits& limits);
 
 // Counts, sources and edge ids of each relation, one after another.
 std::vector<Tensor> TensorsOf(const sampler::PartitionHopSample& sample);

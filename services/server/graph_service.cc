@@ -112,8 +112,7 @@ grpc::ServerUnaryReactor* GraphService::SeedsOfStep(grpc::CallbackServerContext*
   using Request = graph::v1::SeedsOfStepRequest;
   return HandleFramed<Request>(
       context_, "SeedsOfStep", context, request, reply, [this](Call call, rpc::Frame<Request>&& frame) {
-        RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
-        ASSIGN_OR_RETURN(const sampler::SeedQuery query, SeedQueryOf(frame.header));
+        ASSIGN_OR_RETURN(const sampler::SeedQuery query, SeedQueryOf(frame, call->limits()));
         const auto tensors_of = [of_edges = !query.edge_types.empty(), with_rows = !query.edge_column.empty(),
                                  with_ids = query.want_edge_ids](const sampler::PartitionSeeds& seeds) {
           std::vector<Tensor> tensors = {seeds.positions, seeds.nodes};

@@ -17,6 +17,7 @@ struct ServiceLimits {
   // Edges that one mini-batch may draw at most, by fan-outs times batch: what is absurd is refused before any work.
   uint64_t max_draws_per_batch = uint64_t{1} << 30;
   uint32_t max_layers = 64;                      // of a mini-batch
+  uint32_t max_edge_columns = 64;                // whose rows come with a mini-batch's edges
   uint32_t max_batches_ahead = 256;              // credits that one mini-batch stream may hold
   size_t max_function_bytes = size_t{32} << 20;  // request or response of a plugin's function
 };

@@ -35,7 +35,17 @@ Result<sampler::LinkPlan> LinkPlanOf(const minibatch::v1::StreamStart& start, co
   }
   ASSIGN_OR_RETURN(plan.negatives.kind, NegativeKindOf(links.negatives()));
   plan.negatives.count = links.negatives_per_edge();
-  if (plan.negatives.count == 0) return InvalidArgument("each edge needs at least one negative");
+  plan.exclude_batch = !links.draw_batch();
+  plan.want_pair_ids = links.want_pair_ids();
+  plan.edge_columns.assign(links.edge_columns().begin(), links.edge_columns().end());
+  if (plan.edge_columns.size() > limits.max_edge_columns) {
+    return ResourceExhausted("edges with rows of " + std::to_string(plan.edge_columns.size()) +
+                             " columns, the limit is " + std::to_string(limits.max_edge_columns));
+  }
+  if (plan.negatives.count == 0) {
+    if (plan.negatives.kind == sampler::NegativeKind::kUniform) return plan;
+    return InvalidArgument("each edge needs at least one negative of this kind");
+  }
   const bool of_whole_step = plan.negatives.kind == sampler::NegativeKind::kInDegree;
   const uint64_t ranks = of_whole_step ? 1 : start.num_trainers();
   const uint64_t edges = start.batch_size() / ranks + (start.batch_size() % ranks != 0 ? 1 : 0);
@@ -44,12 +54,23 @@ Result<sampler::LinkPlan> LinkPlanOf(const minibatch::v1::StreamStart& start, co
                            " negatives each, the limit is " + std::to_string(limits.max_rows) + " negatives");
 }
 
-void AppendLinks(const sampler::LinkSeeds& links, std::vector<Tensor>* tensors) {
+void AppendLinks(const sampler::LinkSeeds& links, minibatch::v1::LinkSeeds* header, std::vector<Tensor>* tensors) {
+  header->set_negatives_per_edge(links.negatives_per_pair);
   for (const std::vector<uint32_t>* numbers : {&links.sources, &links.destinations, &links.relations, &links.set_ends,
                                                &links.negative_destinations, &links.negative_sources}) {
     tensors->push_back(Tensor::FromVector(*numbers));
   }
   tensors->push_back(Tensor::FromVector(links.negative_weights));
+  if (!links.edge_ids.empty()) {
+    header->set_has_edge_ids(true);
+    std::vector<uint64_t> ids;
+    for (const GlobalEdgeId id : links.edge_ids) ids.push_back(id.value);
+    tensors->push_back(Tensor::FromVector(std::move(ids)));
+  }
+  for (const auto& [column, rows] : links.rows) {
+    header->add_edge_columns(column);
+    tensors->push_back(rows);
+  }
 }
 
 }  // namespace espalier::server

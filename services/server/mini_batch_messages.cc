@@ -76,6 +76,7 @@ Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const S
   stream.epoch = start.epoch();
   stream.first_step = start.first_step();
   stream.stride = start.stride();
+  stream.want_edge_ids = start.want_edge_ids();
   stream.spec.replace = start.sampling().replace();
   stream.spec.weight_column = start.sampling().weight_column();
   stream.spec.seed = start.sampling().seed();
@@ -147,10 +148,7 @@ grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch) {
   }
   header.set_has_times(!batch.times.empty());
   for (const std::vector<int64_t>& times : batch.times) tensors.push_back(Tensor::FromVector(times));
-  if (batch.links.has_value()) {
-    header.mutable_links()->set_negatives_per_edge(batch.links->negatives_per_pair);
-    AppendLinks(*batch.links, &tensors);
-  }
+  if (batch.links.has_value()) AppendLinks(*batch.links, header.mutable_links(), &tensors);
   header.set_has_edges(batch.edges.has_value());
   if (batch.edges.has_value()) AppendEdges(*batch.edges, &tensors);
   return rpc::EncodeFrame(std::move(header), tensors);

@@ -19,6 +19,7 @@ struct StreamPlan {
   uint32_t epoch = 0;
   uint32_t first_step = 0;
   uint32_t stride = 1;
+  bool want_edge_ids = false;  // of drawn edges
 };
 
 // Untrusted input; fan-outs are checked against the graph by the sampler.

@@ -261,19 +261,33 @@ TEST(RequestTensorsTest, TakesVectorsOfIdsOnly) {
 }
 
 TEST(GraphRequestsTest, RefusesUnknownPartsAndEmptyBatches) {
-  graph::v1::SeedsOfStepRequest request;
-  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("split part"));
+  rpc::Frame<graph::v1::SeedsOfStepRequest> frame;
+  graph::v1::SeedsOfStepRequest& request = frame.header;
+  const ServiceLimits limits{.max_rows = 2};
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("split part"));
   request.set_part(graph::v1::SPLIT_PART_TEST);
-  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("batch size"));
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("batch size"));
   request.set_batch_size(4);
-  EXPECT_TRUE(SeedQueryOf(request).ok());
+  EXPECT_TRUE(SeedQueryOf(frame, limits).ok());
   request.set_node_type(65'536);
-  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("65536"));
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("65536"));
   request.set_of_edges(true);
-  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("edges of no edge type"));
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("edges of no edge type"));
   request.add_edge_types(7);
   request.add_edge_types(65'536);
-  EXPECT_THAT(SeedQueryOf(request).status().message(), HasSubstr("65536"));
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("65536"));
+
+  request.clear_edge_types();
+  request.add_edge_types(7);
+  request.set_of_positions(true);
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("0 tensors, expected 1"));
+  frame.tensors.push_back(Tensor::FromVector<uint32_t>({3, 5}));
+  ASSERT_TRUE(SeedQueryOf(frame, limits).ok());
+  EXPECT_EQ(SeedQueryOf(frame, limits)->positions, (std::vector<uint32_t>{3, 5}));
+  frame.tensors[0] = Tensor::FromVector<uint32_t>({3, 5, 8});
+  EXPECT_EQ(SeedQueryOf(frame, limits).status().code(), StatusCode::kResourceExhausted);
+  frame.tensors[0] = Tensor::FromVector<uint64_t>({3});
+  EXPECT_THAT(SeedQueryOf(frame, limits).status().message(), HasSubstr("expected U32 [k]"));
 }
 
 TEST(GraphRequestsTest, RefusesDrawsThatCouldNotBeSent) {
@@ -334,6 +348,26 @@ TEST(MiniBatchMessagesTest, RefusesPlansThatMakeNoSense) {
   EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->clear_negatives(); }), StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->set_negatives_per_edge(0); }),
             StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& start) {
+              start.mutable_links()->set_negatives_per_edge(0);
+              start.mutable_links()->set_negatives(minibatch::v1::NEGATIVES_UNIFORM);
+            }),
+            StatusCode::kOk);
+  EXPECT_EQ(code_of([](auto& start) {
+              for (int i = 0; i < 65; ++i) start.mutable_links()->add_edge_columns("amount" + std::to_string(i));
+            }),
+            StatusCode::kResourceExhausted);
+  EXPECT_TRUE(of_edges->plan.links->exclude_batch && of_edges->plan.links->edge_columns.empty());
+  EXPECT_FALSE(of_edges->plan.links->want_pair_ids || of_edges->want_edge_ids);
+  minibatch::v1::StreamStart with_rows = good;
+  with_rows.set_want_edge_ids(true);
+  with_rows.mutable_links()->set_draw_batch(true);
+  with_rows.mutable_links()->set_want_pair_ids(true);
+  with_rows.mutable_links()->add_edge_columns("amount");
+  const Result<StreamPlan> asked = StreamPlanOf(with_rows, limits);
+  ASSERT_TRUE(asked.ok()) << asked.status().ToString();
+  EXPECT_TRUE(asked->want_edge_ids && asked->plan.links->want_pair_ids && !asked->plan.links->exclude_batch);
+  EXPECT_THAT(asked->plan.links->edge_columns, ::testing::ElementsAre("amount"));
   EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->add_types()->set_edge_type(1 << 20); }),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& start) { start.mutable_edges()->set_label("rating"); }), StatusCode::kInvalidArgument)

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "services/graph/preprocess.h"
+#include "services/sampler/link_batch.h"
 #include "services/sampler/seed_order.h"
 #include "services/shard/graph_shard.h"
 #include "services/shard/testing/test_graph.h"
@@ -149,19 +150,26 @@ TEST(EdgeRowsTest, NamesWhatHasNoRow) {
 }
 
 TEST(EdgeRowsTest, TakeNoMoreMemoryThanAllowed) {
-  const auto status_with = [](uint64_t limit) {
+  const auto status_with = [](uint64_t limit, uint64_t batch_size = kRatedPerStep) {
     graph::PartitionBook book;
     std::vector<graph::Partition> partitions = testing::MakeTestPartitions(RatedGraph(), 1, 7, &book);
     const auto limited = GraphShard::Make(book, std::move(partitions[0]), {.max_edge_row_bytes = limit});
     ESPALIER_CHECK(limited.ok()) << limited.status().ToString();
+    sampler::SeedQuery query = RatedQuery(0);
+    query.batch_size = batch_size;
     Status status;
-    (*limited)->SeedsOfStep(RatedQuery(0), Soon(),
+    (*limited)->SeedsOfStep(query, Soon(),
                             [&](const Result<sampler::PartitionSeeds>& seeds) { status = seeds.status(); });
     return status;
   };
   constexpr uint64_t kRatingBytes = kRatedPerStep * sizeof(int64_t);
   EXPECT_TRUE(status_with(kRatingBytes).ok());
-  EXPECT_EQ(status_with(kRatingBytes - 1).code(), StatusCode::kResourceExhausted);
+  const Status too_many = status_with(kRatingBytes - 1);
+  EXPECT_EQ(too_many.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(too_many.message(), HasSubstr("of 8 bytes each take more than"));
+  const Status too_wide = status_with(7, /*batch_size=*/1);
+  EXPECT_EQ(too_wide.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(too_wide.message(), HasSubstr("one row of edge column 'rating' has 8 bytes, an answer holds at most 7"));
 }
 
 TEST(EdgeRowsTest, ComeWithEdgesOfOneTypeOnly) {
@@ -169,6 +177,64 @@ TEST(EdgeRowsTest, ComeWithEdgesOfOneTypeOnly) {
   sampler::SeedQuery of_nodes{.node_type = kRater, .split = "rated", .batch_size = 4};
   of_nodes.edge_column = "rating";
   EXPECT_THAT(test.graph->SeedsOfStep(of_nodes, Soon()).status().message(), HasSubstr("come with edges of one type"));
+}
+
+// Another's seeds; counts the rows of edge columns that come.
+class CountedRows final : public sampler::SeedSource {
+ public:
+  explicit CountedRows(sampler::SeedSource& seeds) : seeds_(seeds) {}
+  int64_t num_rows() const { return num_rows_; }
+
+  Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override {
+    return seeds_.CountOf(type, split, part);
+  }
+  Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override {
+    return seeds_.CountOfEdges(type, split, part);
+  }
+  Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery& query, Deadline deadline) override {
+    Result<sampler::GlobalBatch> batch = seeds_.SeedsOfStep(query, deadline);
+    if (batch.ok() && !query.edge_column.empty()) num_rows_ += batch->rows.num_rows();
+    return batch;
+  }
+  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                           Deadline deadline) override {
+    return seeds_.LookUp(type, nodes, deadline);
+  }
+
+ private:
+  sampler::SeedSource& seeds_;
+  int64_t num_rows_ = 0;
+};
+
+// Batches of links with edge columns, which programs' loaders make.
+TEST(EdgeRowsTest, ATrainerOfSeveralReadsThoseOfItsShareAlone) {
+  const TestGraph test = testing::MakeTestGraph(RatedGraph(), 4, 7);
+  auto sampler = sampler::FanoutSampler::Make(*test.graph, {.layers = {{{2}}}, .seed = kRatingSeed});
+  ASSERT_TRUE(sampler.ok()) << sampler.status().ToString();
+  for (const auto kind : {sampler::NegativeKind::kUniform, sampler::NegativeKind::kJoint}) {
+    sampler::EpochPlan plan{.seed_type = kRater, .split = "rated", .batch_size = kRatedPerStep};
+    plan.links = sampler::LinkPlan{.types = {{kRated}}, .negatives = {kind, 5}};
+    plan.links->edge_columns = {"rating", "scores"};
+    for (const uint32_t num_trainers : {1u, 3u, 40u}) {
+      CountedRows seeds(*test.graph);
+      plan.num_trainers = num_trainers;
+      for (uint32_t rank = 0; rank < num_trainers; ++rank) {
+        plan.rank = Rank(rank);
+        const auto batch = sampler::MakeLinkBatch(seeds, *sampler, test.book, plan, kRatingSeed, /*epoch=*/1,
+                                                  /*step=*/0, /*want_edge_ids=*/false, Soon());
+        ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+        const sampler::LinkSeeds& links = *batch->links;
+        const std::vector<uint64_t> nodes = testing::OriginalIds(*test.graph, kRater, batch->nodes[0]);
+        const Tensor& ratings = links.rows.at("rating");
+        ASSERT_EQ(ratings.shape(), std::vector<int64_t>{static_cast<int64_t>(links.sources.size())});
+        ASSERT_EQ(links.rows.at("scores").num_rows(), ratings.num_rows());
+        for (size_t i = 0; i < links.sources.size(); ++i) {
+          EXPECT_EQ(ratings.values<int64_t>()[i], RatingOf(nodes[links.sources[i]], nodes[links.destinations[i]]));
+        }
+      }
+      EXPECT_EQ(seeds.num_rows(), static_cast<int64_t>(2 * kRatedPerStep)) << num_trainers;
+    }
+  }
 }
 
 sampler::EpochPlan PlanOfRated(bool exclude, std::optional<EdgeTypeId> reverse) {

@@ -253,8 +253,14 @@ Result<const Tensor*> GraphShard::State::FindEdgeColumn(EdgeTypeId type, const s
       existing += (existing.empty() ? "'" : ", '") + other + "'";
       if (other != name) continue;
       if (column.row_bytes() == 0 || num_rows <= limits.max_edge_row_bytes / column.row_bytes()) return &column;
-      return ResourceExhausted(std::to_string(num_rows) + " rows of edge column '" + name + "' take more than " +
-                               std::to_string(limits.max_edge_row_bytes) + " bytes: use smaller batches");
+      const std::string most = std::to_string(limits.max_edge_row_bytes) + " bytes";
+      if (num_rows == 1) {
+        return ResourceExhausted("one row of edge column '" + name + "' has " + std::to_string(column.row_bytes()) +
+                                 " bytes, an answer holds at most " + most);
+      }
+      return ResourceExhausted(std::to_string(num_rows) + " rows of edge column '" + name + "' of " +
+                               std::to_string(column.row_bytes()) + " bytes each take more than " + most +
+                               ": use smaller batches");
     }
   }
   return NotFound("edge type '" + book.schema().EdgeType(type).Name() + "' has no column '" + name + "'; it has " +
@@ -305,6 +311,7 @@ Result<sampler::PartitionSeeds> GraphShard::State::SeedsOfStep(const sampler::Se
     total = part->total;
   }
   const sampler::PositionRange range = sampler::PositionsOfStep(total, query.batch_size, query.step);
+  RETURN_IF_ERROR(sampler::CheckSeedPositions(query, range.size()));
   if (!FitsU32(range.size())) return ResourceExhausted("a batch of 2^32 seeds or more");
   const std::vector<OwnSeed> own = OwnSeedsAt(query, total, lists, range);
   RETURN_IF_ERROR(CheckCount(own.size()));

@@ -65,8 +65,14 @@ std::vector<OwnSeed> OwnSeedsAt(const sampler::SeedQuery& query, uint64_t total,
   uint64_t num_own = 0;
   for (const OrdinalList& list : lists) num_own += IdArray(*list.ordinals).size();
   const sampler::SeedOrder order(query, total);
-  return num_own / kEntriesPerLookUp <= range.size() ? SeedsByEntry(order, lists, range)
-                                                     : SeedsByPosition(order, lists, range);
+  std::vector<OwnSeed> seeds = num_own / kEntriesPerLookUp <= range.size() ? SeedsByEntry(order, lists, range)
+                                                                           : SeedsByPosition(order, lists, range);
+  if (query.positions.has_value()) {
+    std::erase_if(seeds, [&](const OwnSeed& seed) {
+      return !std::binary_search(query.positions->begin(), query.positions->end(), seed.position - range.first);
+    });
+  }
+  return seeds;
 }
 
 }  // namespace espalier::shard

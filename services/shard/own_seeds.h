@@ -24,9 +24,9 @@ struct OwnSeed {
   friend bool operator==(const OwnSeed&, const OwnSeed&) = default;
 };
 
-// Those at the positions of `range`, ascending. `lists`: one, or one for each of the query's edge types in their order,
-// of parts that passed CheckPartition; `total`: ordinals of all lists in all partitions. Time: range * log(own seeds),
-// or the own seeds, whichever is less.
+// Those at the positions of `range`, or at those of them that the query names, ascending. `lists`: one, or one for each
+// of the query's edge types in their order, of parts that passed CheckPartition; `total`: ordinals of all lists in all
+// partitions. Time: range * log(own seeds), or the own seeds, whichever is less.
 std::vector<OwnSeed> OwnSeedsAt(const sampler::SeedQuery& query, uint64_t total, std::span<const OrdinalList> lists,
                                 sampler::PositionRange range);
 

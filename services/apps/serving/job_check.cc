@@ -27,6 +27,13 @@ std::string ExcludedBy(const sampler::EdgePlan& plan) {
   return job::NameOf(plan.exclude_reverse.has_value() ? job::ExcludeEdges::kReverseEdges : job::ExcludeEdges::kSelf);
 }
 
+std::string ExcludedBy(const sampler::LinkPlan& plan) {
+  if (!plan.exclude_batch) return job::NameOf(job::ExcludeEdges::kNone);
+  const bool reverse = std::any_of(plan.types.begin(), plan.types.end(),
+                                   [](const sampler::LinkType& type) { return type.reverse_type.has_value(); });
+  return job::NameOf(reverse ? job::ExcludeEdges::kReverseEdges : job::ExcludeEdges::kSelf);
+}
+
 Status CheckEdgesAreOfJob(const sampler::EdgePlan& plan, const job::Task& task) {
   if (plan.label != task.label) return Differs("label", "'" + plan.label + "'", "'" + task.label + "'");
   const std::string excluded = job::NameOf(task.exclude);
@@ -34,6 +41,10 @@ Status CheckEdgesAreOfJob(const sampler::EdgePlan& plan, const job::Task& task) 
 }
 
 Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task) {
+  if (plan.links.has_value() && plan.links->negatives.count == 0 && job::LabelsEdges(task.type)) {
+    const std::string excluded = job::NameOf(task.exclude);
+    return ExcludedBy(*plan.links) == excluded ? Status() : Differs("exclude", ExcludedBy(*plan.links), excluded);
+  }
   if (SeedsOf(plan) != SeedsOf(task)) return Differs("batches of", SeedsOf(plan), SeedsOf(task));
   if (plan.edges.has_value()) return CheckEdgesAreOfJob(*plan.edges, task);
   if (!plan.links.has_value()) return Status();
@@ -44,6 +55,7 @@ Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task)
   if (negatives.count != static_cast<uint64_t>(task.num_negatives)) {
     return Differs("negatives of an edge", std::to_string(negatives.count), std::to_string(task.num_negatives));
   }
+  if (!plan.links->exclude_batch) return Differs("draws of", "the step's own edges", "none of them");
   return Status();
 }
 

@@ -7,7 +7,8 @@
 namespace espalier::serving {
 
 // FailedPrecondition names the first difference. Fan-outs are the stream's own: they follow from the document and
-// the graph's types, which the trainer has put together.
+// the graph's types, which the trainer has put together. So are the edge columns and ids that a program's loader asks
+// for; its links without negatives are the edges of a job that labels them.
 Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTraining& job);
 
 }  // namespace espalier::serving

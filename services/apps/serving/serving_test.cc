@@ -262,6 +262,12 @@ TEST(JobCheckTest, LinksAreThoseOfTheJob) {
   EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("batches of nodes"));
   stream.plan.links.emplace().negatives = {sampler::NegativeKind::kJoint, 16};
   EXPECT_EQ(CheckStreamIsOfJob(stream, job), Status());
+  stream.plan.links->edge_columns = {"amount"};  // a program's own business
+  stream.plan.links->want_pair_ids = true;
+  EXPECT_EQ(CheckStreamIsOfJob(stream, job), Status());
+  stream.plan.links->exclude_batch = false;
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("draws of the step's own edges"));
+  stream.plan.links->exclude_batch = true;
   stream.plan.links->negatives.count = 15;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(),
               HasSubstr("negatives of an edge 15, this sampler's job has 16"));
@@ -293,6 +299,21 @@ TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
   task.type = job::TaskType::kLinkPrediction;
   EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(),
               HasSubstr("batches of labelled edges, this sampler's job has links"));
+
+  // Those of a program's loader.
+  task.type = job::TaskType::kEdgeRegression;
+  stream.plan.edges.reset();
+  sampler::LinkPlan& links = stream.plan.links.emplace();
+  links.types = {{EdgeTypeId(0), EdgeTypeId(1)}};
+  links.negatives.count = 0;
+  EXPECT_EQ(CheckStreamIsOfJob(stream, job), Status());
+  links.types[0].reverse_type.reset();
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("exclude Self"));
+  links.exclude_batch = false;
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("exclude None"));
+  links.negatives.count = 1;
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(),
+              HasSubstr("batches of links, this sampler's job has labelled edges"));
 }
 
 }  // namespace

@@ -81,25 +81,41 @@ Result<Tensor> JoinedRows(EdgeRowsGather& gather) {
   return rows.Take();
 }
 
+// Edges behind the first ones, whose rows have come and say how many of them a call takes.
+void AskForOthers(const std::shared_ptr<EdgeRowsGather>& gather, size_t num_first, Deadline deadline,
+                  const sampler::Done<Tensor>& done) {
+  const EdgeRowsQuestion& question = gather->question;
+  const size_t num_edges = question.edges.size();
+  if (num_first == num_edges) return done(JoinedRows(*gather));
+  const size_t row_bytes = std::max<size_t>(1, gather->pieces.front().row_bytes());
+  const EdgeStretch others{.first = num_first,
+                           .last = num_edges,
+                           .rows_per_call = std::max<size_t>(1, question.reply_bytes_per_call / row_bytes)};
+  AskForStretch(gather, others, deadline, [gather, done](const Status& status) {
+    done(status.ok() ? JoinedRows(*gather) : Result<Tensor>(status));
+  });
+}
+
+void AskForFirst(const std::shared_ptr<EdgeRowsGather>& gather, size_t num_first, Deadline deadline,
+                 sampler::Done<Tensor> done) {
+  const EdgeStretch beginning{.first = 0, .last = num_first, .rows_per_call = std::max<size_t>(1, num_first)};
+  AskForStretch(gather, beginning, deadline,
+                [gather, num_first, deadline, done = std::move(done)](const Status& status) {
+                  if (status.ok()) return AskForOthers(gather, num_first, deadline, done);
+                  // Rows so wide that a message does not hold what were guessed to be few: a single one says how wide.
+                  if (status.code() != StatusCode::kResourceExhausted || num_first <= 1) return done(status);
+                  gather->pieces.clear();
+                  AskForFirst(gather, 1, deadline, done);
+                });
+}
+
 }  // namespace
 
 void AskForEdgeRows(EdgeRowsQuestion question, Deadline deadline, sampler::Done<Tensor> done) {
-  const size_t num_edges = question.edges.size(), reply_bytes = question.reply_bytes_per_call;
-  const size_t num_first = std::min(num_edges, std::max<size_t>(1, reply_bytes / kGuessedRowBytes));
+  const size_t num_first =
+      std::min(question.edges.size(), std::max<size_t>(1, question.reply_bytes_per_call / kGuessedRowBytes));
   const auto gather = std::make_shared<EdgeRowsGather>(EdgeRowsGather{.question = std::move(question), .pieces = {}});
-  const EdgeStretch beginning{.first = 0, .last = num_first, .rows_per_call = std::max<size_t>(1, num_first)};
-  AskForStretch(gather, beginning, deadline,
-                [gather, num_first, num_edges, reply_bytes, deadline, done = std::move(done)](const Status& status) {
-                  if (!status.ok()) return done(status);
-                  if (num_first == num_edges) return done(JoinedRows(*gather));
-                  const size_t row_bytes = std::max<size_t>(1, gather->pieces.front().row_bytes());
-                  const EdgeStretch others{.first = num_first,
-                                           .last = num_edges,
-                                           .rows_per_call = std::max<size_t>(1, reply_bytes / row_bytes)};
-                  AskForStretch(gather, others, deadline, [gather, done](const Status& rest) {
-                    done(rest.ok() ? JoinedRows(*gather) : Result<Tensor>(rest));
-                  });
-                });
+  AskForFirst(gather, num_first, deadline, std::move(done));
 }
 
 }  // namespace espalier::client

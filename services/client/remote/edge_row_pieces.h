@@ -18,7 +18,8 @@ struct EdgeRowsQuestion {
   size_t calls_in_flight = 0;
 };
 
-// [edges, row shape...]. Only the server knows how wide a row is, so the first few are asked for before all others.
+// [edges, row shape...]. Only the server knows how wide a row is, so the first few are asked for before all others, and
+// where even these are more than it answers at once, one. ResourceExhausted: a single row is.
 void AskForEdgeRows(EdgeRowsQuestion question, Deadline deadline, sampler::Done<Tensor> done);
 
 }  // namespace espalier::client

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 
 namespace espalier::client {
 namespace {
+
+constexpr size_t kPairTensors = 7;  // before ids and rows of the pairs
 
 minibatch::v1::Negatives MessageOf(sampler::NegativeKind kind) {
   switch (kind) {
@@ -32,6 +35,43 @@ Result<std::vector<uint32_t>> NumbersOf(const Tensor& tensor, uint64_t count, ui
 
 uint64_t CountOf(const Tensor& tensor) { return static_cast<uint64_t>(tensor.num_elements()); }
 
+Status CheckColumns(const minibatch::v1::LinkSeeds& header, const sampler::LinkPlan& plan) {
+  const std::set<std::string> asked(plan.edge_columns.begin(), plan.edge_columns.end());
+  if (std::equal(asked.begin(), asked.end(), header.edge_columns().begin(), header.edge_columns().end())) return {};
+  return Unimplemented("the sampler sends rows of " + std::to_string(header.edge_columns_size()) +
+                       " edge columns, asked for were those of " + std::to_string(asked.size()) +
+                       ": it is of another version");
+}
+
+// The ids and rows of the pairs that are there; `tensors` are theirs alone.
+Status TakeIdsAndRows(const minibatch::v1::LinkSeeds& header, std::span<const Tensor> tensors,
+                      const sampler::LinkPlan& plan, uint64_t num_edges, sampler::LinkSeeds* links) {
+  const size_t pairs = links->sources.size();
+  RETURN_IF_ERROR(CheckColumns(header, plan));
+  if (plan.want_pair_ids && !header.has_edge_ids() && pairs > 0) {
+    return Unimplemented("the sampler sends no ids of a batch's edges: it is of another version");
+  }
+  if (header.has_edge_ids()) {
+    if (!plan.want_pair_ids) return InvalidArgument("ids of edges that nobody has asked for");
+    RETURN_IF_ERROR(CheckIds(tensors.front(), pairs, num_edges, "ids of edges"));
+    for (size_t i = 0; i < pairs; ++i) {
+      const Tensor& ids = tensors.front();
+      links->edge_ids.emplace_back(ids.dtype() == DType::kU32 ? uint64_t{ids.values<uint32_t>()[i]}
+                                                              : ids.values<uint64_t>()[i]);
+    }
+    tensors = tensors.subspan(1);
+  }
+  for (int i = 0; i < header.edge_columns_size(); ++i) {
+    const Tensor& rows = tensors[static_cast<size_t>(i)];
+    if (rows.shape().empty() || static_cast<size_t>(rows.num_rows()) != pairs) {
+      return InvalidArgument(rows.ToString() + " as rows of the edge column '" + header.edge_columns(i) + "' of " +
+                             std::to_string(pairs) + " edges");
+    }
+    links->rows.emplace(header.edge_columns(i), rows);
+  }
+  return Status();
+}
+
 }  // namespace
 
 minibatch::v1::LinkPlan LinkPlanMessageOf(const sampler::LinkPlan& links) {
@@ -43,15 +83,29 @@ minibatch::v1::LinkPlan LinkPlanMessageOf(const sampler::LinkPlan& links) {
   }
   message.set_negatives(MessageOf(links.negatives.kind));
   message.set_negatives_per_edge(links.negatives.count);
+  message.set_draw_batch(!links.exclude_batch);
+  message.mutable_edge_columns()->Add(links.edge_columns.begin(), links.edge_columns.end());
+  message.set_want_pair_ids(links.want_pair_ids);
   return message;
 }
 
-Result<sampler::LinkSeeds> LinkSeedsOf(const minibatch::v1::LinkSeeds& header,
-                                       std::span<const Tensor, kLinkTensors> tensors, uint64_t num_seeds,
-                                       uint64_t num_types) {
+size_t NumLinkTensors(const minibatch::v1::LinkSeeds& header) {
+  return kPairTensors + (header.has_edge_ids() ? 1 : 0) + static_cast<size_t>(header.edge_columns_size());
+}
+
+Result<sampler::LinkSeeds> LinkSeedsOf(const minibatch::v1::LinkSeeds& header, std::span<const Tensor> tensors,
+                                       const sampler::LinkPlan& plan, const LinkBounds& bounds) {
+  if (tensors.size() != NumLinkTensors(header)) {
+    return InvalidArgument("edges in " + std::to_string(tensors.size()) + " tensors, expected " +
+                           std::to_string(NumLinkTensors(header)));
+  }
+  const uint64_t num_seeds = bounds.num_seeds, num_types = plan.types.size();
   // Tensors are no longer than their message, so products of their sizes with 32 bits cannot overflow.
   const uint64_t k = header.negatives_per_edge(), pairs = CountOf(tensors[0]), sets = CountOf(tensors[3]);
-  if (k == 0) return InvalidArgument("edges without negatives");
+  if (k != plan.negatives.count) {
+    return InvalidArgument("edges with " + std::to_string(k) + " negatives each, expected " +
+                           std::to_string(plan.negatives.count));
+  }
   sampler::LinkSeeds links{.negatives_per_pair = header.negatives_per_edge()};
   ASSIGN_OR_RETURN(links.sources, NumbersOf(tensors[0], pairs, num_seeds, "sources of edges"));
   ASSIGN_OR_RETURN(links.destinations, NumbersOf(tensors[1], pairs, num_seeds, "destinations of edges"));
@@ -73,6 +127,7 @@ Result<sampler::LinkSeeds> LinkSeedsOf(const minibatch::v1::LinkSeeds& header,
     const auto weights = tensors[6].values<uint8_t>();
     links.negative_weights.assign(weights.begin(), weights.end());
   }
+  RETURN_IF_ERROR(TakeIdsAndRows(header, tensors.subspan(kPairTensors), plan, bounds.num_edges, &links));
   return links;
 }
 

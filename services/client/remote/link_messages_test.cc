@@ -11,7 +11,7 @@
 namespace espalier::client {
 namespace {
 
-constexpr uint64_t kSeeds = 6, kTypes = 2;
+constexpr uint64_t kSeeds = 6, kTypes = 2, kEdges = uint64_t{1} << 33;
 
 // Three edges, of which the first two share a set of two negatives.
 sampler::LinkSeeds SharedNegatives() {
@@ -25,14 +25,16 @@ sampler::LinkSeeds SharedNegatives() {
           .negative_weights = {1, 0, 1, 1, 0, 1}};
 }
 
-Result<sampler::LinkSeeds> Sent(const sampler::LinkSeeds& links) {
+sampler::LinkPlan PlanOfTwoNegatives() {
+  return {.types = std::vector<sampler::LinkType>(kTypes), .negatives = {sampler::NegativeKind::kJoint, 2}};
+}
+
+Result<sampler::LinkSeeds> Sent(const sampler::LinkSeeds& links, const sampler::LinkPlan& plan = PlanOfTwoNegatives()) {
   minibatch::v1::LinkSeeds header;
-  header.set_negatives_per_edge(links.negatives_per_pair);
   std::vector<Tensor> tensors;
-  server::AppendLinks(links, &tensors);
-  ESPALIER_CHECK(tensors.size() == kLinkTensors);
-  const std::span<const Tensor> all(tensors);
-  return LinkSeedsOf(header, all.first<kLinkTensors>(), kSeeds, kTypes);
+  server::AppendLinks(links, &header, &tensors);
+  ESPALIER_CHECK(tensors.size() == NumLinkTensors(header));
+  return LinkSeedsOf(header, tensors, plan, {.num_seeds = kSeeds, .num_edges = kEdges});
 }
 
 TEST(LinkMessagesTest, PairsArriveAsTheyWere) {
@@ -49,6 +51,58 @@ TEST(LinkMessagesTest, PairsArriveAsTheyWere) {
   const Result<sampler::LinkSeeds> empty = Sent({.negatives_per_pair = 2});
   ASSERT_TRUE(empty.ok()) << empty.status().ToString();
   EXPECT_TRUE(empty->sources.empty() && empty->set_ends.empty());
+}
+
+TEST(LinkMessagesTest, EdgesWithoutNegativesArrive) {
+  sampler::LinkPlan plan = PlanOfTwoNegatives();
+  plan.negatives = {sampler::NegativeKind::kUniform, 0};
+  const Result<sampler::LinkSeeds> got =
+      Sent({.sources = {0, 1}, .destinations = {2, 3}, .relations = {0, 1}, .set_ends = {1, 2}}, plan);
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  EXPECT_EQ(got->destinations, (std::vector<uint32_t>{2, 3}));
+  EXPECT_EQ(got->set_ends, (std::vector<uint32_t>{1, 2}));
+  EXPECT_TRUE(got->negative_destinations.empty() && got->negative_weights.empty());
+}
+
+TEST(LinkMessagesTest, IdsAndRowsOfEdgesArriveWhereTheyAreAskedFor) {
+  sampler::LinkPlan plan = PlanOfTwoNegatives();
+  plan.edge_columns = {"parts", "amount", "parts"};
+  plan.want_pair_ids = true;
+  sampler::LinkSeeds sent = SharedNegatives();
+  sent.edge_ids = {GlobalEdgeId(7), GlobalEdgeId(kEdges - 1), GlobalEdgeId(0)};
+  sent.rows = {{"amount", Tensor::FromVector<int64_t>({5, 6, 7})},
+               {"parts", Tensor::FromVector<float>({1, 2, 3, 4, 5, 6}, {3, 2})}};
+  const Result<sampler::LinkSeeds> got = Sent(sent, plan);
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  EXPECT_EQ(got->edge_ids, sent.edge_ids);
+  ASSERT_EQ(got->rows.size(), 2u);
+  EXPECT_EQ(got->rows.at("parts").ToString(), "F32 [3, 2]");
+  EXPECT_THAT(got->rows.at("parts").values<float>(), ::testing::ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(got->rows.at("amount").values<int64_t>(), ::testing::ElementsAre(5, 6, 7));
+
+  // A share without edges has no ids, and rows of their shape.
+  sampler::LinkSeeds none{.negatives_per_pair = 2};
+  none.rows = {{"amount", Tensor::Zeros(DType::kI64, {0})}, {"parts", Tensor::Zeros(DType::kF32, {0, 2})}};
+  const Result<sampler::LinkSeeds> nothing = Sent(none, plan);
+  ASSERT_TRUE(nothing.ok()) << nothing.status().ToString();
+  EXPECT_EQ(nothing->rows.at("parts").ToString(), "F32 [0, 2]");
+
+  const auto code_of = [&](const std::function<void(sampler::LinkSeeds&)>& change) {
+    sampler::LinkSeeds changed = sent;
+    change(changed);
+    return Sent(changed, plan).status().code();
+  };
+  EXPECT_EQ(code_of([](auto& links) { links.edge_ids[1] = GlobalEdgeId(kEdges); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& links) { links.edge_ids.pop_back(); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& links) {
+              links.rows["amount"] = Tensor::FromVector<int64_t>({5, 6});
+            }),
+            StatusCode::kInvalidArgument);
+  // As a sampler of before there were any sends them.
+  EXPECT_EQ(code_of([](auto& links) { links.edge_ids.clear(); }), StatusCode::kUnimplemented);
+  EXPECT_EQ(code_of([](auto& links) { links.rows.clear(); }), StatusCode::kUnimplemented);
+  plan.want_pair_ids = false;
+  EXPECT_EQ(Sent(sent, plan).status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(LinkMessagesTest, RefusesWhatDoesNotAddUp) {

@@ -85,10 +85,10 @@ SeedKind KindOf(const sampler::EpochPlan& plan) {
   return plan.edges.has_value() ? SeedKind::kEdges : SeedKind::kNodes;
 }
 
-size_t NumTensorsOf(SeedKind kind) {
+size_t NumTensorsOf(SeedKind kind, const minibatch::v1::MiniBatch& header) {
   switch (kind) {
     case SeedKind::kNodes: return 0;
-    case SeedKind::kLinks: return kLinkTensors;
+    case SeedKind::kLinks: return NumLinkTensors(header.links());
     case SeedKind::kEdges: return kEdgeTensors;
   }
   return 0;
@@ -122,13 +122,15 @@ Status CheckCountOfEdges(size_t num_edges, const sampler::MiniBatch& batch) {
 
 // The seeds of a plan of links or edges, from the last tensors.
 Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor> tensors,
-                 const sampler::EpochPlan& plan, sampler::MiniBatch& batch) {
+                 const sampler::EpochPlan& plan, const graph::PartitionBook& book, sampler::MiniBatch& batch) {
   const SeedKind kind = KindOf(plan);
   if (kind == SeedKind::kNodes) return Status();
   RETURN_IF_ERROR(CheckSeedsOfAllTypes(batch));
   if (kind == SeedKind::kLinks) {
-    ASSIGN_OR_RETURN(batch.links, LinkSeedsOf(header.links(), tensors.last<kLinkTensors>(), batch.num_seeds,
-                                              plan.links->types.size()));
+    const LinkBounds bounds{.num_seeds = batch.num_seeds,
+                            .num_edges = book.num_edges(plan.links->types.front().edge_type)};
+    ASSIGN_OR_RETURN(batch.links,
+                     LinkSeedsOf(header.links(), tensors.last(NumLinkTensors(header.links())), *plan.links, bounds));
     return CheckCountOfEdges(batch.links->sources.size(), batch);
   }
   ASSIGN_OR_RETURN(batch.edges, EdgeSeedsOf(tensors.last<kEdgeTensors>(), batch.num_seeds));
@@ -168,7 +170,7 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
   const size_t num_types = book.schema().num_node_types();
   const SeedKind kind = KindOf(plan);
   RETURN_IF_ERROR(CheckKind(header, kind));
-  size_t num_tensors = (header.has_times() ? 2 * num_types : num_types) + NumTensorsOf(kind);
+  size_t num_tensors = (header.has_times() ? 2 * num_types : num_types) + NumTensorsOf(kind, header);
   for (const minibatch::v1::Layer& layer : header.layers()) {
     num_tensors += 3 * static_cast<size_t>(layer.edge_types_size());
   }
@@ -215,7 +217,7 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
     }
     batch.times.emplace_back(tensors[type].values<int64_t>().begin(), tensors[type].values<int64_t>().end());
   }
-  RETURN_IF_ERROR(TakeEdges(header, frame.tensors, plan, batch));
+  RETURN_IF_ERROR(TakeEdges(header, frame.tensors, plan, book, batch));
   return batch;
 }
 

@@ -17,6 +17,16 @@ namespace {
 // Errors that another sampler may not have: this one is gone, going, or out of reach.
 bool IsOfThisSamplerOnly(StatusCode code) { return code == StatusCode::kUnavailable || code == StatusCode::kCancelled; }
 
+Status CheckDrawnEdgesHaveIds(const sampler::MiniBatch& batch) {
+  for (const sampler::BatchLayer& layer : batch.layers) {
+    for (const sampler::Block& block : layer.blocks) {
+      if (block.edge_ids.size() == block.indices.size()) continue;
+      return Unimplemented("the sampler sends no ids of drawn edges: it is of another version");
+    }
+  }
+  return Status();
+}
+
 // Less where a stop is asked for.
 void SleepUnlessStopped(const std::stop_token& stop, std::chrono::milliseconds duration) {
   std::mutex mutex;
@@ -35,13 +45,10 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
   if (plan.edges.has_value()) RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges, book.schema()));
   if (plan.links.has_value()) {
     RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, book.schema()));
-    if (!plan.links->exclude_batch) return InvalidArgument("sampler processes never draw the edges of a step");
-    if (!plan.links->edge_columns.empty()) return InvalidArgument("sampler processes send no rows of edge columns");
-    if (plan.links->want_pair_ids) return InvalidArgument("sampler processes send no ids of a batch's edges");
   }
   for (const std::string& address : options.samplers) RETURN_IF_ERROR(rpc::ParseHostPort(address).status());
-  if (plan.part != graph::SplitPartName::kTrain || plan.num_steps.has_value()) {
-    return InvalidArgument("sampler processes make the batches of all training seeds, and of no other part or number");
+  if (plan.part != graph::SplitPartName::kTrain) {
+    return InvalidArgument("sampler processes make the batches of training seeds, and of no other part of a split");
   }
   return std::unique_ptr<RemoteMiniBatchSource>(
       new RemoteMiniBatchSource(std::move(book), std::move(plan), std::move(spec), options));
@@ -84,6 +91,7 @@ void RemoteMiniBatchSource::OpenStream(Lane& lane, uint32_t step) {
   start.set_epoch(epoch_);
   start.set_first_step(step);
   start.set_stride(static_cast<uint32_t>(lanes_.size()));
+  start.set_want_edge_ids(options_.want_edge_ids);
   lane.stream = BatchStreamReader::Open(samplers_[lane.sampler], start, std::max<uint32_t>(1, options_.batches_ahead));
 }
 
@@ -101,6 +109,9 @@ void RemoteMiniBatchSource::TakeOver(Lane& lane, const Status& why, bool is_news
 }
 
 Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
+  if (plan_.num_steps.has_value() && next_step_ >= *plan_.num_steps) {
+    return OutOfRange("epoch " + std::to_string(epoch_) + " has " + std::to_string(*plan_.num_steps) + " steps");
+  }
   Lane& lane = lanes_[next_step_ % lanes_.size()];
   for (int attempt = 0;; ++attempt) {
     if (lane.stream == nullptr) OpenStream(lane, next_step_);
@@ -116,6 +127,10 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
     const StatusCode code = message.status().code();
     // The caller's deadline, unless the stream itself ended so: such a one is replaced at the next call.
     if (code == StatusCode::kDeadlineExceeded && !lane.stream->HasEnded()) return std::move(message).status();
+    if (code == StatusCode::kOutOfRange && plan_.num_steps.has_value()) {
+      return Internal("the samplers' epoch ends before step " + std::to_string(next_step_) + ", expected " +
+                      std::to_string(*plan_.num_steps) + " steps");
+    }
     if (!IsOfThisSamplerOnly(code)) {
       lane.stream.reset();
       return std::move(message).status();
@@ -137,6 +152,7 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Decode(const grpc::ByteBuffer&
     return Internal("the sampler sent epoch " + std::to_string(batch.epoch) + " step " + std::to_string(batch.step) +
                     ", expected epoch " + std::to_string(epoch_) + " step " + std::to_string(next_step_));
   }
+  if (options_.want_edge_ids) RETURN_IF_ERROR(CheckDrawnEdgesHaveIds(batch));
   return batch;
 }
 

@@ -22,10 +22,11 @@ struct RemoteMiniBatchOptions {
   std::string partition_key;
   uint64_t incarnation = 0;
   uint32_t batches_ahead = 2;  // per sampler, at least 1
+  bool want_edge_ids = false;  // of drawn edges
   rpc::ChannelSettings channel;
 };
 
-// One consumer at a time.
+// One consumer at a time. An epoch ends after EpochPlan::num_steps, where they are set; the seeds are at least as many.
 class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
  public:
   // InvalidArgument where an address is none, or the plan is one of which sampler processes make no batches.

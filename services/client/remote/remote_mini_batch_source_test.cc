@@ -10,15 +10,17 @@
 
 #include "services/base/philox.h"
 #include "services/base/testing/soon.h"
+#include "services/client/testing/same_batch.h"
 #include "services/client/testing/served_graph.h"
+#include "services/client/testing/served_samplers.h"
 #include "services/sampler/local_mini_batch_source.h"
-#include "services/server/sampler_server.h"
 
 namespace espalier::client {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::ExpectSameBatch;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kBatchSize = 10;
@@ -31,17 +33,14 @@ class Samplers {
                  count, like) {}
   // Over any graph.
   Samplers(std::shared_ptr<sampler::PartitionedGraph> graph, size_t count, const server::SamplerServerOptions& like)
-      : like_(like), shared_(std::move(graph)) {
-    for (size_t i = 0; i < count; ++i) {
-      servers_.push_back(Start("127.0.0.1:0"));
-      options_.samplers.push_back(servers_.back()->address());
-    }
+      : shared_(std::move(graph)), servers_(shared_, count, like) {
+    options_.samplers = servers_.addresses();
     options_.partition_key = testing::kPartitionKey;
   }
 
   sampler::PartitionedGraph& graph() { return *shared_; }
-  void Kill(size_t i) { servers_[i].reset(); }
-  void Restart(size_t i) { servers_[i] = Start(options_.samplers[i]); }
+  void Kill(size_t i) { servers_.Kill(i); }
+  void Restart(size_t i) { servers_.Restart(i); }
   RemoteMiniBatchOptions options() const { return options_; }
 
   sampler::EpochPlan Plan(uint32_t num_trainers = 1, uint32_t rank = 0) {
@@ -70,64 +69,11 @@ class Samplers {
   }
 
  private:
-  std::unique_ptr<server::SamplerServer> Start(const std::string& listen) {
-    server::SamplerServerOptions options = like_;
-    options.rpc.listen = listen;
-    options.worker_threads = 2;
-    options.partition_key = testing::kPartitionKey;
-    auto server = server::SamplerServer::Start(options, shared_);
-    ESPALIER_CHECK(server.ok()) << server.status().ToString();
-    return *std::move(server);
-  }
-
-  const server::SamplerServerOptions like_;
   sampler::SamplingSpec spec_like_;
-  std::shared_ptr<sampler::PartitionedGraph> shared_;
-  std::vector<std::unique_ptr<server::SamplerServer>> servers_;
+  const std::shared_ptr<sampler::PartitionedGraph> shared_;
+  testing::ServedSamplers servers_;
   RemoteMiniBatchOptions options_;
 };
-
-void ExpectEqual(const sampler::LinkSeeds& a, const sampler::LinkSeeds& b) {
-  EXPECT_EQ(a.negatives_per_pair, b.negatives_per_pair);
-  EXPECT_EQ(a.sources, b.sources);
-  EXPECT_EQ(a.destinations, b.destinations);
-  EXPECT_EQ(a.relations, b.relations);
-  EXPECT_EQ(a.set_ends, b.set_ends);
-  EXPECT_EQ(a.negative_destinations, b.negative_destinations);
-  EXPECT_EQ(a.negative_sources, b.negative_sources);
-  EXPECT_EQ(a.negative_weights, b.negative_weights);
-}
-
-void ExpectEqual(const sampler::EdgeSeeds& a, const sampler::EdgeSeeds& b) {
-  EXPECT_EQ(a.sources, b.sources);
-  EXPECT_EQ(a.destinations, b.destinations);
-  EXPECT_EQ(a.labels.ToString(), b.labels.ToString());
-  EXPECT_TRUE(std::ranges::equal(a.labels.byte_span(), b.labels.byte_span()));
-}
-
-void ExpectEqual(const sampler::MiniBatch& a, const sampler::MiniBatch& b) {
-  EXPECT_EQ(a.epoch, b.epoch);
-  EXPECT_EQ(a.step, b.step);
-  EXPECT_EQ(a.num_seeds, b.num_seeds);
-  EXPECT_EQ(a.global_num_seeds, b.global_num_seeds);
-  EXPECT_EQ(a.nodes, b.nodes);
-  EXPECT_EQ(a.times, b.times);
-  ASSERT_EQ(a.links.has_value(), b.links.has_value());
-  if (a.links.has_value()) ExpectEqual(*a.links, *b.links);
-  ASSERT_EQ(a.edges.has_value(), b.edges.has_value());
-  if (a.edges.has_value()) ExpectEqual(*a.edges, *b.edges);
-  ASSERT_EQ(a.layers.size(), b.layers.size());
-  for (size_t l = 0; l < a.layers.size(); ++l) {
-    EXPECT_EQ(a.layers[l].num_inputs, b.layers[l].num_inputs);
-    EXPECT_EQ(a.layers[l].num_outputs, b.layers[l].num_outputs);
-    ASSERT_EQ(a.layers[l].blocks.size(), b.layers[l].blocks.size());
-    for (size_t i = 0; i < a.layers[l].blocks.size(); ++i) {
-      EXPECT_EQ(a.layers[l].blocks[i].edge_type, b.layers[l].blocks[i].edge_type);
-      EXPECT_EQ(a.layers[l].blocks[i].indptr, b.layers[l].blocks[i].indptr);
-      EXPECT_EQ(a.layers[l].blocks[i].indices, b.layers[l].blocks[i].indices);
-    }
-  }
-}
 
 // Every batch of the epoch from a step on; returns how many there were.
 int ExpectSameEpoch(Samplers& samplers, sampler::MiniBatchSource& remote, const sampler::EpochPlan& plan,
@@ -140,7 +86,7 @@ int ExpectSameEpoch(Samplers& samplers, sampler::MiniBatchSource& remote, const 
     const auto batch = remote.Next(Soon());
     EXPECT_EQ(batch.status().code(), expected.status().code()) << batch.status().ToString();
     if (!expected.ok() || !batch.ok()) return count;
-    ExpectEqual(*batch, *expected);
+    ExpectSameBatch(*batch, *expected);
   }
 }
 
@@ -213,6 +159,23 @@ TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLinksThatALocalSourceGives) {
   }
 }
 
+TEST(RemoteMiniBatchSourceTest, EndsAfterThePlansStepsAndSaysWhereThereAreFewer) {
+  Samplers samplers(2);
+  const auto& split = samplers.graph().description().edge_splits.front();
+  sampler::EpochPlan plan = samplers.Plan();
+  plan.split = split.split;
+  plan.links = sampler::LinkPlan{.types = {{split.edge_type}}, .negatives = {sampler::NegativeKind::kUniform, 0}};
+  plan.num_steps = 19;  // of 20
+  EXPECT_EQ(ExpectSameEpoch(samplers, *samplers.Open(plan), plan, 0, 0), 19);
+  EXPECT_EQ(ExpectSameEpoch(samplers, *samplers.Open(plan), plan, 0, 18), 1);
+  plan.num_steps = 21;
+  const auto remote = samplers.Open(plan);
+  ASSERT_TRUE(remote->StartEpoch(0, 20).ok());
+  const Status over = remote->Next(Soon()).status();
+  EXPECT_EQ(over.code(), StatusCode::kInternal);
+  EXPECT_THAT(over.message(), HasSubstr("ends before step 20, expected 21"));
+}
+
 TEST(RemoteMiniBatchSourceTest, GivesTheBatchesOfLabelledEdgesThatALocalSourceGives) {
   for (const bool typed : {false, true}) {
     Samplers samplers(3, typed);
@@ -262,7 +225,7 @@ TEST(RemoteMiniBatchSourceTest, AnotherSamplerTakesOverInStepOrder) {
     const auto batch = remote->Next(Soon());
     ASSERT_EQ(batch.status().code(), expected.status().code()) << batch.status().ToString();
     if (!expected.ok()) break;
-    ExpectEqual(*batch, *expected);
+    ExpectSameBatch(*batch, *expected);
   }
   EXPECT_GT(count, 6);
   EXPECT_GE(remote->num_takeovers(), 1u);
@@ -292,13 +255,13 @@ TEST(RemoteMiniBatchSourceTest, WaitsUntilASamplerIsBack) {
   sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
   ASSERT_TRUE(local.StartEpoch(0, 0).ok());
   ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
-  ExpectEqual(*remote->Next(Soon()), *local.Next(Soon()));
+  ExpectSameBatch(*remote->Next(Soon()), *local.Next(Soon()));
   samplers.Kill(0);
   samplers.Kill(1);
   // What had been drawn before still comes; then there is nobody.
   Result<sampler::MiniBatch> batch = remote->Next(Deadline::After(milliseconds(200)));
   while (batch.ok()) {
-    ExpectEqual(*batch, *local.Next(Soon()));
+    ExpectSameBatch(*batch, *local.Next(Soon()));
     batch = remote->Next(Deadline::After(milliseconds(200)));
   }
   EXPECT_THAT(batch.status().code(), ::testing::AnyOf(StatusCode::kUnavailable, StatusCode::kDeadlineExceeded))
@@ -308,7 +271,7 @@ TEST(RemoteMiniBatchSourceTest, WaitsUntilASamplerIsBack) {
   samplers.Restart(0);
   const Result<sampler::MiniBatch> after = waiting.get();
   ASSERT_TRUE(after.ok()) << after.status().ToString();
-  ExpectEqual(*after, *local.Next(Soon()));
+  ExpectSameBatch(*after, *local.Next(Soon()));
 }
 
 TEST(RemoteMiniBatchSourceTest, AsksALostSamplerAgainInTheNextEpoch) {
@@ -385,7 +348,7 @@ TEST(RemoteMiniBatchSourceTest, DoesNotNoticeThatAGraphServerRestarts) {
     const auto expected = local.Next(Soon());
     ASSERT_EQ(batch.status().code(), expected.status().code()) << batch.status().ToString();
     if (!expected.ok()) break;
-    ExpectEqual(*batch, *expected);
+    ExpectSameBatch(*batch, *expected);
   }
   EXPECT_EQ(remote->num_takeovers(), 0u);
 }
@@ -439,24 +402,12 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
                   .status()
                   .message(),
               HasSubstr("the plan names no label"));
-  of_edges.links->types = {{EdgeTypeId(0), std::nullopt}};
-  of_edges.links->exclude_batch = false;
-  EXPECT_EQ(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
-                .status()
-                .code(),
-            StatusCode::kInvalidArgument);
-  of_edges.links->exclude_batch = true;
-  of_edges.links->edge_columns = {"rating"};
-  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
+  sampler::EpochPlan of_tests = samplers.Plan();
+  of_tests.part = graph::SplitPartName::kTest;
+  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_tests, samplers.Spec(), samplers.options())
                   .status()
                   .message(),
-              HasSubstr("no rows of edge columns"));
-  of_edges.links->edge_columns.clear();
-  of_edges.links->want_pair_ids = true;
-  EXPECT_THAT(RemoteMiniBatchSource::Make(samplers.graph().book(), of_edges, samplers.Spec(), samplers.options())
-                  .status()
-                  .message(),
-              HasSubstr("no ids of a batch's edges"));
+              HasSubstr("of no other part of a split"));
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {

@@ -172,6 +172,9 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
   for (const EdgeTypeId type : query.edge_types) request.add_edge_types(type.value);
   request.set_edge_column(query.edge_column);
   request.set_want_edge_ids(query.want_edge_ids);
+  request.set_of_positions(query.positions.has_value());
+  std::vector<Tensor> asked;
+  if (query.positions.has_value()) asked.push_back(Tensor::FromVector(*query.positions));
   const bool with_rows = !query.edge_column.empty();
   // Of several edge types the largest: which node type an entry is of, whoever knows the positions' edge types checks.
   uint64_t num_nodes = of_edges ? 0 : book_->num_nodes(query.node_type), num_sources = 0;
@@ -180,7 +183,7 @@ void RemotePartition::SeedsOfStep(const sampler::SeedQuery& query, Deadline dead
     num_sources = std::max(num_sources, book_->num_nodes(schema.SourceOf(type)));
   }
   rpc::CallWithRetries(
-      readers_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), {}), deadline,
+      readers_, kSeedsOfStep, rpc::EncodeFrame(std::move(request), asked), deadline,
       [done = std::move(done), num_nodes, num_sources, of_edges, with_rows, with_ids = query.want_edge_ids,
        num_edges = query.want_edge_ids ? book_->num_edges(query.edge_types.front()) : 0,
        batch_size = query.batch_size](const Result<grpc::ByteBuffer>& reply) {

@@ -11,7 +11,6 @@
 #include "services/base/testing/soon.h"
 #include "services/client/remote/sample_pieces.h"
 #include "services/client/testing/served_graph.h"
-#include "services/sampler/testing/scripted_partition.h"
 
 namespace espalier::client {
 namespace {
@@ -278,6 +277,31 @@ TEST_P(PartitionAccessTest, FindsItsEdgesOfAStep) {
   ExpectEqual(labelled->positions, expected->positions);
   ExpectEqual(labelled->rows, labels->rows);
   EXPECT_EQ(labelled->rows.num_rows(), expected->positions.num_elements());
+  std::vector<uint32_t> third;  // of the positions of all partitions' edges
+  for (uint32_t position = 0; position < 80; position += 3) third.push_back(position);
+  query.positions = third;
+  const auto some = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  ASSERT_TRUE(some.ok()) << some.status().ToString();
+  int64_t next = 0;
+  for (int64_t i = 0; i < labels->positions.num_elements(); ++i) {
+    if (labels->positions.ValueAsInt(i) % 3 != 0) continue;
+    ASSERT_LT(next, some->rows.num_rows());
+    EXPECT_EQ(some->positions.ValueAsInt(next), labels->positions.ValueAsInt(i));
+    EXPECT_EQ(some->nodes.ValueAsInt(next), labels->nodes.ValueAsInt(i));
+    EXPECT_EQ(some->rows.ValueAsInt(next), labels->rows.ValueAsInt(i));
+    ++next;
+  }
+  EXPECT_GT(next, 0);
+  EXPECT_EQ(some->rows.num_rows(), next);
+  query.positions = {3, 2};
+  const auto falling = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  EXPECT_EQ(falling.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(falling.status().message(), HasSubstr("3 stands before 2"));
+  query.positions = {2, 80};
+  const auto beyond = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
+  EXPECT_THAT(beyond.status().message(), HasSubstr("position 80 of a step that has 80"));
+  query.positions.reset();
+
   query.edge_column = "no-such-column";
   const auto other = Await<sampler::PartitionSeeds>([&](auto done) { access_->SeedsOfStep(query, Soon(), done); });
   EXPECT_EQ(other.status().code(), StatusCode::kNotFound);
@@ -432,53 +456,6 @@ TEST_P(PartitionAccessTest, KeepsMutableTensors) {
   EXPECT_TRUE(drop(0).ok());
   EXPECT_EQ(read_all().code(), StatusCode::kNotFound);
   EXPECT_EQ(create(DType::kF32, 8).status().code(), StatusCode::kAborted);  // its drop came first
-}
-
-// The server takes forty questions at once, and 256 bytes have room for 32 ratings.
-TEST(RemotePartitionTest, AsksForRowsOfManyEdgesInPieces) {
-  const ServedGraph served(testing::SmallGraph(), 2, {.limits = {.max_rows = 40}});
-  std::vector<GlobalEdgeId> edges;
-  for (uint64_t id = 0; id < 200; ++id) edges.emplace_back(id);
-  const auto gather = [&](size_t reply_bytes) {
-    const auto remote = served.Remote(0, reply_bytes);
-    return Await<Tensor>([&](auto done) { remote->GatherEdgeRows(EdgeTypeId(0), "rating", edges, Soon(), done); });
-  };
-  const auto rows = gather(256);
-  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
-  const Tensor& ratings = served.local().shards[0]->data().edge_columns[0].at("rating");
-  for (int64_t i = 0; i < 200; ++i) EXPECT_EQ(rows->ValueAsInt(i), ratings.ValueAsInt(i)) << i;
-  EXPECT_EQ(gather(512).status().code(), StatusCode::kResourceExhausted);
-}
-
-TEST(RemotePartitionTest, RefusesRowsOfEdgesThatAreNotAlike) {
-  const auto liar = std::make_shared<sampler::testing::ScriptedPartition>(0);
-  std::vector<int64_t> later_shape;
-  liar->on_edge_rows = [&](std::span<const GlobalEdgeId> asked, const sampler::Done<Tensor>& done) {
-    const bool is_first = asked.front().value == 0;
-    done(Tensor::Zeros(DType::kF32, is_first ? std::vector<int64_t>{1, 2} : later_shape));
-  };
-  const shard::testing::TestGraph local = shard::testing::MakeTestGraph(testing::SmallGraph(), 1, 4);
-  server::GraphServerOptions server_options;
-  server_options.rpc.listen = "127.0.0.1:0";
-  server_options.partition_key = testing::kPartitionKey;
-  server::ServedGraph description;
-  description.description = local.graph->description();
-  const auto server = server::GraphServer::Start(server_options, std::move(description), liar);
-  ASSERT_TRUE(server.ok()) << server.status().ToString();
-  RemotePartitionOptions options;
-  options.partition_key = testing::kPartitionKey;
-  options.reply_bytes_per_call = 100;
-  RemotePartition remote(std::make_shared<rpc::Peer>("graph server", (*server)->address(), rpc::ChannelSettings()),
-                         local.book, options);
-  const std::vector<GlobalEdgeId> edges = {GlobalEdgeId(0), GlobalEdgeId(1), GlobalEdgeId(2)};
-  const auto answer_of = [&](std::vector<int64_t> shape) {
-    later_shape = std::move(shape);
-    return Await<Tensor>([&](auto done) { remote.GatherEdgeRows(EdgeTypeId(0), "rating", edges, Soon(), done); });
-  };
-  EXPECT_EQ(answer_of({2, 2})->ToString(), "F32 [3, 2]");
-  EXPECT_THAT(answer_of({2, 3}).status().message(), HasSubstr("F32 [2, 3] after F32 [1, 2]"));
-  EXPECT_THAT(answer_of({2}).status().message(), HasSubstr("F32 [2] after F32 [1, 2]"));
-  EXPECT_THAT(answer_of({1, 2}).status().message(), HasSubstr("F32 [1, 2] as rows of 2 edges"));
 }
 
 // A server from before there were methods draws neighbours, and its reply is as well-formed as any.
