@@ -9,7 +9,7 @@ from pages import DOCS, SOURCE
 PAGE = DOCS / "reference" / "dgl-parity.md"
 GTEST = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", flags=re.MULTILINE)
 # Blocks of CMake that say which sources a test program has; a conformance suite has the name of what it is linked to.
-PROGRAM = re.compile(r"espalier_(?:library|test|testing_library)\(\s*NAME (\w+)([^()]*)\)")
+PROGRAM = re.compile(r"espalier_(?:library|trainer_library|test|testing_library)\(\s*NAME (\w+)([^()]*)\)")
 PYTHON = re.compile(r"add_test\(NAME ([\w.]+)\s+COMMAND [^()]*?\$\{CMAKE_CURRENT_SOURCE_DIR\}/(\S+\.py)\)")
 
 

@@ -194,18 +194,19 @@ Result<Tensor> DistGraph::FindEdges(EdgeTypeId type, const std::vector<GlobalEdg
 }
 
 Result<std::string> DistGraph::CallFunction(PartitionId partition, const std::string& function,
-                                            std::string_view request) const {
+                                            std::string_view request, TensorEffect effect) const {
   ASSIGN_OR_RETURN(const std::vector<Tensor> response,
-                   graph_->CallFunction({partition}, function, BytesOf(request), CallDeadline()));
+                   graph_->CallFunction({partition}, function, BytesOf(request), effect, CallDeadline()));
   return TextOf(response.front());
 }
 
 Result<std::vector<std::string>> DistGraph::CallFunctionEverywhere(const std::string& function,
-                                                                   std::string_view request) const {
+                                                                   std::string_view request,
+                                                                   TensorEffect effect) const {
   std::vector<PartitionId> partitions;
   for (uint32_t p = 0; p < book().num_partitions(); ++p) partitions.emplace_back(p);
   ASSIGN_OR_RETURN(const std::vector<Tensor> responses,
-                   graph_->CallFunction(partitions, function, BytesOf(request), CallDeadline()));
+                   graph_->CallFunction(partitions, function, BytesOf(request), effect, CallDeadline()));
   std::vector<std::string> texts;
   for (const Tensor& response : responses) texts.push_back(TextOf(response));
   return texts;

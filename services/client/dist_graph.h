@@ -18,6 +18,8 @@
 
 namespace espalier::client {
 
+using sampler::TensorEffect;
+
 // Nodes by type; types that are left out have none.
 using NodesByType = std::map<NodeTypeId, std::vector<GlobalNodeId>>;
 // In-edges per node by relation: a number, sampler::kFullNeighborhood for all; relations left out are not drawn.
@@ -135,10 +137,17 @@ class DistGraph {
   // What a function of the servers' plugins answers (docs/server-plugins.md), `function` being "plugin/function": of
   // one partition's server, or of every partition's, asked at once with the same request, in their order. Unimplemented
   // names the functions that there are. Where a server could not be reached it is asked again if the function is
-  // idempotent; if not, Unavailable and DeadlineExceeded say nothing of whether it has run. Of several errors the
-  // first.
-  Result<std::string> CallFunction(PartitionId partition, const std::string& function, std::string_view request) const;
-  Result<std::vector<std::string>> CallFunctionEverywhere(const std::string& function, std::string_view request) const;
+  // idempotent or changes tensors; if not, Unavailable and DeadlineExceeded say nothing of whether it has run. Of
+  // several errors the first.
+  //
+  // A function that changes tensors is called with TensorEffect::kChanges, and no other is (InvalidArgument). It runs
+  // once on each server, or, where an error of the connection or of time comes back, at most once, and changes nothing
+  // after a later change of this program. FailedPrecondition, besides the function's own: it has run, and its answer is
+  // lost.
+  Result<std::string> CallFunction(PartitionId partition, const std::string& function, std::string_view request,
+                                   TensorEffect effect = TensorEffect::kNone) const;
+  Result<std::vector<std::string>> CallFunctionEverywhere(const std::string& function, std::string_view request,
+                                                          TensorEffect effect = TensorEffect::kNone) const;
 
   // The sampler's view of the same graph.
   sampler::PartitionedGraph& partitions() const { return *graph_; }

@@ -40,9 +40,9 @@ class MappedPartition final : public sampler::PartitionAccess {
                  sampler::Done<Tensor> done) override;
   void GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                       Deadline deadline, sampler::Done<Tensor> done) override;
-  void CallFunction(const std::string& function, const Tensor& request, Deadline deadline,
+  void CallFunction(const std::string& function, const Tensor& request, sampler::TensorEffect effect, Deadline deadline,
                     sampler::Done<Tensor> done) override {
-    server_->CallFunction(function, request, deadline, std::move(done));
+    server_->CallFunction(function, request, effect, deadline, std::move(done));
   }
   sampler::PartitionTensors& tensors() override { return server_->tensors(); }
   sampler::PartitionEmbeddings& embeddings() override { return server_->embeddings(); }

@@ -133,8 +133,9 @@ TEST(ServerFunctionsTest, AnOlderIncarnationIsRefused) {
     remote.incarnation = std::make_shared<Incarnation>(incarnation);
     RemotePartition access(served.PeerOf(0), served.local().book, remote);
     const Tensor nothing = Tensor::FromVector<uint8_t>({});
-    return Await<Tensor>(
-               [&](auto done) { access.CallFunction("test/echo", nothing, Deadline::After(seconds(60)), done); })
+    return Await<Tensor>([&](auto done) {
+             access.CallFunction("test/echo", nothing, TensorEffect::kNone, Deadline::After(seconds(60)), done);
+           })
         .status()
         .code();
   };
@@ -146,7 +147,8 @@ TEST(ServerFunctionsTest, APartitionThatIsMappedAsksItsServer) {
   const ServedGraph served(testing::SmallGraph(), 1, WithTestPlugin());
   MappedPartition mapped(served.local().shards[0], served.Remote(0));
   const auto echo = Await<Tensor>([&](auto done) {
-    mapped.CallFunction("test/echo", Tensor::FromVector<uint8_t>({7}), Deadline::After(seconds(60)), done);
+    mapped.CallFunction("test/echo", Tensor::FromVector<uint8_t>({7}), TensorEffect::kNone,
+                        Deadline::After(seconds(60)), done);
   });
   ASSERT_TRUE(echo.ok()) << echo.status().ToString();
   EXPECT_EQ(echo->values<uint8_t>()[0], 7);
@@ -158,7 +160,7 @@ TEST(ServerFunctionsTest, WhereThereAreNoPluginsThereAreNoFunctions) {
   EXPECT_EQ(by_rpc.code(), StatusCode::kUnimplemented);
   EXPECT_THAT(by_rpc.message(), HasSubstr("no plugins"));
   const auto here = served.local_graph().CallFunction({PartitionId(0)}, "test/echo", Tensor::FromVector<uint8_t>({}),
-                                                      Deadline::After(seconds(60)));
+                                                      TensorEffect::kNone, Deadline::After(seconds(60)));
   EXPECT_EQ(here.status().code(), StatusCode::kUnimplemented);
   EXPECT_THAT(here.status().message(), HasSubstr("plugins run in graph servers"));
 }

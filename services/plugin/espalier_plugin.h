@@ -1,17 +1,20 @@
-/* What a graph server and a plugin of a user's know of each other, in C: version 2.
+/* What a graph server and a plugin of a user's know of each other, in C: version 3.
  *
  * A plugin is a shared library that exports
  *
- *     const EspalierPlugin* espalier_plugin_v2(void);
+ *     const EspalierPlugin* espalier_plugin_v3(void);
  *
  * Nothing but what stands here crosses the border, so that a plugin may be made by another compiler, with another
  * standard library, than the server. C++ authors include plugin.h, which wraps it. What is changed in an incompatible
  * way gets another number, here and in the name of the exported function; a server refuses what it does not know. It
- * knows version 1 too: espalier_plugin_v1, with functions alone, whose EspalierPlugin ends after `version`.
+ * knows two more: espalier_plugin_v2, whose functions are called once or idempotent and see no tensors, and
+ * espalier_plugin_v1, with functions alone, whose EspalierPlugin ends after `version`. Both are given this version's
+ * EspalierHost, which begins as theirs.
  *
- * A function or an initialiser runs in the server's process, on a thread of the server's, any number of times at once:
- * it is thread-safe, reads what the host gives it, writes nothing there but the rows that it is to fill, and throws
- * nothing. Pointers that the host gives are good until it returns. docs/server-plugins.md says what else is expected.
+ * A function or an initialiser runs in the server's process, on a thread of the server's, any number of times at once
+ * (but for functions that change tensors): it is thread-safe, reads what the host gives it, writes nothing there but
+ * the rows that it is to fill, and throws nothing. Pointers that the host gives are good until it returns.
+ * docs/server-plugins.md says what else is expected.
  */
 #ifndef ESPALIER_PLUGIN_H_
 #define ESPALIER_PLUGIN_H_
@@ -23,7 +26,7 @@
 extern "C" {
 #endif
 
-#define ESPALIER_PLUGIN_VERSION 2
+#define ESPALIER_PLUGIN_VERSION 3
 
 /* What a function or an initialiser returns and the host's functions answer. */
 enum {
@@ -35,7 +38,7 @@ enum {
   ESPALIER_FAILED_PRECONDITION = 9,
   ESPALIER_OUT_OF_RANGE = 11,
   ESPALIER_INTERNAL = 13,
-  ESPALIER_UNAVAILABLE = 14 /* of an idempotent function: the client asks again until its deadline */
+  ESPALIER_UNAVAILABLE = 14 /* of one that may be repeated: the client asks again until its deadline */
 };
 
 /* Elements of an array. */
@@ -90,11 +93,45 @@ typedef struct EspalierInEdges {
   EspalierArray original_ids; /* U32 or U64 [count]: the user's own; ESPALIER_NO_DTYPE where they are not loaded */
 } EspalierInEdges;
 
+/* What the rows of a mutable tensor stand for. */
+enum {
+  ESPALIER_ROWS_OF_NODES = 0, /* the nodes of a type: local row v is that of local node v */
+  ESPALIER_ROWS_OF_EDGES = 1, /* the edges of a type, in the order of EspalierInEdges */
+  ESPALIER_ROWS_OF_OWN = 2    /* any number of rows */
+};
+
+/* A mutable tensor of the job that calls, as far as the partition owns its rows: local rows 0 to count - 1, global rows
+ * first to first + count - 1. Of this call: it stays the tensor that was found, whatever is made of its name. */
+typedef struct EspalierTensor {
+  uint32_t number; /* what it is called by */
+  uint32_t dtype;
+  const int64_t* row_shape; /* [row_rank]: of one row; no dimensions: one value */
+  uint32_t row_rank;
+  size_t row_bytes; /* of one row */
+  uint64_t count;
+  uint64_t first;
+  uint64_t total; /* of all partitions */
+} EspalierTensor;
+
+/* How given rows are put into a tensor's: as DistTensor does it. Of floating numbers a minimum or maximum with a NaN is
+ * NaN, integers wrap around; of Bool a sum and a maximum are "or", a minimum is "and"; OR is for Bool and integers. */
+enum { ESPALIER_ASSIGN = 0, ESPALIER_ADD = 1, ESPALIER_MIN = 2, ESPALIER_MAX = 3, ESPALIER_OR = 4 };
+
+/* Rows of a tensor and their values. */
+typedef struct EspalierTensorRows {
+  const uint64_t* rows; /* [count]: local rows, in any order; may be repeated, and are then taken in this order */
+  uint64_t count;       /* at most 2^24 */
+  void* values;         /* [count, row_shape...] row-major, little-endian, aligned */
+  size_t value_bytes;   /* count times the tensor's row_bytes */
+  uint32_t dtype;       /* the tensor's */
+} EspalierTensorRows;
+
 /* One call under way. */
 typedef struct EspalierCall EspalierCall;
 
 /* What a function or an initialiser may ask of the server. Types are numbers from 0, in the order of their names. Where
- * an answer is a status it is ESPALIER_OK, or ESPALIER_NOT_FOUND and `out` is left as it was. */
+ * an answer is a status it is ESPALIER_OK, or what is said there, and `out` is left as it was: of those down to
+ * locate_node ESPALIER_NOT_FOUND. */
 typedef struct EspalierHost {
   uint32_t (*partition)(const EspalierCall* call);
   uint32_t (*num_partitions)(const EspalierCall* call);
@@ -118,20 +155,49 @@ typedef struct EspalierHost {
   /* Adds to the response. ESPALIER_RESOURCE_EXHAUSTED: it would be over the limit, and the call will end with that. An
    * initialiser has no response. */
   int32_t (*append_response)(EspalierCall* call, const void* data, size_t size_bytes);
-  /* What the caller is told where an error is returned; cut after 1024 bytes. */
+  /* What the caller is told where an error is returned; cut after 1024 bytes. Where nothing is set, and the error is
+   * what the host has answered last, `error` is told. */
   void (*set_error)(EspalierCall* call, const char* message);
+
+  /* Mutable tensors; since version 3. An initialiser sees none (ESPALIER_FAILED_PRECONDITION).
+   *
+   * A tensor by what its rows stand for, their type (0 of own rows) and its name. ESPALIER_NOT_FOUND names those that
+   * the job has; ESPALIER_INVALID_ARGUMENT: no such rows, or no name; ESPALIER_UNAVAILABLE: it is being made. */
+  int32_t (*find_tensor)(EspalierCall* call, uint32_t rows_of, uint32_t type, const char* name, EspalierTensor* out);
+  /* Fills the values: the rows as they are at one moment, of the tensor with that number. ESPALIER_INVALID_ARGUMENT: a
+   * row that the partition does not own, another dtype, or bytes that do not fit; ESPALIER_RESOURCE_EXHAUSTED: too many
+   * rows; ESPALIER_NOT_FOUND: the tensor has been dropped; ESPALIER_FAILED_PRECONDITION: the call has asked for a
+   * change of one of the rows, which is not made yet. */
+  int32_t (*read_rows)(EspalierCall* call, uint32_t tensor, const EspalierTensorRows* rows);
+  /* Puts the values (which it copies) into the rows by ESPALIER_ASSIGN or its like, once the function has returned
+   * ESPALIER_OK: all that a call has asked for, in its order, each as a whole; or nothing, where it returns something
+   * else or the caller's time is over. Errors as those of read_rows; ESPALIER_FAILED_PRECONDITION: the function is not
+   * ESPALIER_CHANGING; ESPALIER_RESOURCE_EXHAUSTED: the call's changes come to more than 64 MiB, 256 bytes for each, 4
+   * for each row and the values. After an error the other changes are made nevertheless, if it returns ESPALIER_OK. */
+  int32_t (*change_rows)(EspalierCall* call, uint32_t tensor, uint32_t how, const EspalierTensorRows* rows);
+  /* What was wrong where one of these three answered with an error last; "": none has. Good until the next of them. */
+  const char* (*error)(const EspalierCall* call);
 } EspalierHost;
 
 /* Answers a request: ESPALIER_OK, or an error. `request` holds request_bytes bytes that anybody may have sent. */
 typedef int32_t (*EspalierFunction)(const EspalierHost* host, EspalierCall* call, const void* request,
                                     size_t request_bytes);
 
+/* What becomes of a request where a server could not be reached, and what its function may do. */
+enum {
+  ESPALIER_CALLED_ONCE = 0, /* clients ask once */
+  ESPALIER_IDEMPOTENT =
+      1, /* clients ask again: it may come more than once, and the last answer is as good as the first */
+  /* Changes tensors. Clients ask again, and a request that has changed them is not run a second time: its answer is
+   * kept, and given again. One such function runs at a time on a server, so that nobody else's comes between what it
+   * reads and what it writes. */
+  ESPALIER_CHANGING = 2
+};
+
 typedef struct EspalierFunctionEntry {
   const char* name; /* [A-Za-z0-9_][A-Za-z0-9_.-]{0,127} */
   EspalierFunction function;
-  /* Not 0: a request may reach it more than once, and the last answer is as good as the first. Clients then ask again
-   * where a server could not be reached; otherwise they ask once. */
-  int32_t is_idempotent;
+  int32_t kind; /* ESPALIER_CALLED_ONCE and its like; of versions 1 and 2 everything but 0 is ESPALIER_IDEMPOTENT */
 } EspalierFunctionEntry;
 
 /* Rows of a tensor that get their first values: some of those that the partition owns, one after the other. */
@@ -176,7 +242,7 @@ typedef struct EspalierPlugin {
 } EspalierPlugin;
 
 typedef const EspalierPlugin* (*EspalierPluginEntry)(void);
-#define ESPALIER_PLUGIN_SYMBOL "espalier_plugin_v2"
+#define ESPALIER_PLUGIN_SYMBOL "espalier_plugin_v3"
 
 #ifdef __cplusplus
 }

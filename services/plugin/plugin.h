@@ -9,7 +9,16 @@
 //     const std::span<float> values = rows.values<float>();
 //     for (size_t i = 0; i < values.size(); ++i) values[i] = float(rows.original_ids()[i / rows.row_size()]);
 //   }
-//   ESPALIER_PLUGIN("1.0", espalier::plugin::Idempotent<Count>("count"), espalier::plugin::Initializer<Ids>("ids"));
+//   std::string Double(const espalier::plugin::Context& context, std::string_view name) {
+//     const espalier::plugin::Tensor tensor = context.node_tensor(0, std::string(name));
+//     const std::vector<uint64_t> rows = tensor.AllRows();
+//     std::vector<float> values = tensor.Read<float>(rows);
+//     for (float& value : values) value *= 2;
+//     tensor.Assign<float>(rows, values);
+//     return {};
+//   }
+//   ESPALIER_PLUGIN("1.0", espalier::plugin::Idempotent<Count>("count"), espalier::plugin::Initializer<Ids>("ids"),
+//                   espalier::plugin::Changing<Double>("double"));
 //
 // Headers only, and none but the standard library's: nothing of Espalier is linked. What a function or an initialiser
 // throws becomes the call's error: an Error its own code, anything else INTERNAL.
@@ -20,11 +29,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "services/plugin/espalier_plugin.h"
 
@@ -113,6 +124,83 @@ struct Place {
   uint64_t local_id = 0;
 };
 
+// A mutable tensor of the job that calls, and the rows of it that the partition owns, by local numbers: 0 to count()
+// - 1. Good until the function returns; of one thread. What is wrong is thrown as an Error with the host's status and
+// words (espalier_plugin.h); a T that is not the tensor's dtype is ESPALIER_INVALID_ARGUMENT.
+class Tensor {
+ public:
+  Tensor(const EspalierHost* host, EspalierCall* call, const EspalierTensor& tensor)
+      : host_(host), call_(call), tensor_(tensor) {}
+
+  uint64_t count() const { return tensor_.count; }
+  uint64_t first() const { return tensor_.first; }  // its global row
+  uint64_t total() const { return tensor_.total; }  // in all partitions
+  uint32_t dtype() const { return tensor_.dtype; }
+  std::span<const int64_t> row_shape() const { return {tensor_.row_shape, tensor_.row_rank}; }
+  // Elements of one row.
+  size_t row_size() const {
+    size_t size = 1;
+    for (const int64_t length : row_shape()) size *= static_cast<size_t>(length);
+    return size;
+  }
+  // 0, 1, ... count() - 1.
+  std::vector<uint64_t> AllRows() const {
+    std::vector<uint64_t> rows(count());
+    std::iota(rows.begin(), rows.end(), uint64_t{0});
+    return rows;
+  }
+
+  // [rows, row_size()]: the rows as they are at one moment.
+  template <class T>
+  std::vector<T> Read(std::span<const uint64_t> rows) const {
+    std::vector<T> values(rows.size() * row_size());
+    const EspalierTensorRows asked = RowsWith(rows, values.data(), values.size());
+    Check(host_->read_rows(call_, tensor_.number, &asked));
+    return values;
+  }
+  // Only of a function that is Changing. values [rows, row_size()]: made when the function has returned, all that it
+  // asks for or nothing; rows that are repeated are taken in their order.
+  template <class T>
+  void Assign(std::span<const uint64_t> rows, std::span<const T> values) const {
+    Change(ESPALIER_ASSIGN, rows, values);
+  }
+  template <class T>
+  void Add(std::span<const uint64_t> rows, std::span<const T> values) const {
+    Change(ESPALIER_ADD, rows, values);
+  }
+  template <class T>
+  void Min(std::span<const uint64_t> rows, std::span<const T> values) const {
+    Change(ESPALIER_MIN, rows, values);
+  }
+  template <class T>
+  void Max(std::span<const uint64_t> rows, std::span<const T> values) const {
+    Change(ESPALIER_MAX, rows, values);
+  }
+  template <class T>
+  void Or(std::span<const uint64_t> rows, std::span<const T> values) const {
+    Change(ESPALIER_OR, rows, values);
+  }
+
+ private:
+  template <class T>
+  static EspalierTensorRows RowsWith(std::span<const uint64_t> rows, T* values, size_t num_values) {
+    static_assert(DTypeOf<T>() != ESPALIER_NO_DTYPE, "tensors have no elements of this type");
+    return {rows.data(), rows.size(), values, num_values * sizeof(T), DTypeOf<T>()};
+  }
+  template <class T>
+  void Change(uint32_t how, std::span<const uint64_t> rows, std::span<const T> values) const {
+    const EspalierTensorRows asked = RowsWith(rows, const_cast<T*>(values.data()), values.size());  // which are read
+    Check(host_->change_rows(call_, tensor_.number, how, &asked));
+  }
+  void Check(int32_t status) const {
+    if (status != ESPALIER_OK) throw Error(status, host_->error(call_));
+  }
+
+  const EspalierHost* host_;
+  EspalierCall* call_;
+  EspalierTensor tensor_;
+};
+
 // The partition, and the call. Good until the function returns; of one thread.
 class Context {
  public:
@@ -173,6 +261,11 @@ class Context {
     return place;
   }
 
+  // Of the job that calls; ESPALIER_NOT_FOUND names those that there are.
+  Tensor node_tensor(uint32_t type, const std::string& name) const { return Find(ESPALIER_ROWS_OF_NODES, type, name); }
+  Tensor edge_tensor(uint32_t type, const std::string& name) const { return Find(ESPALIER_ROWS_OF_EDGES, type, name); }
+  Tensor own_tensor(const std::string& name) const { return Find(ESPALIER_ROWS_OF_OWN, 0, name); }
+
   std::chrono::nanoseconds remaining() const { return std::chrono::nanoseconds(host_->remaining_ns(call_)); }
   bool should_stop() const { return host_->should_stop(call_) != 0; }
   // For loops: throws ESPALIER_DEADLINE_EXCEEDED where nobody waits for the answer any more.
@@ -183,6 +276,12 @@ class Context {
  private:
   static void Check(int32_t status, const std::string& what, uint32_t type) {
     if (status != ESPALIER_OK) throw Error(status, "no " + what + " " + std::to_string(type));
+  }
+  Tensor Find(uint32_t rows_of, uint32_t type, const std::string& name) const {
+    EspalierTensor found = {};
+    const int32_t status = host_->find_tensor(call_, rows_of, type, name.c_str(), &found);
+    if (status != ESPALIER_OK) throw Error(status, host_->error(call_));
+    return {host_, call_, found};
   }
 
   const EspalierHost* host_;
@@ -267,11 +366,16 @@ int32_t InitializerEntry(const EspalierHost* host, EspalierCall* call, const Esp
 // Entries of ESPALIER_PLUGIN.
 template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry Idempotent(const char* name) {
-  return {name, &Entry<function>, 1};
+  return {name, &Entry<function>, ESPALIER_IDEMPOTENT};
 }
 template <std::string (*function)(const Context&, std::string_view)>
 constexpr EspalierFunctionEntry NotIdempotent(const char* name) {
-  return {name, &Entry<function>, 0};
+  return {name, &Entry<function>, ESPALIER_CALLED_ONCE};
+}
+// Changes tensors of the job that calls: run once however often its request arrives.
+template <std::string (*function)(const Context&, std::string_view)>
+constexpr EspalierFunctionEntry Changing(const char* name) {
+  return {name, &Entry<function>, ESPALIER_CHANGING};
 }
 template <void (*initializer)(const Context&, const Rows&)>
 constexpr EspalierInitializerEntry Initializer(const char* name) {
@@ -305,7 +409,7 @@ constexpr auto Sorted(Each... entries) {
 
 // Once in a library, outside of any namespace: its version, and an entry for each function and initialiser.
 #define ESPALIER_PLUGIN(plugin_version, ...)                                                            \
-  extern "C" __attribute__((visibility("default"))) const EspalierPlugin* espalier_plugin_v2() {        \
+  extern "C" __attribute__((visibility("default"))) const EspalierPlugin* espalier_plugin_v3() {        \
     static constexpr auto kEntries = espalier::plugin::Sorted(__VA_ARGS__);                             \
     static constexpr EspalierPlugin kPlugin = {                                                         \
         ESPALIER_PLUGIN_VERSION, uint32_t{kEntries.functions.size()},    kEntries.functions.data(),     \

@@ -49,6 +49,10 @@ struct PartitionRelationSample {
   Tensor edge_ids;  // U32 or U64 [drawn]: global edge ids; empty where not wanted
 };
 
+// Whether a function of a plugin changes mutable tensors. Who calls it says so, and the server refuses what does not
+// fit (InvalidArgument): a call that changes them is numbered, and runs once however often its message arrives.
+enum class TensorEffect { kNone, kChanges };
+
 struct PartitionHopSample {
   std::vector<PartitionRelationSample> relations;
 };
@@ -88,8 +92,9 @@ class PartitionAccess {
                               Deadline deadline, Done<Tensor> done) = 0;
   // What `function` ("plugin/function") of the server's plugins answers to `request`, U8 [n]: U8 [k]
   // (docs/server-plugins.md). Unimplemented: there is no such function, as where no server is asked.
-  virtual void CallFunction(const std::string& function, const Tensor& request, Deadline deadline, Done<Tensor> done) {
-    (void)request, (void)deadline;
+  virtual void CallFunction(const std::string& function, const Tensor& request, TensorEffect effect, Deadline deadline,
+                            Done<Tensor> done) {
+    (void)request, (void)effect, (void)deadline;
     done(Unimplemented("no function '" + function + "': plugins run in graph servers, and this process reads the " +
                        "partition by itself"));
   }

@@ -68,7 +68,7 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   // What a function of the servers' plugins answers for each of these partitions, asked at once, all with the same
   // request (U8 [n]): U8 [k], in their order. The first error, once all have answered.
   Result<std::vector<Tensor>> CallFunction(const std::vector<PartitionId>& partitions, const std::string& function,
-                                           const Tensor& request, Deadline deadline);
+                                           const Tensor& request, TensorEffect effect, Deadline deadline);
 
   // Mutable tensors of nodes, of edges and of their own rows. Lives as long as this object.
   PartitionedTensors& tensors();

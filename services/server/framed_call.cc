@@ -33,16 +33,30 @@ void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& ca
   }
 }
 
-void GoOnWithPlugins(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
-                     std::function<Status()> work) {
+namespace {
+
+// null `workers`: on this thread.
+void GoOnWith(rpc::WorkerPool* workers, const std::shared_ptr<FramedCall>& call, std::function<Status()> work,
+              const char* busy) {
   const auto go_on = [call, work = std::move(work)] {
     if (call->IsCancelled()) return call->Finish(Cancelled("the client went away while the call was queued"));
     if (const Status status = work(); !status.ok()) call->Finish(status);
   };
-  if (service.plugin_workers == nullptr) return go_on();
-  if (!service.plugin_workers->TrySubmit(go_on)) {
-    call->Finish(Unavailable("all threads for plugins are busy and their queue is full"));
-  }
+  if (workers == nullptr) return go_on();
+  if (!workers->TrySubmit(go_on)) call->Finish(Unavailable(busy));
+}
+
+}  // namespace
+
+void GoOnWithPlugins(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
+                     std::function<Status()> work) {
+  GoOnWith(service.plugin_workers, call, std::move(work), "all threads for plugins are busy and their queue is full");
+}
+
+void GoOnWithChanges(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
+                     std::function<Status()> work) {
+  GoOnWith(service.change_worker, call, std::move(work),
+           "the thread of functions that change tensors is busy and its queue is full");
 }
 
 }  // namespace espalier::server

@@ -25,6 +25,7 @@ namespace espalier::server {
 struct ServiceContext {
   rpc::WorkerPool* workers = nullptr;
   rpc::WorkerPool* plugin_workers = nullptr;  // of what plugins compute, which may take long; null: there are none
+  rpc::WorkerPool* change_worker = nullptr;   // one thread, of functions that change tensors; null likewise
   RequestGate* gate = nullptr;
   RpcMetrics* metrics = nullptr;
   ServiceLimits limits;
@@ -76,6 +77,9 @@ void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& ca
 
 // Goes on with a call on a thread for plugins, where there are any: `work` finishes it or returns an error.
 void GoOnWithPlugins(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
+                     std::function<Status()> work);
+// The same on the thread of functions that change tensors.
+void GoOnWithChanges(const ServiceContext& service, const std::shared_ptr<FramedCall>& call,
                      std::function<Status()> work);
 
 // Decodes a Request on a worker thread, lets the gate look at it, and hands both to `body`, which finishes the call

@@ -1,7 +1,9 @@
 #include "services/server/function_service.h"
 
+#include <optional>
 #include <utility>
 
+#include "services/server/apply_once.h"
 #include "services/server/request_tensors.h"
 
 namespace espalier::server {
@@ -9,8 +11,7 @@ namespace {
 
 using SharedCall = std::shared_ptr<FramedCall>;
 
-Result<std::span<const std::byte>> RequestBytesOf(const rpc::Frame<function::v1::CallFunctionRequest>& frame,
-                                                  const ServiceLimits& limits) {
+Result<Tensor> RequestOf(const rpc::Frame<function::v1::CallFunctionRequest>& frame, const ServiceLimits& limits) {
   RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
   const Tensor& request = frame.tensors[0];
   if (request.dtype() != DType::kU8 || request.shape().size() != 1) {
@@ -20,7 +21,19 @@ Result<std::span<const std::byte>> RequestBytesOf(const rpc::Frame<function::v1:
     return ResourceExhausted("the function's request has " + std::to_string(request.size_bytes()) +
                              " bytes, the limit is " + std::to_string(limits.max_function_bytes));
   }
-  return request.byte_span();
+  return request;
+}
+
+// Whoever calls a function and whoever wrote it must agree on whether it changes tensors: only then has a repeated
+// request a number to be known by.
+Status CheckSaysWhatItDoes(const PluginLibrary::Function& function, const function::v1::CallFunctionRequest& request) {
+  const bool is_changing = function.kind == FunctionKind::kChanging;
+  if (is_changing == (request.change().sequence() != 0)) return Status();
+  const std::string what = "function '" + function.name + "'";
+  if (is_changing) {
+    return InvalidArgument(what + " changes tensors, and the call does not say so (TensorEffect::kChanges)");
+  }
+  return InvalidArgument(what + " changes no tensors, and the call says that it does (TensorEffect::kChanges)");
 }
 
 // Without plugins there is nothing to call, which any worker says.
@@ -31,9 +44,13 @@ ServiceContext ForCalls(ServiceContext context) {
 
 }  // namespace
 
-FunctionService::FunctionService(ServedFunctions served, const ServiceContext& context)
+FunctionService::FunctionService(ServedFunctions served, std::shared_ptr<sampler::PartitionAccess> tensors,
+                                 AppliedWrites& applied, const ServiceContext& context)
     : functions_(served.functions != nullptr ? std::move(served.functions) : std::make_shared<const PluginFunctions>()),
       partition_(std::move(served.partition)),
+      tensors_(std::move(tensors)),
+      applied_(applied),
+      answers_(context.limits.max_kept_answer_bytes),
       context_(context),
       context_of_calls_(ForCalls(context)) {}
 
@@ -47,7 +64,7 @@ grpc::ServerUnaryReactor* FunctionService::ListFunctions(grpc::CallbackServerCon
                                  for (const auto& [name, entry] : functions_->by_name()) {
                                    function::v1::Function* const listed = response.add_functions();
                                    listed->set_name(name);
-                                   listed->set_is_idempotent(entry.function.is_idempotent);
+                                   listed->set_is_idempotent(entry.function.kind == FunctionKind::kIdempotent);
                                    listed->set_plugin_version(entry.plugin_version);
                                  }
                                  call->FinishWith(std::move(response), {});
@@ -55,17 +72,59 @@ grpc::ServerUnaryReactor* FunctionService::ListFunctions(grpc::CallbackServerCon
                                });
 }
 
+Result<Tensor> FunctionService::Run(const PluginLibrary::Function& function,
+                                    const tensor::v1::RequestIdentity& identity, const Tensor& request,
+                                    const FramedCall& call) {
+  PluginTensors tensors(tensors_->tensors(), *partition_.book, partition_.data->id,
+                        {identity.job(), identity.incarnation(), call.deadline()},
+                        function.kind == FunctionKind::kChanging ? TensorUse::kChanges : TensorUse::kReads,
+                        call.limits());
+  const PluginCallOptions options{.deadline = call.deadline(),
+                                  .is_cancelled = [&call] { return call.IsCancelled(); },
+                                  .max_response_bytes = call.limits().max_function_bytes,
+                                  .tensors = &tensors};
+  return CallPlugin(function, partition_, request.byte_span(), options);
+}
+
+Status FunctionService::ChangeOnce(const PluginLibrary::Function& function,
+                                   const function::v1::CallFunctionRequest& header, const Tensor& request,
+                                   const SharedCall& call) {
+  const AppliedWrites::Number number = NumberOf(header.change());
+  std::optional<Tensor> response;
+  return ApplyOnce(
+      applied_, header.change(),
+      [&](const sampler::DoneStatus& done) {
+        Result<Tensor> answer = Run(function, header.identity(), request, *call);
+        if (answer.ok()) {
+          response = *answer;
+          answers_.Keep(number, *answer);  // before anybody hears that it is applied
+        }
+        done(answer.status());
+      },
+      [&](const Status& status) {
+        if (!status.ok()) return call->Finish(status);
+        if (!response.has_value()) response = answers_.Find(number);  // an earlier try's, whose answer was lost
+        if (response.has_value()) return call->FinishWith(function::v1::CallFunctionResponse(), {*response});
+        call->Finish(FailedPrecondition("function '" + function.name +
+                                        "' has made its changes in an earlier try, whose answer is not kept any more"));
+      });
+}
+
 grpc::ServerUnaryReactor* FunctionService::CallFunction(grpc::CallbackServerContext* context,
                                                         const grpc::ByteBuffer* request, grpc::ByteBuffer* reply) {
   using Request = function::v1::CallFunctionRequest;
   return HandleFramed<Request>(
       context_of_calls_, "CallFunction", context, request, reply, [this](SharedCall call, rpc::Frame<Request>&& frame) {
-        ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, RequestBytesOf(frame, call->limits()));
+        ASSIGN_OR_RETURN(const Tensor bytes, RequestOf(frame, call->limits()));
         ASSIGN_OR_RETURN(const PluginLibrary::Function* const function, functions_->Find(frame.header.function()));
-        const PluginCallOptions options{.deadline = call->deadline(),
-                                        .is_cancelled = [&call] { return call->IsCancelled(); },
-                                        .max_response_bytes = call->limits().max_function_bytes};
-        ASSIGN_OR_RETURN(const Tensor response, CallPlugin(*function, partition_, bytes, options));
+        RETURN_IF_ERROR(CheckSaysWhatItDoes(*function, frame.header));
+        if (function->kind == FunctionKind::kChanging) {
+          GoOnWithChanges(context_, call, [this, call, function, header = std::move(frame.header), bytes] {
+            return ChangeOnce(*function, header, bytes, call);
+          });
+          return Status();
+        }
+        ASSIGN_OR_RETURN(const Tensor response, Run(*function, frame.header.identity(), bytes, *call));
         call->FinishWith(function::v1::CallFunctionResponse(), {response});
         return Status();
       });

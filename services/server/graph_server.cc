@@ -11,16 +11,18 @@ GraphServer::GraphServer(const GraphServerOptions& options, ServedGraph served,
   workers_ = std::make_unique<rpc::WorkerPool>(options.worker_threads, options.queue_capacity);
   if (options.functions.functions != nullptr && !options.functions.functions->empty()) {
     plugin_workers_ = std::make_unique<rpc::WorkerPool>(options.functions.threads, options.functions.queue_capacity);
+    change_worker_ = std::make_unique<rpc::WorkerPool>(1, options.functions.queue_capacity);
   }
   const ServiceContext context{.workers = workers_.get(),
                                .plugin_workers = plugin_workers_.get(),
+                               .change_worker = change_worker_.get(),
                                .gate = &gate_,
                                .metrics = metrics_.get(),
                                .limits = options.limits};
   graph_service_ = std::make_unique<GraphService>(std::move(served), partition, context);
-  tensor_service_ = std::make_unique<TensorService>(partition, context);
-  embedding_service_ = std::make_unique<EmbeddingService>(std::move(partition), context);
-  function_service_ = std::make_unique<FunctionService>(options.functions, context);
+  tensor_service_ = std::make_unique<TensorService>(partition, applied_, context);
+  embedding_service_ = std::make_unique<EmbeddingService>(partition, context);
+  function_service_ = std::make_unique<FunctionService>(options.functions, std::move(partition), applied_, context);
 }
 
 Result<std::unique_ptr<GraphServer>> GraphServer::Start(const GraphServerOptions& options, ServedGraph served,

@@ -39,13 +39,15 @@ class GraphServer {
               std::shared_ptr<sampler::PartitionAccess> partition);
 
   RequestGate gate_;
+  AppliedWrites applied_;  // one client numbers its changes of all services together
   std::unique_ptr<RpcMetrics> metrics_;
   std::unique_ptr<GraphService> graph_service_;
   std::unique_ptr<TensorService> tensor_service_;
   std::unique_ptr<EmbeddingService> embedding_service_;
   std::unique_ptr<FunctionService> function_service_;
-  // Their tasks touch the services: they end before them. Those of workers_ go on with plugin_workers_ (null: there are
-  // no plugins).
+  // Their tasks touch the services: they end before them. Those of workers_ go on with plugin_workers_ and theirs with
+  // change_worker_ (both null: there are no plugins).
+  std::unique_ptr<rpc::WorkerPool> change_worker_;
   std::unique_ptr<rpc::WorkerPool> plugin_workers_;
   std::unique_ptr<rpc::WorkerPool> workers_;
   std::unique_ptr<rpc::RpcServer> rpc_;  // last: drains before what it calls goes away

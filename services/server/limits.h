@@ -20,6 +20,9 @@ struct ServiceLimits {
   uint32_t max_edge_columns = 64;                // whose rows come with a mini-batch's edges
   uint32_t max_batches_ahead = 256;              // credits that one mini-batch stream may hold
   size_t max_function_bytes = size_t{32} << 20;  // request or response of a plugin's function
+  // Of one call of such a function: changes of tensors that it asks for, as espalier_plugin.h counts them.
+  uint64_t max_change_bytes = uint64_t{64} << 20;
+  size_t max_kept_answer_bytes = size_t{64} << 20;  // of functions that change tensors, of all clients together
 };
 
 }  // namespace espalier::server

@@ -12,9 +12,12 @@ Result<Tensor> CallPlugin(const PluginLibrary::Function& function, const PluginP
                     .data = *partition.data,
                     .deadline = options.deadline,
                     .is_cancelled = options.is_cancelled,
-                    .max_response_bytes = options.max_response_bytes};
-  RETURN_IF_ERROR(RunPlugin("function '" + function.name + "'", &call,
-                            [&] { return function.function(&PluginHost(), &call, request.data(), request.size()); }));
+                    .max_response_bytes = options.max_response_bytes,
+                    .tensors = options.tensors};
+  const std::string what = "function '" + function.name + "'";
+  RETURN_IF_ERROR(
+      RunPlugin(what, &call, [&] { return function.function(&PluginHost(), &call, request.data(), request.size()); }));
+  if (options.tensors != nullptr) RETURN_IF_ERROR(options.tensors->Apply().While(what));
   return Tensor::FromVector(std::move(call.response));
 }
 

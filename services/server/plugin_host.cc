@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <new>
+#include <utility>
 
 namespace espalier::server {
 namespace {
@@ -139,6 +141,38 @@ void HostSetError(EspalierCall* call, const char* message) {
       call->message.begin(), call->message.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
 }
 
+// Asks the call's tensors; the answer's words are kept for the plugin.
+template <class Ask>
+int32_t AskTensors(EspalierCall* call, Ask ask) {
+  Status status = FailedPrecondition("an initialiser sees no tensors");
+  try {
+    if (call->tensors != nullptr) status = ask(*call->tensors);
+  } catch (const std::bad_alloc&) {  // which code in C could not let through
+    status = ResourceExhausted("out of memory for rows of a tensor");
+  }
+  const auto code = static_cast<int32_t>(status.code());
+  if (!status.ok()) call->tensor_error = std::move(status);
+  return code;
+}
+
+int32_t HostFindTensor(EspalierCall* call, uint32_t rows_of, uint32_t type, const char* name, EspalierTensor* out) {
+  return AskTensors(call, [&](PluginTensors& tensors) { return tensors.Find(rows_of, type, name, out); });
+}
+
+int32_t HostReadRows(EspalierCall* call, uint32_t tensor, const EspalierTensorRows* rows) {
+  return AskTensors(call, [&](PluginTensors& tensors) {
+    return rows != nullptr ? tensors.Read(tensor, *rows) : InvalidArgument("read_rows was given null");
+  });
+}
+
+int32_t HostChangeRows(EspalierCall* call, uint32_t tensor, uint32_t how, const EspalierTensorRows* rows) {
+  return AskTensors(call, [&](PluginTensors& tensors) {
+    return rows != nullptr ? tensors.Change(tensor, how, *rows) : InvalidArgument("change_rows was given null");
+  });
+}
+
+const char* HostError(const EspalierCall* call) { return call->tensor_error.message().c_str(); }
+
 constexpr EspalierHost kHost = {.partition = HostPartition,
                                 .num_partitions = HostNumPartitions,
                                 .num_node_types = HostNumNodeTypes,
@@ -153,7 +187,11 @@ constexpr EspalierHost kHost = {.partition = HostPartition,
                                 .remaining_ns = HostRemainingNs,
                                 .should_stop = HostShouldStop,
                                 .append_response = HostAppendResponse,
-                                .set_error = HostSetError};
+                                .set_error = HostSetError,
+                                .find_tensor = HostFindTensor,
+                                .read_rows = HostReadRows,
+                                .change_rows = HostChangeRows,
+                                .error = HostError};
 
 // Those of the header. Others mean something of ours to clients: ABORTED is an older incarnation's.
 bool IsStatusOfPlugins(int32_t status) {
@@ -193,7 +231,11 @@ Status RunPlugin(const std::string& what, EspalierCall* call, const std::functio
     return Internal(what + ": it ended with status " + std::to_string(status) +
                     ", which plugins do not have: " + call->message);
   }
-  return Status(static_cast<StatusCode>(status), what + ": " + (call->message.empty() ? "it failed" : call->message));
+  const auto code = static_cast<StatusCode>(status);
+  if (call->message.empty() && code == call->tensor_error.code()) {
+    HostSetError(call, call->tensor_error.message().c_str());
+  }
+  return Status(code, what + ": " + (call->message.empty() ? "it failed" : call->message));
 }
 
 }  // namespace espalier::server

@@ -9,6 +9,7 @@
 #include "services/base/status.h"
 #include "services/graph/partition.h"
 #include "services/plugin/espalier_plugin.h"
+#include "services/server/plugin_tensors.h"
 
 // The state of a call; plugins have a pointer to it and do not know what it points to. Of one thread.
 struct EspalierCall {
@@ -18,9 +19,11 @@ struct EspalierCall {
   espalier::Deadline deadline;
   std::function<bool()> is_cancelled = {};  // the caller is gone; empty: it never is
   size_t max_response_bytes = 0;
+  espalier::server::PluginTensors* tensors = nullptr;  // outlives the call; null: it sees none
   std::vector<uint8_t> response = {};
   bool is_over_limit = false;
-  std::string message = {};
+  std::string message = {};            // what the plugin has said of its error
+  espalier::Status tensor_error = {};  // the last that it was answered about tensors
 };
 
 namespace espalier::server {

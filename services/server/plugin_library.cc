@@ -21,6 +21,7 @@ struct PluginOfVersion1 {
   const char* version;
 };
 constexpr const char* kSymbolOfVersion1 = "espalier_plugin_v1";
+constexpr const char* kSymbolOfVersion2 = "espalier_plugin_v2";  // its tables are this version's
 
 // Before the loader looks at it, which says less of it.
 Status CheckIsFile(const std::string& path) {
@@ -38,11 +39,11 @@ Result<const Plugin*> ReturnedBy(void* function, const std::string& symbol, uint
   if (plugin->interface_version == version) return plugin;
   return FailedPrecondition("it was built for version " + std::to_string(plugin->interface_version) +
                             " of the interface, and " + symbol + " is of version " + std::to_string(version) +
-                            "; this server has versions 1 and " + std::to_string(ESPALIER_PLUGIN_VERSION) +
+                            "; this server has versions 1 to " + std::to_string(ESPALIER_PLUGIN_VERSION) +
                             " (services/plugin/espalier_plugin.h)");
 }
 
-// Of either version, as one of this.
+// Of any version, as one of this.
 Result<EspalierPlugin> Open(const std::string& path) {
   if (!path.starts_with('/')) return InvalidArgument("the path is not absolute");
   RETURN_IF_ERROR(CheckIsFile(path));
@@ -57,6 +58,11 @@ Result<EspalierPlugin> Open(const std::string& path) {
                      ReturnedBy<EspalierPlugin>(entry, ESPALIER_PLUGIN_SYMBOL, ESPALIER_PLUGIN_VERSION));
     return *plugin;
   }
+  if (void* const entry = dlsym(library, kSymbolOfVersion2); entry != nullptr) {
+    ASSIGN_OR_RETURN(const EspalierPlugin* const plugin,
+                     ReturnedBy<EspalierPlugin>(entry, kSymbolOfVersion2, /*version=*/2));
+    return *plugin;
+  }
   if (void* const entry = dlsym(library, kSymbolOfVersion1); entry != nullptr) {
     ASSIGN_OR_RETURN(const PluginOfVersion1* const plugin,
                      ReturnedBy<PluginOfVersion1>(entry, kSymbolOfVersion1, /*version=*/1));
@@ -67,9 +73,10 @@ Result<EspalierPlugin> Open(const std::string& path) {
                           .num_initializers = 0,
                           .initializers = nullptr};
   }
-  return FailedPrecondition(std::string("it exports neither " ESPALIER_PLUGIN_SYMBOL " nor ") + kSymbolOfVersion1 +
+  return FailedPrecondition(std::string("it exports none of " ESPALIER_PLUGIN_SYMBOL ", ") + kSymbolOfVersion2 +
+                            " and " + kSymbolOfVersion1 +
                             ": it is no plugin, or one for another version of the interface than this server's, "
-                            "which are 1 and " +
+                            "which are 1 to " +
                             std::to_string(ESPALIER_PLUGIN_VERSION) + " (services/plugin/espalier_plugin.h)");
 }
 
@@ -94,6 +101,13 @@ Status CheckEntry(const std::string& what, const std::string& name, bool has_cod
   return Status();
 }
 
+Result<FunctionKind> KindOf(const EspalierFunctionEntry& entry, uint32_t version) {
+  if (version < 3) return entry.kind != 0 ? FunctionKind::kIdempotent : FunctionKind::kCalledOnce;
+  if (entry.kind >= ESPALIER_CALLED_ONCE && entry.kind <= ESPALIER_CHANGING) return FunctionKind(entry.kind);
+  return FailedPrecondition("its function '" + std::string(entry.name) + "' is of kind " + std::to_string(entry.kind) +
+                            ", expected 0, 1 or 2");
+}
+
 Result<std::vector<PluginLibrary::Function>> FunctionsOf(const std::string& plugin_name, const EspalierPlugin& plugin) {
   std::set<std::string> names;
   std::vector<PluginLibrary::Function> functions;
@@ -101,7 +115,8 @@ Result<std::vector<PluginLibrary::Function>> FunctionsOf(const std::string& plug
     const EspalierFunctionEntry& entry = plugin.functions[i];
     const std::string name = entry.name != nullptr ? entry.name : "";
     RETURN_IF_ERROR(CheckEntry("function", name, entry.function != nullptr, &names));
-    functions.push_back({plugin_name + "/" + name, entry.function, entry.is_idempotent != 0});
+    ASSIGN_OR_RETURN(const FunctionKind kind, KindOf(entry, plugin.interface_version));
+    functions.push_back({plugin_name + "/" + name, entry.function, kind});
   }
   return functions;
 }

@@ -1,6 +1,7 @@
 // One plugin: a shared library of a user's, loaded into this process (services/plugin/espalier_plugin.h).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,12 @@ struct PluginFile {
   std::string path;  // absolute
 };
 
+enum class FunctionKind : uint8_t {
+  kCalledOnce = ESPALIER_CALLED_ONCE,
+  kIdempotent = ESPALIER_IDEMPOTENT,
+  kChanging = ESPALIER_CHANGING,  // changes tensors
+};
+
 // "name=/path/of/library.so". InvalidArgument says what is wrong with it.
 Result<PluginFile> ParsePluginFile(const std::string& text);
 
@@ -26,7 +33,7 @@ class PluginLibrary {
   struct Function {
     std::string name;  // "plugin/function"
     EspalierFunction function = nullptr;
-    bool is_idempotent = false;
+    FunctionKind kind = FunctionKind::kCalledOnce;
   };
   struct Initializer {
     std::string name;  // "plugin/initialiser"

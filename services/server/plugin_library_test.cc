@@ -33,9 +33,9 @@ TEST(PluginLibraryTest, LoadsTheFunctionsOfAPlugin) {
   EXPECT_EQ(library->version(), "7.1");
   ASSERT_EQ(library->functions().size(), 10u);
   EXPECT_EQ(library->functions()[0].name, "test/echo");
-  EXPECT_TRUE(library->functions()[0].is_idempotent);
+  EXPECT_EQ(library->functions()[0].kind, FunctionKind::kIdempotent);
   EXPECT_EQ(library->functions()[6].name, "test/once");
-  EXPECT_FALSE(library->functions()[6].is_idempotent);
+  EXPECT_EQ(library->functions()[6].kind, FunctionKind::kCalledOnce);
   ASSERT_EQ(library->initializers().size(), 8u);
   EXPECT_EQ(library->initializers()[0].name, "test/fields");
 }
@@ -47,6 +47,18 @@ TEST(PluginLibraryTest, LoadsOneOfVersion1) {
   ASSERT_EQ(library->functions().size(), 1u);
   EXPECT_EQ(library->functions()[0].name, "old/partition");
   EXPECT_TRUE(library->initializers().empty());
+}
+
+TEST(PluginLibraryTest, LoadsOneOfVersion2) {
+  const auto library = PluginLibrary::Load({"old", ESPALIER_PLUGIN_OF_VERSION_2});
+  ASSERT_TRUE(library.ok()) << library.status().ToString();
+  EXPECT_EQ(library->version(), "1.9");
+  ASSERT_EQ(library->functions().size(), 2u);
+  EXPECT_EQ(library->functions()[0].name, "old/partition");
+  EXPECT_EQ(library->functions()[0].kind, FunctionKind::kIdempotent);  // with a number that means another thing now
+  EXPECT_EQ(library->functions()[1].kind, FunctionKind::kCalledOnce);
+  ASSERT_EQ(library->initializers().size(), 1u);
+  EXPECT_EQ(library->initializers()[0].name, "old/nothing");
 }
 
 TEST(PluginLibraryTest, SaysWhyAFileCannotBeLoaded) {
@@ -62,12 +74,15 @@ TEST(PluginLibraryTest, SaysWhyAFileCannotBeLoaded) {
 }
 
 TEST(PluginLibraryTest, RefusesWhatIsNoPluginOfItsVersion) {
-  EXPECT_THAT(LoadError(ESPALIER_NO_PLUGIN).ToString(),
-              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("exports neither espalier_plugin_v2 nor")));
+  EXPECT_THAT(
+      LoadError(ESPALIER_NO_PLUGIN).ToString(),
+      AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("exports none of espalier_plugin_v3, espalier_plugin_v2 and")));
   EXPECT_THAT(
       LoadError(ESPALIER_PLUGIN_OF_VERSION_99).ToString(),
-      AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("built for version 99"), HasSubstr("has versions 1 and 2")));
+      AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("built for version 99"), HasSubstr("has versions 1 to 3")));
   EXPECT_THAT(LoadError(ESPALIER_PLUGIN_WITH_A_NAME_TWICE).ToString(), HasSubstr("two functions 'same'"));
+  EXPECT_THAT(LoadError(ESPALIER_PLUGIN_OF_A_STRANGE_KIND).ToString(),
+              HasSubstr("its function 'strange' is of kind 3, expected 0, 1 or 2"));
   EXPECT_THAT(LoadError(ESPALIER_PLUGIN_WITHOUT_CODE).ToString(), HasSubstr("its initialiser 'nothing' is null"));
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "services/server/apply_once.h"
 #include "services/server/request_tensors.h"
 #include "services/server/row_reply.h"
 #include "services/server/tensor_messages.h"
@@ -22,30 +23,9 @@ sampler::Done<sampler::TensorDescription> AnswerDescribed(Call call) {
 
 }  // namespace
 
-TensorService::TensorService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context)
-    : partition_(std::move(partition)), context_(context) {}
-
-Status TensorService::ApplyOnce(const tensor::v1::Change& change, const std::function<void(sampler::DoneStatus)>& apply,
-                                sampler::DoneStatus answer) {
-  const AppliedWrites::Number number{change.client_id(), change.sequence(), change.lowest_under_way()};
-  if (number.sequence == 0) {
-    apply(std::move(answer));
-    return Status();
-  }
-  switch (applied_.TryClaim(number)) {
-    case AppliedWrites::Claim::kTaken: break;
-    case AppliedWrites::Claim::kApplied: answer(Status()); return Status();
-    case AppliedWrites::Claim::kUnderWay: return Unavailable("an earlier try, or an earlier change, is under way");
-    case AppliedWrites::Claim::kTooMany: return Unavailable("too many changes of this client are under way");
-    case AppliedWrites::Claim::kOver:
-      return Aborted("change " + std::to_string(number.sequence) + " comes after its client was told how it ended");
-  }
-  apply([this, number, answer = std::move(answer)](const Status& status) {
-    status.ok() ? applied_.Applied(number) : applied_.Failed(number);
-    answer(status);
-  });
-  return Status();
-}
+TensorService::TensorService(std::shared_ptr<sampler::PartitionAccess> partition, AppliedWrites& applied,
+                             const ServiceContext& context)
+    : partition_(std::move(partition)), applied_(applied), context_(context) {}
 
 grpc::ServerUnaryReactor* TensorService::Create(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                                 grpc::ByteBuffer* reply) {
@@ -65,7 +45,7 @@ Status TensorService::CreateNow(const Call& call, const sampler::TensorSpec& spe
                                 const tensor::v1::CreateRequest& request) {
   const auto made = std::make_shared<std::optional<sampler::TensorDescription>>();
   return ApplyOnce(
-      request.change(),
+      applied_, request.change(),
       [&](sampler::DoneStatus done) {
         tensors().Create(spec, request.creation(), call->deadline(),
                          [made, done = std::move(done)](Result<sampler::TensorDescription> created) {
@@ -131,7 +111,7 @@ grpc::ServerUnaryReactor* TensorService::Write(grpc::CallbackServerContext* cont
     ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
     ASSIGN_OR_RETURN(const sampler::RowWrite write, RowWriteOf(frame.header.write()));
     return ApplyOnce(
-        frame.header.change(),
+        applied_, frame.header.change(),
         [&](sampler::DoneStatus done) {
           tensors().Write(id, write, {rows.begin(), rows.end()}, frame.tensors[1], call->deadline(), std::move(done));
         },
@@ -152,7 +132,7 @@ grpc::ServerUnaryReactor* TensorService::Combine(grpc::CallbackServerContext* co
         from.name = frame.header.from();
         from.creation = frame.header.from_creation();
         return ApplyOnce(
-            frame.header.change(),
+            applied_, frame.header.change(),
             [&](sampler::DoneStatus done) { tensors().Combine(id, write, from, call->deadline(), std::move(done)); },
             Acknowledge<tensor::v1::CombineResponse>(call));
       });
@@ -182,7 +162,7 @@ grpc::ServerUnaryReactor* TensorService::Drop(grpc::CallbackServerContext* conte
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
         return ApplyOnce(
-            frame.header.change(),
+            applied_, frame.header.change(),
             [&](sampler::DoneStatus done) {
               const uint64_t maker = frame.header.abandoned_by();
               if (maker == 0) return tensors().Drop(id, call->deadline(), std::move(done));

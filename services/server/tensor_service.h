@@ -1,7 +1,6 @@
 // TensorStore over a partition's tensors.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "espalier/tensor/v1/tensor.grpc.pb.h"
@@ -22,7 +21,9 @@ using RawTensorStore =
 // Changes that arrive again are acknowledged and not applied again. Thread-safe.
 class TensorService final : public internal::RawTensorStore {
  public:
-  TensorService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context);
+  // `applied` outlives this: of the changes of whoever else changes the partition's tensors, too.
+  TensorService(std::shared_ptr<sampler::PartitionAccess> partition, AppliedWrites& applied,
+                const ServiceContext& context);
 
   grpc::ServerUnaryReactor* Create(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* reply) override;
@@ -48,14 +49,9 @@ class TensorService final : public internal::RawTensorStore {
   Status CreateNow(const std::shared_ptr<FramedCall>& call, const sampler::TensorSpec& spec,
                    const tensor::v1::CreateRequest& request);
 
-  // Calls apply(done) unless the change was applied before; then answer(status), at once or when apply is done.
-  // An error is that of a change that cannot be taken now, or never.
-  Status ApplyOnce(const tensor::v1::Change& change, const std::function<void(sampler::DoneStatus)>& apply,
-                   sampler::DoneStatus answer);
-
   const std::shared_ptr<sampler::PartitionAccess> partition_;
+  AppliedWrites& applied_;
   const ServiceContext context_;
-  AppliedWrites applied_;
 };
 
 }  // namespace espalier::server

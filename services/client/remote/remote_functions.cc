@@ -28,10 +28,11 @@ Result<Tensor> ResponseOf(const Result<grpc::ByteBuffer>& reply) {
 }  // namespace
 
 struct RemoteFunctions::State {
-  State(std::shared_ptr<rpc::Peer> p, std::function<tensor::v1::RequestIdentity()> i)
-      : peer(std::move(p)), identity(std::move(i)) {}
+  State(std::shared_ptr<rpc::Peer> p, std::shared_ptr<ChangeNumbers> c, std::function<tensor::v1::RequestIdentity()> i)
+      : peer(std::move(p)), changes(std::move(c)), identity(std::move(i)) {}
 
   const std::shared_ptr<rpc::Peer> peer;
+  const std::shared_ptr<ChangeNumbers> changes;
   const std::function<tensor::v1::RequestIdentity()> identity;
   Mutex mutex;
   // By function; absent: the server has not said yet.
@@ -56,11 +57,27 @@ struct RemoteFunctions::State {
     return Status();
   }
 
-  void Send(const std::string& name, const Tensor& request, bool may_repeat, Deadline deadline,
-            sampler::Done<Tensor> done) const {
+  function::v1::CallFunctionRequest HeaderFor(const std::string& name) const {
     function::v1::CallFunctionRequest header;
     *header.mutable_identity() = identity();
     header.set_function(name);
+    return header;
+  }
+
+  void SendChange(const std::string& name, const Tensor& request, Deadline deadline, sampler::Done<Tensor> done) const {
+    function::v1::CallFunctionRequest header = HeaderFor(name);
+    *header.mutable_change() = changes->Begin();
+    const uint64_t sequence = header.change().sequence();
+    rpc::CallWithRetries(peer, kCallFunction, rpc::EncodeFrame(std::move(header), std::span(&request, 1)), deadline,
+                         [numbers = changes, sequence, done = std::move(done)](const Result<grpc::ByteBuffer>& reply) {
+                           numbers->End(sequence);  // before the next change of whoever is told
+                           done(ResponseOf(reply));
+                         });
+  }
+
+  void Send(const std::string& name, const Tensor& request, bool may_repeat, Deadline deadline,
+            sampler::Done<Tensor> done) const {
+    function::v1::CallFunctionRequest header = HeaderFor(name);
     grpc::ByteBuffer message = rpc::EncodeFrame(std::move(header), std::span(&request, 1));
     auto take = [done = std::move(done)](const Result<grpc::ByteBuffer>& reply) { done(ResponseOf(reply)); };
     if (may_repeat) {
@@ -71,11 +88,15 @@ struct RemoteFunctions::State {
   }
 };
 
-RemoteFunctions::RemoteFunctions(std::shared_ptr<rpc::Peer> peer, std::function<tensor::v1::RequestIdentity()> identity)
-    : state_(std::make_shared<State>(std::move(peer), std::move(identity))) {}
+RemoteFunctions::RemoteFunctions(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes,
+                                 std::function<tensor::v1::RequestIdentity()> identity)
+    : state_(std::make_shared<State>(std::move(peer), std::move(changes), std::move(identity))) {}
 
-void RemoteFunctions::Call(const std::string& function, const Tensor& request, Deadline deadline,
-                           sampler::Done<Tensor> done) {
+void RemoteFunctions::Call(const std::string& function, const Tensor& request, sampler::TensorEffect effect,
+                           Deadline deadline, sampler::Done<Tensor> done) {
+  if (effect == sampler::TensorEffect::kChanges) {
+    return state_->SendChange(function, request, deadline, std::move(done));
+  }
   if (const std::optional<bool> may_repeat = state_->MayRepeat(function)) {
     return state_->Send(function, request, *may_repeat, deadline, std::move(done));
   }

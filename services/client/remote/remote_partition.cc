@@ -85,13 +85,14 @@ RemotePartition::RemotePartition(std::shared_ptr<rpc::Peer> peer, graph::Partiti
       readers_(options.replicas != nullptr ? rpc::Callee(options.replicas) : rpc::Callee(peer_)),
       book_(std::make_shared<const graph::PartitionBook>(std::move(book))),
       options_(options),
-      tensors_(peer_, {.identity = [options] { return IdentityOf(options); },
-                       .bytes_per_call = options.reply_bytes_per_call,
-                       .calls_in_flight = options.calls_in_flight}),
+      tensors_(peer_, changes_,
+               {.identity = [options] { return IdentityOf(options); },
+                .bytes_per_call = options.reply_bytes_per_call,
+                .calls_in_flight = options.calls_in_flight}),
       embeddings_(peer_, {.identity = [options] { return IdentityOf(options); },
                           .bytes_per_call = options.reply_bytes_per_call,
                           .calls_in_flight = options.calls_in_flight}),
-      functions_(peer_, [options] { return IdentityOf(options); }) {}
+      functions_(peer_, changes_, [options] { return IdentityOf(options); }) {}
 
 tensor::v1::RequestIdentity RemotePartition::Identity() const { return IdentityOf(options_); }
 
@@ -273,9 +274,9 @@ void RemotePartition::GatherEdgeRows(EdgeTypeId type, const std::string& column,
   AskForEdgeRows(std::move(question), deadline, std::move(done));
 }
 
-void RemotePartition::CallFunction(const std::string& function, const Tensor& request, Deadline deadline,
-                                   sampler::Done<Tensor> done) {
-  functions_.Call(function, request, deadline, std::move(done));
+void RemotePartition::CallFunction(const std::string& function, const Tensor& request, sampler::TensorEffect effect,
+                                   Deadline deadline, sampler::Done<Tensor> done) {
+  functions_.Call(function, request, effect, deadline, std::move(done));
 }
 
 }  // namespace espalier::client

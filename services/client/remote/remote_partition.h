@@ -54,7 +54,7 @@ class RemotePartition final : public sampler::PartitionAccess {
                  sampler::Done<Tensor> done) override;
   void GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
                       Deadline deadline, sampler::Done<Tensor> done) override;
-  void CallFunction(const std::string& function, const Tensor& request, Deadline deadline,
+  void CallFunction(const std::string& function, const Tensor& request, sampler::TensorEffect effect, Deadline deadline,
                     sampler::Done<Tensor> done) override;
 
   sampler::PartitionTensors& tensors() override { return tensors_; }
@@ -67,6 +67,7 @@ class RemotePartition final : public sampler::PartitionAccess {
   const rpc::Callee readers_;  // who answers about immutable data
   const std::shared_ptr<const graph::PartitionBook> book_;
   const RemotePartitionOptions options_;
+  const std::shared_ptr<ChangeNumbers> changes_ = std::make_shared<ChangeNumbers>();
   RemoteTensors tensors_;
   RemoteEmbeddings embeddings_;
   RemoteFunctions functions_;

@@ -53,8 +53,9 @@ std::function<void(Result<grpc::ByteBuffer>)> TakeAcknowledgement(sampler::DoneS
 
 }  // namespace
 
-RemoteTensors::RemoteTensors(std::shared_ptr<rpc::Peer> peer, RemoteTensorOptions options)
-    : peer_(std::move(peer)), options_(std::move(options)), changes_(std::make_shared<ChangeNumbers>()) {}
+RemoteTensors::RemoteTensors(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes,
+                             RemoteTensorOptions options)
+    : peer_(std::move(peer)), options_(std::move(options)), changes_(std::move(changes)) {}
 
 template <class Request>
 void RemoteTensors::AskForChange(const char* method, Request request, Deadline deadline,

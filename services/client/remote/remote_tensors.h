@@ -19,12 +19,14 @@ struct RemoteTensorOptions {
   size_t calls_in_flight = 0;                             // per question; more than 0
 };
 
-// Thread-safe. Questions under way keep what they need alive when it is destroyed. Every change carries a number of
-// this object's, so that the server applies it once however often its message arrives, and never after this object has
-// said how it ended; calls are repeated while the server cannot be reached and the deadline leaves time.
+// Thread-safe. Questions under way keep what they need alive when it is destroyed. Every change carries a number, so
+// that the server applies it once however often its message arrives, and never after this object has said how it ended
+// and a later change of the client has been applied; calls are repeated while the server cannot be reached and the
+// deadline leaves time.
 class RemoteTensors final : public sampler::PartitionTensors {
  public:
-  RemoteTensors(std::shared_ptr<rpc::Peer> peer, RemoteTensorOptions options);
+  // `changes`: the numbers of all of this client's changes at that server.
+  RemoteTensors(std::shared_ptr<rpc::Peer> peer, std::shared_ptr<ChangeNumbers> changes, RemoteTensorOptions options);
 
   void Create(const sampler::TensorSpec& spec, uint64_t creation, Deadline deadline,
               sampler::Done<sampler::TensorDescription> done) override;

@@ -1,0 +1,93 @@
+// Functions that read and change a tensor of the job that calls them, as docs/server-plugins.md shows them.
+// [example]
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "services/plugin/plugin.h"
+
+using namespace espalier::plugin;
+
+// What a request says in its first line, and the bytes behind it: global ids (U64, ascending), then what is said of
+// each.
+struct Asked {
+  uint32_t node_type = 0;
+  std::string tensor;
+  double share = 0;
+  std::string_view bytes;
+};
+Asked Parse(const Context& context, std::string_view request) {
+  const size_t end = request.find('\n');
+  std::istringstream words{std::string(request.substr(0, end))};
+  std::string node_type;
+  Asked asked;
+  words >> node_type >> asked.tensor >> asked.share;
+  const bool is_whole = words && end != std::string_view::npos && asked.share >= 0 && asked.share <= 1;
+  if (!is_whole) throw BadRequest("expected a line of a node type, a tensor and a share from 0 to 1");
+  asked.node_type = context.FindNodeType(node_type);
+  asked.bytes = request.substr(end + 1);
+  return asked;
+}
+
+// Of the ids those that this partition owns: local rows, and where each stands among the ids.
+struct Owned {
+  std::vector<uint64_t> rows;
+  std::vector<size_t> positions;
+  size_t num_ids = 0;
+};
+Owned OwnedOf(const Context& context, const Asked& asked, size_t bytes_per_id) {
+  Owned owned;
+  owned.num_ids = asked.bytes.size() / bytes_per_id;
+  if (asked.bytes.size() % bytes_per_id != 0) throw BadRequest("the ids and the rows do not fit each other");
+  for (size_t i = 0; i < owned.num_ids; ++i) {
+    uint64_t id = 0;
+    std::memcpy(&id, asked.bytes.data() + i * sizeof(id), sizeof(id));
+    const Place place = context.locate_node(asked.node_type, id);
+    if (place.partition != context.partition()) continue;
+    if (!owned.rows.empty() && place.local_id <= owned.rows.back()) throw BadRequest("the ids are not ascending");
+    owned.rows.push_back(place.local_id);
+    owned.positions.push_back(i);
+  }
+  return owned;
+}
+
+// "NODETYPE TENSOR SHARE", ids and a row (F32) for each: of the tensor every row r of an id becomes r + SHARE (row -
+// r). Answers with how many rows that were here.
+std::string Push(const Context& context, std::string_view request) {
+  const Asked asked = Parse(context, request);
+  const Tensor averages = context.node_tensor(asked.node_type, asked.tensor);
+  const size_t width = averages.row_size();
+  const Owned owned = OwnedOf(context, asked, sizeof(uint64_t) + width * sizeof(float));
+  std::vector<float> rows = averages.Read<float>(owned.rows);  // throws where the tensor is not F32
+  std::vector<float> given(width);
+  for (size_t i = 0; i < owned.rows.size(); ++i) {
+    std::memcpy(given.data(),
+                asked.bytes.data() + owned.num_ids * sizeof(uint64_t) + owned.positions[i] * width * sizeof(float),
+                width * sizeof(float));
+    for (size_t c = 0; c < width; ++c) {
+      float& value = rows[i * width + c];
+      value += static_cast<float>(asked.share) * (given[c] - value);
+    }
+  }
+  averages.Assign<float>(owned.rows, rows);  // once this has returned
+  return std::to_string(owned.rows.size());
+}
+
+// "NODETYPE TENSOR 0" and ids: a line "id norm" for each that is here, with its row's Euclidean norm. The rows stay.
+std::string Norms(const Context& context, std::string_view request) {
+  const Asked asked = Parse(context, request);
+  const Tensor tensor = context.node_tensor(asked.node_type, asked.tensor);
+  const Owned owned = OwnedOf(context, asked, sizeof(uint64_t));
+  const std::vector<float> rows = tensor.Read<float>(owned.rows);
+  std::ostringstream lines;
+  lines.precision(9);
+  for (size_t i = 0; i < owned.rows.size(); ++i) {
+    double squares = 0;
+    for (size_t c = 0; c < tensor.row_size(); ++c) squares += std::pow(rows[i * tensor.row_size() + c], 2.0);
+    lines << context.nodes(asked.node_type).first + owned.rows[i] << ' ' << std::sqrt(squares) << '\n';
+  }
+  return lines.str();
+}
+
+ESPALIER_PLUGIN("1.0", Changing<Push>("push"), Idempotent<Norms>("norms"));
+// [example]

@@ -1,0 +1,20 @@
+// A change of tensors out of a request, applied once however often the request arrives.
+#pragma once
+
+#include <functional>
+
+#include "espalier/tensor/v1/tensor.pb.h"
+#include "services/sampler/row_sink.h"
+#include "services/server/applied_writes.h"
+
+namespace espalier::server {
+
+AppliedWrites::Number NumberOf(const tensor::v1::Change& change);
+
+// Calls apply(done) unless the change was applied before; then answer(status), at once or when apply is done. One
+// without a number is applied. An error is that of a change that cannot be taken now (Unavailable), or never (Aborted):
+// nothing is called then. `applied` outlives the answer.
+Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change,
+                 const std::function<void(sampler::DoneStatus)>& apply, sampler::DoneStatus answer);
+
+}  // namespace espalier::server

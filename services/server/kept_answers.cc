@@ -1,0 +1,36 @@
+#include "services/server/kept_answers.h"
+
+namespace espalier::server {
+
+KeptAnswers::Answers::iterator KeptAnswers::Erase(Answers::iterator kept) {
+  size_bytes_ -= BytesOf(kept->second.answer);
+  oldest_first_.erase(kept->second.place);
+  return answers_.erase(kept);
+}
+
+void KeptAnswers::Keep(const AppliedWrites::Number& change, Tensor answer) {
+  MutexLock lock(&mutex_);
+  for (auto over = answers_.lower_bound({change.client_id, 0});
+       over != answers_.end() && over->first < Key(change.client_id, change.lowest_under_way);) {
+    over = Erase(over);
+  }
+  const Key key(change.client_id, change.sequence);
+  if (const auto earlier = answers_.find(key); earlier != answers_.end()) Erase(earlier);
+  size_bytes_ += BytesOf(answer);
+  answers_.emplace(key, Kept{std::move(answer), oldest_first_.insert(oldest_first_.end(), key)});
+  while (size_bytes_ > max_bytes_) Erase(answers_.find(oldest_first_.front()));
+}
+
+std::optional<Tensor> KeptAnswers::Find(const AppliedWrites::Number& change) const {
+  MutexLock lock(&mutex_);
+  const auto kept = answers_.find({change.client_id, change.sequence});
+  if (kept == answers_.end()) return std::nullopt;
+  return kept->second.answer;
+}
+
+size_t KeptAnswers::SizeBytes() const {
+  MutexLock lock(&mutex_);
+  return size_bytes_;
+}
+
+}  // namespace espalier::server

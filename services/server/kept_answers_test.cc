@@ -1,0 +1,60 @@
+#include "services/server/kept_answers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace espalier::server {
+namespace {
+
+// Of `size` bytes, each `letter`.
+Tensor AnswerOf(size_t size, uint8_t letter) { return Tensor::FromVector(std::vector<uint8_t>(size, letter)); }
+
+size_t SizeOfAnswers(size_t count, size_t size) { return count * (KeptAnswers::kBytesOfAnAnswer + size); }
+
+TEST(KeptAnswersTest, AreFoundByClientAndNumber) {
+  KeptAnswers answers(1 << 20);
+  answers.Keep({1, 7, 7}, AnswerOf(3, 'a'));
+  answers.Keep({2, 7, 7}, AnswerOf(3, 'b'));
+  ASSERT_TRUE(answers.Find({1, 7, 7}).has_value());
+  EXPECT_EQ(answers.Find({1, 7, 7})->values<uint8_t>()[0], 'a');
+  EXPECT_EQ(answers.Find({2, 7, 7})->values<uint8_t>()[2], 'b');
+  EXPECT_FALSE(answers.Find({1, 8, 7}).has_value());
+  EXPECT_EQ(answers.SizeBytes(), SizeOfAnswers(2, 3));
+}
+
+TEST(KeptAnswersTest, AreForgottenWhenTheirClientSaysThatTheyAreOver) {
+  KeptAnswers answers(1 << 20);
+  answers.Keep({1, 7, 5}, AnswerOf(3, 'a'));
+  answers.Keep({1, 8, 5}, AnswerOf(3, 'b'));
+  answers.Keep({2, 6, 6}, AnswerOf(3, 'c'));
+  answers.Keep({1, 9, 8}, AnswerOf(3, 'd'));  // what is below 8 is over
+  EXPECT_FALSE(answers.Find({1, 7, 5}).has_value());
+  EXPECT_TRUE(answers.Find({1, 8, 5}).has_value());
+  EXPECT_TRUE(answers.Find({1, 9, 8}).has_value());
+  EXPECT_TRUE(answers.Find({2, 6, 6}).has_value());  // another client's numbers are its own
+  EXPECT_EQ(answers.SizeBytes(), SizeOfAnswers(3, 3));
+}
+
+TEST(KeptAnswersTest, TheOldestMakeRoom) {
+  KeptAnswers answers(SizeOfAnswers(2, 100));
+  answers.Keep({1, 1, 1}, AnswerOf(100, 'a'));
+  answers.Keep({2, 1, 1}, AnswerOf(100, 'b'));
+  answers.Keep({3, 1, 1}, AnswerOf(100, 'c'));
+  EXPECT_FALSE(answers.Find({1, 1, 1}).has_value());
+  EXPECT_TRUE(answers.Find({2, 1, 1}).has_value());
+  EXPECT_TRUE(answers.Find({3, 1, 1}).has_value());
+  answers.Keep({4, 1, 1}, AnswerOf(10'000, 'd'));  // more than there is room for at all
+  EXPECT_FALSE(answers.Find({4, 1, 1}).has_value());
+  EXPECT_EQ(answers.SizeBytes(), 0u);
+}
+
+TEST(KeptAnswersTest, ANumberHasOneAnswer) {
+  KeptAnswers answers(1 << 20);
+  answers.Keep({1, 1, 1}, AnswerOf(5, 'a'));
+  answers.Keep({1, 1, 1}, AnswerOf(3, 'b'));
+  EXPECT_EQ(answers.Find({1, 1, 1})->values<uint8_t>()[0], 'b');
+  EXPECT_EQ(answers.SizeBytes(), SizeOfAnswers(1, 3));
+}
+
+}  // namespace
+}  // namespace espalier::server

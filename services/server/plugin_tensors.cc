@@ -1,0 +1,212 @@
+#include "services/server/plugin_tensors.h"
+
+#include <cstring>
+#include <future>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "services/graph/schema.h"
+
+namespace espalier::server {
+namespace {
+
+using sampler::RowsOf;
+using sampler::RowWrite;
+
+constexpr bool IsNumbered(RowsOf of, uint32_t number) { return static_cast<uint32_t>(of) == number; }
+static_assert(IsNumbered(RowsOf::kNodes, ESPALIER_ROWS_OF_NODES) &&
+              IsNumbered(RowsOf::kEdges, ESPALIER_ROWS_OF_EDGES) && IsNumbered(RowsOf::kOwn, ESPALIER_ROWS_OF_OWN));
+constexpr bool IsNumbered(RowWrite write, uint32_t number) { return static_cast<uint32_t>(write) == number; }
+static_assert(IsNumbered(RowWrite::kAssign, ESPALIER_ASSIGN) && IsNumbered(RowWrite::kAdd, ESPALIER_ADD) &&
+              IsNumbered(RowWrite::kMin, ESPALIER_MIN) && IsNumbered(RowWrite::kMax, ESPALIER_MAX) &&
+              IsNumbered(RowWrite::kOr, ESPALIER_OR));
+
+constexpr size_t kMostNameBytes = 128;     // as graph::CheckName takes it
+constexpr uint64_t kBytesOfAChange = 256;  // besides its rows and values: espalier_plugin.h says so
+
+// What an owner answers, which it does at once where it is of this process.
+template <class T, class Ask>
+Result<T> AnswerTo(Ask ask) {
+  const auto answer = std::make_shared<std::promise<Result<T>>>();
+  ask([answer](Result<T> result) { answer->set_value(std::move(result)); });
+  return answer->get_future().get();
+}
+template <class Ask>
+Status StatusOfAnswer(Ask ask) {
+  const auto answer = std::make_shared<std::promise<Status>>();
+  ask([answer](Status status) { answer->set_value(std::move(status)); });
+  return answer->get_future().get();
+}
+
+Result<sampler::RowSpace> RowSpaceOf(uint32_t rows_of, uint32_t type) {
+  if (rows_of > ESPALIER_ROWS_OF_OWN)
+    return InvalidArgument("rows of kind " + std::to_string(rows_of) + " do not exist");
+  const bool is_own = rows_of == ESPALIER_ROWS_OF_OWN;
+  if (type > (is_own ? 0 : std::numeric_limits<uint16_t>::max())) {
+    return InvalidArgument("type " + std::to_string(type) +
+                           (is_own ? ": own rows have none, expected 0" : " does not exist"));
+  }
+  return sampler::RowSpace{static_cast<RowsOf>(rows_of), static_cast<uint16_t>(type), 0};
+}
+
+}  // namespace
+
+PluginTensors::PluginTensors(sampler::PartitionTensors& tensors, const graph::PartitionBook& book,
+                             PartitionId partition, Caller caller, TensorUse use, const ServiceLimits& limits)
+    : tensors_(tensors), book_(book), partition_(partition), caller_(std::move(caller)), use_(use), limits_(limits) {}
+
+EspalierTensor PluginTensors::ViewOf(uint32_t number, const Known& known) {
+  return {.number = number,
+          .dtype = static_cast<uint32_t>(known.description.dtype),
+          .row_shape = known.description.row_shape.data(),
+          .row_rank = static_cast<uint32_t>(known.description.row_shape.size()),
+          .row_bytes = known.row_bytes,
+          .count = known.count,
+          .first = known.first,
+          .total = known.total};
+}
+
+Result<PluginTensors::Known> PluginTensors::Described(const sampler::TensorId& id) {
+  Known known;
+  known.id = id;
+  ASSIGN_OR_RETURN(known.description, AnswerTo<sampler::TensorDescription>([&](auto done) {
+                     tensors_.Describe(id, caller_.deadline, std::move(done));
+                   }));
+  if (!known.description.is_complete) return Unavailable("tensor '" + id.name + "' is being made at this moment");
+  known.id.creation = known.description.creation;
+  known.id.rows.num_own_rows = known.description.num_own_rows;
+  known.row_bytes = sampler::RowBytes(known.description.dtype, known.description.row_shape);
+  const std::vector<uint64_t> first = FirstRows(known.id.rows, book_);
+  known.first = first[partition_.value];
+  known.count = first[partition_.value + 1] - known.first;
+  known.total = first.back();
+  return known;
+}
+
+Status PluginTensors::Find(uint32_t rows_of, uint32_t type, const char* name, EspalierTensor* out) {
+  if (name == nullptr || out == nullptr)
+    return InvalidArgument("find_tensor was given null for its name or its answer");
+  sampler::TensorId id;
+  ASSIGN_OR_RETURN(id.rows, RowSpaceOf(rows_of, type));
+  id.name.assign(name, strnlen(name, kMostNameBytes + 1));
+  RETURN_IF_ERROR(graph::CheckName("tensor", id.name));
+  id.job = caller_.job;
+  id.incarnation = caller_.incarnation;
+  for (uint32_t number = 0; number < known_.size(); ++number) {
+    const sampler::TensorId& known = known_[number].id;
+    const bool is_meant = known.rows.of == id.rows.of && known.rows.type == id.rows.type && known.name == id.name;
+    if (!is_meant) continue;
+    *out = ViewOf(number, known_[number]);
+    return Status();
+  }
+  ASSIGN_OR_RETURN(Known found, Described(id));
+  known_.push_back(std::move(found));
+  *out = ViewOf(static_cast<uint32_t>(known_.size() - 1), known_.back());
+  return Status();
+}
+
+Result<PluginTensors::Known*> PluginTensors::Numbered(uint32_t tensor) {
+  if (tensor < known_.size()) return &known_[tensor];
+  return InvalidArgument("no tensor " + std::to_string(tensor) + ": the call has found " +
+                         std::to_string(known_.size()));
+}
+
+Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, const EspalierTensorRows& rows) const {
+  const std::string what = "tensor '" + known.id.name + "'";
+  const DType dtype = known.description.dtype;
+  if (rows.dtype != static_cast<uint32_t>(dtype)) {
+    return InvalidArgument(what + " has elements of dtype " + std::to_string(static_cast<uint32_t>(dtype)) + " (" +
+                           NameOf(dtype) + "), not " + std::to_string(rows.dtype));
+  }
+  if (rows.count > limits_.max_rows) {
+    return ResourceExhausted(what + ": " + std::to_string(rows.count) + " rows at once, the limit is " +
+                             std::to_string(limits_.max_rows));
+  }
+  if (rows.count > 0 && rows.rows == nullptr) return InvalidArgument(what + ": its rows' numbers are null");
+  if (rows.value_bytes != rows.count * known.row_bytes) {  // 2^24 times 16 MiB at most
+    return InvalidArgument(what + ": " + std::to_string(rows.value_bytes) + " bytes for " + std::to_string(rows.count) +
+                           " rows of " + std::to_string(known.row_bytes) + " bytes");
+  }
+  if (rows.value_bytes > 0 && rows.values == nullptr) return InvalidArgument(what + ": its rows' values are null");
+  std::vector<LocalRowId> checked;
+  checked.reserve(rows.count);
+  for (uint64_t i = 0; i < rows.count; ++i) {
+    if (rows.rows[i] >= known.count) {
+      return InvalidArgument("row " + std::to_string(rows.rows[i]) + " of " + what + " is not one of the " +
+                             std::to_string(known.count) + " that the partition owns");
+    }
+    checked.emplace_back(static_cast<uint32_t>(rows.rows[i]));
+  }
+  return checked;
+}
+
+Status PluginTensors::CheckUnchanged(uint32_t tensor, Known& known, const std::vector<LocalRowId>& rows) {
+  for (; known.changes_seen < changes_.size(); ++known.changes_seen) {
+    const RowChange& change = changes_[known.changes_seen];
+    if (change.tensor != tensor) continue;
+    for (const LocalRowId row : change.rows) known.changed_rows.insert(row.value);
+  }
+  if (known.changed_rows.empty()) return Status();
+  for (const LocalRowId row : rows) {
+    if (!known.changed_rows.contains(row.value)) continue;
+    return FailedPrecondition("row " + std::to_string(row.value) + " of tensor '" + known.id.name +
+                              "' is read after a change that is made when the function has returned: read it before");
+  }
+  return Status();
+}
+
+Status PluginTensors::Read(uint32_t tensor, const EspalierTensorRows& rows) {
+  ASSIGN_OR_RETURN(Known* const known, Numbered(tensor));
+  ASSIGN_OR_RETURN(const std::vector<LocalRowId> asked, CheckRows(*known, rows));
+  RETURN_IF_ERROR(CheckUnchanged(tensor, *known, asked));
+  std::vector<uint32_t> positions(asked.size());
+  std::iota(positions.begin(), positions.end(), uint32_t{0});
+  const sampler::RowSink sink{static_cast<std::byte*>(rows.values), known->row_bytes, positions};
+  return StatusOfAnswer([&](auto done) { tensors_.Read(known->id, asked, sink, caller_.deadline, std::move(done)); });
+}
+
+Status PluginTensors::Change(uint32_t tensor, uint32_t how, const EspalierTensorRows& rows) {
+  ASSIGN_OR_RETURN(Known* const known, Numbered(tensor));
+  const std::string what = "tensor '" + known->id.name + "'";
+  if (use_ != TensorUse::kChanges) {
+    return FailedPrecondition(what + " cannot be changed by a function that is not ESPALIER_CHANGING");
+  }
+  if (how > ESPALIER_OR) return InvalidArgument("there is no change of kind " + std::to_string(how));
+  const auto write = static_cast<RowWrite>(how);
+  RETURN_IF_ERROR(sampler::CheckWrite(write, known->description.dtype).While(what));
+  ASSIGN_OR_RETURN(std::vector<LocalRowId> changed, CheckRows(*known, rows));
+  const uint64_t bytes = kBytesOfAChange + changed.size() * sizeof(LocalRowId) + rows.value_bytes;
+  if (bytes > limits_.max_change_bytes - change_bytes_) {
+    return ResourceExhausted(what + ": the call's changes would come to " + std::to_string(change_bytes_ + bytes) +
+                             " bytes, the limit is " + std::to_string(limits_.max_change_bytes));
+  }
+  change_bytes_ += bytes;
+  std::vector<int64_t> shape = {static_cast<int64_t>(changed.size())};
+  const std::vector<int64_t>& row_shape = known->description.row_shape;
+  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  Tensor values = Tensor::Zeros(known->description.dtype, std::move(shape));
+  if (rows.value_bytes > 0) std::memcpy(values.mutable_bytes(), rows.values, rows.value_bytes);
+  changes_.push_back({tensor, write, std::move(changed), std::move(values)});
+  return Status();
+}
+
+Status PluginTensors::Apply() {
+  if (changes_.empty()) return Status();
+  if (caller_.deadline.HasPassed()) {
+    return DeadlineExceeded("the function has returned after its caller's time: nothing is changed");
+  }
+  for (RowChange& change : std::exchange(changes_, {})) {
+    const Known& known = known_[change.tensor];
+    const Status made = StatusOfAnswer([&](auto done) {
+      tensors_.Write(known.id, change.write, std::move(change.rows), std::move(change.values), caller_.deadline,
+                     std::move(done));
+    });
+    // It was checked when it was asked for; only the tensor may have gone since.
+    if (!made.ok() && made.code() != StatusCode::kNotFound) return Internal("changing rows: " + made.message());
+  }
+  return Status();
+}
+
+}  // namespace espalier::server
