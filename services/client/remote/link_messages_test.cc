@@ -11,7 +11,7 @@
 namespace espalier::client {
 namespace {
 
-constexpr uint64_t kSeeds = 6, kTypes = 2, kEdges = uint64_t{1} << 33;
+constexpr uint64_t kSeeds = 6, kTypes = 2, kGraphEdges = uint64_t{1} << 33;
 
 // Three edges, of which the first two share a set of two negatives.
 sampler::LinkSeeds SharedNegatives() {
@@ -34,7 +34,7 @@ Result<sampler::LinkSeeds> Sent(const sampler::LinkSeeds& links, const sampler::
   std::vector<Tensor> tensors;
   server::AppendLinks(links, &header, &tensors);
   ESPALIER_CHECK(tensors.size() == NumLinkTensors(header));
-  return LinkSeedsOf(header, tensors, plan, {.num_seeds = kSeeds, .num_edges = kEdges});
+  return LinkSeedsOf(header, tensors, plan, {.num_seeds = kSeeds, .num_edges = kGraphEdges});
 }
 
 TEST(LinkMessagesTest, PairsArriveAsTheyWere) {
@@ -69,7 +69,7 @@ TEST(LinkMessagesTest, IdsAndRowsOfEdgesArriveWhereTheyAreAskedFor) {
   plan.edge_columns = {"parts", "amount", "parts"};
   plan.want_pair_ids = true;
   sampler::LinkSeeds sent = SharedNegatives();
-  sent.edge_ids = {GlobalEdgeId(7), GlobalEdgeId(kEdges - 1), GlobalEdgeId(0)};
+  sent.edge_ids = {GlobalEdgeId(7), GlobalEdgeId(kGraphEdges - 1), GlobalEdgeId(0)};
   sent.rows = {{"amount", Tensor::FromVector<int64_t>({5, 6, 7})},
                {"parts", Tensor::FromVector<float>({1, 2, 3, 4, 5, 6}, {3, 2})}};
   const Result<sampler::LinkSeeds> got = Sent(sent, plan);
@@ -92,7 +92,7 @@ TEST(LinkMessagesTest, IdsAndRowsOfEdgesArriveWhereTheyAreAskedFor) {
     change(changed);
     return Sent(changed, plan).status().code();
   };
-  EXPECT_EQ(code_of([](auto& links) { links.edge_ids[1] = GlobalEdgeId(kEdges); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& links) { links.edge_ids[1] = GlobalEdgeId(kGraphEdges); }), StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& links) { links.edge_ids.pop_back(); }), StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& links) {
               links.rows["amount"] = Tensor::FromVector<int64_t>({5, 6});
