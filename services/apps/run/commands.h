@@ -45,7 +45,7 @@ struct PartitionerPeers {
 ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri, const PartitionerPeers& peers);
 // Of server `server` by number (server_numbering.h).
 ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life);
-ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, uint32_t index,
+ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t index,
                          const std::vector<std::string>& servers, const Life& life);
 
 struct TrainerPeers {
