@@ -163,6 +163,11 @@ std::vector<Rule> TrainingRules() {
       {training + ".learningRateSchedule", kStepAlone, "stepEpochs and factor are only for the type Step", ""},
       {training, "self.epochs > 0 || has(self.model.uri)",
        "0 epochs need a model to apply: set spec.training.model.uri, or train for at least 1", "epochs"},
+      {training,
+       "self.epochs > 0 || self.model.type != 'TorchScript' || !self.inputs.exists(input, has(input.embedding))",
+       "0 epochs apply a module to learnable rows that nothing has learned: train for at least 1, or resume from a "
+       "checkpoint, which holds them",
+       "epochs"},
       {"spec.training.model", "self.type == 'RGCN' || self.numBases == 0", "only for RGCN", "numBases"},
       {"spec.training.model", "self.type == 'GraphSAGE' || self.aggregator == 'Mean'", "only for GraphSAGE",
        "aggregator"},
@@ -266,7 +271,9 @@ std::vector<Rule> RunRules() {
        OfTraining("!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri) || self.training.model.type == "
                   "'TorchScript'"),
        "a checkpoint brings its model: leave out spec.training.model.uri", "checkpoint.resumeFrom"},
-      {"spec", OfTraining("!has(self.training.model.uri) || !self.training.inputs.exists(input, has(input.embedding))"),
+      {"spec",
+       OfTraining("!has(self.training.model.uri) || self.training.model.type == 'TorchScript' || "
+                  "!self.training.inputs.exists(input, has(input.embedding))"),
        "learnable rows are not part of model files", "training.model.uri"},
       {"spec", "has(self.output.uri)", "on a cluster a run keeps its checkpoints and results there", "output.uri",
        "FieldValueRequired"},

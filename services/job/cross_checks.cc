@@ -181,10 +181,16 @@ class RelationChecker {
     }
   }
 
-  // What a model file does not hold must not be lost in silence.
+  // What a model file does not hold must not be lost in silence. A module to be trained has no rows yet.
   void CheckModelBringsAll(const Training& training) {
     if (!HasEmbeddings(training) || training.model.uri.empty()) return;
-    Add("spec.training.model.uri", "learnable rows are not part of model files");
+    if (training.model.type != ModelType::kTorchScript) {
+      Add("spec.training.model.uri", "learnable rows are not part of model files");
+    } else if (training.epochs == 0) {
+      Add("spec.training.epochs",
+          "0 epochs apply a module to learnable rows that nothing has learned: train for at least 1, or resume from a "
+          "checkpoint, which holds them");
+    }
   }
 
   void CheckModel(const DistTraining& job) {

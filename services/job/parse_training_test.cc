@@ -92,6 +92,22 @@ TEST(ParseTrainingTest, RefusesWhatLearnableRowsCannot) {
               HasSubstr("spec.training.inputs[0]: expected features, embedding or both"));
 }
 
+// The example with a module of the user's and learnable rows.
+std::string ErrorOfModuleWithRows(const Overrides& overrides) {
+  std::string text = ExampleWith("features: [node-feat]", "embedding: {size: 8}");
+  const std::string model =
+      "model: {type: GraphSAGE, aggregator: Mean, hiddenSize: 64, dropout: 0.5, normalization: None}";
+  text.replace(text.find(model), model.size(), "model: {type: TorchScript, uri: /srv/mine.pt}");
+  return ErrorOf(text, overrides);
+}
+
+TEST(ParseTrainingTest, LearnableRowsOfAModuleAreTrainedWithIt) {
+  EXPECT_EQ(ErrorOfModuleWithRows({}), "");
+  EXPECT_EQ(ErrorOfModuleWithRows({{"spec.checkpoint.resumeFrom", "/srv/run/checkpoints"}}), "");
+  EXPECT_THAT(ErrorOfModuleWithRows({{"spec.training.epochs", "0"}}),
+              HasSubstr("spec.training.epochs: 0 epochs apply a module to learnable rows that nothing has"));
+}
+
 TEST(ParseTrainingTest, RefusesWhatOtherDistributionsOfRowsDoNotHeed) {
   const std::string at = "spec.training.inputs[0].embedding.initializer";
   for (const char* type : {"Normal", "XavierUniform", "Zeros", "Plugin, plugin: rows/a"}) {
