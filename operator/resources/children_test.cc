@@ -217,6 +217,8 @@ TEST(ChildrenTest, FindEachOtherByName) {
   const Json trainers = TrainerJob(context);
   EXPECT_EQ(VariableOf(trainers, "ESPALIER_SERVERS"), ServerAddresses(context));
   EXPECT_EQ(VariableOf(trainers, "ESPALIER_SAMPLERS"), "cora-sampler-[0-1].cora.ml.svc.example.org:7100");
+  EXPECT_EQ(VariableOf(trainers, "ESPALIER_JOB_NAME"), "cora");
+  EXPECT_EQ(VariableOf(SamplerSet(context, false), "ESPALIER_JOB_NAME"), "cora") << "else they refuse the trainers";
   EXPECT_EQ(VariableOf(trainers, "ESPALIER_RENDEZVOUS"), "cora-trainer-4-0.cora.ml.svc.example.org:7200");
   EXPECT_EQ(PodOf(trainers)["subdomain"], Service(context)["metadata"]["name"]);
   EXPECT_EQ(VariableOf(TrainerJob(SmallJob().context()), "ESPALIER_SAMPLERS"), nullptr);

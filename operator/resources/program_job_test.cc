@@ -64,6 +64,7 @@ TEST(ProgramJobTest, IsToldWhatARunTellsIt) {
   const Context context = job.context();
   const Json trainers = TrainerJob(context);
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_SERVERS"), ServerAddresses(context));
+  EXPECT_EQ(UsersVariable(trainers, "ESPALIER_JOB_NAME"), "cora");
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_PARTITION_KEY"), "0123abcd");
   EXPECT_EQ(UsersVariable(trainers, "ESPALIER_WORLD_SIZE"), "3");
   EXPECT_TRUE(UsersVariable(trainers, "ESPALIER_RANK").contains("fieldRef"));

@@ -187,6 +187,8 @@ RolePod& RolePod::Document(const std::string& config_map) {
 
 RolePod& RolePod::Graph() {
   Variable("ESPALIER_SERVERS", ServerAddresses(context_));
+  // Servers are of this job alone: a job that is created again has new ones.
+  Variable("ESPALIER_JOB_NAME", context_.training.meta.key.name);
   Variable("ESPALIER_CONNECT_SECONDS", std::to_string(kConnectSeconds));
   return Variable("ESPALIER_ACCESS", "rpc");  // pods share no files
 }

@@ -53,6 +53,9 @@ std::vector<Rule> ServerRules() {
   };
 }
 
+// Of a schedule: what the others do not heed is as its defaults.
+constexpr char kStepAlone[] = "self.type == 'Step' || (self.stepEpochs == 10 && self.factor == 0.1)";
+
 std::vector<Rule> TrainingRules() {
   const std::string training = "spec.training";
   const std::string layer = "spec.training.sampling.layers[]";
@@ -82,6 +85,8 @@ std::vector<Rule> TrainingRules() {
        "self.task.type == 'LinkPrediction' || !(has(self.evaluation.candidates) || has(self.evaluation.filtered) || "
        "has(self.evaluation.k))",
        "candidates, filtered and k are only for LinkPrediction", "evaluation"},
+      {training, "!has(self.evaluation.k) || (has(self.evaluation.metric) && self.evaluation.metric == 'HitsAtK')",
+       "only for the metric HitsAtK", "evaluation.k"},
       {training, "self.task.type != 'LinkPrediction' || !has(self.task.nodeType)",
        "LinkPrediction is of edges: name edgeType", "task.nodeType"},
       {training,
@@ -136,6 +141,12 @@ std::vector<Rule> TrainingRules() {
        "only for Adagrad and RowWiseAdagrad", "optimizer.initialAccumulator"},
       {"spec.training.inputs[].embedding", "self.initializer.low <= self.initializer.high", "is above initializer.high",
        "initializer.low"},
+      {"spec.training.inputs[].embedding",
+       "self.initializer.type == 'Uniform' || (self.initializer.low == -1.0 && self.initializer.high == 1.0)",
+       "low and high are only for the type Uniform", "initializer"},
+      {"spec.training.inputs[].embedding",
+       "self.initializer.type == 'Normal' || (self.initializer.mean == 0.0 && self.initializer.deviation == 1.0)",
+       "mean and deviation are only for the type Normal", "initializer"},
       {"spec.training.inputs[].embedding", "self.initializer.type != 'Plugin' || has(self.initializer.plugin)",
        "Plugin needs initializer.plugin", "initializer.type"},
       {"spec.training.inputs[].embedding",
@@ -147,8 +158,16 @@ std::vector<Rule> TrainingRules() {
                   "|| (has(self.servers.plugins) && self.servers.plugins.exists(plugin, "
                   "input.embedding.initializer.plugin.startsWith(plugin.name + '/'))))"),
        "an initialiser is of no plugin of spec.servers.plugins", "training.inputs"},
+      {"spec.training.inputs[].embedding.learningRateSchedule", kStepAlone,
+       "stepEpochs and factor are only for the type Step", ""},
+      {training + ".learningRateSchedule", kStepAlone, "stepEpochs and factor are only for the type Step", ""},
       {training, "self.epochs > 0 || has(self.model.uri)",
        "0 epochs need a model to apply: set spec.training.model.uri, or train for at least 1", "epochs"},
+      {training,
+       "self.epochs > 0 || self.model.type != 'TorchScript' || !self.inputs.exists(input, has(input.embedding))",
+       "0 epochs apply a module to learnable rows that nothing has learned: train for at least 1, or resume from a "
+       "checkpoint, which holds them",
+       "epochs"},
       {"spec.training.model", "self.type == 'RGCN' || self.numBases == 0", "only for RGCN", "numBases"},
       {"spec.training.model", "self.type == 'GraphSAGE' || self.aggregator == 'Mean'", "only for GraphSAGE",
        "aggregator"},
@@ -252,7 +271,9 @@ std::vector<Rule> RunRules() {
        OfTraining("!has(self.checkpoint.resumeFrom) || !has(self.training.model.uri) || self.training.model.type == "
                   "'TorchScript'"),
        "a checkpoint brings its model: leave out spec.training.model.uri", "checkpoint.resumeFrom"},
-      {"spec", OfTraining("!has(self.training.model.uri) || !self.training.inputs.exists(input, has(input.embedding))"),
+      {"spec",
+       OfTraining("!has(self.training.model.uri) || self.training.model.type == 'TorchScript' || "
+                  "!self.training.inputs.exists(input, has(input.embedding))"),
        "learnable rows are not part of model files", "training.model.uri"},
       {"spec", "has(self.output.uri)", "on a cluster a run keeps its checkpoints and results there", "output.uri",
        "FieldValueRequired"},

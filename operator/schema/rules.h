@@ -1,7 +1,7 @@
 // What a structural schema cannot say: relations among fields, places, and what may change, as rules in CEL that an API
-// server evaluates. The first are services/job/cross_checks.cc and operator/api/check_cluster.cc in another language;
-// crds/tests/invalid runs both over the same documents. What CEL cannot see (templates), or not at its price (that no
-// feature stands in a list twice), the operator refuses: Accepted=False.
+// server evaluates. The first are services/job/cross_checks.cc, learning_checks.cc and operator/api/check_cluster.cc in
+// another language; crds/tests/invalid runs both over the same documents. What CEL cannot see (templates), or not at
+// its price (that no feature stands in a list twice), the operator refuses: Accepted=False.
 #pragma once
 
 #include <string>

@@ -11,6 +11,7 @@
 #include "services/apps/serving/served_graph.h"
 #include "services/apps/serving/service_process.h"
 #include "services/apps/transport/certificate_metrics.h"
+#include "services/apps/transport/job_name_flag.h"
 #include "services/base/environment.h"
 #include "services/rpc/machine.h"
 #include "services/server/graph_server.h"
@@ -28,6 +29,7 @@ using telemetry::Log;
 struct Flags {
   std::string partitions_uri;
   uint32_t partition = 0;
+  std::string job_name;
   uint64_t incarnation = 0;
   std::string data_dir;
   uint64_t cache_bytes = 0;
@@ -46,7 +48,9 @@ void AddFlags(CLI::App& app, Flags* flags) {
   app.add_option("--partition", flags->partition, "which partition to serve, from 0")
       ->envname("ESPALIER_PARTITION")
       ->required();
-  app.add_option("--incarnation", flags->incarnation, "the job's restarts so far; older clients are refused")
+  transport::AddJobNameFlag(app, &flags->job_name,
+                            "of the job that --incarnation is about, as its trainers'; any number of jobs are served");
+  app.add_option("--incarnation", flags->incarnation, "that job's restarts so far; older clients of it are refused")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
   app.add_option("--data-dir", flags->data_dir,
@@ -91,6 +95,7 @@ server::GraphServerOptions ServerOptionsOf(const Flags& flags, const format::Man
   options.limits.max_reply_bytes = options.rpc.max_reply_bytes;
   options.worker_threads = ThreadsOf(flags.process);
   options.partition_key = manifest.partition_key;
+  options.job = flags.job_name;
   options.incarnation = flags.incarnation;
   options.metrics = &metrics;
   return options;

@@ -8,6 +8,7 @@
 #include "services/apps/serving/job_check.h"
 #include "services/apps/serving/service_process.h"
 #include "services/apps/transport/certificate_metrics.h"
+#include "services/apps/transport/job_name_flag.h"
 #include "services/client/session.h"
 #include "services/job/parse.h"
 #include "services/rpc/address_range.h"
@@ -24,6 +25,7 @@ struct Flags {
   std::string job_file;
   std::vector<std::string> servers;
   std::string access = "auto";
+  std::string job_name;  // empty: the document's
   std::optional<uint64_t> incarnation;
   int connect_seconds = 120;
   ProcessOptions process;
@@ -41,6 +43,8 @@ void AddFlags(CLI::App& app, Flags* flags) {
       ->envname("ESPALIER_ACCESS")
       ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
       ->capture_default_str();
+  transport::AddJobNameFlag(app, &flags->job_name,
+                            "by which graph servers know the job, as its trainers'; default: the document's name");
   app.add_option("--incarnation", flags->incarnation, "the job's restarts so far; absent: as the servers say")
       ->envname("ESPALIER_INCARNATION");
   app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers to be up")
@@ -59,10 +63,11 @@ Result<job::DistTraining> ReadJob(const std::string& path) {
 }
 
 // Signals end the wait for servers, and later the questions under way.
-Result<client::Session> ConnectTo(const Flags& flags, std::shared_ptr<const rpc::TransportSecurity> tls,
-                                  ServiceProcess& process) {
+Result<client::Session> ConnectTo(const Flags& flags, const std::string& job_name,
+                                  std::shared_ptr<const rpc::TransportSecurity> tls, ServiceProcess& process) {
   client::SessionOptions options;
   ASSIGN_OR_RETURN(options.addresses, rpc::ExpandAddresses(flags.servers));
+  options.job = job_name;
   options.incarnation = flags.incarnation;
   options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
   options.channel.stop = process.stop();
@@ -76,7 +81,8 @@ Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("sampler", flags.process));
   ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, pki::PeerRole::kSampler));
   const auto certificate_expiry = transport::WatchCertificateExpiry(flags.process.tls, process->metrics());
-  ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags, tls, *process));
+  const std::string& job_name = flags.job_name.empty() ? training.name : flags.job_name;
+  ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags, job_name, tls, *process));
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
 
@@ -85,10 +91,11 @@ Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
   options.rpc.tls = tls;
   options.worker_threads = ThreadsOf(flags.process);
   options.partition_key = session.partition_key;
+  options.job = job_name;
   options.incarnation = session.incarnation->current();
   options.metrics = &process->metrics();
   options.admit = [&](const server::StreamPlan& stream) {
-    RETURN_IF_ERROR(CheckStreamIsOfJob(stream, training));
+    RETURN_IF_ERROR(CheckStreamIsOfJob(stream, training, job_name));
     session.incarnation->RaiseTo(stream.incarnation);
     return Status();
   };

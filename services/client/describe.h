@@ -23,7 +23,7 @@ struct ServerDescription {
 };
 
 // Asks servers at once, waiting for each until it is up or the deadline has passed. By server: what it said, or why it
-// said nothing. `job`: whose incarnation is asked for, empty for the one that the servers were started for.
+// said nothing. `job`: whose incarnation is asked for, empty for the job without a name.
 std::vector<Result<ServerDescription>> DescribeServers(const std::vector<std::shared_ptr<rpc::Peer>>& peers,
                                                        const std::string& job, Deadline deadline);
 // The reply as values. Untrusted input: InvalidArgument names what does not hold.

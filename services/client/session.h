@@ -36,8 +36,7 @@ struct SessionOptions {
   std::vector<std::string> addresses;
   StandaloneOptions standalone;  // in place of addresses
   std::string partition_key;     // empty: whatever the servers hold, as long as they agree
-  // Whose tensors and incarnation are meant, on servers that several jobs use; empty: the job that they were started
-  // for.
+  // Whose tensors and incarnation are meant, on servers that several jobs use; empty: the job without a name.
   std::string job;
   // The job's incarnation: servers refuse it once they have seen a newer one. Absent: the newest that they have seen.
   std::optional<uint64_t> incarnation;

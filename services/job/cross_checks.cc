@@ -1,9 +1,10 @@
 #include "services/job/cross_checks.h"
 
 #include <algorithm>
-#include <set>
 
 #include "services/job/enum_names.h"
+#include "services/job/learning_checks.h"
+#include "services/job/placed_violations.h"
 
 namespace espalier::job {
 namespace {
@@ -14,7 +15,7 @@ constexpr size_t kMaxProgramBytes = size_t{512} << 10;
 
 class RelationChecker {
  public:
-  RelationChecker(const CheckedDocument& document, Violations* violations)
+  RelationChecker(const CheckedDocument& document, PlacedViolations* violations)
       : document_(document), violations_(violations) {}
 
   void CheckPartitions(const Partitions& partitions) {
@@ -136,6 +137,9 @@ class RelationChecker {
       Add("spec.training.evaluation.metric",
           std::string(NameOf(evaluation.metric)) + " does not measure LinkPrediction: choose MRR | HitsAtK | ROCAUC");
     }
+    if (evaluation.metric != Metric::kHitsAtK) {
+      RefuseFields("spec.training.evaluation", {"k"}, "only for the metric HitsAtK");
+    }
     if (evaluation.metric == Metric::kRocAuc && evaluation.candidates == 0) {
       Add("spec.training.evaluation.candidates", "ROCAUC needs at least 1: so many negatives for each edge");
     }
@@ -177,52 +181,15 @@ class RelationChecker {
     }
   }
 
-  void CheckInputs(const std::vector<Input>& inputs, const std::vector<ServerPlugin>& plugins) {
-    std::set<std::string> seen;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const std::string path = "spec.training.inputs[" + std::to_string(i) + "]";
-      if (!seen.insert(inputs[i].node_type).second) {
-        Add(path, "a second entry for " + (inputs[i].node_type.empty() ? "an unnamed node type"
-                                                                       : "node type '" + inputs[i].node_type + "'"));
-      }
-      if (inputs[i].node_type.empty() && inputs.size() > 1) {
-        Add(path, "nodeType may be left out only when there is one entry");
-      }
-      if (inputs[i].features.empty() && !inputs[i].embedding.has_value()) {
-        Add(path, "expected features, embedding or both");
-      }
-      if (!inputs[i].embedding.has_value()) continue;
-      CheckSparseOptimizer(inputs[i].embedding->optimizer, path + ".embedding.optimizer");
-      CheckInitializer(inputs[i].embedding->initializer, plugins, path + ".embedding.initializer");
-    }
-  }
-
-  // What a model file does not hold must not be lost in silence.
+  // What a model file does not hold must not be lost in silence. A module to be trained has no rows yet.
   void CheckModelBringsAll(const Training& training) {
     if (!HasEmbeddings(training) || training.model.uri.empty()) return;
-    Add("spec.training.model.uri", "learnable rows are not part of model files");
-  }
-
-  void CheckSparseOptimizer(const SparseOptimizer& optimizer, const std::string& path) {
-    const bool accumulates =
-        optimizer.type == SparseOptimizerType::kAdagrad || optimizer.type == SparseOptimizerType::kRowWiseAdagrad;
-    if (!accumulates && optimizer.initial_accumulator > 0) {
-      Add(path + ".initialAccumulator", "only for Adagrad and RowWiseAdagrad");
-    }
-  }
-
-  void CheckInitializer(const RowInitializer& initializer, const std::vector<ServerPlugin>& plugins,
-                        const std::string& path) {
-    const std::string& entry = initializer.plugin;
-    if (initializer.low > initializer.high) Add(path + ".low", "is above " + path + ".high");
-    if (initializer.type != RowInitializerType::kPlugin) {
-      if (!entry.empty()) Add(path + ".plugin", "only for the type Plugin");
-      if (!initializer.arguments.empty()) Add(path + ".arguments", "only for the type Plugin");
-    } else if (entry.empty()) {
-      Add(path + ".type", "Plugin needs " + path + ".plugin");
-    } else if (std::none_of(plugins.begin(), plugins.end(),
-                            [&](const ServerPlugin& plugin) { return entry.starts_with(plugin.name + "/"); })) {
-      Add(path + ".plugin", "'" + entry.substr(0, entry.find('/')) + "' is no plugin of spec.servers.plugins");
+    if (training.model.type != ModelType::kTorchScript) {
+      Add("spec.training.model.uri", "learnable rows are not part of model files");
+    } else if (training.epochs == 0) {
+      Add("spec.training.epochs",
+          "0 epochs apply a module to learnable rows that nothing has learned: train for at least 1, or resume from a "
+          "checkpoint, which holds them");
     }
   }
 
@@ -347,12 +314,6 @@ class RelationChecker {
     }
   }
 
-  void CheckOptimizer(const Optimizer& optimizer) {
-    if (optimizer.type != OptimizerType::kSgd && optimizer.momentum > 0) {
-      Add("spec.training.optimizer.momentum", "only for SGD");
-    }
-  }
-
   void CheckEnvironments() {
     for (const char* role : {"partitioner", "servers", "samplers", "trainers"}) {
       const auto& spec = document_.values.at("spec");
@@ -437,46 +398,31 @@ class RelationChecker {
     }
   }
 
-  // Fields that mean nothing for the task.
   void RefuseFields(const std::string& object_path, const std::vector<const char*>& names, const char* message) {
-    const nlohmann::ordered_json* object = &document_.values;
-    for (size_t begin = 0; begin < object_path.size();) {
-      const size_t end = std::min(object_path.find('.', begin), object_path.size());
-      const auto found = object->find(object_path.substr(begin, end - begin));
-      if (found == object->end()) return;
-      object = &*found;
-      begin = end + 1;
-    }
-    for (const char* name : names) {
-      if (object->contains(name)) Add(object_path + "." + name, message);
-    }
+    violations_->RefuseFields(object_path, names, message);
   }
-
-  // At the field's own place, or at that of the nearest object around it that was written.
-  void Add(const std::string& path, const std::string& message) {
-    violations_->Add(PositionOf(document_.positions, path), path, message);
-  }
+  void Add(const std::string& path, const std::string& message) { violations_->Add(path, message); }
 
   const CheckedDocument& document_;
-  Violations* const violations_;
+  PlacedViolations* const violations_;
 };
 
 }  // namespace
 
 void CheckRelations(const DistTraining& job, const CheckedDocument& document, Violations* violations) {
-  RelationChecker checker(document, violations);
+  PlacedViolations placed(document, violations);
+  RelationChecker checker(document, &placed);
   checker.CheckPartitions(job.graph.partitions);
   checker.CheckPartitioners(job);
   if (job.has_training) {
     checker.CheckTask(job.training);
     checker.CheckEdgeLabels(job);
     checker.CheckLinkPrediction(job);
-    checker.CheckInputs(job.training.inputs, job.server_plugins);
+    CheckLearning(job.training, job.server_plugins, &placed);
     checker.CheckModelBringsAll(job.training);
     checker.CheckModel(job);
     checker.CheckSampling(job.training.sampling);
     checker.CheckSamplingMethod(job);
-    checker.CheckOptimizer(job.training.optimizer);
   } else {
     checker.CheckNothingIsTrained(job);
   }

@@ -92,6 +92,55 @@ TEST(ParseTrainingTest, RefusesWhatLearnableRowsCannot) {
               HasSubstr("spec.training.inputs[0]: expected features, embedding or both"));
 }
 
+// The example with a module of the user's and learnable rows.
+std::string ErrorOfModuleWithRows(const Overrides& overrides) {
+  std::string text = ExampleWith("features: [node-feat]", "embedding: {size: 8}");
+  const std::string model =
+      "model: {type: GraphSAGE, aggregator: Mean, hiddenSize: 64, dropout: 0.5, normalization: None}";
+  text.replace(text.find(model), model.size(), "model: {type: TorchScript, uri: /srv/mine.pt}");
+  return ErrorOf(text, overrides);
+}
+
+TEST(ParseTrainingTest, LearnableRowsOfAModuleAreTrainedWithIt) {
+  EXPECT_EQ(ErrorOfModuleWithRows({}), "");
+  EXPECT_EQ(ErrorOfModuleWithRows({{"spec.checkpoint.resumeFrom", "/srv/run/checkpoints"}}), "");
+  EXPECT_THAT(ErrorOfModuleWithRows({{"spec.training.epochs", "0"}}),
+              HasSubstr("spec.training.epochs: 0 epochs apply a module to learnable rows that nothing has"));
+}
+
+TEST(ParseTrainingTest, RefusesWhatOtherDistributionsOfRowsDoNotHeed) {
+  const std::string at = "spec.training.inputs[0].embedding.initializer";
+  for (const char* type : {"Normal", "XavierUniform", "Zeros", "Plugin, plugin: rows/a"}) {
+    const std::string begin = std::string("{type: ") + type;
+    EXPECT_THAT(ErrorOfInitializer(begin + ", low: -0.5}"), HasSubstr(at + ".low: only for the type Uniform"));
+    EXPECT_THAT(ErrorOfInitializer(begin + ", high: 0.5}"), HasSubstr(at + ".high: only for the type Uniform"));
+  }
+  for (const char* type : {"Uniform", "XavierUniform", "Zeros", "Plugin, plugin: rows/a"}) {
+    const std::string begin = std::string("{type: ") + type;
+    EXPECT_THAT(ErrorOfInitializer(begin + ", mean: 1}"), HasSubstr(at + ".mean: only for the type Normal"));
+    EXPECT_THAT(ErrorOfInitializer(begin + ", deviation: 0.1}"), HasSubstr(at + ".deviation: only for the type"));
+  }
+  EXPECT_EQ(ErrorOfInitializer("{low: -0.5, high: 0.5}"), "");
+  EXPECT_EQ(ErrorOfInitializer("{type: Normal, mean: 1, deviation: 0.1}"), "");
+  // The effective document says all defaults, and is read again by every process.
+  EXPECT_EQ(ErrorOfInitializer("{type: Zeros, low: -1, high: 1, mean: 0, deviation: 1}"), "");
+}
+
+TEST(ParseTrainingTest, RefusesWhatOtherSchedulesDoNotHeed) {
+  const std::string job = "spec.training.learningRateSchedule";
+  for (const char* type : {"Constant", "Linear", "Cosine"}) {
+    EXPECT_THAT(ErrorOf(kExampleJob, {{job + ".type", type}, {job + ".stepEpochs", "5"}}),
+                HasSubstr(job + ".stepEpochs: only for the type Step"));
+    EXPECT_THAT(ErrorOf(kExampleJob, {{job + ".type", type}, {job + ".factor", "0.5"}}),
+                HasSubstr(job + ".factor: only for the type Step"));
+    EXPECT_EQ(ErrorOf(kExampleJob, {{job + ".type", type}, {job + ".warmupSteps", "5"}}), "");
+  }
+  EXPECT_EQ(ErrorOf(kExampleJob, {{job + ".type", "Step"}, {job + ".stepEpochs", "5"}, {job + ".factor", "0.5"}}), "");
+  EXPECT_THAT(ErrorOf(ExampleWith("features: [node-feat]",
+                                  "embedding: {size: 8, learningRateSchedule: {type: Cosine, factor: 0.5}}")),
+              HasSubstr("spec.training.inputs[0].embedding.learningRateSchedule.factor: only for the type Step"));
+}
+
 TEST(ParseTrainingTest, ReadsHowNeighboursAreDrawn) {
   const Overrides timed = {{"graph.timeColumn", "when"},
                            {"training.sampling.method", "Last"},
@@ -241,6 +290,10 @@ TEST(ParseTrainingTest, RefusesWhatDoesNotFitLinkPrediction) {
               HasSubstr("spec.training.task.negatives.count: a sampler draws at most 16777216"));
   EXPECT_THAT(ErrorOf(LinkJobWith("      exclude: Self\n")),
               HasSubstr("spec.training.task.exclude: only for EdgeClassification and EdgeRegression"));
+  for (const char* metric : {"MRR", "ROCAUC, candidates: 5"}) {
+    EXPECT_THAT(ErrorOf(LinkJobWith("", std::string("metric: ") + metric + ", k: 3, ")),
+                HasSubstr("spec.training.evaluation.k: only for the metric HitsAtK"));
+  }
   // And what is only for it.
   EXPECT_THAT(ErrorOf(ExampleWith("split: public", "split: public\n      scorer: Dot")),
               HasSubstr("spec.training.task.scorer: only for LinkPrediction"));

@@ -49,7 +49,7 @@ struct TensorId {
   RowSpace rows;
   std::string name;  // as graph::CheckName takes it
   // Whose it is: jobs that use the same servers have names of their own. Empty in a process that holds its partitions
-  // itself, and for the job that the servers were started for.
+  // itself, and for the job without a name.
   std::string job;
   // Of the job that asks. What other incarnations have made does not exist for it. 0 in a process that holds its
   // partitions itself; where servers are asked, the connection knows it.

@@ -6,7 +6,7 @@ namespace espalier::server {
 
 GraphServer::GraphServer(const GraphServerOptions& options, ServedGraph served,
                          std::shared_ptr<sampler::PartitionAccess> partition)
-    : gate_(options.partition_key, partition->partition(), options.incarnation) {
+    : gate_(options.partition_key, partition->partition(), options.job, options.incarnation) {
   if (options.metrics != nullptr) metrics_ = std::make_unique<RpcMetrics>(*options.metrics);
   workers_ = std::make_unique<rpc::WorkerPool>(options.worker_threads, options.queue_capacity);
   if (options.functions.functions != nullptr && !options.functions.functions->empty()) {

@@ -18,7 +18,8 @@ struct GraphServerOptions {
   int worker_threads = 1;
   size_t queue_capacity = 4096;  // calls that may wait for a worker; more get UNAVAILABLE
   std::string partition_key;
-  uint64_t incarnation = 0;
+  std::string job;                               // that it is started for; it serves others too
+  uint64_t incarnation = 0;                      // of that job
   ServedFunctions functions = {};                // of plugins; none unless said
   telemetry::MetricRegistry* metrics = nullptr;  // outlives the server; null: none
 };

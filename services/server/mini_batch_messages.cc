@@ -72,6 +72,7 @@ Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const S
   if (start.has_links()) {
     ASSIGN_OR_RETURN(stream.plan.links, LinkPlanOf(start, limits));
   }
+  stream.job = start.identity().job();
   stream.incarnation = start.identity().incarnation();
   stream.epoch = start.epoch();
   stream.first_step = start.first_step();

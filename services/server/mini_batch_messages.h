@@ -15,6 +15,7 @@ namespace espalier::server {
 struct StreamPlan {
   sampler::EpochPlan plan;
   sampler::SamplingSpec spec;
+  std::string job;  // whose incarnation that is
   uint64_t incarnation = 0;
   uint32_t epoch = 0;
   uint32_t first_step = 0;

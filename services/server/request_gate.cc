@@ -7,8 +7,11 @@
 
 namespace espalier::server {
 
-RequestGate::RequestGate(std::string partition_key, PartitionId partition, uint64_t incarnation)
-    : partition_key_(std::move(partition_key)), partition_(partition), newest_incarnation_(incarnation) {}
+RequestGate::RequestGate(std::string partition_key, PartitionId partition, std::string job, uint64_t incarnation)
+    : partition_key_(std::move(partition_key)),
+      partition_(partition),
+      job_(std::move(job)),
+      newest_incarnation_(incarnation) {}
 
 Status RequestGate::Admit(const tensor::v1::RequestIdentity& identity) {
   if (identity.partition_key() != partition_key_) {
@@ -19,29 +22,31 @@ Status RequestGate::Admit(const tensor::v1::RequestIdentity& identity) {
     return FailedPrecondition("request for partition " + std::to_string(identity.partition()) +
                               ", this server holds partition " + std::to_string(partition_.value));
   }
-  uint64_t newest = newest_incarnation_.load();
-  if (!identity.job().empty()) {
-    RETURN_IF_ERROR(graph::CheckName("job", identity.job()));
-    newest = RaiseOther(identity.job(), identity.incarnation());
-  }
-  while (identity.job().empty() && identity.incarnation() > newest &&
-         !newest_incarnation_.compare_exchange_weak(newest, identity.incarnation())) {
-  }
+  const std::string& job = identity.job();
+  if (!job.empty()) RETURN_IF_ERROR(graph::CheckName("job", job));
+  const uint64_t newest = job == job_ ? RaiseOwn(identity.incarnation()) : RaiseOther(job, identity.incarnation());
   if (identity.incarnation() < newest) {
-    return Aborted("request from incarnation " + std::to_string(identity.incarnation()) +
-                   " of the job, which is now in incarnation " + std::to_string(newest));
+    return Aborted("request from incarnation " + std::to_string(identity.incarnation()) + " of " +
+                   (job.empty() ? "the job without a name" : "job '" + job + "'") + ", which is now in incarnation " +
+                   std::to_string(newest));
   }
   return Status();
 }
 
 uint64_t RequestGate::NewestIncarnationOf(const std::string& job) {
-  if (job.empty()) return newest_incarnation();
+  if (job == job_) return newest_incarnation();
   MutexLock lock(&mutex_);
   const auto known = other_jobs_.find(job);
   return known == other_jobs_.end() ? 0 : known->second.newest_incarnation;
 }
 
-// The newest incarnation of the job, this one included.
+uint64_t RequestGate::RaiseOwn(uint64_t incarnation) {
+  uint64_t newest = newest_incarnation_.load();
+  while (incarnation > newest && !newest_incarnation_.compare_exchange_weak(newest, incarnation)) {
+  }
+  return std::max(newest, incarnation);
+}
+
 uint64_t RequestGate::RaiseOther(const std::string& job, uint64_t incarnation) {
   MutexLock lock(&mutex_);
   if (other_jobs_.size() >= kOtherJobs && !other_jobs_.contains(job)) {

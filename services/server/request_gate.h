@@ -20,8 +20,8 @@ class RequestGate {
   // Jobs besides the one that the server was started for whose incarnations are remembered: the last so many.
   static constexpr size_t kOtherJobs = 1024;
 
-  // `incarnation`: of the job that the server was started for.
-  RequestGate(std::string partition_key, PartitionId partition, uint64_t incarnation);
+  // `job`: that the server was started for, whose incarnation is `incarnation`; it may have no name.
+  RequestGate(std::string partition_key, PartitionId partition, std::string job, uint64_t incarnation);
 
   Status Admit(const tensor::v1::RequestIdentity& identity);
 
@@ -29,7 +29,7 @@ class RequestGate {
   PartitionId partition() const { return partition_; }
   // Of the job that the server was started for.
   uint64_t newest_incarnation() const { return newest_incarnation_.load(); }
-  // Of a job, empty for the one that the server was started for; 0 for one that has not been seen.
+  // 0 for a job that has not been seen.
   uint64_t NewestIncarnationOf(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -37,10 +37,13 @@ class RequestGate {
     uint64_t newest_incarnation = 0;
     uint64_t last_request = 0;  // by num_requests_
   };
+  // The newest incarnation of the job, this one included.
+  uint64_t RaiseOwn(uint64_t incarnation);
   uint64_t RaiseOther(const std::string& job, uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string partition_key_;
   const PartitionId partition_;
+  const std::string job_;
   std::atomic<uint64_t> newest_incarnation_;  // atomic, because every request may raise it
   Mutex mutex_;
   std::map<std::string, OtherJob> other_jobs_ ABSL_GUARDED_BY(mutex_);

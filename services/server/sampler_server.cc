@@ -6,7 +6,7 @@
 namespace espalier::server {
 
 SamplerServer::SamplerServer(const SamplerServerOptions& options, std::shared_ptr<sampler::PartitionedGraph> graph)
-    : graph_(std::move(graph)), gate_(options.partition_key, PartitionId(0), options.incarnation) {
+    : graph_(std::move(graph)), gate_(options.partition_key, PartitionId(0), options.job, options.incarnation) {
   if (options.metrics != nullptr) metrics_ = std::make_unique<RpcMetrics>(*options.metrics);
   workers_ = std::make_unique<rpc::WorkerPool>(options.worker_threads, options.queue_capacity);
   const ServiceContext context{

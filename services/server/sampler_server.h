@@ -16,7 +16,8 @@ struct SamplerServerOptions {
   int worker_threads = 1;
   size_t queue_capacity = 4096;
   std::string partition_key;
-  uint64_t incarnation = 0;
+  std::string job;           // whose streams it draws
+  uint64_t incarnation = 0;  // of that job
   std::chrono::milliseconds step_timeout = MiniBatchServiceOptions().step_timeout;
   std::function<Status(const StreamPlan&)> admit;  // refuses streams of other jobs; null accepts all
   telemetry::MetricRegistry* metrics = nullptr;    // outlives the server; null: none

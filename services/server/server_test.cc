@@ -26,7 +26,7 @@ tensor::v1::RequestIdentity Identity(const std::string& key, uint32_t partition,
 }
 
 TEST(RequestGateTest, AdmitsItsOwnAndRaisesTheIncarnation) {
-  RequestGate gate("k", PartitionId(2), 5);
+  RequestGate gate("k", PartitionId(2), "", 5);
   EXPECT_TRUE(gate.Admit(Identity("k", 2, 5)).ok());
   EXPECT_EQ(gate.Admit(Identity("k", 2, 4)).code(), StatusCode::kAborted);
   EXPECT_TRUE(gate.Admit(Identity("k", 2, 9)).ok());
@@ -35,7 +35,7 @@ TEST(RequestGateTest, AdmitsItsOwnAndRaisesTheIncarnation) {
 }
 
 TEST(RequestGateTest, JobsHaveIncarnationsOfTheirOwn) {
-  RequestGate gate("k", PartitionId(2), 5);
+  RequestGate gate("k", PartitionId(2), "", 5);
   const auto code_of = [&](const std::string& job, uint64_t incarnation) {
     tensor::v1::RequestIdentity identity = Identity("k", 2, incarnation);
     identity.set_job(job);
@@ -59,8 +59,21 @@ TEST(RequestGateTest, JobsHaveIncarnationsOfTheirOwn) {
   EXPECT_EQ(code_of("nightly", 1), StatusCode::kAborted);
 }
 
+TEST(RequestGateTest, TheJobThatItIsStartedForHasAName) {
+  RequestGate gate("k", PartitionId(2), "nightly", 5);
+  tensor::v1::RequestIdentity identity = Identity("k", 2, 4);
+  EXPECT_EQ(gate.Admit(identity), Status()) << "of the job without a name, which is another";
+  identity.set_job("nightly");
+  const Status refused = gate.Admit(identity);
+  EXPECT_EQ(refused.code(), StatusCode::kAborted);
+  EXPECT_THAT(refused.message(), HasSubstr("incarnation 4 of job 'nightly', which is now in incarnation 5"));
+  EXPECT_EQ(gate.NewestIncarnationOf("nightly"), 5u);
+  EXPECT_EQ(gate.NewestIncarnationOf(""), 4u);
+  EXPECT_EQ(gate.newest_incarnation(), 5u);
+}
+
 TEST(RequestGateTest, StrangersDoNotRaiseTheIncarnation) {
-  RequestGate gate("k", PartitionId(2), 5);
+  RequestGate gate("k", PartitionId(2), "", 5);
   EXPECT_EQ(gate.Admit(Identity("other", 2, 9)).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(gate.Admit(Identity("k", 1, 9)).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(gate.newest_incarnation(), 5u);

@@ -176,9 +176,11 @@ TEST(TrainJobTest, TakesTheSameStepsWithSeveralTrainers) {
   }
 }
 
-// A TorchScript module is written into the test's folder first.
-job::DistTraining JobOfModel(job::ModelType type) {
+// A TorchScript module is written into the test's folder first. With rows of `row_size`, they are joined to the
+// features.
+job::DistTraining JobOfModel(job::ModelType type, int64_t row_size = 0) {
   job::DistTraining job = CommunityJob();
+  if (row_size > 0) job.training.inputs[0].embedding = job::Embedding{.size = row_size};
   job.training.epochs = 2;
   job.training.model.type = type;
   if (type == job::ModelType::kGat || type == job::ModelType::kGatv2) {
@@ -187,7 +189,7 @@ job::DistTraining JobOfModel(job::ModelType type) {
   }
   if (type != job::ModelType::kTorchScript) return job;
   job.training.model.uri = FolderOfThisProcess() + "/mean.pt";
-  MeanModule(16, 16, 3).save(job.training.model.uri);
+  MeanModule(16 + row_size, 16, 3).save(job.training.model.uri);
   return job;
 }
 
@@ -209,6 +211,19 @@ TEST_P(EveryModelTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsWithTwoT
   }
 }
 
+TEST_P(EveryModelTest, TrainsLearnableRowsToTheSameBitsForAnyPartitioning) {
+  const job::DistTraining job = JobOfModel(GetParam(), 6);
+  const TrainOutcome one = Train(job, {.model_file = job.training.model.uri});
+  EXPECT_EQ(one.rows_digest.size(), 64u);
+  const TrainOutcome several = Train(job, {.partitions = 3, .model_file = job.training.model.uri});
+  EXPECT_EQ(several.parameters_digest, one.parameters_digest);
+  EXPECT_EQ(several.rows_digest, one.rows_digest);
+  EXPECT_EQ(several.test, one.test);
+  job::DistTraining still = job;
+  still.training.inputs[0].embedding->optimizer.learning_rate = 1e-12;
+  EXPECT_NE(Train(still, {.model_file = job.training.model.uri}).rows_digest, one.rows_digest) << "nothing was learned";
+}
+
 TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {
   job::DistTraining job = JobOfModel(GetParam());
   const bool is_module = GetParam() == job::ModelType::kTorchScript;
@@ -226,6 +241,15 @@ INSTANTIATE_TEST_SUITE_P(TrainJobTest, EveryModelTest,
                          testing::Values(job::ModelType::kGcn, job::ModelType::kGat, job::ModelType::kGatv2,
                                          job::ModelType::kTorchScript),
                          [](const auto& instance) { return std::string(job::NameOf(instance.param)); });
+
+// A module knows the width of what it reads.
+TEST(TrainJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {
+  job::DistTraining job = JobOfModel(job::ModelType::kTorchScript, 6);
+  MeanModule(16, 16, 3).save(job.training.model.uri);
+  const auto outcomes = RunRanks(CommunityGraph(), job, {.model_file = job.training.model.uri});
+  EXPECT_EQ(outcomes[0].status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(outcomes[0].status().message(), HasSubstr("mean.pt"));
+}
 
 // Only on blocks of another size than the probe's: what backward() needs is written over.
 TEST(TrainJobTest, AModuleThatFailsOnTheWayBackIsNamed) {

@@ -77,6 +77,7 @@ ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t
                     "--listen",       ListenAddress(site, life),
                     "--admin-listen", kAnyPort,
                     "--ready-file",   site.paths.ReadyFile(name),
+                    "--job-name",     job.name,
                     "--incarnation",  std::to_string(life.incarnation),
                     "--threads",      std::to_string(site.server_threads)};
   for (const job::ServerPlugin& plugin : job.server_plugins) {
@@ -88,7 +89,7 @@ ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t
   return spec;
 }
 
-ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, uint32_t index,
+ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t index,
                          const std::vector<std::string>& servers, const Life& life) {
   const std::string name = NameOf(ChildId{Role::kSampler, index});
   ChildSpec spec = CommandOf(site, "espalier-sampler", name);
@@ -98,6 +99,7 @@ ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, uint32_t 
                     "--admin-listen", kAnyPort,
                     "--ready-file",   site.paths.ReadyFile(name),
                     "--access",       options.access,
+                    "--job-name",     job.name,
                     "--incarnation",  std::to_string(life.incarnation)};
   AllowPlaintext(site, &spec);
   return spec;
@@ -117,6 +119,7 @@ ChildSpec TrainerCommand(const Site& site, const RoleOptions& options, const job
                     "--resume",       "auto",
                     "--admin-listen", kAnyPort,
                     "--access",       options.access,
+                    "--job-name",     job.name,
                     "--incarnation",  std::to_string(incarnation)};
   if (!peers.samplers.empty()) Append(&spec.arguments, {"--samplers", Joined(peers.samplers)});
   if (job.trainer_replicas > 1) {
@@ -148,7 +151,7 @@ ChildSpec ProgramCommand(const Site& site, const RoleOptions& options, const job
                                          {"ESPALIER_RANK", std::to_string(rank)},
                                          {"ESPALIER_WORLD_SIZE", std::to_string(job.trainer_replicas)},
                                          {"ESPALIER_INCARNATION", std::to_string(life.incarnation)},
-                                         {"ESPALIER_JOB_NAME", ""},
+                                         {"ESPALIER_JOB_NAME", job.name},
                                          {"ESPALIER_ACCESS", options.access},
                                          {"ESPALIER_LOCAL_ADDRESS", site.host},
                                          {"ESPALIER_INSECURE_LISTEN_ANY", site.plaintext_to_others ? "true" : ""},

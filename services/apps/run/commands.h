@@ -46,7 +46,7 @@ ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const
                              const PartitionerPeers& peers);
 // Of server `server` by number (server_numbering.h).
 ChildSpec ServerCommand(const Site& site, const job::DistTraining& job, uint32_t server, const Life& life);
-ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, uint32_t index,
+ChildSpec SamplerCommand(const Site& site, const RoleOptions& options, const job::DistTraining& job, uint32_t index,
                          const std::vector<std::string>& servers, const Life& life);
 
 struct TrainerPeers {

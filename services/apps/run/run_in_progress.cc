@@ -328,7 +328,7 @@ ChildSpec RunInProgress::CommandOf(ChildId child, const Site& site) const {
     case Role::kPartitioner:
       return PartitionerCommand(site, roles, job.graph.partitions.uri, partitioners_.PeersOf(child.index));
     case Role::kServer: return ServerCommand(site, job, child.index, LifeOf(child));
-    case Role::kSampler: return SamplerCommand(site, roles, child.index, peers_.servers, LifeOf(child));
+    case Role::kSampler: return SamplerCommand(site, roles, job, child.index, peers_.servers, LifeOf(child));
     case Role::kTrainer: break;
   }
   if (roles.has_program()) {

@@ -78,11 +78,11 @@ TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
   EXPECT_THAT(TextOf("out/env.1.1"),
               AllOf(HasSubstr("ESPALIER_SERVERS=127.0.0.1:10,127.0.0.1:11\n"), HasSubstr("ESPALIER_RANK=1\n"),
                     HasSubstr("ESPALIER_WORLD_SIZE=2\n"), HasSubstr("ESPALIER_INCARNATION=1\n"),
-                    HasSubstr("ESPALIER_PARTITION_KEY=k\n"), HasSubstr("ESPALIER_PARTITIONS=\n"),
-                    HasSubstr("ESPALIER_TLS_KEY=\n"), HasSubstr("ESPALIER_OUTPUT=" + out + "\n"),
-                    HasSubstr("ESPALIER_JOB=" + out + "/job.json\n"), HasSubstr("ESPALIER_RESUME=never\n"),
-                    HasSubstr("ESPALIER_LOCAL_ADDRESS=127.0.0.1\n"), HasSubstr("OMP_NUM_THREADS=1\n"),
-                    HasSubstr("2:two words:--rate\n")));
+                    HasSubstr("ESPALIER_JOB_NAME=cora\n"), HasSubstr("ESPALIER_PARTITION_KEY=k\n"),
+                    HasSubstr("ESPALIER_PARTITIONS=\n"), HasSubstr("ESPALIER_TLS_KEY=\n"),
+                    HasSubstr("ESPALIER_OUTPUT=" + out + "\n"), HasSubstr("ESPALIER_JOB=" + out + "/job.json\n"),
+                    HasSubstr("ESPALIER_RESUME=never\n"), HasSubstr("ESPALIER_LOCAL_ADDRESS=127.0.0.1\n"),
+                    HasSubstr("OMP_NUM_THREADS=1\n"), HasSubstr("2:two words:--rate\n")));
   EXPECT_THAT(TextOf("out/env.0.1"), HasSubstr("ESPALIER_RANK=0\n"));
   EXPECT_THAT(TextOf("out/run/partitioner.args"), HasSubstr("--trained-by-program\n"));
   const auto result = nlohmann::json::parse(TextOf("out/result.json"));

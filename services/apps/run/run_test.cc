@@ -101,6 +101,9 @@ TEST_F(RunTest, RunsEveryRoleAndLeavesTheResult) {
   EXPECT_THAT(ArgumentsOf("trainer-1"),
               AllOf(HasSubstr("--rendezvous\n127.0.0.1:3\n"), HasSubstr("--samplers\n127.0.0.1:10\n"),
                     HasSubstr("--rank\n1\n"), HasSubstr("OMP_NUM_THREADS=1\n"), Not(HasSubstr("--audit"))));
+  for (const char* child : {"server-0", "sampler-0", "trainer-0"}) {
+    EXPECT_THAT(ArgumentsOf(child), HasSubstr("--job-name\ncora\n")) << "another's would be refused";
+  }
 }
 
 TEST_F(RunTest, ReplicasServeTheSamePartitionsAndClientsAreToldOfAll) {

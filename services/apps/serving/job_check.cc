@@ -61,7 +61,11 @@ Status CheckSeedsAreOfJob(const sampler::EpochPlan& plan, const job::Task& task)
 
 }  // namespace
 
-Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTraining& job) {
+Status CheckStreamIsOfJob(const server::StreamPlan& stream, const job::DistTraining& job, const std::string& job_name) {
+  if (stream.job != job_name) {
+    return FailedPrecondition("a stream of job '" + stream.job + "', this sampler's is '" + job_name +
+                              "' (--job-name)");
+  }
   const job::Training& training = job.training;
   if (stream.spec.seed != training.seed) {
     return Differs("seed", std::to_string(stream.spec.seed), std::to_string(training.seed));

@@ -213,25 +213,29 @@ TEST(NonceFileTest, IsForItsOwnerAndGoesAway) {
 
 TEST(JobCheckTest, NamesTheFirstDifference) {
   job::DistTraining job;
+  job.name = "cora";
   job::Training& training = job.training;
   training.seed = 3;
   training.batch_size = 64;
   training.task.split = "public";
   training.sampling.layers.resize(2);
   server::StreamPlan good;
+  good.job = "cora";
   good.spec.seed = 3;
   good.spec.layers.resize(2);
   good.plan.batch_size = 64;
   good.plan.split = "public";
-  EXPECT_TRUE(CheckStreamIsOfJob(good, job).ok());
+  EXPECT_TRUE(CheckStreamIsOfJob(good, job, job.name).ok());
 
   const auto message_of = [&](auto change) {
     server::StreamPlan stream = good;
     change(stream);
-    const Status status = CheckStreamIsOfJob(stream, job);
+    const Status status = CheckStreamIsOfJob(stream, job, job.name);
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
     return status.message();
   };
+  EXPECT_THAT(message_of([](auto& stream) { stream.job = "citeseer"; }),
+              HasSubstr("a stream of job 'citeseer', this sampler's is 'cora'"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.seed = 4; }), HasSubstr("seed 4"));
   EXPECT_THAT(message_of([](auto& stream) { stream.plan.batch_size = 65; }), HasSubstr("batch size 65"));
   EXPECT_THAT(message_of([](auto& stream) { stream.plan.split = "other"; }), HasSubstr("split other"));
@@ -243,10 +247,10 @@ TEST(JobCheckTest, NamesTheFirstDifference) {
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.seed_time_column = "t"; }), HasSubstr("seedTime 't'"));
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.time_column = "when"; }), HasSubstr("time column 'when'"));
   job.graph.time_column = "when";
-  EXPECT_TRUE(CheckStreamIsOfJob(good, job).ok()) << "without seed times, time does not matter";
+  EXPECT_TRUE(CheckStreamIsOfJob(good, job, job.name).ok()) << "without seed times, time does not matter";
   training.sampling.seed_time = good.spec.seed_time_column = "t";
   good.spec.time_column = "when";
-  EXPECT_TRUE(CheckStreamIsOfJob(good, job).ok());
+  EXPECT_TRUE(CheckStreamIsOfJob(good, job, job.name).ok());
   EXPECT_THAT(message_of([](auto& stream) { stream.spec.time_column = "then"; }), HasSubstr("job has 'when'"));
 }
 
@@ -259,22 +263,23 @@ TEST(JobCheckTest, LinksAreThoseOfTheJob) {
   stream.spec.seed = job.training.seed;
   stream.plan.batch_size = static_cast<uint64_t>(job.training.batch_size);
   stream.spec.layers.resize(1);  // that draws nothing: the model Embedding's
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("batches of nodes"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("batches of nodes"));
   stream.plan.links.emplace().negatives = {sampler::NegativeKind::kJoint, 16};
-  EXPECT_EQ(CheckStreamIsOfJob(stream, job), Status());
+  EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
   stream.plan.links->edge_columns = {"amount"};  // a program's own business
   stream.plan.links->want_pair_ids = true;
-  EXPECT_EQ(CheckStreamIsOfJob(stream, job), Status());
+  EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
   stream.plan.links->exclude_batch = false;
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("draws of the step's own edges"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("draws of the step's own edges"));
   stream.plan.links->exclude_batch = true;
   stream.plan.links->negatives.count = 15;
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(),
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
               HasSubstr("negatives of an edge 15, this sampler's job has 16"));
   stream.plan.links->negatives.kind = sampler::NegativeKind::kUniform;
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("this sampler's job has Joint"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("this sampler's job has Joint"));
   job.training.task.type = job::TaskType::kNodeClassification;
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("batches of links, this sampler's job has nodes"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
+              HasSubstr("batches of links, this sampler's job has nodes"));
 }
 
 TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
@@ -287,17 +292,18 @@ TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
   stream.spec.seed = job.training.seed;
   stream.plan.batch_size = static_cast<uint64_t>(job.training.batch_size);
   stream.spec.layers.resize(1);
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("batches of nodes"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("batches of nodes"));
   sampler::EdgePlan& plan = stream.plan.edges.emplace();
   plan = {.edge_type = EdgeTypeId(0), .label = "rating", .exclude_batch = true, .exclude_reverse = EdgeTypeId(1)};
-  EXPECT_EQ(CheckStreamIsOfJob(stream, job), Status());
+  EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
   plan.exclude_reverse.reset();
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(),
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
               HasSubstr("exclude Self, this sampler's job has ReverseEdges"));
   plan.label = "stars";
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("label 'stars', this sampler's job has 'rating'"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
+              HasSubstr("label 'stars', this sampler's job has 'rating'"));
   task.type = job::TaskType::kLinkPrediction;
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(),
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
               HasSubstr("batches of labelled edges, this sampler's job has links"));
 
   // Those of a program's loader.
@@ -306,13 +312,13 @@ TEST(JobCheckTest, LabelledEdgesAreThoseOfTheJob) {
   sampler::LinkPlan& links = stream.plan.links.emplace();
   links.types = {{EdgeTypeId(0), EdgeTypeId(1)}};
   links.negatives.count = 0;
-  EXPECT_EQ(CheckStreamIsOfJob(stream, job), Status());
+  EXPECT_EQ(CheckStreamIsOfJob(stream, job, job.name), Status());
   links.types[0].reverse_type.reset();
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("exclude Self"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("exclude Self"));
   links.exclude_batch = false;
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(), HasSubstr("exclude None"));
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(), HasSubstr("exclude None"));
   links.negatives.count = 1;
-  EXPECT_THAT(CheckStreamIsOfJob(stream, job).message(),
+  EXPECT_THAT(CheckStreamIsOfJob(stream, job, job.name).message(),
               HasSubstr("batches of links, this sampler's job has labelled edges"));
 }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "services/apps/transport/job_name_flag.h"
 #include "services/rpc/address.h"
 
 namespace espalier::training {
@@ -38,7 +39,10 @@ void AddGraphFlags(CLI::App& app, TrainerFlags* flags) {
       ->check(CLI::IsMember({"auto", "rpc", "mapped"}))
       ->capture_default_str();
   app.add_option("--job-uid", flags->job_uid, "the job's uid, repeated in /status")->envname("ESPALIER_JOB_UID");
-  app.add_option("--incarnation", flags->incarnation, "the job's incarnation: servers refuse older ones")
+  transport::AddJobNameFlag(app, &flags->job_name,
+                            "by which graph servers know the job and keep what it writes apart from others'; default: "
+                            "the document's name");
+  app.add_option("--incarnation", flags->incarnation, "the job's incarnation: servers refuse older ones of its name")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();
   app.add_option("--connect-seconds", flags->connect_seconds, "how long to wait for the servers to be up")

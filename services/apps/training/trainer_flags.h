@@ -34,6 +34,7 @@ struct TrainerFlags {
   std::string admin_listen = "127.0.0.1:0";
   std::string ready_file;
   std::string log_format = "auto";
+  std::string job_name;  // by which servers know the job; empty: the document's name
   uint64_t incarnation = 1;
   std::string job_uid;  // of the DistTraining on a cluster: /status repeats it; empty elsewhere
   int threads = 0;      // 0: as the document says

@@ -39,8 +39,12 @@ trainer::Timeouts TimeoutsOf(const TrainerFlags& flags) {
   return {std::chrono::seconds(flags.data_timeout_seconds), std::chrono::seconds(flags.collective_timeout_seconds)};
 }
 
-Result<client::Session> OpenGraph(const TrainerFlags& flags, const rpc::ChannelSettings& channel,
-                                  const storage::StoreSettings& stores) {
+const std::string& JobNameOf(const TrainerFlags& flags, const job::DistTraining& job) {
+  return flags.job_name.empty() ? job.name : flags.job_name;
+}
+
+Result<client::Session> OpenGraph(const TrainerFlags& flags, const job::DistTraining& job,
+                                  const rpc::ChannelSettings& channel, const storage::StoreSettings& stores) {
   client::SessionOptions options;
   options.channel = channel;
   if (flags.servers.empty()) {
@@ -52,6 +56,7 @@ Result<client::Session> OpenGraph(const TrainerFlags& flags, const rpc::ChannelS
   } else {
     ASSIGN_OR_RETURN(options.addresses, rpc::ExpandAddresses(flags.servers));
   }
+  options.job = JobNameOf(flags, job);
   options.incarnation = flags.incarnation;
   options.connect_timeout = std::chrono::seconds(flags.connect_seconds);
   ASSIGN_OR_RETURN(options.access, client::ParseAccess(flags.access));
@@ -78,6 +83,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeBatches(const TrainerFlags
   options.channel = channel;
   ASSIGN_OR_RETURN(options.samplers, rpc::ExpandAddresses(flags.samplers));
   options.partition_key = session.partition_key;
+  options.job = JobNameOf(flags, job);
   options.incarnation = flags.incarnation;
   ASSIGN_OR_RETURN(std::unique_ptr<client::RemoteMiniBatchSource> source,
                    client::RemoteMiniBatchSource::Make(session.graph->book(), plan, spec, options));
@@ -183,7 +189,7 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   ASSIGN_OR_RETURN(const std::unique_ptr<TrainerGroup> group, TrainerGroup::Listen(flags, channel.tls));
   RETURN_IF_ERROR(WriteReady(flags, *admin, *group));
   stores.s3.metrics = std::make_shared<storage::RequestMetrics>(metrics);
-  ASSIGN_OR_RETURN(const client::Session session, OpenGraph(flags, channel, stores).While("opening the graph"));
+  ASSIGN_OR_RETURN(const client::Session session, OpenGraph(flags, job, channel, stores).While("opening the graph"));
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
   ASSIGN_OR_RETURN(const std::unique_ptr<sampler::MiniBatchSource> batches, MakeBatches(flags, job, session, channel));
@@ -273,6 +279,7 @@ int Main(int argc, char** argv) {
   Log(Level::kInfo, "configuration",
       {{"document", OneLine(job->effective_json)},
        {"trainers", flags.world_size},
+       {"job_name", JobNameOf(flags, job->training)},
        {"incarnation", flags.incarnation},
        {"threads", math->threads},
        {"blas", math->blas},

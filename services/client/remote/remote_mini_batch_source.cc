@@ -87,6 +87,7 @@ Status RemoteMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
 void RemoteMiniBatchSource::OpenStream(Lane& lane, uint32_t step) {
   minibatch::v1::StreamStart start = StartMessageOf(plan_, spec_);
   start.mutable_identity()->set_partition_key(options_.partition_key);
+  start.mutable_identity()->set_job(options_.job);
   start.mutable_identity()->set_incarnation(options_.incarnation);
   start.set_epoch(epoch_);
   start.set_first_step(step);

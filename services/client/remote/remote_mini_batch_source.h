@@ -20,6 +20,7 @@ namespace espalier::client {
 struct RemoteMiniBatchOptions {
   std::vector<std::string> samplers;  // "host:port", at least one
   std::string partition_key;
+  std::string job;  // as the samplers' --job-name
   uint64_t incarnation = 0;
   uint32_t batches_ahead = 2;  // per sampler, at least 1
   bool want_edge_ids = false;  // of drawn edges

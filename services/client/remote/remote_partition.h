@@ -24,7 +24,7 @@ namespace espalier::client {
 struct RemotePartitionOptions {
   std::string partition_key;
   PartitionId partition;
-  std::string job;  // whose tensors and incarnation; empty: the job that the server was started for
+  std::string job;  // whose tensors and incarnation; empty: the job without a name
   std::shared_ptr<const Incarnation> incarnation = std::make_shared<Incarnation>(0);
   size_t reply_bytes_per_call = rpc::kPreferredReplyBytes;  // more than 0
   size_t calls_in_flight = 4;                               // per question; more than 0

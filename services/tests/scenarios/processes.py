@@ -127,6 +127,42 @@ class Processes(Scenario):
         self.expect_stop(sampler)
         self.expect_stop(server)
 
+    def named(self, name, seed):
+        """A document of that name, with learnable rows and evaluations over full neighbourhoods."""
+        document = job(self.graph, graph__partitions__count=1, training__seed=seed,
+                       training__inputs=[{"features": ["node-feat"], "embedding": {"size": 4}}])
+        document["metadata"]["name"] = name
+        return self.write_job(document, name + ".json")
+
+    def trainer(self, document, folder, *flags):
+        return self.spawn("trainer", "--job", document, "--output", self.dir / folder, *flags)
+
+    def digests(self, folder):
+        result = json.loads((self.dir / folder / "manifest.json").read_text())["result"]
+        return [result[name] for name in ("parametersDigest", "learnableRowsDigest", "testAccuracy")]
+
+    def test_two_jobs_over_one_server_end_as_each_does_alone(self):
+        documents = {name: self.named(name, seed) for name, seed in (("first", 1), ("second", 2))}
+        for name, document in documents.items():
+            self.expect_end(self.trainer(document, name + "-alone", "--partitions", self.partitions), 0)
+        self.assertNotEqual(self.digests("first-alone"), self.digests("second-alone"))
+
+        _, serving = self.server()
+        ask = ["--servers", serving["address"], "--access", "rpc"]
+        at_once = [self.trainer(document, name + "-at-once", *ask) for name, document in documents.items()]
+        for process in at_once:
+            self.expect_end(process, 0, seconds=120)
+        for name in documents:
+            self.assertEqual(self.digests(name + "-at-once"), self.digests(name + "-alone"), name)
+
+        self.expect_end(self.trainer(documents["first"], "third-life", *ask, "--incarnation", 3), 0)
+        self.expect_end(self.trainer(documents["second"], "after-it", *ask, "--incarnation", 1), 0)
+        self.assertEqual(self.digests("after-it"), self.digests("second-alone"))
+        self.expect_end(self.trainer(documents["first"], "of-the-past", *ask, "--incarnation", 1), 74,
+                        "incarnation 1 of job 'first', which is now in incarnation 3")
+        self.expect_end(self.trainer(documents["first"], "renamed", *ask, "--job-name", "first-again"), 0)
+        self.assertEqual(self.digests("renamed"), self.digests("first-alone"))
+
     def test_a_full_disk_ends_a_run_with_its_reason(self):
         def no_room_for(size):
             def limit():

@@ -211,7 +211,8 @@ class Recovery(RecoveryScenario):
         uri = json.loads(process.stdout)["uri"]
         ready = self.dir / "server.json"
         server = subprocess.Popen([BIN / "espalier-graph-server", "--partitions", uri, "--partition", "0",
-                                   "--incarnation", "2", "--ready-file", ready], stderr=subprocess.DEVNULL)
+                                   "--job-name", "scenario", "--incarnation", "2", "--ready-file", ready],
+                                  stderr=subprocess.DEVNULL)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
         deadline = time.monotonic() + 60
@@ -221,8 +222,9 @@ class Recovery(RecoveryScenario):
         address = json.loads(ready.read_text())["address"]
         trainer = ["espalier-trainer", "--job", self.dir / "job.json", "--servers", address, "--access", "rpc"]
         stale = self.run_tool(*trainer, "--incarnation", "1", expect=74)
-        self.assertIn("request from incarnation 1 of the job, which is now in incarnation 2", stale.stderr)
+        self.assertIn("request from incarnation 1 of job 'scenario', which is now in incarnation 2", stale.stderr)
         self.run_tool(*trainer, "--incarnation", "2")
+        self.run_tool(*trainer, "--incarnation", "1", "--job-name", "another")
 
     def run_tool(self, program, *args, expect=0):
         words = self.dir / "last-words.json"

@@ -17,16 +17,18 @@ namespace {
 
 using testing::HasSubstr;
 
-// Masks from torch's generator, and a buffer that every training step changes on each rank by its own rows.
-job::DistTraining JobOfAModule() {
+// Masks from torch's generator, and a buffer that every training step changes on each rank by its own rows. With
+// learnable rows of `row_size`, they are joined to the features.
+job::DistTraining JobOfAModule(int64_t row_size = 0) {
   std::string forward = kMeanForward;
   forward.replace(forward.find("    return {"), 0,
                   "    if self.training:\n        self.calls.add_(y.detach().mean())\n"
                   "    y = torch.dropout(y, 0.3, self.training) + self.calls\n");
   job::DistTraining job = TinyJob();
   job.training.model.type = job::ModelType::kTorchScript;
-  job.training.model.uri = FolderOfThisProcess() + "/resumed.pt";
-  MeanModule(8, 6, 3, forward).save(job.training.model.uri);
+  job.training.model.uri = FolderOfThisProcess() + "/resumed-" + std::to_string(row_size) + ".pt";
+  if (row_size > 0) job.training.inputs[0].embedding = job::Embedding{.size = row_size};
+  MeanModule(8 + row_size, 6, 3, forward).save(job.training.model.uri);
   return job;
 }
 
@@ -35,7 +37,7 @@ TEST(ResumeTest, AttentionAndModulesOfUsersGoOnAsIfTheyHadNeverStopped) {
   gat.training.model.type = job::ModelType::kGat;
   gat.training.model.heads = 2;
   gat.training.model.attention_dropout = 0.4;
-  for (const job::DistTraining& job : {gat, JobOfAModule()}) {
+  for (const job::DistTraining& job : {gat, JobOfAModule(), JobOfAModule(5)}) {
     for (const uint32_t trainers : {1u, 2u}) {
       const TrainOutcome whole = TrainTiny(job, {.trainers = trainers});
       const Store store = NewStore();
@@ -44,6 +46,19 @@ TEST(ResumeTest, AttentionAndModulesOfUsersGoOnAsIfTheyHadNeverStopped) {
                  std::to_string(trainers) + " trainers");
     }
   }
+}
+
+// Their model file alone does not: there is no other way to apply them again.
+TEST(ResumeTest, TheLastCheckpointHasTheRowsThatAModuleWasTrainedWith) {
+  job::DistTraining job = JobOfAModule(5);
+  job.checkpoint.every_epochs = 5;  // the end is saved in any case
+  const Store store = NewStore();
+  const TrainOutcome trained = TrainTiny(job, {.store = store});
+  EXPECT_EQ(trained.rows_digest.size(), 64u);
+  uint64_t steps = 99;
+  const TrainOutcome applied = TrainTiny(job, {.store = store, .incarnation = 2, .num_steps = &steps});
+  EXPECT_EQ(steps, 0u);
+  ExpectSame(applied, trained, "applied again");
 }
 
 TEST(ResumeTest, AnotherModuleIsRefused) {

@@ -5,8 +5,9 @@
 //               num_rows: Dict[str, int]) -> Dict[str, Tensor]
 //
 //     layer     0 is the first, farthest from the seeds; there are as many as sampling.layers has entries
-//     x         by node type: f32 [rows read, F]. Layer 0 reads the features (F = 0 where a type has none), the others
-//               what the layer before wrote. The rows that are written come first.
+//     x         by node type: f32 [rows read, F]. Layer 0 reads the features and the learnable rows behind them
+//               (F = 0 where a type has neither), the others what the layer before wrote. The rows that are written
+//               come first.
 //     blocks    by "source:relation:destination", of the relations that the layer draws: (indptr i64 [S + 1], indices
 //               i64 [E]): the in-edges of destination row s are indices[indptr[s] : indptr[s + 1]], rows of the source
 //               type's x

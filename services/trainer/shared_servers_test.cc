@@ -1,0 +1,137 @@
+// Two jobs over the same graph servers, with learnable rows and evaluations over full neighbourhoods that fit each
+// other in every name, type and width: each ends with the bits that it ends with alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "services/client/testing/served_graph.h"
+#include "services/collective/self_collective.h"
+#include "services/graph/generators.h"
+#include "services/sampler/local_mini_batch_source.h"
+#include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/train_job.h"
+
+namespace espalier::trainer {
+namespace {
+
+using client::testing::ServedGraph;
+using testing::HasSubstr;
+
+job::DistTraining JobOfSeed(uint64_t seed) {
+  job::DistTraining job;
+  job.training.task.label = graph::kLabelColumn;
+  job.training.task.split = graph::kRandomSplit;
+  job.training.inputs = {{"", {graph::kFeatureColumn}, job::Embedding{.size = 4}}};
+  job.training.model.hidden_size = 8;
+  job.training.evaluation.neighborhood = job::EvaluationNeighborhood::kFull;
+  job.training.sampling.layers = {{3, {}}, {3, {}}};
+  job.training.batch_size = 200;
+  job.training.epochs = 2;
+  job.training.seed = seed;
+  return job;
+}
+
+// Passes everything on to the graph's own store, and does something once, before the first rows are written.
+class InterruptedStore final : public sampler::TensorStore {
+ public:
+  InterruptedStore(sampler::TensorStore& store, std::function<void()> interrupt)
+      : store_(store), interrupt_(std::move(interrupt)) {}
+
+  Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
+                      Deadline deadline) override {
+    return store_.CreateTensor(type, name, dtype, row_shape, deadline);
+  }
+  Status WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes, const Tensor& rows,
+                   Deadline deadline) override {
+    if (const auto interrupt = std::exchange(interrupt_, nullptr)) interrupt();
+    return store_.WriteRows(type, name, nodes, rows, deadline);
+  }
+  Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) override {
+    return store_.DropTensor(type, name, deadline);
+  }
+
+ private:
+  sampler::TensorStore& store_;
+  std::function<void()> interrupt_;
+};
+
+struct SharedRun {
+  std::string job_name;  // as --job-name
+  uint64_t incarnation = 1;
+  std::function<void()> in_evaluation = {};  // in the middle of the first one
+};
+
+// What a trainer of one rank does, asking the servers by RPC.
+Result<TrainOutcome> RunBeside(const ServedGraph& served, const job::DistTraining& job, const SharedRun& run) {
+  client::SessionOptions options;
+  options.addresses = served.addresses();
+  options.access = client::Access::kRpc;
+  options.job = run.job_name;
+  options.incarnation = run.incarnation;
+  ASSIGN_OR_RETURN(const client::Session session, client::Connect(options));
+  sampler::PartitionedGraph& graph = *session.graph;
+  const graph::GraphSchema& schema = graph.book().schema();
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, 1, Rank(0)));
+  sampler::LocalMiniBatchSource batches(graph, graph, spec, plan, {});
+  collective::SelfCollective alone;
+  TrainOptions training;
+  training.incarnation = run.incarnation;
+  training.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
+  InterruptedStore tensors(graph, run.in_evaluation);
+  return TrainJob(job, {graph, graph, graph, tensors, &graph.embeddings()}, batches, alone, training);
+}
+
+class SharedServersTest : public testing::Test {
+ protected:
+  TrainOutcome Alone(const job::DistTraining& job) {
+    const ServedGraph served(client::testing::SmallGraph(), 2);
+    const auto outcome = RunBeside(served, job, {.job_name = "alone"});
+    EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+    return outcome.ok() ? *outcome : TrainOutcome();
+  }
+  static void ExpectAsAlone(const Result<TrainOutcome>& outcome, const TrainOutcome& alone) {
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_EQ(outcome->parameters_digest, alone.parameters_digest);
+    EXPECT_EQ(outcome->rows_digest, alone.rows_digest);
+    EXPECT_EQ(outcome->validation, alone.validation);
+    EXPECT_EQ(outcome->test, alone.test);
+  }
+
+  const job::DistTraining first_ = JobOfSeed(1), second_ = JobOfSeed(2);
+  const ServedGraph served_{client::testing::SmallGraph(), 2};
+};
+
+TEST_F(SharedServersTest, AJobInTheMiddleOfAnothersEvaluationChangesNothing) {
+  const TrainOutcome first_alone = Alone(first_), second_alone = Alone(second_);
+  ASSERT_NE(first_alone.parameters_digest, second_alone.parameters_digest);
+  ASSERT_EQ(first_alone.rows_digest.size(), 64u);
+
+  Result<TrainOutcome> second = Internal("the second job has not run");
+  const auto run_second = [&] { second = RunBeside(served_, second_, {.job_name = "second"}); };
+  ExpectAsAlone(RunBeside(served_, first_, {.job_name = "first", .in_evaluation = run_second}), first_alone);
+  ExpectAsAlone(second, second_alone);
+}
+
+TEST_F(SharedServersTest, AJobAfterOneThatWasRestartedBeginsAtItsFirstIncarnation) {
+  ASSERT_TRUE(RunBeside(served_, first_, {.job_name = "first", .incarnation = 3}).ok());
+  ExpectAsAlone(RunBeside(served_, second_, {.job_name = "second"}), Alone(second_));
+
+  const Status of_the_past = RunBeside(served_, first_, {.job_name = "first"}).status();
+  EXPECT_EQ(of_the_past.code(), StatusCode::kAborted);
+  EXPECT_THAT(of_the_past.message(), HasSubstr("incarnation 1 of job 'first', which is now in incarnation 3"));
+}
+
+// Why they need names: what the servers know by one name is one job's.
+TEST_F(SharedServersTest, TwoRunsOfOneNameAreToldThatTheyMeet) {
+  Result<TrainOutcome> second = Internal("the second job has not run");
+  const auto run_second = [&] { second = RunBeside(served_, second_, {.job_name = "same"}); };
+  const auto first = RunBeside(served_, first_, {.job_name = "same", .in_evaluation = run_second});
+  EXPECT_FALSE(first.ok() && second.ok());
+}
+
+}  // namespace
+}  // namespace espalier::trainer
