@@ -27,10 +27,15 @@ Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
   constexpr double kLarge = 1e6;
   RETURN_IF_ERROR(CheckRange("weight decay", optimizer.weight_decay, 0, kLarge));
   // Rows whose slopes have all been 0 are divided by it.
-  RETURN_IF_ERROR(CheckRange("epsilon", optimizer.epsilon, 1e-30, kLarge));
+  RETURN_IF_ERROR(CheckRange("epsilon", EpsilonOf(optimizer), 1e-30, kLarge));
   RETURN_IF_ERROR(CheckRange("initial accumulator", optimizer.initial_accumulator, 0, kLarge));
   RETURN_IF_ERROR(CheckRange("beta1", optimizer.beta1, 0, 1));
   return CheckRange("beta2", optimizer.beta2, 0, 1);
+}
+
+double EpsilonOf(const SparseOptimizer& optimizer) {
+  const bool is_adam = optimizer.type == SparseOptimizerType::kAdam || optimizer.type == SparseOptimizerType::kAdamW;
+  return optimizer.epsilon.value_or(is_adam ? 1e-8 : 1e-10);
 }
 
 size_t StateWidth(SparseOptimizerType type, size_t width) {
