@@ -17,6 +17,17 @@ Status CheckRange(const char* what, double value, double from, double below) {
 
 }  // namespace
 
+const char* NameOf(SparseOptimizerType type) {
+  switch (type) {
+    case SparseOptimizerType::kSgd: return "SGD";
+    case SparseOptimizerType::kAdagrad: return "Adagrad";
+    case SparseOptimizerType::kRowWiseAdagrad: return "RowWiseAdagrad";
+    case SparseOptimizerType::kAdam: return "Adam";
+    case SparseOptimizerType::kAdamW: return "AdamW";
+  }
+  return "unknown";
+}
+
 Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
   const auto type = static_cast<uint8_t>(optimizer.type);
   if (type < 1 || type > 5) return InvalidArgument("there is no sparse optimiser of type " + std::to_string(type));

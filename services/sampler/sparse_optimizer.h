@@ -23,10 +23,14 @@ enum class SparseOptimizerType : uint8_t {
   kAdamW = 5,           // Loshchilov, Hutter, ICLR 2019
 };
 
+const char* NameOf(SparseOptimizerType type);  // "SGD", "Adagrad", "RowWiseAdagrad", "Adam", "AdamW"
+
 // What several gradients of one row in one step become.
 enum class DuplicateGradients : uint8_t {
-  kSum = 1,   // what autograd does
-  kMean = 2,  // what DGL's sparse optimisers do: divided by how many there are, over all ranks
+  kSum = 1,  // what autograd does
+  // What DGL's sparse optimisers do: divided by how many there are, over all ranks. A row that a rank has sent twice
+  // counts twice.
+  kMean = 2,
 };
 
 struct SparseOptimizer {
