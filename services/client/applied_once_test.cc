@@ -1,11 +1,12 @@
-// Writes to tensors over connections that are cut in the middle of messages, held back and repeated: each acknowledged
-// change counts exactly once, and a read after an acknowledgement sees it; names are made and dropped meanwhile.
-// Checked against a model in this process.
+// Writes to tensors, and gradients of learnable rows, over connections that are cut in the middle of messages, held
+// back and repeated: each acknowledged change counts exactly once, and a read after an acknowledgement sees it; names
+// are made and dropped meanwhile. Checked against a model in this process.
 //
-// ESPALIER_TENSOR_OPERATIONS: how many operations, 4000 where it is absent.
+// ESPALIER_TENSOR_OPERATIONS: how many operations, 4000 where it is absent; a step of gradients is ten of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "services/client/dist_tensor.h"
 #include "services/client/testing/served_graph.h"
 #include "services/rpc/testing/fault_proxy.h"
+#include "services/sampler/embedding_store.h"
 
 namespace espalier::client {
 namespace {
@@ -191,27 +193,20 @@ TEST(AppliedOnceTest, ARestartIsNeverSilent) {
   }
 }
 
-TEST(AppliedOnceTest, NoAcknowledgedChangeIsLostOrDoubled) {
-  ServedGraph served(testing::SmallGraph(), kPartitions);
-  std::vector<std::unique_ptr<FaultProxy>> proxies;
-  std::vector<std::unique_ptr<Worker>> workers;
-  for (uint32_t client = 0; client < kClients; ++client) {
-    std::vector<std::string> addresses;
-    for (const std::string& server : served.addresses()) {
-      proxies.push_back(std::make_unique<FaultProxy>(rpc::testing::FaultProxyOptions{
-          .server = server, .seed = proxies.size(), .cut = 0.01, .delay = 0.02, .repeat = 0.7}));
-      addresses.push_back(proxies.back()->address());
-    }
-    workers.push_back(std::make_unique<Worker>(client, std::move(addresses)));
-  }
+using Proxies = std::vector<std::unique_ptr<FaultProxy>>;
 
-  {
-    std::vector<std::jthread> threads;
-    for (const auto& worker : workers) {
-      threads.emplace_back([&worker] { worker->Run(NumOperations() / kClients); });
-    }
+// A client's way to the servers: a proxy for each.
+std::vector<std::string> ThroughFaults(const ServedGraph& served, Proxies* proxies) {
+  std::vector<std::string> addresses;
+  for (const std::string& server : served.addresses()) {
+    proxies->push_back(std::make_unique<FaultProxy>(rpc::testing::FaultProxyOptions{
+        .server = server, .seed = proxies->size(), .cut = 0.01, .delay = 0.02, .repeat = 0.7}));
+    addresses.push_back(proxies->back()->address());
   }
+  return addresses;
+}
 
+void ExpectFaults(const Proxies& proxies) {
   uint64_t cuts = 0, delays = 0, repeats = 0;
   for (const auto& proxy : proxies) {
     cuts += proxy->cuts();
@@ -221,8 +216,26 @@ TEST(AppliedOnceTest, NoAcknowledgedChangeIsLostOrDoubled) {
   EXPECT_GT(cuts, 0u);
   EXPECT_GT(delays, 0u);
   EXPECT_GT(repeats, 0u);
-  RecordProperty("cuts", std::to_string(cuts));
-  RecordProperty("repeats", std::to_string(repeats));
+  ::testing::Test::RecordProperty("cuts", std::to_string(cuts));
+  ::testing::Test::RecordProperty("repeats", std::to_string(repeats));
+}
+
+TEST(AppliedOnceTest, NoAcknowledgedChangeIsLostOrDoubled) {
+  ServedGraph served(testing::SmallGraph(), kPartitions);
+  Proxies proxies;
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (uint32_t client = 0; client < kClients; ++client) {
+    workers.push_back(std::make_unique<Worker>(client, ThroughFaults(served, &proxies)));
+  }
+
+  {
+    std::vector<std::jthread> threads;
+    for (const auto& worker : workers) {
+      threads.emplace_back([&worker] { worker->Run(NumOperations() / kClients); });
+    }
+  }
+
+  ExpectFaults(proxies);
   // What the proxies have sent may still lie in the servers' sockets: it changes nothing when it is read.
   proxies.clear();
   const auto direct = OpenThrough(served.addresses());
@@ -242,6 +255,91 @@ TEST(AppliedOnceTest, NoAcknowledgedChangeIsLostOrDoubled) {
     const auto entry = last.find(row);
     ASSERT_EQ(written.ValueAsInt(static_cast<int64_t>(row)), entry == last.end() ? 0 : entry->second) << "row " << row;
   }
+}
+
+// Rows of three values that begin at 1, changed by plain descent at a rate of a half: whole numbers as gradients keep
+// them exact in F32.
+sampler::EmbeddingSpec RowsOfDescent() {
+  sampler::EmbeddingSpec spec{.id = {.rows = RowSpace::Own(kModelRows), .name = "learned"},
+                              .width = kModelWidth,
+                              .initializer = Initializer::Constant(1),
+                              .optimizer = {.type = sampler::SparseOptimizerType::kSgd},
+                              .num_trainers = kClients};
+  spec.id.creation = uint64_t{5} << 32;
+  return spec;
+}
+
+// What a rank sends for a step, some rows twice, and in every fourth step nothing.
+struct GradientsOfRank {
+  std::vector<GlobalRowId> rows;
+  std::vector<float> values;  // [rows, kModelWidth]
+};
+
+GradientsOfRank GradientsAt(uint32_t rank, uint64_t step) {
+  PhiloxStream random(31, step * kClients + rank);
+  GradientsOfRank gradients;
+  const uint32_t num_rows = (step + rank) % 4 == 0 ? 0 : 1 + random.NextBelow(6);
+  for (uint32_t i = 0; i < num_rows; ++i) gradients.rows.emplace_back(random.NextBelow(kModelRows));
+  for (size_t i = 0; i < num_rows * kModelWidth; ++i) {
+    gradients.values.push_back(static_cast<float>(random.NextBelow(1000)) - 500);
+  }
+  return gradients;
+}
+
+// All rows after each step, by a rank that takes its part in them.
+void DescendAndLook(uint32_t rank, const DistGraph& graph, uint64_t num_steps) {
+  const sampler::EmbeddingSpec spec = RowsOfDescent();
+  sampler::EmbeddingStore& store = graph.partitions().embeddings();
+  const Status created = store.CreateEmbedding(spec, graph.CallDeadline());
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  std::vector<GlobalRowId> all;
+  for (uint64_t row = 0; row < kModelRows; ++row) all.emplace_back(row);
+  std::vector<float> model(kModelRows * kModelWidth, 1);
+  for (uint64_t step = 0; step < num_steps; ++step) {
+    const GradientsOfRank mine = GradientsAt(rank, step);
+    const Tensor values = Tensor::FromVector(mine.values, {static_cast<int64_t>(mine.rows.size()), kModelWidth});
+    const Status pushed = testing::AwaitStatus([&](sampler::DoneStatus done) {
+      store.PushGradients(spec, {step, Rank(rank), 0.5}, mine.rows, values, graph.CallDeadline(), std::move(done));
+    });
+    ASSERT_TRUE(pushed.ok()) << "step " << step << ": " << pushed.ToString();
+    for (uint32_t other = 0; other < kClients; ++other) {
+      const GradientsOfRank sent = GradientsAt(other, step);
+      for (size_t i = 0; i < sent.values.size(); ++i) {
+        model[sent.rows[i / kModelWidth].value * kModelWidth + i % kModelWidth] -= 0.5f * sent.values[i];
+      }
+    }
+    // Where ranks meet: all servers have taken the step.
+    const Result<Tensor> read = store.ReadEmbedding(spec, step + 1, all, graph.CallDeadline());
+    ASSERT_TRUE(read.ok()) << "step " << step << ": " << read.status().ToString();
+    ASSERT_TRUE(std::ranges::equal(read->values<float>(), model)) << "rank " << rank << " after step " << step;
+  }
+}
+
+TEST(AppliedOnceTest, GradientsOfAStepCountOnce) {
+  ServedGraph served(testing::SmallGraph(), kPartitions);
+  Proxies proxies;
+  std::vector<std::unique_ptr<DistGraph>> graphs;
+  for (uint32_t rank = 0; rank < kClients; ++rank) graphs.push_back(OpenThrough(ThroughFaults(served, &proxies)));
+  const uint64_t num_steps = NumOperations() / kClients / 10;
+  {
+    std::vector<std::jthread> ranks;
+    for (uint32_t rank = 0; rank < kClients; ++rank) {
+      ranks.emplace_back([&, rank] { DescendAndLook(rank, *graphs[rank], num_steps); });
+    }
+  }
+  ExpectFaults(proxies);
+  // What the proxies have sent once more may be read only now, and changes nothing.
+  const sampler::EmbeddingSpec spec = RowsOfDescent();
+  const std::vector<GlobalRowId> rows = {GlobalRowId(0), GlobalRowId(kModelRows - 1)};
+  const auto after_last = [&](const DistGraph& graph) {
+    const auto read = graph.partitions().embeddings().ReadEmbedding(spec, num_steps, rows, graph.CallDeadline());
+    ESPALIER_CHECK(read.ok()) << read.status().ToString();
+    return std::vector<float>(read->values<float>().begin(), read->values<float>().end());
+  };
+  const std::vector<float> before = after_last(*graphs[0]);
+  graphs.clear();
+  proxies.clear();
+  EXPECT_EQ(after_last(*OpenThrough(served.addresses())), before);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/client/list_readers.h"
 #include "services/client/remote/row_pieces.h"
 #include "services/client/split_reader.h"
 
@@ -15,52 +16,6 @@ Status CheckEdgeSplit(const DistGraph& graph, EdgeTypeId type, const EdgeSplitOp
   return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; the graph has " +
                          std::to_string(graph.schema().num_edge_types()));
 }
-
-// Ids that are there.
-class EdgeIdReader {
- public:
-  explicit EdgeIdReader(std::span<const GlobalEdgeId> ids) : ids_(ids) {}
-
-  template <class Take>
-  Status Read(const sampler::PositionRange& range, Take take) const {
-    for (const GlobalEdgeId id : ids_.subspan(range.first, range.size())) take(id);
-    return Status();
-  }
-
- private:
-  const std::span<const GlobalEdgeId> ids_;
-};
-
-// The ids of edges whose value of a mask is not 0, a stretch of the mask at a time.
-class EdgeMaskReader {
- public:
-  EdgeMaskReader(const DistTensor& mask, uint64_t edges_per_question)
-      : mask_(mask), edges_per_question_(edges_per_question) {}
-
-  template <class Take>
-  Status Read(const sampler::PositionRange& range, Take take) const {
-    if (range.size() == 0) return Status();
-    uint64_t position = 0;  // of the next edge that is not 0
-    std::vector<GlobalRowId> rows;
-    for (uint64_t first = 0; first < mask_.num_rows(); first += rows.size()) {
-      rows.clear();
-      const uint64_t last = first + std::min(edges_per_question_, mask_.num_rows() - first);
-      for (uint64_t row = first; row < last; ++row) rows.emplace_back(row);
-      ASSIGN_OR_RETURN(const Tensor values, mask_.ReadRows(rows));
-      const std::span<const std::byte> bytes = values.byte_span();  // one for each row
-      for (size_t i = 0; i < rows.size(); ++i) {
-        if (bytes[i] == std::byte{0}) continue;
-        if (position >= range.first) take(GlobalEdgeId(rows[i].value));
-        if (++position == range.last) return Status();
-      }
-    }
-    return FailedPrecondition("the mask '" + mask_.name() + "' has changed while it was split");
-  }
-
- private:
-  const DistTensor& mask_;
-  const uint64_t edges_per_question_;
-};
 
 // Rows of edges by their ids, a stretch at a time.
 Result<Tensor> RowsOfIds(const DistGraph& graph, EdgeTypeId type, const std::string& column,
@@ -135,20 +90,15 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, EdgeTypeId type, std::span<c
     return InvalidArgument("edge " + std::to_string(id.value) + " of type '" + graph.schema().EdgeType(type).Name() +
                            "' does not exist; there are " + std::to_string(graph.num_edges(type)));
   }
-  return ShareOfIds(graph, type, ids.size(), EdgeIdReader(ids), options);
+  return ShareOfIds(graph, type, ids.size(), IdReader<GlobalEdgeId>(ids), options);
 }
 
 Result<EdgeShare> EdgeSplit(const DistGraph& graph, const DistTensor& mask, const EdgeSplitOptions& options) {
-  const bool of_edges = mask.rows().of == sampler::RowsOf::kEdges;
-  if (!of_edges || mask.shape().size() != 1 || (mask.dtype() != DType::kBool && mask.dtype() != DType::kU8)) {
-    return InvalidArgument("the mask '" + mask.name() + "' is a " + NameOf(mask.dtype()) + " tensor of " +
-                           (of_edges ? "edges" : "no edges") + " with " + std::to_string(mask.shape().size()) +
-                           " dimensions, expected BOOL or U8, one value for each edge of a type");
-  }
+  RETURN_IF_ERROR(CheckMask(mask, sampler::RowsOf::kEdges));
   const EdgeTypeId type(mask.rows().type);
   RETURN_IF_ERROR(CheckEdgeSplit(graph, type, options));
   ASSIGN_OR_RETURN(const uint64_t total, mask.CountNonzero());
-  return ShareOfIds(graph, type, total, EdgeMaskReader(mask, options.edges_per_question), options);
+  return ShareOfIds(graph, type, total, MaskReader<GlobalEdgeId>(mask, options.edges_per_question), options);
 }
 
 }  // namespace espalier::client

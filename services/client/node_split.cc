@@ -1,22 +1,60 @@
 #include "services/client/node_split.h"
 
+#include "services/client/list_readers.h"
 #include "services/client/split_reader.h"
 
 namespace espalier::client {
+namespace {
+
+Status CheckNodeSplit(const DistGraph& graph, NodeTypeId type, const NodeSplitOptions& options) {
+  if (options.nodes_per_question == 0) return InvalidArgument("a node split needs questions of at least 1 node");
+  if (type.value < graph.schema().num_node_types()) return Status();
+  return InvalidArgument("node type " + std::to_string(type.value) + " does not exist; the graph has " +
+                         std::to_string(graph.schema().num_node_types()));
+}
+
+// node_of(item): the node of what the reader reads, `total` of them.
+template <class Reader, class NodeOf>
+Result<NodeShare> ShareOfNodes(const DistGraph& graph, NodeTypeId type, uint64_t total, Reader reader, SplitBy by,
+                               NodeOf node_of) {
+  NodeShare share;
+  if (by == SplitBy::kEven) share.nodes.reserve(EvenStretch(total, graph.world_size(), graph.rank().value).size());
+  const auto owner = [&](const auto& item) { return graph.book().OwnerOf(type, node_of(item)); };
+  const auto keep = [&](const auto& item) { share.nodes.push_back(node_of(item)); };
+  ASSIGN_OR_RETURN(share.largest, TakeShare(graph, by, total, reader, owner, keep));
+  return share;
+}
+
+GlobalNodeId Itself(GlobalNodeId node) { return node; }
+
+}  // namespace
 
 Result<NodeShare> NodeSplit(const DistGraph& graph, NodeTypeId type, const std::string& split,
                             graph::SplitPartName part, const NodeSplitOptions& options) {
-  if (options.nodes_per_question == 0) return InvalidArgument("a node split needs questions of at least 1 node");
-  SplitReader reader(graph, type, split, part, options.nodes_per_question);
+  RETURN_IF_ERROR(CheckNodeSplit(graph, type, options));
+  const SplitReader reader(graph, type, split, part, options.nodes_per_question);
   ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
-  NodeShare share;
-  if (options.by == SplitBy::kEven) {
-    share.nodes.reserve(EvenStretch(total, graph.world_size(), graph.rank().value).size());
+  return ShareOfNodes(graph, type, total, reader, options.by, [](const SplitItem& item) { return item.node; });
+}
+
+Result<NodeShare> NodeSplit(const DistGraph& graph, NodeTypeId type, std::span<const GlobalNodeId> ids,
+                            const NodeSplitOptions& options) {
+  RETURN_IF_ERROR(CheckNodeSplit(graph, type, options));
+  for (const GlobalNodeId id : ids) {
+    if (id.value < graph.num_nodes(type)) continue;
+    return InvalidArgument("node " + std::to_string(id.value) + " of type '" + graph.schema().NodeTypeName(type) +
+                           "' does not exist; there are " + std::to_string(graph.num_nodes(type)));
   }
-  const auto owner = [&](const SplitItem& item) { return graph.book().OwnerOf(type, item.node); };
-  const auto keep = [&](const SplitItem& item) { share.nodes.push_back(item.node); };
-  ASSIGN_OR_RETURN(share.largest, TakeShare(graph, options.by, total, reader, owner, keep));
-  return share;
+  return ShareOfNodes(graph, type, ids.size(), IdReader<GlobalNodeId>(ids), options.by, Itself);
+}
+
+Result<NodeShare> NodeSplit(const DistGraph& graph, const DistTensor& mask, const NodeSplitOptions& options) {
+  RETURN_IF_ERROR(CheckMask(mask, sampler::RowsOf::kNodes));
+  const NodeTypeId type(mask.rows().type);
+  RETURN_IF_ERROR(CheckNodeSplit(graph, type, options));
+  ASSIGN_OR_RETURN(const uint64_t total, mask.CountNonzero());
+  const MaskReader<GlobalNodeId> reader(mask, options.nodes_per_question);
+  return ShareOfNodes(graph, type, total, reader, options.by, Itself);
 }
 
 }  // namespace espalier::client

@@ -1,4 +1,5 @@
-// Shares of a split: together the split, balanced or at home, and epochs of equal length.
+// Shares of nodes: together the whole, balanced or at home, whether of a named split, of ids or of a mask; and epochs
+// of equal length.
 #include "services/client/node_split.h"
 
 #include <gmock/gmock.h>
@@ -42,15 +43,24 @@ class NodeSplitTest : public ::testing::TestWithParam<Ranks> {
     nodes_ = *std::move(nodes);
   }
 
-  std::vector<NodeShare> Shares(const NodeSplitOptions& options) {
+  std::vector<NodeShare> Shares(const NodeSplitOptions& options) const {
+    return SharesOf(
+        [&](const DistGraph& graph) { return NodeSplit(graph, kType, split_, graph::SplitPartName::kTrain, options); });
+  }
+  // Of every rank. split(graph) is a NodeSplit.
+  template <class Split>
+  std::vector<NodeShare> SharesOf(Split split) const {
     std::vector<NodeShare> shares;
     for (const auto& graph : graphs_) {
-      auto share = NodeSplit(*graph, kType, split_, graph::SplitPartName::kTrain, options);
+      Result<NodeShare> share = split(*graph);
       ESPALIER_CHECK(share.ok()) << share.status().ToString();
       shares.push_back(*std::move(share));
     }
     return shares;
   }
+  // Each rank has nodes of its partitions alone, and ranks that share a partition equally many, to within one; all of
+  // them together are `whole`.
+  void ExpectAtHome(const std::vector<NodeShare>& shares, const std::vector<GlobalNodeId>& whole) const;
 
   static constexpr NodeTypeId kType{0};
   ServedGraph served_;
@@ -65,29 +75,26 @@ uint64_t LargestOf(const std::vector<NodeShare>& shares) {
   return largest;
 }
 
-TEST_P(NodeSplitTest, EvenSharesAreTheSplitInItsOrder) {
-  for (const uint64_t question : {uint64_t{7}, uint64_t{1} << 20}) {
-    const std::vector<NodeShare> shares = Shares({.nodes_per_question = question});
-    std::vector<GlobalNodeId> all;
-    for (const NodeShare& share : shares) {
-      EXPECT_EQ(share.largest, LargestOf(shares));
-      EXPECT_GE(share.nodes.size() + 1, share.largest);
-      all.insert(all.end(), share.nodes.begin(), share.nodes.end());
-    }
-    EXPECT_THAT(all, ElementsAreArray(nodes_));
+std::vector<GlobalNodeId> Joined(const std::vector<NodeShare>& shares) {
+  std::vector<GlobalNodeId> all;
+  for (const NodeShare& share : shares) all.insert(all.end(), share.nodes.begin(), share.nodes.end());
+  return all;
+}
+
+void ExpectEven(const std::vector<NodeShare>& shares) {
+  for (const NodeShare& share : shares) {
+    EXPECT_EQ(share.largest, LargestOf(shares));
+    EXPECT_GE(share.nodes.size() + 1, share.largest);
   }
 }
 
-TEST_P(NodeSplitTest, LocalSharesAreAtHomeWithTheirOwners) {
-  const std::vector<NodeShare> shares = Shares({.by = SplitBy::kLocality, .nodes_per_question = 11});
+void NodeSplitTest::ExpectAtHome(const std::vector<NodeShare>& shares, const std::vector<GlobalNodeId>& whole) const {
   const graph::PartitionBook& book = graphs_[0]->book();
   const auto [partitions, world_size] = GetParam();
-  std::multiset<GlobalNodeId> all;
   std::vector<std::set<size_t>> sizes(partitions);  // of the ranks that share a partition
   for (uint32_t rank = 0; rank < world_size; ++rank) {
     const NodeShare& share = shares[rank];
     EXPECT_EQ(share.largest, LargestOf(shares));
-    all.insert(share.nodes.begin(), share.nodes.end());
     for (const GlobalNodeId node : share.nodes) {
       const uint32_t owner = book.OwnerOf(kType, node).value;
       EXPECT_EQ(world_size > partitions ? rank % partitions : rank,
@@ -95,10 +102,58 @@ TEST_P(NodeSplitTest, LocalSharesAreAtHomeWithTheirOwners) {
     }
     if (world_size > partitions) sizes[rank % partitions].insert(share.nodes.size());
   }
-  EXPECT_THAT(all, ElementsAreArray(std::multiset<GlobalNodeId>(nodes_.begin(), nodes_.end())));
+  const std::vector<GlobalNodeId> all = Joined(shares);
+  EXPECT_EQ(std::multiset<GlobalNodeId>(all.begin(), all.end()),
+            std::multiset<GlobalNodeId>(whole.begin(), whole.end()));
   for (const std::set<size_t>& of_partition : sizes) {
     if (of_partition.empty()) continue;
     EXPECT_LE(*of_partition.rbegin() - *of_partition.begin(), 1u);
+  }
+}
+
+TEST_P(NodeSplitTest, EvenSharesAreTheSplitInItsOrder) {
+  for (const uint64_t question : {uint64_t{7}, uint64_t{1} << 20}) {
+    const std::vector<NodeShare> shares = Shares({.nodes_per_question = question});
+    ExpectEven(shares);
+    EXPECT_THAT(Joined(shares), ElementsAreArray(nodes_));
+  }
+}
+
+TEST_P(NodeSplitTest, LocalSharesAreAtHomeWithTheirOwners) {
+  ExpectAtHome(Shares({.by = SplitBy::kLocality, .nodes_per_question = 11}), nodes_);
+}
+
+TEST_P(NodeSplitTest, SharesOfIdsAreTheListInItsOrder) {
+  // Every third node from the last down, then three of them once more.
+  std::vector<GlobalNodeId> ids;
+  for (uint64_t id = graphs_[0]->num_nodes(kType); id > 2; id -= 3) ids.emplace_back(id - 1);
+  for (const size_t i : {5, 5, 0}) ids.push_back(ids[i]);
+  const std::vector<NodeShare> even =
+      SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, kType, ids, {}); });
+  ExpectEven(even);
+  EXPECT_THAT(Joined(even), ElementsAreArray(ids));
+
+  ExpectAtHome(
+      SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, kType, ids, {.by = SplitBy::kLocality}); }), ids);
+}
+
+TEST_P(NodeSplitTest, SharesOfAMaskAreItsNodes) {
+  for (const DType dtype : {DType::kBool, DType::kU8}) {
+    const std::string name = std::string("mask-") + NameOf(dtype);
+    auto mask = DistTensor::Create(*graphs_[0], {.rows = RowSpace::Nodes(kType), .dtype = dtype, .name = name});
+    ASSERT_TRUE(mask.ok()) << mask.status().ToString();
+    std::vector<GlobalNodeId> chosen;
+    for (uint64_t id = 3; id < graphs_[0]->num_nodes(kType); id += 7) chosen.emplace_back(id);
+    Tensor ones = Tensor::Zeros(dtype, {static_cast<int64_t>(chosen.size())});
+    std::fill_n(ones.mutable_bytes(), chosen.size(), std::byte{1});
+    ASSERT_TRUE(mask->WriteRows(RowsOf(chosen), ones).ok());
+
+    const std::vector<NodeShare> even =
+        SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.nodes_per_question = 600}); });
+    ExpectEven(even);
+    EXPECT_THAT(Joined(even), ElementsAreArray(chosen));
+    ExpectAtHome(SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.by = SplitBy::kLocality}); }),
+                 chosen);
   }
 }
 
@@ -150,6 +205,22 @@ TEST_F(NodeSplitErrorTest, SaysWhatIsWrong) {
   EXPECT_EQ(
       NodeSplit(**graph, NodeTypeId(0), split, graph::SplitPartName::kTrain, {.nodes_per_question = 0}).status().code(),
       StatusCode::kInvalidArgument);
+  EXPECT_THAT(NodeSplit(**graph, NodeTypeId(9), split, graph::SplitPartName::kTrain, {}).status().message(),
+              HasSubstr("node type 9 does not exist"));
+  const std::vector<GlobalNodeId> beyond = {GlobalNodeId(0), GlobalNodeId((*graph)->num_nodes(NodeTypeId(0)))};
+  EXPECT_THAT(NodeSplit(**graph, NodeTypeId(0), beyond, {}).status().message(),
+              HasSubstr("does not exist; there are 1500"));
+  const std::vector<DistTensorOptions> no_masks = {
+      {.rows = RowSpace::Edges(EdgeTypeId(0)), .dtype = DType::kBool},
+      {.rows = RowSpace::Nodes(NodeTypeId(0)), .dtype = DType::kF32},
+      {.rows = RowSpace::Nodes(NodeTypeId(0)), .row_shape = {2}, .dtype = DType::kBool}};
+  for (const DistTensorOptions& options : no_masks) {
+    const auto mask = DistTensor::Create(**graph, options);
+    ASSERT_TRUE(mask.ok()) << mask.status().ToString();
+    const Status refused = NodeSplit(**graph, *mask, {}).status();
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(refused.message(), HasSubstr("one value for each node"));
+  }
   NodeShare impossible{.nodes = {GlobalNodeId(1), GlobalNodeId(2)}, .largest = 1};
   EXPECT_EQ(MakeNodeLoaderSource(**graph, impossible, {.seed_type = NodeTypeId(0), .batch_size = 1}).status().code(),
             StatusCode::kInvalidArgument);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "services/client/dist_tensor.h"
+#include "services/sampler/embedding_store.h"
 #include "services/storage/store_settings.h"
 
 namespace espalier::client {
@@ -27,14 +28,18 @@ struct TensorName {
 
 struct SaveOptions {
   std::map<std::string, std::string> notes = {};  // the program's own, in UTF-8: which step it was, for one
-  storage::StoreSettings stores = {};             // of an s3:// URI
-  size_t bytes_per_file = size_t{64} << 20;       // about; so much is held in memory at once. More than 0
+  // Learnable rows beside the tensors, of which no two have a name and rows in common, each at the version that its
+  // DistEmbedding on this rank has now (DistEmbedding::Now): it takes no step before this returns. Other ranks may be a
+  // step ahead, and wait. Their way back is saved_embeddings.h.
+  std::vector<sampler::EmbeddingAt> embeddings = {};
+  storage::StoreSettings stores = {};        // of an s3:// URI
+  size_t bytes_per_file = size_t{64} << 20;  // about; so much is held in memory at once. More than 0
 };
 
-// All rows of the tensors, which exist, to a folder of their own, `uri`. All or nothing: what it has not come to the
-// end of is never taken for something saved. AlreadyExists where the folder holds something that was saved, which is
-// never written over; NotFound: a tensor that does not exist; Unavailable: its rows were lost meanwhile, or the store
-// cannot be reached.
+// All rows of the tensors, which exist, and of options.embeddings, to a folder of their own, `uri`. All or nothing:
+// what it has not come to the end of is never taken for something saved. AlreadyExists where the folder holds something
+// that was saved, which is never written over; NotFound: a tensor that does not exist; Unavailable: its rows were lost
+// meanwhile, or the store cannot be reached.
 Status SaveTensors(const DistGraph& graph, const std::vector<TensorName>& tensors, const std::string& uri,
                    const SaveOptions& options = {});
 
@@ -48,10 +53,10 @@ struct LoadedTensors {
   std::map<std::string, std::string> notes;
 };
 
-// Makes the tensors that were saved in the folder `uri`, with their rows. After an error none of them is left,
-// whichever it was of. NotFound: nothing was saved there; DataLoss: a file that is damaged; AlreadyExists: a tensor has
-// one of the names; FailedPrecondition: they are those of another graph. While it runs others find tensors whose rows
-// are not there yet.
+// Makes the tensors that were saved in the folder `uri`, with their rows; embeddings are left there. After an error
+// none of them is left, whichever it was of. NotFound: nothing was saved there; DataLoss: a file that is damaged;
+// AlreadyExists: a tensor has one of the names; FailedPrecondition: they are those of another graph. While it runs
+// others find tensors whose rows are not there yet.
 Result<LoadedTensors> LoadTensors(const DistGraph& graph, const std::string& uri, const LoadOptions& options = {});
 
 // Names of the folders right below `uri` in which tensors were saved, sorted; what else has a manifest is passed over.

@@ -11,7 +11,8 @@
 namespace espalier::client {
 namespace {
 
-Result<std::vector<graph::Partition>> LoadAll(const storage::StoreLocation& at, const format::Manifest& manifest,
+Result<std::vector<graph::Partition>> LoadAll(const storage::StoreLocation& at,
+                                              const std::shared_ptr<const format::Manifest>& manifest,
                                               const SessionOptions& options) {
   format::LoadOptions load;
   load.threads = AvailableProcessors();
@@ -19,12 +20,13 @@ Result<std::vector<graph::Partition>> LoadAll(const storage::StoreLocation& at, 
   load.cache_bytes = options.standalone.cache.max_bytes;
   load.stop_requested = [stop = options.channel.stop] { return stop.stop_requested(); };
   // As a graph server loads them: weighted draws need the weights.
-  load.edge_columns = std::any_of(manifest.edge_columns.begin(), manifest.edge_columns.end(),
+  load.edge_columns = std::any_of(manifest->edge_columns.begin(), manifest->edge_columns.end(),
                                   [](const auto& columns) { return !columns.empty(); });
   std::vector<graph::Partition> partitions;
-  for (uint32_t p = 0; p < manifest.book.num_partitions(); ++p) {
+  for (uint32_t p = 0; p < manifest->book.num_partitions(); ++p) {
     ASSIGN_OR_RETURN(graph::Partition partition,
-                     format::LoadPartition(*at.store, at.prefix, manifest, PartitionId(p), load));
+                     format::LoadPartition(*at.store, at.prefix, *manifest, PartitionId(p), load));
+    partition.load_original_edge_ids = format::OriginalEdgeIdsLater(at, manifest, PartitionId(p), load);
     partitions.push_back(std::move(partition));
   }
   return partitions;
@@ -43,18 +45,19 @@ Result<Session> OpenStandalone(const SessionOptions& options) {
                               " are opened in this process");
   }
   ASSIGN_OR_RETURN(const storage::StoreLocation at, storage::OpenStore(uri, options.standalone.stores));
-  ASSIGN_OR_RETURN(const format::Manifest manifest, format::ReadManifest(*at.store, at.prefix));
-  if (!options.partition_key.empty() && manifest.partition_key != options.partition_key) {
-    return FailedPrecondition(uri + " holds partitioning '" + manifest.partition_key + "', expected '" +
+  ASSIGN_OR_RETURN(format::Manifest read, format::ReadManifest(*at.store, at.prefix));
+  const auto manifest = std::make_shared<const format::Manifest>(std::move(read));
+  if (!options.partition_key.empty() && manifest->partition_key != options.partition_key) {
+    return FailedPrecondition(uri + " holds partitioning '" + manifest->partition_key + "', expected '" +
                               options.partition_key + "'");
   }
   ASSIGN_OR_RETURN(std::vector<graph::Partition> partitions, LoadAll(at, manifest, options));
   Session session;
-  session.graph_name = manifest.graph_name;
-  session.partition_key = manifest.partition_key;
+  session.graph_name = manifest->graph_name;
+  session.partition_key = manifest->partition_key;
   session.incarnation = std::make_shared<Incarnation>(options.incarnation.value_or(0));
   session.access.assign(partitions.size(), Access::kMapped);
-  ASSIGN_OR_RETURN(session.graph, shard::OpenLocalGraph(manifest.book, std::move(partitions)));
+  ASSIGN_OR_RETURN(session.graph, shard::OpenLocalGraph(manifest->book, std::move(partitions)));
   return session;
 }
 

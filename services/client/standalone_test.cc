@@ -125,6 +125,25 @@ TEST_F(StandaloneTest, TensorsAreThisProcessesOwn) {
   EXPECT_EQ(DistTensor::Open(*Alone(), RowSpace::Nodes(kPaper), "visits").status().code(), StatusCode::kNotFound);
 }
 
+// The ids that they are made of are in files that nothing else reads.
+TEST_F(StandaloneTest, RandomRowsOfEdgesAreTheSame) {
+  const auto alone = Alone(), served = Served();
+  const EdgeTypeId rated(static_cast<uint16_t>(alone->schema().num_edge_types() - 1));
+  const auto rows_of = [&](const DistGraph& graph) {
+    const auto tensor = DistTensor::Create(graph, {.rows = RowSpace::Edges(rated),
+                                                   .row_shape = {3},
+                                                   .name = "random",
+                                                   .initializer = Initializer::Normal(0, 1, 5)});
+    ESPALIER_CHECK(tensor.ok()) << tensor.status().ToString();
+    std::vector<GlobalRowId> rows;
+    for (uint64_t row = 0; row < tensor->num_rows(); ++row) rows.emplace_back(row);
+    const auto values = tensor->ReadRows(rows);
+    ESPALIER_CHECK(values.ok()) << values.status().ToString();
+    return BytesOf(*values);
+  };
+  EXPECT_EQ(rows_of(*alone), rows_of(*served));
+}
+
 TEST_F(StandaloneTest, WhatDoesNotFitIsSaid) {
   SessionOptions options;
   options.standalone.partitions_uri = uri_;

@@ -5,9 +5,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "services/base/clock.h"
 #include "services/format/manifest.h"
 #include "services/storage/object_store.h"
+#include "services/storage/open_store.h"
 
 namespace espalier::format {
 
@@ -58,6 +61,12 @@ Result<std::string> FolderOfCopies(const std::string& data_dir, const Manifest& 
 // room in data_dir, with path and sizes.
 Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::string& prefix, const Manifest& manifest,
                                        PartitionId partition, const LoadOptions& options);
+
+// For graph::Partition::load_original_edge_ids of a partition that was loaded without them: maps and verifies their
+// file as LoadPartition does with these options, after a download where it is not local, within download_timeout and
+// the deadline. Copies are not counted (options.copied). Thread-safe.
+std::function<Result<std::vector<Tensor>>(Deadline deadline)> OriginalEdgeIdsLater(
+    storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options);
 
 // Writes one partition's four files under `<prefix>/<attempt>/part-NNNNN/` and returns their entries.
 Result<PartitionEntry> WritePartition(storage::ObjectStore& store, const std::string& prefix,

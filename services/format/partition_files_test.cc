@@ -6,7 +6,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
+#include "services/base/testing/soon.h"
 #include "services/format/checksum.h"
 #include "services/format/testing/mutation.h"
 #include "services/format/testing/tiny_graph.h"
@@ -99,6 +101,30 @@ TEST(PartitionFilesTest, LoadsOnlyWhatIsAskedFor) {
   EXPECT_TRUE(partition->edge_columns[1].empty());
   EXPECT_TRUE(partition->original_edge_ids[1].empty());
   EXPECT_EQ(LoadPartition(store, "", manifest, PartitionId(2), kAll).status().code(), StatusCode::kInvalidArgument);
+}
+
+// Their store and manifest may have gone by then, but for what asks.
+TEST(PartitionFilesTest, OriginalEdgeIdsMayComeLater) {
+  const storage::TemporaryFolder data_dir;
+  std::function<Result<std::vector<Tensor>>(Deadline)> later;
+  std::vector<Tensor> expected;
+  {
+    const auto store = std::make_shared<storage::MemoryStore>();
+    const auto manifest = std::make_shared<const Manifest>(WriteTinyPartitioning(*store, "graphs/tiny"));
+    LoadOptions options = kAll;
+    options.data_dir = data_dir.path();
+    CopiedBytes copied;
+    options.copied = &copied;
+    const auto whole = LoadPartition(*store, "graphs/tiny", *manifest, PartitionId(1), options);
+    ASSERT_TRUE(whole.ok()) << whole.status().ToString();
+    expected = whole->original_edge_ids;
+    options.original_edge_ids = false;
+    later = OriginalEdgeIdsLater({store, "graphs/tiny"}, manifest, PartitionId(1), options);
+  }
+  const auto ids = later(Soon());
+  ASSERT_TRUE(ids.ok()) << ids.status().ToString();
+  ASSERT_EQ(ids->size(), expected.size());
+  for (size_t type = 0; type < expected.size(); ++type) ExpectSame((*ids)[type], expected[type], "original edge ids");
 }
 
 TEST(PartitionFilesTest, NamesTheManifestThatIsMissing) {

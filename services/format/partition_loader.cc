@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "services/base/check.h"
 #include "services/format/checksum.h"
 #include "services/format/mapped_object.h"
 #include "services/format/partition_copies.h"
@@ -42,12 +44,15 @@ class PartitionLoader {
         return TakeEdgeColumns(manifest_, partition_, options_.threads, file, &partition);
       }));
     }
-    if (options_.original_edge_ids) {
-      RETURN_IF_ERROR(Read(entry.original_edge_ids, kEdgeIdsPart, [&](TensorTable* file) {
-        return TakeOriginalEdgeIds(manifest_, partition_, file, &partition);
-      }));
-    }
+    if (options_.original_edge_ids) RETURN_IF_ERROR(LoadEdgeIds(&partition));
     return partition;
+  }
+
+  // Into partition->original_edge_ids, which has its size.
+  Status LoadEdgeIds(graph::Partition* partition) {
+    const PartitionEntry& entry = manifest_.partitions[partition_.value];
+    return Read(entry.original_edge_ids, kEdgeIdsPart,
+                [&](TensorTable* file) { return TakeOriginalEdgeIds(manifest_, partition_, file, partition); });
   }
 
  private:
@@ -107,6 +112,22 @@ Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::s
                            std::to_string(manifest.partitions.size()));
   }
   return PartitionLoader(store, prefix, manifest, partition, options).Load();
+}
+
+std::function<Result<std::vector<Tensor>>(Deadline)> OriginalEdgeIdsLater(storage::StoreLocation at,
+                                                                          std::shared_ptr<const Manifest> manifest,
+                                                                          PartitionId partition, LoadOptions options) {
+  ESPALIER_CHECK(partition.value < manifest->partitions.size()) << "partition " << partition.value;
+  options.copied = nullptr;  // its owner may have gone
+  return [=](Deadline deadline) -> Result<std::vector<Tensor>> {
+    LoadOptions now = options;
+    now.download_timeout =
+        std::min(options.download_timeout, std::chrono::ceil<std::chrono::seconds>(deadline.Remaining()));
+    graph::Partition loaded;
+    loaded.original_edge_ids.resize(manifest->book.schema().num_edge_types());
+    RETURN_IF_ERROR(PartitionLoader(*at.store, at.prefix, *manifest, partition, now).LoadEdgeIds(&loaded));
+    return std::move(loaded.original_edge_ids);
+  };
 }
 
 }  // namespace espalier::format

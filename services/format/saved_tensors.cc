@@ -80,6 +80,13 @@ Json ToJson(const SavedTensorEntry& tensor) {
   return entry;
 }
 
+Json ToJson(const SavedEmbeddingEntry& embedding) {
+  Json entry = {
+      {"version", embedding.version}, {"optimizer", embedding.optimizer}, {"values", ToJson(embedding.values)}};
+  if (embedding.state.has_value()) entry["state"] = ToJson(*embedding.state);
+  return entry;
+}
+
 Status CheckSavedVersion(const JsonFields& document) {
   ASSIGN_OR_RETURN(const std::string name, document.Text("format"));
   if (name != kSavedTensorsFormatName) {
@@ -126,16 +133,33 @@ Result<SavedTensorEntry> TensorFrom(const JsonFields& fields) {
   return tensor;
 }
 
+Result<SavedEmbeddingEntry> EmbeddingFrom(const JsonFields& fields) {
+  SavedEmbeddingEntry embedding;
+  ASSIGN_OR_RETURN(embedding.version, fields.Unsigned("version"));
+  ASSIGN_OR_RETURN(embedding.optimizer, fields.Text("optimizer"));
+  ASSIGN_OR_RETURN(const JsonFields values, fields.Object("values"));
+  ASSIGN_OR_RETURN(embedding.values, TensorFrom(values));
+  if (!fields.Has("state")) return embedding;
+  ASSIGN_OR_RETURN(const JsonFields state, fields.Object("state"));
+  ASSIGN_OR_RETURN(embedding.state, TensorFrom(state));
+  const bool of_the_values = embedding.state->rows == embedding.values.rows &&
+                             embedding.state->num_rows == embedding.values.num_rows &&
+                             embedding.state->files.size() == embedding.values.files.size();
+  if (!of_the_values) return fields.Wrong("state", "expected the rows of the values, in as many files");
+  return embedding;
+}
+
 }  // namespace
 
 std::string SavedTensorsToJson(const SavedTensorsManifest& manifest) {
   Json tensors = Json::array();
   for (const SavedTensorEntry& tensor : manifest.tensors) tensors.push_back(ToJson(tensor));
-  const Json document = {{"format", kSavedTensorsFormatName},
-                         {"format_version", kSavedTensorsFormatVersion},
-                         {"graph", manifest.graph_name},
-                         {"notes", manifest.notes.empty() ? Json::object() : Json(manifest.notes)},
-                         {"tensors", tensors}};
+  Json document = {{"format", kSavedTensorsFormatName},
+                   {"format_version", kSavedTensorsFormatVersion},
+                   {"graph", manifest.graph_name},
+                   {"notes", manifest.notes.empty() ? Json::object() : Json(manifest.notes)},
+                   {"tensors", tensors}};
+  for (const SavedEmbeddingEntry& embedding : manifest.embeddings) document["embeddings"].push_back(ToJson(embedding));
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -158,6 +182,15 @@ Result<SavedTensorsManifest> SavedTensorsFromJson(const std::string& text) {
     const SavedTensorEntry& tensor = manifest.tensors.back();
     if (names.emplace(tensor.rows, tensor.name).second) return Status();
     return fields.Wrong("name", "a second tensor '" + tensor.name + "' of " + tensor.rows);
+  }));
+  if (!document.Has("embeddings")) return manifest;
+  names.clear();
+  RETURN_IF_ERROR(document.ForEach("embeddings", [&](const json& element, const std::string& path) -> Status {
+    ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(element, path));
+    ASSIGN_OR_RETURN(manifest.embeddings.emplace_back(), EmbeddingFrom(fields));
+    const SavedTensorEntry& values = manifest.embeddings.back().values;
+    if (names.emplace(values.rows, values.name).second) return Status();
+    return fields.Wrong("values", "a second embedding '" + values.name + "' of " + values.rows);
   }));
   return manifest;
 }

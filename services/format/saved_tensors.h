@@ -32,10 +32,21 @@ struct SavedTensorEntry {
   friend bool operator==(const SavedTensorEntry&, const SavedTensorEntry&) = default;
 };
 
+// Learnable rows at a version.
+struct SavedEmbeddingEntry {
+  uint64_t version = 0;   // steps that are in them
+  std::string optimizer;  // whose state it is: "Adam"
+  SavedTensorEntry values;
+  // F32 of the same rows, cut into files as the values are; none where the optimiser keeps nothing.
+  std::optional<SavedTensorEntry> state;
+  friend bool operator==(const SavedEmbeddingEntry&, const SavedEmbeddingEntry&) = default;
+};
+
 struct SavedTensorsManifest {
   std::string graph_name;
-  std::map<std::string, std::string> notes;  // the program's own
-  std::vector<SavedTensorEntry> tensors;     // no two of one name and the same rows
+  std::map<std::string, std::string> notes;     // the program's own
+  std::vector<SavedTensorEntry> tensors;        // no two of one name and the same rows
+  std::vector<SavedEmbeddingEntry> embeddings;  // nor of these
   friend bool operator==(const SavedTensorsManifest&, const SavedTensorsManifest&) = default;
 };
 

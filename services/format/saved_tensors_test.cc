@@ -29,7 +29,7 @@ Tensor RowsOfTwo(const std::vector<float>& values) {
   return Tensor::FromVector(values, {static_cast<int64_t>(values.size() / 2), 2});
 }
 
-// Two files of one tensor, and one without rows.
+// Two files of one tensor, and one without rows; learnable rows with a state, and some without.
 SavedTensorsManifest PutTinyTensors(storage::ObjectStore& store, const std::string& folder) {
   SavedTensorEntry rows{.rows = "edges/author:writes:paper",
                         .name = "scores",
@@ -44,7 +44,13 @@ SavedTensorsManifest PutTinyTensors(storage::ObjectStore& store, const std::stri
     rows.files.push_back(*file);
   }
   const SavedTensorEntry none{.rows = "own", .name = "none", .dtype = DType::kBool};
-  return {.graph_name = "tiny", .notes = {{"epoch", "3"}, {"what", "\u00e9"}}, .tensors = {rows, none}};
+  SavedEmbeddingEntry with_state{.version = 12, .optimizer = "Adagrad", .values = rows, .state = rows};
+  with_state.state->name = "scores.state";
+  const SavedEmbeddingEntry without{.version = 3, .optimizer = "SGD", .values = none, .state = {}};
+  return {.graph_name = "tiny",
+          .notes = {{"epoch", "3"}, {"what", "\u00e9"}},
+          .tensors = {rows, none},
+          .embeddings = {with_state, without}};
 }
 
 TEST(SavedTensorsFormatTest, ComeBackExactly) {
@@ -182,7 +188,12 @@ TEST(SavedTensorsManifestTest, NamesTheFieldThatIsWrong) {
       {"/tensors/0/num_rows", "3", "tensors[0].num_rows"},
       {"/tensors/0/ends", "abc", "16 hexadecimal digits"},
       {"/tensors/0/files/0/key", "../x", "tensors[0].files[0].key"},
-      {"/tensors/0/files/1/xxh3_64", nlohmann::json::array(), "tensors[0].files[1].xxh3_64"}};
+      {"/tensors/0/files/1/xxh3_64", nlohmann::json::array(), "tensors[0].files[1].xxh3_64"},
+      {"/embeddings/1/version", -1, "embeddings[1].version"},
+      {"/embeddings/0/optimizer", 4, "embeddings[0].optimizer"},
+      {"/embeddings/0/values/dtype", "F31", "embeddings[0].values.dtype"},
+      {"/embeddings/0/state/num_rows", 4, "embeddings[0].state: expected the rows of the values"},
+      {"/embeddings/0/state/files", nlohmann::json::array(), "in as many files"}};
   for (const auto& [pointer, value, words] : wrong) {
     const Status refused = error_with(pointer, value);
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << pointer;
@@ -191,6 +202,19 @@ TEST(SavedTensorsManifestTest, NamesTheFieldThatIsWrong) {
   nlohmann::json twice = nlohmann::json::parse(text);
   twice["tensors"].push_back(twice["tensors"][0]);
   EXPECT_THAT(SavedTensorsFromJson(twice.dump()).status().message(), HasSubstr("a second tensor 'scores'"));
+  twice = nlohmann::json::parse(text);
+  twice["embeddings"].push_back(twice["embeddings"][1]);
+  EXPECT_THAT(SavedTensorsFromJson(twice.dump()).status().message(), HasSubstr("a second embedding 'none' of own"));
+}
+
+// As those that hold none have it.
+TEST(SavedTensorsManifestTest, EmbeddingsNeedNotBeNamed) {
+  SavedTensorsManifest manifest;
+  const std::string text = SavedTensorsToJson(manifest);
+  EXPECT_EQ(text.find("embeddings"), std::string::npos);
+  const auto back = SavedTensorsFromJson(text);
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(*back, manifest);
 }
 
 TEST(SavedTensorsManifestTest, SurvivesWhateverIsInTheFile) {

@@ -2,11 +2,14 @@
 // Arrays are owned or mapped (Tensor decides); ids of sources are global, rows are local.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "services/base/clock.h"
+#include "services/base/status.h"
 #include "services/base/tensor.h"
 #include "services/graph/partition_book.h"
 
@@ -81,6 +84,9 @@ struct Partition {
   // Optional, loaded on request: by EdgeTypeId.
   std::vector<Tensor> original_edge_ids;                    // U32 or U64 [m]; empty where not loaded
   std::vector<std::map<std::string, Tensor>> edge_columns;  // each [m, ...]
+  // Gets original_edge_ids that were not loaded, for all edge types, once somebody needs them; null: there is no way.
+  // Thread-safe.
+  std::function<Result<std::vector<Tensor>>(Deadline deadline)> load_original_edge_ids;
 };
 
 }  // namespace espalier::graph

@@ -19,6 +19,13 @@ struct StepOfTrainer {
   double learning_rate = 0;
 };
 
+// Learnable rows at a version: what is to be kept of them. Their state can be read as long as a trainer that has
+// reached the version sends no gradients.
+struct EmbeddingAt {
+  EmbeddingSpec spec;
+  uint64_t version = 0;
+};
+
 // Thread-safe.
 class EmbeddingStore {
  public:
@@ -41,6 +48,19 @@ class EmbeddingStore {
   // Values of distinct rows, as ReadEmbedding gives them, and their state, before the first step.
   virtual Status Restore(const EmbeddingSpec& spec, std::span<const GlobalRowId> rows, const Tensor& values,
                          const Tensor& state, Deadline deadline) = 0;
+};
+
+// Values and state of learnable rows as somebody has kept them, for rows that go on from there. Owned by one thread.
+class KeptRows {
+ public:
+  virtual ~KeptRows() = default;
+
+  virtual uint64_t version() const = 0;  // steps that are in them
+  // FailedPrecondition where they are no rows of this specification: other rows, type, width or optimiser.
+  virtual Status CheckFits(const EmbeddingSpec& spec) const = 0;
+  // Writes the next of them, a bounded number of bytes, to rows of `spec`, which it fits, which exist at version() and
+  // have taken no step. False: these were the last; what follows begins with the first again, as after an error.
+  virtual Result<bool> RestoreSome(EmbeddingStore& store, const EmbeddingSpec& spec, Deadline deadline) = 0;
 };
 
 // Over the partitions of a graph.

@@ -17,6 +17,17 @@ Status CheckRange(const char* what, double value, double from, double below) {
 
 }  // namespace
 
+const char* NameOf(SparseOptimizerType type) {
+  switch (type) {
+    case SparseOptimizerType::kSgd: return "SGD";
+    case SparseOptimizerType::kAdagrad: return "Adagrad";
+    case SparseOptimizerType::kRowWiseAdagrad: return "RowWiseAdagrad";
+    case SparseOptimizerType::kAdam: return "Adam";
+    case SparseOptimizerType::kAdamW: return "AdamW";
+  }
+  return "unknown";
+}
+
 Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
   const auto type = static_cast<uint8_t>(optimizer.type);
   if (type < 1 || type > 5) return InvalidArgument("there is no sparse optimiser of type " + std::to_string(type));
@@ -27,10 +38,15 @@ Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
   constexpr double kLarge = 1e6;
   RETURN_IF_ERROR(CheckRange("weight decay", optimizer.weight_decay, 0, kLarge));
   // Rows whose slopes have all been 0 are divided by it.
-  RETURN_IF_ERROR(CheckRange("epsilon", optimizer.epsilon, 1e-30, kLarge));
+  RETURN_IF_ERROR(CheckRange("epsilon", EpsilonOf(optimizer), 1e-30, kLarge));
   RETURN_IF_ERROR(CheckRange("initial accumulator", optimizer.initial_accumulator, 0, kLarge));
   RETURN_IF_ERROR(CheckRange("beta1", optimizer.beta1, 0, 1));
   return CheckRange("beta2", optimizer.beta2, 0, 1);
+}
+
+double EpsilonOf(const SparseOptimizer& optimizer) {
+  const bool is_adam = optimizer.type == SparseOptimizerType::kAdam || optimizer.type == SparseOptimizerType::kAdamW;
+  return optimizer.epsilon.value_or(is_adam ? 1e-8 : 1e-10);
 }
 
 size_t StateWidth(SparseOptimizerType type, size_t width) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "services/base/status.h"
 
@@ -22,10 +23,14 @@ enum class SparseOptimizerType : uint8_t {
   kAdamW = 5,           // Loshchilov, Hutter, ICLR 2019
 };
 
+const char* NameOf(SparseOptimizerType type);  // "SGD", "Adagrad", "RowWiseAdagrad", "Adam", "AdamW"
+
 // What several gradients of one row in one step become.
 enum class DuplicateGradients : uint8_t {
-  kSum = 1,   // what autograd does
-  kMean = 2,  // what DGL's sparse optimisers do: divided by how many there are, over all ranks
+  kSum = 1,  // what autograd does
+  // What DGL's sparse optimisers do: divided by how many there are, over all ranks. A row that a rank has sent twice
+  // counts twice.
+  kMean = 2,
 };
 
 struct SparseOptimizer {
@@ -33,15 +38,18 @@ struct SparseOptimizer {
   DuplicateGradients duplicates = DuplicateGradients::kSum;
   // Of rows with a gradient. AdamW: w -= rate decay w before the step; the others: added to the gradient, decay w.
   double weight_decay = 0;
-  double epsilon = 1e-10;             // Adagrad, row-wise too: torch's default; Adam and AdamW: 1e-8 is torch's
-  double initial_accumulator = 0;     // Adagrad, row-wise too
-  double beta1 = 0.9, beta2 = 0.999;  // Adam, AdamW
+  std::optional<double> epsilon = {};  // all but SGD; absent: torch's of the type (EpsilonOf)
+  double initial_accumulator = 0;      // Adagrad, row-wise too
+  double beta1 = 0.9, beta2 = 0.999;   // Adam, AdamW
 
   friend bool operator==(const SparseOptimizer&, const SparseOptimizer&) = default;
 };
 
 // InvalidArgument names the number that is out of range: options come over the network.
 Status CheckSparseOptimizer(const SparseOptimizer& optimizer);
+
+// What is added to the root that a step divides by: as set, else torch's, 1e-8 of Adam and AdamW, 1e-10 of the others.
+double EpsilonOf(const SparseOptimizer& optimizer);
 
 // F32 values that the optimiser, which exists, keeps beside each row of `width` values: none, Adagrad's sums, or Adam's
 // first and then second moments.

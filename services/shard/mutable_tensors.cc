@@ -31,6 +31,7 @@ MutableTensors::MutableTensors(const graph::PartitionBook& book, const graph::Pa
       partition_(partition),
       limits_(limits),
       initializers_(std::move(initializers)),
+      original_edge_ids_(book, partition),
       register_(UniqueNumber() << kRegisterShift) {}
 
 Status MutableTensors::CheckNoColumnHasTheName(const sampler::TensorId& tensor) const {
@@ -60,7 +61,8 @@ Status MutableTensors::CheckCount(size_t count) const {
                            std::to_string(limits_.max_rows_per_request));
 }
 
-Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const sampler::RowSpace& rows) const {
+Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const sampler::RowSpace& rows,
+                                                                      Deadline deadline) {
   RETURN_IF_ERROR(CheckRowSpace(rows, book_));
   const auto of_array = [](const Tensor& ids) {
     return std::function<uint64_t(uint64_t)>([ids](uint64_t row) { return IdArray(ids)[row]; });
@@ -68,13 +70,8 @@ Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const samp
   switch (rows.of) {
     case sampler::RowsOf::kNodes: return of_array(partition_.nodes[rows.type].original_ids);
     case sampler::RowsOf::kEdges: {
-      const EdgeTypeId type(rows.type);
-      const bool loaded = rows.type < partition_.original_edge_ids.size() &&
-                          static_cast<uint64_t>(partition_.original_edge_ids[rows.type].num_elements()) ==
-                              book_.NumOwnedEdges(partition_.id, type);
-      if (loaded) return of_array(partition_.original_edge_ids[rows.type]);
-      return FailedPrecondition("the partition was loaded without the edges' original ids, which the first values of " +
-                                NameOf(rows, book_) + " depend on");
+      ASSIGN_OR_RETURN(const Tensor ids, original_edge_ids_.Of(EdgeTypeId(rows.type), deadline));
+      return of_array(ids);
     }
     case sampler::RowsOf::kOwn: break;
   }
@@ -206,7 +203,7 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
   RETURN_IF_ERROR(CheckInitializerExists(spec.initializer).While(what));
   std::function<uint64_t(uint64_t)> original_ids;
   if (NeedsOriginalIds(spec.initializer)) {
-    ASSIGN_OR_RETURN(original_ids, OriginalIds(spec.id.rows));
+    ASSIGN_OR_RETURN(original_ids, OriginalIds(spec.id.rows, deadline));
   }
   // Rows have at most 2^32 - 1 of at most kMaxRowBytes: no overflow.
   const uint64_t size_bytes = num_rows * sampler::RowBytes(spec.dtype, spec.row_shape);

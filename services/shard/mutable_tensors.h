@@ -16,6 +16,7 @@
 #include "services/graph/partition.h"
 #include "services/sampler/partition_tensors.h"
 #include "services/sampler/row_initializers.h"
+#include "services/shard/original_edge_ids.h"
 #include "services/shard/tensor_rows.h"
 
 namespace espalier::shard {
@@ -56,8 +57,9 @@ class MutableTensors final : public sampler::PartitionTensors {
 
   // The rows of a tensor of this partition. NotFound names those that there are.
   Result<std::shared_ptr<TensorRows>> Find(const sampler::TensorId& tensor) const;
-  // Original id of a local row; FailedPrecondition where the partition was loaded without them.
-  Result<std::function<uint64_t(uint64_t row)>> OriginalIds(const sampler::RowSpace& rows) const;
+  // Original id of a local row. Those of edges may have to be fetched first: errors of OriginalEdgeIds::Of.
+  Result<std::function<uint64_t(uint64_t row)>> OriginalIds(const sampler::RowSpace& rows, Deadline deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t SizeBytes() const;
 
  private:
@@ -104,6 +106,7 @@ class MutableTensors final : public sampler::PartitionTensors {
   const graph::Partition& partition_;
   const MutableTensorLimits limits_;
   const std::shared_ptr<const sampler::RowInitializers> initializers_;
+  OriginalEdgeIds original_edge_ids_;
   mutable Mutex mutex_;
   std::map<Key, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> newest_incarnations_ ABSL_GUARDED_BY(mutex_);  // by job

@@ -241,6 +241,40 @@ TEST_F(MutableTensorsTest, RandomRowsOfEdgesNeedTheirOriginalIds) {
   EXPECT_TRUE(Create(tensors, spec).ok());
 }
 
+TEST_F(MutableTensorsTest, OriginalIdsOfEdgesAreFetchedOnceAndWhenTheyAreNeeded) {
+  std::vector<graph::Partition> partitions = partitions_;
+  const std::vector<Tensor> ids = partitions[1].original_edge_ids;
+  partitions[1].original_edge_ids.clear();
+  std::vector<Result<std::vector<Tensor>>> answers = {Unavailable("the store is away"),
+                                                      NotFound("there is no edge_ids"), std::vector<Tensor>{}, ids};
+  size_t num_fetched = 0;
+  partitions[1].load_original_edge_ids = [&](Deadline) { return answers.at(num_fetched++); };
+  MutableTensors tensors(book_, partitions[1], {1 << 20, 1000}), loaded(book_, partitions_[1], {1 << 20, 1000});
+  TensorSpec spec{.id = {RowSpace::Edges(EdgeTypeId(0)), "t", {}}, .row_shape = {3}};
+  ASSERT_TRUE(Create(tensors, spec).ok());
+  EXPECT_EQ(num_fetched, 0u) << "zeros need none";
+
+  spec.id.name = "u";
+  spec.initializer = sampler::Initializer::Uniform(-1, 1, 4);
+  EXPECT_EQ(Create(tensors, spec).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(Create(tensors, spec).status().code(), StatusCode::kDataLoss);
+  EXPECT_THAT(Create(tensors, spec).status().message(), HasSubstr("not those of partition 1"));
+  const Result<sampler::TensorDescription> made = Create(tensors, spec), expected = Create(loaded, spec);
+  ASSERT_TRUE(made.ok() && expected.ok()) << made.status().ToString() << expected.status().ToString();
+  const auto bytes_of = [&](MutableTensors& of) {
+    const auto rows = of.Find(spec.id);
+    ESPALIER_CHECK(rows.ok()) << rows.status().ToString();
+    const TensorRows::Filling all(**rows);
+    return std::vector<std::byte>(all.bytes(), all.bytes() + (*rows)->size_bytes());
+  };
+  EXPECT_EQ(bytes_of(tensors), bytes_of(loaded));
+
+  spec.id.name = "v";
+  spec.id.rows = RowSpace::Edges(EdgeTypeId(1));
+  EXPECT_TRUE(Create(tensors, spec).ok());
+  EXPECT_EQ(num_fetched, 4u) << "they stay";
+}
+
 // Gives an I32 row its original id, and none that is the limit or more.
 class IdsBelow final : public sampler::RowInitializers {
  public:

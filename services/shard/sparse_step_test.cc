@@ -111,11 +111,11 @@ class ModelOfRows {
         case SparseOptimizerType::kSgd: row.w[i] -= rate * g[i]; break;
         case SparseOptimizerType::kAdagrad:
           row.s[i] += g[i] * g[i];
-          row.w[i] -= rate * g[i] / (std::sqrt(row.s[i]) + o_.epsilon);
+          row.w[i] -= rate * g[i] / (std::sqrt(row.s[i]) + EpsilonOf(o_));
           break;
         case SparseOptimizerType::kRowWiseAdagrad:
           row.s[i] += mean_square;  // each element keeps its own copy of the row's sum
-          row.w[i] -= rate * g[i] / (std::sqrt(row.s[i]) + o_.epsilon);
+          row.w[i] -= rate * g[i] / (std::sqrt(row.s[i]) + EpsilonOf(o_));
           break;
         case SparseOptimizerType::kAdam:
         case SparseOptimizerType::kAdamW: {
@@ -123,7 +123,7 @@ class ModelOfRows {
           row.s[i] = o_.beta1 * row.s[i] + (1 - o_.beta1) * g[i];
           row.v[i] = o_.beta2 * row.v[i] + (1 - o_.beta2) * g[i] * g[i];
           const double m = row.s[i] / (1 - std::pow(o_.beta1, step_)), v = row.v[i] / (1 - std::pow(o_.beta2, step_));
-          row.w[i] -= rate * m / (std::sqrt(v) + o_.epsilon);
+          row.w[i] -= rate * m / (std::sqrt(v) + EpsilonOf(o_));
         }
       }
     }

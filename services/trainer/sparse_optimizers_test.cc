@@ -91,17 +91,43 @@ TEST(SparseOptimizersTest, AdagradIsTorchs) {
 }
 
 TEST(SparseOptimizersTest, AdamIsTorchs) {
-  ExpectDenseSteps({.type = SparseOptimizerType::kAdam, .weight_decay = 0.02, .epsilon = 1e-8}, [](auto parameters) {
+  ExpectDenseSteps({.type = SparseOptimizerType::kAdam, .weight_decay = 0.02}, [](auto parameters) {
     return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.1).weight_decay(0.02));
   });
 }
 
 TEST(SparseOptimizersTest, AdamWIsTorchs) {
-  const SparseOptimizer options{
-      .type = SparseOptimizerType::kAdamW, .weight_decay = 0.1, .epsilon = 1e-8, .beta1 = 0.8, .beta2 = 0.99};
+  const SparseOptimizer options{.type = SparseOptimizerType::kAdamW, .weight_decay = 0.1, .beta1 = 0.8, .beta2 = 0.99};
   ExpectDenseSteps(options, [](auto parameters) {
     return std::make_unique<torch::optim::AdamW>(parameters,
                                                  torch::optim::AdamWOptions(0.1).weight_decay(0.1).betas({0.8, 0.99}));
+  });
+}
+
+// Slopes so small that a step is a matter of epsilon: where an optimiser is given none, it is torch's own.
+TEST(SparseOptimizersTest, EpsilonIsTorchsUnlessItIsSet) {
+  const auto expect_torchs = [](const SparseOptimizer& optimizer, const MakeTorchs& make_torchs) {
+    const torch::Tensor initial = torch::zeros({kRows, kRowWidth});
+    OwnedRows ours(optimizer, initial);
+    torch::Tensor theirs = initial.clone().requires_grad_();
+    const torch::Tensor slope = torch::full({kRows, kRowWidth}, 1e-9f);
+    ours.Step(AllRows(), slope, 0.1);
+    theirs.mutable_grad() = slope.clone();
+    make_torchs({theirs})->step();
+    EXPECT_TRUE(torch::allclose(ours.weights(), theirs.detach(), 1e-3, 0))
+        << ours.weights()[0][0].item<float>() << " beside torch's " << theirs[0][0].item<float>();
+  };
+  expect_torchs({.type = SparseOptimizerType::kAdagrad}, [](auto parameters) {
+    return std::make_unique<torch::optim::Adagrad>(parameters, torch::optim::AdagradOptions(0.1));
+  });
+  expect_torchs({.type = SparseOptimizerType::kAdam}, [](auto parameters) {
+    return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.1));
+  });
+  expect_torchs({.type = SparseOptimizerType::kAdamW}, [](auto parameters) {
+    return std::make_unique<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(0.1).weight_decay(0));
+  });
+  expect_torchs({.type = SparseOptimizerType::kAdam, .epsilon = 1e-6}, [](auto parameters) {
+    return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.1).eps(1e-6));
   });
 }
 

@@ -82,6 +82,8 @@ Result<LoadedPartition> LoadServedPartition(const std::string& uri, uint32_t par
                                   [](const auto& columns) { return !columns.empty(); });
   ASSIGN_OR_RETURN(graph::Partition arrays,
                    format::LoadPartition(*at.store, at.prefix, loaded.manifest, PartitionId(partition), load));
+  arrays.load_original_edge_ids = format::OriginalEdgeIdsLater(
+      at, std::make_shared<const format::Manifest>(loaded.manifest), PartitionId(partition), load);
   loaded.local_uri = uri;
   if (!storage::IsLocalUri(uri)) {
     ASSIGN_OR_RETURN(const std::string folder, format::FolderOfCopies(load.data_dir, loaded.manifest));

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -140,19 +141,25 @@ TEST(ServingTest, SaysHowMuchThereIsToServe) {
   EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_partition_copied_bytes{from=\"store\",partition=\"1\"} 0\n"));
 }
 
-// Two servers with one cache; clients of the same host map the servers' copies and need no store.
-TEST(ServingTest, ClientsMapTheCopiesOfPartitionsThatAreNotLocal) {
-  const TemporaryFolder folder, cache;
-  const std::string local = WritePartitions(folder);
-  const auto files = storage::OpenStore(local);
-  const auto bucket = std::make_shared<storage::MemoryStore>();
+// The files of a partitioning as objects below graphs/small.
+std::shared_ptr<storage::MemoryStore> InABucket(const std::string& uri) {
+  const auto files = storage::OpenStore(uri);
+  auto bucket = std::make_shared<storage::MemoryStore>();
   const auto objects = files->store->List("");
   for (const storage::ObjectInfo& object : *objects) {
     const std::string bytes = *files->store->Get(object.key);
     const auto writer = bucket->Put("graphs/small/" + object.key);
-    ASSERT_TRUE((*writer)->Write(std::as_bytes(std::span(bytes))).ok());
-    ASSERT_TRUE((*writer)->Commit().ok());
+    ESPALIER_CHECK((*writer)->Write(std::as_bytes(std::span(bytes))).ok());
+    ESPALIER_CHECK((*writer)->Commit().ok());
   }
+  return bucket;
+}
+
+// Two servers with one cache; clients of the same host map the servers' copies and need no store.
+TEST(ServingTest, ClientsMapTheCopiesOfPartitionsThatAreNotLocal) {
+  const TemporaryFolder folder, cache;
+  const std::string local = WritePartitions(folder);
+  const auto bucket = InABucket(local);
   ServedPartitionOptions options;
   options.cache.folder = cache.path();
   options.open_store = [&](const std::string&) { return storage::StoreLocation{bucket, "graphs/small"}; };
@@ -162,9 +169,8 @@ TEST(ServingTest, ClientsMapTheCopiesOfPartitionsThatAreNotLocal) {
   const format::PartitionEntry& entry = again->manifest.partitions[1];
   EXPECT_EQ(again->copied.fetched, 0u);
   EXPECT_GE(again->copied.found, entry.graph.size_bytes + entry.node_columns.size_bytes);
-  for (const storage::ObjectInfo& object : *objects) {
-    ASSERT_TRUE(bucket->Delete("graphs/small/" + object.key).ok());
-  }
+  const auto objects = bucket->List("");
+  for (const storage::ObjectInfo& object : *objects) ASSERT_TRUE(bucket->Delete(object.key).ok());
 
   const auto mapped = served.Connect(client::Access::kMapped);
   ASSERT_TRUE(mapped.ok()) << mapped.status().ToString();
@@ -175,6 +181,69 @@ TEST(ServingTest, ClientsMapTheCopiesOfPartitionsThatAreNotLocal) {
   ASSERT_TRUE(original.ok()) << original.status().ToString();
   const auto b = AllRows(*original->graph, "node-feat");
   EXPECT_TRUE(std::equal(a->byte_span().begin(), a->byte_span().end(), b->byte_span().begin()));
+}
+
+size_t NumFilesOfEdgeIds(const std::string& folder) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().filename() == "edge_ids.safetensors") ++count;
+  }
+  return count;
+}
+
+// Edge `row` of all edges, as graph->tensors() has them.
+Result<Tensor> RandomRowsOfEdges(sampler::PartitionedGraph& graph, const std::string& name) {
+  const EdgeTypeId type(0);
+  ASSIGN_OR_RETURN(const sampler::TensorHandle tensor,
+                   graph.tensors().Create({.id = {sampler::RowSpace::Edges(type), name, {}},
+                                           .row_shape = {3},
+                                           .initializer = sampler::Initializer::Uniform(-1, 1, 4)},
+                                          Soon()));
+  std::vector<GlobalRowId> rows;
+  for (uint64_t row = 0; row < graph.book().num_edges(type); ++row) rows.emplace_back(row);
+  return graph.tensors().Read(tensor, rows, Soon());
+}
+
+// Original ids of edges are in files of their own, which a server fetches when somebody first asks for such rows.
+TEST(ServingTest, FirstValuesOfEdgesAreThoseOfTheirOriginalIds) {
+  const TemporaryFolder folder, cache;
+  const auto bucket = InABucket(WritePartitions(folder));
+  ServedPartitionOptions options;
+  options.cache.folder = cache.path();
+  options.open_store = [&](const std::string&) { return storage::StoreLocation{bucket, "graphs/small"}; };
+  const Served served("mem://graphs/small", options);
+  const client::testing::ServedGraph same_cut(client::testing::SmallGraph(), 2);
+  EXPECT_EQ(NumFilesOfEdgeIds(cache.path()), 0u);
+  for (const client::Access access : {client::Access::kRpc, client::Access::kMapped}) {
+    const auto session = served.Connect(access);
+    ASSERT_TRUE(session.ok()) << session.status().ToString();
+    const std::string name = std::string("rows-") + client::NameOf(access);
+    const auto rows = RandomRowsOfEdges(*session->graph, name);
+    ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+    EXPECT_EQ(NumFilesOfEdgeIds(cache.path()), 2u);
+    const auto expected = RandomRowsOfEdges(same_cut.local_graph(), name);
+    ASSERT_TRUE(expected.ok()) << expected.status().ToString();
+    EXPECT_TRUE(std::ranges::equal(rows->byte_span(), expected->byte_span()));
+  }
+}
+
+TEST(ServingTest, OriginalIdsOfEdgesThatAreMissingAreSaidToBe) {
+  const TemporaryFolder folder, cache;
+  const auto bucket = InABucket(WritePartitions(folder));
+  ServedPartitionOptions options;
+  options.cache.folder = cache.path();
+  options.open_store = [&](const std::string&) { return storage::StoreLocation{bucket, "graphs/small"}; };
+  const Served served("mem://graphs/small", options);
+  const auto objects = bucket->List("");
+  for (const storage::ObjectInfo& object : *objects) {
+    if (!object.key.ends_with("edge_ids.safetensors")) continue;
+    ASSERT_TRUE(bucket->Delete(object.key).ok());
+  }
+  const auto session = served.Connect(client::Access::kRpc);
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  const Status missing = RandomRowsOfEdges(*session->graph, "rows").status();
+  EXPECT_EQ(missing.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(missing.message(), HasSubstr("it is missing"));
 }
 
 TEST(ServingTest, MapsNothingWithoutTheNonce) {

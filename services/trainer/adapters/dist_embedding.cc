@@ -15,6 +15,14 @@ Status RestartWhereLost(Status status) {
   return Unavailable("a graph server was restarted and has lost the rows of an embedding: " + status.message());
 }
 
+template <class GlobalId>
+std::vector<GlobalRowId> RowsOf(std::span<const GlobalId> ids) {
+  std::vector<GlobalRowId> rows;
+  rows.reserve(ids.size());
+  for (const GlobalId id : ids) rows.emplace_back(id.value);
+  return rows;
+}
+
 // f32 [rows, width], a copy.
 torch::Tensor FloatsOf(const Tensor& rows) {
   const torch::ScalarType type = rows.dtype() == DType::kF16    ? torch::kHalf
@@ -70,39 +78,61 @@ class DistEmbedding::Acknowledgement {
 
 Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(sampler::EmbeddingStore& store,
                                                              collective::Collective& group,
-                                                             const DistEmbeddingOptions& options) {
+                                                             const DistEmbeddingOptions& options,
+                                                             sampler::KeptRows* kept) {
   if (options.size < 1 || options.size > INT32_MAX) {
     return InvalidArgument("an embedding with rows of " + std::to_string(options.size) + " values");
   }
   const Deadline deadline = Deadline::After(options.call_timeout);
-  uint64_t run = UniqueNumber();
-  RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(&run, 1)), Rank(0), deadline));
-  sampler::EmbeddingSpec spec{.id = {.rows = sampler::RowSpace::Nodes(options.type), .name = options.name},
+  uint64_t shared[] = {UniqueNumber(), kept == nullptr ? 0 : kept->version()};  // of the run, and of the rows
+  RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(shared)), Rank(0), deadline));
+  sampler::EmbeddingSpec spec{.id = {.rows = options.rows, .name = options.name},
                               .dtype = options.dtype,
                               .width = static_cast<uint32_t>(options.size),
                               .initializer = options.initializer,
                               .optimizer = options.optimizer,
-                              .num_trainers = group.size()};
-  spec.id.creation = run;
-  const auto create = [&]() -> Result<bool> {
-    RETURN_IF_ERROR(store.CreateEmbedding(spec, deadline));
-    return false;
+                              .num_trainers = group.size(),
+                              .first_version = shared[1]};
+  spec.id.creation = shared[0];
+  // Kept rows take the place of first values, which need not be made then.
+  if (kept != nullptr) spec.initializer = sampler::Initializer::Zeros();
+  bool is_made = false;
+  const auto make_some = [&]() -> Result<bool> {
+    const Deadline step_deadline = Deadline::After(options.call_timeout);
+    if (is_made) return kept->RestoreSome(store, spec, step_deadline);
+    if (kept != nullptr) RETURN_IF_ERROR(kept->CheckFits(spec));
+    RETURN_IF_ERROR(store.CreateEmbedding(spec, step_deadline));
+    is_made = true;
+    return kept != nullptr;
   };
-  RETURN_IF_ERROR(collective::WorkInSteps(Rank(0), create, group, options.call_timeout)
-                      .While("creating the embedding '" + options.name + "'"));
+  Status made = collective::WorkInSteps(Rank(0), make_some, group, options.call_timeout);
+  if (!made.ok()) {
+    // Half restored they are of no use to anybody; that they cannot be dropped either is not what has gone wrong.
+    if (is_made) static_cast<void>(store.DropEmbedding(spec.id, Deadline::After(options.call_timeout)));
+    return std::move(made).While("creating the embedding '" + options.name + "'");
+  }
   return std::unique_ptr<DistEmbedding>(new DistEmbedding(store, group, std::move(spec), options.call_timeout));
 }
 
 DistEmbedding::DistEmbedding(sampler::EmbeddingStore& store, collective::Collective& group, sampler::EmbeddingSpec spec,
                              std::chrono::milliseconds call_timeout)
-    : store_(store), group_(group), spec_(std::move(spec)), call_timeout_(call_timeout) {}
+    : store_(store),
+      group_(group),
+      spec_(std::move(spec)),
+      call_timeout_(call_timeout),
+      version_(spec_.first_version) {}
 
 DistEmbedding::~DistEmbedding() = default;
 
-Result<torch::Tensor> DistEmbedding::operator()(std::span<const GlobalNodeId> nodes) {
-  std::vector<GlobalRowId> rows;
-  rows.reserve(nodes.size());
-  for (const GlobalNodeId node : nodes) rows.emplace_back(node.value);
+Status DistEmbedding::CheckAreOf(sampler::RowsOf of) const {
+  if (spec_.id.rows.of == of) return Status();
+  return InvalidArgument("the rows of '" + spec_.id.name + "' are not those of " +
+                         (of == sampler::RowsOf::kNodes ? "nodes" : "edges"));
+}
+
+Result<torch::Tensor> DistEmbedding::ReadRows(std::vector<GlobalRowId> rows) {
+  // Autograd cannot bring a gradient to what nobody holds but this.
+  std::erase_if(reads_, [](const Read& read) { return read.leaf.use_count() == 1 && !read.leaf.grad().defined(); });
   torch::Tensor values = torch::empty({0, size()});
   if (!rows.empty()) {
     Result<Tensor> read = store_.ReadEmbedding(spec_, version_, rows, CallDeadline());
@@ -115,20 +145,34 @@ Result<torch::Tensor> DistEmbedding::operator()(std::span<const GlobalNodeId> no
   return values;
 }
 
+Result<torch::Tensor> DistEmbedding::operator()(std::span<const GlobalRowId> rows) {
+  return ReadRows({rows.begin(), rows.end()});
+}
+
+Result<torch::Tensor> DistEmbedding::operator()(std::span<const GlobalNodeId> nodes) {
+  RETURN_IF_ERROR(CheckAreOf(sampler::RowsOf::kNodes));
+  return ReadRows(RowsOf(nodes));
+}
+
+Result<torch::Tensor> DistEmbedding::operator()(std::span<const GlobalEdgeId> edges) {
+  RETURN_IF_ERROR(CheckAreOf(sampler::RowsOf::kEdges));
+  return ReadRows(RowsOf(edges));
+}
+
 Result<torch::Tensor> DistEmbedding::operator()(const torch::Tensor& ids) {
   if (ids.dim() != 1 || ids.scalar_type() != torch::kInt64) {
-    return InvalidArgument("ids of nodes have " + std::to_string(ids.dim()) + " dimensions of " +
+    return InvalidArgument("ids of rows have " + std::to_string(ids.dim()) + " dimensions of " +
                            c10::toString(ids.scalar_type()) + ", expected 1 of Long");
   }
   const torch::Tensor here = ids.detach().to(torch::kCPU).contiguous();
-  std::vector<GlobalNodeId> nodes;
-  nodes.reserve(static_cast<size_t>(here.numel()));
+  std::vector<GlobalRowId> rows;
+  rows.reserve(static_cast<size_t>(here.numel()));
   for (int64_t i = 0; i < here.numel(); ++i) {
     const int64_t id = here.data_ptr<int64_t>()[i];
-    if (id < 0) return InvalidArgument("node " + std::to_string(id) + " of '" + spec_.id.name + "' does not exist");
-    nodes.emplace_back(static_cast<uint64_t>(id));
+    if (id < 0) return InvalidArgument("row " + std::to_string(id) + " of '" + spec_.id.name + "' does not exist");
+    rows.emplace_back(static_cast<uint64_t>(id));
   }
-  return (*this)(std::span<const GlobalNodeId>(nodes));
+  return ReadRows(std::move(rows));
 }
 
 Status DistEmbedding::Step(double learning_rate) {

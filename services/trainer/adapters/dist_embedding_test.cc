@@ -1,4 +1,4 @@
-// Learnable rows in a program, over partitions in this process and behind servers: steps are torch's.
+// Learnable rows in a program, behind servers: steps are torch's.
 #include "services/trainer/adapters/dist_embedding.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ constexpr int64_t kSize = 5;
 constexpr double kRate = 0.05;
 
 DistEmbeddingOptions SgdRows() {
-  return {.type = NodeTypeId(0),
+  return {.rows = sampler::RowSpace::Nodes(NodeTypeId(0)),
           .size = kSize,
           .name = "emb",
           .initializer = sampler::Initializer::Uniform(-1, 1, 3),
@@ -170,6 +170,112 @@ TEST(DistEmbeddingTest, RanksAddUp) {
   EXPECT_TRUE(torch::allclose(learned, DenseSteps(initial), 1e-4, 1e-5));
 }
 
+// DGL's "forward without step() leaks".
+TEST(DistEmbeddingTest, ReadsThatNobodyHoldsAreForgotten) {
+  const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
+  const auto graph = Ask(served);
+  collective::SelfCollective group;
+  const auto embedding = Make(*graph, group, SgdRows());
+  const torch::Tensor ids = torch::tensor({4, 0, 4}, torch::kInt64);
+  {
+    const torch::NoGradGuard no_grad;
+    for (int i = 0; i < 3; ++i) Rows(*embedding, ids);
+    EXPECT_EQ(embedding->num_awaited(), 0u);
+  }
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(Rows(*embedding, ids).sum().requires_grad());
+    EXPECT_LE(embedding->num_awaited(), 1u);
+  }
+  // What still may get a gradient, or has one, stays: the program holds neither of these rows itself.
+  const torch::Tensor first_loss = Rows(*embedding, ids).sum();
+  Rows(*embedding, ids).sum().backward();
+  Rows(*embedding, ids);
+  EXPECT_EQ(embedding->num_awaited(), 3u);
+  first_loss.backward();
+  torch::Tensor initial;
+  {
+    const torch::NoGradGuard no_grad;
+    initial = Rows(*embedding, AllIds(*graph));
+  }
+  EXPECT_EQ(embedding->num_awaited(), 2u);
+  ASSERT_TRUE(embedding->Step(kRate).ok());
+  EXPECT_EQ(embedding->num_awaited(), 0u);
+  torch::Tensor expected = initial.clone();
+  expected[0] -= 2 * kRate;
+  expected[4] -= 4 * kRate;
+  const torch::NoGradGuard no_grad;
+  EXPECT_TRUE(torch::allclose(Rows(*embedding, AllIds(*graph)), expected, 1e-5, 1e-6));
+}
+
+TEST(DistEmbeddingTest, ABatchThatIsGivenUpChangesNothing) {
+  const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
+  const auto graph = Ask(served);
+  collective::SelfCollective group;
+  const auto embedding = Make(*graph, group, SgdRows());
+  const torch::Tensor rows = Rows(*embedding, torch::tensor({4, 0, 4}, torch::kInt64));
+  const torch::Tensor before = rows.detach().clone();
+  rows.sum().backward();
+  embedding->Forget();
+  EXPECT_EQ(embedding->num_awaited(), 0u);
+  ASSERT_TRUE(embedding->Step(kRate).ok());
+  EXPECT_EQ(embedding->version(), 1u);
+  const torch::NoGradGuard no_grad;
+  EXPECT_TRUE(torch::equal(Rows(*embedding, torch::tensor({4, 0, 4}, torch::kInt64)), before));
+}
+
+// As DGL's sparse optimisers: a row that was read twice has two gradients.
+TEST(DistEmbeddingTest, TheMeanIsOverAllTimesThatARowWasRead) {
+  const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
+  const auto graph = Ask(served);
+  collective::SelfCollective group;
+  DistEmbeddingOptions options = SgdRows();
+  options.optimizer.duplicates = sampler::DuplicateGradients::kMean;
+  const auto embedding = Make(*graph, group, options);
+  const torch::Tensor twice = torch::tensor({4, 0, 4}, torch::kInt64), once = torch::tensor({4}, torch::kInt64);
+  const torch::Tensor first = Rows(*embedding, twice), second = Rows(*embedding, once);
+  torch::Tensor expected = first.detach().clone();
+  (first.sum() + 4 * second.sum()).backward();
+  ASSERT_TRUE(embedding->Step(kRate).ok());
+  const torch::NoGradGuard no_grad;
+  expected -= kRate * torch::tensor({{2.0f}, {1.0f}, {2.0f}});  // (1 + 1 + 4) / 3, and 1
+  EXPECT_TRUE(torch::allclose(Rows(*embedding, twice), expected, 1e-5, 1e-6));
+}
+
+// Rows of edges and own rows, which are not those of nodes.
+TEST(DistEmbeddingTest, RowsAreOfNodesOfEdgesOrOfAnything) {
+  const client::testing::ServedGraph served(client::testing::SmallGraph(), 3);
+  const auto graph = Ask(served);
+  collective::SelfCollective group;
+  DistEmbeddingOptions options = SgdRows();
+  options.rows = sampler::RowSpace::Edges(EdgeTypeId(0));
+  const auto of_edges = Make(*graph, group, options);
+  options.rows = sampler::RowSpace::Own(7);
+  const auto own = Make(*graph, group, options);
+  const auto last_edge = static_cast<int64_t>(graph->book().num_edges(EdgeTypeId(0))) - 1;
+  const torch::Tensor edge_ids = torch::tensor({last_edge, int64_t{0}, last_edge}, torch::kInt64);
+  const torch::Tensor own_ids = torch::tensor({0, 6, 3}, torch::kInt64);
+  const torch::Tensor edges = Rows(*of_edges, edge_ids), relations = Rows(*own, own_ids);
+  EXPECT_FALSE(torch::equal(edges[0], edges[1]));
+  (edges * relations).sum().backward();
+  torch::Tensor expected_edges = edges.detach().clone(), expected_own = relations.detach().clone();
+  for (const DistEmbedding* embedding : {of_edges.get(), own.get()}) EXPECT_EQ(embedding->version(), 0u);
+  ASSERT_TRUE(of_edges->Step(kRate).ok() && own->Step(kRate).ok());
+  const torch::NoGradGuard no_grad;
+  expected_own -= kRate * edges;
+  expected_edges[1] -= kRate * relations[1];
+  expected_edges[0] -= kRate * (relations[0] + relations[2]);
+  expected_edges[2] = expected_edges[0];
+  EXPECT_TRUE(torch::allclose(Rows(*of_edges, edge_ids), expected_edges, 1e-5, 1e-6));
+  EXPECT_TRUE(torch::allclose(Rows(*own, own_ids), expected_own, 1e-5, 1e-6));
+
+  const std::vector<GlobalEdgeId> some_edges = {GlobalEdgeId(0)};
+  const std::vector<GlobalNodeId> some_nodes = {GlobalNodeId(0)};
+  EXPECT_TRUE((*of_edges)(some_edges).ok());
+  EXPECT_THAT((*of_edges)(some_nodes).status().message(), HasSubstr("'emb' are not those of nodes"));
+  EXPECT_THAT((*own)(some_edges).status().message(), HasSubstr("are not those of edges"));
+  EXPECT_EQ((*own)(torch::tensor({7}, torch::kInt64)).status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST(DistEmbeddingTest, HalfRowsAreTheRoundedOnes) {
   const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
@@ -192,7 +298,7 @@ TEST(DistEmbeddingTest, SaysWhatDoesNotFit) {
   options.size = 0;
   EXPECT_EQ(DistEmbedding::Create(graph->embeddings(), group, options).status().code(), StatusCode::kInvalidArgument);
   options = SgdRows();
-  options.type = NodeTypeId(9);
+  options.rows = sampler::RowSpace::Nodes(NodeTypeId(9));
   EXPECT_EQ(DistEmbedding::Create(graph->embeddings(), group, options).status().code(), StatusCode::kInvalidArgument);
 
   const auto embedding = Make(*graph, group, SgdRows());

@@ -33,11 +33,11 @@ Result<std::vector<double>> LearnLinks(const DistGraph& graph, collective::Colle
   const EdgesOfSplit links{{link}, "links"};
   const auto as_drawn = [](sampler::MiniBatch batch) -> Result<sampler::MiniBatch> { return batch; };
   ASSIGN_OR_RETURN(const auto loader, DistEdgeDataLoader::Make(graph, links, options, as_drawn));
-  ASSIGN_OR_RETURN(
-      const auto emb,
-      DistEmbedding::Create(
-          graph.partitions().embeddings(), group,
-          {.type = node, .size = 16, .name = "node", .initializer = sampler::Initializer::Uniform(-0.5, 0.5, 1)}));
+  ASSIGN_OR_RETURN(const auto emb, DistEmbedding::Create(graph.partitions().embeddings(), group,
+                                                         {.rows = RowSpace::Nodes(node),
+                                                          .size = 16,
+                                                          .name = "node",
+                                                          .initializer = sampler::Initializer::Uniform(-0.5, 0.5, 1)}));
   std::vector<double> losses;
   for (uint32_t epoch = 0; epoch < epochs; ++epoch) {
     RETURN_IF_ERROR(loader->StartEpoch(epoch));

@@ -26,9 +26,6 @@ sampler::SparseOptimizer OptimizerOf(const job::SparseOptimizer& options) {
     case job::SparseOptimizerType::kAdam: optimizer.type = sampler::SparseOptimizerType::kAdam; break;
     case job::SparseOptimizerType::kAdamW: optimizer.type = sampler::SparseOptimizerType::kAdamW; break;
   }
-  const bool is_adam =
-      options.type == job::SparseOptimizerType::kAdam || options.type == job::SparseOptimizerType::kAdamW;
-  optimizer.epsilon = is_adam ? 1e-8 : 1e-10;  // torch's
   optimizer.weight_decay = options.weight_decay;
   optimizer.initial_accumulator = options.initial_accumulator;
   optimizer.duplicates = options.duplicates == job::DuplicateGradients::kSum ? sampler::DuplicateGradients::kSum

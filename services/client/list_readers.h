@@ -1,0 +1,75 @@
+// What NodeSplit and EdgeSplit divide beside named splits: ids that are there, and those that a mask names, a stretch
+// at a time. Readers for TakeShare (split_shares.h).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/client/dist_tensor.h"
+#include "services/sampler/seed_order.h"
+
+namespace espalier::client {
+
+// Id: GlobalNodeId or GlobalEdgeId. The ids outlive this.
+template <class Id>
+class IdReader {
+ public:
+  explicit IdReader(std::span<const Id> ids) : ids_(ids) {}
+
+  template <class Take>
+  Status Read(const sampler::PositionRange& range, Take take) const {
+    for (const Id id : ids_.subspan(range.first, range.size())) take(id);
+    return Status();
+  }
+
+ private:
+  const std::span<const Id> ids_;
+};
+
+// The ids whose value of a mask is not 0, in the order of global ids. The mask has been checked, and outlives this;
+// rows_per_question > 0.
+template <class Id>
+class MaskReader {
+ public:
+  MaskReader(const DistTensor& mask, uint64_t rows_per_question) : mask_(mask), rows_per_question_(rows_per_question) {}
+
+  template <class Take>
+  Status Read(const sampler::PositionRange& range, Take take) const {
+    if (range.size() == 0) return Status();
+    uint64_t position = 0;  // of the next row that is not 0
+    std::vector<GlobalRowId> rows;
+    for (uint64_t first = 0; first < mask_.num_rows(); first += rows.size()) {
+      rows.clear();
+      const uint64_t last = first + std::min(rows_per_question_, mask_.num_rows() - first);
+      for (uint64_t row = first; row < last; ++row) rows.emplace_back(row);
+      ASSIGN_OR_RETURN(const Tensor values, mask_.ReadRows(rows));
+      const std::span<const std::byte> bytes = values.byte_span();  // one for each row
+      for (size_t i = 0; i < rows.size(); ++i) {
+        if (bytes[i] == std::byte{0}) continue;
+        if (position >= range.first) take(Id(rows[i].value));
+        if (++position == range.last) return Status();
+      }
+    }
+    return FailedPrecondition("the mask '" + mask_.name() + "' has changed while it was split");
+  }
+
+ private:
+  const DistTensor& mask_;
+  const uint64_t rows_per_question_;
+};
+
+// InvalidArgument unless it is Bool or U8, one value for each node, or edge, of a type.
+inline Status CheckMask(const DistTensor& mask, sampler::RowsOf of) {
+  const std::string one = of == sampler::RowsOf::kEdges ? "edge" : "node";
+  const bool is_of = mask.rows().of == of;
+  const bool is_flat = mask.shape().size() == 1;
+  if (is_of && is_flat && (mask.dtype() == DType::kBool || mask.dtype() == DType::kU8)) return Status();
+  return InvalidArgument("the mask '" + mask.name() + "' is a " + NameOf(mask.dtype()) + " tensor of " +
+                         (is_of ? one + "s" : "no " + one + "s") + " with " + std::to_string(mask.shape().size()) +
+                         " dimensions, expected BOOL or U8, one value for each " + one + " of a type");
+}
+
+}  // namespace espalier::client
