@@ -29,9 +29,10 @@ fi
 install_ssh_packages
 install_versitygw
 install_kube_tools
+install_helm
 install_prometheus
 if [ -n "$e2e_cluster" ]; then
-  if [ -z "$KUBE_TOOLS" ] || [ -z "$PROMETHEUS_TOOLS" ]; then
+  if [ -z "$KUBE_TOOLS" ] || [ -z "$HELM_TOOLS" ] || [ -z "$PROMETHEUS_TOOLS" ]; then
     echo "--with-e2e: there is no cluster without the programs that e2e/tools/build.sh could not build (above)" >&2
     exit 69
   fi
@@ -56,7 +57,7 @@ for preset in "${presets[@]}"; do
   echo "== $preset: build"
   cmake --preset "$preset" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
     -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
-    -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
+    -DESPALIER_HELM="$HELM_TOOLS" -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
     >"build/$preset-configure.log" 2>&1 ||
     { cat "build/$preset-configure.log"; exit 1; }
   cmake --build --preset "$preset"
