@@ -37,7 +37,6 @@ if [ -n "$e2e_cluster" ]; then
     exit 69
   fi
   install_cluster_packages
-  trap 'e2e/cluster down --name "$e2e_cluster"' EXIT  # ctest takes it down itself, unless it is interrupted
 fi
 
 # Tests open our files with Python's numpy, safetensors and TensorBoard's reader (Debian lacks the last two).
@@ -62,7 +61,20 @@ for preset in "${presets[@]}"; do
     { cat "build/$preset-configure.log"; exit 1; }
   cmake --build --preset "$preset"
 done
+# ctest takes the cluster down itself, and its lines are the last ones: nothing is left to do unless it was interrupted.
+ctest_runs=""
+end_interrupted_cluster() {
+  local status=$?
+  if [ -n "$ctest_runs" ] && [ -n "$e2e_cluster" ]; then e2e/cluster down --name "$e2e_cluster" || true; fi
+  exit "$status"
+}
+trap end_interrupted_cluster EXIT
+
 for preset in "${presets[@]}"; do
   echo "== $preset: test"
-  ctest --preset "$preset" -j "$((2 * $(nproc)))"  # half of the time they wait
+  ctest_runs=yes
+  status=0
+  ctest --preset "$preset" -j "$((2 * $(nproc)))" || status=$?  # half of the time they wait
+  if [ "$status" -lt 128 ]; then ctest_runs=""; fi  # it ended by itself, not by a signal
+  if [ "$status" -ne 0 ]; then exit "$status"; fi
 done
