@@ -29,14 +29,14 @@ fi
 install_ssh_packages
 install_versitygw
 install_kube_tools
+install_helm
 install_prometheus
 if [ -n "$e2e_cluster" ]; then
-  if [ -z "$KUBE_TOOLS" ] || [ -z "$PROMETHEUS_TOOLS" ]; then
+  if [ -z "$KUBE_TOOLS" ] || [ -z "$HELM_TOOLS" ] || [ -z "$PROMETHEUS_TOOLS" ]; then
     echo "--with-e2e: there is no cluster without the programs that e2e/tools/build.sh could not build (above)" >&2
     exit 69
   fi
   install_cluster_packages
-  trap 'e2e/cluster down --name "$e2e_cluster"' EXIT  # ctest takes it down itself, unless it is interrupted
 fi
 
 # Tests open our files with Python's numpy, safetensors and TensorBoard's reader (Debian lacks the last two).
@@ -56,12 +56,25 @@ for preset in "${presets[@]}"; do
   echo "== $preset: build"
   cmake --preset "$preset" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
     -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
-    -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
+    -DESPALIER_HELM="$HELM_TOOLS" -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
     >"build/$preset-configure.log" 2>&1 ||
     { cat "build/$preset-configure.log"; exit 1; }
   cmake --build --preset "$preset"
 done
+# ctest takes the cluster down itself, and its lines are the last ones: nothing is left to do unless it was interrupted.
+ctest_runs=""
+end_interrupted_cluster() {
+  local status=$?
+  if [ -n "$ctest_runs" ] && [ -n "$e2e_cluster" ]; then e2e/cluster down --name "$e2e_cluster" || true; fi
+  exit "$status"
+}
+trap end_interrupted_cluster EXIT
+
 for preset in "${presets[@]}"; do
   echo "== $preset: test"
-  ctest --preset "$preset" -j "$((2 * $(nproc)))"  # half of the time they wait
+  ctest_runs=yes
+  status=0
+  ctest --preset "$preset" -j "$((2 * $(nproc)))" || status=$?  # half of the time they wait
+  if [ "$status" -lt 128 ]; then ctest_runs=""; fi  # it ended by itself, not by a signal
+  if [ "$status" -ne 0 ]; then exit "$status"; fi
 done

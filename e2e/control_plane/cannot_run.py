@@ -4,8 +4,8 @@ import dataclasses
 import time
 import typing
 
+from .api_server import OPERATORS
 from .audit import AuditLog
-from .cluster import OPERATORS
 from .jobs import phase, training
 from .operator_process import Operator
 from .permissions import allow_everywhere

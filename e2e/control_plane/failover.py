@@ -4,8 +4,8 @@ import collections
 import signal
 import time
 
+from .api_server import OPERATORS
 from .audit import AuditLog
-from .cluster import OPERATORS
 from .jobs import TERMINAL, phase, training
 from .operator_process import Operator
 from .permissions import allow_everywhere

@@ -4,9 +4,9 @@ import collections
 import random
 import time
 
+from .api_server import OPERATORS
 from .audit import AuditLog
 from .children import await_right_children, create_all, delete_all
-from .cluster import OPERATORS
 from .history import History
 from .jobs import TERMINAL, phase
 from .mixture import Outside, documents, outcome_of

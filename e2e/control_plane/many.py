@@ -3,9 +3,9 @@
 import collections
 import time
 
+from .api_server import OPERATORS
 from .audit import AuditLog
 from .children import await_right_children, create_all, delete_all
-from .cluster import OPERATORS
 from .jobs import TERMINAL, phase, training
 from .operator_process import Operator
 from .permissions import allow_everywhere

@@ -2,11 +2,11 @@
 
 import time
 
+from . import mixture
+from .api_server import OPERATORS
 from .audit import AuditLog
 from .children import await_right_children
-from .cluster import OPERATORS
 from .jobs import phase
-from . import mixture
 from .operator_process import Operator
 from .permissions import allow_in
 from .processes import wait_until

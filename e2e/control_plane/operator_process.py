@@ -5,7 +5,7 @@ import os
 import pathlib
 import signal
 
-from .cluster import REPOSITORY
+from .api_server import REPOSITORY
 from .permissions import SYSTEM_NAMESPACE
 from .processes import Program, wait_until
 

@@ -1,6 +1,6 @@
 """What an operator may do: operator/rbac/role.yaml, nothing more, in the two ways in which the chart grants it."""
 
-from .cluster import OPERATORS, REPOSITORY
+from .api_server import OPERATORS, REPOSITORY
 
 GROUP = "rbac.authorization.k8s.io"
 SYSTEM_NAMESPACE = "espalier-system"  # of operators and their Lease

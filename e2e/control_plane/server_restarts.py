@@ -3,9 +3,9 @@ meanwhile."""
 
 import time
 
+from .api_server import OPERATORS
 from .audit import AuditLog
 from .children import await_right_children
-from .cluster import OPERATORS
 from .jobs import phase, training
 from .operator_process import Operator
 from .permissions import allow_everywhere

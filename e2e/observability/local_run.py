@@ -6,7 +6,7 @@ import pathlib
 import urllib.error
 import urllib.request
 
-from control_plane.cluster import REPOSITORY
+from control_plane.api_server import REPOSITORY
 from control_plane.operator_process import program
 from control_plane.processes import Program, free_port, wait_until
 

@@ -15,10 +15,10 @@ OPERATOR = "deployment/espalier-operator"
 LEASE = "espalier-operator"
 
 
-def install(*settings):
+def install(*settings, chart=CHART):
     """As a user would; idempotent. `settings` are values of the chart, as NAME=VALUE."""
     images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
-    run(["helm", "upgrade", RELEASE, CHART, "--install", "--namespace", NAMESPACE, "--create-namespace",
+    run(["helm", "upgrade", RELEASE, chart, "--install", "--namespace", NAMESPACE, "--create-namespace",
          "--set-string", f"image.core={images}-core,image.trainer={images}-trainer,image.tag={tag}",
          *(part for setting in settings for part in ("--set", setting)), "--wait", "--timeout", "120s"], timeout=150)
 
@@ -32,10 +32,10 @@ def install_as_documented():
     _kubectl("rollout", "status", OPERATOR, "--timeout=120s", timeout=150)
 
 
-def upgrade(*settings):
-    """With other values; returns when the operators of before are gone."""
+def upgrade(*settings, chart=CHART):
+    """With other values, and another version; returns when the operators of before are gone."""
     before = set(operator_pods())
-    install(*settings)
+    install(*settings, chart=chart)
     _wait_until_gone(before)
 
 

@@ -3,22 +3,25 @@
 import argparse
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import signal
 import sys
 import time
 
-from runner import chart, report
+from runner import chart, here, report
 from runner.bucket import Bucket
 from runner.commands import Failure, run
 from runner.rounds import summary, table
 from runner.telling import say, tell_rounds
 from runner.world import World
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SOURCE = here.SOURCE
 SCENARIOS = SOURCE / "e2e/scenarios"
 USAGE_STATUS, UNAVAILABLE_STATUS, INTERRUPTED_STATUS = 64, 69, 130
+# What all stories of a level may take together; each has a limit of its own besides.
+LEVEL_SECONDS = {"ci": 15 * 60, "full": 50 * 60}
 # A cluster of e2e/cluster sets them; for another one, whoever runs this does (scenarios/README.md).
 NEEDED = ["AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "ESPALIER_E2E_IMAGES", "ESPALIER_E2E_TAG"]
 
@@ -60,13 +63,14 @@ def lack_of(scenario):
 
 
 def tell_all(scenarios, world, arguments, rounds):
-    """The chart is as it was before: installed or not."""
+    """True where all went well and in time. The chart is then as it was before: installed or not."""
+    most_seconds = math.inf if arguments.scenarios else LEVEL_SECONDS[arguments.level]
     begin = time.monotonic()
     was_installed = chart.is_installed()
     try:
         chart.install()
         say(f"-- chart installed in {time.monotonic() - begin:.0f} s")
-        tell_rounds(scenarios, world, arguments.reports, arguments.repeat, rounds)
+        return tell_rounds(scenarios, world, arguments.reports, arguments.repeat, rounds, most_seconds)
     finally:
         if not was_installed and chart.is_installed():
             chart.uninstall()
@@ -91,7 +95,7 @@ def parsed(argv, description):
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--cluster", default="main")
     where.add_argument("--kubeconfig", type=pathlib.Path)
-    parser.add_argument("--level", choices=["ci", "full"], default="ci")
+    parser.add_argument("--level", choices=list(LEVEL_SECONDS), default="ci")
     parser.add_argument("--repeat", type=at_least_one, default=1, metavar="N")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--reports", type=pathlib.Path, default=SOURCE / "build/e2e-reports")
@@ -120,7 +124,12 @@ def main(argv, description):
     missing = [name for name in NEEDED if not os.environ.get(name)]
     if missing:
         parser.error(f"needs {', '.join(missing)} in the environment")
-    os.environ.setdefault("ESPALIER_E2E_CLI", str(SOURCE / "build/release/bin/espalier"))
+    os.environ.setdefault("ESPALIER_E2E_CLI", str(SOURCE / "build/release/bin" / here.PROGRAM))
+    unbuilt = here.missing_programs()
+    if unbuilt:
+        print(f"e2e/run: not built: {', '.join(unbuilt)}; ./test.sh builds them, and so does "
+              "cmake --build --preset release --target espalier-binaries", file=sys.stderr)
+        return UNAVAILABLE_STATUS
     for name in [name for name in os.environ if name.startswith("OPENBLAS_")]:
         del os.environ[name]  # pods do not have what chooses the kernels of the math library here
     os.environ.setdefault("AWS_REGION", "us-east-1")
@@ -148,7 +157,7 @@ def main(argv, description):
         if arguments.prepare:
             chart.install()
             return 0
-        tell_all(scenarios, World(bucket), arguments, rounds)
+        went_well = tell_all(scenarios, World(bucket), arguments, rounds)
     except Failure as failure:
         print(f"e2e/run: {failure}", file=sys.stderr)
         report.write(arguments.reports / "installation", chart.NAMESPACE)
@@ -160,5 +169,5 @@ def main(argv, description):
     told = [one for round_ in rounds for one in round_]
     failed = [one.story for one in told if not one.passed]
     say(f"{len(told) - len(failed)} of {len(told)} scenarios passed in {time.monotonic() - begin:.0f} s"
-        + (f"; failed: {', '.join(failed)}" if failed else ""))
-    return 1 if failed else 0
+        + (f"; failed: {', '.join(failed)}" if failed else "") + ("" if went_well or failed else "; that is too long"))
+    return 0 if went_well else 1

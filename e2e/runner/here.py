@@ -4,8 +4,18 @@ import json
 import os
 import pathlib
 import string
+import sys
 
 from runner.commands import run
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+# What stories call on this machine; the second is found by kubectl as `kubectl espalier`.
+PROGRAM, PLUGIN = "espalier", "kubectl-espalier"
+
+
+def missing_programs():
+    """Paths of those that are not built."""
+    return [str(path) for path in map(beside, (PROGRAM, PLUGIN)) if not os.access(path, os.X_OK)]
 
 
 def beside(name):
@@ -28,3 +38,11 @@ def train(manifest, folder, *settings, **values):
     run([os.environ["ESPALIER_E2E_CLI"], "run", "-f", document, "--output", folder / "run",
          *(part for setting in settings for part in ("--set", setting))], timeout=180)
     return json.loads((folder / "run/result.json").read_text())
+
+
+def links_of_cora(folder):
+    """Makes the graph of services/examples/cora-links.yaml by the example's own script. It needs numpy, which the
+    interpreter that ./test.sh prepares has."""
+    interpreter = SOURCE / "build/python/bin/python"
+    run([interpreter if interpreter.exists() else sys.executable, "-B", SOURCE / "services/examples/cora_links.py",
+         folder], timeout=120)

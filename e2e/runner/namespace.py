@@ -4,6 +4,7 @@ import contextlib
 import json
 import string
 
+from runner import here
 from runner.commands import Failure, attempt, run, wait_for
 
 SECRET = "bucket-keys"
@@ -11,7 +12,7 @@ LABEL = "espalier.io/e2e=scenario"
 # What cora.yaml leaves open, unless a story says otherwise. So many epochs take half a minute where nothing else runs:
 # time for what happens in a story.
 OF_CORA = {"name": "cora", "epochs": "600", "server_replicas": "1", "server_containers": "1", "samplers": "0",
-           "trainer_memory": "768Mi"}
+           "trainers": "2", "trainer_memory": "768Mi"}
 ADMIN_PORT = 9090  # of a pod's first container; where it has several servers, the next ones follow
 
 
@@ -24,12 +25,12 @@ class Namespace:
         return run(["kubectl", "--namespace", self.name, *arguments], **kwargs)
 
     def create(self):
-        self._apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+        self.apply_object({"apiVersion": "v1", "kind": "Namespace", "metadata": {
             "name": self.name, "labels": {**dict([LABEL.split("=")]),
                                           "pod-security.kubernetes.io/enforce": "restricted"}}})
 
     def create_secret(self, name, texts):
-        self._apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": texts})
+        self.apply_object({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": texts})
 
     def create_bucket_secret(self, name=SECRET):
         self.create_secret(name, {"AWS_ACCESS_KEY_ID": self.bucket.access_key,
@@ -37,8 +38,8 @@ class Namespace:
 
     def set_quota(self, pods):
         """How many pods there may be at once."""
-        self._apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pods"},
-                     "spec": {"hard": {"pods": pods}}})
+        self.apply_object({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pods"},
+                           "spec": {"hard": {"pods": pods}}})
 
     def delete(self):
         """Starts it: what is in the namespace goes with it. Its jobs' pods go first, within seconds: where one is left, the
@@ -48,14 +49,21 @@ class Namespace:
             attempt(["kubectl", "--namespace", self.name, "wait", "--for=delete", "pods", "--all", "--timeout=30s"])
         attempt(["kubectl", "delete", "namespace", self.name, "--ignore-not-found", "--wait=false"])
 
-    def _apply(self, document):
+    def apply_object(self, document):
         self.kubectl("apply", "--filename", "-", stdin=json.dumps(document))
 
-    def apply(self, manifest, **values):
-        """Applies a manifest in which ${...} stands for what differs between clusters and scenarios."""
+    def document(self, manifest, **values):
+        """A manifest in which ${...} stands for what differs between clusters and scenarios, filled in."""
         known = {"endpoint": self.bucket.endpoint, "region": self.bucket.region, "secret": SECRET,
                  "graph": self.bucket.uri("cora"), "output": self.bucket.uri(self.name), **OF_CORA, **values}
-        self.kubectl("apply", "--filename", "-", stdin=string.Template(manifest.read_text()).substitute(known))
+        return string.Template(manifest.read_text()).substitute(known)
+
+    def apply(self, manifest, **values):
+        self.kubectl("apply", "--filename", "-", stdin=self.document(manifest, **values))
+
+    def plugin(self, command, job, *arguments, **kwargs):
+        """Standard output of `kubectl espalier COMMAND JOB`."""
+        return run([here.beside(here.PLUGIN), command, job, "--namespace", self.name, *arguments], **kwargs)
 
     def patch(self, job, changes):
         self.kubectl("patch", "disttraining", job, "--type=merge", "--patch", json.dumps(changes))
@@ -104,6 +112,18 @@ class Namespace:
         """Anything else that is to happen to the namespace's jobs."""
         return wait_for(what, seconds, look)
 
+    def wait_for_pod_to_succeed(self, name, seconds):
+        """A pod of nobody's job."""
+        def look():
+            status = json.loads(self.kubectl("get", "pod", name, "--output=json"))["status"]
+            if status.get("phase") == "Failed":
+                raise Failure(f"pod {name} has failed: {status.get('containerStatuses')}\n"
+                              + attempt(["kubectl", "--namespace", self.name, "logs", name]).stdout[-3000:])
+            return status.get("phase") == "Succeeded"
+
+        wait_for(f"pod {name} Succeeded", seconds, look,
+                 lambda: self.kubectl("get", "pod", name, "--output=jsonpath={.status}"))
+
     def wait_for_pods_elsewhere(self, job, role, count, node, seconds):
         """Until all of a role's pods run, and on other nodes."""
         def look():
@@ -132,12 +152,22 @@ class Namespace:
             pod["metadata"]["uid"] not in former and pod["status"]["phase"] in ("Running", "Succeeded")
             for pod in self.pods(job, role).values()), lambda: _status(self.job(job)))
 
+    def begin_deletion(self, *jobs):
+        self.kubectl("delete", "disttraining", *jobs, "--wait=false")
+
     def delete_job(self, job, seconds):
         """Deletes a DistTraining and waits until nothing that belonged to it is there any more."""
-        self.kubectl("delete", "disttraining", job, "--wait=false")
-        self.wait_until_gone(f"all that belonged to {job}", seconds, lambda: self.objects(
-            "disttrainings,pods,jobs,statefulsets,services,configmaps,secrets,networkpolicies,poddisruptionbudgets,"
-            "serviceaccounts", job))
+        self.begin_deletion(job)
+        self.wait_until_deleted(job, seconds)
+
+    def wait_until_deleted(self, job, seconds):
+        def left():
+            """A resource itself has no label that says whose it is."""
+            return list(filter(None, [self.job(job)])) + self.objects(
+                "pods,jobs,statefulsets,services,configmaps,secrets,networkpolicies,poddisruptionbudgets,"
+                "serviceaccounts", job)
+
+        self.wait_until_gone(f"{job} and all that belonged to it", seconds, left)
 
     def wait_until_gone(self, what, seconds, look):
         wait_for(f"the end of {what}", seconds, lambda: not look(),

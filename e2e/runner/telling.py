@@ -1,5 +1,6 @@
 """Stories are told one after the other, and what they took is kept."""
 
+import math
 import shutil
 import time
 import traceback
@@ -43,18 +44,31 @@ def tell(name, scenario, world, reports):
     return as_it_should
 
 
-def tell_rounds(scenarios, world, reports, times, rounds):
-    """Tells all scenarios so many times in a row, and ends after a round in which one has failed. What was told is in
-    `rounds` at once: an interruption loses none of it."""
+def tell_rounds(scenarios, world, reports, times, rounds, most_seconds=math.inf):
+    """Tells all scenarios so many times in a row, and ends after a round in which one has failed, or which took longer
+    than it may: False then. What was told is in `rounds` at once: an interruption loses none of it."""
     for name in scenarios:
         shutil.rmtree(reports / name, ignore_errors=True)
     for number in range(1, times + 1):
         if times > 1:
             say(f"== round {number} of {times}")
+        begin = time.monotonic()
         world.begin_round()
         rounds.append([])
         for name, scenario in scenarios.items():
             rounds[-1].append(tell(name, scenario, world, reports))
         world.wait_until_gone()
+        seconds = time.monotonic() - begin
+        if seconds > most_seconds:
+            say(f"!! {overrun(rounds[-1], seconds, most_seconds)}")
+            return False
         if not all(told.passed for told in rounds[-1]):
-            return
+            return False
+    return True
+
+
+def overrun(told, seconds, most_seconds):
+    """In words, what a round that took too long has consisted of, the longest story first."""
+    longest = sorted(told, key=lambda one: one.seconds, reverse=True)
+    return (f"all stories together took {seconds:.0f} s, expected at most {most_seconds:.0f} s: "
+            + ", ".join(f"{one.story} {one.seconds:.0f} s" for one in longest))

@@ -1,5 +1,6 @@
 """Stories are told round after round, until one fails."""
 
+import math
 import pathlib
 import tempfile
 import types
@@ -50,6 +51,8 @@ class TellingTest(unittest.TestCase):
         self.reports = pathlib.Path(folder.name)
         self.said = self.start(mock.patch("runner.telling.say"))
         self.written = self.start(mock.patch("runner.telling.report.write"))
+        self.seconds = 0.0
+        self.start(mock.patch("runner.telling.time", types.SimpleNamespace(monotonic=lambda: self.seconds)))
         self.world = FakeWorld()
         self.rounds = []
 
@@ -57,15 +60,15 @@ class TellingTest(unittest.TestCase):
         self.addCleanup(patch.stop)
         return patch.start()
 
-    def tell(self, times, **stories):
+    def tell(self, times, most_seconds=math.inf, **stories):
         scenarios = {name: scenario(story) for name, story in stories.items()}
-        tell_rounds(scenarios, self.world, self.reports, times, self.rounds)
+        return tell_rounds(scenarios, self.world, self.reports, times, self.rounds, most_seconds)
 
     def passed(self):
         return [[(told.story, told.passed) for told in round_] for round_ in self.rounds]
 
     def test_each_round_begins_anew_and_ends_when_all_of_it_is_gone(self):
-        self.tell(2, a=measures, b=lambda world: None)
+        self.assertTrue(self.tell(2, a=measures, b=lambda world: None))
         self.assertEqual(self.passed(), [[("a", True), ("b", True)]] * 2)
         self.assertEqual(self.world.asked, ["round", "a for 60 s", "end", "b for 60 s", "end", "gone"] * 2)
         self.assertEqual([told.figures for told in self.rounds[0]], [{"a part": 1.5}, {}])
@@ -76,11 +79,22 @@ class TellingTest(unittest.TestCase):
             if world.asked.count("round") == 2:
                 raise Failure("too late")
 
-        self.tell(5, a=fails_at_last, b=measures)
+        self.assertFalse(self.tell(5, a=fails_at_last, b=measures))
         self.assertEqual(self.passed(), [[("a", True), ("b", True)], [("a", False), ("b", True)]])
         self.assertEqual(self.world.asked.count("end"), 4)
         self.written.assert_called_once_with(self.reports / "a", "none")
         self.assertTrue(any("too late" in call.args[0] for call in self.said.call_args_list))
+
+    def test_the_round_that_takes_too_long_is_the_last_and_says_what_took_how_long(self):
+        def takes(seconds):
+            def story(_):
+                self.seconds += seconds
+            return story
+
+        self.assertFalse(self.tell(3, most_seconds=100, short=takes(20), long=takes(90)))
+        self.assertEqual(self.passed(), [[("short", True), ("long", True)]])
+        self.assertEqual(self.said.call_args.args[0],
+                         "!! all stories together took 110 s, expected at most 100 s: long 90 s, short 20 s")
 
     def test_an_interruption_keeps_what_was_told(self):
         def interrupted(world):

@@ -28,6 +28,14 @@ install_kube_tools() {
   fi
 }
 
+# Sets HELM_TOOLS to the folder with helm and helm-unittest, or to nothing.
+install_helm() {
+  if ! HELM_TOOLS="$(e2e/tools/build.sh helm)"; then
+    HELM_TOOLS=""
+    echo "!! NOT TESTED what the chart renders" >&2
+  fi
+}
+
 # What a cluster on this machine is made of besides e2e/tools (e2e/cluster_setup/tools.py); needs install-packages.sh.
 install_cluster_packages() {
   local missing

@@ -5,6 +5,7 @@ import datetime
 import itertools
 import pathlib
 
+from observability.dashboards import dashboard, filled_in
 from runner import given_certificates, peer
 from runner.admission import Webhook
 from runner.alerts import Alerts
@@ -98,6 +99,19 @@ def nonsense_is_asked(world, alerts):
         assert not answer.is_refused and not answer.is_served, answer.text
 
     errors.wait(120, prod=ask)
+    errors_are_drawn(world, "waiting")
+
+
+def errors_are_drawn(world, job):
+    """By the panel of a job's dashboard that is empty where all is well: method and code of what went wrong."""
+    panel, = [panel for panel in dashboard("job").panels if panel.title == "Errors per second"]
+    query, = panel.queries
+    expression = filled_in(query.expression, {"namespace": world.namespace.name, "job": job}, "15s")
+    found = world.prometheus.over(expression, 300)
+    drawn = {labels["method"]: max(value for _, value in values) for labels, values in found}
+    # The last part of its name is how who answers calls it.
+    assert drawn.get(NONSENSE.rpartition("/")[2], 0) > 0, (expression, found)
+    assert all(labels["code"] not in ("", "OK") for labels, _ in found), found
 
 
 def a_webhook_is_in_the_way(world, alerts):

@@ -1,11 +1,23 @@
-"""The chart is upgraded and rolled back under a running job: operators come and go, and none of the job's pods does."""
+"""The chart is upgraded to another version and rolled back under a running job: operators come and go, its pods stay."""
 
+import json
+import pathlib
+import re
+import shutil
+import tempfile
+
+from runner.commands import run
 from runner.world import CORA, ENDLESS
 
 LEVEL = "ci"
 SECONDS = 600
 NEEDS_OWN_CLUSTER = True
 ANOTHER_IMAGE = "localhost/espalier-trainer-of-another-version"
+NEXT_VERSION = "99.0.0"
+# An optional field that the resource has from that version on.
+FIELD = "note"
+NEW_FIELD = {"description": "for people", "type": "string", "maxLength": 64}
+FIELDS_OF_SPEC = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
 
 
 def story(world):
@@ -14,22 +26,54 @@ def story(world):
     namespace.wait_for_phase("cora", "Training", 120)
     pods = uids(namespace)
     operators = set(world.chart.operator_pods())
+    before = definition(world)
+    assert FIELD not in before["fields"], before
 
     # What new jobs would run: this one keeps what it was accepted with.
     try:
-        world.chart.upgrade("operator.replicas=2", "operator.logFormat=text", f"image.trainer={ANOTHER_IMAGE}")
+        with tempfile.TemporaryDirectory(prefix="espalier-e2e-chart-") as folder:
+            world.chart.upgrade("operator.replicas=2", "operator.logFormat=text", f"image.trainer={ANOTHER_IMAGE}",
+                                chart=next_version(world.chart.CHART, pathlib.Path(folder)))
         now = set(world.chart.operator_pods())
         assert len(now) == 2 and not now & operators, (operators, now)
-        assert_undisturbed(world, pods, "upgraded to two operators")
+        after = definition(world)
+        assert after["version"] == NEXT_VERSION and after["fields"] == before["fields"] | {FIELD}, (before, after)
+        assert after["uid"] == before["uid"], "the definition was made anew: every DistTraining went with the old one"
+        assert_undisturbed(world, pods, "upgraded to another version and two operators")
     finally:
         world.chart.roll_back()
     assert len(world.chart.operator_pods()) == 1, world.chart.operator_pods()
+    assert definition(world) == before, (before, definition(world))
     assert_undisturbed(world, pods, "rolled back")
 
     # ... and is obeyed by the operator of before.
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
     job = namespace.wait_for_phase("cora", "Suspended", 90)
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
+
+
+def next_version(chart, folder):
+    """A copy of the chart as its next version might be; what it links to in the sources is a file in the copy."""
+    copy = folder / "espalier"
+    shutil.copytree(chart, copy)
+    of_chart = copy / "Chart.yaml"
+    text, found = re.subn(r"^(version|appVersion): .*$", rf"\1: {NEXT_VERSION}", of_chart.read_text(), flags=re.M)
+    assert found == 2, text
+    of_chart.write_text(text)
+    resource = copy / "files/disttrainings.yaml"
+    addition = [{"op": "add", "path": f"{FIELDS_OF_SPEC}/{FIELD}", "value": NEW_FIELD}]
+    resource.write_text(run(["kubectl", "patch", "--local", "--filename", resource, "--type=json", "--output=yaml",
+                             "--patch", json.dumps(addition)]))
+    return copy
+
+
+def definition(world):
+    """What the cluster has of the resource."""
+    found = json.loads(run(["kubectl", "get", "customresourcedefinition", world.chart.DEFINITION, "--output=json"]))
+    version, = found["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return {"uid": found["metadata"]["uid"], "version": found["metadata"]["labels"]["app.kubernetes.io/version"],
+            "fields": set(spec["properties"])}
 
 
 def uids(namespace):

@@ -1,25 +1,96 @@
-"""A job is deleted in every phase, also while no operator runs: nothing stays, nothing gets stuck."""
+"""Jobs are deleted in every phase, and in three of them while no operator runs: nothing stays, nothing gets stuck."""
 
+import contextlib
+import json
+
+from runner.machines import full_nodes
 from runner.world import CORA, ENDLESS
 
 LEVEL = "ci"
-SECONDS = 600
+SECONDS = 780
 NEEDS_OWN_CLUSTER = True  # on another one the operator may be there for others
+# Phases that pass, and how a job gets there: one after the other, each deleted as soon as it is there. With so little
+# memory trainers are killed again and again.
+PASSING = {"Partitioning": {}, "Starting": {}, "Restarting": {"trainer_memory": "48Mi"}}
+ORPHANS = ("Training", "Suspended")  # and Partitioning: deleted without an operator
 
 
 def story(world):
     namespace = world.namespace
-    for phase in ("Partitioning", "Starting", "Training", "Suspended", "Succeeded"):
-        namespace.apply(CORA, epochs="20" if phase == "Succeeded" else ENDLESS)
-        if phase == "Suspended":
-            namespace.wait_for_phase("cora", "Training", 120)
-            namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
-        namespace.wait_for_phase("cora", phase, 120, never=("Failed", "Succeeded"))
-        namespace.delete_job("cora", 60)
+    for phase, values in PASSING.items():
+        apply(namespace, phase.lower(), **values)
+        namespace.wait_for_phase(phase.lower(), phase, 120, never=("Failed", "Succeeded"))
+        namespace.delete_job(phase.lower(), 60)
         world.note(f"deleted while {phase}")
 
-    namespace.apply(CORA, epochs=ENDLESS)
-    namespace.wait_for_phase("cora", "Training", 120)
-    with world.chart.without_operator():
-        namespace.delete_job("cora", 60)
-    world.note("deleted without an operator")
+    # Phases that last, in jobs side by side. The first names a path where nothing is mounted, the last an empty place.
+    lasting = {"Pending": {"graph": "/srv/graphs/cora"}, "Training": {}, "Suspended": {}, "Succeeded": {"epochs": "20"},
+               "Failed": {"graph": world.bucket.uri("there-is-no-such-graph")}}
+    jobs = {phase.lower(): phase for phase in lasting}
+    orphans = {f"orphan-{phase.lower()}": phase for phase in ORPHANS}
+    for name, phase in {**jobs, **orphans}.items():
+        apply(namespace, name, **lasting[phase])
+    apply(namespace, "suspending")
+    delete_while_suspending(namespace, "suspending")
+    for name in [name for name, phase in {**jobs, **orphans}.items() if phase == "Suspended"]:
+        namespace.wait_for_phase(name, "Training", 240)
+        suspend(namespace, name)
+    for name, phase in {**jobs, **orphans}.items():
+        namespace.wait_for_phase(name, phase, 240)
+    namespace.begin_deletion(*jobs)
+    for name in ("suspending", *jobs):
+        namespace.wait_until_deleted(name, 90)
+    world.note(f"deleted while Suspending, {', '.join(jobs.values())}")
+
+    delete_without_operator(world, orphans)
+
+
+def apply(namespace, name, **values):
+    """One trainer is enough."""
+    namespace.apply(CORA, name=name, trainers="1", **{"epochs": ENDLESS, **values})
+
+
+def suspend(namespace, name):
+    namespace.patch(name, {"spec": {"runPolicy": {"suspend": True}}})
+
+
+def delete_while_suspending(namespace, name):
+    """A pod that is held is all that its job waits for."""
+    namespace.wait_for_phase(name, "Training", 240)
+    with held(namespace, f"{name}-server-0-0"):
+        suspend(namespace, name)
+        namespace.wait_until_gone(f"the trainer of {name}", 90, lambda: namespace.pods(name, "trainer"))
+        namespace.wait_for_phase(name, "Suspending", 30)
+        namespace.begin_deletion(name)
+
+
+@contextlib.contextmanager
+def held(namespace, pod):
+    """A time in which a pod stays although it was asked to go."""
+    def set_finalizers(names):
+        namespace.kubectl("patch", "pod", pod, "--type=merge", "--patch",
+                          json.dumps({"metadata": {"finalizers": names}}))
+
+    set_finalizers(["e2e.espalier.io/held"])
+    try:
+        yield
+    finally:
+        set_finalizers(None)
+
+
+def delete_without_operator(world, orphans):
+    """Jobs of these phases, by name, and one whose partitioner finds no node: it is as far as when the operator went."""
+    namespace = world.namespace
+    orphans = {**orphans, "orphan-partitioning": "Partitioning"}
+    with contextlib.ExitStack() as while_nodes_are_full:
+        while_nodes_are_full.enter_context(full_nodes())
+        apply(namespace, "orphan-partitioning")
+        namespace.wait_for_condition("orphan-partitioning", "Partitioned", "False", "Unschedulable", 90)
+        # Nodes take pods again before there is to be another operator.
+        with world.chart.without_operator(), contextlib.closing(while_nodes_are_full):
+            phases = {name: namespace.job(name)["status"]["phase"] for name in orphans}
+            assert phases == orphans, phases
+            namespace.begin_deletion(*orphans)
+            for name in orphans:
+                namespace.wait_until_deleted(name, 90)
+    world.note(f"deleted without an operator while {', '.join(orphans.values())}")

@@ -1,6 +1,11 @@
-"""Cora in a bucket, one manifest applied: a trained model in the bucket, and nothing left running."""
+"""Cora in a bucket, one manifest applied: a trained model in the bucket and fetched, and nothing left running."""
 
+import json
 import pathlib
+import tempfile
+
+from runner import here
+from runner.commands import run
 
 LEVEL = "ci"
 SECONDS = 420
@@ -21,7 +26,10 @@ def trained(world, samplers):
     """Runs the job to its end, looks at everything it leaves, and removes it; returns the digest of the parameters."""
     namespace = world.namespace
     namespace.apply(MANIFEST, samplers=str(samplers), output=world.bucket.uri(f"{namespace.name}/{samplers}"))
-    job = namespace.wait_for_phase("cora", "Succeeded", 180)
+    watched = namespace.plugin("status", "cora", "--watch", timeout=180)
+    job = namespace.wait_for_phase("cora", "Succeeded", 10)
+    *before, last = watched.splitlines()
+    assert before and not any("  Succeeded  " in line for line in before) and "  Succeeded  " in last, watched
 
     prefix = f"{namespace.name}/{samplers}/cora-{job['metadata']['uid'][:8]}"
     result = world.bucket.json(f"{prefix}/result.json")
@@ -29,12 +37,14 @@ def trained(world, samplers):
     assert result["testAccuracy"] >= LEAST_ACCURACY, result["testAccuracy"]
     assert result["partitions"] == 2 and result["trainers"] == 2, result
     outputs_are_there(world, prefix)
+    outputs_can_be_fetched(namespace, result)
     status_says_so(job)
     is_protected(namespace)
 
     # cleanPodPolicy Running: what had ended by itself stays for its logs, what would go on for ever goes.
     namespace.wait_until_gone("servers and samplers", 60, lambda: [
         name for name, pod in namespace.pods("cora").items() if pod["status"]["phase"] != "Succeeded"])
+    logs_can_be_read(namespace)
     left = {role: len(namespace.pods("cora", role)) for role in ("partitioner", "server", "sampler", "trainer")}
     assert left == {"partitioner": 1, "server": 0, "sampler": 0, "trainer": 2}, left
 
@@ -51,6 +61,26 @@ def outputs_are_there(world, prefix):
     assert shapes["embeddings/node/values.npy"] == [2708, 64], shapes
     assert shapes["predictions/node/values.npy"] == [2708], shapes
     world.bucket.verify(prefix)
+
+
+def outputs_can_be_fetched(namespace, result):
+    """By the kubectl plugin, to a folder that holds what it promises."""
+    with tempfile.TemporaryDirectory(prefix="espalier-e2e-fetched-") as temporary:
+        folder = pathlib.Path(temporary) / "cora"
+        namespace.plugin("fetch", "cora", "--to", folder, "--what", "model,metrics", timeout=120)
+        names = sorted(path.name for path in folder.iterdir())
+        assert (folder / "model/best.safetensors").is_file() and "embeddings" not in names, names
+        fetched = json.loads((folder / "result.json").read_text())
+        assert fetched["parametersDigest"] == result["parametersDigest"], fetched
+        run([here.beside(here.PROGRAM), "verify", folder])
+
+
+def logs_can_be_read(namespace):
+    """Those of both trainers, by the kubectl plugin, each line with who has printed it; and those of one alone."""
+    speakers = {line.partition(" ")[0] for line in namespace.plugin("logs", "cora", "--role", "trainer").splitlines()}
+    assert speakers == {"[trainer-0]", "[trainer-1]"}, speakers
+    of_one = namespace.plugin("logs", "cora", "--role", "trainer", "--rank", "1", "--tail", "3").splitlines()
+    assert len(of_one) == 3 and all(line.startswith("[trainer-1] ") for line in of_one), of_one
 
 
 def status_says_so(job):

@@ -1,5 +1,7 @@
 """Certificates are renewed under a job that trains, and no call fails; another job's certificate opens no door."""
 
+import re
+
 from runner import peer
 from runner.commands import wait_for
 from runner.world import CORA, ENDLESS
@@ -7,6 +9,8 @@ from runner.world import CORA, ENDLESS
 LEVEL = "ci"
 SECONDS = 900
 SERVER, PORT = "cora-server-0-0", 7000
+ANSWER, ASK = ("server", "sampler"), ("sampler", "trainer")  # roles
+UNWELCOME = ("a trainer of another job", "nobody")
 RENEWALS = 2
 REACHES_PODS_SECONDS = 180  # a minute and a cache's time on most clusters
 
@@ -18,18 +22,26 @@ def story(world):
                                    lambda: peer.trainers_certificate(namespace, "stranger"))
     namespace.delete_job("stranger", 60)
     namespace.apply(CORA, epochs=ENDLESS, samplers="1")
-    namespace.wait_for_phase("cora", "Training", 120)
+    # Everybody has asked everybody by then: what trainers wait for as they meet is no matter of certificates.
+    namespace.wait_for_checkpoint("cora", 180)
 
     served = who_is_let_in(world, strangers)
+    calls, ends = calls_of_clients(namespace), ends_of_certificates(namespace)
     for renewal in range(1, RENEWALS + 1):
         asked = f"espalier.io/renew-certificates={renewal}"
         namespace.kubectl("annotate", "disttraining", "cora", "--overwrite", asked)
         served = wait_for("another certificate of the server", REACHES_PODS_SECONDS, lambda: renewed(namespace, served))
         world.note(f"renewed {renewal} times")
+    namespace.wait_for("another certificate in every pod", REACHES_PODS_SECONDS, lambda: all(
+        end > ends[pod] for pod, end in ends_of_certificates(namespace).items()))
+    only_good_answers_were_added(calls, calls_of_clients(namespace))
     who_is_let_in(world, strangers)
 
     failed = failed_calls(namespace)
     assert not failed, failed
+    # Nobody was turned away but those who were meant to be: twice a stranger, and twice nobody.
+    refused = {name: refusals(namespace, name) for role in ANSWER for name in namespace.pods("cora", role)}
+    assert refused == {name: 2 * len(UNWELCOME) if name == SERVER else 0 for name in refused}, refused
     status = namespace.job("cora")["status"]
     assert status["phase"] == "Training" and status["incarnation"] == 1, status
     restarts = {name: container["restartCount"] for name, pod in namespace.pods("cora").items()
@@ -42,17 +54,17 @@ def who_is_let_in(world, strangers):
     namespace = world.namespace
     own = peer.ask(namespace, SERVER, PORT, peer.trainers_certificate(namespace, "cora"))
     assert own.is_served, own.text
-    for who, certificate in (("a trainer of another job", strangers), ("nobody", None)):
-        before = refusals(namespace)
+    for who, certificate in zip(UNWELCOME, (strangers, None), strict=True):
+        before = refusals(namespace, SERVER)
         answer = peer.ask(namespace, SERVER, PORT, certificate)
         assert answer.is_refused, (who, answer.text)
         # By the server, not by what lies in between.
-        namespace.wait_for(f"the server's word on {who}", 20, lambda: refusals(namespace) > before)
+        namespace.wait_for(f"the server's word on {who}", 20, lambda: refusals(namespace, SERVER) > before)
     return own.certificate
 
 
-def refusals(namespace):
-    return namespace.kubectl("logs", SERVER).count("TLS handshake failed")
+def refusals(namespace, pod):
+    return namespace.kubectl("logs", pod).count("TLS handshake failed")
 
 
 def renewed(namespace, former):
@@ -62,13 +74,40 @@ def renewed(namespace, former):
     return answer.certificate if answer.certificate != former else None
 
 
-# How a trainer waits for a tensor that another one is about to make.
+# How a trainer waits for a tensor that another one is about to make, as it is counted by who answers, and by who asks.
 WAITS = ('code="NOT_FOUND",method="DescribeTensor"', 'code="UNAVAILABLE",method="Create"')
+CLIENTS_WAITS = ('espalier_client_calls_total{code="NOT_FOUND",method="Describe"}',
+                 'espalier_client_retries_total{method="Create"}')
+CLIENTS_CALLS = re.compile(r"^(espalier_client_(?:calls|retries)_total\{.*\}) (\S+)$", re.MULTILINE)
+END = re.compile(r"^espalier_tls_certificate_expiry_timestamp_seconds (\S+)$", re.MULTILINE)
 
 
 def failed_calls(namespace):
     """Lines of the metrics of whoever answers calls that tell of one that failed."""
-    answered = [(name, line) for role in ("server", "sampler") for name in namespace.pods("cora", role)
+    answered = [(name, line) for role in ANSWER for name in namespace.pods("cora", role)
                 for line in namespace.metrics(name).splitlines() if line.startswith("espalier_rpc_calls_total{")]
     assert answered, "no metrics of calls"
     return [entry for entry in answered if 'code="OK"' not in entry[1] and not any(wait in entry[1] for wait in WAITS)]
+
+
+def calls_of_clients(namespace):
+    """What whoever asks has counted, {pod: {series: count}}: calls by how they ended, and tries after a first one."""
+    return {name: {series: float(count) for series, count in CLIENTS_CALLS.findall(namespace.metrics(name))}
+            for role in ASK for name in namespace.pods("cora", role)}
+
+
+def only_good_answers_were_added(before, after):
+    assert set(after) == set(before), (sorted(before), sorted(after))
+    for pod, counts in after.items():
+        added = {series: count - before[pod].get(series, 0) for series, count in counts.items()}
+        good = sum(count for series, count in added.items() if 'code="OK"' in series)
+        assert good > 0, f"{pod} has asked nothing while certificates were renewed: {added}"
+        bad = {series: count for series, count in added.items()
+               if count != 0 and 'code="OK"' not in series and series not in CLIENTS_WAITS}
+        assert not bad, (pod, bad)
+
+
+def ends_of_certificates(namespace):
+    """When, in Unix time, by the file that each process of the job reads: {pod: seconds}."""
+    return {name: float(END.search(namespace.metrics(name)).group(1))
+            for role in ("server", "sampler", "trainer") for name in namespace.pods("cora", role)}

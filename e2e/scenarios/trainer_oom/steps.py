@@ -12,6 +12,9 @@ def story(world):
     namespace.wait_for_condition("cora", "Restarting", "True", "OOMKilled", 120)
     error = namespace.job("cora")["status"]["lastError"]
     assert error["role"] == "trainer" and error["reason"] == "OOMKilled", error
+    described = namespace.plugin("describe", "cora")
+    for words in ("Restarting=True, OOMKilled", "Raise spec.trainers.resources.limits.memory"):
+        assert words in described, (words, described)
 
     # What a role may use changes while a job is suspended, and only then.
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})

@@ -1,0 +1,184 @@
+"""etcd and kube-apiserver: on loopback, on free ports, with certificates and tokens of their own, all in one folder."""
+
+import json
+import os
+import pathlib
+import secrets
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+from .api import Api, ApiError
+from .processes import Program, free_port, wait_until
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
+START_SECONDS = 90  # on a machine that does much else
+STARTS = 3  # somebody may take a port before we do
+ADMIN = "admin"
+# Pods' accounts, as in a cluster: operators' requests are queued and counted as such.
+OPERATORS = tuple(f"system:serviceaccount:espalier-system:operator-{name}" for name in "abc")
+# The operators alone: others' requests are many and of no interest.
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "users": list(OPERATORS)}, {"level": "None"}]}
+
+
+def tools_folder():
+    folder = os.environ.get("ESPALIER_KUBE_TOOLS")
+    if not folder:
+        raise SystemExit("ESPALIER_KUBE_TOOLS names no folder: export it as what e2e/tools/build.sh kube prints")
+    return pathlib.Path(folder)
+
+
+class ApiServer:
+    """Owned by the main thread; `api` may be used by all. Ends all it has started on leaving."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.tools = tools_folder()
+        self.tokens = {user: secrets.token_hex(16)
+                       for user in (ADMIN, "controller-manager", "scheduler", "kwok", *OPERATORS)}
+        self.programs = []
+        self.api_server = None
+
+    def __enter__(self):
+        try:
+            self._make_certificates()
+            self._write_files()
+            self._start_storage_and_server()
+            self._complete()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for program in reversed(self.programs):
+            program.kill()
+
+    @property
+    def audit_log(self):
+        return self.folder / "audit.log"
+
+    def kubeconfig(self, user, port=None, namespace="default"):
+        """A file that lets `user` in, by way of `port` where one is given."""
+        path = self.folder / f"{user.rsplit(':', 1)[-1]}-{port or self.port}-{namespace}.kubeconfig"
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user, "namespace": namespace}}],
+            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{port or self.port}",
+                                                     "certificate-authority": "ca.crt"}}],
+            "users": [{"name": user, "user": {"token": self.tokens[user]}}]}
+        path.write_text(json.dumps(config))
+        return path
+
+    def restart_api_server(self):
+        """Killed as by a dying machine, and started again on the same port. When it was not ready: from, to."""
+        began = time.time()
+        self.programs.remove(self.api_server)
+        self.api_server.kill()
+        self.start_api_server()
+        return began, time.time()
+
+    def start_api_server(self):
+        self._start_api_server()
+        self._await_api_server()
+
+    def compact_storage(self):
+        """Makes etcd forget all but the newest versions. The revision it has kept."""
+        revision = self._ask_etcd("range", {"key": "AA=="})["header"]["revision"]
+        self._ask_etcd("compaction", {"revision": revision, "physical": True})
+        return int(revision)
+
+    def apply(self, file, *arguments):
+        """kubectl's server-side apply of a file."""
+        self.kubectl("apply", "--server-side", "-f", file, *arguments).check_returncode()
+
+    def kubectl(self, *arguments, stdin=None):
+        """A command of an administrator's; the process that has ended, with its output as text."""
+        feed = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+        return subprocess.run([self.tools / "kubectl", f"--kubeconfig={self.kubeconfig(ADMIN)}", *arguments], text=True,
+                              capture_output=True, timeout=60, **feed,
+                              env={"HOME": str(self.folder), "PATH": "/usr/bin:/bin"})
+
+    def _complete(self):
+        """What else is there once the API server answers."""
+
+    def _run(self, program, *flags):
+        started = Program([str(self.tools / program), *flags], str(self.folder / f"{program}.log"))
+        self.programs.append(started)
+        return started
+
+    def _make_certificates(self):
+        def openssl(*arguments):
+            subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True, timeout=60)
+        key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
+        openssl("req", "-x509", *key, "-subj", "/CN=e2e-ca", "-keyout", "ca.key", "-out", "ca.crt")
+        openssl("req", "-x509", *key, "-subj", "/CN=kube-apiserver", "-CA", "ca.crt", "-CAkey", "ca.key",
+                "-addext", "basicConstraints=critical,CA:FALSE",
+                "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc",
+                "-keyout", "server.key", "-out", "server.crt")
+        openssl("req", "-x509", *key, "-subj", "/CN=accounts", "-keyout", "accounts.key", "-out", "accounts.crt")
+
+    def _write_files(self):
+        (self.folder / "audit.json").write_text(json.dumps(AUDIT_POLICY))
+        groups = {user: "system:serviceaccounts,system:serviceaccounts:espalier-system" for user in OPERATORS}
+        rows = [f'{token},{user},{user},"{groups.get(user, "system:masters")}"'
+                for user, token in self.tokens.items()]
+        (self.folder / "tokens.csv").write_text("\n".join(rows) + "\n")
+
+    def _start_storage_and_server(self):
+        for attempt in range(STARTS):
+            try:
+                self.etcd_url = f"http://127.0.0.1:{free_port()}"
+                self.port = free_port()
+                etcd = self._run("etcd", f"--data-dir={self.folder}/etcd-{attempt}",
+                                 f"--listen-client-urls={self.etcd_url}",
+                                 f"--advertise-client-urls={self.etcd_url}", "--listen-peer-urls=http://127.0.0.1:0",
+                                 "--unsafe-no-fsync", "--log-level=warn")
+                wait_until(lambda: self._is_answering(etcd, f"{self.etcd_url}/health"), START_SECONDS, "etcd is ready")
+                self.api = Api(self.port, self.folder / "ca.crt", self.tokens[ADMIN])
+                return self.start_api_server()
+            except (RuntimeError, TimeoutError):
+                if attempt + 1 == STARTS:
+                    raise
+                self.__exit__()
+                self.programs.clear()
+
+    def _start_api_server(self):
+        at = f"{self.folder}/"
+        self.api_server = self._run(
+            "kube-apiserver", f"--etcd-servers={self.etcd_url}", "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={at}certs",
+            f"--tls-cert-file={at}server.crt", f"--tls-private-key-file={at}server.key",
+            f"--token-auth-file={at}tokens.csv", "--authorization-mode=RBAC",
+            "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={at}accounts.crt",
+            f"--service-account-signing-key-file={at}accounts.key", "--service-cluster-ip-range=10.96.0.0/16",
+            f"--audit-policy-file={at}audit.json", f"--audit-log-path={self.audit_log}", "--audit-log-maxsize=4096")
+
+    def _await_api_server(self):
+        def is_ready():
+            try:
+                self.api.request("GET", "/readyz")
+                return True
+            except (OSError, ApiError, ssl.SSLError, ValueError):
+                if not self.api_server.is_running():
+                    raise RuntimeError("kube-apiserver has ended:\n" + self.api_server.last_lines()) from None
+                return False
+        wait_until(is_ready, START_SECONDS, "kube-apiserver is ready")
+
+    def _is_answering(self, program, url):
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return answer.status == 200
+        except (urllib.error.URLError, OSError):
+            if not program.is_running():
+                raise RuntimeError(f"{program.name} has ended:\n{program.last_lines()}") from None
+            return False
+
+    def _ask_etcd(self, call, question):
+        request = urllib.request.Request(f"{self.etcd_url}/v3/kv/{call}", json.dumps(question).encode(), method="POST")
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)

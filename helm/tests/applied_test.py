@@ -1,0 +1,116 @@
+"""What the chart renders is what a real API server takes: applied to one of e2e/control_plane, which keeps none of it."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+sys.path.insert(0, str(REPOSITORY / "e2e"))
+
+from control_plane.api_server import ApiServer  # noqa: E402
+
+HELM = pathlib.Path(os.environ["ESPALIER_HELM"]) / "helm"
+CHART = REPOSITORY / "helm/espalier"
+NAMESPACE, OF_GRAFANA = "espalier-system", "monitoring"
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+EVERYTHING_OF_METRICS = {
+    "service": {"enabled": True, "annotations": {"prometheus.io/scrape": "true"}},
+    "serviceMonitor": {"enabled": True, "interval": "1m30s", "labels": {"release": "prometheus"}},
+    "podMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}, "disabled": ["EspalierOperatorDown"],
+                       "runbookBaseUrl": "https://git.example.com/espalier/"},
+    "dashboards": {"enabled": True, "namespace": OF_GRAFANA, "annotations": {"grafana_folder": "GNN"}}}
+POD = {
+    "operator": {
+        "podAnnotations": {"example.com/note": "1"}, "podLabels": {"pool": "system"}, "nodeSelector": {"pool": "system"},
+        "tolerations": [{"key": "pool", "operator": "Equal", "value": "system", "effect": "NoSchedule"}],
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}]}]}}},
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone",
+                                       "whenUnsatisfiable": "DoNotSchedule",
+                                       "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "espalier"}}}],
+        "env": [{"name": "HTTPS_PROXY", "value": "http://proxy.example.com:3128"}],
+        "extraArgs": ["--log-level=debug"], "priorityClassName": "system-cluster-critical", "logFormat": "text"},
+    "image": {"core": "registry.example.com/core", "trainer": "registry.example.com/trainer", "pullPolicy": "Always",
+              "coreDigest": DIGEST, "trainerDigest": DIGEST},
+    "imagePullSecrets": [{"name": "pull"}, {"name": "mirror"}],
+    "extraLabels": {"team": "graphs"}}
+VALUES = {
+    "as it is": {},
+    "one namespace": {"operator": {"clusterWide": False}},
+    "one namespace, watched": {"operator": {"clusterWide": False}, "metrics": EVERYTHING_OF_METRICS},
+    "everything of metrics": {"metrics": EVERYTHING_OF_METRICS},
+    "no metrics": {"metrics": {"service": {"enabled": False}}},
+    "no roles": {"rbac": {"create": False}},
+    "no roles that aggregate": {"rbac": {"aggregate": False}},
+    "no definition": {"crd": {"create": False}},
+    "a definition that goes": {"crd": {"keep": False}},
+    "no election": {"operator": {"leaderElection": {"enabled": False}}},
+    "several replicas": {"operator": {"replicas": 3, "podDisruptionBudget": {"maxUnavailable": "50%"}}},
+    "nobody but these may scrape": {"networkPolicy": {"from": [
+        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}},
+        {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}]}},
+    "no network policy": {"networkPolicy": {"enabled": False}},
+    "an account that is there": {"serviceAccount": {"create": False, "name": "mine"}},
+    "an account with annotations": {"serviceAccount": {"name": "mine", "annotations": {"example.com/role": "reader"}}},
+    "all of the pod": POD,
+    "a long name": {"fullnameOverride": "a-name-that-is-as-long-as-the-chart-takes-it"}}
+
+
+def rendered(version, values):
+    """As JSON is YAML, values go to helm as they are."""
+    done = subprocess.run([HELM, "template", "espalier", CHART, "--namespace", NAMESPACE, "--kube-version", version,
+                           "--values", "-"], input=json.dumps(values), capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout
+
+
+class AppliedTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="espalier-chart-"))
+        cls.server = cls.enterClassContext(ApiServer(folder))
+        cls.version = cls.server.api.request("GET", "/version")["gitVersion"]
+        for name in (NAMESPACE, OF_GRAFANA):
+            cls.server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        cls.server.apply(HERE / "prometheus_operator.yaml")
+        waiting = cls.server.kubectl("wait", "--for=condition=Established", "--timeout=50s", "-f",
+                                     HERE / "prometheus_operator.yaml")
+        if waiting.returncode != 0:
+            raise AssertionError(waiting.stderr)
+
+    def apply(self, objects):
+        # By the server alone: kubectl's own idea of what is valid is another program's.
+        return self.server.kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-",
+                                   "--output=name", stdin=objects)
+
+    def test_what_is_rendered_is_taken(self):
+        for name, values in VALUES.items():
+            with self.subTest(name):
+                objects = rendered(self.version, values)
+                done = self.apply(objects)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                taken = [line for line in done.stdout.splitlines() if line]
+                self.assertEqual(len(taken), sum(line.startswith("kind: ") for line in objects.splitlines()), taken)
+
+    def test_what_is_no_object_is_refused(self):
+        whole = rendered(self.version, {"metrics": EVERYTHING_OF_METRICS})
+        for right, wrong, why in (("podTargetLabels:", "targetLabels:", "field not declared in schema"),
+                                  ("action: keep", "action: stay", "Unsupported value"),
+                                  ("  replicas: 1", "  replicas: -1", "must be greater than or equal to 0")):
+            with self.subTest(wrong):
+                spoilt = whole.replace(right, wrong)
+                self.assertNotEqual(spoilt, whole, right)
+                done = self.apply(spoilt)
+                self.assertNotEqual(done.returncode, 0, done.stdout)
+                self.assertIn(why, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
