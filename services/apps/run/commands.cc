@@ -52,7 +52,8 @@ void SetMathThreads(const job::DistTraining& job, ChildSpec* spec) {
 ChildSpec PartitionerCommand(const Site& site, const std::string& partitions_uri, const PartitionerPeers& peers) {
   const std::string name = NameOf(ChildId{Role::kPartitioner, peers.rank});
   ChildSpec spec = CommandOf(site, "espalier-partitioner", name);
-  spec.arguments = {"--job", site.paths.JobFile(), "--output", partitions_uri, "--json"};
+  spec.arguments = {"--job",        site.paths.JobFile(),       "--output", partitions_uri, "--admin-listen", kAnyPort,
+                    "--ready-file", site.paths.ReadyFile(name), "--json"};
   if (peers.threads > 0) Append(&spec.arguments, {"--threads", std::to_string(peers.threads)});
   if (peers.size > 1) {
     Append(&spec.arguments,
