@@ -1,6 +1,7 @@
 # collect.sh ROOTFS LIMIT PROGRAM...: puts the programs of /binaries (into usr/bin; plugins, *.so, into
-# usr/lib/espalier), the shared libraries that they load and the base image does not have, the licences of those, and
-# the certificate authorities into ROOTFS, and nothing else. Fails where that is more than LIMIT MB.
+# usr/lib/espalier), the shared libraries that they load and the base image does not have, the licences of those and of
+# what is compiled in, and the certificate authorities into ROOTFS, and nothing else. Fails where that is more than
+# LIMIT MB.
 set -eu
 rootfs=$1 limit=$2
 shift 2
@@ -47,6 +48,11 @@ sort -u /tmp/packages | while read -r package; do
   cp -L "/usr/share/doc/$package/copyright" "$rootfs/usr/share/doc/$package/copyright"
   dpkg-query -W -f '${Package}=${Version}\n' "$package"
 done >"$rootfs/usr/share/doc/espalier/packages.txt"
+grep -v '^#' /images/compiled-in.txt | while IFS='=' read -r package version; do
+  mkdir -p "$rootfs/usr/share/doc/$package"
+  cp "/images/licences/$package/copyright" "$rootfs/usr/share/doc/$package/copyright"
+  echo "$package=$version (compiled in)"
+done >>"$rootfs/usr/share/doc/espalier/packages.txt"
 cp /images/LICENSE "$rootfs/usr/share/doc/espalier/copyright"
 cp -L /etc/ssl/certs/ca-certificates.crt "$rootfs/etc/ssl/certs/ca-certificates.crt"
 

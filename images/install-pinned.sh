@@ -1,11 +1,36 @@
 # install-pinned.sh LIST...: installs the packages of the lists, and nothing that they only recommend. What the base
-# image had before is noted in /images/base-packages.
+# image had before is noted in /images/base-packages. Of the packages of /images/compiled-in.txt, which nothing loads, it
+# takes the licences alone, into /images/licences/<package>.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
-dpkg-query -W -f '${Package}\n' >/images/base-packages
-apt-get update -qq
-grep -hv '^#' "$@" | xargs apt-get install -y -qq --no-install-recommends >/dev/null || {
-  # Debian keeps the newest version only.
-  echo "a pinned version is not to be had any more: run images/pin and look at what it changes" >&2
+compiled_in=/images/compiled-in.txt
+
+pins() { grep -hv '^#' "$@"; }
+fail() {
+  echo "install-pinned.sh: $1" >&2
   exit 1
 }
+
+dpkg-query -W -f '${Package}\n' >/images/base-packages
+apt-get update -qq -o APT::Update::Error-Mode=any ||
+  fail "Debian's lists of packages did not come (apt's words are above): no network, no proxy, or a mirror that is away"
+
+# Debian keeps the newest version only.
+gone=$(pins "$@" "$compiled_in" | while read -r pin; do
+  [ -n "$(apt-cache show "$pin" 2>/dev/null)" ] || printf ' %s' "$pin"
+done)
+[ -z "$gone" ] || fail "these versions are not to be had any more:$gone. Run images/pin and look at what it changes"
+
+pins "$@" | xargs apt-get install -y -qq --no-install-recommends >/dev/null ||
+  fail "the pinned versions are to be had, and were not installed (apt's words are above): the network, or the disk"
+
+mkdir -p /images/licences /tmp/compiled-in
+cd /tmp/compiled-in
+pins "$compiled_in" | xargs apt-get download -qq -o APT::Sandbox::User=root ||
+  fail "the pinned versions are to be had, and did not come (apt's words are above): the network, or the disk"
+for archive in *.deb; do
+  package=${archive%%_*}
+  mkdir -p "/images/licences/$package"
+  dpkg-deb --fsys-tarfile "$archive" | tar -xO "./usr/share/doc/$package/copyright" >"/images/licences/$package/copyright"
+done
+rm -r /tmp/compiled-in

@@ -1,5 +1,5 @@
-"""docs/guide, done: every block of commands and Python on its pages is run as it stands there, page after page in one
-folder, by the programs that were built.
+"""docs/guide and README.md, done: every block of commands and Python on these pages is run as it stands there, the guide's
+page after page in one folder, by the programs that were built.
 
 What a block is stands behind the three backticks:
 
@@ -7,7 +7,7 @@ What a block is stands behind the three backticks:
     sh ctrl-c         a run that is interrupted after its first epochs, and ends with exit code 75
     python            a program
     yaml, below a line <!-- file: NAME -->: written to that file
-    anything else     is not run: output, and what needs a cluster, DGL or the tools of AWS
+    anything else     is not run: output, what a shell is set up with, and what needs a cluster, DGL or the tools of AWS
 """
 
 import contextlib
@@ -28,14 +28,15 @@ import urllib.request
 
 from pages import DOCS, SOURCE
 
+GUIDE = DOCS / "guide"
 PAGES = ["data.md", "first-job.md", "results.md", "going-on.md", "buckets.md"]
 BLOCK = re.compile(r"(?:^<!-- file: (\S+) -->\n)?^```(\S*)(?: exit (\d+))?[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECRET = "not-to-be-seen"
 
 
-def blocks(page):
+def blocks(path):
     """(line, file, kind, exit code, text) of each block."""
-    text = (DOCS / "guide" / page).read_text()
+    text = path.read_text()
     for found in BLOCK.finditer(text):
         file, language, code, content = found.groups()
         kind = found.group(0).splitlines()[1 if file else 0].removeprefix("```")
@@ -146,8 +147,9 @@ class GuideTest(unittest.TestCase):
         self.assertEqual([file for file in files if not any(pattern.fullmatch(file) for pattern in patterns)], [])
         self.assertEqual([p.pattern for p in patterns if not any(p.fullmatch(file) for file in files)], [])
 
-    def follow(self, page):
-        for line, file, kind, code, text in blocks(page):
+    def follow(self, path):
+        page = path.name
+        for line, file, kind, code, text in blocks(path):
             if file:
                 (self.dir / file).write_text(text)
             elif kind == "sh ctrl-c":
@@ -157,7 +159,7 @@ class GuideTest(unittest.TestCase):
 
     def test_the_guide_can_be_followed(self):
         for page in PAGES[:-1]:
-            self.follow(page)
+            self.follow(GUIDE / page)
         self.check_files_are_documented(self.dir / "runs" / "cora")
         if not os.environ.get("ESPALIER_VERSITYGW"):
             print("ESPALIER_VERSITYGW is not set: buckets.md is left out", file=sys.stderr)
@@ -167,12 +169,20 @@ class GuideTest(unittest.TestCase):
         gateway.wait()
         gateway.upload(SOURCE / "services" / "examples" / "cora", "graphs/cora")
         self.environment.update(gateway.environment)
-        self.follow(PAGES[-1])
+        self.follow(GUIDE / PAGES[-1])
+
+    def test_the_readme_can_be_followed(self):
+        path = SOURCE / "README.md"
+        kinds = [kind for _, _, kind, _, _ in blocks(path) if is_run(kind)]
+        self.assertGreaterEqual(kinds.count("sh"), 2)
+        self.assertIn("python", kinds)
+        self.follow(path)
 
     def test_the_documents_of_a_cluster_are_valid(self):
         """One field is made wrong: it has to be the only complaint."""
-        documents = [text for _, file, kind, _, text in blocks("cluster.md") if file and kind == "yaml"]
+        documents = [text for _, file, kind, _, text in blocks(GUIDE / "cluster.md") if file and kind == "yaml"]
         self.assertEqual(len(documents), 1)
+        self.assertTrue((SOURCE / "crds/examples/cora.yaml").read_text().endswith("\n" + documents[0]))
         (self.dir / "job.yaml").write_text(documents[0])
         process = subprocess.run(["espalier", "run", "-f", "job.yaml", "--output", "out", "--set", "training.epochs=x"],
                                  cwd=self.dir, env=self.environment, capture_output=True, text=True, timeout=60)
@@ -181,8 +191,7 @@ class GuideTest(unittest.TestCase):
         self.assertIn("spec.training.epochs: expected an integer", process.stderr)
 
     def test_every_page_with_blocks_that_can_be_run_is_followed(self):
-        with_blocks = {path.name for path in (DOCS / "guide").glob("*.md")
-                       for _, _, kind, _, _ in blocks(path.name) if is_run(kind)}
+        with_blocks = {path.name for path in GUIDE.glob("*.md") for _, _, kind, _, _ in blocks(path) if is_run(kind)}
         self.assertEqual(with_blocks, set(PAGES))
 
 

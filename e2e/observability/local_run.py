@@ -1,4 +1,5 @@
-"""`espalier run` of Cora over an S3 service, with TLS, for as long as it is wanted."""
+"""`espalier run` of Cora over an S3 service, with TLS, for as long as it is wanted; and a partitioner that goes on as
+long, for it waits for another that never comes."""
 
 import json
 import os
@@ -11,6 +12,7 @@ from control_plane.operator_process import program
 from control_plane.processes import Program, free_port, wait_until
 
 ROLES = ("server", "sampler", "trainer")
+DOCUMENT = str(REPOSITORY / "services" / "examples" / "cora.yaml")
 KEY, SECRET = "espalier", "espalier-observability"
 STARTS = 3  # somebody may take a port before we do
 
@@ -22,13 +24,15 @@ class LocalRun:
         self.folder = pathlib.Path(folder)
         self.name = name
         self.programs = []
+        self.partitioner_ready = self.folder / "partitioner.json"
 
     def __enter__(self):
         (self.folder / "s3" / "bucket").mkdir(parents=True)
         try:
             self._start_gateway()
             self._start_run()
-            wait_until(self._is_training, 180, "trainers are ready")
+            self._start_partitioner()
+            wait_until(self._is_training, 180, "trainers and a partitioner are ready")
         except BaseException:
             self.__exit__()
             raise
@@ -46,9 +50,15 @@ class LocalRun:
             role, _, rank = path.stem.rpartition("-")
             address = json.loads(path.read_text()).get("adminAddress") if role in ROLES else None
             if address:
-                found.append((address, {"namespace": namespace, "pod": f"{self.name}-{role}-{rank}",
-                                        "espalier_io_job": self.name, "app_kubernetes_io_component": role}))
+                found.append((address, self._labels(namespace, role, f"{role}-{rank}")))
+        if self.partitioner_ready.exists():
+            address = json.loads(self.partitioner_ready.read_text())["adminAddress"]
+            found.append((address, self._labels(namespace, "partitioner", "partition-1-0")))
         return found
+
+    def _labels(self, namespace, role, pod):
+        return {"namespace": namespace, "pod": f"{self.name}-{pod}", "espalier_io_job": self.name,
+                "app_kubernetes_io_component": role}
 
     def _start_gateway(self):
         versitygw = os.environ.get("ESPALIER_VERSITYGW")
@@ -80,24 +90,44 @@ class LocalRun:
             return False
         return True
 
+    def _settings(self, more):
+        settings = {"metadata.name": self.name, "spec.graph.source.uri": REPOSITORY / "services" / "examples" / "cora",
+                    "spec.storage.s3.endpoint": self.endpoint, "spec.storage.s3.region": "eu-north-1", **more}
+        return [part for path, value in settings.items() for part in ("--set", f"{path}={value}")]
+
+    def _environment(self):
+        return {**os.environ, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
+                "XDG_CACHE_HOME": str(self.folder / "cache")}
+
     def _start_run(self):
-        settings = {
-            "metadata.name": self.name, "spec.graph.source.uri": REPOSITORY / "services" / "examples" / "cora",
+        sets = self._settings({
             "spec.graph.partitions.uri": "s3://bucket/partitions", "spec.output.uri": "s3://bucket/out",
-            "spec.storage.s3.endpoint": self.endpoint, "spec.storage.s3.region": "eu-north-1",
             # As long as somebody looks.
             "spec.training.epochs": 1000000, "spec.training.batchSize": 35, "spec.checkpoint.every.seconds": 5,
-            "spec.samplers.replicas": 1}
-        sets = [part for path, value in settings.items() for part in ("--set", f"{path}={value}")]
-        espalier = str(pathlib.Path(program()).with_name("espalier"))
+            "spec.samplers.replicas": 1})
         self.run = Program(
-            [espalier, "run", "-f", str(REPOSITORY / "services" / "examples" / "cora.yaml"), "--output",
-             str(self.folder / "out"), "--tls", "--access", "rpc", *sets], str(self.folder / "run.log"),
-            {**os.environ, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
-             "XDG_CACHE_HOME": str(self.folder / "cache")})
+            [self._beside_operator("espalier"), "run", "-f", DOCUMENT, "--output", str(self.folder / "out"), "--tls",
+             "--access", "rpc", *sets], str(self.folder / "run.log"), self._environment())
         self.programs.append(self.run)
+
+    def _start_partitioner(self):
+        """The first of two."""
+        sets = self._settings({"spec.graph.partitions.algorithm": "Streaming"})
+        self.partitioner = Program(
+            [self._beside_operator("espalier-partitioner"), "--job", DOCUMENT, "--output", "s3://bucket/of-two",
+             "--rank", "0", "--world-size", "2", "--group", "try-1", "--start-timeout-seconds", "86400",
+             "--ready-file", str(self.partitioner_ready), *sets], str(self.folder / "partitioner.log"),
+            self._environment())
+        self.programs.append(self.partitioner)
+
+    @staticmethod
+    def _beside_operator(name):
+        return str(pathlib.Path(program()).with_name(name))
 
     def _is_training(self):
         if not self.run.is_running():
             raise RuntimeError("espalier run has ended:\n" + self.run.last_lines())
-        return sum(labels["app_kubernetes_io_component"] == "trainer" for _, labels in self.targets("")) == 2
+        if not self.partitioner.is_running():
+            raise RuntimeError("espalier-partitioner has ended:\n" + self.partitioner.last_lines())
+        ready = [labels["app_kubernetes_io_component"] for _, labels in self.targets("")]
+        return ready.count("trainer") == 2 and ready.count("partitioner") == 1

@@ -53,7 +53,7 @@ class ChartsAlertsTest(unittest.TestCase):
         short = shortened(ALERTS.read_text())
         self.assertEqual(re.findall(r"^    for: .*[^s]$|\[[^\]]*[mhd][:\]]|offset \d+[mhd]", short, re.MULTILINE), [])
         longest = max(seconds_of(text) for text in re.findall(r"for: (\w+)$", short, re.MULTILINE))
-        self.assertEqual(longest, 240)  # EspalierJobNotPartitioned: two hours
+        self.assertEqual(longest, 120)  # EspalierCertificateExpiring: an hour
 
     @unittest.skipUnless(os.environ.get("ESPALIER_PROMETHEUS"), "ESPALIER_PROMETHEUS names no promtool")
     def test_promtool_takes_them_beside_the_charts(self):

@@ -3,6 +3,7 @@
 #include "operator/client/cpprest/cpprest_transport.h"
 #include "operator/main/end_at_once.h"
 #include "operator/main/operator_process.h"
+#include "services/apps/configuration/configuration.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/termination.h"
 
@@ -29,7 +30,7 @@ Status SetUpLogging(const OperatorFlags& flags) {
   return Status();
 }
 
-Result<ExitCode> Run(const OperatorFlags& flags, const EnvironmentMap& environment) {
+Result<ExitCode> Run(const OperatorFlags& flags, const CLI::App& app, const EnvironmentMap& environment) {
   telemetry::MetricRegistry metrics;
   metrics.AddProcessMetrics();
   telemetry::AdminServerOptions admin_options;
@@ -52,14 +53,12 @@ Result<ExitCode> Run(const OperatorFlags& flags, const EnvironmentMap& environme
       .identity = MakeIdentity(environment),
       .lease_lost = EndWithoutLease,
   };
-  Log(Level::kInfo, "configuration",
-      {{"server", connection.host},
-       {"namespace", around.watched_namespace.empty() ? "(all)" : around.watched_namespace},
-       {"leader_elect", flags.leader_elect},
-       {"workers", flags.workers},
-       {"qps", flags.qps},
-       {"core_image", flags.core_image},
-       {"trainer_image", flags.trainer_image}});
+  configuration::LogConfiguration(app,
+                                  {{"server", connection.host},
+                                   {"namespace", around.watched_namespace.empty() ? "(all)" : around.watched_namespace},
+                                   {"leader_elect", flags.leader_elect},
+                                   {"lease_namespace", around.lease_namespace},
+                                   {"identity", around.identity}});
   return RunOperator(flags, around);
 }
 
@@ -82,7 +81,7 @@ int Main(int argc, char** argv) {
   if (const Status logging = SetUpLogging(flags); !logging.ok()) return Fail(logging, ExitCode::kBadDocument);
   telemetry::StopSignal::Install().ExitOnSecond(static_cast<int>(ExitCode::kAskedToStop));
 
-  const Result<ExitCode> ended = Run(flags, environment);
+  const Result<ExitCode> ended = Run(flags, app, environment);
   if (!ended.ok()) return Fail(ended.status(), ExitCodeOf(ended.status().code()));
   return static_cast<int>(*ended);
 }

@@ -376,6 +376,20 @@ TEST(PartitionJobTest, SeveralPodsAreIndexedAndHaveANameThatNoOtherGroupHas) {
   EXPECT_EQ(VariableOf(alone, "ESPALIER_PARTITIONER_GROUP"), nullptr);
 }
 
+TEST(PartitionJobTest, IsScrapedAndEndedByNoProbe) {
+  for (const Job& job : {SmallJob(), FullJob()}) {
+    const Json partitioners = PartitionJob(job.context());
+    const Json& program = ProgramOf(partitioners);
+    EXPECT_EQ(program["ports"], Json::array({{{"name", "admin"}, {"containerPort", kAdminPort}, {"protocol", "TCP"}}}));
+    for (const char* const probe : {"startupProbe", "livenessProbe", "readinessProbe"}) {
+      EXPECT_FALSE(program.contains(probe)) << probe;
+    }
+    EXPECT_TRUE(Selects(NetworkPolicy(job.context())["spec"]["podSelector"]["matchLabels"],
+                        partitioners["spec"]["template"]["metadata"]["labels"]));
+  }
+  EXPECT_EQ(VariableOf(PartitionJob(SmallJob().context()), "ESPALIER_ADMIN_LISTEN"), "[::]:9090");
+}
+
 // A restart of the trainers, or their scaling, must not roll servers and samplers.
 TEST(InputsTest, OfServersAndSamplersDoNotKnowTheIncarnation) {
   const Job job = FullJob();

@@ -38,7 +38,8 @@ Json PartitionJob(const Context& context) {
       .ObjectStorage()
       .Cache()
       .ThreadsByProcessorLimit()
-      .Argument("--job=$(ESPALIER_JOB)")  // it reads no variables but these, and those of its group
+      .AdminPort()
+      .Argument("--job=$(ESPALIER_JOB)")  // it reads no variable of the job and of threads
       .Argument("--output=" + Literal(PartitionsPrefix(context.training)))
       .Argument("--threads=$(ESPALIER_THREADS)")
       .Argument("--json")

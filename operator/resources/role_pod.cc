@@ -225,6 +225,11 @@ RolePod& RolePod::Peers(const std::string& port_name, int port) {
   return Transport();
 }
 
+RolePod& RolePod::AdminPort() {
+  container()["ports"] = Json::array({Port(PortName("admin", 0), kAdminPort)});
+  return Variable("ESPALIER_ADMIN_LISTEN", AllAddresses(kAdminPort));
+}
+
 Json RolePod::Twin(Json container, uint32_t number) const {
   const int offset = static_cast<int>(number);
   container["name"] = api::ProgramContainer(role_, number);

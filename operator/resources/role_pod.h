@@ -37,6 +37,9 @@ class RolePod {
   RolePod& Cache();                                  // a folder for copies of what is in object storage
   // A data port, mutual TLS or leave to do without, and the admin port with its probes.
   RolePod& Peers(const std::string& port_name, int port);
+  // The admin port alone, without probes: of a program that works to its end, which nobody is to end before because it
+  // was short of processors when it was asked.
+  RolePod& AdminPort();
   // Mutual TLS or leave to do without alone: of a program whose ports, if it has any, nobody knows.
   RolePod& Transport();
   RolePod& GracePeriod(std::chrono::seconds grace);

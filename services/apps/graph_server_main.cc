@@ -129,14 +129,16 @@ server::ServedFunctions FunctionsOf(std::shared_ptr<const server::PluginFunction
   return served;
 }
 
+std::string CacheFolderOf(const Flags& flags) {
+  return flags.data_dir.empty() ? storage::DefaultCacheFolder(ReadEnvironment()) : flags.data_dir;
+}
+
 Result<ServedPartitionOptions> LoadOptionsOf(const Flags& flags, ServiceProcess& process) {
-  const EnvironmentMap environment = ReadEnvironment();
-  ASSIGN_OR_RETURN(storage::StoreSettings stores, storage::StoreSettingsOf(environment));
+  ASSIGN_OR_RETURN(storage::StoreSettings stores, storage::StoreSettingsOf(ReadEnvironment()));
   stores.s3.metrics = std::make_shared<storage::RequestMetrics>(process.metrics());
   ServedPartitionOptions options;
   options.open_store = storage::OpenerWith(std::move(stores));
-  options.cache = {.folder = flags.data_dir.empty() ? storage::DefaultCacheFolder(environment) : flags.data_dir,
-                   .max_bytes = flags.cache_bytes};
+  options.cache = {.folder = CacheFolderOf(flags), .max_bytes = flags.cache_bytes};
   options.threads = ThreadsOf(flags.process);
   options.stop_requested = [stop = process.stop()] { return stop.stop_requested(); };
   return options;
@@ -152,8 +154,9 @@ std::optional<NonceFile> MakeNonce(const Flags& flags) {
   return std::nullopt;
 }
 
-Result<ExitCode> Run(const Flags& flags) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("graph-server", flags.process));
+Result<ExitCode> Run(const Flags& flags, const CLI::App& app) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process,
+                   ServiceProcess::Start("graph-server", flags.process, app, {{"data_dir", CacheFolderOf(flags)}}));
   ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, pki::PeerRole::kServer));
   const auto certificate_expiry = transport::WatchCertificateExpiry(flags.process.tls, process->metrics());
   ASSIGN_OR_RETURN(auto functions, LoadPlugins(flags));
@@ -190,7 +193,7 @@ int Main(int argc, char** argv) {
       "espalier-graph-server"};
   Flags flags;
   AddFlags(app, &flags);
-  return ParseAndRun(app, argc, argv, flags.process, [&] { return Run(flags); });
+  return ParseAndRun(app, argc, argv, flags.process, [&] { return Run(flags, app); });
 }
 
 }  // namespace

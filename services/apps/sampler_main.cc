@@ -54,12 +54,11 @@ void AddFlags(CLI::App& app, Flags* flags) {
   AddProcessFlags(app, &flags->process);
 }
 
-Result<job::DistTraining> ReadJob(const std::string& path) {
+Result<job::ParsedJob> ReadJob(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return NotFound("the job document " + path + " cannot be read");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  ASSIGN_OR_RETURN(job::ParsedJob parsed, job::ParseJob(path, text, {}));
-  return std::move(parsed.training);
+  return job::ParseJob(path, text, {});
 }
 
 // Signals end the wait for servers, and later the questions under way.
@@ -77,11 +76,12 @@ Result<client::Session> ConnectTo(const Flags& flags, const std::string& job_nam
   return client::Connect(options);
 }
 
-Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process, ServiceProcess::Start("sampler", flags.process));
+Result<ExitCode> Run(const Flags& flags, const CLI::App& app, const job::ParsedJob& job) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process,
+                   ServiceProcess::Start("sampler", flags.process, app, {{"document", job.effective_json}}));
   ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, pki::PeerRole::kSampler));
   const auto certificate_expiry = transport::WatchCertificateExpiry(flags.process.tls, process->metrics());
-  const std::string& job_name = flags.job_name.empty() ? training.name : flags.job_name;
+  const std::string& job_name = flags.job_name.empty() ? job.training.name : flags.job_name;
   ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags, job_name, tls, *process));
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});
@@ -95,7 +95,7 @@ Result<ExitCode> Run(const Flags& flags, const job::DistTraining& training) {
   options.incarnation = session.incarnation->current();
   options.metrics = &process->metrics();
   options.admit = [&](const server::StreamPlan& stream) {
-    RETURN_IF_ERROR(CheckStreamIsOfJob(stream, training, job_name));
+    RETURN_IF_ERROR(CheckStreamIsOfJob(stream, job.training, job_name));
     session.incarnation->RaiseTo(stream.incarnation);
     return Status();
   };
@@ -112,12 +112,12 @@ int Main(int argc, char** argv) {
   Flags flags;
   AddFlags(app, &flags);
   return ParseAndRun(app, argc, argv, flags.process, [&]() -> Result<ExitCode> {
-    const Result<job::DistTraining> training = ReadJob(flags.job_file);
-    if (!training.ok()) return static_cast<ExitCode>(Fail(training.status(), ExitCode::kBadDocument));
-    if (const Status tls = transport::CheckTlsOf(*training, flags.process.tls); !tls.ok()) {
+    const Result<job::ParsedJob> job = ReadJob(flags.job_file);
+    if (!job.ok()) return static_cast<ExitCode>(Fail(job.status(), ExitCode::kBadDocument));
+    if (const Status tls = transport::CheckTlsOf(job->training, flags.process.tls); !tls.ok()) {
       return static_cast<ExitCode>(Fail(tls, ExitCode::kBadDocument));
     }
-    return Run(flags, *training);
+    return Run(flags, app, *job);
   });
 }
 

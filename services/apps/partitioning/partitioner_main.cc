@@ -7,10 +7,13 @@
 #include <iostream>
 #include <sstream>
 
+#include "services/apps/configuration/configuration.h"
+#include "services/apps/partitioning/counted_store.h"
 #include "services/apps/partitioning/document_names.h"
 #include "services/apps/partitioning/mapping_export.h"
 #include "services/apps/partitioning/partition_pipeline.h"
 #include "services/apps/partitioning/partition_plan.h"
+#include "services/apps/partitioning/partitioning_status.h"
 #include "services/apps/partitioning/report.h"
 #include "services/apps/partitioning/stop_watcher.h"
 #include "services/apps/partitioning/store_access.h"
@@ -20,7 +23,10 @@
 #include "services/base/parallel.h"
 #include "services/job/parse.h"
 #include "services/storage/open_store.h"
+#include "services/storage/request_metrics.h"
+#include "services/telemetry/admin_server.h"
 #include "services/telemetry/log.h"
+#include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
 
 namespace espalier::partitioning {
@@ -37,6 +43,8 @@ struct Flags {
   std::string output_uri;
   std::string mappings_folder;
   CacheFlags cache;
+  std::string admin_listen = "127.0.0.1:0";
+  std::string ready_file;  // empty: none
   std::string log_format = "auto";
   int threads = AvailableProcessors();
   GroupOptions group;
@@ -82,6 +90,12 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_flag_callback(
       "--trained-by-program", [flags] { flags->trained_by = TrainedBy::kProgram; },
       "A program of the user's trains: whether the graph has what spec.training names is not looked at");
+  app->add_option("--admin-listen", flags->admin_listen, "host:port of /metrics, /livez, /readyz and /status")
+      ->envname("ESPALIER_ADMIN_LISTEN")
+      ->capture_default_str();
+  app->add_option("--ready-file", flags->ready_file,
+                  "Where to write {\"adminAddress\", \"pid\"} once the process works")
+      ->envname("ESPALIER_READY_FILE");
   app->add_option("--log-format", flags->log_format, "auto, text or json")->capture_default_str();
   app->add_flag("--json", flags->json, "Report as one line of JSON on a terminal too");
 }
@@ -178,28 +192,63 @@ std::optional<GroupOptions> GroupOf(const Flags& flags) {
   return group;
 }
 
-int Run(const Flags& flags) {
-  const std::optional<GroupOptions> group = GroupOf(flags);
-  if (group) {
-    if (const Status good = CheckGroup(*group); !good.ok()) return Fail(good, ExitCode::kBadDocument);
-  }
-  const Result<job::ParsedJob> parsed = ReadJob(flags);
-  if (!parsed.ok()) return Fail(parsed.status(), ExitCode::kBadDocument);
-  const job::DistTraining& training = parsed->training;
-  const Result<std::string> output_uri = OutputUri(flags, training);
-  if (!output_uri.ok()) return Fail(output_uri.status(), ExitCode::kBadDocument);
+EnvironmentMap EnvironmentFor(const job::DistTraining& training) {
   EnvironmentMap environment = ReadEnvironment();
   if (!training.s3.endpoint.empty()) environment["AWS_ENDPOINT_URL_S3"] = training.s3.endpoint;
   if (!training.s3.region.empty()) environment["AWS_REGION"] = training.s3.region;
-  Result<format::SourceAccess> access = AccessOf(environment, flags.cache);
+  return environment;
+}
+
+// What is asked from outside while the process works.
+Result<std::unique_ptr<telemetry::AdminServer>> OpenAdminPort(const Flags& flags, const PartitioningStatus& status,
+                                                              telemetry::MetricRegistry& metrics) {
+  telemetry::AdminServerOptions options;
+  options.listen_address = flags.admin_listen;
+  ASSIGN_OR_RETURN(std::unique_ptr<telemetry::AdminServer> admin, telemetry::AdminServer::Start(options, metrics));
+  admin->SetStatusProvider([&status] { return status.Json(); });
+  return admin;
+}
+
+Status SayReady(const Flags& flags, telemetry::AdminServer& admin) {
+  admin.SetReady();
+  if (flags.ready_file.empty()) return Status();
+  telemetry::ReadyFile ready;
+  ready.admin_address = admin.address();
+  return telemetry::WriteReadyFile(flags.ready_file, ready);
+}
+
+int WriteReport(const Flags& flags, const PartitionOutcome& outcome) {
+  telemetry::WriteTermination(LastWords(outcome.manifest));
+  const bool for_people = !flags.json && isatty(STDOUT_FILENO) == 1;
+  std::cout << (for_people ? ReportAsText(outcome) : ReportAsJson(outcome) + "\n") << std::flush;
+  if (!std::cout) return Fail(Unavailable("writing the report to standard output"), ExitCode::kUnavailable);
+  return static_cast<int>(ExitCode::kDone);
+}
+
+int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& parsed, const std::string& output_uri,
+              const std::optional<GroupOptions>& group) {
+  const job::DistTraining& training = parsed.training;
+  StopWatcher stop(kStopGrace);  // before any other thread
+  telemetry::MetricRegistry metrics;
+  metrics.AddProcessMetrics();
+  PartitioningStatus status(training.name, flags.group.rank, flags.group.size, metrics);
+  const auto admin = OpenAdminPort(flags, status, metrics);
+  if (!admin.ok()) return Fail(admin.status(), ExitCodeOf(admin.status().code()));
+
+  const auto s3_metrics = std::make_shared<storage::RequestMetrics>(metrics);
+  Result<format::SourceAccess> access = AccessOf(EnvironmentFor(training), flags.cache, s3_metrics);
   if (!access.ok()) return Fail(access.status(), ExitCode::kBadDocument);
-  const Result<storage::StoreLocation> output = access->open_store(*output_uri);
+  access->open_store = Counting(std::move(access->open_store), status.bytes());
+  const Result<storage::StoreLocation> output = access->open_store(output_uri);
   if (!output.ok()) return Fail(output.status(), ExitCode::kBadDocument);
-  Log(Level::kInfo, "effective configuration",
-      {{"job", parsed->effective_json}, {"output", *output_uri}, {"threads", flags.threads}});
+  configuration::LogConfiguration(app, {{"document", parsed.effective_json},
+                                        {"output", output_uri},
+                                        {"data_dir", access->cache.folder},
+                                        {"threads", flags.threads},
+                                        {"admin", (*admin)->address()}});
+  if (const Status ready = SayReady(flags, **admin); !ready.ok()) return Fail(ready, ExitCodeOf(ready.code()));
 
   Status names;  // kept, because a document that names what is not there is no bad graph
-  StopWatcher stop(kStopGrace);
   access->stop_requested = [&] { return stop.requested(); };
   access->progress = DownloadLog();
   const PartitionPipelineOptions options{.threads = flags.threads,
@@ -212,12 +261,16 @@ int Run(const Flags& flags) {
                                          .group = group,
                                          .check_names =
                                              [&](const GraphNames& of_graph) {
-                                               names = CheckNames(*parsed, flags.trained_by, of_graph);
+                                               names = CheckNames(parsed, flags.trained_by, of_graph);
                                                return names;
                                              },
                                          .stop_requested = [&] { return stop.requested(); }};
+  const auto progress = [&status, log = PhaseLog()](std::string_view phase, double fraction) mutable {
+    log(phase, fraction);
+    status.OnPhase(phase, fraction);
+  };
   const Result<PartitionOutcome> outcome =
-      PartitionGraph(training.graph, training.training.seed, *output_uri, PhaseLog(), options);
+      PartitionGraph(training.graph, training.training.seed, output_uri, progress, options);
   if (!outcome.ok()) {
     return Fail(outcome.status(), names.ok() ? ExitCodeOf(outcome.status().code()) : ExitCode::kBadDocument);
   }
@@ -225,12 +278,19 @@ int Run(const Flags& flags) {
       {{"uri", outcome->uri}, {"cut_ratio", outcome->manifest.quality.cut_ratio}});
   const Status exported = Export(flags, *access, *outcome);
   if (!exported.ok()) return Fail(exported, ExitCodeOf(exported.code()));
+  return WriteReport(flags, *outcome);
+}
 
-  telemetry::WriteTermination(LastWords(outcome->manifest));
-  const bool for_people = !flags.json && isatty(STDOUT_FILENO) == 1;
-  std::cout << (for_people ? ReportAsText(*outcome) : ReportAsJson(*outcome) + "\n") << std::flush;
-  if (!std::cout) return Fail(Unavailable("writing the report to standard output"), ExitCode::kUnavailable);
-  return static_cast<int>(ExitCode::kDone);
+int Run(const Flags& flags, const CLI::App& app) {
+  const std::optional<GroupOptions> group = GroupOf(flags);
+  if (group) {
+    if (const Status good = CheckGroup(*group); !good.ok()) return Fail(good, ExitCode::kBadDocument);
+  }
+  const Result<job::ParsedJob> parsed = ReadJob(flags);
+  if (!parsed.ok()) return Fail(parsed.status(), ExitCode::kBadDocument);
+  const Result<std::string> output_uri = OutputUri(flags, parsed->training);
+  if (!output_uri.ok()) return Fail(output_uri.status(), ExitCode::kBadDocument);
+  return Partition(flags, app, *parsed, *output_uri, group);
 }
 
 int Main(int argc, char** argv) {
@@ -246,7 +306,7 @@ int Main(int argc, char** argv) {
   if (!log_format.ok()) return Fail(log_format.status(), ExitCode::kBadDocument);
   telemetry::InitializeLogging({.format = *log_format, .process_fields = {{"role", "partitioner"}}});
   if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok()) return Fail(armed, ExitCode::kBadDocument);
-  return Run(flags);
+  return Run(flags, app);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "services/apps/partitioning/store_access.h"
 
+#include <utility>
+
 #include "services/storage/local_cache.h"
 
 namespace espalier::partitioning {
@@ -13,8 +15,10 @@ void AddCacheFlags(CLI::App* app, CacheFlags* flags) {
       ->capture_default_str();
 }
 
-Result<format::SourceAccess> AccessOf(const EnvironmentMap& environment, const CacheFlags& flags) {
+Result<format::SourceAccess> AccessOf(const EnvironmentMap& environment, const CacheFlags& flags,
+                                      std::shared_ptr<storage::RequestMetrics> metrics) {
   ASSIGN_OR_RETURN(storage::StoreSettings settings, storage::StoreSettingsOf(environment));
+  settings.s3.metrics = std::move(metrics);
   format::SourceAccess access;
   access.open_store = storage::OpenerWith(std::move(settings));
   access.cache = {.folder = flags.folder.empty() ? storage::DefaultCacheFolder(environment) : flags.folder,

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "services/base/environment.h"
 #include "services/format/partition_files.h"
 #include "services/format/source/source_files.h"
+#include "services/storage/request_metrics.h"
 
 namespace espalier::partitioning {
 
@@ -17,8 +19,9 @@ struct CacheFlags {
 // --data-dir and --cache-size (a number of bytes, or "20GiB").
 void AddCacheFlags(CLI::App* app, CacheFlags* flags);
 
-// InvalidArgument names the environment's variable that is wrong.
-Result<format::SourceAccess> AccessOf(const EnvironmentMap& environment, const CacheFlags& flags);
+// InvalidArgument names the environment's variable that is wrong. `metrics` counts requests to S3; null: nobody does.
+Result<format::SourceAccess> AccessOf(const EnvironmentMap& environment, const CacheFlags& flags,
+                                      std::shared_ptr<storage::RequestMetrics> metrics = nullptr);
 
 // Options to load partitions with; everything else at its default.
 format::LoadOptions LoadOptionsFor(const format::SourceAccess& access);

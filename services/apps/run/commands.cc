@@ -53,7 +53,8 @@ ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const
                              const PartitionerPeers& peers) {
   const std::string name = NameOf(ChildId{Role::kPartitioner, peers.rank});
   ChildSpec spec = CommandOf(site, "espalier-partitioner", name);
-  spec.arguments = {"--job", site.paths.JobFile(), "--output", partitions_uri, "--json"};
+  spec.arguments = {"--job",        site.paths.JobFile(),       "--output", partitions_uri, "--admin-listen", kAnyPort,
+                    "--ready-file", site.paths.ReadyFile(name), "--json"};
   if (options.has_program()) spec.arguments.push_back("--trained-by-program");
   if (peers.threads > 0) Append(&spec.arguments, {"--threads", std::to_string(peers.threads)});
   if (peers.size > 1) {

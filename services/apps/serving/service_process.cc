@@ -1,8 +1,10 @@
 #include "services/apps/serving/service_process.h"
 
+#include <utility>
+
+#include "services/apps/configuration/configuration.h"
 #include "services/base/failpoint.h"
 #include "services/base/parallel.h"
-#include "services/telemetry/log.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
 
@@ -75,7 +77,9 @@ ServiceProcess::ServiceProcess(const ProcessOptions& options) : options_(options
   });
 }
 
-Result<std::unique_ptr<ServiceProcess>> ServiceProcess::Start(const std::string& role, const ProcessOptions& options) {
+Result<std::unique_ptr<ServiceProcess>> ServiceProcess::Start(const std::string& role, const ProcessOptions& options,
+                                                              const CLI::App& app,
+                                                              std::vector<telemetry::Field> known) {
   telemetry::LogOptions log;
   ASSIGN_OR_RETURN(log.format, telemetry::ParseLogFormat(options.log_format));
   log.process_fields = {{"role", role}};
@@ -86,6 +90,9 @@ Result<std::unique_ptr<ServiceProcess>> ServiceProcess::Start(const std::string&
   telemetry::AdminServerOptions admin;
   admin.listen_address = options.admin_listen;
   ASSIGN_OR_RETURN(process->admin_, telemetry::AdminServer::Start(admin, *process->metrics_));
+  known.push_back({"threads", ThreadsOf(options)});
+  known.push_back({"admin", process->admin_->address()});
+  configuration::LogConfiguration(app, std::move(known));
   return process;
 }
 

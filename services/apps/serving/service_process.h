@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "services/apps/transport/tls_flags.h"
@@ -14,6 +15,7 @@
 #include "services/base/exit_code.h"
 #include "services/rpc/server.h"
 #include "services/telemetry/admin_server.h"
+#include "services/telemetry/log.h"
 #include "services/telemetry/metrics.h"
 
 namespace espalier::serving {
@@ -42,8 +44,10 @@ int ThreadsOf(const ProcessOptions& options);
 // The admin server of a process, not ready yet. One per process.
 class ServiceProcess {
  public:
-  // Installs signal handlers and logging, opens the admin port.
-  static Result<std::unique_ptr<ServiceProcess>> Start(const std::string& role, const ProcessOptions& options);
+  // Installs signal handlers and logging, opens the admin port, and logs the configuration: the options of `app`, and
+  // `known` in place of them or besides.
+  static Result<std::unique_ptr<ServiceProcess>> Start(const std::string& role, const ProcessOptions& options,
+                                                       const CLI::App& app, std::vector<telemetry::Field> known);
 
   telemetry::MetricRegistry& metrics() { return *metrics_; }
   // For what may count after this has ended.

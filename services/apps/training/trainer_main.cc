@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <stop_token>
 
+#include "services/apps/configuration/configuration.h"
 #include "services/apps/training/stop_watcher.h"
 #include "services/apps/training/trainer_flags.h"
 #include "services/apps/training/trainer_group.h"
@@ -276,16 +277,14 @@ int Main(int argc, char** argv) {
   const Result<trainer::MathSettings> math =
       trainer::SetUpMath(flags.threads > 0 ? flags.threads : job->training.trainer_threads);
   if (!math.ok()) return Fail(math.status(), ExitCode::kBadDocument);
-  Log(Level::kInfo, "configuration",
-      {{"document", OneLine(job->effective_json)},
-       {"trainers", flags.world_size},
-       {"job_name", JobNameOf(flags, job->training)},
-       {"incarnation", flags.incarnation},
-       {"threads", math->threads},
-       {"blas", math->blas},
-       {"blas_kernel", math->blas_kernel},
-       {"torch", math->torch_version},
-       {"cpu_capability", math->cpu_capability}});
+  configuration::LogConfiguration(app, {{"document", OneLine(job->effective_json)},
+                                        {"rank", flags.rank},
+                                        {"job_name", JobNameOf(flags, job->training)},
+                                        {"threads", math->threads},
+                                        {"blas", math->blas},
+                                        {"blas_kernel", math->blas_kernel},
+                                        {"torch", math->torch_version},
+                                        {"cpu_capability", math->cpu_capability}});
   if (const std::string warning = trainer::BlasWarning(*math); !warning.empty()) {
     Log(Level::kWarning, "slow BLAS", {{"warning", warning}});
   }

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import random
+import re
 import resource
 import signal
 import socket
@@ -24,6 +25,11 @@ def wait_for(condition, what, seconds=60):
         os.sched_yield()
 
 
+def said_to_be_configuration(log):
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    return [line for line in lines if line["message"] == "configuration"]
+
+
 class Processes(Scenario):
     """Graph servers, samplers and trainers started by hand over a small partitioned graph."""
 
@@ -36,13 +42,13 @@ class Processes(Scenario):
         self.partitions = json.loads(partitioned.stdout)["uri"]
         self.job = self.write_job(job(self.graph, graph__partitions__count=1))
 
-    def spawn(self, role, *args, ready=None):
+    def spawn(self, role, *args, ready=None, environment=None):
         """Starts one process; with `ready` waits until it serves and returns (process, its ready file's contents)."""
         command = [str(BIN / ("espalier-" + role)), "--log-format", "json", *map(str, args)]
         if ready is not None:
             command += ["--ready-file", str(self.dir / ready)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                   stdin=subprocess.DEVNULL)
+                                   stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})})
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -52,8 +58,26 @@ class Processes(Scenario):
         self.assertIsNone(process.poll(), process.stderr.read() if process.poll() is not None else "")
         return process, json.loads((self.dir / ready).read_text())
 
-    def server(self, *args, ready="server.json"):
-        return self.spawn("graph-server", "--partitions", self.partitions, "--partition", 0, *args, ready=ready)
+    def server(self, *args, ready="server.json", **kwargs):
+        return self.spawn("graph-server", "--partitions", self.partitions, "--partition", 0, *args, ready=ready,
+                          **kwargs)
+
+    def partitioner(self, *args, ready="partitioner.json", **kwargs):
+        """The first of two: it waits for the second, which never comes."""
+        document = self.write_job(job(self.graph, graph__partitions={"count": 2, "algorithm": "Random"}), "two.json")
+        return self.spawn("partitioner", "--job", document, "--output", self.dir / "two", "--rank", 0, "--world-size", 2,
+                          "--group", "try-1", *args, ready=ready, **kwargs)
+
+    @staticmethod
+    def ask(ready, path):
+        """Status and text of an admin port's answer."""
+        admin = http.client.HTTPConnection(ready["adminAddress"], timeout=30)
+        try:
+            admin.request("GET", path)
+            answer = admin.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            admin.close()
 
     def expect_end(self, process, code, *words, seconds=60):
         _, log = process.communicate(timeout=seconds)
@@ -75,6 +99,7 @@ class Processes(Scenario):
                 with self.subTest(flag=flag):
                     self.expect_end(self.server(flag, address, ready=None), 74, address)
                     self.expect_end(self.spawn("sampler", *ask, flag, address), 74, address)
+            self.expect_end(self.partitioner("--admin-listen", address, ready=None), 74, address)
             for flags in (["--admin-listen", address], ["--world-size", 2, "--rank", 0, "--rendezvous", address]):
                 with self.subTest(flags=flags):
                     self.expect_end(self.spawn("trainer", *ask, *flags), 74, str(port))
@@ -118,10 +143,7 @@ class Processes(Scenario):
                     connection.close()
         self.assertIsNone(server.poll())
         sampler, _ = self.spawn("sampler", "--job", self.job, "--servers", serving["address"], ready="sampler.json")
-        admin = http.client.HTTPConnection(serving["adminAddress"], timeout=30)
-        admin.request("GET", "/livez")
-        self.assertEqual(admin.getresponse().status, 200)
-        admin.close()
+        self.assertEqual(self.ask(serving, "/livez")[0], 200)
         for connection in idle:
             connection.close()
         self.expect_stop(sampler)
@@ -162,6 +184,58 @@ class Processes(Scenario):
                         "incarnation 1 of job 'first', which is now in incarnation 3")
         self.expect_end(self.trainer(documents["first"], "renamed", *ask, "--job-name", "first-again"), 0)
         self.assertEqual(self.digests("renamed"), self.digests("first-alone"))
+
+    def test_a_partitioner_says_what_it_is_at(self):
+        process, ready = self.partitioner()
+        wait_for(lambda: json.loads(self.ask(ready, "/status")[1]).get("phase") == "validating", "it waits for another")
+        for path in ("/livez", "/readyz"):
+            self.assertEqual(self.ask(ready, path)[0], 200, path)
+        status = json.loads(self.ask(ready, "/status")[1])
+        self.assertEqual((status["rank"], status["partitioners"]), (0, 2))
+        self.assertEqual(status["phasePercent"], 0)
+        self.assertLessEqual({"digesting", "reading", "validating"}, set(status["seconds"]))
+        self.assertGreater(status["writtenBytes"], 0)  # its sign of life
+        metrics = self.ask(ready, "/metrics")[1]
+        for series in ('espalier_partitioner_phase_done_ratio{phase="reading"} 1\n',
+                       'espalier_partitioner_phase_done_ratio{phase="validating"} 0\n',
+                       'espalier_partitioner_phase_seconds{phase="validating"} ', "espalier_partitioner_read_bytes_total ",
+                       "espalier_process_resident_bytes ", "espalier_admin_requests_total "):
+            self.assertIn(series, metrics)
+        self.expect_stop(process)
+
+    def test_each_process_says_once_by_what_it_works_and_no_secret(self):
+        secrets = {"AWS_ACCESS_KEY_ID": "an-id-that-is-no-secret", "AWS_SECRET_ACCESS_KEY": "not-to-be-told",
+                   "AWS_SESSION_TOKEN": "not-to-be-told-either"}
+        server, serving = self.server("--max-fanout", 77, environment=secrets)
+        ask = ["--job", self.job, "--servers", serving["address"]]
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            nobody = "127.0.0.1:%d" % silent.getsockname()[1]
+            sampler, _ = self.spawn("sampler", *ask, ready="sampler.json", environment=secrets)
+            partitioner, _ = self.partitioner(environment=secrets)
+            trainer = self.spawn("trainer", "--job", self.job, "--servers", nobody, "--connect-seconds", 3600,
+                                 environment=secrets)
+            connection, _ = silent.accept()
+            with connection:
+                processes = {"graph-server": server, "sampler": sampler, "partitioner": partitioner, "trainer": trainer}
+                logs = {}
+                for role, process in processes.items():
+                    process.send_signal(signal.SIGTERM)
+                    _, logs[role] = process.communicate(timeout=60)
+        for role, log in logs.items():
+            with self.subTest(role=role):
+                self.assertNotIn("not-to-be-told", log)
+                said = said_to_be_configuration(log)
+                self.assertEqual(len(said), 1, log)
+                help_text = subprocess.run([str(BIN / f"espalier-{role}"), "--help"], capture_output=True, text=True,
+                                           check=True, timeout=60).stdout
+                options = set(re.findall(r"^  (?:-\w,)?--([\w-]+)", help_text, flags=re.MULTILINE)) - {"help"}
+                self.assertGreater(len(options), 10, help_text)
+                self.assertEqual({name.replace("-", "_") for name in options} - set(said[0]), set())
+                if role != "graph-server":
+                    self.assertEqual(json.loads(said[0]["document"])["kind"], "DistTraining")
+        [configured] = said_to_be_configuration(logs["graph-server"])
+        self.assertEqual(configured["max_fanout"], "77")
+        self.assertNotEqual(configured["threads"], 0)
 
     def test_a_full_disk_ends_a_run_with_its_reason(self):
         def no_room_for(size):

@@ -1,0 +1,73 @@
+"""The images have the licence of all that the programs are made from: what is loaded, and what is compiled in."""
+
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+from cluster_setup.images import NEEDED
+from cluster_setup.state import SOURCE
+
+BIN = pathlib.Path(os.environ["ESPALIER_BIN"])
+COMPILED_IN = SOURCE / "images/compiled-in.txt"
+# Nothing of them is in what is shipped.
+OF_TESTS = {"libbenchmark-dev", "libgmock-dev", "libgtest-dev"}
+
+
+def output_of(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+
+
+def lines_of(path):
+    return [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+
+
+def query(package, field):
+    return output_of("dpkg-query", "-W", "-f", f"${{{field}}}", package)
+
+
+def source_of(package):
+    return query(package, "source:Package")
+
+
+def loaded_sources():
+    """Source packages of the libraries that the shipped programs load."""
+    libraries = set()
+    for name in NEEDED:
+        for library in re.findall(r"=> (/\S+) ", output_of("ldd", str(BIN / name))):
+            path = os.path.realpath(library)
+            libraries |= {path, path.removeprefix("/usr"), "/usr" + path.removeprefix("/usr")}
+    # dpkg knows a file by the path that its package was made with, and tells on standard error what it does not know.
+    packages = {line.split(":")[0] for line in output_of("dpkg", "-S", *sorted(libraries)).splitlines()}
+    return {source_of(package) for package in packages}
+
+
+def with_headers(package):
+    """The package, or those that it only leads to."""
+    if re.search(r"\.h(pp)?$", output_of("dpkg", "-L", package), re.MULTILINE):
+        return {package}
+    below = re.findall(r"(?:^|, )([a-z0-9.+-]+)", query(package, "Depends"))
+    return set().union(*(with_headers(name) for name in below if name.endswith("-dev")))
+
+
+class LicencesTest(unittest.TestCase):
+    def test_what_programs_are_built_from_is_loaded_or_among_what_is_compiled_in(self):
+        wanted = {name for name in lines_of(SOURCE / "services/cmake/debian-packages.txt") if name.endswith("-dev")}
+        self.assertLess(OF_TESTS, wanted)
+        compiled_in = {line.partition("=")[0] for line in lines_of(COMPILED_IN)}
+        loaded = loaded_sources()
+        self.assertGreater(len(loaded), 20)
+        headers = set().union(*(with_headers(name) for name in wanted - OF_TESTS))
+        self.assertGreater(len(headers), 15)
+        self.assertEqual({name for name in headers if source_of(name) not in loaded} - compiled_in, set())
+
+    def test_what_is_compiled_in_is_pinned_and_has_a_licence(self):
+        for line in lines_of(COMPILED_IN):
+            with self.subTest(line=line):
+                self.assertRegex(line, r"^[a-z0-9.+-]+=\S+$")
+                self.assertTrue(pathlib.Path("/usr/share/doc", line.partition("=")[0], "copyright").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,69 @@
+#include "services/apps/partitioning/partitioning_status.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace espalier::partitioning {
+
+PartitioningStatus::PartitioningStatus(std::string job, uint32_t rank, uint32_t num_partitioners,
+                                       telemetry::MetricRegistry& registry)
+    : job_(std::move(job)),
+      rank_(rank),
+      num_partitioners_(num_partitioners),
+      registry_(registry),
+      bytes_{.read = registry.AddCounter("espalier_partitioner_read_bytes_total",
+                                         "Bytes read from object storage and folders, what is mapped not counted."),
+             .written = registry.AddCounter("espalier_partitioner_written_bytes_total",
+                                            "Bytes written to object storage or a folder.")},
+      refresh_(registry.BeforeSerialize([this] { Refresh(); })) {}
+
+PartitioningStatus::Phase PartitioningStatus::NewPhase(const std::string& name) {
+  Phase phase;
+  phase.seconds_gauge =
+      registry_.AddGauge("espalier_partitioner_phase_seconds",
+                         "Seconds that a phase took, or has gone on for; absent before it begins.", {{"phase", name}});
+  phase.fraction_gauge = registry_.AddGauge(
+      "espalier_partitioner_phase_done_ratio",
+      "Share of a phase that is done, where that is known: else 0 until it ends; absent before it begins.",
+      {{"phase", name}});
+  return phase;
+}
+
+void PartitioningStatus::OnPhase(std::string_view name, double fraction) {
+  const std::string key(name);
+  MutexLock lock(&mutex_);
+  auto found = phases_.find(key);
+  if (found == phases_.end()) found = phases_.emplace(key, NewPhase(key)).first;
+  Phase& phase = found->second;
+  phase.fraction = fraction;
+  phase.fraction_gauge.Set(fraction);
+  if (fraction < 1) {
+    current_ = key;
+    return;
+  }
+  if (!phase.is_over) phase.seconds = phase.since.Seconds();
+  phase.is_over = true;
+  if (current_ == key) current_.clear();
+}
+
+void PartitioningStatus::Refresh() {
+  MutexLock lock(&mutex_);
+  for (auto& [name, phase] : phases_) phase.seconds_gauge.Set(phase.SecondsSoFar());
+}
+
+std::string PartitioningStatus::Json() const {
+  MutexLock lock(&mutex_);
+  nlohmann::ordered_json status = {{"job", job_}, {"rank", rank_}, {"partitioners", num_partitioners_}};
+  if (const auto current = phases_.find(current_); current != phases_.end()) {
+    status["phase"] = current_;
+    status["phaseSeconds"] = current->second.SecondsSoFar();
+    status["phasePercent"] = 100 * current->second.fraction;
+  }
+  status["seconds"] = nlohmann::ordered_json::object();
+  for (const auto& [name, phase] : phases_) status["seconds"][name] = phase.SecondsSoFar();
+  status["readBytes"] = bytes_.read.Value();
+  status["writtenBytes"] = bytes_.written.Value();
+  return status.dump();
+}
+
+}  // namespace espalier::partitioning
