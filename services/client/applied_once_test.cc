@@ -280,7 +280,7 @@ GradientsOfRank GradientsAt(uint32_t rank, uint64_t step) {
   GradientsOfRank gradients;
   const uint32_t num_rows = (step + rank) % 4 == 0 ? 0 : 1 + random.NextBelow(6);
   for (uint32_t i = 0; i < num_rows; ++i) gradients.rows.emplace_back(random.NextBelow(kModelRows));
-  for (size_t i = 0; i < num_rows * kModelWidth; ++i) {
+  for (size_t i = 0; i < gradients.rows.size() * kModelWidth; ++i) {
     gradients.values.push_back(static_cast<float>(random.NextBelow(1000)) - 500);
   }
   return gradients;
