@@ -1,4 +1,5 @@
-"""docs/reference/dgl-parity.md: each row names tests or says why there is nothing, and each test that it names exists."""
+"""docs/reference/*-parity.md: each row names tests or says why there is nothing, each test that is named exists, and no
+request of DGL's users is left out."""
 
 import functools
 import re
@@ -6,7 +7,9 @@ import unittest
 
 from pages import DOCS, SOURCE
 
-PAGE = DOCS / "reference" / "dgl-parity.md"
+DGL = DOCS / "reference" / "dgl-parity.md"
+PAGES = [DGL, DOCS / "reference" / "graphstorm-parity.md"]
+REQUESTS = range(1, 28)  # numbered in "What users of DGL ask for"
 GTEST = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", flags=re.MULTILINE)
 # Blocks of CMake that say which sources a test program has; a conformance suite has the name of what it is linked to.
 PROGRAM = re.compile(r"espalier_(?:library|trainer_library|test|testing_library)\(\s*NAME (\w+)([^()]*)\)")
@@ -33,34 +36,55 @@ def tests_of_the_code():
     return names
 
 
-def rows_of_the_page():
+def rows_of(page):
     """(line, cells) of each row below a table's head."""
-    for number, line in enumerate(PAGE.read_text().splitlines(), 1):
-        if line.startswith("|") and not re.match(r"\|( DGL \||[-|]+$)", line):
+    lines = page.read_text().splitlines()
+    is_rule = [re.fullmatch(r"\|[-|]+", line) is not None for line in lines] + [False]
+    for number, line in enumerate(lines, 1):
+        if line.startswith("|") and not is_rule[number - 1] and not is_rule[number]:
             yield number, [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def rows_of_all_pages():
+    """(page and line, cells)"""
+    return [(f"{page.name}:{number}", cells) for page in PAGES for number, cells in rows_of(page)]
 
 
 def tests_of(cell):
     return re.findall(r"`([^`]*)`", cell)
 
 
+def reasons_of(cell):
+    """What is said behind each "**absent**" and its colon, up to a semicolon, as words; names in code are none."""
+    for _, after in re.findall(r"(\*\*absent\*\*)((?:(?!\*\*absent\*\*).)*)", cell):
+        _, _, reason = re.sub(r"`[^`]*`", "", after).partition(":")
+        yield re.findall(r"[A-Za-z][\w'-]*", reason.partition(";")[0])
+
+
 class ParityTest(unittest.TestCase):
     maxDiff = None
 
-    def test_every_test_that_the_page_names_exists(self):
-        named = {test for _, cells in rows_of_the_page() for test in tests_of(cells[-1])}
+    def test_every_test_that_a_page_names_exists(self):
+        named = {test for _, cells in rows_of_all_pages() for test in tests_of(cells[-1])}
         self.assertGreater(len(named), 150)
         self.assertGreater(len(tests_of_the_code()), 1000)
         self.assertEqual(sorted(named - tests_of_the_code()), [])
 
     def test_every_row_names_tests_or_says_why_there_is_nothing(self):
-        rows = list(rows_of_the_page())
-        self.assertGreater(len(rows), 150)
-        for number, cells in rows:
-            with self.subTest(line=number):
+        for page in PAGES:
+            self.assertGreater(len(list(rows_of(page))), 80, page)
+        for place, cells in rows_of_all_pages():
+            with self.subTest(row=place):
                 self.assertEqual(len(cells), 3)
-                self.assertRegex(cells[1], r"^\*\*absent\*\*.{4}" if not tests_of(cells[2]) else r"^(?!\*\*absent\*\*)")
+                self.assertEqual(cells[1].startswith("**absent**"), not tests_of(cells[2]), cells[1])
+                for reason in reasons_of(cells[1]):
+                    self.assertGreaterEqual(len(reason), 5, f"no reason: {cells[1]}")
                 self.assertEqual(re.sub(r"`[^`]*`", "", cells[2]).strip(), "", "the last column has tests only")
+
+    def test_every_request_of_users_has_a_row(self):
+        requests = DGL.read_text().partition("## What users of DGL ask for")[2].partition("\n## ")[0]
+        self.assertEqual([int(number) for number in re.findall(r"^\| (\d+)\. ", requests, flags=re.MULTILINE)],
+                         list(REQUESTS))
 
 
 if __name__ == "__main__":

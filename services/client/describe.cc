@@ -35,18 +35,36 @@ Result<graph::PartitionBook> BookOf(const graph::v1::PartitionBook& book) {
   return graph::PartitionBook::Make(std::move(schema), RangesOf(book.node_ranges()), RangesOf(book.edge_ranges()));
 }
 
+// `type` of `num_types` is the column's; `column` is a graph::v1::Column or EdgeColumn. Its row's shape.
+template <class Column>
+Result<std::vector<int64_t>> RowShapeOf(const Column& column, uint32_t type, size_t num_types) {
+  if (type >= num_types || column.dtype() > 0xff || !IsValidDType(static_cast<uint8_t>(column.dtype()))) {
+    return InvalidArgument("column '" + column.name() + "' has an unknown type or dtype");
+  }
+  std::vector<int64_t> row_shape(column.row_shape().begin(), column.row_shape().end());
+  const size_t value_bytes = SizeOf(static_cast<DType>(column.dtype()));
+  RETURN_IF_ERROR(CheckedElementCount(row_shape, value_bytes).status().While("column '" + column.name() + "'"));
+  return row_shape;
+}
+
 Result<std::vector<sampler::ColumnDescription>> ColumnsOf(const graph::v1::DescribeResponse& response,
                                                           size_t num_node_types) {
   std::vector<sampler::ColumnDescription> columns;
   for (const graph::v1::Column& column : response.columns()) {
-    if (column.node_type() >= num_node_types || column.dtype() > 0xff ||
-        !IsValidDType(static_cast<uint8_t>(column.dtype()))) {
-      return InvalidArgument("column '" + column.name() + "' has an unknown node type or dtype");
-    }
-    const DType dtype = static_cast<DType>(column.dtype());
-    std::vector<int64_t> row_shape(column.row_shape().begin(), column.row_shape().end());
-    RETURN_IF_ERROR(CheckedElementCount(row_shape, SizeOf(dtype)).status().While("column '" + column.name() + "'"));
-    columns.push_back({NodeTypeId(static_cast<uint16_t>(column.node_type())), column.name(), dtype, row_shape});
+    ASSIGN_OR_RETURN(std::vector<int64_t> row_shape, RowShapeOf(column, column.node_type(), num_node_types));
+    columns.push_back({NodeTypeId(static_cast<uint16_t>(column.node_type())), column.name(),
+                       static_cast<DType>(column.dtype()), std::move(row_shape)});
+  }
+  return columns;
+}
+
+Result<std::vector<sampler::EdgeColumnDescription>> EdgeColumnsOf(const graph::v1::DescribeResponse& response,
+                                                                  size_t num_edge_types) {
+  std::vector<sampler::EdgeColumnDescription> columns;
+  for (const graph::v1::EdgeColumn& column : response.edge_columns()) {
+    ASSIGN_OR_RETURN(std::vector<int64_t> row_shape, RowShapeOf(column, column.edge_type(), num_edge_types));
+    columns.push_back({EdgeTypeId(static_cast<uint16_t>(column.edge_type())), column.name(),
+                       static_cast<DType>(column.dtype()), std::move(row_shape)});
   }
   return columns;
 }
@@ -90,6 +108,7 @@ Result<ServerDescription> DescriptionOf(const graph::v1::DescribeResponse& respo
                                         split.train(), split.validation(), split.test()});
   }
   const size_t num_edge_types = description.graph.book.schema().num_edge_types();
+  ASSIGN_OR_RETURN(description.graph.edge_columns, EdgeColumnsOf(response, num_edge_types));
   for (const graph::v1::EdgeSplitCount& split : response.edge_splits()) {
     if (split.edge_type() >= num_edge_types) return InvalidArgument("split '" + split.split() + "' of an unknown type");
     description.graph.edge_splits.push_back({EdgeTypeId(static_cast<uint16_t>(split.edge_type())), split.split(),

@@ -92,7 +92,10 @@ class DistGraph {
   uint64_t num_nodes() const { return book().num_nodes(); }
   uint64_t num_edges(EdgeTypeId type) const { return book().num_edges(type); }
   uint64_t num_edges() const { return book().num_edges(); }
+  // Columns of the graph, sorted by (type, name), with dtype and row shape: copies of sources' columns
+  // ("source.<column>") among those of edges, attached tensors among neither.
   const std::vector<sampler::ColumnDescription>& node_columns() const { return graph_->columns(); }
+  const std::vector<sampler::EdgeColumnDescription>& edge_columns() const { return graph_->description().edge_columns; }
 
   // Rows of a column, or of a tensor attached as one, in the order of `nodes`: [nodes.size(), row_shape...].
   Result<Tensor> NodeRows(NodeTypeId type, const std::string& column, const std::vector<GlobalNodeId>& nodes) const;

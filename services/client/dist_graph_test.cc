@@ -4,16 +4,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
+#include "services/client/describe.h"
 #include "services/client/node_data_loader.h"
 #include "services/client/testing/served_graph.h"
+#include "services/server/graph_requests.h"
 
 namespace espalier::client {
 namespace {
 
 using ::testing::HasSubstr;
 using testing::ServedGraph;
+using testing::ServedGraphOptions;
 
 Environment EnvironmentOf(const ServedGraph& served) {
   std::string servers;
@@ -68,6 +72,53 @@ TEST(DistGraphTest, KnowsTypesCountsAndColumns) {
   for (const auto& column : graph->node_columns()) names.insert(column.name);
   EXPECT_TRUE(names.contains("node-feat"));
   EXPECT_TRUE(names.contains(sampler::kOriginalIdColumn));
+}
+
+TEST(DistGraphTest, KnowsTheColumnsOfEdges) {
+  ServedGraphOptions options;
+  options.build.source_columns = {"node-feat"};
+  for (const uint32_t num_partitions : {1u, 2u}) {
+    ServedGraph served(testing::SmallGraph(), num_partitions, options);
+    const auto graph = OpenGraph(served);
+    const std::vector<sampler::EdgeColumnDescription> expected = {
+        {EdgeTypeId(0), "rating", DType::kI64, {}},
+        {EdgeTypeId(0), "source.node-feat", DType::kF32, {4}},
+        {EdgeTypeId(0), "weight", DType::kF32, {}},
+    };
+    EXPECT_EQ(graph->edge_columns(), expected);
+    for (const sampler::EdgeColumnDescription& column : graph->edge_columns()) {
+      const auto rows = graph->EdgeRows(column.edge_type, column.name, {GlobalEdgeId(77)});
+      ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+      EXPECT_EQ(rows->dtype(), column.dtype);
+      EXPECT_EQ(rows->shape().size(), 1 + column.row_shape.size());
+    }
+  }
+  ServedGraph typed(testing::SmallTypedGraph(), 2);
+  const auto graph = OpenGraph(typed);
+  const EdgeTypeId last(static_cast<uint16_t>(graph->schema().num_edge_types() - 1));
+  const auto& columns = graph->edge_columns();
+  EXPECT_EQ(std::count(columns.begin(), columns.end(), sampler::EdgeColumnDescription{last, "rating", DType::kI64, {}}),
+            1);
+}
+
+TEST(ServerDescriptionTest, RefusesColumnsOfNoTypeOrDType) {
+  ServedGraph served(testing::SmallGraph(), 1);
+  graph::v1::DescribeResponse response;
+  server::DescribeGraph(served.local_graph().description(), &response);
+  const auto description = DescriptionOf(response);
+  ASSERT_TRUE(description.ok()) << description.status().ToString();
+  EXPECT_EQ(description->graph.edge_columns, served.local_graph().description().edge_columns);
+
+  const auto error = [](const graph::v1::DescribeResponse& bad) { return DescriptionOf(bad).status().message(); };
+  graph::v1::DescribeResponse bad = response;
+  bad.mutable_edge_columns(0)->set_edge_type(1);
+  EXPECT_THAT(error(bad), HasSubstr("column 'rating' has an unknown type or dtype"));
+  bad = response;
+  bad.mutable_edge_columns(0)->set_dtype(200);
+  EXPECT_THAT(error(bad), HasSubstr("column 'rating' has an unknown type or dtype"));
+  bad = response;
+  bad.mutable_columns(0)->set_node_type(1);
+  EXPECT_THAT(error(bad), HasSubstr("has an unknown type or dtype"));
 }
 
 TEST(DistGraphTest, SeveralMayExistAndGo) {

@@ -54,6 +54,8 @@ TEST_F(StandaloneTest, SaysTheSameOfTheGraph) {
     EXPECT_EQ(alone->node_columns()[i].name, served->node_columns()[i].name);
     EXPECT_EQ(alone->node_columns()[i].dtype, served->node_columns()[i].dtype);
   }
+  EXPECT_FALSE(alone->edge_columns().empty());
+  EXPECT_EQ(alone->edge_columns(), served->edge_columns());
 }
 
 TEST_F(StandaloneTest, RowsSplitsAndIdsAreTheSame) {

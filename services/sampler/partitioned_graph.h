@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "services/sampler/embedding_store.h"
@@ -14,6 +15,14 @@
 #include "services/sampler/tensor_store.h"
 
 namespace espalier::sampler {
+
+struct EdgeColumnDescription {
+  EdgeTypeId edge_type;
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> row_shape;  // without the first dimension
+  friend bool operator==(const EdgeColumnDescription&, const EdgeColumnDescription&) = default;
+};
 
 // What a client knows of a graph before it asks anything.
 struct GraphDescription {
@@ -31,6 +40,7 @@ struct GraphDescription {
     uint64_t train = 0, validation = 0, test = 0;
   };
   std::vector<EdgeSplitCount> edge_splits = {};
+  std::vector<EdgeColumnDescription> edge_columns = {};  // immutable ones, sorted by (type, name)
 };
 
 // One act of attaching.

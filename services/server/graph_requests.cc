@@ -210,6 +210,13 @@ void DescribeGraph(const sampler::GraphDescription& description, graph::v1::Desc
     entry->set_dtype(static_cast<uint32_t>(column.dtype));
     entry->mutable_row_shape()->Add(column.row_shape.begin(), column.row_shape.end());
   }
+  for (const sampler::EdgeColumnDescription& column : description.edge_columns) {
+    graph::v1::EdgeColumn* entry = response->add_edge_columns();
+    entry->set_edge_type(column.edge_type.value);
+    entry->set_name(column.name);
+    entry->set_dtype(static_cast<uint32_t>(column.dtype));
+    entry->mutable_row_shape()->Add(column.row_shape.begin(), column.row_shape.end());
+  }
   for (const sampler::GraphDescription::SplitCount& split : description.splits) {
     graph::v1::SplitCount* entry = response->add_splits();
     entry->set_node_type(split.node_type.value);

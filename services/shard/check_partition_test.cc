@@ -141,6 +141,8 @@ TEST(OpenLocalGraphTest, DescribesWhatThePartitionsHold) {
   EXPECT_EQ(description.columns[0].row_shape, std::vector<int64_t>{2});
   EXPECT_EQ(description.columns[1].name, sampler::kOriginalIdColumn);
   EXPECT_EQ(description.columns[1].dtype, DType::kU64);
+  const std::vector<sampler::EdgeColumnDescription> edge_columns = {{EdgeTypeId(0), "weight", DType::kF32, {}}};
+  EXPECT_EQ(description.edge_columns, edge_columns);
   ASSERT_EQ(description.splits.size(), 1u);
   EXPECT_EQ(description.splits[0].train, 1u);
   EXPECT_EQ(OpenLocalGraph(Book(), {}).status().code(), StatusCode::kInvalidArgument);
@@ -155,6 +157,11 @@ TEST(OpenLocalGraphTest, RefusesPartitionsThatDisagree) {
   EXPECT_TRUE(OpenLocalGraph(*book, {Sound(), second}).ok());
   EXPECT_EQ(OpenLocalGraph(*book, {Sound(), Sound()}).status().code(), StatusCode::kInvalidArgument);
   second.nodes[0].columns.clear();
+  EXPECT_THAT(OpenLocalGraph(*book, {Sound(), second}).status().message(), HasSubstr("other columns"));
+  second = Sound();
+  second.id = PartitionId(1);
+  second.edge_columns.resize(1);
+  second.edge_columns[0]["stars"] = Tensor::Zeros(DType::kF32, {3});
   EXPECT_THAT(OpenLocalGraph(*book, {Sound(), second}).status().message(), HasSubstr("other columns"));
 }
 

@@ -5,18 +5,31 @@
 namespace espalier::shard {
 namespace {
 
+std::vector<int64_t> RowShapeOf(const Tensor& column) {
+  const std::vector<int64_t>& shape = column.shape();
+  return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
+}
+
 std::vector<sampler::ColumnDescription> ColumnsOf(const graph::Partition& partition) {
   std::vector<sampler::ColumnDescription> columns;
   for (uint16_t type = 0; type < partition.nodes.size(); ++type) {
     const size_t first_of_type = columns.size();
     columns.push_back({NodeTypeId(type), sampler::kOriginalIdColumn, DType::kU64, {}});
     for (const auto& [name, tensor] : partition.nodes[type].columns) {
-      const auto first_dimension = tensor.shape().begin();
-      const std::vector<int64_t> row_shape(first_dimension + (tensor.shape().empty() ? 0 : 1), tensor.shape().end());
-      columns.push_back({NodeTypeId(type), name, tensor.dtype(), row_shape});
+      columns.push_back({NodeTypeId(type), name, tensor.dtype(), RowShapeOf(tensor)});
     }
     std::sort(columns.begin() + static_cast<std::ptrdiff_t>(first_of_type), columns.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
+  }
+  return columns;
+}
+
+std::vector<sampler::EdgeColumnDescription> EdgeColumnsOf(const graph::Partition& partition) {
+  std::vector<sampler::EdgeColumnDescription> columns;
+  for (uint16_t type = 0; type < partition.edge_columns.size(); ++type) {
+    for (const auto& [name, tensor] : partition.edge_columns[type]) {
+      columns.push_back({EdgeTypeId(type), name, tensor.dtype(), RowShapeOf(tensor)});
+    }
   }
   return columns;
 }
@@ -76,8 +89,10 @@ Result<sampler::GraphDescription> DescribePartitions(const graph::PartitionBook&
   sampler::GraphDescription description{
       .book = book, .columns = ColumnsOf(partitions[0]), .splits = SplitsOf(partitions[0])};
   description.edge_splits = EdgeSplitsOf(partitions[0]);
+  description.edge_columns = EdgeColumnsOf(partitions[0]);
   for (size_t p = 1; p < partitions.size(); ++p) {
-    if (!SameColumns(description.columns, ColumnsOf(partitions[p]))) {
+    if (!SameColumns(description.columns, ColumnsOf(partitions[p])) ||
+        description.edge_columns != EdgeColumnsOf(partitions[p])) {
       return DataLoss("partition " + std::to_string(p) + " has other columns than partition 0");
     }
     if (!SameSplits(description.splits, SplitsOf(partitions[p])) ||

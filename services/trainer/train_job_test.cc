@@ -393,6 +393,17 @@ TEST(TrainJobTest, AuditsOnlyWhatItTrainedOn) {
   EXPECT_EQ(SamplesDigest({.trainers = 2, .audit_name = "early"}), SamplesDigest({.audit_name = "whole"}));
 }
 
+TEST(TrainJobTest, EvaluatesAfterEverySoManyEpochsAndTheLast) {
+  job::DistTraining job = CommunityJob();
+  job.training.epochs = 5;
+  job.training.evaluation.every_epochs = 2;
+  const TrainOutcome outcome = Train(job);
+  ASSERT_EQ(outcome.loop.epochs.size(), 5u);
+  for (const EpochReport& epoch : outcome.loop.epochs) {
+    EXPECT_EQ(epoch.validation.has_value(), epoch.epoch == 1 || epoch.epoch == 3 || epoch.epoch == 4) << epoch.epoch;
+  }
+}
+
 TEST(TrainJobTest, EvaluatesOverSampledNeighborhoods) {
   job::DistTraining job = CommunityJob();
   job.training.epochs = 10;

@@ -50,6 +50,11 @@ sampler::GraphDescription DescriptionOf(const format::Manifest& manifest) {
   std::sort(description.columns.begin(), description.columns.end(), [](const auto& a, const auto& b) {
     return std::pair(a.node_type, a.name) < std::pair(b.node_type, b.name);
   });
+  for (uint16_t type = 0; type < manifest.edge_columns.size(); ++type) {  // sorted by name
+    for (const format::ColumnEntry& column : manifest.edge_columns[type]) {
+      description.edge_columns.push_back({EdgeTypeId(type), column.name, column.dtype, column.row_shape});
+    }
+  }
   for (const format::SplitEntry& split : manifest.splits) {
     description.splits.push_back({NodeTypeId(split.node_type), split.name, split.train, split.validation, split.test});
   }

@@ -90,6 +90,10 @@ TEST(ServingTest, MappedAndRemoteAccessAnswerAlike) {
   EXPECT_THAT(remote->access, ::testing::Each(client::Access::kRpc));
   EXPECT_EQ(mapped->graph_name, "small");
   ASSERT_EQ(mapped->graph->columns().size(), remote->graph->columns().size());
+  // As the manifest has them, and as the files' partitions themselves.
+  const client::testing::ServedGraph whole(client::testing::SmallGraph(), 2);
+  EXPECT_FALSE(remote->graph->description().edge_columns.empty());
+  EXPECT_EQ(remote->graph->description().edge_columns, whole.local_graph().description().edge_columns);
 
   for (const std::string column : {"node-feat", "original_id"}) {
     const auto a = AllRows(*mapped->graph, column), b = AllRows(*remote->graph, column);
