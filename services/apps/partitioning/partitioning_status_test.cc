@@ -48,15 +48,17 @@ TEST(PartitioningStatusTest, SaysWhatItIsAtAndHowFar) {
 TEST(PartitioningStatusTest, ThePhasesTimeGoesOnUntilItsEnd) {
   telemetry::MetricRegistry metrics;
   PartitioningStatus partitioning("cora", 0, 1, metrics);
-  const auto seconds = [&] { return nlohmann::json::parse(partitioning.Json())["seconds"]["cutting"].get<double>(); };
+  const auto cutting_seconds = [&] {
+    return nlohmann::json::parse(partitioning.Json())["seconds"]["cutting"].get<double>();
+  };
   partitioning.OnPhase("cutting", 0);
-  const double begun = seconds();
-  while (seconds() == begun) {
+  const double begun = cutting_seconds();
+  while (cutting_seconds() == begun) {
   }
   partitioning.OnPhase("cutting", 1);
-  const double ended = seconds();
+  const double ended = cutting_seconds();
   EXPECT_GT(ended, begun);
-  EXPECT_EQ(seconds(), ended);
+  EXPECT_EQ(cutting_seconds(), ended);
   EXPECT_THAT(metrics.Serialize(), HasSubstr("espalier_partitioner_phase_seconds{phase=\"cutting\"} "));
   EXPECT_FALSE(nlohmann::json::parse(partitioning.Json()).contains("phase"));
 }

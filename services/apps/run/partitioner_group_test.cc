@@ -82,10 +82,10 @@ TEST(PartitionerCommandTest, EachHasAnAdminPortAndSaysWhere) {
     const auto found = std::find(spec.arguments.begin(), spec.arguments.end(), flag);
     return found == spec.arguments.end() ? "" : *std::next(found);
   };
-  const ChildSpec alone = PartitionerCommand(site, "/srv/partitions", {});
+  const ChildSpec alone = PartitionerCommand(site, {}, "/srv/partitions", {});
   EXPECT_EQ(after(alone, "--admin-listen"), "127.0.0.1:0");
   EXPECT_EQ(after(alone, "--ready-file"), site.paths.ReadyFile("partitioner"));
-  const ChildSpec second = PartitionerCommand(site, "/srv/partitions", {.rank = 1, .size = 3, .group = "g"});
+  const ChildSpec second = PartitionerCommand(site, {}, "/srv/partitions", {.rank = 1, .size = 3, .group = "g"});
   EXPECT_EQ(after(second, "--ready-file"), site.paths.ReadyFile("partitioner-1"));
 }
 
