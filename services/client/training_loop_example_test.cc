@@ -1,5 +1,5 @@
-// The training loop of docs/coming-from-dgl.md, as it stands there (docs/tests/examples_test.py compares), and run: two
-// programs over two servers.
+// A training loop around a step of the user's, over two servers by two programs: which batches they see.
+// (docs/coming-from-dgl.md shows one with its model, services/examples/graph_sage.)
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,6 @@
 
 namespace example {
 
-// [example]
 using namespace espalier;
 using namespace espalier::client;
 
@@ -53,7 +52,6 @@ Status TrainOn(const DistGraph& graph, const std::string& split, uint32_t epochs
   }
   return Status();
 }
-// [example]
 
 // What one program saw.
 struct Seen {

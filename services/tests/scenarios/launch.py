@@ -3,13 +3,14 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
 import unittest
 
-from harness import BIN, CORA, Scenario, job
+from harness import BIN, CORA, Scenario, espalier, job
 from ssh_hosts import KNOWN_UNREACHABLE, SshHosts, reason_against
 
 
@@ -71,11 +72,12 @@ class LaunchScenario(Scenario):
     def result(self, name):
         return json.loads((self.shared / name / "result.json").read_text())
 
-    def begin(self, name, steps, *args):
+    def begin(self, name, steps, *args, **kwargs):
         """Starts one whose trainers take their time, and waits until it has done so many steps."""
         log = open(self.dir / f"{name}.log", "w+", encoding="utf-8")
         self.addCleanup(log.close)
-        process = subprocess.Popen(self.command(name, *args), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen(self.command(name, *args, **kwargs), stdout=log, stderr=log,
+                                   stdin=subprocess.DEVNULL,
                                    env={**os.environ, "ESPALIER_FAILPOINTS_TRAINER": "trainer.step=delay:100ms"})
         self.addCleanup(process.kill)
         deadline = time.monotonic() + 200
@@ -143,6 +145,22 @@ class Launch(LaunchScenario):
         self.assertEqual(self.hosts.await_quiet(), {})
         self.assertIn("trainer-1 was killed (signal 9); restarting trainers from epoch ", log.read_text())
         self.assertEqual(self.result("kills")["parametersDigest"], self.digest())
+
+    def test_learnable_rows_go_back_to_the_checkpoint_when_their_host_loses_its_server(self):
+        document = cora(training__inputs=[{"features": ["node-feat"], "embedding": {
+            "size": 8, "optimizer": {"type": "Adam", "learningRate": 0.01}}}])
+        undisturbed = self.run_job(document, "rows-alone", "--access", "rpc")
+        process, log = self.begin("rows", 20, document=document)
+        os.kill(self.pid_of("rows", "server-1"), signal.SIGKILL)
+        self.assertEqual(process.wait(200), 0, log.read_text())
+        self.assertEqual(self.hosts.await_quiet(), {})
+        result = self.result("rows")
+        self.assertEqual(len(undisturbed["learnableRowsDigest"]), 64)
+        for digest in ("parametersDigest", "learnableRowsDigest"):
+            self.assertEqual(result[digest], undisturbed[digest])
+        self.assertEqual(result["restarts"], {"trainers": 1, "services": 1})
+        logs = "".join(log.read_text() for log in (self.shared / "rows/logs").glob("trainer-*"))
+        self.assertIn("lost the learnable rows", logs)
 
     def test_a_launcher_that_is_killed_leaves_nothing_and_is_taken_up(self):
         process, _ = self.begin("orphans", 20)
@@ -266,6 +284,60 @@ class WithoutSharedStorage(LaunchScenario):
         self.assertRegex(process.stderr, r"4 files, 3 of them there already, 5\.2 MB sent")
         self.assertEqual(list(copied.rglob("*.espalier-part")), [])
         self.assertEqual(self.hosts.await_quiet(), {})
+
+
+class OfAUsers(LaunchScenario):
+    """A folder of a user's is copied to each host's workspace, which is a folder of its own on the second host."""
+
+    hidden = {1: "shared"}
+
+    def setUp(self):
+        super().setUp()
+        self.graph = self.generate("--nodes", 3000, "--edges", 30000, "--features", 8, "--classes", 10, "--train", 0.5,
+                                   "--seed", 3)
+
+    def document(self, **changes):
+        """A job without spec.training."""
+        return {"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "own"},
+                "spec": {"graph": {"source": {"uri": str(self.graph), "format": "NPY"},
+                                   "partitions": {"count": 2, "algorithm": "METIS"}},
+                         "trainers": {"replicas": 2, "threads": 1}, **changes}}
+
+    def alone(self, document, *program):
+        """What the same program leaves under `espalier run`."""
+        process = espalier("run", "-f", self.write_job(document, "alone.json"), "--output", self.dir / "alone", "--",
+                           *program, timeout=240)
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        return json.loads((self.dir / "alone/result.json").read_text())
+
+    def launch_own(self, document, files, *program):
+        """The same on two hosts, of a copy of these files of ours; its result."""
+        folder = self.dir / "own"
+        folder.mkdir()
+        for name in files:
+            shutil.copy(BIN / name, folder)
+        process = self.launch("out", "--copy", "--workspace", self.shared / "work", "--env", f"TMPDIR={self.shared}",
+                              "--folder", folder, "--", *program, document=document)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return self.result("out")
+
+    def test_a_program_ends_with_the_numbers_of_one_machine(self):
+        program = "espalier_example_training_loop"
+        alone = self.alone(self.document(), BIN / program, 8)
+        result = self.launch_own(self.document(), [program], f"own/{program}", 8)
+        self.assertEqual(result["trainers"], 2)
+        self.assertEqual(result["weightsDigest"], alone["weightsDigest"])
+        self.assertEqual(result["testAccuracy"], alone["testAccuracy"])
+
+    def test_a_plugin_answers_on_every_host(self):
+        program, plugin = "espalier_example_ask_degrees", "espalier_example_degrees.so"
+        here = self.document(servers={"plugins": [{"name": "degrees", "path": str(BIN / plugin)}]})
+        there = self.document(servers={"plugins": [{"name": "degrees", "path": f"own/{plugin}"}]})
+        alone = self.alone(here, BIN / program)
+        result = self.launch_own(there, [program, plugin], f"own/{program}")
+        self.assertEqual(sum(alone["nodesByInDegree"].values()), 3000)
+        for answer in ("nodesByInDegree", "largest"):
+            self.assertEqual(result[answer], alone[answer])
 
 
 class ThreeHosts(LaunchScenario):

@@ -1,4 +1,5 @@
-"""Link prediction on Cora: the example job, the same bits over any partitions and transports, and no leaks."""
+"""Link prediction on Cora: the example job, the same bits over any partitions and transports, and what is
+held out is in no direction of the graph."""
 
 import json
 import subprocess

@@ -86,14 +86,17 @@ class Programs(Scenario):
         self.assertAlmostEqual(two["lastLoss"], served["lastLoss"], CLOSE)
 
     def test_a_trainer_trains_alone_with_the_numbers_of_a_run(self):
-        document = job(self.graph, training__epochs=2)
+        document = job(self.graph, training__epochs=2, training__inputs=[
+            {"features": ["node-feat"], "embedding": {"size": 8}}])
         run = self.run_job(document, "run")
         process = subprocess.run([str(BIN / "espalier-trainer"), "--job", str(self.dir / "run/job.json"),
                                   "--partitions", run["partitionUri"], "--output", str(self.dir / "alone")],
                                  capture_output=True, text=True, timeout=240, check=False)
         self.assertEqual(process.returncode, 0, process.stderr)
-        manifest = json.loads((self.dir / "alone/manifest.json").read_text())
-        self.assertEqual(manifest["result"]["parametersDigest"], run["parametersDigest"])
+        alone = json.loads((self.dir / "alone/manifest.json").read_text())["result"]
+        self.assertEqual(len(run["learnableRowsDigest"]), 64)
+        for digest in ("parametersDigest", "learnableRowsDigest"):
+            self.assertEqual(alone[digest], run[digest])
 
     def test_the_document_names_it(self):
         document = self.document()

@@ -106,7 +106,7 @@ class Recovery(RecoveryScenario):
 
     def test_processes_of_a_server_are_as_good_as_one(self):
         rows = dict(training__inputs=[{"features": ["node-feat"], "embedding": {
-            "size": 8, "optimizer": {"type": "Adam", "learningRate": 0.01}}}])
+            "size": 8, "dtype": "F16", "optimizer": {"type": "Adam", "learningRate": 0.01}}}])
         undisturbed = self.run_job(cora(**rows), "one-process", "--access", "rpc")
         # Servers 2 and 3 are the second processes of partitions 0 and 1; server 1 has the rows of partition 1.
         result = self.under_fire("two-processes", [("server-3", 25), ("server-1", 60), ("server-2", 90)],
@@ -116,8 +116,9 @@ class Recovery(RecoveryScenario):
         self.assertEqual(result["restarts"], {"trainers": 1, "services": 3})
 
     def test_learnable_rows_go_back_to_the_checkpoint_with_everybody(self):
+        # Read as BF16; the F32 rows that updates are made in come back too.
         document = cora(training__inputs=[{"features": ["node-feat"], "embedding": {
-            "size": 8, "optimizer": {"type": "Adam", "learningRate": 0.01}}}])
+            "size": 8, "dtype": "BF16", "optimizer": {"type": "Adam", "learningRate": 0.01}}}])
         undisturbed = self.run_job(document, "rows", "--access", "rpc")
         self.assertNotEqual(undisturbed["parametersDigest"], self.digest())
         result = self.under_fire("rows-under-fire", [("server-1", 25), ("trainer-1", 55), ("server-0", 90)],

@@ -1,0 +1,165 @@
+#include "services/examples/graph_sage/graph_sage.h"
+
+#include <torch/torch.h>
+
+#include <array>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "services/client/meet.h"
+#include "services/client/node_data_loader.h"
+
+namespace example {
+
+// [example]
+using namespace espalier;
+using namespace espalier::client;
+
+constexpr NodeTypeId kNode(0);  // a graph of one node type and one relation
+constexpr int64_t kHidden = 256;
+
+struct Batch {
+  sampler::MiniBatch blocks;  // DGL: input_nodes, output_nodes, blocks
+  torch::Tensor features;     // f32 [nodes, F]  of all nodes that the first layer reads; the seeds come first
+  torch::Tensor labels;       // i64 [seeds]
+};
+using Loader = NodeDataLoader<Batch>;
+
+torch::Tensor ToTorch(const Tensor& rows, torch::ScalarType type) {
+  return torch::from_blob(const_cast<std::byte*>(rows.bytes()), rows.shape(), type).clone();
+}
+
+torch::Tensor ToTorch(const std::vector<uint32_t>& indices) {
+  return torch::tensor(std::vector<int64_t>(indices.begin(), indices.end()), torch::kInt64);
+}
+
+// f32 [rows read, F] -> [rows written, F]: the mean over the drawn in-neighbours, zeros where there are none.
+torch::Tensor MeanOfNeighbors(const sampler::Block& block, const torch::Tensor& x) {
+  const torch::Tensor degrees = torch::diff(ToTorch(block.indptr));
+  const torch::Tensor sums = torch::zeros({degrees.size(0), x.size(1)})
+                                 .index_add(0, torch::repeat_interleave(degrees),  // the row of each edge
+                                            x.index_select(0, ToTorch(block.indices)));
+  return sums / degrees.clamp_min(1).unsqueeze(1);
+}
+
+class Sage : public torch::nn::Module {  // DGL: two dglnn.SAGEConv(..., "mean")
+ public:
+  Sage(int64_t inputs, int64_t hidden, int64_t outputs) {
+    for (const auto& [from, to] : {std::pair(inputs, hidden), std::pair(hidden, outputs)}) {
+      const std::string layer = std::to_string(self_.size());
+      self_.push_back(register_module("self" + layer, torch::nn::Linear(from, to)));
+      neighbors_.push_back(
+          register_module("neighbors" + layer, torch::nn::Linear(torch::nn::LinearOptions(from, to).bias(false))));
+      for (auto& linear : {self_.back(), neighbors_.back()}) {
+        torch::nn::init::xavier_uniform_(linear->weight, std::sqrt(2.0));
+      }
+    }
+  }
+
+  // [nodes, F] -> [seeds, C]
+  torch::Tensor forward(const sampler::MiniBatch& blocks, torch::Tensor x) {
+    for (size_t layer = 0; layer < self_.size(); ++layer) {
+      const int64_t num_written = blocks.layers[layer].num_outputs[kNode.value];
+      const torch::Tensor neighbors = MeanOfNeighbors(blocks.layers[layer].blocks[0], x);
+      x = self_[layer]->forward(x.narrow(0, 0, num_written)) + neighbors_[layer]->forward(neighbors);
+      if (layer + 1 < self_.size()) x = torch::dropout(torch::relu(x), 0.5, is_training());
+    }
+    return x;
+  }
+
+ private:
+  std::vector<torch::nn::Linear> self_, neighbors_;
+};
+
+// The gradients of all ranks' shares together, as DistributedDataParallel brings them; a share may have no seeds.
+Status AddUpGradients(const torch::nn::Module& model, collective::Collective& group, Deadline deadline) {
+  const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> parts;
+  for (const torch::Tensor& parameter : model.parameters()) {
+    parts.push_back((parameter.grad().defined() ? parameter.grad() : torch::zeros_like(parameter)).flatten());
+  }
+  const torch::Tensor all = torch::cat(parts);
+  RETURN_IF_ERROR(group.AllReduceSum(std::span(all.data_ptr<float>(), static_cast<size_t>(all.numel())), deadline));
+  int64_t at = 0;
+  for (const torch::Tensor& parameter : model.parameters()) {
+    parameter.mutable_grad() = all.narrow(0, at, parameter.numel()).view_as(parameter).clone();
+    at += parameter.numel();
+  }
+  return Status();
+}
+
+// Batches of all ranks together, each its share: 1000 seeds where they are equal.
+Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, std::vector<GlobalNodeId> nodes, int32_t first_fanout,
+                                         int32_t second_fanout) {
+  NodeLoaderOptions options{.seed_type = kNode, .batch_size = 1000 * graph.world_size()};
+  options.sampling.layers = {{{first_fanout}}, {{second_fanout}}};
+  options.sampling.seed = 1;
+  return Loader::Make(graph, std::move(nodes), options, [&graph](sampler::MiniBatch blocks) -> Result<Batch> {
+    const std::vector<GlobalNodeId>& read = blocks.nodes[kNode.value];
+    const std::vector<GlobalNodeId> seeds(read.begin(), read.begin() + blocks.num_seeds);
+    ASSIGN_OR_RETURN(const Tensor features, graph.NodeRows(kNode, "node-feat", read));  // g.ndata["feat"][input_nodes]
+    ASSIGN_OR_RETURN(const Tensor labels, graph.NodeRows(kNode, "node-label", seeds));
+    return Batch{std::move(blocks), ToTorch(features, torch::kFloat32), ToTorch(labels, torch::kInt64).flatten()};
+  });
+}
+
+// The loss and how many were right, over all seeds of an epoch; without an optimiser nothing is learned.
+Result<std::array<double, 2>> Epoch(const DistGraph& graph, Loader& loader, uint32_t epoch, Sage& model,
+                                    collective::Collective& group, torch::optim::Optimizer* optimizer) {
+  model.train(optimizer != nullptr);
+  const torch::AutoGradMode with_gradients(optimizer != nullptr);
+  std::array<double, 2> sums = {};
+  RETURN_IF_ERROR(loader.StartEpoch(epoch));
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::optional<Batch> batch, loader.Next());
+    if (!batch) break;  // after the same number on every rank: there is no model.join()
+    if (optimizer != nullptr) optimizer->zero_grad();
+    if (batch->blocks.num_seeds > 0) {
+      const torch::Tensor logits = model.forward(batch->blocks, batch->features);
+      const torch::Tensor loss = torch::nll_loss(torch::log_softmax(logits, 1), batch->labels, {}, at::Reduction::Sum);
+      if (optimizer != nullptr) (loss / static_cast<double>(batch->blocks.global_num_seeds)).backward();
+      sums[0] += loss.item<double>();
+      sums[1] += logits.argmax(1).eq(batch->labels).sum().item<double>();
+    }
+    if (optimizer == nullptr) continue;
+    RETURN_IF_ERROR(AddUpGradients(model, group, graph.CallDeadline()));
+    optimizer->step();
+  }
+  RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(sums), graph.CallDeadline()));
+  return sums;
+}
+
+Result<SageResult> TrainSage(const Context& context, const SageOptions& options) {
+  ASSIGN_OR_RETURN(const auto graph, DistGraph::Open(context));
+  ASSIGN_OR_RETURN(const auto group, Meet(*graph, context, graph->CallDeadline()));  // init_process_group
+  const auto nodes_of = [&](graph::SplitPartName part) { return graph->SplitNodes(kNode, options.split, part); };
+  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> train_nodes, nodes_of(graph::SplitPartName::kTrain));
+  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> test_nodes, nodes_of(graph::SplitPartName::kTest));
+  ASSIGN_OR_RETURN(const Tensor labels, graph->NodeRows(kNode, "node-label", train_nodes));
+  ASSIGN_OR_RETURN(const Tensor first, graph->NodeRows(kNode, "node-feat", {GlobalNodeId(0)}));
+  ASSIGN_OR_RETURN(const auto train, LoaderOf(*graph, train_nodes, 10, 25));  // NeighborSampler([10, 25])
+  ASSIGN_OR_RETURN(const auto test,
+                   LoaderOf(*graph, test_nodes, sampler::kFullNeighborhood, sampler::kFullNeighborhood));
+
+  torch::manual_seed(1);  // the same first parameters on every rank
+  const auto model =
+      std::make_shared<Sage>(first.num_elements(), kHidden, ToTorch(labels, torch::kInt64).max().item<int64_t>() + 1);
+  torch::manual_seed(2 + context.rank.value);  // dropout of its own
+  torch::optim::Adam optimizer(model->parameters(),
+                               torch::optim::AdamOptions(options.learning_rate).weight_decay(5e-4));
+  SageResult result;
+  for (uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
+    ASSIGN_OR_RETURN(const auto sums, Epoch(*graph, *train, epoch, *model, *group, &optimizer));
+    result.last_loss = sums[0] / static_cast<double>(train_nodes.size());
+  }
+  ASSIGN_OR_RETURN(const auto sums, Epoch(*graph, *test, 0, *model, *group, nullptr));  // from all neighbours
+  result.test_accuracy = sums[1] / static_cast<double>(test_nodes.size());
+  return result;
+}
+// [example]
+
+}  // namespace example

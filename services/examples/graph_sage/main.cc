@@ -1,0 +1,55 @@
+// A user's program with libtorch: `espalier run -f job.yaml --output DIR -- espalier_example_graph_sage public 30
+// 0.003` (docs/coming-from-dgl.md).
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "services/base/environment.h"
+#include "services/base/exit_code.h"
+#include "services/client/initialize.h"
+#include "services/examples/graph_sage/graph_sage.h"
+#include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
+
+namespace example {
+namespace {
+
+using espalier::Result;
+using espalier::Status;
+
+template <class T>
+bool Parse(std::string_view text, T* number) {
+  const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && stopped == text.data() + text.size();
+}
+
+Status Run(int argc, char** argv) {
+  SageOptions options;
+  if (argc != 4 || !Parse(argv[2], &options.epochs) || !Parse(argv[3], &options.learning_rate)) {
+    return espalier::InvalidArgument("expected SPLIT EPOCHS LEARNING_RATE");
+  }
+  options.split = argv[1];
+  const espalier::client::Environment environment = espalier::client::ProcessEnvironment();
+  ASSIGN_OR_RETURN(const espalier::client::Context context, espalier::client::Initialize(environment));
+  ASSIGN_OR_RETURN(const SageResult result, TrainSage(context, options));
+  if (context.rank.value > 0) return Status();
+  const nlohmann::ordered_json json = {{"lastLoss", result.last_loss}, {"testAccuracy", result.test_accuracy}};
+  std::printf("%s\n", json.dump().c_str());
+  const std::string output =
+      espalier::ValueOf(environment, "ESPALIER_OUTPUT");  // `run` adds to the result what it knows
+  if (!output.starts_with('/')) return Status();
+  return espalier::telemetry::WriteFileAtomically(output + "/result.json", json.dump(2) + "\n");
+}
+
+}  // namespace
+}  // namespace example
+
+int main(int argc, char** argv) {
+  const espalier::Status status = example::Run(argc, argv);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  const espalier::ExitCode code = espalier::ExitCodeOf(status.code());
+  espalier::telemetry::WriteTermination(status, code);  // what `run` prints as the reason
+  return static_cast<int>(code);
+}
