@@ -98,8 +98,9 @@ int Main(int argc, char** argv) {
       ESPALIER_CHECK(rows.ok()) << rows.status().ToString();
     });
     const double percent = 100 * ours / floor;
-    std::printf("%d thread%s: %5.1f %% of a prefetching copy (%.1f of %.1f GB/s) %s\n", threads,
-                threads == 1 ? " " : "s", percent, ours / 1e9, floor / 1e9, AtLeast(65, percent, " %").c_str());
+    std::printf("%s %5.1f %% of a prefetching copy (%.1f of %.1f GB/s) %s\n",
+                threads == 1 ? "1 thread: " : "2 threads:", percent, ours / 1e9, floor / 1e9,
+                AtLeast(65, percent, " %").c_str());
   }
   return 0;
 }
