@@ -53,7 +53,7 @@ def espalier_sampling(text):
 
 
 def espalier_gather(text):
-    """gather_bench's lines "1 thread :  96.0 % of a prefetching copy (4.6 of 4.8 GB/s)": bytes a second by threads."""
+    """gather_bench's lines "1 thread:   96.0 % of a prefetching copy (4.6 of 4.8 GB/s)": bytes a second by threads."""
     return {int(threads): float(rate) * 1e9
             for threads, rate in re.findall(r"(\d) threads?\s*:.*\(([\d.]+) of", text)}
 

@@ -9,6 +9,7 @@
 
 #include "services/base/hash.h"
 #include "services/benchmarks/bench_graph.h"
+#include "services/benchmarks/goal.h"
 #include "services/benchmarks/random_lines.h"
 #include "services/benchmarks/stopwatch.h"
 #include "services/graph/generators.h"
@@ -135,12 +136,16 @@ Rate Measure(sampler::PartitionedGraph& graph, const Options& options, const sam
   return rate;
 }
 
+double PercentOfCeiling(const Rate& rate, double lines_per_second) {
+  return 100 * rate.edges_per_second * kLinesPerEdge / lines_per_second;
+}
+
 void Print(const char* name, const Rate& rate, double lines_per_second) {
   std::printf(
       "%-22s %6.1f M edges/s  %5.1f %% of the random-line ceiling (%.0f M lines/s)  [%.0fk edges, %.0fk nodes a batch; "
       "%.0f %% in hops]\n",
-      name, rate.edges_per_second / 1e6, 100 * rate.edges_per_second * kLinesPerEdge / lines_per_second,
-      lines_per_second / 1e6, rate.edges_per_batch / 1e3, rate.nodes_per_batch / 1e3, 100 * rate.share_in_hops);
+      name, rate.edges_per_second / 1e6, PercentOfCeiling(rate, lines_per_second), lines_per_second / 1e6,
+      rate.edges_per_batch / 1e3, rate.nodes_per_batch / 1e3, 100 * rate.share_in_hops);
 }
 
 int Main(int argc, char** argv) {
@@ -170,16 +175,24 @@ int Main(int argc, char** argv) {
 
   const Rate one = Measure(*bench.graph, options, {}, 1);
   Print("uniform, 1 thread", one, one_line);
+  const double percent = PercentOfCeiling(one, one_line);
+  std::printf("of the ceiling: %.1f %% %s\n", percent, AtLeast(45, percent, " %").c_str());
   const Rate two = Measure(*bench.graph, options, {}, 2);
   Print("uniform, 2 threads", two, two_lines);
-  std::printf("2 threads / 1 thread: %.2f\n", two.edges_per_second / one.edges_per_second);
+  const double speedup = two.edges_per_second / one.edges_per_second;
+  std::printf("2 threads / 1 thread: %.2f %s\n", speedup, AtLeast(1.85, speedup, "").c_str());
   const auto compare = [&](const char* name, const sampler::SamplingSpec& like) {
     const Rate rate = Measure(*bench.graph, options, like, 1);
     Print(name, rate, one_line);
-    std::printf("uniform / this: %.2f in edges, %.2f in batches\n", one.edges_per_second / rate.edges_per_second,
-                one.edges_per_second / one.edges_per_batch * rate.edges_per_batch / rate.edges_per_second);
+    const double slower = one.edges_per_second / rate.edges_per_second;
+    std::printf("uniform / this: %.2f in edges, %.2f in batches\n", slower,
+                slower * rate.edges_per_batch / one.edges_per_batch);
+    return slower;
   };
-  if (options.weighted) compare("weighted, 1 thread", {.weight_column = graph::kEdgeWeightColumn});
+  if (options.weighted) {
+    const double slower = compare("weighted, 1 thread", {.weight_column = graph::kEdgeWeightColumn});
+    std::printf("weighted draws are slower by %.2f %s\n", slower, AtMost(2.5, slower, "").c_str());
+  }
   if (options.labor) compare("LABOR, 1 thread", {.method = sampler::DrawMethod::kLabor});
   if (options.temporal) compare("temporal, 1 thread", {.time_column = kTimeColumn});
   if (options.temporal) {

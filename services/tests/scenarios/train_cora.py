@@ -8,15 +8,20 @@ from safetensors.numpy import load_file
 from harness import CORA, Scenario, job
 
 
+def whole_cora(**changes):
+    """The public split; two partitions, two trainers."""
+    return job(
+        CORA, "OGB", graph__preprocess={"normalizeFeatures": "Row"},
+        training__task={"type": "NodeClassification", "label": "node-label", "split": "public"},
+        training__model={"type": "GraphSAGE", "aggregator": "Mean", "hiddenSize": 64, "dropout": 0.5},
+        training__sampling={"layers": [{"fanout": 25}, {"fanout": 10}]}, training__batchSize=140,
+        training__epochs=60, training__optimizer={"type": "Adam", "learningRate": 0.01, "weightDecay": 0.0005},
+        trainers={"replicas": 2, "threads": 1}, **changes)
+
+
 class TrainCora(Scenario):
     def test_reaches_the_accuracy_and_leaves_files_that_python_opens(self):
-        result = self.run_job(job(
-            CORA, "OGB", graph__preprocess={"normalizeFeatures": "Row"},
-            training__task={"type": "NodeClassification", "label": "node-label", "split": "public"},
-            training__model={"type": "GraphSAGE", "aggregator": "Mean", "hiddenSize": 64, "dropout": 0.5},
-            training__sampling={"layers": [{"fanout": 25}, {"fanout": 10}]}, training__batchSize=140,
-            training__epochs=60, training__optimizer={"type": "Adam", "learningRate": 0.01, "weightDecay": 0.0005},
-            trainers={"replicas": 2, "threads": 1}, output__save=["Model", "Embeddings", "Predictions"]))
+        result = self.run_job(whole_cora(output__save=["Model", "Embeddings", "Predictions"]))
 
         self.assertGreaterEqual(result["testAccuracy"], 0.77)
         self.assertEqual(result["partitions"], 2)

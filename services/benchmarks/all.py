@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks in C++ one after another and prints what they say as the rows of README.md's table of figures.
+
+Their own output goes to stderr as it comes. Exit code 1 where one says that a goal is missed, after all rows; a benchmark
+that fails, or says something else than is expected of it, ends the run. The machine is to be otherwise idle.
+
+Example: all.py --bin build/release/bin --scale 1 > rows.md
+         all.py --bin build/release/bin --only gather_bench sparse_step_bench
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+NUMBER = r"(\d+(?:\.\d+)?)"
+KILOBYTES, MEGABYTES, FORTY_MEGABYTES = "1024", "1048576", "40000000"
+
+
+class Output:
+    """What a benchmark has printed."""
+
+    def __init__(self, name, text):
+        self.name, self.text = name, text
+
+    def numbers(self, pattern, behind=""):
+        """The groups of the first line that begins with `pattern`; with `behind`, of the first behind the line that
+        begins with that. Blanks stand for any number of them, # for a number."""
+        start = self._line(behind).end() if behind else 0
+        return self._line(pattern, start).groups()
+
+    def _line(self, pattern, start=0):
+        words = [re.escape(word).replace(r"\#", NUMBER) for word in pattern.split()]
+        match = re.compile(r"^\s*" + r"\s+".join(words), re.MULTILINE).search(self.text, start)
+        if match is None:
+            sys.exit(f"{self.name} has printed no line '{pattern}'")
+        return match
+
+
+def whole(number):
+    return f"{float(number):.0f}"
+
+
+def sampling_rows(output):
+    ceiling = "# M edges/s # % of the random-line ceiling (# M lines/s)"
+    one = output.numbers("uniform, 1 thread " + ceiling)
+    yield "sampling, uniform, 1 thread", f"{whole(one[1])} % of the random-line ceiling", (
+        f"{one[0]} M edges/s ({one[2]} M lines/s)")
+    speedup, = output.numbers("2 threads / 1 thread: #")
+    rate = output.numbers("uniform, 2 threads " + ceiling)
+    yield "sampling, uniform, 2 threads", f"{whole(rate[1])} % of the ceiling, {speedup} x one thread", (
+        f"{rate[0]} M edges/s ({rate[2]} M lines/s)")
+    for name, row in (("weighted, 1 thread", "weighted (F32)"), ("LABOR, 1 thread", "LABOR"),
+                      ("temporal, 1 thread", "temporal"), ("temporal, last, 1 thread", "temporal, the last")):
+        figure, _, _ = output.numbers(f"{name} {ceiling}")
+        slower, _ = output.numbers("uniform / this: # in edges, # in batches", behind=name)
+        yield f"sampling, {row}, 1 thread", f"{slower} x slower than uniform", f"{figure} M edges/s"
+
+
+def gather_rows(output):
+    for threads in ("1 thread", "2 threads"):
+        percent, ours, _ = output.numbers(f"{threads}: # % of a prefetching copy (# of # GB/s)")
+        yield f"gather, {threads}", f"{whole(percent)} % of a prefetching copy", f"{ours} GB/s"
+
+
+def rpc_sampling_rows(output):
+    raw, = output.numbers("raw gRPC, 1 MB replies # GB/s a client")
+    rate, percent, _ = output.numbers(
+        "sampling through servers # M edges/s a client: # % of sampling without RPC, # % of gRPC's bytes")
+    yield "sampling through 2 servers by 2 clients", f"{percent} % of the same without RPC", (
+        f"{float(rate):.1f} M edges/s a client; raw gRPC {raw} GB/s a client")
+
+
+def train_step_rows(output):
+    step, = output.numbers("step # ms")
+    ratio, _ = output.numbers("floor / step #, by processor time #")
+    yield "training step, GraphSAGE 3 layers of 256, 1 thread", f"{100 * float(ratio):.0f} % of the GEMM floor", (
+        f"{whole(step)} ms")
+
+
+def collective_rows(output):
+    for size, name in ((KILOBYTES, "1 KiB"), (MEGABYTES, "1 MiB"), (FORTY_MEGABYTES, "40 MB")):
+        gloo, ring, tls, ring_ratio, tls_ratio = output.numbers(f"{size} # # # # #")
+        yield f"all-reduce of {name}, 2 ranks", f"ring {ring_ratio} x Gloo's time, with TLS {tls_ratio} x", (
+            f"Gloo {gloo} us, ring {ring} us, with TLS {tls} us")
+
+
+def sparse_step_rows(output):
+    percent, ours, floor = output.numbers("# % of a prefetching pass over the same rows (# of # M rows/s)")
+    yield "sparse Adagrad on the owner, rows of 128", f"{whole(percent)} % of a prefetching pass", (
+        f"{ours} of {floor} M rows/s")
+
+
+def rpc_sparse_step_rows(output):
+    ours, of_pass, touched = output.numbers(
+        "over RPC # M rows/s: # % of a prefetching pass over as many rows (# M rows/s)")
+    _, of_raw, raw = output.numbers("over RPC # M rows/s: # % of the same bytes over raw gRPC (# M rows/s)")
+    yield "sparse Adagrad on a server, gradients over RPC", (
+        f"{whole(of_raw)} % of raw gRPC, {whole(of_pass)} % of a prefetching pass in the client"), (
+        f"{ours} M rows/s; raw gRPC {raw}, prefetching pass {touched}")
+
+
+# name: (flags besides the scale, whether there is one, rows)
+BENCHMARKS = {
+    "sampling_bench": (["--weighted", "--labor", "--temporal"], True, sampling_rows),
+    "gather_bench": ([], True, gather_rows),
+    "rpc_sampling_bench": ([], True, rpc_sampling_rows),
+    "train_step_bench": ([], False, train_step_rows),
+    "collective_bench": ([], False, collective_rows),
+    "sparse_step_bench": ([], False, sparse_step_rows),
+    "rpc_sparse_step_bench": ([], True, rpc_sparse_step_rows),
+}
+
+
+def run(arguments, name):
+    flags, has_scale, _ = BENCHMARKS[name]
+    command = [arguments.bin / name, *flags, *(["--scale", str(arguments.scale)] if has_scale else [])]
+    print("==", *command, file=sys.stderr, flush=True)
+    lines = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            sys.stderr.write(line)
+            lines.append(line)
+    if process.returncode != 0:
+        sys.exit(f"{name} ended with {process.returncode}")
+    return Output(name, "".join(lines))
+
+
+def machine():
+    found = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} cores of {found[1] if found else os.uname().machine}, {memory:.0f} GiB"
+
+
+def main():
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the binaries")
+    flags.add_argument("--scale", type=float, default=1.0, help="of 2.4 M nodes and 123 M edges")
+    flags.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), help="these, not all")
+    arguments = flags.parse_args()
+    arguments.bin = arguments.bin.resolve()
+    print(f"{machine()}; --scale {arguments.scale:g}\n\n| | ratio | figure |\n|---|---|---|", flush=True)
+    missed = []
+    for name in arguments.only:
+        output = run(arguments, name)
+        for row in BENCHMARKS[name][2](output):
+            print("|", " | ".join(row), "|", flush=True)
+        missed += [f"{name}: {line.strip()}" for line in output.text.splitlines() if line.endswith(", missed)")]
+    for line in missed:
+        print("missed:", line, file=sys.stderr)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

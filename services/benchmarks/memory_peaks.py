@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""How much memory each process takes on the way from `espalier generate` to a trained model, beside the graph on disk.
+
+A graph of ogbn-products' shape is generated (--scale 1: 25 M edges) and a job runs on it, to its end. Of every process
+the kernel's own peak (VmHWM of /proc/PID/status) is read twenty times a second: it never falls, so only what a process
+took on in its last twentieth of a second is missed. The peak counts pages of mapped files too, which the kernel may drop;
+beside it stands what the process had at its largest that it may not drop. Of processes that do the same the largest is
+printed. Exit code 1 where one's peak is above --goal times the graph's size on disk; METIS, which holds a graph many times
+over, is printed and not judged.
+
+Example: memory_peaks.py --bin build/release/bin --access rpc
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+NODES, EDGES = 495_755, 25_000_000  # as many edges a node as ogbn-products has
+SECONDS_BETWEEN_READINGS = 0.05
+MIB = 1 << 20
+
+
+@dataclasses.dataclass
+class Peak:
+    """Bytes. `unreclaimable` is what was no page of a mapped file when most was resident."""
+    resident: int = 0
+    largest_seen: int = 0
+    unreclaimable: int = 0
+
+    def read(self, status):
+        """Takes in the lines of a /proc/PID/status: {name: bytes}."""
+        self.resident = max(self.resident, status["VmHWM"])
+        if status["VmRSS"] > self.largest_seen:
+            self.largest_seen = status["VmRSS"]
+            self.unreclaimable = status["RssAnon"] + status["RssShmem"]
+
+
+def sizes_in(text):
+    """{"VmHWM": bytes, ...} of a /proc/PID/status; empty for a process that has ended already."""
+    fields = (line.split() for line in text.splitlines())
+    return {words[0][:-1]: 1024 * int(words[1]) for words in fields if len(words) == 3 and words[2] == "kB"}
+
+
+def name_of(command):
+    """"espalier run", "espalier-trainer" from the words of a command line."""
+    program = pathlib.PurePath(command[0]).name
+    return f"{program} {command[1]}" if program == "espalier" and len(command) > 1 else program
+
+
+def parents():
+    """{process id: its parent's}, of all there are now."""
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # has ended since
+    return found
+
+
+def family_of(pid):
+    """The process and all that descend from it."""
+    parent_of, family, newest = parents(), {pid}, {pid}
+    while newest:
+        newest = {child for child, parent in parent_of.items() if parent in newest} - family
+        family |= newest
+    return family
+
+
+def read_family(pid, peaks):
+    for member in family_of(pid):
+        try:
+            command = pathlib.Path(f"/proc/{member}/cmdline").read_bytes().decode(errors="replace").split("\0")
+            status = sizes_in(pathlib.Path(f"/proc/{member}/status").read_text())
+        except OSError:
+            continue
+        if command[0] and "VmHWM" in status:
+            peaks.setdefault((name_of(command), member), Peak()).read(status)
+
+
+def watched(arguments, command):
+    """Runs a command to its end; {(name, process id): Peak} of it and of all that it starts."""
+    peaks = {}
+    end = time.monotonic() + arguments.deadline
+    process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while process.poll() is None:
+        read_family(process.pid, peaks)
+        if time.monotonic() > end:
+            process.terminate()  # `espalier run` ends what it has started
+            process.wait()
+            sys.exit(f"{' '.join(map(str, command[:2]))}: not done within {arguments.deadline:.0f} s")
+        time.sleep(SECONDS_BETWEEN_READINGS)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit code {process.returncode}")
+    return peaks
+
+
+def job(arguments, graph):
+    return {
+        "apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "memory-peaks"},
+        "spec": {
+            "graph": {"source": {"uri": str(graph), "format": "NPY"},
+                      "partitions": {"count": arguments.partitions, "algorithm": arguments.algorithm}},
+            "training": {
+                "task": {"type": "NodeClassification", "label": "node-label", "split": "random"},
+                "inputs": [{"features": ["node-feat"]}],
+                "model": {"type": "GraphSAGE", "aggregator": "Mean", "hiddenSize": arguments.hidden, "dropout": 0.5},
+                "sampling": {"layers": [{"fanout": fanout} for fanout in arguments.fanouts]},
+                "batchSize": arguments.batch_size, "epochs": arguments.epochs, "seed": 1,
+                "optimizer": {"type": "Adam", "learningRate": 0.003},
+                "evaluation": {"everyEpochs": arguments.epochs, "metric": "Accuracy",
+                               "neighborhood": arguments.neighborhood}},
+            "samplers": {"replicas": arguments.samplers},
+            "trainers": {"replicas": arguments.trainers}}}
+
+
+def measure(arguments, folder):
+    """(bytes of the graph, {(name, process id): Peak})."""
+    graph, document = folder / "graph", folder / "job.json"
+    peaks = watched(arguments, [
+        arguments.bin / "espalier", "generate", "--shape", "products", "--nodes", round(NODES * arguments.scale), "--edges",
+        round(EDGES * arguments.scale), "--quiet", "--output", graph])
+    document.write_text(json.dumps(job(arguments, graph)))
+    peaks |= watched(arguments, [arguments.bin / "espalier", "run", "-f", document, "--output", folder / "run", "--access",
+                                 arguments.access, "--quiet"])
+    return sum(file.stat().st_size for file in graph.rglob("*") if file.is_file()), peaks
+
+
+def largest_by_name(peaks):
+    """{name: (how many processes, Peak of the largest)}, in the order in which they were first seen."""
+    largest = {}
+    for (name, _), peak in peaks.items():
+        count, before = largest.get(name, (0, Peak()))
+        largest[name] = (count + 1, max(before, peak, key=lambda one: one.resident))
+    return largest
+
+
+def main():
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the binaries")
+    flags.add_argument("--scale", type=float, default=1.0, help="of 25 M edges; a small graph is less than the libraries")
+    flags.add_argument("--algorithm", default="Streaming", choices=["Streaming", "Random", "METIS"])
+    flags.add_argument("--partitions", type=int, default=2)
+    flags.add_argument("--samplers", type=int, default=0)
+    flags.add_argument("--trainers", type=int, default=1)
+    flags.add_argument("--fanouts", type=lambda text: [int(word) for word in text.split(",")], default=[15, 10, 5])
+    flags.add_argument("--batch-size", type=int, default=1024)
+    flags.add_argument("--hidden", type=int, default=256)
+    flags.add_argument("--epochs", type=int, default=1)
+    flags.add_argument("--neighborhood", default="Sampled", choices=["Sampled", "Full"], help="of the evaluation")
+    flags.add_argument("--access", default="auto", choices=["mapped", "rpc", "auto"])
+    flags.add_argument("--goal", type=float, default=3.0, help="times the graph's size on disk")
+    flags.add_argument("--deadline", type=float, default=7200, help="seconds that generate, and run, may take")
+    flags.add_argument("--folder", type=pathlib.Path, help="where the graph and the run lie for a while; default: temporary")
+    arguments = flags.parse_args()
+    arguments.bin = arguments.bin.resolve()
+    with tempfile.TemporaryDirectory(prefix="espalier-memory-peaks-", dir=arguments.folder) as name:
+        graph_bytes, peaks = measure(arguments, pathlib.Path(name))
+    print(f"{EDGES * arguments.scale / 1e6:.3g} M edges, {graph_bytes / MIB:.0f} MiB on disk; the goal is a peak of at most "
+          f"{arguments.goal:g} times that")
+    met = True
+    for name, (count, peak) in largest_by_name(peaks).items():
+        ratio = peak.resident / graph_bytes
+        judged = not (arguments.algorithm == "METIS" and name == "espalier-partitioner")
+        met = met and (ratio <= arguments.goal or not judged)
+        verdict = ("met" if ratio <= arguments.goal else "missed") if judged else "not judged: METIS"
+        print(f"{name:22} x{count} {peak.resident / MIB:7.0f} MiB, {peak.unreclaimable / MIB:.0f} of no mapped file: "
+              f"{ratio:.2f} x the graph ({verdict})")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
