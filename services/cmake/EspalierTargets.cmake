@@ -70,7 +70,7 @@ function(espalier_test)
     # Checks of every pointer double the time that EXPECT_... takes to compile; what is tested has them.
     target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,object-size,vptr)
   elseif(ESPALIER_SANITIZER STREQUAL "thread")
-    target_link_libraries(${target} PRIVATE espalier_tsan_edges)  # rpc/testing/tsan_edges.cc
+    target_link_libraries(${target} PRIVATE espalier_tsan_edges)  # rpc/testing/tsan
   endif()
   set(timeout 120)
   if(ESPALIER_SANITIZER)

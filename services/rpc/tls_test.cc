@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <thread>
@@ -216,7 +217,10 @@ TEST_F(TlsTest, OutlivesAPairThatDoesNotFit) {
 
   folder_.Issue(pki::PeerRole::kSampler);
   const auto leaf = pki::IssueLeaf(folder_.authority(), {.identity = {kTestJob, pki::PeerRole::kServer}});
-  std::ofstream(folder_.KeyFile(pki::PeerRole::kServer)) << leaf->key_pem.Reveal();
+  // Renamed into its place: gRPC ends the process where it finds the file empty.
+  const std::string key_file = folder_.KeyFile(pki::PeerRole::kServer);
+  std::ofstream(key_file + ".next") << leaf->key_pem.Reveal();
+  std::filesystem::rename(key_file + ".next", key_file);
   // Until the server has seen it: new connections fail, the old one goes on.
   const Deadline seen = Deadline::After(seconds(20));
   while (Call(MakeChannel(server_->address(), settings)).ok() && !seen.HasPassed()) EXPECT_TRUE(Call(kept).ok());
