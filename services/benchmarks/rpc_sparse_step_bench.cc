@@ -98,10 +98,10 @@ double RawRate(const SparseFlags& flags, const std::string& address, const clien
       return grpc::ByteBuffer(slices, 2);
     };
     question.take_reply = [](size_t, const grpc::ByteBuffer&) { return Status(); };
-    std::promise<Status> sent;
+    const auto sent = std::make_shared<std::promise<Status>>();
     client::AskInPieces(peer, std::move(question), options.calls_in_flight * kStepsInFlight, InTime(),
-                        [&](Status status) { sent.set_value(std::move(status)); });
-    const Status status = sent.get_future().get();
+                        [sent](Status status) { sent->set_value(std::move(status)); });
+    const Status status = sent->get_future().get();
     ESPALIER_CHECK(status.ok()) << status.ToString();
   };
   run(2);  // warms up

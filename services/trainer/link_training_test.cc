@@ -4,8 +4,11 @@
 
 #include <cmath>
 #include <complex>
+#include <cstddef>
 #include <filesystem>
+#include <vector>
 
+#include "services/base/philox.h"
 #include "services/format/source/npy_file.h"
 #include "services/graph/generators.h"
 #include "services/graph/preprocess.h"
@@ -302,20 +305,94 @@ job::DistTraining MemorisingJob() {
   return job;
 }
 
+// The split with the first of its training edges in the place of the test edges.
+graph::SourceGraph WithTrainingEdgesAsTest(graph::SourceGraph source) {
+  graph::EdgeSplit& split = source.edge_splits[kLinks][0];
+  const auto count = static_cast<std::ptrdiff_t>(split.test.size());
+  split.test = {{split.train.sources.begin(), split.train.sources.begin() + count},
+                {split.train.destinations.begin(), split.train.destinations.begin() + count}};
+  return source;
+}
+
 TEST(LinkTrainingTest, AModelThatLearnsEdgesByHeartKnowsNothingOfThoseHeldOut) {
   const graph::SourceGraph held_out = Split(RandomGraph(), 20, 60);
-  const TrainOutcome honest = Train(held_out, MemorisingJob(), 2);
+  const TrainOutcome honest = Train(held_out, MemorisingJob());
   ASSERT_TRUE(honest.test.has_value());
   // Chance is 0.05; hubs are guessed a little better.
   EXPECT_LT(*honest.test, 0.25);
+  const TrainOutcome four = Train(held_out, MemorisingJob(), 4);
+  EXPECT_EQ(four.parameters_digest, honest.parameters_digest);
+  EXPECT_EQ(four.test, honest.test);
 
   // The same model, asked for edges that it was trained on: it does learn by heart.
-  graph::SourceGraph shown = held_out;
-  graph::EdgeSplit& split = shown.edge_splits[kLinks][0];
-  split.test = {{split.train.sources.begin(), split.train.sources.begin() + 60},
-                {split.train.destinations.begin(), split.train.destinations.begin() + 60}};
-  const TrainOutcome by_heart = Train(shown, MemorisingJob(), 2);
+  const TrainOutcome by_heart = Train(WithTrainingEdgesAsTest(held_out), MemorisingJob(), 4);
   EXPECT_GT(*by_heart.test, *honest.test + 0.2);
+}
+
+// A random graph of Cora's size whose nodes have names: vectors of length 1 that point in directions of their own.
+graph::SourceGraph NamedNodes() {
+  constexpr int64_t kNodes = 2708, kWidth = 256;
+  graph::PowerLawOptions options;
+  options.num_nodes = kNodes;
+  options.num_edges = 5278;
+  options.within_community = 0;
+  options.seed = 10;
+  graph::SourceGraph source = *graph::GeneratePowerLawGraph(options, 1);
+  PhiloxStream random(11, 0);
+  std::vector<float> names(kNodes * kWidth);
+  for (float& value : names) value = random.NextBelow(2) == 0 ? -1.0f / 16 : 1.0f / 16;
+  source.nodes[0].columns[graph::kFeatureColumn] = Tensor::FromVector(std::move(names), {kNodes, kWidth});
+  return source;
+}
+
+// A node's name and the mean of its neighbours' names, times a number: an edge through which the batch's graph leads
+// scores far above all others, by the name that each of its ends has heard from the other.
+torch::jit::Module HearsayModule() {
+  torch::jit::Module module("Hearsay");
+  if (!module.hasattr("training")) module.register_attribute("training", c10::BoolType::get(), true);
+  module.register_parameter("scale", torch::full({1}, 4.0f).set_requires_grad(true), /*is_buffer=*/false);
+  module.define(R"(
+def forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tensor, Tensor]],
+            num_rows: Dict[str, int]) -> Dict[str, Tensor]:
+    h = x["node"]
+    indptr, indices = blocks["node:edge:node"]
+    degree = indptr[1:] - indptr[:-1]
+    rows = torch.repeat_interleave(torch.arange(degree.size(0)), degree)
+    total = torch.zeros([degree.size(0), h.size(1)]).index_add(0, rows, h.index_select(0, indices))
+    y = (h[:degree.size(0)] + total / degree.clamp(min=1).unsqueeze(1)) * self.scale
+    return {"node": y}
+)");
+  return module;
+}
+
+TEST(LinkTrainingTest, NoNeighbourTellsOfAnEdgeHeldOutNorOfOneOfTheBatchAtCorasSize) {
+  job::DistTraining job = LinkJob();
+  job.training.task.loss = job::LinkLoss::kCrossEntropy;
+  job.training.task.num_negatives = 20;
+  job.training.sampling.layers = {{25, {}}};
+  job.training.batch_size = 1024;
+  job.training.epochs = 1;
+  job.training.model = {};
+  job.training.model.type = job::ModelType::kTorchScript;
+  const storage::TemporaryFolder folder;
+  job.training.model.uri = folder.path() + "/module.pt";
+  HearsayModule().save(job.training.model.uri);
+
+  const graph::SourceGraph held_out = Split(NamedNodes(), 264, 528);
+  const graph::SourceGraph shown = WithTrainingEdgesAsTest(held_out);
+  std::vector<TrainOutcome> outcomes;
+  for (const uint32_t num_partitions : {1u, 4u}) {
+    const TrainOutcome honest = Train(held_out, job, num_partitions);
+    const TrainOutcome told = Train(shown, job, num_partitions);
+    ASSERT_TRUE(honest.test.has_value() && told.test.has_value());
+    EXPECT_LT(*honest.test, 0.05) << num_partitions;  // chance: 0.003
+    EXPECT_GT(*told.test, 0.25) << num_partitions;    // edges of the graph are seen
+    // In steps of training the edges of the batch are not: who can only guess among 21 has log(21) = 3.04.
+    for (const double loss : honest.loop.first_epoch_losses) EXPECT_GT(loss, 2.5) << num_partitions;
+    outcomes.push_back(honest);
+  }
+  EXPECT_EQ(outcomes[1].parameters_digest, outcomes[0].parameters_digest);
+  EXPECT_EQ(outcomes[1].test, outcomes[0].test);
 }
 
 TEST(LinkTrainingTest, NamesWhatTheGraphDoesNotHave) {

@@ -152,6 +152,30 @@ TEST_F(CliTest, PartitionsOnceAndInspects) {
   EXPECT_THAT(Espalier("inspect parts").output, HasSubstr("nodes node: 300; node-feat F32 [4], node-label I64"));
 }
 
+// The shape of ogbn-products, a hundredth of it. Original ids of edges are files of their own.
+TEST_F(CliTest, AServedPartitionTakesFourAndAHalfBytesAnEdgeBesidesColumns) {
+  constexpr uint64_t kNodes = 24'490, kEdges = 1'235'000;
+  const Ended made = Espalier("generate -q --shape products --nodes 24490 --edges 1235000 --features 4 -o graph");
+  ASSERT_EQ(made.code, 0) << made.error;
+  ASSERT_EQ(Espalier("partition graph --format NPY -n 2 --algorithm Random -q -o parts").code, 0);
+
+  uint64_t structure_bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "parts")) {
+    const std::string name = entry.path().filename();
+    if (name == "graph.safetensors" || name == "nodes.safetensors") structure_bytes += entry.file_size();
+  }
+  structure_bytes -= kNodes * (4 * sizeof(float) + sizeof(int64_t));  // features and labels
+  EXPECT_GE(structure_bytes, 4 * kEdges);
+  EXPECT_LE(static_cast<double>(structure_bytes) / kEdges, 4.5);
+
+  const auto book = nlohmann::json::parse(Espalier("inspect parts --json").output);
+  constexpr double kHeaderBytes = 4096;  // at most, of the two files of columns
+  EXPECT_NEAR(book["structureBytes"].get<double>(), static_cast<double>(structure_bytes), kHeaderBytes);
+  EXPECT_NEAR(book["structureBytesPerEdge"].get<double>(), 4.4, 0.1);
+  EXPECT_THAT(Espalier("inspect parts").output,
+              testing::ContainsRegex("structure without columns: [0-9]+ bytes, 4[.]4"));
+}
+
 TEST_F(CliTest, FindsANodeByItsOriginalId) {
   MakeGraph();
   ASSERT_EQ(Espalier("partition graph --format NPY -n 3 --algorithm Random -q -o parts").code, 0);

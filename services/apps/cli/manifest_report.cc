@@ -3,6 +3,10 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "services/graph/out_degree_column.h"
 
 namespace espalier::cli {
 namespace {
@@ -35,6 +39,42 @@ Json ColumnsJson(const std::vector<format::ColumnEntry>& columns) {
 uint64_t BytesOf(const format::PartitionEntry& entry) {
   return entry.graph.size_bytes + entry.node_columns.size_bytes + entry.edge_columns.size_bytes +
          entry.original_edge_ids.size_bytes;
+}
+
+uint64_t RowBytesOf(const format::ColumnEntry& column) {
+  uint64_t bytes = SizeOf(column.dtype);
+  for (const int64_t length : column.row_shape) bytes *= static_cast<uint64_t>(length);
+  return bytes;
+}
+
+// What all servers together hold besides the user's columns and the edges' original ids: neighbours, ids, splits,
+// out-degrees.
+uint64_t StructureBytes(const format::Manifest& manifest) {
+  uint64_t bytes = 0;
+  for (const format::PartitionEntry& entry : manifest.partitions) bytes += entry.graph.size_bytes;
+  const graph::GraphSchema& schema = manifest.book.schema();
+  std::set<std::string> out_degrees;
+  for (const graph::CanonicalEdgeType& type : schema.edge_types()) out_degrees.insert(graph::OutDegreeColumnName(type));
+  for (size_t t = 0; t < schema.num_node_types(); ++t) {
+    const uint64_t num_nodes = manifest.book.num_nodes(NodeTypeId(static_cast<uint16_t>(t)));
+    for (const format::ColumnEntry& column : manifest.node_columns[t]) {
+      if (out_degrees.contains(column.name)) bytes += num_nodes * RowBytesOf(column);
+    }
+  }
+  return bytes;
+}
+
+// nullopt: there are no edges.
+std::optional<double> StructureBytesPerEdge(const format::Manifest& manifest) {
+  const uint64_t num_edges = manifest.book.num_edges();
+  if (num_edges == 0) return std::nullopt;
+  return static_cast<double>(StructureBytes(manifest)) / static_cast<double>(num_edges);
+}
+
+std::string StructureText(const format::Manifest& manifest) {
+  const std::optional<double> per_edge = StructureBytesPerEdge(manifest);
+  return "  structure without columns: " + std::to_string(StructureBytes(manifest)) + " bytes" +
+         (per_edge.has_value() ? ", " + Fixed(*per_edge, 2) + " an edge" : "") + "\n";
 }
 
 // "nodes paper: 2708 in 2 partitions: [0, 1354) [1354, 2708)"
@@ -84,6 +124,7 @@ std::string ManifestAsText(const format::Manifest& manifest, const std::string& 
   for (size_t p = 0; p < manifest.partitions.size(); ++p) {
     text += "  partition " + std::to_string(p) + ": " + std::to_string(BytesOf(manifest.partitions[p])) + " bytes\n";
   }
+  text += StructureText(manifest);
   return text + "  made in " + Fixed(manifest.partition_seconds, 1) + " s with at most " +
          std::to_string(manifest.peak_memory_bytes >> 20) + " MiB\n";
 }
@@ -131,6 +172,9 @@ std::string ManifestAsJson(const format::Manifest& manifest, const std::string& 
                      {"balance", manifest.quality.balance}};
   json["bytes"] = Json::array();
   for (const format::PartitionEntry& entry : manifest.partitions) json["bytes"].push_back(BytesOf(entry));
+  json["structureBytes"] = StructureBytes(manifest);
+  const std::optional<double> per_edge = StructureBytesPerEdge(manifest);
+  json["structureBytesPerEdge"] = per_edge.has_value() ? Json(*per_edge) : Json();
   json["seconds"] = manifest.partition_seconds;
   json["peakMemoryBytes"] = manifest.peak_memory_bytes;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
