@@ -6,10 +6,11 @@ namespace espalier::graph {
 
 std::string OutDegreeColumnName(const CanonicalEdgeType& edge_type) {
   constexpr size_t kMostCharacters = 128;  // CheckName's
-  const std::string name = "out_degree." + edge_type.relation + "." + edge_type.destination;
+  const std::string prefix(kOutDegreePrefix);
+  const std::string name = prefix + edge_type.relation + "." + edge_type.destination;
   const bool ambiguous =
       edge_type.relation.find('.') != std::string::npos || edge_type.destination.find('.') != std::string::npos;
-  return ambiguous || name.size() > kMostCharacters ? "out_degree." + HexOf(Hash64(edge_type.Name())) : name;
+  return ambiguous || name.size() > kMostCharacters ? prefix + HexOf(Hash64(edge_type.Name())) : name;
 }
 
 }  // namespace espalier::graph

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "services/graph/out_degree_column.h"
 #include "services/graph/partition.h"
 #include "services/job/suggestion.h"
 
@@ -15,9 +16,12 @@ using Names = std::set<std::string>;
 
 std::vector<std::string> ListOf(const Names& names) { return {names.begin(), names.end()}; }
 
+// Those of the user's own: every graph has out-degrees.
 std::string TextOf(const Names& names) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  for (const std::string& name : names) {
+    if (!name.starts_with(graph::kOutDegreePrefix)) text += (text.empty() ? "" : ", ") + name;
+  }
   return text.empty() ? "none" : text;
 }
 

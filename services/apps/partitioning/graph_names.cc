@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/graph/out_degree_column.h"
 #include "services/graph/partition.h"
 #include "services/graph/preprocess.h"
 
@@ -49,6 +50,15 @@ void AddSplits(const graph::SourceGraph& source, uint16_t type, std::set<std::st
   }
 }
 
+// Those that cutting adds.
+void AddOutDegrees(GraphNames* names) {
+  for (uint16_t type = 0; type < names->schema.num_edge_types(); ++type) {
+    const EdgeTypeId edge_type(type);
+    names->node_columns[names->schema.SourceOf(edge_type).value].insert(
+        graph::OutDegreeColumnName(names->schema.EdgeType(edge_type)));
+  }
+}
+
 void AddSourceColumns(const std::vector<std::string>& source_columns, GraphNames* names) {
   for (uint16_t type = 0; type < names->edge_columns.size(); ++type) {
     const std::set<std::string>& of_sources = names->node_columns[names->schema.SourceOf(EdgeTypeId(type)).value];
@@ -84,6 +94,7 @@ Result<GraphNames> NamesOf(const graph::SourceGraph& source, const job::Graph& g
     }
   }
   AddSourceColumns(graph.partitions.source_columns, &names);
+  AddOutDegrees(&names);
   return names;
 }
 

@@ -21,8 +21,16 @@ bool TakeNumber(std::string_view* rest) {
   return true;
 }
 
+// "INVALID_ARGUMENT: ", which says no more of a document than its place does.
+void PassStatusCode(std::string_view* rest) {
+  const size_t end = rest->find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+  if (end == 0 || end == std::string_view::npos || !rest->substr(end).starts_with(": ")) return;
+  rest->remove_prefix(end + 2);
+}
+
 std::string LineOfUsers(std::string_view line, const std::string& job_file, const job::DocumentPlaces& places) {
   std::string_view rest = line;
+  PassStatusCode(&rest);
   const bool has_place = TakeText(job_file, &rest) && TakeText(":", &rest) && TakeNumber(&rest) &&
                          TakeText(":", &rest) && TakeNumber(&rest) && TakeText(": ", &rest);
   const size_t end_of_path = rest.find(": ");

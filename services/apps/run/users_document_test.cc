@@ -15,6 +15,9 @@ TEST(UsersDocumentTest, PlacesInTheRunsJobFileAreThoseOfTheUsersFields) {
   // "label: node-label" stands in line 13, its value in column 14.
   EXPECT_EQ(said("/out/job.json:40:18: spec.training.task.label: no such column"),
             "my.yaml:13:14: spec.training.task.label: no such column");
+  EXPECT_EQ(said("INVALID_ARGUMENT: /out/job.json:40:18: spec.training.task.label: no such column"),
+            said("/out/job.json:40:18: spec.training.task.label: no such column"));
+  EXPECT_EQ(said("INVALID_ARGUMENT: as it is"), "INVALID_ARGUMENT: as it is");
   EXPECT_EQ(said("/out/job.json:9:9: spec.training.seed: odd"), "--set training.seed: spec.training.seed: odd");
   // A default, at the object around it.
   EXPECT_EQ(said("/out/job.json:4:4: spec.training.task.nodeType: odd\nas it is"),
