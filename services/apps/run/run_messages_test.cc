@@ -1,18 +1,15 @@
 // What a run says to whoever looks on, with fake role binaries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "services/apps/run/run.h"
+#include "services/apps/run/testing/fake_roles.h"
 #include "services/format/checkpoint.h"
-#include "services/job/testing/example_job.h"
 #include "services/storage/file_store.h"
-#include "services/telemetry/process.h"
 
 namespace espalier::run {
 namespace {
@@ -22,36 +19,16 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class RunMessagesTest : public testing::Test {
+class RunMessagesTest : public FakeRolesTest {
  protected:
   struct Said {
     RunOutcome outcome;
     std::string lines;
   };
 
-  void SetUp() override {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    root_ = fs::path(testing::TempDir()) / (std::string("espalier-says-") + info->name() + std::to_string(getpid()));
-    fs::remove_all(root_);
-    fs::create_directories(root_ / "bin");
-    std::ofstream(root_ / "job.yaml") << job::kExampleJob;
-    for (const char* name : {"espalier-partitioner", "espalier-graph-server", "espalier-sampler", "espalier-trainer"}) {
-      fs::create_symlink(ESPALIER_FAKE_ROLE, root_ / "bin" / name);
-    }
-    telemetry::StopSignal::Install().ResetForTesting();
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void Let(const std::string& behavior) const { std::ofstream(root_ / "bin" / "behavior") << behavior << "\n"; }
-
   Said Run(const std::vector<std::string>& settings = {}) const {
-    RunOptions options;
-    options.job_file = root_ / "job.yaml";
+    RunOptions options = Options();
     options.settings = settings;
-    options.output_folder = root_ / "out";
-    options.roles.program_folder = root_ / "bin";
-    options.ready_deadline = std::chrono::seconds(60);
-    options.stop_grace = std::chrono::seconds(60);
     Said said;
     char* text = nullptr;
     size_t size = 0;
@@ -83,8 +60,6 @@ class RunMessagesTest : public testing::Test {
     const auto written = format::WriteCheckpoint(store, "checkpoints", manifest, files);
     ASSERT_TRUE(written.ok()) << written.status().ToString();
   }
-
-  fs::path root_;
 };
 
 TEST_F(RunMessagesTest, APartitioningThatIsReusedIsSaidToBeAndWhere) {

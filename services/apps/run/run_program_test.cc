@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "services/apps/run/run.h"
-#include "services/job/testing/example_job.h"
+#include "services/apps/run/testing/fake_roles.h"
+#include "services/apps/run/testing/read_text.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::run {
@@ -21,46 +21,19 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// A job of 2 partitions and 2 trainers; the program is `program.sh` of the folder.
-class RunProgramTest : public testing::Test {
+// The program is `program.sh` of the folder.
+class RunProgramTest : public FakeRolesTest {
  protected:
-  void SetUp() override {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    root_ = fs::path(testing::TempDir()) / (std::string("espalier-program-") + info->name() + std::to_string(getpid()));
-    fs::remove_all(root_);
-    fs::create_directories(root_ / "bin");
-    std::ofstream(root_ / "job.yaml") << job::kExampleJob;
-    for (const char* name : {"espalier-partitioner", "espalier-graph-server", "espalier-sampler"}) {
-      fs::create_symlink(ESPALIER_FAKE_ROLE, root_ / "bin" / name);
-    }
-    telemetry::StopSignal::Install().ResetForTesting();
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
   // `$SELF` is rank and incarnation: "0.1".
   RunOptions OptionsFor(const std::string& script) const {
     std::ofstream(root_ / "program.sh") << "#!/bin/sh\nSELF=$ESPALIER_RANK.$ESPALIER_INCARNATION\n" << script << "\n";
     fs::permissions(root_ / "program.sh", fs::perms::owner_all);
-    RunOptions options;
-    options.job_file = root_ / "job.yaml";
+    RunOptions options = Options();
     options.settings = {"runPolicy.backoffLimit=0"};
-    options.output_folder = root_ / "out";
-    options.roles.program_folder = root_ / "bin";
     options.roles.program = {(root_ / "program.sh").string()};
-    options.ready_deadline = std::chrono::seconds(60);
-    options.stop_grace = std::chrono::seconds(60);
     return options;
   }
-  static RunOutcome Quietly(const RunOptions& options) {
-    terminal::Progress progress(terminal::ProgressStyle::kQuiet, stderr);
-    return run::Run(options, progress);
-  }
-  std::string TextOf(const std::string& below) const {
-    std::ifstream file(root_ / below);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  fs::path root_;
+  std::string TextOf(const std::string& below) const { return ReadText(root_ / below); }
 };
 
 TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
@@ -69,7 +42,7 @@ TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
   RunOptions options =
       OptionsFor("env | sort > $ESPALIER_OUTPUT/env.$SELF; echo \"$#:$1:$2\" >> $ESPALIER_OUTPUT/env.$SELF");
   options.roles.program.insert(options.roles.program.end(), {"two words", "--rate"});
-  const RunOutcome outcome = Quietly(options);
+  const RunOutcome outcome = RunQuietly(options);
   unsetenv("ESPALIER_PARTITIONS");
   unsetenv("ESPALIER_TLS_KEY");
 
@@ -92,13 +65,13 @@ TEST_F(RunProgramTest, EveryRankIsToldItsPlaceAndNothingElseIsExpected) {
 }
 
 TEST_F(RunProgramTest, WhatItLeavesAsItsResultIsCompletedAndShown) {
-  const RunOutcome outcome = Quietly(
+  const RunOutcome outcome = RunQuietly(
       OptionsFor("[ $ESPALIER_RANK = 0 ] && echo '{\"testAccuracy\": 0.5}' > $ESPALIER_OUTPUT/result.json; true"));
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   EXPECT_THAT(outcome.summary, Contains("testAccuracy: 0.5"));
   EXPECT_EQ(nlohmann::json::parse(outcome.result_json)["restarts"]["trainers"], 0);
 
-  const RunOutcome no_object = Quietly(OptionsFor("echo 'fine' > $ESPALIER_OUTPUT/result.json"));
+  const RunOutcome no_object = RunQuietly(OptionsFor("echo 'fine' > $ESPALIER_OUTPUT/result.json"));
   EXPECT_EQ(no_object.code, ExitCode::kDone) << no_object.error;
   EXPECT_EQ(TextOf("out/result.json.2"), "fine\n");
   EXPECT_EQ(nlohmann::json::parse(TextOf("out/result.json"))["incarnation"], 2);
@@ -106,8 +79,8 @@ TEST_F(RunProgramTest, WhatItLeavesAsItsResultIsCompletedAndShown) {
 
 TEST_F(RunProgramTest, TheFirstFailureEndsAllWithItsLog) {
   const RunOutcome outcome =
-      Quietly(OptionsFor("if [ $ESPALIER_RANK = 1 ]; then echo 'the rate is too high' >&2; exit 3; fi\n"
-                         "exec sleep 600"));
+      RunQuietly(OptionsFor("if [ $ESPALIER_RANK = 1 ]; then echo 'the rate is too high' >&2; exit 3; fi\n"
+                            "exec sleep 600"));
   EXPECT_EQ(outcome.code, ExitCode::kBug);
   EXPECT_THAT(outcome.error, AllOf(HasSubstr("trainer-1 ended with exit code 3 while running the program"),
                                    HasSubstr("trainer-1| the rate is too high")));
@@ -117,9 +90,9 @@ TEST_F(RunProgramTest, TheFirstFailureEndsAllWithItsLog) {
 TEST_F(RunProgramTest, ItsExitCodesMeanWhatTheyMeanOfTrainers) {
   RunOptions options = OptionsFor("exit 65");
   options.settings = {"runPolicy.backoffLimit=5"};
-  EXPECT_EQ(Quietly(options).code, ExitCode::kBadInput);
+  EXPECT_EQ(RunQuietly(options).code, ExitCode::kBadInput);
   EXPECT_EQ(nlohmann::json::parse(TextOf("out/run/state.json"))["attempts"]["total"], 1);
-  EXPECT_EQ(Quietly(OptionsFor("exit 77")).code, ExitCode::kBadCredentials);
+  EXPECT_EQ(RunQuietly(OptionsFor("exit 77")).code, ExitCode::kBadCredentials);
 }
 
 TEST_F(RunProgramTest, AllRanksStartAgainAfterOneDiedAndLearnThatTheyGoOn) {
@@ -129,7 +102,7 @@ TEST_F(RunProgramTest, AllRanksStartAgainAfterOneDiedAndLearnThatTheyGoOn) {
       "[ $SELF = 1.1 ] && exec sleep 600\n"
       "true");
   options.settings = {"runPolicy.backoffLimit=1"};
-  const RunOutcome outcome = Quietly(options);
+  const RunOutcome outcome = RunQuietly(options);
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   EXPECT_EQ(TextOf("out/resume.0.1"), "never\n");
   EXPECT_EQ(TextOf("out/resume.0.2"), "auto\n");
@@ -138,7 +111,7 @@ TEST_F(RunProgramTest, AllRanksStartAgainAfterOneDiedAndLearnThatTheyGoOn) {
 }
 
 TEST_F(RunProgramTest, AStopSaysHowToGoOnAndResumeTellsTheProgram) {
-  const RunOutcome stopped = Quietly(OptionsFor("[ $ESPALIER_RANK = 1 ] && kill -TERM $PPID; exec sleep 600"));
+  const RunOutcome stopped = RunQuietly(OptionsFor("[ $ESPALIER_RANK = 1 ] && kill -TERM $PPID; exec sleep 600"));
   EXPECT_EQ(stopped.code, ExitCode::kAskedToStop);
   EXPECT_THAT(stopped.error, AllOf(HasSubstr("stopped while running the program"), HasSubstr(" --resume -- /"),
                                    Not(HasSubstr("checkpoint"))));
@@ -146,7 +119,7 @@ TEST_F(RunProgramTest, AStopSaysHowToGoOnAndResumeTellsTheProgram) {
   telemetry::StopSignal::Install().ResetForTesting();
   RunOptions options = OptionsFor("echo $ESPALIER_RESUME > $ESPALIER_OUTPUT/resume.$SELF");
   options.resume = true;
-  ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
+  ASSERT_EQ(RunQuietly(options).code, ExitCode::kDone);
   EXPECT_EQ(TextOf("out/resume.0.2"), "auto\n");
 }
 
@@ -156,13 +129,13 @@ TEST_F(RunProgramTest, WhatItHasSavedIsThereInEveryLaterRun) {
       "mkdir -p $ESPALIER_OUTPUT/model; echo something > $ESPALIER_OUTPUT/model/state\n"
       "echo mine > $ESPALIER_OUTPUT/manifest.json; exit 65");
   options.settings = {"runPolicy.backoffLimit=0", "trainers.replicas=1"};
-  EXPECT_EQ(Quietly(options).code, ExitCode::kBadInput);
+  EXPECT_EQ(RunQuietly(options).code, ExitCode::kBadInput);
   EXPECT_EQ(TextOf("out/manifest.json"), "mine\n");
   options.resume = true;
-  EXPECT_EQ(Quietly(options).code, ExitCode::kBadInput);
+  EXPECT_EQ(RunQuietly(options).code, ExitCode::kBadInput);
   EXPECT_EQ(TextOf("out/found.0.2"), "something\n");
   options.resume = false;
-  EXPECT_EQ(Quietly(options).code, ExitCode::kBadInput);
+  EXPECT_EQ(RunQuietly(options).code, ExitCode::kBadInput);
   EXPECT_EQ(TextOf("out/found.0.3"), "something\n");
 }
 
@@ -171,11 +144,11 @@ TEST_F(RunProgramTest, ADocumentNeedsNoTraining) {
   std::ofstream(root_ / "job.yaml") << "apiVersion: espalier.io/v1alpha1\nkind: DistTraining\nmetadata: {name: cora}\n"
                                        "spec:\n  graph:\n    source: {uri: /srv/graphs/cora, format: OGB}\n"
                                        "    partitions: {count: 2}\n";
-  const RunOutcome outcome = Quietly(options);
+  const RunOutcome outcome = RunQuietly(options);
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   EXPECT_FALSE(nlohmann::json::parse(TextOf("out/job.json"))["spec"].contains("training"));
   options.roles.program.clear();
-  EXPECT_THAT(Quietly(options).error, HasSubstr("spec.training: is missing"));
+  EXPECT_THAT(RunQuietly(options).error, HasSubstr("spec.training: is missing"));
 }
 
 TEST_F(RunProgramTest, ADocumentMayNameItAndTheCommandWins) {
@@ -186,25 +159,25 @@ TEST_F(RunProgramTest, ADocumentMayNameItAndTheCommandWins) {
                                        "    partitions: {count: 2}\n"
                                        "  trainers: {program: {command: [" +
                                            (root_ / "program.sh").string() + ", two words], args: [$(HOME)]}}\n";
-  const RunOutcome outcome = Quietly(options);
+  const RunOutcome outcome = RunQuietly(options);
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   EXPECT_EQ(TextOf("out/words.0.1"), "2:two words:$(HOME)\n");
   EXPECT_EQ(nlohmann::json::parse(TextOf("out/result.json"))["program"][1], "two words");
 
   options.roles.program = {(root_ / "program.sh").string(), "another"};
-  ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
+  ASSERT_EQ(RunQuietly(options).code, ExitCode::kDone);
   EXPECT_EQ(TextOf("out/words.0.2"), "1:another:\n");
 
   options.roles.program.clear();
   options.settings.push_back("trainers.program.command=[" + (root_ / "none").string() + "]");
-  EXPECT_THAT(Quietly(options).error, HasSubstr("the program " + (root_ / "none").string()));
+  EXPECT_THAT(RunQuietly(options).error, HasSubstr("the program " + (root_ / "none").string()));
 }
 
 TEST_F(RunProgramTest, AStopOfTheDocumentsProgramNamesTheDocumentAlone) {
   RunOptions options = OptionsFor("[ $ESPALIER_RANK = 0 ] && kill -TERM $PPID; exec sleep 600");
   options.settings.push_back("trainers.program.command=[" + options.roles.program.front() + "]");
   options.roles.program.clear();
-  const RunOutcome stopped = Quietly(options);
+  const RunOutcome stopped = RunQuietly(options);
   EXPECT_EQ(stopped.code, ExitCode::kAskedToStop);
   EXPECT_THAT(stopped.error, AllOf(HasSubstr(" --resume"), Not(HasSubstr(" -- /"))));
 }
@@ -212,14 +185,14 @@ TEST_F(RunProgramTest, AStopOfTheDocumentsProgramNamesTheDocumentAlone) {
 TEST_F(RunProgramTest, WhatCannotBeStartedIsSaidAtOnce) {
   RunOptions options = OptionsFor("true");
   options.roles.program = {(root_ / "none").string()};
-  const RunOutcome missing = Quietly(options);
+  const RunOutcome missing = RunQuietly(options);
   EXPECT_EQ(missing.code, ExitCode::kBadDocument);
   EXPECT_THAT(missing.error, HasSubstr("the program " + (root_ / "none").string()));
   EXPECT_FALSE(fs::exists(root_ / "out"));
 
   options = OptionsFor("true");
   options.roles.audit = true;
-  EXPECT_THAT(Quietly(options).error, HasSubstr("leave it out with a program"));
+  EXPECT_THAT(RunQuietly(options).error, HasSubstr("leave it out with a program"));
 }
 
 }  // namespace

@@ -12,10 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "services/apps/run/run_folder.h"
+#include "services/apps/run/testing/fake_roles.h"
 #include "services/apps/run/testing/read_text.h"
 #include "services/format/checkpoint.h"
 #include "services/format/outputs_manifest.h"
-#include "services/job/testing/example_job.h"
 #include "services/storage/file_store.h"
 #include "services/telemetry/process.h"
 
@@ -28,41 +28,16 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// A folder with a job of 2 partitions, 2 trainers and 1 sampler, and with fake role binaries.
-class RunTest : public testing::Test {
+// With 1 sampler.
+class RunTest : public FakeRolesTest {
  protected:
-  void SetUp() override {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    root_ = fs::path(testing::TempDir()) / (std::string("espalier-run-") + info->name() + std::to_string(getpid()));
-    fs::remove_all(root_);
-    fs::create_directories(root_ / "bin");
-    std::ofstream(root_ / "job.yaml") << job::kExampleJob;
-    for (const char* name : {"espalier-partitioner", "espalier-graph-server", "espalier-sampler", "espalier-trainer"}) {
-      fs::create_symlink(ESPALIER_FAKE_ROLE, root_ / "bin" / name);
-    }
-    telemetry::StopSignal::Install().ResetForTesting();
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void Let(const std::string& behavior) {
-    std::ofstream(root_ / "bin" / "behavior", std::ios::app) << behavior << "\n";
-  }
-
   RunOptions Options() const {
-    RunOptions options;
-    options.job_file = root_ / "job.yaml";
+    RunOptions options = FakeRolesTest::Options();
     options.settings = {"samplers.replicas=1", "runPolicy.backoffLimit=" + std::to_string(backoff_limit_)};
-    options.output_folder = root_ / "out";
-    options.roles.program_folder = root_ / "bin";
-    options.ready_deadline = std::chrono::seconds(60);
-    options.stop_grace = std::chrono::seconds(60);
     return options;
   }
-  static RunOutcome RunQuietly(const RunOptions& options) {
-    terminal::Progress progress(terminal::ProgressStyle::kQuiet, stderr);
-    return run::Run(options, progress);
-  }
-  RunOutcome RunQuietly() const { return RunQuietly(Options()); }
+  RunOutcome RunQuietly() const { return FakeRolesTest::RunQuietly(Options()); }
+  using FakeRolesTest::RunQuietly;
 
   // Every child that ever got ready is gone.
   void ExpectNoChildRuns() const {
@@ -80,7 +55,6 @@ class RunTest : public testing::Test {
   nlohmann::json State() const { return nlohmann::json::parse(ReadText(root_ / "out" / "run" / "state.json")); }
   void CommitCheckpoint(uint64_t incarnation, uint64_t step) const;
 
-  fs::path root_;
   int backoff_limit_ = 0;
 };
 
