@@ -7,7 +7,7 @@
 
 #include "services/base/failpoint.h"
 #include "services/client/dist_tensor.h"
-#include "services/client/testing/served_graph.h"
+#include "services/client/testing/open_served.h"
 #include "services/client/testing/tensors_everywhere.h"
 #include "services/rpc/testing/fault_proxy.h"
 #include "services/server/plugin_tensors.h"
@@ -21,29 +21,12 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::OpenServed;
 
 const NodeTypeId kPaper(1);
 const PartitionId kFirst(0);
 
-testing::ServedGraphOptions WithTensorPlugin() {
-  auto functions = server::PluginFunctions::Load({{"tensors", ESPALIER_TEST_TENSOR_PLUGIN}});
-  ESPALIER_CHECK(functions.ok()) << functions.status().ToString();
-  testing::ServedGraphOptions options;
-  options.functions = *std::move(functions);
-  return options;
-}
-
-std::unique_ptr<DistGraph> OpenAs(const std::string& job, std::vector<std::string> addresses,
-                                  seconds call_timeout = seconds(60)) {
-  Context context;
-  context.session.addresses = std::move(addresses);
-  context.session.access = Access::kRpc;
-  context.session.job = job;
-  context.call_timeout = call_timeout;
-  auto graph = DistGraph::Open(context);
-  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  return *std::move(graph);
-}
+testing::ServedGraphOptions WithTensorPlugin() { return testing::WithPlugin("tensors", ESPALIER_TEST_TENSOR_PLUGIN); }
 
 // One I64 a row.
 DistTensor MakeNumbers(const DistGraph& graph, const RowSpace& rows, const std::string& name) {
@@ -65,7 +48,7 @@ Status Change(const DistGraph& graph, const std::string& script) {
 class ChangingFunctionsTest : public ::testing::Test {
  protected:
   explicit ChangingFunctionsTest(const testing::ServedGraphOptions& options = WithTensorPlugin())
-      : served_(testing::SmallTypedGraph(), 2, options), graph_(OpenAs("", served_.addresses())) {}
+      : served_(testing::SmallTypedGraph(), 2, options), graph_(OpenServed(served_.addresses())) {}
 
   testing::ServedGraph served_;
   const std::unique_ptr<DistGraph> graph_;
@@ -131,7 +114,7 @@ TEST_F(ChangingFunctionsTest, NoCallIsLostOrDoubled) {
     addresses.push_back(proxies.back()->address());
   }
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
-  const auto cut = OpenAs("", addresses);
+  const auto cut = OpenServed(addresses);
   for (int i = 0; i < kCalls; ++i) {
     const auto answers =
         cut->CallFunctionEverywhere("tensors/change", "read own x 0\nadd own x 1 0", TensorEffect::kChanges);
@@ -151,7 +134,7 @@ TEST_F(ChangingFunctionsTest, NobodyElsesComesBetweenAReadAndAWrite) {
     std::vector<std::jthread> programs;
     for (int program = 0; program < kPrograms; ++program) {
       programs.emplace_back([this] {
-        const auto graph = OpenAs("", served_.addresses());
+        const auto graph = OpenServed(served_.addresses());
         for (int i = 0; i < kIncrements; ++i) {
           const Status changed = Change(*graph, "increment own x 2");
           ASSERT_TRUE(changed.ok()) << changed.ToString();
@@ -163,7 +146,8 @@ TEST_F(ChangingFunctionsTest, NobodyElsesComesBetweenAReadAndAWrite) {
 }
 
 TEST_F(ChangingFunctionsTest, AnotherJobsTensorOfTheSameNameIsNotReached) {
-  const auto nightly = OpenAs("nightly", served_.addresses()), weekly = OpenAs("weekly", served_.addresses());
+  const auto nightly = OpenServed(served_.addresses(), seconds(60), "nightly"),
+             weekly = OpenServed(served_.addresses(), seconds(60), "weekly");
   const DistTensor of_nightly = MakeNumbers(*nightly, RowSpace::Own(10), "x");
   const DistTensor of_weekly = MakeNumbers(*weekly, RowSpace::Own(10), "x");
   ASSERT_TRUE(Change(*nightly, "assign own x 3 1").ok());
@@ -227,7 +211,7 @@ TEST_F(ChangingFunctionsTest, WhatIsMadeAnewUnderTheNameIsLeftAlone) {
 
 TEST_F(ChangingFunctionsTest, WhatIsOverTimeChangesNothing) {
   const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(10), "x");
-  const auto impatient = OpenAs("", served_.addresses(), seconds(1));
+  const auto impatient = OpenServed(served_.addresses(), seconds(1));
   EXPECT_EQ(Change(*impatient, "outlive\nadd own x 7 0").code(), StatusCode::kDeadlineExceeded);
   ASSERT_TRUE(Change(*graph_, "add own x 1 0").ok());  // after it, on the one thread
   EXPECT_EQ(NumbersIn(tensor, 0, 1)[0], 1);

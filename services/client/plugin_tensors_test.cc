@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "services/client/testing/open_served.h"
 #include "services/client/testing/tensors_everywhere.h"
 #include "services/graph/generators.h"
 #include "services/shard/plugin_rows.h"
@@ -19,19 +20,11 @@ using ::testing::HasSubstr;
 using testing::OriginalIdsOf;
 using testing::RowRange;
 
-testing::ServedGraphOptions WithInitializers() {
-  auto functions = server::PluginFunctions::Load({{"test", ESPALIER_TEST_PLUGIN}});
-  ESPALIER_CHECK(functions.ok()) << functions.status().ToString();
-  testing::ServedGraphOptions options;
-  options.functions = *std::move(functions);
-  return options;
-}
-
 int64_t LettersOf(const std::string& text) { return std::accumulate(text.begin(), text.end(), int64_t{0}); }
 
 class PluginTensorsTest : public testing::TensorsEverywhere {
  protected:
-  PluginTensorsTest() : TensorsEverywhere(WithInitializers()) {}
+  PluginTensorsTest() : TensorsEverywhere(testing::WithPlugin("test", ESPALIER_TEST_PLUGIN)) {}
 
   Status ErrorOf(const std::string& initializer, const std::string& arguments = "") const {
     return DistTensor::Create(*graph_, {.rows = papers_,

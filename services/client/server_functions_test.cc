@@ -6,7 +6,7 @@
 
 #include "services/client/dist_graph.h"
 #include "services/client/mapped_partition.h"
-#include "services/client/testing/served_graph.h"
+#include "services/client/testing/open_served.h"
 
 namespace espalier::client {
 namespace {
@@ -15,26 +15,11 @@ using std::chrono::seconds;
 using ::testing::AllOf;
 using testing::Await;
 using ::testing::HasSubstr;
+using testing::OpenServed;
 using testing::ServedGraph;
 using testing::ServedGraphOptions;
 
-ServedGraphOptions WithTestPlugin() {
-  auto functions = server::PluginFunctions::Load({{"test", ESPALIER_TEST_PLUGIN}});
-  ESPALIER_CHECK(functions.ok()) << functions.status().ToString();
-  ServedGraphOptions options;
-  options.functions = *std::move(functions);
-  return options;
-}
-
-std::unique_ptr<DistGraph> OpenGraph(const ServedGraph& served, seconds call_timeout = seconds(60)) {
-  Context context;
-  context.session.addresses = served.addresses();
-  context.session.access = Access::kRpc;
-  context.call_timeout = call_timeout;
-  auto graph = DistGraph::Open(context);
-  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  return *std::move(graph);
-}
+ServedGraphOptions WithTestPlugin() { return testing::WithPlugin("test", ESPALIER_TEST_PLUGIN); }
 
 // As the plugin's function `describe` says it.
 std::string Described(const graph::PartitionBook& book, PartitionId p) {
@@ -61,7 +46,7 @@ std::string Described(const graph::PartitionBook& book, PartitionId p) {
 
 TEST(ServerFunctionsTest, OneServerOrAllOfThemAnswer) {
   const ServedGraph served(testing::SmallTypedGraph(), 3, WithTestPlugin());
-  const auto graph = OpenGraph(served);
+  const auto graph = OpenServed(served.addresses());
   const std::string bytes("a\0\xff", 3);
   EXPECT_EQ(*graph->CallFunction(PartitionId(1), "test/echo", bytes), bytes);
   EXPECT_EQ(*graph->CallFunction(PartitionId(1), "test/echo", ""), "");
@@ -74,7 +59,7 @@ TEST(ServerFunctionsTest, OneServerOrAllOfThemAnswer) {
 
 TEST(ServerFunctionsTest, WhatFailsIsNamedAndTheServerGoesOn) {
   const ServedGraph served(testing::SmallGraph(), 2, WithTestPlugin());
-  const auto graph = OpenGraph(served);
+  const auto graph = OpenServed(served.addresses());
   const auto error_of = [&](const std::string& function) {
     return graph->CallFunctionEverywhere(function, "").status();
   };
@@ -95,7 +80,7 @@ TEST(ServerFunctionsTest, RequestsAndResponsesAreBounded) {
   ServedGraphOptions options = WithTestPlugin();
   options.limits.max_function_bytes = 1000;
   const ServedGraph served(testing::SmallGraph(), 1, options);
-  const auto graph = OpenGraph(served);
+  const auto graph = OpenServed(served.addresses());
   const auto code_of = [&](const std::string& function, const std::string& request) {
     return graph->CallFunction(PartitionId(0), function, request).status().code();
   };
@@ -107,7 +92,7 @@ TEST(ServerFunctionsTest, RequestsAndResponsesAreBounded) {
 
 TEST(ServerFunctionsTest, OnlyWhatIsIdempotentIsCalledAgain) {
   const ServedGraph served(testing::SmallGraph(), 1, WithTestPlugin());
-  const auto graph = OpenGraph(served);
+  const auto graph = OpenServed(served.addresses());
   const PartitionId only(0);
   EXPECT_EQ(*graph->CallFunction(only, "test/repeated", "idempotent 2"), "3");
   EXPECT_EQ(graph->CallFunction(only, "test/once", "not 1").status().code(), StatusCode::kUnavailable);
@@ -117,7 +102,7 @@ TEST(ServerFunctionsTest, OnlyWhatIsIdempotentIsCalledAgain) {
 // The server has one thread for functions: the second call is answered once the first has come to its end.
 TEST(ServerFunctionsTest, WhoLooksAtItsDeadlineStopsThere) {
   const ServedGraph served(testing::SmallGraph(), 1, WithTestPlugin());
-  const auto impatient = OpenGraph(served, seconds(1)), patient = OpenGraph(served);
+  const auto impatient = OpenServed(served.addresses(), seconds(1)), patient = OpenServed(served.addresses());
   EXPECT_EQ(impatient->CallFunction(PartitionId(0), "test/wait", "").status().code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(*patient->CallFunction(PartitionId(0), "test/echo", "after"), "after");
 }
@@ -156,7 +141,7 @@ TEST(ServerFunctionsTest, APartitionThatIsMappedAsksItsServer) {
 
 TEST(ServerFunctionsTest, WhereThereAreNoPluginsThereAreNoFunctions) {
   const ServedGraph served(testing::SmallGraph(), 1);
-  const Status by_rpc = OpenGraph(served)->CallFunction(PartitionId(0), "test/echo", "").status();
+  const Status by_rpc = OpenServed(served.addresses())->CallFunction(PartitionId(0), "test/echo", "").status();
   EXPECT_EQ(by_rpc.code(), StatusCode::kUnimplemented);
   EXPECT_THAT(by_rpc.message(), HasSubstr("no plugins"));
   const auto here = served.local_graph().CallFunction({PartitionId(0)}, "test/echo", Tensor::FromVector<uint8_t>({}),

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "services/client/dist_tensor.h"
-#include "services/client/testing/served_graph.h"
+#include "services/client/testing/open_served.h"
 
 namespace example {
 namespace {
@@ -20,8 +20,9 @@ using espalier::client::DistGraph;
 using espalier::client::DistTensor;
 using espalier::client::RowSpace;
 using espalier::client::TensorEffect;
+using espalier::client::testing::OpenServed;
 using espalier::client::testing::ServedGraph;
-using espalier::client::testing::ServedGraphOptions;
+using espalier::client::testing::WithPlugin;
 using ::testing::HasSubstr;
 
 constexpr size_t kWidth = 3;
@@ -37,24 +38,10 @@ std::vector<uint64_t> EveryNode(size_t step, uint64_t num_nodes) {
 
 class AveragePluginTest : public ::testing::TestWithParam<uint32_t> {
  protected:
-  AveragePluginTest() : served_(espalier::client::testing::SmallGraph(), GetParam(), Options()), graph_(Open()) {}
+  AveragePluginTest()
+      : served_(espalier::client::testing::SmallGraph(), GetParam(), WithPlugin("averages", ESPALIER_EXAMPLE_AVERAGES)),
+        graph_(OpenServed(served_.addresses())) {}
 
-  static ServedGraphOptions Options() {
-    auto functions = espalier::server::PluginFunctions::Load({{"averages", ESPALIER_EXAMPLE_AVERAGES}});
-    ESPALIER_CHECK(functions.ok()) << functions.status().ToString();
-    ServedGraphOptions options;
-    options.functions = *std::move(functions);
-    return options;
-  }
-  std::unique_ptr<DistGraph> Open() const {
-    espalier::client::Context context;
-    context.session.addresses = served_.addresses();
-    context.session.access = espalier::client::Access::kRpc;
-    context.call_timeout = std::chrono::seconds(60);
-    auto graph = DistGraph::Open(context);
-    ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-    return *std::move(graph);
-  }
   DistTensor MakeAverages(DType dtype = DType::kF32) const {
     auto tensor = DistTensor::Create(
         *graph_, {.rows = RowSpace::Nodes(NodeTypeId(0)), .row_shape = {kWidth}, .dtype = dtype, .name = "averages"});

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "services/client/dist_graph.h"
-#include "services/client/testing/served_graph.h"
+#include "services/client/testing/open_served.h"
 #include "services/examples/degree_plugin/merge_answers.h"
 
 namespace example {
@@ -15,31 +15,18 @@ using espalier::GlobalNodeId;
 using espalier::NodeTypeId;
 using espalier::StatusCode;
 using espalier::client::DistGraph;
+using espalier::client::testing::OpenServed;
 using espalier::client::testing::ServedGraph;
-using espalier::client::testing::ServedGraphOptions;
+using espalier::client::testing::WithPlugin;
 using ::testing::HasSubstr;
 
 class DegreePluginTest : public ::testing::TestWithParam<uint32_t> {
  protected:
   DegreePluginTest()
-      : source_(espalier::client::testing::SmallGraph()), served_(source_, GetParam(), Options()), graph_(Open()) {}
+      : source_(espalier::client::testing::SmallGraph()),
+        served_(source_, GetParam(), WithPlugin("degrees", ESPALIER_EXAMPLE_DEGREES)),
+        graph_(OpenServed(served_.addresses())) {}
 
-  static ServedGraphOptions Options() {
-    auto functions = espalier::server::PluginFunctions::Load({{"degrees", ESPALIER_EXAMPLE_DEGREES}});
-    ESPALIER_CHECK(functions.ok()) << functions.status().ToString();
-    ServedGraphOptions options;
-    options.functions = *std::move(functions);
-    return options;
-  }
-  std::unique_ptr<DistGraph> Open() const {
-    espalier::client::Context context;
-    context.session.addresses = served_.addresses();
-    context.session.access = espalier::client::Access::kRpc;
-    context.call_timeout = std::chrono::seconds(60);
-    auto graph = DistGraph::Open(context);
-    ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-    return *std::move(graph);
-  }
   std::string node_type() const { return source_.schema.node_types().front(); }
 
   const espalier::graph::SourceGraph source_;

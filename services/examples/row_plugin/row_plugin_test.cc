@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "services/client/dist_tensor.h"
-#include "services/client/testing/served_graph.h"
+#include "services/client/testing/open_served.h"
 
 namespace example {
 namespace {
@@ -14,37 +14,20 @@ using espalier::DType;
 using espalier::GlobalNodeId;
 using espalier::NodeTypeId;
 using espalier::StatusCode;
-using espalier::client::DistGraph;
 using espalier::client::DistTensor;
 using espalier::client::Initializer;
 using espalier::client::RowSpace;
+using espalier::client::testing::OpenServed;
 using espalier::client::testing::ServedGraph;
-using espalier::client::testing::ServedGraphOptions;
+using espalier::client::testing::WithPlugin;
 using ::testing::HasSubstr;
-
-ServedGraphOptions WithRowPlugin() {
-  auto functions = espalier::server::PluginFunctions::Load({{"rows", ESPALIER_EXAMPLE_ROWS}});
-  ESPALIER_CHECK(functions.ok()) << functions.status().ToString();
-  ServedGraphOptions options;
-  options.functions = *std::move(functions);
-  return options;
-}
-
-std::unique_ptr<DistGraph> OpenServed(const ServedGraph& served) {
-  espalier::client::Context context;
-  context.session.addresses = served.addresses();
-  context.session.access = espalier::client::Access::kRpc;
-  context.call_timeout = std::chrono::seconds(60);
-  auto graph = DistGraph::Open(context);
-  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  return *std::move(graph);
-}
 
 class RowPluginTest : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(RowPluginTest, EncodesOriginalIds) {
-  const ServedGraph served(espalier::client::testing::SmallGraph(), GetParam(), WithRowPlugin());
-  const auto graph = OpenServed(served);
+  const ServedGraph served(espalier::client::testing::SmallGraph(), GetParam(),
+                           WithPlugin("rows", ESPALIER_EXAMPLE_ROWS));
+  const auto graph = OpenServed(served.addresses());
   std::vector<GlobalNodeId> nodes;
   for (uint64_t id = 0; id < graph->num_nodes(); ++id) nodes.emplace_back(id);
   const auto ids = graph->NodeRows(NodeTypeId(0), "original_id", nodes);
@@ -67,8 +50,9 @@ TEST_P(RowPluginTest, EncodesOriginalIds) {
 }
 
 TEST_P(RowPluginTest, SaysWhatIsWrongWithItsArguments) {
-  const ServedGraph served(espalier::client::testing::SmallGraph(), GetParam(), WithRowPlugin());
-  const auto graph = OpenServed(served);
+  const ServedGraph served(espalier::client::testing::SmallGraph(), GetParam(),
+                           WithPlugin("rows", ESPALIER_EXAMPLE_ROWS));
+  const auto graph = OpenServed(served.addresses());
   const auto error_of = [&](const std::string& arguments, DType dtype) {
     return DistTensor::Create(*graph, {.rows = RowSpace::Nodes(NodeTypeId(0)),
                                        .dtype = dtype,

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "services/base/philox.h"
-#include "services/client/testing/served_graph.h"
+#include "services/client/testing/open_served.h"
 #include "services/client/testing/tensors_everywhere.h"
 #include "services/collective/in_process_collective.h"
 #include "services/collective/self_collective.h"
@@ -29,18 +29,11 @@ using ::testing::HasSubstr;
 
 constexpr double kRateOfSteps = 0.05;
 
-std::unique_ptr<client::DistGraph> OpenServed(const ServedGraph& served) {
-  client::Context context;
-  context.session.addresses = served.addresses();
-  auto graph = client::DistGraph::Open(context);
-  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  return *std::move(graph);
-}
-
 // A graph over servers, with what each row stands for, whatever the partitioning.
 struct Cut {
   explicit Cut(uint32_t num_partitions)
-      : served(client::testing::SmallTypedGraph(), num_partitions), graph(OpenServed(served)) {}
+      : served(client::testing::SmallTypedGraph(), num_partitions),
+        graph(client::testing::OpenServed(served.addresses())) {}
 
   // i64 [rows]: global ids, in the order of original ids.
   torch::Tensor IdsInOrder(const RowSpace& rows) const {
