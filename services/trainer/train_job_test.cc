@@ -13,13 +13,12 @@
 #include "services/collective/self_collective.h"
 #include "services/format/outputs_manifest.h"
 #include "services/graph/generators.h"
-#include "services/job/enum_names.h"
 #include "services/sampler/audit.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/model/model_file.h"
-#include "services/trainer/testing/modules.h"
+#include "services/trainer/testing/community.h"
 #include "services/trainer/testing/process_folder.h"
 #include "services/trainer/testing/rank_threads.h"
 
@@ -28,37 +27,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsSupersetOf;
-
-const graph::SourceGraph& CommunityGraph() {
-  static const graph::SourceGraph* const graph = [] {
-    graph::PowerLawOptions options;
-    options.num_nodes = 600;
-    options.num_edges = 6000;
-    options.community_size = 100;
-    options.within_community = 0.9;
-    options.num_classes = 3;
-    options.features = {.width = 16, .dtype = DType::kF32, .signal = 0.3};
-    options.split = {.train = 0.3, .validation = 0.2, .test = 0.3};
-    options.seed = 5;
-    return new graph::SourceGraph(*graph::GeneratePowerLawGraph(options, 1));
-  }();
-  return *graph;
-}
-
-job::DistTraining CommunityJob() {
-  job::DistTraining job;
-  job.name = "community";
-  job.training.task.label = graph::kLabelColumn;
-  job.training.task.split = graph::kRandomSplit;
-  job.training.inputs = {{"", {graph::kFeatureColumn}}};
-  job.training.model.hidden_size = 16;
-  job.training.model.dropout = 0.2;
-  job.training.sampling.layers = {{5, {}}, {5, {}}};
-  job.training.batch_size = 50;
-  job.training.epochs = 4;
-  job.training.seed = 1;
-  return job;
-}
 
 struct Trainers {
   uint32_t partitions = 1;
@@ -174,94 +142,6 @@ TEST(TrainJobTest, TakesTheSameStepsWithSeveralTrainers) {
     EXPECT_NEAR(*several.test, *one.test, 0.01);
     EXPECT_EQ(Train(job, {.partitions = 2, .trainers = count}).parameters_digest, several.parameters_digest);
   }
-}
-
-// A TorchScript module is written into the test's folder first. With rows of `row_size`, they are joined to the
-// features.
-job::DistTraining JobOfModel(job::ModelType type, int64_t row_size = 0) {
-  job::DistTraining job = CommunityJob();
-  if (row_size > 0) job.training.inputs[0].embedding = job::Embedding{.size = row_size};
-  job.training.epochs = 2;
-  job.training.model.type = type;
-  if (type == job::ModelType::kGat || type == job::ModelType::kGatv2) {
-    job.training.model.heads = 4;
-    job.training.model.attention_dropout = 0.3;
-  }
-  if (type != job::ModelType::kTorchScript) return job;
-  job.training.model.uri = FolderOfThisProcess() + "/mean.pt";
-  MeanModule(16 + row_size, 16, 3).save(job.training.model.uri);
-  return job;
-}
-
-class EveryModelTest : public testing::TestWithParam<job::ModelType> {};
-
-TEST_P(EveryModelTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsWithTwoTrainers) {
-  const job::DistTraining job = JobOfModel(GetParam());
-  const TrainOutcome one = Train(job, {.model_file = job.training.model.uri});
-  EXPECT_LT(one.loop.epochs.back().loss, one.loop.epochs.front().loss);
-  for (const uint32_t partitions : {2u, 4u}) {
-    const TrainOutcome several = Train(job, {.partitions = partitions, .model_file = job.training.model.uri});
-    EXPECT_EQ(several.parameters_digest, one.parameters_digest) << partitions;
-    EXPECT_EQ(several.test, one.test) << partitions;
-  }
-  const TrainOutcome two = Train(job, {.partitions = 2, .trainers = 2, .model_file = job.training.model.uri});
-  ASSERT_EQ(two.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
-  for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
-    EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-4);
-  }
-}
-
-TEST_P(EveryModelTest, TrainsLearnableRowsToTheSameBitsForAnyPartitioning) {
-  const job::DistTraining job = JobOfModel(GetParam(), 6);
-  const TrainOutcome one = Train(job, {.model_file = job.training.model.uri});
-  EXPECT_EQ(one.rows_digest.size(), 64u);
-  const TrainOutcome several = Train(job, {.partitions = 3, .model_file = job.training.model.uri});
-  EXPECT_EQ(several.parameters_digest, one.parameters_digest);
-  EXPECT_EQ(several.rows_digest, one.rows_digest);
-  EXPECT_EQ(several.test, one.test);
-  job::DistTraining still = job;
-  still.training.inputs[0].embedding->optimizer.learning_rate = 1e-12;
-  EXPECT_NE(Train(still, {.model_file = job.training.model.uri}).rows_digest, one.rows_digest) << "nothing was learned";
-}
-
-TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {
-  job::DistTraining job = JobOfModel(GetParam());
-  const bool is_module = GetParam() == job::ModelType::kTorchScript;
-  job.output_save = {job::OutputKind::kModel};
-  const std::string folder = FolderOfThisProcess() + "/every-model-" + job::NameOf(GetParam());
-  const TrainOutcome trained = Train(job, {.output_dir = folder, .model_file = job.training.model.uri});
-  job.training.epochs = 0;
-  job.training.model.uri = folder + "/results/000001/model/best." + (is_module ? "pt" : "safetensors");
-  const TrainOutcome applied = Train(job, {.model_file = job.training.model.uri});
-  EXPECT_EQ(applied.parameters_digest, trained.parameters_digest);
-  EXPECT_EQ(applied.test, trained.test);
-}
-
-INSTANTIATE_TEST_SUITE_P(TrainJobTest, EveryModelTest,
-                         testing::Values(job::ModelType::kGcn, job::ModelType::kGat, job::ModelType::kGatv2,
-                                         job::ModelType::kTorchScript),
-                         [](const auto& instance) { return std::string(job::NameOf(instance.param)); });
-
-// A module knows the width of what it reads.
-TEST(TrainJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {
-  job::DistTraining job = JobOfModel(job::ModelType::kTorchScript, 6);
-  MeanModule(16, 16, 3).save(job.training.model.uri);
-  const auto outcomes = RunRanks(CommunityGraph(), job, {.model_file = job.training.model.uri});
-  EXPECT_EQ(outcomes[0].status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(outcomes[0].status().message(), HasSubstr("mean.pt"));
-}
-
-// Only on blocks of another size than the probe's: what backward() needs is written over.
-TEST(TrainJobTest, AModuleThatFailsOnTheWayBackIsNamed) {
-  std::string forward = kMeanForward;
-  forward.replace(forward.find("    return {"), 0,
-                  "    if self.training and num_rows[\"node\"] < 1000:\n"
-                  "        y = y * self.calls\n        self.calls.add_(1.0)\n");
-  job::DistTraining job = JobOfModel(job::ModelType::kTorchScript);
-  MeanModule(16, 16, 3, forward).save(job.training.model.uri);
-  const auto outcomes = RunRanks(CommunityGraph(), job, {.model_file = job.training.model.uri});
-  EXPECT_EQ(outcomes[0].status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(outcomes[0].status().message(), HasSubstr("mean.pt, computing gradients"));
 }
 
 // Features that say nothing, so that what is learned is in the rows.

@@ -1,0 +1,105 @@
+// What holds of each model, with features alone and joined to learnable rows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/job/enum_names.h"
+#include "services/trainer/testing/community.h"
+#include "services/trainer/testing/modules.h"
+#include "services/trainer/testing/process_folder.h"
+#include "services/trainer/testing/small_runs.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+// A TorchScript module is written into the test's folder first. With rows of `row_size`, they are joined to the
+// features.
+job::DistTraining JobOfModel(job::ModelType type, int64_t row_size = 0) {
+  job::DistTraining job = CommunityJob();
+  if (row_size > 0) job.training.inputs[0].embedding = job::Embedding{.size = row_size};
+  job.training.epochs = 2;
+  job.training.model.type = type;
+  if (type == job::ModelType::kGat || type == job::ModelType::kGatv2) {
+    job.training.model.heads = 4;
+    job.training.model.attention_dropout = 0.3;
+  }
+  if (type != job::ModelType::kTorchScript) return job;
+  job.training.model.uri = FolderOfThisProcess() + "/mean.pt";
+  MeanModule(16 + row_size, 16, 3).save(job.training.model.uri);
+  return job;
+}
+
+class EveryModelTest : public testing::TestWithParam<job::ModelType> {};
+
+TEST_P(EveryModelTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsWithTwoTrainers) {
+  const job::DistTraining job = JobOfModel(GetParam());
+  const TrainOutcome one = TrainSmall(CommunityGraph(), job);
+  EXPECT_LT(one.loop.epochs.back().loss, one.loop.epochs.front().loss);
+  for (const uint32_t partitions : {2u, 4u}) {
+    const TrainOutcome several = TrainSmall(CommunityGraph(), job, {.partitions = partitions});
+    EXPECT_EQ(several.parameters_digest, one.parameters_digest) << partitions;
+    EXPECT_EQ(several.test, one.test) << partitions;
+  }
+  const TrainOutcome two = TrainSmall(CommunityGraph(), job, {.partitions = 2, .trainers = 2});
+  ASSERT_EQ(two.loop.first_epoch_losses.size(), one.loop.first_epoch_losses.size());
+  for (size_t step = 0; step < one.loop.first_epoch_losses.size(); ++step) {
+    EXPECT_NEAR(two.loop.first_epoch_losses[step] / one.loop.first_epoch_losses[step], 1.0, 1e-4);
+  }
+}
+
+TEST_P(EveryModelTest, TrainsLearnableRowsToTheSameBitsForAnyPartitioning) {
+  const job::DistTraining job = JobOfModel(GetParam(), 6);
+  const TrainOutcome one = TrainSmall(CommunityGraph(), job);
+  EXPECT_EQ(one.rows_digest.size(), 64u);
+  const TrainOutcome several = TrainSmall(CommunityGraph(), job, {.partitions = 3});
+  EXPECT_EQ(several.parameters_digest, one.parameters_digest);
+  EXPECT_EQ(several.rows_digest, one.rows_digest);
+  EXPECT_EQ(several.test, one.test);
+  job::DistTraining still = job;
+  still.training.inputs[0].embedding->optimizer.learning_rate = 1e-12;
+  EXPECT_NE(TrainSmall(CommunityGraph(), still).rows_digest, one.rows_digest) << "nothing was learned";
+}
+
+TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {
+  job::DistTraining job = JobOfModel(GetParam());
+  const bool is_module = GetParam() == job::ModelType::kTorchScript;
+  job.output_save = {job::OutputKind::kModel};
+  const std::string folder = FolderOfThisProcess() + "/every-model-" + job::NameOf(GetParam());
+  const TrainOutcome trained = TrainSmall(CommunityGraph(), job, {.output = folder});
+  job.training.epochs = 0;
+  job.training.model.uri = folder + "/results/000001/model/best." + (is_module ? "pt" : "safetensors");
+  const TrainOutcome applied = TrainSmall(CommunityGraph(), job);
+  EXPECT_EQ(applied.parameters_digest, trained.parameters_digest);
+  EXPECT_EQ(applied.test, trained.test);
+}
+
+INSTANTIATE_TEST_SUITE_P(TrainJobTest, EveryModelTest,
+                         testing::Values(job::ModelType::kGcn, job::ModelType::kGat, job::ModelType::kGatv2,
+                                         job::ModelType::kTorchScript),
+                         [](const auto& instance) { return std::string(job::NameOf(instance.param)); });
+
+// A module knows the width of what it reads.
+TEST(TrainJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {
+  job::DistTraining job = JobOfModel(job::ModelType::kTorchScript, 6);
+  MeanModule(16, 16, 3).save(job.training.model.uri);
+  const auto outcome = RunSmall(CommunityGraph(), job);
+  EXPECT_EQ(outcome.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(outcome.status().message(), HasSubstr("mean.pt"));
+}
+
+// Only on blocks of another size than the probe's: what backward() needs is written over.
+TEST(TrainJobTest, AModuleThatFailsOnTheWayBackIsNamed) {
+  std::string forward = kMeanForward;
+  forward.replace(forward.find("    return {"), 0,
+                  "    if self.training and num_rows[\"node\"] < 1000:\n"
+                  "        y = y * self.calls\n        self.calls.add_(1.0)\n");
+  job::DistTraining job = JobOfModel(job::ModelType::kTorchScript);
+  MeanModule(16, 16, 3, forward).save(job.training.model.uri);
+  const auto outcome = RunSmall(CommunityGraph(), job);
+  EXPECT_EQ(outcome.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(outcome.status().message(), HasSubstr("mean.pt, computing gradients"));
+}
+
+}  // namespace
+}  // namespace espalier::trainer
