@@ -166,7 +166,7 @@ std::vector<Rule> TrainingRules() {
       {training,
        "self.epochs > 0 || self.model.type != 'TorchScript' || !self.inputs.exists(input, has(input.embedding))",
        "0 epochs apply a module to learnable rows that nothing has learned: train for at least 1, or resume from a "
-       "checkpoint, which holds them",
+       "checkpoint, which holds them, with as many epochs as it has",
        "epochs"},
       {"spec.training.model", "self.type == 'RGCN' || self.numBases == 0", "only for RGCN", "numBases"},
       {"spec.training.model", "self.type == 'GraphSAGE' || self.aggregator == 'Mean'", "only for GraphSAGE",

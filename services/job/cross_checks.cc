@@ -189,7 +189,7 @@ class RelationChecker {
     } else if (training.epochs == 0) {
       Add("spec.training.epochs",
           "0 epochs apply a module to learnable rows that nothing has learned: train for at least 1, or resume from a "
-          "checkpoint, which holds them");
+          "checkpoint, which holds them, with as many epochs as it has");
     }
   }
 
