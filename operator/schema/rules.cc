@@ -272,6 +272,10 @@ std::vector<Rule> RunRules() {
                   "'TorchScript'"),
        "a checkpoint brings its model: leave out spec.training.model.uri", "checkpoint.resumeFrom"},
       {"spec",
+       OfTraining("!has(self.checkpoint.resumeFrom) || self.training.model.type != 'TorchScript' || "
+                  "self.training.epochs > 0"),
+       "0 epochs apply the module as its file has it: leave it out", "checkpoint.resumeFrom"},
+      {"spec",
        OfTraining("!has(self.training.model.uri) || self.training.model.type == 'TorchScript' || "
                   "!self.training.inputs.exists(input, has(input.embedding))"),
        "learnable rows are not part of model files", "training.model.uri"},

@@ -215,6 +215,9 @@ class RelationChecker {
     if (!job.checkpoint.resume_from.empty() && !model.uri.empty() && model.type != ModelType::kTorchScript) {
       Add("spec.checkpoint.resumeFrom", "a checkpoint brings its model: leave out spec.training.model.uri");
     }
+    if (!job.checkpoint.resume_from.empty() && model.type == ModelType::kTorchScript && job.training.epochs == 0) {
+      Add("spec.checkpoint.resumeFrom", "0 epochs apply the module as its file has it: leave it out");
+    }
   }
 
   // No message passing.

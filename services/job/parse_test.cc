@@ -356,10 +356,12 @@ TEST(ParseJobTest, ChecksWhatRelatesFields) {
               HasSubstr("spec.training.model.hiddenSize: is no multiple of heads (7)"));
   EXPECT_THAT(ErrorOf(kExampleJob, {{"training.model.type", "TorchScript"}}),
               HasSubstr("TorchScript needs the module's file"));
-  EXPECT_EQ(
-      ErrorOf(kExampleJob,
-              {{"training.model.type", "TorchScript"}, {"training.model.uri", "m.pt"}, {"checkpoint.resumeFrom", "a"}}),
-      "");
+  Overrides resumed = {
+      {"training.model.type", "TorchScript"}, {"training.model.uri", "m.pt"}, {"checkpoint.resumeFrom", "a"}};
+  EXPECT_EQ(ErrorOf(kExampleJob, resumed), "");
+  resumed.emplace_back("training.epochs", "0");
+  EXPECT_THAT(ErrorOf(kExampleJob, resumed),
+              HasSubstr("spec.checkpoint.resumeFrom: 0 epochs apply the module as its file has it: leave it out"));
   EXPECT_THAT(ErrorOf(ExampleWith("- features: [node-feat]", "- features: [a]\n    - features: [b]")),
               HasSubstr("a second entry for an unnamed node type"));
 }
