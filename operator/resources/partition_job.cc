@@ -39,7 +39,7 @@ Json PartitionJob(const Context& context) {
       .Cache()
       .ThreadsByProcessorLimit()
       .AdminPort()
-      .Argument("--job=$(ESPALIER_JOB)")  // it reads no variable of the job and of threads
+      .Argument("--job=$(ESPALIER_JOB)")  // it has no variables for the document and the threads
       .Argument("--output=" + Literal(PartitionsPrefix(context.training)))
       .Argument("--threads=$(ESPALIER_THREADS)")
       .Argument("--json")

@@ -32,7 +32,7 @@ class RolePod {
   RolePod& Label(const std::string& name, const std::string& value);
 
   RolePod& Document(const std::string& config_map);  // of job.json
-  RolePod& Graph();                                  // the servers' addresses
+  RolePod& Graph();                                  // the servers' addresses, and the job's name to them
   RolePod& ObjectStorage();                          // endpoint, region and credentials
   RolePod& Cache();                                  // a folder for copies of what is in object storage
   // A data port, mutual TLS or leave to do without, and the admin port with its probes.
