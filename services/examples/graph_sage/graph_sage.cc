@@ -141,6 +141,9 @@ Result<SageResult> TrainSage(const Context& context, const SageOptions& options)
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> test_nodes, nodes_of(graph::SplitPartName::kTest));
   ASSIGN_OR_RETURN(const Tensor labels, graph->NodeRows(kNode, "node-label", train_nodes));
   ASSIGN_OR_RETURN(const Tensor first, graph->NodeRows(kNode, "node-feat", {GlobalNodeId(0)}));
+  if (first.dtype() != DType::kF32 || labels.dtype() != DType::kI64) {
+    return InvalidArgument("expected node-feat of F32 and node-label of I64");
+  }
   ASSIGN_OR_RETURN(const auto train, LoaderOf(*graph, train_nodes, 10, 25));  // NeighborSampler([10, 25])
   ASSIGN_OR_RETURN(const auto test,
                    LoaderOf(*graph, test_nodes, sampler::kFullNeighborhood, sampler::kFullNeighborhood));
