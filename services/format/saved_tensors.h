@@ -37,7 +37,8 @@ struct SavedEmbeddingEntry {
   uint64_t version = 0;   // steps that are in them
   std::string optimizer;  // whose state it is: "Adam"
   SavedTensorEntry values;
-  // F32 of the same rows, cut into files as the values are; none where the optimiser keeps nothing.
+  // F32 of the same rows, cut into files as the values are: the weights, where the values are rounded from them, then
+  // what the optimiser keeps. None where that is nothing.
   std::optional<SavedTensorEntry> state;
   friend bool operator==(const SavedEmbeddingEntry&, const SavedEmbeddingEntry&) = default;
 };

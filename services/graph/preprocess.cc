@@ -263,6 +263,7 @@ Result<std::vector<EdgeTypeId>> TypesToHoldOut(const HeldOutEdges& held_out, con
 }
 
 Result<SourceGraph> Preprocess(SourceGraph graph, const PreprocessOptions& options, int threads, EdgeChanges* changes) {
+  if (changes != nullptr) *changes = {};
   RETURN_IF_ERROR(CheckEdgesAreOriginal(graph, options));
   ASSIGN_OR_RETURN(const std::vector<Pairs> held_out, PairsToHoldOut(graph, options).While("holding out edges"));
   if (options.held_out.has_value()) {

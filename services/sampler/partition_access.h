@@ -49,10 +49,6 @@ struct PartitionRelationSample {
   Tensor edge_ids;  // U32 or U64 [drawn]: global edge ids; empty where not wanted
 };
 
-// Whether a function of a plugin changes mutable tensors. Who calls it says so, and the server refuses what does not
-// fit (InvalidArgument): a call that changes them is numbered, and runs once however often its message arrives.
-enum class TensorEffect { kNone, kChanges };
-
 struct PartitionHopSample {
   std::vector<PartitionRelationSample> relations;
 };
@@ -65,6 +61,10 @@ struct PartitionSeeds {
   Tensor rows = {};      // [k, row shape...] of SeedQuery::edge_column; without one: empty
   Tensor edge_ids = {};  // U32 or U64 [k] global ids of SeedQuery::want_edge_ids; else empty
 };
+
+// Whether a function of a plugin changes mutable tensors. Who calls it says so, and the server refuses what does not
+// fit (InvalidArgument): a call that changes them is numbered, and runs once however often its message arrives.
+enum class TensorEffect { kNone, kChanges };
 
 // Thread-safe. Untrusted arguments (they come from RPCs): ids out of range, unknown names and over-large requests
 // are InvalidArgument, NotFound or ResourceExhausted, never undefined behaviour.

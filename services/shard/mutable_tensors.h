@@ -26,8 +26,8 @@ struct MutableTensorLimits {
   uint64_t max_rows_per_request = 0;  // read or written
 };
 
-// Thread-safe. Answers on the asking thread, before the call returns; deadlines are the caller's concern. Dropping a
-// tensor does not disturb who reads it.
+// Thread-safe. Answers on the asking thread, before the call returns; deadlines are the caller's concern, but Create's:
+// it may wait for a plugin, or for original ids of edges. Dropping a tensor does not disturb who reads it.
 class MutableTensors final : public sampler::PartitionTensors {
  public:
   // Book and partition outlive this. `initializers`: those of plugins; null: there are none.
