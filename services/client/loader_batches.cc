@@ -19,6 +19,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> BatchesOfSamplers(const DistGr
   RemoteMiniBatchOptions options;
   options.samplers = context.samplers;
   options.partition_key = context.session.partition_key;
+  options.job = context.session.job;
   options.incarnation = context.session.incarnation.value_or(0);
   options.batches_ahead = draws.batches_ahead;
   options.want_edge_ids = draws.want_edge_ids;
