@@ -42,6 +42,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGr
   sampler::LocalSamplingOptions sampling;
   sampling.threads = draws.threads;
   sampling.depth = draws.batches_ahead;
+  sampling.step_timeout = graph.context().call_timeout;
   sampling.want_edge_ids = draws.want_edge_ids;
   sampler::SeedSource& seeds_of_steps = seeds == nullptr ? graph.partitions() : *seeds;
   return std::unique_ptr<sampler::MiniBatchSource>(
