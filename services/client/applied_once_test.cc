@@ -2,8 +2,8 @@
 // back and repeated: each acknowledged change counts exactly once, and a read after an acknowledgement sees it; names
 // are made and dropped meanwhile. Checked against a model in this process.
 //
-// ESPALIER_TENSOR_OPERATIONS: how many operations, 4000 where it is absent, a million in the entry of ctest that has the
-// label `figures`; a step of gradients is ten of them.
+// ESPALIER_TENSOR_OPERATIONS: how many operations, 4000 where it is absent, a million in the entry of ctest that has
+// the label `figures`; a step of gradients is ten of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 
 #include "services/base/philox.h"
 #include "services/client/dist_tensor.h"
-#include "services/client/testing/served_graph.h"
+#include "services/client/testing/open_served.h"
 #include "services/rpc/testing/fault_proxy.h"
 #include "services/sampler/embedding_store.h"
 
@@ -37,13 +37,7 @@ uint64_t NumOperations() {
 }
 
 std::unique_ptr<DistGraph> OpenThrough(std::vector<std::string> addresses) {
-  Context context;
-  context.session.addresses = std::move(addresses);
-  context.session.access = Access::kRpc;
-  context.call_timeout = std::chrono::minutes(5);
-  auto graph = DistGraph::Open(context);
-  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  return *std::move(graph);
+  return testing::OpenServed(std::move(addresses), std::chrono::minutes(5));
 }
 
 // What the servers must hold in the end, as far as one client is concerned.

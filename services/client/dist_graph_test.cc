@@ -74,6 +74,15 @@ TEST(DistGraphTest, KnowsTypesCountsAndColumns) {
   EXPECT_TRUE(names.contains(sampler::kOriginalIdColumn));
 }
 
+TEST(DistGraphTest, KnowsThePartitioningAndTheIncarnationOfItsServers) {
+  ServedGraphOptions options;
+  options.incarnation = 5;
+  ServedGraph served(testing::SmallGraph(), 2, options);
+  const SessionOptions opened = OpenGraph(served)->context().session;
+  EXPECT_EQ(opened.partition_key, testing::kPartitionKey);
+  EXPECT_EQ(opened.incarnation.value_or(0), 5u);
+}
+
 TEST(DistGraphTest, KnowsTheColumnsOfEdges) {
   ServedGraphOptions options;
   options.build.source_columns = {"node-feat"};

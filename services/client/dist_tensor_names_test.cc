@@ -4,6 +4,7 @@
 
 #include "services/base/exit_code.h"
 #include "services/client/dist_tensor.h"
+#include "services/client/testing/open_served.h"
 #include "services/client/testing/tensors_everywhere.h"
 
 namespace espalier::client {
@@ -84,15 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, DistTensorNamesTest, testing::kEverywhere, 
 
 class LostRowsTest : public ::testing::TestWithParam<uint32_t> {
  protected:
-  std::unique_ptr<DistGraph> Open() const {
-    Context context;
-    context.session.addresses = served_.addresses();
-    context.session.access = Access::kRpc;
-    context.call_timeout = std::chrono::seconds(60);
-    auto graph = DistGraph::Open(context);
-    ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-    return *std::move(graph);
-  }
+  std::unique_ptr<DistGraph> Open() const { return testing::OpenServed(served_.addresses()); }
 
   ServedGraph served_{testing::SmallGraph(), 2};
 };

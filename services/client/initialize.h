@@ -11,8 +11,8 @@
 //   ESPALIER_WORLD_SIZE       how many there are; absent: 1
 //   ESPALIER_PARTITION_KEY    64 hexadecimal digits; absent: whatever the servers hold
 //   ESPALIER_INCARNATION      the job's restarts so far; absent: the newest that the servers have seen
-//   ESPALIER_JOB_NAME         whose tensors and incarnation are meant, on servers that several jobs use; absent: the
-//                             job without a name
+//   ESPALIER_JOB_NAME         whose tensors and incarnation are meant, on servers that several jobs use, and for whom
+//                             samplers draw; absent: the job without a name
 //   ESPALIER_ACCESS           auto, rpc or mapped (session.h); absent: auto
 //   ESPALIER_CONNECT_SECONDS  how long to wait for the servers to be up; absent: 60
 //   ESPALIER_CALL_SECONDS     how long one question may take, retries included; absent: 600

@@ -19,6 +19,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> BatchesOfSamplers(const DistGr
   RemoteMiniBatchOptions options;
   options.samplers = context.samplers;
   options.partition_key = context.session.partition_key;
+  options.job = context.session.job;
   options.incarnation = context.session.incarnation.value_or(0);
   options.batches_ahead = draws.batches_ahead;
   options.want_edge_ids = draws.want_edge_ids;
@@ -41,6 +42,7 @@ Result<std::unique_ptr<sampler::MiniBatchSource>> MakeLoaderBatches(const DistGr
   sampler::LocalSamplingOptions sampling;
   sampling.threads = draws.threads;
   sampling.depth = draws.batches_ahead;
+  sampling.step_timeout = graph.context().call_timeout;
   sampling.want_edge_ids = draws.want_edge_ids;
   sampler::SeedSource& seeds_of_steps = seeds == nullptr ? graph.partitions() : *seeds;
   return std::unique_ptr<sampler::MiniBatchSource>(

@@ -13,8 +13,9 @@ namespace espalier::client {
 enum class DrawnBy {
   kThisProcess,  // by threads of the loader
   // By the job's sampler processes (Context::samplers), to the same numbers: of the training part of a split, for all
-  // ranks together. They serve their job: seed, batch size, split, number of layers and how neighbours and negatives
-  // are drawn are those of its spec.training, or Next is FailedPrecondition and names the first that is not.
+  // ranks together. They serve their job: SessionOptions::job is its name, and seed, batch size, split, number of
+  // layers and how neighbours and negatives are drawn are those of its spec.training, or Next is FailedPrecondition and
+  // names the first that is not.
   kSamplers,
 };
 

@@ -160,6 +160,25 @@ TEST_P(SamplerLoadersTest, SayWhatSamplersDoNotDraw) {
               HasSubstr("not those of a list"));
 }
 
+TEST_P(SamplerLoadersTest, SamplersAreToldForWhichJobTheyDraw) {
+  server::SamplerServerOptions of_job;
+  of_job.job = "cora";
+  of_job.admit = [](const server::StreamPlan& stream) {
+    return stream.job == "cora" ? Status() : FailedPrecondition("a stream of job '" + stream.job + "'");
+  };
+  const testing::ServedSamplers samplers(partitions_, 1, of_job);
+  Context context;
+  context.session.partition_key = testing::kPartitionKey;
+  context.session.job = "cora";
+  context.samplers = samplers.addresses();
+  const DistGraph graph("test", partitions_, context);
+  NodeLoaderOptions here = NodeOptions();
+  here.batch_size = partitions_->description().splits.front().train / 4 + 1;
+  NodeLoaderOptions there = here;
+  there.drawn_by = DrawnBy::kSamplers;
+  ExpectSameBatches(BatchesOfNodes(graph, Nodes(), there), BatchesOfNodes(graph, Nodes(), here));
+}
+
 // Another job's: what it does not admit comes with the first batch.
 TEST_P(SamplerLoadersTest, ABatchThatTheSamplersJobDoesNotHaveIsRefused) {
   server::SamplerServerOptions of_another_job;

@@ -33,7 +33,7 @@ struct SaveOptions {
   // step ahead, and wait. Their way back is saved_embeddings.h.
   std::vector<sampler::EmbeddingAt> embeddings = {};
   storage::StoreSettings stores = {};        // of an s3:// URI
-  size_t bytes_per_file = size_t{64} << 20;  // about; so much is held in memory at once. More than 0
+  size_t bytes_per_file = size_t{64} << 20;  // about; so much is held in memory at once. 1 byte to 512 MiB
 };
 
 // All rows of the tensors, which exist, and of options.embeddings, to a folder of their own, `uri`. All or nothing:

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "services/base/failpoint.h"
+#include "services/client/testing/open_served.h"
 #include "services/client/testing/tensors_everywhere.h"
 #include "services/storage/testing/temporary_folder.h"
 
@@ -24,15 +25,7 @@ using testing::ServedGraph;
 const RowSpace kAuthors = RowSpace::Nodes(NodeTypeId(0)), kPapers = RowSpace::Nodes(NodeTypeId(1));
 const RowSpace kEdges = RowSpace::Edges(EdgeTypeId(1)), kOwn = RowSpace::Own(1001);
 
-std::unique_ptr<DistGraph> OpenGraphOf(const ServedGraph& served) {
-  Context context;
-  context.session.addresses = served.addresses();
-  context.session.access = Access::kRpc;
-  context.call_timeout = std::chrono::seconds(60);
-  auto graph = DistGraph::Open(context);
-  ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
-  return *std::move(graph);
-}
+std::unique_ptr<DistGraph> OpenGraphOf(const ServedGraph& served) { return testing::OpenServed(served.addresses()); }
 
 DistTensor MakeTensor(const DistGraph& graph, const DistTensorOptions& options) {
   auto tensor = DistTensor::Create(graph, options);

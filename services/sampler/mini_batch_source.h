@@ -1,5 +1,5 @@
 // Where a trainer's mini-batches come from: threads in its own process (LocalMiniBatchSource) or sampler
-// processes (client/remote_mini_batch_source.h). Both give the same batches.
+// processes (client/remote/remote_mini_batch_source.h). Both give the same batches.
 #pragma once
 
 #include <optional>

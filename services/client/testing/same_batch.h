@@ -40,6 +40,7 @@ inline void ExpectSameEdges(const sampler::EdgeSeeds& made, const sampler::EdgeS
 inline void ExpectSameBatch(const sampler::MiniBatch& made, const sampler::MiniBatch& expected) {
   EXPECT_EQ(made.epoch, expected.epoch);
   EXPECT_EQ(made.step, expected.step);
+  EXPECT_EQ(made.seed_type, expected.seed_type);
   EXPECT_EQ(made.num_seeds, expected.num_seeds);
   EXPECT_EQ(made.global_num_seeds, expected.global_num_seeds);
   EXPECT_EQ(made.nodes, expected.nodes);
