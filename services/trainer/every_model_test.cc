@@ -1,4 +1,5 @@
-// What holds of each model, with features alone and joined to learnable rows.
+// What holds of GCN, GAT, GATv2 and modules of users, with features alone and joined to learnable rows.
+// train_job_test.cc shows the same of GraphSAGE.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

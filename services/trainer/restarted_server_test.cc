@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -13,6 +13,7 @@
 #include "services/graph/generators.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/evaluation/evaluation.h"
+#include "services/trainer/testing/disturbed_store.h"
 
 namespace espalier::trainer {
 namespace {
@@ -21,31 +22,6 @@ using client::testing::ServedGraph;
 using graph::SplitPartName;
 
 constexpr uint64_t kChunkNodes = 128;
-
-// Passes everything on to the graph's own store, and does something before the n-th write of all ranks.
-class DisturbedStore final : public sampler::TensorStore {
- public:
-  DisturbedStore(sampler::TensorStore& store, int nth_write, std::function<void()> disturb)
-      : store_(store), writes_left_(nth_write), disturb_(std::move(disturb)) {}
-
-  Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
-                      Deadline deadline) override {
-    return store_.CreateTensor(type, name, dtype, row_shape, deadline);
-  }
-  Status WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes, const Tensor& rows,
-                   Deadline deadline) override {
-    if (writes_left_.fetch_sub(1) == 1) disturb_();
-    return store_.WriteRows(type, name, nodes, rows, deadline);
-  }
-  Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) override {
-    return store_.DropTensor(type, name, deadline);
-  }
-
- private:
-  sampler::TensorStore& store_;
-  std::atomic<int> writes_left_;  // atomic, because every rank's thread writes
-  const std::function<void()> disturb_;
-};
 
 job::Training TrainingOf(const graph::SourceGraph& source) {
   job::Training training;

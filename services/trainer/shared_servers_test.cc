@@ -5,13 +5,13 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "services/client/testing/served_graph.h"
 #include "services/collective/self_collective.h"
 #include "services/graph/generators.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/testing/disturbed_store.h"
 #include "services/trainer/train_job.h"
 
 namespace espalier::trainer {
@@ -33,30 +33,6 @@ job::DistTraining JobOfSeed(uint64_t seed) {
   job.training.seed = seed;
   return job;
 }
-
-// Passes everything on to the graph's own store, and does something once, before the first rows are written.
-class InterruptedStore final : public sampler::TensorStore {
- public:
-  InterruptedStore(sampler::TensorStore& store, std::function<void()> interrupt)
-      : store_(store), interrupt_(std::move(interrupt)) {}
-
-  Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
-                      Deadline deadline) override {
-    return store_.CreateTensor(type, name, dtype, row_shape, deadline);
-  }
-  Status WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes, const Tensor& rows,
-                   Deadline deadline) override {
-    if (const auto interrupt = std::exchange(interrupt_, nullptr)) interrupt();
-    return store_.WriteRows(type, name, nodes, rows, deadline);
-  }
-  Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) override {
-    return store_.DropTensor(type, name, deadline);
-  }
-
- private:
-  sampler::TensorStore& store_;
-  std::function<void()> interrupt_;
-};
 
 struct SharedRun {
   std::string job_name;  // as --job-name
@@ -81,7 +57,7 @@ Result<TrainOutcome> RunBeside(const ServedGraph& served, const job::DistTrainin
   TrainOptions training;
   training.incarnation = run.incarnation;
   training.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
-  InterruptedStore tensors(graph, run.in_evaluation);
+  DisturbedStore tensors(graph, 1, run.in_evaluation);
   return TrainJob(job, {graph, graph, graph, tensors, &graph.embeddings()}, batches, alone, training);
 }
 

@@ -59,8 +59,9 @@ class DistEmbedding {
 
   // f32 [rows, size] as the steps so far have left them, on the CPU; repetitions are allowed. A leaf of autograd, whose
   // gradient the next Step sends; as often in a step as one likes. Under torch::NoGradGuard it is no leaf, and Step
-  // does not look at it. InvalidArgument: a row that does not exist, or ids of something else than the rows stand for;
-  // Unavailable: a graph server that held rows has ended, and with it this incarnation of the program (exit code 74).
+  // does not look at it. InvalidArgument: a row that does not exist, or nodes where the rows do not stand for nodes,
+  // and edges where they do not for edges; of which type the ids are nobody can tell. Unavailable: a graph server that
+  // held rows has ended, and with it this incarnation of the program (exit code 74).
   Result<torch::Tensor> operator()(std::span<const GlobalRowId> rows);
   Result<torch::Tensor> operator()(std::span<const GlobalNodeId> nodes);
   Result<torch::Tensor> operator()(std::span<const GlobalEdgeId> edges);
@@ -71,8 +72,8 @@ class DistEmbedding {
   // forgets them. The same rate on every rank.
   Status Step(double learning_rate);
   // Of a batch that is given up: the gradients of what was read since the last step are not sent. (What was read, has
-  // no gradient, and is held neither by the program nor by a graph of autograd is forgotten without this: a loop that
-  // only looks at rows, and forgets its NoGradGuard, keeps nothing.)
+  // no gradient, and is held neither by the program nor by a graph of autograd is forgotten by the next read without
+  // this: a loop that only looks at rows, and forgets its NoGradGuard, keeps what it has read last.)
   void Forget() { reads_.clear(); }
   // Reads whose gradients the next Step would look for.
   size_t num_awaited() const { return reads_.size(); }
