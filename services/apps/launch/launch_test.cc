@@ -145,6 +145,8 @@ TEST_F(LaunchTest, CountsAreForEachHost) {
   options.fleet.server_threads = 7;
   ASSERT_EQ(Quietly(options).code, ExitCode::kDone);
   EXPECT_THAT(ArgumentsOf("server-2"), HasSubstr("--threads\n7\n"));
+  EXPECT_EQ(run::ServerThreads(16, 3), 5u) << "a share of the host's processors, where nothing is said";
+  EXPECT_EQ(run::ServerThreads(1, 3), 2u);
   EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--world-size\n1\n"));
 }
 

@@ -59,7 +59,9 @@ class RunTest : public FakeRolesTest {
 };
 
 TEST_F(RunTest, RunsEveryRoleAndLeavesTheResult) {
-  const RunOutcome outcome = RunQuietly();
+  RunOptions options = Options();
+  options.settings.push_back("trainers.threads=3");
+  const RunOutcome outcome = RunQuietly(options);
 
   ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   ExpectNoChildRuns();
@@ -74,7 +76,7 @@ TEST_F(RunTest, RunsEveryRoleAndLeavesTheResult) {
   EXPECT_THAT(ArgumentsOf("trainer-0"), HasSubstr("--rendezvous\n127.0.0.1:0\n"));
   EXPECT_THAT(ArgumentsOf("trainer-1"),
               AllOf(HasSubstr("--rendezvous\n127.0.0.1:3\n"), HasSubstr("--samplers\n127.0.0.1:10\n"),
-                    HasSubstr("--rank\n1\n"), HasSubstr("OMP_NUM_THREADS=1\n"), Not(HasSubstr("--audit"))));
+                    HasSubstr("--rank\n1\n"), HasSubstr("OMP_NUM_THREADS=3\n"), Not(HasSubstr("--audit"))));
   for (const char* child : {"server-0", "sampler-0", "trainer-0"}) {
     EXPECT_THAT(ArgumentsOf(child), HasSubstr("--job-name\ncora\n")) << "another's would be refused";
   }
