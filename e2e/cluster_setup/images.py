@@ -31,8 +31,8 @@ def ensure(say):
     """Builds what is missing; returns (tag, archives)."""
     missing = [name for name in NEEDED if not (PROGRAMS / name).exists()]
     if missing:
-        raise SetupError(f"{PROGRAMS} lacks {', '.join(missing)}: cmake --preset release && cmake --build --preset release "
-                         "--target espalier-binaries makes them")
+        raise SetupError(f"{PROGRAMS} lacks {', '.join(missing)}: cmake --preset release && "
+                         "cmake --build --preset release --target espalier-binaries makes them")
     cache = CACHE / "e2e-images"
     cache.mkdir(parents=True, exist_ok=True)
     tag = _digest()
