@@ -31,8 +31,8 @@ def ensure(say):
     """Builds what is missing; returns (tag, archives)."""
     missing = [name for name in NEEDED if not (PROGRAMS / name).exists()]
     if missing:
-        raise SetupError(f"{PROGRAMS} lacks {', '.join(missing)}: cmake --preset release && cmake --build --preset release "
-                         "--target espalier-binaries makes them")
+        raise SetupError(f"{PROGRAMS} lacks {', '.join(missing)}: cmake --preset release && "
+                         "cmake --build --preset release --target espalier-binaries makes them")
     cache = CACHE / "e2e-images"
     cache.mkdir(parents=True, exist_ok=True)
     tag = _digest()
@@ -59,7 +59,9 @@ def ensure(say):
 
 def _digest():
     digest = hashlib.sha256()
-    for path in [*(PROGRAMS / name for name in NEEDED), *sorted((SOURCE / "images").iterdir()), SOURCE / "LICENSE"]:
+    # What lies beside the files, as __pycache__, is in no image.
+    of_images = sorted(path for path in (SOURCE / "images").iterdir() if path.is_file())
+    for path in [*(PROGRAMS / name for name in NEEDED), *of_images, SOURCE / "LICENSE"]:
         digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return "e2e-" + digest.hexdigest()[:12]
 

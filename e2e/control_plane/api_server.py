@@ -94,7 +94,9 @@ class ApiServer:
 
     def apply(self, file, *arguments):
         """kubectl's server-side apply of a file."""
-        self.kubectl("apply", "--server-side", "-f", file, *arguments).check_returncode()
+        done = self.kubectl("apply", "--server-side", "-f", file, *arguments)
+        if done.returncode != 0:
+            raise RuntimeError(f"applying {file}: {done.stderr}")
 
     def kubectl(self, *arguments, stdin=None):
         """A command of an administrator's; the process that has ended, with its output as text."""

@@ -1,4 +1,4 @@
-"""The chart's alerts with all times made short, for tests that cannot wait for two hours: an hour lasts two minutes.
+"""The chart's alerts with all times made short, for tests that cannot wait for an hour, which lasts two minutes.
 
 In the text of the rule file every duration becomes a thirtieth of it, and the rules get a label that tells them apart:
 

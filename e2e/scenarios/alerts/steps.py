@@ -63,7 +63,7 @@ def apply(world, name, **changes):
 
 
 def jobs_that_do_not_go_on(world, alerts):
-    """All jobs of the story; returns the alerts that only take time. The slowest cause is first."""
+    """All jobs of the story; returns the alerts that only take time."""
     slow = [alerts.expect("EspalierJobNotPartitioned", **by_operator(world, "unpartitioned")),
             alerts.expect("EspalierCertificateExpiring", namespace=world.namespace.name, pod="steady-server-0-0"),
             alerts.expect("EspalierCheckpointTooOld", **by_pods(world, "steady")),
