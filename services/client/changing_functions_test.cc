@@ -285,5 +285,22 @@ TEST_F(BoundedChangesTest, AnAnswerThatIsNotKeptIsSaidToBe) {
   EXPECT_EQ(NumbersIn(tensor, 3, 4)[0], 7);
 }
 
+class SmallRepliesTest : public ChangingFunctionsTest {
+ protected:
+  SmallRepliesTest() : ChangingFunctionsTest(Small()) {}
+  static testing::ServedGraphOptions Small() {
+    testing::ServedGraphOptions options = WithTensorPlugin();
+    options.limits.max_reply_bytes = 64 << 10;
+    return options;
+  }
+};
+
+TEST_F(SmallRepliesTest, WhatCannotBeAnsweredIsNotDone) {
+  const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(100'000), "x");
+  // "0 " for each of the first partition's 50,000 rows.
+  EXPECT_EQ(Change(*graph_, "read own x *\nadd own x 1 0").code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(NumbersIn(tensor, 0, 1)[0], 0);
+}
+
 }  // namespace
 }  // namespace espalier::client
