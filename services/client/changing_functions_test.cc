@@ -244,6 +244,9 @@ TEST_F(ChangingFunctionsTest, WhatMakesNoSenseIsAnErrorAndNotACrash) {
   const Status untold = graph_->CallFunction(kFirst, "tensors/find", "").status();
   EXPECT_EQ(untold.code(), StatusCode::kNotFound);
   EXPECT_THAT(untold.message(), HasSubstr("function 'tensors/find': there is no tensor 'nowhere'"));
+  const Status over = graph_->CallFunction(kFirst, "tensors/find_again", "x").status();
+  EXPECT_EQ(over.code(), StatusCode::kNotFound);
+  EXPECT_THAT(over.message(), HasSubstr("function 'tensors/find_again': it failed"));
   const Status initializer =
       DistTensor::Create(*graph_, {.rows = RowSpace::Own(3), .initializer = Initializer::Plugin("tensors/ask")})
           .status();

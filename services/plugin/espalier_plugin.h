@@ -175,7 +175,7 @@ typedef struct EspalierHost {
    * ESPALIER_CHANGING; ESPALIER_RESOURCE_EXHAUSTED: the call's changes come to more than 64 MiB, 256 bytes for each, 4
    * for each row and the values. After an error the other changes are made nevertheless, if it returns ESPALIER_OK. */
   int32_t (*change_rows)(EspalierCall* call, uint32_t tensor, uint32_t how, const EspalierTensorRows* rows);
-  /* What was wrong where one of these three answered with an error last; "": none has. Good until the next of them. */
+  /* What was wrong, where the last answer of these three is an error; "" where it is none. Good until the next. */
   const char* (*error)(const EspalierCall* call);
 } EspalierHost;
 
