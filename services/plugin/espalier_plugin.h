@@ -186,8 +186,7 @@ typedef int32_t (*EspalierFunction)(const EspalierHost* host, EspalierCall* call
 /* What becomes of a request where a server could not be reached, and what its function may do. */
 enum {
   ESPALIER_CALLED_ONCE = 0, /* clients ask once */
-  ESPALIER_IDEMPOTENT =
-      1, /* clients ask again: it may come more than once, and the last answer is as good as the first */
+  ESPALIER_IDEMPOTENT = 1,  /* clients ask again: the last answer is as good as the first */
   /* Changes tensors. Clients ask again, and a request that has changed them is not run a second time: its answer is
    * kept, and given again. One such function runs at a time on a server, so that nobody else's comes between what it
    * reads and what it writes. */
