@@ -244,6 +244,9 @@ TEST_F(ChangingFunctionsTest, WhatMakesNoSenseIsAnErrorAndNotACrash) {
   const Status untold = graph_->CallFunction(kFirst, "tensors/find", "").status();
   EXPECT_EQ(untold.code(), StatusCode::kNotFound);
   EXPECT_THAT(untold.message(), HasSubstr("function 'tensors/find': there is no tensor 'nowhere'"));
+  const Status over = graph_->CallFunction(kFirst, "tensors/find_again", "x").status();
+  EXPECT_EQ(over.code(), StatusCode::kNotFound);
+  EXPECT_THAT(over.message(), HasSubstr("function 'tensors/find_again': it failed"));
   const Status initializer =
       DistTensor::Create(*graph_, {.rows = RowSpace::Own(3), .initializer = Initializer::Plugin("tensors/ask")})
           .status();
@@ -283,6 +286,23 @@ TEST_F(BoundedChangesTest, AnAnswerThatIsNotKeptIsSaidToBe) {
   EXPECT_EQ(lost.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(lost.message(), HasSubstr("has made its changes in an earlier try, whose answer is not kept"));
   EXPECT_EQ(NumbersIn(tensor, 3, 4)[0], 7);
+}
+
+class SmallRepliesTest : public ChangingFunctionsTest {
+ protected:
+  SmallRepliesTest() : ChangingFunctionsTest(Small()) {}
+  static testing::ServedGraphOptions Small() {
+    testing::ServedGraphOptions options = WithTensorPlugin();
+    options.limits.max_reply_bytes = 64 << 10;
+    return options;
+  }
+};
+
+TEST_F(SmallRepliesTest, WhatCannotBeAnsweredIsNotDone) {
+  const DistTensor tensor = MakeNumbers(*graph_, RowSpace::Own(100'000), "x");
+  // "0 " for each of the first partition's 50,000 rows.
+  EXPECT_EQ(Change(*graph_, "read own x *\nadd own x 1 0").code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(NumbersIn(tensor, 0, 1)[0], 0);
 }
 
 }  // namespace

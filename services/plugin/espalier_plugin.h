@@ -175,7 +175,7 @@ typedef struct EspalierHost {
    * ESPALIER_CHANGING; ESPALIER_RESOURCE_EXHAUSTED: the call's changes come to more than 64 MiB, 256 bytes for each, 4
    * for each row and the values. After an error the other changes are made nevertheless, if it returns ESPALIER_OK. */
   int32_t (*change_rows)(EspalierCall* call, uint32_t tensor, uint32_t how, const EspalierTensorRows* rows);
-  /* What was wrong where one of these three answered with an error last; "": none has. Good until the next of them. */
+  /* What was wrong, where the last answer of these three is an error; "" where it is none. Good until the next. */
   const char* (*error)(const EspalierCall* call);
 } EspalierHost;
 
@@ -186,8 +186,7 @@ typedef int32_t (*EspalierFunction)(const EspalierHost* host, EspalierCall* call
 /* What becomes of a request where a server could not be reached, and what its function may do. */
 enum {
   ESPALIER_CALLED_ONCE = 0, /* clients ask once */
-  ESPALIER_IDEMPOTENT =
-      1, /* clients ask again: it may come more than once, and the last answer is as good as the first */
+  ESPALIER_IDEMPOTENT = 1,  /* clients ask again: the last answer is as good as the first */
   /* Changes tensors. Clients ask again, and a request that has changed them is not run a second time: its answer is
    * kept, and given again. One such function runs at a time on a server, so that nobody else's comes between what it
    * reads and what it writes. */

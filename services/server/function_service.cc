@@ -1,5 +1,6 @@
 #include "services/server/function_service.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,9 @@ namespace espalier::server {
 namespace {
 
 using SharedCall = std::shared_ptr<FramedCall>;
+
+// Of a reply besides the function's response: more than a frame of one tensor has.
+constexpr uint64_t kReplyFrameBytes = 1024;
 
 Result<Tensor> RequestOf(const rpc::Frame<function::v1::CallFunctionRequest>& frame, const ServiceLimits& limits) {
   RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 1));
@@ -22,6 +26,12 @@ Result<Tensor> RequestOf(const rpc::Frame<function::v1::CallFunctionRequest>& fr
                              " bytes, the limit is " + std::to_string(limits.max_function_bytes));
   }
   return request;
+}
+
+// No more than a reply holds: what could not be sent is refused before the function's changes are made.
+size_t MostResponseBytes(const ServiceLimits& limits) {
+  const uint64_t room = limits.max_reply_bytes - std::min(limits.max_reply_bytes, kReplyFrameBytes);
+  return static_cast<size_t>(std::min<uint64_t>(limits.max_function_bytes, room));
 }
 
 // Whoever calls a function and whoever wrote it must agree on whether it changes tensors: only then has a repeated
@@ -81,7 +91,7 @@ Result<Tensor> FunctionService::Run(const PluginLibrary::Function& function,
                         call.limits());
   const PluginCallOptions options{.deadline = call.deadline(),
                                   .is_cancelled = [&call] { return call.IsCancelled(); },
-                                  .max_response_bytes = call.limits().max_function_bytes,
+                                  .max_response_bytes = MostResponseBytes(call.limits()),
                                   .tensors = &tensors};
   return CallPlugin(function, partition_, request.byte_span(), options);
 }

@@ -24,7 +24,7 @@ Result<sampler::PartitionRelationQuery> RelationOf(uint32_t edge_type, int32_t f
   return relation;
 }
 
-// Refuses before drawing what could not be sent: 4 bytes an edge, 12 with edge ids.
+// Refuses before drawing what could not be sent: 4 bytes an edge at least, 8 with edge ids.
 Status CheckExpectedReply(const sampler::PartitionHopQuery& query, const ServiceLimits& limits) {
   const uint64_t edge_bytes = query.want_edge_ids ? 2 * sizeof(uint32_t) : sizeof(uint32_t);
   uint64_t bytes = 0;

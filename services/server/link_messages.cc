@@ -3,6 +3,7 @@
 #include <string>
 
 #include "services/server/graph_requests.h"
+#include "services/server/id_tensor.h"
 
 namespace espalier::server {
 namespace {
@@ -63,9 +64,7 @@ void AppendLinks(const sampler::LinkSeeds& links, minibatch::v1::LinkSeeds* head
   tensors->push_back(Tensor::FromVector(links.negative_weights));
   if (!links.edge_ids.empty()) {
     header->set_has_edge_ids(true);
-    std::vector<uint64_t> ids;
-    for (const GlobalEdgeId id : links.edge_ids) ids.push_back(id.value);
-    tensors->push_back(Tensor::FromVector(std::move(ids)));
+    tensors->push_back(IdTensor(links.edge_ids));
   }
   for (const auto& [column, rows] : links.rows) {
     header->add_edge_columns(column);

@@ -7,6 +7,7 @@
 #include "services/rpc/frame.h"
 #include "services/server/edge_messages.h"
 #include "services/server/graph_requests.h"
+#include "services/server/id_tensor.h"
 #include "services/server/link_messages.h"
 
 namespace espalier::server {
@@ -20,21 +21,6 @@ uint64_t MostSeedsOf(const sampler::EpochPlan& plan, const graph::PartitionBook&
   if (!plan.links.has_value() && !plan.edges.has_value()) return share;
   const uint64_t ends = 2 + (plan.links.has_value() ? 2 * uint64_t{plan.links->negatives.count} : 0);
   return std::min(book.num_nodes(), share > kMost / ends ? kMost : share * ends);
-}
-
-// U32 [k] where all fit, else U64 [k].
-template <class Id>
-Tensor IdTensor(const std::vector<Id>& ids) {
-  uint64_t all_bits = 0;
-  for (const Id id : ids) all_bits |= id.value;
-  if (all_bits > 0xffffffffu) {
-    std::vector<uint64_t> wide(ids.size());
-    for (size_t i = 0; i < ids.size(); ++i) wide[i] = ids[i].value;
-    return Tensor::FromVector(std::move(wide));
-  }
-  std::vector<uint32_t> narrow(ids.size());
-  for (size_t i = 0; i < ids.size(); ++i) narrow[i] = static_cast<uint32_t>(ids[i].value);
-  return Tensor::FromVector(std::move(narrow));
 }
 
 }  // namespace

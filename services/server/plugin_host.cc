@@ -151,7 +151,7 @@ int32_t AskTensors(EspalierCall* call, Ask ask) {
     status = ResourceExhausted("out of memory for rows of a tensor");
   }
   const auto code = static_cast<int32_t>(status.code());
-  if (!status.ok()) call->tensor_error = std::move(status);
+  call->tensor_error = std::move(status);
   return code;
 }
 

@@ -23,7 +23,7 @@ struct EspalierCall {
   std::vector<uint8_t> response = {};
   bool is_over_limit = false;
   std::string message = {};            // what the plugin has said of its error
-  espalier::Status tensor_error = {};  // the last that it was answered about tensors
+  espalier::Status tensor_error = {};  // of its last answer about tensors; ok: that was none
 };
 
 namespace espalier::server {

@@ -41,8 +41,9 @@ Status StatusOfAnswer(Ask ask) {
 }
 
 Result<sampler::RowSpace> RowSpaceOf(uint32_t rows_of, uint32_t type) {
-  if (rows_of > ESPALIER_ROWS_OF_OWN)
+  if (rows_of > ESPALIER_ROWS_OF_OWN) {
     return InvalidArgument("rows of kind " + std::to_string(rows_of) + " do not exist");
+  }
   const bool is_own = rows_of == ESPALIER_ROWS_OF_OWN;
   if (type > (is_own ? 0 : std::numeric_limits<uint16_t>::max())) {
     return InvalidArgument("type " + std::to_string(type) +
@@ -86,8 +87,9 @@ Result<PluginTensors::Known> PluginTensors::Described(const sampler::TensorId& i
 }
 
 Status PluginTensors::Find(uint32_t rows_of, uint32_t type, const char* name, EspalierTensor* out) {
-  if (name == nullptr || out == nullptr)
+  if (name == nullptr || out == nullptr) {
     return InvalidArgument("find_tensor was given null for its name or its answer");
+  }
   sampler::TensorId id;
   ASSIGN_OR_RETURN(id.rows, RowSpaceOf(rows_of, type));
   id.name.assign(name, strnlen(name, kMostNameBytes + 1));
