@@ -233,6 +233,8 @@ class Processes(Scenario):
                 self.assertEqual({name.replace("-", "_") for name in options} - set(said[0]), set())
                 if role != "graph-server":
                     self.assertEqual(json.loads(said[0]["document"])["kind"], "DistTraining")
+                if role in ("sampler", "trainer"):
+                    self.assertEqual(said[0]["job_name"], "scenario")
         [configured] = said_to_be_configuration(logs["graph-server"])
         self.assertEqual(configured["max_fanout"], "77")
         self.assertNotEqual(configured["threads"], 0)
