@@ -49,7 +49,8 @@ void AddFlags(CLI::App& app, Flags* flags) {
       ->envname("ESPALIER_PARTITION")
       ->required();
   transport::AddJobNameFlag(app, &flags->job_name,
-                            "of the job that --incarnation is about, as its trainers'; any number of jobs are served");
+                            "of the job that --incarnation is about, as its trainers'; default: of the job without a "
+                            "name; any number of jobs are served");
   app.add_option("--incarnation", flags->incarnation, "that job's restarts so far; older clients of it are refused")
       ->envname("ESPALIER_INCARNATION")
       ->capture_default_str();

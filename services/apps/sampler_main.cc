@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "services/apps/configuration/configuration.h"
 #include "services/apps/serving/job_check.h"
 #include "services/apps/serving/service_process.h"
 #include "services/apps/transport/certificate_metrics.h"
@@ -77,11 +78,13 @@ Result<client::Session> ConnectTo(const Flags& flags, const std::string& job_nam
 }
 
 Result<ExitCode> Run(const Flags& flags, const CLI::App& app, const job::ParsedJob& job) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ServiceProcess> process,
-                   ServiceProcess::Start("sampler", flags.process, app, {{"document", job.effective_json}}));
+  const std::string& job_name = flags.job_name.empty() ? job.training.name : flags.job_name;
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<ServiceProcess> process,
+      ServiceProcess::Start("sampler", flags.process, app,
+                            {{"document", configuration::OneLine(job.effective_json)}, {"job_name", job_name}}));
   ASSIGN_OR_RETURN(const auto tls, transport::LoadTls(flags.process.tls, pki::PeerRole::kSampler));
   const auto certificate_expiry = transport::WatchCertificateExpiry(flags.process.tls, process->metrics());
-  const std::string& job_name = flags.job_name.empty() ? job.training.name : flags.job_name;
   ASSIGN_OR_RETURN(const client::Session session, ConnectTo(flags, job_name, tls, *process));
   Log(Level::kInfo, "graph opened",
       {{"graph", session.graph_name}, {"key", session.partition_key}, {"access", NameOf(session.access.front())}});

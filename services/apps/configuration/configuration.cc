@@ -1,6 +1,8 @@
 #include "services/apps/configuration/configuration.h"
 
 #include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace espalier::configuration {
@@ -38,6 +40,11 @@ std::vector<Field> FieldsOf(const CLI::App& app, std::vector<Field> known) {
   }
   std::move(known.begin(), known.end(), std::back_inserter(fields));
   return fields;
+}
+
+std::string OneLine(const std::string& json) {
+  const auto document = nlohmann::ordered_json::parse(json, nullptr, /*allow_exceptions=*/false);
+  return document.is_discarded() ? json : document.dump();
 }
 
 void LogConfiguration(const CLI::App& app, std::vector<Field> known) {

@@ -1,6 +1,7 @@
 // What a process works by, as one line of its log at the start.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -13,6 +14,9 @@ namespace espalier::configuration {
 // commas. `known` is what the process knows better ("threads" that were 0, an address with the port that was picked) or
 // besides; it comes last, and in place of an option of that name. No option of ours holds a secret: they name files.
 std::vector<telemetry::Field> FieldsOf(const CLI::App& app, std::vector<telemetry::Field> known = {});
+
+// A job document, which is JSON of several lines, as one line; what is no JSON stays.
+std::string OneLine(const std::string& json);
 
 // The one line "configuration" of a process.
 void LogConfiguration(const CLI::App& app, std::vector<telemetry::Field> known = {});

@@ -57,5 +57,11 @@ TEST_F(FieldsOfTest, GiveWayToWhatTheProcessKnowsBetter) {
                                    Pair("cache_size", ""), Pair("quick", "false"), Pair("key", "0123abcd")));
 }
 
+TEST(OneLineTest, KeepsWhatTheDocumentSaysAndItsOrder) {
+  EXPECT_EQ(OneLine("{\n  \"kind\": \"Two  spaces\",\n  \"epochs\": [\n    1\n  ]\n}\n"),
+            R"({"kind":"Two  spaces","epochs":[1]})");
+  EXPECT_EQ(OneLine("kind: YAML\n"), "kind: YAML\n");
+}
+
 }  // namespace
 }  // namespace espalier::configuration

@@ -241,7 +241,7 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
   access->open_store = Counting(std::move(access->open_store), status.bytes());
   const Result<storage::StoreLocation> output = access->open_store(output_uri);
   if (!output.ok()) return Fail(output.status(), ExitCode::kBadDocument);
-  configuration::LogConfiguration(app, {{"document", parsed.effective_json},
+  configuration::LogConfiguration(app, {{"document", configuration::OneLine(parsed.effective_json)},
                                         {"output", output_uri},
                                         {"data_dir", access->cache.folder},
                                         {"threads", flags.threads},

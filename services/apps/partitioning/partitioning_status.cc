@@ -61,8 +61,8 @@ std::string PartitioningStatus::Json() const {
   }
   status["seconds"] = nlohmann::ordered_json::object();
   for (const auto& [name, phase] : phases_) status["seconds"][name] = phase.SecondsSoFar();
-  status["readBytes"] = bytes_.read.Value();
-  status["writtenBytes"] = bytes_.written.Value();
+  status["readBytes"] = static_cast<uint64_t>(bytes_.read.Value());
+  status["writtenBytes"] = static_cast<uint64_t>(bytes_.written.Value());
   return status.dump();
 }
 

@@ -39,6 +39,7 @@ TEST(PartitioningStatusTest, SaysWhatItIsAtAndHowFar) {
   EXPECT_EQ(status["seconds"].size(), 2u);
   EXPECT_EQ(status["readBytes"], 7);
   EXPECT_EQ(status["writtenBytes"], 300);
+  EXPECT_TRUE(status["writtenBytes"].is_number_integer());
   const std::string text = metrics.Serialize();
   EXPECT_THAT(text, HasSubstr("espalier_partitioner_phase_done_ratio{phase=\"reading\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("espalier_partitioner_phase_done_ratio{phase=\"writing\"} 0.25\n"));

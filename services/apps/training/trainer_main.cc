@@ -1,6 +1,5 @@
 // espalier-trainer-process, which espalier-trainer becomes (start_trainer_main.cc): one rank of a job's data-parallel
 // training.
-#include <nlohmann/json.hpp>
 #include <stop_token>
 
 #include "services/apps/configuration/configuration.h"
@@ -234,12 +233,6 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
   return outcome.stopped() ? ExitCode::kAskedToStop : ExitCode::kDone;
 }
 
-// The document as one line of a log.
-std::string OneLine(const std::string& json) {
-  const auto document = nlohmann::ordered_json::parse(json, nullptr, /*allow_exceptions=*/false);
-  return document.is_discarded() ? json : document.dump();
-}
-
 int Fail(const Status& status, ExitCode code) {
   Log(Level::kError, "cannot go on", {{"error", status}, {"exit_code", static_cast<int>(code)}});
   telemetry::WriteTermination(status, code);
@@ -277,7 +270,7 @@ int Main(int argc, char** argv) {
   const Result<trainer::MathSettings> math =
       trainer::SetUpMath(flags.threads > 0 ? flags.threads : job->training.trainer_threads);
   if (!math.ok()) return Fail(math.status(), ExitCode::kBadDocument);
-  configuration::LogConfiguration(app, {{"document", OneLine(job->effective_json)},
+  configuration::LogConfiguration(app, {{"document", configuration::OneLine(job->effective_json)},
                                         {"rank", flags.rank},
                                         {"job_name", JobNameOf(flags, job->training)},
                                         {"threads", math->threads},

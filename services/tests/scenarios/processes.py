@@ -106,6 +106,7 @@ class Processes(Scenario):
 
     def test_sigterm_ends_whoever_still_waits_for_a_server(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
+            silent.settimeout(60)
             address = "127.0.0.1:%d" % silent.getsockname()[1]
             for role in ("sampler", "trainer"):
                 with self.subTest(role=role):
@@ -209,6 +210,7 @@ class Processes(Scenario):
         server, serving = self.server("--max-fanout", 77, environment=secrets)
         ask = ["--job", self.job, "--servers", serving["address"]]
         with socket.create_server(("127.0.0.1", 0)) as silent:
+            silent.settimeout(60)
             nobody = "127.0.0.1:%d" % silent.getsockname()[1]
             sampler, _ = self.spawn("sampler", *ask, ready="sampler.json", environment=secrets)
             partitioner, _ = self.partitioner(environment=secrets)
@@ -233,6 +235,8 @@ class Processes(Scenario):
                 self.assertEqual({name.replace("-", "_") for name in options} - set(said[0]), set())
                 if role != "graph-server":
                     self.assertEqual(json.loads(said[0]["document"])["kind"], "DistTraining")
+                if role in ("sampler", "trainer"):
+                    self.assertEqual(said[0]["job_name"], "scenario")
         [configured] = said_to_be_configuration(logs["graph-server"])
         self.assertEqual(configured["max_fanout"], "77")
         self.assertNotEqual(configured["threads"], 0)
