@@ -3,6 +3,7 @@
 #include "operator/client/in_cluster.h"
 #include "operator/client/kube_config.h"
 #include "services/job/check_uris.h"
+#include "services/telemetry/listen_socket.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::ctl::process {
@@ -99,6 +100,7 @@ void AddOperatorFlags(CLI::App& app, OperatorFlags* flags) {
 
 Status CheckOperatorFlags(const OperatorFlags& flags) {
   RETURN_IF_ERROR(telemetry::ParseLogFormat(flags.log_format).status().While("--log-format"));
+  RETURN_IF_ERROR(telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
   if (flags.cluster_wide && !flags.name_space.empty()) {
     return InvalidArgument("--namespace and --cluster-wide exclude each other");
   }

@@ -44,6 +44,13 @@ TEST(OperatorFlagsTest, RefusesANamespaceBesideClusterWide) {
   EXPECT_THAT(CheckOperatorFlags(flags).message(), HasSubstr("--cluster-wide"));
 }
 
+TEST(OperatorFlagsTest, RefusesAnAdminAddressThatIsNone) {
+  OperatorFlags flags;
+  flags.admin_listen = "127.0.0.1";
+  EXPECT_THAT(CheckOperatorFlags(flags).message(),
+              HasSubstr("--admin-listen: address '127.0.0.1': expected host:port"));
+}
+
 TEST(OperatorFlagsTest, RefusesLeaseTimesThatLetTwoLead) {
   OperatorFlags flags;
   flags.lease_renew_seconds = flags.lease_seconds;

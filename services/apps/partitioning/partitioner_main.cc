@@ -25,6 +25,7 @@
 #include "services/storage/open_store.h"
 #include "services/storage/request_metrics.h"
 #include "services/telemetry/admin_server.h"
+#include "services/telemetry/listen_socket.h"
 #include "services/telemetry/log.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
@@ -282,6 +283,8 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
 }
 
 int Run(const Flags& flags, const CLI::App& app) {
+  const Status admin = telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen");
+  if (!admin.ok()) return Fail(admin, ExitCode::kBadDocument);
   const std::optional<GroupOptions> group = GroupOf(flags);
   if (group) {
     if (const Status good = CheckGroup(*group); !good.ok()) return Fail(good, ExitCode::kBadDocument);

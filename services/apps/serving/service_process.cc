@@ -5,6 +5,7 @@
 #include "services/apps/configuration/configuration.h"
 #include "services/base/failpoint.h"
 #include "services/base/parallel.h"
+#include "services/telemetry/listen_socket.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
 
@@ -60,6 +61,7 @@ rpc::ServerOptions RpcOptionsOf(const ProcessOptions& options) {
 
 Status CheckFlags(const ProcessOptions& options) {
   RETURN_IF_ERROR(telemetry::ParseLogFormat(options.log_format).status().While("--log-format"));
+  RETURN_IF_ERROR(telemetry::ParseHostPort(options.admin_listen).status().While("--admin-listen"));
   RETURN_IF_ERROR(transport::CheckTlsFlags(options.tls));
   return rpc::CheckListenAddress(RpcOptionsOf(options)).While("--listen");
 }

@@ -7,6 +7,7 @@
 
 #include "services/apps/transport/job_name_flag.h"
 #include "services/rpc/address.h"
+#include "services/telemetry/listen_socket.h"
 
 namespace espalier::training {
 namespace {
@@ -156,6 +157,7 @@ Status CheckTrainerFlags(const TrainerFlags& flags) {
         "--collective-timeout-seconds must exceed --data-timeout-seconds: trainers wait for each "
         "other while one of them waits for data");
   }
+  RETURN_IF_ERROR(telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
   ASSIGN_OR_RETURN(const HostPort rendezvous, ParseHostPort(flags.rendezvous));
   RETURN_IF_ERROR(transport::CheckTlsFlags(flags.tls));
   if (flags.tls.any() && flags.collective == "gloo") {

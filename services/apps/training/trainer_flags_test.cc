@@ -50,6 +50,12 @@ TEST(TrainerFlagsTest, FindsContradictions) {
   EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("must exceed"));
 }
 
+TEST(TrainerFlagsTest, FindsAnAdminAddressThatIsNone) {
+  TrainerFlags flags = Served();
+  flags.admin_listen = "9090";
+  EXPECT_THAT(CheckTrainerFlags(flags).message(), HasSubstr("--admin-listen: address '9090': expected host:port"));
+}
+
 TEST(TrainerFlagsTest, MeetsOtherMachinesInPlaintextOnlyWhenAsked) {
   TrainerFlags flags = Served();
   flags.world_size = 2;

@@ -104,6 +104,16 @@ class Processes(Scenario):
                 with self.subTest(flags=flags):
                     self.expect_end(self.spawn("trainer", *ask, *flags), 74, str(port))
 
+    def test_an_admin_address_that_is_none_ends_the_process_with_64(self):
+        ask = ["--job", self.job, "--servers", "127.0.0.1:1"]
+        wrong = ["--admin-listen", "127.0.0.1"]
+        words = "--admin-listen: address '127.0.0.1': expected host:port"
+        self.expect_end(self.server(*wrong, ready=None), 64, words)
+        self.expect_end(self.partitioner(*wrong, ready=None), 64, words)
+        for role in ("sampler", "trainer"):
+            with self.subTest(role=role):
+                self.expect_end(self.spawn(role, *ask, *wrong), 64, words)
+
     def test_sigterm_ends_whoever_still_waits_for_a_server(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             silent.settimeout(60)
