@@ -1,10 +1,8 @@
 #include "services/trainer/epoch_plan.h"
 
-#include "services/sampler/edge_batch.h"
-#include "services/sampler/link_batch.h"
-#include "services/trainer/data/edge_plan.h"
+#include "services/job/sampling/edge_plan.h"
+#include "services/job/sampling/link_plan.h"
 #include "services/trainer/data/edge_target.h"
-#include "services/trainer/data/link_plan.h"
 #include "services/trainer/link_task.h"
 
 namespace espalier::trainer {
@@ -12,14 +10,12 @@ namespace espalier::trainer {
 Result<sampler::EpochPlan> EpochPlanOf(const job::Training& training, const graph::GraphSchema& schema,
                                        uint32_t num_trainers, Rank rank) {
   sampler::EpochPlan plan;
-  ASSIGN_OR_RETURN(plan.links, LinkPlanOf(training.task, schema));
-  ASSIGN_OR_RETURN(plan.edges, EdgePlanOf(training.task, schema));
+  ASSIGN_OR_RETURN(plan.links, job::LinkPlanOf(training.task, schema));
+  ASSIGN_OR_RETURN(plan.edges, job::EdgePlanOf(training.task, schema));
   if (plan.edges.has_value()) {
     plan.seed_type = schema.DestinationOf(plan.edges->edge_type);
-    RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges, schema).While("spec.training.task"));
   } else if (plan.links.has_value()) {
     plan.seed_type = schema.DestinationOf(plan.links->types.front().edge_type);
-    RETURN_IF_ERROR(sampler::CheckLinkPlan(plan, schema).While("spec.training.task"));
   } else {
     ASSIGN_OR_RETURN(plan.seed_type, NodeTypeOf(training.task.node_type, schema, "spec.training.task.nodeType"));
   }

@@ -8,10 +8,10 @@
 
 #include "services/collective/self_collective.h"
 #include "services/graph/preprocess.h"
+#include "services/job/sampling/link_plan.h"
 #include "services/sampler/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/memory_store.h"
-#include "services/trainer/data/link_plan.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/evaluation/link_evaluation.h"
 #include "services/trainer/testing/small_runs.h"
@@ -173,7 +173,7 @@ TEST(KnowledgeGraphTest, NamesWhatDoesNotFit) {
 
 TEST(LinkPlanTest, ARelationAndItsReverseAreEachOthers) {
   const graph::SourceGraph source = Triples(/*known=*/false);
-  const auto plan = LinkPlanOf(TripleJob().training.task, source.schema);
+  const auto plan = job::LinkPlanOf(TripleJob().training.task, source.schema);
   ASSERT_TRUE(plan.ok() && plan->has_value()) << plan.status().ToString();
   ASSERT_EQ((*plan)->types.size(), 6u);
   for (const sampler::LinkType& type : (*plan)->types) {
@@ -246,7 +246,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       FullInference inference = *FullInference::Make(access, data, spec, self, {16, timeouts});
       LinkEvaluationOptions options;
       options.split = kTriples;
-      options.types = (*LinkPlanOf(training.task, source.schema))->types;
+      options.types = (*job::LinkPlanOf(training.task, source.schema))->types;
       options.filtered = filtered;
       options.chunk_nodes = 16;  // three blocks of nodes
       options.timeouts = timeouts;

@@ -1,13 +1,14 @@
 #include "services/trainer/link_task.h"
 
 #include "services/job/enum_names.h"
+#include "services/job/sampling/link_plan.h"
 #include "services/sampler/seed_order.h"
 #include "services/trainer/model/link_loss.h"
 
 namespace espalier::trainer {
 
 Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAccess& graph) {
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(training.task, graph.schema()));
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::EdgeTypesOf(training.task, graph.schema()));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> first,
                    sampler::FirstOrdinals(graph.seeds, types, training.task.split, graph::SplitPartName::kTrain));
   return first.back();
@@ -27,7 +28,7 @@ Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, cons
     return InvalidArgument("spec.training.model.uri: the model's embeddings have " + std::to_string(width) +
                            " numbers, and " + job::NameOf(scorer) + " needs an even width: its numbers are complex");
   }
-  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(training.task, schema));
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, job::EdgeTypesOf(training.task, schema));
   return std::make_shared<LinkScorer>(scorer, static_cast<int64_t>(types.size()), width, training.seed);
 }
 
@@ -57,7 +58,7 @@ Result<LinkMeasure> LinkMeasureOf(const job::Training& training, const graph::Gr
   measure.scorer = std::move(scorer);
   measure.options.metric = training.evaluation.metric;
   measure.options.split = training.task.split;
-  ASSIGN_OR_RETURN(const std::optional<sampler::LinkPlan> plan, LinkPlanOf(training.task, schema));
+  ASSIGN_OR_RETURN(const std::optional<sampler::LinkPlan> plan, job::LinkPlanOf(training.task, schema));
   measure.options.types = plan->types;
   measure.options.num_candidates = static_cast<uint32_t>(training.evaluation.candidates);
   measure.options.filtered = training.evaluation.filtered;

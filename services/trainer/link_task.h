@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "services/trainer/data/link_plan.h"
 #include "services/trainer/evaluation/evaluation.h"
 #include "services/trainer/model/link_scorer.h"
 #include "services/trainer/ops/losses.h"

@@ -9,8 +9,8 @@
 
 #include "services/format/source/npy_file.h"
 #include "services/graph/preprocess.h"
+#include "services/job/sampling/link_plan.h"
 #include "services/storage/testing/temporary_folder.h"
-#include "services/trainer/data/link_plan.h"
 #include "services/trainer/model/model_file.h"
 #include "services/trainer/testing/small_runs.h"
 #include "services/trainer/train_job.h"
@@ -170,7 +170,7 @@ class WrittenShop {
     ESPALIER_CHECK(model.ok()) << model.status().ToString();
     const auto learned = model->content.tensors.at("scorer.relation").values<float>();
     relation_.assign(learned.begin(), learned.end());
-    types_ = (*LinkPlanOf(job.training.task, source.schema))->types;
+    types_ = (*job::LinkPlanOf(job.training.task, source.schema))->types;
   }
 
   size_t num_relations() const { return relation_.size() / width_; }

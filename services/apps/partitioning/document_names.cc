@@ -7,6 +7,8 @@
 
 #include "services/graph/out_degree_column.h"
 #include "services/graph/partition.h"
+#include "services/job/sampling/edge_plan.h"
+#include "services/job/sampling/link_plan.h"
 #include "services/job/suggestion.h"
 
 namespace espalier::partitioning {
@@ -80,6 +82,14 @@ class NameSearch {
   static std::string Item(const std::string& path, size_t i) { return path + "[" + std::to_string(i) + "]"; }
   void Add(std::string path, std::string message) { unknown_.push_back({std::move(path), std::move(message)}); }
 
+  // What trainers would say once the graph is cut: "spec.training.task.edgeTypes: edge type 'a:r:b' is named twice".
+  void AddRefusal(const Status& refusal) {
+    if (refusal.ok()) return;
+    const std::string& text = refusal.message();
+    const size_t end_of_path = text.find(": ");
+    Add(text.substr(0, end_of_path), text.substr(end_of_path + 2));
+  }
+
   std::string NameOf(NodeTypeId type) const { return "node type '" + graph_.schema.NodeTypeName(type) + "'"; }
   std::string NameOf(EdgeTypeId type) const { return "edge type '" + graph_.schema.EdgeType(type).Name() + "'"; }
 
@@ -112,6 +122,7 @@ class NameSearch {
   }
 
   void LookAtLabelledEdges(const job::Task& task, bool only_infers) {
+    const size_t unknown_before = unknown_.size();
     const std::optional<EdgeTypeId> type = EdgeType(task.edge_type, "spec.training.task.edgeType");
     if (type && !only_infers) {
       const Names& columns = graph_.edge_columns[type->value];
@@ -121,6 +132,7 @@ class NameSearch {
       ExpectSplit(*type, task);
     }
     if (task.exclude == job::ExcludeEdges::kReverseEdges) LookAtReverse(task);
+    if (unknown_.size() == unknown_before) AddRefusal(job::EdgePlanOf(task, graph_.schema).status());
   }
 
   void LookAtReverse(const job::Task& task) {
@@ -128,6 +140,7 @@ class NameSearch {
   }
 
   void LookAtLinks(const job::Task& task, bool only_infers) {
+    const size_t unknown_before = unknown_.size();
     std::vector<EdgeTypeId> types;
     if (!task.edge_type.empty()) {
       if (const auto type = EdgeType(task.edge_type, "spec.training.task.edgeType")) types.push_back(*type);
@@ -140,6 +153,7 @@ class NameSearch {
       for (uint16_t type = 0; type < graph_.schema.num_edge_types(); ++type) types.emplace_back(type);
     }
     LookAtReverse(task);
+    if (unknown_.size() == unknown_before) AddRefusal(job::LinkPlanOf(task, graph_.schema).status());
     if (only_infers) return;
     const auto lacks_it = [&](EdgeTypeId type) { return !graph_.edge_splits[type.value].contains(task.split); };
     // One of hundreds of relations says it for all of them.

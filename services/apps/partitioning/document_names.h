@@ -1,5 +1,6 @@
-// What a job document names of its graph, looked for before the graph is cut: types, columns, splits. Whoever trains
-// would find a name that is wrong only hours later, when the partitions of a large graph are served.
+// What a job document names of its graph, looked for before the graph is cut: types, columns, splits, and whether the
+// types of a task on edges fit each other. Whoever trains would find a name that is wrong only hours later, when the
+// partitions of a large graph are served.
 #pragma once
 
 #include <string>

@@ -134,6 +134,30 @@ TEST(DocumentNamesTest, LabelsOfEdgesAreColumnsOfTheirType) {
                           "author:writes:paper, paper:cites:paper"));
 }
 
+TEST(DocumentNamesTest, EdgeTypesOfATaskFitEachOther) {
+  const Settings twice = {
+      {"training.task", "{type: LinkPrediction, split: sold, edgeTypes: [writes, 'author:writes:paper']}"},
+      {"training.evaluation.metric", "MRR"}};
+  EXPECT_THAT(Unknown(twice),
+              ElementsAre("spec.training.task.edgeTypes: edge type 'author:writes:paper' is named twice"));
+
+  const Settings links = {
+      {"training.task", "{type: LinkPrediction, split: sold, edgeType: writes, reverseEdgeType: cites}"},
+      {"training.evaluation.metric", "MRR"}};
+  const std::string leads_elsewhere =
+      "spec.training.task: the reverse edge type does not lead back along 'author:writes:paper'";
+  EXPECT_THAT(Unknown(links), ElementsAre(leads_elsewhere));
+  EXPECT_THAT(Unknown(With(links, {{"graph.preprocess.addReverseEdges", "true"}})),
+              ElementsAre(StartsWith("spec.training.task.reverseEdgeType: with "
+                                     "spec.graph.preprocess.addReverseEdges the reverse is what that makes")));
+
+  const Settings edges = {{"training.task",
+                           "{type: EdgeRegression, split: sold, edgeType: writes, label: year, exclude: ReverseEdges, "
+                           "reverseEdgeType: cites}"},
+                          {"training.evaluation.metric", "MeanSquaredError"}};
+  EXPECT_THAT(Unknown(edges), ElementsAre(leads_elsewhere));
+}
+
 TEST(DocumentNamesTest, WhoOnlyAppliesAModelNeedsNeitherLabelNorSplit) {
   const Settings wrong = {{"training.task.label", "none"}, {"training.task.split", "none"}};
   EXPECT_THAT(Unknown(With(wrong, {{"training.epochs", "0"}, {"training.model.uri", "/srv/best.safetensors"}})),

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "services/collective/agreement.h"
-#include "services/trainer/data/edge_plan.h"
+#include "services/job/sampling/edge_plan.h"
 #include "services/trainer/data/node_data.h"
 
 namespace espalier::trainer {
@@ -118,7 +118,7 @@ Status SetOutputs(const SeenLabels& seen, EdgeTarget* target) {
 }  // namespace
 
 Result<uint64_t> CountLabelledEdges(const job::Training& training, const GraphAccess& graph) {
-  ASSIGN_OR_RETURN(const EdgeTypeId type, LabelledEdgeTypeOf(training.task, graph.schema()));
+  ASSIGN_OR_RETURN(const EdgeTypeId type, job::LabelledEdgeTypeOf(training.task, graph.schema()));
   return graph.seeds.CountOfEdges(type, training.task.split, SplitPartName::kTrain);
 }
 
@@ -168,7 +168,7 @@ Result<EdgeTarget> EdgeTargetOf(const job::Training& training, const GraphAccess
                                 std::optional<int64_t> num_outputs, collective::Collective& collective,
                                 const Timeouts& timeouts) {
   EdgeTarget target;
-  ASSIGN_OR_RETURN(target.edge_type, LabelledEdgeTypeOf(training.task, graph.schema()));
+  ASSIGN_OR_RETURN(target.edge_type, job::LabelledEdgeTypeOf(training.task, graph.schema()));
   target.split = training.task.split;
   target.label = training.task.label;
   target.loss = LossOf(training.task);

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "services/collective/agreement.h"
-#include "services/trainer/data/edge_plan.h"
+#include "services/job/sampling/edge_plan.h"
+#include "services/job/sampling/link_plan.h"
 #include "services/trainer/data/learnable_rows.h"
-#include "services/trainer/data/link_plan.h"
 
 namespace espalier::trainer {
 namespace {
@@ -126,9 +126,9 @@ Result<NodeData> NodeData::Make(const job::Training& training, const GraphSchema
 Status NodeData::SetEmbeddings(const job::Training& training, const GraphSchema& schema) {
   std::vector<EdgeTypeId> types(1);
   if (job::LabelsEdges(training.task.type)) {
-    ASSIGN_OR_RETURN(types.front(), LabelledEdgeTypeOf(training.task, schema));
+    ASSIGN_OR_RETURN(types.front(), job::LabelledEdgeTypeOf(training.task, schema));
   } else {
-    ASSIGN_OR_RETURN(types, EdgeTypesOf(training.task, schema));
+    ASSIGN_OR_RETURN(types, job::EdgeTypesOf(training.task, schema));
   }
   seed_type_ = schema.DestinationOf(types.front());
   std::set<NodeTypeId> ends;

@@ -1,4 +1,4 @@
-#include "services/trainer/data/link_plan.h"
+#include "services/job/sampling/link_plan.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "services/job/sampling/sampling_enums.h"
+#include "services/sampler/link_batch.h"
 
-namespace espalier::trainer {
+namespace espalier::job {
 namespace {
 
 constexpr char kReversePrefix[] = "rev_";
@@ -30,7 +31,7 @@ std::optional<EdgeTypeId> CounterpartOf(const graph::GraphSchema& schema, EdgeTy
 
 }  // namespace
 
-Result<std::vector<EdgeTypeId>> EdgeTypesOf(const job::Task& task, const graph::GraphSchema& schema) {
+Result<std::vector<EdgeTypeId>> EdgeTypesOf(const Task& task, const graph::GraphSchema& schema) {
   std::vector<EdgeTypeId> types;
   if (!task.edge_type.empty()) {
     ASSIGN_OR_RETURN(const EdgeTypeId type, schema.FindEdgeType(task.edge_type).While("spec.training.task.edgeType"));
@@ -53,8 +54,7 @@ Result<std::vector<EdgeTypeId>> EdgeTypesOf(const job::Task& task, const graph::
   return types;
 }
 
-Result<std::optional<EdgeTypeId>> ReverseTypeOf(const job::Task& task, const graph::GraphSchema& schema,
-                                                EdgeTypeId type) {
+Result<std::optional<EdgeTypeId>> ReverseTypeOf(const Task& task, const graph::GraphSchema& schema, EdgeTypeId type) {
   const std::optional<EdgeTypeId> none;
   if (!task.reverse_edge_type.empty()) {
     if (task.edge_type.empty() && (schema.num_edge_types() > 1 || !task.edge_types.empty())) {
@@ -80,8 +80,8 @@ Result<std::optional<EdgeTypeId>> ReverseTypeOf(const job::Task& task, const gra
                   "', which addReverseEdges should have made");
 }
 
-Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const job::Task& task, const graph::GraphSchema& schema) {
-  if (task.type != job::TaskType::kLinkPrediction) return std::optional<sampler::LinkPlan>();
+Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const Task& task, const graph::GraphSchema& schema) {
+  if (task.type != TaskType::kLinkPrediction) return std::optional<sampler::LinkPlan>();
   sampler::LinkPlan plan;
   ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(task, schema));
   for (const EdgeTypeId type : types) {
@@ -89,7 +89,10 @@ Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const job::Task& task, const
     plan.types.push_back({type, reverse});
   }
   plan.negatives = {NegativeKindOf(task.negatives), static_cast<uint32_t>(task.num_negatives)};
-  return std::optional<sampler::LinkPlan>(std::move(plan));
+  sampler::EpochPlan epoch;
+  epoch.links = std::move(plan);
+  RETURN_IF_ERROR(sampler::CheckLinkPlan(epoch, schema).While("spec.training.task"));
+  return std::move(epoch.links);
 }
 
-}  // namespace espalier::trainer
+}  // namespace espalier::job

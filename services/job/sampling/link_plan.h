@@ -8,17 +8,16 @@
 #include "services/job/dist_training.h"
 #include "services/sampler/mini_batch_source.h"
 
-namespace espalier::trainer {
+namespace espalier::job {
 
 // spec.training.task.edgeType or edgeTypes, or every type of the graph, ascending, each once. Errors name the field.
-Result<std::vector<EdgeTypeId>> EdgeTypesOf(const job::Task& task, const graph::GraphSchema& schema);
+Result<std::vector<EdgeTypeId>> EdgeTypesOf(const Task& task, const graph::GraphSchema& schema);
 
 // The edge type that holds the edges of one of them the other way round: the one that the document names, else what
 // addReverseEdges has made of it, or it of; else none.
-Result<std::optional<EdgeTypeId>> ReverseTypeOf(const job::Task& task, const graph::GraphSchema& schema,
-                                                EdgeTypeId type);
+Result<std::optional<EdgeTypeId>> ReverseTypeOf(const Task& task, const graph::GraphSchema& schema, EdgeTypeId type);
 
-// None for tasks on nodes. Errors name the field.
-Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const job::Task& task, const graph::GraphSchema& schema);
+// None for tasks on nodes. Errors, also where sampler::CheckLinkPlan refuses the plan, begin with the field and ": ".
+Result<std::optional<sampler::LinkPlan>> LinkPlanOf(const Task& task, const graph::GraphSchema& schema);
 
-}  // namespace espalier::trainer
+}  // namespace espalier::job
