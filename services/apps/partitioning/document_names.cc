@@ -50,7 +50,10 @@ class NameSearch {
   explicit NameSearch(const GraphNames& graph) : graph_(graph) {}
 
   void LookAtGraph(const job::Graph& graph) {
-    const Names edge_columns = All(graph_.edge_columns), node_columns = All(graph_.node_columns);
+    const Names node_columns = All(graph_.node_columns);
+    Names edge_columns = All(graph_.edge_columns);
+    // Copies are made when the graph is cut, by a time that edges have of themselves.
+    for (const std::string& name : graph.partitions.source_columns) edge_columns.erase(graph::SourceColumnName(name));
     if (!graph.time_column.empty() && !edge_columns.contains(graph.time_column)) {
       Add("spec.graph.timeColumn", NoneHas("edge type", graph.time_column, edge_columns));
     }

@@ -100,6 +100,12 @@ TEST(DocumentNamesTest, NamesColumnsAndSplitsThatAreNotThereAndThoseThatAre) {
                   "topic"));
 }
 
+TEST(DocumentNamesTest, CopiesOfSourcesColumnsAreNoTimes) {
+  const Settings copied = {{"graph.partitions.sourceColumns", "[age]"}, {"graph.timeColumn", "source.age"}};
+  EXPECT_THAT(Unknown(copied),
+              ElementsAre("spec.graph.timeColumn: no edge type has a column 'source.age'; there are: year"));
+}
+
 TEST(DocumentNamesTest, NamesTypesThatAreNotThereOrAreNotNamed) {
   EXPECT_THAT(Unknown({{"training.task.nodeType", "papers"}}),
               ElementsAre("spec.training.task.nodeType: there is no node type 'papers'; there are: author, paper"));
