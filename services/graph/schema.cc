@@ -17,13 +17,6 @@ bool IsWordCharacter(char c) {
 // A knowledge graph has hundreds of relations: no more than these are listed.
 constexpr size_t kMostListed = 40;
 
-std::string JoinNames(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMostListed); ++i) text += (text.empty() ? "" : ", ") + names[i];
-  if (names.size() > kMostListed) text += ", ... and " + std::to_string(names.size() - kMostListed) + " more";
-  return text.empty() ? "none" : text;
-}
-
 // "expected a node type, because the graph has 2: author, paper"
 Status NotTheOnlyOne(const std::string& one, const std::vector<std::string>& names) {
   return InvalidArgument("expected " + one + ", because the graph has " + std::to_string(names.size()) + ": " +
@@ -51,6 +44,13 @@ size_t PositionOf(const std::vector<std::string>& names, std::string_view name) 
 }
 
 }  // namespace
+
+std::string JoinNames(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMostListed); ++i) text += (text.empty() ? "" : ", ") + names[i];
+  if (names.size() > kMostListed) text += ", ... and " + std::to_string(names.size() - kMostListed) + " more";
+  return text.empty() ? "none" : text;
+}
 
 Result<CanonicalEdgeType> ParseCanonicalEdgeType(std::string_view name) {
   const size_t first = name.find(':');

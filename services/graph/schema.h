@@ -27,6 +27,9 @@ Result<CanonicalEdgeType> ParseCanonicalEdgeType(std::string_view name);
 // Names of node types, relations and columns: [A-Za-z0-9_][A-Za-z0-9_.-]{0,127}. They become keys in files.
 Status CheckName(std::string_view kind, std::string_view name);
 
+// "author, paper", for messages; the first forty of more; "none".
+std::string JoinNames(const std::vector<std::string>& names);
+
 // Node and edge types in the order of their ids: sorted by name, so that ids do not depend on the order in which
 // files were found. Immutable after Make; thread-safe.
 class GraphSchema {
@@ -50,7 +53,7 @@ class GraphSchema {
   Result<NodeTypeId> FindNodeType(std::string_view name) const;
   // "author:writes:paper", or "writes" where that relation is unique (InvalidArgument where it is not).
   Result<EdgeTypeId> FindEdgeType(std::string_view name) const;
-  // "author, paper", for messages; the first forty of more.
+  // As JoinNames.
   std::string NodeTypeList() const;
   std::string EdgeTypeList() const;
   // The one that there is: what a user means who names none. InvalidArgument names them where there are several.

@@ -20,11 +20,11 @@ std::vector<std::string> ListOf(const Names& names) { return {names.begin(), nam
 
 // Those of the user's own: every graph has out-degrees.
 std::string TextOf(const Names& names) {
-  std::string text;
+  std::vector<std::string> own;
   for (const std::string& name : names) {
-    if (!name.starts_with(graph::kOutDegreePrefix)) text += (text.empty() ? "" : ", ") + name;
+    if (!name.starts_with(graph::kOutDegreePrefix)) own.push_back(name);
   }
-  return text.empty() ? "none" : text;
+  return graph::JoinNames(own);
 }
 
 // "node type 'paper' has no column 'lable' (did you mean 'label'?); it has: feat, label"

@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -98,6 +99,14 @@ TEST(DocumentNamesTest, NamesColumnsAndSplitsThatAreNotThereAndThoseThatAre) {
       Unknown({{"graph.partitions.sourceColumns", "[mask]"}}),
       ElementsAre("spec.graph.partitions.sourceColumns[0]: no node type has a column 'mask'; there are: age, feat, "
                   "topic"));
+}
+
+TEST(DocumentNamesTest, ListsNoMoreThanFortyColumns) {
+  graph::SourceGraph wide = Library();
+  for (int i = 100; i < 200; ++i) wide.nodes[1].columns["column" + std::to_string(i)] = {};
+  const job::ParsedJob job = Job({{"training.task.label", "stars"}});
+  EXPECT_THAT(CheckNames(job, TrainedBy::kEspalier, *NamesOf(wide, job.training.graph)).message(),
+              AllOf(HasSubstr("it has: column100, column101, "), EndsWith("column139, ... and 62 more")));
 }
 
 TEST(DocumentNamesTest, CopiesOfSourcesColumnsAreNoTimes) {
