@@ -269,6 +269,9 @@ TEST_F(CliTest, LooksThroughTheOutputsOfARun) {
                                       HasSubstr("no embeddings: a model of one layer"), HasSubstr("bestEpoch: 3"),
                                       HasSubstr("\n  cora: 2708 nodes, 10556 edges, 2 partitions\n"),
                                       HasSubstr("\n  testAccuracy 0.8125, validationAccuracy 0.75\n")));
+  for (const char* key : {"graph: ", "nodes: ", "testAccuracy: "}) {
+    EXPECT_THAT(inspected.output, Not(HasSubstr(key))) << "said already";
+  }
   EXPECT_EQ(nlohmann::json::parse(Espalier("inspect . --json").output)["files"][0]["kind"], "metrics");
 
   EXPECT_EQ(Espalier("verify . --source graph --format NPY").code, 64);

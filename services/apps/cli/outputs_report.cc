@@ -1,6 +1,7 @@
 #include "services/apps/cli/outputs_report.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "services/storage/object_key.h"
 
@@ -17,25 +18,32 @@ std::string ContentText(const format::OutputFile& file) {
   return text + "]";
 }
 
-// "cora: 2708 nodes, 10556 edges, 2 partitions, 2 trainers", as far as the result says so.
-std::string GraphText(const Json& result) {
+using Keys = std::set<std::string>;
+
+// "cora: 2708 nodes, 10556 edges, 2 partitions, 2 trainers", as far as the result says so. Adds the keys it has told.
+std::string GraphText(const Json& result, Keys* told) {
   std::string counts;
   for (const std::string what : {"node", "edge", "partition", "trainer"}) {
     const auto count = result.find(what + "s");
     if (count == result.end() || !count->is_number()) continue;
     counts += (counts.empty() ? "" : ", ") + count->dump() + " " + what + (*count == 1 ? "" : "s");
+    told->insert(what + "s");
   }
+  if (counts.empty()) return "";
   const auto graph = result.find("graph");
-  const bool has_name = graph != result.end() && graph->is_string();
-  return counts.empty() ? "" : "  " + (has_name ? graph->get<std::string>() + ": " : "") + counts + "\n";
+  if (graph == result.end() || !graph->is_string()) return "  " + counts + "\n";
+  told->insert("graph");
+  return "  " + graph->get<std::string>() + ": " + counts + "\n";
 }
 
-// "testAccuracy 0.8125, validationAccuracy 0.79": what was measured.
-std::string MetricsText(const Json& result) {
+// "testAccuracy 0.8125, validationAccuracy 0.79": what was measured. Adds the keys it has told.
+std::string MetricsText(const Json& result, Keys* told) {
   std::string metrics;
   for (const auto& [key, value] : result.items()) {
     const bool is_metric = key.starts_with("test") || key.starts_with("validation");
-    if (is_metric && value.is_number()) metrics += (metrics.empty() ? "" : ", ") + key + " " + value.dump();
+    if (!is_metric || !value.is_number()) continue;
+    metrics += (metrics.empty() ? "" : ", ") + key + " " + value.dump();
+    told->insert(key);
   }
   return metrics.empty() ? "" : "  " + metrics + "\n";
 }
@@ -43,13 +51,15 @@ std::string MetricsText(const Json& result) {
 std::string AsText(const OutputsPlace& place) {
   const format::OutputsManifest& manifest = place.manifest;
   const Json result = Json::parse(manifest.result_json);
+  Keys told;
   std::string text = place.uri + ": outputs of incarnation " + std::to_string(manifest.incarnation) + "\n" +
-                     GraphText(result) + MetricsText(result);
+                     GraphText(result, &told) + MetricsText(result, &told);
   for (const format::OutputFile& file : manifest.files) {
     text += "  " + file.file.key + "  " + terminal::BytesText(file.file.size_bytes) + "  " + ContentText(file) + "\n";
   }
   for (const auto& [what, why] : manifest.not_written) text += "  no " + what + ": " + why + "\n";
   for (const auto& [key, value] : result.items()) {
+    if (told.contains(key)) continue;
     if (value.is_number() || value.is_string()) text += "  " + key + ": " + value.dump() + "\n";
   }
   return text;
