@@ -35,6 +35,10 @@ void PartitioningStatus::OnPhase(std::string_view name, double fraction) {
   auto found = phases_.find(key);
   if (found == phases_.end()) found = phases_.emplace(key, NewPhase(key)).first;
   Phase& phase = found->second;
+  if (phase.is_over && fraction == 0) {
+    phase.since = Timer();
+    phase.is_over = false;
+  }
   phase.fraction = fraction;
   phase.fraction_gauge.Set(fraction);
   if (fraction < 1) {

@@ -20,7 +20,7 @@ class PartitioningStatus {
   // outlives this.
   PartitioningStatus(std::string job, uint32_t rank, uint32_t num_partitioners, telemetry::MetricRegistry& registry);
 
-  // As PartitionProgress: a phase begins (0), gets on, and ends (1).
+  // As PartitionProgress: a phase begins (0), gets on, and ends (1); it may begin anew after that.
   void OnPhase(std::string_view phase, double fraction) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For what is read from stores and written to them.

@@ -64,5 +64,24 @@ TEST(PartitioningStatusTest, ThePhasesTimeGoesOnUntilItsEnd) {
   EXPECT_FALSE(nlohmann::json::parse(partitioning.Json()).contains("phase"));
 }
 
+TEST(PartitioningStatusTest, APhaseThatBeginsAgainIsTimedAnew) {
+  telemetry::MetricRegistry metrics;
+  PartitioningStatus partitioning("cora", 0, 1, metrics);
+  const auto writing_seconds = [&] {
+    return nlohmann::json::parse(partitioning.Json())["seconds"]["writing"].get<double>();
+  };
+  partitioning.OnPhase("writing", 0);
+  partitioning.OnPhase("writing", 1);
+  partitioning.OnPhase("writing", 0);
+  const double begun = writing_seconds();
+  while (writing_seconds() == begun) {
+  }
+  EXPECT_EQ(nlohmann::json::parse(partitioning.Json())["phase"], "writing");
+  partitioning.OnPhase("writing", 1);
+  const double ended = writing_seconds();
+  EXPECT_GT(ended, begun);
+  EXPECT_EQ(writing_seconds(), ended);
+}
+
 }  // namespace
 }  // namespace espalier::partitioning
