@@ -1,6 +1,9 @@
 #include "services/apps/run/run_in_progress.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -153,7 +156,14 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
     return Stop{ExitCode::kBug, "trainer-0 did not say where trainers meet: " + context_.folder.ReadyFile("trainer-0")};
   }
   const Site site = context_.fleet.SiteOf(start.child);
-  if (start.child.role == Role::kPartitioner) partitioners_.NoteStart(start.child.index);
+  const std::string ready_file = site.paths.ReadyFile(name);
+  if (start.child.role == Role::kPartitioner) {
+    partitioners_.NoteStart(start.child.index);
+    // Of an earlier life. The fleet removes those that it waits for, and this is for people alone.
+    if (unlink(ready_file.c_str()) != 0 && errno != ENOENT) {
+      return StopBecause(FromErrno(errno, "removing " + ready_file), is_program);
+    }
+  }
   ChildSpec spec = CommandOf(start.child, site);
   spec.environment.merge(StoreEnvironment(context_.job.training.s3));
   spec.environment.merge(context_.tls == nullptr
@@ -163,7 +173,7 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   spec.environment["ESPALIER_FAILPOINTS"] =
       FailpointsFor(start.child, context_.options.environment, starts_[start.child]++ == 0);
   const bool has_ready_file = start.child.role != Role::kPartitioner && !is_program;
-  const Status started = context_.fleet.Start(start.child, spec, has_ready_file ? site.paths.ReadyFile(name) : "");
+  const Status started = context_.fleet.Start(start.child, spec, has_ready_file ? ready_file : "");
   if (started.ok()) return std::nullopt;
   return StopBecause(started, is_program);
 }

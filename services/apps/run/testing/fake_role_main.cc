@@ -135,6 +135,10 @@ int main(int argc, char** argv) {
 
   if (child.starts_with("partitioner")) {
     RecordArguments(fs::path(flags["--job"]).parent_path() / "run" / (child + ".args"), argc, argv);
+    if (fs::exists(flags["--ready-file"])) return 70;  // who reads it would take an earlier life for this one
+    ReadyFile ready;
+    ready.admin_address = "127.0.0.1:2";
+    if (!WriteReadyFile(flags["--ready-file"], ready).ok()) return 74;
     if (behavior.action == "unknown-name") return RefuseDocument(flags["--job"]);
     const bool reuses = behavior.action == "reuse", warns = behavior.action == "warn";
     if (!behavior.action.empty() && !reuses && !warns) return Misbehave(behavior);
