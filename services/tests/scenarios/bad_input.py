@@ -147,7 +147,8 @@ class BadInput(Scenario):
 
     def partitioned(self):
         graph = self.generate("--nodes", 500, "--edges", 3000, "--classes", 3, "--features", 4)
-        process = espalier("partition", graph, "--format", "NPY", "--count", 2, "--output", self.dir / "parts", "--json")
+        process = espalier("partition", graph, "--format", "NPY", "--count", 2, "--output", self.dir / "parts",
+                           "--json")
         self.assertEqual(process.returncode, 0, process.stderr)
         return graph, pathlib.Path(json.loads(process.stdout)["uri"].removeprefix("file://"))
 

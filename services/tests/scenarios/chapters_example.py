@@ -1,5 +1,5 @@
-"""The example of DGL's chapter on distributed training, as docs/coming-from-dgl.md has it: as a document, on a small graph
-in the place of ogbn-products, and as a program with a model of its own, on Cora."""
+"""The example of DGL's chapter on distributed training, as docs/coming-from-dgl.md has it: as a document, on a small
+graph in the place of ogbn-products, and as a program with a model of its own, on Cora."""
 
 import json
 

@@ -37,8 +37,8 @@ class CommandLine(Scenario):
 
     def test_a_graph_is_imported_partitioned_verified_and_found_again(self):
         imported = self.dir / "cora"
-        process = espalier("import", CORA, "--format", "ogb", "--add-reverse-edges", "--drop-duplicate-edges", "--output",
-                           imported)
+        process = espalier("import", CORA, "--format", "ogb", "--add-reverse-edges", "--drop-duplicate-edges",
+                           "--output", imported)
         self.assertEqual(process.returncode, 0, process.stderr)
         # Each citation is there in both directions.
         self.assertIn("edges changed: 10556 reverse edges added, 10556 duplicates dropped\n", process.stdout)

@@ -28,7 +28,7 @@ def cora(**changes):
 
 
 def setUpModule():
-    # ssh takes no variables along: what chooses the kernels of the math library here would not choose those of the hosts.
+    # ssh takes no variables along: what chooses the math library's kernels here would not choose those of the hosts.
     for name in [name for name in os.environ if name.startswith("OPENBLAS_")]:
         del os.environ[name]
     with tempfile.TemporaryDirectory(prefix="espalier-ssh-") as folder:
@@ -214,7 +214,8 @@ class Launch(LaunchScenario):
         self.assertIn("10.77.0.10 has no /nonexistent/espalier that can be run", process.stderr)
 
     def test_a_port_that_is_taken_names_its_holder(self):
-        serve = "import socket,time; s=socket.create_server(('10.77.0.11', 30050)); print('up', flush=True); time.sleep(600)"
+        serve = ("import socket,time; s=socket.create_server(('10.77.0.11', 30050)); "
+                 "print('up', flush=True); time.sleep(600)")
         holder = subprocess.Popen(self.hosts.inside(1, "python3", "-c", serve), stdout=subprocess.PIPE, text=True)
         self.addCleanup(holder.stdout.close)
         self.addCleanup(holder.wait)
@@ -223,8 +224,8 @@ class Launch(LaunchScenario):
         process = subprocess.run(self.command("taken"), capture_output=True, text=True, timeout=200,
                                  stdin=subprocess.DEVNULL, check=False)
         self.assertEqual(process.returncode, 74, process.stderr)
-        self.assertRegex(process.stderr, r"on 10\.77\.0\.11: port 30050, where server-1 is to listen, is taken by process "
-                         rf"{holder.pid} \(\S*python3 -c")  # whatever path python3 has given itself
+        self.assertRegex(process.stderr, r"on 10\.77\.0\.11: port 30050, where server-1 is to listen, is taken by "
+                         rf"process {holder.pid} \(\S*python3 -c")  # whatever path python3 has given itself
         self.assertNotIn("did not end when asked to", process.stderr)  # server-1 never was
 
     def test_a_document_that_is_wrong_calls_nobody(self):
@@ -259,7 +260,8 @@ class WithoutSharedStorage(LaunchScenario):
 
         process = self.launch("apart", *apart)
         self.assertEqual(process.returncode, 0, process.stderr)
-        self.assertRegex(process.stderr, r"copied partitions to 2 hosts .*: (\d+) files, \1 of them there already, 0B sent")
+        self.assertRegex(process.stderr,
+                         r"copied partitions to 2 hosts .*: (\d+) files, \1 of them there already, 0B sent")
 
     def test_a_copy_goes_on_and_mends_what_is_broken(self):
         folder = self.dir / "scripts"

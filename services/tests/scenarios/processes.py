@@ -65,8 +65,8 @@ class Processes(Scenario):
     def partitioner(self, *args, ready="partitioner.json", **kwargs):
         """The first of two: it waits for the second, which never comes."""
         document = self.write_job(job(self.graph, graph__partitions={"count": 2, "algorithm": "Random"}), "two.json")
-        return self.spawn("partitioner", "--job", document, "--output", self.dir / "two", "--rank", 0, "--world-size", 2,
-                          "--group", "try-1", *args, ready=ready, **kwargs)
+        return self.spawn("partitioner", "--job", document, "--output", self.dir / "two", "--rank", 0,
+                          "--world-size", 2, "--group", "try-1", *args, ready=ready, **kwargs)
 
     @staticmethod
     def ask(ready, path):
@@ -209,8 +209,9 @@ class Processes(Scenario):
         metrics = self.ask(ready, "/metrics")[1]
         for series in ('espalier_partitioner_phase_done_ratio{phase="reading"} 1\n',
                        'espalier_partitioner_phase_done_ratio{phase="validating"} 0\n',
-                       'espalier_partitioner_phase_seconds{phase="validating"} ', "espalier_partitioner_read_bytes_total ",
-                       "espalier_process_resident_bytes ", "espalier_admin_requests_total "):
+                       'espalier_partitioner_phase_seconds{phase="validating"} ',
+                       "espalier_partitioner_read_bytes_total ", "espalier_process_resident_bytes ",
+                       "espalier_admin_requests_total "):
             self.assertIn(series, metrics)
         self.expect_stop(process)
 

@@ -8,14 +8,18 @@ from harness import Scenario, espalier, job
 
 class TypedGraph(Scenario):
     def test_rgcn_beats_a_model_that_ignores_types(self):
-        graph = self.generate("--typed", "--nodes", 3000, "--edges", 30000, "--classes", 4, "--features", 8, "--seed", 5)
+        graph = self.generate("--typed", "--nodes", 3000, "--edges", 30000, "--classes", 4, "--features", 8,
+                              "--seed", 5)
         inputs = [{"nodeType": node_type, "features": ["node-feat"]} for node_type in ("author", "paper")]
         common = dict(training__task={"type": "NodeClassification", "nodeType": "paper", "label": "node-label",
                                       "split": "random"},
                       training__inputs=inputs, training__epochs=15)
 
-        rgcn = self.run_job(job(graph, **common, training__model={"type": "RGCN", "hiddenSize": 16, "dropout": 0.1}), "rgcn")
-        sage = self.run_job(job(graph, **common, training__model={"type": "GraphSAGE", "hiddenSize": 16, "dropout": 0.1}), "sage")
+        def train(model):
+            return self.run_job(job(graph, **common, training__model={"type": model, "hiddenSize": 16, "dropout": 0.1}),
+                                model)
+
+        rgcn, sage = train("RGCN"), train("GraphSAGE")
 
         self.assertGreater(rgcn["testAccuracy"], sage["testAccuracy"] + 0.1)
 
@@ -62,7 +66,8 @@ splits:
         inputs = [{"nodeType": node_type, "features": ["node-feat"]} for node_type in ("author", "paper")]
         return self.run_job(job(
             self.graph, graph__partitions={"count": partitions, "algorithm": "METIS"},
-            training__task={"type": "NodeClassification", "nodeType": "paper", "label": "node-label", "split": "random"},
+            training__task={"type": "NodeClassification", "nodeType": "paper", "label": "node-label",
+                            "split": "random"},
             training__inputs=inputs, training__model={"type": "RGCN", "hiddenSize": 16, "dropout": 0.1},
             training__epochs=20, output__save=["Model", "Embeddings", "Predictions"], **changes), name, *args)
 
