@@ -304,6 +304,22 @@ TEST(RemoteMiniBatchSourceTest, EndsWhenToldToStop) {
   EXPECT_EQ(waiting.get().code(), StatusCode::kCancelled);
 }
 
+TEST(RemoteMiniBatchSourceTest, AWaitEndsWhenTheEpochIsGivenUp) {
+  Samplers samplers(2);
+  const auto remote = samplers.Open(samplers.Plan());
+  samplers.Kill(0);
+  samplers.Kill(1);
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  auto waiting =
+      std::async(std::launch::async, [&] { return remote->Next(Deadline::After(std::chrono::hours(1))).status(); });
+  remote->Cancel();
+  EXPECT_EQ(waiting.get(), Cancelled("epoch 0 was given up"));
+  samplers.Restart(0);
+  samplers.Restart(1);
+  ASSERT_TRUE(remote->StartEpoch(1, 0).ok());
+  EXPECT_TRUE(remote->Next(Soon()).ok());
+}
+
 TEST(RemoteMiniBatchSourceTest, SaysThatABatchIsTooLarge) {
   Samplers samplers(2, /*typed=*/false, {.limits = {.max_reply_bytes = 100}});
   const auto remote = samplers.Open(samplers.Plan());
