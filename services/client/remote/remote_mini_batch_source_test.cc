@@ -426,6 +426,51 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
               HasSubstr("of no other part of a split"));
 }
 
+// Answers each stream with one message, whatever it asks for.
+class SendsOneMessage final
+    : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
+ public:
+  explicit SendsOneMessage(grpc::ByteBuffer message) : message_(std::move(message)) {}
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext*) override {
+    return new Answer(message_);
+  }
+
+ private:
+  class Answer final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+   public:
+    explicit Answer(const grpc::ByteBuffer& message) : message_(message) {
+      StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status());
+    }
+    void OnDone() override { delete this; }
+
+   private:
+    const grpc::ByteBuffer message_;
+  };
+
+  const grpc::ByteBuffer message_;
+};
+
+TEST(RemoteMiniBatchSourceTest, SaysThatASamplerSendsNoIdsOfDrawnEdges) {
+  Samplers samplers(1);
+  const sampler::EpochPlan plan = samplers.Plan();
+  sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
+  ASSERT_TRUE(local.StartEpoch(0, 0).ok());
+  const auto batch = local.Next(Soon());
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  SendsOneMessage of_another_version(server::EncodeMiniBatch(*batch));
+  const auto server = rpc::RpcServer::Start({}, {&of_another_version});
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  RemoteMiniBatchOptions options = samplers.options();
+  options.samplers = {(*server)->address()};
+  for (const bool want : {false, true}) {
+    options.want_edge_ids = want;
+    const auto remote = RemoteMiniBatchSource::Make(samplers.graph().book(), plan, samplers.Spec(), options);
+    ASSERT_TRUE((*remote)->StartEpoch(0, 0).ok());
+    EXPECT_EQ((*remote)->Next(Soon()).status(),
+              want ? Unimplemented("the sampler sends no ids of drawn edges: it is of another version") : Status());
+  }
+}
+
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {
   Samplers samplers(2);
   for (int round = 0; round < 10; ++round) {
