@@ -2,8 +2,8 @@
 // back and repeated: each acknowledged change counts exactly once, and a read after an acknowledgement sees it; names
 // are made and dropped meanwhile. Checked against a model in this process.
 //
-// ESPALIER_TENSOR_OPERATIONS: how many operations, 4000 where it is absent, a million in the entry of ctest that has
-// the label `figures`; a step of gradients is ten of them.
+// ESPALIER_TENSOR_OPERATIONS: how many operations, 4000 where it is absent, a million in the entries of ctest that
+// have the label `figures`; a step of gradients is ten of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

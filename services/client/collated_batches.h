@@ -67,6 +67,7 @@ class CollatedBatches {
 
   void Stop() {
     if (ready_ != nullptr) ready_->Close();
+    source_.Cancel();  // the collator may be waiting for a batch that is long in coming
     if (collator_.joinable()) collator_.join();
   }
 

@@ -146,7 +146,8 @@ class DistGraph {
   // A function that changes tensors is called with TensorEffect::kChanges, and no other is (InvalidArgument). It runs
   // once on each server, or, where an error of the connection or of time comes back, at most once, and changes nothing
   // after a later change of this program. FailedPrecondition, besides the function's own: it has run, and its answer is
-  // lost.
+  // lost. It shares a window of 4096 numbers with this program's writes to that server: while it runs, those far past
+  // it are retried until it ends.
   Result<std::string> CallFunction(PartitionId partition, const std::string& function, std::string_view request,
                                    TensorEffect effect = TensorEffect::kNone) const;
   Result<std::vector<std::string>> CallFunctionEverywhere(const std::string& function, std::string_view request,

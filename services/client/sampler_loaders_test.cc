@@ -179,6 +179,23 @@ TEST_P(SamplerLoadersTest, SamplersAreToldForWhichJobTheyDraw) {
   ExpectSameBatches(BatchesOfNodes(graph, Nodes(), there), BatchesOfNodes(graph, Nodes(), here));
 }
 
+// The questions of this program may take ten minutes; who begins anew or goes away does not wait for them.
+TEST_P(SamplerLoadersTest, DoNotWaitForAnEpochThatIsGivenUp) {
+  testing::ServedSamplers samplers(partitions_, 1);
+  const auto graph = testing::GraphOfRank(partitions_, 0, 1, samplers.addresses());
+  samplers.Kill(0);
+  NodeLoaderOptions options = NodeOptions();
+  options.drawn_by = DrawnBy::kSamplers;
+  auto loader =
+      DistNodeDataLoader::Make(*graph, Nodes(), options, [](MiniBatch batch) -> Result<MiniBatch> { return batch; });
+  ASSERT_TRUE(loader.ok()) << loader.status().ToString();
+  const Timer timer;
+  ASSERT_TRUE((*loader)->StartEpoch(0).ok());
+  ASSERT_TRUE((*loader)->StartEpoch(1).ok());
+  loader->reset();
+  EXPECT_LT(timer.Seconds(), 300);
+}
+
 // Another job's: what it does not admit comes with the first batch.
 TEST_P(SamplerLoadersTest, ABatchThatTheSamplersJobDoesNotHaveIsRefused) {
   server::SamplerServerOptions of_another_job;

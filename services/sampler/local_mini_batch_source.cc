@@ -46,6 +46,7 @@ Status LocalMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   }
   MutexLock lock(&mutex_);
   ++generation_;
+  given_up_ = false;
   epoch_ = epoch;
   num_steps_ = num_steps;
   next_to_prepare_ = next_to_deliver_ = first_step;
@@ -120,10 +121,11 @@ void LocalMiniBatchSource::Work() {
 Result<MiniBatch> LocalMiniBatchSource::Next(Deadline deadline) {
   MutexLock lock(&mutex_);
   if (generation_ == 0) return FailedPrecondition("StartEpoch comes before Next");
-  if (!mutex_.AwaitBefore(deadline, [this] { return NextIsReady(); })) {
+  if (!mutex_.AwaitBefore(deadline, [this] { return NextIsReadyOrGivenUp(); })) {
     return DeadlineExceeded("the mini-batch of epoch " + std::to_string(epoch_) + " step " +
                             std::to_string(next_to_deliver_) + " was not ready in time");
   }
+  if (!NextIsReady()) return Cancelled("epoch " + std::to_string(epoch_) + " was given up");
   if (next_to_deliver_ >= num_steps_) {
     return OutOfRange("epoch " + std::to_string(epoch_) + " has " + std::to_string(num_steps_) + " steps");
   }
@@ -133,6 +135,11 @@ Result<MiniBatch> LocalMiniBatchSource::Next(Deadline deadline) {
   ready_.erase(ready);
   ++next_to_deliver_;
   return batch;
+}
+
+void LocalMiniBatchSource::Cancel() {
+  MutexLock lock(&mutex_);
+  given_up_ = true;
 }
 
 }  // namespace espalier::sampler

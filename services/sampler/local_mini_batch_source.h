@@ -34,6 +34,7 @@ class LocalMiniBatchSource final : public MiniBatchSource {
   // NotFound where the split does not exist, InvalidArgument where plan or spec do not fit the graph.
   Status StartEpoch(uint32_t epoch, uint32_t first_step) override;
   Result<MiniBatch> Next(Deadline deadline) override;
+  void Cancel() override;
 
  private:
   struct Task {
@@ -47,6 +48,7 @@ class LocalMiniBatchSource final : public MiniBatchSource {
   Result<MiniBatch> Prepare(const Task& task, class FanoutSampler& sampler) const;
   bool HasTaskOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NextIsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool NextIsReadyOrGivenUp() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return given_up_ || NextIsReady(); }
 
   // Fixed after construction.
   NeighborSource& neighbors_;
@@ -57,6 +59,7 @@ class LocalMiniBatchSource final : public MiniBatchSource {
 
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;    // by Cancel
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts StartEpoch: older results are thrown away
   uint32_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t num_steps_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <latch>
 
 #include "services/base/testing/soon.h"
@@ -113,6 +114,19 @@ TEST_F(LocalMiniBatchSourceTest, AWaitEndsAtItsDeadlineAndTheBatchComesLater) {
   ASSERT_TRUE(source->StartEpoch(0, 0).ok());
   EXPECT_EQ(source->Next(Deadline::After(std::chrono::milliseconds(1))).status().code(), StatusCode::kDeadlineExceeded);
   gate.count_down();
+  EXPECT_TRUE(source->Next(Soon()).ok());
+}
+
+TEST_F(LocalMiniBatchSourceTest, AWaitEndsWhenTheEpochIsGivenUp) {
+  std::latch gate(1);
+  seeds.gate = &gate;
+  const auto source = Make({.threads = 2});
+  ASSERT_TRUE(source->StartEpoch(0, 0).ok());
+  auto waiting = std::async(std::launch::async, [&] { return source->Next(Deadline::After(std::chrono::hours(1))); });
+  source->Cancel();
+  EXPECT_EQ(waiting.get().status(), Cancelled("epoch 0 was given up"));
+  gate.count_down();
+  ASSERT_TRUE(source->StartEpoch(1, 0).ok());
   EXPECT_TRUE(source->Next(Soon()).ok());
 }
 

@@ -68,6 +68,9 @@ class MiniBatchSource {
   // The next step's mini-batch, in step order; OutOfRange past the epoch's last step. Every rank sees the same
   // number of steps; a share may be empty.
   virtual Result<MiniBatch> Next(Deadline deadline) = 0;
+  // Gives the epoch up, while another thread may be in Next: until StartEpoch it waits no longer, and is Cancelled
+  // where it would.
+  virtual void Cancel() = 0;
 };
 
 }  // namespace espalier::sampler

@@ -1,5 +1,4 @@
-// What holds of GCN, GAT, GATv2 and modules of users, with features alone and joined to learnable rows.
-// train_job_test.cc shows the same of GraphSAGE.
+// What holds of every model of one node type and of modules of users, with features alone and joined to learnable rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,13 +74,13 @@ TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {
   EXPECT_EQ(applied.test, trained.test);
 }
 
-INSTANTIATE_TEST_SUITE_P(TrainJobTest, EveryModelTest,
-                         testing::Values(job::ModelType::kGcn, job::ModelType::kGat, job::ModelType::kGatv2,
-                                         job::ModelType::kTorchScript),
+INSTANTIATE_TEST_SUITE_P(Models, EveryModelTest,
+                         testing::Values(job::ModelType::kGraphSage, job::ModelType::kGcn, job::ModelType::kGat,
+                                         job::ModelType::kGatv2, job::ModelType::kTorchScript),
                          [](const auto& instance) { return std::string(job::NameOf(instance.param)); });
 
 // A module knows the width of what it reads.
-TEST(TrainJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {
+TEST(ModuleJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {
   job::DistTraining job = JobOfModel(job::ModelType::kTorchScript, 6);
   MeanModule(16, 16, 3).save(job.training.model.uri);
   const auto outcome = RunSmall(CommunityGraph(), job);
@@ -90,7 +89,7 @@ TEST(TrainJobTest, AModuleMadeForFeaturesAloneIsToldOfTheRows) {
 }
 
 // Only on blocks of another size than the probe's: what backward() needs is written over.
-TEST(TrainJobTest, AModuleThatFailsOnTheWayBackIsNamed) {
+TEST(ModuleJobTest, AModuleThatFailsOnTheWayBackIsNamed) {
   std::string forward = kMeanForward;
   forward.replace(forward.find("    return {"), 0,
                   "    if self.training and num_rows[\"node\"] < 1000:\n"

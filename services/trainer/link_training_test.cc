@@ -351,17 +351,7 @@ torch::jit::Module HearsayModule() {
   torch::jit::Module module("Hearsay");
   if (!module.hasattr("training")) module.register_attribute("training", c10::BoolType::get(), true);
   module.register_parameter("scale", torch::full({1}, 4.0f).set_requires_grad(true), /*is_buffer=*/false);
-  module.define(R"(
-def forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tensor, Tensor]],
-            num_rows: Dict[str, int]) -> Dict[str, Tensor]:
-    h = x["node"]
-    indptr, indices = blocks["node:edge:node"]
-    degree = indptr[1:] - indptr[:-1]
-    rows = torch.repeat_interleave(torch.arange(degree.size(0)), degree)
-    total = torch.zeros([degree.size(0), h.size(1)]).index_add(0, rows, h.index_select(0, indices))
-    y = (h[:degree.size(0)] + total / degree.clamp(min=1).unsqueeze(1)) * self.scale
-    return {"node": y}
-)");
+  module.define(ForwardOfMean("    y = (h[:degree.size(0)] + mean) * self.scale\n"));
   return module;
 }
 

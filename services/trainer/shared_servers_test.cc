@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <future>
+#include <latch>
 #include <string>
+#include <utility>
 
 #include "services/client/testing/served_graph.h"
 #include "services/collective/self_collective.h"
@@ -101,12 +104,44 @@ TEST_F(SharedServersTest, AJobAfterOneThatWasRestartedBeginsAtItsFirstIncarnatio
   EXPECT_THAT(of_the_past.message(), HasSubstr("incarnation 1 of job 'first', which is now in incarnation 3"));
 }
 
-// Why they need names: what the servers know by one name is one job's.
-TEST_F(SharedServersTest, TwoRunsOfOneNameAreToldThatTheyMeet) {
+// Why they need names: what the servers know by one name is one job's. Here the second run begins in the middle of the
+// first one's evaluation, and waits in the middle of its own until the first has ended.
+TEST_F(SharedServersTest, OfTwoRunsOfOneNameTheLaterHasTheRows) {
+  std::latch second_is_there(1), first_has_ended(1);
+  const auto run_second = [&] {
+    bool arrived = false;
+    const auto arrive = [&] {
+      if (!std::exchange(arrived, true)) second_is_there.count_down();
+    };
+    const auto wait = [&] {
+      arrive();
+      first_has_ended.wait();
+    };
+    Result<TrainOutcome> outcome = RunBeside(served_, second_, {.job_name = "same", .in_evaluation = wait});
+    arrive();  // also where it has failed before
+    return outcome;
+  };
+  std::future<Result<TrainOutcome>> second;
+  const auto begin_second = [&] {
+    second = std::async(std::launch::async, run_second);
+    second_is_there.wait();
+  };
+  const Status first = RunBeside(served_, first_, {.job_name = "same", .in_evaluation = begin_second}).status();
+  first_has_ended.count_down();
+  EXPECT_EQ(first.code(), StatusCode::kAborted);
+  EXPECT_THAT(first.message(), HasSubstr("are those of another run over these servers"));
+  ASSERT_TRUE(second.valid()) << first.ToString();
+  ExpectAsAlone(second.get(), Alone(second_));
+}
+
+// The same where the second has ended, and taken the rows along, before the first goes on.
+TEST_F(SharedServersTest, ARunWhoseRowsAnotherOneOfItsNameHadHasLostThem) {
   Result<TrainOutcome> second = Internal("the second job has not run");
   const auto run_second = [&] { second = RunBeside(served_, second_, {.job_name = "same"}); };
-  const auto first = RunBeside(served_, first_, {.job_name = "same", .in_evaluation = run_second});
-  EXPECT_FALSE(first.ok() && second.ok());
+  const Status first = RunBeside(served_, first_, {.job_name = "same", .in_evaluation = run_second}).status();
+  EXPECT_EQ(first.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(first.message(), HasSubstr("has lost the learnable rows"));
+  ExpectAsAlone(second, Alone(second_));
 }
 
 }  // namespace

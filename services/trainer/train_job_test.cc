@@ -53,6 +53,7 @@ class BreakingSource final : public sampler::MiniBatchSource {
     if (++num_calls_ > 2) return Unavailable("graph server 1 is gone");
     return source_.Next(deadline);
   }
+  void Cancel() override { source_.Cancel(); }
 
  private:
   sampler::MiniBatchSource& source_;

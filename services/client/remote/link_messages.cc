@@ -35,8 +35,13 @@ Result<std::vector<uint32_t>> NumbersOf(const Tensor& tensor, uint64_t count, ui
 
 uint64_t CountOf(const Tensor& tensor) { return static_cast<uint64_t>(tensor.num_elements()); }
 
+// Each once: their rows come by name.
+std::set<std::string> ColumnsOf(const sampler::LinkPlan& plan) {
+  return {plan.edge_columns.begin(), plan.edge_columns.end()};
+}
+
 Status CheckColumns(const minibatch::v1::LinkSeeds& header, const sampler::LinkPlan& plan) {
-  const std::set<std::string> asked(plan.edge_columns.begin(), plan.edge_columns.end());
+  const std::set<std::string> asked = ColumnsOf(plan);
   if (std::equal(asked.begin(), asked.end(), header.edge_columns().begin(), header.edge_columns().end())) return {};
   return Unimplemented("the sampler sends rows of " + std::to_string(header.edge_columns_size()) +
                        " edge columns, asked for were those of " + std::to_string(asked.size()) +
@@ -84,7 +89,7 @@ minibatch::v1::LinkPlan LinkPlanMessageOf(const sampler::LinkPlan& links) {
   message.set_negatives(MessageOf(links.negatives.kind));
   message.set_negatives_per_edge(links.negatives.count);
   message.set_draw_batch(!links.exclude_batch);
-  message.mutable_edge_columns()->Add(links.edge_columns.begin(), links.edge_columns.end());
+  for (const std::string& column : ColumnsOf(links)) message.add_edge_columns(column);
   message.set_want_pair_ids(links.want_pair_ids);
   return message;
 }

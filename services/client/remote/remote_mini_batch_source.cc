@@ -76,6 +76,7 @@ void RemoteMiniBatchSource::CloseStreams() {
 
 Status RemoteMiniBatchSource::StartEpoch(uint32_t epoch, uint32_t first_step) {
   CloseStreams();
+  given_up_ = std::stop_source();
   epoch_ = epoch;
   next_step_ = first_step;
   const uint32_t num_lanes = static_cast<uint32_t>(lanes_.size());
@@ -114,9 +115,14 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
     return OutOfRange("epoch " + std::to_string(epoch_) + " has " + std::to_string(*plan_.num_steps) + " steps");
   }
   Lane& lane = lanes_[next_step_ % lanes_.size()];
+  const std::stop_token given_up = given_up_.get_token();
+  const std::stop_callback at_stop(options_.channel.stop, [this] { Cancel(); });
   for (int attempt = 0;; ++attempt) {
     if (lane.stream == nullptr) OpenStream(lane, next_step_);
-    Result<grpc::ByteBuffer> message = lane.stream->Next(deadline);
+    Result<grpc::ByteBuffer> message = [&] {
+      const std::stop_callback at_cancel(given_up, [stream = lane.stream] { stream->Cancel(); });
+      return lane.stream->Next(deadline);
+    }();
     if (message.ok()) {
       Result<sampler::MiniBatch> batch = Decode(*message);
       ++next_step_;
@@ -125,6 +131,7 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
     if (options_.channel.stop.stop_requested()) {
       return Cancelled("the process was asked to stop while it waited for a mini-batch");
     }
+    if (given_up.stop_requested()) return Cancelled("epoch " + std::to_string(epoch_) + " was given up");
     const StatusCode code = message.status().code();
     // The caller's deadline, unless the stream itself ended so: such a one is replaced at the next call.
     if (code == StatusCode::kDeadlineExceeded && !lane.stream->HasEnded()) return std::move(message).status();
@@ -142,7 +149,7 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
     if ((attempt + 1) % static_cast<int>(samplers_.size()) == 0) {
       const std::chrono::milliseconds delay = DelayBefore(round, RetryPolicy{}, next_step_);
       if (deadline.Remaining() <= delay) return Unavailable(message.status().message());
-      SleepUnlessStopped(options_.channel.stop, delay);
+      SleepUnlessStopped(given_up, delay);
     }
   }
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   // Unavailable when no sampler has answered by the deadline; the same step may be asked for again. Cancelled once the
   // channel's stop is asked for.
   Result<sampler::MiniBatch> Next(Deadline deadline) override;
+  void Cancel() override { given_up_.request_stop(); }
 
   // How often another sampler had to take over.
   uint64_t num_takeovers() const { return num_takeovers_; }
@@ -64,6 +66,7 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   const RemoteMiniBatchOptions options_;
   std::vector<std::shared_ptr<rpc::Peer>> samplers_;
   std::vector<Lane> lanes_;
+  std::stop_source given_up_;  // a new one for each epoch
   uint32_t epoch_ = 0;
   uint32_t next_step_ = 0;
   uint64_t num_takeovers_ = 0;

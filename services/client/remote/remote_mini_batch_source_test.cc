@@ -304,6 +304,22 @@ TEST(RemoteMiniBatchSourceTest, EndsWhenToldToStop) {
   EXPECT_EQ(waiting.get().code(), StatusCode::kCancelled);
 }
 
+TEST(RemoteMiniBatchSourceTest, AWaitEndsWhenTheEpochIsGivenUp) {
+  Samplers samplers(2);
+  const auto remote = samplers.Open(samplers.Plan());
+  samplers.Kill(0);
+  samplers.Kill(1);
+  ASSERT_TRUE(remote->StartEpoch(0, 0).ok());
+  auto waiting =
+      std::async(std::launch::async, [&] { return remote->Next(Deadline::After(std::chrono::hours(1))).status(); });
+  remote->Cancel();
+  EXPECT_EQ(waiting.get(), Cancelled("epoch 0 was given up"));
+  samplers.Restart(0);
+  samplers.Restart(1);
+  ASSERT_TRUE(remote->StartEpoch(1, 0).ok());
+  EXPECT_TRUE(remote->Next(Soon()).ok());
+}
+
 TEST(RemoteMiniBatchSourceTest, SaysThatABatchIsTooLarge) {
   Samplers samplers(2, /*typed=*/false, {.limits = {.max_reply_bytes = 100}});
   const auto remote = samplers.Open(samplers.Plan());
@@ -408,6 +424,51 @@ TEST(RemoteMiniBatchSourceTest, SaysWhatTheSamplerRefuses) {
                   .status()
                   .message(),
               HasSubstr("of no other part of a split"));
+}
+
+// Answers each stream with one message, whatever it asks for.
+class SendsOneMessage final
+    : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
+ public:
+  explicit SendsOneMessage(grpc::ByteBuffer message) : message_(std::move(message)) {}
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext*) override {
+    return new Answer(message_);
+  }
+
+ private:
+  class Answer final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+   public:
+    explicit Answer(const grpc::ByteBuffer& message) : message_(message) {
+      StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status());
+    }
+    void OnDone() override { delete this; }
+
+   private:
+    const grpc::ByteBuffer message_;
+  };
+
+  const grpc::ByteBuffer message_;
+};
+
+TEST(RemoteMiniBatchSourceTest, SaysThatASamplerSendsNoIdsOfDrawnEdges) {
+  Samplers samplers(1);
+  const sampler::EpochPlan plan = samplers.Plan();
+  sampler::LocalMiniBatchSource local(samplers.graph(), samplers.graph(), samplers.Spec(), plan, {});
+  ASSERT_TRUE(local.StartEpoch(0, 0).ok());
+  const auto batch = local.Next(Soon());
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  SendsOneMessage of_another_version(server::EncodeMiniBatch(*batch));
+  const auto server = rpc::RpcServer::Start({}, {&of_another_version});
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  RemoteMiniBatchOptions options = samplers.options();
+  options.samplers = {(*server)->address()};
+  for (const bool want : {false, true}) {
+    options.want_edge_ids = want;
+    const auto remote = RemoteMiniBatchSource::Make(samplers.graph().book(), plan, samplers.Spec(), options);
+    ASSERT_TRUE((*remote)->StartEpoch(0, 0).ok());
+    EXPECT_EQ((*remote)->Next(Soon()).status(),
+              want ? Unimplemented("the sampler sends no ids of drawn edges: it is of another version") : Status());
+  }
 }
 
 TEST(RemoteMiniBatchSourceTest, MayBeDroppedInMidEpoch) {

@@ -139,6 +139,7 @@ Result<SageResult> TrainSage(const Context& context, const SageOptions& options)
   const auto nodes_of = [&](graph::SplitPartName part) { return graph->SplitNodes(kNode, options.split, part); };
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> train_nodes, nodes_of(graph::SplitPartName::kTrain));
   ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> test_nodes, nodes_of(graph::SplitPartName::kTest));
+  if (train_nodes.empty()) return InvalidArgument("the split '" + options.split + "' has no training nodes");
   ASSIGN_OR_RETURN(const Tensor labels, graph->NodeRows(kNode, "node-label", train_nodes));
   ASSIGN_OR_RETURN(const Tensor first, graph->NodeRows(kNode, "node-feat", {GlobalNodeId(0)}));
   if (first.dtype() != DType::kF32 || labels.dtype() != DType::kI64) {

@@ -21,8 +21,8 @@ struct SageResult {
 };
 
 // Trains with every rank of the context, of which this is one, on the columns node-feat (F32) and node-label (I64) of a
-// graph of one node type and one relation; InvalidArgument where they are of another dtype. The same result on every
-// rank.
+// graph of one node type and one relation; InvalidArgument where they are of another dtype, or where the split has no
+// training nodes. The same result on every rank.
 espalier::Result<SageResult> TrainSage(const espalier::client::Context& context, const SageOptions& options);
 
 }  // namespace example

@@ -19,13 +19,15 @@ using namespace espalier::client;
 constexpr NodeTypeId kNode(0);  // a graph of one node type and one relation
 using Loader = NodeDataLoader<Batch>;
 
-// Batches over a part of the split, of all ranks together.
+// Batches over a part of the split, of all ranks together. Samplers, where the job has any, draw those to train on.
 Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, graph::SplitPartName part) {
-  ASSIGN_OR_RETURN(std::vector<GlobalNodeId> nodes, graph.SplitNodes(kNode, "random", part));
   NodeLoaderOptions options{.seed_type = kNode, .batch_size = 256};
   options.sampling.layers = {{{10}}};
   options.sampling.seed = 1;
-  return Loader::Make(graph, std::move(nodes), options, [&graph](sampler::MiniBatch blocks) -> Result<Batch> {
+  const bool have_samplers = part == graph::SplitPartName::kTrain && !graph.context().samplers.empty();
+  options.drawn_by = have_samplers ? DrawnBy::kSamplers : DrawnBy::kThisProcess;
+  const NodesOfSplit nodes{"random", part};
+  return Loader::Make(graph, nodes, options, [&graph](sampler::MiniBatch blocks) -> Result<Batch> {
     const std::vector<GlobalNodeId>& read = blocks.nodes[kNode.value];  // the seeds come first
     const std::vector<GlobalNodeId> seeds(read.begin(), read.begin() + blocks.num_seeds);
     ASSIGN_OR_RETURN(Tensor features, graph.NodeRows(kNode, "node-feat", read));

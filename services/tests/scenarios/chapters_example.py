@@ -65,6 +65,12 @@ class ChaptersExample(Scenario):
         process = run("none", "no-such-split", 1, 0.01)
         self.assertEqual(process.returncode, 65, process.stderr)
         self.assertIn("no-such-split", process.stderr)
+        untrained = self.generate("--nodes", 500, "--edges", 3000, "--features", 4, "--classes", 3, "--train", 0)
+        document["spec"]["graph"] = {"source": {"uri": str(untrained), "format": "NPY"}, "partitions": {"count": 2}}
+        self.write_job(document)
+        process = run("untrained", "random", 1, 0.01)
+        self.assertEqual(process.returncode, 65, process.stderr)
+        self.assertIn("the split 'random' has no training nodes", process.stderr)
         process = run("words", "public", "many", 0.01)
         self.assertEqual(process.returncode, 65, process.stderr)
         self.assertIn("expected SPLIT EPOCHS LEARNING_RATE", process.stderr)

@@ -98,6 +98,21 @@ class Programs(Scenario):
         for digest in ("parametersDigest", "learnableRowsDigest"):
             self.assertEqual(alone[digest], run[digest])
 
+    def test_samplers_draw_its_batches(self):
+        def document(samplers, batch_size=256):
+            return job(self.graph, training__batchSize=batch_size, training__sampling={"layers": [{"fanout": 10}]},
+                       samplers__replicas=samplers, trainers__replicas=2)
+
+        here = self.finished("here", document=document(samplers=0))
+        there = self.finished("there", document=document(samplers=2))
+        self.assertEqual(there["samplers"], 2)
+        self.assertEqual(there["weightsDigest"], here["weightsDigest"])
+        self.assertEqual(there["lastLoss"], here["lastLoss"])
+        # It is they who draw: batches that are not of their job are refused.
+        process = self.run_program("refused", PROGRAM, 1, document=document(samplers=2, batch_size=128))
+        self.assertEqual(process.returncode, 65, process.stderr)
+        self.assertIn("a stream with batch size 256, this sampler's job has 128", process.stderr)
+
     def test_the_document_names_it(self):
         document = self.document()
         document["spec"]["trainers"]["program"] = {"command": [str(PROGRAM)], "args": [str(EPOCHS)]}

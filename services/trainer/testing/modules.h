@@ -13,7 +13,10 @@
 
 namespace espalier::trainer {
 
-inline constexpr const char* kMeanForward = R"(
+// The source of a module's forward() with these lines behind those that compute `mean`, [S, F] of the in-neighbours of
+// each of the first S of `h`. What it returns is `y`.
+inline std::string ForwardOfMean(const std::string& lines) {
+  return R"(
 def forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tensor, Tensor]],
             num_rows: Dict[str, int]) -> Dict[str, Tensor]:
     h = x["node"]
@@ -22,13 +25,17 @@ def forward(self, layer: int, x: Dict[str, Tensor], blocks: Dict[str, Tuple[Tens
     rows = torch.repeat_interleave(torch.arange(degree.size(0)), degree)
     total = torch.zeros([degree.size(0), h.size(1)]).index_add(0, rows, h.index_select(0, indices))
     mean = total / degree.clamp(min=1).unsqueeze(1)
+)" + lines +
+         "    return {\"node\": y}\n";
+}
+
+inline const std::string kMeanForward = ForwardOfMean(R"(
     if layer == 0:
         y = torch.mm(torch.cat([h[:degree.size(0)], mean], 1), self.weight0)
         y = torch.relu(y)
     else:
         y = torch.mm(torch.cat([h[:degree.size(0)], mean], 1), self.weight1)
-    return {"node": y}
-)";
+)");
 
 // Parameters weight0 f32 [2 * features, hidden] and weight1 f32 [2 * hidden, outputs], and a buffer that nobody uses.
 inline torch::jit::Module MeanModule(int64_t features, int64_t hidden, int64_t outputs,
