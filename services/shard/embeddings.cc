@@ -7,10 +7,16 @@
 namespace espalier::shard {
 namespace {
 
+// An epsilon that is absent is torch's: as such it comes over the network.
+sampler::SparseOptimizer WithEpsilon(sampler::SparseOptimizer optimizer) {
+  optimizer.epsilon = sampler::EpsilonOf(optimizer);
+  return optimizer;
+}
+
 bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
-  return a.dtype == b.dtype && a.width == b.width && a.initializer == b.initializer && a.optimizer == b.optimizer &&
-         a.num_trainers == b.num_trainers && a.first_version == b.first_version && a.incarnation == b.incarnation &&
-         a.id.creation == b.id.creation;
+  return a.dtype == b.dtype && a.width == b.width && a.initializer == b.initializer &&
+         WithEpsilon(a.optimizer) == WithEpsilon(b.optimizer) && a.num_trainers == b.num_trainers &&
+         a.first_version == b.first_version && a.incarnation == b.incarnation && a.id.creation == b.id.creation;
 }
 
 }  // namespace
