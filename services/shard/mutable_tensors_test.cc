@@ -275,6 +275,33 @@ TEST_F(MutableTensorsTest, OriginalIdsOfEdgesAreFetchedOnceAndWhenTheyAreNeeded)
   EXPECT_EQ(num_fetched, 4u) << "they stay";
 }
 
+// There is no client of a server that would ask again.
+TEST_F(MutableTensorsTest, APartitionOfThisProcessIsAskedAgainWhileItHasNoIds) {
+  const auto open = [&] {
+    std::vector<graph::Partition> partitions = partitions_;
+    for (graph::Partition& partition : partitions) {
+      partition.load_original_edge_ids = [ids = partition.original_edge_ids, num_asked = std::make_shared<int>(0)](
+                                             Deadline) -> Result<std::vector<Tensor>> {
+        if (++*num_asked == 1) return Unavailable("the store is away");
+        return ids;
+      };
+      partition.original_edge_ids.clear();
+    }
+    auto graph = OpenLocalGraph(book_, std::move(partitions));
+    ESPALIER_CHECK(graph.ok()) << graph.status().ToString();
+    return *std::move(graph);
+  };
+  const RowSpace edges = RowSpace::Edges(EdgeTypeId(0));
+  TensorSpec spec{.id = {edges, "t", {}}, .row_shape = {3}};
+  spec.initializer = sampler::Initializer::Uniform(-1, 1, 4);
+  const auto made = open()->tensors().Create(spec, Soon());
+  EXPECT_TRUE(made.ok()) << made.status().ToString();
+  const sampler::EmbeddingSpec learnable{.id = {edges, "emb", {}}, .width = 3, .initializer = spec.initializer};
+  EXPECT_EQ(open()->embeddings().CreateEmbedding(learnable, Soon()).ToString(), "OK");
+  const Status late = open()->embeddings().CreateEmbedding(learnable, Deadline::After(std::chrono::milliseconds(1)));
+  EXPECT_EQ(late.code(), StatusCode::kUnavailable);
+}
+
 // Gives an I32 row its original id, and none that is the limit or more.
 class IdsBelow final : public sampler::RowInitializers {
  public:
