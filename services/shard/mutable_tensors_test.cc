@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -285,6 +286,26 @@ TEST_F(MutableTensorsTest, OriginalIdsOfEdgesAreFetchedOnceAndWhenTheyAreNeeded)
   spec.id.rows = RowSpace::Edges(EdgeTypeId(1));
   EXPECT_TRUE(Create(tensors, spec).ok());
   EXPECT_EQ(num_fetched, 4u) << "they stay";
+}
+
+TEST_F(MutableTensorsTest, OriginalIdsOfEdgesAreNotFetchedForAnAnswerThatNeedsNone) {
+  std::vector<graph::Partition> partitions = partitions_;
+  partitions[1].original_edge_ids.clear();
+  std::atomic<int> num_fetched{0};
+  partitions[1].load_original_edge_ids = [&](const std::stop_token&) -> Result<std::vector<Tensor>> {
+    ++num_fetched;
+    return Unavailable("the store is away");
+  };
+  MutableTensors tensors(book_, partitions[1], {1 << 20, 1000});
+  TensorSpec spec{.id = {RowSpace::Edges(EdgeTypeId(0)), "t", {}}};
+  spec.id.incarnation = 2;
+  ASSERT_TRUE(Create(tensors, spec).ok());
+  spec.initializer = sampler::Initializer::Normal(0, 1, 1);
+  EXPECT_TRUE(Create(tensors, spec).ok()) << "it is there";
+  spec.id.name = "u";
+  spec.id.incarnation = 1;
+  EXPECT_EQ(Create(tensors, spec).status().code(), StatusCode::kAborted);
+  EXPECT_EQ(num_fetched.load(), 0);
 }
 
 // There is no client of a server that would ask again.
