@@ -79,7 +79,7 @@ Status PartitionedEmbeddings::CreateEmbedding(const EmbeddingSpec& spec, Deadlin
     for (size_t p = 0; p < partitions_.size(); ++p) {
       partitions_[p]->embeddings().Create(spec, deadline, fan_out->StatusSlot(p));
     }
-    return fan_out->Wait(deadline);
+    return fan_out->WaitForAll(deadline);
   };
   return AskUntilAvailable(partitions_, deadline, create).status();
 }
