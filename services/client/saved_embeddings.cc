@@ -23,7 +23,7 @@ std::string WhatItIs(const std::string& rows, uint64_t num_rows, DType dtype, in
          " values and " + std::to_string(state_width) + " of state, by " + optimizer;
 }
 
-int64_t WidthOf(const format::SavedTensorEntry& entry) { return entry.row_shape.empty() ? 1 : entry.row_shape[0]; }
+int64_t WidthOf(const format::SavedTensorEntry& entry) { return entry.row_shape.front(); }
 
 }  // namespace
 
@@ -72,8 +72,7 @@ Status SavedEmbedding::CheckFits(const sampler::EmbeddingSpec& spec) const {
   const std::string wants =
       WhatItIs(sampler::RowsName(spec.id.rows, book), sampler::FirstRows(spec.id.rows, book).back(), spec.dtype,
                spec.width, static_cast<int64_t>(sampler::StateRowWidth(spec)), NameOf(spec.optimizer.type));
-  const bool are_f32 = !saved.state.has_value() || saved.state->dtype == DType::kF32;
-  if (has == wants && are_f32) return Status();
+  if (has == wants) return Status();
   return FailedPrecondition("the embedding '" + saved.values.name + "' was saved as " + has + "; expected " + wants);
 }
 

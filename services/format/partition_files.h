@@ -4,10 +4,10 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
-#include "services/base/clock.h"
 #include "services/format/manifest.h"
 #include "services/storage/object_store.h"
 #include "services/storage/open_store.h"
@@ -63,9 +63,9 @@ Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::s
                                        PartitionId partition, const LoadOptions& options);
 
 // For graph::Partition::load_original_edge_ids of a partition that was loaded without them: maps and verifies their
-// file as LoadPartition does with these options, after a download where it is not local, within download_timeout and
-// the deadline. Copies are not counted (options.copied). Thread-safe.
-std::function<Result<std::vector<Tensor>>(Deadline deadline)> OriginalEdgeIdsLater(
+// file as LoadPartition does with these options, after a download where it is not local, which ends as Cancelled where
+// the caller asks to stop too. Copies are not counted (options.copied). Thread-safe.
+std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> OriginalEdgeIdsLater(
     storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options);
 
 // Writes one partition's four files under `<prefix>/<attempt>/part-NNNNN/` and returns their entries.

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <stop_token>
 
-#include "services/base/testing/soon.h"
 #include "services/format/checksum.h"
 #include "services/format/testing/mutation.h"
 #include "services/format/testing/tiny_graph.h"
@@ -106,7 +106,7 @@ TEST(PartitionFilesTest, LoadsOnlyWhatIsAskedFor) {
 // Their store and manifest may have gone by then, but for what asks.
 TEST(PartitionFilesTest, OriginalEdgeIdsMayComeLater) {
   const storage::TemporaryFolder data_dir;
-  std::function<Result<std::vector<Tensor>>(Deadline)> later;
+  std::function<Result<std::vector<Tensor>>(const std::stop_token&)> later;
   std::vector<Tensor> expected;
   {
     const auto store = std::make_shared<storage::MemoryStore>();
@@ -121,7 +121,7 @@ TEST(PartitionFilesTest, OriginalEdgeIdsMayComeLater) {
     options.original_edge_ids = false;
     later = OriginalEdgeIdsLater({store, "graphs/tiny"}, manifest, PartitionId(1), options);
   }
-  const auto ids = later(Soon());
+  const auto ids = later(std::stop_token());
   ASSERT_TRUE(ids.ok()) << ids.status().ToString();
   ASSERT_EQ(ids->size(), expected.size());
   for (size_t type = 0; type < expected.size(); ++type) ExpectSame((*ids)[type], expected[type], "original edge ids");

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -114,15 +113,15 @@ Result<graph::Partition> LoadPartition(storage::ObjectStore& store, const std::s
   return PartitionLoader(store, prefix, manifest, partition, options).Load();
 }
 
-std::function<Result<std::vector<Tensor>>(Deadline)> OriginalEdgeIdsLater(storage::StoreLocation at,
-                                                                          std::shared_ptr<const Manifest> manifest,
-                                                                          PartitionId partition, LoadOptions options) {
+std::function<Result<std::vector<Tensor>>(const std::stop_token&)> OriginalEdgeIdsLater(
+    storage::StoreLocation at, std::shared_ptr<const Manifest> manifest, PartitionId partition, LoadOptions options) {
   ESPALIER_CHECK(partition.value < manifest->partitions.size()) << "partition " << partition.value;
   options.copied = nullptr;  // its owner may have gone
-  return [=](Deadline deadline) -> Result<std::vector<Tensor>> {
+  return [=](const std::stop_token& stop) -> Result<std::vector<Tensor>> {
     LoadOptions now = options;
-    now.download_timeout =
-        std::min(options.download_timeout, std::chrono::ceil<std::chrono::seconds>(deadline.Remaining()));
+    now.stop_requested = [stop, also = options.stop_requested] {
+      return stop.stop_requested() || (also != nullptr && also());
+    };
     graph::Partition loaded;
     loaded.original_edge_ids.resize(manifest->book.schema().num_edge_types());
     RETURN_IF_ERROR(PartitionLoader(*at.store, at.prefix, *manifest, partition, now).LoadEdgeIds(&loaded));

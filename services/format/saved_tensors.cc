@@ -48,7 +48,8 @@ Result<bool> IsOfSavedTensors(storage::ObjectStore& store, const storage::Object
   return text->starts_with(std::string("{\"format\":\"") + kSavedTensorsFormatName + '"');
 }
 
-// Of each of them 1 or 0: a request for each, several at once. The first error in their order.
+// Of each of them 1 or 0: a request for each, several at once. An error ends them; of several, the first in the order
+// of the manifests that were read by then.
 Result<std::vector<uint8_t>> AreOfSavedTensors(storage::ObjectStore& store,
                                                const std::vector<storage::ObjectInfo>& manifests) {
   std::vector<Result<bool>> answers(manifests.size(), false);
@@ -139,9 +140,12 @@ Result<SavedEmbeddingEntry> EmbeddingFrom(const JsonFields& fields) {
   ASSIGN_OR_RETURN(embedding.optimizer, fields.Text("optimizer"));
   ASSIGN_OR_RETURN(const JsonFields values, fields.Object("values"));
   ASSIGN_OR_RETURN(embedding.values, TensorFrom(values));
+  if (embedding.values.row_shape.size() != 1) return values.Wrong("row_shape", "expected one dimension");
   if (!fields.Has("state")) return embedding;
   ASSIGN_OR_RETURN(const JsonFields state, fields.Object("state"));
   ASSIGN_OR_RETURN(embedding.state, TensorFrom(state));
+  if (embedding.state->dtype != DType::kF32) return state.Wrong("dtype", "expected F32");
+  if (embedding.state->row_shape.size() != 1) return state.Wrong("row_shape", "expected one dimension");
   const bool of_the_values = embedding.state->rows == embedding.values.rows &&
                              embedding.state->num_rows == embedding.values.num_rows &&
                              embedding.state->files.size() == embedding.values.files.size();

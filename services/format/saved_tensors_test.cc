@@ -46,7 +46,9 @@ SavedTensorsManifest PutTinyTensors(storage::ObjectStore& store, const std::stri
   const SavedTensorEntry none{.rows = "own", .name = "none", .dtype = DType::kBool};
   SavedEmbeddingEntry with_state{.version = 12, .optimizer = "Adagrad", .values = rows, .state = rows};
   with_state.state->name = "scores.state";
-  const SavedEmbeddingEntry without{.version = 3, .optimizer = "SGD", .values = none, .state = {}};
+  SavedEmbeddingEntry without{.version = 3, .optimizer = "SGD", .values = none, .state = {}};
+  without.values.dtype = DType::kF16;
+  without.values.row_shape = {5};
   return {.graph_name = "tiny",
           .notes = {{"epoch", "3"}, {"what", "\u00e9"}},
           .tensors = {rows, none},
@@ -192,6 +194,9 @@ TEST(SavedTensorsManifestTest, NamesTheFieldThatIsWrong) {
       {"/embeddings/1/version", -1, "embeddings[1].version"},
       {"/embeddings/0/optimizer", 4, "embeddings[0].optimizer"},
       {"/embeddings/0/values/dtype", "F31", "embeddings[0].values.dtype"},
+      {"/embeddings/0/values/row_shape", nlohmann::json::array({2, 1}), "embeddings[0].values.row_shape: expected one"},
+      {"/embeddings/0/state/dtype", "F16", "embeddings[0].state.dtype: expected F32"},
+      {"/embeddings/0/state/row_shape", nlohmann::json::array(), "embeddings[0].state.row_shape: expected one"},
       {"/embeddings/0/state/num_rows", 4, "embeddings[0].state: expected the rows of the values"},
       {"/embeddings/0/state/files", nlohmann::json::array(), "in as many files"}};
   for (const auto& [pointer, value, words] : wrong) {

@@ -4,11 +4,11 @@
 
 #include <functional>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/base/tensor.h"
 #include "services/graph/partition_book.h"
@@ -85,8 +85,8 @@ struct Partition {
   std::vector<Tensor> original_edge_ids;                    // U32 or U64 [m]; empty where not loaded
   std::vector<std::map<std::string, Tensor>> edge_columns;  // each [m, ...]
   // Gets original_edge_ids that were not loaded, for all edge types, once somebody needs them; null: there is no way.
-  // Thread-safe.
-  std::function<Result<std::vector<Tensor>>(Deadline deadline)> load_original_edge_ids;
+  // May take long, and ends early when it is asked to stop. Thread-safe.
+  std::function<Result<std::vector<Tensor>>(const std::stop_token& stop)> load_original_edge_ids;
 };
 
 }  // namespace espalier::graph

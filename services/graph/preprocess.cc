@@ -81,9 +81,14 @@ Result<std::vector<Pairs>> PairsToHoldOut(const SourceGraph& graph, const Prepro
   for (const EdgeTypeId type : types) {
     if (named == graph.edge_splits.end() || !named->second.contains(type.value)) {
       std::string existing;
-      for (const auto& [name, by_type] : graph.edge_splits) existing += " '" + name + "'";
+      for (const auto& [name, by_type] : graph.edge_splits) {
+        for (const auto& [other, split] : by_type) {
+          existing +=
+              (existing.empty() ? "'" : ", '") + name + "' of '" + graph.schema.edge_types()[other].Name() + "'";
+        }
+      }
       return NotFound("there is no split '" + of.split + "' of edge type '" + graph.schema.EdgeType(type).Name() +
-                      "'; the graph's splits of edges are" + (existing.empty() ? " none" : existing));
+                      "'; the graph's splits of edges are " + (existing.empty() ? "none" : existing));
     }
     for (const EdgePairs* pairs : {&named->second.at(type.value).validation, &named->second.at(type.value).test}) {
       const std::span<const uint64_t> sources = pairs->sources.ids(), destinations = pairs->destinations.ids();

@@ -247,7 +247,8 @@ TEST(PreprocessTest, HoldsOutTheEdgesOfTheNamedTypesAlone) {
   EXPECT_THAT(Preprocess(graph, {.held_out = unmade}, 1).status().message(), HasSubstr("rev_writes"));
   const HeldOutEdges all{"links", "", ""};
   EXPECT_THAT(Preprocess(graph, {.held_out = all}, 1).status().message(),
-              HasSubstr("no split 'links' of edge type 'venue:prints:paper'"));
+              HasSubstr("no split 'links' of edge type 'venue:prints:paper'; the graph's splits of edges are 'links' "
+                        "of 'author:writes:paper', 'links' of 'paper:cites:paper'"));
 }
 
 TEST(PreprocessTest, TrainingPairsThatAreHeldOutAreTrainedOnNoMore) {
@@ -365,6 +366,7 @@ TEST(PreprocessTest, HoldingOutNamesWhatIsNotThere) {
   };
   EXPECT_EQ(refusal({"links", "", ""}).code(), StatusCode::kNotFound);
   EXPECT_THAT(refusal({"links", "", ""}).message(), HasSubstr("no split 'links' of edge type 'node:edge:node'"));
+  EXPECT_THAT(refusal({"links", "", ""}).message(), HasSubstr("splits of edges are none"));
   EXPECT_THAT(refusal({"links", "cites", ""}).message(), HasSubstr("cites"));
   SourceGraph typed = testing::TypedExample();
   EXPECT_THAT(Preprocess(typed, {.held_out = HeldOutEdges{"links", "", "writes"}}, 1).status().message(),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/base/mutex.h"
+#include "services/sampler/ask_again.h"
 #include "services/sampler/owner_route.h"
 #include "services/sampler/partition_fan_out.h"
 #include "services/sampler/row_routing.h"
@@ -72,12 +73,15 @@ Status PartitionedEmbeddings::CheckRows(const EmbeddingSpec& spec, std::span<con
 Status PartitionedEmbeddings::CreateEmbedding(const EmbeddingSpec& spec, Deadline deadline) {
   RETURN_IF_ERROR(CheckRowSpace(spec.id.rows, book_));
   RETURN_IF_ERROR(CheckEmbedding(spec));
-  const auto fan_out =
-      std::make_shared<PartitionFanOut<Nothing>>(EveryPartition(partitions_.size()), /*kept_alive=*/nullptr);
-  for (size_t p = 0; p < partitions_.size(); ++p) {
-    partitions_[p]->embeddings().Create(spec, deadline, fan_out->StatusSlot(p));
-  }
-  return fan_out->Wait(deadline).status();
+  const auto create = [&] {
+    const auto fan_out =
+        std::make_shared<PartitionFanOut<Nothing>>(EveryPartition(partitions_.size()), /*kept_alive=*/nullptr);
+    for (size_t p = 0; p < partitions_.size(); ++p) {
+      partitions_[p]->embeddings().Create(spec, deadline, fan_out->StatusSlot(p));
+    }
+    return fan_out->WaitForAll(deadline);
+  };
+  return AskUntilAvailable(partitions_, deadline, create).status();
 }
 
 Status PartitionedEmbeddings::DropEmbedding(const TensorId& embedding, Deadline deadline) {

@@ -31,7 +31,8 @@ class EmbeddingStore {
  public:
   virtual ~EmbeddingStore() = default;
 
-  // On all partitions, at spec.first_version. The same again is fine.
+  // On all partitions, at spec.first_version. The same again is fine. Ends when all have answered: what some have made
+  // after an error of others can be dropped then.
   virtual Status CreateEmbedding(const EmbeddingSpec& spec, Deadline deadline) = 0;
   // [rows.size(), width] of the specification's dtype; waits for the version. Repetitions are allowed.
   virtual Result<Tensor> ReadEmbedding(const EmbeddingSpec& spec, uint64_t version, std::span<const GlobalRowId> rows,

@@ -2,9 +2,9 @@
 // decides whose tensor has a name; the protocol stands in proto/espalier/tensor/v1/tensor.proto.
 #include <utility>
 
-#include "services/base/backoff.h"
 #include "services/base/hash.h"
 #include "services/base/unique_number.h"
+#include "services/sampler/ask_again.h"
 #include "services/sampler/partition_fan_out.h"
 #include "services/sampler/partitioned_tensors.h"
 
@@ -78,26 +78,25 @@ Result<TensorDescription> PartitionedTensors::DescribedByFirst(const TensorId& t
 
 // Partition 0 takes the name for us, or says what has it, once nobody is about to make it.
 Result<TensorDescription> PartitionedTensors::DecidedByFirst(const TensorSpec& spec, Deadline deadline) {
-  for (int attempt = 1;; ++attempt) {
+  Result<std::vector<TensorDescription>> decided = AskUntilAvailable(partitions_, deadline, [&] {
     const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
     partitions_[0]->tensors().Create(spec, /*creation=*/0, deadline, asked->Slot(0));
-    Result<std::vector<TensorDescription>> decided = asked->WaitForAll(deadline);
-    if (decided.ok()) return std::move((*decided)[0]);
-    // A server is asked again by its client; a partition of this process is asked again here.
-    const auto delay = DelayBefore(attempt, RetryPolicy{}, static_cast<uint32_t>(NewAct()));
-    const bool asks_again = decided.status().code() == StatusCode::kUnavailable && answers_in_process_[0];
-    if (!asks_again || deadline.Remaining() <= delay) return std::move(decided).status();
-    Clock::Real().SleepFor(delay);
-  }
+    return asked->WaitForAll(deadline);
+  });
+  if (!decided.ok()) return std::move(decided).status();
+  return std::move((*decided)[0]);
 }
 
 Status PartitionedTensors::MakeElsewhere(const TensorSpec& spec, uint64_t creation, Deadline deadline) {
   const std::vector<PartitionId> others = Others();
-  const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
-  for (size_t k = 0; k < others.size(); ++k) {
-    partitions_[others[k].value]->tensors().Create(spec, creation, deadline, asked->Slot(k));
-  }
-  ASSIGN_OR_RETURN(const std::vector<TensorDescription> made, asked->WaitForAll(deadline));
+  const auto make = [&] {
+    const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
+    for (size_t k = 0; k < others.size(); ++k) {
+      partitions_[others[k].value]->tensors().Create(spec, creation, deadline, asked->Slot(k));
+    }
+    return asked->WaitForAll(deadline);
+  };
+  ASSIGN_OR_RETURN(const std::vector<TensorDescription> made, AskUntilAvailable(partitions_, deadline, make));
   for (const TensorDescription& there : made) {
     if (there.creation != creation) return Aborted("tensor '" + spec.id.name + "' was dropped while it was made");
     RETURN_IF_ERROR(CheckFits(spec, there));

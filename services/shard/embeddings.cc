@@ -7,10 +7,16 @@
 namespace espalier::shard {
 namespace {
 
+// An epsilon that is absent is torch's: as such it comes over the network.
+sampler::SparseOptimizer WithEpsilon(sampler::SparseOptimizer optimizer) {
+  optimizer.epsilon = sampler::EpsilonOf(optimizer);
+  return optimizer;
+}
+
 bool IsSame(const sampler::EmbeddingSpec& a, const sampler::EmbeddingSpec& b) {
-  return a.dtype == b.dtype && a.width == b.width && a.initializer == b.initializer && a.optimizer == b.optimizer &&
-         a.num_trainers == b.num_trainers && a.first_version == b.first_version && a.incarnation == b.incarnation &&
-         a.id.creation == b.id.creation;
+  return a.dtype == b.dtype && a.width == b.width && a.initializer == b.initializer &&
+         WithEpsilon(a.optimizer) == WithEpsilon(b.optimizer) && a.num_trainers == b.num_trainers &&
+         a.first_version == b.first_version && a.incarnation == b.incarnation && a.id.creation == b.id.creation;
 }
 
 }  // namespace
@@ -72,9 +78,8 @@ Result<std::shared_ptr<TensorRows>> Embeddings::NewTensor(const sampler::TensorS
   // That of the run, so that a message of another one which comes late finds nothing.
   const uint64_t creation = spec.id.creation != 0 ? spec.id.creation : next_creation_++;
   std::optional<Result<sampler::TensorDescription>> made;
-  // The built-in initialisers come to their end soon, whoever still waits for them; not so who fetches ids of edges.
-  const bool may_take_long =
-      spec.initializer.kind == sampler::Initializer::Kind::kPlugin || spec.id.rows.of == sampler::RowsOf::kEdges;
+  // The built-in initialisers come to their end soon, whoever still waits for them.
+  const bool may_take_long = spec.initializer.kind == sampler::Initializer::Kind::kPlugin;
   tensors_.Create(spec, creation, may_take_long ? deadline : Deadline::After(std::chrono::hours(1)),
                   [&](Result<sampler::TensorDescription> description) { made.emplace(std::move(description)); });
   // NotFound: tensors of other creators have numbers of other registers.

@@ -175,6 +175,16 @@ TEST_F(EmbeddingsTest, TrainersThatMeetInEveryStepAreNeverTooFarAhead) {
   ValuesAt(kSteps, {LocalRowId(0)});
 }
 
+TEST_F(EmbeddingsTest, AnEpsilonThatIsAbsentIsTorchs) {
+  EmbeddingSpec spec = Descent(1);
+  spec.optimizer = {.type = SparseOptimizerType::kAdam};
+  ASSERT_TRUE(Create(spec).ok());
+  spec.optimizer.epsilon = 1e-8;
+  EXPECT_EQ(Create(spec).ToString(), "OK");
+  spec.optimizer.epsilon = 1e-10;
+  EXPECT_EQ(Create(spec).code(), StatusCode::kAlreadyExists);
+}
+
 TEST_F(EmbeddingsTest, RowsGoOnAtTheVersionThatTheyAreMadeAt) {
   EmbeddingSpec spec = Descent(1);
   spec.first_version = 5;

@@ -61,8 +61,7 @@ Status MutableTensors::CheckCount(size_t count) const {
                            std::to_string(limits_.max_rows_per_request));
 }
 
-Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const sampler::RowSpace& rows,
-                                                                      Deadline deadline) {
+Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const sampler::RowSpace& rows) {
   RETURN_IF_ERROR(CheckRowSpace(rows, book_));
   const auto of_array = [](const Tensor& ids) {
     return std::function<uint64_t(uint64_t)>([ids](uint64_t row) { return IdArray(ids)[row]; });
@@ -70,7 +69,7 @@ Result<std::function<uint64_t(uint64_t)>> MutableTensors::OriginalIds(const samp
   switch (rows.of) {
     case sampler::RowsOf::kNodes: return of_array(partition_.nodes[rows.type].original_ids);
     case sampler::RowsOf::kEdges: {
-      ASSIGN_OR_RETURN(const Tensor ids, original_edge_ids_.Of(EdgeTypeId(rows.type), deadline));
+      ASSIGN_OR_RETURN(const Tensor ids, original_edge_ids_.Of(EdgeTypeId(rows.type)));
       return of_array(ids);
     }
     case sampler::RowsOf::kOwn: break;
@@ -201,10 +200,6 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
                              std::to_string(sampler::TensorLimits::kMaxRowsPerPartition));
   }
   RETURN_IF_ERROR(CheckInitializerExists(spec.initializer).While(what));
-  std::function<uint64_t(uint64_t)> original_ids;
-  if (NeedsOriginalIds(spec.initializer)) {
-    ASSIGN_OR_RETURN(original_ids, OriginalIds(spec.id.rows, deadline));
-  }
   // Rows have at most 2^32 - 1 of at most kMaxRowBytes: no overflow.
   const uint64_t size_bytes = num_rows * sampler::RowBytes(spec.dtype, spec.row_shape);
 
@@ -213,6 +208,16 @@ Result<sampler::TensorDescription> MutableTensors::Create(const sampler::TensorS
 
   RETURN_IF_ERROR(EnterIncarnation(spec.id.job, spec.id.incarnation));
   Freed freed;  // before the lock, so that it goes after it
+  std::function<uint64_t(uint64_t)> original_ids;
+  if (NeedsOriginalIds(spec.initializer)) {
+    {
+      // An answer that needs no ids is not one to fetch them for.
+      MutexLock lock(&mutex_);
+      ASSIGN_OR_RETURN(const std::optional<sampler::TensorDescription> found, FindOrFreeName(spec, creation, freed));
+      if (found.has_value()) return *found;
+    }
+    ASSIGN_OR_RETURN(original_ids, OriginalIds(spec.id.rows));
+  }
   std::shared_ptr<TensorRows> rows;
   {
     MutexLock lock(&mutex_);

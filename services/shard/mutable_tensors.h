@@ -27,7 +27,8 @@ struct MutableTensorLimits {
 };
 
 // Thread-safe. Answers on the asking thread, before the call returns; deadlines are the caller's concern, but Create's:
-// it may wait for a plugin, or for original ids of edges. Dropping a tensor does not disturb who reads it.
+// it may wait for a plugin. It is Unavailable while original ids of edges that it needs are fetched. Dropping a tensor
+// does not disturb who reads it.
 class MutableTensors final : public sampler::PartitionTensors {
  public:
   // Book and partition outlive this. `initializers`: those of plugins; null: there are none.
@@ -58,8 +59,7 @@ class MutableTensors final : public sampler::PartitionTensors {
   // The rows of a tensor of this partition. NotFound names those that there are.
   Result<std::shared_ptr<TensorRows>> Find(const sampler::TensorId& tensor) const;
   // Original id of a local row. Those of edges may have to be fetched first: errors of OriginalEdgeIds::Of.
-  Result<std::function<uint64_t(uint64_t row)>> OriginalIds(const sampler::RowSpace& rows, Deadline deadline)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  Result<std::function<uint64_t(uint64_t row)>> OriginalIds(const sampler::RowSpace& rows) ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t SizeBytes() const;
 
  private:

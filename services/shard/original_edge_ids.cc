@@ -4,20 +4,14 @@
 #include <utility>
 
 namespace espalier::shard {
-namespace {
-
-// A server's thread that waits answers nobody meanwhile.
-constexpr std::chrono::seconds kLongestWaitForAnother{1};
-
-}  // namespace
 
 bool OriginalEdgeIds::Fit(EdgeTypeId type, const std::vector<Tensor>& ids) const {
   return type.value < ids.size() &&
          static_cast<uint64_t>(ids[type.value].num_elements()) == book_.NumOwnedEdges(partition_.id, type);
 }
 
-Result<std::vector<Tensor>> OriginalEdgeIds::Fetch(Deadline deadline) const {
-  ASSIGN_OR_RETURN(std::vector<Tensor> ids, partition_.load_original_edge_ids(deadline));
+Result<std::vector<Tensor>> OriginalEdgeIds::Fetch(const std::stop_token& stop) const {
+  ASSIGN_OR_RETURN(std::vector<Tensor> ids, partition_.load_original_edge_ids(stop));
   for (uint16_t type = 0; type < book_.schema().num_edge_types(); ++type) {
     if (!Fit(EdgeTypeId(type), ids)) {
       return DataLoss("they are not those of partition " + std::to_string(partition_.id.value));
@@ -26,7 +20,20 @@ Result<std::vector<Tensor>> OriginalEdgeIds::Fetch(Deadline deadline) const {
   return ids;
 }
 
-Result<Tensor> OriginalEdgeIds::Of(EdgeTypeId type, Deadline deadline) {
+void OriginalEdgeIds::Take(Result<std::vector<Tensor>> ids) {
+  MutexLock lock(&mutex_);
+  is_fetching_ = false;
+  if (ids.ok()) {
+    fetched_ = *std::move(ids);
+    return;
+  }
+  Status error = std::move(ids).status();
+  // NotFound would say that rows of the tensor are lost.
+  if (error.code() == StatusCode::kNotFound) error = DataLoss(error.message() + ": it is missing");
+  error_ = std::move(error).While("fetching the edges' original ids");
+}
+
+Result<Tensor> OriginalEdgeIds::Of(EdgeTypeId type) {
   if (Fit(type, partition_.original_edge_ids)) return partition_.original_edge_ids[type.value];
   const std::string name = book_.schema().EdgeType(type).Name();
   if (partition_.load_original_edge_ids == nullptr) {
@@ -35,25 +42,15 @@ Result<Tensor> OriginalEdgeIds::Of(EdgeTypeId type, Deadline deadline) {
         "edge type '" +
         name + "' depend on");
   }
-  {
-    MutexLock lock(&mutex_);
-    if (!mutex_.AwaitBefore(deadline.AtMost(kLongestWaitForAnother), [this] { return !is_fetching_; })) {
-      return Unavailable("the edges' original ids are being fetched");
-    }
-    if (fetched_.has_value()) return (*fetched_)[type.value];
-    is_fetching_ = true;
-  }
-  Result<std::vector<Tensor>> fetched = Fetch(deadline);
   MutexLock lock(&mutex_);
-  is_fetching_ = false;
-  if (!fetched.ok()) {
-    Status error = std::move(fetched).status();
-    // NotFound would say that rows of the tensor are lost.
-    if (error.code() == StatusCode::kNotFound) error = DataLoss(error.message() + ": it is missing");
-    return std::move(error).While("fetching the edges' original ids");
+  if (fetched_.has_value()) return (*fetched_)[type.value];
+  if (!error_.ok()) return std::exchange(error_, Status());
+  if (!is_fetching_) {
+    is_fetching_ = true;
+    // The thread before this one, if any, has taken the lock for the last time.
+    fetching_ = std::jthread([this](const std::stop_token& stop) { Take(Fetch(stop)); });
   }
-  fetched_ = *std::move(fetched);
-  return (*fetched_)[type.value];
+  return Unavailable("the edges' original ids are being fetched");
 }
 
 }  // namespace espalier::shard

@@ -9,6 +9,9 @@
 namespace espalier::adapters {
 namespace {
 
+// Of rows that are of no use to anybody: whether that succeeds is not worth a long wait.
+constexpr std::chrono::seconds kTimeToDropAfterAnError{10};
+
 // Rows go with the server that holds them: a next incarnation makes them again.
 Status RestartWhereLost(Status status) {
   if (status.code() != StatusCode::kNotFound) return status;
@@ -96,19 +99,22 @@ Result<std::unique_ptr<DistEmbedding>> DistEmbedding::Create(sampler::EmbeddingS
   spec.id.creation = shared[0];
   // Kept rows take the place of first values, which need not be made then.
   if (kept != nullptr) spec.initializer = sampler::Initializer::Zeros();
-  bool is_made = false;
+  bool is_begun = false, is_made = false;
   const auto make_some = [&]() -> Result<bool> {
     const Deadline step_deadline = Deadline::After(options.call_timeout);
     if (is_made) return kept->RestoreSome(store, spec, step_deadline);
     if (kept != nullptr) RETURN_IF_ERROR(kept->CheckFits(spec));
+    is_begun = true;
     RETURN_IF_ERROR(store.CreateEmbedding(spec, step_deadline));
     is_made = true;
     return kept != nullptr;
   };
   Status made = collective::WorkInSteps(Rank(0), make_some, group, options.call_timeout);
   if (!made.ok()) {
-    // Half restored they are of no use to anybody; that they cannot be dropped either is not what has gone wrong.
-    if (is_made) static_cast<void>(store.DropEmbedding(spec.id, Deadline::After(options.call_timeout)));
+    // Half restored, or made by some servers, they are of no use to anybody; that they cannot be dropped either is not
+    // what has gone wrong.
+    const Deadline drop_deadline = Deadline::After(options.call_timeout).AtMost(kTimeToDropAfterAnError);
+    if (is_begun) static_cast<void>(store.DropEmbedding(spec.id, drop_deadline));
     return std::move(made).While("creating the embedding '" + options.name + "'");
   }
   return std::unique_ptr<DistEmbedding>(new DistEmbedding(store, group, std::move(spec), options.call_timeout));

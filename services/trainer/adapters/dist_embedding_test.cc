@@ -290,6 +290,25 @@ TEST(DistEmbeddingTest, HalfRowsAreTheRoundedOnes) {
   EXPECT_TRUE(torch::equal(Rows(*half, ids), Rows(*whole, ids).to(torch::kBFloat16).to(torch::kFloat)));
 }
 
+// A server refuses what the other makes.
+TEST(DistEmbeddingTest, RowsThatNotAllServersHaveMadeAreDropped) {
+  const client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
+  const auto graph = Ask(served);
+  collective::SelfCollective group;
+  const DistEmbeddingOptions options = SgdRows();
+  const sampler::TensorSpec other{.id = {.rows = options.rows, .name = options.name}};
+  const auto first = served.Remote(0), second = served.Remote(1);
+  const auto taken = client::testing::Await<sampler::TensorDescription>(
+      [&](auto done) { second->tensors().Create(other, /*creation=*/1, Soon(), done); });
+  ASSERT_TRUE(taken.ok()) << taken.status().ToString();
+
+  const Status refused = DistEmbedding::Create(graph->embeddings(), group, options).status();
+  EXPECT_EQ(refused.code(), StatusCode::kAlreadyExists) << refused.ToString();
+  const auto left = client::testing::Await<sampler::TensorDescription>(
+      [&](auto done) { first->tensors().Describe(other.id, Soon(), done); });
+  EXPECT_EQ(left.status().code(), StatusCode::kNotFound);
+}
+
 TEST(DistEmbeddingTest, SaysWhatDoesNotFit) {
   client::testing::ServedGraph served(client::testing::SmallGraph(), 2);
   const auto graph = Ask(served);
