@@ -62,6 +62,11 @@ def lack_of(scenario):
     return None
 
 
+def programs_of(scenarios):
+    """Names of what some of them call on this machine, beside what all do."""
+    return sorted({name for scenario in scenarios.values() for name in getattr(scenario, "NEEDS_PROGRAMS", ())})
+
+
 def tell_all(scenarios, world, arguments, rounds):
     """True where all went well and in time. The chart is then as it was before: installed or not."""
     most_seconds = math.inf if arguments.scenarios else LEVEL_SECONDS[arguments.level]
@@ -125,11 +130,6 @@ def main(argv, description):
     if missing:
         parser.error(f"needs {', '.join(missing)} in the environment")
     os.environ.setdefault("ESPALIER_E2E_CLI", str(SOURCE / "build/release/bin" / here.PROGRAM))
-    unbuilt = here.missing_programs()
-    if unbuilt:
-        print(f"e2e/run: not built: {', '.join(unbuilt)}; ./test.sh builds them, and so does "
-              "cmake --build --preset release --target espalier-binaries", file=sys.stderr)
-        return UNAVAILABLE_STATUS
     for name in [name for name in os.environ if name.startswith("OPENBLAS_")]:
         del os.environ[name]  # pods do not have what chooses the kernels of the math library here
     os.environ.setdefault("AWS_REGION", "us-east-1")
@@ -140,6 +140,11 @@ def main(argv, description):
         if lacks:
             say(f"-- {name}: left out, for it needs {lacks}")
             del scenarios[name]
+    unbuilt = [] if arguments.prepare else here.missing_programs(programs_of(scenarios))
+    if unbuilt:
+        print(f"e2e/run: not built: {', '.join(unbuilt)}; ./test.sh builds them, and so does "
+              "cmake --build --preset release --target espalier-binaries", file=sys.stderr)
+        return UNAVAILABLE_STATUS
     bucket = Bucket(arguments.bucket)
     try:
         run(["kubectl", "get", "--raw", "/readyz"])

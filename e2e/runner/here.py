@@ -9,13 +9,13 @@ import sys
 from runner.commands import run
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-# What stories call on this machine; the second is found by kubectl as `kubectl espalier`.
+# What all stories may call on this machine; the second is found by kubectl as `kubectl espalier`.
 PROGRAM, PLUGIN = "espalier", "kubectl-espalier"
 
 
-def missing_programs():
-    """Paths of those that are not built."""
-    return [str(path) for path in map(beside, (PROGRAM, PLUGIN)) if not os.access(path, os.X_OK)]
+def missing_programs(further=()):
+    """Paths of those that are not built, and of others by name."""
+    return [str(path) for path in map(beside, (PROGRAM, PLUGIN, *further)) if not os.access(path, os.X_OK)]
 
 
 def beside(name):

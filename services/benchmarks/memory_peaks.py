@@ -14,7 +14,9 @@ Example: memory_peaks.py --bin build/release/bin --access rpc
 import argparse
 import dataclasses
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ import time
 
 NODES, EDGES = 495_755, 25_000_000  # as many edges a node as ogbn-products has
 SECONDS_BETWEEN_READINGS = 0.05
+SECONDS_TO_END = 60
 MIB = 1 << 20
 
 
@@ -64,17 +67,24 @@ def parents():
 
 
 def family_of(pid):
-    """The process and all that descend from it."""
-    parent_of, family, newest = parents(), {pid}, {pid}
+    """The process and all that descend from it: {process id: its parent's}."""
+    parent_of = parents()
+    family, newest = {}, {pid}
     while newest:
-        newest = {child for child, parent in parent_of.items() if parent in newest} - family
-        family |= newest
+        family |= {member: parent_of.get(member) for member in newest}
+        newest = {child for child, parent in parent_of.items() if parent in newest} - family.keys()
     return family
 
 
+def program_of(pid):
+    return os.readlink(f"/proc/{pid}/exe")
+
+
 def read_family(pid, peaks):
-    for member in family_of(pid):
+    for member, parent in family_of(pid).items():
         try:
+            if member != pid and program_of(member) == program_of(parent):
+                continue  # forked, and not yet what it is to be
             command = pathlib.Path(f"/proc/{member}/cmdline").read_bytes().decode(errors="replace").split("\0")
             status = sizes_in(pathlib.Path(f"/proc/{member}/status").read_text())
         except OSError:
@@ -83,18 +93,33 @@ def read_family(pid, peaks):
             peaks.setdefault((name_of(command), member), Peak()).read(status)
 
 
+def ensure_ended(process):
+    """`espalier run` ends what it has started; where it is killed, the kernel does."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        process.kill()
+        process.wait()
+
+
 def watched(arguments, command):
     """Runs a command to its end; {(name, process id): Peak} of it and of all that it starts."""
     peaks = {}
     end = time.monotonic() + arguments.deadline
     process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    while process.poll() is None:
-        read_family(process.pid, peaks)
-        if time.monotonic() > end:
-            process.terminate()  # `espalier run` ends what it has started
-            process.wait()
-            sys.exit(f"{' '.join(map(str, command[:2]))}: not done within {arguments.deadline:.0f} s")
-        time.sleep(SECONDS_BETWEEN_READINGS)
+    try:
+        while process.poll() is None:
+            read_family(process.pid, peaks)
+            if time.monotonic() > end:
+                sys.exit(f"{' '.join(map(str, command[:2]))}: not done within {arguments.deadline:.0f} s")
+            time.sleep(SECONDS_BETWEEN_READINGS)
+    finally:
+        ensure_ended(process)
     if process.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: exit code {process.returncode}")
     return peaks
@@ -159,6 +184,7 @@ def main():
     flags.add_argument("--folder", type=pathlib.Path, help="where the graph and the run lie for a while; default: temporary")
     arguments = flags.parse_args()
     arguments.bin = arguments.bin.resolve()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the job is ended, and its folder goes
     with tempfile.TemporaryDirectory(prefix="espalier-memory-peaks-", dir=arguments.folder) as name:
         graph_bytes, peaks = measure(arguments, pathlib.Path(name))
     print(f"{EDGES * arguments.scale / 1e6:.3g} M edges, {graph_bytes / MIB:.0f} MiB on disk; the goal is a peak of at most "

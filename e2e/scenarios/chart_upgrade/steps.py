@@ -29,19 +29,20 @@ def story(world):
     before = definition(world)
     assert FIELD not in before["fields"], before
 
-    # What new jobs would run: this one keeps what it was accepted with.
-    try:
-        with tempfile.TemporaryDirectory(prefix="espalier-e2e-chart-") as folder:
+    with tempfile.TemporaryDirectory(prefix="espalier-e2e-chart-") as folder:
+        copy = next_version(world.chart.CHART, pathlib.Path(folder))
+        try:
+            # What new jobs would run: this one keeps what it was accepted with.
             world.chart.upgrade("operator.replicas=2", "operator.logFormat=text", f"image.trainer={ANOTHER_IMAGE}",
-                                chart=next_version(world.chart.CHART, pathlib.Path(folder)))
-        now = set(world.chart.operator_pods())
-        assert len(now) == 2 and not now & operators, (operators, now)
-        after = definition(world)
-        assert after["version"] == NEXT_VERSION and after["fields"] == before["fields"] | {FIELD}, (before, after)
-        assert after["uid"] == before["uid"], "the definition was made anew: every DistTraining went with the old one"
-        assert_undisturbed(world, pods, "upgraded to another version and two operators")
-    finally:
-        world.chart.roll_back()
+                                chart=copy)
+            now = set(world.chart.operator_pods())
+            assert len(now) == 2 and not now & operators, (operators, now)
+            after = definition(world)
+            assert after["version"] == NEXT_VERSION and after["fields"] == before["fields"] | {FIELD}, (before, after)
+            assert after["uid"] == before["uid"], "the definition was made anew: every DistTraining went with it"
+            assert_undisturbed(world, pods, "upgraded to another version and two operators")
+        finally:
+            world.chart.roll_back()
     assert len(world.chart.operator_pods()) == 1, world.chart.operator_pods()
     assert definition(world) == before, (before, definition(world))
     assert_undisturbed(world, pods, "rolled back")

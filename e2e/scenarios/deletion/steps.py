@@ -3,6 +3,7 @@
 import contextlib
 import json
 
+from runner.commands import attempt
 from runner.machines import full_nodes
 from runner.world import CORA, ENDLESS
 
@@ -67,15 +68,15 @@ def delete_while_suspending(namespace, name):
 @contextlib.contextmanager
 def held(namespace, pod):
     """A time in which a pod stays although it was asked to go."""
-    def set_finalizers(names):
-        namespace.kubectl("patch", "pod", pod, "--type=merge", "--patch",
-                          json.dumps({"metadata": {"finalizers": names}}))
+    def patch(names):
+        return ["patch", "pod", pod, "--type=merge", "--patch", json.dumps({"metadata": {"finalizers": names}})]
 
-    set_finalizers(["e2e.espalier.io/held"])
+    namespace.kubectl(*patch(["e2e.espalier.io/held"]))
     try:
         yield
     finally:
-        set_finalizers(None)
+        # Where it is gone all the same, what has failed before is what matters.
+        attempt(["kubectl", "--namespace", namespace.name, *patch(None)])
 
 
 def delete_without_operator(world, orphans):

@@ -26,14 +26,14 @@ def story(world):
     namespace.wait_for_checkpoint("cora", 180)
 
     served = who_is_let_in(world, strangers)
-    calls, ends = calls_of_clients(namespace), ends_of_certificates(namespace)
+    calls = calls_of_clients(namespace)
     for renewal in range(1, RENEWALS + 1):
+        ends = ends_of_certificates(namespace)
         asked = f"espalier.io/renew-certificates={renewal}"
         namespace.kubectl("annotate", "disttraining", "cora", "--overwrite", asked)
         served = wait_for("another certificate of the server", REACHES_PODS_SECONDS, lambda: renewed(namespace, served))
+        namespace.wait_for("another certificate in every pod", REACHES_PODS_SECONDS, lambda: all_later(namespace, ends))
         world.note(f"renewed {renewal} times")
-    namespace.wait_for("another certificate in every pod", REACHES_PODS_SECONDS, lambda: all(
-        end > ends[pod] for pod, end in ends_of_certificates(namespace).items()))
     only_good_answers_were_added(calls, calls_of_clients(namespace))
     who_is_let_in(world, strangers)
 
@@ -105,6 +105,10 @@ def only_good_answers_were_added(before, after):
         bad = {series: count for series, count in added.items()
                if count != 0 and 'code="OK"' not in series and series not in CLIENTS_WAITS}
         assert not bad, (pod, bad)
+
+
+def all_later(namespace, ends):
+    return all(end > ends[pod] for pod, end in ends_of_certificates(namespace).items())
 
 
 def ends_of_certificates(namespace):

@@ -12,6 +12,7 @@ SECONDS = 600
 NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor; the program lies beside the command line
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 PROGRAM = "espalier_example_training_loop"
+NEEDS_PROGRAMS = [PROGRAM]
 EPOCHS = "600"  # of twelve steps: time for two pods to be killed
 
 

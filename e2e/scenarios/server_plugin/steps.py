@@ -12,6 +12,7 @@ SECONDS = 480
 NEEDS_OWN_CLUSTER = True  # the plugin and the program lie beside the command line
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 PLUGIN, PROGRAM = "espalier_example_degrees.so", "espalier_example_ask_degrees"
+NEEDS_PROGRAMS = [PLUGIN, PROGRAM]
 FOLDER = "/usr/lib/espalier"  # of plugins in the image
 ANSWERS = ("nodesByInDegree", "largest")
 BAD_INPUT = 65

@@ -61,7 +61,8 @@ std::string PartitioningStatus::Json() const {
   if (const auto current = phases_.find(current_); current != phases_.end()) {
     status["phase"] = current_;
     status["phaseSeconds"] = current->second.SecondsSoFar();
-    status["phasePercent"] = 100 * current->second.fraction;
+    // Most phases say nothing between their begin and their end.
+    if (current->second.fraction > 0) status["phasePercent"] = 100 * current->second.fraction;
   }
   status["seconds"] = nlohmann::ordered_json::object();
   for (const auto& [name, phase] : phases_) status["seconds"][name] = phase.SecondsSoFar();

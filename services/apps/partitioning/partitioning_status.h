@@ -27,7 +27,8 @@ class PartitioningStatus {
   const StoreBytes& bytes() const { return bytes_; }
 
   // {"job", "rank", "partitioners", "phase", "phaseSeconds", "phasePercent", "seconds": {"reading": 1.5, ...},
-  // "readBytes", "writtenBytes"}; "phase" and what is about it only while there is one, "seconds" of each so far.
+  // "readBytes", "writtenBytes"}; "phase" and what is about it only while there is one, "phasePercent" once a share of
+  // it is known to be done, "seconds" of each so far.
   std::string Json() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

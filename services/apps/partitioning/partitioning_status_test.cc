@@ -27,6 +27,7 @@ TEST(PartitioningStatusTest, SaysWhatItIsAtAndHowFar) {
   partitioning.OnPhase("reading", 0);
   partitioning.OnPhase("reading", 1);
   partitioning.OnPhase("writing", 0);
+  EXPECT_FALSE(nlohmann::json::parse(partitioning.Json()).contains("phasePercent"));
   partitioning.OnPhase("writing", 0.25);
   StoreBytes bytes = partitioning.bytes();
   bytes.read.Add(7);

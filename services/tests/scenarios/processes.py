@@ -203,7 +203,7 @@ class Processes(Scenario):
             self.assertEqual(self.ask(ready, path)[0], 200, path)
         status = json.loads(self.ask(ready, "/status")[1])
         self.assertEqual((status["rank"], status["partitioners"]), (0, 2))
-        self.assertEqual(status["phasePercent"], 0)
+        self.assertNotIn("phasePercent", status)  # how far this phase is is not known
         self.assertLessEqual({"digesting", "reading", "validating"}, set(status["seconds"]))
         self.assertGreater(status["writtenBytes"], 0)  # its sign of life
         metrics = self.ask(ready, "/metrics")[1]

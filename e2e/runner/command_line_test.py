@@ -1,0 +1,65 @@
+"""What e2e/run asks for before anything is told."""
+
+import contextlib
+import io
+import os
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+from runner import command_line, here
+
+IN_ENVIRONMENT = {name: "given" for name in command_line.NEEDED}
+
+
+class CommandLineTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.programs = pathlib.Path(folder.name)
+        self.start(mock.patch.dict(os.environ, {**IN_ENVIRONMENT, "ESPALIER_E2E_CLUSTER": "main",
+                                                "ESPALIER_E2E_CLI": str(self.programs / here.PROGRAM)}))
+        for name in ("signal.signal", "run", "Bucket", "say"):
+            self.start(mock.patch(f"runner.command_line.{name}"))
+        self.chart = self.start(mock.patch("runner.command_line.chart"))
+        self.tell = self.start(mock.patch("runner.command_line.tell_rounds", return_value=True))
+
+    def start(self, patch):
+        self.addCleanup(patch.stop)
+        return patch.start()
+
+    def build(self, *names):
+        for name in names:
+            (self.programs / name).touch(mode=0o755)
+
+    def main(self, *words):
+        """(exit status, standard error)"""
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            return command_line.main(list(words), ""), said.getvalue()
+
+    def test_the_chart_is_installed_without_programs_on_this_machine(self):
+        self.assertEqual(self.main("--prepare"), (0, ""))
+        self.chart.install.assert_called_once_with()
+
+    def test_stories_are_told_once_what_they_call_is_built(self):
+        status, said = self.main("happy_path")
+        self.assertEqual(status, command_line.UNAVAILABLE_STATUS)
+        self.assertIn(f"not built: {self.programs / here.PROGRAM}, {self.programs / here.PLUGIN};", said)
+        self.tell.assert_not_called()
+        self.build(here.PROGRAM, here.PLUGIN)
+        self.assertEqual(self.main("happy_path"), (0, ""))
+        self.tell.assert_called_once()
+
+    def test_programs_of_one_story_are_asked_for_where_it_is_to_be_told(self):
+        self.build(here.PROGRAM, here.PLUGIN)
+        status, said = self.main("happy_path", "own_program", "server_plugin")
+        self.assertEqual(status, command_line.UNAVAILABLE_STATUS)
+        for name in ("espalier_example_training_loop", "espalier_example_degrees.so", "espalier_example_ask_degrees"):
+            self.assertIn(str(self.programs / name), said)
+        self.tell.assert_not_called()
+
+
+if __name__ == "__main__":
+    unittest.main()
