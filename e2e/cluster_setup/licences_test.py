@@ -62,13 +62,11 @@ class LicencesTest(unittest.TestCase):
         self.assertGreater(len(headers), 15)
         self.assertEqual({name for name in headers if source_of(name) not in loaded}, compiled_in)
 
-    def test_what_is_compiled_in_is_pinned_to_what_is_here_and_has_a_licence(self):
+    def test_what_is_compiled_in_is_pinned_and_has_a_licence(self):
         for line in lines_of(COMPILED_IN):
             with self.subTest(line=line):
                 self.assertRegex(line, r"^[a-z0-9.+-]+=\S+$")
-                package, _, version = line.partition("=")
-                self.assertIn(query(package, "Version"), ("", version))  # none: dpkg does not have it
-                self.assertTrue(pathlib.Path("/usr/share/doc", package, "copyright").exists())
+                self.assertTrue(pathlib.Path("/usr/share/doc", line.partition("=")[0], "copyright").exists())
 
 
 if __name__ == "__main__":
