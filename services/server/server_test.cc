@@ -155,6 +155,28 @@ TEST(AppliedWritesTest, ForgetsTheClientThatHasBeenIdleForLongest) {
   EXPECT_EQ(applied.TryClaim({1, 1}), Claim::kTaken);
 }
 
+TEST(AppliedWritesTest, AClientWithAChangeUnderWayIsNotForgotten) {
+  AppliedWrites applied;
+  ASSERT_EQ(applied.TryClaim({0, 1}), Claim::kTaken);
+  for (uint64_t client = 1; client <= AppliedWrites::kClients; ++client) Apply(applied, {client, 1});
+  EXPECT_EQ(applied.TryClaim({0, 1}), Claim::kUnderWay);
+  for (uint64_t client = 1; client <= AppliedWrites::kClients; ++client) Apply(applied, {client, 2});
+  applied.Applied({0, 1});
+  Apply(applied, {AppliedWrites::kClients + 1, 1});  // others are idle for longer than the change is over
+  EXPECT_EQ(applied.TryClaim({0, 1}), Claim::kApplied);
+}
+
+TEST(AppliedWritesTest, ClientsWithChangesUnderWayAreNeverTooMany) {
+  AppliedWrites applied;
+  for (uint64_t client = 0; client < AppliedWrites::kClients + 3; ++client) {
+    ASSERT_EQ(applied.TryClaim({client, 1}), Claim::kTaken);
+  }
+  for (uint64_t client = 0; client < AppliedWrites::kClients + 3; ++client) applied.Applied({client, 1});
+  Apply(applied, {AppliedWrites::kClients + 3, 1});  // makes room as before: the 4 whose changes ended first go
+  EXPECT_EQ(applied.TryClaim({4, 1}), Claim::kApplied);
+  EXPECT_EQ(applied.TryClaim({3, 1}), Claim::kTaken);
+}
+
 tensor::v1::CreateRequest ValidCreate() {
   tensor::v1::CreateRequest request;
   request.mutable_identity()->set_job("nightly");
