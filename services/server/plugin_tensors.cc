@@ -145,14 +145,16 @@ Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, con
 }
 
 Status PluginTensors::CheckUnchanged(uint32_t tensor, Known& known, const std::vector<LocalRowId>& rows) {
+  if (known.row_bytes == 0) return Status();  // there is nothing to read
   for (; known.changes_seen < changes_.size(); ++known.changes_seen) {
     const RowChange& change = changes_[known.changes_seen];
     if (change.tensor != tensor) continue;
-    for (const LocalRowId row : change.rows) known.changed_rows.insert(row.value);
+    known.is_changed.resize(known.count);  // a bit for each row, which has a byte or more itself
+    for (const LocalRowId row : change.rows) known.is_changed[row.value] = true;
   }
-  if (known.changed_rows.empty()) return Status();
+  if (known.is_changed.empty()) return Status();
   for (const LocalRowId row : rows) {
-    if (!known.changed_rows.contains(row.value)) continue;
+    if (!known.is_changed[row.value]) continue;
     return FailedPrecondition("row " + std::to_string(row.value) + " of tensor '" + known.id.name +
                               "' is read after a change that is made when the function has returned: read it before");
   }
