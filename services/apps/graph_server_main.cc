@@ -67,6 +67,7 @@ void AddFlags(CLI::App& app, Flags* flags) {
       ->capture_default_str();
   app.add_option("--max-rows", flags->max_rows, "nodes or edges in one request")
       ->envname("ESPALIER_MAX_ROWS")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 28))
       ->capture_default_str();
   app.add_option("--max-streams", flags->max_streams, "calls under way per connection; further ones wait")
       ->envname("ESPALIER_MAX_STREAMS")

@@ -127,7 +127,7 @@ Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, con
                              std::to_string(limits_.max_rows));
   }
   if (rows.count > 0 && rows.rows == nullptr) return InvalidArgument(what + ": its rows' numbers are null");
-  if (rows.value_bytes != rows.count * known.row_bytes) {  // 2^24 times 16 MiB at most
+  if (rows.value_bytes != rows.count * known.row_bytes) {  // 2^28 times 16 MiB at most
     return InvalidArgument(what + ": " + std::to_string(rows.value_bytes) + " bytes for " + std::to_string(rows.count) +
                            " rows of " + std::to_string(known.row_bytes) + " bytes");
   }
