@@ -186,13 +186,15 @@ Status PluginTensors::Change(uint32_t tensor, uint32_t how, const EspalierTensor
     return ResourceExhausted(what + ": the call's changes would come to " + std::to_string(change_bytes_ + bytes) +
                              " bytes, the limit is " + std::to_string(limits_.max_change_bytes));
   }
-  change_bytes_ += bytes;
   std::vector<int64_t> shape = {static_cast<int64_t>(changed.size())};
   const std::vector<int64_t>& row_shape = known->description.row_shape;
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());
-  Tensor values = Tensor::Zeros(known->description.dtype, std::move(shape));
-  if (rows.value_bytes > 0) std::memcpy(values.mutable_bytes(), rows.values, rows.value_bytes);
+  // In a vector, which throws where there is no memory: Tensor::Zeros ends the process.
+  const auto* const given = static_cast<const std::byte*>(rows.values);
+  const auto bytes_given = std::make_shared<std::vector<std::byte>>(given, given + rows.value_bytes);
+  Tensor values = Tensor::Wrap(known->description.dtype, std::move(shape), bytes_given->data(), bytes_given);
   changes_.push_back({tensor, write, std::move(changed), std::move(values)});
+  change_bytes_ += bytes;
   return Status();
 }
 
