@@ -111,7 +111,9 @@ Result<std::shared_ptr<const server::PluginFunctions>> LoadPlugins(const Flags& 
   }
   ASSIGN_OR_RETURN(auto functions, server::PluginFunctions::Load(files));
   for (const auto& [name, entry] : functions->by_name()) {
-    Log(Level::kInfo, "function of a plugin", {{"function", name}, {"version", entry.plugin_version}});
+    const bool is_changing = entry.function.kind == server::FunctionKind::kChanging;
+    Log(Level::kInfo, "function of a plugin",
+        {{"function", name}, {"version", entry.plugin_version}, {"changes_tensors", is_changing}});
   }
   for (const auto& [name, initializer] : functions->initializers()) {
     Log(Level::kInfo, "initialiser of a plugin", {{"initialiser", name}});
