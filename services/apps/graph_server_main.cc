@@ -68,6 +68,7 @@ void AddFlags(CLI::App& app, Flags* flags) {
       ->capture_default_str();
   app.add_option("--max-rows", flags->max_rows, "nodes or edges in one request")
       ->envname("ESPALIER_MAX_ROWS")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 28))
       ->capture_default_str();
   app.add_option("--max-streams", flags->max_streams, "calls under way per connection; further ones wait")
       ->envname("ESPALIER_MAX_STREAMS")
@@ -111,7 +112,9 @@ Result<std::shared_ptr<const server::PluginFunctions>> LoadPlugins(const Flags& 
   }
   ASSIGN_OR_RETURN(auto functions, server::PluginFunctions::Load(files));
   for (const auto& [name, entry] : functions->by_name()) {
-    Log(Level::kInfo, "function of a plugin", {{"function", name}, {"version", entry.plugin_version}});
+    const bool is_changing = entry.function.kind == server::FunctionKind::kChanging;
+    Log(Level::kInfo, "function of a plugin",
+        {{"function", name}, {"version", entry.plugin_version}, {"changes_tensors", is_changing}});
   }
   for (const auto& [name, initializer] : functions->initializers()) {
     Log(Level::kInfo, "initialiser of a plugin", {{"initialiser", name}});

@@ -187,6 +187,17 @@ TEST_F(ChangingFunctionsTest, AllOrNothingIsDone) {
   EXPECT_EQ(NumbersIn(tensor, 0, 1)[0], 1);
 }
 
+TEST_F(ChangingFunctionsTest, RowsThatTheyDoNotChangeCanStillBeRead) {
+  const DistTensor x = MakeNumbers(*graph_, RowSpace::Own(10), "x");
+  const DistTensor y = MakeNumbers(*graph_, RowSpace::Own(10), "y");
+  const Status others =
+      Change(*graph_, "add own x 1 1 3\nread own x 0 2 4\nadd own x 1 4\nread own x 0 2\nread own y 1 3 4");
+  EXPECT_EQ(others, Status());
+  const Status second = Change(*graph_, "add own x 1 1\nread own x 4\nadd own y 1 2\nadd own x 1 4\nread own x 2 4");
+  EXPECT_EQ(second.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(second.message(), HasSubstr("row 4 of tensor 'x' is read after a change"));
+}
+
 // While a function runs, its tensor is dropped and another made under the name.
 TEST_F(ChangingFunctionsTest, WhatIsMadeAnewUnderTheNameIsLeftAlone) {
   const DistTensor dropped = MakeNumbers(*graph_, RowSpace::Own(10), "x");

@@ -4,9 +4,12 @@
 
 #include <sstream>
 
+#include "espalier/function/v1/function.pb.h"
 #include "services/client/dist_graph.h"
 #include "services/client/mapped_partition.h"
 #include "services/client/testing/open_served.h"
+#include "services/rpc/call.h"
+#include "services/rpc/frame.h"
 
 namespace espalier::client {
 namespace {
@@ -55,6 +58,25 @@ TEST(ServerFunctionsTest, OneServerOrAllOfThemAnswer) {
   ASSERT_EQ(all->size(), 3u);
   for (uint32_t p = 0; p < 3; ++p) EXPECT_EQ((*all)[p], Described(served.local().book, PartitionId(p)));
   EXPECT_EQ(graph->CallFunction(PartitionId(3), "test/echo", "").status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(ServerFunctionsTest, AListingSaysWhatEachMayDo) {
+  const ServedGraph served(testing::SmallGraph(), 1, testing::WithPlugin("tensors", ESPALIER_TEST_TENSOR_PLUGIN));
+  function::v1::ListFunctionsRequest list;
+  list.mutable_identity()->set_partition_key(testing::kPartitionKey);
+  const auto reply = rpc::CallAndWait(served.PeerOf(0), "/espalier.function.v1.ServerFunctions/ListFunctions",
+                                      rpc::EncodeFrame(std::move(list), {}), Deadline::After(seconds(60)));
+  ASSERT_TRUE(reply.ok()) << reply.status().ToString();
+  const auto frame = rpc::DecodeFrame<function::v1::ListFunctionsResponse>(*reply);
+  ASSERT_TRUE(frame.ok()) << frame.status().ToString();
+  std::string listed;
+  for (const function::v1::Function& one : frame->header.functions()) {
+    listed += one.name() + (one.is_idempotent() ? " idempotent" : "") + (one.changes_tensors() ? " changing" : "") +
+              " of " + one.plugin_version() + "\n";
+  }
+  EXPECT_EQ(listed,
+            "tensors/change changing of 3.0\ntensors/find idempotent of 3.0\ntensors/find_again idempotent of 3.0\n"
+            "tensors/look idempotent of 3.0\ntensors/misuse changing of 3.0\n");
 }
 
 TEST(ServerFunctionsTest, WhatFailsIsNamedAndTheServerGoesOn) {

@@ -120,7 +120,7 @@ enum { ESPALIER_ASSIGN = 0, ESPALIER_ADD = 1, ESPALIER_MIN = 2, ESPALIER_MAX = 3
 /* Rows of a tensor and their values. */
 typedef struct EspalierTensorRows {
   const uint64_t* rows; /* [count]: local rows, in any order; may be repeated, and are then taken in this order */
-  uint64_t count;       /* at most 2^24 */
+  uint64_t count;       /* at most the server's --max-rows: 2^24 where nothing else is said */
   void* values;         /* [count, row_shape...] row-major, little-endian, aligned */
   size_t value_bytes;   /* count times the tensor's row_bytes */
   uint32_t dtype;       /* the tensor's */

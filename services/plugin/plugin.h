@@ -55,6 +55,8 @@ class Error : public std::exception {
 
 inline Error BadRequest(std::string message) { return {ESPALIER_INVALID_ARGUMENT, std::move(message)}; }
 
+// Bool, F16 and BF16 are no T: what looks into such arrays and tensors is a function as espalier_plugin.h has it. (An
+// initialiser fills their rows by Rows::bytes.)
 template <class T>
 constexpr uint32_t DTypeOf() {
   if constexpr (std::is_same_v<T, uint8_t>) return ESPALIER_U8;
@@ -126,7 +128,8 @@ struct Place {
 
 // A mutable tensor of the job that calls, and the rows of it that the partition owns, by local numbers: 0 to count()
 // - 1. Good until the function returns; of one thread. What is wrong is thrown as an Error with the host's status and
-// words (espalier_plugin.h); a T that is not the tensor's dtype is ESPALIER_INVALID_ARGUMENT.
+// words (espalier_plugin.h); a T that is not the tensor's dtype is ESPALIER_INVALID_ARGUMENT. Not for elements of Bool,
+// F16 and BF16 (DTypeOf).
 class Tensor {
  public:
   Tensor(const EspalierHost* host, EspalierCall* call, const EspalierTensor& tensor)

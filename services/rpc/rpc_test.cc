@@ -83,5 +83,22 @@ TEST(WorkerPoolTest, RefusesWhenTheQueueIsFull) {
   go_on.count_down();
 }
 
+TEST(WorkerPoolTest, RefusesWhatHoldsMoreThanMayWait) {
+  std::latch started(1), go_on(1);
+  WorkerPool pool(1, 1000, /*most_waiting_bytes=*/100);
+  const auto block = [&] {
+    started.count_down();
+    go_on.wait();
+  };
+  ASSERT_TRUE(pool.TrySubmit(block, 5000)) << "the queue is empty";
+  started.wait();
+  EXPECT_TRUE(pool.TrySubmit([] {}, 60)) << "what runs does not wait";
+  EXPECT_FALSE(pool.TrySubmit([] {}, 41));
+  EXPECT_TRUE(pool.TrySubmit([] {}, 40));
+  EXPECT_FALSE(pool.TrySubmit([] {}, 1));
+  EXPECT_TRUE(pool.TrySubmit([] {}));
+  go_on.count_down();
+}
+
 }  // namespace
 }  // namespace espalier::rpc

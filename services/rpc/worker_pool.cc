@@ -6,7 +6,8 @@
 
 namespace espalier::rpc {
 
-WorkerPool::WorkerPool(int num_threads, size_t queue_capacity) : queue_capacity_(queue_capacity) {
+WorkerPool::WorkerPool(int num_threads, size_t queue_capacity, size_t most_waiting_bytes)
+    : queue_capacity_(queue_capacity), most_waiting_bytes_(most_waiting_bytes) {
   for (int i = 0; i < std::max(1, num_threads); ++i) threads_.emplace_back([this] { RunWorker(); });
 }
 
@@ -18,10 +19,16 @@ WorkerPool::~WorkerPool() {
   threads_.clear();
 }
 
-bool WorkerPool::TrySubmit(std::function<void()> work) {
+bool WorkerPool::HasRoomFor(size_t size_bytes) const {
+  if (queue_.size() >= queue_capacity_) return false;
+  return queue_.empty() || size_bytes <= most_waiting_bytes_ - std::min(most_waiting_bytes_, waiting_bytes_);
+}
+
+bool WorkerPool::TrySubmit(std::function<void()> work, size_t size_bytes) {
   MutexLock lock(&mutex_);
-  if (stopping_ || queue_.size() >= queue_capacity_) return false;
-  queue_.push_back(std::move(work));
+  if (stopping_ || !HasRoomFor(size_bytes)) return false;
+  queue_.push_back({std::move(work), size_bytes});
+  waiting_bytes_ += size_bytes;
   return true;
 }
 
@@ -37,7 +44,8 @@ void WorkerPool::RunWorker() {
       MutexLock lock(&mutex_);
       mutex_.Await([this] { return HasWorkOrStops(); });
       if (queue_.empty()) return;
-      work = std::move(queue_.front());
+      work = std::move(queue_.front().work);
+      waiting_bytes_ -= queue_.front().size_bytes;
       queue_.pop_front();
     }
     work();

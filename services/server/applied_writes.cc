@@ -8,13 +8,23 @@ AppliedWrites::Client& AppliedWrites::ClientOf(uint64_t client_id) {
     idle_first_.splice(idle_first_.end(), idle_first_, found->second.place);
     return found->second;
   }
-  if (clients_.size() == kClients) {
-    clients_.erase(idle_first_.front());
-    idle_first_.pop_front();
-  }
+  ForgetTheIdle();
   Client& client = clients_[client_id];
   client.place = idle_first_.insert(idle_first_.end(), client_id);
   return client;
+}
+
+void AppliedWrites::ForgetTheIdle() {
+  for (auto id = idle_first_.begin(); clients_.size() >= kClients && id != idle_first_.end();) {
+    const auto client = clients_.find(*id);
+    // To its next try what is under way would be new.
+    if (client->second.num_under_way > 0) {
+      ++id;
+      continue;
+    }
+    clients_.erase(client);
+    id = idle_first_.erase(id);
+  }
 }
 
 AppliedWrites::Claim AppliedWrites::TryClaim(const Number& change) {
@@ -38,17 +48,20 @@ AppliedWrites::Claim AppliedWrites::TryClaim(const Number& change) {
   if (state == State::kUnderWay) return Claim::kUnderWay;
   if (state == State::kApplied) return Claim::kApplied;
   state = State::kUnderWay;
+  ++client.num_under_way;
   return Claim::kTaken;
 }
 
 void AppliedWrites::End(const Number& change, State state) {
   MutexLock lock(&mutex_);
   const auto found = clients_.find(change.client_id);
-  // Forgotten while it was applied, and possibly begun anew.
   if (found == clients_.end() || change.sequence < found->second.below) return;
   Client& client = found->second;
   const uint64_t index = change.sequence - client.below;
-  if (index < client.changes.size()) client.changes[index] = state;
+  if (index >= client.changes.size() || client.changes[index] != State::kUnderWay) return;
+  client.changes[index] = state;
+  --client.num_under_way;
+  idle_first_.splice(idle_first_.end(), idle_first_, client.place);
 }
 
 }  // namespace espalier::server

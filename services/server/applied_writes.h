@@ -16,7 +16,8 @@
 
 namespace espalier::server {
 
-// Remembers the changes of the `kClients` clients that have written last. Thread-safe.
+// Remembers the changes of the `kClients` clients that have written last, and of all that have one under way.
+// Thread-safe.
 class AppliedWrites {
  public:
   static constexpr size_t kClients = 1024;
@@ -43,12 +44,15 @@ class AppliedWrites {
  private:
   enum class State : uint8_t { kUnknown, kUnderWay, kApplied };
   struct Client {
-    uint64_t below = 1;         // what is below is over
-    std::deque<State> changes;  // from `below` on
+    uint64_t below = 1;          // what is below is over
+    std::deque<State> changes;   // from `below` on
+    uint64_t num_under_way = 0;  // of them
     std::list<uint64_t>::iterator place;
   };
 
   Client& ClientOf(uint64_t client_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes room for one more, as far as those that may be forgotten go.
+  void ForgetTheIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const Number& change, State state) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Mutex mutex_;

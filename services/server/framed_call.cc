@@ -28,7 +28,7 @@ void FramedCall::Record(StatusCode code, size_t reply_bytes) {
 }
 
 void Submit(const ServiceContext& service, const std::shared_ptr<FramedCall>& call, std::function<void()> work) {
-  if (!service.workers->TrySubmit(std::move(work))) {
+  if (!service.workers->TrySubmit(std::move(work), call->request().Length())) {
     call->Finish(Unavailable("all workers are busy and the queue is full"));
   }
 }
@@ -43,7 +43,7 @@ void GoOnWith(rpc::WorkerPool* workers, const std::shared_ptr<FramedCall>& call,
     if (const Status status = work(); !status.ok()) call->Finish(status);
   };
   if (workers == nullptr) return go_on();
-  if (!workers->TrySubmit(go_on)) call->Finish(Unavailable(busy));
+  if (!workers->TrySubmit(go_on, call->request().Length())) call->Finish(Unavailable(busy));
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ grpc::ServerUnaryReactor* FunctionService::ListFunctions(grpc::CallbackServerCon
                                    listed->set_name(name);
                                    listed->set_is_idempotent(entry.function.kind == FunctionKind::kIdempotent);
                                    listed->set_plugin_version(entry.plugin_version);
+                                   listed->set_changes_tensors(entry.function.kind == FunctionKind::kChanging);
                                  }
                                  call->FinishWith(std::move(response), {});
                                  return Status();

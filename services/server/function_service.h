@@ -26,7 +26,10 @@ struct ServedFunctions {
   // Threads that run them, and initialisers, so that slow ones do not keep others from their rows; more than 0. One
   // more runs those that change tensors.
   int threads = 1;
-  size_t queue_capacity = 256;  // calls that may wait for one; more get UNAVAILABLE
+  // Calls that may wait for one of them, and again as many for the one more: so many, and of so many bytes together.
+  // More get UNAVAILABLE.
+  size_t queue_capacity = 256;
+  size_t max_waiting_bytes = size_t{256} << 20;
 };
 
 // A function that changes tensors runs once however often its request arrives; a repetition is answered as the first

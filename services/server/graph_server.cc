@@ -10,8 +10,10 @@ GraphServer::GraphServer(const GraphServerOptions& options, ServedGraph served,
   if (options.metrics != nullptr) metrics_ = std::make_unique<RpcMetrics>(*options.metrics);
   workers_ = std::make_unique<rpc::WorkerPool>(options.worker_threads, options.queue_capacity);
   if (options.functions.functions != nullptr && !options.functions.functions->empty()) {
-    plugin_workers_ = std::make_unique<rpc::WorkerPool>(options.functions.threads, options.functions.queue_capacity);
-    change_worker_ = std::make_unique<rpc::WorkerPool>(1, options.functions.queue_capacity);
+    const ServedFunctions& functions = options.functions;
+    plugin_workers_ =
+        std::make_unique<rpc::WorkerPool>(functions.threads, functions.queue_capacity, functions.max_waiting_bytes);
+    change_worker_ = std::make_unique<rpc::WorkerPool>(1, functions.queue_capacity, functions.max_waiting_bytes);
   }
   const ServiceContext context{.workers = workers_.get(),
                                .plugin_workers = plugin_workers_.get(),

@@ -10,7 +10,7 @@ namespace espalier::server {
 
 struct ServiceLimits {
   int32_t max_fanout = 1 << 20;           // drawn in-edges per node; "all" (-1) is always allowed
-  uint64_t max_rows = uint64_t{1} << 24;  // nodes or edges in one request
+  uint64_t max_rows = uint64_t{1} << 24;  // nodes or edges in one request; 2^28 at most
   uint64_t max_reply_bytes = rpc::kMaxMessageBytes;
   uint32_t max_relations = 1 << 16;  // of one hop; the reply's header stays below its limit
   uint32_t max_trainers = 1 << 16;

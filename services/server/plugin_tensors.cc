@@ -127,7 +127,7 @@ Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, con
                              std::to_string(limits_.max_rows));
   }
   if (rows.count > 0 && rows.rows == nullptr) return InvalidArgument(what + ": its rows' numbers are null");
-  if (rows.value_bytes != rows.count * known.row_bytes) {  // 2^24 times 16 MiB at most
+  if (rows.value_bytes != rows.count * known.row_bytes) {  // 2^28 times 16 MiB at most
     return InvalidArgument(what + ": " + std::to_string(rows.value_bytes) + " bytes for " + std::to_string(rows.count) +
                            " rows of " + std::to_string(known.row_bytes) + " bytes");
   }
@@ -145,14 +145,16 @@ Result<std::vector<LocalRowId>> PluginTensors::CheckRows(const Known& known, con
 }
 
 Status PluginTensors::CheckUnchanged(uint32_t tensor, Known& known, const std::vector<LocalRowId>& rows) {
+  if (known.row_bytes == 0) return Status();  // there is nothing to read
   for (; known.changes_seen < changes_.size(); ++known.changes_seen) {
     const RowChange& change = changes_[known.changes_seen];
     if (change.tensor != tensor) continue;
-    for (const LocalRowId row : change.rows) known.changed_rows.insert(row.value);
+    known.is_changed.resize(known.count);  // a bit for each row, which has a byte or more itself
+    for (const LocalRowId row : change.rows) known.is_changed[row.value] = true;
   }
-  if (known.changed_rows.empty()) return Status();
+  if (known.is_changed.empty()) return Status();
   for (const LocalRowId row : rows) {
-    if (!known.changed_rows.contains(row.value)) continue;
+    if (!known.is_changed[row.value]) continue;
     return FailedPrecondition("row " + std::to_string(row.value) + " of tensor '" + known.id.name +
                               "' is read after a change that is made when the function has returned: read it before");
   }
@@ -184,13 +186,15 @@ Status PluginTensors::Change(uint32_t tensor, uint32_t how, const EspalierTensor
     return ResourceExhausted(what + ": the call's changes would come to " + std::to_string(change_bytes_ + bytes) +
                              " bytes, the limit is " + std::to_string(limits_.max_change_bytes));
   }
-  change_bytes_ += bytes;
   std::vector<int64_t> shape = {static_cast<int64_t>(changed.size())};
   const std::vector<int64_t>& row_shape = known->description.row_shape;
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());
-  Tensor values = Tensor::Zeros(known->description.dtype, std::move(shape));
-  if (rows.value_bytes > 0) std::memcpy(values.mutable_bytes(), rows.values, rows.value_bytes);
+  // In a vector, which throws where there is no memory: Tensor::Zeros ends the process.
+  const auto* const given = static_cast<const std::byte*>(rows.values);
+  const auto bytes_given = std::make_shared<std::vector<std::byte>>(given, given + rows.value_bytes);
+  Tensor values = Tensor::Wrap(known->description.dtype, std::move(shape), bytes_given->data(), bytes_given);
   changes_.push_back({tensor, write, std::move(changed), std::move(values)});
+  change_bytes_ += bytes;
   return Status();
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "services/base/clock.h"
@@ -46,8 +45,8 @@ class PluginTensors {
     sampler::TensorDescription description;
     uint64_t first = 0, count = 0, total = 0;  // as EspalierTensor's
     uint64_t row_bytes = 0;
-    size_t changes_seen = 0;                      // of changes_: those whose rows stand in changed_rows
-    std::unordered_set<uint32_t> changed_rows{};  // complete once a read has asked
+    size_t changes_seen = 0;         // of changes_: those whose rows are marked in is_changed
+    std::vector<bool> is_changed{};  // [count] by row, once a read has followed a change; empty: none is changed
   };
   struct RowChange {
     uint32_t tensor = 0;

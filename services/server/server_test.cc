@@ -155,6 +155,28 @@ TEST(AppliedWritesTest, ForgetsTheClientThatHasBeenIdleForLongest) {
   EXPECT_EQ(applied.TryClaim({1, 1}), Claim::kTaken);
 }
 
+TEST(AppliedWritesTest, AClientWithAChangeUnderWayIsNotForgotten) {
+  AppliedWrites applied;
+  ASSERT_EQ(applied.TryClaim({0, 1}), Claim::kTaken);
+  for (uint64_t client = 1; client <= AppliedWrites::kClients; ++client) Apply(applied, {client, 1});
+  EXPECT_EQ(applied.TryClaim({0, 1}), Claim::kUnderWay);
+  for (uint64_t client = 1; client <= AppliedWrites::kClients; ++client) Apply(applied, {client, 2});
+  applied.Applied({0, 1});
+  Apply(applied, {AppliedWrites::kClients + 1, 1});  // others are idle for longer than the change is over
+  EXPECT_EQ(applied.TryClaim({0, 1}), Claim::kApplied);
+}
+
+TEST(AppliedWritesTest, ClientsWithChangesUnderWayAreNeverTooMany) {
+  AppliedWrites applied;
+  for (uint64_t client = 0; client < AppliedWrites::kClients + 3; ++client) {
+    ASSERT_EQ(applied.TryClaim({client, 1}), Claim::kTaken);
+  }
+  for (uint64_t client = 0; client < AppliedWrites::kClients + 3; ++client) applied.Applied({client, 1});
+  Apply(applied, {AppliedWrites::kClients + 3, 1});  // makes room as before: the 4 whose changes ended first go
+  EXPECT_EQ(applied.TryClaim({4, 1}), Claim::kApplied);
+  EXPECT_EQ(applied.TryClaim({3, 1}), Claim::kTaken);
+}
+
 tensor::v1::CreateRequest ValidCreate() {
   tensor::v1::CreateRequest request;
   request.mutable_identity()->set_job("nightly");
@@ -317,19 +339,46 @@ TEST(GraphRequestsTest, RefusesDrawsThatCouldNotBeSent) {
   EXPECT_EQ(HopQueryOf(frame, limits).status().code(), StatusCode::kInvalidArgument);
 }
 
+const ServiceLimits kPlanLimits{.max_fanout = 10, .max_rows = 100, .max_layers = 2};
+
+// Rank 1 of 2, whose share of a step is 4 of 8.
+minibatch::v1::StreamStart GoodStart() {
+  minibatch::v1::StreamStart start;
+  start.set_batch_size(8);
+  start.set_num_trainers(2);
+  start.set_rank(1);
+  start.set_stride(3);
+  return start;
+}
+
+// With 25 joint negatives for each edge: 100 for this trainer's.
+minibatch::v1::StreamStart StartOfLinks() {
+  minibatch::v1::StreamStart start = GoodStart();
+  minibatch::v1::LinkPlan* links = start.mutable_links();
+  links->add_types()->set_edge_type(3);
+  links->mutable_types(0)->set_reverse_type(0);
+  links->set_negatives(minibatch::v1::NEGATIVES_JOINT);
+  links->set_negatives_per_edge(25);
+  return start;
+}
+
+minibatch::v1::StreamStart StartOfLabelledEdges() {
+  minibatch::v1::StreamStart start = GoodStart();
+  start.mutable_edges()->set_edge_type(3);
+  start.mutable_edges()->set_label("rating");
+  return start;
+}
+
+// What becomes of a start that `change` has changed.
+template <class Change>
+StatusCode PlanCodeOf(minibatch::v1::StreamStart start, Change change) {
+  change(start);
+  return StreamPlanOf(start, kPlanLimits).status().code();
+}
+
 TEST(MiniBatchMessagesTest, RefusesPlansThatMakeNoSense) {
-  minibatch::v1::StreamStart good;
-  good.set_batch_size(8);
-  good.set_num_trainers(2);
-  good.set_rank(1);
-  good.set_stride(3);
-  const ServiceLimits limits{.max_fanout = 10, .max_rows = 100, .max_layers = 2};
-  EXPECT_TRUE(StreamPlanOf(good, limits).ok());
-  const auto code_of = [&](auto change) {
-    minibatch::v1::StreamStart start = good;
-    change(start);
-    return StreamPlanOf(start, limits).status().code();
-  };
+  const auto code_of = [](auto change) { return PlanCodeOf(GoodStart(), change); };
+  EXPECT_EQ(code_of([](auto&) {}), StatusCode::kOk);
   EXPECT_EQ(code_of([](auto& start) { start.set_batch_size(0); }), StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of([](auto& start) { start.set_batch_size(101); }), StatusCode::kResourceExhausted);
   EXPECT_EQ(code_of([](auto& start) { start.set_num_trainers(0); }), StatusCode::kInvalidArgument);
@@ -342,58 +391,60 @@ TEST(MiniBatchMessagesTest, RefusesPlansThatMakeNoSense) {
             StatusCode::kResourceExhausted);
   EXPECT_EQ(code_of([](auto& start) { start.mutable_sampling()->add_layers()->add_fanouts(11); }),
             StatusCode::kResourceExhausted);
+}
 
-  minibatch::v1::LinkPlan* links = good.mutable_links();
-  links->add_types()->set_edge_type(3);
-  links->mutable_types(0)->set_reverse_type(0);
-  links->set_negatives(minibatch::v1::NEGATIVES_JOINT);
-  links->set_negatives_per_edge(25);  // 4 edges of 8 are this trainer's
-  const Result<StreamPlan> of_edges = StreamPlanOf(good, limits);
-  ASSERT_TRUE(of_edges.ok()) << of_edges.status().ToString();
-  ASSERT_TRUE(of_edges->plan.links.has_value());
-  EXPECT_EQ(of_edges->plan.links->types.at(0).edge_type, EdgeTypeId(3));
-  EXPECT_EQ(of_edges->plan.links->types.at(0).reverse_type, EdgeTypeId(0));
-  EXPECT_EQ(of_edges->plan.links->negatives.count, 25u);
-  EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->set_negatives_per_edge(26); }),
-            StatusCode::kResourceExhausted);
-  EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->set_negatives(minibatch::v1::NEGATIVES_IN_DEGREE); }),
-            StatusCode::kResourceExhausted);
-  EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->clear_negatives(); }), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->set_negatives_per_edge(0); }),
-            StatusCode::kInvalidArgument);
-  EXPECT_EQ(code_of([](auto& start) {
-              start.mutable_links()->set_negatives_per_edge(0);
-              start.mutable_links()->set_negatives(minibatch::v1::NEGATIVES_UNIFORM);
-            }),
-            StatusCode::kOk);
-  EXPECT_EQ(code_of([](auto& start) {
-              for (int i = 0; i < 65; ++i) start.mutable_links()->add_edge_columns("amount" + std::to_string(i));
-            }),
-            StatusCode::kResourceExhausted);
-  EXPECT_TRUE(of_edges->plan.links->exclude_batch && of_edges->plan.links->edge_columns.empty());
-  EXPECT_FALSE(of_edges->plan.links->want_pair_ids || of_edges->want_edge_ids);
-  minibatch::v1::StreamStart with_rows = good;
+TEST(MiniBatchMessagesTest, ReadsPlansOfLinks) {
+  const Result<StreamPlan> stream = StreamPlanOf(StartOfLinks(), kPlanLimits);
+  ASSERT_TRUE(stream.ok()) << stream.status().ToString();
+  ASSERT_TRUE(stream->plan.links.has_value());
+  EXPECT_EQ(stream->plan.links->types.at(0).edge_type, EdgeTypeId(3));
+  EXPECT_EQ(stream->plan.links->types.at(0).reverse_type, EdgeTypeId(0));
+  EXPECT_EQ(stream->plan.links->negatives.count, 25u);
+  EXPECT_TRUE(stream->plan.links->exclude_batch && stream->plan.links->edge_columns.empty());
+  EXPECT_FALSE(stream->plan.links->want_pair_ids || stream->want_edge_ids);
+  minibatch::v1::StreamStart with_rows = StartOfLinks();
   with_rows.set_want_edge_ids(true);
   with_rows.mutable_links()->set_draw_batch(true);
   with_rows.mutable_links()->set_want_pair_ids(true);
   with_rows.mutable_links()->add_edge_columns("amount");
-  const Result<StreamPlan> asked = StreamPlanOf(with_rows, limits);
+  const Result<StreamPlan> asked = StreamPlanOf(with_rows, kPlanLimits);
   ASSERT_TRUE(asked.ok()) << asked.status().ToString();
   EXPECT_TRUE(asked->want_edge_ids && asked->plan.links->want_pair_ids && !asked->plan.links->exclude_batch);
   EXPECT_THAT(asked->plan.links->edge_columns, ::testing::ElementsAre("amount"));
-  EXPECT_EQ(code_of([](auto& start) { start.mutable_links()->add_types()->set_edge_type(1 << 20); }),
-            StatusCode::kInvalidArgument);
-  EXPECT_EQ(code_of([](auto& start) { start.mutable_edges()->set_label("rating"); }), StatusCode::kInvalidArgument)
-      << "links and labelled edges at once";
-  good.clear_links();
-  good.mutable_edges()->set_edge_type(3);
-  good.mutable_edges()->set_label("rating");
-  const Result<StreamPlan> labelled = StreamPlanOf(good, limits);
+}
+
+TEST(MiniBatchMessagesTest, RefusesLinksThatMakeNoSense) {
+  const auto code_of = [](auto change) {
+    return PlanCodeOf(StartOfLinks(), [&](minibatch::v1::StreamStart& start) { change(*start.mutable_links()); });
+  };
+  EXPECT_EQ(code_of([](auto& links) { links.set_negatives_per_edge(26); }), StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of([](auto& links) { links.set_negatives(minibatch::v1::NEGATIVES_IN_DEGREE); }),
+            StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of([](auto& links) { links.clear_negatives(); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& links) { links.set_negatives_per_edge(0); }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](auto& links) {
+              links.set_negatives_per_edge(0);
+              links.set_negatives(minibatch::v1::NEGATIVES_UNIFORM);
+            }),
+            StatusCode::kOk);
+  EXPECT_EQ(code_of([](auto& links) {
+              for (int i = 0; i < 65; ++i) links.add_edge_columns("amount" + std::to_string(i));
+            }),
+            StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of([](auto& links) { links.add_types()->set_edge_type(1 << 20); }), StatusCode::kInvalidArgument);
+}
+
+TEST(MiniBatchMessagesTest, ReadsPlansOfLabelledEdges) {
+  const Result<StreamPlan> labelled = StreamPlanOf(StartOfLabelledEdges(), kPlanLimits);
   ASSERT_TRUE(labelled.ok() && labelled->plan.edges.has_value()) << labelled.status().ToString();
   EXPECT_EQ(labelled->plan.edges->edge_type, EdgeTypeId(3));
   EXPECT_EQ(labelled->plan.edges->label, "rating");
-  EXPECT_EQ(code_of([](auto& start) { start.mutable_edges()->set_exclude_reverse(1 << 20); }),
-            StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      PlanCodeOf(StartOfLabelledEdges(), [](auto& start) { start.mutable_edges()->set_exclude_reverse(1 << 20); }),
+      StatusCode::kInvalidArgument);
+  EXPECT_EQ(PlanCodeOf(StartOfLinks(), [](auto& start) { start.mutable_edges()->set_label("rating"); }),
+            StatusCode::kInvalidArgument)
+      << "links and labelled edges at once";
 }
 
 TEST(MiniBatchMessagesTest, BoundsFanOutsTimesBatch) {
