@@ -1,5 +1,7 @@
 #include "services/base/tensor.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 namespace espalier {
@@ -31,17 +33,30 @@ To Load(DType dtype, const std::byte* at) {
   return {};
 }
 
+// Checked.
+size_t SizeBytesOf(DType dtype, std::span<const int64_t> shape) {
+  const Result<int64_t> count = CheckedElementCount(shape, SizeOf(dtype));
+  ESPALIER_CHECK(count.ok()) << count.status().ToString();
+  return static_cast<size_t>(*count) * SizeOf(dtype);
+}
+
 }  // namespace
 
 Tensor Tensor::Zeros(DType dtype, std::vector<int64_t> shape) {
-  const Result<int64_t> count = CheckedElementCount(shape, SizeOf(dtype));
-  ESPALIER_CHECK(count.ok()) << count.status().ToString();
-  const size_t size_bytes = static_cast<size_t>(*count) * SizeOf(dtype);
+  const size_t size_bytes = SizeBytesOf(dtype, shape);
   // calloc: large zero tensors cost address space until they are touched.
-  auto* memory = static_cast<std::byte*>(std::calloc(size_bytes == 0 ? 1 : size_bytes, 1));
-  ESPALIER_CHECK(memory != nullptr) << "out of memory: " << size_bytes << " bytes";
+  return Own(std::calloc(std::max<size_t>(1, size_bytes), 1), dtype, std::move(shape));
+}
+
+Tensor Tensor::Uninitialized(DType dtype, std::vector<int64_t> shape) {
+  const size_t size_bytes = SizeBytesOf(dtype, shape);
+  return Own(std::malloc(std::max<size_t>(1, size_bytes)), dtype, std::move(shape));
+}
+
+Tensor Tensor::Own(void* memory, DType dtype, std::vector<int64_t> shape) {
+  ESPALIER_CHECK(memory != nullptr) << "out of memory: " << SizeBytesOf(dtype, shape) << " bytes";
   Tensor tensor = Wrap(dtype, std::move(shape), memory, std::shared_ptr<const void>(memory, std::free));
-  tensor.writable_ = memory;
+  tensor.writable_ = static_cast<std::byte*>(memory);
   return tensor;
 }
 

@@ -23,6 +23,8 @@ class Tensor {
 
   // Zero-filled owned memory. The product of `shape` times the element size must not overflow (checked).
   static Tensor Zeros(DType dtype, std::vector<int64_t> shape);
+  // The same with bytes of any value, for who writes them all.
+  static Tensor Uninitialized(DType dtype, std::vector<int64_t> shape);
 
   // Bytes that `owner` keeps alive. data must hold the shape's bytes and be aligned to the element size.
   static Tensor Wrap(DType dtype, std::vector<int64_t> shape, const void* data, std::shared_ptr<const void> owner);
@@ -55,7 +57,7 @@ class Tensor {
 
   const std::byte* bytes() const { return data_; }
   std::span<const std::byte> byte_span() const { return {data_, size_bytes()}; }
-  // Writable bytes: only of a tensor made by Zeros that nobody else has seen yet.
+  // Writable bytes: only of a tensor made by Zeros or Uninitialized that nobody else has seen yet.
   std::byte* mutable_bytes();
 
   // The elements as T; T must be the dtype's type (checked).
@@ -78,10 +80,13 @@ class Tensor {
   std::string ToString() const;
 
  private:
+  // `memory` is freed with the last reference.
+  static Tensor Own(void* memory, DType dtype, std::vector<int64_t> shape);
+
   DType dtype_ = DType::kF32;
   std::vector<int64_t> shape_ = {0};
   const std::byte* data_ = nullptr;
-  std::byte* writable_ = nullptr;  // data_ when made by Zeros
+  std::byte* writable_ = nullptr;  // data_ when made by Zeros or Uninitialized
   std::shared_ptr<const void> owner_;
 };
 

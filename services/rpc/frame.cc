@@ -145,7 +145,7 @@ Result<Tensor> FrameReader::ReadTensor(const tensor::v1::TensorHeader& header) {
       return Tensor::Wrap(dtype, std::move(shape), kept, std::move(owner));
     }
   }
-  Tensor tensor = Tensor::Zeros(dtype, std::move(shape));
+  Tensor tensor = Tensor::Uninitialized(dtype, std::move(shape));
   CopyBytes(tensor.mutable_bytes(), size_bytes);
   return tensor;
 }

@@ -95,7 +95,7 @@ std::vector<Tensor> SplitRows(const Tensor& rows, const OwnerRouteOf<LocalId>& r
   for (const auto& locals : route.locals) {
     std::vector<int64_t> shape = rows.shape();
     shape[0] = static_cast<int64_t>(locals.size());
-    parts.push_back(Tensor::Zeros(rows.dtype(), std::move(shape)));
+    parts.push_back(Tensor::Uninitialized(rows.dtype(), std::move(shape)));
     next.push_back(parts.back().mutable_bytes());
   }
   const size_t row_bytes = rows.row_bytes();
