@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "services/sampler/partitioned_graph.h"
+#include "services/sampler/routing/partitioned_graph.h"
 #include "services/shard/graph_shard.h"
 
 namespace espalier::benchmarks {

@@ -19,7 +19,7 @@
 #include "services/client/session.h"
 #include "services/graph/generators.h"
 #include "services/rpc/call.h"
-#include "services/sampler/fanout_sampler.h"
+#include "services/sampler/batches/fanout_sampler.h"
 #include "services/server/graph_server.h"
 
 namespace espalier::benchmarks {

@@ -13,7 +13,7 @@
 #include "services/benchmarks/random_lines.h"
 #include "services/benchmarks/stopwatch.h"
 #include "services/graph/generators.h"
-#include "services/sampler/fanout_sampler.h"
+#include "services/sampler/batches/fanout_sampler.h"
 
 namespace espalier::benchmarks {
 namespace {

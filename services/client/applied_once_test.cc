@@ -18,7 +18,7 @@
 #include "services/client/dist_tensor.h"
 #include "services/client/testing/open_served.h"
 #include "services/rpc/testing/fault_proxy.h"
-#include "services/sampler/embedding_store.h"
+#include "services/sampler/routing/embedding_store.h"
 
 namespace espalier::client {
 namespace {

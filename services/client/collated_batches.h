@@ -11,7 +11,7 @@
 
 #include "services/base/bounded_queue.h"
 #include "services/client/dist_graph.h"
-#include "services/sampler/mini_batch_source.h"
+#include "services/sampler/batches/mini_batch_source.h"
 
 namespace espalier::client {
 

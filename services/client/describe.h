@@ -8,7 +8,7 @@
 
 #include "espalier/graph/v1/graph.pb.h"
 #include "services/rpc/channel.h"
-#include "services/sampler/partitioned_graph.h"
+#include "services/sampler/routing/partitioned_graph.h"
 
 namespace espalier::client {
 

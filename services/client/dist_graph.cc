@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/sampler/node_numbering.h"
+#include "services/sampler/batches/node_numbering.h"
 
 namespace espalier::client {
 namespace {

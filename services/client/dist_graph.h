@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "services/client/initialize.h"
-#include "services/sampler/mini_batch.h"
-#include "services/sampler/partitioned_graph.h"
-#include "services/sampler/pinsage_neighbors.h"
-#include "services/sampler/random_walk.h"
+#include "services/sampler/batches/mini_batch.h"
+#include "services/sampler/routing/partitioned_graph.h"
+#include "services/sampler/walks/pinsage_neighbors.h"
+#include "services/sampler/walks/random_walk.h"
 
 namespace espalier::client {
 
@@ -121,12 +121,12 @@ class DistGraph {
   // distinct.
   Result<BlockWithNodes> ToBlock(const Frontier& frontier, const NodesByType& destinations) const;
 
-  // Walks against the direction of edges, a request per partition for each step (sampler/random_walk.h).
+  // Walks against the direction of edges, a request per partition for each step (sampler/walks/random_walk.h).
   Result<sampler::RandomWalks> RandomWalk(const std::vector<GlobalNodeId>& starts,
                                           const sampler::WalkOptions& options) const {
     return sampler::RandomWalk(*graph_, starts, options, CallDeadline());
   }
-  // The nodes that walks from each seed visit most (sampler/pinsage_neighbors.h).
+  // The nodes that walks from each seed visit most (sampler/walks/pinsage_neighbors.h).
   Result<sampler::PinSageNeighbors> PinSageNeighbors(const std::vector<GlobalNodeId>& seeds,
                                                      const sampler::PinSageOptions& options) const {
     return sampler::FindPinSageNeighbors(*graph_, seeds, options, CallDeadline());

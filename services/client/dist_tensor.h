@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "services/client/dist_graph.h"
-#include "services/sampler/partitioned_tensors.h"
+#include "services/sampler/routing/partitioned_tensors.h"
 
 namespace espalier::client {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "services/client/split_reader.h"
-#include "services/sampler/link_batch.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/batches/link_batch.h"
+#include "services/sampler/seeds/seed_order.h"
 
 namespace espalier::client {
 namespace {

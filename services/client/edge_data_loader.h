@@ -11,10 +11,10 @@
 //     ...
 //   }
 //
-// A batch's `links` are the edges, their labels (edge_columns) and negatives (sampler/mini_batch.h), its layers the
-// neighbourhoods of all their ends, drawn without the batch's edges. Batches come in step order and are a pure function
-// of (edges, seed, epoch, step, rank), as docs/edge-tasks.md says it: threads, sampler processes and partitions do not
-// matter. Every rank gets the same number of batches; a share may be empty.
+// A batch's `links` are the edges, their labels (edge_columns) and negatives (sampler/batches/mini_batch.h), its layers
+// the neighbourhoods of all their ends, drawn without the batch's edges. Batches come in step order and are a pure
+// function of (edges, seed, epoch, step, rank), as docs/edge-tasks.md says it: threads, sampler processes and
+// partitions do not matter. Every rank gets the same number of batches; a share may be empty.
 #pragma once
 
 #include <map>

@@ -10,7 +10,7 @@
 #include "services/client/testing/ranks.h"
 #include "services/client/testing/same_batch.h"
 #include "services/client/testing/served_graph.h"
-#include "services/sampler/link_batch.h"
+#include "services/sampler/batches/link_batch.h"
 
 namespace espalier::client {
 namespace {

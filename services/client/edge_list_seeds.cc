@@ -1,7 +1,7 @@
 #include "services/client/edge_list_seeds.h"
 
-#include "services/sampler/seed_order.h"
-#include "services/sampler/seed_rows.h"
+#include "services/sampler/seeds/seed_order.h"
+#include "services/sampler/seeds/seed_rows.h"
 
 namespace espalier::client {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "services/client/edge_list.h"
-#include "services/sampler/partitioned_graph.h"
-#include "services/sampler/seed_source.h"
+#include "services/sampler/access/seed_source.h"
+#include "services/sampler/routing/partitioned_graph.h"
 
 namespace espalier::client {
 

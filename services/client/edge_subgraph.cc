@@ -1,6 +1,6 @@
 // DistGraph::EdgeSubgraph: the ends of the edges, asked of their owners, as rows of a graph of their own.
 #include "services/client/dist_graph.h"
-#include "services/sampler/node_numbering.h"
+#include "services/sampler/batches/node_numbering.h"
 
 namespace espalier::client {
 namespace {

@@ -1,5 +1,5 @@
 // Learnable rows over partitions, in this process and behind servers: the same steps end with the same bits everywhere.
-#include "services/sampler/embedding_store.h"
+#include "services/sampler/routing/embedding_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/client/dist_tensor.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/seeds/seed_order.h"
 
 namespace espalier::client {
 

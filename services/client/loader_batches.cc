@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "services/client/remote/remote_mini_batch_source.h"
-#include "services/sampler/local_mini_batch_source.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
 
 namespace espalier::client {
 namespace {

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "services/client/dist_graph.h"
-#include "services/sampler/mini_batch_source.h"
-#include "services/sampler/sampling_spec.h"
-#include "services/sampler/seed_source.h"
+#include "services/sampler/access/seed_source.h"
+#include "services/sampler/batches/mini_batch_source.h"
+#include "services/sampler/draws/sampling_spec.h"
 
 namespace espalier::client {
 

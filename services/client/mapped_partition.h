@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "services/client/describe.h"
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/partition_access.h"
 
 namespace espalier::client {
 

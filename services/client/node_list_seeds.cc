@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "services/sampler/seed_order.h"
+#include "services/sampler/seeds/seed_order.h"
 
 namespace espalier::client {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "services/client/last_batch.h"
-#include "services/sampler/seed_source.h"
+#include "services/sampler/access/seed_source.h"
 
 namespace espalier::client {
 

@@ -8,7 +8,7 @@
 
 #include "services/base/tensor.h"
 #include "services/client/dist_graph.h"
-#include "services/sampler/tensor_spec.h"
+#include "services/sampler/access/tensor_spec.h"
 
 namespace espalier::client {
 

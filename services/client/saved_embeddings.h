@@ -16,7 +16,7 @@
 #include <string>
 
 #include "services/client/saved_tensors.h"
-#include "services/sampler/embedding_store.h"
+#include "services/sampler/routing/embedding_store.h"
 
 namespace espalier::client {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "services/client/dist_tensor.h"
-#include "services/sampler/embedding_store.h"
+#include "services/sampler/routing/embedding_store.h"
 #include "services/storage/store_settings.h"
 
 namespace espalier::client {

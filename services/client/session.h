@@ -9,7 +9,7 @@
 
 #include "services/client/describe.h"
 #include "services/client/remote/remote_partition.h"
-#include "services/sampler/partitioned_graph.h"
+#include "services/sampler/routing/partitioned_graph.h"
 #include "services/storage/local_cache.h"
 #include "services/storage/store_settings.h"
 

@@ -11,8 +11,8 @@
 
 #include "services/client/dist_graph.h"
 #include "services/client/remote/row_pieces.h"
-#include "services/sampler/seed_order.h"
-#include "services/sampler/seed_rows.h"
+#include "services/sampler/seeds/seed_order.h"
+#include "services/sampler/seeds/seed_rows.h"
 
 namespace espalier::client {
 

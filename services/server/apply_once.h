@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "espalier/tensor/v1/tensor.pb.h"
-#include "services/sampler/row_sink.h"
+#include "services/sampler/access/row_sink.h"
 #include "services/server/applied_writes.h"
 
 namespace espalier::server {

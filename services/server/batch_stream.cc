@@ -6,9 +6,9 @@
 #include "services/base/failpoint.h"
 #include "services/base/mutex.h"
 #include "services/rpc/status_map.h"
-#include "services/sampler/edge_batch.h"
-#include "services/sampler/link_batch.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/batches/edge_batch.h"
+#include "services/sampler/batches/link_batch.h"
+#include "services/sampler/seeds/seed_order.h"
 
 namespace espalier::server {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "services/base/mutex.h"
-#include "services/sampler/fanout_sampler.h"
+#include "services/sampler/batches/fanout_sampler.h"
 #include "services/server/mini_batch_service.h"
 
 namespace espalier::server {

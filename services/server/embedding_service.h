@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "espalier/tensor/v1/embedding.grpc.pb.h"
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/partition_access.h"
 #include "services/server/framed_call.h"
 
 namespace espalier::server {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "espalier/function/v1/function.grpc.pb.h"
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/partition_access.h"
 #include "services/server/applied_writes.h"
 #include "services/server/framed_call.h"
 #include "services/server/kept_answers.h"

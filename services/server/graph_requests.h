@@ -3,8 +3,8 @@
 
 #include "espalier/graph/v1/graph.pb.h"
 #include "services/rpc/frame.h"
-#include "services/sampler/partition_access.h"
-#include "services/sampler/partitioned_graph.h"
+#include "services/sampler/access/partition_access.h"
+#include "services/sampler/routing/partitioned_graph.h"
 #include "services/server/limits.h"
 
 namespace espalier::server {

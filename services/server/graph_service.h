@@ -6,8 +6,8 @@
 #include <string>
 
 #include "espalier/graph/v1/graph.grpc.pb.h"
-#include "services/sampler/partition_access.h"
-#include "services/sampler/partitioned_graph.h"
+#include "services/sampler/access/partition_access.h"
+#include "services/sampler/routing/partitioned_graph.h"
 #include "services/server/framed_call.h"
 
 namespace espalier::server {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "espalier/minibatch/v1/minibatch.grpc.pb.h"
-#include "services/sampler/neighbor_source.h"
-#include "services/sampler/seed_source.h"
+#include "services/sampler/access/neighbor_source.h"
+#include "services/sampler/access/seed_source.h"
 #include "services/server/framed_call.h"
 #include "services/server/mini_batch_messages.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "services/sampler/row_initializers.h"
+#include "services/sampler/access/row_initializers.h"
 #include "services/server/plugin_functions.h"
 
 namespace espalier::server {

@@ -10,7 +10,7 @@
 #include "services/base/clock.h"
 #include "services/graph/partition_book.h"
 #include "services/plugin/espalier_plugin.h"
-#include "services/sampler/partition_tensors.h"
+#include "services/sampler/access/partition_tensors.h"
 #include "services/server/limits.h"
 
 namespace espalier::server {

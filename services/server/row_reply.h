@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/sampler/row_sink.h"
+#include "services/sampler/access/row_sink.h"
 #include "services/server/framed_call.h"
 #include "services/server/request_tensors.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/rpc/server.h"
-#include "services/sampler/partitioned_graph.h"
+#include "services/sampler/routing/partitioned_graph.h"
 #include "services/server/mini_batch_service.h"
 
 namespace espalier::server {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "espalier/tensor/v1/tensor.pb.h"
-#include "services/sampler/partition_tensors.h"
+#include "services/sampler/access/partition_tensors.h"
 #include "services/server/limits.h"
 
 namespace espalier::server {

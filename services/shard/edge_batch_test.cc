@@ -1,5 +1,5 @@
 // Labels of a step's edges, and batches made of them: the same for any partitions and trainers.
-#include "services/sampler/edge_batch.h"
+#include "services/sampler/batches/edge_batch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <set>
 
 #include "services/graph/preprocess.h"
-#include "services/sampler/link_batch.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/batches/link_batch.h"
+#include "services/sampler/seeds/seed_order.h"
 #include "services/shard/graph_shard.h"
 #include "services/shard/testing/test_graph.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/sampler/seed_rows.h"
+#include "services/sampler/seeds/seed_rows.h"
 #include "services/shard/id_array.h"
 
 namespace espalier::shard {

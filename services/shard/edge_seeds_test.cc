@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/graph/generators.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/seeds/seed_order.h"
 #include "services/shard/testing/test_graph.h"
 
 namespace espalier::shard {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "services/base/tensor.h"
-#include "services/sampler/tensor_spec.h"
+#include "services/sampler/access/tensor_spec.h"
 
 namespace espalier::shard {
 

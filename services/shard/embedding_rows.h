@@ -1,5 +1,5 @@
 // The learnable rows of one tensor on their owner: takes the trainers' gradients, applies each step once, and answers
-// reads of a version (sampler/partition_embeddings.h says the protocol).
+// reads of a version (sampler/access/partition_embeddings.h says the protocol).
 //
 // Rows and optimiser state are two mutable tensors, so that whoever can read, copy or restore tensors can do so with
 // them. The tensors belong to MutableTensors alone: where they are dropped, by name or by a newer incarnation, their
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "services/base/mutex.h"
-#include "services/sampler/partition_embeddings.h"
+#include "services/sampler/access/partition_embeddings.h"
 #include "services/shard/step_gradients.h"
 #include "services/shard/tensor_rows.h"
 #include "services/shard/version_waits.h"

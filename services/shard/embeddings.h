@@ -11,7 +11,7 @@
 
 #include "services/base/hash.h"
 #include "services/base/mutex.h"
-#include "services/sampler/partition_embeddings.h"
+#include "services/sampler/access/partition_embeddings.h"
 #include "services/shard/embedding_rows.h"
 #include "services/shard/mutable_tensors.h"
 

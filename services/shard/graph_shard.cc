@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "services/base/hash.h"
-#include "services/sampler/buffer_pool.h"
-#include "services/sampler/draw_rule.h"
-#include "services/sampler/seed_order.h"
-#include "services/sampler/seed_rows.h"
+#include "services/sampler/access/buffer_pool.h"
+#include "services/sampler/access/draw_rule.h"
+#include "services/sampler/seeds/seed_order.h"
+#include "services/sampler/seeds/seed_rows.h"
 #include "services/shard/check_partition.h"
 #include "services/shard/edge_rows.h"
 #include "services/shard/embeddings.h"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "services/graph/partition.h"
-#include "services/sampler/partition_access.h"
-#include "services/sampler/row_initializers.h"
+#include "services/sampler/access/partition_access.h"
+#include "services/sampler/access/row_initializers.h"
 
 namespace espalier::shard {
 

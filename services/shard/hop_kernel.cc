@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "services/base/philox.h"
-#include "services/sampler/draw_words.h"
-#include "services/sampler/labor_draws.h"
-#include "services/sampler/neighbor_draws.h"
-#include "services/sampler/weighted_draws.h"
+#include "services/sampler/draws/draw_words.h"
+#include "services/sampler/draws/labor_draws.h"
+#include "services/sampler/draws/neighbor_draws.h"
+#include "services/sampler/draws/weighted_draws.h"
 #include "services/shard/id_array.h"
 #include "services/shard/kept_edges.h"
 #include "services/shard/time_columns.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "services/graph/partition.h"
-#include "services/sampler/buffer_pool.h"
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/buffer_pool.h"
+#include "services/sampler/access/partition_access.h"
 
 namespace espalier::shard {
 

@@ -1,6 +1,6 @@
 // Link-prediction batches by enumeration: the same pairs, negatives and neighbours for any partitions and trainers, and
 // none of the batch's edges among what was drawn.
-#include "services/sampler/link_batch.h"
+#include "services/sampler/batches/link_batch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "services/graph/generators.h"
 #include "services/graph/preprocess.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/seeds/seed_order.h"
 #include "services/shard/testing/test_graph.h"
 
 namespace espalier::shard {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "services/sampler/partitioned_graph.h"
+#include "services/sampler/routing/partitioned_graph.h"
 #include "services/shard/graph_shard.h"
 
 namespace espalier::shard {

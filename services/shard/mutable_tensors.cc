@@ -1,7 +1,7 @@
 #include "services/shard/mutable_tensors.h"
 
 #include "services/base/unique_number.h"
-#include "services/sampler/row_source.h"
+#include "services/sampler/access/row_source.h"
 #include "services/shard/id_array.h"
 #include "services/shard/plugin_rows.h"
 #include "services/shard/tensor_initializer.h"

@@ -14,8 +14,8 @@
 
 #include "services/base/mutex.h"
 #include "services/graph/partition.h"
-#include "services/sampler/partition_tensors.h"
-#include "services/sampler/row_initializers.h"
+#include "services/sampler/access/partition_tensors.h"
+#include "services/sampler/access/row_initializers.h"
 #include "services/shard/original_edge_ids.h"
 #include "services/shard/tensor_rows.h"
 

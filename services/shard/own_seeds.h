@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/base/tensor.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/seeds/seed_order.h"
 
 namespace espalier::shard {
 

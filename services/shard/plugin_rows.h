@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "services/sampler/row_initializers.h"
+#include "services/sampler/access/row_initializers.h"
 
 namespace espalier::shard {
 

@@ -1,6 +1,6 @@
 // Random walks and PinSAGE neighbours over shards: every step an edge, probabilities by enumeration, and the same walks
 // in every partitioning.
-#include "services/sampler/random_walk.h"
+#include "services/sampler/walks/random_walk.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 #include "services/base/philox.h"
 #include "services/graph/generators.h"
-#include "services/sampler/pinsage_neighbors.h"
 #include "services/sampler/testing/reference_neighbor_source.h"
+#include "services/sampler/walks/pinsage_neighbors.h"
 #include "services/shard/testing/test_graph.h"
 
 namespace espalier::shard {

@@ -5,7 +5,7 @@
 
 #include "services/base/tensor.h"
 #include "services/graph/ids.h"
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/partition_access.h"
 
 namespace espalier::shard {
 

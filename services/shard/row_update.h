@@ -16,7 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "services/sampler/sparse_optimizer.h"
+#include "services/sampler/access/sparse_optimizer.h"
 
 namespace espalier::shard {
 

@@ -8,8 +8,8 @@
 
 #include "services/base/philox.h"
 #include "services/graph/generators.h"
-#include "services/sampler/fanout_sampler.h"
-#include "services/sampler/local_mini_batch_source.h"
+#include "services/sampler/batches/fanout_sampler.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 
 namespace espalier::shard {

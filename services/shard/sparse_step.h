@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "services/base/dtype.h"
-#include "services/sampler/row_ids.h"
+#include "services/sampler/access/row_ids.h"
 #include "services/shard/row_update.h"
 
 namespace espalier::shard {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "services/sampler/partition_embeddings.h"
+#include "services/sampler/access/partition_embeddings.h"
 #include "services/shard/byte_budget.h"
 #include "services/shard/sparse_step.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "services/sampler/tensor_spec.h"
+#include "services/sampler/access/tensor_spec.h"
 
 namespace espalier::shard {
 

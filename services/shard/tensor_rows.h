@@ -14,8 +14,8 @@
 
 #include "services/base/tensor.h"
 #include "services/graph/ids.h"
-#include "services/sampler/row_sink.h"
-#include "services/sampler/tensor_spec.h"
+#include "services/sampler/access/row_sink.h"
+#include "services/sampler/access/tensor_spec.h"
 #include "services/shard/fair_shared_mutex.h"
 
 namespace espalier::shard {

@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "services/graph/preprocess.h"
-#include "services/sampler/edge_batch.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/batches/edge_batch.h"
+#include "services/sampler/seeds/seed_order.h"
 #include "services/shard/testing/test_graph.h"
 
 namespace espalier::shard {

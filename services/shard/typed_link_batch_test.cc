@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "services/graph/preprocess.h"
-#include "services/sampler/link_batch.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/batches/link_batch.h"
+#include "services/sampler/seeds/seed_order.h"
 #include "services/shard/testing/test_graph.h"
 
 namespace espalier::shard {

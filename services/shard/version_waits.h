@@ -10,7 +10,7 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
-#include "services/sampler/row_sink.h"
+#include "services/sampler/access/row_sink.h"
 
 namespace espalier::shard {
 

@@ -2,7 +2,7 @@
 
 #include "services/base/mutex.h"
 #include "services/base/parallel.h"
-#include "services/sampler/weighted_draws.h"
+#include "services/sampler/draws/weighted_draws.h"
 #include "services/shard/id_array.h"
 
 namespace espalier::shard {

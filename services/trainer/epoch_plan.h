@@ -3,7 +3,7 @@
 
 #include "services/graph/schema.h"
 #include "services/job/dist_training.h"
-#include "services/sampler/mini_batch_source.h"
+#include "services/sampler/batches/mini_batch_source.h"
 #include "services/trainer/data/graph_access.h"
 #include "services/trainer/data/node_data.h"
 

@@ -9,7 +9,7 @@
 #include "services/collective/self_collective.h"
 #include "services/graph/preprocess.h"
 #include "services/job/sampling/link_plan.h"
-#include "services/sampler/local_mini_batch_source.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/memory_store.h"
 #include "services/trainer/data/sampling_plan.h"

@@ -2,7 +2,7 @@
 
 #include "services/job/enum_names.h"
 #include "services/job/sampling/link_plan.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/seeds/seed_order.h"
 #include "services/trainer/model/link_loss.h"
 
 namespace espalier::trainer {

@@ -12,7 +12,7 @@
 #include "services/client/testing/served_graph.h"
 #include "services/collective/self_collective.h"
 #include "services/graph/generators.h"
-#include "services/sampler/local_mini_batch_source.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/testing/disturbed_store.h"
 #include "services/trainer/train_job.h"

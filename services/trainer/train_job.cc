@@ -4,7 +4,7 @@
 
 #include "services/collective/agreement.h"
 #include "services/job/enum_names.h"
-#include "services/sampler/audit.h"
+#include "services/sampler/batches/audit.h"
 #include "services/telemetry/log.h"
 #include "services/trainer/checkpoint/checkpoint_fields.h"
 #include "services/trainer/data/learnable_rows.h"

@@ -9,7 +9,7 @@
 
 #include "services/collective/collective.h"
 #include "services/job/dist_training.h"
-#include "services/sampler/mini_batch_source.h"
+#include "services/sampler/batches/mini_batch_source.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/checkpoint/checkpoint_writer.h"
 #include "services/trainer/checkpoint/resume.h"

@@ -17,7 +17,7 @@
 #include "services/apps/run/server_numbering.h"
 #include "services/apps/run/shell_word.h"
 #include "services/apps/run/store_probe.h"
-#include "services/sampler/audit.h"
+#include "services/sampler/batches/audit.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::run {

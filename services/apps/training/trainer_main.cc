@@ -15,7 +15,7 @@
 #include "services/client/remote/remote_mini_batch_source.h"
 #include "services/client/session.h"
 #include "services/rpc/address_range.h"
-#include "services/sampler/local_mini_batch_source.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/storage/local_cache.h"
 #include "services/storage/open_store.h"
 #include "services/storage/request_metrics.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "services/rpc/call.h"
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/partition_access.h"
 
 namespace espalier::client {
 

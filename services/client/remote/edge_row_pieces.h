@@ -6,7 +6,7 @@
 #include "espalier/graph/v1/graph.pb.h"
 #include "services/graph/ids.h"
 #include "services/rpc/callee.h"
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/partition_access.h"
 
 namespace espalier::client {
 

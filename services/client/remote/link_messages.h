@@ -6,7 +6,7 @@
 
 #include "espalier/minibatch/v1/minibatch.pb.h"
 #include "services/base/tensor.h"
-#include "services/sampler/mini_batch_source.h"
+#include "services/sampler/batches/mini_batch_source.h"
 
 namespace espalier::client {
 

@@ -5,8 +5,8 @@
 
 #include "espalier/minibatch/v1/minibatch.pb.h"
 #include "services/graph/partition_book.h"
-#include "services/sampler/mini_batch_source.h"
-#include "services/sampler/sampling_spec.h"
+#include "services/sampler/batches/mini_batch_source.h"
+#include "services/sampler/draws/sampling_spec.h"
 
 namespace espalier::client {
 

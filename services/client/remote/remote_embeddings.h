@@ -5,7 +5,7 @@
 
 #include "services/client/remote/remote_tensors.h"
 #include "services/rpc/channel.h"
-#include "services/sampler/partition_embeddings.h"
+#include "services/sampler/access/partition_embeddings.h"
 
 namespace espalier::client {
 

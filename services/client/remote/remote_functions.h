@@ -8,7 +8,7 @@
 #include "espalier/tensor/v1/tensor.pb.h"
 #include "services/client/remote/change_numbers.h"
 #include "services/rpc/channel.h"
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/partition_access.h"
 
 namespace espalier::client {
 

@@ -7,8 +7,8 @@
 
 #include "services/client/remote/mini_batch_messages.h"
 #include "services/rpc/address.h"
-#include "services/sampler/edge_batch.h"
-#include "services/sampler/link_batch.h"
+#include "services/sampler/batches/edge_batch.h"
+#include "services/sampler/batches/link_batch.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::client {

@@ -13,8 +13,8 @@
 
 #include "services/client/remote/batch_stream_reader.h"
 #include "services/graph/partition_book.h"
-#include "services/sampler/mini_batch_source.h"
-#include "services/sampler/sampling_spec.h"
+#include "services/sampler/batches/mini_batch_source.h"
+#include "services/sampler/draws/sampling_spec.h"
 
 namespace espalier::client {
 

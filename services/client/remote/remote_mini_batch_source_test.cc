@@ -13,7 +13,7 @@
 #include "services/client/testing/same_batch.h"
 #include "services/client/testing/served_graph.h"
 #include "services/client/testing/served_samplers.h"
-#include "services/sampler/local_mini_batch_source.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
 
 namespace espalier::client {
 namespace {

@@ -9,8 +9,8 @@
 #include "services/client/remote/sample_pieces.h"
 #include "services/client/remote/wire_ids.h"
 #include "services/rpc/frame.h"
-#include "services/sampler/draw_rule.h"
-#include "services/sampler/seed_order.h"
+#include "services/sampler/access/draw_rule.h"
+#include "services/sampler/seeds/seed_order.h"
 
 namespace espalier::client {
 namespace {

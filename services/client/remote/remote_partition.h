@@ -17,7 +17,7 @@
 #include "services/graph/partition_book.h"
 #include "services/rpc/callee.h"
 #include "services/rpc/channel.h"
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/partition_access.h"
 
 namespace espalier::client {
 

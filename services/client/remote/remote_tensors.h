@@ -9,7 +9,7 @@
 #include "espalier/tensor/v1/tensor.pb.h"
 #include "services/client/remote/change_numbers.h"
 #include "services/rpc/channel.h"
-#include "services/sampler/partition_tensors.h"
+#include "services/sampler/access/partition_tensors.h"
 
 namespace espalier::client {
 

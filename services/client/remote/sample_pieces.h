@@ -7,7 +7,7 @@
 #include "espalier/graph/v1/graph.pb.h"
 #include "services/graph/partition_book.h"
 #include "services/rpc/frame.h"
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/partition_access.h"
 
 namespace espalier::client {
 

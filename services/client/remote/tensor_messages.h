@@ -9,9 +9,9 @@
 
 #include "espalier/tensor/v1/tensor.pb.h"
 #include "services/rpc/frame.h"
-#include "services/sampler/row_ids.h"
-#include "services/sampler/row_sink.h"
-#include "services/sampler/tensor_spec.h"
+#include "services/sampler/access/row_ids.h"
+#include "services/sampler/access/row_sink.h"
+#include "services/sampler/access/tensor_spec.h"
 
 namespace espalier::client {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "services/sampler/mini_batch.h"
+#include "services/sampler/batches/mini_batch.h"
 
 namespace espalier::client::testing {
 

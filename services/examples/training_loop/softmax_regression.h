@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/base/tensor.h"
-#include "services/sampler/mini_batch.h"
+#include "services/sampler/batches/mini_batch.h"
 
 namespace example {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "services/job/sampling/link_plan.h"
-#include "services/sampler/edge_batch.h"
+#include "services/sampler/batches/edge_batch.h"
 
 namespace espalier::job {
 

@@ -5,7 +5,7 @@
 
 #include "services/graph/schema.h"
 #include "services/job/dist_training.h"
-#include "services/sampler/mini_batch_source.h"
+#include "services/sampler/batches/mini_batch_source.h"
 
 namespace espalier::job {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "services/job/sampling/sampling_enums.h"
-#include "services/sampler/link_batch.h"
+#include "services/sampler/batches/link_batch.h"
 
 namespace espalier::job {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "services/job/dist_training.h"
-#include "services/sampler/negatives.h"
-#include "services/sampler/sampling_spec.h"
+#include "services/sampler/draws/sampling_spec.h"
+#include "services/sampler/seeds/negatives.h"
 
 namespace espalier::job {
 

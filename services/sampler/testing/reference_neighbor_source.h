@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "services/sampler/neighbor_source.h"
+#include "services/sampler/access/neighbor_source.h"
 
 namespace espalier::sampler::testing {
 

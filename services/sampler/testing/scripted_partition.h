@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "services/sampler/partition_access.h"
+#include "services/sampler/access/partition_access.h"
 
 namespace espalier::sampler::testing {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "services/graph/generators.h"
-#include "services/sampler/partition_embeddings.h"
+#include "services/sampler/access/partition_embeddings.h"
 #include "services/shard/testing/test_graph.h"
 
 namespace espalier::shard::testing {

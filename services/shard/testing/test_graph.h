@@ -8,7 +8,7 @@
 #include "services/graph/generators.h"
 #include "services/graph/source_graph.h"
 #include "services/partition/build_partition.h"
-#include "services/sampler/mini_batch.h"
+#include "services/sampler/batches/mini_batch.h"
 #include "services/shard/local_graph.h"
 
 namespace espalier::shard::testing {

@@ -10,11 +10,11 @@
 //
 // Flow: rows lie on the graph servers, each beside its node or edge. In step t every rank reads the rows that it needs,
 // at version t; autograd leaves their gradients at the leaves, and Step sends them. The owner adds up those of all
-// ranks and applies the optimiser once: version t + 1 (sampler/partition_embeddings.h). Sending waits for nothing but
-// the acknowledgement of the step before; reading waits for the version. Guarantees: rows depend neither on which rank
-// came first nor on repeated messages; one rank ends with the same bits for any partitioning. First values depend on
-// (seed, what the rows stand for, name, original id, column) alone. client::SaveTensors keeps rows and state, and
-// client::SavedEmbedding brings them back (KeptRows). Caveat: a step ends when all ranks have called Step, those
+// ranks and applies the optimiser once: version t + 1 (sampler/access/partition_embeddings.h). Sending waits for
+// nothing but the acknowledgement of the step before; reading waits for the version. Guarantees: rows depend neither on
+// which rank came first nor on repeated messages; one rank ends with the same bits for any partitioning. First values
+// depend on (seed, what the rows stand for, name, original id, column) alone. client::SaveTensors keeps rows and state,
+// and client::SavedEmbedding brings them back (KeptRows). Caveat: a step ends when all ranks have called Step, those
 // without gradients too. Ranks that have no other point to meet in each step (the all-reduce of a network's gradients
 // is one) need a barrier there: who is ahead of another by more than a step is refused.
 #pragma once
@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "services/collective/collective.h"
-#include "services/sampler/embedding_store.h"
+#include "services/sampler/routing/embedding_store.h"
 
 namespace espalier::adapters {
 

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "services/base/bounded_queue.h"
-#include "services/sampler/audit.h"
-#include "services/sampler/mini_batch_source.h"
+#include "services/sampler/batches/audit.h"
+#include "services/sampler/batches/mini_batch_source.h"
 #include "services/trainer/data/batch_tensors.h"
 
 namespace espalier::trainer {

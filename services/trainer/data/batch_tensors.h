@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "services/sampler/mini_batch.h"
+#include "services/sampler/batches/mini_batch.h"
 #include "services/trainer/data/node_data.h"
 #include "services/trainer/model/model.h"
 

@@ -1,11 +1,11 @@
 // The ways in which a trainer talks to the graph, wherever its partitions are.
 #pragma once
 
-#include "services/sampler/embedding_store.h"
-#include "services/sampler/neighbor_source.h"
-#include "services/sampler/row_source.h"
-#include "services/sampler/seed_source.h"
-#include "services/sampler/tensor_store.h"
+#include "services/sampler/access/neighbor_source.h"
+#include "services/sampler/access/row_source.h"
+#include "services/sampler/access/seed_source.h"
+#include "services/sampler/access/tensor_store.h"
+#include "services/sampler/routing/embedding_store.h"
 
 namespace espalier::trainer {
 

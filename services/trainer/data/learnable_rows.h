@@ -1,6 +1,6 @@
 // The learnable input rows of a run (spec.training.inputs[].embedding): read from their owners at the version of the
-// step, joined to the features, and changed by what autograd finds for them. sampler/partition_embeddings.h says how
-// trainers and owners agree on versions.
+// step, joined to the features, and changed by what autograd finds for them. sampler/access/partition_embeddings.h says
+// how trainers and owners agree on versions.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "services/collective/collective.h"
-#include "services/sampler/embedding_store.h"
-#include "services/sampler/seed_source.h"
+#include "services/sampler/access/seed_source.h"
+#include "services/sampler/routing/embedding_store.h"
 #include "services/trainer/data/batch_tensors.h"
 #include "services/trainer/data/graph_access.h"
 #include "services/trainer/optim/optimizers.h"

@@ -12,8 +12,8 @@
 #include "services/collective/collective.h"
 #include "services/graph/schema.h"
 #include "services/job/dist_training.h"
-#include "services/sampler/row_source.h"
-#include "services/sampler/seed_source.h"
+#include "services/sampler/access/row_source.h"
+#include "services/sampler/access/seed_source.h"
 #include "services/trainer/model/graph_degrees.h"
 #include "services/trainer/ops/losses.h"
 

@@ -7,7 +7,7 @@
 
 #include "services/graph/schema.h"
 #include "services/job/dist_training.h"
-#include "services/sampler/sampling_spec.h"
+#include "services/sampler/draws/sampling_spec.h"
 
 namespace espalier::trainer {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "services/collective/agreement.h"
-#include "services/sampler/fanout_sampler.h"
+#include "services/sampler/batches/fanout_sampler.h"
 #include "services/trainer/data/graph_access.h"
 #include "services/trainer/data/node_data.h"
 #include "services/trainer/model/model.h"

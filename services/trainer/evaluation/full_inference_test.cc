@@ -8,7 +8,7 @@
 #include "services/collective/in_process_collective.h"
 #include "services/collective/self_collective.h"
 #include "services/graph/generators.h"
-#include "services/sampler/fanout_sampler.h"
+#include "services/sampler/batches/fanout_sampler.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/evaluation/evaluation.h"

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "services/base/random_purpose.h"
-#include "services/sampler/negatives.h"
+#include "services/sampler/seeds/negatives.h"
 #include "services/trainer/evaluation/ranking.h"
 #include "services/trainer/model/parameters.h"
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "services/sampler/edge_exclusions.h"
+#include "services/sampler/seeds/edge_exclusions.h"
 #include "services/trainer/evaluation/full_inference.h"
 #include "services/trainer/evaluation/metrics.h"
 #include "services/trainer/model/link_scorer.h"

@@ -8,9 +8,9 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/graph/ids.h"
-#include "services/sampler/mini_batch.h"
-#include "services/sampler/neighbor_source.h"
-#include "services/sampler/row_source.h"
+#include "services/sampler/access/neighbor_source.h"
+#include "services/sampler/access/row_source.h"
+#include "services/sampler/batches/mini_batch.h"
 
 namespace espalier::trainer {
 

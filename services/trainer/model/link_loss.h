@@ -4,7 +4,7 @@
 
 #include <torch/torch.h>
 
-#include "services/sampler/mini_batch.h"
+#include "services/sampler/batches/mini_batch.h"
 #include "services/trainer/model/link_scorer.h"
 
 namespace espalier::trainer {

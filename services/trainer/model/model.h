@@ -11,7 +11,7 @@
 #include "services/collective/collective.h"
 #include "services/graph/schema.h"
 #include "services/job/dist_training.h"
-#include "services/sampler/mini_batch.h"
+#include "services/sampler/batches/mini_batch.h"
 #include "services/trainer/model/graph_degrees.h"
 
 namespace espalier::trainer {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/sampler/tensor_store.h"
+#include "services/sampler/access/tensor_store.h"
 
 namespace espalier::trainer {
 

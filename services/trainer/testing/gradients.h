@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/base/philox.h"
-#include "services/sampler/mini_batch.h"
+#include "services/sampler/batches/mini_batch.h"
 #include "services/trainer/ops/segment_kernels.h"
 
 namespace espalier::trainer {

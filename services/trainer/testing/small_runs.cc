@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "services/sampler/local_mini_batch_source.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/open_store.h"
 #include "services/trainer/data/sampling_plan.h"

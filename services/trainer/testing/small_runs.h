@@ -7,7 +7,7 @@
 
 #include "services/graph/source_graph.h"
 #include "services/job/dist_training.h"
-#include "services/sampler/row_initializers.h"
+#include "services/sampler/access/row_initializers.h"
 #include "services/storage/object_store.h"
 #include "services/trainer/train_job.h"
 

@@ -6,7 +6,7 @@
 
 #include "services/format/checkpoint_catalog.h"
 #include "services/graph/generators.h"
-#include "services/sampler/local_mini_batch_source.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/model/model_file.h"

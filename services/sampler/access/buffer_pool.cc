@@ -1,0 +1,90 @@
+#include "services/sampler/access/buffer_pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/base/mutex.h"
+
+namespace espalier::sampler {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kSmallAlignment = 64;
+
+// Large buffers ask for huge pages: random rows are written all over them.
+std::byte* Allocate(size_t capacity) {
+  const bool is_large = capacity >= kHugePage;
+  void* memory = std::aligned_alloc(is_large ? kHugePage : kSmallAlignment, capacity);
+  ESPALIER_CHECK(memory != nullptr) << "out of memory: " << capacity << " bytes";
+  if (is_large) madvise(memory, capacity, MADV_HUGEPAGE);  // advice: without it only speed suffers
+  return static_cast<std::byte*>(memory);
+}
+
+size_t CapacityFor(size_t size_bytes) {
+  const size_t unit = size_bytes >= kHugePage ? kHugePage : kSmallAlignment;
+  return (std::max<size_t>(size_bytes, 1) + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+struct BufferPool::Shared {
+  explicit Shared(size_t limit) : max_idle_bytes(limit) {}
+  ~Shared() {
+    for (const auto& [capacity, buffer] : idle) std::free(buffer);
+  }
+
+  std::pair<size_t, std::byte*> TakeIdle(size_t wanted) {
+    MutexLock lock(&mutex);
+    const auto found = idle.lower_bound(wanted);
+    // A buffer twice too large is left to those who need it.
+    if (found == idle.end() || found->first > 2 * wanted) return {0, nullptr};
+    const auto buffer = *found;
+    idle.erase(found);
+    idle_bytes -= buffer.first;
+    return buffer;
+  }
+
+  void Return(size_t capacity, std::byte* buffer) {
+    MutexLock lock(&mutex);
+    if (capacity > max_idle_bytes) {
+      std::free(buffer);
+      return;
+    }
+    while (idle_bytes + capacity > max_idle_bytes) {  // smallest first: the others are worth more
+      const auto smallest = idle.begin();
+      idle_bytes -= smallest->first;
+      std::free(smallest->second);
+      idle.erase(smallest);
+    }
+    idle.emplace(capacity, buffer);
+    idle_bytes += capacity;
+  }
+
+  const size_t max_idle_bytes;
+  Mutex mutex;
+  std::multimap<size_t, std::byte*> idle ABSL_GUARDED_BY(mutex);  // by capacity
+  size_t idle_bytes ABSL_GUARDED_BY(mutex) = 0;
+};
+
+BufferPool::BufferPool(size_t max_idle_bytes) : shared_(std::make_shared<Shared>(max_idle_bytes)) {}
+
+std::shared_ptr<std::byte> BufferPool::Take(size_t size_bytes) {
+  const size_t wanted = CapacityFor(size_bytes);
+  auto [capacity, buffer] = shared_->TakeIdle(wanted);
+  if (buffer == nullptr) {
+    capacity = wanted;
+    buffer = Allocate(capacity);
+  }
+  return {buffer, [shared = shared_, size = capacity](std::byte* returned) { shared->Return(size, returned); }};
+}
+
+size_t BufferPool::IdleBytes() const {
+  MutexLock lock(&shared_->mutex);
+  return shared_->idle_bytes;
+}
+
+}  // namespace espalier::sampler

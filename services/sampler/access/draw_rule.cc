@@ -1,0 +1,46 @@
+#include "services/sampler/access/draw_rule.h"
+
+#include <algorithm>
+
+namespace espalier::sampler {
+namespace {
+
+Status CheckLength(const char* what, size_t length, size_t expected) {
+  if (length == expected) return {};
+  return InvalidArgument(std::to_string(length) + " " + what + " for a question that needs " +
+                         std::to_string(expected));
+}
+
+// Of HopQuery and PartitionHopQuery, which name their parts alike.
+template <class Query>
+Status CheckRuleOf(const Query& query) {
+  RETURN_IF_ERROR(CheckDrawMethod(query.method, query.replace));
+  const bool has_walks = std::any_of(query.relations.begin(), query.relations.end(),
+                                     [](const auto& relation) { return !relation.walks.empty(); });
+  if (has_walks && query.method != DrawMethod::kNeighbor) {
+    return InvalidArgument("random walks draw neighbours, each on its own");
+  }
+  for (const auto& relation : query.relations) {
+    const size_t count = relation.destinations.size();
+    RETURN_IF_ERROR(CheckLength("times", relation.times.size(), query.time_column.empty() ? 0 : count));
+    RETURN_IF_ERROR(CheckLength("walks", relation.walks.size(), has_walks ? count : 0));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status CheckDrawMethod(DrawMethod method, bool replace) {
+  switch (method) {
+    case DrawMethod::kNeighbor: return {};
+    case DrawMethod::kLabor: return replace ? InvalidArgument("LABOR draws without replacement only") : Status();
+    case DrawMethod::kLast:
+      return replace ? InvalidArgument("the last in-edges are drawn without replacement only") : Status();
+  }
+  return InvalidArgument("draw method " + std::to_string(static_cast<int>(method)) + " does not exist");
+}
+
+Status CheckDrawRule(const HopQuery& query) { return CheckRuleOf(query); }
+Status CheckDrawRule(const PartitionHopQuery& query) { return CheckRuleOf(query); }
+
+}  // namespace espalier::sampler

@@ -1,0 +1,82 @@
+// The sampler's view of a graph's structure. `shard` implements it on one mapped partition, `client` on many
+// partitions, remote or mapped.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/base/tensor.h"
+#include "services/graph/partition_book.h"
+#include "services/sampler/draws/sampling_spec.h"
+
+namespace espalier::sampler {
+
+// An edge by its ends, in the order in which a partition looks for it.
+struct EdgeEnds {
+  GlobalNodeId destination;
+  GlobalNodeId source;
+  friend auto operator<=>(const EdgeEnds&, const EdgeEnds&) = default;
+};
+
+// One relation's part of a hop.
+struct RelationQuery {
+  EdgeTypeId edge_type;
+  int32_t fanout = 0;                          // > 0 or kFullNeighborhood
+  std::span<const GlobalNodeId> destinations;  // nodes to expand; outlives the call; distinct without times and walks
+  std::span<const int64_t> times = {};         // [destinations] no later in-edge is drawn; empty without time_column
+  std::span<const uint64_t> walks = {};        // [destinations] numbers of random walks (WalkKey); empty: none, in any
+                                               // relation of the query
+  // In-edges that are drawn as if the graph did not have them: every edge of the relation with these ends, however
+  // many there are. Ascending; outlives the call. Decided before drawing: a full fan-out stays full.
+  std::span<const EdgeEnds> excluded = {};
+};
+
+struct HopQuery {
+  std::vector<RelationQuery> relations;
+  uint64_t seed = 0;
+  HopPosition at;
+  bool replace = false;
+  std::string weight_column;  // empty: uniform
+  bool want_edge_ids = false;
+  DrawMethod method = DrawMethod::kNeighbor;
+  bool layer_dependency = false;
+  // Edge column that orders in-edges, integers: every relation has times then. A relation without the column has edges
+  // of all times. Empty: time does not matter.
+  std::string time_column = {};
+};
+
+// The drawn in-edges of one relation: those of destination i are
+// sources[offsets[i] .. offsets[i + 1]), in stored position order (with replacement: repeated, non-descending).
+struct RelationSample {
+  std::vector<uint64_t> offsets;       // [destinations + 1]
+  std::vector<GlobalNodeId> sources;   // [drawn]
+  std::vector<GlobalEdgeId> edge_ids;  // [drawn], or empty where not wanted
+};
+
+struct HopSample {
+  std::vector<RelationSample> relations;  // as in the query
+};
+
+// Thread-safe.
+class NeighborSource {
+ public:
+  virtual ~NeighborSource() = default;
+  virtual const graph::PartitionBook& book() const = 0;
+  // All relations of a hop at once (one request per partition). Errors: InvalidArgument (unknown column, id out
+  // of range, negative weight), Unavailable, DeadlineExceeded.
+  virtual Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) = 0;
+  // U32 [nodes]: in-edges of each in the whole graph, in the order of `nodes` (of the relation's destination type;
+  // repetitions allowed). Errors as above.
+  virtual Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) = 0;
+  // An integer column of nodes as times, in the order of `nodes`: InvalidArgument for another column, or a time of 2^63
+  // or more. Unimplemented by a source without node columns.
+  virtual Result<std::vector<int64_t>> TimesOf(NodeTypeId, const std::string& column, std::span<const GlobalNodeId>,
+                                               Deadline) {
+    return Unimplemented("this source of neighbours has no node column '" + column + "'");
+  }
+};
+
+}  // namespace espalier::sampler

@@ -1,0 +1,41 @@
+#include "services/sampler/access/partition_embeddings.h"
+
+namespace espalier::sampler {
+
+Status CheckEmbedding(const EmbeddingSpec& spec) {
+  constexpr uint32_t kMaxWidth = 65'536, kMaxTrainers = 65'536;
+  if (spec.dtype != DType::kF32 && spec.dtype != DType::kF16 && spec.dtype != DType::kBF16) {
+    return InvalidArgument(std::string("learnable rows of ") + NameOf(spec.dtype) + "; expected F32, F16 or BF16");
+  }
+  if (spec.width == 0 || spec.width > kMaxWidth) {
+    return InvalidArgument("learnable rows of " + std::to_string(spec.width) + " values; expected 1 to " +
+                           std::to_string(kMaxWidth));
+  }
+  if (spec.num_trainers == 0 || spec.num_trainers > kMaxTrainers) {
+    return InvalidArgument("learnable rows of " + std::to_string(spec.num_trainers) + " trainers; expected 1 to " +
+                           std::to_string(kMaxTrainers));
+  }
+  if (spec.first_version >= uint64_t{1} << 62) {
+    return InvalidArgument("learnable rows of version " + std::to_string(spec.first_version));
+  }
+  RETURN_IF_ERROR(CheckSparseOptimizer(spec.optimizer));
+  return CheckSpec(RowsOfEmbedding(spec));
+}
+
+TensorSpec RowsOfEmbedding(const EmbeddingSpec& spec) {
+  TensorSpec rows{
+      .id = spec.id, .dtype = spec.dtype, .row_shape = {int64_t{spec.width}}, .initializer = spec.initializer};
+  rows.id.incarnation = spec.incarnation;
+  return rows;
+}
+
+TensorId StateOfEmbedding(TensorId embedding) {
+  embedding.name += ".state";
+  return embedding;
+}
+
+size_t StateRowWidth(const EmbeddingSpec& spec) {
+  return (spec.dtype == DType::kF32 ? 0 : spec.width) + StateWidth(spec.optimizer.type, spec.width);
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,64 @@
+#include "services/sampler/access/sparse_optimizer.h"
+
+#include <cmath>
+#include <string>
+
+#include "services/base/check.h"
+
+namespace espalier::sampler {
+namespace {
+
+// Written so that NaN is out of every range.
+Status CheckRange(const char* what, double value, double from, double below) {
+  if (value >= from && value < below) return Status();
+  return InvalidArgument("sparse optimiser: " + std::string(what) + " is " + std::to_string(value) +
+                         ", expected from " + std::to_string(from) + " to below " + std::to_string(below));
+}
+
+}  // namespace
+
+const char* NameOf(SparseOptimizerType type) {
+  switch (type) {
+    case SparseOptimizerType::kSgd: return "SGD";
+    case SparseOptimizerType::kAdagrad: return "Adagrad";
+    case SparseOptimizerType::kRowWiseAdagrad: return "RowWiseAdagrad";
+    case SparseOptimizerType::kAdam: return "Adam";
+    case SparseOptimizerType::kAdamW: return "AdamW";
+  }
+  return "unknown";
+}
+
+Status CheckSparseOptimizer(const SparseOptimizer& optimizer) {
+  const auto type = static_cast<uint8_t>(optimizer.type);
+  if (type < 1 || type > 5) return InvalidArgument("there is no sparse optimiser of type " + std::to_string(type));
+  const auto duplicates = static_cast<uint8_t>(optimizer.duplicates);
+  if (duplicates < 1 || duplicates > 2) {
+    return InvalidArgument("there is no rule " + std::to_string(duplicates) + " for duplicate gradients");
+  }
+  constexpr double kLarge = 1e6;
+  RETURN_IF_ERROR(CheckRange("weight decay", optimizer.weight_decay, 0, kLarge));
+  // Rows whose slopes have all been 0 are divided by it.
+  RETURN_IF_ERROR(CheckRange("epsilon", EpsilonOf(optimizer), 1e-30, kLarge));
+  RETURN_IF_ERROR(CheckRange("initial accumulator", optimizer.initial_accumulator, 0, kLarge));
+  RETURN_IF_ERROR(CheckRange("beta1", optimizer.beta1, 0, 1));
+  return CheckRange("beta2", optimizer.beta2, 0, 1);
+}
+
+double EpsilonOf(const SparseOptimizer& optimizer) {
+  const bool is_adam = optimizer.type == SparseOptimizerType::kAdam || optimizer.type == SparseOptimizerType::kAdamW;
+  return optimizer.epsilon.value_or(is_adam ? 1e-8 : 1e-10);
+}
+
+size_t StateWidth(SparseOptimizerType type, size_t width) {
+  switch (type) {
+    case SparseOptimizerType::kSgd: return 0;
+    case SparseOptimizerType::kAdagrad: return width;
+    case SparseOptimizerType::kRowWiseAdagrad: return 1;
+    case SparseOptimizerType::kAdam:
+    case SparseOptimizerType::kAdamW: return 2 * width;
+  }
+  ESPALIER_CHECK(false) << "no such sparse optimiser";
+  return 0;
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,141 @@
+// What a mutable tensor is: its name, its rows, the type of its elements, its first values, and what can be done to
+// its rows. Values only; partition_tensors.h and partitioned_tensors.h act on them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/dtype.h"
+#include "services/base/status.h"
+#include "services/graph/partition_book.h"
+#include "services/sampler/access/row_ids.h"
+
+namespace espalier::sampler {
+
+// What the rows of a tensor stand for; where they lie follows from it. The numbers are on the wire.
+enum class RowsOf : uint8_t {
+  kNodes = 0,  // one row a node of a type, on the node's owner
+  kEdges = 1,  // one row an edge of a type, on the owner of its destination
+  kOwn = 2,    // any number of rows, cut into equal ranges: partition p of P holds [n p / P, n (p + 1) / P)
+};
+
+struct RowSpace {
+  RowsOf of = RowsOf::kNodes;
+  uint16_t type = 0;          // NodeTypeId or EdgeTypeId; 0 for kOwn
+  uint64_t num_own_rows = 0;  // of kOwn, in all partitions; 0 for the others
+
+  static RowSpace Nodes(NodeTypeId type) { return {RowsOf::kNodes, type.value, 0}; }
+  static RowSpace Edges(EdgeTypeId type) { return {RowsOf::kEdges, type.value, 0}; }
+  // Without a number: to find a tensor of own rows by its name, however many it has.
+  static RowSpace Own(uint64_t num_rows = 0) { return {RowsOf::kOwn, 0, num_rows}; }
+  friend auto operator<=>(const RowSpace&, const RowSpace&) = default;
+};
+
+// InvalidArgument for a type that does not exist.
+Status CheckRowSpace(const RowSpace& rows, const graph::PartitionBook& book);
+// [num_partitions + 1]: partition p holds global rows [first[p], first[p + 1]). The space has been checked.
+std::vector<uint64_t> FirstRows(const RowSpace& rows, const graph::PartitionBook& book);
+// "nodes/paper", "edges/author:writes:paper" or "own": what the random values of rows are keyed by. The space has been
+// checked.
+std::string RowsName(const RowSpace& rows, const graph::PartitionBook& book);
+// "node type 'paper'", for messages. The space has been checked.
+std::string NameOf(const RowSpace& rows, const graph::PartitionBook& book);
+
+// Which tensor is meant. Tensors of different row spaces may share a name (one of own rows is found by its name alone;
+// a number of rows that is not 0 must fit).
+struct TensorId {
+  RowSpace rows;
+  std::string name;  // as graph::CheckName takes it
+  // Whose it is: jobs that use the same servers have names of their own. Empty in a process that holds its partitions
+  // itself, and for the job without a name.
+  std::string job;
+  // Of the job that asks. What other incarnations have made does not exist for it. 0 in a process that holds its
+  // partitions itself; where servers are asked, the connection knows it.
+  uint64_t incarnation = 0;
+  // What made it (TensorDescription): a tensor that was dropped and made anew is another. 0: whatever has the name.
+  uint64_t creation = 0;
+  friend auto operator<=>(const TensorId&, const TensorId&) = default;
+};
+
+// First values of a tensor's elements, computed where the rows lie. Random ones are a pure function of (seed, what the
+// rows stand for, stream, original id, column), so they are the same for any partitioning: Philox4x32 with key
+// RandomKey(seed, kTensorRows, HashCombine(Hash64(RowsName), Hash64(stream))) and counter (column / 4, original id). A
+// row of own rows has its number as original id. Floating dtypes only, but zeros and a constant; rounded to the dtype
+// at the end. Values by a plugin are what the plugin makes of the same.
+struct Initializer {
+  enum class Kind : uint8_t { kZeros = 0, kConstant = 1, kUniform = 2, kNormal = 3, kXavierUniform = 4, kPlugin = 5 };
+  Kind kind = Kind::kZeros;
+  double value = 0;          // kConstant
+  double low = 0, high = 1;  // kUniform: [low, high)
+  double mean = 0;           // kNormal (Box and Muller 1958; libm's logarithm and cosine)
+  double stddev = 1;
+  // kXavierUniform (Glorot and Bengio 2010): (-b, b), b = gain sqrt(6 / (fan_in + fan_out)), fans as
+  // torch.nn.init.xavier_uniform_ takes them from the whole tensor's shape, never from a partition's part of it.
+  double gain = 1;
+  // kPlugin: an initialiser "plugin/name" of a plugin of the owners, any dtype; what it makes of arguments, seed and
+  // stream is its own (services/plugin/espalier_plugin.h).
+  std::string plugin = {};
+  std::string arguments = {};  // bytes
+  uint64_t seed = 0;
+  std::string stream = {};  // empty: the tensor's name
+
+  friend bool operator==(const Initializer&, const Initializer&) = default;
+  static Initializer Zeros() { return {}; }
+  static Initializer Constant(double value) { return {.kind = Kind::kConstant, .value = value}; }
+  static Initializer Uniform(double low, double high, uint64_t seed) {
+    return {.kind = Kind::kUniform, .low = low, .high = high, .seed = seed};
+  }
+  static Initializer Normal(double mean, double stddev, uint64_t seed) {
+    return {.kind = Kind::kNormal, .mean = mean, .stddev = stddev, .seed = seed};
+  }
+  static Initializer XavierUniform(double gain, uint64_t seed) {
+    return {.kind = Kind::kXavierUniform, .gain = gain, .seed = seed};
+  }
+  static Initializer Plugin(std::string name, std::string arguments = {}, uint64_t seed = 0) {
+    return {.kind = Kind::kPlugin, .plugin = std::move(name), .arguments = std::move(arguments), .seed = seed};
+  }
+};
+
+struct TensorSpec {
+  TensorId id;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> row_shape;  // without the first dimension; none: one value a row
+  Initializer initializer;
+  uint64_t maker = 0;  // names the act of creation that asks; not 0
+};
+
+// What a partition may be asked to hold; bytes are ShardLimits' matter.
+struct TensorLimits {
+  static constexpr size_t kMaxTensors = 65'536;                   // of one partition, all jobs
+  static constexpr size_t kMaxDimensions = 8;                     // of a row
+  static constexpr uint64_t kMaxRowBytes = uint64_t{16} << 20;    // a row travels in one message
+  static constexpr uint64_t kMaxRowsPerPartition = 0xffff'ffffu;  // local rows are 32 bits
+  static constexpr uint64_t kMaxOwnRows = uint64_t{1} << 48;      // whole
+  static constexpr uint64_t kMaxReducedColumns = uint64_t{1} << 16;
+  static constexpr size_t kMaxArgumentBytes = size_t{1} << 20;  // of an initialiser of a plugin
+};
+
+// What is wrong with a specification whatever the graph: names, dtype, shape, initializer. InvalidArgument says what.
+Status CheckSpec(const TensorSpec& spec);
+
+// Elements of one row, and their bytes. The shape has been checked.
+uint64_t RowElements(const std::vector<int64_t>& row_shape);
+uint64_t RowBytes(DType dtype, const std::vector<int64_t>& row_shape);
+
+// How given rows are put into a tensor's. The numbers are on the wire.
+//
+// Integers wrap around; minimum and maximum of a NaN and anything is NaN; of F16 and BF16 each single result is
+// rounded. For Bool: kAdd and kMax are "or", kMin is "and". kOr is for Bool and integers, bit by bit.
+enum class RowWrite : uint8_t { kAssign = 0, kAdd = 1, kMin = 2, kMax = 3, kOr = 4 };
+const char* NameOf(RowWrite write);  // "assign", "add", "min", "max", "or"
+// InvalidArgument where the dtype has no such operation.
+Status CheckWrite(RowWrite write, DType dtype);
+
+// What is computed of all rows of a tensor, element by element of a row. The numbers are on the wire.
+enum class Reduction : uint8_t { kCountNonzero = 1, kSum = 2, kMin = 3, kMax = 4 };
+// The dtype of a reduction's result: F64 for floating dtypes, I64 or U64 for integers and Bool (U64); counts are U64.
+DType ReducedDType(Reduction reduction, DType dtype);
+
+}  // namespace espalier::sampler

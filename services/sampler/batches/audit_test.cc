@@ -1,0 +1,107 @@
+#include "services/sampler/batches/audit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace espalier::sampler {
+namespace {
+
+using testing::HasSubstr;
+
+graph::GraphSchema OneTypeSchema() { return *graph::GraphSchema::Make({"n"}, {{"n", "e", "n"}}); }
+
+std::string PathOf(const std::string& name) {
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  return testing::TempDir() + "/" + test->name() + "-" + name;
+}
+
+// One layer; nodes are their own original ids: seed -> drawn sources.
+struct Drawn {
+  int64_t seed;
+  std::vector<int64_t> sources;
+};
+
+struct Share {
+  MiniBatch batch;
+  std::vector<int64_t> ids;
+};
+
+Share ShareOf(uint32_t epoch, uint32_t step, const std::vector<Drawn>& draws) {
+  Share share;
+  share.batch.epoch = epoch;
+  share.batch.step = step;
+  Block block{EdgeTypeId(0), {0}, {}, {}};
+  for (const Drawn& drawn : draws) share.ids.push_back(drawn.seed);
+  for (const Drawn& drawn : draws) {
+    for (const int64_t source : drawn.sources) {
+      block.indices.push_back(static_cast<uint32_t>(share.ids.size()));
+      share.ids.push_back(source);
+    }
+    block.indptr.push_back(static_cast<uint32_t>(block.indices.size()));
+  }
+  share.batch.layers.push_back({{block}, {}, {}});
+  return share;
+}
+
+std::string WriteAudit(const std::string& name, const std::vector<Share>& shares) {
+  const std::string path = PathOf(name);
+  auto writer = AuditWriter::Open(path, OneTypeSchema());
+  EXPECT_TRUE(writer.ok());
+  for (const Share& share : shares) EXPECT_TRUE((*writer)->Record(share.batch, {share.ids}).ok());
+  EXPECT_TRUE((*writer)->Close().ok());
+  return path;
+}
+
+TEST(AuditTest, DoesNotDependOnHowSharesWereDivided) {
+  const std::string all =
+      WriteAudit("all", {ShareOf(0, 0, {{1, {5, 6}}, {2, {6}}, {3, {}}}), ShareOf(0, 1, {{4, {1}}})});
+  const std::string one = WriteAudit("one", {ShareOf(0, 0, {{3, {}}, {2, {6}}})});
+  const std::string two = WriteAudit("two", {ShareOf(0, 0, {{2, {6}}, {1, {5, 6}}}), ShareOf(0, 1, {{4, {1}}})});
+  const auto expected = MergeAudits({all});
+  const auto merged = MergeAudits({one, two});
+  ASSERT_TRUE(expected.ok());
+  ASSERT_TRUE(merged.ok()) << merged.status().ToString();
+  EXPECT_EQ(merged->samples_digest, expected->samples_digest);
+  EXPECT_EQ(merged->num_expansions, 4u);
+  EXPECT_EQ(MergeAudits({two, one})->samples_digest, expected->samples_digest);
+}
+
+TEST(AuditTest, SeesEveryChange) {
+  const std::vector<std::vector<Share>> runs = {{ShareOf(0, 0, {{1, {5, 6}}})},
+                                                {ShareOf(0, 0, {{1, {6, 5}}})},
+                                                {ShareOf(0, 0, {{1, {5}}})},
+                                                {ShareOf(0, 1, {{1, {5, 6}}})},
+                                                {ShareOf(1, 0, {{1, {5, 6}}})},
+                                                {ShareOf(0, 0, {{2, {5, 6}}})},
+                                                {}};
+  std::vector<std::string> digests;
+  for (const auto& run : runs) digests.push_back(MergeAudits({WriteAudit("run", run)})->samples_digest);
+  for (size_t i = 0; i < digests.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) EXPECT_NE(digests[i], digests[j]) << i << " " << j;
+  }
+}
+
+TEST(AuditTest, FindsTrainersThatDrewDifferently) {
+  const std::string one = WriteAudit("one", {ShareOf(2, 3, {{1, {5}}})});
+  const std::string two = WriteAudit("two", {ShareOf(2, 3, {{1, {6}}})});
+  const Status status = MergeAudits({one, two}).status();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("node 1 (epoch 2, step 3"));
+}
+
+TEST(AuditTest, RefusesDamagedFiles) {
+  const std::string path = WriteAudit("cut", {ShareOf(0, 0, {{1, {5}}})});
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  EXPECT_THAT(MergeAudits({path}).status().message(), HasSubstr("cut short"));
+  std::ofstream(PathOf("other")) << "hello, world";
+  EXPECT_THAT(MergeAudits({PathOf("other")}).status().message(), HasSubstr("not an audit file"));
+  EXPECT_EQ(MergeAudits({PathOf("missing")}).status().code(), StatusCode::kNotFound);
+  const std::string backwards = WriteAudit("back", {ShareOf(1, 0, {{1, {5}}}), ShareOf(0, 0, {{1, {5}}})});
+  EXPECT_THAT(MergeAudits({backwards}).status().message(), HasSubstr("ascending"));
+}
+
+}  // namespace
+}  // namespace espalier::sampler

@@ -1,0 +1,219 @@
+#include "services/sampler/batches/fanout_sampler.h"
+
+#include <limits>
+#include <utility>
+
+#include "services/sampler/access/draw_rule.h"
+
+namespace espalier::sampler {
+namespace {
+
+Status CheckSpec(const SamplingSpec& spec, const graph::GraphSchema& schema) {
+  RETURN_IF_ERROR(CheckDrawMethod(spec.method, spec.replace));
+  if (spec.time_column.empty() && !spec.seed_time_column.empty()) {
+    return InvalidArgument("the seeds' times, column '" + spec.seed_time_column +
+                           "', mean nothing without a time column of the edges");
+  }
+  for (size_t layer = 0; layer < spec.layers.size(); ++layer) {
+    const std::vector<int32_t>& fanouts = spec.layers[layer].fanouts;
+    const std::string where = "layer " + std::to_string(layer);
+    if (fanouts.size() != schema.num_edge_types()) {
+      return InvalidArgument(where + " has " + std::to_string(fanouts.size()) + " fan-outs, expected one for each of " +
+                             std::to_string(schema.num_edge_types()) + " edge types");
+    }
+    for (const int32_t fanout : fanouts) {
+      if (fanout < kFullNeighborhood) {
+        return InvalidArgument(where + " has fan-out " + std::to_string(fanout) +
+                               ", expected a count, 0 (leave out) or -1 (all)");
+      }
+    }
+  }
+  return {};
+}
+
+std::vector<uint32_t> CountsOf(const std::vector<std::vector<GlobalNodeId>>& nodes) {
+  std::vector<uint32_t> counts;
+  for (const auto& of_type : nodes) counts.push_back(static_cast<uint32_t>(of_type.size()));
+  return counts;
+}
+
+}  // namespace
+
+FanoutSampler::FanoutSampler(NeighborSource& source, SamplingSpec spec) : source_(&source), spec_(std::move(spec)) {
+  const graph::PartitionBook& book = source.book();
+  for (uint16_t type = 0; type < book.schema().num_node_types(); ++type) {
+    if (is_temporal()) {
+      timed_numbering_.emplace_back();
+    } else {
+      numbering_.emplace_back(book.num_nodes(NodeTypeId(type)));
+    }
+  }
+}
+
+Result<FanoutSampler> FanoutSampler::Make(NeighborSource& source, SamplingSpec spec) {
+  RETURN_IF_ERROR(CheckSpec(spec, source.book().schema()));
+  return FanoutSampler(source, std::move(spec));
+}
+
+Status FanoutSampler::CheckRequest(const BatchRequest& request) const {
+  const graph::PartitionBook& book = source_->book();
+  if (request.seed_type.value >= book.schema().num_node_types()) {
+    return InvalidArgument("seed type " + std::to_string(request.seed_type.value) + " is not a node type");
+  }
+  if (request.excluded != nullptr && request.excluded->size() != book.schema().num_edge_types()) {
+    return InvalidArgument("excluded edges of " + std::to_string(request.excluded->size()) + " edge types");
+  }
+  if (request.typed_seeds.empty()) return CheckSeeds(request.seed_type, request.seeds);
+  if (request.typed_seeds.size() != book.schema().num_node_types() || !request.seeds.empty()) {
+    return InvalidArgument("seeds by node type are those of each of the graph's types, and no others");
+  }
+  for (uint16_t type = 0; type < request.typed_seeds.size(); ++type) {
+    RETURN_IF_ERROR(CheckSeeds(NodeTypeId(type), request.typed_seeds[type]));
+  }
+  return {};
+}
+
+Status FanoutSampler::CheckSeeds(NodeTypeId type, std::span<const GlobalNodeId> seeds) const {
+  const graph::PartitionBook& book = source_->book();
+  const uint64_t num_nodes = book.num_nodes(type);
+  for (const GlobalNodeId seed : seeds) {
+    if (seed.value >= num_nodes) {
+      return InvalidArgument("seed " + std::to_string(seed.value) + " is not a node of type '" +
+                             book.schema().NodeTypeName(type) + "', which has " + std::to_string(num_nodes));
+    }
+  }
+  return {};
+}
+
+Status FanoutSampler::NumberSeeds(const BatchRequest& request, MiniBatch& batch, Deadline deadline) {
+  if (request.typed_seeds.empty()) {
+    return NumberSeedsOf(request.seed_type, request.seeds, request.seed_times, batch, deadline);
+  }
+  if (!request.seed_times.empty()) return InvalidArgument("seeds by node type have no times of their own");
+  for (uint16_t type = 0; type < request.typed_seeds.size(); ++type) {
+    RETURN_IF_ERROR(NumberSeedsOf(NodeTypeId(type), request.typed_seeds[type], {}, batch, deadline));
+  }
+  return {};
+}
+
+Status FanoutSampler::NumberSeedsOf(NodeTypeId type, std::span<const GlobalNodeId> seeds,
+                                    std::span<const int64_t> seed_times, MiniBatch& batch, Deadline deadline) {
+  std::vector<uint32_t> numbers(seeds.size());
+  std::vector<GlobalNodeId>& nodes = batch.nodes[type.value];
+  if (is_temporal()) {
+    std::vector<int64_t> times(seed_times.begin(), seed_times.end());
+    if (times.empty() && !seeds.empty()) {
+      if (spec_.seed_time_column.empty()) return InvalidArgument("temporal sampling needs the times of the seeds");
+      ASSIGN_OR_RETURN(times, source_->TimesOf(type, spec_.seed_time_column, seeds, deadline));
+    }
+    if (times.size() != seeds.size()) {
+      return InvalidArgument(std::to_string(times.size()) + " times for " + std::to_string(seeds.size()) + " seeds");
+    }
+    timed_numbering_[type.value].Number(seeds, times, nodes, batch.times[type.value], numbers.data());
+  } else if (!seed_times.empty()) {
+    return InvalidArgument("times of the seeds mean nothing without a time column of the edges");
+  } else {
+    numbering_[type.value].Number(seeds, nodes, numbers.data());
+  }
+  if (nodes.size() != seeds.size()) return InvalidArgument("the seeds of a mini-batch must be distinct");
+  batch.num_seeds += static_cast<uint32_t>(nodes.size());
+  return {};
+}
+
+Result<Block> FanoutSampler::MakeBlock(const RelationQuery& query, RelationSample sample, MiniBatch& batch) {
+  if (sample.sources.size() > std::numeric_limits<uint32_t>::max()) {
+    return ResourceExhausted(
+        "a mini-batch would have 2^32 edges of a relation or more; use smaller fan-outs or batches");
+  }
+  Block block{.edge_type = query.edge_type};
+  block.indptr.reserve(sample.offsets.size());
+  for (const uint64_t offset : sample.offsets) block.indptr.push_back(static_cast<uint32_t>(offset));
+  block.indices.resize(sample.sources.size());
+  const uint16_t source_type = source_->book().schema().SourceOf(query.edge_type).value;
+  std::vector<GlobalNodeId>& nodes = batch.nodes[source_type];
+  if (is_temporal()) {
+    const uint16_t destination_type = source_->book().schema().DestinationOf(query.edge_type).value;
+    std::vector<int64_t> inherited;
+    inherited.reserve(sample.sources.size());
+    for (size_t i = 0; i + 1 < sample.offsets.size(); ++i) {
+      inherited.insert(inherited.end(), sample.offsets[i + 1] - sample.offsets[i], batch.times[destination_type][i]);
+    }
+    timed_numbering_[source_type].Number(sample.sources, inherited, nodes, batch.times[source_type],
+                                         block.indices.data());
+  } else {
+    numbering_[source_type].Number(sample.sources, nodes, block.indices.data());
+  }
+  block.edge_ids = std::move(sample.edge_ids);
+  return block;
+}
+
+Result<BatchLayer> FanoutSampler::ExpandHop(const BatchRequest& request, uint32_t hop, MiniBatch& batch,
+                                            Deadline deadline) {
+  const graph::GraphSchema& schema = source_->book().schema();
+  const LayerSpec& layer_spec = spec_.layers[spec_.layers.size() - 1 - hop];
+  HopQuery query{.seed = spec_.seed,
+                 .at = {.epoch = request.epoch, .step = request.step, .hop = hop},
+                 .replace = spec_.replace,
+                 .weight_column = spec_.weight_column,
+                 .want_edge_ids = request.want_edge_ids,
+                 .method = spec_.method,
+                 .layer_dependency = spec_.layer_dependency,
+                 .time_column = spec_.time_column};
+  for (uint16_t type = 0; type < schema.num_edge_types(); ++type) {
+    if (layer_spec.fanouts[type] == 0) continue;
+    const uint16_t destination_type = schema.DestinationOf(EdgeTypeId(type)).value;
+    query.relations.push_back({.edge_type = EdgeTypeId(type),
+                               .fanout = layer_spec.fanouts[type],
+                               .destinations = batch.nodes[destination_type]});
+    if (is_temporal()) query.relations.back().times = batch.times[destination_type];
+    if (request.excluded != nullptr) query.relations.back().excluded = (*request.excluded)[type];
+  }
+  BatchLayer layer{.num_outputs = CountsOf(batch.nodes)};
+  HopSample sample;
+  if (!query.relations.empty()) {
+    ASSIGN_OR_RETURN(sample, source_->SampleInEdges(query, deadline));
+  }
+  for (const RelationSample& relation : sample.relations) num_edges_ += relation.sources.size();
+  if (num_edges_ > spec_.max_edges) {
+    return ResourceExhausted("a mini-batch of " + std::to_string(num_edges_) + " edges at hop " + std::to_string(hop) +
+                             ", the limit is " + std::to_string(spec_.max_edges));
+  }
+  for (size_t i = 0; i < query.relations.size(); ++i) {
+    // (From here on batch.nodes grows and the query's spans are not read again.)
+    ASSIGN_OR_RETURN(Block block, MakeBlock(query.relations[i], std::move(sample.relations[i]), batch));
+    layer.blocks.push_back(std::move(block));
+  }
+  layer.num_inputs = CountsOf(batch.nodes);
+  return layer;
+}
+
+Result<MiniBatch> FanoutSampler::Sample(const BatchRequest& request, Deadline deadline) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  for (NodeNumbering& numbering : numbering_) numbering.StartBatch();
+  for (TimedNumbering& numbering : timed_numbering_) numbering.StartBatch();
+  num_edges_ = 0;
+  MiniBatch batch{.epoch = request.epoch,
+                  .step = request.step,
+                  .seed_type = request.seed_type,
+                  .global_num_seeds = request.global_num_seeds};
+  batch.nodes.resize(source_->book().schema().num_node_types());
+  if (is_temporal()) batch.times.resize(batch.nodes.size());
+  batch.layers.resize(spec_.layers.size());
+  RETURN_IF_ERROR(NumberSeeds(request, batch, deadline));
+  for (uint32_t hop = 0; hop < spec_.layers.size(); ++hop) {
+    ASSIGN_OR_RETURN(BatchLayer layer, ExpandHop(request, hop, batch, deadline));
+    batch.layers[spec_.layers.size() - 1 - hop] = std::move(layer);
+  }
+  return batch;
+}
+
+Result<MiniBatch> SampleMiniBatch(NeighborSource& source, const SamplingSpec& spec, uint32_t epoch, uint32_t step,
+                                  NodeTypeId seed_type, std::span<const GlobalNodeId> seeds, uint32_t global_num_seeds,
+                                  Deadline deadline) {
+  ASSIGN_OR_RETURN(FanoutSampler sampler, FanoutSampler::Make(source, spec));
+  return sampler.Sample(
+      {.epoch = epoch, .step = step, .seed_type = seed_type, .seeds = seeds, .global_num_seeds = global_num_seeds},
+      deadline);
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,73 @@
+// Mini-batches prepared ahead by threads of this process.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "services/base/mutex.h"
+#include "services/sampler/access/neighbor_source.h"
+#include "services/sampler/access/seed_source.h"
+#include "services/sampler/batches/mini_batch_source.h"
+
+namespace espalier::sampler {
+
+struct LocalSamplingOptions {
+  int threads = 1;     // at least 1; batches do not depend on it
+  uint32_t depth = 2;  // batches prepared ahead of the consumer, at least 1
+  // How long one batch's preparation may wait for partitions.
+  std::chrono::milliseconds step_timeout = std::chrono::minutes(10);
+  bool want_edge_ids = false;
+};
+
+// One consumer; its own threads. An error stands at its step's place in the order: Next gives the batches before it,
+// then the error, and the error again until StartEpoch.
+class LocalMiniBatchSource final : public MiniBatchSource {
+ public:
+  // `neighbors` and `seeds` outlive this and are thread-safe.
+  LocalMiniBatchSource(NeighborSource& neighbors, SeedSource& seeds, SamplingSpec spec, EpochPlan plan,
+                       LocalSamplingOptions options);
+  // Waits for the batches in preparation.
+  ~LocalMiniBatchSource() override;
+
+  // NotFound where the split does not exist, InvalidArgument where plan or spec do not fit the graph.
+  Status StartEpoch(uint32_t epoch, uint32_t first_step) override;
+  Result<MiniBatch> Next(Deadline deadline) override;
+  void Cancel() override;
+
+ private:
+  struct Task {
+    uint64_t generation = 0;
+    uint32_t epoch = 0;
+    uint32_t step = 0;
+  };
+
+  Result<uint64_t> CountSeeds() const;
+  void Work();
+  Result<MiniBatch> Prepare(const Task& task, class FanoutSampler& sampler) const;
+  bool HasTaskOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool NextIsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool NextIsReadyOrGivenUp() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return given_up_ || NextIsReady(); }
+
+  // Fixed after construction.
+  NeighborSource& neighbors_;
+  SeedSource& seeds_;
+  const SamplingSpec spec_;
+  const EpochPlan plan_;
+  const LocalSamplingOptions options_;
+
+  Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;    // by Cancel
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts StartEpoch: older results are thrown away
+  uint32_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t num_steps_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_to_prepare_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_to_deliver_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, Result<MiniBatch>> ready_ ABSL_GUARDED_BY(mutex_);  // by step
+
+  std::vector<std::jthread> workers_;  // last: joined before the rest goes away
+};
+
+}  // namespace espalier::sampler

@@ -1,0 +1,88 @@
+#include "services/sampler/draws/labor_draws.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "services/base/philox.h"
+#include "services/sampler/draws/draw_words.h"
+
+namespace espalier::sampler {
+namespace {
+
+constexpr uint32_t kSourcesAtOnce = 128;
+
+// The weighted comparison multiplies 64 by 32 bits.
+__extension__ typedef unsigned __int128 Wide;
+
+uint64_t VariateOf(uint32_t first_word, uint32_t second_word) { return uint64_t{first_word} << 32 | second_word; }
+
+// A bound that `count` of `degree` uniform variates are nearly always below: where it was too low, nothing is lost but
+// the time to look again. (So its rounding does not matter.)
+uint64_t LikelyBound(uint32_t degree, uint32_t count) {
+  const double wanted = count + 4 * std::sqrt(static_cast<double>(count)) + 8;
+  const double share = wanted / static_cast<double>(degree);
+  return share >= 1 ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(share * 0x1p64);
+}
+
+}  // namespace
+
+uint64_t LaborVariate(uint64_t key, uint64_t source_id) {
+  const auto block = Philox4x32(key, 0, source_id);
+  return VariateOf(block[0], block[1]);
+}
+
+// variate / weight, without a division
+bool LaborDraws::ComesBefore(const Candidate& a, const Candidate& b) {
+  const Wide left = Wide{a.variate} * b.weight, right = Wide{b.variate} * a.weight;
+  return left != right ? left < right : a.position < b.position;
+}
+
+void LaborDraws::KeepSmallest(uint32_t count) {
+  if (candidates_.size() <= count) return;
+  std::nth_element(candidates_.begin(), candidates_.begin() + (count - 1), candidates_.end(), ComesBefore);
+  candidates_.resize(count);
+}
+
+// Leaves the `count` smallest among the candidates; looks at no variate above the bound.
+void LaborDraws::Collect(uint32_t degree, const FillSourceIds& fill_source_ids, std::span<const uint32_t> prefix_sums,
+                         uint32_t count, uint64_t bound) {
+  const size_t most = 2 * size_t{count} + kSourcesAtOnce;
+  uint64_t ids[kSourcesAtOnce];
+  uint32_t words[4 * kSourcesAtOnce];
+  uint32_t before = 0;  // the prefix sum
+  candidates_.clear();
+  for (uint32_t first = 0; first < degree; first += std::min(kSourcesAtOnce, degree - first)) {
+    const std::span<uint64_t> some(ids, std::min(kSourcesAtOnce, degree - first));
+    fill_source_ids(first, some);
+    FillDrawWords(key_, some, /*blocks_per_stream=*/1, words);
+    for (uint32_t i = 0; i < some.size(); ++i) {
+      const uint64_t variate = VariateOf(words[4 * i], words[4 * i + 1]);
+      uint32_t weight = 1;
+      if (!prefix_sums.empty()) {
+        weight = prefix_sums[first + i] - before;
+        before = prefix_sums[first + i];
+      }
+      if (weight > 0 && variate <= bound) candidates_.push_back({variate, weight, first + i});
+    }
+    if (candidates_.size() < most) continue;
+    KeepSmallest(count);
+    if (prefix_sums.empty()) bound = candidates_.back().variate;  // the largest kept: nth_element puts it there
+  }
+  KeepSmallest(count);
+}
+
+uint32_t LaborDraws::Draw(uint32_t degree, const FillSourceIds& fill_source_ids, std::span<const uint32_t> prefix_sums,
+                          uint32_t count, uint32_t* positions) {
+  constexpr uint64_t kNoBound = std::numeric_limits<uint64_t>::max();
+  Collect(degree, fill_source_ids, prefix_sums, count, prefix_sums.empty() ? LikelyBound(degree, count) : kNoBound);
+  if (prefix_sums.empty() && candidates_.size() < count) {
+    Collect(degree, fill_source_ids, prefix_sums, count, kNoBound);
+  }
+  const auto taken = static_cast<uint32_t>(candidates_.size());
+  for (uint32_t i = 0; i < taken; ++i) positions[i] = candidates_[i].position;
+  std::sort(positions, positions + taken);
+  return taken;
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,229 @@
+#include "services/sampler/draws/weighted_draws.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <type_traits>
+
+#include "services/base/philox.h"
+
+namespace espalier::sampler {
+namespace {
+
+// Scaled sums of a row have at most this many bits: room is left for weights that are raised to 1.
+constexpr int kSumBits = 31;
+
+Status BadWeight(uint64_t position, const std::string& value) {
+  return InvalidArgument("weight at position " + std::to_string(position) + " is " + value +
+                         ", expected a finite number that is not negative");
+}
+
+// A weight as an integer times 2^exponent, exactly; the integer has at most 53 (or 64) bits.
+struct Scaled {
+  uint64_t mantissa = 0;
+  int exponent = 0;
+};
+
+template <class T>
+Result<Scaled> Scale(T weight, uint64_t position) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!(weight >= 0) || std::isinf(weight)) return BadWeight(position, std::to_string(weight));
+    int exponent = 0;
+    const double fraction = std::frexp(static_cast<double>(weight), &exponent);  // in [0.5, 1), exact
+    return Scaled{static_cast<uint64_t>(fraction * 0x1p53), exponent - 53};
+  } else {
+    if constexpr (std::is_signed_v<T>) {
+      if (weight < 0) return BadWeight(position, std::to_string(weight));
+    }
+    return Scaled{static_cast<uint64_t>(weight), 0};
+  }
+}
+
+// floor(weight * 2^shift), but at least 1 for a positive weight.
+uint64_t Quantized(Scaled weight, int shift) {
+  if (weight.mantissa == 0) return 0;
+  const int total_shift = weight.exponent + shift;
+  if (total_shift >= 0) return weight.mantissa << total_shift;
+  const uint64_t floored = total_shift <= -64 ? 0 : weight.mantissa >> -total_shift;
+  return floored == 0 ? 1 : floored;
+}
+
+// The power of two that brings the largest weight of a row just below 2^32. Integers that are small enough already
+// stay as they are.
+template <class T>
+int FirstShift(int largest_bits) {
+  const int shift = 32 - largest_bits;
+  return std::is_floating_point_v<T> ? shift : std::min(shift, 0);
+}
+
+template <class T>
+Status QuantizeAs(const Tensor& weights, uint64_t begin, uint64_t end, uint32_t* prefix_sums) {
+  const T* const values = reinterpret_cast<const T*>(weights.bytes());
+  int largest_bits = -(1 << 20);  // bit width of the largest weight's integer part; negative for small fractions
+  for (uint64_t k = begin; k < end; ++k) {
+    ASSIGN_OR_RETURN(const Scaled weight, Scale(values[k], k));
+    if (weight.mantissa == 0) continue;
+    largest_bits = std::max(largest_bits, static_cast<int>(std::bit_width(weight.mantissa)) + weight.exponent);
+  }
+  int shift = FirstShift<T>(largest_bits);
+  uint64_t sum = 0;  // of fewer than 2^32 terms below 2^32
+  for (uint64_t k = begin; k < end; ++k) {
+    ASSIGN_OR_RETURN(const Scaled weight, Scale(values[k], k));
+    sum += Quantized(weight, shift);
+  }
+  if (sum > ~uint32_t{0}) shift -= static_cast<int>(std::bit_width(sum)) - kSumBits;
+  uint32_t running = 0;
+  for (uint64_t k = begin; k < end; ++k) {
+    ASSIGN_OR_RETURN(const Scaled weight, Scale(values[k], k));
+    prefix_sums[k] = running += static_cast<uint32_t>(Quantized(weight, shift));
+  }
+  return {};
+}
+
+uint32_t WeightBefore(std::span<const uint32_t> prefix_sums, uint32_t position) {
+  return position == 0 ? 0 : prefix_sums[position - 1];
+}
+
+// Finds the position whose interval of the prefix sums holds a target: the first with prefix_sums[position] > target.
+// Weights of a row are often alike, so the search looks first where they would put the target, at a window of
+// positions at once; a second window corrects the first; a binary search is left for the rest.
+class PositionFinder {
+ public:
+  // The sums are not empty and do not end in 0.
+  explicit PositionFinder(std::span<const uint32_t> prefix_sums)
+      : sums_(prefix_sums.data()),
+        degree_(static_cast<uint32_t>(prefix_sums.size())),
+        positions_per_weight_(PositionsPerWeight(degree_, prefix_sums.back())) {}
+
+  uint32_t operator()(uint32_t target) const {
+    if (degree_ <= kWindow) return CountAtMost(0, degree_, target);
+    uint32_t first = WindowAround(static_cast<float>(target) * positions_per_weight_);
+    if (Holds(first, target)) return first + CountInWindow(first, target);
+    const uint32_t middle = first + kWindow / 2;
+    const float distance = static_cast<float>(target) - static_cast<float>(sums_[middle]);
+    first = WindowAround(static_cast<float>(middle) + distance * positions_per_weight_);
+    if (Holds(first, target)) return first + CountInWindow(first, target);
+    return static_cast<uint32_t>(std::upper_bound(sums_, sums_ + degree_, target) - sums_);
+  }
+
+ private:
+  static constexpr uint32_t kWindow = kSearchWindow;
+
+  uint32_t WindowAround(float position) const {
+    const auto rounded = static_cast<int64_t>(position) - kWindow / 2;
+    return static_cast<uint32_t>(std::clamp<int64_t>(rounded, 0, degree_ - kWindow));
+  }
+  // True where the window from `first` on holds the target's position.
+  bool Holds(uint32_t first, uint32_t target) const {
+    return (first == 0 || sums_[first - 1] <= target) && sums_[first + kWindow - 1] > target;
+  }
+  uint32_t CountInWindow(uint32_t first, uint32_t target) const {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < kWindow; ++k) count += static_cast<uint32_t>(sums_[first + k] <= target);
+    return count;
+  }
+  uint32_t CountAtMost(uint32_t first, uint32_t length, uint32_t target) const {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < length; ++k) count += static_cast<uint32_t>(sums_[first + k] <= target);
+    return count;
+  }
+
+  const uint32_t* sums_;
+  uint32_t degree_;
+  float positions_per_weight_;  // only says where to look: no result depends on its rounding
+};
+
+// The words of a stream from an index on, one block at a time.
+class LaterWords {
+ public:
+  LaterWords(uint64_t key, uint64_t stream, uint64_t first) : key_(key), stream_(stream), next_(first) {}
+  uint32_t Next() {
+    if (!has_block_ || next_ % 4 == 0) block_ = Philox4x32(key_, next_ / 4, stream_);
+    has_block_ = true;
+    return block_[next_++ % 4];
+  }
+
+ private:
+  uint64_t key_, stream_, next_;
+  bool has_block_ = false;
+  std::array<uint32_t, 4> block_{};
+};
+
+}  // namespace
+
+Status CheckWeightColumn(const Tensor& weights) {
+  if (weights.row_bytes() != SizeOf(weights.dtype())) {
+    return InvalidArgument("weights are " + weights.ToString() + ", expected one number for each edge");
+  }
+  if (weights.dtype() == DType::kF16 || weights.dtype() == DType::kBF16) {
+    return InvalidArgument("weights are " + weights.ToString() + ", expected F32, F64 or an integer type");
+  }
+  return {};
+}
+
+Status QuantizeRow(const Tensor& weights, uint64_t begin, uint64_t end, uint32_t* prefix_sums) {
+  switch (weights.dtype()) {
+    case DType::kBool:
+    case DType::kU8: return QuantizeAs<uint8_t>(weights, begin, end, prefix_sums);
+    case DType::kI8: return QuantizeAs<int8_t>(weights, begin, end, prefix_sums);
+    case DType::kU16: return QuantizeAs<uint16_t>(weights, begin, end, prefix_sums);
+    case DType::kI16: return QuantizeAs<int16_t>(weights, begin, end, prefix_sums);
+    case DType::kU32: return QuantizeAs<uint32_t>(weights, begin, end, prefix_sums);
+    case DType::kI32: return QuantizeAs<int32_t>(weights, begin, end, prefix_sums);
+    case DType::kU64: return QuantizeAs<uint64_t>(weights, begin, end, prefix_sums);
+    case DType::kI64: return QuantizeAs<int64_t>(weights, begin, end, prefix_sums);
+    case DType::kF32: return QuantizeAs<float>(weights, begin, end, prefix_sums);
+    case DType::kF64: return QuantizeAs<double>(weights, begin, end, prefix_sums);
+    case DType::kF16:
+    case DType::kBF16: break;
+  }
+  return CheckWeightColumn(weights);
+}
+
+void DrawWeightedWithReplacement(const uint32_t* words, std::span<const uint32_t> prefix_sums, uint32_t count,
+                                 uint32_t* positions) {
+  const PositionFinder position_of(prefix_sums);
+  const uint32_t total = prefix_sums.back();
+  for (uint32_t i = 0; i < count; ++i) positions[i] = position_of(BoundedDraw(words[i], total));
+  SortPositions(positions, count, static_cast<uint32_t>(prefix_sums.size()));
+}
+
+uint32_t DrawWeightedWithoutReplacement(uint64_t key, uint64_t original_id, const uint32_t* words,
+                                        std::span<const uint32_t> prefix_sums, uint32_t count, uint32_t* positions) {
+  if (prefix_sums.size() <= count) return AllOfPositiveWeight(prefix_sums, positions);
+  if (prefix_sums.back() == 0 || count == 0) return 0;
+  DrawWeightedWithReplacement(words, prefix_sums, count, positions);
+  auto drawn = static_cast<uint32_t>(std::unique(positions, positions + count) - positions);
+  if (drawn == count) return drawn;
+
+  const PositionFinder position_of(prefix_sums);
+  LaterWords later(key, original_id, count);
+  uint32_t rest = prefix_sums.back();  // weight not drawn yet
+  for (uint32_t i = 0; i < drawn; ++i) rest -= prefix_sums[positions[i]] - WeightBefore(prefix_sums, positions[i]);
+  while (drawn < count && rest > 0) {
+    // The target counts only weight not drawn yet: skip over each drawn interval that starts at or before it.
+    uint32_t target = BoundedDraw(later.Next(), rest);
+    uint32_t place = 0;  // in ascending order of positions
+    for (; place < drawn; ++place) {
+      const uint32_t before = WeightBefore(prefix_sums, positions[place]);
+      if (target < before) break;
+      target += prefix_sums[positions[place]] - before;
+    }
+    const uint32_t position = position_of(target);
+    rest -= prefix_sums[position] - WeightBefore(prefix_sums, position);
+    for (uint32_t i = drawn; i > place; --i) positions[i] = positions[i - 1];
+    positions[place] = position;
+    ++drawn;
+  }
+  return drawn;
+}
+
+uint32_t AllOfPositiveWeight(std::span<const uint32_t> prefix_sums, uint32_t* positions) {
+  uint32_t count = 0;
+  for (uint32_t position = 0; position < prefix_sums.size(); ++position) {
+    if (prefix_sums[position] > WeightBefore(prefix_sums, position)) positions[count++] = position;
+  }
+  return count;
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,95 @@
+// Asks several partitions at once and waits for all answers. The state is shared with the answers' callbacks: one
+// that comes after the deadline finds its place, and nobody reads it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/graph/ids.h"
+#include "services/sampler/access/partition_access.h"
+
+namespace espalier::sampler {
+
+// Thread-safe. Made by std::make_shared only.
+template <class T>
+class PartitionFanOut : public std::enable_shared_from_this<PartitionFanOut<T>> {
+ public:
+  // `asked`: the partitions that will be asked, in the order of the answers. `kept_alive` is what the questions
+  // point into: it lives until the last answer.
+  PartitionFanOut(std::vector<PartitionId> asked, std::shared_ptr<const void> kept_alive)
+      : asked_(std::move(asked)),
+        kept_alive_(std::move(kept_alive)),
+        answers_(asked_.size()),
+        missing_(asked_.size()) {}
+
+  // The callback of the i-th asked partition.
+  Done<T> Slot(size_t i) {
+    return [self = this->shared_from_this(), i](Result<T> answer) { self->Put(i, std::move(answer)); };
+  }
+  // The same for calls that answer with a status only (T is then Nothing).
+  DoneStatus StatusSlot(size_t i) {
+    return [self = this->shared_from_this(), i](Status status) {
+      self->Put(i, status.ok() ? Result<T>(T{}) : Result<T>(std::move(status)));
+    };
+  }
+
+  // All answers in the order of `asked`, or the first error, which names its partition; DeadlineExceeded names a
+  // partition that has not answered.
+  Result<std::vector<T>> Wait(Deadline deadline) {
+    MutexLock lock(&mutex_);
+    mutex_.AwaitBefore(deadline, [this] { return missing_ == 0 || !error_.ok(); });
+    return Outcome();
+  }
+
+  // The same once all have answered, errors or not: for changes, none of which may go on when the caller is told. Calls
+  // answer by `deadline`, their own; what is late is waited for a little longer.
+  Result<std::vector<T>> WaitForAll(Deadline deadline) {
+    MutexLock lock(&mutex_);
+    mutex_.AwaitBefore(Deadline::At(deadline.time() + kLateAnswers), [this] { return missing_ == 0; });
+    return Outcome();
+  }
+
+ private:
+  static constexpr std::chrono::seconds kLateAnswers{10};
+
+  Result<std::vector<T>> Outcome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!error_.ok()) return error_;
+    std::vector<T> values;
+    values.reserve(answers_.size());
+    for (size_t i = 0; i < answers_.size(); ++i) {
+      if (!answers_[i].has_value()) {
+        return DeadlineExceeded("partition " + std::to_string(asked_[i].value) + " did not answer in time");
+      }
+      values.push_back(*std::move(answers_[i]));
+    }
+    return values;
+  }
+
+  void Put(size_t i, Result<T> answer) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    --missing_;
+    if (answer.ok()) {
+      answers_[i] = *std::move(answer);
+    } else if (error_.ok()) {
+      error_ = std::move(answer).status().While("partition " + std::to_string(asked_[i].value));
+    }
+  }
+
+  const std::vector<PartitionId> asked_;
+  const std::shared_ptr<const void> kept_alive_;
+  Mutex mutex_;
+  std::vector<std::optional<T>> answers_ ABSL_GUARDED_BY(mutex_);
+  size_t missing_ ABSL_GUARDED_BY(mutex_);
+  Status error_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The answer of a call that has none but its status.
+struct Nothing {};
+
+}  // namespace espalier::sampler

@@ -1,0 +1,109 @@
+// A whole graph over its partitions: routes ids to their owners, asks all of them at once, and puts the answers
+// back into the order of the question. The only place where partitions meet; knows no RPC.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/sampler/access/neighbor_source.h"
+#include "services/sampler/access/partition_access.h"
+#include "services/sampler/access/row_source.h"
+#include "services/sampler/access/seed_source.h"
+#include "services/sampler/access/tensor_store.h"
+#include "services/sampler/routing/embedding_store.h"
+#include "services/sampler/routing/partitioned_tensors.h"
+
+namespace espalier::sampler {
+
+struct EdgeColumnDescription {
+  EdgeTypeId edge_type;
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> row_shape;  // without the first dimension
+  friend bool operator==(const EdgeColumnDescription&, const EdgeColumnDescription&) = default;
+};
+
+// What a client knows of a graph before it asks anything.
+struct GraphDescription {
+  graph::PartitionBook book;
+  std::vector<ColumnDescription> columns;  // immutable ones, sorted by (type, name), original_id included
+  struct SplitCount {
+    NodeTypeId node_type;
+    std::string split;
+    uint64_t train = 0, validation = 0, test = 0;
+  };
+  std::vector<SplitCount> splits;
+  struct EdgeSplitCount {
+    EdgeTypeId edge_type;
+    std::string split;
+    uint64_t train = 0, validation = 0, test = 0;
+  };
+  std::vector<EdgeSplitCount> edge_splits = {};
+  std::vector<EdgeColumnDescription> edge_columns = {};  // immutable ones, sorted by (type, name)
+};
+
+// One act of attaching.
+struct Attachment {
+  RowSpace rows;
+  std::string column;
+  uint64_t number = 0;
+};
+
+// Thread-safe.
+class PartitionedGraph final : public NeighborSource, public RowSource, public SeedSource, public TensorStore {
+ public:
+  // partitions[p] answers for partition p. Duplicate rows of a gather are asked for once (of partitions in this
+  // process, where that costs more than it saves, as often as they stand there).
+  PartitionedGraph(GraphDescription description, std::vector<std::shared_ptr<PartitionAccess>> partitions);
+
+  const graph::PartitionBook& book() const override;
+  const std::vector<ColumnDescription>& columns() const override;
+  const GraphDescription& description() const;
+
+  Result<HopSample> SampleInEdges(const HopQuery& query, Deadline deadline) override;
+  // InvalidArgument for a column that does not hold one integer a node.
+  Result<std::vector<int64_t>> TimesOf(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                                       Deadline deadline) override;
+  Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                            Deadline deadline) override;
+  Result<uint64_t> CountOf(NodeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  Result<uint64_t> CountOfEdges(EdgeTypeId type, const std::string& split, graph::SplitPartName part) override;
+  Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline deadline) override;
+  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, std::span<const OriginalNodeId> nodes,
+                                           Deadline deadline) override;
+  Result<Tensor> InDegrees(EdgeTypeId type, std::span<const GlobalNodeId> nodes, Deadline deadline) override;
+  // I64 [2, edges], global ids, sources first.
+  Result<Tensor> FindEdges(EdgeTypeId type, std::span<const GlobalEdgeId> edges, Deadline deadline);
+  // What a function of the servers' plugins answers for each of these partitions, asked at once, all with the same
+  // request (U8 [n]): U8 [k], in their order. The first error, once all have answered.
+  Result<std::vector<Tensor>> CallFunction(const std::vector<PartitionId>& partitions, const std::string& function,
+                                           const Tensor& request, TensorEffect effect, Deadline deadline);
+
+  // Mutable tensors of nodes, of edges and of their own rows. Lives as long as this object.
+  PartitionedTensors& tensors();
+  // Learnable rows, likewise.
+  EmbeddingStore& embeddings();
+  // From now on the tensor's rows are read as the column `column` of its node or edge type, by whoever reads columns of
+  // this object. A tensor attached before under the name is replaced. AlreadyExists: an immutable column of the nodes
+  // has the name.
+  Result<Attachment> Attach(const std::string& column, const TensorHandle& tensor);
+  // Nothing where something else is attached by now.
+  void Detach(const Attachment& attachment);
+  // Rows of a tensor that is attached to an edge type, else of an immutable column: [edges.size(), row_shape...].
+  Result<Tensor> GatherEdgeRows(EdgeTypeId type, const std::string& column, std::span<const GlobalEdgeId> edges,
+                                Deadline deadline);
+
+  // Tensors of nodes, attached under their names.
+  Status CreateTensor(NodeTypeId type, const std::string& name, DType dtype, const std::vector<int64_t>& row_shape,
+                      Deadline deadline) override;
+  Status WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes, const Tensor& rows,
+                   Deadline deadline) override;
+  Status DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) override;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace espalier::sampler

@@ -1,0 +1,58 @@
+// What PartitionedGraph's source files share.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/mutex.h"
+#include "services/sampler/access/buffer_pool.h"
+#include "services/sampler/routing/partitioned_graph.h"
+#include "services/sampler/routing/partitioned_tensors.h"
+
+namespace espalier::sampler {
+
+struct PartitionedGraph::State {
+  // Two batches of features at a time are usual: one in use, one being fetched.
+  static constexpr size_t kIdleRowBytes = size_t{1} << 30;
+
+  State(GraphDescription d, std::vector<std::shared_ptr<PartitionAccess>> p)
+      : description(std::move(d)),
+        partitions(std::move(p)),
+        tensors(description.book, partitions, row_buffers),
+        embeddings(tensors, partitions) {
+    for (const auto& partition : partitions) asks_in_process.push_back(partition->is_in_process());
+  }
+
+  // Fixed after construction.
+  const GraphDescription description;
+  const std::vector<std::shared_ptr<PartitionAccess>> partitions;
+  std::vector<bool> asks_in_process;  // by partition
+  BufferPool row_buffers{kIdleRowBytes};
+  PartitionedTensors tensors;        // thread-safe
+  PartitionedEmbeddings embeddings;  // thread-safe
+
+  Mutex mutex;
+  struct Attached {
+    TensorHandle tensor;
+    Attachment attachment;
+  };
+  std::map<std::pair<RowSpace, std::string>, Attached> attached ABSL_GUARDED_BY(mutex);  // by column
+  uint64_t num_attachments ABSL_GUARDED_BY(mutex) = 0;
+
+  // Null where there is none.
+  const ColumnDescription* FindImmutable(NodeTypeId type, const std::string& name) const;
+  // AlreadyExists where there is one.
+  Status CheckNoImmutable(const RowSpace& rows, const std::string& name) const;
+  std::optional<TensorHandle> FindAttached(const RowSpace& rows, const std::string& name);
+  // NotFound names the columns that exist.
+  Status NoColumn(const RowSpace& rows, const std::string& name);
+  Status CheckNodeType(NodeTypeId type) const;
+  Status CheckEdgeType(EdgeTypeId type) const;
+  Status CheckNodes(NodeTypeId type, std::span<const GlobalNodeId> nodes) const;
+};
+
+}  // namespace espalier::sampler

@@ -1,0 +1,142 @@
+// PartitionedGraph's rows: columns gathered from their owners straight into their places, and what tensors are attached
+// as columns.
+#include <algorithm>
+#include <limits>
+
+#include "services/base/mutex.h"
+#include "services/sampler/routing/partition_fan_out.h"
+#include "services/sampler/routing/partitioned_graph_state.h"
+#include "services/sampler/routing/row_routing.h"
+
+namespace espalier::sampler {
+namespace {
+
+template <class Id>
+std::vector<GlobalRowId> RowIds(std::span<const Id> ids) {
+  std::vector<GlobalRowId> rows(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) rows[i] = GlobalRowId(ids[i].value);
+  return rows;
+}
+
+std::string ListOf(const std::string& names) { return names.empty() ? "none" : names; }
+
+void AddName(const std::string& name, std::string& names) { names += (names.empty() ? "'" : ", '") + name + "'"; }
+
+}  // namespace
+
+const ColumnDescription* PartitionedGraph::State::FindImmutable(NodeTypeId type, const std::string& name) const {
+  for (const ColumnDescription& column : description.columns) {
+    if (column.node_type == type && column.name == name) return &column;
+  }
+  return nullptr;
+}
+
+Status PartitionedGraph::State::CheckNoImmutable(const RowSpace& rows, const std::string& name) const {
+  if (rows.of != RowsOf::kNodes || FindImmutable(NodeTypeId(rows.type), name) == nullptr) return Status();
+  return AlreadyExists("'" + name + "' is an immutable column of " + NameOf(rows, description.book));
+}
+
+std::optional<TensorHandle> PartitionedGraph::State::FindAttached(const RowSpace& rows, const std::string& name) {
+  MutexLock lock(&mutex);
+  const auto found = attached.find({rows, name});
+  if (found == attached.end()) return std::nullopt;
+  return found->second.tensor;
+}
+
+Status PartitionedGraph::State::NoColumn(const RowSpace& rows, const std::string& name) {
+  std::string existing;
+  for (const ColumnDescription& column : description.columns) {
+    if (rows == RowSpace::Nodes(column.node_type)) AddName(column.name, existing);
+  }
+  MutexLock lock(&mutex);
+  for (const auto& [key, tensor] : attached) {
+    if (key.first == rows) AddName(key.second, existing);
+  }
+  return NotFound(NameOf(rows, description.book) + " has no column '" + name + "'; it has " + ListOf(existing));
+}
+
+Result<Tensor> PartitionedGraph::GatherRows(NodeTypeId type, const std::string& column,
+                                            std::span<const GlobalNodeId> nodes, Deadline deadline) {
+  RETURN_IF_ERROR(state_->CheckNodes(type, nodes));
+  const ColumnDescription* const immutable = state_->FindImmutable(type, column);
+  if (immutable == nullptr) {
+    const std::optional<TensorHandle> tensor = state_->FindAttached(RowSpace::Nodes(type), column);
+    if (!tensor) return state_->NoColumn(RowSpace::Nodes(type), column);
+    return state_->tensors.Read(*tensor, RowIds(nodes), deadline);
+  }
+  std::vector<int64_t> shape = ShapeOfRows(nodes.size(), immutable->row_shape);
+  RETURN_IF_ERROR(CheckedElementCount(shape, SizeOf(immutable->dtype)).status());
+  const size_t row_bytes = RowBytes(immutable->dtype, immutable->row_shape);
+
+  const std::shared_ptr<GatherPlan<LocalNodeId>> plan =
+      PlanGather(RouteToOwners(book().NodeFirst(type), nodes), nodes.size(), state_->asks_in_process);
+  plan->rows = state_->row_buffers.Take(nodes.size() * row_bytes);
+  const std::vector<PartitionId> asked = AskedPartitions(plan->locals);
+  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, plan);
+  for (size_t k = 0; k < asked.size(); ++k) {
+    const uint32_t p = asked[k].value;
+    const RowSink sink{.out = plan->rows.get(), .row_bytes = row_bytes, .positions = plan->positions[p]};
+    state_->partitions[p]->GatherRows(type, column, plan->locals[p], sink, deadline, fan_out->StatusSlot(k));
+  }
+  RETURN_IF_ERROR(fan_out->Wait(deadline).status());
+  plan->CopyRepeats(row_bytes);
+  return Tensor::Wrap(immutable->dtype, std::move(shape), plan->rows.get(), plan->rows);
+}
+
+Result<Attachment> PartitionedGraph::Attach(const std::string& column, const TensorHandle& tensor) {
+  const RowSpace& rows = tensor.id.rows;
+  RETURN_IF_ERROR(graph::CheckName("column", column));
+  RETURN_IF_ERROR(CheckRowSpace(rows, book()));
+  if (rows.of == RowsOf::kOwn) {
+    return InvalidArgument("tensor '" + tensor.id.name + "' has rows of its own, not those of nodes or edges");
+  }
+  RETURN_IF_ERROR(state_->CheckNoImmutable(rows, column));
+  MutexLock lock(&state_->mutex);
+  const Attachment attachment{rows, column, ++state_->num_attachments};
+  state_->attached[{rows, column}] = {tensor, attachment};
+  return attachment;
+}
+
+void PartitionedGraph::Detach(const Attachment& attachment) {
+  MutexLock lock(&state_->mutex);
+  const auto found = state_->attached.find({attachment.rows, attachment.column});
+  if (found == state_->attached.end() || found->second.attachment.number != attachment.number) return;
+  state_->attached.erase(found);
+}
+
+PartitionedTensors& PartitionedGraph::tensors() { return state_->tensors; }
+EmbeddingStore& PartitionedGraph::embeddings() { return state_->embeddings; }
+
+Status PartitionedGraph::CreateTensor(NodeTypeId type, const std::string& name, DType dtype,
+                                      const std::vector<int64_t>& row_shape, Deadline deadline) {
+  RETURN_IF_ERROR(state_->CheckNodeType(type));
+  RETURN_IF_ERROR(state_->CheckNoImmutable(RowSpace::Nodes(type), name));
+  const TensorId id{RowSpace::Nodes(type), name, {}};
+  ASSIGN_OR_RETURN(const TensorHandle tensor, state_->tensors.Create({id, dtype, row_shape, {}}, deadline));
+  return Attach(name, tensor).status();
+}
+
+Status PartitionedGraph::WriteRows(NodeTypeId type, const std::string& name, std::span<const GlobalNodeId> nodes,
+                                   const Tensor& rows, Deadline deadline) {
+  RETURN_IF_ERROR(state_->CheckNodes(type, nodes));
+  if (rows.shape().empty() || static_cast<size_t>(rows.num_rows()) != nodes.size()) {
+    return InvalidArgument("writing " + rows.ToString() + " to " + std::to_string(nodes.size()) + " rows of '" + name +
+                           "'");
+  }
+  // Whether it exists, and its dtype and shape, is for the owners to say: they may have lost it.
+  const std::vector<int64_t> row_shape(rows.shape().begin() + 1, rows.shape().end());
+  const TensorHandle tensor{{RowSpace::Nodes(type), name, {}}, rows.dtype(), row_shape, false};
+  return state_->tensors.Write(tensor, RowWrite::kAssign, RowIds(nodes), rows, deadline);
+}
+
+Status PartitionedGraph::DropTensor(NodeTypeId type, const std::string& name, Deadline deadline) {
+  RETURN_IF_ERROR(state_->CheckNodeType(type));
+  const TensorId tensor{RowSpace::Nodes(type), name, {}};
+  {
+    MutexLock lock(&state_->mutex);
+    state_->attached.erase({tensor.rows, name});
+  }
+  return state_->tensors.Drop(tensor, deadline);
+}
+
+}  // namespace espalier::sampler

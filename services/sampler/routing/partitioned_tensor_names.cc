@@ -1,0 +1,268 @@
+// Names: how tensors are made, found and dropped on all partitions, whoever else does so at the same time. Partition 0
+// decides whose tensor has a name; the protocol stands in proto/espalier/tensor/v1/tensor.proto.
+#include <utility>
+
+#include "services/base/hash.h"
+#include "services/base/unique_number.h"
+#include "services/sampler/routing/ask_again.h"
+#include "services/sampler/routing/partition_fan_out.h"
+#include "services/sampler/routing/partitioned_tensors.h"
+
+namespace espalier::sampler {
+namespace {
+
+// How long what nobody waits for is tried.
+constexpr std::chrono::seconds kInBackground{10};
+// Names that others make and drop again and again are given up after so many rounds.
+constexpr int kRounds = 4;
+
+// Where a call ended so, the server may have done what it was asked, or may be about to.
+bool IsUncertain(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
+    case StatusCode::kCancelled:
+    case StatusCode::kAborted: return true;
+    default: return false;
+  }
+}
+
+// Tensors of own rows are found by their name, whatever their number.
+std::pair<RowSpace, std::string> NameAlone(const TensorId& tensor) {
+  RowSpace rows = tensor.rows;
+  rows.num_own_rows = 0;
+  return {rows, tensor.name};
+}
+
+Status CheckFits(const TensorSpec& spec, const TensorDescription& found) {
+  if (found.dtype == spec.dtype && found.row_shape == spec.row_shape) return Status();
+  return AlreadyExists("tensor '" + spec.id.name + "' exists with another element type or shape");
+}
+
+}  // namespace
+
+PartitionedTensors::PartitionedTensors(const graph::PartitionBook& book,
+                                       const std::vector<std::shared_ptr<PartitionAccess>>& partitions,
+                                       BufferPool& row_buffers)
+    : book_(book), partitions_(partitions), row_buffers_(row_buffers), client_(UniqueNumber()) {
+  for (const auto& partition : partitions_) answers_in_process_.push_back(partition->tensors().is_in_process());
+}
+
+PartitionedTensors::~PartitionedTensors() {
+  MutexLock lock(&drops_->mutex);
+  drops_->mutex.AwaitBefore(Deadline::After(kInBackground),
+                            [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return drops_->under_way.empty(); });
+}
+
+uint64_t PartitionedTensors::NewAct() {
+  const uint64_t act = HashCombine(client_, next_act_.fetch_add(1));
+  return act == 0 ? 1 : act;  // 0 is nobody's
+}
+
+std::string PartitionedTensors::AnonymousName() {
+  return "anonymous-" + HexOf(client_) + "-" + std::to_string(next_act_.fetch_add(1));
+}
+
+std::vector<PartitionId> PartitionedTensors::Others() const {
+  std::vector<PartitionId> others;
+  for (uint32_t p = 1; p < partitions_.size(); ++p) others.push_back(PartitionId(p));
+  return others;
+}
+
+Result<TensorDescription> PartitionedTensors::DescribedByFirst(const TensorId& tensor, Deadline deadline) {
+  const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
+  partitions_[0]->tensors().Describe(tensor, deadline, asked->Slot(0));
+  ASSIGN_OR_RETURN(std::vector<TensorDescription> found, asked->Wait(deadline));
+  return std::move(found[0]);
+}
+
+// Partition 0 takes the name for us, or says what has it, once nobody is about to make it.
+Result<TensorDescription> PartitionedTensors::DecidedByFirst(const TensorSpec& spec, Deadline deadline) {
+  Result<std::vector<TensorDescription>> decided = AskUntilAvailable(partitions_, deadline, [&] {
+    const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(std::vector{PartitionId(0)}, nullptr);
+    partitions_[0]->tensors().Create(spec, /*creation=*/0, deadline, asked->Slot(0));
+    return asked->WaitForAll(deadline);
+  });
+  if (!decided.ok()) return std::move(decided).status();
+  return std::move((*decided)[0]);
+}
+
+Status PartitionedTensors::MakeElsewhere(const TensorSpec& spec, uint64_t creation, Deadline deadline) {
+  const std::vector<PartitionId> others = Others();
+  const auto make = [&] {
+    const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
+    for (size_t k = 0; k < others.size(); ++k) {
+      partitions_[others[k].value]->tensors().Create(spec, creation, deadline, asked->Slot(k));
+    }
+    return asked->WaitForAll(deadline);
+  };
+  ASSIGN_OR_RETURN(const std::vector<TensorDescription> made, AskUntilAvailable(partitions_, deadline, make));
+  for (const TensorDescription& there : made) {
+    if (there.creation != creation) return Aborted("tensor '" + spec.id.name + "' was dropped while it was made");
+    RETURN_IF_ERROR(CheckFits(spec, there));
+  }
+  if (others.empty()) return Status();  // the only partition has completed it
+  TensorId id = spec.id;
+  id.creation = creation;
+  const auto completed = std::make_shared<PartitionFanOut<Nothing>>(std::vector{PartitionId(0)}, nullptr);
+  partitions_[0]->tensors().Complete(id, deadline, completed->StatusSlot(0));
+  return completed->WaitForAll(deadline).status();
+}
+
+Status PartitionedTensors::CheckOthersHave(const TensorId& tensor, Deadline deadline) {
+  const std::vector<PartitionId> others = Others();
+  const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
+  for (size_t k = 0; k < others.size(); ++k) {
+    partitions_[others[k].value]->tensors().Describe(tensor, deadline, asked->Slot(k));
+  }
+  return asked->Wait(deadline).status();
+}
+
+// One that is complete, so that a server that does not have its part has lost it: making it there again would hide
+// that.
+Result<TensorHandle> PartitionedTensors::FoundComplete(const TensorId& name, const TensorDescription& found,
+                                                       Deadline deadline) {
+  TensorHandle handle{name, found.dtype, found.row_shape, /*made_by_this=*/false};
+  handle.id.creation = found.creation;
+  if (name.rows.of == RowsOf::kOwn) handle.id.rows.num_own_rows = found.num_own_rows;
+  Status had = CheckOthersHave(handle.id, deadline);
+  if (had.ok()) return handle;
+  if (had.code() != StatusCode::kNotFound) return had;
+  const Result<TensorDescription> now = DescribedByFirst(handle.id, deadline);
+  if (!now.ok())
+    return now.status().code() == StatusCode::kNotFound ? Aborted("it was dropped meanwhile") : now.status();
+  return NotFound("tensor '" + name.name + "' has lost rows (" + had.message() +
+                  "); drop it by its name to make it anew");
+}
+
+Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadline deadline) {
+  RETURN_IF_ERROR(CheckSpec(wanted));
+  RETURN_IF_ERROR(CheckRowSpace(wanted.id.rows, book_));
+  WaitForDrops(wanted.id, deadline);
+  TensorSpec spec = wanted;
+  Status last;
+  for (int round = 0; round < kRounds; ++round) {
+    spec.maker = NewAct();
+    const Result<TensorDescription> decided = DecidedByFirst(spec, deadline);
+    if (!decided.ok()) {
+      if (IsUncertain(decided.status())) AbandonLater(spec, /*creation=*/0);
+      return decided.status();
+    }
+    RETURN_IF_ERROR(CheckFits(spec, *decided));
+    if (decided->maker != spec.maker) {
+      Result<TensorHandle> found = FoundComplete(spec.id, *decided, deadline);
+      if (found.ok() || found.status().code() != StatusCode::kAborted) return found;
+      last = found.status();
+      continue;  // somebody has dropped it: perhaps it is ours now
+    }
+    last = MakeElsewhere(spec, decided->creation, deadline);
+    if (last.ok()) {
+      TensorHandle made{spec.id, spec.dtype, spec.row_shape, /*made_by_this=*/true};
+      made.id.creation = decided->creation;
+      return made;
+    }
+    AbandonLater(spec, decided->creation);
+    return last;
+  }
+  return last.While("tensor '" + spec.id.name + "' is made and dropped by others again and again");
+}
+
+Result<TensorHandle> PartitionedTensors::Find(const TensorId& tensor, Deadline deadline) {
+  RETURN_IF_ERROR(CheckRowSpace(tensor.rows, book_));
+  ASSIGN_OR_RETURN(const TensorDescription found, DescribedByFirst(tensor, deadline));
+  if (!found.is_complete) return NotFound("tensor '" + tensor.name + "' is being made at this moment");
+  Result<TensorHandle> complete = FoundComplete(tensor, found, deadline);
+  if (complete.status().code() != StatusCode::kAborted) return complete;
+  return NotFound("tensor '" + tensor.name + "' was dropped at this moment");
+}
+
+Status PartitionedTensors::DropOn(const std::vector<PartitionId>& partitions, const std::vector<TensorId>& tensors,
+                                  Deadline deadline) {
+  const auto asked = std::make_shared<PartitionFanOut<Nothing>>(partitions, nullptr);
+  for (size_t k = 0; k < partitions.size(); ++k) {
+    partitions_[partitions[k].value]->tensors().Drop(tensors[k], deadline, asked->StatusSlot(k));
+  }
+  return asked->WaitForAll(deadline).status();
+}
+
+Status PartitionedTensors::Drop(const TensorId& tensor, Deadline deadline) {
+  RETURN_IF_ERROR(CheckRowSpace(tensor.rows, book_));
+  // The first partition first: what it does not have any more is nobody's.
+  RETURN_IF_ERROR(DropOn({PartitionId(0)}, {tensor}, deadline));
+  if (partitions_.size() == 1) return Status();
+  if (tensor.creation == 0) return DropWhatFirstHasNot(tensor, deadline);
+  return DropOn(Others(), std::vector<TensorId>(partitions_.size() - 1, tensor), deadline);
+}
+
+// By name: what the others have, unless the first has that very tensor: then somebody has made the name anew meanwhile.
+Status PartitionedTensors::DropWhatFirstHasNot(const TensorId& name, Deadline deadline) {
+  const std::vector<PartitionId> others = Others();
+  const auto asked = std::make_shared<PartitionFanOut<TensorDescription>>(others, nullptr);
+  for (size_t k = 0; k < others.size(); ++k) {
+    partitions_[others[k].value]->tensors().Describe(
+        name, deadline, [answered = asked->Slot(k)](Result<TensorDescription> found) {
+          const bool none = !found.ok() && found.status().code() == StatusCode::kNotFound;
+          answered(none ? TensorDescription() : std::move(found));  // of no creation
+        });
+  }
+  ASSIGN_OR_RETURN(const std::vector<TensorDescription> had, asked->Wait(deadline));
+  const Result<TensorDescription> current = DescribedByFirst(name, deadline);
+  if (!current.ok() && current.status().code() != StatusCode::kNotFound) return current.status();
+  std::vector<PartitionId> having;
+  std::vector<TensorId> dropped;
+  for (size_t k = 0; k < others.size(); ++k) {
+    if (had[k].creation == 0 || (current.ok() && current->creation == had[k].creation)) continue;
+    having.push_back(others[k]);
+    dropped.push_back(name);
+    dropped.back().creation = had[k].creation;
+  }
+  return DropOn(having, dropped, deadline);
+}
+
+std::shared_ptr<const void> PartitionedTensors::DropUnderWay(const TensorId& tensor) {
+  const auto name = NameAlone(tensor);
+  {
+    MutexLock lock(&drops_->mutex);
+    drops_->under_way.insert(name);
+  }
+  return {nullptr, [drops = drops_, name](const void*) {
+            MutexLock lock(&drops->mutex);
+            drops->under_way.erase(drops->under_way.find(name));
+          }};
+}
+
+void PartitionedTensors::WaitForDrops(const TensorId& tensor, Deadline deadline) {
+  const auto name = NameAlone(tensor);
+  MutexLock lock(&drops_->mutex);
+  drops_->mutex.AwaitBefore(deadline,
+                            [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !drops_->under_way.contains(name); });
+}
+
+void PartitionedTensors::DropLater(const TensorId& tensor) {
+  // The answer may come when this object has gone.
+  std::vector<std::shared_ptr<PartitionAccess>> others(partitions_.begin() + 1, partitions_.end());
+  const Deadline deadline = Deadline::After(kInBackground);
+  partitions_[0]->tensors().Drop(
+      tensor, deadline,
+      [others = std::move(others), tensor, deadline, under_way = DropUnderWay(tensor)](const Status&) {
+        for (const auto& other : others) other->tensors().Drop(tensor, deadline, [under_way](const Status&) {});
+      });
+}
+
+void PartitionedTensors::AbandonLater(const TensorSpec& spec, uint64_t creation) {
+  std::vector<std::shared_ptr<PartitionAccess>> others;
+  if (creation != 0) others.assign(partitions_.begin() + 1, partitions_.end());
+  const Deadline deadline = Deadline::After(kInBackground);
+  TensorId tensor = spec.id;
+  tensor.creation = creation;
+  partitions_[0]->tensors().Abandon(
+      tensor, spec.maker, deadline,
+      [others = std::move(others), tensor, deadline, under_way = DropUnderWay(tensor)](const Status& abandoned) {
+        // Complete after all: somebody may have found it. Nobody knows: then the rows stay until the name is made anew,
+        // or the incarnation ends.
+        if (!abandoned.ok()) return;
+        for (const auto& other : others) other->tensors().Drop(tensor, deadline, [under_way](const Status&) {});
+      });
+}
+
+}  // namespace espalier::sampler

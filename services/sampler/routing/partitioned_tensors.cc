@@ -1,0 +1,105 @@
+// Rows: where each lies, what goes there and what comes back.
+#include "services/sampler/routing/partitioned_tensors.h"
+
+#include <utility>
+
+#include "services/sampler/routing/partition_fan_out.h"
+#include "services/sampler/routing/reduction_parts.h"
+#include "services/sampler/routing/row_routing.h"
+
+namespace espalier::sampler {
+namespace {
+
+std::vector<PartitionId> AllPartitions(size_t num_partitions) {
+  std::vector<PartitionId> all;
+  for (uint32_t p = 0; p < num_partitions; ++p) all.push_back(PartitionId(p));
+  return all;
+}
+
+}  // namespace
+
+Status PartitionedTensors::CheckRows(const RowSpace& space, const std::vector<uint64_t>& first,
+                                     std::span<const GlobalRowId> rows) const {
+  if (rows.size() > std::numeric_limits<uint32_t>::max()) return ResourceExhausted("a request has 2^32 rows or more");
+  for (const GlobalRowId row : rows) {
+    if (row.value < first.back()) continue;
+    return InvalidArgument("row " + std::to_string(row.value) + " of " + NameOf(space, book_) + ", which has " +
+                           std::to_string(first.back()));
+  }
+  return Status();
+}
+
+Result<Tensor> PartitionedTensors::Read(const TensorHandle& tensor, std::span<const GlobalRowId> rows,
+                                        Deadline deadline) {
+  const std::vector<uint64_t> first = FirstRows(tensor.id.rows, book_);
+  RETURN_IF_ERROR(CheckRows(tensor.id.rows, first, rows));
+  std::vector<int64_t> shape = ShapeOfRows(rows.size(), tensor.row_shape);
+  RETURN_IF_ERROR(CheckedElementCount(shape, SizeOf(tensor.dtype)).status());
+  const size_t row_bytes = RowBytes(tensor.dtype, tensor.row_shape);
+  const std::shared_ptr<GatherPlan<LocalRowId>> plan =
+      PlanGather(RouteToOwners(first, rows), rows.size(), answers_in_process_);
+  plan->rows = row_buffers_.Take(rows.size() * row_bytes);
+  const std::vector<PartitionId> asked = AskedPartitions(plan->locals);
+  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, plan);
+  for (size_t k = 0; k < asked.size(); ++k) {
+    const uint32_t p = asked[k].value;
+    const RowSink sink{.out = plan->rows.get(), .row_bytes = row_bytes, .positions = plan->positions[p]};
+    partitions_[p]->tensors().Read(tensor.id, plan->locals[p], sink, deadline, fan_out->StatusSlot(k));
+  }
+  RETURN_IF_ERROR(fan_out->Wait(deadline).status());
+  plan->CopyRepeats(row_bytes);
+  return Tensor::Wrap(tensor.dtype, std::move(shape), plan->rows.get(), plan->rows);
+}
+
+Status PartitionedTensors::Write(const TensorHandle& tensor, RowWrite write, std::span<const GlobalRowId> rows,
+                                 const Tensor& values, Deadline deadline) {
+  const std::vector<uint64_t> first = FirstRows(tensor.id.rows, book_);
+  RETURN_IF_ERROR(CheckRows(tensor.id.rows, first, rows));
+  if (values.dtype() != tensor.dtype || values.shape() != ShapeOfRows(rows.size(), tensor.row_shape)) {
+    return InvalidArgument("writing " + values.ToString() + " to " + std::to_string(rows.size()) + " rows of '" +
+                           tensor.id.name + "'");
+  }
+  RETURN_IF_ERROR(CheckWrite(write, tensor.dtype));
+  RowRoute route = RouteToOwners(first, rows);
+  std::vector<Tensor> parts = SplitRows(values, route);
+  const std::vector<PartitionId> asked = AskedPartitions(route.locals);
+  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, nullptr);
+  for (size_t k = 0; k < asked.size(); ++k) {
+    const uint32_t p = asked[k].value;
+    partitions_[p]->tensors().Write(tensor.id, write, std::move(route.locals[p]), std::move(parts[p]), deadline,
+                                    fan_out->StatusSlot(k));
+  }
+  return fan_out->WaitForAll(deadline).status();
+}
+
+Status PartitionedTensors::Combine(const TensorHandle& into, RowWrite write, const TensorHandle& from,
+                                   Deadline deadline) {
+  if (into.id.rows != from.id.rows || into.dtype != from.dtype || into.row_shape != from.row_shape) {
+    return InvalidArgument("tensors '" + into.id.name + "' and '" + from.id.name + "' differ in rows, dtype or shape");
+  }
+  RETURN_IF_ERROR(CheckWrite(write, into.dtype));
+  const std::vector<PartitionId> asked = AllPartitions(partitions_.size());
+  const auto fan_out = std::make_shared<PartitionFanOut<Nothing>>(asked, nullptr);
+  for (size_t p = 0; p < asked.size(); ++p) {
+    partitions_[p]->tensors().Combine(into.id, write, from.id, deadline, fan_out->StatusSlot(p));
+  }
+  return fan_out->WaitForAll(deadline).status();
+}
+
+Result<Tensor> PartitionedTensors::Reduce(const TensorHandle& tensor, Reduction reduction, Deadline deadline) {
+  const std::vector<uint64_t> first = FirstRows(tensor.id.rows, book_);
+  std::vector<PartitionId> asked;
+  for (uint32_t p = 0; p < partitions_.size(); ++p) {
+    if (first[p] < first[p + 1]) asked.push_back(PartitionId(p));
+  }
+  // One is asked even so: it knows whether the tensor exists.
+  if (asked.empty()) asked.push_back(PartitionId(0));
+  const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, nullptr);
+  for (size_t k = 0; k < asked.size(); ++k) {
+    partitions_[asked[k].value]->tensors().Reduce(tensor.id, reduction, deadline, fan_out->Slot(k));
+  }
+  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, fan_out->Wait(deadline));
+  return ReducedOfParts(reduction, tensor.dtype, tensor.row_shape, parts);
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,82 @@
+#include "services/sampler/routing/reduction_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "services/base/exact_sum.h"
+
+namespace espalier::sampler {
+namespace {
+
+bool IsExactSum(Reduction reduction, DType dtype) { return reduction == Reduction::kSum && IsFloating(dtype); }
+
+// Of floating numbers a NaN wins, as it does within a partition.
+template <class T>
+T Merged(Reduction reduction, T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) ? a : b;
+    // +0 and -0 are equal: the signs decide, not the order of partitions.
+    if (a == b) return std::signbit(a) == (reduction == Reduction::kMin) ? a : b;
+  }
+  switch (reduction) {
+    case Reduction::kMin: return std::min(a, b);
+    case Reduction::kMax: return std::max(a, b);
+    case Reduction::kCountNonzero:
+    case Reduction::kSum: break;
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    return a + b;  // sums of floating numbers come as ExactSums and never here
+  } else {
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  }
+}
+
+template <class T>
+Tensor MergedParts(Reduction reduction, const std::vector<int64_t>& row_shape, std::span<const Tensor> parts) {
+  std::vector<T> merged(parts[0].values<T>().begin(), parts[0].values<T>().end());
+  for (const Tensor& part : parts.subspan(1)) {
+    const std::span<const T> values = part.values<T>();
+    for (size_t i = 0; i < merged.size(); ++i) merged[i] = Merged(reduction, merged[i], values[i]);
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    // One NaN for all of them.
+    for (T& value : merged) value = std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
+  }
+  return Tensor::FromVector(std::move(merged), row_shape);
+}
+
+Tensor RoundedSums(const std::vector<int64_t>& row_shape, std::span<const Tensor> parts) {
+  std::vector<double> sums(RowElements(row_shape));
+  for (size_t column = 0; column < sums.size(); ++column) {
+    ExactSum sum;
+    for (const Tensor& part : parts) {
+      sum.Add(ExactSum::FromWords(part.values<int64_t>().subspan(column * ExactSum::kWords, ExactSum::kWords)));
+    }
+    sums[column] = sum.Rounded();
+  }
+  return Tensor::FromVector(std::move(sums), row_shape);
+}
+
+}  // namespace
+
+Status CheckReductionPart(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape, const Tensor& part) {
+  const bool exact = IsExactSum(reduction, dtype);
+  std::vector<int64_t> shape = {static_cast<int64_t>(RowElements(row_shape))};
+  if (exact) shape.push_back(static_cast<int64_t>(ExactSum::kWords));
+  if (part.dtype() == (exact ? DType::kI64 : ReducedDType(reduction, dtype)) && part.shape() == shape) return Status();
+  return Internal("a partition's part of a reduction of " + std::string(NameOf(dtype)) + " is " + part.ToString());
+}
+
+Result<Tensor> ReducedOfParts(Reduction reduction, DType dtype, const std::vector<int64_t>& row_shape,
+                              std::span<const Tensor> parts) {
+  for (const Tensor& part : parts) RETURN_IF_ERROR(CheckReductionPart(reduction, dtype, row_shape, part));
+  if (IsExactSum(reduction, dtype)) return RoundedSums(row_shape, parts);
+  switch (ReducedDType(reduction, dtype)) {
+    case DType::kF64: return MergedParts<double>(reduction, row_shape, parts);
+    case DType::kI64: return MergedParts<int64_t>(reduction, row_shape, parts);
+    default: return MergedParts<uint64_t>(reduction, row_shape, parts);
+  }
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,116 @@
+// How rows get from their owners to their places and back: what reading columns and reading and writing tensors of a
+// partitioned graph share. Ids are those of nodes or of tensors' rows.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/base/tensor.h"
+#include "services/sampler/access/owner_route.h"
+#include "services/sampler/access/partition_access.h"
+
+namespace espalier::sampler {
+
+// What a gather's questions point into; lives until the last answer.
+template <class LocalId>
+struct GatherPlan {
+  std::vector<std::vector<LocalId>> locals;      // [partitions] rows to ask for
+  std::vector<std::vector<uint32_t>> positions;  // [partitions] where each goes
+  struct Repeat {
+    uint32_t from, to;
+  };
+  std::vector<Repeat> repeats;  // rows to copy once all are there
+  std::shared_ptr<std::byte> rows;
+
+  void CopyRepeats(size_t row_bytes) const {
+    for (const auto& [from, to] : repeats) {
+      std::memcpy(rows.get() + to * row_bytes, rows.get() + from * row_bytes, row_bytes);
+    }
+  }
+};
+
+template <class LocalId>
+void AskOnce(std::vector<LocalId> locals, std::vector<uint32_t> positions, uint32_t p, GatherPlan<LocalId>& plan) {
+  absl::flat_hash_map<uint32_t, uint32_t> first_position;
+  first_position.reserve(locals.size());
+  for (size_t i = 0; i < locals.size(); ++i) {
+    const auto [found, is_new] = first_position.try_emplace(locals[i].value, positions[i]);
+    if (is_new) {
+      plan.locals[p].push_back(locals[i]);
+      plan.positions[p].push_back(positions[i]);
+    } else {
+      plan.repeats.push_back({found->second, positions[i]});
+    }
+  }
+}
+
+// `num_ids` ids on their way; a partition's rows are asked for as often as they stand there where `may_repeat` says
+// that this costs less than looking for repetitions.
+template <class LocalId>
+std::shared_ptr<GatherPlan<LocalId>> PlanGather(OwnerRouteOf<LocalId> route, size_t num_ids,
+                                                const std::vector<bool>& may_repeat) {
+  const auto plan = std::make_shared<GatherPlan<LocalId>>();
+  const size_t num_partitions = route.locals.size();
+  std::vector<std::vector<uint32_t>> positions(num_partitions);
+  if (route.owner.empty()) {
+    positions[0].resize(num_ids);
+    std::iota(positions[0].begin(), positions[0].end(), 0u);
+  } else {
+    for (size_t p = 0; p < num_partitions; ++p) positions[p].reserve(route.locals[p].size());
+    for (uint32_t i = 0; i < num_ids; ++i) positions[route.owner[i]].push_back(i);
+  }
+  plan->locals.resize(num_partitions);
+  plan->positions.resize(num_partitions);
+  for (uint32_t p = 0; p < num_partitions; ++p) {
+    if (may_repeat[p]) {
+      plan->locals[p] = std::move(route.locals[p]);
+      plan->positions[p] = std::move(positions[p]);
+    } else {
+      AskOnce(std::move(route.locals[p]), std::move(positions[p]), p, *plan);
+    }
+  }
+  return plan;
+}
+
+// The partitions that have anything to answer.
+template <class LocalId>
+std::vector<PartitionId> AskedPartitions(const std::vector<std::vector<LocalId>>& locals) {
+  std::vector<PartitionId> asked;
+  for (uint32_t p = 0; p < locals.size(); ++p) {
+    if (!locals[p].empty()) asked.push_back(PartitionId(p));
+  }
+  return asked;
+}
+
+// The rows that each partition gets, in the order of its ids.
+template <class LocalId>
+std::vector<Tensor> SplitRows(const Tensor& rows, const OwnerRouteOf<LocalId>& route) {
+  if (route.owner.empty()) return {rows};
+  std::vector<Tensor> parts;
+  std::vector<std::byte*> next;
+  for (const auto& locals : route.locals) {
+    std::vector<int64_t> shape = rows.shape();
+    shape[0] = static_cast<int64_t>(locals.size());
+    parts.push_back(Tensor::Uninitialized(rows.dtype(), std::move(shape)));
+    next.push_back(parts.back().mutable_bytes());
+  }
+  const size_t row_bytes = rows.row_bytes();
+  for (size_t i = 0; i < route.owner.size(); ++i) {
+    std::memcpy(next[route.owner[i]], rows.bytes() + i * row_bytes, row_bytes);
+    next[route.owner[i]] += row_bytes;
+  }
+  return parts;
+}
+
+// [num_rows, row_shape...]
+inline std::vector<int64_t> ShapeOfRows(size_t num_rows, const std::vector<int64_t>& row_shape) {
+  std::vector<int64_t> shape = {static_cast<int64_t>(num_rows)};
+  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  return shape;
+}
+
+}  // namespace espalier::sampler

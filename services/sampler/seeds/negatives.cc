@@ -1,0 +1,54 @@
+#include "services/sampler/seeds/negatives.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "services/base/philox.h"
+#include "services/sampler/seeds/seed_order.h"
+
+namespace espalier::sampler {
+namespace {
+
+// floor(a b / 2^64)
+uint64_t HighProduct(uint64_t a, uint64_t b) {
+  const uint64_t a_low = a & 0xffffffffu, a_high = a >> 32, b_low = b & 0xffffffffu, b_high = b >> 32;
+  const uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
+  return a_high * b_high + (middle >> 32) + ((a_low * b_high + (middle & 0xffffffffu)) >> 32);
+}
+
+}  // namespace
+
+std::vector<uint64_t> DrawNodes(uint64_t key, uint64_t stream, uint64_t num_nodes, uint32_t count) {
+  PhiloxStream words(key, stream);
+  std::vector<uint64_t> nodes;
+  nodes.reserve(count);
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint64_t high = words.Next();
+    nodes.push_back(HighProduct(high << 32 | words.Next(), num_nodes));
+  }
+  return nodes;
+}
+
+BatchGroup InBatchGroupOf(uint64_t position, uint32_t count, uint64_t batch_size) {
+  const uint64_t size = uint64_t{count} + 1;
+  const uint64_t first = position / size * size;
+  return {first, std::min(batch_size, first + size)};
+}
+
+SeedQuery InDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split, uint64_t seed, uint32_t epoch,
+                        uint32_t step, uint64_t negatives_of_step, uint64_t num_edges) {
+  SeedQuery query;
+  query.split = split;
+  // Permutations of their own, one after the other. What is left at a permutation's end would be the only negatives of
+  // a whole step, so it is left out.
+  query.seed = RandomKey(seed, RandomPurpose::kNegatives, epoch);
+  query.batch_size = std::min(negatives_of_step, num_edges);
+  const auto full_batches = static_cast<uint32_t>(std::min<uint64_t>(num_edges / query.batch_size, UINT32_MAX));
+  query.epoch = step / full_batches;
+  query.step = step % full_batches;
+  query.edge_types = std::move(types);
+  return query;
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,67 @@
+// Negative edges of a step: ends that are put in place of a true edge's, so that a model learns to tell them apart.
+// What is drawn is a pure function of (seed, epoch, step, position in the global batch), so it does not depend on
+// partitions, trainers or samplers. Groups are cut from the global batch, not from a trainer's share of it.
+//
+//   kUniform        `count` nodes for each edge, every node of its destination's type equally likely
+//                   (DGL's dgl.dataloading.negative_sampler.PerSourceUniform)
+//   kJoint          the edges in groups of `count`; `count` nodes for each group, which its edges share (GraphStorm's
+//                   "joint", DGL-KE's chunks; Zheng et al., "DGL-KE: Training knowledge graph embeddings at scale",
+//                   SIGIR 2020): as many scores from far fewer nodes. Edges to several node types: `count` nodes of
+//                   each type
+//   kInBatch        the edges in groups of `count` + 1; an edge's negatives are the destinations of the others of its
+//                   group. A last group that is short gives fewer, and so do edges to other node types
+//   kInDegree       `count` nodes for each edge, in proportion to their in-degree among the training edges: the
+//                   destinations of training edges that are drawn without replacement (InDegreeQuery), of whatever
+//                   edge type; nodes of another type than the edge's destination are none
+//   kGlobalUniform  `count` pairs for each edge, both ends uniform (DGL's GlobalUniform, without its retries)
+//
+// A pair that is an edge of the global batch, of the same type, is no negative: it is masked
+// (LinkSeeds::negative_weights); nor is its reverse where a type's edges stand for both directions. Other true
+// edges are not looked for, as in DGL and GraphStorm: they are rare where graphs are sparse.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/base/random_purpose.h"
+#include "services/sampler/access/seed_source.h"
+
+namespace espalier::sampler {
+
+enum class NegativeKind { kUniform, kJoint, kInBatch, kInDegree, kGlobalUniform };
+
+struct NegativeSpec {
+  NegativeKind kind = NegativeKind::kUniform;
+  uint32_t count = 1;  // for each edge; 0 of kUniform: there are none
+};
+
+// Which end is drawn.
+enum class NegativeEnd : uint32_t { kDestination = 0, kSource = 1 };
+
+// The Philox key of a step's negatives; the counter's high word is the edge's position in the global batch, or its
+// group's number (kJoint).
+constexpr uint64_t NegativesKey(uint64_t seed, uint32_t epoch, uint32_t step, NegativeEnd end) {
+  return RandomKey(seed, RandomPurpose::kNegatives, epoch, step, static_cast<uint32_t>(end));
+}
+
+// Draws `count` original ids below num_nodes: draw k takes words 2k and 2k + 1 of the stream, high word first, times
+// num_nodes, over 2^64. num_nodes > 0.
+std::vector<uint64_t> DrawNodes(uint64_t key, uint64_t stream, uint64_t num_nodes, uint32_t count);
+
+// kJoint: which group the edge at a position of the global batch belongs to.
+constexpr uint64_t JointGroupOf(uint64_t position, uint32_t count) { return position / count; }
+
+// kInBatch: the positions [first, last) of the group of an edge among `batch_size` edges.
+struct BatchGroup {
+  uint64_t first = 0;
+  uint64_t last = 0;
+};
+BatchGroup InBatchGroupOf(uint64_t position, uint32_t count, uint64_t batch_size);
+
+// kInDegree: which training edges' destinations are a step's negatives: negative k of the edge at position i is the
+// destination number (i * count + k) modulo those that this query gives, which are min(negatives_of_step, num_edges).
+// `num_edges`: of the training part, above 0, as is negatives_of_step.
+SeedQuery InDegreeQuery(std::vector<EdgeTypeId> types, const std::string& split, uint64_t seed, uint32_t epoch,
+                        uint32_t step, uint64_t negatives_of_step, uint64_t num_edges);
+
+}  // namespace espalier::sampler

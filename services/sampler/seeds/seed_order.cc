@@ -1,0 +1,70 @@
+#include "services/sampler/seeds/seed_order.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace espalier::sampler {
+
+PositionRange PositionsOfStep(uint64_t total, uint64_t batch_size, uint32_t step) {
+  uint64_t first = 0;
+  if (__builtin_mul_overflow(batch_size, uint64_t{step}, &first) || first >= total) return {total, total};
+  return {first, first + std::min(batch_size, total - first)};
+}
+
+uint64_t StepsOfEpoch(uint64_t total, uint64_t batch_size) {
+  return total / batch_size + (total % batch_size != 0 ? 1 : 0);
+}
+
+Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) {
+  if (!query.edge_column.empty() && query.edge_types.size() != 1) {
+    return InvalidArgument("rows of the edge column '" + query.edge_column + "' come with edges of one type, not of " +
+                           std::to_string(query.edge_types.size()));
+  }
+  if (query.want_edge_ids && query.edge_types.size() != 1) {
+    return InvalidArgument("ids come with edges of one type, not of " + std::to_string(query.edge_types.size()));
+  }
+  if (query.positions.has_value() && query.edge_types.empty()) {
+    return InvalidArgument("some positions of a step are asked for of edges, not of nodes");
+  }
+  if (query.edge_types.empty()) {
+    if (query.node_type.value < schema.num_node_types()) return {};
+    return InvalidArgument("node type " + std::to_string(query.node_type.value) + " does not exist; the graph has " +
+                           std::to_string(schema.num_node_types()));
+  }
+  std::vector<bool> named(schema.num_edge_types());
+  for (const EdgeTypeId type : query.edge_types) {
+    if (type.value >= schema.num_edge_types()) {
+      return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; the graph has " +
+                             std::to_string(schema.num_edge_types()));
+    }
+    const std::string name = "edge type '" + schema.EdgeType(type).Name() + "'";
+    if (named[type.value]) return InvalidArgument(name + " is named twice");
+    named[type.value] = true;
+  }
+  return {};
+}
+
+Status CheckSeedPositions(const SeedQuery& query, uint64_t num_positions) {
+  if (!query.positions.has_value() || query.positions->empty()) return {};
+  const std::vector<uint32_t>& positions = *query.positions;
+  const auto falling = std::adjacent_find(positions.begin(), positions.end(), std::greater_equal<>());
+  if (falling != positions.end()) {
+    return InvalidArgument("of the positions that are asked for, " + std::to_string(*falling) + " stands before " +
+                           std::to_string(*(falling + 1)) + ", expected ascending ones");
+  }
+  if (positions.back() < num_positions) return {};
+  return InvalidArgument("position " + std::to_string(positions.back()) + " of a step that has " +
+                         std::to_string(num_positions));
+}
+
+Result<std::vector<uint64_t>> FirstOrdinals(SeedSource& seeds, std::span<const EdgeTypeId> types,
+                                            const std::string& split, graph::SplitPartName part) {
+  std::vector<uint64_t> first = {0};
+  for (const EdgeTypeId type : types) {
+    ASSIGN_OR_RETURN(const uint64_t count, seeds.CountOfEdges(type, split, part));
+    first.push_back(first.back() + count);
+  }
+  return first;
+}
+
+}  // namespace espalier::sampler

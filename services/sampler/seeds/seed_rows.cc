@@ -1,0 +1,46 @@
+#include "services/sampler/seeds/seed_rows.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace espalier::sampler {
+namespace {
+
+// More than a step's rows are: what a server says of their shape is not believed beyond it.
+constexpr uint64_t kMostBytesOfRows = uint64_t{1} << 32;
+
+}  // namespace
+
+Status SeedRows::Add(uint32_t partition, const Tensor& positions, const Tensor& rows) {
+  if (rows.shape().empty() || rows.num_rows() != positions.num_elements()) {
+    return Internal("partition " + std::to_string(partition) + " sent rows " + rows.ToString() + " of " +
+                    std::to_string(positions.num_elements()) + " edges");
+  }
+  std::vector<int64_t> shape = rows.shape();
+  shape[0] = static_cast<int64_t>(num_seeds_);
+  if (!has_shape_) {
+    ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, SizeOf(rows.dtype())));
+    if (static_cast<uint64_t>(count) > kMostBytesOfRows / SizeOf(rows.dtype())) {
+      return ResourceExhausted("the edges' rows, " + rows.ToString() + " of partition " + std::to_string(partition) +
+                               " alone, take more than " + std::to_string(kMostBytesOfRows) +
+                               " bytes: use smaller batches");
+    }
+    rows_ = Tensor::Zeros(rows.dtype(), shape);
+    has_shape_ = true;
+  }
+  if (rows_.dtype() != rows.dtype() || rows_.shape() != shape) {
+    return Internal("partition " + std::to_string(partition) + " sent rows " + rows.ToString() +
+                    ", which do not fit those of others, " + rows_.ToString());
+  }
+  const size_t row_bytes = rows.row_bytes();
+  if (row_bytes == 0) return Status();
+  for (int64_t i = 0; i < positions.num_elements(); ++i) {
+    const auto position = static_cast<size_t>(positions.ValueAsInt(i));
+    std::memcpy(rows_.mutable_bytes() + position * row_bytes, rows.bytes() + static_cast<size_t>(i) * row_bytes,
+                row_bytes);
+  }
+  return Status();
+}
+
+}  // namespace espalier::sampler

@@ -1,0 +1,144 @@
+#include "services/sampler/walks/random_walk.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "services/sampler/draws/draw_words.h"
+
+namespace espalier::sampler {
+namespace {
+
+Status CheckMetapath(const std::vector<EdgeTypeId>& metapath, const graph::GraphSchema& schema) {
+  if (metapath.empty()) return InvalidArgument("a random walk needs at least one step");
+  for (size_t i = 0; i < metapath.size(); ++i) {
+    if (metapath[i].value >= schema.num_edge_types()) {
+      return InvalidArgument("step " + std::to_string(i) + ": edge type " + std::to_string(metapath[i].value) +
+                             " does not exist; the graph has " + std::to_string(schema.num_edge_types()));
+    }
+    if (i == 0 || schema.SourceOf(metapath[i - 1]) == schema.DestinationOf(metapath[i])) continue;
+    return InvalidArgument("step " + std::to_string(i) + " follows '" + schema.EdgeType(metapath[i]).Name() +
+                           "' from its destination, but the step before ends at a node of type '" +
+                           schema.NodeTypeName(schema.SourceOf(metapath[i - 1])) + "'");
+  }
+  return {};
+}
+
+// Traces are kept whole: 8 bytes a node.
+Status CheckTraces(size_t num_starts, const WalkOptions& options) {
+  constexpr uint64_t kMostNodes = uint64_t{1} << 28;
+  const uint64_t nodes_each = options.metapath.size() + 1;
+  const bool fits = num_starts == 0 || options.walks_per_node <= kMostNodes / nodes_each / num_starts;
+  if (fits) return {};
+  return ResourceExhausted(std::to_string(options.walks_per_node) + " walks of " +
+                           std::to_string(options.metapath.size()) + " steps from each of " +
+                           std::to_string(num_starts) + " starts; one call keeps at most " +
+                           std::to_string(kMostNodes) + " nodes: ask for fewer starts at once");
+}
+
+Status CheckOptions(const WalkOptions& options, const graph::GraphSchema& schema) {
+  RETURN_IF_ERROR(CheckMetapath(options.metapath, schema));
+  if (options.walks_per_node == 0) return InvalidArgument("a start needs at least one walk");
+  const std::vector<double>& chances = options.restart_probabilities;
+  if (!chances.empty() && chances.size() != options.metapath.size()) {
+    return InvalidArgument(std::to_string(chances.size()) + " restart probabilities for " +
+                           std::to_string(options.metapath.size()) + " steps");
+  }
+  for (const double chance : chances) {
+    if (!(chance >= 0 && chance <= 1)) {
+      return InvalidArgument("restart probability " + std::to_string(chance) + ", expected one in [0, 1]");
+    }
+  }
+  return {};
+}
+
+// The number of each walk: what its random words are keyed by, the same in every partitioning.
+Result<std::vector<uint64_t>> WalkNumbers(PartitionedGraph& graph, NodeTypeId type,
+                                          std::span<const GlobalNodeId> starts, uint32_t walks_per_node,
+                                          Deadline deadline) {
+  ASSIGN_OR_RETURN(const Tensor ids, graph.GatherRows(type, kOriginalIdColumn, starts, deadline));
+  std::vector<uint64_t> numbers;
+  numbers.reserve(starts.size() * walks_per_node);
+  for (const uint64_t id : ids.values<uint64_t>()) {
+    if (id >= std::numeric_limits<uint64_t>::max() / walks_per_node) {
+      return ResourceExhausted("walks of node " + std::to_string(id) + " cannot be numbered with 64 bits");
+    }
+    for (uint32_t walk = 0; walk < walks_per_node; ++walk) numbers.push_back(id * walks_per_node + walk);
+  }
+  return numbers;
+}
+
+class Walkers {
+ public:
+  Walkers(PartitionedGraph& graph, const WalkOptions& options, std::vector<uint64_t> numbers)
+      : graph_(graph), options_(options), numbers_(std::move(numbers)) {}
+
+  Result<RandomWalks> Run(std::span<const GlobalNodeId> starts, Deadline deadline) {
+    walks_.num_walks = numbers_.size();
+    walks_.length = options_.metapath.size();
+    walks_.nodes.assign(walks_.num_walks * (walks_.length + 1), kNoNode);
+    for (size_t walk = 0; walk < walks_.num_walks; ++walk) {
+      NodeAt(walk, 0) = starts[walk / options_.walks_per_node];
+      going_.push_back(walk);
+    }
+    for (uint32_t step = 0; step < walks_.length && !going_.empty(); ++step) {
+      RETURN_IF_ERROR(TakeStep(step, deadline));
+    }
+    return std::move(walks_);
+  }
+
+ private:
+  GlobalNodeId& NodeAt(size_t walk, size_t step) { return walks_.nodes[walk * (walks_.length + 1) + step]; }
+
+  void EndSome(uint32_t step) {
+    if (options_.restart_probabilities.empty()) return;
+    const uint64_t key = RandomKey(options_.seed, RandomPurpose::kWalkRestarts, options_.epoch, options_.step, step);
+    // Exact: a double times a power of two.
+    const auto bound = static_cast<uint64_t>(options_.restart_probabilities[step] * 0x1p32);
+    std::erase_if(going_, [&](size_t walk) { return DrawWord(key, numbers_[walk], 0) < bound; });
+  }
+
+  Status TakeStep(uint32_t step, Deadline deadline) {
+    EndSome(step);
+    std::vector<GlobalNodeId> places;
+    std::vector<uint64_t> numbers;
+    for (const size_t walk : going_) {
+      places.push_back(NodeAt(walk, step));
+      numbers.push_back(numbers_[walk]);
+    }
+    const HopQuery query{
+        .relations = {{.edge_type = options_.metapath[step], .fanout = 1, .destinations = places, .walks = numbers}},
+        .seed = options_.seed,
+        .at = {.epoch = options_.epoch, .step = options_.step, .hop = step},
+        .replace = true,
+        .weight_column = options_.weight_column};
+    ASSIGN_OR_RETURN(const HopSample hop, graph_.SampleInEdges(query, deadline));
+    const RelationSample& drawn = hop.relations[0];
+    std::vector<size_t> still_going;
+    for (size_t i = 0; i < going_.size(); ++i) {
+      if (drawn.offsets[i] == drawn.offsets[i + 1]) continue;
+      NodeAt(going_[i], step + 1) = drawn.sources[drawn.offsets[i]];
+      still_going.push_back(going_[i]);
+    }
+    going_ = std::move(still_going);
+    return {};
+  }
+
+  PartitionedGraph& graph_;
+  const WalkOptions& options_;
+  const std::vector<uint64_t> numbers_;  // by walk
+  std::vector<size_t> going_;            // walks that have not ended
+  RandomWalks walks_;
+};
+
+}  // namespace
+
+Result<RandomWalks> RandomWalk(PartitionedGraph& graph, std::span<const GlobalNodeId> starts,
+                               const WalkOptions& options, Deadline deadline) {
+  RETURN_IF_ERROR(CheckOptions(options, graph.book().schema()));
+  RETURN_IF_ERROR(CheckTraces(starts.size(), options));
+  const NodeTypeId type = graph.book().schema().DestinationOf(options.metapath[0]);
+  ASSIGN_OR_RETURN(std::vector<uint64_t> numbers, WalkNumbers(graph, type, starts, options.walks_per_node, deadline));
+  return Walkers(graph, options, std::move(numbers)).Run(starts, deadline);
+}
+
+}  // namespace espalier::sampler
