@@ -7,12 +7,16 @@
 #include <memory>
 #include <string>
 
+#include "services/base/buffer_pool.h"
+
 namespace espalier::rpc {
 namespace {
 
 constexpr size_t kPrefixBytes = sizeof(uint32_t);
 // Tensors below this size are copied behind the header: one slice costs less than two.
 constexpr size_t kInlineTensorBytes = 4096;
+// Tensors from this size on are received into memory that is used again.
+constexpr size_t kPooledTensorBytes = 65536;
 
 void StoreLittleEndian(uint32_t value, char* out) {
   for (int i = 0; i < 4; ++i) out[i] = static_cast<char>(value >> (8 * i));
@@ -33,6 +37,13 @@ grpc::Slice SliceOf(const Tensor& tensor) {
 }
 
 const std::byte* BytesOf(const grpc::Slice& slice) { return reinterpret_cast<const std::byte*>(slice.begin()); }
+
+// Of tensors that came in several slices. Never destroyed: threads may read messages until the process ends.
+BufferPool& MessageBuffers() {
+  constexpr size_t kMostIdleBytes = size_t{64} << 20;
+  static auto* const buffers = new BufferPool(kMostIdleBytes);
+  return *buffers;
+}
 
 }  // namespace
 
@@ -145,9 +156,14 @@ Result<Tensor> FrameReader::ReadTensor(const tensor::v1::TensorHeader& header) {
       return Tensor::Wrap(dtype, std::move(shape), kept, std::move(owner));
     }
   }
-  Tensor tensor = Tensor::Uninitialized(dtype, std::move(shape));
-  CopyBytes(tensor.mutable_bytes(), size_bytes);
-  return tensor;
+  if (size_bytes < kPooledTensorBytes) {
+    Tensor tensor = Tensor::Uninitialized(dtype, std::move(shape));
+    CopyBytes(tensor.mutable_bytes(), size_bytes);
+    return tensor;
+  }
+  const std::shared_ptr<std::byte> bytes = MessageBuffers().Take(size_bytes);
+  CopyBytes(bytes.get(), size_bytes);
+  return Tensor::Wrap(dtype, std::move(shape), bytes.get(), bytes);
 }
 
 Result<std::vector<Tensor>> ReadTensors(const TensorHeaders& headers, FrameReader& reader) {

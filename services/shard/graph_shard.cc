@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "services/base/buffer_pool.h"
 #include "services/base/hash.h"
-#include "services/sampler/access/buffer_pool.h"
 #include "services/sampler/access/draw_rule.h"
 #include "services/sampler/seeds/seed_order.h"
 #include "services/sampler/seeds/seed_rows.h"
@@ -78,7 +78,7 @@ struct GraphShard::State {
   TimeColumns time_columns;
   MutableTensors tensors;
   Embeddings embeddings;  // uses the tensors
-  sampler::BufferPool answer_buffers;
+  BufferPool answer_buffers;
 
   Status CheckNodeType(NodeTypeId type) const {
     if (type.value < book.schema().num_node_types()) return {};

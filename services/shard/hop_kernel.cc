@@ -261,7 +261,7 @@ class Drawer {
 template <class T>
 class Output {
  public:
-  Output(sampler::BufferPool& buffers, uint64_t max_length)
+  Output(BufferPool& buffers, uint64_t max_length)
       : buffer_(buffers.Take(max_length * sizeof(T))), first_(reinterpret_cast<T*>(buffer_.get())), next_(first_) {}
 
   T* Extend(size_t count) {
@@ -285,7 +285,7 @@ size_t RowsPerChunk(int32_t fanout) {
 // Passes 2 and 3.
 template <class Index, class EdgeId>
 sampler::PartitionRelationSample DrawAndGather(const graph::InEdges& edges, const Rows& rows, const HopOptions& options,
-                                               sampler::BufferPool& buffers) {
+                                               BufferPool& buffers) {
   const auto* const indices = reinterpret_cast<const Index*>(edges.indices.bytes());
   Output<Index> sources(buffers, rows.max_draws);
   Output<EdgeId> edge_ids(buffers, options.want_edge_ids ? rows.max_draws : 0);
@@ -315,7 +315,7 @@ sampler::PartitionRelationSample DrawAndGather(const graph::InEdges& edges, cons
 
 template <class Index>
 sampler::PartitionRelationSample DrawWithEdgeIds(const graph::InEdges& edges, const Rows& rows,
-                                                 const HopOptions& options, sampler::BufferPool& buffers) {
+                                                 const HopOptions& options, BufferPool& buffers) {
   if (options.wide_edge_ids) return DrawAndGather<Index, uint64_t>(edges, rows, options, buffers);
   return DrawAndGather<Index, uint32_t>(edges, rows, options, buffers);
 }
@@ -325,7 +325,7 @@ sampler::PartitionRelationSample DrawWithEdgeIds(const graph::InEdges& edges, co
 Result<sampler::PartitionRelationSample> SampleRelation(const graph::InEdges& edges, const Tensor& original_ids,
                                                         std::span<const LocalNodeId> destinations,
                                                         const HopOptions& options, HopBudget& budget,
-                                                        sampler::BufferPool& buffers) {
+                                                        BufferPool& buffers) {
   const IdArray ids(original_ids);
   Result<Rows> rows = edges.indptr.dtype() == DType::kU32
                           ? ReadRows(edges.indptr.values<uint32_t>(), ids, destinations, options)

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "services/base/buffer_pool.h"
 #include "services/graph/partition.h"
-#include "services/sampler/access/buffer_pool.h"
 #include "services/sampler/access/partition_access.h"
 
 namespace espalier::shard {
@@ -41,6 +41,6 @@ struct HopBudget {
 Result<sampler::PartitionRelationSample> SampleRelation(const graph::InEdges& edges, const Tensor& original_ids,
                                                         std::span<const LocalNodeId> destinations,
                                                         const HopOptions& options, HopBudget& budget,
-                                                        sampler::BufferPool& buffers);
+                                                        BufferPool& buffers);
 
 }  // namespace espalier::shard

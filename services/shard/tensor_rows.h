@@ -87,7 +87,7 @@ class TensorRows : public std::enable_shared_from_this<TensorRows> {
   const uint64_t rows_per_block_;
 
   FairSharedMutex mutex_;  // guards what memory_ points at, and the rest
-  const std::unique_ptr<std::byte, void (*)(void*)> memory_;
+  const std::shared_ptr<std::byte> memory_;
   std::vector<TensorSnapshot*> snapshots_;  // those that are open
 };
 

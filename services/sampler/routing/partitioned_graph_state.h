@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/buffer_pool.h"
 #include "services/base/mutex.h"
-#include "services/sampler/access/buffer_pool.h"
 #include "services/sampler/routing/partitioned_graph.h"
 #include "services/sampler/routing/partitioned_tensors.h"
 

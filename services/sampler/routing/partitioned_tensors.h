@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/buffer_pool.h"
 #include "services/base/mutex.h"
-#include "services/sampler/access/buffer_pool.h"
 #include "services/sampler/access/partition_access.h"
 
 namespace espalier::sampler {

@@ -1,12 +1,12 @@
-// Large buffers that are used again: a mini-batch's feature rows take hundreds of megabytes, and fresh memory costs
-// as much to get (page by page, zeroed) as the rows cost to fill.
+// Large buffers that are used again: a mini-batch's feature rows take hundreds of megabytes, a step's gradients tens,
+// and fresh memory costs as much to get (page by page, zeroed) as the rows cost to fill.
 #pragma once
 
 #include <cstddef>
 #include <map>
 #include <memory>
 
-namespace espalier::sampler {
+namespace espalier {
 
 // Thread-safe. Buffers may outlive the pool.
 class BufferPool {
@@ -24,4 +24,4 @@ class BufferPool {
   std::shared_ptr<Shared> shared_;
 };
 
-}  // namespace espalier::sampler
+}  // namespace espalier

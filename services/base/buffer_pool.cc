@@ -1,4 +1,4 @@
-#include "services/sampler/access/buffer_pool.h"
+#include "services/base/buffer_pool.h"
 
 #include <sys/mman.h>
 
@@ -9,7 +9,7 @@
 #include "services/base/check.h"
 #include "services/base/mutex.h"
 
-namespace espalier::sampler {
+namespace espalier {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
@@ -87,4 +87,4 @@ size_t BufferPool::IdleBytes() const {
   return shared_->idle_bytes;
 }
 
-}  // namespace espalier::sampler
+}  // namespace espalier

@@ -1,10 +1,10 @@
-#include "services/sampler/access/buffer_pool.h"
+#include "services/base/buffer_pool.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-namespace espalier::sampler {
+namespace espalier {
 namespace {
 
 constexpr size_t kMegabyte = size_t{1} << 20;
@@ -46,4 +46,4 @@ TEST(BufferPoolTest, BuffersOutliveThePool) {
 TEST(BufferPoolTest, ZeroBytesAreABufferToo) { EXPECT_NE(BufferPool(10).Take(0), nullptr); }
 
 }  // namespace
-}  // namespace espalier::sampler
+}  // namespace espalier
