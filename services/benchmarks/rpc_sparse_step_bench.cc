@@ -31,12 +31,13 @@ namespace {
 
 constexpr const char* kFloorMethod = "/espalier.tensor.v1.TensorStore/Drop";
 constexpr size_t kStepsInFlight = 2;
+constexpr uint64_t kWarmUpSteps = 8;  // after which nearly all of the table has been touched, as the floor's has
 
 struct SparseFlags {
   BenchGraphOptions graph = {.scale = 0.1};
   uint32_t width = 128;
   size_t batch = 100'000;
-  uint64_t steps = 10;
+  uint64_t steps = 40;
   int server_threads = 2;
 };
 
@@ -104,7 +105,7 @@ double RawRate(const SparseFlags& flags, const std::string& address, const clien
     const Status status = sent->get_future().get();
     ESPALIER_CHECK(status.ok()) << status.ToString();
   };
-  run(2);  // warms up
+  run(kWarmUpSteps);
   const Stopwatch watch(ClockKind::kWall);
   run(flags.steps);
   return static_cast<double>(rows.size() * flags.steps) / watch.Seconds();
@@ -155,9 +156,9 @@ double ServedRate(const SparseFlags& flags, sampler::EmbeddingStore& store, cons
     const auto last = store.ReadEmbedding(spec, end, std::span(rows).first(1), InTime());
     ESPALIER_CHECK(last.ok()) << last.status().ToString();
   };
-  run(0, 2);  // warms up
+  run(0, kWarmUpSteps);
   const Stopwatch watch(ClockKind::kWall);
-  run(2, 2 + flags.steps);
+  run(kWarmUpSteps, kWarmUpSteps + flags.steps);
   return static_cast<double>(rows.size() * flags.steps) / watch.Seconds();
 }
 
