@@ -296,7 +296,8 @@ TEST(DistEmbeddingTest, RowsThatNotAllServersHaveMadeAreDropped) {
   const auto graph = Ask(served);
   collective::SelfCollective group;
   const DistEmbeddingOptions options = SgdRows();
-  const sampler::TensorSpec other{.id = {.rows = options.rows, .name = options.name}};
+  sampler::TensorSpec other{.id = {.rows = options.rows, .name = options.name}};
+  other.maker = 1;
   const auto first = served.Remote(0), second = served.Remote(1);
   const auto taken = client::testing::Await<sampler::TensorDescription>(
       [&](auto done) { second->tensors().Create(other, /*creation=*/1, Soon(), done); });
