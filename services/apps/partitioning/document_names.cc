@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "services/base/check.h"
 #include "services/graph/out_degree_column.h"
 #include "services/graph/partition.h"
 #include "services/job/sampling/edge_plan.h"
@@ -90,6 +91,7 @@ class NameSearch {
     if (refusal.ok()) return;
     const std::string& text = refusal.message();
     const size_t end_of_path = text.find(": ");
+    ESPALIER_CHECK(end_of_path != std::string::npos) << "a refusal that names no field: " << text;
     Add(text.substr(0, end_of_path), text.substr(end_of_path + 2));
   }
 
