@@ -12,7 +12,10 @@ LABEL = "espalier.io/e2e=scenario"
 # What cora.yaml leaves open, unless a story says otherwise. So many epochs take half a minute where nothing else runs:
 # time for what happens in a story.
 OF_CORA = {"name": "cora", "epochs": "600", "server_replicas": "1", "server_containers": "1", "samplers": "0",
-           "trainers": "2", "trainer_memory": "768Mi"}
+           "trainers": "2", "trainer_memory": "768Mi", "hidden_size": "64"}
+# Libraries have room, and the parameters do not: a trainer ends in one step, and in each of its lives. With hardly more
+# than the libraries need, their pages would come and go for minutes before it does.
+TOO_LITTLE_MEMORY = {"trainer_memory": "256Mi", "hidden_size": "4096"}
 ADMIN_PORT = 9090  # of a pod's first container; where it has several servers, the next ones follow
 
 

@@ -5,14 +5,14 @@ import json
 
 from runner.commands import attempt
 from runner.machines import full_nodes
+from runner.namespace import TOO_LITTLE_MEMORY
 from runner.world import CORA, ENDLESS
 
 LEVEL = "ci"
 SECONDS = 780
 NEEDS_OWN_CLUSTER = True  # on another one the operator may be there for others
-# Phases that pass, and how a job gets there: one after the other, each deleted as soon as it is there. With so little
-# memory trainers are killed again and again.
-PASSING = {"Partitioning": {}, "Starting": {}, "Restarting": {"trainer_memory": "48Mi"}}
+# Phases that pass, and how a job gets there: one after the other, each deleted as soon as it is there.
+PASSING = {"Partitioning": {}, "Starting": {}, "Restarting": TOO_LITTLE_MEMORY}
 ORPHANS = ("Training", "Suspended")  # and Partitioning: deleted without an operator
 
 
