@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "operator/api/program_container.h"
 #include "operator/plan/job_turn.h"
 #include "operator/plan/restart_policy.h"
 #include "operator/plan/stages.h"
@@ -107,11 +108,20 @@ const char* MakeIncarnation(Draft& draft, bool services_are_ready) {
   return runs ? turn.waits_for : nullptr;
 }
 
+// A pod gets its phase when kubelet has put it away: its trainer has ended before.
+bool IsDone(const kube::Pod& pod) {
+  if (pod.phase == kube::PodPhase::kSucceeded) return true;
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [](const kube::ContainerState& container) {
+    return container.name == api::ProgramContainer(Role::kTrainer, 0) && container.ended &&
+           container.ended->exit_code == 0 && container.ended->signal == 0;
+  });
+}
+
 // As the Job has it or as its pods say: the Job controller takes a pod that is done out of `ready` at once, but counts
 // it among `succeeded` only after its finalizer is gone.
 int64_t Done(const JobRun& run) {
-  const int64_t pods = std::count_if(run.pods.begin(), run.pods.end(),
-                                     [](const kube::Pod* pod) { return pod->phase == kube::PodPhase::kSucceeded; });
+  const int64_t pods =
+      std::count_if(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return IsDone(*pod); });
   return std::max(run.job->succeeded, pods);
 }
 

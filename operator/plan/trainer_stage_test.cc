@@ -164,6 +164,19 @@ TEST(TrainerStageTest, TrainersThatAreDoneStayReadyUntilTheJobCountsThem) {
   EXPECT_THAT(plan.events, IsEmpty());
 }
 
+TEST(TrainerStageTest, TrainersThatAreDoneStayReadyUntilTheirPodsSaySo) {
+  Scene scene;
+  scene.Training();
+  scene.TrainersDone();
+  scene.cluster().FindJob("cora-trainer-1")->ready = 0;
+  for (int rank = 0; rank < scene.status().trainer_replicas; ++rank) {
+    kube::Pod* pod = scene.cluster().FindPod(scene.TrainerPod(rank));
+    pod->phase = kube::PodPhase::kRunning;
+    pod->ready = false;
+  }
+  EXPECT_EQ(scene.Look().status.phase, Phase::kTraining);
+}
+
 TEST(TrainerStageTest, BadInputIsNeverTriedAgain) {
   for (const int code : {64, 65}) {
     Scene scene;
