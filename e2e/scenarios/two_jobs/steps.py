@@ -19,6 +19,8 @@ def story(world):
     # Partitions go by what they are made of, so both have found or made the same.
     assert len({job["status"]["partition"]["hash"] for job in ended.values()}) == 1, ended
 
+    # Its own end takes its servers.
+    namespace.wait_until_gone("the servers of right", 60, lambda: list(namespace.pods("right", "server")))
     before = uids(namespace, "right")
     namespace.delete_job("left", 60)
     assert uids(namespace, "right") == before, (uids(namespace, "right"), before)
