@@ -56,7 +56,8 @@ function(espalier_testing_library)
   set_property(TARGET ${target} PROPERTY ESPALIER_LAYER ${ARG_LAYER})
 endfunction()
 
-# espalier_test(NAME x LABEL unit SOURCES x_test.cc DEPS ...): the executable espalier_x_test and its ctest entries.
+# espalier_test(NAME x LABEL unit SOURCES x_test.cc DEPS ...): the executable espalier_x_test and its ctest entries, one
+# a test; with a sanitizer, several.
 function(espalier_test)
   cmake_parse_arguments(ARG "" "NAME;LABEL" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_LABEL)
@@ -72,12 +73,24 @@ function(espalier_test)
   elseif(ESPALIER_SANITIZER STREQUAL "thread")
     target_link_libraries(${target} PRIVATE espalier_tsan_edges)  # rpc/testing/tsan
   endif()
-  set(timeout 120)
   if(ESPALIER_SANITIZER)
-    set(timeout 400)  # not optimised, and every access looked at
+    espalier_add_shards(${ARG_NAME} ${ARG_LABEL})
+    return()
   endif()
   gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES TEST_PREFIX ${ARG_NAME}.
-    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout})
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
+endfunction()
+
+# A program with a sanitizer takes longer to start than most tests to run: its tests share four processes.
+function(espalier_add_shards name label)
+  set(shards 4)
+  foreach(shard RANGE 1 ${shards})
+    math(EXPR index "${shard} - 1")
+    set(test ${name}.${shard}_of_${shards})
+    add_test(NAME ${test} COMMAND espalier_${name}_test --gtest_brief=1)
+    set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 900
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()
 
 # espalier_program(NAME sampling_bench SOURCES ... DEPS ...): build/<preset>/bin/<name>, for developers: benchmarks,
