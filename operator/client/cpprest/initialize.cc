@@ -1,6 +1,7 @@
 #include "operator/client/cpprest/initialize.h"
 
 #include <openssl/x509.h>
+#include <pplx/pplx.h>
 #include <pplx/threadpool.h>
 #include <unistd.h>
 
@@ -64,6 +65,7 @@ Status InitializeCpprest(int num_threads) {
   }
   try {
     crossplat::threadpool::initialize_with_threads(static_cast<size_t>(num_threads));
+    pplx::get_ambient_scheduler();  // made by whoever asks first, whom others do not wait for
   } catch (const std::exception& e) {
     return FailedPrecondition("cpprestsdk was used before it was initialized: " + std::string(e.what()));
   }
