@@ -17,6 +17,7 @@ struct ContainerEnd {
   std::string reason;   // "OOMKilled", "Error", "Completed"
   std::string message;  // what the process left in its termination log
   WallTime finished_at{};
+  bool succeeded() const { return exit_code == 0 && signal == 0; }
   friend bool operator==(const ContainerEnd&, const ContainerEnd&) = default;
 };
 

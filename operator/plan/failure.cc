@@ -80,7 +80,7 @@ std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
   std::optional<Failure> strongest;
   bool strongest_is_ours = false;
   for (const kube::ContainerState& container : pod.containers) {
-    if (!container.ended || (container.ended->exit_code == 0 && container.ended->signal == 0)) continue;
+    if (!container.ended || container.ended->succeeded()) continue;
     const std::optional<Failure> failure = FailureOf(pod, container, *container.ended);
     const bool is_ours = EndsMostLikelyOfOurs(container);
     if (strongest_is_ours && !is_ours && failure->strength < kMemory) continue;

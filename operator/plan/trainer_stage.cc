@@ -113,7 +113,7 @@ bool IsDone(const kube::Pod& pod) {
   if (pod.phase == kube::PodPhase::kSucceeded) return true;
   return std::any_of(pod.containers.begin(), pod.containers.end(), [](const kube::ContainerState& container) {
     return container.name == api::ProgramContainer(Role::kTrainer, 0) && container.ended &&
-           container.ended->exit_code == 0 && container.ended->signal == 0;
+           container.ended->succeeded();
   });
 }
 

@@ -9,7 +9,7 @@ namespace espalier::ctl::view {
 namespace {
 
 bool HasFailed(const std::optional<kube::ContainerEnd>& end) {
-  return end && (end->exit_code != 0 || end->signal != 0);
+  return end && !end->succeeded();
 }
 
 // On its way ("ContainerCreating", "PodInitializing") is no failure.
