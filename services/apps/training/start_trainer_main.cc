@@ -19,8 +19,8 @@ namespace {
 // it is loaded.
 void LetIdleThreadsSleep() { setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0); }
 
-// A signal that process 1 of a container has no handler for is dropped by the kernel, and the pod stays for its whole
-// grace period. One that is blocked waits, across exec too, until telemetry::StopSignal takes it. All other processes
+// A signal that process 1 of a container has no handler for is dropped by the kernel, and the container stays until it
+// is killed (`docker run`; in the operator's pods another process is process 1). One that is blocked waits, across exec too, until telemetry::StopSignal takes it. All other processes
 // end of it by themselves.
 void HoldStopSignals() {
   if (getpid() != 1) return;
