@@ -124,7 +124,8 @@ void VerifyQuality(const LoadedPartitioning& loaded, VerifyReport* report) {
   for (const auto& [name, value] : recorded.balance) {
     if (name == "train-nodes") {
       const std::set<double> possible = TrainNodeBalances(loaded);
-      const auto match = std::find_if(possible.begin(), possible.end(), [&](double b) { return IsClose(b, value); });
+      const auto match = std::find_if(possible.begin(), possible.end(),
+                                      [&stated = value](double balance) { return IsClose(balance, stated); });
       quality.balance[name] = match != possible.end() ? *match : (possible.empty() ? 0 : *possible.begin());
     } else if (const auto known = balances.find(name); known != balances.end()) {
       quality.balance[name] = known->second;

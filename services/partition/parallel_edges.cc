@@ -46,10 +46,12 @@ Tensor PositionsOfMeantEdges(const graph::InEdges& in_edges, const Tensor& origi
     const auto last =
         std::find_if(first, order.end(), [&](size_t pair) { return destination_of(pair) != destination; });
     for (uint64_t edge = indptr(destination); edge < indptr(destination + uint64_t{1}); ++edge) {
-      const auto same_ends = std::ranges::equal_range(first, last, indices(edge), {}, source_of);
-      if (same_ends.empty()) continue;
-      ++num_edges[static_cast<size_t>(same_ends.begin() - order.begin())];
-      for (const size_t pair : std::ranges::equal_range(same_ends, ids(edge), {}, edge_of)) positions[pair] = edge;
+      const auto same_ends = std::ranges::lower_bound(first, last, indices(edge), {}, source_of);
+      const auto other_ends = std::ranges::upper_bound(same_ends, last, indices(edge), {}, source_of);
+      if (same_ends == other_ends) continue;
+      ++num_edges[static_cast<size_t>(same_ends - order.begin())];
+      auto pair = std::ranges::lower_bound(same_ends, other_ends, ids(edge), {}, edge_of);
+      for (; pair != other_ends && edge_of(*pair) == ids(edge); ++pair) positions[*pair] = edge;
     }
     first = last;
   }

@@ -196,8 +196,8 @@ class TrainerRun {
     if (collective_.rank() == Rank(0) && WritesOutputs()) status = OpenOutputs();
     if (status.ok() && !options_.audit_path.empty()) {
       auto audit = sampler::AuditWriter::Open(options_.audit_path, graph_.schema());
-      if (audit.ok()) audit_ = *std::move(audit);
-      status = audit_ != nullptr ? Status() : audit.status();
+      status = audit.status();
+      if (status.ok()) audit_ = *std::move(audit);
     }
     return collective::AgreeOn(status, collective_, options_.timeouts.ForCollective());
   }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <utility>
 
 #include "services/apps/configuration/configuration.h"
 #include "services/apps/partitioning/counted_store.h"
@@ -170,17 +171,17 @@ int Fail(const Status& status, ExitCode code) {
 }
 
 telemetry::TerminationMessage LastWords(const format::Manifest& manifest) {
-  telemetry::TerminationMessage message;
-  message.message = "partitioned";
-  message.partition.emplace();
-  message.partition->hash = manifest.partition_key;
+  telemetry::TerminationMessage::Partition partition{
+      .hash = manifest.partition_key, .bytes = 0, .cut = manifest.quality.cut_ratio};
   for (const format::PartitionEntry& entry : manifest.partitions) {
     for (const format::FileEntry* file :
          {&entry.graph, &entry.node_columns, &entry.edge_columns, &entry.original_edge_ids}) {
-      message.partition->bytes += file->size_bytes;
+      partition.bytes += file->size_bytes;
     }
   }
-  message.partition->cut = manifest.quality.cut_ratio;
+  telemetry::TerminationMessage message;
+  message.message = "partitioned";
+  message.partition = std::move(partition);
   return message;
 }
 

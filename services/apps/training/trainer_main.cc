@@ -120,8 +120,7 @@ telemetry::TerminationMessage LastWords(const trainer::TrainOutcome& outcome, co
   telemetry::TerminationMessage message;
   message.code = outcome.stopped() ? ExitCode::kAskedToStop : ExitCode::kDone;
   message.message = outcome.stopped() ? "stopped on request" : "trained";
-  message.partition.emplace();
-  message.partition->hash = partition_key;
+  message.partition = telemetry::TerminationMessage::Partition{.hash = partition_key};
   message.metrics = {{"epochs", outcome.loop.epochs.size()},
                      {"bestEpoch", outcome.loop.best_epoch},
                      {"parametersDigest", outcome.parameters_digest}};

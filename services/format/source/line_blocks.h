@@ -69,7 +69,8 @@ Status ForEachBlock(const std::string& path, const BlockReading& reading, const 
   std::deque<std::future<Part>> running;  // in the order of the file; a future that goes away waits for its thread
   while (true) {
     Result<std::optional<LineBlock>> block = reader.Next();
-    const bool last = !block.ok() || !block->has_value();
+    const Status read = block.status();
+    const bool last = !read.ok() || !block->has_value();
     if (!last && most == 0) RETURN_IF_ERROR(merge(parse(**block)));
     if (!last && most > 0) {
       running.push_back(std::async(std::launch::async, [&parse, text = **std::move(block)] { return parse(text); }));
@@ -79,7 +80,7 @@ Status ForEachBlock(const std::string& path, const BlockReading& reading, const 
       running.pop_front();
       RETURN_IF_ERROR(merge(std::move(part)));
     }
-    if (last) return block.status();
+    if (last) return read;
   }
 }
 

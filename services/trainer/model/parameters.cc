@@ -106,8 +106,7 @@ std::map<std::string, Tensor> TensorsOf(const NamedTensors& state) {
 Result<NamedTensors> NamedTensorsOf(const std::map<std::string, Tensor>& tensors) {
   NamedTensors result;
   for (const auto& [name, tensor] : tensors) {
-    if (std::none_of(std::begin(kDTypes), std::end(kDTypes),
-                     [&](const DTypePair& pair) { return pair.ours == tensor.dtype(); })) {
+    if (std::ranges::find(kDTypes, tensor.dtype(), &DTypePair::ours) == std::end(kDTypes)) {
       return InvalidArgument("model state: '" + name + "' is " + tensor.ToString() + ", which torch does not have");
     }
     result.emplace_back(name, ToTorch(tensor));

@@ -101,7 +101,7 @@ Status Optimizer::LoadState(const NamedTensors& state) {
   const NamedTensors expected = State();
   NamedTensors found;
   for (const auto& [name, mine] : expected) {
-    const auto given = std::find_if(state.begin(), state.end(), [&](const auto& entry) { return entry.first == name; });
+    const auto given = std::ranges::find(state, name, &NamedTensors::value_type::first);
     if (given == state.end()) return InvalidArgument("optimizer state: '" + name + "' is missing");
     if (given->second.sizes() != mine.sizes() || given->second.scalar_type() != mine.scalar_type()) {
       return InvalidArgument("optimizer state: '" + name + "' has another shape or type");
