@@ -146,6 +146,8 @@ std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& p
   std::string command =
       options.command + " -f " + ShellWord(options.job_file) + " --output " + ShellWord(options.output_folder);
   for (const std::string& setting : options.settings) command += " --set " + ShellWord(setting);
+  if (options.tls) command += " --tls";
+  if (options.roles.access != RoleOptions().access) command += " --access " + options.roles.access;
   if (has_program) {
     command += " --resume";
     if (options.roles.program_is_documents) return "\ngo on with: " + command;

@@ -465,10 +465,12 @@ TEST_F(RunTest, AStopSaysHowToGoOn) {
   Let("trainer-0 hang 0");
   RunOptions options = Options();
   options.resume = true;
+  options.tls = true;
+  options.roles.access = "rpc";
   const RunOutcome outcome = RunQuietly(options);
   EXPECT_EQ(outcome.code, ExitCode::kAskedToStop);
   EXPECT_THAT(outcome.error, AllOf(HasSubstr("saved up to epoch 4, step 2"), HasSubstr("espalier run -f "),
-                                   HasSubstr("--set samplers.replicas=1 "), HasSubstr(" --resume")));
+                                   HasSubstr("--set samplers.replicas=1 "), HasSubstr(" --tls --access rpc --resume")));
 }
 
 }  // namespace
