@@ -33,7 +33,8 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kContainerCreation, "Look at the message: the node cannot make the container of spec.<role>."},
       {plan::kCrashLoop, "Read the log of the container before its last restart."},
       {plan::kOutOfMemory,
-       "Raise spec.<role>.resources.limits.memory, or make batches, fan-outs or partitions smaller."},
+       "Raise spec.<role>.resources.limits.memory; it may change while the job is suspended, which saves a "
+       "checkpoint."},
       {plan::kSignal, "Read the last lines of the log: the process crashed, or something on the node killed it."},
       {plan::kDisrupted, "Nothing: pods that are evicted or preempted are made again, and this is not counted."},
       {plan::kNodeLost, "Nothing: the pods are made again on other nodes. See whether the node comes back."},
@@ -42,7 +43,7 @@ const std::map<std::string, std::string>& AdviceByReason() {
       {plan::kResultLost, "Nothing: the partitioner runs again, and finds the partitions that it has made."},
       {plan::kNoEvidence,
        "See the events and the job's pods: whatever failed is gone. cleanPodPolicy: None keeps pods."},
-      {plan::kDeadlineExceeded, "Raise spec.runPolicy.activeDeadlineSeconds, or give the job more to run with."},
+      {plan::kDeadlineExceeded, "Give a job more time (spec.runPolicy.activeDeadlineSeconds), or more to run with."},
       {telemetry::TerminationReason(ExitCode::kBadDocument),
        "Mend the document as the message says and create the job again: the same document fails again."},
       {telemetry::TerminationReason(ExitCode::kBadInput),

@@ -70,11 +70,19 @@ std::string GoneText(const api::LastError& error) {
          "has ended)";
 }
 
-std::string WhatToDo(const api::Status& status) {
+std::string WhatToDo(const api::DistTraining& training) {
+  const api::Status& status = training.status;
   const std::string reason = ReasonToActOn(status);
   if (reason.empty()) return "nothing: nothing is wrong";
   const std::string advice = AdviceFor(reason, status.last_error ? status.last_error->role : "");
-  return advice.empty() ? "see the message above" : advice;
+  std::string text = advice.empty() ? "see the message above" : advice;
+  const Result<std::string> outputs = OutputsUri(training);
+  if (api::IsTerminal(status) && status.partition && outputs.ok()) {
+    text +=
+        "\nThis job has ended. A new one may go on from what it has saved: spec.checkpoint.resumeFrom: " + *outputs +
+        "/checkpoints";
+  }
+  return text;
 }
 
 }  // namespace
@@ -99,7 +107,7 @@ std::string DescribeText(const Explanation& explanation, kube::WallTime now) {
   }
   for (const LogTail& tail : explanation.tails) text += TailText(tail);
   if (!explanation.warnings.empty()) text += "\nWarnings:\n" + EventTable(explanation.warnings, 2, now);
-  return text + "\n" + Field("What to do", WhatToDo(status));
+  return text + "\n" + Field("What to do", WhatToDo(training));
 }
 
 }  // namespace espalier::ctl::view

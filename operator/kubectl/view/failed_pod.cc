@@ -8,9 +8,7 @@
 namespace espalier::ctl::view {
 namespace {
 
-bool HasFailed(const std::optional<kube::ContainerEnd>& end) {
-  return end && !end->succeeded();
-}
+bool HasFailed(const std::optional<kube::ContainerEnd>& end) { return end && !end->succeeded(); }
 
 // On its way ("ContainerCreating", "PodInitializing") is no failure.
 bool IsStuck(const kube::ContainerState& container) {

@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kLaunchFooter = R"(Examples:
   espalier launch --hosts hosts.txt -f job.yaml --output /shared/out
   espalier launch --hosts hosts.txt -f job.yaml --output out --copy --workspace /srv/job --trainers-per-host 2
-  espalier launch --hosts hosts.txt -f job.yaml --output /shared/out --folder build -- build/my-program --rate 0.1
+  espalier launch --hosts hosts.txt -f job.yaml --output /shared/out --folder mine -- mine/my-program --rate 0.1
 
 A program behind -- runs in the place of trainers, in the hosts' workspace (docs/programs.md). Outputs and checkpoints
 go to --output, which the first host must see, or to a bucket (spec.output.uri). Connections between hosts are encrypted

@@ -20,8 +20,8 @@ namespace {
 void LetIdleThreadsSleep() { setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0); }
 
 // A signal that process 1 of a container has no handler for is dropped by the kernel, and the container stays until it
-// is killed (`docker run`; in the operator's pods another process is process 1). One that is blocked waits, across exec too, until telemetry::StopSignal takes it. All other processes
-// end of it by themselves.
+// is killed (`docker run`; in the operator's pods another process is process 1). One that is blocked waits, across exec
+// too, until telemetry::StopSignal takes it. All other processes end of it by themselves.
 void HoldStopSignals() {
   if (getpid() != 1) return;
   sigset_t stop;

@@ -115,7 +115,7 @@ void AddOwnFlags(CLI::App& app, TrainerFlags* flags) {
       ->envname("ESPALIER_ADMIN_LISTEN")
       ->capture_default_str();
   app.add_option("--ready-file", flags->ready_file,
-                 "where to write {\"address\", \"admin\", \"rendezvous\"} once others may connect")
+                 "where to write {\"pid\", \"adminAddress\", \"rendezvous\"} once others may connect")
       ->envname("ESPALIER_READY_FILE");
   app.add_option("--log-format", flags->log_format, "text, json, or auto (text on a terminal)")
       ->envname("ESPALIER_LOG_FORMAT")
