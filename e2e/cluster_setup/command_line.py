@@ -49,9 +49,12 @@ def up(cluster, arguments):
         for node in nodes:
             node.wait_until_ready(control_plane)
             node.import_images(archives)
-    except BaseException:  # Ctrl-C too: what was started does not stay
-        say(f"failed; taking it down (logs stay in {cluster.logs} until the next up or down)")
-        teardown.remove(cluster, keep_logs=True)
+    except BaseException:  # Ctrl-C too
+        if settings:
+            say(f"failed; cluster {cluster.name} was there before, and stays as it is now (logs: {cluster.logs})")
+        else:  # what was started does not stay
+            say(f"failed; taking it down (logs stay in {cluster.logs} until the next up or down)")
+            teardown.remove(cluster, keep_logs=True)
         raise
     say(f"cluster {cluster.name} is up after {time.monotonic() - begin:.0f} s")
 
@@ -158,21 +161,32 @@ class _Programs:
 def _alone(cluster, patience=0):
     """One up, down or node command of a cluster at a time; waits so many seconds for another one to end."""
     path = cluster.folder.with_name(cluster.folder.name + ".lock")
-    with path.open("w") as file:
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise SetupError(f"another command works on cluster {cluster.name}") from None
-                time.sleep(0.2)
+    deadline = time.monotonic() + patience
+    with contextlib.ExitStack() as stack:
+        while not _lock(path, stack):
+            if time.monotonic() >= deadline:
+                raise SetupError(f"another command works on cluster {cluster.name}")
+            time.sleep(0.2)
         try:
             yield
         finally:
             if not cluster.folder.exists():
                 path.unlink(missing_ok=True)
+
+
+def _lock(path, stack):
+    """True where the file of that name is locked until the stack ends. Whoever had it may have removed it since it was
+    opened: a lock on a file that nobody else finds keeps nobody out."""
+    file = path.open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+            stack.push(file)
+            return True
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    file.close()
+    return False
 
 
 def _parser(description):
@@ -199,8 +213,8 @@ def _parser(description):
 
 def main(argv, description):
     arguments = _parser(description).parse_args(argv)
-    # As Ctrl-C: `up` takes down what it has started.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # As Ctrl-C, which a shell's background processes ignore: `up` takes down what it has started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         cluster = Cluster(arguments.name)
         with _alone(cluster, arguments.patience) if arguments.is_exclusive else contextlib.nullcontext():

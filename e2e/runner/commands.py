@@ -1,7 +1,11 @@
 """Other programs' commands with a deadline, and polling with a deadline."""
 
+import math
 import subprocess
 import time
+
+# When the story that is told has to be over (time.monotonic()).
+_end_of_story = math.inf
 
 
 class Failure(Exception):
@@ -26,6 +30,12 @@ def attempt(command, timeout=60, stdin=None):
         raise Failure(f"took longer than {timeout} s: {' '.join(command)}") from None
 
 
+def end_waits_at(moment):
+    """Until it is told another moment, no wait goes on beyond this one."""
+    global _end_of_story
+    _end_of_story = moment
+
+
 def wait_for(what, seconds, look, describe=None):
     """Polls `look` until it returns something true, and returns that."""
     deadline = time.monotonic() + seconds
@@ -33,6 +43,8 @@ def wait_for(what, seconds, look, describe=None):
         seen = look()
         if seen:
             return seen
-        if time.monotonic() > deadline:
-            raise Failure(f"{what}: not within {seconds} s" + (f"; {describe()}" if describe else ""))
+        now = time.monotonic()
+        if now > min(deadline, _end_of_story):
+            limit = f"within {seconds} s" if now > deadline else "before the story's time was over"
+            raise Failure(f"{what}: not {limit}" + (f"; {describe()}" if describe else ""))
         time.sleep(0.25)

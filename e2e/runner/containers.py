@@ -28,8 +28,9 @@ def memory_limit(pod, limit_bytes):
 
 
 def kill(pod, name):
-    """Kills the processes of one container of a pod (as the API has it): the kubelet starts it again in its place. From
-    within nobody could, for to its own kill a container's first process does not listen."""
+    """Kills the processes of one container of a pod (as the API has it), which hear nothing of it before: the kubelet
+    starts it again in its place, unless the pod is one that runs once. From within nobody could, for to its own kill a
+    container's first process does not listen."""
     found = [status for status in pod["status"].get("containerStatuses", []) if status["name"] == name]
     if not found or "running" not in found[0]["state"]:
         raise Failure(f"{pod['metadata']['name']}: {name} does not run: {found}")
@@ -39,6 +40,15 @@ def kill(pod, name):
     for process in processes:
         with contextlib.suppress(ProcessLookupError):  # it has ended with the one before
             os.kill(int(process), signal.SIGKILL)
+
+
+def kill_all(pod):
+    """The same for all of a pod's containers that run."""
+    running = [status["name"] for status in pod["status"].get("containerStatuses", []) if "running" in status["state"]]
+    if not running:
+        raise Failure(f"{pod['metadata']['name']}: nothing runs in it: {pod['status']}")
+    for name in running:
+        kill(pod, name)
 
 
 def _memory_group(pod, status):

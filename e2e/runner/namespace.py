@@ -4,7 +4,7 @@ import contextlib
 import json
 import string
 
-from runner import here
+from runner import containers, here
 from runner.commands import Failure, attempt, run, wait_for
 
 SECRET = "bucket-keys"
@@ -91,7 +91,15 @@ class Namespace:
         return run(["kubectl", "get", "--raw", f"/api/v1/namespaces/{self.name}/pods/{pod}:{port}/proxy/metrics"])
 
     def kill(self, pod):
-        """Deleted with no time to say goodbye, as when its process is killed and it is not restarted in place."""
+        """Its processes end at once and hear nothing of it before (SIGKILL); where the kubelet would start them again in
+        their place, the pod goes with them. Needs a cluster of e2e/cluster."""
+        found = json.loads(self.kubectl("get", "pod", pod, "--output=json"))
+        containers.kill_all(found)
+        if found["spec"]["restartPolicy"] != "Never":
+            self.evict(pod)
+
+    def evict(self, pod):
+        """Deleted by force: its processes are asked to end, and have two seconds for it."""
         self.kubectl("delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
 
     def wait_for_phase(self, job, phase, seconds, never=("Failed",)):
@@ -136,18 +144,29 @@ class Namespace:
 
         wait_for(f"each {role} of {job} elsewhere than on {node}", seconds, look, lambda: _status(self.job(job)))
 
-    def wait_for_checkpoint(self, job, seconds, after=()):
-        """Until the bucket has a whole checkpoint of the job that is not among the former ones; returns all there are, each
-        by its manifest, which is written last."""
-        def look():
-            seen = self.job(job)
-            if seen["status"].get("phase") in ("Failed", "Succeeded"):
-                raise Failure(f"{job} was over too early: {_status(seen)}")
-            keys = self.bucket.keys(f"{self.run_prefix(job)}/checkpoints/")
-            found = {key for key in keys if key.endswith("/manifest.json")}
-            return found if found - set(after) else None
+    def wait_for_checkpoint(self, job, seconds):
+        """Until the bucket has a whole checkpoint of the job."""
+        wait_for(f"a checkpoint of {job}", seconds, lambda: self._checkpoints(job), lambda: _status(self.job(job)))
 
-        return wait_for(f"a checkpoint of {job}", seconds, look, lambda: _status(self.job(job)))
+    def wait_until_it_trains(self, job, seconds):
+        """Until the job has written two more checkpoints than there are now: the first may have been under way before what
+        has happened to the job did."""
+        former = self._checkpoints(job)
+        written = set()  # the oldest are removed again
+
+        def look():
+            written.update(self._checkpoints(job) - former)
+            return len(written) >= 2
+
+        wait_for(f"training of {job}", seconds, look, lambda: _status(self.job(job)))
+
+    def _checkpoints(self, job):
+        """The whole ones of a job that goes on, each by its manifest, which is written last."""
+        seen = self.job(job)
+        if seen["status"].get("phase") in ("Failed", "Succeeded"):
+            raise Failure(f"{job} was over too early: {_status(seen)}")
+        keys = self.bucket.keys(f"{self.run_prefix(job)}/checkpoints/")
+        return {key for key in keys if key.endswith("/manifest.json")}
 
     def wait_for_other_pods(self, job, role, former, seconds):
         """Until a running pod of a role is none of the former ones (uids)."""

@@ -34,7 +34,7 @@ def tell(name, scenario, world, reports):
         where = [f"line {frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)
                  if frame.filename.endswith("steps.py")]
         say(f"!! {name} failed after {as_it_failed.seconds:.0f} s, steps.py {', '.join(where)}: "
-            + (str(error) if isinstance(error, Failure) else "".join(traceback.format_exception(error))))
+            + in_words(error))
         report.write(reports / name, world.namespace.name)
         say(f"   what was there lies in {reports / name}")
         return as_it_failed
@@ -42,6 +42,14 @@ def tell(name, scenario, world, reports):
         world.end()
     say(f"-- {name}: passed in {as_it_should.seconds:.0f} s")
     return as_it_should
+
+
+def in_words(error):
+    """What went wrong, and before it what was being cleaned up after when that happened."""
+    if not isinstance(error, Failure):
+        return "".join(traceback.format_exception(error))
+    before = error.__context__ if not error.__suppress_context__ else None
+    return str(error) if before is None else f"{in_words(before)}\nand then: {error}"
 
 
 def tell_rounds(scenarios, world, reports, times, rounds, most_seconds=math.inf):

@@ -85,6 +85,17 @@ class TellingTest(unittest.TestCase):
         self.written.assert_called_once_with(self.reports / "a", "none")
         self.assertTrue(any("too late" in call.args[0] for call in self.said.call_args_list))
 
+    def test_what_fails_while_it_is_cleaned_up_does_not_hide_why(self):
+        def fails_twice(world):
+            try:
+                raise Failure("not upgraded")
+            finally:
+                raise Failure("not rolled back")
+
+        self.assertFalse(self.tell(1, a=fails_twice))
+        self.assertTrue(any("not upgraded\nand then: not rolled back" in call.args[0]
+                            for call in self.said.call_args_list), self.said.call_args_list)
+
     def test_the_round_that_takes_too_long_is_the_last_and_says_what_took_how_long(self):
         def takes(seconds):
             def story(_):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import pathlib
 import secrets
@@ -9,7 +10,7 @@ import time
 
 from observability.prometheus import Prometheus
 from runner import chart, run_in_image
-from runner.commands import Failure, run, wait_for
+from runner.commands import Failure, end_waits_at, run, wait_for
 from runner.machines import Machines
 from runner.namespace import LABEL, OF_CORA, Namespace
 
@@ -39,11 +40,13 @@ class World:
         self._scenario = scenario
         self.figures = {}
         self._deadline = time.monotonic() + seconds
+        end_waits_at(self._deadline)
         self.namespace = Namespace(f"e2e-{scenario.replace('_', '-')}-{self._run_id}", self.bucket)
         self.namespace.create()
         self.namespace.create_bucket_secret()
 
     def end(self):
+        end_waits_at(math.inf)
         self.namespace.delete()
 
     def wait_until_gone(self):

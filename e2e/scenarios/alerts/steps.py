@@ -23,7 +23,7 @@ ORDINARY = {"epochs": ENDLESS, "samplers": "0", "trainers": "1", "trainer_memory
 SERVER_PORT = 7000
 # A question that only somebody asks who has no idea of our messages.
 NONSENSE = "/espalier.graph.v1.GraphStore/InDegrees"
-MOST_KILLS = 8  # three in a row do, where they follow each other within two minutes
+MOST_EVICTIONS = 8  # three in a row do, where they follow each other within two minutes
 # Of what a process uses: more than nine tenths are used then, and the kernel's own share still fits in.
 TIGHT = 1.07
 
@@ -34,7 +34,7 @@ def story(world):
     world.namespace.wait_for_phase("busy", "Training", 300)
     nonsense_is_asked(world, alerts)
     a_webhook_is_in_the_way(world, alerts)
-    trainers_are_killed(world, alerts)
+    trainers_are_evicted(world, alerts)
     a_server_finds_no_node(world, alerts)
     the_store_is_away(world, alerts)
     for alert in slow:
@@ -139,16 +139,17 @@ def a_webhook_is_in_the_way(world, alerts):
             alert.wait(180, prod=touch)
 
 
-def trainers_are_killed(world, alerts):
+def trainers_are_evicted(world, alerts):
+    """Again and again; deaths of their own would be counted, and followed by longer and longer pauses."""
     restarting = alerts.expect("EspalierJobRestarting", **by_operator(world, "busy"))
-    for _ in range(MOST_KILLS):
+    for _ in range(MOST_EVICTIONS):
         if restarting.has_fired():
             break
-        kill_a_trainer(world.namespace)
+        evict_a_trainer(world.namespace)
     restarting.wait(30)
 
 
-def kill_a_trainer(namespace):
+def evict_a_trainer(namespace):
     """One of the newest incarnation, as soon as the trainers have met: one that still loads its libraries does not hear
     that it is to end because another has."""
     incarnation = namespace.job("busy")["status"]["incarnation"]
@@ -158,7 +159,7 @@ def kill_a_trainer(namespace):
                 if pod["metadata"]["labels"]["espalier.io/incarnation"] == str(incarnation)
                 and is_ready(pod) and "deletionTimestamp" not in pod["metadata"]]
 
-    namespace.kill(min(namespace.wait_for(f"a trainer of incarnation {incarnation}", 150, ready)))
+    namespace.evict(min(namespace.wait_for(f"a trainer of incarnation {incarnation}", 150, ready)))
     namespace.wait_for(f"the incarnation after {incarnation}", 90,
                        lambda: namespace.job("busy")["status"]["incarnation"] > incarnation)
 
@@ -170,20 +171,19 @@ def is_ready(pod):
 def a_server_finds_no_node(world, alerts):
     """It is killed while no node takes pods: trainers and sampler ask for it again and again, and make no step."""
     namespace = world.namespace
-    checkpoints = trains_again(namespace)
+    trains(namespace)
     expected = [alerts.expect(name, **by_pods(world, "busy"))
                 for name in ("EspalierServerUnreachable", "EspalierJobStuck")]
     with full_nodes():
         namespace.kill("busy-server-0-0")
         for alert in expected:
             alert.wait(180)
-    trains_again(namespace, checkpoints)
+    trains(namespace)
 
 
-def trains_again(namespace, former=()):
-    """Until there is a checkpoint besides the former ones; returns all that there are or were."""
+def trains(namespace):
     namespace.wait_for_phase("busy", "Training", 240)
-    return set(former) | namespace.wait_for_checkpoint("busy", 180, after=former)
+    namespace.wait_until_it_trains("busy", 180)
 
 
 def the_store_is_away(world, alerts):

@@ -14,12 +14,12 @@ def story(world):
     undisturbed = world.undisturbed_models()
     namespace = world.namespace
     namespace.apply(CORA)
-    checkpoints = namespace.wait_for_checkpoint("cora", 120)
+    namespace.wait_for_checkpoint("cora", 120)
 
     node = world.node_of_a("trainer")
     with world.machines.cut_off(node):
         time.sleep(MOMENTS)
-    checkpoints |= namespace.wait_for_checkpoint("cora", 120, after=checkpoints)
+    namespace.wait_until_it_trains("cora", 120)
     assert namespace.job("cora")["status"]["incarnation"] == 1, namespace.job("cora")["status"]
 
     # The trainer there knows nothing of the incarnation that replaces its own; when the cable is back, it meets it.

@@ -17,20 +17,21 @@ def story(world):
     undisturbed = world.undisturbed_models()  # by one server a partition
     namespace = world.namespace
     namespace.apply(CORA, server_replicas="2")
-    checkpoints = namespace.wait_for_checkpoint("cora", 120)
+    namespace.wait_for_checkpoint("cora", 120)
     for pod in SECOND_SERVERS:
         assert reads(namespace, pod) > 0, f"{pod} was asked nothing: that it dies would show nothing"
 
     killed = kill(namespace, *SECOND_SERVERS)
     world.note("killed: the second server of each partition")
-    checkpoints |= namespace.wait_for_checkpoint("cora", 120, after=checkpoints)
-    assert namespace.job("cora")["status"]["incarnation"] == 1, namespace.job("cora")["status"]
+    namespace.wait_until_it_trains("cora", 120)
     wait_until_back(namespace, killed)
+    namespace.wait_until_it_trains("cora", 120)
+    assert namespace.job("cora")["status"]["incarnation"] == 1, namespace.job("cora")["status"]
 
     killed = kill(namespace, FIRST_SERVER)
     world.note("killed: the first server of a partition")
     wait_until_back(namespace, killed)
-    checkpoints |= namespace.wait_for_checkpoint("cora", 120, after=checkpoints)
+    namespace.wait_until_it_trains("cora", 120)
 
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     world.note(f"ended as incarnation {job['status']['incarnation']}")

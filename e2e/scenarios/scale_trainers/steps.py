@@ -10,13 +10,13 @@ LEAST_ACCURACY = 0.77  # as on one machine; sums of another number of trainers a
 def story(world):
     namespace = world.namespace
     namespace.apply(CORA)
-    checkpoints = namespace.wait_for_checkpoint("cora", 120)
+    namespace.wait_for_checkpoint("cora", 120)
     for replicas in (1, 3):
         namespace.kubectl("scale", "disttraining", "cora", f"--replicas={replicas}")
         namespace.wait_for(f"{replicas} trainers", 90, lambda: running(namespace) == replicas)
         world.note(f"{replicas} trainers")
         if replicas == 1:
-            checkpoints |= namespace.wait_for_checkpoint("cora", 120, after=checkpoints)
+            namespace.wait_until_it_trains("cora", 120)
 
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     assert job["status"]["incarnation"] == 3, job["status"]

@@ -20,7 +20,7 @@ def story(world):
     undisturbed = world.undisturbed_models()  # by one server a partition
     namespace = world.namespace
     namespace.apply(CORA, server_containers=str(len(SERVERS)))
-    checkpoints = namespace.wait_for_checkpoint("cora", 120)
+    namespace.wait_for_checkpoint("cora", 120)
     pods = namespace.pods("cora", "server")
     assert set(pods) == set(PODS), sorted(pods)
     for pod in PODS:
@@ -40,7 +40,7 @@ def story(world):
         assert restarts_of(namespace) == restarts, restarts_of(namespace)
         assert value(namespace, pod, server, FROM_STORE) == 0, f"{server} of {pod} has fetched the partition again"
         assert value(namespace, pod, server, FROM_CACHE) > 0, f"{server} of {pod} has no copy"
-        checkpoints |= namespace.wait_for_checkpoint("cora", 120, after=checkpoints)
+        namespace.wait_until_it_trains("cora", 120)
         if server != SERVERS[0]:
             assert namespace.job("cora")["status"]["incarnation"] == 1, namespace.job("cora")["status"]
 

@@ -1,0 +1,40 @@
+"""Polling ends at its own deadline, and at that of the story."""
+
+import math
+import types
+import unittest
+from unittest import mock
+
+from runner import commands
+from runner.commands import Failure, end_waits_at, wait_for
+
+
+class WaitForTest(unittest.TestCase):
+    def setUp(self):
+        self.now = 0.0
+        clock = types.SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep)
+        patch = mock.patch.object(commands, "time", clock)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.addCleanup(end_waits_at, math.inf)
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def test_what_is_seen_is_returned(self):
+        self.assertEqual(wait_for("a minute", 90, lambda: self.now if self.now >= 60 else None), 60)
+
+    def test_its_own_deadline_is_said(self):
+        with self.assertRaisesRegex(Failure, "^nothing: not within 5 s; so it is$"):
+            wait_for("nothing", 5, lambda: False, lambda: "so it is")
+        self.assertLess(self.now, 6)
+
+    def test_no_wait_outlives_the_story(self):
+        end_waits_at(8)
+        with self.assertRaisesRegex(Failure, "^nothing: not before the story's time was over$"):
+            wait_for("nothing", 60, lambda: False)
+        self.assertLess(self.now, 9)
+
+
+if __name__ == "__main__":
+    unittest.main()
