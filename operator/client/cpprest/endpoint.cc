@@ -44,7 +44,7 @@ Status ParseProxy(const std::string& url, Endpoint& endpoint) {
     if (proxy.scheme() != "http") return InvalidArgument("a proxy is reached by http:// only, not " + proxy.scheme());
     // Port and brackets: as in BaseUri; without a port the library would connect to port 0.
     endpoint.proxy_uri = "http://" + host + ":" + std::to_string(proxy.port() > 0 ? proxy.port() : 80);
-    const std::string user_info = proxy.user_info();
+    const std::string& user_info = proxy.user_info();
     const size_t colon = std::min(user_info.find(':'), user_info.size());
     endpoint.proxy_user = web::uri::decode(user_info.substr(0, colon));
     endpoint.proxy_password =
