@@ -216,6 +216,27 @@ TEST_F(CliTest, InspectSaysWhatItFound) {
                                           "run/partitions"));
 }
 
+// What is copied out of a bucket by other tools than ours has the kinds' manifests, and not that of the outputs.
+TEST_F(CliTest, FoldersOfOutputsAreNoPartitionings) {
+  for (const char* kind : {"embeddings", "predictions"}) {
+    fs::create_directories(root_ / "copied" / kind);
+    std::ofstream(root_ / "copied" / kind / "manifest.json") << R"({"format": "espalier.node-results"})";
+  }
+  for (const char* command : {"inspect copied", "verify copied"}) {
+    const Ended ended = Espalier(command);
+    EXPECT_EQ(ended.code, 65) << command;
+    EXPECT_THAT(ended.error, HasSubstr("copied holds no partitioning: there is no manifest.json of one in it"))
+        << command;
+  }
+  // Beside them the one that is there is found, and one that is damaged is not passed over.
+  MakeGraph();
+  ASSERT_EQ(Espalier("partition graph --format NPY -n 2 -q -o copied").code, 0);
+  EXPECT_EQ(Espalier("inspect copied").code, 0);
+  fs::create_directory(root_ / "copied/damaged");
+  std::ofstream(root_ / "copied/damaged/manifest.json") << R"({"for)";
+  EXPECT_THAT(Espalier("inspect copied").error, HasSubstr("holds 2 partitionings; name one of:"));
+}
+
 TEST_F(CliTest, VerifiesAndFindsAFlippedBit) {
   MakeGraph();
   ASSERT_EQ(Espalier("partition graph --format NPY -n 2 -q -o parts --add-reverse-edges").code, 0);

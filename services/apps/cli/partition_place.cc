@@ -1,5 +1,8 @@
 #include "services/apps/cli/partition_place.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "services/format/partition_files.h"
@@ -9,12 +12,25 @@ namespace espalier::cli {
 namespace {
 
 constexpr std::string_view kManifest = "manifest.json";
+constexpr uint64_t kBytesOfTheFormat = 256;  // the field and white space around it
 
 std::string Joined(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "/" + name;
 }
 
-// The folders directly below `prefix` that have a manifest.
+// Of an object that has been listed: whether it is the manifest of outputs, of one kind of them, of a checkpoint or of
+// saved tensors. The first field says so, and no more is read. What says nothing may be a partitioning's that is
+// damaged.
+Result<bool> IsOfSomethingElse(storage::ObjectStore& store, const storage::ObjectInfo& manifest) {
+  if (manifest.size_bytes == 0) return false;
+  const storage::ByteRange beginning{.offset = 0, .length = std::min(manifest.size_bytes, kBytesOfTheFormat)};
+  ASSIGN_OR_RETURN(std::string text, store.GetRange(manifest.key, beginning));
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; });
+  const std::string field = R"({"format":")";
+  return text.starts_with(field) && !text.starts_with(field + format::kPartitionFormatName + '"');
+}
+
+// The folders directly below `prefix` that have a partitioning's manifest.
 Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const std::string& prefix) {
   const std::string below = prefix.empty() ? "" : prefix + "/";
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(below));
@@ -22,7 +38,9 @@ Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const st
   for (const storage::ObjectInfo& object : objects) {
     const std::string rest = object.key.substr(below.size());
     const size_t slash = rest.find('/');
-    if (slash != std::string::npos && rest.substr(slash + 1) == kManifest) keys.push_back(rest.substr(0, slash));
+    if (slash == std::string::npos || rest.substr(slash + 1) != kManifest) continue;
+    ASSIGN_OR_RETURN(const bool is_of_something_else, IsOfSomethingElse(store, object));
+    if (!is_of_something_else) keys.push_back(rest.substr(0, slash));
   }
   return keys;
 }
@@ -33,7 +51,7 @@ Status None(storage::ObjectStore& store, const std::string& prefix, const std::s
   if (of_run.ok() && !of_run->empty()) {
     return NotFound(uri + " holds no outputs of a run that has succeeded; partitions are in " + uri + "/partitions");
   }
-  return NotFound(uri + " holds no partitioning: there is no manifest.json in it or right below it");
+  return NotFound(uri + " holds no partitioning: there is no manifest.json of one in it or right below it");
 }
 
 Status Several(const std::string& uri, const std::vector<std::string>& keys) {
