@@ -1,7 +1,7 @@
 # collect.sh ROOTFS LIMIT PROGRAM...: puts the programs of /binaries (into usr/bin; plugins, *.so, into
-# usr/lib/espalier), the shared libraries that they load and the base image does not have, the licences of those and of
-# what is compiled in, and the certificate authorities into ROOTFS, and nothing else. Fails where that is more than
-# LIMIT MB.
+# usr/lib/espalier), the shared libraries that they load and the base image does not have in the version that was
+# installed (/images/base-packages), the licences of those and of what is compiled in, and the certificate authorities
+# into ROOTFS, and nothing else. Fails where that is more than LIMIT MB.
 set -eu
 rootfs=$1 limit=$2
 shift 2
@@ -29,10 +29,16 @@ package_of() {
   dpkg -S "$1" "${1#/usr}" "/usr$1" 2>/dev/null | head -n 1 | cut -d: -f1
 }
 
+version_of() { dpkg-query -W -f '${Package}=${Version}\n' "$1"; }
+
 # Libraries go where the dynamic linker looks for them, as the files that the links there lead to.
 sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' /tmp/ldd | sort -u | while read -r library; do
   package=$(package_of "$(readlink -f "$library")")
-  if grep -qx "$package" /images/base-packages; then continue; fi
+  if grep -qxF "$(version_of "$package")" /images/base-packages; then continue; fi
+  if [ "$package" = libc6 ]; then  # goes with the dynamic linker, which is the base's
+    echo "the base image's C library is too old for the pinned packages: take a newer base" >&2
+    exit 1
+  fi
   case "$library" in
     /usr/*) target=$library ;;
     *) target=/usr$library ;;
@@ -46,7 +52,7 @@ echo ca-certificates >>/tmp/packages
 sort -u /tmp/packages | while read -r package; do
   mkdir -p "$rootfs/usr/share/doc/$package"
   cp -L "/usr/share/doc/$package/copyright" "$rootfs/usr/share/doc/$package/copyright"
-  dpkg-query -W -f '${Package}=${Version}\n' "$package"
+  version_of "$package"
 done >"$rootfs/usr/share/doc/espalier/packages.txt"
 grep -v '^#' /images/compiled-in.txt | while IFS='=' read -r package version; do
   mkdir -p "$rootfs/usr/share/doc/$package"

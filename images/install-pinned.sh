@@ -1,6 +1,6 @@
 # install-pinned.sh LIST...: installs the packages of the lists, and nothing that they only recommend. What the base
-# image had before is noted in /images/base-packages. Of the packages of /images/compiled-in.txt, which nothing loads, it
-# takes the licences alone, into /images/licences/<package>.
+# image had before is noted in /images/base-packages, name=version. Of the packages of /images/compiled-in.txt, which
+# nothing loads, it takes the licences alone, into /images/licences/<package>.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 compiled_in=/images/compiled-in.txt
@@ -11,7 +11,7 @@ fail() {
   exit 1
 }
 
-dpkg-query -W -f '${Package}\n' >/images/base-packages
+dpkg-query -W -f '${Package}=${Version}\n' >/images/base-packages
 apt-get update -qq -o APT::Update::Error-Mode=any ||
   fail "Debian's lists of packages did not come (apt's words are above): no network, no proxy, or a mirror that is away"
 

@@ -1,0 +1,98 @@
+"""What install-pinned.sh and collect.sh put into an image, by the base that it is made from. Both run as they are, but
+below a folder instead of the root, with stubs of apt and dpkg: a package is a line name=version, a library is one file
+and is called like its package."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+IMAGES = pathlib.Path(__file__).resolve().parent
+LIBRARIES = ("libc6", "libold", "libsame", "libnew")  # that the program loads
+PINS = ("libold=2", "libsame=1", "libnew=1")
+
+STUBS = {
+    # -W -f FORMAT [PACKAGE]
+    "dpkg-query": """grep "^${4:-.*}=" "$ROOT/installed" | while IFS='=' read -r Package Version; do
+      printf "$(printf %s "$3" | sed "s/\\${Package}/$Package/; s/\\${Version}/$Version/")"
+    done""",
+    "dpkg": 'echo "$(basename "$2" .so.1):amd64: $2"',  # -S PATH...
+    "dpkg-deb": 'tar -c -C "$ROOT" ./usr/share/doc/headers/copyright',
+    "apt-cache": "echo there",
+    "apt-get": """case "$1" in
+      download) : >headers_1_all.deb ;;
+      install)
+        for word in "$@"; do
+          case "$word" in
+            *=*) sed -i "/^${word%%=*}=/d" "$ROOT/installed"; echo "$word" >>"$ROOT/installed" ;;
+          esac
+        done ;;
+    esac""",
+    "ldd": 'for library in "$ROOT"/lib/*; do echo "${library##*/} => $library (0x0)"; done',
+}
+
+
+class CollectTest(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="espalier-collect-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        for name, text in STUBS.items():
+            self.write(f"stubs/{name}", "#!/bin/sh\n" + text + "\n").chmod(0o755)
+        for package in (*LIBRARIES, "ca-certificates", "headers"):
+            self.write(f"usr/share/doc/{package}/copyright", package)
+        for library in LIBRARIES:
+            self.write(f"lib/{library}.so.1", library)
+        self.write("etc/ssl/certs/ca-certificates.crt", "authorities")
+        self.write("images/LICENSE", "ours")
+        self.write("images/compiled-in.txt", "# headers alone\nheaders=1\n")
+        self.write("binaries/espalier", "a program")
+        (self.root / "tmp").mkdir()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def run_script(self, name, *args):
+        # Not of $rootfs/etc/ssl.
+        text = re.sub(r'(?<=[ ">=])(?=/(images|binaries|tmp|etc/ssl|usr/share/doc)/)', str(self.root),
+                      (IMAGES / name).read_text())
+        return subprocess.run(["sh", self.write(f"images/{name}", text), *map(str, args)], timeout=60,
+                              capture_output=True, text=True,
+                              env={"PATH": f"{self.root}/stubs:/usr/bin:/bin", "ROOT": str(self.root)})
+
+    def collect(self, *base, pins=PINS):
+        self.write("installed", "".join(line + "\n" for line in ("ca-certificates=1", *base)))
+        packages = self.write("images/packages.txt", "\n".join(("# pins", *pins, "")))
+        pinned = self.run_script("install-pinned.sh", packages)
+        self.assertEqual(pinned.returncode, 0, pinned.stderr)
+        return self.run_script("collect.sh", self.root / "rootfs", 1, "espalier")
+
+    def libraries(self):
+        return sorted(path.name for path in (self.root / "rootfs").rglob("*.so.1"))
+
+    def test_a_library_that_the_base_has_in_another_version_is_taken_along(self):
+        done = self.collect("libc6=1", "libold=1", "libsame=1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.libraries(), ["libnew.so.1", "libold.so.1"])
+        self.assertEqual((self.root / "rootfs/usr/share/doc/espalier/packages.txt").read_text().splitlines(),
+                         ["ca-certificates=1", "libnew=1", "libold=2", "headers=1 (compiled in)"])
+        for package in ("libnew", "libold", "headers"):
+            self.assertTrue((self.root / f"rootfs/usr/share/doc/{package}/copyright").exists(), package)
+
+    def test_a_base_with_the_pinned_versions_gets_nothing_of_them(self):
+        done = self.collect("libc6=1", *PINS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.libraries(), [])
+
+    def test_the_c_library_is_the_bases(self):
+        done = self.collect("libc6=1", pins=("libc6=2", *PINS))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the base image's C library is too old for the pinned packages", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
