@@ -8,7 +8,7 @@ import os
 import signal
 import time
 
-from harness import Scenario, children_of, job
+from harness import Scenario, children_of, is_alive, job
 
 EPOCHS = 100000  # never reached
 
@@ -44,7 +44,7 @@ class Faults(Scenario):
     def expect_end(self, process, children, seconds=60):
         output, _ = process.communicate(timeout=seconds)
         for pid in children:
-            self.assertFalse(os.path.exists(f"/proc/{pid}"), f"process {pid} survived")
+            self.assertFalse(is_alive(pid), f"process {pid} survived")
         return output
 
     def test_a_killed_process_ends_the_run_with_its_name(self):
@@ -70,7 +70,7 @@ class Faults(Scenario):
         process.kill()
         process.wait(timeout=10)
         deadline = time.monotonic() + 30
-        while any(os.path.exists(f"/proc/{pid}") for pid in children):
+        while any(is_alive(pid) for pid in children):
             self.assertLess(time.monotonic(), deadline, "processes survived the run")
             os.sched_yield()
 

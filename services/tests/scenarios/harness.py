@@ -52,16 +52,17 @@ def job(source, source_format="NPY", **changes):
 
 
 class Scenario(unittest.TestCase):
-    """A test case with a scratch folder that is kept when the test fails."""
+    """A test case with a scratch folder that is kept when the test, or a part of it (subTest), fails."""
 
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="espalier-scenario-"))
         self.addCleanup(self._clean)
 
     def _clean(self):
-        failed = any(error for _, error in getattr(self._outcome, "errors", [])) or (
-            getattr(self._outcome, "result", None) is not None
-            and any(test is self for test, _ in self._outcome.result.failures + self._outcome.result.errors))
+        result = getattr(self._outcome, "result", None)  # none in TestCase.debug
+        # A part is noted as a test of its own, which knows whose part it is.
+        failed = result is not None and any(
+            getattr(test, "test_case", test) is self for test, _ in result.failures + result.errors)
         if failed:
             print("kept:", self.dir)
         else:
@@ -93,6 +94,15 @@ class Scenario(unittest.TestCase):
         return path
 
 
+def is_alive(pid):
+    """False too of a process that has ended and is waited for by nobody: process 1 of a container may not do so."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
 def children_of(pid):
     """Process ids and command lines of all descendants of a process."""
     parents = {}
@@ -105,9 +115,9 @@ def children_of(pid):
         except OSError:
             continue
         fields = stat.rpartition(")")[2].split()
-        parents[int(entry.name)] = (int(fields[1]), fields[0], command)
+        parents[int(entry.name)] = (int(fields[1]), command)
     found, frontier = {}, {pid}
     while frontier:
-        frontier = {child for child, (parent, _, _) in parents.items() if parent in frontier and child not in found}
-        found.update({child: parents[child][2] for child in frontier})
+        frontier = {child for child, (parent, _) in parents.items() if parent in frontier and child not in found}
+        found.update({child: parents[child][1] for child in frontier})
     return found

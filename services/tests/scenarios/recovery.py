@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from harness import BIN, CORA, Scenario, children_of, job
+from harness import BIN, CORA, Scenario, children_of, is_alive, job
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import random_kills  # noqa: E402
@@ -172,7 +172,7 @@ class Recovery(RecoveryScenario):
         self.assertIn("saved up to epoch ", output)
         self.assertIn("--resume", output)
         for pid in children:
-            self.assertFalse(os.path.exists(f"/proc/{pid}"), f"process {pid} survived")
+            self.assertFalse(is_alive(pid), f"process {pid} survived")
 
         refused = self.start(cora(), "stopped", "--access", "rpc")
         output, _ = refused.communicate(timeout=60)
@@ -191,7 +191,7 @@ class Recovery(RecoveryScenario):
         process.kill()
         process.communicate(timeout=30)
         deadline = time.monotonic() + 30
-        while any(os.path.exists(f"/proc/{pid}") for pid in children):
+        while any(is_alive(pid) for pid in children):
             self.assertLess(time.monotonic(), deadline, "processes survived the run")
             time.sleep(0.02)
         process, watch = self.start_and_wait("killed", 1, endless, "--resume")
