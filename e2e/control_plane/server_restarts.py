@@ -100,9 +100,13 @@ def _forget(plane, report, operator, proxy):
 def _fall_silent(plane, report, operator, proxy):
     scene = Scene(plane, report, operator, "silence")
     since = time.monotonic()
-    report.row("connections that fell silent", proxy.silence())
+    silent = proxy.silence()
+    report.row("connections that fell silent", silent)
     scene.act()
     scene.check(since, "connections silent")
+    # Each watch has a connection of its own. Were they not silent, all would be seen at once.
+    report.expect(silent >= 3, "connections silent: the operator's watches among them")
+    report.expect(proxy.swallowed() >= 1, "connections silent: what was sent over them was lost")
     return []
 
 

@@ -16,6 +16,7 @@ class _Pair:
         self.client = client
         self.server = server
         self.is_silent = False  # set by others, read by the thread: bytes are swallowed, ends of streams too
+        self.has_swallowed = False  # set by the thread, read by others
         self.is_over = False
 
     def run(self):
@@ -25,7 +26,9 @@ class _Pair:
                 for source in select.select(list(ends), [], [], LOOK_SECONDS)[0]:
                     data = source.recv(BLOCK_BYTES)
                     if self.is_silent:
-                        if not data:
+                        if data:
+                            self.has_swallowed = True
+                        else:
                             del ends[source]  # the other side does not learn of it
                     elif data:
                         ends[source].sendall(data)
@@ -74,6 +77,11 @@ class SilentProxy:
             for pair in open_pairs:
                 pair.is_silent = True
             return len(open_pairs)
+
+    def swallowed(self):
+        """Silent connections over which one side has sent what the other did not get."""
+        with self.lock:
+            return sum(pair.has_swallowed for pair in self.pairs)
 
     def block(self):
         """Cuts all connections, and every new one at once, until `unblock`."""
