@@ -47,7 +47,7 @@ install_cluster_packages() {
 # namespaces; needs install-packages.sh. The system's own daemon is neither used nor wanted: where Debian would start it,
 # with the package or when the machine starts, it is kept from that.
 install_ssh_packages() {
-  local package missing=() policy=/usr/sbin/policy-rc.d made_policy=""
+  local package missing=() install=(apt_install)
   if [ "$(id -u)" -ne 0 ]; then
     echo "!! NOT TESTED: espalier launch over a real ssh, whose network namespaces take root" >&2
     return 0
@@ -60,12 +60,24 @@ install_ssh_packages() {
       systemctl --quiet mask ssh.service ssh.socket || true
       echo "== sshd is installed for tests alone; 'systemctl unmask ssh.service ssh.socket' lets it be a service"
     fi
-    if [ ! -e "$policy" ]; then
-      made_policy=yes
-      printf '#!/bin/sh\nexit 101\n' >"$policy"  # "action forbidden by policy"
-      chmod +x "$policy"
-    fi
+    install=(without_starting_services /usr/sbin/policy-rc.d apt_install)
   fi
-  apt_install "${missing[@]}" || echo "!! NOT TESTED: espalier launch over a real ssh" >&2
-  if [ -n "$made_policy" ]; then rm "$policy"; fi
+  "${install[@]}" "${missing[@]}" || echo "!! NOT TESTED: espalier launch over a real ssh" >&2
+}
+
+# POLICY COMMAND...: while it runs, packages that are installed do not start their services. POLICY is the program that
+# Debian asks; one that is there is its owner's, and decides. Ours goes with the command, also where that is interrupted.
+without_starting_services() {
+  local policy="$1"
+  shift
+  if [ -e "$policy" ]; then
+    "$@"
+    return
+  fi
+  (
+    trap 'rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' >"$policy"  # "action forbidden by policy"
+    chmod +x "$policy"
+    "$@"
+  )
 }
