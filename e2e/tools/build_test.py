@@ -1,0 +1,138 @@
+"""build.sh with stubs of what it downloads and builds with."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(__file__).resolve().with_name("build.sh")
+SECONDS = 60  # nothing takes a second; whatever hangs ends
+
+# "candidate" is the version that apt's lists name, "mirror" the one that can be downloaded.
+APT_STUBS = {
+    "apt-cache": '[ ! -e "$STUBS/candidate" ] || printf "prometheus:\\n  Candidate: %s\\n" "$(cat "$STUBS/candidate")"',
+    "apt-get": """echo "$1" >>"$STUBS/calls"
+      case "$1" in
+        update) [ -e "$STUBS/mirror" ] && cp "$STUBS/mirror" "$STUBS/candidate" ;;
+        download) cmp -s "$STUBS/mirror" "$STUBS/candidate" && : >prometheus_1_amd64.deb ;;
+      esac""",
+    "dpkg-deb": 'mkdir -p "$3/usr/bin" && touch "$3/usr/bin/prometheus" "$3/usr/bin/promtool"',
+    "id": 'cat "$STUBS/user"',
+}
+
+NEW_GO = """#!/bin/sh
+case "$1" in
+  env) echo go1.26.6 ;;
+  install) mkdir -p "$GOBIN" && echo built >"$GOBIN/program" ;;
+esac
+"""
+# Two builds, of which the second goes for Go while pip of the first is at work. When the second waits for a lock, or
+# makes an environment of its own, it says so to "met", and that pip goes on.
+GO_STUBS = {
+    "go": "echo go1.19",
+    "flock": """if [ "$BUILD $1" = "second 8" ]; then echo waits >"$STUBS/met"; fi
+      exec /usr/bin/flock "$@" """,
+    "python3": """if [ "$BUILD" = second ]; then echo makes >"$STUBS/met"; fi
+      mkdir -p "$3/bin" && cp "$STUBS/pip" "$3/bin/pip" """,
+    "pip": """echo "$BUILD" >>"$STUBS/pips"
+      if [ "$BUILD" = first ]; then
+        echo begun >"$STUBS/begun"
+        read -r met <"$STUBS/met"
+      fi
+      cp "$STUBS/new-go" "$(dirname "$0")/go" """,
+}
+
+
+class Built(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-tools-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.stubs = self.folder / "stubs"
+        self.cache = self.folder / "cache"
+        self.stubs.mkdir()
+
+    def stub(self, stubs):
+        for name, text in stubs.items():
+            (self.stubs / name).write_text("#!/bin/sh\n" + text + "\n")
+            (self.stubs / name).chmod(0o755)
+
+    def environment(self, **more):
+        return {"PATH": f"{self.stubs}:/usr/bin:/bin", "STUBS": str(self.stubs), "ESPALIER_TOOLS": str(self.cache),
+                "HOME": str(self.folder), **more}
+
+    def start(self, name, **more):
+        return subprocess.Popen(["bash", BUILD, name], env=self.environment(**more), text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+class Prometheus(Built):
+    def setUp(self):
+        super().setUp()
+        self.stub(APT_STUBS)
+
+    def build(self, candidate="", mirror="", cached=(), user="0"):
+        """The name of the folder that is printed, None where there is none, and what apt-get was asked for."""
+        for name, text in (("candidate", candidate), ("mirror", mirror), ("user", user), ("calls", "")):
+            (self.stubs / name).unlink(missing_ok=True)
+            if text or name == "calls":
+                (self.stubs / name).write_text(text)
+        shutil.rmtree(self.cache, ignore_errors=True)
+        for version in cached:
+            (self.cache / f"prometheus-{version}").mkdir(parents=True)
+        process = self.start("prometheus")
+        output, error = process.communicate(timeout=SECONDS)
+        self.assertEqual(process.returncode, 0 if output else 1, error)
+        folder = pathlib.Path(output.strip()) if output else None
+        if folder:
+            self.assertEqual(folder.parent, self.cache)
+            self.assertTrue(folder.is_dir())
+        else:
+            self.assertIn("!! ", error)
+        # What was being unpacked goes.
+        left = {path.name.removeprefix("prometheus-") for path in self.cache.glob("prometheus-build-*")}
+        self.assertLessEqual(left, set(cached))
+        return folder and folder.name, (self.stubs / "calls").read_text().split()
+
+    def test_comes_once(self):
+        self.assertEqual(self.build("2.42", "2.42"), ("prometheus-2.42", ["download"]))
+        self.assertEqual({path.name for path in (self.cache / "prometheus-2.42").iterdir()}, {"prometheus", "promtool"})
+        self.assertEqual(self.build("2.42", cached=["2.42", "2.45"]), ("prometheus-2.42", []))
+
+    def test_without_lists_the_newest_of_the_cache_will_do(self):
+        self.assertEqual(self.build("", "2.50", cached=["2.9", "2.42", "build-abcdef"]), ("prometheus-2.42", []))
+
+    def test_where_the_version_is_replaced_the_newest_of_the_cache_will_do(self):
+        self.assertEqual(self.build("2.45", "2.50", cached=["2.42"]), ("prometheus-2.42", ["download"]))
+
+    def test_with_nothing_in_the_cache_the_lists_are_fetched(self):
+        self.assertEqual(self.build("", "2.50"), ("prometheus-2.50", ["update", "download"]))
+        self.assertEqual(self.build("2.45", "2.50"), ("prometheus-2.50", ["download", "update", "download"]))
+
+    def test_where_nothing_helps_it_says_so(self):
+        self.assertEqual(self.build(), (None, ["update"]))
+        self.assertEqual(self.build("", "2.50", user="1000"), (None, []))
+
+
+class Go(Built):
+    def test_two_builds_at_a_time_install_it_once(self):
+        self.stub(GO_STUBS)
+        (self.stubs / "new-go").write_text(NEW_GO)
+        (self.stubs / "new-go").chmod(0o755)
+        for name in ("begun", "met"):
+            os.mkfifo(self.stubs / name)
+        first = self.start("s3", BUILD="first")
+        self.addCleanup(first.kill)
+        (self.stubs / "begun").read_text()
+        second = self.start("helm", BUILD="second")
+        self.addCleanup(second.kill)
+        for build in (second, first):
+            output, error = build.communicate(timeout=SECONDS)
+            self.assertEqual(build.returncode, 0, error)
+            self.assertEqual((pathlib.Path(output.strip()) / "program").read_text(), "built\n")
+        self.assertEqual((self.stubs / "pips").read_text(), "first\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
