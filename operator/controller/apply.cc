@@ -5,6 +5,7 @@
 #include "operator/controller/dry_run.h"
 #include "operator/controller/job_certificates.h"
 #include "operator/controller/write_progress.h"
+#include "operator/resources/labels.h"
 #include "operator/resources/names.h"
 #include "services/telemetry/log.h"
 
@@ -30,6 +31,17 @@ std::string RefusalReason(StatusCode code) {
   if (code == StatusCode::kPermissionDenied) return "Forbidden";
   if (code == StatusCode::kAlreadyExists) return "NameTaken";
   return code == StatusCode::kInvalidArgument ? "Invalid" : "";
+}
+
+// Of the labels by which watches (managed-by) and caches (job) find a child, those that it lacks, as they should be.
+kube::Json LostLabels(const kube::ObjectMeta& child, const api::DistTraining& training) {
+  const resources::Labels wanted = resources::SelectorOf(training);
+  kube::Json lost = kube::Json::object();
+  for (const char* label : {resources::kManagedByLabel, resources::kJobLabel}) {
+    const auto has = child.labels.find(label);
+    if (has == child.labels.end() || has->second != wanted.at(label)) lost[label] = wanted.at(label);
+  }
+  return lost;
 }
 
 }  // namespace
@@ -124,26 +136,43 @@ Status Applier::CreateChild(Round& round, const plan::ApplyChild& action, const 
   }
   const Result<kube::Json> written = looks_first ? client_.Apply(*action.resource, action.object, Forced())
                                                  : client_.Create(*action.resource, action.object);
-  if (written.ok()) {
-    Note(round, *action.resource, *written);
-    return Status();
-  }
+  if (written.ok()) return NoteLabelled(round, *action.resource, *written);
   if (written.status().code() != StatusCode::kAlreadyExists) return written.status();
   ASSIGN_OR_RETURN(const kube::Json there, client_.Get(*action.resource, key));
   return TakeNote(round, *action.resource, there);
 }
 
-// Of an object that is there although no cache shows it. Ours was made by a request whose answer was lost: the guard
-// waits until the cache has it. Another's is left alone, and the next plan waits for its name.
+// Of an object that is there although no cache shows it. Ours was made by a request whose answer was lost, and the
+// guard waits until the cache has it, or has lost its labels. Another's is left alone, and the next plan waits for its
+// name.
 Status Applier::TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there) {
   ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
-  if (plan::IsOurs(meta, round.training)) {
-    Note(round, resource, there);
-    return Status();
-  }
+  if (plan::IsOurs(meta, round.training)) return NoteLabelled(round, resource, there);
   memory_.RememberTaken(round.job(), round.training.meta.uid,
                         {kube::FindResource(resource.api_version(), resource.kind), meta.key.name});
   return AlreadyExists(round.doing + " exists and is not this job's");
+}
+
+// Somebody, a policy engine that puts its own managed-by on everything for one, may take a child's labels away: it is
+// deleted for the watches then, and would never be seen again. The labels alone are brought back, to the version that
+// lacks them: the rest of a Job cannot be changed.
+Status Applier::NoteLabelled(Round& round, const kube::Resource& resource, const kube::Json& there) {
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta, kube::ParseObjectMeta(there));
+  const kube::Json lost = LostLabels(meta, round.training);
+  if (lost.empty()) {
+    Note(round, resource, there);
+    return Status();
+  }
+  const kube::Json patch = {{"metadata", {{"resourceVersion", meta.resource_version}, {"labels", lost}}}};
+  ASSIGN_OR_RETURN(const kube::Json labelled, client_.MergePatch(resource, meta.key, patch));
+  ASSIGN_OR_RETURN(const kube::ObjectMeta meta_now, kube::ParseObjectMeta(labelled));
+  const kube::Json still_lost = LostLabels(meta_now, round.training);
+  if (!still_lost.empty()) {
+    return Status(StatusCode::kPermissionDenied,
+                  "its label " + still_lost.begin().key() + " is taken away by something in the cluster");
+  }
+  Note(round, resource, labelled);
+  return Status();
 }
 
 // What is written need not be read again: the memory has its facts, and forgets them where it is not sure.

@@ -2,7 +2,8 @@
 //
 // Guarantees: nothing is created or deleted before the status that announces it is stored; an object that is not this
 // job's is never changed; an object that is gone is not made again by an update; nothing is deleted on the word of a
-// cache alone. Each write is noted for the stale guard.
+// cache alone. Each write is noted for the stale guard. A child of the job's that no cache can show, for it has lost
+// the labels by which they find it, gets them back when it is to be made.
 #pragma once
 
 #include <string>
@@ -49,6 +50,7 @@ class Applier {
   Status MakeLeafOf(Round& round, api::Role role);
   Status CreateChild(Round& round, const plan::ApplyChild& action, const kube::ObjectKey& key);
   Status TakeNote(Round& round, const kube::Resource& resource, const kube::Json& there);
+  Status NoteLabelled(Round& round, const kube::Resource& resource, const kube::Json& there);
   Status ConfirmTraining(Round& round);
   void Note(const Round& round, const kube::Resource& resource, const kube::Json& written);
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/controller/testing/one_job.h"
+#include "operator/resources/labels.h"
 
 namespace espalier::ctl::controller {
 namespace {
@@ -28,8 +29,15 @@ class ApplyTest : public ::testing::Test {
           {"namespace", "ml"},
           {"ownerReferences", kube::Json::array({kube::ControllerReference(kube::kDistTrainings, training.meta)})}}},
         {"data", {{"job.json", "{}"}}}};
+    object["metadata"]["labels"] = resources::SelectorOf(training);
     if (!uid.empty()) object["metadata"]["uid"] = uid;
     return {&kube::kConfigMaps, object, uid};
+  }
+  // What a child has besides its owner.
+  kube::Json Labelled() const {
+    kube::Json more = kube::Json::object();
+    more["metadata"]["labels"] = resources::SelectorOf(training);
+    return more;
   }
   std::optional<kube::Json> Stored() const { return job.server.Find(kube::kConfigMaps, {"ml", "cora-config"}); }
   std::string UidOfStored() const { return kube::StringAt(*Stored(), {"metadata", "uid"}); }
@@ -108,12 +116,44 @@ TEST_F(ApplyTest, NeverTakesOverWhatIsSomebodyElses) {
 }
 
 TEST_F(ApplyTest, FindsTheChildThatALostAnswerHasMade) {
-  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true, Labelled());
   plan.actions = {ConfigMap()};
   const Result<Applied> applied = Apply();
   ASSERT_TRUE(applied.ok()) << applied.status().ToString();
   EXPECT_FALSE(applied->is_refused);
+  EXPECT_EQ(job.NumRequests("PATCH"), 0);
   EXPECT_FALSE(IsFresh()) << "until the cache shows it";
+}
+
+TEST_F(ApplyTest, BringsBackTheLabelsWithoutWhichNoCacheShowsAChild) {
+  kube::Json more = Labelled();
+  more["metadata"]["labels"][resources::kManagedByLabel] = "a-policy";
+  more["metadata"]["labels"]["team"] = "graphs";
+  more["data"]["job.json"] = "as it was";
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true, more);
+  plan.actions = {ConfigMap()};
+  const Result<Applied> applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_FALSE(applied->is_refused);
+  EXPECT_EQ(kube::StringAt(*Stored(), {"metadata", "labels", resources::kManagedByLabel}), "espalier-operator");
+  EXPECT_EQ(kube::StringAt(*Stored(), {"metadata", "labels", "team"}), "graphs");
+  EXPECT_EQ(kube::StringAt(*Stored(), {"data", "job.json"}), "as it was");
+  EXPECT_FALSE(IsFresh()) << "until the cache shows it";
+}
+
+TEST_F(ApplyTest, SaysWhichLabelIsTakenAwayFromAChild) {
+  job.PutObject(kube::kConfigMaps, "cora-config", /*is_ours=*/true);
+  const kube::Json without_labels = *Stored();  // as a webhook leaves what we patch
+  job.server.SetInterceptor([without_labels](const kube::HttpRequest& request, bool) -> ServerAnswer {
+    if (request.method != "PATCH") return std::nullopt;
+    return Result<client::HttpResponse>(client::HttpResponse{.code = 200, .body = kube::Print(without_labels)});
+  });
+  plan.actions = {ConfigMap()};
+  const Result<Applied> applied = Apply();
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  EXPECT_TRUE(applied->is_refused);
+  EXPECT_THAT(job.memory.RefusalOf(job.key, training.meta.uid)->message, HasSubstr(resources::kManagedByLabel));
+  EXPECT_TRUE(IsFresh()) << "no cache will show it";
 }
 
 TEST_F(ApplyTest, DoesNotMakeAgainByAChangeWhatIsGone) {

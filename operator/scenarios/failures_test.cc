@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/resources/labels.h"
 #include "operator/testing/operator_world.h"
 
 namespace espalier::ctl::cluster {
@@ -101,6 +102,38 @@ TEST(FailuresTest, ALostServerComesBackWithoutANewIncarnation) {
   EXPECT_THAT(world.Names(kube::kPods), Contains("cora-server-0-0"));
   EXPECT_EQ(world.StatusOf("cora").incarnation, 1);
   EXPECT_TRUE(api::IsTrue(world.StatusOf("cora"), api::kServersReady));
+}
+
+// For the watches it is deleted: a policy engine that puts its own name on everything does this.
+void TakeLabelsOff(OperatorWorld& world, const kube::Resource& resource, const std::string& name) {
+  ASSERT_TRUE(world.server
+                  .Update(resource, {"ml", name},
+                          [](Json& object) {
+                            object["metadata"]["labels"][resources::kManagedByLabel] = "a-policy";
+                            object["metadata"]["labels"].erase(resources::kJobLabel);
+                          })
+                  .ok());
+}
+
+TEST(FailuresTest, ChildrenThatLoseTheirLabelsAreFoundAgain) {
+  OperatorWorld world;
+  bool done = false;
+  world.cluster.SetProgram([&done](const RunningPod& pod) -> std::optional<PodEnd> {
+    if (pod.role == "trainer" && done) return Exit(0, "trained");
+    return FakeCluster::DefaultProgram(pod);
+  });
+  world.Create("cora", TwoTrainers());
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Training"));
+  TakeLabelsOff(world, kube::kStatefulSets, "cora-server-0");
+  TakeLabelsOff(world, kube::kJobs, "cora-trainer-1");
+  world.Settle();
+  EXPECT_TRUE(api::IsTrue(world.StatusOf("cora"), api::kServersReady));
+  EXPECT_EQ(world.StatusOf("cora").incarnation, 1);
+  EXPECT_THAT(world.Names(kube::kPods), Contains("cora-server-0-0"));
+
+  done = true;
+  ASSERT_TRUE(world.RunUntilPhase("cora", "Succeeded"));
+  EXPECT_EQ(world.StatusOf("cora").attempts_counted, 0);
 }
 
 TEST(FailuresTest, AServerWithBadInputFailsTheJob) {
