@@ -19,6 +19,7 @@ struct TrainingRecord {
   std::string phase;  // status.phase as stored
   int64_t incarnation = 0;
   bool has_program = false;  // spec.trainers.program: nobody there tells of progress
+  bool is_ours = true;       // no other controller's (runPolicy.managedBy)
   size_t fingerprint = 0;    // of all but progress and what every write changes
   std::string object;        // the whole resource as JSON, without managedFields
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;

@@ -34,6 +34,9 @@ ControllerMetrics::ControllerMetrics(telemetry::MetricRegistry& registry)
 }
 
 void ControllerMetrics::OnTraining(const TrainingRecord* before, const TrainingRecord* after) {
+  if (before != nullptr && !before->is_ours) before = nullptr;
+  if (after != nullptr && !after->is_ours) after = nullptr;
+  if (before == nullptr && after == nullptr) return;
   if (before != nullptr) jobs_[PhaseLabel(jobs_, *before)].Add(-1);
   if (after != nullptr) jobs_[PhaseLabel(jobs_, *after)].Add(1);
   const bool is_same_phase = before != nullptr && after != nullptr && before->phase == after->phase;

@@ -16,7 +16,8 @@ class ControllerMetrics {
  public:
   explicit ControllerMetrics(telemetry::MetricRegistry& registry);
 
-  // Keeps what is said of each job, and of all jobs by phase, in step with the cache; either may be null.
+  // Keeps what is said of each job, and of all jobs by phase, in step with the cache; either may be null. Nothing is
+  // said of another controller's.
   void OnTraining(const TrainingRecord* before, const TrainingRecord* after);
   // What a status that has just been written says that the one before did not.
   void OnStatus(const api::Status& before, const api::Status& after);

@@ -53,6 +53,24 @@ TEST(ControllerMetricsTest, CountTrainerGroupsByJob) {
               HasSubstr("espalier_operator_job_incarnation_count{job_name=\"cora\",job_namespace=\"ml\"} 2\n"));
 }
 
+TEST(ControllerMetricsTest, SayNothingOfAnotherControllersJobs) {
+  telemetry::MetricRegistry registry;
+  ControllerMetrics metrics(registry);
+  const TrainingRecord others = *ParseTrainingRecord({{"metadata", {{"name", "cora"}, {"namespace", "ml"}}},
+                                                      {"spec", {{"runPolicy", {{"managedBy", "example.com/queue"}}}}}});
+  metrics.OnTraining(nullptr, &others);
+  metrics.OnTraining(&others, &others);
+  EXPECT_THAT(registry.Serialize(), Not(HasSubstr("cora")));
+  EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_jobs_count{phase=\"Pending\"} 0\n"));
+  metrics.OnTraining(&others, nullptr);
+  EXPECT_THAT(registry.Serialize(), HasSubstr("espalier_operator_jobs_count{phase=\"Pending\"} 0\n"));
+
+  const TrainingRecord ours = *ParseTrainingRecord({{"metadata", {{"name", "cora"}, {"namespace", "ml"}}},
+                                                    {"spec", {{"runPolicy", {{"managedBy", api::kOperatorName}}}}}});
+  metrics.OnTraining(nullptr, &ours);
+  EXPECT_THAT(registry.Serialize(), HasSubstr(Info("cora", "Pending")));
+}
+
 TEST(ControllerMetricsTest, ForgetJobsThatAreGone) {
   telemetry::MetricRegistry registry;
   ControllerMetrics metrics(registry);
