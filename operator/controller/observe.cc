@@ -37,7 +37,7 @@ Result<Certificates> ReadCertificates(client::ApiClient& client, const api::Dist
   Certificates certificates;
   ASSIGN_OR_RETURN(certificates.authority, ReadFacts(client, training, resources::AuthoritySecretName(job)));
   if (!certificates.authority) return certificates;  // no leaf of another is of any use
-  for (const api::Role role : plan::RolesWithCertificates(*training.spec)) {
+  for (const api::Role role : plan::RolesWithCertificates(training)) {
     ASSIGN_OR_RETURN(const auto facts, ReadFacts(client, training, resources::TlsSecretName(job, role)));
     if (facts) certificates.leaves.emplace(role, *facts);
   }

@@ -28,6 +28,11 @@ std::vector<Role> RolesWithCertificates(const api::Spec& spec) {
   return {Role::kServer, Role::kSampler, Role::kTrainer};
 }
 
+std::vector<Role> RolesWithCertificates(const api::DistTraining& training) {
+  if (training.spec) return RolesWithCertificates(*training.spec);
+  return {Role::kServer, Role::kSampler, Role::kTrainer};
+}
+
 void MakeShared(Draft& draft) {
   const resources::Context context = draft.context();
   const std::string inputs = resources::InputsOfShared(context);
@@ -42,8 +47,8 @@ void MakeShared(Draft& draft) {
 }
 
 void MakeCertificates(Draft& draft) {
-  // Nobody has looked for them otherwise (QuestionsOf).
-  if (draft.spec().tls != api::TlsMode::kManaged || !IsAccepted(draft.training(), draft.seen())) return;
+  if (draft.spec().tls != api::TlsMode::kManaged) return;
+  if (!IsAccepted(draft.training(), draft.seen())) return RenewCertificates(draft);
   const Observed& seen = draft.seen();
   const bool has_authority = seen.authority && draft.now() < seen.authority->expires_at;
   if (!has_authority) draft.Do(MakeAuthority{});
@@ -56,6 +61,20 @@ void MakeCertificates(Draft& draft) {
     }
   }
   draft.WakeAfter(kLookAtCertificates);  // no watch tells of a Secret that is gone
+}
+
+// A job that runs on although its document is refused runs for longer than its certificates are good for.
+void RenewCertificates(Draft& draft) {
+  const std::optional<resources::CertificateFacts>& authority = draft.seen().authority;
+  if (!authority || draft.now() >= authority->expires_at) return;
+  for (const auto& [role, leaf] : draft.seen().leaves) {
+    if (IsGood(leaf, *authority, draft)) {
+      draft.WakeAt(resources::RenewalTimeOf(leaf));
+    } else {
+      draft.Do(MakeLeaf{role});
+    }
+  }
+  draft.WakeAfter(kLookAtCertificates);
 }
 
 }  // namespace espalier::ctl::plan

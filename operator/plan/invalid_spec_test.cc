@@ -15,6 +15,7 @@ using api::Phase;
 using std::chrono::seconds;
 using ::testing::Contains;
 using testing::Described;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -121,6 +122,21 @@ TEST(InvalidSpecTest, ItCanBeSuspended) {
   scene.Resume();
   scene.Settle();
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+TEST(InvalidSpecTest, ItsCertificatesAreRenewed) {
+  Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}});
+  scene.Training();
+  Upgrade(scene);
+  scene.Settle();
+  EXPECT_TRUE(scene.Look().requeue_after.has_value());
+  scene.cluster().Pass(std::chrono::hours(24 * 20));
+  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make leaf server", "make leaf trainer"));
+  scene.Settle();
+  EXPECT_THAT(Described(scene.Look().actions), IsEmpty());
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  scene.cluster().DeleteSecrets();
+  EXPECT_THAT(Described(scene.Look().actions), IsEmpty()) << "what it runs with, and nothing new";
 }
 
 TEST(InvalidSpecTest, ADeadlineThatMakesNoSenseIsNone) {

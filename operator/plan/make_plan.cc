@@ -32,13 +32,14 @@ void Run(Draft& draft) {
 }
 
 // A job that has begun and whose document this operator does not take any more, as after an upgrade: what needs no
-// document is done. The trainers' end is seen, and the deadline; nothing new is made. A partition Job runs on, and is
-// looked at once the document is mended, which says where its result lies.
+// document is done. The trainers' end is seen, and the deadline; nothing new is made but certificates. A partition Job
+// runs on, and is looked at once the document is mended, which says where its result lies.
 void FollowWithoutSpec(Draft& draft) {
   draft.HoldBack({.reason = kInvalidSpec, .message = draft.training().violations});
   if (DecideOutcome(draft)) return;
   if (IsToRest(draft)) return Suspend(draft);
   if (HasRunOutOfTime(draft)) return;
+  RenewCertificates(draft);
   if (draft.status().incarnation > 0) Train(draft, /*services_are_ready=*/false);
 }
 
@@ -63,11 +64,14 @@ Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Def
 }
 
 Questions QuestionsOf(const api::DistTraining& training, const Observed& seen, kube::WallTime now) {
-  if (!IsOurTask(training) || !training.spec || api::IsTerminal(training.status)) return {};
-  const api::Spec& spec = *training.spec;
-  if (spec.run_policy.suspend || !IsAccepted(training, seen)) return {};
+  if (!IsOurTask(training) || api::IsTerminal(training.status) || api::RunPolicyOf(training).suspend) return {};
   Questions questions;
-  questions.certificates = spec.tls == api::TlsMode::kManaged;
+  questions.certificates = !training.spec || training.spec->tls == api::TlsMode::kManaged;
+  if (!IsAccepted(training, seen)) {  // what it runs with is kept good all the same
+    const bool runs_on = training.status.started_at && !api::IsTrue(training.status, api::kSuspended);
+    questions.certificates = questions.certificates && runs_on;
+    return questions;
+  }
   questions.referenced_secrets = !api::IsTrue(training.status, api::kTrainersReady);
   const World world(training, seen);
   questions.creation_failures_of = LackingPods(training, world, now);

@@ -82,6 +82,8 @@ Plan MakePlan(const api::DistTraining& training, const Observed& seen, const Def
 
 // Those whose pods have peers.
 std::vector<api::Role> RolesWithCertificates(const api::Spec& spec);
+// The same; all that may be among them where the document cannot be read.
+std::vector<api::Role> RolesWithCertificates(const api::DistTraining& training);
 
 // Secrets and events are in no watch: a plan that waits for them wants the next round after this time.
 inline constexpr std::chrono::seconds kAskAgain{5};

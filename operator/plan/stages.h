@@ -58,7 +58,8 @@ bool Partition(Draft& draft);  // true: status.partition is known
 
 // certificate_stage.cc --------------------------------------------------------------------------------------------
 void MakeCertificates(Draft& draft);
-void MakeShared(Draft& draft);  // what all roles' pods need
+void RenewCertificates(Draft& draft);  // those that are there, whatever the document says by now
+void MakeShared(Draft& draft);         // what all roles' pods need
 
 // server_stage.cc -------------------------------------------------------------------------------------------------
 // True: there are as many servers and samplers as trainers need to begin.

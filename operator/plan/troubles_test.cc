@@ -238,6 +238,18 @@ TEST(CertificatesTest, TheAnnotationRenewsThemAndALostAuthorityTakesItsLeavesAlo
   EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make authority", "make leaf server", "make leaf trainer"));
 }
 
+TEST(CertificatesTest, LeavesAreRenewedWhileAChangeOfTheDocumentIsRefused) {
+  Scene scene = Scene::With({{"tls", {{"mode", "Managed"}}}});
+  scene.Training();
+  scene.cluster().set_template_error("spec.trainers.template.spec.foo: unknown field");
+  scene.Edit({{"trainers", {{"replicas", 3}}}});
+  scene.Settle();
+  ASSERT_EQ(scene.ReasonOf(api::kAccepted), kInvalidTemplate);
+  EXPECT_TRUE(Asked(scene).certificates);
+  scene.cluster().Pass(std::chrono::hours(24 * 20));
+  EXPECT_THAT(Described(scene.Look().actions), ElementsAre("make leaf server", "make leaf trainer"));
+}
+
 TEST(CertificatesTest, GivenOrNoCertificatesNeedNoMaking) {
   for (const kube::Json& tls :
        {kube::Json{{"mode", "Disabled"}}, kube::Json{{"mode", "SecretRef"}, {"secretName", "mine"}}}) {
