@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "operator/plan/stages.h"
 
 namespace espalier::ctl::plan {
@@ -31,6 +33,28 @@ void ResolveImages(const api::Spec& spec, const Defaults& defaults, api::Status*
     if (!wanted.empty()) image = wanted;
     if (image.empty()) image = role == Role::kTrainer ? defaults.trainer_image : defaults.core_image;
   }
+}
+
+bool HasOtherImages(const api::Status& before, const api::Status& after) {
+  return std::any_of(before.images.begin(), before.images.end(), [&](const auto& image) {
+    const auto now = after.images.find(image.first);
+    return !image.second.empty() && now != after.images.end() && now->second != image.second;
+  });
+}
+
+bool LosesItsSamplers(const Draft& draft) {
+  const kube::StatefulSet* const samplers = draft.world().sampler_set();
+  return samplers != nullptr && samplers->wanted > 0 && draft.spec().job.sampler_replicas == 0;
+}
+
+// Of a job that has begun the API server lets these change only around a suspension. Where none is known, it was over
+// before anybody looked: it is made up for, or pods would keep their old image until they are replaced one by one, and
+// trainers the names of samplers that are gone. Other changes (templates, variables) are not told by what children were
+// made from (kInputsAnnotation): that may differ for an upgraded operator, which must end nothing that runs.
+bool WasSuspendedUnseen(const Draft& draft) {
+  const api::Status& before = draft.training().status;
+  if (!before.started_at || draft.run_policy().suspend || api::IsTrue(before, api::kSuspended)) return false;
+  return HasOtherImages(before, draft.status()) || LosesItsSamplers(draft);
 }
 
 // The Jobs of attempts that do not exist: what exists cannot be changed, and so would be refused.
@@ -98,6 +122,9 @@ bool Accept(Draft& draft) {
   draft.Set(api::kAccepted, ConditionStatus::kTrue, kValid,
             dry_run.error.empty() ? "the document is valid and its templates are accepted"
                                   : "the document is valid; its templates could not be tried: " + dry_run.error);
+  if (WasSuspendedUnseen(draft)) {
+    draft.Set(api::kSuspended, ConditionStatus::kFalse, kSuspending, "the job was suspended and resumed unseen");
+  }
   return true;
 }
 

@@ -149,6 +149,47 @@ TEST(SuspensionTest, IsCarriedThroughOnceItHasBegun) {
   EXPECT_EQ(scene.status().images.at("trainer"), "trainer:2");
 }
 
+TEST(SuspensionTest, IsMadeUpForWhereItWasOverBeforeAnybodyLooked) {
+  Scene scene;
+  scene.Training();
+  scene.Suspend();
+  scene.Edit({{"trainers", {{"image", "trainer:2"}}}});
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  EXPECT_EQ(scene.status().incarnation, 2);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.status().images.at("trainer"), "trainer:2");
+  EXPECT_THAT(scene.Pods("cora-trainer-1"), IsEmpty());
+}
+
+TEST(SuspensionTest, SamplersDoNotGoFromUnderTrainersThatKnowThem) {
+  Scene scene = Scene::With({{"samplers", {{"replicas", 2}}}});
+  scene.Training();
+  scene.Suspend();
+  scene.Edit({{"samplers", {{"replicas", 0}}}});
+  scene.Resume();
+  scene.Settle();
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+  EXPECT_EQ(scene.status().incarnation, 2);
+  EXPECT_FALSE(scene.cluster().Has(kube::kStatefulSets, "cora-sampler"));
+}
+
+TEST(SuspensionTest, ANewerOperatorsDefaultsAndOtherChangesAreNone) {
+  Scene scene = Scene::With({{"samplers", {{"replicas", 2}}}});
+  scene.Training();
+  scene.Edit({{"runPolicy", {{"activeDeadlineSeconds", 100000}}}});
+  scene.Act();  // asks for a dry run
+  const int64_t generation = scene.cluster().training().meta.generation;
+  const Plan plan =
+      MakePlan(scene.cluster().training(), scene.cluster().Now(),
+               {.core_image = "espalier/core:2", .trainer_image = "espalier/trainer:2"}, scene.cluster().now());
+  EXPECT_EQ(api::FindCondition(plan.status, api::kAccepted)->observed_generation, generation);
+  EXPECT_EQ(plan.status.phase, Phase::kTraining);
+  EXPECT_EQ(plan.status.images, scene.status().images);
+  EXPECT_THAT(Described(plan.actions), IsEmpty());
+}
+
 TEST(SuspensionTest, AJobThatCannotBeResumedStaysSuspended) {
   Scene scene;
   scene.Training();

@@ -11,7 +11,8 @@ bool IsOurTask(const api::DistTraining& training) {
 }
 
 // A suspension that has begun is carried through, so that what was changed meanwhile (images, templates) holds for
-// every pod afterwards. A suspended job that cannot be resumed as it is now stays suspended.
+// every pod afterwards; so is one that Accept knows of only by what it changed. A suspended job that cannot be resumed
+// as it is now stays suspended.
 bool IsToRest(const Draft& draft) {
   if (draft.run_policy().suspend) return true;
   const api::Condition* suspended = api::FindCondition(draft.status(), api::kSuspended);

@@ -61,7 +61,10 @@ bool KeepSamplers(Draft& draft) {
                 resources::InputsOfSamplerSet(context, /*scaled_to_zero=*/false), wanted,
                 [&] { return resources::SamplerSet(context, /*scaled_to_zero=*/false); });
   }
-  if (draft.world().sampler_set() != nullptr) draft.Delete(kube::kStatefulSets, draft.world().sampler_set()->meta);
+  // Not for a document that may still be refused: trainers that run know them by name.
+  const kube::StatefulSet* samplers = draft.world().sampler_set();
+  const bool may_go = IsAccepted(draft.training(), draft.seen());
+  if (samplers != nullptr && may_go) draft.Delete(kube::kStatefulSets, samplers->meta);
   return true;
 }
 
