@@ -162,6 +162,7 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
     if (is_bad_input && bad_input == BadInputOnTheWayOut::kIsAConsequence && !EndedBeforeItsDeletion(*pod)) {
       failure = ToldToEnd(*pod);
     }
+    if (!failure && pod->meta.deletion_requested_at && !HasEnded(*pod)) failure = ToldToEnd(*pod);
     if (IsStronger(failure, strongest)) strongest = failure;
   }
   return strongest;
@@ -177,7 +178,28 @@ std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods) {
   return std::nullopt;
 }
 
-bool IsOfAPeer(const Failure& failure) { return failure.strength == kPeer; }
+bool IsAConsequence(const Failure& failure) { return failure.strength <= kPeer; }
+
+std::optional<Failure> StrongerOf(std::optional<Failure> a, std::optional<Failure> b) {
+  if (IsStronger(b, a)) return b;
+  return a;
+}
+
+Failure FailureOfAGonePod(const std::string& reason) {
+  const auto of = [&reason](int strength, Retry retry, const char* message) {
+    Failure failure = Of(strength, retry, reason);
+    failure.message = message;
+    return failure;
+  };
+  if (reason == ReasonOf(ExitCode::kAskedToStop)) return of(kConsequence, Retry::kNotCounted, "a pod was deleted");
+  if (reason == kDisrupted || reason == kNodeLost) {
+    return of(kDisruption, Retry::kNotCounted, "a pod was evicted, or went with its node");
+  }
+  constexpr const char* kGone = "a pod failed and is gone";
+  if (reason == ReasonOf(ExitCode::kUnavailable)) return of(kPeer, Retry::kCounted, kGone);
+  if (reason == ReasonOf(ExitCode::kBadCredentials)) return of(kCredentials, Retry::kCounted, kGone);
+  return of(kCrash, Retry::kCounted, kGone);
+}
 
 api::LastError LastErrorOf(const Failure& failure, const std::string& role) {
   return {.role = role,

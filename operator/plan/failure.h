@@ -5,7 +5,7 @@
 //
 // A pod with the condition DisruptionTarget is disrupted whatever it said. One that was being deleted when it ended was
 // told to end: unless it left something that SIGTERM does not cause (64, 65, OOMKilled; of a program of the user's
-// OOMKilled alone), it counts only where nothing else is known, and then as 75.
+// OOMKilled alone), it counts only where nothing else is known, and then as 75. So does one that is still ending.
 #pragma once
 
 #include <optional>
@@ -41,8 +41,12 @@ std::optional<Failure> StrongestFailure(std::span<const kube::Pod* const> pods, 
 // 64 or 65 of a pod that the kubelet restarts for ever: now or before the last restart.
 std::optional<Failure> HopelessFailure(std::span<const kube::Pod* const> pods);
 
-// It says only that somebody else had gone away: whoever that was may say more.
-bool IsOfAPeer(const Failure& failure);
+// It says only that somebody else had gone away, or that the pod was told to end: whoever was first may say more.
+bool IsAConsequence(const Failure& failure);
+
+std::optional<Failure> StrongerOf(std::optional<Failure> a, std::optional<Failure> b);
+// Of a pod that is gone, by what is remembered of it: the `reason` of its failure, which was none of kNever.
+Failure FailureOfAGonePod(const std::string& reason);
 
 bool HasEnded(const kube::Pod& pod);  // Succeeded or Failed
 

@@ -85,6 +85,28 @@ TEST(FailureTest, WhatADeletedPodSaysCountsOnlyWhereNothingElseIsKnown) {
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(75)), PodThatEnded(74)}), "Unavailable");
 }
 
+TEST(FailureTest, APodThatIsStillEndingWasToldToEnd) {
+  kube::Pod ending;
+  ending.phase = kube::PodPhase::kRunning;
+  ending = Deleted(ending);
+  EXPECT_EQ(StrongestOf({ending}), "Stopped");
+  EXPECT_EQ(StrongestOf({ending, PodThatEnded(74)}), "Unavailable");
+  EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(0))}), "none");
+}
+
+TEST(FailureTest, WhatIsRememberedOfAPodCountsAsThePodDid) {
+  std::vector<kube::Pod> pods = {Deleted(PodThatEnded(143)), Disrupted(PodThatEnded(143))};
+  for (const int exit_code : {1, 70, 74, 77, 139}) pods.push_back(PodThatEnded(exit_code));
+  for (const kube::Pod& pod : pods) {
+    const std::optional<Failure> seen = FailureOf(pod);
+    ASSERT_TRUE(seen.has_value());
+    const Failure remembered = FailureOfAGonePod(seen->reason);
+    EXPECT_EQ(remembered.strength, seen->strength) << seen->reason;
+    EXPECT_EQ(remembered.retry, seen->retry) << seen->reason;
+    EXPECT_EQ(remembered.reason, seen->reason);
+  }
+}
+
 TEST(FailureTest, WhatSigtermDoesNotCauseIsBelievedOfADeletedPodToo) {
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(65)), PodThatEnded(74)}), "BadInput");
   EXPECT_EQ(StrongestOf({Deleted(PodThatEnded(137, kOutOfMemory)), PodThatEnded(74)}), kOutOfMemory);

@@ -15,8 +15,8 @@ bool AllHaveEnded(const JobRun& run) {
   return ended >= run.job->completions && ended == static_cast<int64_t>(run.pods.size());
 }
 
-// Nobody has heard of these trainers since their peers lost them. The Job controller has asked them to end: where a
-// kubelet is alive they do within their grace period; on a dead node they are given up (cleanup.cc).
+// Their ends are still to come. The Job controller has asked them to end: where a kubelet is alive they do within their
+// grace period, in which trainers may save for minutes; on a dead node they are given up (cleanup.cc).
 bool HasSilentPods(const JobRun& run) {
   return std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
 }
@@ -43,6 +43,23 @@ std::optional<kube::WallTime> CollectingSince(const api::Status& status, kube::W
   return std::min(restarting->last_transition, now);  // a clock that was set back
 }
 
+// What is told while reasons are collected, and remembered: a pod that was told to end goes as soon as it has ended,
+// and one that failed may be deleted, each with what it said.
+std::string CollectingText(const kube::Job& job) { return "Job " + job.meta.key.name + " is failing"; }
+constexpr char kSeenSoFar[] = "; seen so far: ";
+
+std::string CollectingText(const kube::Job& job, const std::optional<Failure>& strongest) {
+  return strongest ? CollectingText(job) + kSeenSoFar + strongest->reason : CollectingText(job);
+}
+
+std::optional<Failure> Remembered(const api::Status& status, const kube::Job& job) {
+  const api::Condition* restarting = api::FindCondition(status, api::kRestarting);
+  if (restarting == nullptr || restarting->reason != kCollecting) return std::nullopt;
+  const std::string prefix = CollectingText(job) + kSeenSoFar;
+  if (restarting->message.rfind(prefix, 0) != 0) return std::nullopt;
+  return FailureOfAGonePod(restarting->message.substr(prefix.size()));
+}
+
 // As if it had been over in between: the time of this one counts, not that of the one before.
 void SetRestarting(Draft& draft, const std::string& reason, const std::string& message) {
   std::erase_if(draft.status().conditions,
@@ -64,20 +81,22 @@ Failure WithoutEvidence(const kube::Job& job) {
 std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run, BadInputOnTheWayOut bad_input) {
   if (run.job == nullptr || run.job->meta.deletion_requested_at) return std::nullopt;
   if (!run.job->failure_target && !run.job->has_failed) return std::nullopt;
-  std::optional<Failure> strongest = StrongestFailure(run.pods, bad_input);
+  std::optional<Failure> strongest =
+      StrongerOf(StrongestFailure(run.pods, bad_input), Remembered(draft.status(), *run.job));
   if (strongest && (strongest->retry == Retry::kNever || AllHaveEnded(run))) return strongest;
 
   const std::optional<kube::WallTime> since = CollectingSince(draft.status(), draft.now());
   if (!since) {
-    SetRestarting(draft, kCollecting, "Job " + run.job->meta.key.name + " is failing");
+    SetRestarting(draft, kCollecting, CollectingText(*run.job, strongest));
     draft.WakeAt(draft.stamp() + kCollect);
     return std::nullopt;
   }
+  draft.Set(api::kRestarting, ConditionStatus::kTrue, kCollecting, CollectingText(*run.job, strongest));
   if (draft.now() < *since + kCollect) {
     draft.WakeAt(*since + kCollect);
     return std::nullopt;
   }
-  if (strongest && IsOfAPeer(*strongest)) {
+  if (!strongest || IsAConsequence(*strongest)) {
     if (AnyIsGivenUp(draft, run)) return OfASilentPod(*run.job);
     const kube::WallTime longest = *since + kLongestSilence;
     if (HasSilentPods(run) && draft.now() < longest) {
@@ -85,7 +104,8 @@ std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run, BadInputO
       return std::nullopt;
     }
   }
-  return strongest ? strongest : WithoutEvidence(*run.job);
+  if (strongest) return strongest;
+  return WithoutEvidence(*run.job);
 }
 
 bool MayRetry(Draft& draft, api::Role role, const Failure& failure) {

@@ -78,7 +78,8 @@ void FollowAttempt(Draft& draft) {
   if (run.job->complete) return ReadResult(draft, run);
   const std::optional<Failure> failure = SettledFailure(draft, run, BadInputOnTheWayOut::kIsBelieved);
   if (failure) return FailAttempt(draft, *failure);
-  if (run.job->ready > 0) EndRestart(draft, "the partitioner runs again");
+  const bool is_failing = run.job->failure_target || run.job->has_failed;
+  if (run.job->ready > 0 && !is_failing) EndRestart(draft, "the partitioner runs again");
 }
 
 void MakeAttempt(Draft& draft) {

@@ -28,9 +28,10 @@ void WriteTrouble(Draft& draft);
 
 // job_failure.cc --------------------------------------------------------------------------------------------------
 // Why the Job fails, once nothing stronger can come: a Job that begins to fail is followed for kCollect, while its
-// pods' ends arrive. nullopt: it does not fail, or its reasons are still being collected. `bad_input`: of its pods.
+// pods' ends arrive, and for as long as none of them tells a cause while others are still ending. nullopt: it does not
+// fail, or its reasons are still being collected. `bad_input`: of its pods.
 inline constexpr std::chrono::seconds kCollect{3};
-// How long one is waited for whose peers can only say that it has gone away: a grace period and a forced deletion.
+// How long at most pods are waited for that are still ending: a grace period and a forced deletion.
 inline constexpr std::chrono::minutes kLongestSilence{10};
 std::optional<Failure> SettledFailure(Draft& draft, const JobRun& run, BadInputOnTheWayOut bad_input);
 // Counts, and fails the job where it may not be tried again. True: another attempt may follow.

@@ -1,0 +1,98 @@
+// A group that fails while its pods are ending, and what is left of their reasons when they are gone.
+
+#include <gtest/gtest.h>
+
+#include "operator/plan/reasons.h"
+#include "operator/plan/testing/scene.h"
+
+namespace espalier::ctl::plan {
+namespace {
+
+using api::Phase;
+using std::chrono::seconds;
+using testing::kSoon;
+using testing::Scene;
+
+// kubectl delete pod: the Job fails at once, the trainers write a checkpoint first, and their pods go with what they
+// said.
+TEST(JobFailureTest, ADeletedPodIsNotCountedHoweverLongItsGroupTakesToEnd) {
+  Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
+  scene.Training();
+  for (int rank = 0; rank < 2; ++rank) scene.cluster().FindPod(scene.TrainerPod(rank))->node = "node-that-is-busy";
+  scene.cluster().DeletePod(scene.TrainerPod(0));
+  scene.cluster().RunJobController();
+  scene.cluster().LoseNode("node-that-is-busy");
+  scene.Settle();
+  for (int second = 0; second < 20; ++second) scene.SettleAfter(seconds(1));
+  EXPECT_EQ(scene.ReasonOf(api::kRestarting), kCollecting);
+  EXPECT_EQ(scene.status().incarnation, 1);
+  scene.cluster().RestoreNode("node-that-is-busy");
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.restart_reason(), "Stopped");
+  EXPECT_EQ(scene.status().incarnation, 2);
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+TEST(JobFailureTest, ADeletedPodThatNeverEndsIsGivenUpAndNotCounted) {
+  Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
+  scene.Training();
+  const std::string deleted = scene.TrainerPod(0);
+  scene.cluster().FindPod(deleted)->node = "node-of-its-own";
+  scene.cluster().DeletePod(deleted);
+  scene.cluster().LoseNode("node-of-its-own");
+  scene.Settle();
+  scene.SettleAfter(seconds(59));  // thirty seconds of grace, thirty of patience
+  EXPECT_EQ(scene.ReasonOf(api::kRestarting), kCollecting);
+  EXPECT_EQ(scene.status().incarnation, 1);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.cluster().FindPod(deleted), nullptr);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.restart_reason(), kNodeLost);
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+// A pod is kept for as long as its Job has it to count, and its Node object may be gone: it is seen once.
+TEST(JobFailureTest, ADisruptionIsRememberedWhenItsPodIsGone) {
+  Scene scene = Scene::With({{"trainers", {{"replicas", 3}}}, {"runPolicy", {{"backoffLimit", 0}}}});
+  scene.Training();
+  const std::string lost = scene.TrainerPod(0);
+  kube::Pod* pod = scene.cluster().FindPod(lost);
+  pod->node = scene.cluster().FindPod(scene.TrainerPod(2))->node = "node-of-its-own";
+  scene.TrainerPodEnded(1, 74);  // before it was told to: somebody is gone, it says
+  pod->phase = kube::PodPhase::kFailed;
+  pod->disruption_target = true;
+  scene.cluster().DeletePod(lost);
+  scene.cluster().RunJobController();
+  scene.cluster().LoseNode("node-of-its-own");
+  scene.Settle();
+  ASSERT_EQ(scene.ReasonOf(api::kRestarting), kCollecting);
+  ASSERT_TRUE(scene.cluster().Do(DeleteChild{&kube::kPods, pod->meta.key, pod->meta.uid, /*force=*/true}).ok());
+  ASSERT_EQ(scene.cluster().FindPod(lost), nullptr);
+  scene.cluster().RestoreNode("node-of-its-own");
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.restart_reason(), kDisrupted);
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+TEST(JobFailureTest, ACrashIsCountedAlsoWhereItsPodIsDeletedMeanwhile) {
+  Scene scene;
+  scene.Training();
+  const std::string crashed = scene.TrainerPod(0);
+  scene.cluster().FindPod(scene.TrainerPod(1))->node = "node-that-is-busy";
+  scene.TrainerPodEnded(0, 70);
+  scene.cluster().RunJobController();
+  scene.cluster().LoseNode("node-that-is-busy");
+  scene.Settle();
+  scene.cluster().DeletePod(crashed);
+  scene.SettleAfter(seconds(1));
+  ASSERT_EQ(scene.cluster().FindPod(crashed), nullptr);
+  scene.cluster().RestoreNode("node-that-is-busy");
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.status().attempts_counted, 1);
+  EXPECT_EQ(scene.restart_reason(), "Internal");
+}
+
+}  // namespace
+}  // namespace espalier::ctl::plan
