@@ -266,6 +266,30 @@ TEST(PartitionStageTest, AResultThatWasLostIsAskedForAgainAndCounted) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
+// Jobs and pods are watched apart, and one watch may be behind by minutes.
+TEST(PartitionStageTest, AResultIsNotLostWhileTheCacheShowsItsPodAtWork) {
+  Scene scene;
+  scene.Partitioning();
+  kube::Pod* pod = scene.cluster().FindPod(scene.Pods("cora-partition-1").front());
+  const kube::Pod at_work = *pod;
+  scene.PartitionPodEnded(PartitionEnding("0123abcd"));
+  const kube::Pod done = *pod;
+  ASSERT_TRUE(scene.cluster().FindJob("cora-partition-1")->complete);
+
+  *pod = at_work;
+  scene.cluster().Pass(seconds(10));
+  const Plan waits = scene.Look();
+  EXPECT_EQ(waits.status.partition_attempt, 1);
+  EXPECT_EQ(waits.status.attempts_counted, 0);
+  EXPECT_FALSE(waits.status.partition.has_value());
+  *pod = done;
+  EXPECT_TRUE(scene.Look().status.partition.has_value());
+
+  *pod = at_work;
+  scene.cluster().Pass(std::chrono::minutes(10));
+  EXPECT_EQ(scene.Look().status.partition_attempt, 2);
+}
+
 kube::Json SeveralPartitioners(int replicas) {
   return {{"partitioner", {{"replicas", replicas}}},
           {"graph", {{"source", {{"format", "NPY"}}}, {"partitions", {{"algorithm", "Streaming"}}}}}};

@@ -2,6 +2,9 @@
 // the partitions exist already it ends at once (the operator has no access to storage). Of several pods each says
 // where; they fail as one group, as trainers do.
 
+#include <algorithm>
+
+#include "operator/plan/failure.h"
 #include "operator/plan/job_turn.h"
 #include "operator/plan/stages.h"
 #include "operator/plan/termination_message.h"
@@ -47,6 +50,14 @@ Said WhatWasSaid(const JobRun& run) {
   return said;
 }
 
+// A pod that the caches still show at work, of a Job that is complete: they are behind, and its next event brings what
+// it said. A limit all the same, for an event that never comes.
+std::chrono::seconds PatienceFor(const JobRun& run) {
+  const bool is_on_its_way =
+      std::any_of(run.pods.begin(), run.pods.end(), [](const kube::Pod* pod) { return !HasEnded(*pod); });
+  return is_on_its_way ? std::chrono::seconds(kLongestSilence) : kCollect;
+}
+
 void ReadResult(Draft& draft, const JobRun& run) {
   const Said said = WhatWasSaid(run);
   if (said.partition) {
@@ -64,7 +75,7 @@ void ReadResult(Draft& draft, const JobRun& run) {
     return FailAttempt(draft, failure);
   }
   // The pod's end may be on its way; or the pod is gone, with what it had to say.
-  const kube::WallTime lost_at = run.job->completed_at.value_or(run.job->meta.created_at) + kCollect;
+  const kube::WallTime lost_at = run.job->completed_at.value_or(run.job->meta.created_at) + PatienceFor(run);
   if (draft.now() < lost_at) return draft.WakeAt(lost_at);
   Failure failure;
   failure.reason = kResultLost;
