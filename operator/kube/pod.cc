@@ -54,6 +54,7 @@ Result<Pod> ParsePod(const Json& object) {
           .ready = IsConditionTrue(object, "Ready"),
           .disruption_target = IsConditionTrue(object, "DisruptionTarget")};
   if (pod.disruption_target) pod.disruption_reason = FindCondition(object, "DisruptionTarget")->reason;
+  if (const std::optional<Condition> ready = FindCondition(object, "Ready")) pod.ready_since = ready->changed_at;
   const std::optional<Condition> scheduled = FindCondition(object, "PodScheduled");
   if (scheduled.has_value() && scheduled->is_false()) pod.unscheduled_reason = scheduled->message;
   for (const char* const statuses : {"initContainerStatuses", "containerStatuses"}) {

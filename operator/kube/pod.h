@@ -40,6 +40,7 @@ struct Pod {
   std::string node;  // spec.nodeName; empty: not scheduled
   std::string ip;
   bool ready = false;                      // condition Ready
+  std::optional<WallTime> ready_since;     // when it became so, or ceased to be; nullopt: it was never told
   bool disruption_target = false;          // condition DisruptionTarget
   std::string disruption_reason;           // its reason: "DeletionByTaintManager", "EvictionByEvictionAPI"
   std::string unscheduled_reason;          // message of PodScheduled=False

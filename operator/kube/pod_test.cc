@@ -20,7 +20,8 @@ Pod ParsedPod(std::string_view text) {
 TEST(PodTest, ReadsARunningPod) {
   const Pod pod = ParsedPod(R"({"metadata":{"name":"cora-server-0-1","namespace":"ml"},"spec":{"nodeName":"n1"},
     "status":{"phase":"Running","podIP":"10.1.2.3","conditions":[{"type":"PodScheduled","status":"True"},
-    {"type":"Ready","status":"True"}],"containerStatuses":[{"name":"server","ready":true,"restartCount":2,
+    {"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:06Z"}],
+    "containerStatuses":[{"name":"server","ready":true,"restartCount":2,
     "state":{"running":{"startedAt":"2026-01-02T03:04:05Z"}},"lastState":{"terminated":{"exitCode":74,"reason":"Error",
     "message":"{\"reason\":\"StoreUnavailable\"}","finishedAt":"2026-01-02T03:04:04Z"}}}]}})");
   EXPECT_EQ(pod.meta.key.name, "cora-server-0-1");
@@ -28,6 +29,7 @@ TEST(PodTest, ReadsARunningPod) {
   EXPECT_EQ(pod.node, "n1");
   EXPECT_EQ(pod.ip, "10.1.2.3");
   EXPECT_TRUE(pod.ready);
+  EXPECT_EQ(pod.ready_since, *ParseTime("2026-01-02T03:04:06Z"));
   EXPECT_FALSE(pod.disruption_target);
   EXPECT_EQ(pod.unscheduled_reason, "");
   ASSERT_THAT(pod.containers, SizeIs(1));
@@ -49,6 +51,7 @@ TEST(PodTest, ReadsHowAPodEnded) {
   EXPECT_EQ(pod.reason, "Evicted");
   EXPECT_TRUE(pod.disruption_target);
   EXPECT_FALSE(pod.ready);
+  EXPECT_EQ(pod.ready_since, std::nullopt);
   ASSERT_THAT(pod.containers, SizeIs(1));
   const ContainerEnd expected{
       .exit_code = 137, .signal = 9, .reason = "OOMKilled", .finished_at = *ParseTime("2026-01-02T03:04:05Z")};

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "operator/plan/reasons.h"
 #include "operator/plan/testing/scene.h"
 
@@ -426,6 +428,42 @@ TEST(EndTest, APodThatANodeKeepsIsForcedOnlyAfterItsOwnTime) {
   EXPECT_THAT(Described(scene.Look().actions), Not(Contains("delete Pod " + trainer + " by force")));
   scene.cluster().Pass(seconds(1));
   EXPECT_THAT(Described(scene.Look().actions), Contains("delete Pod " + trainer + " by force"));
+}
+
+// As by kubectl taint: its kubelet lets it save what it has.
+TEST(EndTest, APodThatATaintEvictsFromALivingNodeHasItsOwnTime) {
+  Scene scene;
+  scene.Training();
+  const auto evict = [&scene](const std::string& name) {
+    kube::Pod* pod = scene.cluster().FindPod(name);
+    pod->disruption_target = true;
+    pod->disruption_reason = "DeletionByTaintManager";
+    scene.cluster().DeletePod(name);
+    pod->meta.deletion_grace = seconds(300);
+  };
+  const auto is_forced = [&scene](const std::string& name) {
+    const std::vector<std::string> actions = Described(scene.Look().actions);
+    return std::find(actions.begin(), actions.end(), "delete Pod " + name + " by force") != actions.end();
+  };
+  const std::string on_a_living_node = scene.TrainerPod(0), on_a_dead_node = scene.TrainerPod(1);
+  kube::Pod* silent = scene.cluster().FindPod(on_a_dead_node);
+  silent->ready = false;
+  silent->ready_since = scene.cluster().now();
+  evict(on_a_dead_node);
+  evict(on_a_living_node);
+  scene.cluster().Pass(seconds(29));
+  EXPECT_FALSE(is_forced(on_a_dead_node));
+  scene.cluster().Pass(seconds(1));
+  EXPECT_TRUE(is_forced(on_a_dead_node));
+  EXPECT_FALSE(is_forced(on_a_living_node));
+  // It says so itself, on its way out.
+  kube::Pod* ending = scene.cluster().FindPod(on_a_living_node);
+  ending->ready = false;
+  ending->ready_since = scene.cluster().now();
+  scene.cluster().Pass(seconds(299));
+  EXPECT_FALSE(is_forced(on_a_living_node));
+  scene.cluster().Pass(seconds(1));
+  EXPECT_TRUE(is_forced(on_a_living_node));
 }
 
 }  // namespace
