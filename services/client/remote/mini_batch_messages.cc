@@ -52,20 +52,55 @@ Result<sampler::Block> BlockOf(EdgeTypeId type, std::span<const Tensor> tensors,
   return block;
 }
 
-// Rows of each node type in a layer: at most the batch's nodes of the type.
-Status CheckRows(const minibatch::v1::Layer& layer, const sampler::MiniBatch& batch) {
-  const size_t num_types = batch.nodes.size();
-  if (static_cast<size_t>(layer.num_inputs_size()) != num_types ||
-      static_cast<size_t>(layer.num_outputs_size()) != num_types) {
-    return InvalidArgument("a layer's row counts are not one per node type");
+// A layer reads what the one before it writes, the first the batch's nodes (`rows`, by node type), and writes some of
+// it. Its blocks are those of its fan-outs, in their order: a model tells them apart by their place alone.
+Status CheckLayer(const minibatch::v1::Layer& layer, const sampler::LayerSpec& spec,
+                  const std::vector<uint32_t>& rows) {
+  if (!std::equal(rows.begin(), rows.end(), layer.num_inputs().begin(), layer.num_inputs().end()) ||
+      static_cast<size_t>(layer.num_outputs_size()) != rows.size()) {
+    return InvalidArgument("a layer does not read the rows that there are for it, by node type");
   }
-  for (size_t type = 0; type < num_types; ++type) {
-    const uint32_t inputs = layer.num_inputs(static_cast<int>(type));
-    if (inputs > batch.nodes[type].size() || layer.num_outputs(static_cast<int>(type)) > inputs) {
-      return InvalidArgument("a layer has more rows than the batch has nodes");
+  for (size_t type = 0; type < rows.size(); ++type) {
+    if (layer.num_outputs(static_cast<int>(type)) > rows[type]) {
+      return InvalidArgument("a layer writes more rows than it reads");
     }
   }
-  return Status();
+  std::vector<uint32_t> expected;
+  for (uint32_t type = 0; type < spec.fanouts.size(); ++type) {
+    if (spec.fanouts[type] != 0) expected.push_back(type);
+  }
+  if (std::equal(expected.begin(), expected.end(), layer.edge_types().begin(), layer.edge_types().end())) return {};
+  return InvalidArgument("a layer's " + std::to_string(layer.edge_types_size()) + " blocks are not those of its " +
+                         std::to_string(expected.size()) + " edge types with a fan-out");
+}
+
+// The layers of the spec, from the tensors that stand first in `tensors` and are taken from it. Returns the rows that
+// the last one writes, by node type.
+Result<std::vector<uint32_t>> TakeLayers(const minibatch::v1::MiniBatch& header, const sampler::SamplingSpec& spec,
+                                         const graph::PartitionBook& book, std::span<const Tensor>& tensors,
+                                         sampler::MiniBatch& batch) {
+  if (static_cast<size_t>(header.layers_size()) != spec.layers.size()) {
+    return InvalidArgument("a mini-batch of " + std::to_string(header.layers_size()) + " layers, expected " +
+                           std::to_string(spec.layers.size()));
+  }
+  std::vector<uint32_t> rows;
+  for (const std::vector<GlobalNodeId>& nodes : batch.nodes) rows.push_back(static_cast<uint32_t>(nodes.size()));
+  for (size_t l = 0; l < spec.layers.size(); ++l) {
+    const minibatch::v1::Layer& layer = header.layers(static_cast<int>(l));
+    RETURN_IF_ERROR(CheckLayer(layer, spec.layers[l], rows));
+    sampler::BatchLayer& out = batch.layers.emplace_back();
+    out.num_inputs = rows;
+    out.num_outputs.assign(layer.num_outputs().begin(), layer.num_outputs().end());
+    rows = out.num_outputs;
+    for (const uint32_t number : layer.edge_types()) {
+      if (number >= book.schema().num_edge_types()) return InvalidArgument("edge type " + std::to_string(number));
+      const EdgeTypeId type(static_cast<uint16_t>(number));
+      ASSIGN_OR_RETURN(sampler::Block block, BlockOf(type, tensors.first(3), out, book));
+      out.blocks.push_back(std::move(block));
+      tensors = tensors.subspan(3);
+    }
+  }
+  return rows;
 }
 
 // What a batch's seeds are.
@@ -104,15 +139,22 @@ Status CheckKind(const minibatch::v1::MiniBatch& header, SeedKind expected) {
   return InvalidArgument(std::string("a mini-batch of ") + WordFor(found) + ", expected " + WordFor(expected));
 }
 
-// The ends of links and edges are rows of what the last layer writes.
-Status CheckSeedsOfAllTypes(const sampler::MiniBatch& batch) {
+// The seeds are what the last layer writes (`rows`, by node type): those of the plan's type, or the ends of links and
+// edges, which are of all types.
+Status CheckSeeds(SeedKind kind, const sampler::EpochPlan& plan, const std::vector<uint32_t>& rows,
+                  const sampler::MiniBatch& batch) {
   uint64_t num_seeds = 0;
-  if (!batch.layers.empty()) {
-    for (const uint32_t rows : batch.layers.back().num_outputs) num_seeds += rows;
+  for (const uint32_t of_type : rows) num_seeds += of_type;
+  if (num_seeds != batch.num_seeds) {
+    return InvalidArgument(std::string("a mini-batch of ") + WordFor(kind) + " with " +
+                           std::to_string(batch.num_seeds) + " seeds, whose layers write " + std::to_string(num_seeds));
   }
-  if (num_seeds == batch.num_seeds) return Status();
-  return InvalidArgument("a mini-batch of edges with " + std::to_string(batch.num_seeds) +
-                         " seeds, whose layers write " + std::to_string(num_seeds));
+  if (kind != SeedKind::kNodes) return Status();
+  if (batch.seed_type != plan.seed_type || rows[batch.seed_type.value] != num_seeds) {
+    return InvalidArgument("a mini-batch whose seeds are not of node type " + std::to_string(plan.seed_type.value));
+  }
+  if (num_seeds <= batch.global_num_seeds) return Status();
+  return InvalidArgument("a mini-batch with more seeds than all trainers have");
 }
 
 Status CheckCountOfEdges(size_t num_edges, const sampler::MiniBatch& batch) {
@@ -125,7 +167,6 @@ Status TakeEdges(const minibatch::v1::MiniBatch& header, std::span<const Tensor>
                  const sampler::EpochPlan& plan, const graph::PartitionBook& book, sampler::MiniBatch& batch) {
   const SeedKind kind = KindOf(plan);
   if (kind == SeedKind::kNodes) return Status();
-  RETURN_IF_ERROR(CheckSeedsOfAllTypes(batch));
   if (kind == SeedKind::kLinks) {
     const LinkBounds bounds{.num_seeds = batch.num_seeds,
                             .num_edges = book.num_edges(plan.links->types.front().edge_type)};
@@ -163,7 +204,7 @@ minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const 
 }
 
 Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
-                                           const sampler::EpochPlan& plan) {
+                                           const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec) {
   ASSIGN_OR_RETURN(const rpc::Frame<minibatch::v1::MiniBatch> frame,
                    rpc::DecodeFrame<minibatch::v1::MiniBatch>(message));
   const minibatch::v1::MiniBatch& header = frame.header;
@@ -191,24 +232,9 @@ Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, cons
     RETURN_IF_ERROR(CheckIds(nodes, static_cast<uint64_t>(nodes.num_elements()), limit, "nodes of a batch"));
     batch.nodes.push_back(IdsOf<GlobalNodeId>(nodes));
   }
-  if (kind == SeedKind::kNodes &&
-      (batch.num_seeds > batch.nodes[header.seed_type()].size() || batch.num_seeds > batch.global_num_seeds)) {
-    return InvalidArgument("a mini-batch with more seeds than nodes");
-  }
   std::span<const Tensor> tensors = std::span(frame.tensors).subspan(num_types);
-  for (const minibatch::v1::Layer& layer : header.layers()) {
-    RETURN_IF_ERROR(CheckRows(layer, batch));
-    sampler::BatchLayer& out = batch.layers.emplace_back();
-    out.num_inputs.assign(layer.num_inputs().begin(), layer.num_inputs().end());
-    out.num_outputs.assign(layer.num_outputs().begin(), layer.num_outputs().end());
-    for (const uint32_t number : layer.edge_types()) {
-      if (number >= book.schema().num_edge_types()) return InvalidArgument("edge type " + std::to_string(number));
-      const EdgeTypeId type(static_cast<uint16_t>(number));
-      ASSIGN_OR_RETURN(sampler::Block block, BlockOf(type, tensors.first(3), out, book));
-      out.blocks.push_back(std::move(block));
-      tensors = tensors.subspan(3);
-    }
-  }
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> written, TakeLayers(header, spec, book, tensors, batch));
+  RETURN_IF_ERROR(CheckSeeds(kind, plan, written, batch));
   for (size_t type = 0; header.has_times() && type < num_types; ++type) {
     if (tensors[type].dtype() != DType::kI64 ||
         static_cast<size_t>(tensors[type].num_elements()) != batch.nodes[type].size()) {

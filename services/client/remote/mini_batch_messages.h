@@ -13,9 +13,9 @@ namespace espalier::client {
 // What fixes an epoch's batches; identity, epoch, first_step and stride are the caller's to set.
 minibatch::v1::StreamStart StartMessageOf(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
 
-// A received batch of the plan. Untrusted input: every count, row number and id is checked against the others and the
-// book, so that a model may index with them. Epoch and step are the caller's to check.
+// A received batch of the plan, drawn by the spec. Untrusted input: every count, row number and id is checked against
+// the others, the book and the fan-outs, so that a model may index with them. Epoch and step are the caller's to check.
 Result<sampler::MiniBatch> DecodeMiniBatch(const grpc::ByteBuffer& message, const graph::PartitionBook& book,
-                                           const sampler::EpochPlan& plan);
+                                           const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec);
 
 }  // namespace espalier::client

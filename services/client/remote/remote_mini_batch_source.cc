@@ -155,8 +155,8 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
 }
 
 Result<sampler::MiniBatch> RemoteMiniBatchSource::Decode(const grpc::ByteBuffer& message) const {
-  ASSIGN_OR_RETURN(sampler::MiniBatch batch, DecodeMiniBatch(message, book_, plan_));
-  if (batch.epoch != epoch_ || batch.step != next_step_ || batch.layers.size() != spec_.layers.size()) {
+  ASSIGN_OR_RETURN(sampler::MiniBatch batch, DecodeMiniBatch(message, book_, plan_, spec_));
+  if (batch.epoch != epoch_ || batch.step != next_step_) {
     return Internal("the sampler sent epoch " + std::to_string(batch.epoch) + " step " + std::to_string(batch.step) +
                     ", expected epoch " + std::to_string(epoch_) + " step " + std::to_string(next_step_));
   }

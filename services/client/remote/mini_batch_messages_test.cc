@@ -1,0 +1,120 @@
+// A whole batch on the wire: what comes is what was sent, and whatever a model could not index with is refused.
+#include "services/client/remote/mini_batch_messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <utility>
+
+#include "services/client/testing/same_batch.h"
+#include "services/server/mini_batch_messages.h"
+
+namespace espalier::client {
+namespace {
+
+constexpr EdgeTypeId kAToB(0), kBToA(1);
+
+graph::PartitionBook BookOfTwoRelations() {
+  const auto schema = graph::GraphSchema::Make({"a", "b"}, {{"a", "to", "b"}, {"b", "to", "a"}});
+  ESPALIER_CHECK(schema.ok()) << schema.status().ToString();
+  const auto book = graph::PartitionBook::Make(*schema, {{0, 10}, {0, 10}}, {{0, 100}, {0, 100}});
+  ESPALIER_CHECK(book.ok()) << book.status().ToString();
+  return *book;
+}
+
+sampler::SamplingSpec TwoLayersOfBothRelations() {
+  sampler::SamplingSpec spec;
+  for (int layer = 0; layer < 2; ++layer) spec.layers.push_back(sampler::LayerSpec{.fanouts = {2, 2}});
+  return spec;
+}
+
+// The seed a0 has in-edges from b5 and b6, those have some from a0, a1 and a2, and a0 is expanded once more.
+sampler::MiniBatch TwoLayersFromOneSeed() {
+  sampler::MiniBatch batch;
+  batch.step = 3;
+  batch.num_seeds = 1;
+  batch.global_num_seeds = 2;
+  batch.nodes = {{GlobalNodeId(0), GlobalNodeId(1), GlobalNodeId(2)}, {GlobalNodeId(5), GlobalNodeId(6)}};
+  sampler::BatchLayer first{.blocks = {}, .num_inputs = {3, 2}, .num_outputs = {1, 2}};
+  first.blocks.push_back({.edge_type = kAToB, .indptr = {0, 1, 3}, .indices = {1, 0, 2}, .edge_ids = {}});
+  first.blocks.push_back({.edge_type = kBToA, .indptr = {0, 1}, .indices = {1}, .edge_ids = {}});
+  sampler::BatchLayer last{.blocks = {}, .num_inputs = {1, 2}, .num_outputs = {1, 0}};
+  last.blocks.push_back({.edge_type = kAToB, .indptr = {0}, .indices = {}, .edge_ids = {}});
+  last.blocks.push_back({.edge_type = kBToA, .indptr = {0, 2}, .indices = {0, 1}, .edge_ids = {}});
+  batch.layers = {std::move(first), std::move(last)};
+  return batch;
+}
+
+Result<sampler::MiniBatch> Received(const sampler::MiniBatch& batch, const sampler::SamplingSpec& spec) {
+  sampler::EpochPlan plan;
+  plan.seed_type = NodeTypeId(0);
+  return DecodeMiniBatch(server::EncodeMiniBatch(batch), BookOfTwoRelations(), plan, spec);
+}
+
+TEST(DecodeMiniBatchTest, ABatchArrivesAsItWas) {
+  const auto got = Received(TwoLayersFromOneSeed(), TwoLayersOfBothRelations());
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  testing::ExpectSameBatch(*got, TwoLayersFromOneSeed());
+}
+
+TEST(DecodeMiniBatchTest, RefusesBlocksThatAreNotThoseOfTheFanOuts) {
+  using Blocks = std::vector<sampler::Block>;
+  const std::vector<std::function<void(Blocks&)>> damages = {
+      [](Blocks& blocks) { std::swap(blocks[0], blocks[1]); },
+      [](Blocks& blocks) { blocks[1] = blocks[0]; },
+      [](Blocks& blocks) { blocks.pop_back(); },
+      [](Blocks& blocks) { blocks.push_back(blocks[1]); },
+      [](Blocks& blocks) { blocks.clear(); },
+  };
+  for (size_t i = 0; i < damages.size(); ++i) {
+    for (const size_t layer : {0u, 1u}) {
+      sampler::MiniBatch batch = TwoLayersFromOneSeed();
+      damages[i](batch.layers[layer].blocks);
+      const Status refused = Received(batch, TwoLayersOfBothRelations()).status();
+      EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << i << refused.ToString();
+      EXPECT_THAT(refused.message(), ::testing::HasSubstr("not those of its 2 edge types with a fan-out")) << i;
+    }
+  }
+  sampler::SamplingSpec of_one_relation = TwoLayersOfBothRelations();
+  of_one_relation.layers[1].fanouts[0] = 0;
+  EXPECT_EQ(Received(TwoLayersFromOneSeed(), of_one_relation).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(DecodeMiniBatchTest, RefusesLayersAndSeedsThatDoNotFitEachOther) {
+  using Batch = sampler::MiniBatch;
+  const std::vector<std::function<void(Batch&)>> damages = {
+      [](Batch& batch) { batch.nodes[0].push_back(GlobalNodeId(3)); },  // which the first layer does not read
+      [](Batch& batch) { batch.layers[0].num_inputs[0] = 4; },
+      [](Batch& batch) { batch.layers[0].num_inputs.pop_back(); },
+      [](Batch& batch) { batch.layers[1].num_inputs[0] = 3; },  // of which the first layer writes one
+      [](Batch& batch) { batch.layers[1].num_outputs.pop_back(); },
+      [](Batch& batch) {
+        batch.layers[1].num_outputs[0] = 2;
+        batch.layers[1].blocks[1].indptr = {0, 2, 2};
+      },
+      [](Batch& batch) {
+        batch.layers[1].num_outputs[0] = 0;
+        batch.layers[1].blocks[1].indptr = {0};
+        batch.layers[1].blocks[1].indices.clear();
+      },
+      [](Batch& batch) {
+        batch.layers[1].num_outputs[1] = 1;  // of a type that has no seeds
+        batch.layers[1].blocks[0].indptr = {0, 0};
+      },
+      [](Batch& batch) { batch.layers.erase(batch.layers.begin()); },
+      [](Batch& batch) { batch.layers.clear(); },
+      [](Batch& batch) { batch.seed_type = NodeTypeId(1); },
+      [](Batch& batch) { batch.num_seeds = 2; },
+      [](Batch& batch) { batch.num_seeds = 0; },
+      [](Batch& batch) { batch.global_num_seeds = 0; },
+  };
+  for (size_t i = 0; i < damages.size(); ++i) {
+    sampler::MiniBatch batch = TwoLayersFromOneSeed();
+    damages[i](batch);
+    EXPECT_EQ(Received(batch, TwoLayersOfBothRelations()).status().code(), StatusCode::kInvalidArgument) << i;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::client
