@@ -23,6 +23,19 @@ uint64_t MostSeedsOf(const sampler::EpochPlan& plan, const graph::PartitionBook&
   return std::min(book.num_nodes(), share > kMost / ends ? kMost : share * ends);
 }
 
+// A block is described in 22 bytes or more even where it is empty.
+Status CheckHeader(const minibatch::v1::MiniBatch& header) {
+  const size_t size_bytes = header.ByteSizeLong();
+  if (size_bytes <= rpc::kMaxHeaderBytes) return Status();
+  size_t num_blocks = 0;
+  for (const minibatch::v1::Layer& layer : header.layers()) num_blocks += static_cast<size_t>(layer.edge_types_size());
+  return ResourceExhausted("a mini-batch of " + std::to_string(header.layers_size()) + " layers with " +
+                           std::to_string(num_blocks) + " relations in all, of " +
+                           std::to_string(header.num_node_types()) + " node types, whose description takes " +
+                           std::to_string(size_bytes) + " bytes, the limit is " + std::to_string(rpc::kMaxHeaderBytes) +
+                           ": leave relations out of layers (fan-out 0)");
+}
+
 }  // namespace
 
 Result<StreamPlan> StreamPlanOf(const minibatch::v1::StreamStart& start, const ServiceLimits& limits) {
@@ -112,7 +125,7 @@ Status CheckDraws(const StreamPlan& stream, const graph::PartitionBook& book, co
                            std::to_string(limits.max_draws_per_batch));
 }
 
-grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch) {
+Result<grpc::ByteBuffer> EncodeMiniBatch(const sampler::MiniBatch& batch) {
   minibatch::v1::MiniBatch header;
   header.set_epoch(batch.epoch);
   header.set_step(batch.step);
@@ -138,7 +151,9 @@ grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch) {
   if (batch.links.has_value()) AppendLinks(*batch.links, header.mutable_links(), &tensors);
   header.set_has_edges(batch.edges.has_value());
   if (batch.edges.has_value()) AppendEdges(*batch.edges, &tensors);
-  return rpc::EncodeFrame(std::move(header), tensors);
+  rpc::DescribeTensors(tensors, header.mutable_tensors());
+  RETURN_IF_ERROR(CheckHeader(header));
+  return rpc::EncodeFrameBytes(header, tensors);
 }
 
 }  // namespace espalier::server

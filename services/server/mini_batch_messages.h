@@ -32,6 +32,7 @@ uint64_t MostDrawsOf(const StreamPlan& stream, const graph::PartitionBook& book)
 // ResourceExhausted where that is more than limits.max_draws_per_batch.
 Status CheckDraws(const StreamPlan& stream, const graph::PartitionBook& book, const ServiceLimits& limits);
 
-grpc::ByteBuffer EncodeMiniBatch(const sampler::MiniBatch& batch);
+// ResourceExhausted where layers, relations and node types are so many that the header would not be read.
+Result<grpc::ByteBuffer> EncodeMiniBatch(const sampler::MiniBatch& batch);
 
 }  // namespace espalier::server

@@ -472,6 +472,18 @@ TEST(MiniBatchMessagesTest, BoundsFanOutsTimesBatch) {
   EXPECT_EQ(MostDrawsOf(stream, *book), 0u);
 }
 
+// A graph of a few relations has none such; one with tens of thousands, in many layers, does.
+TEST(MiniBatchMessagesTest, RefusesABatchWhoseDescriptionIsTooLarge) {
+  sampler::MiniBatch batch;
+  batch.layers.resize(1);
+  batch.layers.front().num_inputs.assign(1000, ~0u);
+  EXPECT_TRUE(EncodeMiniBatch(batch).ok());
+  batch.layers.front().num_inputs.assign(900'000, ~0u);
+  const Status refused = EncodeMiniBatch(batch).status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.message(), HasSubstr("a mini-batch of 1 layers with 0 relations in all"));
+}
+
 TEST(RpcMetricsTest, CountsCallsByMethodAndCode) {
   telemetry::MetricRegistry registry;
   RpcMetrics metrics(registry);

@@ -6,7 +6,9 @@
 
 #include <functional>
 #include <utility>
+#include <vector>
 
+#include "services/client/remote/remote_mini_batch_source.h"
 #include "services/client/testing/same_batch.h"
 #include "services/server/mini_batch_messages.h"
 
@@ -49,7 +51,8 @@ sampler::MiniBatch TwoLayersFromOneSeed() {
 Result<sampler::MiniBatch> Received(const sampler::MiniBatch& batch, const sampler::SamplingSpec& spec) {
   sampler::EpochPlan plan;
   plan.seed_type = NodeTypeId(0);
-  return DecodeMiniBatch(server::EncodeMiniBatch(batch), BookOfTwoRelations(), plan, spec);
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer message, server::EncodeMiniBatch(batch));
+  return DecodeMiniBatch(message, BookOfTwoRelations(), plan, spec);
 }
 
 TEST(DecodeMiniBatchTest, ABatchArrivesAsItWas) {
@@ -114,6 +117,19 @@ TEST(DecodeMiniBatchTest, RefusesLayersAndSeedsThatDoNotFitEachOther) {
     damages[i](batch);
     EXPECT_EQ(Received(batch, TwoLayersOfBothRelations()).status().code(), StatusCode::kInvalidArgument) << i;
   }
+}
+
+TEST(StreamStartTest, MoreFanOutsThanOneMessageHoldsAreRefused) {
+  sampler::SamplingSpec spec;
+  for (int layer = 0; layer < 16; ++layer) {
+    spec.layers.push_back(sampler::LayerSpec{.fanouts = std::vector<int32_t>(65'535, 1 << 20)});
+  }
+  RemoteMiniBatchOptions options;
+  options.samplers = {"127.0.0.1:1"};
+  const Status refused =
+      RemoteMiniBatchSource::Make(BookOfTwoRelations(), sampler::EpochPlan(), spec, options).status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << refused.ToString();
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("the fan-outs of 16 layers"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "services/client/remote/mini_batch_messages.h"
 #include "services/rpc/address.h"
+#include "services/rpc/frame.h"
 #include "services/sampler/batches/edge_batch.h"
 #include "services/sampler/batches/link_batch.h"
 #include "services/telemetry/log.h"
@@ -25,6 +26,18 @@ Status CheckDrawnEdgesHaveIds(const sampler::MiniBatch& batch) {
     }
   }
   return Status();
+}
+
+// A stream's first message says the fan-outs of all layers and relations.
+Status CheckSizeOfStart(const sampler::EpochPlan& plan, const sampler::SamplingSpec& spec,
+                        const RemoteMiniBatchOptions& options) {
+  constexpr size_t kNumbers = 1024;  // of the identity, the epoch and the stream, and the sizes of what they stand in
+  const size_t size_bytes =
+      StartMessageOf(plan, spec).ByteSizeLong() + options.partition_key.size() + options.job.size() + kNumbers;
+  if (size_bytes <= rpc::kMaxHeaderBytes) return Status();
+  return ResourceExhausted("the fan-outs of " + std::to_string(spec.layers.size()) + " layers take " +
+                           std::to_string(size_bytes) + " bytes to say to a sampler, the limit is " +
+                           std::to_string(rpc::kMaxHeaderBytes) + ": sample in the trainers themselves");
 }
 
 // Less where a stop is asked for.
@@ -50,6 +63,7 @@ Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph
   if (plan.part != graph::SplitPartName::kTrain) {
     return InvalidArgument("sampler processes make the batches of training seeds, and of no other part of a split");
   }
+  RETURN_IF_ERROR(CheckSizeOfStart(plan, spec, options));
   return std::unique_ptr<RemoteMiniBatchSource>(
       new RemoteMiniBatchSource(std::move(book), std::move(plan), std::move(spec), options));
 }

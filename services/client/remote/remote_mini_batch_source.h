@@ -31,7 +31,8 @@ struct RemoteMiniBatchOptions {
 // One consumer at a time. An epoch ends after EpochPlan::num_steps, where they are set; the seeds are at least as many.
 class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
  public:
-  // InvalidArgument where an address is none, or the plan is one of which sampler processes make no batches.
+  // InvalidArgument where an address is none, or the plan is one of which sampler processes make no batches;
+  // ResourceExhausted where the fan-outs are too many for one message.
   static Result<std::unique_ptr<RemoteMiniBatchSource>> Make(graph::PartitionBook book, sampler::EpochPlan plan,
                                                              sampler::SamplingSpec spec,
                                                              const RemoteMiniBatchOptions& options);

@@ -457,7 +457,9 @@ TEST(RemoteMiniBatchSourceTest, SaysThatASamplerSendsNoIdsOfDrawnEdges) {
   ASSERT_TRUE(local.StartEpoch(0, 0).ok());
   const auto batch = local.Next(Soon());
   ASSERT_TRUE(batch.ok()) << batch.status().ToString();
-  SendsOneMessage of_another_version(server::EncodeMiniBatch(*batch));
+  const auto message = server::EncodeMiniBatch(*batch);
+  ASSERT_TRUE(message.ok()) << message.status().ToString();
+  SendsOneMessage of_another_version(*message);
   const auto server = rpc::RpcServer::Start({}, {&of_another_version});
   ASSERT_TRUE(server.ok()) << server.status().ToString();
   RemoteMiniBatchOptions options = samplers.options();
