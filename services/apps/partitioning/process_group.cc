@@ -53,8 +53,10 @@ Status StatusOf(const std::string& text) {
                 line_end == std::string::npos ? text : text.substr(line_end + 1));
 }
 
-// Whether the same process, started again, may get further.
-bool MayPass(StatusCode code) { return code == StatusCode::kCancelled || code == StatusCode::kUnavailable; }
+// Whether the same process, started again, may get further: a store that is away refuses, or does not answer in time.
+bool MayPass(StatusCode code) {
+  return code == StatusCode::kCancelled || code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded;
+}
 
 }  // namespace
 
@@ -154,6 +156,7 @@ class ProcessGroup::Hearing {
       silent_until_ = Deadline::After(group_.options_.peer_timeout);
     }
     if (!silent_until_.HasPassed()) return {};
+    group_.found_silence_ = true;
     return DeadlineExceeded(InWords(rank_, group_.size()) + (last_ ? " is silent" : " has not been heard of") +
                             " while '" + what + "' is waited for");
   }
@@ -223,7 +226,7 @@ Status ProcessGroup::FailureOfAnyone() {
 }
 
 void ProcessGroup::Fail(const Status& status) {
-  if (is_over_ || MayPass(status.code())) return;
+  if (is_over_ || (MayPass(status.code()) && !found_silence_)) return;
   const std::string text = std::to_string(static_cast<int>(status.code())) + "\n" + status.message();
   const Status told = PutOnce(store_, place_.folder + "/failed/" + RankName(rank()), text);
   if (!told.ok()) Log(Level::kWarning, "the other processes could not be told", {{"error", told}});

@@ -67,7 +67,8 @@ class ProcessGroup {
 
   // Tells the others why this process ends, which ends the group. `status` is an error; what others said is not said
   // again. Of what may pass nothing is said: a process that was asked to stop (Cancelled) or does not reach the store
-  // (Unavailable) may be started again and go on, and falls silent where it is not.
+  // (Unavailable, DeadlineExceeded) may be started again and go on, and falls silent where it is not. That another one
+  // is silent is said.
   void Fail(const Status& status);
 
  private:
@@ -89,7 +90,8 @@ class ProcessGroup {
   const GroupPlace place_;
   const GroupOptions options_;
   const std::function<bool()> stop_requested_;
-  bool is_over_ = false;  // by what another process said or did, which is not repeated as ours
+  bool is_over_ = false;        // by what another process said or did, which is not repeated as ours
+  bool found_silence_ = false;  // of a process that was waited for
   std::mutex mutex_;
   std::condition_variable changed_;  // of ended_
   bool ended_ = false;               // guarded by mutex_

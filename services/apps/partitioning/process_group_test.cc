@@ -76,9 +76,12 @@ TEST_F(ProcessGroupTest, AProcessThatNeverStartsIsNamed) {
 TEST_F(ProcessGroupTest, AProcessThatFallsSilentIsNamed) {
   const std::string sign = "7";
   ASSERT_EQ(store_.PutIfAbsent("parts/try-1/group/alive/rank-0000", std::as_bytes(std::span(sign))), Status());
-  const Status silent = Join(Options(1))->Await(0, "sent").status();
+  const auto one = Join(Options(1));
+  const Status silent = one->Await(0, "sent").status();
   EXPECT_EQ(silent.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(silent.message(), HasSubstr("process 0 of 2 is silent"));
+  one->Fail(silent);  // which the others hear of
+  EXPECT_EQ(store_.List("parts/try-1/group/failed/")->size(), 1u);
 }
 
 TEST_F(ProcessGroupTest, AProcessThatLivesMayTakeItsTime) {
@@ -123,7 +126,8 @@ TEST_F(ProcessGroupTest, StopsWaitingWhereOthersHaveDoneTheWork) {
 
 // An evicted pod or a store that is away for a while: the process may be started again under its rank.
 TEST_F(ProcessGroupTest, WhatMayPassDoesNotEndTheGroup) {
-  for (const Status& passing : {Cancelled("asked to stop"), Unavailable("no network")}) {
+  for (const Status& passing :
+       {Cancelled("asked to stop"), Unavailable("no network"), DeadlineExceeded("no answer in time")}) {
     Join(Options(0))->Fail(passing);
     EXPECT_THAT(*store_.List("parts/try-1/group/failed/"), IsEmpty());
   }
