@@ -334,6 +334,15 @@ TEST_F(LaunchTest, WhatIsWrongWithAHostIsSaidBeforeAnythingRuns) {
   EXPECT_FALSE(fs::exists(root_ / "out"));
 }
 
+TEST_F(LaunchTest, SshsReasonIsHeardWhereAChildsEndIsIgnored) {
+  LetSshBe("echo 'me@h: Permission denied (publickey).' >&2; exit 255\n");
+  signal(SIGCHLD, SIG_IGN);  // as it comes from a parent that does so
+  const run::RunOutcome outcome = Quietly();
+  signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(outcome.code, ExitCode::kBadCredentials);
+  EXPECT_THAT(outcome.error, HasSubstr("Permission denied"));
+}
+
 TEST_F(LaunchTest, AHostThatTalksNonsenseIsLeft) {
   LetSshBe("printf 'espalier host 1\\n\\377\\377\\377\\377\\377\\377\\377\\377'; exec sleep 100\n");
   EXPECT_THAT(Quietly().error, HasSubstr("a message larger than any is"));

@@ -140,6 +140,7 @@ Result<ChildProcess> ChildProcess::Start(const ChildSpec& spec) {
                              argument_pointers.data(),
                              environment_pointers.data()};
 
+  signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it, and then children leave no exit status
   const pid_t pid = fork();
   if (pid < 0) return FromErrno(errno, doing);
   if (pid == 0) Exec(prepared);

@@ -1,7 +1,5 @@
 #include "services/apps/run/run.h"
 
-#include <signal.h>
-
 #include <filesystem>
 #include <thread>
 
@@ -244,7 +242,6 @@ Result<Request> ReadRequest(const RunOptions& given) {
 RunOutcome RunRequest(const Request& request, terminal::Progress& progress, const FleetMaker& make_fleet) {
   const RunOptions& options = request.options;
   telemetry::StopSignal::Install();
-  signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it, and then children leave no exit status
   const Result<RunFolder> folder = RunFolder::Open(options.output_folder);
   if (!folder.ok()) {
     const StatusCode code = folder.status().code();
