@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "services/base/backoff.h"
 #include "services/client/dist_tensor.h"
@@ -18,35 +20,60 @@ namespace {
 constexpr const char* kMeetingPlace = "espalier.meeting-place";
 constexpr int64_t kAddressBytes = 512;  // filled up with zeros; a host name has 255 at most
 
-DistTensorOptions MeetingPlace() {
-  return {.rows = RowSpace::Own(1), .row_shape = {kAddressBytes}, .dtype = DType::kU8, .name = kMeetingPlace};
-}
+// The row that says where ranks meet. It goes with this.
+class MeetingPlace {
+ public:
+  MeetingPlace(sampler::PartitionedTensors& tensors, sampler::TensorHandle row)
+      : tensors_(tensors), row_(std::move(row)) {}
+  ~MeetingPlace() {
+    if (row_.made_by_this) tensors_.DropLater(row_.id);
+  }
+  MeetingPlace(const MeetingPlace&) = delete;
+  MeetingPlace& operator=(const MeetingPlace&) = delete;
 
-// The row lives as long as the tensor that is returned.
-Result<DistTensor> Announce(const DistGraph& graph, const std::string& address) {
+  Status Say(const std::string& address, Deadline deadline) {
+    Tensor row = Tensor::Zeros(DType::kU8, {1, kAddressBytes});
+    std::memcpy(row.mutable_bytes(), address.data(), address.size());
+    const GlobalRowId first(0);
+    return RestartWhereLost(tensors_.Write(row_, sampler::RowWrite::kAssign, {&first, 1}, row, deadline));
+  }
+
+ private:
+  sampler::PartitionedTensors& tensors_;  // outlives this
+  const sampler::TensorHandle row_;
+};
+
+// The row lives as long as what is returned.
+Result<std::unique_ptr<MeetingPlace>> Announce(const DistGraph& graph, const std::string& address, Deadline deadline) {
   if (address.size() >= static_cast<size_t>(kAddressBytes)) return InvalidArgument("the address " + address);
+  sampler::PartitionedTensors& tensors = graph.partitions().tensors();
   // Of a rank 0 that was killed here.
-  RETURN_IF_ERROR(DistTensor::Drop(graph, RowSpace::Own(), kMeetingPlace));
-  ASSIGN_OR_RETURN(DistTensor place, RestartWhereLost(DistTensor::Create(graph, MeetingPlace())));
-  Tensor row = Tensor::Zeros(DType::kU8, {1, kAddressBytes});
-  std::memcpy(row.mutable_bytes(), address.data(), address.size());
-  const GlobalRowId first(0);
-  RETURN_IF_ERROR(RestartWhereLost(place.WriteRows({&first, 1}, row)));
+  RETURN_IF_ERROR(tensors.Drop({RowSpace::Own(), kMeetingPlace, {}}, deadline));
+  sampler::TensorSpec spec;
+  spec.id.rows = RowSpace::Own(1);
+  spec.id.name = kMeetingPlace;
+  spec.dtype = DType::kU8;
+  spec.row_shape = {kAddressBytes};
+  ASSIGN_OR_RETURN(sampler::TensorHandle row, RestartWhereLost(tensors.Create(spec, deadline)));
+  auto place = std::make_unique<MeetingPlace>(tensors, std::move(row));
+  RETURN_IF_ERROR(place->Say(address, deadline));
   return place;
 }
 
 // Empty while nobody has said it.
-Result<std::string> Look(const DistGraph& graph) {
-  const Result<DistTensor> place = DistTensor::Open(graph, RowSpace::Own(), kMeetingPlace);
+Result<std::string> Look(const DistGraph& graph, Deadline deadline) {
+  sampler::PartitionedTensors& tensors = graph.partitions().tensors();
+  const Result<sampler::TensorHandle> place = tensors.Find({RowSpace::Own(), kMeetingPlace, {}}, deadline);
   if (!place.ok()) {
     const bool is_not_there = place.status().code() == StatusCode::kNotFound;
     return is_not_there ? Result<std::string>(std::string()) : Result<std::string>(place.status());
   }
-  if (place->dtype() != DType::kU8 || place->shape() != std::vector<int64_t>{1, kAddressBytes}) {
+  if (place->dtype != DType::kU8 || place->row_shape != std::vector<int64_t>{kAddressBytes} ||
+      tensors.NumRows(place->id.rows) != 1) {
     return FailedPrecondition(std::string("a tensor '") + kMeetingPlace + "' of another kind is in the way");
   }
   const GlobalRowId first(0);
-  const Result<Tensor> row = place->ReadRows({&first, 1});
+  const Result<Tensor> row = tensors.Read(*place, {&first, 1}, deadline);
   // It may have been dropped since, to be made anew.
   if (row.status().code() == StatusCode::kNotFound) return std::string();
   if (!row.ok()) return row.status();
@@ -59,12 +86,12 @@ Result<std::string> AwaitAddress(const DistGraph& graph, const Context& context,
       .max_attempts = 0, .initial_delay = std::chrono::milliseconds(10), .max_delay = std::chrono::milliseconds(500)};
   std::minstd_rand jitter(context.rank.value + 1);
   for (int attempt = 1;; ++attempt) {
-    ASSIGN_OR_RETURN(std::string address, Look(graph));
+    ASSIGN_OR_RETURN(std::string address, Look(graph, deadline));
     if (!address.empty()) return address;
     if (context.session.channel.stop.stop_requested()) return Cancelled("stopped while waiting for rank 0");
-    if (deadline.HasPassed()) return DeadlineExceeded("rank 0 did not say where ranks meet");
     const std::chrono::nanoseconds delay = DelayBefore(attempt, pace, static_cast<uint32_t>(jitter()));
     Clock::Real().SleepFor(std::min(delay, deadline.Remaining()));
+    if (deadline.HasPassed()) return DeadlineExceeded("rank 0 did not say where ranks meet");
   }
 }
 
@@ -88,7 +115,8 @@ Result<std::unique_ptr<collective::Collective>> Meet(const DistGraph& graph, con
     return ConnectRing(std::move(endpoint), address, deadline);
   }
   const std::string address = endpoint->address();
-  ASSIGN_OR_RETURN(const DistTensor place, Announce(graph, address).While("saying where ranks meet"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<MeetingPlace> place,
+                   Announce(graph, address, deadline).While("saying where ranks meet"));
   return ConnectRing(std::move(endpoint), address, deadline);
 }
 

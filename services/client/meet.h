@@ -19,10 +19,10 @@
 
 namespace espalier::client {
 
-// Called by every rank once in an incarnation of a job; returns when all are connected. `context` is the graph's. Alone
-// in its world a rank asks nobody. DeadlineExceeded, Unavailable: somebody is missing; Cancelled: the channel's stop;
-// FailedPrecondition: context.local_address is one that other machines reach, the connection is in the clear, and
-// context.plaintext_to_others does not allow that.
+// Called by every rank once in an incarnation of a job; returns when all are connected, and by the deadline. `context`
+// is the graph's. Alone in its world a rank asks nobody. DeadlineExceeded, Unavailable: somebody is missing; Cancelled:
+// the channel's stop; FailedPrecondition: context.local_address is one that other machines reach, the connection is in
+// the clear, and context.plaintext_to_others does not allow that.
 Result<std::unique_ptr<collective::Collective>> Meet(const DistGraph& graph, const Context& context, Deadline deadline);
 
 }  // namespace espalier::client

@@ -75,6 +75,28 @@ TEST_F(MeetTest, SomebodyMissingIsToldAtTheDeadline) {
   }
 }
 
+// Not at that of the graph's own calls.
+TEST(MeetWithoutServersTest, ServersThatAreAwayAreToldAtTheDeadline) {
+  testing::ServedGraph served(testing::SmallGraph(), 2);
+  Context context;
+  context.session.addresses = served.addresses();
+  context.session.incarnation = 1;
+  context.world_size = 2;
+  context.call_timeout = std::chrono::seconds(60);
+  const auto graph = DistGraph::Open(context);
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  served.Kill(0);
+  served.Kill(1);
+  const Deadline patience = Deadline::After(std::chrono::seconds(50));
+  for (const uint32_t rank : {0u, 1u}) {
+    context.rank = Rank(rank);
+    const Status status = Meet(**graph, context, Deadline::After(std::chrono::milliseconds(200))).status();
+    EXPECT_THAT(status.code(), ::testing::AnyOf(StatusCode::kUnavailable, StatusCode::kDeadlineExceeded))
+        << status.ToString();
+  }
+  EXPECT_FALSE(patience.HasPassed());
+}
+
 TEST_F(MeetTest, AStopEndsTheWait) {
   for (const uint32_t rank : {0u, 1u}) {
     std::stop_source stop;
