@@ -22,6 +22,7 @@ std::shared_ptr<BatchStreamReader> BatchStreamReader::Open(std::shared_ptr<rpc::
   reader->sampler_->stub.PrepareBidiStreamingCall(&reader->context_, kStream, grpc::StubOptions(), reader.get());
   {
     MutexLock lock(&reader->mutex_);
+    reader->may_come_ = batches_ahead;
     reader->outgoing_ = rpc::EncodeFrame(std::move(request), {});
     reader->writing_ = true;
     // The consumer starts writes too: the hold keeps gRPC from finishing the call between two of them.
@@ -51,23 +52,29 @@ Result<grpc::ByteBuffer> BatchStreamReader::Next(Deadline deadline) {
 void BatchStreamReader::GrantCredits() {
   if (writing_ || broken_ || credits_to_grant_ == 0) return;
   minibatch::v1::StreamRequest request;
-  request.set_more_credits(std::exchange(credits_to_grant_, 0));
+  request.set_more_credits(credits_to_grant_);
+  may_come_ += std::exchange(credits_to_grant_, 0);
   outgoing_ = rpc::EncodeFrame(std::move(request), {});
   writing_ = true;
   StartWrite(&outgoing_);
 }
 
 void BatchStreamReader::OnReadDone(bool ok) {
-  MutexLock lock(&mutex_);
-  if (!ok) {
-    // No message will come any more. Without the hold, OnDone follows when a write under way has ended.
+  {
+    MutexLock lock(&mutex_);
+    if (ok && may_come_ > 0) {
+      --may_come_;
+      messages_.push_back(std::move(incoming_));
+      incoming_.Clear();
+      StartRead(&incoming_);
+      return;
+    }
+    // No message will come any more, or is taken. Without the hold, OnDone follows when a write under way has ended.
     broken_ = true;
-    RemoveHold();
-    return;
+    sent_too_many_ = ok;
   }
-  messages_.push_back(std::move(incoming_));
-  incoming_.Clear();
-  StartRead(&incoming_);
+  if (ok) Cancel();
+  RemoveHold();
 }
 
 void BatchStreamReader::OnWriteDone(bool ok) {
@@ -81,6 +88,7 @@ void BatchStreamReader::OnDone(const grpc::Status& status) {
   MutexLock lock(&mutex_);
   ended_ = true;
   end_ = status.ok() ? Unavailable("the stream ended early") : rpc::FromGrpc(status);
+  if (sent_too_many_) end_ = Internal("more came than were asked for");
   end_ = std::move(end_).While(sampler_->name + " at " + sampler_->address + ", mini-batches");
 }
 

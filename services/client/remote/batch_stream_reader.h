@@ -22,7 +22,8 @@ namespace espalier::client {
 class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                 public std::enable_shared_from_this<BatchStreamReader> {
  public:
-  // Opens the stream and grants `batches_ahead` credits: so many batches may wait here, and no more.
+  // Opens the stream and grants `batches_ahead` credits: so many batches may wait here, and no more. A sampler that
+  // sends one without a credit ends the stream (INTERNAL).
   static std::shared_ptr<BatchStreamReader> Open(std::shared_ptr<rpc::Peer> sampler,
                                                  const minibatch::v1::StreamStart& start, uint32_t batches_ahead);
 
@@ -64,6 +65,8 @@ class BatchStreamReader final : public grpc::ClientBidiReactor<grpc::ByteBuffer,
   Mutex mutex_;
   std::deque<grpc::ByteBuffer> messages_ ABSL_GUARDED_BY(mutex_);
   uint32_t credits_to_grant_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t may_come_ ABSL_GUARDED_BY(mutex_) = 0;  // messages that there are credits for
+  bool sent_too_many_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a read or write failed: OnDone will say why
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,0 +1,73 @@
+// The trainer's end of a stream against samplers that do not keep to what they were asked for.
+#include "services/client/remote/batch_stream_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+
+#include "espalier/minibatch/v1/minibatch.grpc.pb.h"
+#include "services/base/testing/soon.h"
+#include "services/rpc/server.h"
+
+namespace espalier::client {
+namespace {
+
+constexpr uint32_t kBatchesAhead = 2;
+
+// Sends one message more than the stream begins with credits for, and waits for its end.
+class SendsUnasked final
+    : public minibatch::v1::MiniBatchStream::WithRawCallbackMethod_Stream<minibatch::v1::MiniBatchStream::Service> {
+ public:
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext*) override {
+    return new Answer(&cancelled_);
+  }
+  // Ready once the one stream has been cancelled.
+  std::future<void> Cancelled() { return cancelled_.get_future(); }
+
+ private:
+  class Answer final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+   public:
+    explicit Answer(std::promise<void>* cancelled) : cancelled_(cancelled) {
+      const grpc::Slice slice(std::string("a mini-batch"));
+      message_ = grpc::ByteBuffer(&slice, 1);
+      StartWrite(&message_);
+    }
+    void OnWriteDone(bool ok) override {
+      if (ok && ++num_sent_ <= kBatchesAhead) StartWrite(&message_);
+    }
+    void OnCancel() override {
+      cancelled_->set_value();
+      Finish(grpc::Status::CANCELLED);
+    }
+    void OnDone() override { delete this; }
+
+   private:
+    std::promise<void>* const cancelled_;  // outlives this
+    grpc::ByteBuffer message_;
+    uint32_t num_sent_ = 0;
+  };
+
+  std::promise<void> cancelled_;
+};
+
+TEST(BatchStreamReaderTest, ABatchThatNobodyAskedForEndsTheStream) {
+  SendsUnasked service;
+  std::future<void> cancelled = service.Cancelled();
+  const auto server = rpc::RpcServer::Start({}, {&service});
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  const auto reader =
+      BatchStreamReader::Open(std::make_shared<rpc::Peer>("sampler", (*server)->address(), rpc::ChannelSettings()),
+                              minibatch::v1::StreamStart(), kBatchesAhead);
+  ASSERT_EQ(cancelled.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  for (uint32_t i = 0; i < kBatchesAhead; ++i) EXPECT_TRUE(reader->Next(Soon()).ok());
+  const Status ended = reader->Next(Soon()).status();
+  EXPECT_EQ(ended.code(), StatusCode::kInternal) << ended.ToString();
+  EXPECT_THAT(ended.message(), ::testing::HasSubstr("mini-batches: more came than were asked for"));
+}
+
+}  // namespace
+}  // namespace espalier::client
