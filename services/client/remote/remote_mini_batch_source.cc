@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "services/base/backoff.h"
+#include "services/base/hash.h"
 #include "services/client/remote/mini_batch_messages.h"
 #include "services/rpc/address.h"
 #include "services/rpc/frame.h"
@@ -49,6 +51,11 @@ void SleepUnlessStopped(const std::stop_token& stop, std::chrono::milliseconds d
 }
 
 }  // namespace
+
+std::chrono::milliseconds DelayAfterRound(uint64_t source, int round) {
+  const uint64_t word = HashCombine(source, static_cast<uint64_t>(round));
+  return DelayBefore(round, RetryPolicy{}, static_cast<uint32_t>(word));
+}
 
 Result<std::unique_ptr<RemoteMiniBatchSource>> RemoteMiniBatchSource::Make(graph::PartitionBook book,
                                                                            sampler::EpochPlan plan,
@@ -161,7 +168,7 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
     // A round through all samplers without a batch: wait, lest they be asked in a tight loop.
     const int round = (attempt + 1) / static_cast<int>(samplers_.size());
     if ((attempt + 1) % static_cast<int>(samplers_.size()) == 0) {
-      const std::chrono::milliseconds delay = DelayBefore(round, RetryPolicy{}, next_step_);
+      const std::chrono::milliseconds delay = DelayAfterRound(number_, round);
       if (deadline.Remaining() <= delay) return Unavailable(message.status().message());
       SleepUnlessStopped(given_up, delay);
     }

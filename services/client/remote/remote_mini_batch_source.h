@@ -6,11 +6,13 @@
 // until one is back.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "services/base/unique_number.h"
 #include "services/client/remote/batch_stream_reader.h"
 #include "services/graph/partition_book.h"
 #include "services/sampler/batches/mini_batch_source.h"
@@ -27,6 +29,10 @@ struct RemoteMiniBatchOptions {
   bool want_edge_ids = false;  // of drawn edges
   rpc::ChannelSettings channel;
 };
+
+// How long the source with this number, which no other has, waits after so many rounds through samplers that are all
+// lost: trainers that lost them together do not come back together.
+std::chrono::milliseconds DelayAfterRound(uint64_t source, int round);
 
 // One consumer at a time. An epoch ends after EpochPlan::num_steps, where they are set; the seeds are at least as many.
 class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
@@ -65,6 +71,7 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   const sampler::EpochPlan plan_;
   const sampler::SamplingSpec spec_;
   const RemoteMiniBatchOptions options_;
+  const uint64_t number_ = UniqueNumber();  // of its waits alone
   std::vector<std::shared_ptr<rpc::Peer>> samplers_;
   std::vector<Lane> lanes_;
   std::stop_source given_up_;  // a new one for each epoch

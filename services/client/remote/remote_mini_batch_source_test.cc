@@ -248,6 +248,12 @@ TEST(RemoteMiniBatchSourceTest, ReportsThatNoSamplerIsLeft) {
   EXPECT_EQ(after->step, 0u);
 }
 
+TEST(RemoteMiniBatchSourceTest, TrainersDoNotComeBackToLostSamplersTogether) {
+  int apart = 0;
+  for (int round = 1; round <= 10; ++round) apart += DelayAfterRound(1, round) != DelayAfterRound(2, round) ? 1 : 0;
+  EXPECT_GE(apart, 8);
+}
+
 TEST(RemoteMiniBatchSourceTest, WaitsUntilASamplerIsBack) {
   Samplers samplers(2);
   const auto plan = samplers.Plan();
