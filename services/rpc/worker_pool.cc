@@ -1,14 +1,21 @@
 #include "services/rpc/worker_pool.h"
-#include "services/base/mutex.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "services/base/mutex.h"
+#include "services/base/start_threads.h"
 
 namespace espalier::rpc {
 
 WorkerPool::WorkerPool(int num_threads, size_t queue_capacity, size_t most_waiting_bytes)
     : queue_capacity_(queue_capacity), most_waiting_bytes_(most_waiting_bytes) {
-  for (int i = 0; i < std::max(1, num_threads); ++i) threads_.emplace_back([this] { RunWorker(); });
+  StartThreads(
+      threads_, num_threads, [this] { RunWorker(); },
+      [this] {
+        MutexLock lock(&mutex_);
+        stopping_ = true;
+      });
 }
 
 WorkerPool::~WorkerPool() {

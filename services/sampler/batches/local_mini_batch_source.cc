@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "services/base/mutex.h"
+#include "services/base/start_threads.h"
 #include "services/sampler/batches/edge_batch.h"
 #include "services/sampler/batches/fanout_sampler.h"
 #include "services/sampler/batches/link_batch.h"
@@ -14,7 +15,12 @@ namespace espalier::sampler {
 LocalMiniBatchSource::LocalMiniBatchSource(NeighborSource& neighbors, SeedSource& seeds, SamplingSpec spec,
                                            EpochPlan plan, LocalSamplingOptions options)
     : neighbors_(neighbors), seeds_(seeds), spec_(std::move(spec)), plan_(std::move(plan)), options_(options) {
-  for (int i = 0; i < std::max(1, options_.threads); ++i) workers_.emplace_back([this] { Work(); });
+  StartThreads(
+      workers_, options_.threads, [this] { Work(); },
+      [this] {
+        MutexLock lock(&mutex_);
+        stopping_ = true;
+      });
 }
 
 LocalMiniBatchSource::~LocalMiniBatchSource() {
