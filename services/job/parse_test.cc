@@ -442,6 +442,12 @@ TEST(ParseJobUntrustedTest, RefusesBadYamlWithItsPlace) {
   EXPECT_THAT(ErrorOf("- 1"), HasSubstr("found a list"));
   EXPECT_THAT(ErrorOf(std::string("\x00\xff\xfe\x01", 4)), Not(""));
   EXPECT_THAT(ErrorOf(std::string(kExampleJob) + "---\nkind: x\n"), HasSubstr("a second document"));
+  // Whatever is wrong with it.
+  const std::string deep = std::string(100, '[') + std::string(100, ']');
+  for (const std::string& second : {std::string("{{ x }}: 1"), deep, std::string("a: \xff")}) {
+    EXPECT_THAT(ErrorOf(std::string(kExampleJob) + "---\n" + second + "\n"), HasSubstr("a second document"));
+    EXPECT_THAT(ErrorOf(kExampleJob, {{"training.epochs", "3\n---\n" + second}}), HasSubstr("a second document"));
+  }
   EXPECT_THAT(ErrorOf(ExampleWith("seed: 1", "seed: 1\n    seed: 2")),
               HasSubstr("for the second time (first on line 23)"));
   EXPECT_THAT(ErrorOf(ExampleWith("seed: 1", "seed: !!int 1")), HasSubstr("the tag"));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "services/job/scalars.h"
@@ -176,6 +177,18 @@ class TreeBuilder : public YAML::EventHandler {
   size_t aliased_bytes_ = 0;
 };
 
+// Where there is a further document, and where; for one that cannot be read, where that shows.
+std::optional<Position> NextDocument(YAML::Parser& parser, int source, const YamlLimits& limits) {
+  std::vector<YamlError> faults;
+  TreeBuilder builder(source, limits, &faults);
+  try {
+    if (!parser.HandleNextDocument(builder)) return std::nullopt;
+  } catch (const StopReading&) {
+    return faults.back().at;
+  }
+  return std::move(builder).Root().at;
+}
+
 }  // namespace
 
 YamlNode ReadYaml(const std::string& text, int source, const YamlLimits& limits, std::vector<YamlError>* errors) {
@@ -191,10 +204,8 @@ YamlNode ReadYaml(const std::string& text, int source, const YamlLimits& limits,
     YAML::Parser parser(stream);
     parser.HandleNextDocument(builder);
     YamlNode root = std::move(builder).Root();
-    std::vector<YamlError> ignored;
-    TreeBuilder second(source, limits, &ignored);
-    if (parser.HandleNextDocument(second)) {
-      errors->push_back({std::move(second).Root().at, "a second document: one file holds one job"});
+    if (const std::optional<Position> second = NextDocument(parser, source, limits)) {
+      errors->push_back({*second, "a second document: one file holds one job"});
     }
     return root;
   } catch (const StopReading&) {
