@@ -46,6 +46,13 @@ std::optional<int64_t> FirstNotFinite(const Tensor& column, int threads) {
   });
 }
 
+// "<where> row 3, value 0 is "
+std::string ElementOf(const Tensor& column, const std::string& where, int64_t element) {
+  const int64_t row_elements = column.num_elements() / column.num_rows();
+  return where + " row " + std::to_string(element / row_elements) + ", value " +
+         std::to_string(element % row_elements) + " is ";
+}
+
 Status CheckFinite(const Tensor& column, const std::string& where, int threads) {
   std::optional<int64_t> bad;
   if (column.dtype() == DType::kF16) bad = FirstNotFinite<uint16_t, 10, 0x1F>(column, threads);
@@ -53,11 +60,21 @@ Status CheckFinite(const Tensor& column, const std::string& where, int threads) 
   if (column.dtype() == DType::kF32) bad = FirstNotFinite<uint32_t, 23, 0xFF>(column, threads);
   if (column.dtype() == DType::kF64) bad = FirstNotFinite<uint64_t, 52, 0x7FF>(column, threads);
   if (!bad) return {};
-  const int64_t row_elements = column.num_elements() / column.num_rows();
   const double value = column.ValueAsDouble(*bad);
-  return InvalidArgument(where + " row " + std::to_string(*bad / row_elements) + ", value " +
-                         std::to_string(*bad % row_elements) + " is " + (value != value ? "NaN" : "infinite") +
+  return InvalidArgument(ElementOf(column, where, *bad) + (value != value ? "NaN" : "infinite") +
                          ": expected finite numbers");
+}
+
+// Any other byte read as a bool is undefined behaviour, and who loads partitions refuses it.
+Status CheckBools(const Tensor& column, const std::string& where, int threads) {
+  if (column.dtype() != DType::kBool) return {};
+  const std::byte* bytes = column.bytes();
+  const auto byte_at = [bytes](int64_t i) { return static_cast<unsigned>(bytes[i]); };
+  const std::optional<int64_t> bad =
+      FirstViolation(threads, column.num_elements(), kCheapGrain, [&](int64_t i) { return byte_at(i) > 1; });
+  if (!bad) return {};
+  return InvalidArgument(ElementOf(column, where, *bad) + std::to_string(byte_at(*bad)) +
+                         ": expected 0 or 1, as BOOL is");
 }
 
 Status CheckColumns(const std::map<std::string, Tensor>& columns, uint64_t num_rows, const std::string& where,
@@ -68,7 +85,9 @@ Status CheckColumns(const std::map<std::string, Tensor>& columns, uint64_t num_r
     if (column.shape().empty() || static_cast<uint64_t>(column.num_rows()) != num_rows) {
       return InvalidArgument(what + " is " + column.ToString() + ": expected " + std::to_string(num_rows) + " rows");
     }
-    if (!column.empty()) RETURN_IF_ERROR(CheckFinite(column, what, threads));
+    if (column.empty()) continue;
+    RETURN_IF_ERROR(CheckFinite(column, what, threads));
+    RETURN_IF_ERROR(CheckBools(column, what, threads));
   }
   return {};
 }

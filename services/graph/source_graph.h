@@ -71,8 +71,8 @@ struct SourceGraph {
 };
 
 // Every invariant above, plus: edge ends exist, floating columns are finite (NaN and infinity are named with their
-// row), split ids exist. One pass over everything, `threads` at once. The first violation as InvalidArgument or
-// OutOfRange: what, where (type, column, row), what was expected.
+// row), BOOL columns are zeros and ones, split ids exist. One pass over everything, `threads` at once. The first
+// violation as InvalidArgument or OutOfRange: what, where (type, column, row), what was expected.
 Status ValidateSourceGraph(const SourceGraph& graph, int threads);
 
 }  // namespace espalier::graph

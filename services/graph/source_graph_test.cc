@@ -90,6 +90,21 @@ TEST(ValidateSourceGraphTest, NamesTheRowOfANumberThatIsNotFinite) {
   EXPECT_THAT(Violation(graph), HasSubstr("column 'x' row 0, value 0 is infinite"));
 }
 
+// What numpy's view(bool) makes of bytes: whoever loaded a partition with it would take its file for damaged.
+TEST(ValidateSourceGraphTest, NamesTheRowOfABoolThatIsNeitherZeroNorOne) {
+  SourceGraph graph = testing::PathGraph(3);
+  Tensor& flags = graph.nodes[0].columns["flags"] = Tensor::Zeros(DType::kBool, {3, 2});
+  flags.mutable_bytes()[0] = std::byte{1};
+  EXPECT_EQ(Violation(graph), "OK");
+  flags.mutable_bytes()[3] = std::byte{255};
+  EXPECT_EQ(Violation(graph),
+            "INVALID_ARGUMENT: node type 'node', column 'flags' row 1, value 1 is 255: expected 0 or 1, as BOOL is");
+  graph = testing::PathGraph(3);
+  Tensor& mask = graph.edges[0].columns["mask"] = Tensor::Zeros(DType::kBool, {4});
+  mask.mutable_bytes()[3] = std::byte{2};
+  EXPECT_THAT(Violation(graph), HasSubstr("column 'mask' row 3, value 0 is 2"));
+}
+
 TEST(ValidateSourceGraphTest, RefusesColumnsOfOtherLengths) {
   SourceGraph graph = testing::PathGraph(3);
   graph.nodes[0].columns["node-label"] = Tensor::FromVector(std::vector<int64_t>{1, 2});
