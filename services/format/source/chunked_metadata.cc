@@ -1,7 +1,6 @@
 // JSON is read as the YAML that it is: the parser knows the lines.
 #include "services/format/source/chunked_metadata.h"
 
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -10,9 +9,9 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "services/format/source/limits.h"
+#include "services/format/source/yaml_bounds.h"
 
 namespace espalier::format {
 namespace {
@@ -20,45 +19,8 @@ namespace {
 // Of all arrays together. More is damage: a chunk is a part of a host's share.
 constexpr size_t kMaxChunkFiles = size_t{1} << 20;
 
-// Of the whole document. A value takes some hundred bytes; what a chunk needs is a name and a number of rows.
-constexpr size_t kMaxValues = size_t{1} << 22;
 // Of one kind. A schema has at most 2^16 - 1 and says so itself.
 constexpr size_t kMaxTypes = size_t{1} << 16;
-
-// Counts a document's values as the parser meets them, before anything is kept: refuses more than can be meant, and
-// what JSON does not have, references that make one value many.
-class DocumentBounds final : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { Count(mark, anchor); }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { RefuseReference(mark); }
-  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
-                const std::string& /*value*/) override {
-    Count(mark, anchor);
-  }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value /*style*/) override {
-    Count(mark, anchor);
-  }
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value /*style*/) override {
-    Count(mark, anchor);
-  }
-  void OnMapEnd() override {}
-
- private:
-  [[noreturn]] static void RefuseReference(const YAML::Mark& mark) {
-    throw YAML::ParserException(mark, "anchors and aliases are not JSON: expected values");
-  }
-  void Count(const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (anchor != YAML::NullAnchor) RefuseReference(mark);
-    if (++num_values_ > kMaxValues) throw YAML::ParserException(mark, "the document has more than 2^22 values");
-  }
-
-  size_t num_values_ = 0;
-};
 
 // A value and what leads to it: "edges['a:b:c'].format".
 struct Field {
@@ -320,9 +282,7 @@ class MetadataReader {
 
 Result<ChunkedMetadata> ParseChunkedMetadata(const std::string& json) {
   try {
-    std::istringstream text(json);
-    DocumentBounds bounds;
-    YAML::Parser(text).HandleNextDocument(bounds);
+    CheckYamlBounds(json, YamlReferences::kRefused);
     const Field root{YAML::Load(json), "the document"};
     if (!root.value.IsMap()) return root.Wrong("expected an object");
     return MetadataReader().Read(root);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "services/format/source/limits.h"
+#include "services/format/source/yaml_bounds.h"
 
 namespace espalier::format {
 namespace {
@@ -274,6 +275,7 @@ void EmitList(YAML::Emitter& out, const char* key, const std::vector<Item>& item
 
 Result<GraphDescription> ParseGraphDescription(const std::string& yaml) {
   try {
+    CheckYamlBounds(yaml, YamlReferences::kCounted);
     return DescriptionOf(YAML::Load(yaml));
   } catch (const YAML::Exception& error) {
     return InvalidArgument("line " + std::to_string(error.mark.line + 1) + ": " + error.msg);

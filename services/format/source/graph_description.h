@@ -88,7 +88,8 @@ struct GraphDescription {
   std::vector<SplitDescription> splits;
 };
 
-// Errors begin with "line <n>: ". Unknown and repeated fields are errors.
+// Untrusted text. Errors begin with "line <n>: ". Unknown and repeated fields are errors, and so are more than 2^22
+// values, where an alias counts as all that it stands for.
 Result<GraphDescription> ParseGraphDescription(const std::string& yaml);
 
 std::string GraphDescriptionToYaml(const GraphDescription& description);

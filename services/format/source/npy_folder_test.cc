@@ -211,6 +211,29 @@ TEST(GraphDescriptionTest, RefusesWhatIsNoDescription) {
   }
 }
 
+TEST(GraphDescriptionTest, AnAliasCountsAsAllThatItStandsFor) {
+  const std::string nodes = "version: 1\nnodes: [{type: n, count: 4}]\nedges:\n";
+  const Result<GraphDescription> shared = ParseGraphDescription(
+      nodes +
+      "- {type: 'n:a:n', ids: a.npy, columns: &both {w: w.npy, t: t.npy}}\n- {type: 'n:b:n', ids: b.npy, "
+      "columns: *both}\n");
+  ASSERT_TRUE(shared.ok()) << shared.status().ToString();
+  EXPECT_EQ(shared->edges[1].columns.at("t").file, "t.npy");
+
+  std::string columns, aliases;
+  for (int i = 0; i < 2200; ++i) {
+    columns += "c" + std::to_string(i) + ": x, ";
+    aliases += "- *e\n";
+  }
+  const Status bomb =
+      ParseGraphDescription(nodes + "- &e {type: 'n:a:n', ids: a.npy, columns: {" + columns + "}}\n" + aliases)
+          .status();
+  EXPECT_EQ(bomb.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(bomb.message(), AllOf(HasSubstr("line "), HasSubstr("more than 2^22 values, with what aliases")));
+  EXPECT_THAT(ParseGraphDescription("version: 1\nnodes: &all [*all]\n").status().message(),
+              HasSubstr("line 2: an alias inside of what it names"));
+}
+
 TEST(NpyFolderTest, SplitsOfEdgesComeBackAsTheyWere) {
   graph::SourceGraph graph = graph::testing::PathGraph(6);
   graph.edge_splits["links"][0] = {.train = {{0, 1, 1}, {1, 2, 2}}, .validation = {{5}, {0}}, .test = {}};

@@ -1,0 +1,93 @@
+#include "services/format/source/yaml_bounds.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
+
+#include <map>
+#include <sstream>
+#include <vector>
+
+namespace espalier::format {
+namespace {
+
+// What a description needs is some names and numbers for each type and column.
+constexpr size_t kMaxValues = size_t{1} << 22;
+
+class DocumentBounds final : public YAML::EventHandler {
+ public:
+  explicit DocumentBounds(YamlReferences references) : references_(references) {}
+
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { AddOne(mark, anchor); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (references_ == YamlReferences::kRefused) RefuseReference(mark);
+    const auto named = values_of_.find(anchor);
+    if (named == values_of_.end()) throw YAML::ParserException(mark, "an alias inside of what it names");
+    Add(mark, named->second);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                const std::string& /*value*/) override {
+    AddOne(mark, anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    Open(mark, anchor);
+  }
+  void OnSequenceEnd() override { Close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    Open(mark, anchor);
+  }
+  void OnMapEnd() override { Close(); }
+
+ private:
+  struct Collection {
+    YAML::anchor_t anchor;
+    size_t values_before;
+  };
+
+  [[noreturn]] static void RefuseReference(const YAML::Mark& mark) {
+    throw YAML::ParserException(mark, "anchors and aliases are not JSON: expected values");
+  }
+
+  void Add(const YAML::Mark& mark, size_t num_values) {
+    num_values_ += num_values;
+    if (num_values_ <= kMaxValues) return;
+    throw YAML::ParserException(mark, references_ == YamlReferences::kRefused
+                                          ? "the document has more than 2^22 values"
+                                          : "the document has more than 2^22 values, with what aliases stand for");
+  }
+
+  void AddOne(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    Open(mark, anchor);
+    Close();
+  }
+
+  void Open(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor && references_ == YamlReferences::kRefused) RefuseReference(mark);
+    open_.push_back({anchor, num_values_});
+    Add(mark, 1);
+  }
+
+  void Close() {
+    const Collection closed = open_.back();
+    open_.pop_back();
+    if (closed.anchor != YAML::NullAnchor) values_of_[closed.anchor] = num_values_ - closed.values_before;
+  }
+
+  const YamlReferences references_;
+  size_t num_values_ = 0;
+  std::vector<Collection> open_;
+  std::map<YAML::anchor_t, size_t> values_of_;  // of what has an anchor and has ended
+};
+
+}  // namespace
+
+void CheckYamlBounds(const std::string& text, YamlReferences references) {
+  std::istringstream stream(text);
+  DocumentBounds bounds(references);
+  YAML::Parser(stream).HandleNextDocument(bounds);
+}
+
+}  // namespace espalier::format
