@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <span>
 #include <string_view>
@@ -23,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using graph::SourceGraph;
 
+constexpr size_t kMaxRelations = 65'535;            // each is an edge type
 constexpr size_t kNumParts = 3;                     // files of a folder
 constexpr size_t kNumbersOfATriple = 4;             // head, relation, tail, part
 constexpr size_t kNumbersAtOnce = size_t{1} << 18;  // before they are appended to what is there
@@ -95,6 +97,11 @@ Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t p
     if (options.columns == TripleColumns::kRelationHeadTail) std::swap(fields[0], fields[1]);
     const uint32_t head = all.entities.IdOf(fields[0]);
     const uint32_t relation = all.relations.IdOf(fields[1]);
+    if (all.relations.size() > kMaxRelations) {
+      return InvalidArgument(reader.Where() + ": more than " + std::to_string(kMaxRelations) +
+                             " relations: is the relation the " +
+                             (options.columns == TripleColumns::kRelationHeadTail ? "first" : "second") + " field?");
+    }
     RETURN_IF_ERROR(all.log.Add(head, relation, all.entities.IdOf(fields[2]), part));
     if (all.entities.size() >= std::numeric_limits<uint32_t>::max()) {
       return InvalidArgument(reader.Where() + ": more than 2^32 - 1 entities");
@@ -133,10 +140,12 @@ std::vector<uint32_t> SortNames(std::vector<std::string>& names) {
   return new_ids;
 }
 
-// Names as the schema wants them, distinct: "/people/person" becomes "_people_person".
+// Names as the schema wants them, distinct: "/people/person" becomes "_people_person". Many may become the same, all
+// of one length in another script, so that each number is tried once.
 std::vector<std::string> RelationTypeNames(const std::vector<std::string>& relations) {
   constexpr size_t kLongest = 116;  // leaves room for a number
   std::set<std::string> taken;
+  std::map<std::string, uint32_t> last_number;
   std::vector<std::string> names;
   for (const std::string& relation : relations) {
     std::string name = relation.substr(0, kLongest);
@@ -146,7 +155,12 @@ std::vector<std::string> RelationTypeNames(const std::vector<std::string>& relat
       if (!word && (i == 0 || (c != '.' && c != '-'))) name[i] = '_';
     }
     std::string distinct = name;
-    for (int number = 2; !taken.insert(distinct).second; ++number) distinct = name + "-" + std::to_string(number);
+    if (!taken.insert(distinct).second) {
+      uint32_t& number = last_number.try_emplace(name, 1u).first->second;
+      do {
+        distinct = name + "-" + std::to_string(++number);
+      } while (!taken.insert(distinct).second);
+    }
     names.push_back(std::move(distinct));
   }
   return names;
@@ -229,11 +243,15 @@ Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& op
   ASSIGN_OR_RETURN(graph.schema, graph::GraphSchema::Make({"entity"}, std::move(edge_types)).While("reading " + path));
   graph.nodes.push_back({.count = result.entity_names.size()});
   result.relation_names.resize(relations.size());
+  absl::flat_hash_map<std::string_view, uint16_t> type_of_name;
+  for (uint16_t type = 0; type < graph.schema.num_edge_types(); ++type) {
+    type_of_name.emplace(std::string_view(graph.schema.edge_types()[type].relation), type);
+  }
   std::vector<uint16_t> type_of_sorted;
   for (size_t r = 0; r < relations.size(); ++r) {
-    ASSIGN_OR_RETURN(const EdgeTypeId type, graph.schema.FindEdgeType("entity:" + type_names[r] + ":entity"));
-    type_of_sorted.push_back(type.value);
-    result.relation_names[type.value] = relations[r];
+    const uint16_t type = type_of_name.at(std::string_view(type_names[r]));
+    type_of_sorted.push_back(type);
+    result.relation_names[type] = relations[r];
   }
   for (const uint32_t sorted : relation_ids) numbers.types.push_back(type_of_sorted[sorted]);
   std::error_code error;

@@ -33,7 +33,7 @@ struct TripleGraph {
 
 // `path` is one file, or a folder with train.txt and, where they exist, valid.txt and test.txt; gzip if the name ends
 // in .gz. With a `scratch_folder` arrays and splits are put together in files there that nobody sees, and mapped:
-// memory holds the names.
+// memory holds the names. InvalidArgument names the line: what is no triple, and the 65,536th relation.
 Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options,
                                 const std::string& scratch_folder = "");
 

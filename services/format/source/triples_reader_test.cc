@@ -62,6 +62,42 @@ TEST(TriplesReaderTest, MakesNamesOfRelationsAndKeepsTheOriginals) {
   EXPECT_EQ(read->relation_names[2], std::string(300, 'r'));
 }
 
+// Relations of one length in a script without ASCII letters all become the same name.
+TEST(TriplesReaderTest, NumbersManyRelationsOfOneName) {
+  constexpr int kCount = 6000;
+  std::string text;
+  for (int i = 0; i < kCount; ++i) {
+    const std::string relation = {static_cast<char>(0x80 + i % 100), static_cast<char>(0x80 + i / 100)};
+    text += "a\t" + relation + "\tb\n";
+  }
+  text += "a\t__-3\tb\n";  // as others would be called; it comes before them
+  const testing::TemporaryFolder folder;
+
+  const Result<TripleGraph> read = ReadTriples(folder.Write("t.txt", text), {});
+
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  const graph::GraphSchema& schema = read->graph.schema;
+  EXPECT_EQ(schema.num_edge_types(), size_t{kCount} + 1);
+  const auto written = [&](const std::string& relation) {
+    return read->relation_names[schema.FindEdgeType(relation)->value];
+  };
+  EXPECT_EQ(written("__"), "\x80\x80");
+  EXPECT_EQ(written("__-2"), "\x80\x81");
+  EXPECT_EQ(written("__-3"), "__-3");
+  EXPECT_EQ(written("__-4"), "\x80\x82");
+  EXPECT_TRUE(schema.FindEdgeType("__-" + std::to_string(kCount + 1)).ok());
+}
+
+// Most likely the columns have another order.
+TEST(TriplesReaderTest, RefusesMoreRelationsThanThereAreEdgeTypes) {
+  std::string text;
+  for (int i = 0; i < 70'000; ++i) text += "h\t" + std::to_string(i) + "\tt\n";
+  const testing::TemporaryFolder folder;
+  const Status refused = ReadTriples(folder.Write("t.txt", text), {}).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("t.txt:65536: more than 65535 relations: is the relation the second field"));
+}
+
 TEST(TriplesReaderTest, NamesAreKeptBesideTheImportedFolder) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.Write("all.txt", "rome\t/is/in\titaly\nitaly\tnear\tfrance\n");
