@@ -35,9 +35,10 @@ class Joined {
     file_.emplace(std::move(file));
     return {};
   }
-  // In memory there must be room for it.
+  // Aborted: more than there is room for.
   Status Append(std::span<const std::byte> rows) {
     if (file_) return file_->Append(rows);
+    if (rows.size() > all_.size_bytes() - used_bytes_) return Aborted("more rows than were counted: a chunk changes");
     if (!rows.empty()) std::memcpy(all_.mutable_bytes() + used_bytes_, rows.data(), rows.size());
     used_bytes_ += rows.size();
     return {};
@@ -180,11 +181,12 @@ struct SplitEnds {
   }
 };
 
+// `first`: the first chunk, [k, 2] of T.
 template <class T>
-Result<graph::EdgeSet> ReadNumpyEdgesAs(const ChunkedArray& array, const ChunkedRows& rows, const EdgeEndLimits& limits,
-                                        const ChunkReading& reading) {
+Result<graph::EdgeSet> ReadNumpyEdgesAs(const Tensor& first, const ChunkedArray& array, const ChunkedRows& rows,
+                                        const EdgeEndLimits& limits, const ChunkReading& reading) {
   Joined sources(reading.scratch_folder), destinations(reading.scratch_folder);
-  const Status read = ForEachNumpyChunk(array, rows, reading, [&](size_t chunk, const Tensor& tensor) -> Status {
+  const auto split = [&](size_t chunk, const Tensor& tensor) -> Status {
     if (chunk == 0) {  // as many as there are: the chunks have been counted
       const Tensor like = Tensor::Zeros(DTypeOf<T>::value, {0});
       RETURN_IF_ERROR(sources.Allocate(like, rows.count));
@@ -194,8 +196,8 @@ Result<graph::EdgeSet> ReadNumpyEdgesAs(const ChunkedArray& array, const Chunked
     RETURN_IF_ERROR(ends.Append(tensor.values<T>(), limits, array.files[chunk]));
     RETURN_IF_ERROR(sources.Append(std::as_bytes(std::span(ends.sources))));
     return destinations.Append(std::as_bytes(std::span(ends.destinations)));
-  });
-  RETURN_IF_ERROR(read);
+  };
+  RETURN_IF_ERROR(ForEachNumpyChunk(array, rows, reading, split, first));
   graph::EdgeSet all;
   ASSIGN_OR_RETURN(all.sources, std::move(sources).Take());
   ASSIGN_OR_RETURN(all.destinations, std::move(destinations).Take());
@@ -210,7 +212,7 @@ Result<graph::EdgeSet> ReadNumpyEdges(const ChunkedArray& array, const ChunkedRo
                            ": expected [edges, 2] of I32, I64, U32 or U64, a source and a destination a row");
   }
   return graph::VisitIds(first, [&](auto ids) {
-    return ReadNumpyEdgesAs<typename decltype(ids)::value_type>(array, rows, limits, reading);
+    return ReadNumpyEdgesAs<typename decltype(ids)::value_type>(first, array, rows, limits, reading);
   });
 }
 

@@ -19,6 +19,10 @@ Result<Tensor> ReadNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows
   if (tensor.shape().empty()) return InvalidArgument(array.files[chunk] + " is a number: expected rows");
   RETURN_IF_ERROR(CheckRows(array, rows, chunk, static_cast<uint64_t>(tensor.num_rows())));
   if (first && (first->dtype() != tensor.dtype() || RowShape(*first) != RowShape(tensor))) {
+    if (chunk == 0) {
+      return Aborted(array.files[0] + " was " + first->ToString() + " and now is " + tensor.ToString() +
+                     ": it changes while it is read");
+    }
     return InvalidArgument(array.files[chunk] + " is " + tensor.ToString() + ", but " + array.files[0] + " is " +
                            first->ToString() + ": expected chunks of one dtype and width");
   }
@@ -43,8 +47,9 @@ std::string PathOf(const ChunkReading& reading, const std::string& file) { retur
 std::vector<int64_t> RowShape(const Tensor& tensor) { return {tensor.shape().begin() + 1, tensor.shape().end()}; }
 
 Status ForEachNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
-                         const std::function<Status(size_t chunk, const Tensor& tensor)>& body) {
-  std::optional<Tensor> first;
+                         const std::function<Status(size_t chunk, const Tensor& tensor)>& body,
+                         const std::optional<Tensor>& like) {
+  std::optional<Tensor> first = like;
   std::vector<int64_t> found;
   uint64_t total = 0;
   for (size_t chunk = 0; chunk < array.files.size(); ++chunk) {

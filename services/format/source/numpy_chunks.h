@@ -21,9 +21,11 @@ std::string PathOf(const ChunkReading& reading, const std::string& file);
 std::vector<int64_t> RowShape(const Tensor& tensor);
 
 // Calls body(chunk, rows) for each chunk, in order, after all of them have been found good: of one dtype and row shape,
-// with as many rows as metadata.json says, so that nothing is allocated for what is not there. Aborted: a chunk has
-// another number of rows when its turn comes; what the body has been given never exceeds rows.count rows.
+// with as many rows as metadata.json says, so that nothing is allocated for what is not there. `like` is the first
+// chunk as the caller has seen it: the body is given this dtype and row shape. Aborted: that chunk has another one now,
+// or a chunk another number of rows when its turn comes; what the body has been given never exceeds rows.count rows.
 Status ForEachNumpyChunk(const ChunkedArray& array, const ChunkedRows& rows, const ChunkReading& reading,
-                         const std::function<Status(size_t chunk, const Tensor& tensor)>& body);
+                         const std::function<Status(size_t chunk, const Tensor& tensor)>& body,
+                         const std::optional<Tensor>& like = std::nullopt);
 
 }  // namespace espalier::format

@@ -56,5 +56,18 @@ TEST_F(NumpyChunksTest, AFileThatChangesWhileItIsReadIsRefused) {
   }
 }
 
+// Whoever has looked at the first chunk has chosen the code that reads all of them.
+TEST_F(NumpyChunksTest, AFirstChunkThatIsNotWhatItWasIsRefused) {
+  const auto read_like = [&](const Tensor& like) {
+    return ForEachNumpyChunk(
+        array_, rows_, {.directory = folder_.path()}, [](size_t, const Tensor&) { return Internal("given"); }, like);
+  };
+  EXPECT_EQ(read_like(Tensor::Zeros(DType::kI64, {7})).message(), "given");
+  const Status other_width = read_like(Tensor::Zeros(DType::kI64, {3, 2}));
+  EXPECT_EQ(other_width.code(), StatusCode::kAborted);
+  EXPECT_THAT(other_width.message(), HasSubstr("0.npy was I64 [3, 2] and now is I64 [3]: it changes while it is read"));
+  EXPECT_EQ(read_like(Tensor::Zeros(DType::kI32, {3})).code(), StatusCode::kAborted);
+}
+
 }  // namespace
 }  // namespace espalier::format
