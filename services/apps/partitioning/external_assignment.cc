@@ -27,9 +27,10 @@ Result<std::vector<std::filesystem::path>> FilesAt(const std::string& path) {
   return std::move(files);
 }
 
-Result<Tensor> ReadFile(const std::string& file, uint32_t num_partitions) {
+Result<Tensor> ReadFile(const std::string& file, uint64_t num_nodes, uint32_t num_partitions) {
   if (!file.ends_with(".txt")) return format::ReadNpy(file);
-  ASSIGN_OR_RETURN(std::vector<uint64_t> partition_of, format::ReadCsvIds(file, num_partitions));
+  ASSIGN_OR_RETURN(std::vector<uint64_t> partition_of,
+                   format::ReadCsvIds(file, num_partitions, /*max_rows=*/num_nodes));
   return Tensor::FromVector(std::move(partition_of));
 }
 
@@ -54,8 +55,9 @@ Result<format::SourcePlace> FindExternalAssignment(const std::string& uri, const
   });
 }
 
-Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, const graph::GraphSchema& schema,
+Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, const graph::SourceGraph& graph,
                                                    uint32_t num_partitions) {
+  const graph::GraphSchema& schema = graph.schema;
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   if (!is_folder && schema.num_node_types() != 1) {
@@ -68,8 +70,10 @@ Result<std::vector<Tensor>> ReadExternalAssignment(const std::string& path, cons
     ending = files.empty() ? ".npy" : files.front().extension().string();
   }
   std::vector<Tensor> assignment;
-  for (const std::string& type : schema.node_types()) {
-    ASSIGN_OR_RETURN(Tensor of_type, ReadFile(is_folder ? path + "/" + type + ending : path, num_partitions)
+  for (size_t t = 0; t < schema.num_node_types(); ++t) {
+    const std::string& type = schema.node_types()[t];
+    const std::string file = is_folder ? path + "/" + type + ending : path;
+    ASSIGN_OR_RETURN(Tensor of_type, ReadFile(file, graph.nodes[t].count, num_partitions)
                                          .While("reading the assignment of node type '" + type + "'"));
     assignment.push_back(std::move(of_type));
   }

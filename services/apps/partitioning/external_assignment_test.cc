@@ -26,12 +26,20 @@ class ExternalAssignmentTest : public ::testing::Test {
     ASSERT_TRUE(format::WriteNpy(folder_.path() + "/" + name, Tensor::FromVector(std::move(values))).ok());
   }
   Result<std::vector<Tensor>> Read(const std::string& name = "") const {
-    return ReadExternalAssignment(folder_.path() + name, schema_, /*num_partitions=*/3);
+    return ReadExternalAssignment(folder_.path() + name, graph_, /*num_partitions=*/3);
   }
   std::string Digest() const { return *ExternalAssignmentDigest(folder_.path()); }
 
+  static graph::SourceGraph GraphWith(graph::GraphSchema schema, const std::vector<uint64_t>& num_nodes) {
+    graph::SourceGraph graph;
+    graph.schema = std::move(schema);
+    for (const uint64_t count : num_nodes) graph.nodes.push_back({.count = count, .columns = {}});
+    return graph;
+  }
+
   const storage::TemporaryFolder folder_;
-  const graph::GraphSchema schema_ = *graph::GraphSchema::Make({"author", "paper"}, {{"author", "writes", "paper"}});
+  const graph::SourceGraph graph_ =
+      GraphWith(*graph::GraphSchema::Make({"author", "paper"}, {{"author", "writes", "paper"}}), {3, 2});
 };
 
 // As random_partition.py and parmetis_postprocess.py write them.
@@ -47,8 +55,8 @@ TEST_F(ExternalAssignmentTest, TakesDglsPartitionMappings) {
 
 TEST_F(ExternalAssignmentTest, OneFileIsEnoughForOneNodeType) {
   WriteText("parts.txt", "2\n0\n");
-  const graph::GraphSchema schema = *graph::GraphSchema::Make({"_N"}, {{"_N", "_E", "_N"}});
-  const auto assignment = ReadExternalAssignment(folder_.path() + "/parts.txt", schema, 3);
+  const graph::SourceGraph graph = GraphWith(*graph::GraphSchema::Make({"_N"}, {{"_N", "_E", "_N"}}), {2});
+  const auto assignment = ReadExternalAssignment(folder_.path() + "/parts.txt", graph, 3);
   ASSERT_TRUE(assignment.ok()) << assignment.status().ToString();
   EXPECT_THAT((*assignment)[0].values<uint64_t>(), ElementsAre(2, 0));
   EXPECT_THAT(Read("/parts.txt").status().message(), HasSubstr("2 node types: expected a folder"));
@@ -65,6 +73,7 @@ TEST_F(ExternalAssignmentTest, NamesFileAndLineOfWhatIsNoPartition) {
   EXPECT_THAT(error("0\n-1\n"), HasSubstr("author.txt:2: the number is -1"));
   EXPECT_THAT(error("0\n2.0\n"), HasSubstr("author.txt:2: the number is '2.0': expected an integer"));
   EXPECT_THAT(error("0 1\n"), HasSubstr("author.txt:1"));
+  EXPECT_THAT(error("0\n2\n1\n0\n9\n"), HasSubstr("author.txt:4: one line too many: expected at most 3"));
   std::filesystem::remove(folder_.path() + "/paper.txt");
   EXPECT_THAT(error("0\n"), AllOf(HasSubstr("node type 'paper'"), HasSubstr("paper.txt")));
 }

@@ -205,15 +205,15 @@ class Pipeline {
   }
 
   // External's; else nothing.
-  Result<std::vector<Tensor>> GivenAssignment(const graph::GraphSchema& schema) {
+  Result<std::vector<Tensor>> GivenAssignment(const graph::SourceGraph& source) {
     if (!has_assignment()) return std::vector<Tensor>();
     ASSIGN_OR_RETURN(const std::string path, assignment_->Path());
-    return ReadExternalAssignment(path, schema, graph_.partitions.count);
+    return ReadExternalAssignment(path, source, graph_.partitions.count);
   }
 
   Result<partition::Assignment> Cut(const graph::SourceGraph& source) {
     RETURN_IF_ERROR(StartPhase("cutting"));
-    ASSIGN_OR_RETURN(std::vector<Tensor> external, GivenAssignment(source.schema));
+    ASSIGN_OR_RETURN(std::vector<Tensor> external, GivenAssignment(source));
     const auto partitioner = PartitionerFor(graph_.partitions.algorithm, std::move(external));
     return partitioner->Partition(source, PartitionOptionsFor(graph_.partitions, context_));
   }
@@ -316,7 +316,7 @@ class Pipeline {
                       CountTrainingPairs(changed, split, source.schema));
       };
     }
-    ASSIGN_OR_RETURN(work.assignment, GivenAssignment(source.schema));
+    ASSIGN_OR_RETURN(work.assignment, GivenAssignment(source));
     ASSIGN_OR_RETURN(std::optional<format::Manifest> made, PartitionInGroup(group, place, attempt, std::move(work)));
     if (!made) return ManifestOfOthers(group, store, prefix);
     if (context_.held_out.has_value()) {

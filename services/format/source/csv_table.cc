@@ -260,10 +260,13 @@ Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, 
   return std::move(table).Finish(options.shape);
 }
 
-Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit) {
+Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit, uint64_t max_rows) {
   std::vector<uint64_t> ids;
   RETURN_IF_ERROR(ForEachLine(path, [&](std::string_view line, const LineReader& reader) -> Status {
     ASSIGN_OR_RETURN(const uint64_t id, ParseId(line, limit, "number", path, reader.line()));
+    if (ids.size() == max_rows) {
+      return InvalidArgument(reader.Where() + ": one line too many: expected at most " + std::to_string(max_rows));
+    }
     ids.push_back(id);
     return {};
   }));

@@ -29,8 +29,9 @@ struct CsvOptions {
 // Errors name file, line and field. An empty file has width 0.
 Result<Tensor> ReadCsvTable(const std::string& path, const CsvOptions& options, const BlockReading& reading = {});
 
-// One number a line (num-node-list, splits): below `limit`, in the order of the file.
-Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit);
+// One number a line (num-node-list, splits): below `limit`, in the order of the file. InvalidArgument: a line more than
+// `max_rows`, which bounds the memory, whatever a packed file grows to.
+Result<std::vector<uint64_t>> ReadCsvIds(const std::string& path, uint64_t limit, uint64_t max_rows);
 
 struct CsvEdges {
   Tensor sources;       // U32, or U64 where a node type has 2^32 nodes or more

@@ -43,9 +43,9 @@ Result<std::string> RequireCsv(const std::string& directory, const std::string& 
 // The count that num-node-list and num-edge-list hold: one line, because several are several graphs.
 Result<uint64_t> ReadCount(const std::string& directory, const std::string& stem) {
   ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, stem));
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, ReadCsvIds(path, kMaxCount));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, ReadCsvIds(path, kMaxCount, /*max_rows=*/1));
   if (counts.size() == 1) return counts[0];
-  return InvalidArgument(path + " counts " + std::to_string(counts.size()) + " graphs: expected one");
+  return InvalidArgument(path + " counts 0 graphs: expected one");
 }
 
 Status ReadColumn(const std::string& directory, const std::string& stem, const CsvOptions& options,
@@ -94,7 +94,7 @@ Result<EdgeSet> ReadEdges(const std::string& directory, uint64_t num_sources, ui
 
 Result<std::vector<uint64_t>> ReadPart(const std::string& directory, const std::string& part, uint64_t num_nodes) {
   ASSIGN_OR_RETURN(const std::string path, RequireCsv(directory, part));
-  ASSIGN_OR_RETURN(std::vector<uint64_t> ids, ReadCsvIds(path, num_nodes));
+  ASSIGN_OR_RETURN(std::vector<uint64_t> ids, ReadCsvIds(path, num_nodes, /*max_rows=*/num_nodes));
   std::sort(ids.begin(), ids.end());
   if (const auto twice = std::adjacent_find(ids.begin(), ids.end()); twice != ids.end()) {
     return InvalidArgument(path + " lists node " + std::to_string(*twice) + " twice");

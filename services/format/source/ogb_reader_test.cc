@@ -107,7 +107,7 @@ TEST(OgbReaderTest, RefusesGzipThatIsTruncatedOrCorruptOrNone) {
 
 TEST(OgbReaderTest, RefusesBadCountsAndMissingFiles) {
   EXPECT_THAT(ErrorWithFile("raw/num-node-list.csv.gz", testing::Gzip("4\n5\n")),
-              HasSubstr("counts 2 graphs: expected one"));
+              HasSubstr(":2: one line too many: expected at most 1"));
   EXPECT_THAT(ErrorWithFile("raw/num-node-list.csv.gz", testing::Gzip("-4\n")), HasSubstr("the number is -4"));
   EXPECT_THAT(ErrorWithFile("raw/num-edge-list.csv.gz", testing::Gzip("")), HasSubstr("counts 0 graphs"));
   const testing::TemporaryFolder folder;
@@ -122,6 +122,8 @@ TEST(OgbReaderTest, RefusesSplitsOfOtherNodesOrOfNodesTwice) {
   EXPECT_THAT(ErrorWithFile("split/public/test.csv.gz", testing::Gzip("4\n")),
               HasSubstr("test.csv.gz:1: the number is 4"));
   EXPECT_THAT(ErrorWithFile("split/public/test.csv.gz", testing::Gzip("3\n3\n")), HasSubstr("lists node 3 twice"));
+  EXPECT_THAT(ErrorWithFile("split/public/test.csv.gz", testing::Gzip("3\n3\n3\n3\n3\n")),
+              HasSubstr("test.csv.gz:5: one line too many: expected at most 4"));
   EXPECT_THAT(ErrorWithFile("split/public/test.csv.gz", testing::Gzip("0\n")),
               HasSubstr("node 0 is in both train and test"));
   EXPECT_THAT(ErrorWithFile("split/other/train.csv.gz", testing::Gzip("0\n")),
