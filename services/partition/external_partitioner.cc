@@ -1,6 +1,8 @@
 // External: the assignment that the user brings along.
 #include "services/partition/partitioner.h"
 
+#include "services/partition/input_checks.h"
+
 namespace espalier::partition {
 namespace {
 
@@ -30,7 +32,7 @@ class ExternalPartitioner final : public Partitioner {
   int version() const override { return 1; }
 
   Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const override {
-    if (options.num_partitions == 0) return InvalidArgument("partitions: expected at least 1, found 0");
+    RETURN_IF_ERROR(CheckNumPartitions(graph, options.num_partitions));
     if (given_.size() != graph.nodes.size()) {
       return InvalidArgument("external assignment: expected one array per node type, " +
                              std::to_string(graph.nodes.size()) + ", found " + std::to_string(given_.size()));

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "services/base/parallel.h"
+#include "services/partition/id_width.h"
 #include "services/partition/typed_ids.h"
 
 namespace espalier::partition {
@@ -109,6 +110,19 @@ Status CheckSplits(const graph::SourceGraph& graph) {
         RETURN_IF_ERROR(CheckPairs(*part, num_sources, num_destinations).While(where));
       }
     }
+  }
+  return Status();
+}
+
+Status CheckNumPartitions(const graph::SourceGraph& graph, uint32_t num_partitions) {
+  if (num_partitions == 0) return InvalidArgument("partitions: expected at least 1, found 0");
+  const uint64_t most = num_partitions * (kFirst64BitCount - 1);
+  for (size_t type = 0; type < graph.nodes.size(); ++type) {
+    if (graph.nodes[type].count <= most) continue;
+    return InvalidArgument("node type '" + graph.schema.node_types()[type] + "' has " +
+                           std::to_string(graph.nodes[type].count) + " nodes, more than fit " +
+                           std::to_string(num_partitions) +
+                           " partitions, each with fewer than 2^32: use more partitions");
   }
   return Status();
 }

@@ -5,6 +5,10 @@
 
 namespace espalier::partition {
 
+// InvalidArgument: no partitions, or fewer than there are nodes for: a partition has fewer than 2^32 of a type. To be
+// asked before memory is taken for each node: how many there are may be a number that a file says and nothing proves.
+Status CheckNumPartitions(const graph::SourceGraph& graph, uint32_t num_partitions);
+
 // One pass over the edges, `threads` at once. InvalidArgument where an edge type's arrays do not belong together,
 // OutOfRange for the first edge of a type whose ends do not exist.
 Status CheckEdges(const graph::SourceGraph& graph, int threads);

@@ -90,13 +90,14 @@ class MetisPartitioner final : public Partitioner {
   int version() const override { return 1; }
 
   Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const override {
-    if (options.num_partitions == 0) return InvalidArgument("partitions: expected at least 1, found 0");
+    RETURN_IF_ERROR(CheckNumPartitions(graph, options.num_partitions));
     RETURN_IF_ERROR(CheckEdges(graph, options.threads));
     const std::vector<uint64_t> vertex_first = VertexFirst(graph);
     const uint64_t num_vertices = vertex_first.back();
     if (num_vertices <= options.num_partitions || options.num_partitions == 1) {
       return SplitByType(vertex_first, OneByOne(num_vertices, options.num_partitions));
     }
+    RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices}));  // before there are weights of each
     ASSIGN_OR_RETURN(VertexWeights weights, MakeVertexWeights(graph, options));
     RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices, .num_constraints = weights.num_constraints()}));
     ASSIGN_OR_RETURN(UndirectedGraph undirected, MakeUndirectedGraph(graph, options.threads));

@@ -261,6 +261,25 @@ TEST(StreamingPartitionerTest, BalancesInEdges) {
   EXPECT_LE(quality.balance.at("nodes"), 1.04);
 }
 
+// A number in a file, which no column proves: nothing may be allocated for it.
+TEST(PartitionersTest, RefuseMoreNodesThanPartitionsHoldBeforeTheyTakeMemoryForThem) {
+  graph::SourceGraph graph = GraphOf(0, {});
+  graph.nodes[0].count = uint64_t{1} << 40;
+  for (const auto& make : {MakeMetisPartitioner, MakeRandomPartitioner, MakeStreamingPartitioner}) {
+    const Status refused = make()->Partition(graph, {.num_partitions = 256}).status();
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(refused.message(), HasSubstr("node type 'node' has 1099511627776 nodes, more than fit 256 partitions"));
+  }
+  for (const auto& make : {MakeMetisPartitioner, MakeStreamingPartitioner}) {
+    EXPECT_EQ(make()->Partition(graph, {.num_partitions = 257}).status().code(), StatusCode::kInvalidArgument);
+  }
+  EXPECT_THAT(MakeExternalPartitioner({Tensor::FromVector(std::vector<int64_t>{0})})
+                  ->Partition(graph, {.num_partitions = 257})
+                  .status()
+                  .message(),
+              HasSubstr("expected one integer per node: [1099511627776], found I64 [1]"));
+}
+
 TEST(RandomPartitionerTest, DiffersByAtMostOneNodeOfEachType) {
   const graph::SourceGraph graph = TypedGraph(33, /*seed=*/1);
   const Assignment assignment = *MakeRandomPartitioner()->Partition(graph, {.num_partitions = 7, .seed = 5});

@@ -4,6 +4,7 @@
 #include "services/base/parallel.h"
 #include "services/base/permutation.h"
 #include "services/base/random_purpose.h"
+#include "services/partition/input_checks.h"
 #include "services/partition/partitioner.h"
 #include "services/partition/random_streams.h"
 
@@ -16,7 +17,7 @@ class RandomPartitioner final : public Partitioner {
   int version() const override { return 1; }
 
   Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const override {
-    if (options.num_partitions == 0) return InvalidArgument("partitions: expected at least 1, found 0");
+    RETURN_IF_ERROR(CheckNumPartitions(graph, options.num_partitions));
     Assignment assignment(graph.nodes.size());
     for (size_t type = 0; type < graph.nodes.size(); ++type) {
       const uint64_t count = graph.nodes[type].count;

@@ -27,8 +27,9 @@ class StreamingPartitioner final : public Partitioner {
   int version() const override { return 1; }
 
   Result<Assignment> Partition(const graph::SourceGraph& graph, const PartitionOptions& options) const override {
-    if (options.num_partitions == 0) return InvalidArgument("partitions: expected at least 1, found 0");
+    RETURN_IF_ERROR(CheckNumPartitions(graph, options.num_partitions));
     RETURN_IF_ERROR(CheckEdges(graph, options.threads));
+    if (options.num_partitions > 1) RETURN_IF_ERROR(CheckNumVertices(VertexFirst(graph).back()));
     ASSIGN_OR_RETURN(const VertexWeights weights, MakeVertexWeights(graph, options));
     if (options.num_partitions == 1) {
       const std::vector<uint64_t> vertex_first = VertexFirst(graph);

@@ -115,12 +115,15 @@ std::vector<uint64_t> VertexFirst(const graph::SourceGraph& graph) {
   return first;
 }
 
+Status CheckNumVertices(uint64_t num_vertices) {
+  if (num_vertices < uint64_t{1} << 32) return Status();
+  return InvalidArgument("the graph has " + std::to_string(num_vertices) +
+                         " nodes, 2^32 or more: only Random and External partition it");
+}
+
 Result<UndirectedGraph> MakeUndirectedGraph(const graph::SourceGraph& graph, int threads) {
   const std::vector<uint64_t> vertex_first = VertexFirst(graph);
-  if (vertex_first.back() >= uint64_t{1} << 32) {
-    return InvalidArgument("the graph has " + std::to_string(vertex_first.back()) +
-                           " nodes, 2^32 or more: only Random and External partition it");
-  }
+  RETURN_IF_ERROR(CheckNumVertices(vertex_first.back()));
   UndirectedGraph merged = WithRepetitions(graph, vertex_first, threads);
   MergeRepetitions(&merged);
   return merged;

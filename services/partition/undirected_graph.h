@@ -12,6 +12,9 @@ namespace espalier::partition {
 // Vertex numbers: original node i of type t is vertex VertexFirst(graph)[t] + i. [node types + 1]
 std::vector<uint64_t> VertexFirst(const graph::SourceGraph& graph);
 
+// InvalidArgument: there are 2^32 or more.
+Status CheckNumVertices(uint64_t num_vertices);
+
 // Neighbours of vertex v stand at [offsets[v], offsets[v + 1]), ascending; each edge is there from both ends.
 struct UndirectedGraph {
   std::vector<uint64_t> offsets;    // [n + 1]

@@ -13,6 +13,7 @@
 #include "services/format/source/source_place.h"
 #include "services/format/source/source_reader.h"
 #include "services/job/enum_names.h"
+#include "services/partition/input_checks.h"
 #include "services/partition/quality.h"
 #include "services/storage/object_key.h"
 #include "services/storage/open_store.h"
@@ -166,6 +167,7 @@ class Pipeline {
     ASSIGN_OR_RETURN(options.path, source_->Path());
     ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
     RETURN_IF_ERROR(CheckNames(source));
+    RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     RETURN_IF_ERROR(StartPhase("preprocessing"));
     return Preprocessed(std::move(source));
   }
@@ -289,6 +291,7 @@ class Pipeline {
     ASSIGN_OR_RETURN(const std::string path, source_->Path());
     ASSIGN_OR_RETURN(const graph::SourceGraph source, MappedSource(path));
     RETURN_IF_ERROR(CheckNames(source));
+    RETURN_IF_ERROR(partition::CheckNumPartitions(source, graph_.partitions.count));
     const std::string attempt = AttemptOf(*options_.group);
     const BundlePlace place{.store = store, .prefix = prefix, .folder = attempt + "/exchange"};
     graph::PreprocessOptions preprocess = PreprocessOptionsFor(graph_.preprocess, context_);

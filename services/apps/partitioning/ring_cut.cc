@@ -11,6 +11,7 @@
 #include "services/format/json_fields.h"
 #include "services/format/strict_json.h"
 #include "services/graph/id_values.h"
+#include "services/partition/input_checks.h"
 #include "services/partition/restream.h"
 #include "services/partition/undirected_graph.h"
 
@@ -367,11 +368,8 @@ Result<partition::Assignment> CutInTurns(ProcessGroup& group, const BundlePlace&
                                          const std::vector<EdgeShare>& shares,
                                          const partition::PartitionOptions& options) {
   const std::vector<uint64_t> vertex_first = partition::VertexFirst(graph);
-  if (options.num_partitions == 0) return InvalidArgument("partitions: expected at least 1, found 0");
-  if (vertex_first.back() >= uint64_t{1} << 32) {
-    return InvalidArgument("the graph has " + std::to_string(vertex_first.back()) +
-                           " nodes, 2^32 or more: only Random and External partition it");
-  }
+  RETURN_IF_ERROR(partition::CheckNumPartitions(graph, options.num_partitions));
+  RETURN_IF_ERROR(partition::CheckNumVertices(vertex_first.back()));
   if (options.num_partitions == 1) {
     return partition::SplitByType(vertex_first, std::vector<uint32_t>(vertex_first.back(), 0));
   }
