@@ -1,5 +1,6 @@
 #include "services/apps/partitioning/edge_exchange.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -99,8 +100,11 @@ Tensor RoomFor(const Tensor& like, uint64_t num_rows) {
 // One edge type of a partition, as the bundles come in.
 class Arrivals {
  public:
-  Arrivals(const graph::GraphSchema& schema, size_t type, const graph::EdgeSet& like, uint64_t num_edges)
-      : schema_(schema), type_(type) {
+  Arrivals(const graph::SourceGraph& graph, uint16_t type, const graph::EdgeSet& like, uint64_t num_edges)
+      : schema_(graph.schema),
+        type_(type),
+        num_sources_(graph.nodes_of(graph.schema.SourceOf(EdgeTypeId(type))).count),
+        num_destinations_(graph.nodes_of(graph.schema.DestinationOf(EdgeTypeId(type))).count) {
     edges_.sources = RoomFor(like.sources, num_edges);
     edges_.destinations = RoomFor(like.destinations, num_edges);
     edges_.original_ids = Tensor::Zeros(DType::kU64, {static_cast<int64_t>(num_edges)});
@@ -110,6 +114,8 @@ class Arrivals {
   Status Add(const TensorBundle& bundle, const format::FileEntry& entry, uint64_t num_edges) {
     RETURN_IF_ERROR(AddTo(&edges_.sources, bundle, entry, In("sources", schema_, type_), num_edges));
     RETURN_IF_ERROR(AddTo(&edges_.destinations, bundle, entry, In("destinations", schema_, type_), num_edges));
+    RETURN_IF_ERROR(CheckArrived(edges_.sources, num_edges, num_sources_, entry));
+    RETURN_IF_ERROR(CheckArrived(edges_.destinations, num_edges, num_destinations_, entry));
     RETURN_IF_ERROR(AddTo(&edges_.original_ids, bundle, entry, In("original_ids", schema_, type_), num_edges));
     for (auto& [name, column] : edges_.columns) {
       RETURN_IF_ERROR(AddTo(&column, bundle, entry, ColumnIn(schema_, type_, name), num_edges));
@@ -130,8 +136,23 @@ class Arrivals {
     return {};
   }
 
+  // The ends that have come last. A bundle's checksums prove no more than that it is what some process wrote.
+  Status CheckArrived(const Tensor& ends, uint64_t num_edges, uint64_t num_nodes,
+                      const format::FileEntry& entry) const {
+    const bool all_exist = graph::VisitIds(ends, [&](auto ids) {
+      const auto arrived = ids.subspan(arrived_, num_edges);
+      // A negative id becomes huge.
+      return std::all_of(arrived.begin(), arrived.end(),
+                         [num_nodes](auto id) { return static_cast<uint64_t>(static_cast<int64_t>(id)) < num_nodes; });
+    });
+    if (all_exist) return {};
+    return DataLoss(entry.key + ": edge type '" + schema_.edge_types()[type_].Name() +
+                    "' has an edge with an end that does not exist");
+  }
+
   const graph::GraphSchema& schema_;  // outlives this
   const size_t type_;
+  const uint64_t num_sources_, num_destinations_;
   graph::EdgeSet edges_;
   uint64_t arrived_ = 0;
 };
@@ -324,10 +345,10 @@ Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::S
                                         const std::vector<EdgeShare>& shares, PartitionId partition,
                                         const std::vector<SentEdges>& sent) {
   std::vector<Arrivals> arrivals;
-  for (size_t type = 0; type < shares.size(); ++type) {
+  for (uint16_t type = 0; type < shares.size(); ++type) {
     uint64_t num_edges = 0;
     for (const SentEdges& part : sent) num_edges += part.of_partition[type][partition.value];
-    arrivals.emplace_back(graph.schema, type, shares[type].edges, num_edges);
+    arrivals.emplace_back(graph, type, shares[type].edges, num_edges);
   }
   for (const SentEdges& part : sent) {
     const format::FileEntry& entry = part.edges[partition.value];

@@ -64,7 +64,7 @@ Result<std::vector<partition::EdgeCounts>> SumCounts(const BundlePlace& place, c
                                                      const std::vector<SentEdges>& sent);
 
 // `graph` with the in-edges of one partition as its only edges, original ids and columns included. Memory: they, and
-// one process's bundle.
+// one process's bundle. DataLoss: a bundle has other tensors than that, or an edge between nodes that do not exist.
 Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::SourceGraph& graph,
                                         const std::vector<EdgeShare>& shares, PartitionId partition,
                                         const std::vector<SentEdges>& sent);

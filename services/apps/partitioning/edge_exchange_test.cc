@@ -48,6 +48,31 @@ TEST_F(EdgeExchangeTest, RefusesSharesThatAreNotTheGraph) {
   EXPECT_EQ(Sum({half, Send(1, 2), quarter}).status().code(), StatusCode::kDataLoss);
 }
 
+// Whoever wrote it had another graph. The files' checksums are right.
+TEST_F(EdgeExchangeTest, RefusesEdgesBetweenNodesThatDoNotExist) {
+  const std::vector<EdgeShare> shares = SharesOf(source_, 0, 1);
+  const auto receive = [&](const SentEdges& sent) {
+    return ReceiveEdges(place_, source_, shares, PartitionId(0), {sent});
+  };
+  const SentEdges good = Send(0, 1);
+  const Result<graph::SourceGraph> received = receive(good);
+  ASSERT_TRUE(received.ok()) << received.status().ToString();
+  EXPECT_THAT(received->edges[0].sources.values<uint32_t>(), ElementsAre(0, 3));
+  for (const std::string name : {"sources/node:to:node", "destinations/node:to:node"}) {
+    Result<TensorBundle> bundle = ReadBundle(place_, good.edges[0]);
+    ASSERT_TRUE(bundle.ok()) << bundle.status().ToString();
+    ASSERT_TRUE(bundle->contains(name));
+    (*bundle)[name] = Tensor::FromVector(std::vector<uint32_t>{0, 4});
+    Result<format::FileEntry> forged = WriteBundle(place_, "forged", *bundle);
+    ASSERT_TRUE(forged.ok()) << forged.status().ToString();
+    SentEdges sent = good;
+    sent.edges[0] = *forged;
+    const Status refused = receive(sent).status();
+    EXPECT_EQ(refused.code(), StatusCode::kDataLoss);
+    EXPECT_THAT(refused.message(), AllOf(HasSubstr("forged"), HasSubstr("node:to:node"), HasSubstr("does not exist")));
+  }
+}
+
 // What is expected need not fit the memory.
 TEST_F(EdgeExchangeTest, DescribesATensorThatItDoesNotMake) {
   TensorBundle bundle;

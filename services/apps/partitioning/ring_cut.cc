@@ -277,6 +277,9 @@ class RingCut {
       for (const uint32_t position : positions.values<uint32_t>()) {
         if (position >= range.last - range.first) return DataLoss(entry.key + ": a position that is not ours");
       }
+      for (const uint32_t neighbor : neighbors.values<uint32_t>()) {
+        if (neighbor >= vertex_first_.back()) return DataLoss(entry.key + ": a neighbour that does not exist");
+      }
       body(positions.values<uint32_t>(), neighbors.values<uint32_t>());
     }
     return {};
