@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "services/base/hash.h"
 #include "services/graph/first_violation.h"
@@ -67,7 +68,8 @@ Status CheckBlock(const FileEntry& entry, uint64_t block, std::span<const std::b
                   ", expected " + HexOf(entry.block_hashes[block]));
 }
 
-Status CheckBlocks(const FileEntry& entry, std::span<const std::byte> bytes, const std::string& where, int threads) {
+Status CheckBlocks(const FileEntry& entry, std::span<const std::byte> bytes, const std::string& where, int threads,
+                   const std::function<bool()>& stop_requested) {
   if (bytes.size() != entry.size_bytes) {
     return DataLoss(where + " has " + std::to_string(bytes.size()) + " bytes, expected " +
                     std::to_string(entry.size_bytes));
@@ -77,9 +79,15 @@ Status CheckBlocks(const FileEntry& entry, std::span<const std::byte> bytes, con
     return bytes.subspan(range.offset, range.length);
   };
   const auto num_blocks = static_cast<int64_t>(entry.block_hashes.size());
+  std::atomic<bool> is_stopped = false;
   const std::optional<int64_t> bad = graph::FirstViolation(threads, num_blocks, 1, [&](int64_t block) {
+    if (stop_requested && stop_requested()) {
+      is_stopped = true;
+      return true;  // nobody looks any further
+    }
     return Hash64(bytes_of(static_cast<uint64_t>(block))) != entry.block_hashes[static_cast<uint64_t>(block)];
   });
+  if (is_stopped) return Cancelled("asked to stop while verifying " + where);
   if (!bad) return Status();
   const auto block = static_cast<uint64_t>(*bad);
   return CheckBlock(entry, block, bytes_of(block), where);

@@ -2,6 +2,7 @@
 // arrives.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,7 +36,9 @@ storage::ByteRange BlockRange(const FileEntry& entry, uint64_t block);
 // DataLoss names `where`, the block and its offset, the checksum found and the one expected.
 Status CheckBlock(const FileEntry& entry, uint64_t block, std::span<const std::byte> bytes, const std::string& where);
 
-// All blocks of a whole file, several at once. The first bad block is the one named.
-Status CheckBlocks(const FileEntry& entry, std::span<const std::byte> bytes, const std::string& where, int threads);
+// All blocks of a whole file, several at once. The first bad block is the one named. Cancelled: stop_requested (null:
+// never), which is asked before each block by any thread, has said true.
+Status CheckBlocks(const FileEntry& entry, std::span<const std::byte> bytes, const std::string& where, int threads,
+                   const std::function<bool()>& stop_requested = nullptr);
 
 }  // namespace espalier::format

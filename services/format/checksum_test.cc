@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "services/base/hash.h"
 #include "services/storage/memory_store.h"
 
@@ -57,6 +59,19 @@ TEST(ChecksumTest, NamesTheFirstBadBlockWithAnyNumberOfThreads) {
     EXPECT_THAT(status.message(), ::testing::HasSubstr("offset 4194304"));
     EXPECT_THAT(status.message(), ::testing::HasSubstr(HexOf(entry.block_hashes[1])));
   }
+}
+
+// 100 GB take minutes.
+TEST(ChecksumTest, StopsBeforeTheNextBlock) {
+  const std::string bytes = Pattern(4 * kChecksumBlockBytes);
+  const FileEntry entry = Written(bytes, bytes.size());
+  for (const int threads : {1, 4}) {
+    std::atomic<int> num_asked = 0;
+    const Status stopped = CheckBlocks(entry, View(bytes), "f", threads, [&] { return ++num_asked > 1; });
+    EXPECT_EQ(stopped.code(), StatusCode::kCancelled);
+    EXPECT_THAT(stopped.message(), ::testing::HasSubstr("verifying f"));
+  }
+  EXPECT_TRUE(CheckBlocks(entry, View(bytes), "f", 4, [] { return false; }).ok());
 }
 
 TEST(ChecksumTest, RefusesAnotherSize) {

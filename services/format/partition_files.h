@@ -46,7 +46,8 @@ struct LoadOptions {
   std::chrono::seconds download_timeout{3600};  // of all files together
   // Called on the calling thread about every second of a download.
   std::function<void(const std::string& key, uint64_t present_bytes, uint64_t size_bytes)> progress = nullptr;
-  // True ends a download, or the wait for another process's, as Cancelled; any thread.
+  // True ends a download, the wait for another process's, or the verification of files where they lie, as Cancelled;
+  // any thread.
   std::function<bool()> stop_requested = nullptr;
   CopiedBytes* copied = nullptr;  // where to count copies; null: nowhere
 };

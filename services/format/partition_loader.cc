@@ -58,11 +58,12 @@ class PartitionLoader {
   // Maps one file, verifies it, and hands its tensors to `take`. Errors name the file.
   template <class TakeTensors>
   Status Read(const FileEntry& entry, const char* part, const TakeTensors& take) {
+    if (options_.stop_requested && options_.stop_requested()) return Cancelled("asked to stop before " + entry.key);
     ASSIGN_OR_RETURN(const LocalFile file, copies_.Get(entry));
     const std::string& path = file.path;
     ASSIGN_OR_RETURN(const auto mapped, MappedObject::Open(path, entry.size_bytes));
     if (options_.checksums != Checksums::kSkip && !file.verified) {
-      RETURN_IF_ERROR(CheckBlocks(entry, mapped->bytes(), path, options_.threads));
+      RETURN_IF_ERROR(CheckBlocks(entry, mapped->bytes(), path, options_.threads, options_.stop_requested));
     }
     const auto owner = std::make_shared<const MappedCopy>(mapped, file.pin);
     ASSIGN_OR_RETURN(Safetensors content, ReadSafetensors(mapped->bytes(), owner).While(path));

@@ -21,7 +21,8 @@ struct ServedPartitionOptions {
   storage::StoreOpener open_store = storage::OpenerWith({});
   storage::LocalCacheOptions cache;  // for files that cannot be mapped where they lie; no folder: there must be none
   int threads = 1;
-  std::function<bool()> stop_requested;  // true ends a download, or the wait for another's, as Cancelled; any thread
+  // True ends a download, the wait for another's, or the verification of local files, as Cancelled; any thread.
+  std::function<bool()> stop_requested;
   std::shared_ptr<const sampler::RowInitializers> initializers = nullptr;  // of plugins; null: there are none
 };
 

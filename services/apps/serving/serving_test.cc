@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -258,6 +259,18 @@ TEST(ServingTest, MapsNothingWithoutTheNonce) {
   ASSERT_TRUE(automatic.ok());
   EXPECT_THAT(automatic->access, ::testing::Each(client::Access::kRpc));
   EXPECT_EQ(served.Connect(client::Access::kMapped).status().code(), StatusCode::kFailedPrecondition);
+}
+
+// SIGTERM while a server reads through what lies on the local disk.
+TEST(ServedGraphTest, VerifyingLocalFilesEndsWhenItIsAskedTo) {
+  const TemporaryFolder folder;
+  const std::string uri = WritePartitions(folder);
+  for (const int first_yes : {1, 2, 3}) {
+    std::atomic<int> num_asked = 0;
+    ServedPartitionOptions options;
+    options.stop_requested = [&] { return ++num_asked >= first_yes; };
+    EXPECT_EQ(LoadServedPartition(uri, 0, options).status().code(), StatusCode::kCancelled) << first_yes;
+  }
 }
 
 TEST(ServedGraphTest, SaysWhatIsNotThere) {
