@@ -1,6 +1,7 @@
 #include "services/shard/original_edge_ids.h"
 
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace espalier::shard {
@@ -46,9 +47,13 @@ Result<Tensor> OriginalEdgeIds::Of(EdgeTypeId type) {
   if (fetched_.has_value()) return (*fetched_)[type.value];
   if (!error_.ok()) return std::exchange(error_, Status());
   if (!is_fetching_) {
+    try {
+      // The thread before this one, if any, has taken the lock for the last time.
+      fetching_ = std::jthread([this](const std::stop_token& stop) { Take(Fetch(stop)); });
+    } catch (const std::system_error& error) {
+      return ResourceExhausted(std::string("no thread for fetching the edges' original ids: ") + error.what());
+    }
     is_fetching_ = true;
-    // The thread before this one, if any, has taken the lock for the last time.
-    fetching_ = std::jthread([this](const std::stop_token& stop) { Take(Fetch(stop)); });
   }
   return Unavailable("the edges' original ids are being fetched");
 }

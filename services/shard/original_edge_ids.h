@@ -24,7 +24,7 @@ class OriginalEdgeIds {
   // U32 or U64 [owned edges of the type, which exists]. Waits for nothing. Unavailable: they are on their way, from
   // this call on if they were not before, ask again; FailedPrecondition: the partition came without them, and with no
   // way to get them; DataLoss: they are missing, or not those of the partition. An error of fetching is told to the
-  // next who asks, and whoever asks after that begins anew.
+  // next who asks, and whoever asks after that begins anew. ResourceExhausted: there is no thread to fetch them.
   Result<Tensor> Of(EdgeTypeId type) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
