@@ -195,6 +195,17 @@ TEST(NpyFolderTest, NamesTheFileThatDoesNotFit) {
   EXPECT_THAT(ErrorWithLine("count: 2", "count: 1"), HasSubstr("OUT_OF_RANGE"));
 }
 
+TEST(NpyFolderTest, ABoolIsZeroOrOne) {
+  const testing::TemporaryFolder folder;
+  std::string yaml = kDescription;
+  const std::string label = "label.npy";
+  WriteDescribed(folder, yaml.replace(yaml.find(label), label.size(), "flags.npy"));
+  folder.Write("flags.npy",
+               testing::Npy("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }", std::string("\1\0\xff", 3)));
+  EXPECT_THAT(Read(folder.path()).status().ToString(),
+              AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("'node-label' row 2, value 0 is 255: expected 0 or 1")));
+}
+
 TEST(GraphDescriptionTest, YamlIsReadBackAsItWas) {
   const GraphDescription description = *ParseGraphDescription(kDescription);
   const GraphDescription again = *ParseGraphDescription(GraphDescriptionToYaml(description));
