@@ -367,4 +367,19 @@ Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::S
   return received;
 }
 
+Status CheckDestinations(const graph::SourceGraph& received, const partition::Assignment& assignment,
+                         PartitionId partition) {
+  for (uint16_t type = 0; type < received.edges.size(); ++type) {
+    const std::vector<uint32_t>& owner = assignment[received.schema.DestinationOf(EdgeTypeId(type)).value];
+    const bool all_owned = graph::VisitIds(received.edges[type].destinations, [&](auto destinations) {
+      return std::all_of(destinations.begin(), destinations.end(),
+                         [&](auto node) { return owner[static_cast<size_t>(node)] == partition.value; });
+    });
+    if (all_owned) continue;
+    return DataLoss("edge type '" + received.schema.edge_types()[type].Name() + "': an edge was sent to partition " +
+                    std::to_string(partition.value) + " that ends in a node of another one");
+  }
+  return {};
+}
+
 }  // namespace espalier::partitioning

@@ -69,4 +69,9 @@ Result<graph::SourceGraph> ReceiveEdges(const BundlePlace& place, const graph::S
                                         const std::vector<EdgeShare>& shares, PartitionId partition,
                                         const std::vector<SentEdges>& sent);
 
+// DataLoss: an edge that has been received for a partition ends in a node of another one. Every node must be in the
+// assignment.
+Status CheckDestinations(const graph::SourceGraph& received, const partition::Assignment& assignment,
+                         PartitionId partition);
+
 }  // namespace espalier::partitioning

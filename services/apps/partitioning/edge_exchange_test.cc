@@ -58,6 +58,8 @@ TEST_F(EdgeExchangeTest, RefusesEdgesBetweenNodesThatDoNotExist) {
   const Result<graph::SourceGraph> received = receive(good);
   ASSERT_TRUE(received.ok()) << received.status().ToString();
   EXPECT_THAT(received->edges[0].sources.values<uint32_t>(), ElementsAre(0, 3));
+  EXPECT_EQ(CheckDestinations(*received, assignment_, PartitionId(0)), Status());
+  EXPECT_EQ(CheckDestinations(*received, assignment_, PartitionId(1)).code(), StatusCode::kDataLoss);
   for (const std::string name : {"sources/node:to:node", "destinations/node:to:node"}) {
     Result<TensorBundle> bundle = ReadBundle(place_, good.edges[0]);
     ASSERT_TRUE(bundle.ok()) << bundle.status().ToString();

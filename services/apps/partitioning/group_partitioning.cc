@@ -199,6 +199,7 @@ class Worker {
       if (has_built && p != 0) continue;
       ASSIGN_OR_RETURN(const graph::SourceGraph received,
                        ReceiveEdges(place_, graph_to_cut(), shares_, PartitionId(p), sent));
+      RETURN_IF_ERROR(CheckDestinations(received, assignment, PartitionId(p)));
       BuiltPartition built;
       built.quality = partition::InEdgeQualityOf(received, assignment, PartitionId(p), threads());
       graph::Partition made = partition::BuildPartition(received, layout, PartitionId(p), work_.writer.build);
