@@ -1,7 +1,8 @@
 #include "services/trainer/results/node_results.h"
 
 #include <algorithm>
-#include <functional>
+#include <memory>
+#include <utility>
 
 #include "services/collective/agreement.h"
 #include "services/format/node_results.h"
@@ -13,8 +14,6 @@ namespace {
 
 using format::NodeResultsWriter;
 
-// Of one read: enough for the network, little for rank 0's memory.
-constexpr uint64_t kBytesPerRead = uint64_t{16} << 20;
 constexpr uint64_t kMostRowsPerRead = uint64_t{1} << 16;
 
 // The nodes of a type whose results are wanted: all in the order of their ids, or the chosen ones.
@@ -50,80 +49,170 @@ Tensor IdsOf(const std::vector<OriginalNodeId>& nodes) {
   return Tensor::FromVector(std::move(ids));
 }
 
-// Calls body(ids U64 [n], rows F32 [n, width]) for one piece of a stored tensor after the other.
-Status ForRows(const NodeResultsContext& context, NodeTypeId type, const std::string& tensor, int64_t width,
-               const WantedNodes& wanted, const std::function<Status(const Tensor& ids, const Tensor& rows)>& body) {
-  const uint64_t row_bytes = static_cast<uint64_t>(width) * sizeof(float);
-  const uint64_t rows_per_read = std::clamp<uint64_t>(kBytesPerRead / row_bytes, 1, kMostRowsPerRead);
-  for (uint64_t first = 0; first < wanted.count(); first += rows_per_read) {
-    const Deadline deadline = context.timeouts.ForData();
-    const auto originals = wanted.Slice(first, std::min(rows_per_read, wanted.count() - first));
-    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, context.graph.seeds.LookUp(type, originals, deadline));
-    const Result<Tensor> rows = context.graph.rows.GatherRows(type, tensor, nodes, deadline);
-    if (!rows.ok()) return LostWhereMissing(rows.status());
-    if (rows->dtype() != DType::kF32 || rows->row_bytes() != row_bytes) {
-      return Internal("tensor '" + tensor + "' came back as " + rows->ToString());
-    }
-    RETURN_IF_ERROR(body(IdsOf(originals), *rows));
-  }
-  return Status();
-}
-
 NodeResultsWriter WriterOf(const NodeResultsContext& context, const std::string& kind) {
   return NodeResultsWriter(*context.store, context.folder, kind, context.attributes);
 }
 
-Status Commit(NodeResultsWriter& writer, NodeResultFiles* written) {
+Status CommitTo(NodeResultFiles* written, NodeResultsWriter& writer) {
   ASSIGN_OR_RETURN(const std::vector<format::OutputFile> files, writer.Commit());
   written->files.insert(written->files.end(), files.begin(), files.end());
   return Status();
 }
 
-Status WriteEmbeddings(const NodeResultsContext& context, Model& model, const FullInference& inference,
-                       const NodeResultsRequest& request, NodeResultFiles* written) {
-  if (inference.hidden().empty()) {
-    written->not_written["embeddings"] = "a model of one layer has no hidden activations";
-    return Status();
+// What becomes of the rows that a walk reads.
+class RowsSink {
+ public:
+  virtual ~RowsSink() = default;
+  virtual Status Begin(NodeTypeId type, uint64_t num_rows) = 0;
+  // ids U64 [n], rows F32 [n, width]
+  virtual Status Append(const Tensor& ids, const Tensor& rows) = 0;
+  virtual Status Commit(NodeResultFiles* written) = 0;
+};
+
+class EmbeddingsSink final : public RowsSink {
+ public:
+  EmbeddingsSink(const NodeResultsContext& context, int64_t width)
+      : schema_(context.graph.schema()), width_(width), writer_(WriterOf(context, "embeddings")) {}
+
+  Status Begin(NodeTypeId type, uint64_t num_rows) override {
+    return writer_.Begin({schema_.NodeTypeName(type), num_rows, DType::kU64, DType::kF32, {width_}});
   }
-  const int64_t width = model.OutputWidth(model.num_layers() - 2);
-  NodeResultsWriter writer = WriterOf(context, "embeddings");
-  bool any = false;
-  for (const auto& [type, tensor] : inference.hidden()) {
-    if (request.nodes.has_value() && !request.nodes->contains(type)) continue;
-    const WantedNodes wanted(context, request, type);
-    any = true;
-    RETURN_IF_ERROR(
-        writer.Begin({context.graph.schema().NodeTypeName(type), wanted.count(), DType::kU64, DType::kF32, {width}}));
-    RETURN_IF_ERROR(ForRows(context, type, tensor, width, wanted,
-                            [&](const Tensor& ids, const Tensor& rows) { return writer.Append(ids, rows); }));
-  }
-  if (any) return Commit(writer, written);
-  written->not_written["embeddings"] = "none of the chosen nodes is of a type that the model's last layer reads";
-  return Status();
-}
+  Status Append(const Tensor& ids, const Tensor& rows) override { return writer_.Append(ids, rows); }
+  Status Commit(NodeResultFiles* written) override { return CommitTo(written, writer_); }
+
+ private:
+  const graph::GraphSchema& schema_;
+  const int64_t width_;
+  NodeResultsWriter writer_;
+};
 
 // Decisions and the outputs behind them in one walk.
-Status WritePredictions(const NodeResultsContext& context, const std::string& tensor, const WantedNodes& wanted,
-                        NodeResultFiles* written) {
-  const NodeTypeId type = context.data.seed_type();
-  const LossKind kind = context.data.loss_kind();
-  const int64_t width = context.data.num_outputs();
-  const format::NodeResultShape shape = {
-      context.graph.schema().NodeTypeName(type), wanted.count(), DType::kU64, DType::kF32, {width}};
-  NodeResultsWriter predictions = WriterOf(context, "predictions");
-  NodeResultsWriter logits = WriterOf(context, "logits");
-  const bool has_logits = kind != LossKind::kSquaredError;
-  const DecisionShape decisions = ShapeOfDecisions(kind, width);
-  RETURN_IF_ERROR(
-      predictions.Begin({shape.node_type, shape.rows, shape.id_dtype, decisions.dtype, decisions.row_shape}));
-  if (has_logits) RETURN_IF_ERROR(logits.Begin(shape));
-  const auto append = [&](const Tensor& ids, const Tensor& rows) -> Status {
-    RETURN_IF_ERROR(predictions.Append(ids, FromTorch(DecisionsOf(kind, ToTorch(rows)))));
-    return has_logits ? logits.Append(ids, rows) : Status();
-  };
-  RETURN_IF_ERROR(ForRows(context, type, tensor, width, wanted, append));
-  RETURN_IF_ERROR(Commit(predictions, written));
-  return has_logits ? Commit(logits, written) : Status();
+class PredictionsSink final : public RowsSink {
+ public:
+  explicit PredictionsSink(const NodeResultsContext& context)
+      : schema_(context.graph.schema()),
+        kind_(context.data.loss_kind()),
+        width_(context.data.num_outputs()),
+        predictions_(WriterOf(context, "predictions")),
+        logits_(WriterOf(context, "logits")) {}
+
+  Status Begin(NodeTypeId type, uint64_t num_rows) override {
+    const std::string& name = schema_.NodeTypeName(type);
+    const DecisionShape decisions = ShapeOfDecisions(kind_, width_);
+    RETURN_IF_ERROR(predictions_.Begin({name, num_rows, DType::kU64, decisions.dtype, decisions.row_shape}));
+    return has_logits() ? logits_.Begin({name, num_rows, DType::kU64, DType::kF32, {width_}}) : Status();
+  }
+  Status Append(const Tensor& ids, const Tensor& rows) override {
+    RETURN_IF_ERROR(predictions_.Append(ids, FromTorch(DecisionsOf(kind_, ToTorch(rows)))));
+    return has_logits() ? logits_.Append(ids, rows) : Status();
+  }
+  Status Commit(NodeResultFiles* written) override {
+    RETURN_IF_ERROR(CommitTo(written, predictions_));
+    return has_logits() ? CommitTo(written, logits_) : Status();
+  }
+
+ private:
+  bool has_logits() const { return kind_ != LossKind::kSquaredError; }
+
+  const graph::GraphSchema& schema_;
+  const LossKind kind_;
+  const int64_t width_;
+  NodeResultsWriter predictions_, logits_;
+};
+
+// Node type -> name of the tensor that holds its rows.
+using StoredRows = std::map<NodeTypeId, std::string>;
+
+// Rank 0's walk through the wanted rows of stored tensors, one read at a step.
+class NodeResultsWalk {
+ public:
+  NodeResultsWalk(const NodeResultsContext& context, const NodeResultsRequest& request, int64_t width,
+                  StoredRows stored, std::unique_ptr<RowsSink> sink, NodeResultFiles* written)
+      : context_(context),
+        request_(request),
+        row_bytes_(static_cast<uint64_t>(width) * sizeof(float)),
+        rows_per_read_(std::clamp<uint64_t>(context.bytes_per_read / row_bytes_, 1, kMostRowsPerRead)),
+        stored_(std::move(stored)),
+        sink_(std::move(sink)),
+        written_(written) {}
+
+  // False when all is written.
+  Result<bool> Step() {
+    if (stored_.empty()) {
+      RETURN_IF_ERROR(sink_->Commit(written_));
+      return false;
+    }
+    const auto& [type, tensor] = *stored_.begin();
+    if (!wanted_.has_value()) {
+      wanted_.emplace(context_, request_, type);
+      next_row_ = 0;
+      RETURN_IF_ERROR(sink_->Begin(type, wanted_->count()));
+    } else {
+      RETURN_IF_ERROR(WriteSome(type, tensor));
+    }
+    if (next_row_ >= wanted_->count()) {
+      wanted_.reset();
+      stored_.erase(stored_.begin());
+    }
+    return true;
+  }
+
+ private:
+  Status WriteSome(NodeTypeId type, const std::string& tensor) {
+    const Deadline deadline = context_.timeouts.ForData();
+    const auto originals = wanted_->Slice(next_row_, std::min(rows_per_read_, wanted_->count() - next_row_));
+    ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, context_.graph.seeds.LookUp(type, originals, deadline));
+    const Result<Tensor> rows = context_.graph.rows.GatherRows(type, tensor, nodes, deadline);
+    if (!rows.ok()) return LostWhereMissing(rows.status());
+    if (rows->dtype() != DType::kF32 || rows->row_bytes() != row_bytes_) {
+      return Internal("tensor '" + tensor + "' came back as " + rows->ToString());
+    }
+    next_row_ += originals.size();
+    return sink_->Append(IdsOf(originals), *rows);
+  }
+
+  const NodeResultsContext& context_;
+  const NodeResultsRequest& request_;
+  const uint64_t row_bytes_, rows_per_read_;
+  StoredRows stored_;  // what is left
+  std::unique_ptr<RowsSink> sink_;
+  NodeResultFiles* const written_;
+  std::optional<WantedNodes> wanted_;  // of the first of them, once it is begun
+  uint64_t next_row_ = 0;
+};
+
+// `walk` is rank 0's; null: nothing is to be written. The others meet it after each read, however many there are.
+Status WriteInSteps(const NodeResultsContext& context, std::unique_ptr<NodeResultsWalk> walk, const std::string& what) {
+  const auto step = [&]() -> Result<bool> { return walk == nullptr ? Result<bool>(false) : walk->Step(); };
+  return collective::WorkInSteps(Rank(0), step, context.collective, context.timeouts.collective)
+      .While("writing " + what);
+}
+
+// Of the types of `all` whose nodes were chosen.
+StoredRows ChosenOf(const NodeResultsRequest& request, const StoredRows& all) {
+  StoredRows chosen;
+  for (const auto& [type, tensor] : all) {
+    if (!request.nodes.has_value() || request.nodes->contains(type)) chosen.emplace(type, tensor);
+  }
+  return chosen;
+}
+
+// Activations that enter the last layer.
+std::unique_ptr<NodeResultsWalk> WalkOfHidden(const NodeResultsContext& context, const Model& model,
+                                              const FullInference& inference, const NodeResultsRequest& request,
+                                              NodeResultFiles* written) {
+  if (inference.hidden().empty()) {
+    written->not_written["embeddings"] = "a model of one layer has no hidden activations";
+    return nullptr;
+  }
+  StoredRows stored = ChosenOf(request, inference.hidden());
+  if (stored.empty()) {
+    written->not_written["embeddings"] = "none of the chosen nodes is of a type that the model's last layer reads";
+    return nullptr;
+  }
+  const int64_t width = model.OutputWidth(model.num_layers() - 2);
+  return std::make_unique<NodeResultsWalk>(context, request, width, std::move(stored),
+                                           std::make_unique<EmbeddingsSink>(context, width), written);
 }
 
 // The outputs of all nodes of the seed types into tensors of one name on the owners of the rows, where rank 0 finds
@@ -142,44 +231,41 @@ Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInferen
   return Status();
 }
 
+// Every rank calls it. An error of one type does not keep the others'.
 Status DropOutputs(const NodeResultsContext& context, const std::string& tensor) {
+  const std::vector<NodeTypeId>& types = context.data.seed_types();
+  size_t next = 0;
   Status first_error;
-  for (const NodeTypeId type : context.data.seed_types()) {
-    const Status dropped = context.graph.tensors.DropTensor(type, tensor, context.timeouts.ForData());
+  const auto drop = [&]() -> Result<bool> {
+    const Status dropped = context.graph.tensors.DropTensor(types[next], tensor, context.timeouts.ForData());
     if (first_error.ok()) first_error = dropped;
-  }
-  return first_error;
+    if (++next < types.size()) return true;
+    RETURN_IF_ERROR(first_error);
+    return false;
+  };
+  return collective::WorkInSteps(Rank(0), drop, context.collective, context.timeouts.collective);
 }
 
-// Rank 0's part, after StoreOutputs.
-Status FetchPredictions(const NodeResultsContext& context, const std::string& tensor, const NodeResultsRequest& request,
-                        NodeResultFiles* written) {
-  const NodeTypeId type = context.data.seed_type();
-  if (request.nodes.has_value() && !request.nodes->contains(type)) {
-    written->not_written["predictions"] = "no node of the task's type was chosen";
-    return Status();
+// Outputs of the seed types, after StoreOutputs: as embeddings where the task is on edges, else as predictions.
+std::unique_ptr<NodeResultsWalk> WalkOfOutputs(const NodeResultsContext& context, const std::string& tensor,
+                                               const NodeResultsRequest& request, NodeResultFiles* written) {
+  const bool as_embeddings = request.embeddings_are_outputs;
+  StoredRows all;
+  for (const NodeTypeId type : context.data.seed_types()) all.emplace(type, tensor);
+  StoredRows stored = ChosenOf(request, all);
+  if (stored.empty()) {
+    written->not_written[as_embeddings ? "embeddings" : "predictions"] =
+        as_embeddings ? "no node of the task's types was chosen" : "no node of the task's type was chosen";
+    return nullptr;
   }
-  return WritePredictions(context, tensor, WantedNodes(context, request, type), written);
-}
-
-// Rank 0's part, after StoreOutputs, where outputs are the embeddings.
-Status FetchEmbeddings(const NodeResultsContext& context, const std::string& tensor, const NodeResultsRequest& request,
-                       NodeResultFiles* written) {
   const int64_t width = context.data.num_outputs();
-  NodeResultsWriter writer = WriterOf(context, "embeddings");
-  bool any = false;
-  for (const NodeTypeId type : context.data.seed_types()) {
-    if (request.nodes.has_value() && !request.nodes->contains(type)) continue;
-    any = true;
-    const WantedNodes wanted(context, request, type);
-    RETURN_IF_ERROR(
-        writer.Begin({context.graph.schema().NodeTypeName(type), wanted.count(), DType::kU64, DType::kF32, {width}}));
-    RETURN_IF_ERROR(ForRows(context, type, tensor, width, wanted,
-                            [&](const Tensor& ids, const Tensor& rows) { return writer.Append(ids, rows); }));
+  std::unique_ptr<RowsSink> sink;
+  if (as_embeddings) {
+    sink = std::make_unique<EmbeddingsSink>(context, width);
+  } else {
+    sink = std::make_unique<PredictionsSink>(context);
   }
-  if (any) return Commit(writer, written);
-  written->not_written["embeddings"] = "no node of the task's types was chosen";
-  return Status();
+  return std::make_unique<NodeResultsWalk>(context, request, width, std::move(stored), std::move(sink), written);
 }
 
 bool Saves(const job::DistTraining& job, job::OutputKind kind) {
@@ -204,23 +290,19 @@ Result<NodeResultFiles> ExportNodeResults(const NodeResultsContext& context, Mod
   const bool writes = context.collective.rank() == Rank(0);
   const std::string tensor = tensor_prefix + "-outputs";
   NodeResultFiles written;
-  Status status;
-  const bool hidden = request.embeddings && !request.embeddings_are_outputs;
-  if (writes && hidden) status = WriteEmbeddings(context, model, inference, request, &written);
-  RETURN_IF_ERROR(
-      collective::AgreeOn(status, context.collective, context.timeouts.ForCollective()).While("writing embeddings"));
+  if (request.embeddings && !request.embeddings_are_outputs) {
+    auto walk = writes ? WalkOfHidden(context, model, inference, request, &written) : nullptr;
+    RETURN_IF_ERROR(WriteInSteps(context, std::move(walk), "embeddings"));
+  }
   const bool outputs_as_embeddings = request.embeddings && request.embeddings_are_outputs;
   if (!request.predictions && !outputs_as_embeddings) return written;
   const std::string what = outputs_as_embeddings ? "embeddings" : "predictions";
   RETURN_IF_ERROR(StoreOutputs(context, model, inference, tensor).While("computing " + what));
-  if (writes) {
-    status = outputs_as_embeddings ? FetchEmbeddings(context, tensor, request, &written)
-                                   : FetchPredictions(context, tensor, request, &written);
-    const Status dropped = DropOutputs(context, tensor);
-    if (status.ok()) status = dropped;
-  }
-  RETURN_IF_ERROR(
-      collective::AgreeOn(status, context.collective, context.timeouts.ForCollective()).While("writing " + what));
+  auto walk = writes ? WalkOfOutputs(context, tensor, request, &written) : nullptr;
+  const Status status = WriteInSteps(context, std::move(walk), what);
+  const Status dropped = DropOutputs(context, tensor);
+  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(dropped.While("dropping " + what));
   return written;
 }
 

@@ -2,7 +2,8 @@
 //   embeddings/   the activations that enter the last layer, of every node type that has any
 //   predictions/  of the task's node type: the class (I64), a 0 or 1 per class (U8), or the values
 //   logits/       the outputs that classes were decided by
-// Rank 0 fetches and writes a bounded piece at a time, whatever the size of the graph.
+// Rank 0 fetches and writes a bounded piece at a time, whatever the size of the graph, and the other ranks wait for no
+// more than a piece.
 #pragma once
 
 #include <map>
@@ -35,6 +36,8 @@ struct NodeResultsContext {
   std::map<std::string, std::string> attributes;  // for the manifests
   storage::ObjectStore* store = nullptr;          // rank 0's; outlives the call
   std::string folder;                             // a key prefix in the store
+  // Enough for the network, little for rank 0's memory.
+  uint64_t bytes_per_read = uint64_t{16} << 20;
 };
 
 // What was written; empty on all ranks but 0.

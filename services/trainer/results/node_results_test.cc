@@ -1,0 +1,134 @@
+#include "services/trainer/results/node_results.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "services/collective/self_collective.h"
+#include "services/graph/generators.h"
+#include "services/shard/testing/test_graph.h"
+#include "services/storage/memory_store.h"
+#include "services/trainer/data/sampling_plan.h"
+
+namespace espalier::trainer {
+namespace {
+
+struct ReadsBetweenMeetings {
+  int since = 0;
+  int most = 0;
+  int total = 0;
+};
+
+// Passes everything on, and counts.
+class CountedRows final : public sampler::RowSource {
+ public:
+  CountedRows(sampler::RowSource& rows, ReadsBetweenMeetings* reads) : rows_(rows), reads_(reads) {}
+
+  const std::vector<sampler::ColumnDescription>& columns() const override { return rows_.columns(); }
+  Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                            Deadline deadline) override {
+    ++reads_->total;
+    reads_->most = std::max(reads_->most, ++reads_->since);
+    return rows_.GatherRows(type, column, nodes, deadline);
+  }
+
+ private:
+  sampler::RowSource& rows_;
+  ReadsBetweenMeetings* const reads_;
+};
+
+// A group of one that notes when its rank meets the others that it does not have.
+class GroupThatCountsReads final : public collective::Collective {
+ public:
+  explicit GroupThatCountsReads(ReadsBetweenMeetings* reads) : reads_(reads) {}
+
+  Rank rank() const override { return self_.rank(); }
+  uint32_t size() const override { return self_.size(); }
+  const char* backend() const override { return self_.backend(); }
+  Status AllReduceSum(std::span<float> values, Deadline deadline) override {
+    return self_.AllReduceSum(values, deadline);
+  }
+  Status AllReduceSum(std::span<double> values, Deadline deadline) override {
+    return self_.AllReduceSum(values, deadline);
+  }
+  Status Broadcast(std::span<std::byte> bytes, Rank root, Deadline deadline) override {
+    reads_->since = 0;
+    return self_.Broadcast(bytes, root, deadline);
+  }
+  Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) override {
+    return self_.AllGather(bytes, deadline);
+  }
+  Status Barrier(Deadline deadline) override { return self_.Barrier(deadline); }
+  void Abandon() override {}
+
+ private:
+  collective::SelfCollective self_;
+  ReadsBetweenMeetings* const reads_;
+};
+
+job::Training TrainingToWriteAbout() {
+  job::Training training;
+  training.task.label = graph::kLabelColumn;
+  training.task.split = graph::kRandomSplit;
+  training.inputs = {{"", {graph::kFeatureColumn}}};
+  training.model.hidden_size = 8;
+  training.sampling.layers = {{3, {}}, {3, {}}};
+  return training;
+}
+
+// However long rank 0 needs for all of them, the others wait for one read at a time.
+TEST(NodeResultsTest, TheRanksMeetAfterEachRead) {
+  graph::PowerLawOptions generated;
+  generated.num_nodes = 300;
+  generated.num_edges = 2000;
+  generated.community_size = 100;
+  generated.features.width = 8;
+  generated.seed = 3;
+  const graph::SourceGraph source = *graph::GeneratePowerLawGraph(generated, 1);
+  const shard::testing::TestGraph opened = shard::testing::MakeTestGraph(source, 2, 7);
+  sampler::PartitionedGraph& graph = *opened.graph;
+  ReadsBetweenMeetings reads;
+  CountedRows rows(graph, &reads);
+  GroupThatCountsReads group(&reads);
+
+  const job::Training training = TrainingToWriteAbout();
+  NodeData data = *NodeData::Make(training, source.schema, graph);
+  ASSERT_TRUE(data.CountOutputs(training.task.split, graph, group, std::chrono::seconds(60)).ok());
+  const sampler::SamplingSpec spec = *SamplingSpecOf(training.sampling, source.schema, 1);
+  ModelOptions options;
+  options.model = training.model;
+  options.num_layers = 2;
+  options.schema = source.schema;
+  options.input_widths = data.input_widths();
+  options.num_outputs = data.num_outputs();
+  options.relations = RelationsOf(spec);
+  options.seed_type = data.seed_type();
+  options.seed = 1;
+  const std::shared_ptr<Model> model = *MakeModel(options);
+  auto inference = FullInference::Make({graph, graph, graph, graph}, data, spec, group, {});
+  ASSERT_TRUE(inference.ok()) << inference.status().ToString();
+  ASSERT_TRUE(inference->ComputeHidden(*model, "hidden").ok());
+
+  storage::MemoryStore store;
+  NodeResultsContext context{{graph, rows, graph, graph}, data, group, Timeouts(), {}, &store, "whole"};
+  NodeResultsRequest request;
+  request.embeddings = request.predictions = true;
+  const auto whole = ExportNodeResults(context, *model, *inference, request, "whole");
+  ASSERT_TRUE(whole.ok()) << whole.status().ToString();
+  EXPECT_EQ(reads.total, 2);
+
+  context.folder = "pieces";
+  context.bytes_per_read = 50 * 8 * sizeof(float);  // of 300 rows of embeddings
+  reads = ReadsBetweenMeetings();
+  const auto pieces = ExportNodeResults(context, *model, *inference, request, "pieces");
+  ASSERT_TRUE(pieces.ok()) << pieces.status().ToString();
+  EXPECT_GT(reads.total, 6);
+  EXPECT_EQ(reads.most, 1);
+  ASSERT_EQ(pieces->files.size(), whole->files.size());
+  for (size_t i = 0; i < pieces->files.size(); ++i) {
+    EXPECT_EQ(*store.Get(pieces->files[i].file.key), *store.Get(whole->files[i].file.key)) << i;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::trainer
