@@ -205,16 +205,18 @@ Status NodeData::CountOutputs(const std::string& split, sampler::SeedSource& see
   RETURN_IF_ERROR(collective::AgreeOn(largest.status(), collective, deadline).While("counting classes"));
   ASSIGN_OR_RETURN(const std::vector<std::byte> all,
                    collective.AllGather(std::as_bytes(std::span<const int64_t>(&*largest, 1)), deadline));
+  int64_t of_all = -1;
   for (size_t at = 0; at < all.size(); at += sizeof(int64_t)) {
     int64_t of_rank;
     std::memcpy(&of_rank, all.data() + at, sizeof(of_rank));
-    num_outputs_ = std::max(num_outputs_, of_rank + 1);
+    of_all = std::max(of_all, of_rank);
   }
-  if (num_outputs_ == 0) return InvalidArgument("no node of split '" + split + "' has a label in '" + label_ + "'");
-  if (num_outputs_ > kMaxClasses) {
-    return InvalidArgument("column '" + label_ + "' has labels up to " + std::to_string(num_outputs_ - 1) +
+  if (of_all < 0) return InvalidArgument("no node of split '" + split + "' has a label in '" + label_ + "'");
+  if (of_all >= kMaxClasses) {
+    return InvalidArgument("column '" + label_ + "' has labels up to " + std::to_string(of_all) +
                            "; expected classes below " + std::to_string(kMaxClasses));
   }
+  num_outputs_ = of_all + 1;
   return Status();
 }
 

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
+
+#include "services/collective/self_collective.h"
 
 namespace espalier::trainer {
 namespace {
@@ -97,6 +100,47 @@ TEST(NodeDataTest, NamesWhatDoesNotExist) {
   EXPECT_THAT(no_label.message(), HasSubstr("task.label: node type 'n' has no column 'z'; it has: wide, x"));
   const auto wide = NodeData::Make(TrainingWith({"x"}, "wide"), OneTypeSchema(), columns).status();
   EXPECT_THAT(wide.message(), HasSubstr("expected one class (or multiLabel: true)"));
+}
+
+// Every node is in every part of the split.
+class AllNodesAreSeeds final : public sampler::SeedSource {
+ public:
+  explicit AllNodesAreSeeds(uint64_t num_nodes) : num_nodes_(num_nodes) {}
+  Result<uint64_t> CountOf(NodeTypeId, const std::string&, graph::SplitPartName) override { return num_nodes_; }
+  Result<uint64_t> CountOfEdges(EdgeTypeId, const std::string&, graph::SplitPartName) override {
+    return Unimplemented("edges");
+  }
+  Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery&, Deadline) override {
+    sampler::GlobalBatch batch;
+    for (uint64_t node = 0; node < num_nodes_; ++node) batch.seeds.emplace_back(node);
+    return batch;
+  }
+  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId, std::span<const OriginalNodeId>, Deadline) override {
+    return Unimplemented("original ids");
+  }
+
+ private:
+  const uint64_t num_nodes_;
+};
+
+TEST(NodeDataTest, CountsClassesAndRefusesLabelsThatAreNone) {
+  constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+  ColumnsInMemory columns({{"x", Tensor::FromVector<float>({1, 2, 3})},
+                           {"y", Tensor::FromVector<int64_t>({0, -1, 4})},
+                           {"none", Tensor::FromVector<int64_t>({-1, -1, -1})},
+                           {"unknown", Tensor::FromVector<int64_t>({0, 1, kUnknown})}});
+  AllNodesAreSeeds seeds(3);
+  collective::SelfCollective self;
+  const auto count = [&](const std::string& label) -> Result<int64_t> {
+    ASSIGN_OR_RETURN(NodeData data, NodeData::Make(TrainingWith({"x"}, label), OneTypeSchema(), columns));
+    RETURN_IF_ERROR(data.CountOutputs("split", seeds, self, std::chrono::seconds(60)));
+    return data.num_outputs();
+  };
+  EXPECT_EQ(*count("y"), 5);
+  EXPECT_THAT(count("none").status().message(), HasSubstr("no node of split 'split' has a label in 'none'"));
+  const Status unknown = count("unknown").status();
+  EXPECT_EQ(unknown.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(unknown.message(), HasSubstr("has labels up to 9223372036854775807; expected classes below 1000000"));
 }
 
 }  // namespace
