@@ -345,6 +345,8 @@ class TrainerRun {
     loop.stop_requested = options_.stop_requested;
     loop.on_resumed = options_.on_resumed;
     loop.on_step = options_.on_step;
+    loop.on_computing = options_.on_computing;
+    loop.on_computed = options_.on_computed;
     loop.on_progress = options_.on_progress;
     loop.on_stopped = options_.on_stopped;
     loop.start = start_.has_value() ? &start_->snapshot : nullptr;

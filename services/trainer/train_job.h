@@ -39,12 +39,15 @@ struct TrainOptions {
   std::function<void(const RunPosition&)>
       on_resumed;                                   // may be empty; before the first step: the last one of a checkpoint
   std::function<void(const RunPosition&)> on_step;  // may be empty
+  // May be empty. Around what a step computes, which takes what it takes and asks no server.
+  std::function<void()> on_computing, on_computed;
   // May be empty. Called for each piece of what is long between steps: evaluations, copies of learnable rows.
   std::function<void()> on_progress;
   // May be empty. A request to stop is met, and the trainers ask servers nothing more; mini-batches that are fetched
   // ahead may be under way.
   std::function<void()> on_stopped;
-  // May be empty. After on_stopped: the last checkpoint is kept. on_progress follows when no mini-batch is under way.
+  // May be empty. After on_stopped, when the last checkpoint is kept, and after any error of the training: nobody needs
+  // the mini-batches that are under way. Where the run goes on, on_progress follows when none is.
   std::function<void()> on_saved;
   // May be empty. Called on rank 0 for each checkpoint, by the thread that uploads.
   std::function<void(const CheckpointReport&)> on_checkpoint;

@@ -23,6 +23,22 @@ NamedTensors CopyOf(const NamedTensors& tensors) {
   return copy;
 }
 
+// From on_computing to on_computed.
+class Computing {
+ public:
+  explicit Computing(const LoopOptions& options) : options_(options) {
+    if (options_.on_computing) options_.on_computing();
+  }
+  ~Computing() {
+    if (options_.on_computed) options_.on_computed();
+  }
+  Computing(const Computing&) = delete;
+  Computing& operator=(const Computing&) = delete;
+
+ private:
+  const LoopOptions& options_;
+};
+
 class Loop {
  public:
   Loop(Model& model, const NodeData& data, BatchPrefetcher& batches, Evaluator& evaluator,
@@ -255,6 +271,7 @@ class Loop {
   }
 
   Status ComputeGradients(const BatchTensors& batch, uint32_t epoch, uint32_t step) {
+    const Computing computing(options_);
     const Timer timer;
     report_.seconds.sample += batch.sample_seconds;
     report_.seconds.fetch += batch.fetch_seconds;
@@ -297,7 +314,10 @@ class Loop {
     const int64_t global_step = int64_t{epoch} * options_.steps_per_epoch + step;
     report_.learning_rate =
         LearningRateAt(options_.training.schedule, options_.training.optimizer.learning_rate, run_length_, global_step);
-    optimizer_.Step(report_.learning_rate);
+    {
+      const Computing computing(options_);
+      optimizer_.Step(report_.learning_rate);
+    }
     step_seeds_ = batch.batch.global_num_seeds;
     report_.num_seeds += batch.batch.global_num_seeds;
     report_.seconds.compute += timer.Seconds();

@@ -42,9 +42,9 @@ void StopWatcher::WatchForStall(const std::stop_token& ended, uint64_t first) {
   uint64_t seen = progress_;
   Deadline step_stall = Deadline::After(longest_stall_), piece_stall = Deadline::After(longest_piece_);
   while (!ended.stop_requested() && stepping_ && steps_ < first + kStepsUntilStopped) {
-    const bool is_in_pieces = is_in_pieces_;
+    const bool is_in_pieces = is_in_pieces_, is_computing = is_computing_;
     const uint64_t now = progress_;
-    if (is_meeting_ || seen != now) {
+    if (is_meeting_ || is_computing || seen != now) {
       step_stall = Deadline::After(longest_stall_);
       piece_stall = Deadline::After(longest_piece_);
     } else if ((is_in_pieces ? piece_stall : step_stall).HasPassed()) {

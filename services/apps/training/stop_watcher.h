@@ -38,6 +38,13 @@ class StopWatcher {
     ++progress_;
   }
 
+  // Around what a step computes, however long that takes: no server is asked.
+  void OnComputing() { is_computing_ = true; }
+  void OnComputed() {
+    ++progress_;
+    is_computing_ = false;  // last: WatchForStall, which sees it, sees the progress too
+  }
+
   // While the training thread meets the other trainers.
   class Meeting {
    public:
@@ -55,8 +62,8 @@ class StopWatcher {
 
   // All trainers have stopped, and what is to be saved is in memory; saving has its own deadlines.
   void OnLastStep() { stepping_ = false; }
-  // It is saved. A mini-batch that was fetched ahead may still be under way: until the next progress it has a step's
-  // limit, for nobody needs it.
+  // It is saved, or cannot be. A mini-batch that was fetched ahead may still be under way: until the next progress it
+  // has a step's limit, for nobody needs it.
   void OnSaved() {
     progress_when_saved_ = progress_.load();
     saved_ = true;
@@ -77,6 +84,7 @@ class StopWatcher {
   std::atomic<uint64_t> progress_ = 0;             // likewise
   std::atomic<bool> is_in_pieces_ = false;         // likewise: since the last step
   std::atomic<bool> is_meeting_ = false;           // likewise
+  std::atomic<bool> is_computing_ = false;         // likewise
   std::atomic<bool> stepping_ = true;              // atomic, because the training thread clears it
   std::atomic<bool> saved_ = false;                // likewise
   std::atomic<uint64_t> progress_when_saved_ = 0;  // likewise; of use once saved_ is true

@@ -116,6 +116,21 @@ TEST_F(StopWatcherTest, WaitingForTheOthersIsNoStall) {
   EXPECT_TRUE(group.Barrier(Deadline::After(std::chrono::minutes(1))).ok());
 }
 
+// However long a step computes, no server keeps it waiting; what waits for a server then has stalled.
+TEST_F(StopWatcherTest, ComputingIsNoStall) {
+  StopWatcher watcher(std::chrono::milliseconds(0));
+  watcher.TrainingBegins();
+  watcher.OnStep();
+  watcher.OnComputing();
+  telemetry::StopSignal::Install().Request(SIGTERM);
+  EXPECT_TRUE(Comes([&] { return watcher.requested().load(); }));
+  // Three looks of the watcher, each of which would have ended a step.
+  Clock::Real().SleepFor(std::chrono::milliseconds(300));
+  EXPECT_FALSE(watcher.stalled().stop_requested());
+  watcher.OnComputed();
+  EXPECT_TRUE(Comes([&] { return watcher.stalled().stop_requested(); }));
+}
+
 TEST_F(StopWatcherTest, BeforeTrainingThereIsNothingToSave) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(

@@ -213,6 +213,8 @@ Result<ExitCode> Train(const TrainerFlags& flags, const job::DistTraining& job, 
     stop.OnStep();
     status.OnStep(position);
   };
+  options.on_computing = [&] { stop.OnComputing(); };
+  options.on_computed = [&] { stop.OnComputed(); };
   options.on_progress = [&] { stop.OnProgress(); };
   options.on_stopped = [&] { stop.OnLastStep(); };
   options.on_saved = [&] { stop.OnSaved(); };
