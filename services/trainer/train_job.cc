@@ -25,6 +25,9 @@ namespace {
 
 using graph::SplitPartName;
 
+// Of a stop's grace: the servers may be gone, and the rows with them.
+constexpr std::chrono::seconds kTimeToDropWhenStopped{10};
+
 // What training is made of, in the order in which it is built.
 struct Parts {
   NodeData data;
@@ -220,7 +223,8 @@ class TrainerRun {
   // When every rank has ended its reads. Rows that stay go with the servers, and must not cost the results.
   Status DropLearnableRows() {
     RETURN_IF_ERROR(collective::AgreeOn(Status(), collective_, options_.timeouts.ForCollective()));
-    const Status dropped = learnable_->Drop();
+    const Deadline deadline = options_.timeouts.ForData();
+    const Status dropped = learnable_->Drop(outcome_.stopped() ? deadline.AtMost(kTimeToDropWhenStopped) : deadline);
     if (!dropped.ok()) telemetry::Log(telemetry::Level::kWarning, "learnable rows not dropped", {{"error", dropped}});
     return Status();
   }
@@ -363,8 +367,9 @@ class TrainerRun {
       is_training_ = false;
       // Before the prefetcher goes, which may take as long as a mini-batch: the other ranks must not wait for that.
       if (!ended.ok()) collective_.Abandon();
+      const bool needs_no_batch = !ended.ok() || ended->end == LoopEnd::kStopRequested;
+      if (needs_no_batch && options_.on_saved) options_.on_saved();
       ASSIGN_OR_RETURN(outcome_.loop, std::move(ended));
-      if (outcome_.stopped() && options_.on_saved) options_.on_saved();
     }
     if (options_.on_progress) options_.on_progress();
     start_.reset();  // frees its tensors

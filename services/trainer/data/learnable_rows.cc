@@ -204,9 +204,9 @@ Status LearnableRows::Push(const BatchTensors& batch, const RunLength& run) {
   return Status();
 }
 
-Status LearnableRows::Drop() {
+Status LearnableRows::Drop(Deadline deadline) {
   if (rank_ != Rank(0)) return Status();
-  for (const Table& table : tables_) RETURN_IF_ERROR(store_.DropEmbedding(table.spec.id, timeouts_.ForData()));
+  for (const Table& table : tables_) RETURN_IF_ERROR(store_.DropEmbedding(table.spec.id, deadline));
   return Status();
 }
 

@@ -58,7 +58,7 @@ class LearnableRows {
   // for the acknowledgements of the step before alone.
   Status Push(const BatchTensors& batch, const RunLength& run);
   // Gives the rows' memory back to their owners; rank 0 does it. Nobody reads them any more.
-  Status Drop();
+  Status Drop(Deadline deadline);
   // Until everything sent is acknowledged.
   Status AwaitPushes();
 
