@@ -482,8 +482,12 @@ class TrainerRun {
 
 Result<TrainOutcome> TrainJob(const job::DistTraining& job, GraphAccess graph, sampler::MiniBatchSource& batches,
                               collective::Collective& collective, const TrainOptions& options) {
-  ASSIGN_OR_RETURN(Parts parts, MakeParts(job, graph, collective, options));
-  TrainerRun run(job, graph, collective, options, std::move(parts));
+  Result<Parts> parts = MakeParts(job, graph, collective, options);
+  if (!parts.ok()) {
+    collective.Abandon();
+    return std::move(parts).status();
+  }
+  TrainerRun run(job, graph, collective, options, *std::move(parts));
   Result<TrainOutcome> outcome = run.Run(batches);
   // Before the run goes, which may wait for an upload.
   if (!outcome.ok()) collective.Abandon();

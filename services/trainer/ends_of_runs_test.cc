@@ -1,0 +1,163 @@
+// What a run that is asked to stop, or that fails, tells whoever watches it and the other trainers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "services/collective/in_process_collective.h"
+#include "services/collective/self_collective.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
+#include "services/shard/testing/test_graph.h"
+#include "services/storage/memory_store.h"
+#include "services/storage/testing/faulty_store.h"
+#include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/testing/community.h"
+#include "services/trainer/train_job.h"
+
+namespace espalier::trainer {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A trainer that is asked to stop in its first step: it stops after its second.
+Result<TrainOutcome> RunAndStop(const job::DistTraining& job, sampler::PartitionedGraph& graph,
+                                sampler::EmbeddingStore& embeddings, collective::Collective& collective,
+                                TrainOptions options) {
+  const graph::GraphSchema& schema = graph.book().schema();
+  ASSIGN_OR_RETURN(sampler::SamplingSpec spec, SamplingSpecOf(job.training.sampling, schema, job.training.seed));
+  ASSIGN_OR_RETURN(sampler::EpochPlan plan, EpochPlanOf(job.training, schema, collective.size(), collective.rank()));
+  sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
+  std::atomic<bool> stop = false;
+  options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
+  options.stop_requested = &stop;
+  options.on_step = [&](const RunPosition&) { stop = true; };
+  return TrainJob(job, {graph, graph, graph, graph, &embeddings}, source, collective, options);
+}
+
+Result<TrainOutcome> RunAloneAndStop(const TrainOptions& options) {
+  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 2, 11);
+  collective::SelfCollective self;
+  return RunAndStop(CommunityJob(), *graph.graph, graph.graph->embeddings(), self, options);
+}
+
+TEST(EndsOfRunsTest, WhatAStepComputesIsSaid) {
+  bool computes = false;
+  int times = 0;
+  TrainOptions options;
+  options.on_computing = [&] {
+    EXPECT_FALSE(computes);
+    computes = true;
+    ++times;
+  };
+  options.on_computed = [&] {
+    EXPECT_TRUE(computes);
+    computes = false;
+  };
+  const auto outcome = RunAloneAndStop(options);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  EXPECT_TRUE(outcome->stopped());
+  EXPECT_FALSE(computes);
+  EXPECT_EQ(times, 4) << "gradients and update of two steps";
+}
+
+TEST(EndsOfRunsTest, AStoppedRunSaysThatItsCheckpointIsKept) {
+  std::vector<std::string> said;
+  TrainOptions options;
+  options.checkpoints = {std::make_shared<storage::MemoryStore>(), "checkpoints"};
+  options.on_stopped = [&] { said.emplace_back("stopped"); };
+  options.on_saved = [&] { said.emplace_back("saved"); };
+  const auto outcome = RunAloneAndStop(options);
+  EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+  EXPECT_THAT(said, ElementsAre("stopped", "saved"));
+}
+
+// Nobody needs the mini-batch that is under way then either.
+TEST(EndsOfRunsTest, AndWhereItCannotBeThatNothingMoreIsNeeded) {
+  storage::MemoryStore disk;
+  std::vector<std::string> said;
+  TrainOptions options;
+  options.checkpoints = {std::make_shared<storage::FaultyStore>(disk, 0), "checkpoints"};
+  options.on_stopped = [&] { said.emplace_back("stopped"); };
+  options.on_saved = [&] { said.emplace_back("saved"); };
+  const Status ended = RunAloneAndStop(options).status();
+  EXPECT_EQ(ended.code(), StatusCode::kResourceExhausted) << ended.ToString();
+  EXPECT_THAT(ended.message(), HasSubstr("writing the last checkpoint"));
+  EXPECT_THAT(said, ElementsAre("stopped", "saved"));
+}
+
+// Passes everything on, and notes how long its user would wait for rows that are to go.
+class PatienceOfDrops final : public sampler::EmbeddingStore {
+ public:
+  explicit PatienceOfDrops(sampler::EmbeddingStore& store) : store_(store) {}
+
+  const std::vector<std::chrono::nanoseconds>& patience() const { return patience_; }
+
+  Status CreateEmbedding(const sampler::EmbeddingSpec& spec, Deadline deadline) override {
+    return store_.CreateEmbedding(spec, deadline);
+  }
+  Result<Tensor> ReadEmbedding(const sampler::EmbeddingSpec& spec, uint64_t version, std::span<const GlobalRowId> rows,
+                               Deadline deadline) override {
+    return store_.ReadEmbedding(spec, version, rows, deadline);
+  }
+  void PushGradients(const sampler::EmbeddingSpec& spec, const sampler::StepOfTrainer& step,
+                     std::span<const GlobalRowId> rows, const Tensor& gradients, Deadline deadline,
+                     sampler::DoneStatus done) override {
+    store_.PushGradients(spec, step, rows, gradients, deadline, std::move(done));
+  }
+  Status DropEmbedding(const sampler::TensorId& embedding, Deadline deadline) override {
+    patience_.push_back(deadline.Remaining());
+    return store_.DropEmbedding(embedding, deadline);
+  }
+  Result<Tensor> ReadState(const sampler::EmbeddingSpec& spec, std::span<const GlobalRowId> rows,
+                           Deadline deadline) override {
+    return store_.ReadState(spec, rows, deadline);
+  }
+  Status Restore(const sampler::EmbeddingSpec& spec, std::span<const GlobalRowId> rows, const Tensor& values,
+                 const Tensor& state, Deadline deadline) override {
+    return store_.Restore(spec, rows, values, state, deadline);
+  }
+
+ private:
+  sampler::EmbeddingStore& store_;
+  std::vector<std::chrono::nanoseconds> patience_;  // of the training thread
+};
+
+// Whoever stops it may stop the servers too.
+TEST(EndsOfRunsTest, AStoppedRunDoesNotWaitLongForServersToDropItsRows) {
+  job::DistTraining job = CommunityJob();
+  job.training.inputs = {{"", {}, job::Embedding{.size = 4}}};
+  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 1, 11);
+  PatienceOfDrops rows(graph.graph->embeddings());
+  collective::SelfCollective self;
+  const auto outcome = RunAndStop(job, *graph.graph, rows, self, {});
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  ASSERT_EQ(rows.patience().size(), 1u);
+  EXPECT_LE(rows.patience()[0], std::chrono::seconds(10));
+}
+
+TEST(EndsOfRunsTest, ARankThatCannotBeginLeavesTheOthers) {
+  const shard::testing::TestGraph graph = shard::testing::MakeTestGraph(CommunityGraph(), 1, 11);
+  auto ranks = collective::MakeInProcessGroup(2);  // outlives the threads: who has failed must leave by himself
+  std::vector<Status> ends(2);
+  std::vector<std::jthread> threads;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      job::DistTraining job = CommunityJob();
+      if (rank == 1) job.training.inputs = {{"", {"missing"}}};
+      ends[rank] = RunAndStop(job, *graph.graph, graph.graph->embeddings(), *ranks[rank], {}).status();
+    });
+  }
+  threads.clear();  // joins
+  EXPECT_EQ(ends[1].code(), StatusCode::kNotFound);
+  EXPECT_EQ(ends[0].code(), StatusCode::kUnavailable) << ends[0].ToString();
+  EXPECT_THAT(ends[0].message(), HasSubstr("rank 1 left the group"));
+}
+
+}  // namespace
+}  // namespace espalier::trainer
