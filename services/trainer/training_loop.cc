@@ -9,6 +9,7 @@
 #include "services/trainer/model/collective_error.h"
 #include "services/trainer/model/model_error.h"
 #include "services/trainer/model/parameters.h"
+#include "services/trainer/model/torch_error.h"
 #include "services/trainer/optim/flat_gradients.h"
 
 namespace espalier::trainer {
@@ -17,10 +18,14 @@ namespace {
 // What rides behind the gradients.
 enum Extra : size_t { kLoss = 0, kStop = 1, kFailed = 2, kSave = 3, kNumExtras = 4 };
 
-NamedTensors CopyOf(const NamedTensors& tensors) {
-  NamedTensors copy;
-  for (const auto& [name, tensor] : tensors) copy.emplace_back(name, tensor.detach().clone());
-  return copy;
+Result<NamedTensors> CopyOf(const NamedTensors& tensors) {
+  try {
+    NamedTensors copy;
+    for (const auto& [name, tensor] : tensors) copy.emplace_back(name, tensor.detach().clone());
+    return copy;
+  } catch (const std::exception& error) {  // torch, out of memory
+    return StatusOfTorch(error).While("copying tensors");
+  }
 }
 
 // From on_computing to on_computed.
@@ -59,7 +64,7 @@ class Loop {
     if (options_.learnable != nullptr) RETURN_IF_ERROR(options_.learnable->AwaitPushes());
     const uint32_t last = result_.epochs.empty() ? 0 : result_.epochs.back().epoch;
     if (!result_.best_validation.has_value()) result_.best_epoch = last;
-    if (!result_.best_validation.has_value() || options_.learnable != nullptr) TakeModelOf(last);
+    if (!result_.best_validation.has_value() || options_.learnable != nullptr) RETURN_IF_ERROR(TakeModelOf(last));
     return std::move(result_);
   }
 
@@ -222,11 +227,19 @@ class Loop {
     snapshot.best_epoch = result_.best_epoch;
     snapshot.best_validation = result_.best_validation;
     snapshot.evaluations_since_best = evaluations_since_best_;
-    snapshot.model = CopyOf(StateOf(model_));
+    ASSIGN_OR_RETURN(snapshot.model, CopyOf(StateOf(model_)));
     snapshot.best = result_.best_state;  // shared: nobody writes to it
-    snapshot.optimizer = optimizer_.State();
+    ASSIGN_OR_RETURN(snapshot.optimizer, StateOfOptimizer());
     snapshot.seconds = timer.Seconds();
     return snapshot;
+  }
+
+  Result<NamedTensors> StateOfOptimizer() const {
+    try {
+      return optimizer_.State();
+    } catch (const std::exception& error) {  // torch, out of memory
+      return StatusOfTorch(error).While("copying tensors");
+    }
   }
 
   Status RunStep(uint32_t epoch, uint32_t step) {
@@ -293,11 +306,11 @@ class Loop {
     } catch (const CollectiveError& error) {
       return error.status();
     } catch (const std::exception& error) {  // torch, out of memory for one
-      if (options_.training.model.type == job::ModelType::kTorchScript) {
+      if (options_.training.model.type == job::ModelType::kTorchScript && !IsOutOfMemory(error)) {
         return InvalidArgument(error.what())
             .While("the module in " + options_.training.model.uri + ", computing gradients");
       }
-      return Internal(error.what()).While("computing gradients");
+      return StatusOfTorch(error).While("computing gradients");
     }
     report_.seconds.compute += timer.Seconds();
     return Status();
@@ -314,13 +327,20 @@ class Loop {
     const int64_t global_step = int64_t{epoch} * options_.steps_per_epoch + step;
     report_.learning_rate =
         LearningRateAt(options_.training.schedule, options_.training.optimizer.learning_rate, run_length_, global_step);
-    {
-      const Computing computing(options_);
-      optimizer_.Step(report_.learning_rate);
-    }
+    RETURN_IF_ERROR(UpdateParameters());
     step_seeds_ = batch.batch.global_num_seeds;
     report_.num_seeds += batch.batch.global_num_seeds;
     report_.seconds.compute += timer.Seconds();
+    return Status();
+  }
+
+  Status UpdateParameters() {
+    const Computing computing(options_);
+    try {
+      optimizer_.Step(report_.learning_rate);
+    } catch (const std::exception& error) {  // no memory for what the first step makes, for one
+      return StatusOfTorch(error).While("updating parameters");
+    }
     return Status();
   }
 
@@ -336,7 +356,7 @@ class Loop {
     if (!report_.validation.has_value()) return Status();
     if (IsBetter(*report_.validation)) {
       // Learnable rows keep no earlier state: with them, the model is the last epoch's.
-      if (options_.learnable == nullptr) TakeModelOf(report_.epoch);
+      if (options_.learnable == nullptr) RETURN_IF_ERROR(TakeModelOf(report_.epoch));
       result_.best_epoch = report_.epoch;
       result_.best_validation = report_.validation;
       evaluations_since_best_ = 0;
@@ -355,9 +375,10 @@ class Loop {
                                                                : value < *result_.best_validation;
   }
 
-  void TakeModelOf(uint32_t epoch) {
+  Status TakeModelOf(uint32_t epoch) {
     result_.model_epoch = epoch;
-    result_.best_state = CopyOf(StateOf(model_));
+    ASSIGN_OR_RETURN(result_.best_state, CopyOf(StateOf(model_)));
+    return Status();
   }
 
   Model& model_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/collective/agreement.h"
+#include "services/trainer/model/torch_error.h"
 
 namespace espalier::trainer {
 
@@ -66,7 +67,7 @@ Result<torch::Tensor> EdgeEvaluation::OutputsOf(const std::vector<GlobalNodeId>&
     const torch::NoGradGuard no_gradients;
     return measure_.head->Outputs(sources, destinations).contiguous();
   } catch (const std::exception& error) {  // torch, out of memory for one
-    return Internal(error.what());
+    return StatusOfTorch(error);
   }
 }
 

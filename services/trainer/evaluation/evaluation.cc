@@ -5,6 +5,7 @@
 #include "services/telemetry/log.h"
 #include "services/trainer/evaluation/forward_pass.h"
 #include "services/trainer/model/model_error.h"
+#include "services/trainer/model/torch_error.h"
 
 namespace espalier::trainer {
 namespace {
@@ -156,7 +157,7 @@ Status Evaluator::AddSampledChunk(Model& model, graph::SplitPartName part, uint3
   } catch (const ModelError& error) {
     return error.status();
   } catch (const std::exception& error) {  // torch, out of memory for one
-    return Internal(error.what());
+    return StatusOfTorch(error);
   }
   return Status();
 }

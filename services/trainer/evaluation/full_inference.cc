@@ -3,6 +3,7 @@
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/model/model_error.h"
 #include "services/trainer/model/parameters.h"
+#include "services/trainer/model/torch_error.h"
 
 namespace espalier::trainer {
 
@@ -110,7 +111,7 @@ Result<torch::Tensor> FullInference::Outputs(Model& model, int layer, NodeTypeId
   } catch (const ModelError& error) {
     return error.status();
   } catch (const std::exception& error) {  // torch, out of memory for one
-    return Internal(error.what());
+    return StatusOfTorch(error);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "services/sampler/seeds/negatives.h"
 #include "services/trainer/evaluation/ranking.h"
 #include "services/trainer/model/parameters.h"
+#include "services/trainer/model/torch_error.h"
 
 namespace espalier::trainer {
 namespace {
@@ -253,7 +254,7 @@ Status LinkEvaluation::AddPart(SplitPartName part, const std::string& tensor, Me
         metric.AddRanks(chunk, ranks, options_.k);
       }
     } catch (const std::exception& error) {  // torch, out of memory for one
-      return Internal(error.what());
+      return StatusOfTorch(error);
     }
   }
   return Status();

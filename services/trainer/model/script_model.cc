@@ -16,6 +16,7 @@
 #include "services/trainer/model/model_error.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/model/script_probe.h"
+#include "services/trainer/model/torch_error.h"
 
 namespace espalier::trainer {
 namespace {
@@ -238,6 +239,7 @@ class ScriptModel final : public Model {
     } catch (const ModelError&) {
       throw;
     } catch (const std::exception& error) {
+      if (IsOutOfMemory(error)) throw ModelError(StatusOfTorch(error).While("the module in " + where_));
       throw ModelError(Wrong(layer, "fails: " + TextOf(error)));
     }
     TypedRows outputs(schema.num_node_types());

@@ -1,0 +1,22 @@
+#include "services/trainer/model/torch_error.h"
+
+#include <new>
+#include <string_view>
+
+namespace espalier::trainer {
+
+bool IsOutOfMemory(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  const std::string_view text = error.what();
+  // Of c10's allocator for CPUs, in this version of torch and in others.
+  for (const std::string_view words : {"can't allocate memory", "not enough memory", "std::bad_alloc"}) {
+    if (text.find(words) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+Status StatusOfTorch(const std::exception& error) {
+  return IsOutOfMemory(error) ? ResourceExhausted(error.what()) : Internal(error.what());
+}
+
+}  // namespace espalier::trainer
