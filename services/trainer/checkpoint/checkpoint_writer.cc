@@ -1,6 +1,7 @@
 #include "services/trainer/checkpoint/checkpoint_writer.h"
 
 #include <chrono>
+#include <system_error>
 
 #include "services/base/failpoint.h"
 #include "services/storage/object_key.h"
@@ -58,15 +59,24 @@ void CheckpointWriter::Save(LoopSnapshot snapshot) {
     MutexLock lock(&mutex_);
     busy_ = true;
   }
-  uploading_ = std::thread([this, snapshot = std::move(snapshot)]() mutable {
-    const CheckpointReport report = Upload(std::move(snapshot));
+  const auto upload = [this](LoopSnapshot& taken) {
+    const CheckpointReport report = Upload(std::move(taken));
     if (!report.status.ok()) {
       Log(Level::kWarning, "checkpoint not written, training goes on",
           {{"checkpoint", report.folder}, {"error", report.status}});
     }
     MutexLock lock(&mutex_);
     busy_ = false;
-  });
+  };
+  try {
+    uploading_ = std::thread([upload, snapshot = std::move(snapshot)]() mutable { upload(snapshot); });
+  } catch (const std::system_error& error) {
+    {
+      MutexLock lock(&mutex_);
+      busy_ = false;
+    }
+    CannotSave(ResourceExhausted(std::string("no thread: ") + error.what()));
+  }
 }
 
 void CheckpointWriter::CannotSave(const Status& why) {

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <system_error>
 
 #include "services/base/hash.h"
 
@@ -51,7 +52,10 @@ Status GrowingObject::Flush() {
 void GrowingObject::FlushSoon() {
   if (file_ != nullptr || !Settle() || bytes_in_store_ == content_.size()) return;
   bytes_under_way_ = content_.size();
-  under_way_ = std::async(std::launch::async, [this, content = content_] { return Put(store_, key_, content); });
+  try {
+    under_way_ = std::async(std::launch::async, [this, content = content_] { return Put(store_, key_, content); });
+  } catch (const std::system_error&) {  // no thread: the next one may have it, and Flush needs none
+  }
 }
 
 bool GrowingObject::Settle() {
