@@ -24,9 +24,10 @@ std::string NameOfCopies(const Manifest& manifest) {
 
 using Pins = std::pair<std::shared_ptr<storage::CacheEntry>, std::shared_ptr<storage::CacheEntry>>;
 
-bool IsGoodCopy(const FileEntry& file, const std::string& path, int threads) {
+// No, where a stop is requested.
+bool IsGoodCopy(const FileEntry& file, const std::string& path, const LoadOptions& options) {
   const auto mapped = MappedObject::Open(path, file.size_bytes);
-  return mapped.ok() && CheckBlocks(file, (*mapped)->bytes(), path, threads).ok();
+  return mapped.ok() && CheckBlocks(file, (*mapped)->bytes(), path, options.threads, options.stop_requested).ok();
 }
 
 Status WriteAll(const storage::PartialFile& partial, const std::string& text) {
@@ -119,7 +120,7 @@ Result<LocalFile> PartitionCopies::Copy(const std::string& key, const FileEntry&
   request.stop_requested = options_.stop_requested;
   if (options_.checksums == Checksums::kCompareOnce) request.look = storage::Look::kOncePerUse;
   if (options_.checksums != Checksums::kSkip) {
-    request.is_good = [&](const std::string& path) { return IsGoodCopy(file, path, options_.threads); };
+    request.is_good = [&](const std::string& path) { return IsGoodCopy(file, path, options_); };
   }
   bool is_fetched = false;
   request.fill = [&](const storage::PartialFile& partial) {

@@ -139,6 +139,8 @@ void CacheEntry::Keep(const std::string& name, Voucher voucher) {
 
 Status CacheEntry::Make(const CachedFileRequest& request, const FileLock& lock, const std::string& partial,
                         const std::string& path, Deadline deadline) const {
+  // What is there may be good: a look that was stopped says nothing.
+  if (request.stop_requested && request.stop_requested()) return Cancelled("asked to stop before making " + path);
   const int descriptor = lock.descriptor();
   struct stat about = {};
   if (fstat(descriptor, &about) != 0) return FromErrno(errno, "looking at " + partial);

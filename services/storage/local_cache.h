@@ -52,12 +52,14 @@ struct CachedFileRequest {
   std::string name;  // relative, '/'-separated
   uint64_t size_bytes = 0;
   uint64_t journal_bytes = 0;  // room behind the file for `fill`, cut off at the end
-  // What is there already and has the size: is it good? Null: it is.
+  // What is there already and has the size: is it good? Null: it is. May say no at once when a stop is requested: then
+  // the file stays.
   std::function<bool(const std::string& path)> is_good;
   // Makes the bytes. After an error what is there stays for the next try.
   std::function<Status(const PartialFile& partial)> fill;
   Look look = Look::kAlways;
-  // True ends the wait for another process, which makes the file or looks at it, as Cancelled. Null: never.
+  // True ends the wait for another process, which makes the file or looks at it, as Cancelled, and nothing is made.
+  // Null: never.
   std::function<bool()> stop_requested = nullptr;
   // With kOncePerUse: for how long another process's look is waited for before this one looks itself, for the other one
   // may hang. 0: five seconds, and one for each 128 MiB.

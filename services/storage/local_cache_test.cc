@@ -285,6 +285,24 @@ TEST_F(LocalCacheTest, AWaitForAnotherProcessEndsWhereAStopIsRequested) {
   EXPECT_THAT(stopped.message(), HasSubstr(".espalier-partial-f"));
 }
 
+// A look at 100 GB takes minutes, and says no when it is stopped.
+TEST_F(LocalCacheTest, AFileStaysWhoseLookWasStopped) {
+  Leave(Open(), "e", 0);
+  const auto entry = *Open().Pin("e", Soon());
+  for (const Look look : {Look::kAlways, Look::kOncePerUse}) {
+    CachedFileRequest request = Request("f", 'y');
+    request.look = look;
+    bool is_stopped = false;
+    request.is_good = [&](const std::string&) {
+      is_stopped = true;
+      return false;
+    };
+    request.stop_requested = [&] { return is_stopped; };
+    EXPECT_EQ(entry->GetOrMake(request, Soon()).status().code(), StatusCode::kCancelled);
+    EXPECT_EQ(Contents(entry->folder() + "/f"), std::string(100, 'x'));
+  }
+}
+
 // Somebody hangs while he looks at a file that is good, or while he makes one.
 TEST_F(LocalCacheTest, AProcessThatHangsInItsLookIsWaitedForNoLongerThanALookTakes) {
   Leave(Open(), "e", 0);
