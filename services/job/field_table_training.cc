@@ -195,7 +195,9 @@ std::vector<FieldSpec> SamplingFields() {
        .meaning = "draw with replacement"},
       {.path = "spec.training.sampling.weight",
        .type = kName,
-       .meaning = "edge column with the weights of the draws, or a mask of 0 and 1; unset: uniform"},
+       .meaning =
+           "edge column with the weights of the draws, or a mask of 0 and 1; unset: uniform. Whole neighbourhoods "
+           "(`evaluation.neighborhood: Full`, embeddings, predictions) take every in-edge, those of weight 0 too"},
       {.path = "spec.training.sampling.method",
        .type = kEnum,
        .default_json = "\"Neighbor\"",
