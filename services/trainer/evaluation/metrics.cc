@@ -44,6 +44,8 @@ uint64_t BitsOf(double value) { return std::bit_cast<uint64_t>(value); }
 
 bool NeedsCounts(job::Metric metric) { return metric == job::Metric::kMacroF1 || metric == job::Metric::kMicroF1; }
 
+bool IsNoNumber(float value) { return std::isnan(value); }
+
 Status NotNumbers() {
   return InvalidArgument(
       "the model's outputs are not numbers: the features may hold NaN, or the learning rate is too high");
@@ -109,6 +111,8 @@ void MetricAccumulator::AddClasses(const torch::Tensor& outputs, const torch::Te
     const int64_t label = classes.data_ptr<int64_t>()[i];
     if (label < 0) continue;
     const float* row = outputs.data_ptr<float>() + i * num_outputs_;
+    // Compared, a NaN is neither larger nor smaller: the guess would be some class.
+    no_numbers_ += std::any_of(row, row + num_outputs_, IsNoNumber) ? 1 : 0;
     const int64_t guess = std::max_element(row, row + num_outputs_) - row;
     ++decided_;
     right_ += guess == label ? 1 : 0;
@@ -125,7 +129,9 @@ void MetricAccumulator::AddIndicators(const torch::Tensor& outputs, const torch:
   for (int64_t i = 0; i < outputs.numel(); ++i) {
     const float value = truth.data_ptr<float>()[i];
     if (std::isnan(value)) continue;
-    const bool label = value > 0.5f, guess = outputs.data_ptr<float>()[i] > 0.0f;
+    const float output = outputs.data_ptr<float>()[i];
+    const bool label = value > 0.5f, guess = output > 0.0f;
+    no_numbers_ += IsNoNumber(output) ? 1 : 0;
     ++decided_;
     right_ += guess == label ? 1 : 0;
     if (!NeedsCounts(metric_)) continue;
@@ -169,6 +175,7 @@ std::vector<std::byte> MetricAccumulator::Serialized() const {
   WordWriter out;
   out.Put(right_);
   out.Put(decided_);
+  out.Put(no_numbers_);
   for (const auto* counts : {&true_positive_, &predicted_, &positive_}) out.Put(*counts);
   out.Put(scores_.size());
   for (const Score& score : scores_) {
@@ -187,6 +194,7 @@ void MetricAccumulator::MergeSerialized(std::span<const std::byte> bytes) {
   WordReader in(bytes);
   right_ += in.Next();
   decided_ += in.Next();
+  no_numbers_ += in.Next();
   for (auto* counts : {&true_positive_, &predicted_, &positive_}) {
     for (uint64_t& count : *counts) count += in.Next();
   }
@@ -221,6 +229,7 @@ Status MetricAccumulator::MergeOverRanks(collective::Collective& collective, Dea
 }
 
 Result<double> MetricAccumulator::Value() const {
+  if (no_numbers_ > 0) return NotNumbers();
   switch (metric_) {
     case job::Metric::kAccuracy:
       if (decided_ == 0) return FailedPrecondition("accuracy of no labelled node");

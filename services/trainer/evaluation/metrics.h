@@ -42,7 +42,8 @@ class MetricAccumulator {
   // Every rank calls it; afterwards all hold the statistics of all.
   Status MergeOverRanks(collective::Collective& collective, Deadline deadline);
 
-  // FailedPrecondition where nothing was labelled or ranked (or, RocAuc, no class has both outcomes).
+  // FailedPrecondition where nothing was labelled or ranked (or, RocAuc, no class has both outcomes); InvalidArgument
+  // where an output that counts is NaN.
   Result<double> Value() const;
 
  private:
@@ -68,6 +69,7 @@ class MetricAccumulator {
   job::Metric metric_;
   int64_t num_outputs_;
   uint64_t right_ = 0, decided_ = 0;                            // Accuracy
+  uint64_t no_numbers_ = 0;                                     // Accuracy, F1: of what was decided, on NaN
   std::vector<uint64_t> true_positive_, predicted_, positive_;  // F1, by class
   std::vector<Score> scores_;                                   // RocAuc
   std::map<uint64_t, ChunkSum> chunk_sums_;                     // Mean*Error, MRR, HitsAtK

@@ -94,6 +94,33 @@ TEST(MetricsTest, OutputsThatAreNoNumbersAreAnError) {
   EXPECT_EQ(error.Value().status().code(), StatusCode::kInvalidArgument);
 }
 
+// Of the ranks too that have none of them. Rows and entries without a label may hold anything.
+TEST(MetricsTest, DecisionsOnOutputsThatAreNoNumbersAreAnError) {
+  const torch::Tensor outputs = torch::tensor({{1.f, NAN}, {1.f, 2.f}});
+  const torch::Tensor of_nan[] = {torch::tensor({0, 1}, torch::kInt64), torch::tensor({{1.f, 0.f}, {1.f, 1.f}})};
+  const torch::Tensor of_numbers[] = {torch::tensor({-1, 1}, torch::kInt64), torch::tensor({{1.f, NAN}, {1.f, 1.f}})};
+  for (const auto metric : {job::Metric::kAccuracy, job::Metric::kMicroF1, job::Metric::kMacroF1}) {
+    SCOPED_TRACE(trainer::NameOf(metric));
+    for (const size_t kind : {0u, 1u}) {
+      EXPECT_DOUBLE_EQ(ValueOf(metric, outputs, of_numbers[kind]), 1.0);
+      const auto group = collective::MakeInProcessGroup(2);
+      std::vector<StatusCode> codes(2);
+      {
+        std::vector<std::jthread> ranks;
+        for (uint64_t rank = 0; rank < 2; ++rank) {
+          ranks.emplace_back([&, rank] {
+            MetricAccumulator mine(metric, 2);
+            mine.Add(rank, outputs, rank == 1 ? of_nan[kind] : of_numbers[kind]);
+            EXPECT_TRUE(mine.MergeOverRanks(*group[rank], Deadline::After(std::chrono::seconds(60))).ok());
+            codes[rank] = mine.Value().status().code();
+          });
+        }
+      }
+      EXPECT_EQ(codes, std::vector(2, StatusCode::kInvalidArgument));
+    }
+  }
+}
+
 TEST(MetricsTest, RanksHoldingAlternateChunksAgreeWithOneToTheBit) {
   const torch::Tensor outputs = RandomMatrix(3, 1000, 2), targets = RandomMatrix(4, 1000, 2);
   const torch::Tensor classes = (RandomMatrix(5, 1000, 1) > 0).to(torch::kInt64).view(-1);
