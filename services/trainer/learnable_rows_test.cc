@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -34,6 +35,21 @@ class UniformOfAPlugin final : public sampler::RowInitializers {
     spec.initializer = sampler::Initializer::Uniform(-bound, bound, asked.seed);
     const auto original_id = [&](uint64_t row) { return rows.original_ids[row]; };
     shard::FillRows(spec, rows.book, original_id, rows.original_ids.size(), rows.values.data());
+    return Status();
+  }
+};
+
+// Zeros, but for one NaN in the row of every tenth node.
+class RowsWithNoNumbers final : public sampler::RowInitializers {
+ public:
+  Status CheckExists(const std::string&) const override { return Status(); }
+
+  Status Fill(const sampler::RowsToFill& rows, Deadline) const override {
+    auto* const values = reinterpret_cast<float*>(rows.values.data());
+    const size_t width = rows.values.size() / sizeof(float) / rows.original_ids.size();
+    for (size_t row = 0; row < rows.original_ids.size(); ++row) {
+      if (rows.original_ids[row] % 10 == 0) values[row * width] = NAN;
+    }
     return Status();
   }
 };
@@ -97,6 +113,15 @@ TEST(LearnableRowsTest, SayWhyAPluginDoesNotMakeThem) {
   const Status wrong = error_of(JobOfAPlugin(""), {.partitions = 2, .initializers = plugin});
   EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(wrong.message(), HasSubstr("expected a number, found nothing"));
+}
+
+// Behind a hidden layer: no ReLU may make a zero of what is no number.
+TEST(LearnableRowsTest, ThatAreNoNumbersEndTheRun) {
+  job::DistTraining job = JobOfAPlugin("");
+  job.training.sampling.layers = {{3, {}}, {3, {}}};
+  const auto plugin = std::make_shared<RowsWithNoNumbers>();
+  const Status status = RunSmall(GraphOfPluginRows(), job, {.partitions = 2, .initializers = plugin}).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
 }
 
 TEST(LearnableRowsTest, GoOnFromACheckpointOfTheSameInitialiserAlone) {

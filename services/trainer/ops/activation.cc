@@ -1,5 +1,7 @@
 #include "services/trainer/ops/activation.h"
 
+#include <cmath>
+
 #include "services/base/check.h"
 #include "services/trainer/ops/dropout_bits.h"
 #include "services/trainer/ops/row_ranges.h"
@@ -11,13 +13,15 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// One row: x = passes * scale * (x + bias), passes = (x + bias > 0 and kept), as bytes too for the way back.
+// One row: x = passes * scale * (x + bias), passes = (x + bias > 0 and kept), as bytes too for the way back. What is no
+// number passes, as it does torch's ReLU: a zero in its place would hide it from the loss and from every metric.
 // (Written with integers instead of conditions: in this form the compiler vectorises it.)
 void ActivateRow(float* __restrict x, const float* __restrict bias, const uint16_t* __restrict half_words,
                  int32_t threshold, float scale, uint8_t* __restrict passes, int64_t width) {
   for (int64_t j = 0; j < width; ++j) {
     const float value = (x[j] + bias[j]) * scale;
-    const int32_t pass = (value > 0.0f ? 1 : 0) & (int32_t{half_words[j]} >= threshold ? 1 : 0);
+    const int32_t is_on = (value > 0.0f ? 1 : 0) | (std::isnan(value) ? 1 : 0);
+    const int32_t pass = is_on & (int32_t{half_words[j]} >= threshold ? 1 : 0);
     x[j] = pass != 0 ? value : 0.0f;
     passes[j] = static_cast<uint8_t>(pass);
   }

@@ -24,7 +24,8 @@ struct DropoutPlan {
   std::vector<DropoutRange> ranges;  // cover all rows when probability > 0
 };
 
-// dropout(relu(x + bias)), written over x (f32 [N, F]); bias f32 [F] or undefined. Returns x.
+// dropout(relu(x + bias)), written over x (f32 [N, F]); bias f32 [F] or undefined. NaN stays NaN unless it is dropped.
+// Returns x.
 torch::Tensor BiasReluDropout(const torch::Tensor& x, const torch::Tensor& bias, const DropoutPlan& dropout);
 
 // dropout(x) as new rows; x itself where the plan drops nothing. f32 [N, F]

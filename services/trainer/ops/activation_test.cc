@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "services/base/philox.h"
@@ -36,6 +37,21 @@ TEST(BiasReluDropoutTest, WithoutDropoutIsReluOfTheSum) {
   const torch::Tensor x = RandomMatrix(1, 300, 19), bias = RandomMatrix(2, 1, 19)[0];
   EXPECT_TRUE(torch::equal(BiasReluDropout(x.clone(), bias, {}), torch::relu(x + bias)));
   EXPECT_TRUE(torch::equal(BiasReluDropout(x.clone(), {}, {}), torch::relu(x)));
+}
+
+// A hidden layer that made zeros of them would hide them from the loss and from every metric.
+TEST(BiasReluDropoutTest, WhatIsNoNumberStaysNone) {
+  torch::Tensor x = RandomMatrix(1, 3, 19), bias = torch::zeros({19});
+  x[1][2] = NAN;
+  x[2][18] = NAN;
+  x.requires_grad_();
+  const torch::Tensor y = BiasReluDropout(x * 1, bias, {});
+  EXPECT_TRUE(torch::equal(y.isnan(), x.isnan()));
+  EXPECT_TRUE(torch::equal(y.detach().nan_to_num(), torch::relu(x.detach().nan_to_num())));
+
+  y.backward(torch::ones({3, 19}));
+  EXPECT_TRUE(torch::equal(x.grad(), (~(x.detach() <= 0)).to(torch::kFloat32)));
+  EXPECT_TRUE(BiasReluDropout(torch::zeros({2, 3}), torch::full({3}, NAN), {}).isnan().all().item<bool>());
 }
 
 TEST(BiasReluDropoutTest, WritesOverItsInput) {

@@ -1,6 +1,7 @@
 #include "services/trainer/ops/segment_kernels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -107,10 +108,16 @@ void MaxSegments(const Segments& segments, int64_t width, ConstRows source, Rows
           PrefetchRow(source.data + segments.indices[e + kPrefetchAhead] * source.stride, width);
         }
         const float* __restrict row = source.data + segments.indices[e] * source.stride;
+        if (e == first) {
+          std::memcpy(best, row, static_cast<size_t>(width) * sizeof(float));
+          for (int64_t j = 0; j < width; ++j) winner[j] = e;
+          continue;
+        }
+        // No comparison with a NaN is true, so one that has won stays.
         for (int64_t j = 0; j < width; ++j) {
-          const bool wins = e == first || row[j] > best[j];
-          best[j] = wins ? row[j] : best[j];
-          winner[j] = wins ? e : winner[j];
+          const int32_t wins = (row[j] > best[j] ? 1 : 0) | (std::isnan(row[j]) ? 1 : 0);
+          best[j] = wins != 0 ? row[j] : best[j];
+          winner[j] = wins != 0 ? e : winner[j];
         }
       }
     }

@@ -46,7 +46,7 @@ struct SegmentSumArguments {
 void SumSegments(const SegmentSumArguments& arguments);
 
 // out[i] = element-wise maximum of the sources of i, zeros where it has none; winners[i * width + j]: the edge
-// that gave it, the first among equals (untouched where it has none).
+// that gave it, the first among equals (untouched where it has none). A NaN counts as the largest, as in torch's max.
 void MaxSegments(const Segments& segments, int64_t width, ConstRows source, Rows out, uint32_t* winners);
 
 // The edges by source: those of source s are [indptr[s], indptr[s + 1]), ascending in position.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "services/trainer/testing/gradients.h"
 
 namespace espalier::trainer {
@@ -48,6 +50,24 @@ TEST(SegmentOpsTest, LonelyDestinationsGetZeros) {
   EXPECT_TRUE(torch::equal(SegmentMax({indptr, indices}, x), torch::tensor({{1.f}, {0.f}})));
   EXPECT_TRUE(torch::equal(SegmentMeanWithSelf({indptr, indices}, x), torch::tensor({{-2.f}, {1.f}})));
   EXPECT_TRUE(torch::equal(SelfAndSegmentMean({indptr, indices}, x), torch::tensor({{-4.f, -1.f}, {1.f, 0.f}})));
+}
+
+// First, in the middle and last of a destination's edges, and not in the next destination.
+TEST(SegmentOpsTest, TheMaximumOfWhatIsNoNumberIsNone) {
+  const std::vector<uint32_t> indptr = {0, 3, 4}, indices = {0, 1, 2, 1};
+  for (int64_t place = 0; place < 3; ++place) {
+    torch::Tensor x = torch::tensor({{3.f, -4.f}, {2.f, 1.f}, {4.f, -3.f}});
+    x[place][0] = NAN;
+    x.requires_grad_();
+    const torch::Tensor most = SegmentMax({indptr, indices}, x);
+    EXPECT_TRUE(std::isnan(most[0][0].item<float>())) << place;
+    EXPECT_EQ(most[0][1].item<float>(), 1);
+    EXPECT_EQ(std::isnan(most[1][0].item<float>()), place == 1);
+
+    most[0][0].backward();
+    EXPECT_EQ(x.grad()[place][0].item<float>(), 1);
+    EXPECT_EQ(x.grad().sum().item<float>(), 1);
+  }
 }
 
 TEST(SegmentOpsTest, AgreesWithIndexingForwardAndBackward) {
