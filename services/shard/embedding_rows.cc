@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/base/check.h"
+#include "services/shard/default_floats.h"
 
 namespace espalier::shard {
 namespace {
@@ -156,6 +157,7 @@ bool EmbeddingRows::ApplyStep() {
     TensorRows::Changing rows(*tensors->rows, changing);
     std::optional<TensorRows::Changing> state;
     if (has_state_) state.emplace(*tensors->state, changing);
+    const DefaultFloats floats;
     const RowUpdate update(spec_.optimizer, spec_.width, gradients->learning_rate(), number);
     step_.Apply(update, spec_.optimizer.duplicates, TableOf(rows.bytes(), state.has_value() ? state->bytes() : nullptr),
                 parts);

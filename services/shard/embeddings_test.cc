@@ -11,6 +11,10 @@
 
 #include "services/shard/testing/plain_rows.h"
 
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
 namespace espalier::shard {
 namespace {
 
@@ -305,6 +309,37 @@ TEST_F(EmbeddingsTest, TheLastPieceIsAcknowledgedWhenItsStepHasBeenApplied) {
   embeddings.Push(Descent(2).id, GradientsOf(0, 1, {LocalRowId(1)}, 1), Soon(), acknowledged(last_version));
   EXPECT_EQ(last_version, 1u);
 }
+
+#ifdef __SSE2__
+// As torch sets it; of this thread.
+void FlushSubnormalsToZero() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
+
+bool IsFlushingSubnormals() {
+  const volatile float small = 1e-37f;
+  return small * 0.1f == 0.0f;
+}
+
+// A graph server's threads keep subnormal numbers, those of a trainer that has the partitions in its own process do
+// not. Adam's first moment is subnormal after this step.
+TEST_F(EmbeddingsTest, AStepIsTheSameOnAThreadThatFlushesSubnormalsToZero) {
+  EmbeddingSpec spec = Descent(1);
+  spec.initializer = sampler::Initializer::Constant(0);
+  spec.optimizer.type = SparseOptimizerType::kAdam;
+  std::vector<std::vector<float>> values;
+  for (const bool flushes : {false, true}) {
+    ASSERT_TRUE(Create(spec).ok());
+    std::jthread([&] {
+      if (flushes) FlushSubnormalsToZero();
+      EXPECT_TRUE(Push(GradientsOf(0, 0, {LocalRowId(3)}, 1e-37f)).ok());
+      EXPECT_EQ(IsFlushingSubnormals(), flushes) << "the thread's own mode again";
+    }).join();
+    values.push_back(ValuesAt(1, {LocalRowId(3)}));
+    embeddings().Drop(Descent(1).id, Soon(), [](const Status&) {});
+  }
+  EXPECT_LT(values[0][0], 0);
+  EXPECT_EQ(values[0], values[1]);
+}
+#endif
 
 TEST_F(EmbeddingsTest, HalfRowsFollowTheirMaster) {
   EmbeddingSpec spec = Descent(1);
