@@ -32,6 +32,11 @@ Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, cons
   return std::make_shared<LinkScorer>(scorer, static_cast<int64_t>(types.size()), width, training.seed);
 }
 
+Result<std::vector<std::string>> ScorerRelationsOf(const job::Training& training, const graph::GraphSchema& schema) {
+  if (training.task.scorer == job::Scorer::kDot) return std::vector<std::string>();
+  return job::CanonicalNamesOfEdgeTypes(training.task, schema);
+}
+
 Status CheckNegatives(const job::Training& training, int64_t width, uint32_t num_trainers) {
   const int64_t negatives = job::NegativesOfShare(training, num_trainers);
   const int64_t most = job::MostNegativesOfShare(training.task.negatives, width);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "services/trainer/evaluation/evaluation.h"
 #include "services/trainer/model/link_scorer.h"
@@ -21,6 +23,9 @@ Result<uint64_t> CountTrainingEdges(const job::Training& training, const GraphAc
 // or a module's, is not for it, or a file's outputs are no embeddings of the document's hiddenSize.
 Result<std::shared_ptr<LinkScorer>> ScorerOf(const job::Training& training, const graph::GraphSchema& schema,
                                              int64_t width);
+
+// The edge type of each row of `scorer.relation`, by its canonical name; none for Dot, which has no relations.
+Result<std::vector<std::string>> ScorerRelationsOf(const job::Training& training, const graph::GraphSchema& schema);
 
 // Whether a trainer's share of a step's negatives may have embeddings of this width: InvalidArgument names
 // spec.training.task.negatives.count.

@@ -52,6 +52,12 @@ const char* TextOf(job::LayerNormalization normalization) {
   return "";
 }
 
+std::string WithCommas(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
 // The shortest text that reads back as the same number.
 std::string ShortestText(double value) { return ordered_json(value).dump(); }
 
@@ -103,8 +109,8 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
   if (task.type == job::TaskType::kLinkPrediction) {
     metadata.erase("label");
     metadata["scorer"] = job::NameOf(task.scorer);
-    std::string& edge_types = metadata["edgeType"] = "";
-    for (const std::string& name : job::EdgeTypeNames(task)) edge_types += (edge_types.empty() ? "" : ",") + name;
+    metadata["edgeType"] = WithCommas(job::EdgeTypeNames(task));
+    if (!facts.scorer_relations.empty()) metadata["scorerRelations"] = WithCommas(facts.scorer_relations);
   }
   return metadata;
 }
@@ -112,6 +118,7 @@ std::map<std::string, std::string> ModelMetadata(const RunFacts& facts) {
 std::map<std::string, std::string> NodeResultAttributes(const RunFacts& facts) {
   std::map<std::string, std::string> attributes = ModelMetadata(facts);
   attributes.erase("format");
+  attributes.erase("scorerRelations");  // of the model's parameters
   attributes["job"] = facts.job.name;
   attributes["graph"] = facts.graph_name.empty() ? facts.job.graph.source.uri : facts.graph_name;
   return attributes;

@@ -37,7 +37,8 @@ struct Parts {
   std::shared_ptr<LinkScorer> scorer;  // the model's module; null but for link prediction
   std::optional<EdgeTask> edges;       // of tasks that label edges; its head is the model's module
   uint32_t steps_per_epoch = 0;
-  std::string unmeasurable;  // why no metric can be computed; empty: it can
+  std::string unmeasurable;                   // why no metric can be computed; empty: it can
+  std::vector<std::string> scorer_relations;  // RunFacts
 };
 
 // A job that only infers is content with a graph that has neither labels nor splits.
@@ -106,7 +107,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   }
   ASSIGN_OR_RETURN(sampler::SamplingSpec sampling,
                    SamplingSpecOf(training.sampling, graph.schema(), training.seed, job.graph.time_column));
-  Parts parts{std::move(data), std::move(sampling), std::move(module), nullptr, nullptr, {}, 0, {}};
+  Parts parts{std::move(data), std::move(sampling), std::move(module), nullptr, nullptr, {}, 0, {}, {}};
   RETURN_IF_ERROR(FindMeasure(training, graph, &parts));
   ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));
   if (parts.module != nullptr) {
@@ -119,6 +120,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
   }
   if (PredictsLinks(training)) {
     ASSIGN_OR_RETURN(parts.scorer, ScorerOf(training, graph.schema(), parts.data.num_outputs()));
+    ASSIGN_OR_RETURN(parts.scorer_relations, ScorerRelationsOf(training, graph.schema()));
     RETURN_IF_ERROR(CheckNegatives(training, parts.data.num_outputs(), collective.size()));
     parts.model->register_module("scorer", parts.scorer);
   }
@@ -133,6 +135,7 @@ Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collect
     RunFacts facts;
     facts.job = job;
     facts.num_outputs = parts.data.num_outputs();
+    facts.scorer_relations = parts.scorer_relations;
     if (parts.edges.has_value()) facts.num_edge_outputs = parts.edges->target.num_outputs;
     RETURN_IF_ERROR(LoadModelFile(*file, ModelMetadata(facts), *parts.model));
   }
@@ -254,6 +257,7 @@ class TrainerRun {
     facts.num_partitions = graph_.neighbors.book().num_partitions();
     facts.num_trainers = collective_.size();
     facts.num_outputs = parts_.data.num_outputs();
+    facts.scorer_relations = parts_.scorer_relations;
     if (parts_.edges.has_value()) facts.num_edge_outputs = parts_.edges->target.num_outputs;
     facts.steps_per_epoch = parts_.steps_per_epoch;
     if (parts_.module != nullptr) facts.module_sha256 = parts_.module->sha256;

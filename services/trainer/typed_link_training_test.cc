@@ -10,6 +10,7 @@
 #include "services/format/source/npy_file.h"
 #include "services/graph/preprocess.h"
 #include "services/job/sampling/link_plan.h"
+#include "services/storage/memory_store.h"
 #include "services/storage/testing/temporary_folder.h"
 #include "services/trainer/model/model_file.h"
 #include "services/trainer/testing/small_runs.h"
@@ -260,6 +261,70 @@ TEST(TypedLinkTrainingTest, TrainsOnTheEdgesOfTheChosenTypesAlone) {
   };
   EXPECT_EQ(num_seeds({"user:buys:item"}), num_training("buys"));
   EXPECT_EQ(num_seeds({"similar", "buys"}), num_training("buys") + num_training("similar"));
+}
+
+// Two relations over nodes of one type: each node's next one, and the one after.
+graph::SourceGraph TwoRings(const std::string& one, const std::string& other) {
+  constexpr uint32_t kNodes = 60;
+  graph::SourceGraph source;
+  source.name = "rings";
+  source.schema = *graph::GraphSchema::Make({"n"}, {{"n", one, "n"}, {"n", other, "n"}});
+  source.nodes.push_back({.count = kNodes});
+  Tensor features = Tensor::Zeros(DType::kF32, {int64_t{kNodes}, 6});
+  for (size_t i = 0; i < 6 * kNodes; ++i) {
+    features.mutable_values<float>()[i] = static_cast<float>(i * 37 % 101) / 50.0f - 1.0f;
+  }
+  source.nodes[0].columns["x"] = features;
+  for (uint16_t type = 0; type < 2; ++type) {
+    std::vector<uint32_t> from, to;
+    graph::EdgeSplit& split = source.edge_splits[kSales][type];
+    for (uint32_t node = 0; node < kNodes; ++node) {
+      from.push_back(node);
+      to.push_back((node + 1 + type) % kNodes);
+      graph::EdgePairs& part = node % 10 == 0 ? split.validation : node % 10 == 1 ? split.test : split.train;
+      part.sources.push_back(from.back());
+      part.destinations.push_back(to.back());
+    }
+    source.edges.push_back({.sources = Tensor::FromVector(from), .destinations = Tensor::FromVector(to)});
+  }
+  return source;
+}
+
+job::DistTraining RingsJob() {
+  job::DistTraining job = ShopJob();
+  job.training.task.reverse_edges_added = false;
+  job.training.task.edge_types.clear();
+  job.training.inputs = {{"", {"x"}}};
+  job.output_save = {job::OutputKind::kModel};
+  return job;
+}
+
+// GraphSAGE's parameters name no relation of such a graph, and as many relations have parameters of the same shapes.
+TEST(TypedLinkTrainingTest, AModelIsAppliedToTheRelationsItWasMadeForAlone) {
+  job::DistTraining job = RingsJob();
+  const storage::TemporaryFolder folder;
+  const TrainOutcome trained = TrainSmall(TwoRings("a", "b"), job, {.output = folder.path() + "/run"});
+  job.training.model.uri = folder.path() + "/run/results/000001/model/best.safetensors";
+  job.training.epochs = 0;
+  EXPECT_EQ(TrainSmall(TwoRings("a", "b"), job).test, trained.test);
+  job.training.task.edge_types = {"n:b:n", "a"};
+  EXPECT_EQ(TrainSmall(TwoRings("a", "b"), job).test, trained.test);
+  job.training.task.edge_types.clear();
+  const Status other = RunSmall(TwoRings("0b", "a"), job).status();
+  EXPECT_EQ(other.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(other.message(), HasSubstr("relation 0 of the scorer is 'n:0b:n', but in the model in"));
+  EXPECT_THAT(other.message(), HasSubstr("it is 'n:a:n'"));
+}
+
+TEST(TypedLinkTrainingTest, ACheckpointGoesOnWithTheRelationsItHasAlone) {
+  const job::DistTraining job = RingsJob();
+  const auto store = std::make_shared<storage::MemoryStore>();
+  TrainSmall(TwoRings("a", "b"), job, {.store = store, .stop_after = 2});
+  const Status other = RunSmall(TwoRings("0b", "a"), job, {.store = store, .incarnation = 2}).status();
+  EXPECT_EQ(other.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(other.message(), HasSubstr("training.task.edgeTypes: the checkpoint has 'n:a:n,n:b:n', this job has "
+                                         "'n:0b:n,n:a:n'"));
+  EXPECT_NE(TrainSmall(TwoRings("a", "b"), job, {.store = store, .incarnation = 2}).resumed_from, "");
 }
 
 TEST(TypedLinkTrainingTest, NamesWhatDoesNotFit) {

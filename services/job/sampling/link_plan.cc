@@ -54,6 +54,13 @@ Result<std::vector<EdgeTypeId>> EdgeTypesOf(const Task& task, const graph::Graph
   return types;
 }
 
+Result<std::vector<std::string>> CanonicalNamesOfEdgeTypes(const Task& task, const graph::GraphSchema& schema) {
+  ASSIGN_OR_RETURN(const std::vector<EdgeTypeId> types, EdgeTypesOf(task, schema));
+  std::vector<std::string> names;
+  for (const EdgeTypeId type : types) names.push_back(schema.EdgeType(type).Name());
+  return names;
+}
+
 Result<std::optional<EdgeTypeId>> ReverseTypeOf(const Task& task, const graph::GraphSchema& schema, EdgeTypeId type) {
   const std::optional<EdgeTypeId> none;
   if (!task.reverse_edge_type.empty()) {

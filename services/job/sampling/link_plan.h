@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "services/graph/schema.h"
@@ -12,6 +13,9 @@ namespace espalier::job {
 
 // spec.training.task.edgeType or edgeTypes, or every type of the graph, ascending, each once. Errors name the field.
 Result<std::vector<EdgeTypeId>> EdgeTypesOf(const Task& task, const graph::GraphSchema& schema);
+
+// The same as "source:relation:destination".
+Result<std::vector<std::string>> CanonicalNamesOfEdgeTypes(const Task& task, const graph::GraphSchema& schema);
 
 // The edge type that holds the edges of one of them the other way round: the one that the document names, else what
 // addReverseEdges has made of it, or it of; else none.

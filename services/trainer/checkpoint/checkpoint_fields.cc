@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "services/job/enum_names.h"
+#include "services/job/sampling/link_plan.h"
 
 namespace espalier::trainer {
 namespace {
@@ -88,9 +89,13 @@ void AddEdgeFields(const job::Task& task, int64_t num_edge_outputs, std::map<std
   (*fields)["training.task.exclude"] = TextOf(NameOf(task.exclude));
 }
 
-void AddLinkFields(const job::Training& training, std::map<std::string, std::string>* fields) {
+void AddLinkFields(const job::Training& training, const graph::GraphSchema& schema,
+                   std::map<std::string, std::string>* fields) {
   const job::Task& task = training.task;
   (*fields)["training.task.edgeType"] = TextOf(job::EdgeTypeNames(task));
+  // A run whose document names what the graph lacks has no scorer and ends before.
+  const Result<std::vector<std::string>> edge_types = job::CanonicalNamesOfEdgeTypes(task, schema);
+  if (edge_types.ok()) (*fields)[kCanonicalEdgeTypes] = TextOf(*edge_types);
   (*fields)["training.task.reverseEdgeType"] = TextOf(task.reverse_edge_type);
   (*fields)["training.task.negatives.type"] = TextOf(NameOf(task.negatives));
   (*fields)["training.task.negatives.count"] = TextOf(task.num_negatives);
@@ -161,7 +166,7 @@ std::map<std::string, std::string> DecidingFields(const job::DistTraining& job, 
   }
   if (!sampling.seed_time.empty()) fields["training.sampling.seedTime"] = TextOf(sampling.seed_time);
   if (job::LabelsEdges(training.task.type)) AddEdgeFields(training.task, graph.num_edge_outputs, &fields);
-  if (training.task.type == job::TaskType::kLinkPrediction) AddLinkFields(training, &fields);
+  if (training.task.type == job::TaskType::kLinkPrediction) AddLinkFields(training, schema, &fields);
   return fields;
 }
 

@@ -10,6 +10,9 @@
 
 namespace espalier::trainer {
 
+// The task's edge types by their canonical names, whichever way the document names them. Older checkpoints lack it.
+inline constexpr char kCanonicalEdgeTypes[] = "training.task.edgeTypes";
+
 // What the fields say besides the document.
 struct GraphFacts {
   const graph::PartitionBook& book;

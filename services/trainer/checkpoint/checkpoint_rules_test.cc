@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/testing/fake_clock.h"
+#include "services/trainer/checkpoint/checkpoint_fields.h"
 #include "services/trainer/checkpoint/checkpoint_state.h"
 #include "services/trainer/checkpoint/checkpoint_trigger.h"
 
@@ -51,6 +52,20 @@ TEST(CheckpointStateTest, TheBestEpochOfRowsIsThatOfTheBestValidation) {
     ASSERT_TRUE(back.ok()) << back.status().ToString();
     EXPECT_EQ(back->best_epoch, has_rows ? 2u : 0u);
   }
+}
+
+TEST(CheckpointStateTest, OlderCheckpointsThatDoNotNameTheEdgeTypesFit) {
+  CheckpointFacts facts;
+  facts.fields = {{kCanonicalEdgeTypes, "n:a:n,n:b:n"}, {"training.task.edgeType", ""}};
+  format::CheckpointManifest manifest = ManifestOf(LoopSnapshot(), facts);
+  EXPECT_EQ(CheckFits(manifest, facts), Status());
+  facts.fields[kCanonicalEdgeTypes] = "n:0b:n,n:a:n";
+  const Status other = CheckFits(manifest, facts);
+  EXPECT_EQ(other.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(other.message(), HasSubstr("training.task.edgeTypes: the checkpoint has 'n:a:n,n:b:n', this job has "
+                                         "'n:0b:n,n:a:n'"));
+  manifest.fields.erase(kCanonicalEdgeTypes);
+  EXPECT_EQ(CheckFits(manifest, facts), Status());
 }
 
 TEST(CheckpointTriggerTest, IsDueByStepsEpochsOrTime) {

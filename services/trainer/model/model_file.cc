@@ -1,5 +1,6 @@
 #include "services/trainer/model/model_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <string_view>
@@ -18,6 +19,8 @@ struct Property {
   const char* field;
 };
 constexpr const char* kScorer = "scorer";
+constexpr const char* kEdgeType = "edgeType";                // as the document says it
+constexpr const char* kScorerRelations = "scorerRelations";  // of each row of scorer.relation; older files lack it
 constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"aggregator", "spec.training.model.aggregator"},
                                     {"hiddenSize", "spec.training.model.hiddenSize"},
@@ -29,11 +32,49 @@ constexpr Property kProperties[] = {{"model", "spec.training.model.type"},
                                     {"negativeSlope", "spec.training.model.negativeSlope"},
                                     {"features", "spec.training.inputs.features"},
                                     {kScorer, "spec.training.task.scorer"},
-                                    {"edgeType", "spec.training.task.edgeType"},
+                                    {kEdgeType, "spec.training.task.edgeType"},
                                     {"edgeOutputs", "the number of an edge's outputs (spec.training.task)"},
                                     {"outputs", "the number of the model's outputs (spec.training.task)"}};
 
+std::string ValueOf(const std::map<std::string, std::string>& metadata, const char* name) {
+  const auto found = metadata.find(name);
+  return found == metadata.end() ? "" : found->second;
+}
+
+bool NamesRelations(const std::map<std::string, std::string>& metadata) {
+  return !ValueOf(metadata, kScorerRelations).empty();
+}
+
+// The first of the names, which goes from them; empty after the last.
+std::string_view TakeName(std::string_view* names) {
+  const std::string_view name = names->substr(0, names->find(','));
+  names->remove_prefix(std::min(names->size(), name.size() + 1));
+  return name;
+}
+
+// Rows of scorer.relation are told apart by their order alone. (The only one of a graph, for which both documents have
+// the same name or none, may be called something else there.)
+Status CheckScorerRelations(const ModelFile& file, const std::map<std::string, std::string>& expected) {
+  const std::string ours = ValueOf(expected, kScorerRelations);
+  const std::string theirs = ValueOf(file.content.metadata, kScorerRelations);
+  const bool is_one = (ours + theirs).find(',') == std::string::npos;
+  if (ours == theirs || (is_one && ValueOf(expected, kEdgeType) == ValueOf(file.content.metadata, kEdgeType))) {
+    return Status();
+  }
+  std::string_view our_names = ours, their_names = theirs, our_name, their_name;
+  uint64_t row = 0;
+  for (;; ++row) {
+    our_name = TakeName(&our_names);
+    their_name = TakeName(&their_names);
+    if (our_name != their_name || (our_names.empty() && their_names.empty())) break;
+  }
+  const auto text_of = [](std::string_view name) { return name.empty() ? "none" : "'" + std::string(name) + "'"; };
+  return InvalidArgument("spec.training.task.edgeType: relation " + std::to_string(row) + " of the scorer is " +
+                         text_of(our_name) + ", but in the model in " + file.where + " it is " + text_of(their_name));
+}
+
 Status CheckProperties(const ModelFile& file, const std::map<std::string, std::string>& expected) {
+  const bool names_relations = NamesRelations(expected) && NamesRelations(file.content.metadata);
   for (const Property& property : kProperties) {
     const auto of_job = expected.find(property.name);
     if (of_job == expected.end()) continue;  // no property of this type of model
@@ -46,10 +87,11 @@ Status CheckProperties(const ModelFile& file, const std::map<std::string, std::s
       return InvalidArgument("the metadata of " + file.where + " lack '" + property.name + "'");
     }
     if (of_job->second == of_file->second) continue;
+    if (names_relations && std::string_view(property.name) == kEdgeType) continue;  // "cites", "paper:cites:paper"
     return InvalidArgument(std::string(property.field) + " is '" + of_job->second + "', but the model in " +
                            file.where + " was made with '" + of_file->second + "'");
   }
-  return Status();
+  return names_relations ? CheckScorerRelations(file, expected) : Status();
 }
 
 }  // namespace

@@ -107,6 +107,43 @@ TEST_F(ModelFileTest, NamesAScorerThatDoesNotFit) {
               HasSubstr("was made for a task on nodes: it has no scorer of links"));
 }
 
+// What each row of scorer.relation is about, however the documents name the edge types.
+TEST_F(ModelFileTest, NamesARelationThatDoesNotFit) {
+  const auto facts_of = [](const std::string& edge_type, const std::vector<std::string>& relations) {
+    RunFacts facts = ModelFacts();
+    facts.job.training.task.type = job::TaskType::kLinkPrediction;
+    facts.job.training.task.scorer = job::Scorer::kDistMult;
+    facts.job.training.task.edge_type = edge_type;
+    facts.scorer_relations = relations;
+    return facts;
+  };
+  const auto file_of = [&](const std::string& folder, const RunFacts& facts) {
+    const auto outputs = Outputs::Open({store_, folder}, facts);
+    EXPECT_TRUE(outputs.ok() && (*outputs)->WriteModel("best", StateOf(*trained_)).ok());
+    return Read(folder + "/results/000001/model/best.safetensors");
+  };
+  const auto status_of = [&](const Result<ModelFile>& file, const RunFacts& facts) {
+    return file.ok() ? LoadModelFile(*file, ModelMetadata(facts), *trained_) : file.status();
+  };
+  const Result<ModelFile> two = file_of("two", facts_of("", {"n:a:n", "n:b:n"}));
+  EXPECT_EQ(status_of(two, facts_of("", {"n:a:n", "n:b:n"})), Status());
+  const Status renamed = status_of(two, facts_of("", {"n:0b:n", "n:a:n"}));
+  EXPECT_EQ(renamed.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(renamed.message(), HasSubstr("relation 0 of the scorer is 'n:0b:n', but in the model in"));
+  EXPECT_THAT(renamed.message(), HasSubstr("it is 'n:a:n'"));
+  EXPECT_THAT(status_of(two, facts_of("a", {"n:a:n"})).message(), HasSubstr("relation 1 of the scorer is none"));
+
+  const Result<ModelFile> one = file_of("one", facts_of("a", {"n:a:n"}));
+  EXPECT_EQ(status_of(one, facts_of("n:a:n", {"n:a:n"})), Status());
+  EXPECT_EQ(status_of(one, facts_of("a", {"node:a:node"})), Status()) << "the same name on another graph";
+  EXPECT_THAT(status_of(one, facts_of("b", {"n:b:n"})).message(), HasSubstr("it is 'n:a:n'"));
+
+  const Result<ModelFile> older = file_of("older", facts_of("a", {}));
+  EXPECT_EQ(status_of(older, facts_of("a", {"n:a:n"})), Status());
+  EXPECT_THAT(status_of(older, facts_of("b", {"n:b:n"})).message(),
+              HasSubstr("spec.training.task.edgeType is 'b', but the model in"));
+}
+
 TEST_F(ModelFileTest, RefusesWhatIsNoModelOfOurs) {
   EXPECT_EQ(Read("nowhere").status().code(), StatusCode::kNotFound);
   ASSERT_TRUE(storage::PutText(*store_, "text", "no safetensors at all").ok());
