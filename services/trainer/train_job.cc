@@ -25,8 +25,7 @@ namespace {
 
 using graph::SplitPartName;
 
-// Of a stop's grace: the servers may be gone, and the rows with them.
-constexpr std::chrono::seconds kTimeToDropWhenStopped{10};
+constexpr std::chrono::seconds kTimeToDropWhenStopped{10};  // of its grace: servers may be gone, and the rows with them
 
 // What training is made of, in the order in which it is built.
 struct Parts {
