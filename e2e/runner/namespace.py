@@ -93,10 +93,16 @@ class Namespace:
     def kill(self, pod):
         """Its processes end at once and hear nothing of it before (SIGKILL); where the kubelet would start them again in
         their place, the pod goes with them. Needs a cluster of e2e/cluster."""
-        found = json.loads(self.kubectl("get", "pod", pod, "--output=json"))
+        found = wait_for(f"{pod} at work", 30, lambda: self._at_work(pod))
         containers.kill_all(found)
         if found["spec"]["restartPolicy"] != "Never":
             self.evict(pod)
+
+    def _at_work(self, name):
+        """A pod of which the API knows that something runs in it, which its processes may know long before; or None."""
+        pod = json.loads(self.kubectl("get", "pod", name, "--output=json"))
+        is_at_work = any("running" in status["state"] for status in pod["status"].get("containerStatuses", []))
+        return pod if is_at_work else None
 
     def evict(self, pod):
         """Deleted by force: its processes are asked to end, and have two seconds for it."""
