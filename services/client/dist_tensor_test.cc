@@ -129,7 +129,7 @@ TEST_P(DistTensorTest, ScopedRowsGoWithTheHandleThatMadeThem) {
     const DistTensor moved = *std::move(opened);
   }
   EXPECT_TRUE(DistTensor::Open(*other, space, "scoped").ok());
-  DistTensor moved = *std::move(maker);
+  DistTensor moved = std::move(*maker);
   maker.reset();
   EXPECT_TRUE(DistTensor::Open(*other, space, "scoped").ok());
   moved = Make({.rows = space, .name = "next"});

@@ -44,7 +44,7 @@ graph::SourceGraph SmallDense() {
   return source;
 }
 
-constexpr graph::TypedOptions kTyped = {.num_papers = 300, .num_authors = 150, .seed = 6};
+const graph::TypedOptions kTyped = {.num_papers = 300, .num_authors = 150, .seed = 6};
 
 // Transition probabilities of one step, by looking at every edge: [from][to].
 std::vector<std::map<uint64_t, double>> Transitions(const graph::SourceGraph& source, bool weighted) {
