@@ -53,7 +53,11 @@ Result<Pod> ParsePod(const Json& object) {
           .ip = StringAt(object, {"status", "podIP"}),
           .ready = IsConditionTrue(object, "Ready"),
           .disruption_target = IsConditionTrue(object, "DisruptionTarget")};
-  if (pod.disruption_target) pod.disruption_reason = FindCondition(object, "DisruptionTarget")->reason;
+  if (pod.disruption_target) {
+    const std::optional<Condition> disrupted = FindCondition(object, "DisruptionTarget");
+    pod.disruption_reason = disrupted->reason;
+    pod.disrupted_since = disrupted->changed_at;
+  }
   if (const std::optional<Condition> ready = FindCondition(object, "Ready")) pod.ready_since = ready->changed_at;
   const std::optional<Condition> scheduled = FindCondition(object, "PodScheduled");
   if (scheduled.has_value() && scheduled->is_false()) pod.unscheduled_reason = scheduled->message;

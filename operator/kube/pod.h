@@ -39,10 +39,11 @@ struct Pod {
   std::string message;
   std::string node;  // spec.nodeName; empty: not scheduled
   std::string ip;
-  bool ready = false;                      // condition Ready
-  std::optional<WallTime> ready_since;     // when it became so, or ceased to be; nullopt: it was never told
-  bool disruption_target = false;          // condition DisruptionTarget
-  std::string disruption_reason;           // its reason: "DeletionByTaintManager", "EvictionByEvictionAPI"
+  bool ready = false;                   // condition Ready
+  std::optional<WallTime> ready_since;  // when it became so, or ceased to be; nullopt: it was never told
+  bool disruption_target = false;       // condition DisruptionTarget
+  std::string disruption_reason;        // its reason: "DeletionByTaintManager", "EvictionByEvictionAPI"
+  std::optional<WallTime> disrupted_since;
   std::string unscheduled_reason;          // message of PodScheduled=False
   std::vector<ContainerState> containers;  // init containers first
   friend bool operator==(const Pod&, const Pod&) = default;

@@ -44,12 +44,14 @@ TEST(PodTest, ReadsARunningPod) {
 TEST(PodTest, ReadsHowAPodEnded) {
   const Pod pod =
       ParsedPod(R"({"metadata":{"name":"x"},"status":{"phase":"Failed","reason":"Evicted","message":"node was low",
-    "conditions":[{"type":"DisruptionTarget","status":"True"},{"type":"Ready","status":"False"}],
+    "conditions":[{"type":"DisruptionTarget","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"},
+    {"type":"Ready","status":"False"}],
     "containerStatuses":[{"name":"trainer","state":{"terminated":{"exitCode":137,"signal":9,"reason":"OOMKilled",
     "finishedAt":"2026-01-02T03:04:05Z"}}}]}})");
   EXPECT_EQ(pod.phase, PodPhase::kFailed);
   EXPECT_EQ(pod.reason, "Evicted");
   EXPECT_TRUE(pod.disruption_target);
+  EXPECT_EQ(pod.disrupted_since, *ParseTime("2026-01-02T03:04:05Z"));
   EXPECT_FALSE(pod.ready);
   EXPECT_EQ(pod.ready_since, std::nullopt);
   ASSERT_THAT(pod.containers, SizeIs(1));

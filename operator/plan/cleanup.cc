@@ -16,18 +16,19 @@ void DeleteJobs(Draft& draft, const std::map<int64_t, JobRun>& runs, CleanPodPol
   }
 }
 
-// The node lifecycle controller takes Ready from the pods of a node that does not answer, before they are evicted. Pods
-// that an administrator's taint evicts from a living node are ready until then. (On a node that answers, but is
-// NotReady, pods lose Ready as well: they look like those of a dead one.)
-bool WasReadyWhenAskedToEnd(const kube::Pod& pod) {
-  return pod.ready || (pod.ready_since && *pod.ready_since > *pod.meta.deletion_requested_at);
+// The node lifecycle controller takes Ready from the pods of a node that does not answer, before they are evicted: also
+// from those that somebody, the Job controller for one, has asked to end a moment earlier. Pods that an administrator's
+// taint evicts from a living node are ready until then. (On a node that answers, but is NotReady, pods lose Ready as
+// well: they look like those of a dead one.)
+bool WasReadyWhenEvicted(const kube::Pod& pod) {
+  return pod.ready || (pod.ready_since && pod.disrupted_since && *pod.ready_since > *pod.disrupted_since);
 }
 
 // The kubelet's time to end a pod comes first: trainers may save for minutes. But where the pod was evicted because its
 // node does not answer, nobody uses that time.
 kube::WallTime ShouldBeGoneBy(const kube::Pod& pod) {
   const kube::WallTime asked = *pod.meta.deletion_requested_at;
-  const bool is_of_a_dead_node = pod.disruption_reason == "DeletionByTaintManager" && !WasReadyWhenAskedToEnd(pod);
+  const bool is_of_a_dead_node = pod.disruption_reason == "DeletionByTaintManager" && !WasReadyWhenEvicted(pod);
   return is_of_a_dead_node ? asked : asked + pod.meta.deletion_grace;
 }
 

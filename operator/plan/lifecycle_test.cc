@@ -438,20 +438,28 @@ TEST(EndTest, APodThatATaintEvictsFromALivingNodeHasItsOwnTime) {
     kube::Pod* pod = scene.cluster().FindPod(name);
     pod->disruption_target = true;
     pod->disruption_reason = "DeletionByTaintManager";
+    pod->disrupted_since = scene.cluster().now();
+  };
+  const auto ask_to_end = [&scene](const std::string& name) {
     scene.cluster().DeletePod(name);
-    pod->meta.deletion_grace = seconds(300);
+    scene.cluster().FindPod(name)->meta.deletion_grace = seconds(300);
   };
   const auto is_forced = [&scene](const std::string& name) {
     const std::vector<std::string> actions = Described(scene.Look().actions);
     return std::find(actions.begin(), actions.end(), "delete Pod " + name + " by force") != actions.end();
   };
   const std::string on_a_living_node = scene.TrainerPod(0), on_a_dead_node = scene.TrainerPod(1);
+  // By the Job controller, whose other pod was told to end, before anybody knew of the node.
+  ask_to_end(on_a_dead_node);
+  scene.cluster().Pass(seconds(2));
   kube::Pod* silent = scene.cluster().FindPod(on_a_dead_node);
   silent->ready = false;
   silent->ready_since = scene.cluster().now();
+  scene.cluster().Pass(seconds(10));
   evict(on_a_dead_node);
   evict(on_a_living_node);
-  scene.cluster().Pass(seconds(29));
+  ask_to_end(on_a_living_node);
+  scene.cluster().Pass(seconds(17));
   EXPECT_FALSE(is_forced(on_a_dead_node));
   scene.cluster().Pass(seconds(1));
   EXPECT_TRUE(is_forced(on_a_dead_node));
@@ -460,7 +468,7 @@ TEST(EndTest, APodThatATaintEvictsFromALivingNodeHasItsOwnTime) {
   kube::Pod* ending = scene.cluster().FindPod(on_a_living_node);
   ending->ready = false;
   ending->ready_since = scene.cluster().now();
-  scene.cluster().Pass(seconds(299));
+  scene.cluster().Pass(seconds(311));
   EXPECT_FALSE(is_forced(on_a_living_node));
   scene.cluster().Pass(seconds(1));
   EXPECT_TRUE(is_forced(on_a_living_node));
