@@ -64,7 +64,9 @@ std::vector<FieldSpec> RunFields() {
       {.path = "spec.tls.secretName",
        .type = kObjectName,
        .availability = kClusterOnly,
-       .meaning = "SecretRef: Secret with `ca.crt`, and `<role>.crt` and `<role>.key` of each role"},
+       .meaning =
+           "SecretRef: Secret with ca.crt and server.crt, server.key, trainer.crt, trainer.key, and with samplers "
+           "sampler.crt, sampler.key"},
       {.path = "spec.runPolicy", .meaning = "how long and how often"},
       {.path = "spec.runPolicy.activeDeadlineSeconds",
        .type = kInteger,
@@ -87,7 +89,9 @@ std::vector<FieldSpec> RunFields() {
        .default_json = "\"Running\"",
        .values = {"All", "Running", "None"},
        .availability = kClusterOnly,
-       .meaning = "pods deleted at the end"},
+       .meaning =
+           "pods deleted at the end. All: all; Running: graph servers, samplers and what still runs, so that logs "
+           "of pods that have ended stay; None: nothing, graph servers and samplers stay with their memory"},
       {.path = "spec.runPolicy.ttlSecondsAfterFinished",
        .type = kInteger,
        .minimum_integer = 0,

@@ -26,7 +26,8 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
   CLI::Option* format =
       command
           ->add_option("--format", flags->format,
-                       "OGB (raw CSV), NPY (folder with graph.yaml), Triples or DGLChunked (folder with metadata.json)")
+                       "OGB (raw CSV or .npz), NPY (folder with graph.yaml), Triples or DGLChunked (folder with "
+                       "metadata.json)")
           ->transform(CLI::IsMember({"OGB", "NPY", "Triples", "DGLChunked"}, CLI::ignore_case));
   command->add_flag("--relation-first", flags->relation_first,
                     "Triples: relation, head, tail instead of head, relation, tail");
