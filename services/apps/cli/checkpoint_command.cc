@@ -195,7 +195,6 @@ void AddSubcommand(CLI::App* parent, const char* name, const char* what, Outcome
                    Command* chosen) {
   CLI::App* command = parent->add_subcommand(name, what);
   auto flags = std::make_shared<CheckpointFlags>();
-  command->footer(kCheckpointFooter);
   command->add_option("uri", flags->uri, "A run, its checkpoints, or one checkpoint: path, file: or s3: URI")
       ->required();
   AddOutputFlags(command, &flags->out);
@@ -206,12 +205,12 @@ void AddSubcommand(CLI::App* parent, const char* name, const char* what, Outcome
 
 void AddCheckpointCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand("checkpoint", "List, look into and verify a run's checkpoints");
-  command->footer(kCheckpointFooter);
   command->require_subcommand(1);
   AddSubcommand(command, "ls", "One line for each checkpoint, oldest first", List, chosen);
   AddSubcommand(command, "inspect", "Where a checkpoint goes on, who wrote it, what decided its numbers", Inspect,
                 chosen);
   AddSubcommand(command, "verify", "Read all files and check all checksums", Verify, chosen);
+  command->footer(kCheckpointFooter);  // last: what is added later begins with its parent's
 }
 
 }  // namespace espalier::cli
