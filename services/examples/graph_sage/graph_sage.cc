@@ -15,7 +15,6 @@
 
 namespace example {
 
-// [example]
 using namespace espalier;
 using namespace espalier::client;
 
@@ -92,6 +91,7 @@ Status AddUpGradients(const torch::nn::Module& model, collective::Collective& gr
   return Status();
 }
 
+// [example]
 // Batches of all ranks together, each its share: 1000 seeds where they are equal.
 Result<std::unique_ptr<Loader>> LoaderOf(const DistGraph& graph, std::vector<GlobalNodeId> nodes, int32_t first_fanout,
                                          int32_t second_fanout) {
@@ -132,6 +132,7 @@ Result<std::array<double, 2>> Epoch(const DistGraph& graph, Loader& loader, uint
   RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(sums), graph.CallDeadline()));
   return sums;
 }
+// [example]
 
 Result<SageResult> TrainSage(const Context& context, const SageOptions& options) {
   ASSIGN_OR_RETURN(const auto graph, DistGraph::Open(context));
@@ -164,6 +165,5 @@ Result<SageResult> TrainSage(const Context& context, const SageOptions& options)
   result.test_accuracy = sums[1] / static_cast<double>(test_nodes.size());
   return result;
 }
-// [example]
 
 }  // namespace example
