@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "espalier/tensor/v1/tensor.grpc.pb.h"
+#include "services/base/heap.h"
 #include "services/base/philox.h"
 #include "services/benchmarks/bench_graph.h"
 #include "services/benchmarks/goal.h"
@@ -62,6 +63,7 @@ pid_t ServeInChild(const SparseFlags& flags, const BenchGraph& bench, int addres
   const pid_t child = fork();
   ESPALIER_CHECK(child >= 0);
   if (child > 0) return child;
+  KeepFreedMemory();  // as the process of a graph server does
   server::GraphServerOptions server;
   server.partition_key = "bench";
   server.worker_threads = flags.server_threads;

@@ -4,6 +4,7 @@
 
 #include "services/apps/configuration/configuration.h"
 #include "services/base/failpoint.h"
+#include "services/base/heap.h"
 #include "services/base/parallel.h"
 #include "services/telemetry/listen_socket.h"
 #include "services/telemetry/process.h"
@@ -82,6 +83,7 @@ ServiceProcess::ServiceProcess(const ProcessOptions& options) : options_(options
 Result<std::unique_ptr<ServiceProcess>> ServiceProcess::Start(const std::string& role, const ProcessOptions& options,
                                                               const CLI::App& app,
                                                               std::vector<telemetry::Field> known) {
+  KeepFreedMemory();
   telemetry::LogOptions log;
   ASSIGN_OR_RETURN(log.format, telemetry::ParseLogFormat(options.log_format));
   log.process_fields = {{"role", role}};

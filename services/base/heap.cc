@@ -1,0 +1,13 @@
+#include "services/base/heap.h"
+
+#include <malloc.h>
+
+namespace espalier {
+
+void KeepFreedMemory() {
+  constexpr int kKeptBytes = 32 << 20;  // the most that M_MMAP_THRESHOLD takes
+  mallopt(M_MMAP_THRESHOLD, kKeptBytes);
+  mallopt(M_TRIM_THRESHOLD, kKeptBytes);
+}
+
+}  // namespace espalier
