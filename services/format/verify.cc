@@ -26,7 +26,9 @@ bool LoadAll(storage::ObjectStore& store, const std::string& prefix, const Verif
   bool all_good = true;
   for (uint32_t p = 0; p < loaded->manifest.partitions.size(); ++p) {
     Result<graph::Partition> partition = LoadPartition(store, prefix, loaded->manifest, PartitionId(p), load);
+    const uint64_t bytes_before = report->bytes;
     CountFiles(loaded->manifest.partitions[p], report);
+    AddDone(options.meter, report->bytes - bytes_before);
     ++report->partitions;
     if (!partition.ok()) {
       report->Add("partition " + std::to_string(p) + ": " + partition.status().message());
@@ -36,6 +38,13 @@ bool LoadAll(storage::ObjectStore& store, const std::string& prefix, const Verif
     loaded->partitions.push_back(*std::move(partition));
   }
   return all_good;
+}
+
+void ExpectWork(const Manifest& manifest, const VerifyOptions& options) {
+  VerifyReport counted;
+  for (const PartitionEntry& entry : manifest.partitions) CountFiles(entry, &counted);
+  const uint64_t looks_at_edges = options.source == nullptr ? 1 : 2;
+  AddExpected(options.meter, counted.bytes + looks_at_edges * manifest.book.num_edges() * kMeteredBytesOfEdge);
 }
 
 void CountContent(const Manifest& manifest, VerifyReport* report) {
@@ -57,6 +66,8 @@ Result<VerifyReport> VerifyPartitioning(storage::ObjectStore& store, const std::
   VerifyReport report;
   LoadedPartitioning loaded;
   ASSIGN_OR_RETURN(loaded.manifest, ReadManifest(store, prefix));
+  loaded.meter = options.meter;
+  ExpectWork(loaded.manifest, options);
   CountContent(loaded.manifest, &report);
   if (!LoadAll(store, prefix, options, &loaded, &report)) return report;
   VerifyNodes(&loaded, &report);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "services/base/work_meter.h"
 #include "services/format/manifest.h"
 #include "services/graph/source_graph.h"
 #include "services/storage/object_store.h"
@@ -18,6 +19,8 @@ struct VerifyOptions {
   int threads = 1;
   std::string data_dir;      // as in LoadOptions
   uint64_t cache_bytes = 0;  // likewise
+  // Counts the bytes of files, and once more those of in-edges where they are looked at; null: nobody watches.
+  WorkMeter* meter = nullptr;
 };
 
 struct VerifyReport {

@@ -167,6 +167,7 @@ void VerifyEdges(const LoadedPartitioning& loaded, VerifyReport* report) {
       VerifyOrder(edges, report);
       VerifySourceColumns(edges, report);
       CountOutDegrees(edges, &out_degree);
+      AddDone(loaded.meter, static_cast<uint64_t>(partition.in_edges[t].indices.num_rows()) * kMeteredBytesOfEdge);
     }
     VerifyOutDegrees(loaded, type, out_degree, report);
   }

@@ -10,6 +10,7 @@
 namespace espalier::format {
 
 inline constexpr uint64_t kNoNode = ~uint64_t{0};
+inline constexpr uint64_t kMeteredBytesOfEdge = 12;  // its source, a share of its row's bounds, and its original id
 
 // All partitions of a graph, and where each node went.
 struct LoadedPartitioning {
@@ -17,6 +18,7 @@ struct LoadedPartitioning {
   std::vector<graph::Partition> partitions;
   std::vector<std::vector<uint64_t>> original_of;  // by NodeTypeId, by global id
   std::vector<std::vector<uint64_t>> global_of;    // by NodeTypeId, by original id; kNoNode where nobody owns it
+  WorkMeter* meter = nullptr;                      // as VerifyOptions has it
 
   const graph::PartitionBook& book() const { return manifest.book; }
 };

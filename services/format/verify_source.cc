@@ -241,6 +241,7 @@ void CompareEdges(const LoadedPartitioning& loaded, const graph::SourceGraph& so
     const OrderedSourceEdges expected(loaded, source.edges[t], EdgeTypeId(t));
     for (const graph::Partition& partition : loaded.partitions) {
       EdgeComparison(loaded, partition, source.edges[t], expected, EdgeTypeId(t)).Run(report);
+      AddDone(loaded.meter, static_cast<uint64_t>(partition.in_edges[t].indices.num_rows()) * kMeteredBytesOfEdge);
     }
   }
 }

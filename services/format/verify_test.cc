@@ -27,9 +27,15 @@ class VerifyTest : public ::testing::Test {
     storage::FileStore store(folder.path());
     const auto written = WritePartitioning(store, "p", set_, manifest_);
     EXPECT_TRUE(written.ok()) << written.status().ToString();
+    WorkMeter meter;
     const auto report = VerifyPartitioning(
-        store, "p", {.source = against == Against::kSource ? &graph_ : nullptr, .threads = 2, .data_dir = {}});
+        store, "p",
+        {.source = against == Against::kSource ? &graph_ : nullptr, .threads = 2, .data_dir = {}, .meter = &meter});
     EXPECT_TRUE(report.ok()) << report.status().ToString();
+    EXPECT_LE(meter.done_bytes(), meter.expected_bytes());
+    if (report->ok()) {
+      EXPECT_EQ(meter.done_bytes(), meter.expected_bytes());
+    }
     return *report;
   }
 

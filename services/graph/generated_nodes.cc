@@ -51,7 +51,12 @@ std::vector<uint32_t> ShuffledNodeIds(uint64_t key, uint64_t num_nodes, int thre
   return ids;
 }
 
-Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads) {
+uint64_t BytesOfFeatures(uint64_t num_nodes, const FeatureOptions& options) {
+  return num_nodes * static_cast<uint64_t>(options.width) * SizeOf(options.dtype);
+}
+
+Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads,
+                         WorkMeter* meter) {
   const auto num_nodes = static_cast<int64_t>(classes.ids.size());
   Tensor features = Tensor::Zeros(options.dtype, {num_nodes, options.width});
   std::byte* bytes = features.mutable_bytes();
@@ -69,6 +74,7 @@ Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& optio
       for (size_t j = 0; j < noise.size(); ++j) noise[j] += signal * class_vector[j];
       StoreRow(noise, options.dtype, bytes + id * row_bytes);
     }
+    AddDone(meter, static_cast<uint64_t>(end - begin) * row_bytes);
   });
   return features;
 }

@@ -36,7 +36,9 @@ struct NodeClasses {
   uint64_t type = 0;                                     // tells the streams of node types apart
 };
 
-Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads);
+Tensor GeneratedFeatures(const NodeClasses& classes, const FeatureOptions& options, uint64_t seed, int threads,
+                         WorkMeter* meter);
+uint64_t BytesOfFeatures(uint64_t num_nodes, const FeatureOptions& options);
 Tensor GeneratedLabels(const NodeClasses& classes, int64_t num_classes, double noise, uint64_t seed, int threads);
 NodeSplit GeneratedSplit(uint64_t num_nodes, const SplitFractions& fractions, uint64_t seed, uint64_t type,
                          int threads);

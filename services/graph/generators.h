@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "services/base/work_meter.h"
 #include "services/graph/source_graph.h"
 
 namespace espalier::graph {
@@ -50,8 +51,8 @@ struct PowerLawOptions {
 // The size and shape of ogbn-products: 2.4 M nodes, 123 M edges, 100 features, 47 classes.
 PowerLawOptions ProductsShaped();
 
-// InvalidArgument names the option that makes no sense.
-Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int threads);
+// InvalidArgument names the option that makes no sense. `meter`, unless null, counts the bytes of edges and features.
+Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int threads, WorkMeter* meter = nullptr);
 
 // Papers and authors whose classes show only to those who tell relations apart. Papers have `num_classes` relations
 // from papers and as many from authors; the sources of relation number r into a paper of class c are of class
@@ -70,6 +71,6 @@ struct TypedOptions {
   uint64_t seed = 0;
 };
 
-Result<SourceGraph> GenerateTypedGraph(const TypedOptions& options, int threads);
+Result<SourceGraph> GenerateTypedGraph(const TypedOptions& options, int threads, WorkMeter* meter = nullptr);
 
 }  // namespace espalier::graph

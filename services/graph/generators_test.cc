@@ -56,6 +56,18 @@ TEST(PowerLawGraphTest, IsValidAndTheSameForAnyNumberOfThreads) {
   EXPECT_FALSE(SameBytes(one.edges[0].sources, GeneratePowerLawGraph(other_seed, 1)->edges[0].sources));
 }
 
+TEST(PowerLawGraphTest, MetersTheBytesOfEdgesAndFeatures) {
+  WorkMeter power_law, typed;
+  ASSERT_TRUE(GeneratePowerLawGraph(Small(), 2, &power_law).ok());
+  ASSERT_TRUE(GenerateTypedGraph({.num_papers = 300, .num_authors = 100, .features = {.width = 3}}, 2, &typed).ok());
+
+  const uint64_t num_nodes = Small().num_nodes;
+  EXPECT_EQ(power_law.done_bytes(), 200'000 * 8 + num_nodes * 6 * sizeof(float));
+  EXPECT_EQ(power_law.expected_bytes(), power_law.done_bytes());
+  EXPECT_GT(typed.done_bytes(), 0u);
+  EXPECT_EQ(typed.expected_bytes(), typed.done_bytes());
+}
+
 TEST(PowerLawGraphTest, HasTheCommunitiesThatWereAskedFor) {
   const SourceGraph graph = *GeneratePowerLawGraph(Small(), 2);
   const auto sources = graph.edges[0].sources.values<uint32_t>();

@@ -11,6 +11,7 @@ namespace espalier::graph {
 namespace {
 
 constexpr int64_t kEdgeGrain = 1 << 16;
+constexpr uint64_t kBytesOfEdge = 2 * sizeof(uint32_t);
 constexpr uint64_t kMaxEdges = uint64_t{1} << 40;
 
 Status CheckOptions(const PowerLawOptions& options) {
@@ -78,7 +79,7 @@ class EdgeDrawer {
 };
 
 EdgeSet DrawEdges(const PowerLawOptions& options, const EdgeDrawer& drawer, const std::vector<uint32_t>& ids,
-                  int threads) {
+                  int threads, WorkMeter* meter) {
   const auto m = static_cast<int64_t>(options.num_edges);
   EdgeSet edges{.sources = Tensor::Zeros(DType::kU32, {m}), .destinations = Tensor::Zeros(DType::kU32, {m})};
   const auto sources = edges.sources.mutable_values<uint32_t>();
@@ -89,6 +90,7 @@ EdgeSet DrawEdges(const PowerLawOptions& options, const EdgeDrawer& drawer, cons
       sources[e] = ids[ranks.source];
       destinations[e] = ids[ranks.destination];
     }
+    AddDone(meter, static_cast<uint64_t>(end - begin) * kBytesOfEdge);
   });
   return edges;
 }
@@ -118,7 +120,7 @@ PowerLawOptions ProductsShaped() {
           .features = {.width = 100}};
 }
 
-Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int threads) {
+Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int threads, WorkMeter* meter) {
   RETURN_IF_ERROR(CheckOptions(options).While("generating '" + options.name + "'"));
   SourceGraph graph;
   graph.name = options.name;
@@ -127,7 +129,8 @@ Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int th
   const EdgeDrawer drawer(options);
   const std::vector<uint32_t> ids =
       ShuffledNodeIds(GeneratorKey(options.seed, GeneratorStream::kNodeOrder, 0), options.num_nodes, threads);
-  graph.edges.push_back(DrawEdges(options, drawer, ids, threads));
+  AddExpected(meter, options.num_edges * kBytesOfEdge + BytesOfFeatures(options.num_nodes, options.features));
+  graph.edges.push_back(DrawEdges(options, drawer, ids, threads, meter));
   if (options.edge_weights) graph.edges[0].columns[kEdgeWeightColumn] = DrawWeights(options, threads);
 
   // Without labels a community is its own class of features.
@@ -139,7 +142,7 @@ Result<SourceGraph> GeneratePowerLawGraph(const PowerLawOptions& options, int th
   };
   NodeSet nodes{.count = options.num_nodes};
   if (options.features.width > 0) {
-    nodes.columns[kFeatureColumn] = GeneratedFeatures(classes, options.features, options.seed, threads);
+    nodes.columns[kFeatureColumn] = GeneratedFeatures(classes, options.features, options.seed, threads, meter);
   }
   if (options.num_classes > 0) {
     nodes.columns[kLabelColumn] =

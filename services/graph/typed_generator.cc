@@ -12,6 +12,7 @@ namespace espalier::graph {
 namespace {
 
 constexpr int64_t kRelationGrain = 1 << 16;
+constexpr uint64_t kBytesOfTypedEdge = 2 * sizeof(uint32_t);
 constexpr int64_t kMaxClasses = 8;
 constexpr std::array<const char*, kMaxClasses> kPaperRelations = {"cites",   "dislikes", "extends",  "refutes",
                                                                   "reviews", "surveys",  "compares", "mentions"};
@@ -52,11 +53,16 @@ struct ShuffledTypes {
   std::vector<uint32_t> authors;
 };
 
-EdgeSet DrawEdges(const TypedOptions& options, const Relation& relation, const ShuffledTypes& ids, int threads) {
+uint64_t EdgesOfRelation(const TypedOptions& options) {
+  return static_cast<uint64_t>(options.edges_per_relation * static_cast<double>(options.num_papers));
+}
+
+EdgeSet DrawEdges(const TypedOptions& options, const Relation& relation, const ShuffledTypes& ids, int threads,
+                  WorkMeter* meter) {
   const bool from_papers = relation.source_type == "paper";
   const std::vector<uint32_t>& source_ids = from_papers ? ids.papers : ids.authors;
   const auto num_classes = static_cast<uint64_t>(options.num_classes);
-  const auto m = static_cast<int64_t>(options.edges_per_relation * static_cast<double>(options.num_papers));
+  const auto m = static_cast<int64_t>(EdgesOfRelation(options));
   EdgeSet edges{.sources = Tensor::Zeros(DType::kU32, {m}), .destinations = Tensor::Zeros(DType::kU32, {m})};
   const auto sources = edges.sources.mutable_values<uint32_t>();
   const auto destinations = edges.destinations.mutable_values<uint32_t>();
@@ -76,17 +82,19 @@ EdgeSet DrawEdges(const TypedOptions& options, const Relation& relation, const S
       sources[e] = source_ids[source];
       destinations[e] = ids.papers[destination];
     }
+    AddDone(meter, static_cast<uint64_t>(end - begin) * kBytesOfTypedEdge);
   });
   return edges;
 }
 
-NodeSet MakeNodes(const TypedOptions& options, const std::vector<uint32_t>& ids, uint64_t type, int threads) {
+NodeSet MakeNodes(const TypedOptions& options, const std::vector<uint32_t>& ids, uint64_t type, int threads,
+                  WorkMeter* meter) {
   const auto num_classes = static_cast<uint64_t>(options.num_classes);
   const NodeClasses classes{
       .ids = ids, .class_of_rank = [=](uint64_t rank) { return rank % num_classes; }, .type = type};
   NodeSet nodes{.count = ids.size()};
   if (options.features.width > 0) {
-    nodes.columns[kFeatureColumn] = GeneratedFeatures(classes, options.features, options.seed, threads);
+    nodes.columns[kFeatureColumn] = GeneratedFeatures(classes, options.features, options.seed, threads, meter);
   }
   if (type == 0) {
     nodes.columns[kLabelColumn] =
@@ -97,7 +105,7 @@ NodeSet MakeNodes(const TypedOptions& options, const std::vector<uint32_t>& ids,
 
 }  // namespace
 
-Result<SourceGraph> GenerateTypedGraph(const TypedOptions& options, int threads) {
+Result<SourceGraph> GenerateTypedGraph(const TypedOptions& options, int threads, WorkMeter* meter) {
   RETURN_IF_ERROR(CheckOptions(options).While("generating '" + options.name + "'"));
   // Streams of random numbers, not NodeTypeIds.
   constexpr uint64_t kPapers = 0, kAuthors = 1;
@@ -116,19 +124,21 @@ Result<SourceGraph> GenerateTypedGraph(const TypedOptions& options, int threads)
                           .authors = ShuffledNodeIds(GeneratorKey(options.seed, GeneratorStream::kNodeOrder, kAuthors),
                                                      options.num_authors, threads)};
   graph.edges.resize(graph.schema.num_edge_types());
+  AddExpected(meter, graph.schema.num_edge_types() * EdgesOfRelation(options) * kBytesOfTypedEdge +
+                         BytesOfFeatures(options.num_papers + options.num_authors, options.features));
   for (size_t r = 0; r < num_relations; ++r) {
     for (const bool from_papers : {true, false}) {
       const Relation relation{from_papers ? "paper" : "author", r, 2 * r + (from_papers ? 0 : 1)};
       const char* name = from_papers ? kPaperRelations[r] : kAuthorRelations[r];
       ASSIGN_OR_RETURN(const EdgeTypeId type, graph.schema.FindEdgeType(name));
-      graph.edges[type.value] = DrawEdges(options, relation, ids, threads);
+      graph.edges[type.value] = DrawEdges(options, relation, ids, threads, meter);
     }
   }
   ASSIGN_OR_RETURN(const NodeTypeId paper, graph.schema.FindNodeType("paper"));
   ASSIGN_OR_RETURN(const NodeTypeId author, graph.schema.FindNodeType("author"));
   graph.nodes.resize(2);
-  graph.nodes[paper.value] = MakeNodes(options, ids.papers, kPapers, threads);
-  graph.nodes[author.value] = MakeNodes(options, ids.authors, kAuthors, threads);
+  graph.nodes[paper.value] = MakeNodes(options, ids.papers, kPapers, threads, meter);
+  graph.nodes[author.value] = MakeNodes(options, ids.authors, kAuthors, threads, meter);
   graph.splits[kRandomSplit][paper.value] =
       GeneratedSplit(options.num_papers, options.split, options.seed, kPapers, threads);
   return graph;

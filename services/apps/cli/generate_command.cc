@@ -84,7 +84,7 @@ void TakeShared(const GenerateFlags& flags, graph::FeatureOptions* features, gra
   Take(flags.test_fraction, &split->test);
 }
 
-Result<graph::SourceGraph> PowerLaw(const GenerateFlags& flags) {
+Result<graph::SourceGraph> PowerLaw(const GenerateFlags& flags, WorkMeter* meter) {
   graph::PowerLawOptions options = flags.shape == "products" ? graph::ProductsShaped() : graph::PowerLawOptions();
   Take(flags.name, &options.name);
   Take(flags.nodes, &options.num_nodes);
@@ -101,10 +101,10 @@ Result<graph::SourceGraph> PowerLaw(const GenerateFlags& flags) {
   TakeShared(flags, &options.features, &options.split);
   options.edge_weights = flags.edge_weights;
   options.seed = flags.seed;
-  return graph::GeneratePowerLawGraph(options, flags.threads);
+  return graph::GeneratePowerLawGraph(options, flags.threads, meter);
 }
 
-Result<graph::SourceGraph> Typed(const GenerateFlags& flags) {
+Result<graph::SourceGraph> Typed(const GenerateFlags& flags, WorkMeter* meter) {
   if (flags.shape != "small" || flags.communities.has_value() || flags.edge_weights) {
     return InvalidArgument("--typed goes with neither --shape, --communities nor --edge-weights");
   }
@@ -124,21 +124,29 @@ Result<graph::SourceGraph> Typed(const GenerateFlags& flags) {
   }
   TakeShared(flags, &options.features, &options.split);
   options.seed = flags.seed;
-  return graph::GenerateTypedGraph(options, flags.threads);
+  return graph::GenerateTypedGraph(options, flags.threads, meter);
+}
+
+Result<graph::SourceGraph> Made(const GenerateFlags& flags, terminal::Progress& progress) {
+  terminal::MeteredPhase phase(progress, "generating");
+  return flags.typed ? Typed(flags, phase.meter()) : PowerLaw(flags, phase.meter());
+}
+
+Status Write(const graph::SourceGraph& graph, const std::string& folder, terminal::Progress& progress) {
+  terminal::MeteredPhase phase(progress, "writing " + folder);
+  return format::WriteNpyFolder(graph, folder, {}, phase.meter());
 }
 
 Outcome Generate(const GenerateFlags& flags) {
   terminal::Progress progress(StyleOf(flags.out), stderr);
   const Timer timer;
-  progress.Begin("generating");
-  const Result<graph::SourceGraph> graph = flags.typed ? Typed(flags) : PowerLaw(flags);
+  const Result<graph::SourceGraph> graph = Made(flags, progress);
   // What the generator refuses are options.
   if (!graph.ok()) {
     const bool usage = graph.status().code() == StatusCode::kInvalidArgument;
     return usage ? Fail(ExitCode::kBadDocument, graph.status().message()) : Fail(graph.status());
   }
-  progress.Begin("writing " + flags.output);
-  const Status written = format::WriteNpyFolder(*graph, flags.output);
+  const Status written = Write(*graph, flags.output, progress);
   if (!written.ok()) return Fail(written.While("writing " + flags.output));
   progress.End("done in " + terminal::DurationText(timer.Seconds()));
   if (flags.out.json) return Done(SummaryAsJson(*graph, flags.output));

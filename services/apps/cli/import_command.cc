@@ -22,21 +22,25 @@ struct ImportFlags {
   OutputFlags out;
 };
 
+Status Write(const graph::SourceGraph& graph, const std::string& folder, const format::SourceNames& names,
+             terminal::Progress& progress) {
+  terminal::MeteredPhase phase(progress, "writing " + folder);
+  return format::WriteNpyFolder(graph, folder, names, phase.meter());
+}
+
 Outcome Import(const ImportFlags& flags) {
   const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   terminal::Progress progress(StyleOf(flags.out), stderr);
   const Timer timer;
-  progress.Begin("reading " + flags.source.path);
   format::SourceNames names;
-  Result<graph::SourceGraph> read = ReadSource(flags.source, *access, flags.threads, &names);
+  Result<graph::SourceGraph> read = ReadSource(flags.source, *access, flags.threads, progress, &names);
   if (!read.ok()) return Fail(read.status());
   progress.Begin("preprocessing");
   graph::EdgeChanges changes;
   const Result<graph::SourceGraph> graph = PreprocessSource(flags.source, *std::move(read), flags.threads, &changes);
   if (!graph.ok()) return Fail(graph.status());
-  progress.Begin("writing " + flags.output);
-  const Status written = format::WriteNpyFolder(*graph, flags.output, names);
+  const Status written = Write(*graph, flags.output, names, progress);
   if (!written.ok()) return Fail(written);
   progress.End("done in " + terminal::DurationText(timer.Seconds()));
   if (flags.out.json) return Done(SummaryAsJson(*graph, flags.output, &changes));

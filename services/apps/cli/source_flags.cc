@@ -61,8 +61,10 @@ std::optional<graph::HeldOutEdges> HeldOutOf(const SourceFlags& flags) {
 }
 
 Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
-                                      format::SourceNames* names) {
+                                      terminal::Progress& progress, format::SourceNames* names) {
+  terminal::MeteredPhase phase(progress, "reading " + flags.path);
   format::SourceReadOptions options;
+  options.meter = phase.meter();
   options.format = FormatOf(flags.format);
   ASSIGN_OR_RETURN(format::SourcePlace place, format::FindGraphSource(flags.path, options.format, access));
   ASSIGN_OR_RETURN(options.path, place.Path());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "services/apps/terminal/progress.h"
 #include "services/format/source/source_place.h"
 #include "services/graph/preprocess.h"
 
@@ -27,9 +28,9 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags);
 
 format::TripleOptions TripleOptionsOf(const SourceFlags& flags);
 std::optional<graph::HeldOutEdges> HeldOutOf(const SourceFlags& flags);
-// From a path or a URI of any scheme; a source that is not local is staged in access.cache.
+// From a path or a URI of any scheme; a source that is not local is staged in access.cache. A phase of `progress`.
 Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::SourceAccess& access, int threads,
-                                      format::SourceNames* names = nullptr);
+                                      terminal::Progress& progress, format::SourceNames* names = nullptr);
 // `changes`, unless null, gets what was done to the edges.
 Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
                                             graph::EdgeChanges* changes = nullptr);

@@ -66,10 +66,16 @@ std::string ViolationsText(const format::VerifyReport& report) {
 Result<std::optional<graph::SourceGraph>> SourceOf(const VerifyFlags& flags, const format::SourceAccess& access,
                                                    terminal::Progress& progress) {
   if (flags.source.path.empty()) return std::optional<graph::SourceGraph>();
-  progress.Begin("reading " + flags.source.path);
-  ASSIGN_OR_RETURN(graph::SourceGraph read, ReadSource(flags.source, access, flags.threads));
+  ASSIGN_OR_RETURN(graph::SourceGraph read, ReadSource(flags.source, access, flags.threads, progress));
   ASSIGN_OR_RETURN(graph::SourceGraph graph, PreprocessSource(flags.source, std::move(read), flags.threads));
   return std::optional(std::move(graph));
+}
+
+Result<format::VerifyReport> Verified(const PartitionPlace& place, format::VerifyOptions options,
+                                      terminal::Progress& progress) {
+  terminal::MeteredPhase phase(progress, "verifying " + place.uri);
+  options.meter = phase.meter();
+  return format::VerifyPartitioning(*place.store, place.prefix, options);
 }
 
 Outcome Verify(const VerifyFlags& flags) {
@@ -91,13 +97,12 @@ Outcome Verify(const VerifyFlags& flags) {
   if (!place.ok()) return Fail(place.status());
   const auto source = SourceOf(flags, *access, progress);
   if (!source.ok()) return Fail(source.status());
-  progress.Begin("verifying " + place->uri);
   format::VerifyOptions options;
   options.source = source->has_value() ? &source->value() : nullptr;
   options.threads = flags.threads;
   options.data_dir = access->cache.folder;
   options.cache_bytes = access->cache.max_bytes;
-  const Result<format::VerifyReport> report = format::VerifyPartitioning(*place->store, place->prefix, options);
+  const Result<format::VerifyReport> report = Verified(*place, options, progress);
   if (!report.ok()) return Fail(report.status());
   Outcome outcome;
   if (flags.out.json) {

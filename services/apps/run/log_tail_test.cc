@@ -48,6 +48,7 @@ TEST(TrainingViewTest, ReadsTheStatusOfATrainer) {
   EXPECT_DOUBLE_EQ(status->fraction, 0.065);
   EXPECT_EQ(status->remaining_seconds, 12);
   EXPECT_EQ(ParseTrainingStatus(R"({"epoch":49,"percent":100,"etaSeconds":0})")->remaining_seconds, std::nullopt);
+  EXPECT_EQ(ParseTrainingStatus(R"({"epoch":1,"seedsPerSecond":45120})")->text, "epoch 1  45.1 k seeds/s");
   EXPECT_FALSE(ParseTrainingStatus("{}").has_value());
   EXPECT_FALSE(ParseTrainingStatus("nonsense").has_value());
   EXPECT_LT(ParseTrainingStatus("{\"epoch\":0}")->fraction, 0);

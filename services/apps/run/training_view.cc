@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "services/apps/terminal/progress.h"
+
 namespace espalier::run {
 namespace {
 
@@ -42,6 +44,9 @@ std::optional<TrainingStatus> ParseTrainingStatus(const std::string& json) {
   if (const auto epochs = number("epochs"); epochs.has_value()) status.text += " of " + NumberText(*epochs);
   if (const auto metrics = document.find("metrics"); metrics != document.end() && metrics->is_object()) {
     status.text += MetricsText(*metrics);
+  }
+  if (const auto rate = number("seedsPerSecond"); rate.has_value()) {
+    status.text += "  " + terminal::CountText(*rate) + " seeds/s";
   }
   return status;
 }

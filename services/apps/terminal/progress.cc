@@ -89,6 +89,21 @@ void Progress::Update(double fraction, const std::string& detail, std::optional<
   Draw(fraction, detail, remaining_seconds);
 }
 
+void Progress::Update(const WorkMeter& meter) {
+  if (meter.done_bytes() == 0) return;
+  const double elapsed = std::chrono::duration<double>(clock_.Now() - phase_start_).count();
+  const auto done = static_cast<double>(meter.done_bytes());
+  const auto expected = static_cast<double>(meter.expected_bytes());
+  Update(expected > 0 ? std::min(1.0, done / expected) : -1,
+         elapsed > 0 ? BytesText(static_cast<uint64_t>(done / elapsed)) + "/s" : "");
+}
+
+void Progress::UpdateLast(const WorkMeter& meter) {
+  if (style_ != ProgressStyle::kBar) return;
+  last_drawn_.reset();
+  Update(meter);
+}
+
 void Progress::Draw(double fraction, const std::string& detail, std::optional<double> remaining_seconds) {
   std::string line = phase_;
   if (fraction >= 0)
@@ -118,6 +133,33 @@ void Progress::Clear() {
   std::fprintf(out_, "\r\033[K");
   std::fflush(out_);
   bar_shown_ = false;
+}
+
+MeteredPhase::MeteredPhase(Progress& progress, const std::string& phase) : progress_(progress) {
+  progress_.Begin(phase);
+  thread_ = std::thread([this] { ShowUntilOver(); });
+}
+
+MeteredPhase::~MeteredPhase() {
+  {
+    MutexLock lock(&mutex_);
+    is_over_ = true;
+  }
+  thread_.join();
+}
+
+void MeteredPhase::ShowUntilOver() {
+  while (true) {
+    bool is_over = false;
+    {
+      MutexLock lock(&mutex_);
+      is_over =
+          mutex_.AwaitBefore(Deadline::After(kRedraw), [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return is_over_; });
+    }
+    if (is_over) break;
+    progress_.Update(meter_);
+  }
+  progress_.UpdateLast(meter_);
 }
 
 }  // namespace espalier::terminal

@@ -6,8 +6,11 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/base/work_meter.h"
 
 namespace espalier::terminal {
 
@@ -40,6 +43,11 @@ class Progress {
   void Update(double fraction, const std::string& detail);
   // As Update, with the remaining seconds known.
   void Update(double fraction, const std::string& detail, std::optional<double> remaining_seconds);
+  // As Update, of work that is metered: the share that is done, "45.1 MB/s" of the phase so far, and the remaining
+  // time.
+  void Update(const WorkMeter& meter);
+  // The last of a phase: a bar is drawn without a pause.
+  void UpdateLast(const WorkMeter& meter);
   // Ends the phase with a line: "partitioned in 2 s: 2 partitions ...".
   void End(const std::string& line);
   // A line that stays.
@@ -56,6 +64,27 @@ class Progress {
   SteadyTime phase_start_;
   std::optional<SteadyTime> last_drawn_;
   bool bar_shown_ = false;
+};
+
+// Shows what a meter says of a phase, on a thread of its own, from the phase's beginning to the end of the scope.
+// Until then nobody else uses `progress`.
+class MeteredPhase {
+ public:
+  MeteredPhase(Progress& progress, const std::string& phase);
+  ~MeteredPhase();
+  MeteredPhase(const MeteredPhase&) = delete;
+  MeteredPhase& operator=(const MeteredPhase&) = delete;
+
+  WorkMeter* meter() { return &meter_; }
+
+ private:
+  void ShowUntilOver();
+
+  Progress& progress_;
+  WorkMeter meter_;
+  Mutex mutex_;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: uses the others
 };
 
 }  // namespace espalier::terminal

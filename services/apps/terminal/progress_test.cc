@@ -72,6 +72,41 @@ TEST(ProgressTest, RedrawsItsBarAndClearsIt) {
   EXPECT_THAT(printed, testing::EndsWith("\r\033[Ka line\n"));
 }
 
+TEST(ProgressTest, TellsShareRateAndRemainingTimeOfMeteredWork) {
+  const std::string printed = Printed(ProgressStyle::kBar, [](Progress& progress, FakeClock& clock) {
+    WorkMeter meter;
+    meter.Expect(40'000'000);
+    progress.Begin("writing");
+    progress.Update(meter);  // nothing is known yet
+    clock.SleepFor(std::chrono::seconds(2));
+    meter.Add(10'000'000);
+    progress.Update(meter);
+  });
+
+  EXPECT_THAT(printed, HasSubstr("\r\033[Kwriting [======>                     ]  25 %  5.0 MB/s  6.0 s left"));
+}
+
+TEST(ProgressTest, AMeteredPhaseEndsWithAFullBar) {
+  const std::string printed = Printed(ProgressStyle::kBar, [](Progress& progress, FakeClock&) {
+    MeteredPhase phase(progress, "generating");
+    phase.meter()->Expect(1000);
+    phase.meter()->Add(1000);
+  });
+
+  EXPECT_THAT(printed, HasSubstr("\r\033[Kgenerating"));
+  EXPECT_THAT(printed, HasSubstr("100 %"));
+}
+
+TEST(ProgressTest, AMeteredPhaseWithoutATerminalIsOneLine) {
+  const std::string printed = Printed(ProgressStyle::kLines, [](Progress& progress, FakeClock&) {
+    MeteredPhase phase(progress, "generating");
+    phase.meter()->Expect(1000);
+    phase.meter()->Add(1000);
+  });
+
+  EXPECT_EQ(printed, "generating\n");
+}
+
 TEST(ProgressTest, IsSilentWhenQuiet) {
   EXPECT_EQ(Printed(ProgressStyle::kQuiet,
                     [](Progress& progress, FakeClock&) {

@@ -66,6 +66,7 @@ void TrainingStatus::OnStep(const trainer::RunPosition& position) {
   communicate_seconds_.Add(position.seconds.communicate);
   MutexLock lock(&mutex_);
   if (!has_stepped_) timer_ = Timer();
+  if (has_stepped_) timed_seeds_ += position.num_seeds;
   has_stepped_ = true;
   position_ = position;
 }
@@ -103,6 +104,7 @@ std::string TrainingStatus::Json() const {
     // Nothing is known of this incarnation's speed before its first step, and nothing remains after the last.
     if (has_stepped_) status["etaSeconds"] = timer_.Seconds() * (1 - fraction) / (fraction - brought_);
     if (fraction == 1) status["etaSeconds"] = 0.0;
+    if (timed_seeds_ > 0) status["seedsPerSecond"] = static_cast<double>(timed_seeds_) / timer_.Seconds();
   }
   nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
   if (last_epoch_.has_value()) {

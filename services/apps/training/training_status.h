@@ -22,7 +22,8 @@ class TrainingStatus {
   void OnStep(const trainer::RunPosition& position);
   void OnEpoch(const trainer::EpochReport& report);
 
-  // {"job", "uid", "rank", "incarnation", "epoch", "step", "epochs", "percent", "etaSeconds", "metrics": {"loss", ...}}
+  // {"job", "uid", "rank", "incarnation", "epoch", "step", "epochs", "percent", "etaSeconds", "seedsPerSecond",
+  // "metrics": {"loss", ...}}; seeds of all trainers, evaluations' time included
   std::string Json() const;
 
  private:
@@ -42,7 +43,8 @@ class TrainingStatus {
   mutable Mutex mutex_;
   bool has_stepped_ ABSL_GUARDED_BY(mutex_) = false;
   double brought_ ABSL_GUARDED_BY(mutex_) = 0;  // share of all steps that an earlier incarnation took
-  Timer timer_ ABSL_GUARDED_BY(mutex_);         // since the first step of this one began, about
+  Timer timer_ ABSL_GUARDED_BY(mutex_);         // since the first step of this one ended
+  uint64_t timed_seeds_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<trainer::RunPosition> position_ ABSL_GUARDED_BY(mutex_);
   std::optional<trainer::EpochReport> last_epoch_ ABSL_GUARDED_BY(mutex_);
   std::optional<double> last_validation_ ABSL_GUARDED_BY(mutex_);

@@ -86,6 +86,9 @@ TEST(TrainingStatusTest, GoesOnWhereACheckpointEnded) {
   training.OnStep({.epoch = 2, .step = 0, .num_epochs = 4, .steps_per_epoch = 5});
   status = nlohmann::json::parse(training.Json());
   EXPECT_DOUBLE_EQ(status["percent"].get<double>(), 55.0);
+  EXPECT_FALSE(status.contains("seedsPerSecond"));  // of one step nobody knows when it began
+  training.OnStep({.epoch = 2, .step = 1, .num_epochs = 4, .steps_per_epoch = 5, .num_seeds = 8});
+  EXPECT_GT(nlohmann::json::parse(training.Json())["seedsPerSecond"].get<double>(), 0.0);
   EXPECT_GE(status["etaSeconds"].get<double>(), 0.0);
 }
 

@@ -4,9 +4,9 @@
 
 namespace espalier::format {
 
-Result<LineBlockReader> LineBlockReader::Open(const std::string& path, size_t block_bytes) {
-  ASSIGN_OR_RETURN(TextInput input, TextInput::Open(path));
-  return LineBlockReader(std::move(input), std::max<size_t>(block_bytes, 1));
+Result<LineBlockReader> LineBlockReader::Open(const std::string& path, const BlockReading& reading) {
+  ASSIGN_OR_RETURN(TextInput input, TextInput::Open(path, reading.meter));
+  return LineBlockReader(std::move(input), std::max<size_t>(reading.block_bytes, 1));
 }
 
 Status LineBlockReader::Fill() {

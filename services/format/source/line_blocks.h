@@ -20,6 +20,7 @@ struct BlockReading {
   size_t block_bytes = size_t{1} << 20;  // at least; a line is never cut
   // Where arrays are put together in files that are mapped, so that memory holds the blocks at hand; empty: in memory.
   std::string scratch_folder = {};
+  WorkMeter* meter = nullptr;  // counts the bytes of files, unless null
 };
 
 struct LineBlock {
@@ -30,7 +31,7 @@ struct LineBlock {
 // Owned by one thread.
 class LineBlockReader {
  public:
-  static Result<LineBlockReader> Open(const std::string& path, size_t block_bytes);
+  static Result<LineBlockReader> Open(const std::string& path, const BlockReading& reading);
 
   // nullopt at the end. Whole lines before damage come before its error. Errors of TextInput; InvalidArgument: a line
   // of more than 64 MiB.
@@ -64,7 +65,7 @@ inline std::string_view TakeLine(std::string_view text, size_t* at) {
 template <class Parse, class Merge>
 Status ForEachBlock(const std::string& path, const BlockReading& reading, const Parse& parse, const Merge& merge) {
   using Part = decltype(parse(LineBlock()));
-  ASSIGN_OR_RETURN(LineBlockReader reader, LineBlockReader::Open(path, reading.block_bytes));
+  ASSIGN_OR_RETURN(LineBlockReader reader, LineBlockReader::Open(path, reading));
   const size_t most = reading.threads <= 1 ? 0 : static_cast<size_t>(reading.threads);
   std::deque<std::future<Part>> running;  // in the order of the file; a future that goes away waits for its thread
   while (true) {

@@ -45,8 +45,8 @@ LineReader::LineReader(std::unique_ptr<State> state) : state_(std::move(state)) 
 LineReader::~LineReader() = default;
 LineReader::LineReader(LineReader&&) noexcept = default;
 
-Result<LineReader> LineReader::Open(const std::string& path) {
-  ASSIGN_OR_RETURN(TextInput input, TextInput::Open(path));
+Result<LineReader> LineReader::Open(const std::string& path, WorkMeter* meter) {
+  ASSIGN_OR_RETURN(TextInput input, TextInput::Open(path, meter));
   return LineReader(std::make_unique<State>(std::move(input)));
 }
 

@@ -7,14 +7,15 @@
 #include <string_view>
 
 #include "services/base/status.h"
+#include "services/base/work_meter.h"
 
 namespace espalier::format {
 
 // Owned by one thread.
 class LineReader {
  public:
-  // A name that ends in ".gz" must be gzip, any other is taken as it is.
-  static Result<LineReader> Open(const std::string& path);
+  // As TextInput::Open.
+  static Result<LineReader> Open(const std::string& path, WorkMeter* meter = nullptr);
   ~LineReader();
   LineReader(LineReader&&) noexcept;
   LineReader& operator=(LineReader&&) = delete;

@@ -14,12 +14,13 @@
 namespace espalier::format {
 namespace {
 
-Status WriteAll(int file, std::span<const std::byte> bytes, const std::string& path) {
-  constexpr size_t kMaxWrite = 1 << 30;  // Linux writes less than 2^31 bytes at once
+Status WriteAll(int file, std::span<const std::byte> bytes, const std::string& path, WorkMeter* meter) {
+  constexpr size_t kMaxWrite = 1 << 24;  // so that whoever watches the meter sees it move
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), std::min(bytes.size(), kMaxWrite));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return FromErrno(errno, "writing " + path);
+    AddDone(meter, static_cast<uint64_t>(written));
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return {};
@@ -51,12 +52,12 @@ Result<Tensor> ReadNpy(const std::string& path, std::optional<DType> declared) {
   return TensorOf(file, declared).While("reading " + path);
 }
 
-Status WriteNpy(const std::string& path, const Tensor& tensor) {
+Status WriteNpy(const std::string& path, const Tensor& tensor, WorkMeter* meter) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return FromErrno(errno, "creating " + path);
   const std::string header = NpyHeaderText(tensor.dtype(), tensor.shape());
-  Status status = WriteAll(file, std::as_bytes(std::span(header)), path);
-  if (status.ok()) status = WriteAll(file, tensor.byte_span(), path);
+  Status status = WriteAll(file, std::as_bytes(std::span(header)), path, nullptr);
+  if (status.ok()) status = WriteAll(file, tensor.byte_span(), path, meter);
   // Some file systems tell only here that the disk is full.
   if (close(file) != 0 && status.ok()) status = FromErrno(errno, "writing " + path);
   return status;

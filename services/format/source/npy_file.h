@@ -5,6 +5,7 @@
 #include <string>
 
 #include "services/base/tensor.h"
+#include "services/base/work_meter.h"
 
 namespace espalier::format {
 
@@ -13,7 +14,8 @@ namespace espalier::format {
 // bfloat16: `declared` = BF16 takes '<u2' for it; any other declared dtype must be the file's.
 Result<Tensor> ReadNpy(const std::string& path, std::optional<DType> declared = std::nullopt);
 
-// BF16 becomes '<u2'. Creates or overwrites; an error (disk full) leaves a part of the file.
-Status WriteNpy(const std::string& path, const Tensor& tensor);
+// BF16 becomes '<u2'. Creates or overwrites; an error (disk full) leaves a part of the file. `meter`, unless null,
+// counts the bytes that are written.
+Status WriteNpy(const std::string& path, const Tensor& tensor, WorkMeter* meter = nullptr);
 
 }  // namespace espalier::format

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "services/base/work_meter.h"
 #include "services/format/source/source_names.h"
 #include "services/graph/source_graph.h"
 
@@ -21,7 +22,8 @@ bool NpyFolderNumbersEdges(const std::string& directory);
 // `directory` is and is not empty.
 // `names`, where there are any, go to names/<node type>.txt (line i, from 0, is the name of original id i) and
 // names/relations.tsv ("source:relation:destination <tab> the source's name" a line): for joining results, not read
-// by ReadNpyFolder.
-Status WriteNpyFolder(const graph::SourceGraph& graph, const std::string& directory, const SourceNames& names = {});
+// by ReadNpyFolder. `meter`, unless null, counts the bytes of the large arrays.
+Status WriteNpyFolder(const graph::SourceGraph& graph, const std::string& directory, const SourceNames& names = {},
+                      WorkMeter* meter = nullptr);
 
 }  // namespace espalier::format

@@ -65,7 +65,10 @@ TEST(NpyFolderTest, ReadsBackWhatItWrote) {
       *graph::Preprocess(graph::testing::TypedExample(), {.add_reverse_edges = true}, 1)};
   for (size_t i = 0; i < graphs.size(); ++i) {
     const std::string path = folder.path() + "/new/graph-" + std::to_string(i) + (i == 0 ? "/" : "");
-    ASSERT_EQ(WriteNpyFolder(graphs[i], path), Status());
+    WorkMeter meter;
+    ASSERT_EQ(WriteNpyFolder(graphs[i], path, {}, &meter), Status());
+    EXPECT_GT(meter.expected_bytes(), 0u);
+    EXPECT_GE(meter.done_bytes(), meter.expected_bytes());  // splits come on top
     const Result<graph::SourceGraph> back = Read(path);
     ASSERT_TRUE(back.ok()) << back.status().ToString();
     ExpectSameGraph(graphs[i], *back);

@@ -17,12 +17,12 @@ using graph::SourceGraph;
 // Writes arrays into one folder and remembers nothing: descriptions carry the names.
 class ArrayWriter {
  public:
-  explicit ArrayWriter(std::string directory) : directory_(std::move(directory)) {}
+  ArrayWriter(std::string directory, WorkMeter* meter) : directory_(std::move(directory)), meter_(meter) {}
 
   Result<ArrayFile> Write(const std::string& name, const Tensor& tensor) const {
     ArrayFile file{.file = name + ".npy"};
     if (tensor.dtype() == DType::kBF16) file.dtype = DType::kBF16;
-    RETURN_IF_ERROR(WriteNpy(directory_ + "/" + file.file, tensor));
+    RETURN_IF_ERROR(WriteNpy(directory_ + "/" + file.file, tensor, meter_));
     return file;
   }
 
@@ -55,7 +55,22 @@ class ArrayWriter {
 
  private:
   std::string directory_;
+  WorkMeter* meter_;
 };
+
+// Of columns and ends of edges; splits are small beside them.
+uint64_t BytesOfArrays(const SourceGraph& graph) {
+  uint64_t bytes = 0;
+  const auto add_columns = [&](const std::map<std::string, Tensor>& columns) {
+    for (const auto& [name, column] : columns) bytes += column.size_bytes();
+  };
+  for (const graph::NodeSet& nodes : graph.nodes) add_columns(nodes.columns);
+  for (const graph::EdgeSet& edges : graph.edges) {
+    bytes += edges.sources.size_bytes() + edges.destinations.size_bytes() + edges.original_ids.size_bytes();
+    add_columns(edges.columns);
+  }
+  return bytes;
+}
 
 // Types and columns are names (CheckName), so joined with ':' replaced they are file names.
 std::string FileStem(const graph::CanonicalEdgeType& type) {
@@ -139,9 +154,10 @@ Status WriteNames(const SourceNames& names, const std::string& directory) {
   return WriteText(folder + "/relations.tsv", lines);
 }
 
-Status WriteAll(const SourceGraph& graph, const SourceNames& names, const std::string& directory) {
+Status WriteAll(const SourceGraph& graph, const SourceNames& names, const std::string& directory, WorkMeter* meter) {
   GraphDescription description{.name = graph.name};
-  const ArrayWriter writer(directory);
+  const ArrayWriter writer(directory, meter);
+  AddExpected(meter, BytesOfArrays(graph));
   RETURN_IF_ERROR(WriteNodes(graph, writer, description));
   RETURN_IF_ERROR(WriteEdges(graph, writer, description));
   RETURN_IF_ERROR(WriteSplits(graph, writer, description));
@@ -176,7 +192,8 @@ class TemporaryFolder {
 
 }  // namespace
 
-Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory, const SourceNames& names) {
+Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory, const SourceNames& names,
+                      WorkMeter* meter) {
   fs::path target(directory);
   if (!target.has_filename()) target = target.parent_path();  // "graph/"
   std::error_code error;
@@ -191,7 +208,7 @@ Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory, co
   fs::remove_all(temporary.path(), error);
   fs::create_directory(temporary.path(), error);
   if (error) return FromErrno(error.value(), "creating " + temporary.path());
-  RETURN_IF_ERROR(WriteAll(graph, names, temporary.path()));
+  RETURN_IF_ERROR(WriteAll(graph, names, temporary.path(), meter));
   return temporary.RenameTo(target.string());
 }
 

@@ -229,8 +229,9 @@ Status ReadTypedSplits(const std::string& directory, SourceGraph& graph) {
 
 }  // namespace
 
-Result<SourceGraph> ReadOgb(const std::string& directory, int threads, const std::string& scratch_folder) {
-  const BlockReading reading{.threads = threads, .scratch_folder = scratch_folder};
+Result<SourceGraph> ReadOgb(const std::string& directory, int threads, const std::string& scratch_folder,
+                            WorkMeter* meter) {
+  const BlockReading reading{.threads = threads, .scratch_folder = scratch_folder, .meter = meter};
   const std::string raw = directory + "/raw";
   if (!IsFolder(raw)) {
     return NotFound(directory + " is no graph in OGB's layout: it has no folder raw/");

@@ -18,14 +18,16 @@
 
 #include <string>
 
+#include "services/base/work_meter.h"
 #include "services/graph/source_graph.h"
 
 namespace espalier::format {
 
 // `directory` holds raw/ and split/. The graph's name is the folder's. The graph does not depend on
 // `threads`, which parse large files. With a `scratch_folder` arrays are put together in files there that nobody sees,
-// and mapped: memory holds the blocks of text at hand and the splits.
+// and mapped: memory holds the blocks of text at hand and the splits. `meter`, unless null, counts the bytes of large
+// text files.
 Result<graph::SourceGraph> ReadOgb(const std::string& directory, int threads = 1,
-                                   const std::string& scratch_folder = "");
+                                   const std::string& scratch_folder = "", WorkMeter* meter = nullptr);
 
 }  // namespace espalier::format

@@ -1,8 +1,11 @@
 #include "services/format/source/source_reader.h"
 
+#include <filesystem>
+
 #include "services/format/source/chunked_reader.h"
 #include "services/format/source/npy_folder.h"
 #include "services/format/source/ogb_reader.h"
+#include "services/format/source/source_files.h"
 
 namespace espalier::format {
 namespace {
@@ -17,15 +20,41 @@ SourceNames TakeNames(TripleGraph& triples) {
   return names;
 }
 
+bool IsText(const std::string& name) {
+  const std::string unpacked = name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
+  return unpacked.ends_with(".csv") || unpacked.ends_with(".txt");
+}
+
+// Best effort: a guess that is wrong makes a bar that is.
+void ExpectText(const SourceReadOptions& options) {
+  namespace fs = std::filesystem;
+  if (options.meter == nullptr) return;
+  if (options.format != SourceFormat::kOgb && options.format != SourceFormat::kTriples) return;
+  std::error_code error;
+  if (!fs::is_directory(options.path, error)) {
+    const uintmax_t size_bytes = fs::file_size(options.path, error);
+    if (!error) options.meter->Expect(size_bytes);
+    return;
+  }
+  for (fs::recursive_directory_iterator at(options.path, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().lexically_relative(options.path).generic_string();
+    if (!IsText(name) || !BelongsToSource(options.format, name)) continue;
+    std::error_code unreadable;
+    const uintmax_t size_bytes = at->file_size(unreadable);
+    if (!unreadable) options.meter->Expect(size_bytes);
+  }
+}
+
 // An empty folder: memory.
 Result<graph::SourceGraph> ReadUnchecked(const SourceReadOptions& options, const std::string& scratch_folder,
                                          SourceNames* names) {
+  ExpectText(options);
   switch (options.format) {
-    case SourceFormat::kOgb: return ReadOgb(options.path, options.threads, scratch_folder);
+    case SourceFormat::kOgb: return ReadOgb(options.path, options.threads, scratch_folder, options.meter);
     case SourceFormat::kNpy: return ReadNpyFolder(options.path, scratch_folder);
     case SourceFormat::kDglChunked: return ReadChunked(options.path, options.threads, scratch_folder);
     case SourceFormat::kTriples: {
-      ASSIGN_OR_RETURN(TripleGraph triples, ReadTriples(options.path, options.triples, scratch_folder));
+      ASSIGN_OR_RETURN(TripleGraph triples, ReadTriples(options.path, options.triples, scratch_folder, options.meter));
       if (names != nullptr) *names = TakeNames(triples);
       return std::move(triples.graph);
     }

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "services/base/work_meter.h"
 #include "services/format/source/source_names.h"
 #include "services/format/source/triples_reader.h"
 #include "services/graph/source_graph.h"
@@ -18,7 +19,8 @@ struct SourceReadOptions {
   SourceFormat format = SourceFormat::kOgb;
   std::string path;  // a folder; of triples also one file
   int threads = 1;
-  TripleOptions triples;  // for kTriples
+  TripleOptions triples;       // for kTriples
+  WorkMeter* meter = nullptr;  // counts the bytes of text that are read, unless null; other files are mapped
 };
 
 // OGB: the raw CSV layout (ogb_reader.h). NPY: a folder with graph.yaml (graph_description.h). Triples:

@@ -10,6 +10,15 @@ namespace espalier::format {
 struct TextInput::State {
   std::string path;
   gzFile file = nullptr;
+  WorkMeter* meter = nullptr;
+  uint64_t metered_bytes = 0;  // of the file, as it is packed
+
+  void Count() {
+    const auto offset = static_cast<int64_t>(gzoffset(file));
+    if (offset <= static_cast<int64_t>(metered_bytes)) return;  // -1: not known
+    AddDone(meter, static_cast<uint64_t>(offset) - metered_bytes);
+    metered_bytes = static_cast<uint64_t>(offset);
+  }
 
   ~State() {
     if (file != nullptr) gzclose(file);
@@ -20,10 +29,11 @@ TextInput::TextInput(std::unique_ptr<State> state) : state_(std::move(state)) {}
 TextInput::~TextInput() = default;
 TextInput::TextInput(TextInput&&) noexcept = default;
 
-Result<TextInput> TextInput::Open(const std::string& path) {
+Result<TextInput> TextInput::Open(const std::string& path, WorkMeter* meter) {
   constexpr unsigned kBufferBytes = 1 << 18;
   auto state = std::make_unique<State>();
   state->path = path;
+  state->meter = meter;
   errno = 0;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return InvalidArgument(path + " is a folder: expected a file");
@@ -38,6 +48,7 @@ Result<TextInput> TextInput::Open(const std::string& path) {
 
 Result<size_t> TextInput::Read(std::span<char> bytes, uint64_t lines_before) {
   const int got = gzread(state_->file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  state_->Count();
   int code = Z_OK;
   const char* message = gzerror(state_->file, &code);
   // A truncated stream gives what it has and Z_BUF_ERROR.

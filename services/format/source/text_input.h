@@ -7,14 +7,16 @@
 #include <string>
 
 #include "services/base/status.h"
+#include "services/base/work_meter.h"
 
 namespace espalier::format {
 
 // Owned by one thread.
 class TextInput {
  public:
-  // A name that ends in ".gz" must be gzip, any other is taken as it is.
-  static Result<TextInput> Open(const std::string& path);
+  // A name that ends in ".gz" must be gzip, any other is taken as it is. `meter`, unless null, outlives this and counts
+  // the file's bytes as they are read.
+  static Result<TextInput> Open(const std::string& path, WorkMeter* meter = nullptr);
   ~TextInput();
   TextInput(TextInput&&) noexcept;
   TextInput& operator=(TextInput&&) = delete;

@@ -78,8 +78,8 @@ struct Triples {
   TripleLog log;
 };
 
-Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t part, Triples& all) {
-  ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
+Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t part, WorkMeter* meter, Triples& all) {
+  ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, meter));
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<std::string_view> line, reader.Next());
     if (!line) return {};
@@ -109,18 +109,19 @@ Status ReadFile(const std::string& path, const TripleOptions& options, uint8_t p
   }
 }
 
-Result<Triples> ReadFiles(const std::string& path, const TripleOptions& options, const std::string& scratch_folder) {
+Result<Triples> ReadFiles(const std::string& path, const TripleOptions& options, const std::string& scratch_folder,
+                          WorkMeter* meter) {
   Triples all{.entities = {}, .relations = {}, .log = TripleLog(scratch_folder)};
   std::error_code error;
   if (!fs::is_directory(path, error)) {
-    RETURN_IF_ERROR(ReadFile(path, options, 0, all));
+    RETURN_IF_ERROR(ReadFile(path, options, 0, meter, all));
     return all;
   }
   constexpr std::array<const char*, kNumParts> kFiles = {"train.txt", "valid.txt", "test.txt"};
   for (uint8_t part = 0; part < kFiles.size(); ++part) {
     const std::optional<std::string> file = FindPlainOrGzip(path, kFiles[part]);
     if (!file && part == 0) return NotFound(path + " has no train.txt (nor train.txt.gz)");
-    if (file) RETURN_IF_ERROR(ReadFile(*file, options, part, all));
+    if (file) RETURN_IF_ERROR(ReadFile(*file, options, part, meter, all));
   }
   return all;
 }
@@ -224,8 +225,8 @@ Status SortByType(const Tensor& triples, const TripleNumbers& numbers, bool make
 }  // namespace
 
 Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options,
-                                const std::string& scratch_folder) {
-  ASSIGN_OR_RETURN(Triples all, ReadFiles(path, options, scratch_folder));
+                                const std::string& scratch_folder, WorkMeter* meter) {
+  ASSIGN_OR_RETURN(Triples all, ReadFiles(path, options, scratch_folder, meter));
   ASSIGN_OR_RETURN(const Tensor triples, std::move(all.log).Finish());
   TripleGraph result;
   TripleNumbers numbers;

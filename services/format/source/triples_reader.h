@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "services/base/work_meter.h"
 #include "services/graph/source_graph.h"
 
 namespace espalier::format {
@@ -33,8 +34,9 @@ struct TripleGraph {
 
 // `path` is one file, or a folder with train.txt and, where they exist, valid.txt and test.txt; gzip if the name ends
 // in .gz. With a `scratch_folder` arrays and splits are put together in files there that nobody sees, and mapped:
-// memory holds the names. InvalidArgument names the line: what is no triple, and the 65,536th relation.
+// memory holds the names. `meter`, unless null, counts the files' bytes. InvalidArgument names the line: what is no
+// triple, and the 65,536th relation.
 Result<TripleGraph> ReadTriples(const std::string& path, const TripleOptions& options,
-                                const std::string& scratch_folder = "");
+                                const std::string& scratch_folder = "", WorkMeter* meter = nullptr);
 
 }  // namespace espalier::format

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "services/format/source/npy_folder.h"
 #include "services/format/source/source_reader.h"
 #include "services/format/source/testing/source_files.h"
@@ -39,12 +41,15 @@ TEST(TriplesReaderTest, NumbersEntitiesByFirstAppearanceAndTakesTheOtherColumnOr
   const testing::TemporaryFolder folder;
   const std::string path = folder.WriteGzip("all.txt.gz", "in\trome\titaly\r\nnear\titaly\tfrance");
 
+  WorkMeter meter;
   const Result<TripleGraph> read =
-      ReadTriples(path, {.columns = TripleColumns::kRelationHeadTail, .names = NameOrder::kFirstAppearance});
+      ReadTriples(path, {.columns = TripleColumns::kRelationHeadTail, .names = NameOrder::kFirstAppearance},
+                  /*scratch_folder=*/"", &meter);
 
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_THAT(read->entity_names, ElementsAre("rome", "italy", "france"));
   EXPECT_THAT(EdgesOf(read->graph.edges[0]), ElementsAre(std::pair(0, 1)));
+  EXPECT_EQ(meter.done_bytes(), std::filesystem::file_size(path));
 }
 
 TEST(TriplesReaderTest, MakesNamesOfRelationsAndKeepsTheOriginals) {

@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from harness import CORA, Scenario, espalier
+from harness import CORA, Scenario, espalier, on_a_terminal
 
 
 class CommandLine(Scenario):
@@ -17,6 +17,20 @@ class CommandLine(Scenario):
         self.assertEqual(unknown.returncode, 64)
         self.assertIn("there is no command 'partitoin' (did you mean 'partition'?): `espalier --help` lists them",
                       unknown.stderr)
+
+    def test_long_work_shows_a_bar_and_a_rate_on_a_terminal(self):
+        graph, parts = self.dir / "graph", self.dir / "parts"
+        generate = ["generate", "--nodes", 2000, "--edges", 20000, "--output", graph]
+        self.assertEqual(espalier("partition", CORA, "--format", "OGB", "--count", 2, "--output", parts).returncode, 0)
+        commands = {
+            "generating": generate,
+            f"reading {CORA}": ["import", CORA, "--format", "OGB", "--output", self.dir / "imported"],
+            "verifying": ["verify", parts],
+        }
+        for phase, command in commands.items():
+            code, painted = on_a_terminal(*command)
+            self.assertEqual(code, 0, painted)
+            self.assertRegex(painted, rf"{phase}[^\r]* \[=+>? *\] +\d+ %  [\d.]+ [kMG]?B/s")
 
     def test_a_graph_that_import_has_cleaned_is_cut_as_if_the_job_had_cleaned_it(self):
         flags = ["--drop-self-loops", "--add-reverse-edges", "--drop-duplicate-edges"]

@@ -1,9 +1,11 @@
 """What every scenario needs: the binaries, a scratch folder, jobs as dictionaries, and runs with a deadline."""
 
+import contextlib
 import copy
 import json
 import os
 import pathlib
+import pty
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +20,20 @@ def espalier(*args, timeout=120, **kwargs):
     """Runs `espalier ARGS` to its end; fails by TimeoutExpired rather than hang."""
     return subprocess.run([str(BIN / "espalier"), *map(str, args)], capture_output=True, text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, **kwargs)
+
+
+def on_a_terminal(*args):
+    """`espalier ARGS` with a terminal as standard error: the exit code, and all that it painted there."""
+    ours, terminal = pty.openpty()
+    with subprocess.Popen([str(BIN / "espalier"), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=terminal, env=os.environ | {"TERM": "xterm"}) as process:
+        os.close(terminal)
+        painted = b""
+        with contextlib.suppress(OSError):  # once nobody holds the terminal any more
+            while piece := os.read(ours, 65536):
+                painted += piece
+    os.close(ours)
+    return process.returncode, painted.decode()
 
 
 def job(source, source_format="NPY", **changes):
