@@ -17,6 +17,13 @@ constexpr int kHopeless = 8, kMemory = 7, kCrash = 6, kCredentials = 5, kDisrupt
               kConsequence = 1;
 constexpr int kSignalBase = 128;  // how shells and the kubelet write "killed by a signal"
 
+// How containerd says that something ran when it was last there itself, as before a reboot, and does not now. A
+// program's own 255 has the reason "Error".
+constexpr char kEndUnknown[] = "Unknown";
+constexpr int kExitCodeUnknown = 255;
+// How the kubelet says that the runtime knows nothing of a container any more.
+constexpr char kStatusUnknown[] = "ContainerStatusUnknown";
+
 std::string ReasonOf(ExitCode code) { return telemetry::TerminationReason(code); }
 
 Failure Of(int strength, Retry retry, std::string reason) {
@@ -36,8 +43,18 @@ bool IsProgram(const kube::Pod& pod, const kube::ContainerState& container) {
   });
 }
 
+// Nobody saw it end, and it is not there. The kubelet says so as well of what never ran, where the pod was deleted
+// before that (only what did run has a last state), and where it ended the pod itself (which then has a reason).
+bool WentWithItsNode(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
+  if (end.reason == kEndUnknown) return end.exit_code == kExitCodeUnknown;
+  if (end.reason != kStatusUnknown) return false;
+  const bool has_run = container.last_ended && container.last_ended->reason == kStatusUnknown;
+  return has_run || (!pod.meta.deletion_requested_at && pod.reason.empty());
+}
+
 Failure ClassOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   if (end.reason == kOutOfMemory) return Of(kMemory, Retry::kCounted, kOutOfMemory);
+  if (WentWithItsNode(pod, container, end)) return Of(kDisruption, Retry::kNotCounted, kNodeLost);
   if (end.signal != 0 || end.exit_code > kSignalBase) return Of(kCrash, Retry::kCounted, kSignal);
   if (!IsProgram(pod, container)) return Of(kCrash, Retry::kCounted, kOtherExit);
   const ExitCode code{end.exit_code};
@@ -92,11 +109,11 @@ std::optional<Failure> StrongestContainer(const kube::Pod& pod) {
   return strongest;
 }
 
-// A whole second, because that is all that Kubernetes' times have.
+// A whole second, because that is all that Kubernetes' times have; none where the kubelet did not see the end.
 bool EndedBeforeItsDeletion(const kube::Pod& pod) {
   if (!pod.meta.deletion_requested_at) return true;
   return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const kube::ContainerState& container) {
-    return container.ended && container.ended->exit_code != 0 &&
+    return container.ended && container.ended->exit_code != 0 && container.ended->reason != kStatusUnknown &&
            container.ended->finished_at < *pod.meta.deletion_requested_at;
   });
 }
@@ -125,9 +142,13 @@ bool HasEnded(const kube::Pod& pod) {
 
 Failure FailureOf(const kube::Pod& pod, const kube::ContainerState& container, const kube::ContainerEnd& end) {
   Failure failure = ClassOf(pod, container, end);
+  failure.pod = pod.meta.key.name;
+  if (failure.reason == kNodeLost) {  // whose exit code is no program's
+    failure.message = "the node lost the container, and nobody saw it end (" + end.reason + ")";
+    return failure;
+  }
   failure.message = MessageOf(end);
   failure.exit_code = end.exit_code;
-  failure.pod = pod.meta.key.name;
   return failure;
 }
 
@@ -144,7 +165,7 @@ std::optional<Failure> FailureOf(const kube::Pod& pod) {
   if (!has_failed) return std::nullopt;
 
   std::optional<Failure> failure = StrongestContainer(pod);
-  const bool sigterm_causes_it = !failure || failure->strength < kMemory;
+  const bool sigterm_causes_it = !failure || (failure->strength < kMemory && failure->reason != kNodeLost);
   if (sigterm_causes_it && !EndedBeforeItsDeletion(pod)) {
     return ToldToEnd(pod);
   }

@@ -6,6 +6,9 @@
 // A pod with the condition DisruptionTarget is disrupted whatever it said. One that was being deleted when it ended was
 // told to end: unless it left something that SIGTERM does not cause (64, 65, OOMKilled; of a program of the user's
 // OOMKilled alone), it counts only where nothing else is known, and then as 75. So does one that is still ending.
+//
+// A container whose end nobody saw went with its node, as in a reboot, also where its pod was told to end meanwhile:
+// its peers have noticed first (74), and their Job has told it.
 #pragma once
 
 #include <optional>

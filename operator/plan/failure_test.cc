@@ -23,6 +23,23 @@ kube::Pod PodThatEnded(int exit_code, const std::string& reason = "Error") {
   return pod;
 }
 
+// As containerd tells of what a reboot has ended.
+kube::Pod PodOfARestartedNode() { return PodThatEnded(255, "Unknown"); }
+
+kube::ContainerEnd NotFoundByTheKubelet() {
+  return {.exit_code = 137,
+          .signal = 0,
+          .reason = "ContainerStatusUnknown",
+          .message = "The container could not be located when the pod was terminated",
+          .finished_at = {}};
+}
+
+kube::Pod PodThatTheRuntimeForgot() {
+  kube::Pod pod = PodThatEnded(137);
+  pod.containers[0].ended = NotFoundByTheKubelet();
+  return pod;
+}
+
 kube::Pod Deleted(kube::Pod pod, kube::WallTime at = kNoon) {
   pod.meta.deletion_requested_at = at;
   return pod;
@@ -95,7 +112,7 @@ TEST(FailureTest, APodThatIsStillEndingWasToldToEnd) {
 }
 
 TEST(FailureTest, WhatIsRememberedOfAPodCountsAsThePodDid) {
-  std::vector<kube::Pod> pods = {Deleted(PodThatEnded(143)), Disrupted(PodThatEnded(143))};
+  std::vector<kube::Pod> pods = {Deleted(PodThatEnded(143)), Disrupted(PodThatEnded(143)), PodOfARestartedNode()};
   for (const int exit_code : {1, 70, 74, 77, 139}) pods.push_back(PodThatEnded(exit_code));
   for (const kube::Pod& pod : pods) {
     const std::optional<Failure> seen = FailureOf(pod);
@@ -141,6 +158,56 @@ TEST(FailureTest, APodOfALostNodeSaysNothingAndIsNotCounted) {
   kube::Pod unknown;
   unknown.phase = kube::PodPhase::kUnknown;
   EXPECT_EQ(FailureOf(unknown)->reason, kNodeLost);
+}
+
+TEST(FailureTest, AContainerThatWentWithItsNodeIsNotCounted) {
+  for (const kube::Pod& pod : {PodOfARestartedNode(), PodThatTheRuntimeForgot()}) {
+    const std::optional<Failure> failure = FailureOf(pod);
+    ASSERT_TRUE(failure.has_value());
+    EXPECT_EQ(failure->reason, kNodeLost);
+    EXPECT_EQ(failure->retry, Retry::kNotCounted);
+    EXPECT_EQ(failure->exit_code, std::nullopt);
+    EXPECT_THAT(failure->message, HasSubstr("the node lost the container"));
+    EXPECT_THAT(failure->message, HasSubstr(pod.containers[0].ended->reason));
+  }
+}
+
+TEST(FailureTest, AProgramThatEndsWith255ByItselfIsCounted) {
+  EXPECT_EQ(FailureOf(PodThatEnded(255))->retry, Retry::kCounted);
+  EXPECT_EQ(FailureOf(PodThatEnded(1, "Unknown"))->retry, Retry::kCounted);
+  EXPECT_EQ(FailureOf(PodThatEnded(137))->retry, Retry::kCounted);
+}
+
+// They notice within milliseconds, and their Job asks the others' pods to end before the node is back.
+TEST(FailureTest, TheNodeIsTheCauseOfWhatPeersSayAlsoOfAPodThatWasToldToEnd) {
+  const kube::Pod peer = PodThatEnded(74), peer_told_to_end = Deleted(PodThatEnded(75));
+  EXPECT_EQ(StrongestOf({peer, PodOfARestartedNode()}), kNodeLost);
+  EXPECT_EQ(StrongestOf({peer_told_to_end, PodOfARestartedNode()}), kNodeLost);
+  EXPECT_EQ(StrongestOf({peer, Deleted(PodOfARestartedNode())}), kNodeLost);
+  EXPECT_EQ(StrongestOf({peer, Deleted(PodOfARestartedNode(), kNoon + std::chrono::seconds(5))}), kNodeLost);
+  kube::Pod forgotten = Deleted(PodThatTheRuntimeForgot());
+  forgotten.containers[0].last_ended = NotFoundByTheKubelet();  // "The container used to be Running"
+  EXPECT_EQ(StrongestOf({peer, forgotten}), kNodeLost);
+}
+
+TEST(FailureTest, AFailureThatNoNodeExplainsIsStrongerThanALostNode) {
+  EXPECT_EQ(StrongestOf({PodOfARestartedNode(), PodThatEnded(65)}), "BadInput");
+  EXPECT_EQ(StrongestOf({PodOfARestartedNode(), PodThatEnded(137, kOutOfMemory)}), kOutOfMemory);
+  EXPECT_EQ(StrongestOf({PodOfARestartedNode(), PodThatEnded(139)}), kSignal);
+  EXPECT_EQ(StrongestOf({PodOfARestartedNode(), PodThatEnded(77)}), "NotPermitted");
+}
+
+// The kubelet has no other word for a container that was never made.
+TEST(FailureTest, APodThatWasDeletedBeforeItRanWasToldToEnd) {
+  const kube::Pod deleted = Deleted(PodThatTheRuntimeForgot());
+  EXPECT_EQ(StrongestOf({deleted}), "Stopped");
+  EXPECT_EQ(StrongestOf({deleted, PodThatEnded(74)}), "Unavailable");
+}
+
+TEST(FailureTest, APodThatTheKubeletEndedItselfIsCounted) {
+  kube::Pod pod = PodThatTheRuntimeForgot();
+  pod.reason = "DeadlineExceeded";
+  EXPECT_EQ(FailureOf(pod)->retry, Retry::kCounted);
 }
 
 TEST(FailureTest, ADisruptedPodIsNotCountedWhateverItSaid) {

@@ -52,6 +52,40 @@ TEST(JobFailureTest, ADeletedPodThatNeverEndsIsGivenUpAndNotCounted) {
   EXPECT_EQ(scene.status().phase, Phase::kTraining);
 }
 
+// A machine that is off for less than anybody's patience: the peer of the trainer there notices first, and the Job asks
+// the trainer's pod to end.
+TEST(JobFailureTest, ANodeThatComesBackIsNotCountedThoughAPeerHasEndedBefore) {
+  Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
+  scene.Training();
+  const std::string lost = scene.TrainerPod(1);
+  scene.cluster().FindPod(lost)->node = "node-of-its-own";
+  scene.TrainerPodEnded(0, 74);
+  scene.cluster().RunJobController();
+  scene.cluster().LoseNode("node-of-its-own");
+  scene.Settle();
+  scene.SettleAfter(seconds(10));
+  ASSERT_EQ(scene.ReasonOf(api::kRestarting), kCollecting);
+  scene.cluster().RestoreNode("node-of-its-own");
+  ASSERT_TRUE(scene.cluster().EndPod(lost, {.exit_code = 255, .reason = "Unknown"}));
+  scene.Act();
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.restart_reason(), kNodeLost);
+  EXPECT_EQ(scene.status().incarnation, 2);
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
+TEST(JobFailureTest, ANodeThatComesBackIsNotCountedThoughAPeerEndsAfterwards) {
+  Scene scene = Scene::With({{"runPolicy", {{"backoffLimit", 0}}}});
+  scene.Training();
+  ASSERT_TRUE(scene.cluster().EndPod(scene.TrainerPod(1), {.exit_code = 255, .reason = "Unknown"}));
+  scene.TrainerPodEnded(0, 74);
+  scene.SettleWithin(kSoon);
+  EXPECT_EQ(scene.status().attempts_counted, 0);
+  EXPECT_EQ(scene.restart_reason(), kNodeLost);
+  EXPECT_EQ(scene.status().phase, Phase::kTraining);
+}
+
 // A pod is kept for as long as its Job has it to count, and its Node object may be gone: it is seen once.
 TEST(JobFailureTest, ADisruptionIsRememberedWhenItsPodIsGone) {
   Scene scene = Scene::With({{"trainers", {{"replicas", 3}}}, {"runPolicy", {{"backoffLimit", 0}}}});
