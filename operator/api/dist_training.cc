@@ -144,6 +144,11 @@ RunPolicy RunPolicyOf(const DistTraining& training) {
   return training.spec ? training.spec->run_policy : ReadRunPolicy(training.raw_spec);
 }
 
+bool IsInOurCharge(const Json& raw_spec) {
+  const std::string manager = kube::StringAt(raw_spec, {"runPolicy", "managedBy"});
+  return manager.empty() || manager == kOperatorName;
+}
+
 Result<DistTraining> ParseDistTraining(const Json& object) { return Parse(object, nullptr); }
 
 Result<DistTraining> ParseDistTraining(const Json& object, const DistTraining& before) {

@@ -73,6 +73,9 @@ struct DistTraining {
 // spec->run_policy; of a spec that is not valid what can be read, and defaults for what makes no sense.
 RunPolicy RunPolicyOf(const DistTraining& training);
 
+// Of spec.runPolicy.managedBy, in a spec as it is stored, valid or not: no other controller looks after this job.
+bool IsInOurCharge(const kube::Json& raw_spec);
+
 // InvalidArgument only where `object` is no DistTraining at all (no name, spec no object); a spec that is not valid is
 // a value. Status fields of other types than they should have count as unset.
 Result<DistTraining> ParseDistTraining(const kube::Json& object);

@@ -163,6 +163,15 @@ TEST(ParseDistTrainingTest, TemplatesComeThroughAsTheyAre) {
   EXPECT_EQ(training.spec->role(Role::kTrainer).pod_template["metadata"]["annotations"], odd);
 }
 
+TEST(ParseDistTrainingTest, AJobIsInOurChargeUnlessItNamesAnotherController) {
+  const auto is_ours = [](const char* spec) { return IsInOurCharge(*kube::ParseJson(spec)); };
+  EXPECT_TRUE(is_ours("{}"));
+  EXPECT_TRUE(is_ours("null"));
+  EXPECT_TRUE(is_ours(R"({"runPolicy": {"managedBy": ""}})"));
+  EXPECT_TRUE(is_ours(R"({"runPolicy": {"managedBy": "espalier.io/operator"}})"));
+  EXPECT_FALSE(is_ours(R"({"runPolicy": {"managedBy": "example.com/queue"}})"));
+}
+
 TEST(ParseDistTrainingTest, OnlyWhatIsNoDistTrainingAtAllIsAnError) {
   for (const char* text :
        {"[]", "null", "{}", R"({"metadata": {"name": "a"}})", R"({"metadata": {"name": 3}})",

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "operator/api/dist_training.h"
 #include "operator/resources/labels.h"
 
 namespace espalier::ctl::controller {
@@ -31,8 +32,8 @@ Result<TrainingRecord> ParseTrainingRecord(const kube::Json& object) {
   record.phase = kube::StringAt(object, {"status", "phase"});
   record.incarnation = kube::IntegerAt(object, {"status", "incarnation"}).value_or(0);
   record.has_program = kube::Find(object, {"spec", "trainers", "program"}) != nullptr;
-  const std::string manager = kube::StringAt(object, {"spec", "runPolicy", "managedBy"});
-  record.is_ours = manager.empty() || manager == api::kOperatorName;
+  const kube::Json* const spec = kube::Find(object, {"spec"});
+  record.is_ours = spec == nullptr || api::IsInOurCharge(*spec);
   kube::Json kept = object;
   if (const auto meta = kept.find("metadata"); meta != kept.end() && meta->is_object()) {
     meta->erase("managedFields");

@@ -6,8 +6,7 @@ namespace {
 
 // Another controller's job, and one that is being deleted, are left alone: owner references do the rest.
 bool IsOurTask(const api::DistTraining& training) {
-  const std::string manager = kube::StringAt(training.raw_spec, {"runPolicy", "managedBy"});
-  return (manager.empty() || manager == api::kOperatorName) && !training.meta.deletion_requested_at;
+  return api::IsInOurCharge(training.raw_spec) && !training.meta.deletion_requested_at;
 }
 
 // A suspension that has begun is carried through, so that what was changed meanwhile (images, templates) holds for
