@@ -3,6 +3,7 @@
 #include "operator/kubectl/commands/job_reader.h"
 #include "operator/kubectl/logs/log_line.h"
 #include "operator/kubectl/logs/log_request.h"
+#include "operator/kubectl/text/fit.h"
 #include "operator/kubectl/view/describe_text.h"
 
 namespace espalier::ctl::kubectl {
@@ -12,16 +13,6 @@ constexpr int64_t kTailLines = 15;
 constexpr int64_t kTailBytes = 64 << 10;
 constexpr size_t kNumWarnings = 8;
 constexpr std::chrono::seconds kLogTimeout{30};
-
-std::vector<std::string> LinesOf(std::string_view body) {
-  std::vector<std::string> lines;
-  while (!body.empty()) {
-    const size_t end = std::min(body.find('\n'), body.size());
-    lines.push_back(logs::ParseLogLine(body.substr(0, end)).text);
-    body.remove_prefix(std::min(end + 1, body.size()));
-  }
-  return lines;
-}
 
 view::LogTail ReadTail(const Surroundings& around, const view::FailedPod& failed, bool previous) {
   logs::LogOptions options;
@@ -38,7 +29,8 @@ view::LogTail ReadTail(const Surroundings& around, const view::FailedPod& failed
   } else if (response->code != 200) {
     tail.problem = kube::ToStatus(kube::ParseApiError(response->code, response->body)).message();
   } else {
-    tail.lines = LinesOf(response->body);
+    tail.lines = text::SplitLines(response->body);
+    for (std::string& line : tail.lines) line = logs::ParseLogLine(line).text;
   }
   return tail;
 }
@@ -61,7 +53,9 @@ Result<int> Describe(const std::string& name, const Surroundings& around) {
   } else {
     around.note("no events: " + read.status().message());
   }
-  RETURN_IF_ERROR(around.out.write(view::DescribeText(explanation, around.wall_now())));
+  std::optional<size_t> columns;  // who reads a file or a pipe wants whole lines
+  if (around.out.is_terminal) columns = around.out.columns();
+  RETURN_IF_ERROR(around.out.write(view::DescribeText(explanation, around.wall_now(), columns)));
   return 0;
 }
 

@@ -78,15 +78,19 @@ size_t WidthOf(std::string_view text) {
   return width;
 }
 
-std::string CutToWidth(const std::string& text, size_t width) {
-  if (WidthOf(text) <= width) return text;
-  if (width == 0) return "";
+std::string_view FirstCharacters(std::string_view text, size_t count) {
   size_t end = 0;
   for (size_t characters = 0; end < text.size(); ++end) {
     const bool begins_character = (static_cast<unsigned char>(text[end]) & 0xC0u) != 0x80u;
-    if (begins_character && characters++ == width - 1) break;
+    if (begins_character && characters++ == count) break;
   }
-  return text.substr(0, end) + "…";
+  return text.substr(0, end);
+}
+
+std::string CutToWidth(const std::string& text, size_t width) {
+  if (WidthOf(text) <= width) return text;
+  if (width == 0) return "";
+  return std::string(FirstCharacters(text, width - 1)) + "…";
 }
 
 }  // namespace espalier::ctl::text

@@ -1,5 +1,8 @@
 #include "operator/kubectl/view/describe_text.h"
 
+#include <algorithm>
+
+#include "operator/kubectl/text/fit.h"
 #include "operator/kubectl/text/printable.h"
 #include "operator/kubectl/view/advice.h"
 #include "operator/kubectl/view/age.h"
@@ -9,6 +12,53 @@
 
 namespace espalier::ctl::view {
 namespace {
+
+// Of a terminal: all that is shown, and the most that a field may have of it.
+constexpr size_t kScreenRows = 50;
+constexpr size_t kFieldRows = 2, kMessageRows = 3, kSpecRows = 6, kPodRows = 8, kAdviceRows = 7;
+constexpr size_t kLeastColumns = 40;
+
+// Lines below a title, the newest last.
+struct Listing {
+  std::string title;
+  std::string mark;                // before each line
+  std::vector<std::string> lines;  // Printable, as the title is
+};
+
+// What the text is written on: a terminal of so many columns, or (none) something without bounds.
+class Page {
+ public:
+  explicit Page(std::optional<size_t> columns) : columns_(columns) {
+    if (columns_) columns_ = std::max(*columns_, kLeastColumns);
+  }
+
+  std::string FieldOf(const std::string& name, const std::string& value, size_t rows) const {
+    if (!columns_) return Field(name, value);
+    const std::string printable = text::Printable(value, text::Spacing::kKeepLinesTabs);
+    return Field(name, text::FitText(printable, *columns_ - kValueColumn, rows));
+  }
+
+  // To so many rows, with a title and an empty row above it for each.
+  void Shorten(std::vector<Listing>* listings, size_t rows) const {
+    if (!columns_) return;
+    std::vector<size_t> wanted;
+    for (Listing& listing : *listings) {
+      listing.title = text::CutToWidth(listing.title, *columns_ - 1);
+      wanted.push_back(LastOf(listing, listing.lines.size() * text::kMostRowsOfALine).size());
+    }
+    const std::vector<size_t> given = text::SharedRows(wanted, rows - std::min(rows, 2 * listings->size()));
+    for (size_t i = 0; i < given.size(); ++i) (*listings)[i].lines = LastOf((*listings)[i], given[i]);
+  }
+
+ private:
+  std::vector<std::string> LastOf(const Listing& listing, size_t rows) const {
+    return text::LastRows(listing.lines, *columns_ - listing.mark.size(), rows);
+  }
+
+  std::optional<size_t> columns_;
+};
+
+size_t RowsOf(const std::string& text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
 
 std::string PhaseText(const api::Status& status, kube::WallTime now) {
   std::string text = api::NameOf(status.phase);
@@ -55,13 +105,42 @@ std::string PodText(const FailedPod& failed) {
   return text;
 }
 
-std::string TailText(const LogTail& tail) {
-  std::string text = "\n" + text::Printable(tail.title) + ":\n";
-  if (!tail.problem.empty()) return text + "  (" + text::Printable(tail.problem) + ")\n";
-  for (const std::string& line : tail.lines) {
-    text += "  | " + text::Printable(line, text::Spacing::kKeepLinesTabs) + "\n";
+Listing TailListing(const LogTail& tail) {
+  Listing listing{.title = text::Printable(tail.title), .mark = "  ", .lines = {}};
+  if (!tail.problem.empty()) {
+    listing.lines.push_back("(" + text::Printable(tail.problem) + ")");
+  } else if (tail.lines.empty()) {
+    listing.lines.emplace_back("(empty)");
+  } else {
+    listing.mark = "  | ";
+    for (const std::string& line : tail.lines) {
+      listing.lines.push_back(text::Printable(line, text::Spacing::kKeepLinesTabs));
+    }
   }
-  return tail.lines.empty() ? text + "  (empty)\n" : text;
+  return listing;
+}
+
+Listing WarningListing(const std::vector<JobEvent>& warnings, kube::WallTime now) {
+  Listing listing{.title = "Warnings", .mark = "  ", .lines = {}};
+  for (const JobEvent& event : warnings) {
+    const std::string times = event.count > 1 ? " (x" + std::to_string(event.count) + ")" : "";
+    listing.lines.push_back(text::Printable(AgeText(event.last_seen, now) + times + "  " + event.reason + "  " +
+                                            event.object + ": " + event.message));
+  }
+  return listing;
+}
+
+std::vector<Listing> ListingsOf(const Explanation& explanation, kube::WallTime now) {
+  std::vector<Listing> listings;
+  for (const LogTail& tail : explanation.tails) listings.push_back(TailListing(tail));
+  if (!explanation.warnings.empty()) listings.push_back(WarningListing(explanation.warnings, now));
+  return listings;
+}
+
+std::string TextOf(const Listing& listing) {
+  std::string text = "\n" + listing.title + ":\n";
+  for (const std::string& line : listing.lines) text += listing.mark + line + "\n";
+  return text;
 }
 
 std::string GoneText(const api::LastError& error) {
@@ -85,29 +164,42 @@ std::string WhatToDo(const api::DistTraining& training) {
   return text;
 }
 
-}  // namespace
-
-std::string DescribeText(const Explanation& explanation, kube::WallTime now) {
+std::string HeadText(const Explanation& explanation, const Page& page, kube::WallTime now) {
   const api::DistTraining& training = explanation.training;
   const api::Status& status = training.status;
-  std::string text = Field("Job", kube::ToString(training.meta.key)) + Field("Phase", PhaseText(status, now));
+  std::string text = page.FieldOf("Job", kube::ToString(training.meta.key), kFieldRows) +
+                     page.FieldOf("Phase", PhaseText(status, now), kFieldRows);
   if (const api::Condition* leading = LeadingCondition(status)) {
-    text += Field("Condition", leading->type + "=" + api::NameOf(leading->status) + ", " + leading->reason +
-                                   ", since " + AgeText(leading->last_transition, now) + "\n" + leading->message);
+    text += page.FieldOf("Condition",
+                         leading->type + "=" + api::NameOf(leading->status) + ", " + leading->reason + ", since " +
+                             AgeText(leading->last_transition, now) + "\n" + leading->message,
+                         kMessageRows);
   }
-  if (!training.spec) text += Field("Spec", "not valid, as this program knows it:\n" + training.violations);
+  if (!training.spec) {
+    text += page.FieldOf("Spec", "not valid, as this program knows it:\n" + training.violations, kSpecRows);
+  }
   const std::string progress = ProgressText(training, WithBar::kNo, std::nullopt, now);
-  if (!progress.empty()) text += Field("Progress", progress);
-  text += Field("Attempts", AttemptsText(training));
-  if (status.last_error) text += Field("Last error", LastErrorText(*status.last_error));
+  if (!progress.empty()) text += page.FieldOf("Progress", progress, kFieldRows);
+  text += page.FieldOf("Attempts", AttemptsText(training), kFieldRows);
+  if (status.last_error) text += page.FieldOf("Last error", LastErrorText(*status.last_error), kMessageRows);
   if (explanation.failed) {
-    text += Field("Pod", PodText(*explanation.failed));
+    text += page.FieldOf("Pod", PodText(*explanation.failed), kPodRows);
   } else if (status.last_error && !status.last_error->pod.empty()) {
-    text += Field("Pod", GoneText(*status.last_error));
+    text += page.FieldOf("Pod", GoneText(*status.last_error), kPodRows);
   }
-  for (const LogTail& tail : explanation.tails) text += TailText(tail);
-  if (!explanation.warnings.empty()) text += "\nWarnings:\n" + EventTable(explanation.warnings, 2, now);
-  return text + "\n" + Field("What to do", WhatToDo(training));
+  return text;
+}
+
+}  // namespace
+
+std::string DescribeText(const Explanation& explanation, kube::WallTime now, std::optional<size_t> columns) {
+  const Page page(columns);
+  std::string text = HeadText(explanation, page, now);
+  const std::string foot = "\n" + page.FieldOf("What to do", WhatToDo(explanation.training), kAdviceRows);
+  std::vector<Listing> listings = ListingsOf(explanation, now);
+  page.Shorten(&listings, kScreenRows - std::min(kScreenRows, RowsOf(text) + RowsOf(foot)));
+  for (const Listing& listing : listings) text += TextOf(listing);
+  return text + foot;
 }
 
 }  // namespace espalier::ctl::view

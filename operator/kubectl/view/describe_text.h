@@ -23,6 +23,9 @@ struct Explanation {
   std::vector<JobEvent> warnings;  // oldest first
 };
 
-std::string DescribeText(const Explanation& explanation, kube::WallTime now);
+// For a terminal of so many columns (40 at least): at most 50 rows, none of them wider, in which what the fields leave
+// is shared by the log lines and warnings that came last. Without a terminal everything, in whole lines.
+std::string DescribeText(const Explanation& explanation, kube::WallTime now,
+                         std::optional<size_t> columns = std::nullopt);
 
 }  // namespace espalier::ctl::view

@@ -13,8 +13,6 @@
 namespace espalier::ctl::view {
 namespace {
 
-constexpr size_t kValueColumn = 13;
-
 std::string EpochText(const api::DistTraining& training) {
   if (!training.status.progress) return "";
   std::string text = std::to_string(training.status.progress->epoch);

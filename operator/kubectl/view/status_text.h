@@ -30,6 +30,9 @@ std::string AttemptsText(const api::DistTraining& training);
 // "trainer cora-trainer-1-0-x: OOMKilled: the container used more memory than its limit (exit code 137)"
 std::string LastErrorText(const api::LastError& error);
 
+// Where the values of fields begin.
+inline constexpr size_t kValueColumn = 13;
+
 // "Name:       value"; of a value of several lines, the others stand below its first. The value is made Printable.
 std::string Field(const std::string& name, const std::string& value);
 
