@@ -1,15 +1,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "operator/kubectl/commands/commands.h"
 #include "operator/kubectl/commands/testing/plugin_world.h"
 #include "operator/resources/labels.h"
+#include "services/base/mutex.h"
 
 namespace espalier::ctl::kubectl {
 namespace {
 
 using kube::Json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::PluginWorld;
 
 Json Running(const std::string& name, api::Role role, int64_t rank) {
@@ -17,6 +22,43 @@ Json Running(const std::string& name, api::Role role, int64_t rank) {
       name, role, rank,
       {{"containerStatuses", Json::array({{{"name", api::NameOf(role)}, {"ready", true}, {"restartCount", 0}}})}});
 }
+
+// `logs -f` in a thread of its own, and what it has printed so far.
+class Follower {
+ public:
+  Follower(PluginWorld& world, LogsFlags flags)
+      : world_(world), flags_(std::move(flags)), around_(world.Around()), result_(0) {
+    around_.out.write = [this](std::string_view text) {
+      MutexLock lock(&mutex_);
+      output_ += text;
+      return Status();
+    };
+    thread_ = std::thread([this] { result_ = PrintLogs(flags_, around_); });
+  }
+  ~Follower() {
+    world_.stop.request_stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // Waits (ten seconds at most) until that is all that it has printed.
+  bool Await(const std::string& output) {
+    MutexLock lock(&mutex_);
+    return mutex_.AwaitBefore(Deadline::After(std::chrono::seconds(10)), [&] { return output_ == output; });
+  }
+  Result<int> Join() {
+    thread_.join();
+    return result_;
+  }
+
+ private:
+  PluginWorld& world_;
+  const LogsFlags flags_;
+  Surroundings around_;
+  Mutex mutex_;
+  std::string output_ ABSL_GUARDED_BY(mutex_);
+  Result<int> result_;
+  std::thread thread_;
+};
 
 class LogsCommandTest : public ::testing::Test {
  protected:
@@ -102,6 +144,42 @@ TEST_F(LogsCommandTest, FollowsUntilTheJobHasEnded) {
   const Result<int> followed = PrintLogs({.name = "cora", .follow = true}, world_.Around());
   ASSERT_TRUE(followed.ok()) << followed.status().ToString();
   EXPECT_EQ(world_.output, "[trainer-0] first\n[trainer-0] fourth\n");
+}
+
+TEST_F(LogsCommandTest, FollowsALineAtATimeUntilAskedToStop) {
+  Follower follower(world_, {.name = "cora", .role = "trainer", .rank = 1, .follow = true});
+  EXPECT_TRUE(follower.Await("[trainer-1] second\n"));
+  world_.transport.Write("t1", 5, "fifth");
+  EXPECT_TRUE(follower.Await("[trainer-1] second\n[trainer-1] fifth\n"));
+  world_.stop.request_stop();
+  EXPECT_EQ(follower.Join().status().code(), StatusCode::kCancelled);
+  EXPECT_THAT(world_.transport.targets(), ::testing::Contains(HasSubstr("follow=true")));
+}
+
+TEST_F(LogsCommandTest, FollowsAPodThatOutlivesItsJob) {
+  world_.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
+  Follower follower(world_, {.name = "cora", .role = "trainer", .rank = 0, .follow = true, .tail_lines = 1});
+  EXPECT_TRUE(follower.Await("[trainer-0] fourth\n"));
+  world_.transport.Write("t0", 5, "last words");
+  EXPECT_TRUE(follower.Await("[trainer-0] fourth\n[trainer-0] last words\n"));
+  Json ended = Running("t0", api::Role::kTrainer, 0);
+  ended["status"]["phase"] = "Succeeded";
+  world_.Put(kube::kPods, ended);
+  world_.transport.End("t0");
+  const Result<int> followed = follower.Join();
+  ASSERT_TRUE(followed.ok()) << followed.status().ToString();
+  EXPECT_TRUE(follower.Await("[trainer-0] fourth\n[trainer-0] last words\n"));
+}
+
+TEST_F(LogsCommandTest, PreviousIsTheContainerBeforeTheLastRestart) {
+  world_.transport.Restart("t0");
+  world_.transport.Write("t0", 9, "after the restart");
+  EXPECT_EQ(*PrintLogs({.name = "cora", .role = "trainer", .previous = true}, world_.Around()), 0);
+  EXPECT_EQ(world_.output, "[trainer-0] first\n[trainer-0] fourth\n");
+  EXPECT_THAT(world_.notes, AllOf(HasSubstr("[trainer-1] "), HasSubstr("previous terminated container"),
+                                  Not(HasSubstr("[trainer-0]"))));
+  EXPECT_EQ(PrintLogs({.name = "cora", .role = "server", .previous = true}, world_.Around()).status().code(),
+            StatusCode::kInvalidArgument);
 }
 
 }  // namespace
