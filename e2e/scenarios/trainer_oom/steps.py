@@ -17,6 +17,10 @@ def story(world):
     for words in ("Restarting=True, OOMKilled", "Raise spec.trainers.resources.limits.memory"):
         assert words in described, (words, described)
 
+    # Beside it, one that gets no second try.
+    namespace.apply(CORA, name="hopeless", trainers="1", epochs="3", **TOO_LITTLE_MEMORY)
+    namespace.patch("hopeless", {"spec": {"runPolicy": {"backoffLimit": 0}}})
+
     # What a role may use changes while a job is suspended, and only then.
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
     namespace.wait_for_phase("cora", "Suspended", 90)
@@ -25,3 +29,14 @@ def story(world):
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": False}}})
     job = namespace.wait_for_phase("cora", "Succeeded", 120)
     assert job["status"]["attempts"]["counted"] >= 1, job["status"]["attempts"]
+
+    last_words_are_described(namespace, "hopeless")
+
+
+def last_words_are_described(namespace, name):
+    """What has failed for good keeps its pod: `describe` has the last lines of its log, as the kubelet has them."""
+    error = namespace.wait_for_phase(name, "Failed", 90)["status"]["lastError"]
+    said = namespace.kubectl("logs", error["pod"], "--container=trainer", "--tail=15").splitlines()
+    described = namespace.plugin("describe", name)
+    shown = [line.removeprefix("  | ") for line in described.splitlines() if line.startswith("  | ")]
+    assert "Last lines of container trainer:" in described and said and shown == said, (said, described)
