@@ -14,7 +14,7 @@ enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 struct ContainerEnd {
   int exit_code = 0;
   int signal = 0;
-  std::string reason;   // "OOMKilled", "Error", "Completed"
+  std::string reason;   // "OOMKilled", "Error", "Completed"; "Unknown", "ContainerStatusUnknown": nobody saw it end
   std::string message;  // what the process left in its termination log
   WallTime finished_at{};
   bool succeeded() const { return exit_code == 0 && signal == 0; }
@@ -39,13 +39,13 @@ struct Pod {
   std::string message;
   std::string node;  // spec.nodeName; empty: not scheduled
   std::string ip;
-  bool ready = false;                   // condition Ready
-  std::optional<WallTime> ready_since;  // when it became so, or ceased to be; nullopt: it was never told
-  bool disruption_target = false;       // condition DisruptionTarget
-  std::string disruption_reason;        // its reason: "DeletionByTaintManager", "EvictionByEvictionAPI"
-  std::optional<WallTime> disrupted_since;
-  std::string unscheduled_reason;          // message of PodScheduled=False
-  std::vector<ContainerState> containers;  // init containers first
+  bool ready = false;                       // condition Ready
+  std::optional<WallTime> ready_since;      // when it became so, or ceased to be; nullopt: it was never told
+  bool disruption_target = false;           // condition DisruptionTarget
+  std::string disruption_reason;            // its reason: "DeletionByTaintManager", "EvictionByEvictionAPI"
+  std::optional<WallTime> disrupted_since;  // when it became so; nullopt: it is not, or the condition has no time
+  std::string unscheduled_reason;           // message of PodScheduled=False
+  std::vector<ContainerState> containers;   // init containers first
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
