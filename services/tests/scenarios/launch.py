@@ -144,6 +144,7 @@ class Launch(LaunchScenario):
         self.assertEqual(process.wait(200), 0, log.read_text())
         self.assertEqual(self.hosts.await_quiet(), {})
         self.assertIn("trainer-1 was killed (signal 9); restarting trainers from epoch ", log.read_text())
+        self.assertRegex(log.read_text(), rf"training +\d+ %  epoch \d+ of {EPOCHS}\b")  # as rank 0's host tells it
         self.assertEqual(self.result("kills")["parametersDigest"], self.digest())
 
     def test_learnable_rows_go_back_to_the_checkpoint_when_their_host_loses_its_server(self):
