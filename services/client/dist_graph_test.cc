@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "services/base/testing/call_count.h"
 #include "services/client/describe.h"
 #include "services/client/node_data_loader.h"
 #include "services/client/testing/served_graph.h"
@@ -335,6 +336,21 @@ TEST_F(NodeDataLoaderTest, StopsAtAnErrorOfCollate) {
   EXPECT_EQ(**(*loader)->Next(), 1);
   EXPECT_EQ((*loader)->Next().status().code(), StatusCode::kInternal);
   EXPECT_FALSE((*loader)->Next()->has_value());
+}
+
+TEST_F(NodeDataLoaderTest, CollatesAheadOfWhoConsumes) {
+  CallCount collated;
+  options_.batches_ahead = 2;
+  auto loader = NodeDataLoader<int>::Make(*graph_, nodes_, options_, [&](sampler::MiniBatch) -> Result<int> {
+    collated.Increment();
+    return 1;
+  });
+  ASSERT_TRUE(loader.ok());
+  ASSERT_TRUE((*loader)->StartEpoch(0).ok());
+  EXPECT_TRUE(collated.Reaches(3)) << "two are ready, and the next one waits for its place";
+  EXPECT_EQ(collated.value(), 3);
+  ASSERT_TRUE((*loader)->Next().ok());
+  EXPECT_TRUE(collated.Reaches(4));
 }
 
 TEST_F(NodeDataLoaderTest, MayBeRestartedInMidEpoch) {

@@ -7,6 +7,7 @@
 #include <future>
 #include <latch>
 
+#include "services/base/testing/call_count.h"
 #include "services/base/testing/soon.h"
 #include "services/sampler/seeds/seed_order.h"
 #include "services/sampler/testing/reference_neighbor_source.h"
@@ -30,7 +31,7 @@ class ListedSeeds final : public SeedSource {
   }
   Result<GlobalBatch> SeedsOfStep(const SeedQuery& query, Deadline) override {
     if (gate != nullptr) gate->wait();
-    ++asked;
+    asked.Increment();
     if (query.step == failing) return Unavailable("partition 3: gone");
     GlobalBatch batch;
     const PositionRange range = PositionsOfStep(count_, query.batch_size, query.step);
@@ -42,7 +43,7 @@ class ListedSeeds final : public SeedSource {
   }
 
   std::atomic<uint32_t> failing = ~0u;
-  std::atomic<int> asked = 0;
+  CallCount asked;
   std::latch* gate = nullptr;
 
  private:
@@ -135,7 +136,15 @@ TEST_F(LocalMiniBatchSourceTest, PreparesNoFurtherAheadThanItsDepth) {
   ASSERT_TRUE(source->StartEpoch(0, 0).ok());
   ASSERT_TRUE(source->Next(Soon()).ok());
   ASSERT_TRUE(source->Next(Soon()).ok());
-  EXPECT_LE(seeds.asked, 4) << "2 delivered and at most 2 ahead";
+  EXPECT_LE(seeds.asked.value(), 4) << "2 delivered and at most 2 ahead";
+}
+
+TEST_F(LocalMiniBatchSourceTest, PreparesAsFarAheadAsItsDepthBeforeAnybodyAsks) {
+  const auto source = Make({.threads = 1, .depth = 3});
+  ASSERT_TRUE(source->StartEpoch(0, 0).ok());
+  EXPECT_TRUE(seeds.asked.Reaches(3));
+  ASSERT_TRUE(source->Next(Soon()).ok());
+  EXPECT_TRUE(seeds.asked.Reaches(4)) << "what is taken makes room for another";
 }
 
 TEST_F(LocalMiniBatchSourceTest, MayGoAwayWhileItPrepares) {

@@ -1,0 +1,31 @@
+// How often something was done, for whoever waits until it has been.
+#pragma once
+
+#include "services/base/mutex.h"
+#include "services/base/testing/soon.h"
+
+namespace espalier {
+
+// Thread-safe.
+class CallCount {
+ public:
+  void Increment() {
+    MutexLock lock(&mutex_);
+    ++value_;
+  }
+  int value() const {
+    MutexLock lock(&mutex_);
+    return value_;
+  }
+  // Waits until there are so many; false where they do not come.
+  bool Reaches(int count) {
+    MutexLock lock(&mutex_);
+    return mutex_.AwaitBefore(Soon(), [this, count] { return value_ >= count; });
+  }
+
+ private:
+  mutable Mutex mutex_;
+  int value_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace espalier

@@ -1,0 +1,63 @@
+#include "services/trainer/data/batch_prefetcher.h"
+
+#include <gtest/gtest.h>
+
+#include "services/base/testing/call_count.h"
+#include "services/graph/generators.h"
+#include "services/sampler/batches/local_mini_batch_source.h"
+#include "services/shard/testing/test_graph.h"
+#include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/epoch_plan.h"
+#include "services/trainer/testing/community.h"
+
+namespace espalier::trainer {
+namespace {
+
+// Counts the questions for labels, which of a batch's rows come last.
+class RowsWithCountedLabels final : public sampler::RowSource {
+ public:
+  explicit RowsWithCountedLabels(sampler::RowSource& rows) : rows_(rows) {}
+
+  CallCount& labels_read() { return labels_read_; }
+
+  const std::vector<sampler::ColumnDescription>& columns() const override { return rows_.columns(); }
+  Result<Tensor> GatherRows(NodeTypeId type, const std::string& column, std::span<const GlobalNodeId> nodes,
+                            Deadline deadline) override {
+    Result<Tensor> rows = rows_.GatherRows(type, column, nodes, deadline);
+    if (column == graph::kLabelColumn) labels_read_.Increment();
+    return rows;
+  }
+
+ private:
+  sampler::RowSource& rows_;
+  CallCount labels_read_;
+};
+
+// Two batches wait and a third one for its place, which begins another epoch: nobody has asked for any.
+TEST(BatchPrefetcherTest, HasBatchesWithTheirRowsBeforeAnybodyAsks) {
+  const shard::testing::TestGraph opened = shard::testing::MakeTestGraph(CommunityGraph(), 2, 11);
+  sampler::PartitionedGraph& graph = *opened.graph;
+  const graph::GraphSchema& schema = graph.book().schema();
+  const job::Training training = CommunityJob().training;
+  RowsWithCountedLabels rows(graph);
+  NodeData data = *NodeData::Make(training, schema, rows);
+  ASSERT_TRUE(data.SetOutputs(3).ok());
+  sampler::LocalMiniBatchSource source(graph, graph, *SamplingSpecOf(training.sampling, schema, training.seed),
+                                       *EpochPlanOf(training, schema, 1, Rank(0)), {});
+  BatchPrefetcher prefetcher(source, data, {.num_epochs = 2, .steps_per_epoch = 2, .batches_ahead = 2});
+
+  EXPECT_TRUE(rows.labels_read().Reaches(3));
+  EXPECT_EQ(rows.labels_read().value(), 3);
+  for (const uint32_t epoch : {0u, 1u}) {
+    for (const uint32_t step : {0u, 1u}) {
+      const Result<BatchTensors> batch = prefetcher.Next(Soon());
+      ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+      EXPECT_EQ(batch->batch.epoch, epoch);
+      EXPECT_EQ(batch->batch.step, step);
+    }
+  }
+  EXPECT_EQ(prefetcher.Next(Soon()).status().code(), StatusCode::kOutOfRange);
+}
+
+}  // namespace
+}  // namespace espalier::trainer
