@@ -1,21 +1,114 @@
-// Learnable rows whose first values an initialiser of a plugin computes, by whole runs: threads as trainers, all
-// partitions in this process.
+// What owners of learnable rows are told of a document; and rows whose first values an initialiser of a plugin
+// computes, by whole runs: threads as trainers, all partitions in this process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "services/collective/self_collective.h"
 #include "services/graph/generators.h"
 #include "services/shard/tensor_initializer.h"
 #include "services/storage/memory_store.h"
+#include "services/trainer/data/learnable_rows.h"
 #include "services/trainer/testing/small_runs.h"
 
 namespace espalier::trainer {
 namespace {
 
 using testing::HasSubstr;
+
+// Keeps what trainers say and has no rows.
+class WhatOwnersAreTold final : public sampler::EmbeddingStore {
+ public:
+  std::map<NodeTypeId, sampler::EmbeddingSpec> specs;
+  std::map<NodeTypeId, std::vector<sampler::StepOfTrainer>> steps;
+
+  Status CreateEmbedding(const sampler::EmbeddingSpec& spec, Deadline) override {
+    specs[TypeOf(spec)] = spec;
+    return Status();
+  }
+  Result<Tensor> ReadEmbedding(const sampler::EmbeddingSpec&, uint64_t, std::span<const GlobalRowId>,
+                               Deadline) override {
+    return Unimplemented("there are no rows");
+  }
+  void PushGradients(const sampler::EmbeddingSpec& spec, const sampler::StepOfTrainer& step,
+                     std::span<const GlobalRowId>, const Tensor&, Deadline, sampler::DoneStatus done) override {
+    steps[TypeOf(spec)].push_back(step);
+    done(Status());
+  }
+  Status DropEmbedding(const sampler::TensorId&, Deadline) override { return Status(); }
+  Result<Tensor> ReadState(const sampler::EmbeddingSpec&, std::span<const GlobalRowId>, Deadline) override {
+    return Unimplemented("there are no rows");
+  }
+  Status Restore(const sampler::EmbeddingSpec&, std::span<const GlobalRowId>, const Tensor&, const Tensor&,
+                 Deadline) override {
+    return Unimplemented("there are no rows");
+  }
+
+ private:
+  static NodeTypeId TypeOf(const sampler::EmbeddingSpec& spec) { return NodeTypeId(spec.id.rows.type); }
+};
+
+// Each type's own, in another order than the types'.
+TEST(LearnableRowsTest, OwnersAreToldWhatTheDocumentSaysOfEachType) {
+  const auto schema = *graph::GraphSchema::Make({"item", "shop", "user"}, {{"user", "buys", "item"}});
+  const auto book = *graph::PartitionBook::Make(schema, {{0, 5}, {0, 3}, {0, 7}}, {{0, 4}});
+  job::Embedding of_users{.size = 3}, of_items{.size = 4, .dtype = job::RowDType::kBf16}, of_shops{.size = 5};
+  of_users.optimizer = {.type = job::SparseOptimizerType::kSgd, .learning_rate = 0.5, .weight_decay = 0.25};
+  of_users.schedule = {.type = job::ScheduleType::kStep, .step_epochs = 1, .factor = 0.5};
+  of_items.optimizer = {
+      .type = job::SparseOptimizerType::kAdam, .learning_rate = 0.125, .duplicates = job::DuplicateGradients::kMean};
+  of_items.schedule = {.type = job::ScheduleType::kCosine, .warmup_steps = 2};
+  of_shops.optimizer = {.type = job::SparseOptimizerType::kAdagrad, .initial_accumulator = 0.75};
+  job::Training training;
+  training.inputs = {{"user", {}, of_users}, {"shop", {}, of_shops}, {"item", {}, of_items}};
+  training.optimizer.learning_rate = 4;  // the network's
+  const RunLength run{.steps_per_epoch = 2, .epochs = 3};
+  WhatOwnersAreTold owners;
+  collective::SelfCollective self;
+  LearnableRows rows(training, book, owners, Rank(0), 2, Timeouts());
+
+  ASSERT_TRUE(rows.Create(self).ok());
+  for (int step = 0; step < 6; ++step) {
+    BatchTensors batch;
+    batch.features.assign(schema.num_node_types(), torch::empty({0, 0}));
+    rows.JoinNothing(&batch);
+    ASSERT_TRUE(rows.Push(batch, run).ok());
+  }
+
+  const auto type_of = [&](const char* name) { return *schema.FindNodeType(name); };
+  const std::map<NodeTypeId, sampler::SparseOptimizer> optimizers = {
+      {type_of("user"), {.type = sampler::SparseOptimizerType::kSgd, .weight_decay = 0.25}},
+      {type_of("item"),
+       {.type = sampler::SparseOptimizerType::kAdam, .duplicates = sampler::DuplicateGradients::kMean}},
+      {type_of("shop"), {.type = sampler::SparseOptimizerType::kAdagrad, .initial_accumulator = 0.75}}};
+  ASSERT_EQ(owners.specs.size(), 3u);
+  for (const job::Input& input : training.inputs) {
+    SCOPED_TRACE(input.node_type);
+    const NodeTypeId type = type_of(input.node_type.c_str());
+    const sampler::EmbeddingSpec& spec = owners.specs[type];
+    EXPECT_EQ(spec.width, static_cast<uint32_t>(input.embedding->size));
+    EXPECT_EQ(spec.dtype, input.node_type == "item" ? DType::kBF16 : DType::kF32);
+    EXPECT_EQ(spec.num_trainers, 2u);
+    EXPECT_TRUE(spec.optimizer == optimizers.at(type));
+    const std::vector<sampler::StepOfTrainer>& steps = owners.steps[type];
+    ASSERT_EQ(steps.size(), 6u);
+    for (size_t step = 0; step < 6; ++step) {
+      EXPECT_EQ(steps[step].step, step);
+      EXPECT_EQ(steps[step].learning_rate,
+                LearningRateAt(input.embedding->schedule, input.embedding->optimizer.learning_rate, run,
+                               static_cast<int64_t>(step)));
+    }
+  }
+  const auto rate_of_users = [&](size_t step) { return owners.steps[type_of("user")][step].learning_rate; };
+  EXPECT_EQ(rate_of_users(1), 0.5);
+  EXPECT_EQ(rate_of_users(2), 0.25);
+  EXPECT_EQ(rate_of_users(5), 0.125);
+}
 
 constexpr char kWithin[] = "rows/within";
 
