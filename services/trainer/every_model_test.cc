@@ -75,8 +75,8 @@ TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryModelTest,
-                         testing::Values(job::ModelType::kGraphSage, job::ModelType::kGcn, job::ModelType::kGat,
-                                         job::ModelType::kGatv2, job::ModelType::kTorchScript),
+                         testing::Values(job::ModelType::kGraphSage, job::ModelType::kRgcn, job::ModelType::kGcn,
+                                         job::ModelType::kGat, job::ModelType::kGatv2, job::ModelType::kTorchScript),
                          [](const auto& instance) { return std::string(job::NameOf(instance.param)); });
 
 // A module knows the width of what it reads.

@@ -102,6 +102,7 @@ void ExpectTheSameForAnyPartitionsAndTrainers(const graph::SourceGraph& source, 
   ASSERT_TRUE(one.test.has_value());
   const TrainOutcome four = TrainSmall(source, job, {.partitions = 4});
   EXPECT_EQ(four.parameters_digest, one.parameters_digest);
+  EXPECT_EQ(four.rows_digest, one.rows_digest);
   EXPECT_EQ(four.loop.first_epoch_losses, one.loop.first_epoch_losses);
   EXPECT_EQ(four.test, one.test);
   const TrainOutcome two = TrainSmall(source, job, {.partitions = 4, .trainers = 2});
@@ -153,6 +154,21 @@ TEST(TypedLinkTrainingTest, RowsOfBothNodeTypesLearnSalesByHeart) {
   job.training.inputs.pop_back();
   EXPECT_THAT(RunSmall(Shop(/*known=*/false), job).status().message(),
               HasSubstr("needs features or an embedding of node type 'user'"));
+}
+
+// Users have no features. A first step of Adagrad is as long as its rate however small the gradient is, so that the
+// rounding of several trainers' sums shows more than in the network.
+TEST(TypedLinkTrainingTest, RgcnLearnsRowsOfTheTypeWithoutFeatures) {
+  job::DistTraining job = ShopJob();
+  job.training.model.type = job::ModelType::kRgcn;
+  job.training.inputs = {{"item", {"x"}}, {"user", {}, RowsOf(8)}};
+  const graph::SourceGraph source = Shop(/*known=*/false);
+  ExpectTheSameForAnyPartitionsAndTrainers(source, job, 1e-3);
+
+  const std::string learned = TrainSmall(source, job).rows_digest;
+  EXPECT_EQ(learned.size(), 64u);
+  job.training.inputs[1].embedding->optimizer.learning_rate = 1e-12;
+  EXPECT_NE(TrainSmall(source, job).rows_digest, learned) << "nothing was learned";
 }
 
 // What a run has written: embeddings of both node types, a relation for each edge type.
