@@ -6,10 +6,12 @@
 #include <set>
 #include <tuple>
 
+#include "services/base/random_purpose.h"
 #include "services/collective/self_collective.h"
 #include "services/graph/preprocess.h"
 #include "services/job/sampling/link_plan.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
+#include "services/sampler/seeds/negatives.h"
 #include "services/shard/testing/test_graph.h"
 #include "services/storage/memory_store.h"
 #include "services/trainer/data/sampling_plan.h"
@@ -186,9 +188,8 @@ TEST(LinkPlanTest, ARelationAndItsReverseAreEachOthers) {
 
 using Triple = std::tuple<int64_t, uint32_t, int64_t>;  // source, number of the edge type, destination
 
-// Ranks of every edge of the test part by the definition, one candidate after the other.
-double MrrByHand(const graph::SourceGraph& source, const LinkScorer& scorer, const torch::Tensor& embeddings,
-                 bool filtered) {
+// Of all parts of the split.
+std::set<Triple> KnownTriples(const graph::SourceGraph& source) {
   std::set<Triple> known;
   for (const auto& [type, split] : source.edge_splits.at(kTriples)) {
     for (const graph::EdgePairs* part : {&split.train, &split.validation, &split.test}) {
@@ -197,6 +198,13 @@ double MrrByHand(const graph::SourceGraph& source, const LinkScorer& scorer, con
       }
     }
   }
+  return known;
+}
+
+// Ranks of every edge of the test part by the definition, one candidate after the other.
+double MrrByHand(const graph::SourceGraph& source, const LinkScorer& scorer, const torch::Tensor& embeddings,
+                 bool filtered) {
+  const std::set<Triple> known = KnownTriples(source);
   double sum = 0, count = 0;
   for (const auto& [type, split] : source.edge_splits.at(kTriples)) {
     for (size_t i = 0; i < split.test.size(); ++i) {
@@ -216,6 +224,65 @@ double MrrByHand(const graph::SourceGraph& source, const LinkScorer& scorer, con
     }
   }
   return sum / count;
+}
+
+// An edge's score, and those of the candidates that are drawn for it and count.
+struct DrawnScores {
+  float own = 0;
+  std::vector<float> candidates;
+};
+
+// Of the test part's edges by the rule of docs/edge-tasks.md: each has a stream, numbered over all edge types.
+std::vector<DrawnScores> DrawnByHand(const graph::SourceGraph& source, const LinkScorer& scorer,
+                                     const torch::Tensor& embeddings, const LinkEvaluationOptions& options) {
+  const std::set<Triple> known = KnownTriples(source);
+  const uint64_t key =
+      RandomKey(options.seed, RandomPurpose::kCandidates, static_cast<uint32_t>(graph::SplitPartName::kTest));
+  std::vector<DrawnScores> drawn;
+  uint64_t num_known = 0;
+  for (const auto& [type, split] : source.edge_splits.at(kTriples)) {
+    for (size_t i = 0; i < split.test.size(); ++i) {
+      const auto from = static_cast<int64_t>(split.test.sources[i]);
+      const uint64_t to = split.test.destinations[i];
+      const std::vector<uint32_t> relation = {type};
+      const torch::Tensor scores =
+          scorer.Score(scorer.Query(embeddings.narrow(0, from, 1), relation), embeddings).contiguous();
+      std::vector<bool> is_known;
+      for (int64_t node = 0; node < embeddings.size(0); ++node) is_known.push_back(known.contains({from, type, node}));
+      const float* const score_of = scores.data_ptr<float>();
+      DrawnScores edge{.own = score_of[to]};
+      for (const uint64_t node : sampler::DrawNodes(key, drawn.size(), kEntities, options.num_candidates)) {
+        if (node == to) continue;
+        num_known += is_known[node] ? 1 : 0;
+        if (!is_known[node] || !options.filtered) edge.candidates.push_back(score_of[node]);
+      }
+      drawn.push_back(std::move(edge));
+    }
+  }
+  EXPECT_GT(num_known, 0u) << "there is nothing to filter";
+  return drawn;
+}
+
+double MrrOfDrawn(const std::vector<DrawnScores>& drawn) {
+  double sum = 0;
+  for (const DrawnScores& edge : drawn) {
+    double rank = 1;
+    for (const float score : edge.candidates) rank += score > edge.own ? 1 : score == edge.own ? 0.5 : 0;
+    sum += 1 / rank;
+  }
+  return sum / static_cast<double>(drawn.size());
+}
+
+// Of every edge with every candidate, whosever it is.
+double RocAucOfDrawn(const std::vector<DrawnScores>& drawn) {
+  double won = 0, pairs = 0;
+  for (const DrawnScores& edge : drawn) {
+    for (const DrawnScores& other : drawn) {
+      for (const float score : other.candidates) won += edge.own > score ? 1 : edge.own == score ? 0.5 : 0;
+      pairs += static_cast<double>(other.candidates.size());
+    }
+  }
+  return won / pairs;
 }
 
 TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
@@ -248,6 +315,7 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
       options.split = kTriples;
       options.types = (*job::LinkPlanOf(training.task, source.schema))->types;
       options.filtered = filtered;
+      options.seed = 9;
       options.chunk_nodes = 16;  // three blocks of nodes
       options.timeouts = timeouts;
       LinkEvaluation evaluation(access, data, self, options, scorer);
@@ -271,6 +339,26 @@ TEST(KnowledgeGraphTest, RanksAreFilteredByRelationAsByHand) {
           torch::matmul(AsFloats(x)->clone(), parameters["input.weight"].t()) + parameters["input.bias"];
       EXPECT_NEAR(**metric, MrrByHand(source, *scorer, embeddings, filtered), 1e-6)
           << static_cast<int>(kind) << (filtered ? " filtered" : " raw");
+
+      // Among candidates that are drawn.
+      const auto measured = [&](job::Metric drawn_metric) {
+        options.metric = drawn_metric;
+        LinkEvaluation among_drawn(access, data, self, options, scorer);
+        const auto value = among_drawn.MetricOf(*model, inference, graph::SplitPartName::kTest, "drawn-embeddings");
+        EXPECT_TRUE(value.ok() && value->has_value()) << value.status().ToString();
+        EXPECT_TRUE(among_drawn.Drop().ok());
+        return value.ok() ? value->value_or(0) : 0;
+      };
+      SCOPED_TRACE(testing::Message() << static_cast<int>(kind) << (filtered ? " filtered" : " raw"));
+      options.num_candidates = 100;
+      const std::vector<DrawnScores> drawn = DrawnByHand(source, *scorer, embeddings, options);
+      ASSERT_EQ(drawn.size(), 24u);
+      EXPECT_NEAR(measured(job::Metric::kMrr), MrrOfDrawn(drawn), 1e-6);
+      // Scores that are equal but for rounding may change places.
+      EXPECT_NEAR(measured(job::Metric::kRocAuc), RocAucOfDrawn(drawn), 1e-4);
+      if (kind != job::Scorer::kDistMult || !filtered) continue;
+      options.num_candidates = 12000;  // the edges are two chunks
+      EXPECT_NEAR(measured(job::Metric::kMrr), MrrOfDrawn(DrawnByHand(source, *scorer, embeddings, options)), 1e-6);
     }
   }
 }
