@@ -1,0 +1,50 @@
+"""Each value of the chart is explained where it stands: values.yaml has what the schema knows, each with a comment."""
+
+import json
+import pathlib
+import re
+import unittest
+
+CHART = pathlib.Path(__file__).resolve().parents[1] / "espalier"
+KEY = re.compile(r"( *)(\w+):(.*)")
+
+
+def keys():
+    """(path, whether a comment stands directly above, whether it is a group) of each key of values.yaml, of which this
+    reads no more than the file needs."""
+    found, path, comment = [], [], None
+    for line in (CHART / "values.yaml").read_text().splitlines():
+        if line.strip().startswith("#"):
+            comment = comment or line.strip()
+            continue
+        if match := KEY.fullmatch(line):
+            indentation, name, value = match.groups()
+            path = [*path[:len(indentation) // 2], name]
+            found.append((".".join(path), bool(comment and comment.startswith("# -- ")), not value))
+        elif line:
+            raise ValueError(f"values.yaml: expected a key, a comment or nothing: {line}")
+        comment = None
+    return found
+
+
+def of_schema(schema, path=()):
+    """Paths of what can be chosen."""
+    for name, one in schema["properties"].items():
+        if "properties" in one:
+            yield from of_schema(one, (*path, name))
+        else:
+            yield ".".join((*path, name))
+
+
+class ValuesTest(unittest.TestCase):
+    def test_each_key_has_a_comment(self):
+        self.assertGreater(len(keys()), 60)
+        self.assertEqual([path for path, is_explained, is_group in keys() if not is_explained and not is_group], [])
+
+    def test_all_that_can_be_chosen_is_there(self):
+        chosen = set(of_schema(json.loads((CHART / "values.schema.json").read_text()))) - {"global"}  # helm's own
+        self.assertEqual(sorted(chosen - {path for path, _, _ in keys()}), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
