@@ -1,4 +1,5 @@
-"""What the chart renders is what a real API server takes: applied to one of e2e/control_plane, which keeps none of it."""
+"""What the chart renders is what a real API server takes: applied to one of e2e/control_plane, which keeps none of it.
+One release is installed and upgraded, and is gone at the end."""
 
 import json
 import os
@@ -9,14 +10,16 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-REPOSITORY = HERE.parents[1]
-sys.path.insert(0, str(REPOSITORY / "e2e"))
+sys.path.insert(0, str(HERE.parents[1] / "e2e"))
 
-from control_plane.api_server import ApiServer  # noqa: E402
+from control_plane.api_server import ADMIN, REPOSITORY, ApiServer  # noqa: E402
+from control_plane.processes import wait_until  # noqa: E402
 
 HELM = pathlib.Path(os.environ["ESPALIER_HELM"]) / "helm"
 CHART = REPOSITORY / "helm/espalier"
 NAMESPACE, OF_GRAFANA = "espalier-system", "monitoring"
+RELEASE, OF_RELEASE = "upgraded", "of-upgraded"  # one that is installed
+DEFINITION = "customresourcedefinition/disttrainings.espalier.io"
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 EVERYTHING_OF_METRICS = {
     "service": {"enabled": True, "annotations": {"prometheus.io/scrape": "true"}},
@@ -77,7 +80,7 @@ class AppliedTest(unittest.TestCase):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="espalier-chart-"))
         cls.server = cls.enterClassContext(ApiServer(folder))
         cls.version = cls.server.api.request("GET", "/version")["gitVersion"]
-        for name in (NAMESPACE, OF_GRAFANA):
+        for name in (NAMESPACE, OF_GRAFANA, OF_RELEASE):
             cls.server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         cls.server.apply(HERE / "prometheus_operator.yaml")
         waiting = cls.server.kubectl("wait", "--for=condition=Established", "--timeout=50s", "-f",
@@ -110,6 +113,36 @@ class AppliedTest(unittest.TestCase):
                 done = self.apply(spoilt)
                 self.assertNotEqual(done.returncode, 0, done.stdout)
                 self.assertIn(why, done.stderr)
+
+    def test_an_upgrade_without_the_definition_leaves_it_with_its_jobs(self):
+        # A definition of this release would be in the way of what the others apply.
+        self.addCleanup(self.kubectl, "delete", DEFINITION, "--ignore-not-found", "--timeout=50s")
+        self.helm("install", RELEASE, CHART)
+        self.addCleanup(self.helm, "uninstall", RELEASE)
+        self.kubectl("wait", "--for=condition=Established", "--timeout=50s", DEFINITION)
+        # Established is a moment before it is served.
+        wait_until(lambda: self.server.kubectl("apply", "--server-side", "--namespace", OF_RELEASE, "-f",
+                                               REPOSITORY / "crds/examples/cora.yaml").returncode == 0, 50, "a job")
+        before = self.identities()
+        self.helm("upgrade", RELEASE, CHART, "--set", "crd.create=false")
+        self.assertEqual(self.identities(), before)
+
+    def identities(self):
+        """Of the definition and of a job: uid, and when somebody deleted it."""
+        return [self.kubectl("get", name, "--namespace", OF_RELEASE,
+                             "--output=jsonpath={.metadata.uid} deleted: {.metadata.deletionTimestamp}")
+                for name in (DEFINITION, "disttraining/cora")]
+
+    def kubectl(self, *arguments):
+        done = self.server.kubectl(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def helm(self, *arguments):
+        where = ("--namespace", OF_RELEASE, "--kubeconfig", self.server.kubeconfig(ADMIN))
+        done = subprocess.run([HELM, *arguments, *where], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=60, env={"HOME": str(self.server.folder), "PATH": "/usr/bin:/bin"})
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":
