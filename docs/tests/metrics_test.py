@@ -9,7 +9,7 @@ from pages import DOCS, SOURCE
 sys.path.insert(0, str(SOURCE / "e2e"))
 
 from observability.dashboards import alerts, dashboard, filled_in  # noqa: E402
-from observability.documented import documented, metrics_in  # noqa: E402
+from observability.documented import FOREIGN, documented, metrics_in  # noqa: E402
 
 # A name in quotes, and the nearest word before it that says what is made of it.
 REGISTERED = re.compile(r"\b(AddCounter|AddGauge|AddTemporaryGauge|AddHistogram|set)\(\s*"
@@ -18,6 +18,8 @@ KINDS = {"AddCounter": "counter", "AddGauge": "gauge", "AddTemporaryGauge": "gau
          "set": "gauge"}
 QUOTED = re.compile(r'"((?:espalier|controller_runtime|workqueue|rest_client|leader_election)_[a-z0-9_]*[a-z0-9])"')
 COMMENT = re.compile(r"//.*")
+# A variable as Grafana's expressions have it, but for the interval that Grafana chooses itself.
+VARIABLE = re.compile(r"\$(?!__)([a-zA-Z_]+)")
 
 
 def sources():
@@ -49,6 +51,8 @@ class MetricsTest(unittest.TestCase):
         known = documented()
         asked = {f"{name}: {panel.title}": metrics_in(query.expression, known) for name in ("fleet", "job")
                  for panel in dashboard(name).panels for query in panel.queries}
+        asked.update({f"{name}: ${variable.name}": metrics_in(variable.expression, known) for name in ("fleet", "job")
+                      for variable in dashboard(name).variables})
         asked.update({name: metrics_in(expression, known) for name, expression in alerts().items()})
         self.assertEqual([f"{where}: {metric}" for where, metrics in asked.items()
                           for metric in sorted(metrics - set(known))], [])
@@ -69,9 +73,23 @@ class DashboardsTest(unittest.TestCase):
 
     def test_queries_use_the_variables_that_dashboards_have(self):
         for name, variables in (("fleet", {"namespace": ".*"}), ("job", {"namespace": "ml", "job": "cora"})):
-            for panel in dashboard(name).panels:
-                for query in panel.queries:
-                    self.assertNotIn("$", filled_in(query.expression, variables, "1m"))
+            what = dashboard(name)
+            self.assertEqual([variable.name for variable in what.variables], list(variables), name)
+            expressions = [query.expression for panel in what.panels for query in panel.queries]
+            self.assertEqual(set(VARIABLE.findall(" ".join(expressions))), set(variables), name)
+            for expression in expressions:
+                self.assertNotIn("$", filled_in(expression, variables, "1m"))
+
+    def test_variables_are_chosen_from_labels_that_there_are(self):
+        known = documented()
+        for name in ("fleet", "job"):
+            before = set()
+            for variable in dashboard(name).variables:
+                metrics = metrics_in(variable.expression, known)
+                self.assertEqual(len(metrics), 1, variable)
+                self.assertIn(variable.label, known[metrics.pop()][1] | FOREIGN, variable)
+                self.assertLessEqual(set(VARIABLE.findall(variable.expression)), before, variable)
+                before.add(variable.name)
 
 
 class AlertsTest(unittest.TestCase):

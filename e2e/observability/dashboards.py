@@ -10,6 +10,16 @@ DASHBOARDS = REPOSITORY / "helm" / "espalier" / "files" / "dashboards"
 ALERTS = REPOSITORY / "helm" / "espalier" / "files" / "alerts" / "espalier.yaml"
 # Names of metrics; what the scrape calls espalier_io_... are labels.
 METRIC = re.compile(r"\b(?:espalier_(?!io_)|controller_runtime_|workqueue_|rest_client_|leader_election_)[a-z0-9_]+")
+# What fills a variable: of which series, of which label.
+LABEL_VALUES = re.compile(r"label_values\((.+), (\w+)\)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Variable:
+    """What the viewer chooses, from a label's values."""
+    name: str
+    expression: str  # one series for each value, with Grafana's variables
+    label: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +44,7 @@ class Panel:
 class Dashboard:
     name: str
     title: str
+    variables: tuple  # the data source is none of them
     rows: tuple  # (title, y)
     panels: tuple
 
@@ -51,7 +62,17 @@ def dashboard(name):
         queries = tuple(Query(q["expr"], q["legendFormat"], q.get("instant", False)) for q in one["targets"])
         panels.append(Panel(one["title"], one["type"], defaults["unit"], (at["x"], at["y"], at["w"], at["h"]),
                             stacking == "normal", defaults.get("decimals"), queries))
-    return Dashboard(name, document["title"], tuple(rows), tuple(panels))
+    return Dashboard(name, document["title"], variables_of(document), tuple(rows), tuple(panels))
+
+
+def variables_of(document):
+    found = []
+    for one in document["templating"]["list"]:
+        if one["type"] == "datasource":
+            continue
+        series, label = LABEL_VALUES.fullmatch(one["query"]["query"]).groups()
+        found.append(Variable(one["name"], f"group by ({label}) ({series})", label))
+    return tuple(found)
 
 
 def filled_in(expression, variables, rate_interval):
