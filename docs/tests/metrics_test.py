@@ -18,6 +18,12 @@ KINDS = {"AddCounter": "counter", "AddGauge": "gauge", "AddTemporaryGauge": "gau
          "set": "gauge"}
 QUOTED = re.compile(r'"((?:espalier|controller_runtime|workqueue|rest_client|leader_election)_[a-z0-9_]*[a-z0-9])"')
 COMMENT = re.compile(r"//.*")
+# espalier_<where>_<what>_<unit>; of counters the unit, or what is counted, and _total.
+OURS = re.compile(r"espalier_(?:process|admin|tls|trainer|partitioner|rpc|storage|partition|client|operator)_[a-z]+"
+                  r"(?:_[a-z]+)*")
+UNITS = {"bytes", "count", "files", "ratio", "seconds", "value"}
+WITHOUT_UNIT = {"espalier_operator_job_info",  # always 1: its labels are what it says
+                "espalier_trainer_checkpoint_last_step"}  # the number of one, and no amount
 # A variable as Grafana's expressions have it, but for the interval that Grafana chooses itself.
 VARIABLE = re.compile(r"\$(?!__)([a-zA-Z_]+)")
 
@@ -46,6 +52,14 @@ class MetricsTest(unittest.TestCase):
         self.assertGreater(len(found), 50)
         types = {name: kind for name, (kind, _) in documented().items() if name in found}
         self.assertEqual(types, found)
+
+    def test_names_say_where_what_and_in_which_unit(self):
+        names = {name: kind for name, (kind, _) in documented().items()}
+        self.assertEqual([name for name, kind in names.items() if name.endswith("_total") != (kind == "counter")], [])
+        ours = [name for name in names if name.startswith("espalier_")]
+        self.assertEqual([name for name in ours if not OURS.fullmatch(name)], [])
+        without = {name for name in ours if not name.endswith("_total") and name.rpartition("_")[2] not in UNITS}
+        self.assertEqual(without, WITHOUT_UNIT)
 
     def test_dashboards_and_alerts_ask_for_what_there_is(self):
         known = documented()
