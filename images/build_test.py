@@ -1,0 +1,138 @@
+"""What images/build asks docker, podman or buildah for. It runs as it is, with nothing on its PATH but stubs of these
+and the few programs that it needs itself."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(__file__).resolve().parent / "build"
+VERSION = re.search(r"^project\(Espalier VERSION ([0-9.]+)", (BUILD.parents[1] / "CMakeLists.txt").read_text(),
+                    re.MULTILINE).group(1)
+NEEDED = ("cat", "dirname", "head", "mkdir", "sed")
+TOOLS = ("docker", "podman", "buildah")
+
+# Writes down its words, one call a line; of what was built last it knows the labels.
+STUB = """#!/bin/sh
+tool=${0##*/}
+{
+  printf %s "$tool"
+  for word; do printf '\\t%s' "$word"; done
+  echo
+} >>"$FOLDER/calls"
+case "$1" in
+  info) exit "$DOCKER_INFO" ;;
+  build | bud)
+    echo "${DOCKER_BUILDKIT:-none}" >"$FOLDER/$tool-buildkit"
+    for word; do
+      case "$word" in VERSION=* | REVISION=*) echo "${word#*=}" ;; esac
+    done >"$FOLDER/labels"
+    echo "espalier-$3" >"$FOLDER/title" ;;
+  inspect | image) echo "$IMAGE_USER" $(cat "$FOLDER/title") Apache-2.0 $(cat "$FOLDER/labels") ;;
+  images) echo 123 MB ;;
+esac
+"""
+
+
+class BuildTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-images-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        (self.folder / "bin").mkdir()
+        for name in NEEDED:
+            (self.folder / "bin" / name).symlink_to(shutil.which(name))
+        self.write("git", "#!/bin/sh\necho 0123abc\n")
+
+    def write(self, name, text):
+        path = self.folder / "bin" / name
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def build(self, *words, tools=TOOLS, docker_info=0, user="65532:65532"):
+        """The process that has ended."""
+        (self.folder / "calls").write_text("")
+        for name in TOOLS:
+            (self.folder / "bin" / name).unlink(missing_ok=True)
+        for name in tools:
+            self.write(name, STUB)
+        return subprocess.run(
+            [shutil.which("bash"), BUILD, *words], capture_output=True, text=True, timeout=60,
+            env={"PATH": str(self.folder / "bin"), "FOLDER": str(self.folder), "DOCKER_INFO": str(docker_info),
+                 "IMAGE_USER": user})
+
+    def calls(self, *verbs):
+        """[words] of each call whose first word is one of these."""
+        calls = [line.split("\t") for line in (self.folder / "calls").read_text().splitlines()]
+        return [words for words in calls if words[1] in verbs]
+
+    def test_each_tool_is_asked_for_both_images(self):
+        for tool, verb, buildkit in (("docker", "build", "1"), ("podman", "build", "none"), ("buildah", "bud", "none")):
+            done = self.build(tools=[tool])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.calls("build", "bud"), [
+                [tool, verb, "--target", name, "--tag", f"espalier-{name}:{VERSION}", "--file", "images/Dockerfile",
+                 "--build-arg", "BASE=debian:bookworm-slim", "--build-arg", "BINARIES=compiled",
+                 "--build-arg", f"VERSION={VERSION}", "--build-arg", "REVISION=0123abc", "."]
+                for name in ("core", "trainer")])
+            self.assertEqual((self.folder / f"{tool}-buildkit").read_text().strip(), buildkit)
+            self.assertIn(f"images/build: espalier-trainer:{VERSION}, 123 MB with its base\n", done.stdout)
+
+    def test_the_first_that_is_there_and_works_is_taken(self):
+        for tools, docker_info, taken in ((TOOLS, 0, "docker"), (TOOLS, 1, "podman"),
+                                          (["docker", "buildah"], 1, "buildah")):
+            self.assertEqual(self.build("core", tools=tools, docker_info=docker_info).returncode, 0)
+            self.assertEqual({words[0] for words in self.calls("build", "bud")}, {taken})
+        self.assertEqual(self.build("core", "--tool", "podman").returncode, 0)
+        self.assertEqual({words[0] for words in self.calls("build", "bud")}, {"podman"})
+
+    def test_without_any_it_says_what_is_missing(self):
+        for tools, docker_info in (([], 0), (["docker"], 1)):
+            done = self.build(tools=tools, docker_info=docker_info)
+            self.assertEqual(done.returncode, 69)
+            self.assertEqual(done.stderr, "images/build: needs docker, podman or buildah\n")
+
+    def test_options_are_handed_on(self):
+        archives = self.folder / "archives"
+        for tool in ("podman", "buildah"):
+            done = self.build("trainer", "--binaries", "given", "--base", "localhost/debian", "--tool", tool,
+                              "--prefix", "reg/espalier", "--tag", "1.2.3", "--archive", archives)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            [words] = self.calls("build", "bud")
+            self.assertEqual(words[2:6], ["--target", "trainer", "--tag", "reg/espalier-trainer:1.2.3"])
+            self.assertLessEqual({"BASE=localhost/debian", "BINARIES=given", "VERSION=1.2.3"}, set(words))
+            self.assertEqual(self.calls("push"), [
+                [tool, "push", "reg/espalier-trainer:1.2.3",
+                 f"oci-archive:{archives}/espalier-trainer.tar:reg/espalier-trainer:1.2.3"]])
+            self.assertTrue(archives.is_dir())
+
+    def test_the_finished_image_is_asked_for_its_user_and_labels(self):
+        for tool, words, config in (("docker", ["image", "inspect"], ".Config"),
+                                    ("podman", ["image", "inspect"], ".Config"),
+                                    ("buildah", ["inspect", "--type", "image"], ".OCIv1.Config")):
+            self.assertEqual(self.build("core", tools=[tool]).returncode, 0)
+            [asked] = self.calls("inspect", "image")
+            labels = [f'{{{{index {config}.Labels "org.opencontainers.image.{label}"}}}}'
+                      for label in ("title", "licenses", "version", "revision")]
+            self.assertEqual(asked, [tool, *words, "--format", " ".join([f"{{{{{config}.User}}}}", *labels]),
+                                     f"espalier-core:{VERSION}"])
+
+            done = self.build("core", tools=[tool], user="root")
+            self.assertEqual(done.returncode, 1)
+            said = f"espalier-core Apache-2.0 {VERSION} 0123abc'"
+            self.assertIn(f"has user and labels 'root {said}, expected '65532:65532 {said}\n", done.stderr)
+
+    def test_what_it_does_not_know_is_refused(self):
+        for words in (["--binaries", "none"], ["--tag"], ["--tool", "kaniko"], ["operator"], ["--tags", "1"]):
+            done = self.build(*words)
+            self.assertEqual(done.returncode, 64, words)
+            self.assertIn("images/build [OPTIONS]", done.stderr)
+            self.assertEqual(self.calls("build", "bud"), [])
+        done = self.build("--archive", self.folder / "archives", tools=["docker"])
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("--archive needs podman or buildah", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
