@@ -249,7 +249,76 @@ TEST(RemotePartitionFailureTest, ReportsLimitsAsResourceExhausted) {
   EXPECT_EQ(code_of_sample(10, 5), StatusCode::kOk);
   EXPECT_EQ(code_of_sample(11, 5), StatusCode::kResourceExhausted);
   EXPECT_EQ(code_of_sample(1, 101), StatusCode::kResourceExhausted);
-  EXPECT_EQ(code_of_sample(sampler::kFullNeighborhood, 100), StatusCode::kResourceExhausted);  // the answer's bytes
+}
+
+// 99 nodes with 30 in-edges each, and one with 400.
+graph::SourceGraph DenseWithAHub() {
+  constexpr uint32_t kNodes = 500, kDense = 99;
+  graph::SourceGraph source;
+  source.name = "dense";
+  source.schema = *graph::GraphSchema::Make({"node"}, {{"node", "knows", "node"}});
+  source.nodes.assign(1, {.count = kNodes});
+  std::vector<uint32_t> from, to;
+  for (uint32_t node = 0; node <= kDense; ++node) {
+    const uint32_t degree = node < kDense ? 30 : 400;
+    for (uint32_t i = 1; i <= degree; ++i) {
+      from.push_back((node + i) % kNodes);
+      to.push_back(node);
+    }
+  }
+  source.edges.push_back({.sources = Tensor::FromVector(std::move(from)),
+                          .destinations = Tensor::FromVector(std::move(to)),
+                          .columns = {},
+                          .original_ids = {}});
+  return source;
+}
+
+// Nobody knows the in-degrees before the server refuses: 1000 bytes hold those of a few nodes.
+TEST(RemotePartitionFailureTest, AsksForHalvesOfWhatIsTooLargeAnAnswer) {
+  const ServedGraph served(DenseWithAHub(), 1, {.limits = {.max_reply_bytes = 1000}});
+  const auto access = served.Remote(0);
+  shard::GraphShard& in_process = *served.local().shards[0];
+  std::vector<LocalNodeId> dense, hub;
+  const Tensor& indptr = in_process.data().in_edges[0].indptr;
+  for (uint32_t node = 0; node + 1 < static_cast<uint32_t>(indptr.num_elements()); ++node) {
+    const int64_t degree = indptr.ValueAsInt(node + 1) - indptr.ValueAsInt(node);
+    if (degree > 0) (degree > 30 ? hub : dense).push_back(LocalNodeId(node));
+  }
+  ASSERT_EQ(dense.size(), 99u);
+  ASSERT_EQ(hub.size(), 1u);
+  const auto sample = [](sampler::PartitionAccess& partition, const std::vector<std::vector<LocalNodeId>>& nodes) {
+    sampler::PartitionHopQuery query{.want_edge_ids = true};
+    for (const std::vector<LocalNodeId>& of : nodes) {
+      query.relations.push_back({kEdge, sampler::kFullNeighborhood, of});
+    }
+    return Await<sampler::PartitionHopSample>(
+        [&](auto done) { partition.SampleInEdges(query, Deadline::After(seconds(30)), done); });
+  };
+  const auto numbers = [](const Tensor& tensor) {
+    std::vector<int64_t> values;
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(tensor.ValueAsInt(i));
+    return values;
+  };
+  const std::vector<LocalNodeId> backwards(dense.rbegin(), dense.rend());
+
+  const auto sampled = sample(*access, {dense, {}, backwards});
+
+  ASSERT_TRUE(sampled.ok()) << sampled.status().ToString();
+  const auto expected = sample(in_process, {dense, {}, backwards});
+  ASSERT_TRUE(expected.ok()) << expected.status().ToString();
+  ASSERT_EQ(sampled->relations.size(), 3u);
+  for (size_t r = 0; r < 3; ++r) {
+    EXPECT_EQ(numbers(sampled->relations[r].counts), numbers(expected->relations[r].counts));
+    EXPECT_EQ(numbers(sampled->relations[r].sources), numbers(expected->relations[r].sources));
+    EXPECT_EQ(numbers(sampled->relations[r].edge_ids), numbers(expected->relations[r].edge_ids));
+  }
+  const auto expect_too_large = [&](const std::vector<std::vector<LocalNodeId>>& nodes) {
+    const Status too_large = sample(*access, nodes).status();
+    EXPECT_EQ(too_large.code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(too_large.message(), HasSubstr("the limit is 1000"));
+  };
+  expect_too_large({hub});
+  expect_too_large({dense, hub});
 }
 
 // 80 MB of rows: more than any message may hold here, so it only works in pieces.

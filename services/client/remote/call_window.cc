@@ -27,8 +27,13 @@ class CallWindow : public std::enable_shared_from_this<CallWindow> {
   void Ask(size_t piece) {
     rpc::CallWithRetries(callee_, question_.method, question_.request_of(piece), deadline_,
                          [self = shared_from_this(), piece](Result<grpc::ByteBuffer> reply) {
-                           self->Answered(reply.ok() ? self->question_.take_reply(piece, *reply) : reply.status());
+                           self->Answered(reply.ok() ? self->question_.take_reply(piece, *reply)
+                                                     : self->OutcomeOf(piece, reply.status()));
                          });
+  }
+
+  Status OutcomeOf(size_t piece, const Status& error) const {
+    return question_.take_error ? question_.take_error(piece, error) : error;
   }
 
   void Answered(const Status& status) ABSL_LOCKS_EXCLUDED(mutex_) {

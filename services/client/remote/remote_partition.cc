@@ -1,7 +1,9 @@
 #include "services/client/remote/remote_partition.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "espalier/graph/v1/graph.pb.h"
 #include "services/client/remote/call_window.h"
@@ -68,6 +70,70 @@ Result<Tensor> EdgeEnds(Tensor ends, size_t count, uint64_t num_sources, uint64_
   return Tensor::FromVector(std::move(wide), shape);
 }
 
+// A hop's pieces, in the query's order, and what has come of them.
+struct HopUnderWay {
+  const rpc::Callee callee;
+  const size_t calls_in_flight;
+  const std::shared_ptr<const graph::PartitionBook> book;
+  const tensor::v1::RequestIdentity identity;
+  sampler::PartitionHopQuery query;
+  std::vector<SamplePiece> pieces = {};
+  std::vector<std::vector<sampler::PartitionRelationSample>> samples = {};  // by piece
+  // By piece: what is asked for in its place, where it was more than the server answers at once.
+  std::vector<std::vector<SamplePiece>> halves = {};
+};
+
+// Puts halves in the place of the pieces that have some, and says which pieces they are.
+std::vector<size_t> TakeHalves(HopUnderWay& hop) {
+  std::vector<SamplePiece> pieces;
+  std::vector<std::vector<sampler::PartitionRelationSample>> samples;
+  std::vector<size_t> new_pieces;
+  for (size_t p = 0; p < hop.pieces.size(); ++p) {
+    if (hop.halves[p].empty()) {
+      pieces.push_back(std::move(hop.pieces[p]));
+      samples.push_back(std::move(hop.samples[p]));
+      continue;
+    }
+    for (SamplePiece& half : hop.halves[p]) {
+      new_pieces.push_back(pieces.size());
+      pieces.push_back(std::move(half));
+      samples.emplace_back();
+    }
+  }
+  hop.pieces = std::move(pieces);
+  hop.samples = std::move(samples);
+  return new_pieces;
+}
+
+// Asks for some of the pieces, ascending; and then for the halves of those that were too large, until all have come.
+void AskForPieces(const std::shared_ptr<HopUnderWay>& hop, std::vector<size_t> asked, Deadline deadline,
+                  sampler::Done<sampler::PartitionHopSample> done) {
+  hop->halves.assign(hop->pieces.size(), {});
+  const auto asked_pieces = std::make_shared<const std::vector<size_t>>(std::move(asked));
+  PiecedQuestion question{.method = kSampleNeighbors, .num_pieces = asked_pieces->size()};
+  question.request_of = [hop, asked_pieces](size_t i) {
+    return EncodePiece(hop->query, hop->pieces[(*asked_pieces)[i]], hop->identity);
+  };
+  question.take_reply = [hop, asked_pieces](size_t i, const grpc::ByteBuffer& reply) -> Status {
+    const size_t piece = (*asked_pieces)[i];
+    ASSIGN_OR_RETURN(hop->samples[piece], DecodePiece(reply, hop->query, hop->pieces[piece], *hop->book));
+    return Status();
+  };
+  question.take_error = [hop, asked_pieces](size_t i, const Status& error) -> Status {
+    if (error.code() != StatusCode::kResourceExhausted) return error;
+    const size_t piece = (*asked_pieces)[i];
+    hop->halves[piece] = HalvesOf(hop->query, hop->pieces[piece]);
+    return hop->halves[piece].empty() ? error : Status();
+  };
+  AskInPieces(hop->callee, std::move(question), hop->calls_in_flight, deadline,
+              [hop, deadline, done = std::move(done)](const Status& status) {
+                if (!status.ok()) return done(status);
+                std::vector<size_t> new_pieces = TakeHalves(*hop);
+                if (!new_pieces.empty()) return AskForPieces(hop, std::move(new_pieces), deadline, done);
+                done(Assemble(hop->query, hop->pieces, std::move(hop->samples)));
+              });
+}
+
 tensor::v1::RequestIdentity IdentityOf(const RemotePartitionOptions& options) {
   tensor::v1::RequestIdentity identity;
   identity.set_partition_key(options.partition_key);
@@ -99,29 +165,16 @@ tensor::v1::RequestIdentity RemotePartition::Identity() const { return IdentityO
 void RemotePartition::SampleInEdges(sampler::PartitionHopQuery query, Deadline deadline,
                                     sampler::Done<sampler::PartitionHopSample> done) {
   if (Status valid = sampler::CheckDrawRule(query); !valid.ok()) return done(std::move(valid));
-  struct Pending {
-    sampler::PartitionHopQuery query;
-    std::vector<SamplePiece> pieces;
-    std::vector<std::vector<sampler::PartitionRelationSample>> samples;  // by piece
-  };
-  auto pending = std::make_shared<Pending>();
-  pending->query = std::move(query);
-  pending->pieces = PiecesOf(pending->query, options_.reply_bytes_per_call);
-  pending->samples.resize(pending->pieces.size());
-
-  PiecedQuestion question{.method = kSampleNeighbors, .num_pieces = pending->pieces.size()};
-  question.request_of = [pending, identity = Identity()](size_t piece) {
-    return EncodePiece(pending->query, pending->pieces[piece], identity);
-  };
-  question.take_reply = [pending, book = book_](size_t piece, const grpc::ByteBuffer& reply) {
-    ASSIGN_OR_RETURN(pending->samples[piece], DecodePiece(reply, pending->query, pending->pieces[piece], *book));
-    return Status();
-  };
-  AskInPieces(readers_, std::move(question), options_.calls_in_flight, deadline,
-              [pending, done = std::move(done)](const Status& status) {
-                if (!status.ok()) return done(status);
-                done(Assemble(pending->query, pending->pieces, std::move(pending->samples)));
-              });
+  const auto hop = std::make_shared<HopUnderWay>(HopUnderWay{.callee = readers_,
+                                                             .calls_in_flight = options_.calls_in_flight,
+                                                             .book = book_,
+                                                             .identity = Identity(),
+                                                             .query = std::move(query)});
+  hop->pieces = PiecesOf(hop->query, options_.reply_bytes_per_call);
+  hop->samples.resize(hop->pieces.size());
+  std::vector<size_t> all(hop->pieces.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  AskForPieces(hop, std::move(all), deadline, std::move(done));
 }
 
 void RemotePartition::GatherRows(NodeTypeId type, const std::string& column, std::span<const LocalNodeId> nodes,

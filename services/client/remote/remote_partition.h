@@ -1,7 +1,8 @@
 // One partition behind a graph server.
 //
 // Requests whose answers would be large are cut into pieces of about reply_bytes_per_call, a few of them in flight
-// at once; rows of nodes are copied once, from the message to their place in the caller's buffer. Calls are repeated
+// at once (a piece of all in-edges that turns out to be more than the server answers is halved, down to single nodes);
+// rows of nodes are copied once, from the message to their place in the caller's buffer. Calls are repeated
 // while the server cannot be reached and the deadline leaves time, so a server that restarts is waited for. Where
 // several serve the partition, immutable data is asked of any of them, and mutable data of the one that holds it.
 #pragma once

@@ -30,6 +30,15 @@ bool HasExclusions(const sampler::PartitionHopQuery& query, const SamplePiece& p
                      [&](const SampleSpan& span) { return !query.relations[span.relation].excluded_sources.empty(); });
 }
 
+// In-degrees say how large the answer is, or how much work it takes: nobody here knows them.
+bool DependsOnDegrees(const sampler::PartitionHopQuery& query, const SamplePiece& piece) {
+  const auto draws_all = [&](const SampleSpan& span) {
+    return query.relations[span.relation].fanout == sampler::kFullNeighborhood;
+  };
+  return query.method == sampler::DrawMethod::kLabor || HasExclusions(query, piece) ||
+         std::any_of(piece.begin(), piece.end(), draws_all);
+}
+
 template <class T>
 Tensor SliceOf(const std::vector<T>& values, const SampleSpan& span) {
   const auto first = values.begin() + static_cast<std::ptrdiff_t>(span.begin);
@@ -79,6 +88,22 @@ std::vector<SamplePiece> PiecesOf(const sampler::PartitionHopQuery& query, size_
     } while (begin < count);
   }
   return pieces;
+}
+
+std::vector<SamplePiece> HalvesOf(const sampler::PartitionHopQuery& query, const SamplePiece& piece) {
+  size_t num_destinations = 0;
+  for (const SampleSpan& span : piece) num_destinations += span.end - span.begin;
+  if (num_destinations <= 1 || !DependsOnDegrees(query, piece)) return {};
+  std::vector<SamplePiece> halves(2);
+  size_t room = num_destinations / 2;  // of the first
+  for (const SampleSpan& span : piece) {
+    const size_t middle = std::min(span.end, span.begin + room);
+    room -= middle - span.begin;
+    const bool is_in_first = middle > span.begin || span.begin == span.end;  // one without destinations is in one
+    if (is_in_first) halves[0].push_back({span.relation, span.begin, middle});
+    if (middle < span.end) halves[1].push_back({span.relation, middle, span.end});
+  }
+  return halves;
 }
 
 grpc::ByteBuffer EncodePiece(const sampler::PartitionHopQuery& query, const SamplePiece& piece,

@@ -23,6 +23,9 @@ graph::v1::DrawMethod DrawMethodMessageOf(sampler::DrawMethod method);
 
 // Pieces of at most about `reply_bytes` of answer each, in the query's order; at least one.
 std::vector<SamplePiece> PiecesOf(const sampler::PartitionHopQuery& query, size_t reply_bytes);
+// The two halves of a piece that turned out to be more than the server answers at once, in the query's order. None
+// where halves would do no better: it has one destination, or its size does not depend on in-degrees.
+std::vector<SamplePiece> HalvesOf(const sampler::PartitionHopQuery& query, const SamplePiece& piece);
 
 // The frame that asks for a piece.
 grpc::ByteBuffer EncodePiece(const sampler::PartitionHopQuery& query, const SamplePiece& piece,
