@@ -122,6 +122,10 @@ Result<uint64_t> DistTensor::CountNonzero() const {
   return total;
 }
 
+Result<std::vector<uint64_t>> DistTensor::CountNonzeroByPartition() const {
+  return graph_->partitions().tensors().CountNonzeroByPartition(tensor_, graph_->CallDeadline());
+}
+
 Result<Tensor> DistTensor::Sum() const { return Reduce(sampler::Reduction::kSum); }
 Result<Tensor> DistTensor::Min() const { return Reduce(sampler::Reduction::kMin); }
 Result<Tensor> DistTensor::Max() const { return Reduce(sampler::Reduction::kMax); }

@@ -87,6 +87,8 @@ class DistTensor {
 
   // Over all elements.
   Result<uint64_t> CountNonzero() const;
+  // The same by the partition that holds the rows.
+  Result<std::vector<uint64_t>> CountNonzeroByPartition() const;
   // Over all rows, element by element: [row_shape...], F64 for floating dtypes, I64 or U64 for others (wrapping
   // around). The same bits for any partitioning: sums of floating numbers are rounded once, from an exact sum. Min and
   // Max of no rows are FailedPrecondition.

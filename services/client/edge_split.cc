@@ -97,8 +97,9 @@ Result<EdgeShare> EdgeSplit(const DistGraph& graph, const DistTensor& mask, cons
   RETURN_IF_ERROR(CheckMask(mask, sampler::RowsOf::kEdges));
   const EdgeTypeId type(mask.rows().type);
   RETURN_IF_ERROR(CheckEdgeSplit(graph, type, options));
-  ASSIGN_OR_RETURN(const uint64_t total, mask.CountNonzero());
-  return ShareOfIds(graph, type, total, MaskReader<GlobalEdgeId>(mask, options.edges_per_question), options);
+  ASSIGN_OR_RETURN(const MaskReader<GlobalEdgeId> reader,
+                   MaskReader<GlobalEdgeId>::Make(graph, mask, options.edges_per_question));
+  return ShareOfIds(graph, type, reader.total(), reader, options);
 }
 
 }  // namespace espalier::client

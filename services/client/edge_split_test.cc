@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "services/client/testing/ranks.h"
 #include "services/client/testing/served_graph.h"
+#include "services/telemetry/metrics.h"
 
 namespace espalier::client {
 namespace {
@@ -206,6 +208,58 @@ TEST_P(EdgeSplitTest, LocalSharesAreAtHomeWithTheOwnersOfTheirDestinations) {
 INSTANTIATE_TEST_SUITE_P(Ranks, EdgeSplitTest,
                          ::testing::Values(EdgeSplitCase{1, 1}, EdgeSplitCase{1, 4}, EdgeSplitCase{3, 2},
                                            EdgeSplitCase{2, 5}, EdgeSplitCase{2, 210}));
+
+// Over two servers: 50 of 200 edges, not all of them.
+TEST(EdgeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
+  telemetry::MetricRegistry metrics;
+  const ServedGraph served(testing::SmallGraph(), 2, {.metrics = &metrics});
+  SessionOptions options;
+  options.addresses = served.addresses();
+  options.access = Access::kRpc;
+  const auto session = Connect(options);
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    const double before = testing::AnsweredCalls(metrics, "SeedsOfStep");
+    const auto graph = testing::GraphOfRank(session->graph, rank, 4);
+    const auto share = EdgeSplit(*graph, kSplitType, "links", kTrainPart, {.edges_per_question = 7});
+    ASSERT_TRUE(share.ok()) << share.status().ToString();
+    EXPECT_EQ(share->edges.size(), 50u);
+    const double calls = testing::AnsweredCalls(metrics, "SeedsOfStep") - before;
+    EXPECT_GT(calls, 0) << "rank " << rank;
+    EXPECT_LE(calls, 2 * (50 / 7 + 2)) << "rank " << rank;
+  }
+}
+
+// The mask has the last five edges of each of four partitions.
+TEST(EdgeSplitReadsTest, ARankAsksForAMaskInThePartitionsOfItsShare) {
+  telemetry::MetricRegistry metrics;
+  const ServedGraph served(testing::SmallGraph(), 4, {.metrics = &metrics});
+  SessionOptions options;
+  options.addresses = served.addresses();
+  options.access = Access::kRpc;
+  const auto session = Connect(options);
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  const auto whole = testing::GraphOfRank(session->graph, 0, 1);
+  const std::span<const uint64_t> first = whole->book().EdgeFirst(kSplitType);
+  auto mask = DistTensor::Create(*whole, {.rows = RowSpace::Edges(kSplitType), .dtype = DType::kU8});
+  ASSERT_TRUE(mask.ok()) << mask.status().ToString();
+  std::vector<GlobalEdgeId> chosen;
+  for (uint32_t p = 0; p < 4; ++p) {
+    for (uint64_t edge = first[p + 1] - 5; edge < first[p + 1]; ++edge) chosen.emplace_back(edge);
+  }
+  ASSERT_TRUE(mask->WriteRows(RowsOf(chosen), Tensor::FromVector(std::vector<uint8_t>(20, 1))).ok());
+  for (const SplitBy by : {SplitBy::kEven, SplitBy::kLocality}) {
+    for (uint32_t rank = 0; rank < 4; ++rank) {
+      const double before = testing::AnsweredCalls(metrics, "Read");
+      const auto graph = testing::GraphOfRank(session->graph, rank, 4);
+      const auto share = EdgeSplit(*graph, *mask, {.by = by, .edges_per_question = 100});
+      ASSERT_TRUE(share.ok()) << share.status().ToString();
+      EXPECT_EQ(share->edges.ids, std::vector(chosen.begin() + 5 * rank, chosen.begin() + 5 * (rank + 1)));
+      EXPECT_EQ(testing::AnsweredCalls(metrics, "Read") - before,
+                static_cast<double>((first[rank + 1] - first[rank] + 99) / 100));
+    }
+  }
+}
 
 TEST(EdgeSplitErrorTest, SaysWhatIsWrong) {
   const ServedGraph served(testing::SmallGraph(), 2);

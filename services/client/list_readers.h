@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/client/dist_tensor.h"
+#include "services/sampler/access/tensor_spec.h"
 #include "services/sampler/seeds/seed_order.h"
 
 namespace espalier::client {
@@ -29,21 +31,48 @@ class IdReader {
   const std::span<const Id> ids_;
 };
 
-// The ids whose value of a mask is not 0, in the order of global ids. The mask has been checked, and outlives this;
-// rows_per_question > 0.
+// The ids whose value of a mask is not 0, in the order of global ids, which is that of the partitions: whoever begins
+// in one asks for no row of those before it. The mask has been checked, and outlives this.
 template <class Id>
 class MaskReader {
  public:
-  MaskReader(const DistTensor& mask, uint64_t rows_per_question) : mask_(mask), rows_per_question_(rows_per_question) {}
+  // rows_per_question > 0.
+  static Result<MaskReader> Make(const DistGraph& graph, const DistTensor& mask, uint64_t rows_per_question) {
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> counts, mask.CountNonzeroByPartition());
+    std::vector<uint64_t> positions = {0};
+    for (const uint64_t count : counts) positions.push_back(positions.back() + count);
+    return MaskReader(mask, rows_per_question, sampler::FirstRows(mask.rows(), graph.book()), std::move(positions));
+  }
+
+  uint64_t total() const { return positions_.back(); }
+  // [partitions + 1]: entry p is the position of the first id of partition p.
+  const std::vector<uint64_t>& positions_by_partition() const { return positions_; }
 
   template <class Take>
   Status Read(const sampler::PositionRange& range, Take take) const {
-    if (range.size() == 0) return Status();
-    uint64_t position = 0;  // of the next row that is not 0
+    for (size_t p = 0; p + 1 < positions_.size(); ++p) {
+      const uint64_t first = std::max(range.first, positions_[p]), last = std::min(range.last, positions_[p + 1]);
+      if (first < last) RETURN_IF_ERROR(ReadPartition(p, {first, last}, take));
+    }
+    return Status();
+  }
+
+ private:
+  MaskReader(const DistTensor& mask, uint64_t rows_per_question, std::vector<uint64_t> first_rows,
+             std::vector<uint64_t> positions)
+      : mask_(mask),
+        rows_per_question_(rows_per_question),
+        first_rows_(std::move(first_rows)),
+        positions_(std::move(positions)) {}
+
+  // range: not empty, of positions of partition p.
+  template <class Take>
+  Status ReadPartition(size_t p, const sampler::PositionRange& range, Take& take) const {
+    uint64_t position = positions_[p];  // of the next row that is not 0
     std::vector<GlobalRowId> rows;
-    for (uint64_t first = 0; first < mask_.num_rows(); first += rows.size()) {
+    for (uint64_t first = first_rows_[p]; first < first_rows_[p + 1]; first += rows.size()) {
       rows.clear();
-      const uint64_t last = first + std::min(rows_per_question_, mask_.num_rows() - first);
+      const uint64_t last = first + std::min(rows_per_question_, first_rows_[p + 1] - first);
       for (uint64_t row = first; row < last; ++row) rows.emplace_back(row);
       ASSIGN_OR_RETURN(const Tensor values, mask_.ReadRows(rows));
       const std::span<const std::byte> bytes = values.byte_span();  // one for each row
@@ -56,9 +85,10 @@ class MaskReader {
     return FailedPrecondition("the mask '" + mask_.name() + "' has changed while it was split");
   }
 
- private:
   const DistTensor& mask_;
   const uint64_t rows_per_question_;
+  std::vector<uint64_t> first_rows_;  // [partitions + 1]
+  std::vector<uint64_t> positions_;   // [partitions + 1]
 };
 
 // InvalidArgument unless it is Bool or U8, one value for each node, or edge, of a type.

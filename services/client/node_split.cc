@@ -52,9 +52,9 @@ Result<NodeShare> NodeSplit(const DistGraph& graph, const DistTensor& mask, cons
   RETURN_IF_ERROR(CheckMask(mask, sampler::RowsOf::kNodes));
   const NodeTypeId type(mask.rows().type);
   RETURN_IF_ERROR(CheckNodeSplit(graph, type, options));
-  ASSIGN_OR_RETURN(const uint64_t total, mask.CountNonzero());
-  const MaskReader<GlobalNodeId> reader(mask, options.nodes_per_question);
-  return ShareOfNodes(graph, type, total, reader, options.by, Itself);
+  ASSIGN_OR_RETURN(const MaskReader<GlobalNodeId> reader,
+                   MaskReader<GlobalNodeId>::Make(graph, mask, options.nodes_per_question));
+  return ShareOfNodes(graph, type, reader.total(), reader, options.by, Itself);
 }
 
 }  // namespace espalier::client

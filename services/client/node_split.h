@@ -40,8 +40,8 @@ Result<NodeShare> NodeSplit(const DistGraph& graph, NodeTypeId type, std::span<c
                             const NodeSplitOptions& options);
 // The nodes where `mask` is not 0, in the order of global ids, which is the partitioning's: another one gives other
 // even shares. `mask`: Bool or U8, one value for each node of a type, none of which changes meanwhile
-// (FailedPrecondition where that is noticed). All of it passes through every rank, but for what is behind the share of
-// kEven.
+// (FailedPrecondition where that is noticed). A rank reads the mask's rows in the partitions of its share alone: of
+// kEven from the beginning of the first to the end of the share.
 Result<NodeShare> NodeSplit(const DistGraph& graph, const DistTensor& mask, const NodeSplitOptions& options);
 
 }  // namespace espalier::client

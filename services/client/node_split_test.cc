@@ -6,11 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
+#include <span>
 
 #include "services/client/node_data_loader.h"
 #include "services/client/testing/ranks.h"
 #include "services/client/testing/served_graph.h"
+#include "services/telemetry/metrics.h"
 
 namespace espalier::client {
 namespace {
@@ -152,8 +155,15 @@ TEST_P(NodeSplitTest, SharesOfAMaskAreItsNodes) {
         SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.nodes_per_question = 600}); });
     ExpectEven(even);
     EXPECT_THAT(Joined(even), ElementsAreArray(chosen));
-    ExpectAtHome(SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.by = SplitBy::kLocality}); }),
-                 chosen);
+    const std::vector<NodeShare> local =
+        SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, *mask, {.by = SplitBy::kLocality}); });
+    ExpectAtHome(local, chosen);
+    const std::vector<NodeShare> of_ids =
+        SharesOf([&](const DistGraph& graph) { return NodeSplit(graph, kType, chosen, {.by = SplitBy::kLocality}); });
+    for (size_t rank = 0; rank < local.size(); ++rank) {
+      EXPECT_EQ(local[rank].nodes, of_ids[rank].nodes) << "rank " << rank;
+      EXPECT_EQ(local[rank].largest, of_ids[rank].largest) << "rank " << rank;
+    }
   }
 }
 
@@ -187,6 +197,78 @@ TEST_P(NodeSplitTest, EpochsAreEquallyLongOnEveryRank) {
 INSTANTIATE_TEST_SUITE_P(Ranks, NodeSplitTest,
                          ::testing::Values(Ranks{1, 1}, Ranks{1, 4}, Ranks{3, 2}, Ranks{2, 5}, Ranks{4, 4},
                                            Ranks{2, 160}));
+
+// What ranks ask for, over four servers.
+class NodeSplitReadsTest : public ::testing::Test {
+ protected:
+  NodeSplitReadsTest() {
+    SessionOptions options;
+    options.addresses = served_.addresses();
+    options.access = Access::kRpc;
+    auto session = Connect(options);
+    ESPALIER_CHECK(session.ok()) << session.status().ToString();
+    partitions_ = session->graph;
+  }
+
+  // Calls of `method` that a NodeSplit makes.
+  template <class Split>
+  double CallsOf(const std::string& method, Split split) {
+    const double before = testing::AnsweredCalls(metrics_, method);
+    const Result<NodeShare> share = split();
+    ESPALIER_CHECK(share.ok()) << share.status().ToString();
+    return testing::AnsweredCalls(metrics_, method) - before;
+  }
+
+  static constexpr NodeTypeId kType{0};
+  static constexpr uint32_t kPartitions = 4;
+  telemetry::MetricRegistry metrics_;
+  ServedGraph served_{testing::SmallGraph(), kPartitions, {.metrics = &metrics_}};
+  std::shared_ptr<sampler::PartitionedGraph> partitions_;
+};
+
+TEST_F(NodeSplitReadsTest, ARankAsksForItsStretchOfASplit) {
+  const std::string split = served_.local_graph().description().splits.front().split;
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    const auto graph = testing::GraphOfRank(partitions_, rank, 4);
+    size_t size = 0;
+    const double calls = CallsOf("SeedsOfStep", [&] {
+      auto share = NodeSplit(*graph, kType, split, graph::SplitPartName::kTrain, {.nodes_per_question = 7});
+      if (share.ok()) size = share->nodes.size();
+      return share;
+    });
+    EXPECT_GT(size, 30u);
+    EXPECT_GT(calls, 0) << "rank " << rank;
+    EXPECT_LE(calls, kPartitions * (static_cast<double>(size) / 7 + 2)) << "rank " << rank;
+  }
+}
+
+// The last five nodes of each partition are in the mask: those of rank r's even share are of partition r.
+TEST_F(NodeSplitReadsTest, ARankAsksForAMaskInThePartitionsOfItsShare) {
+  const auto first_rank = testing::GraphOfRank(partitions_, 0, 1);
+  const std::span<const uint64_t> first = first_rank->book().NodeFirst(kType);
+  auto mask = DistTensor::Create(*first_rank, {.rows = RowSpace::Nodes(kType), .dtype = DType::kBool});
+  ASSERT_TRUE(mask.ok()) << mask.status().ToString();
+  std::vector<GlobalNodeId> chosen;
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    for (uint64_t node = first[p + 1] - 5; node < first[p + 1]; ++node) chosen.emplace_back(node);
+  }
+  Tensor ones = Tensor::Zeros(DType::kBool, {static_cast<int64_t>(chosen.size())});
+  std::fill_n(ones.mutable_bytes(), chosen.size(), std::byte{1});
+  ASSERT_TRUE(mask->WriteRows(RowsOf(chosen), ones).ok());
+  const auto questions_of = [&](uint32_t p) { return static_cast<double>((first[p + 1] - first[p] + 9) / 10); };
+  const auto calls_of = [&](uint32_t rank, uint32_t world_size, SplitBy by) {
+    const auto graph = testing::GraphOfRank(partitions_, rank, world_size);
+    return CallsOf("Read", [&] { return NodeSplit(*graph, *mask, {.by = by, .nodes_per_question = 10}); });
+  };
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(calls_of(rank, 4, SplitBy::kEven), questions_of(rank));
+    EXPECT_EQ(calls_of(rank, 4, SplitBy::kLocality), questions_of(rank));
+  }
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(calls_of(rank, 2, SplitBy::kLocality), questions_of(rank) + questions_of(rank + 2));
+  }
+  EXPECT_EQ(calls_of(6, 10, SplitBy::kLocality), questions_of(2));
+}
 
 class NodeSplitErrorTest : public ::testing::Test {
  protected:

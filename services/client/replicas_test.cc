@@ -35,12 +35,7 @@ class ReplicasTest : public ::testing::Test {
     options.replicas_timeout = options.connect_timeout;
     return options;
   }
-  static double Gathered(telemetry::MetricRegistry& metrics) {
-    return metrics
-        .AddCounter("espalier_rpc_calls_total", "Calls answered, by status code.",
-                    {{"method", "GatherRows"}, {"code", "OK"}})
-        .Value();
-  }
+  static double Gathered(telemetry::MetricRegistry& metrics) { return testing::AnsweredCalls(metrics, "GatherRows"); }
   static std::vector<GlobalNodeId> Nodes() {
     std::vector<GlobalNodeId> nodes;
     for (uint64_t i = 0; i < 1500; i += 7) nodes.emplace_back(i);

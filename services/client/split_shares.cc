@@ -10,16 +10,26 @@ sampler::PositionRange EvenStretch(uint64_t total, uint32_t num_ranks, uint32_t 
   return {first, first + size + (rank < remainder ? 1 : 0)};
 }
 
+uint64_t TurnsByOwner::NumTakers(PartitionId owner) const {
+  return sizes_.size() > seen_.size() ? (sizes_.size() - 1 - owner.value) / seen_.size() + 1 : 1;
+}
+
+uint32_t TurnsByOwner::RankAt(PartitionId owner, uint64_t item) const {
+  return static_cast<uint32_t>(owner.value % sizes_.size() + item % NumTakers(owner) * seen_.size());
+}
+
 uint32_t TurnsByOwner::RankOf(PartitionId owner) {
-  const auto num_ranks = static_cast<uint32_t>(sizes_.size()), num_partitions = static_cast<uint32_t>(seen_.size());
-  uint64_t rank = owner.value % num_ranks;
-  if (num_ranks > num_partitions) {
-    const uint64_t takers = (num_ranks - 1 - owner.value) / num_partitions + 1;
-    rank = owner.value + seen_[owner.value] % takers * num_partitions;
-  }
-  ++seen_[owner.value];
+  const uint32_t rank = RankAt(owner, seen_[owner.value]++);
   ++sizes_[rank];
-  return static_cast<uint32_t>(rank);
+  return rank;
+}
+
+void TurnsByOwner::PassOver(PartitionId owner, uint64_t num_items) {
+  const uint64_t num_takers = NumTakers(owner);
+  for (uint64_t k = 0; k < num_takers; ++k) {
+    sizes_[RankAt(owner, seen_[owner.value] + k)] += num_items / num_takers + (k < num_items % num_takers ? 1 : 0);
+  }
+  seen_[owner.value] += num_items;
 }
 
 uint64_t TurnsByOwner::largest() const { return *std::max_element(sizes_.begin(), sizes_.end()); }

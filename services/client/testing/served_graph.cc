@@ -7,6 +7,7 @@
 #include "services/graph/generators.h"
 #include "services/server/plugin_initializers.h"
 #include "services/telemetry/listen_socket.h"
+#include "services/telemetry/metrics.h"
 
 namespace espalier::client::testing {
 namespace {
@@ -109,6 +110,12 @@ void AddEdgeSplit(graph::SourceGraph& graph) {
 }
 
 }  // namespace
+
+double AnsweredCalls(telemetry::MetricRegistry& metrics, const std::string& method) {
+  return metrics
+      .AddCounter("espalier_rpc_calls_total", "Calls answered, by status code.", {{"method", method}, {"code", "OK"}})
+      .Value();
+}
 
 graph::SourceGraph SmallGraph() {
   graph::PowerLawOptions options;

@@ -74,6 +74,9 @@ class ServedGraph {
   std::vector<std::string> addresses_;
 };
 
+// How many calls of a method ("GatherRows") servers with these metrics have answered with OK.
+double AnsweredCalls(telemetry::MetricRegistry& metrics, const std::string& method);
+
 // A few thousand edges, weights, 4 features; and papers with authors. Both have a split "links" of edges of one type,
 // which has a column "rating".
 graph::SourceGraph SmallGraph();

@@ -16,6 +16,16 @@ std::vector<PartitionId> AllPartitions(size_t num_partitions) {
   return all;
 }
 
+// Those with rows; where there are no rows, one even so: it knows whether the tensor exists.
+std::vector<PartitionId> PartitionsToReduce(const std::vector<uint64_t>& first) {
+  std::vector<PartitionId> asked;
+  for (uint32_t p = 0; p + 1 < first.size(); ++p) {
+    if (first[p] < first[p + 1]) asked.push_back(PartitionId(p));
+  }
+  if (asked.empty()) asked.push_back(PartitionId(0));
+  return asked;
+}
+
 }  // namespace
 
 Status PartitionedTensors::CheckRows(const RowSpace& space, const std::vector<uint64_t>& first,
@@ -86,20 +96,32 @@ Status PartitionedTensors::Combine(const TensorHandle& into, RowWrite write, con
   return fan_out->WaitForAll(deadline).status();
 }
 
-Result<Tensor> PartitionedTensors::Reduce(const TensorHandle& tensor, Reduction reduction, Deadline deadline) {
-  const std::vector<uint64_t> first = FirstRows(tensor.id.rows, book_);
-  std::vector<PartitionId> asked;
-  for (uint32_t p = 0; p < partitions_.size(); ++p) {
-    if (first[p] < first[p + 1]) asked.push_back(PartitionId(p));
-  }
-  // One is asked even so: it knows whether the tensor exists.
-  if (asked.empty()) asked.push_back(PartitionId(0));
+Result<std::vector<Tensor>> PartitionedTensors::PartsOf(const TensorHandle& tensor, Reduction reduction,
+                                                        const std::vector<PartitionId>& asked, Deadline deadline) {
   const auto fan_out = std::make_shared<PartitionFanOut<Tensor>>(asked, nullptr);
   for (size_t k = 0; k < asked.size(); ++k) {
     partitions_[asked[k].value]->tensors().Reduce(tensor.id, reduction, deadline, fan_out->Slot(k));
   }
-  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, fan_out->Wait(deadline));
+  return fan_out->Wait(deadline);
+}
+
+Result<Tensor> PartitionedTensors::Reduce(const TensorHandle& tensor, Reduction reduction, Deadline deadline) {
+  const std::vector<PartitionId> asked = PartitionsToReduce(FirstRows(tensor.id.rows, book_));
+  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, PartsOf(tensor, reduction, asked, deadline));
   return ReducedOfParts(reduction, tensor.dtype, tensor.row_shape, parts);
+}
+
+Result<std::vector<uint64_t>> PartitionedTensors::CountNonzeroByPartition(const TensorHandle& tensor,
+                                                                          Deadline deadline) {
+  constexpr Reduction kCount = Reduction::kCountNonzero;
+  const std::vector<PartitionId> asked = PartitionsToReduce(FirstRows(tensor.id.rows, book_));
+  ASSIGN_OR_RETURN(const std::vector<Tensor> parts, PartsOf(tensor, kCount, asked, deadline));
+  std::vector<uint64_t> counts(partitions_.size());
+  for (size_t k = 0; k < asked.size(); ++k) {
+    RETURN_IF_ERROR(CheckReductionPart(kCount, tensor.dtype, tensor.row_shape, parts[k]));
+    for (const uint64_t count : parts[k].values<uint64_t>()) counts[asked[k].value] += count;
+  }
+  return counts;
 }
 
 }  // namespace espalier::sampler

@@ -67,6 +67,8 @@ class PartitionedTensors {
   // ReducedDType [row_shape...], the same bits for any partitioning: sums of floating numbers are exact until they are
   // rounded once. FailedPrecondition: a kMin or kMax of no rows.
   Result<Tensor> Reduce(const TensorHandle& tensor, Reduction reduction, Deadline deadline);
+  // By partition: how many elements of its rows are not 0.
+  Result<std::vector<uint64_t>> CountNonzeroByPartition(const TensorHandle& tensor, Deadline deadline);
 
   // Rows in all partitions. The space has been checked.
   uint64_t NumRows(const RowSpace& rows) const { return FirstRows(rows, book_).back(); }
@@ -95,6 +97,9 @@ class PartitionedTensors {
   // Held as long as the drop is under way.
   std::shared_ptr<const void> DropUnderWay(const TensorId& tensor);
   void WaitForDrops(const TensorId& tensor, Deadline deadline);
+  // Of each of these partitions, in their order.
+  Result<std::vector<Tensor>> PartsOf(const TensorHandle& tensor, Reduction reduction,
+                                      const std::vector<PartitionId>& asked, Deadline deadline);
   Status CheckRows(const RowSpace& space, const std::vector<uint64_t>& first, std::span<const GlobalRowId> rows) const;
 
   const graph::PartitionBook& book_;
