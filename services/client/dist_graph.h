@@ -100,7 +100,7 @@ class DistGraph {
   // Rows of a column, or of a tensor attached as one, in the order of `nodes`: [nodes.size(), row_shape...].
   Result<Tensor> NodeRows(NodeTypeId type, const std::string& column, const std::vector<GlobalNodeId>& nodes) const;
   // Rows of an edge column (features, labels, weights), or of a tensor attached as one (dist_tensor.h), in the order of
-  // `edges`: [edges.size(), row_shape...]. A tensor that is attached under a column's name comes first.
+  // `edges`: [edges.size(), row_shape...].
   Result<Tensor> EdgeRows(EdgeTypeId type, const std::string& column, const std::vector<GlobalEdgeId>& edges) const;
   // Global ids of the user's ids, in the same order.
   Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, const std::vector<OriginalNodeId>& nodes) const;

@@ -101,7 +101,7 @@ class DistTensor {
   // Reads as a column of the graph's nodes or edges from now on (DistGraph::NodeRows and EdgeRows, inputs of
   // mini-batches of this DistGraph), until it is detached or this handle ends. Draws do not read it: weights, masks and
   // times are columns of the partition's files (weight_column of such a name is NotFound). AlreadyExists: a column of
-  // the nodes has the name.
+  // these nodes, or edges, has the name.
   Status AttachAs(const std::string& column);
   void Detach(const std::string& column);
 

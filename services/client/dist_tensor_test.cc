@@ -171,6 +171,11 @@ TEST_P(DistTensorTest, ReadsAsAColumn) {
   EXPECT_THAT(graph_->EdgeRows(EdgeTypeId(0), "time", edges)->values<int64_t>(), ElementsAre(8, 9));
   EXPECT_EQ(graph_->EdgeRows(EdgeTypeId(1), "time", edges).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(ranks.AttachAs(graph::kFeatureColumn).code(), StatusCode::kAlreadyExists);
+  const auto last_type = static_cast<uint16_t>(graph_->schema().num_edge_types() - 1);  // which has ratings
+  const Status taken = Make({.rows = RowSpace::Edges(EdgeTypeId(last_type))}).AttachAs("rating");
+  EXPECT_EQ(taken.code(), StatusCode::kAlreadyExists);
+  EXPECT_THAT(taken.message(), HasSubstr("'rating' is an immutable column"));
+  EXPECT_TRUE(times.AttachAs("rating").ok());  // which other types have not
   EXPECT_EQ(Make({.rows = RowSpace::Own(3)}).AttachAs("own").code(), StatusCode::kInvalidArgument);
   ranks.Detach("rank");
   EXPECT_EQ(graph_->NodeRows(NodeTypeId(1), "rank", nodes).status().code(), StatusCode::kNotFound);

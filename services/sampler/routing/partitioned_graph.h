@@ -85,8 +85,8 @@ class PartitionedGraph final : public NeighborSource, public RowSource, public S
   // Learnable rows, likewise.
   EmbeddingStore& embeddings();
   // From now on the tensor's rows are read as the column `column` of its node or edge type, by whoever reads columns of
-  // this object. A tensor attached before under the name is replaced. AlreadyExists: an immutable column of the nodes
-  // has the name.
+  // this object. A tensor attached before under the name is replaced. AlreadyExists: an immutable column of the nodes,
+  // or edges, has the name.
   Result<Attachment> Attach(const std::string& column, const TensorHandle& tensor);
   // Nothing where something else is attached by now.
   void Detach(const Attachment& attachment);

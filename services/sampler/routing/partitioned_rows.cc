@@ -32,7 +32,18 @@ const ColumnDescription* PartitionedGraph::State::FindImmutable(NodeTypeId type,
 }
 
 Status PartitionedGraph::State::CheckNoImmutable(const RowSpace& rows, const std::string& name) const {
-  if (rows.of != RowsOf::kNodes || FindImmutable(NodeTypeId(rows.type), name) == nullptr) return Status();
+  const auto is_it = [&](const EdgeColumnDescription& column) {
+    return column.edge_type == EdgeTypeId(rows.type) && column.name == name;
+  };
+  bool is_taken = false;
+  switch (rows.of) {
+    case RowsOf::kNodes: is_taken = FindImmutable(NodeTypeId(rows.type), name) != nullptr; break;
+    case RowsOf::kEdges:
+      is_taken = std::any_of(description.edge_columns.begin(), description.edge_columns.end(), is_it);
+      break;
+    case RowsOf::kOwn: break;
+  }
+  if (!is_taken) return Status();
   return AlreadyExists("'" + name + "' is an immutable column of " + NameOf(rows, description.book));
 }
 
