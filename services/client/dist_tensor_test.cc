@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
+#include <latch>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "services/client/testing/tensors_everywhere.h"
@@ -115,6 +118,42 @@ TEST_P(DistTensorTest, ConcurrentAdditionsAllCount) {
   }
   EXPECT_EQ(counts.Min()->ValueAsInt(0), kThreads * kRounds);
   EXPECT_EQ(counts.Max()->ValueAsInt(0), kThreads * kRounds);
+}
+
+// Two programs write the same rows at once, each row of one value: a third finds none of both.
+TEST_P(DistTensorTest, ARowThatTwoWriteAtOnceIsOneOfThem) {
+  constexpr int kRounds = 25;
+  constexpr int64_t kRows = 12, kWidth = 64;
+  const DistTensor contended = Make({.rows = RowSpace::Own(kRows), .row_shape = {kWidth}, .name = "contended"});
+  const auto values_of_rows = [&] {
+    const Tensor all = All(contended);
+    std::vector<float> values;
+    for (size_t row = 0; row < kRows; ++row) {
+      const std::span<const float> elements = all.values<float>().subspan(row * kWidth, kWidth);
+      values.push_back(elements.front());
+      EXPECT_EQ(std::count(elements.begin(), elements.end(), values.back()), kWidth) << "row " << row;
+    }
+    return values;
+  };
+  std::latch start{2};
+  std::atomic<int> writing = 2;
+  std::vector<std::jthread> writers;
+  for (int writer = 0; writer < 2; ++writer) {
+    writers.emplace_back([&, writer] {
+      const auto program = OpenAnother();
+      auto mine = DistTensor::Open(*program, contended.rows(), contended.name());
+      EXPECT_TRUE(mine.ok()) << mine.status().ToString();
+      start.arrive_and_wait();
+      for (int round = 0; mine.ok() && round < kRounds; ++round) {
+        const std::vector<float> values(kRows * kWidth, static_cast<float>(2 * round + writer));
+        EXPECT_TRUE(mine->WriteRows(RowRange(0, kRows), Tensor::FromVector(values, {kRows, kWidth})).ok());
+      }
+      --writing;
+    });
+  }
+  while (writing > 0) values_of_rows();
+  writers.clear();
+  for (const float value : values_of_rows()) EXPECT_GE(value, 2 * (kRounds - 1));  // of a last round
 }
 
 TEST_P(DistTensorTest, ScopedRowsGoWithTheHandleThatMadeThem) {
