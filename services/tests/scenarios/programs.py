@@ -5,22 +5,22 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
-from harness import BIN, Scenario, espalier, job
+import numpy as np
+
+from harness import BIN, SOURCE, Scenario, espalier, job
 
 PROGRAM = BIN / "espalier_example_training_loop"
 EPOCHS = 100  # of twelve steps: long enough for whoever is killed at the first
 CLOSE = 9  # decimal places: sums over ranks are taken in another order than a single rank's
+WITH_ROWS = BIN / "espalier_example_link_embeddings"
+EPOCHS_WITH_ROWS = 16  # of seventy steps
 
 
-class Programs(Scenario):
-    undisturbed = None
-
-    def setUp(self):
-        super().setUp()
-        self.graph = self.generate("--nodes", 6000, "--edges", 60000, "--features", 16, "--classes", 10, "--train",
-                                   0.5, "--seed", 3)
+class ProgramScenario(Scenario):
+    """Runs of a program over self.graph, a folder of the format NPY."""
 
     def document(self, trainers=2, backoff=5, partitions=2):
         """A job without spec.training."""
@@ -33,31 +33,20 @@ class Programs(Scenario):
         path = self.write_job(document or self.document(), name + ".json")
         return espalier("run", "-f", path, "--output", self.dir / name, *flags, "--", *program, timeout=240)
 
-    def digest(self):
-        """Of the two ranks that nobody touched, made once."""
-        if Programs.undisturbed is None:
-            Programs.undisturbed = self.finished("undisturbed")["weightsDigest"]
-        return Programs.undisturbed
-
     def result(self, name):
         return json.loads((self.dir / name / "result.json").read_text())
 
-    def finished(self, name, *args, **kwargs):
-        process = self.run_program(name, PROGRAM, EPOCHS, *args, **kwargs)
-        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
-        return self.result(name)
-
-    def begin(self, name, *flags, document=None):
-        """Starts the example and waits until it has saved its first state."""
-        path = self.write_job(document or self.document(), name + ".json")
+    def begin_program(self, name, *program, saved, flags=()):
+        """Starts a program and waits until it has saved this file for the first time."""
+        path = self.write_job(self.document(), name + ".json")
         log = open(self.dir / f"{name}.log", "w+", encoding="utf-8")
         self.addCleanup(log.close)
         process = subprocess.Popen([str(BIN / "espalier"), "run", "-f", str(path), "--output", str(self.dir / name),
-                                    *flags, "--", str(PROGRAM), str(EPOCHS)], stdout=log, stderr=log,
+                                    *flags, "--", *map(str, program)], stdout=log, stderr=log,
                                    stdin=subprocess.DEVNULL)
         self.addCleanup(process.kill)
         deadline = time.monotonic() + 200
-        while not (self.dir / name / "training-loop.state").exists():
+        while not (self.dir / name / saved).exists():
             self.assertIsNone(process.poll(), pathlib.Path(log.name).read_text())
             self.assertLess(time.monotonic(), deadline, "no state was saved")
             time.sleep(0.005)
@@ -65,6 +54,30 @@ class Programs(Scenario):
 
     def pid_of(self, name, child):
         return json.loads((self.dir / name / "run/state.json").read_text())["processes"][child]
+
+
+class Programs(ProgramScenario):
+    undisturbed = None
+
+    def setUp(self):
+        super().setUp()
+        self.graph = self.generate("--nodes", 6000, "--edges", 60000, "--features", 16, "--classes", 10, "--train",
+                                   0.5, "--seed", 3)
+
+    def digest(self):
+        """Of the two ranks that nobody touched, made once."""
+        if Programs.undisturbed is None:
+            Programs.undisturbed = self.finished("undisturbed")["weightsDigest"]
+        return Programs.undisturbed
+
+    def finished(self, name, *args, **kwargs):
+        process = self.run_program(name, PROGRAM, EPOCHS, *args, **kwargs)
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        return self.result(name)
+
+    def begin(self, name, *flags):
+        """Starts the example and waits until it has saved its first state."""
+        return self.begin_program(name, PROGRAM, EPOCHS, saved="training-loop.state", flags=flags)
 
     def alone(self, name, uri, **environment):
         """The example by itself, as a person starts it."""
@@ -169,3 +182,47 @@ class Programs(Scenario):
         process = self.run_program("nobody", "no-such-program-anywhere")
         self.assertEqual(process.returncode, 64)
         self.assertIn("is in no folder of PATH", process.stderr)
+
+
+class ProgramsWithRows(ProgramScenario):
+    """A program whose learnable rows, and a tensor that all ranks add to, lie on the graph servers."""
+
+    def setUp(self):
+        super().setUp()
+        self.graph = self.dir / "cora-links"
+        subprocess.run([sys.executable, str(SOURCE / "services/examples/cora_links.py"), str(self.graph)], check=True,
+                       timeout=120)
+
+    def test_rows_of_a_server_that_is_killed_come_back_with_the_last_save(self):
+        process = self.run_program("undisturbed", WITH_ROWS, "links", EPOCHS_WITH_ROWS, flags=("--access", "rpc"))
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        undisturbed = self.result("undisturbed")
+        self.assertEqual(len(undisturbed["losses"]), EPOCHS_WITH_ROWS)
+        self.assertLess(undisturbed["losses"][-1], undisturbed["losses"][0])
+        num_links = len(np.load(self.graph / "train.npy"))
+        self.assertEqual(undisturbed["endsCounted"], 2 * EPOCHS_WITH_ROWS * num_links)
+        self.assertEqual(undisturbed["restarts"], {"trainers": 0, "services": 0})
+
+        saved = "link-embeddings/epochs-1001/manifest.json"
+        process, log = self.begin_program("server", WITH_ROWS, "links", EPOCHS_WITH_ROWS, saved=saved,
+                                          flags=("--access", "rpc"))
+        os.kill(self.pid_of("server", "server-1"), signal.SIGKILL)
+        first_save = (self.dir / "server" / saved).read_text()
+        self.assertEqual(process.wait(200), 0, log.read_text())
+        result = self.result("server")
+        self.assertEqual(result["losses"], undisturbed["losses"])
+        self.assertEqual(result["rowsDigest"], undisturbed["rowsDigest"])
+        self.assertEqual(result["endsCounted"], undisturbed["endsCounted"])
+        self.assertEqual(result["restarts"], {"trainers": 1, "services": 1})
+        self.assertEqual(result["incarnation"], undisturbed["incarnation"] + 1)
+        # Every save has files of its own: had all begun anew, this would be another one.
+        self.assertEqual((self.dir / "server" / saved).read_text(), first_save)
+        logs = "".join(file.read_text() for file in (self.dir / "server/logs").glob("trainer-*"))
+        self.assertRegex(logs, "lost the rows of an embedding|rows of a tensor are lost")
+
+    def test_words_and_splits_that_there_are_not(self):
+        for arguments, words in ((("links", "many"), "expected SPLIT EPOCHS"), (("no-such-split", 1), "no-such-split")):
+            with self.subTest(arguments=arguments):
+                process = self.run_program("-".join(map(str, arguments)), WITH_ROWS, *arguments)
+                self.assertEqual(process.returncode, 65, process.stderr)
+                self.assertIn(words, process.stderr)

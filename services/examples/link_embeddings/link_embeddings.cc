@@ -1,0 +1,183 @@
+#include "services/examples/link_embeddings/link_embeddings.h"
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "services/client/edge_data_loader.h"
+#include "services/client/saved_embeddings.h"
+#include "services/trainer/adapters/dist_embedding.h"
+
+namespace example {
+
+// [example]
+using namespace espalier;
+using namespace espalier::client;
+using adapters::DistEmbedding;
+
+constexpr NodeTypeId kNode(0);  // a graph of one node type and one relation
+constexpr EdgeTypeId kLink(0);
+
+adapters::DistEmbeddingOptions OptionsOfRows() {
+  return {.rows = RowSpace::Nodes(kNode),
+          .size = 16,
+          .name = "node",
+          .initializer = sampler::Initializer::Uniform(-0.5, 0.5, 1)};
+}
+
+// How often each node was at an end of a link.
+DistTensorOptions OptionsOfCounts() {
+  return {.rows = RowSpace::Nodes(kNode), .dtype = DType::kI64, .name = "ends", .lifetime = Lifetime::kPersistent};
+}
+
+torch::Tensor IndicesOf(const std::vector<uint32_t>& rows) {
+  const std::vector<int64_t> indices(rows.begin(), rows.end());
+  return torch::tensor(indices, torch::kInt64);
+}
+
+Result<std::unique_ptr<DistEdgeDataLoader>> LoaderOf(const DistGraph& graph, const std::string& split) {
+  EdgeLoaderOptions options;
+  options.batch_size = 64;  // links of all ranks together
+  options.negatives = {sampler::NegativeKind::kUniform, 1};
+  options.reverse_types = {{kLink, kLink}};
+  options.sampling.layers = {{{0}}};  // no neighbours
+  const EdgesOfSplit links{{kLink}, split};
+  const auto as_drawn = [](sampler::MiniBatch batch) -> Result<sampler::MiniBatch> { return batch; };
+  return DistEdgeDataLoader::Make(graph, links, options, as_drawn);
+}
+
+// So that rows of linked nodes point the same way: the sum over a share's links, of which there may be none.
+torch::Tensor LossOf(const sampler::LinkSeeds& links, const torch::Tensor& rows) {
+  const torch::Tensor sources = rows.index_select(0, IndicesOf(links.sources));
+  const torch::Tensor ends = rows.index_select(0, IndicesOf(links.destinations));
+  const torch::Tensor others = rows.index_select(0, IndicesOf(links.negative_destinations));
+  const std::vector<uint8_t>& weights = links.negative_weights;  // 0: an edge of the batch after all
+  const torch::Tensor weigh = torch::tensor(std::vector<float>(weights.begin(), weights.end()));
+  return torch::softplus(-(sources * ends).sum(1)).sum() + (torch::softplus((sources * others).sum(1)) * weigh).sum();
+}
+
+// All ranks add to the counts.
+Status CountEnds(const sampler::MiniBatch& batch, DistTensor& counts) {
+  std::vector<GlobalRowId> ends;
+  for (const std::vector<uint32_t>* side : {&batch.links->sources, &batch.links->destinations}) {
+    for (const uint32_t row : *side) ends.emplace_back(batch.nodes[kNode.value][row].value);
+  }
+  const Tensor ones = Tensor::FromVector(std::vector<int64_t>(ends.size(), 1));
+  return RestartWhereLost(counts.AddRows(ends, ones));  // ends the program with exit code 74 then
+}
+
+// The mean loss of an epoch.
+Result<double> Epoch(const DistGraph& graph, collective::Collective& group, DistEdgeDataLoader& loader, uint32_t epoch,
+                     DistEmbedding& emb, DistTensor& counts) {
+  RETURN_IF_ERROR(loader.StartEpoch(epoch));
+  double sums[] = {0, 0};  // of losses, of links
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::optional<sampler::MiniBatch> batch, loader.Next());
+    if (!batch) return sums[0] / sums[1];  // after the same number on every rank
+    ASSIGN_OR_RETURN(const torch::Tensor rows, emb(batch->nodes[kNode.value]));
+    const torch::Tensor loss = LossOf(*batch->links, rows);
+    (loss / static_cast<double>(batch->global_num_seeds)).backward();  // an empty share has no gradient
+    RETURN_IF_ERROR(emb.Step(/*learning_rate=*/0.1));                  // Adagrad, on the rows' owners
+    RETURN_IF_ERROR(CountEnds(*batch, counts));
+    double of_step[] = {loss.item<double>(), static_cast<double>(batch->links->sources.size())};
+    RETURN_IF_ERROR(group.AllReduceSum(std::span<double>(of_step), graph.CallDeadline()));  // where ranks meet
+    for (int i : {0, 1}) sums[i] += of_step[i];
+  }
+}
+
+// Where an earlier run has saved last; empty: nowhere. Who begins anew removes what there is.
+Result<std::string> NewestSaved(const LinkOptions& options) {
+  if (options.folder.empty()) return std::string();
+  ASSIGN_OR_RETURN(const std::vector<std::string> saved, ListSavedTensors(options.folder, options.stores));
+  if (options.goes_on) return saved.empty() ? std::string() : options.folder + "/" + saved.back();
+  for (const std::string& name : saved) {
+    RETURN_IF_ERROR(RemoveSavedTensors(options.folder + "/" + name, options.stores));
+  }
+  return std::string();
+}
+
+// What an earlier run has left.
+struct Kept {
+  std::unique_ptr<SavedEmbedding> rows;  // null: they begin with first values
+  std::vector<double> losses;            // of the epochs that are done
+};
+
+// By rank 0, which makes the counts as well, where they were saved.
+Result<Kept> Restore(const DistGraph& graph, const LinkOptions& options) {
+  const adapters::DistEmbeddingOptions rows = OptionsOfRows();
+  const DistTensorOptions counts = OptionsOfCounts();
+  RETURN_IF_ERROR(DistTensor::Drop(graph, counts.rows, counts.name));  // of a run by hand, on servers that went on
+  Kept kept;
+  ASSIGN_OR_RETURN(const std::string saved, NewestSaved(options));
+  if (saved.empty()) return kept;
+  ASSIGN_OR_RETURN(kept.rows, SavedEmbedding::Open(graph, saved, {rows.rows, rows.name}, options.stores));
+  ASSIGN_OR_RETURN(const LoadedTensors loaded, LoadTensors(graph, saved, {.stores = options.stores}));
+  kept.losses = nlohmann::json::parse(loaded.notes.at("losses")).get<std::vector<double>>();
+  return kept;
+}
+
+// By rank 0, while nobody adds to the counts.
+Status Save(const DistGraph& graph, const LinkOptions& options, const DistEmbedding& emb,
+            const std::vector<double>& losses) {
+  const DistTensorOptions counts = OptionsOfCounts();
+  const std::string name = "epochs-" + std::to_string(1000 + losses.size());  // sorted by name is sorted by epoch
+  const SaveOptions saving{
+      .notes = {{"losses", nlohmann::json(losses).dump()}}, .embeddings = {emb.Now()}, .stores = options.stores};
+  return RestartWhereLost(SaveTensors(graph, {{counts.rows, counts.name}}, options.folder + "/" + name, saving));
+}
+
+// Rank 0's numbers to all.
+Status Share(std::vector<double>& numbers, collective::Collective& group, Deadline deadline) {
+  uint64_t count = numbers.size();
+  RETURN_IF_ERROR(group.Broadcast(std::as_writable_bytes(std::span(&count, 1)), Rank(0), deadline));
+  numbers.resize(count);
+  if (count == 0) return Status();
+  return group.Broadcast(std::as_writable_bytes(std::span(numbers)), Rank(0), deadline);
+}
+
+// The learned rows in the order of original ids, which no partitioning changes.
+Result<torch::Tensor> RowsInOrder(const DistGraph& graph, DistEmbedding& emb) {
+  std::vector<OriginalNodeId> originals;
+  for (uint64_t id = 0; id < graph.num_nodes(kNode); ++id) originals.emplace_back(id);
+  ASSIGN_OR_RETURN(const std::vector<GlobalNodeId> nodes, graph.LookUp(kNode, originals));
+  const torch::NoGradGuard no_grad;
+  return emb(nodes);
+}
+
+Result<LinkResult> LearnLinks(const DistGraph& graph, collective::Collective& group, const LinkOptions& options) {
+  ASSIGN_OR_RETURN(const auto loader, LoaderOf(graph, options.split));
+  const bool is_first = group.rank() == Rank(0);
+  Kept kept;
+  if (is_first) {
+    ASSIGN_OR_RETURN(kept, Restore(graph, options));
+  }
+  LinkResult result;
+  result.losses = std::move(kept.losses);
+  RETURN_IF_ERROR(Share(result.losses, group, graph.CallDeadline()));
+  ASSIGN_OR_RETURN(const auto emb,
+                   DistEmbedding::Create(graph.partitions().embeddings(), group, OptionsOfRows(), kept.rows.get()));
+  ASSIGN_OR_RETURN(DistTensor counts, RestartWhereLost(DistTensor::Create(graph, OptionsOfCounts())));  // or finds it
+
+  while (result.losses.size() < options.epochs) {
+    const auto epoch = static_cast<uint32_t>(result.losses.size());
+    ASSIGN_OR_RETURN(const double loss, Epoch(graph, group, *loader, epoch, *emb, counts));
+    result.losses.push_back(loss);
+    if (is_first && !options.folder.empty()) RETURN_IF_ERROR(Save(graph, options, *emb, result.losses));
+    RETURN_IF_ERROR(group.Barrier(graph.CallDeadline()));  // until rank 0 has saved
+  }
+
+  ASSIGN_OR_RETURN(const torch::Tensor rows, RowsInOrder(graph, *emb));
+  result.rows.assign(rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
+  ASSIGN_OR_RETURN(const Tensor total, RestartWhereLost(counts.Sum()));
+  result.ends_counted = total.ValueAsInt(0);
+  RETURN_IF_ERROR(emb->Drop());  // when all have read them
+  if (is_first) RETURN_IF_ERROR(DistTensor::Drop(graph, counts.rows(), counts.name()));
+  return result;
+}
+// [example]
+
+}  // namespace example
