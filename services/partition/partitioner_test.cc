@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -19,11 +20,64 @@ namespace {
 using testing::CommunityGraph;
 using testing::GraphOf;
 using testing::GridGraph;
+using testing::GridOfStrongRows;
 using ::testing::HasSubstr;
 using testing::TypedGraph;
 
 Quality QualityWith(const graph::SourceGraph& graph, const Assignment& assignment, uint32_t num_partitions) {
   return *QualityOf(graph, assignment, {.num_partitions = num_partitions});
+}
+
+using ChoosesNode = bool (*)(uint64_t node);
+// Of a grid of 40 columns; of CommunityGraph(2, ...).
+bool InLeftHalf(uint64_t node) { return node % 40 < 20; }
+bool InFirstOfTwoCommunities(uint64_t node) { return node % 2 == 0; }
+
+// The graph (of one type) and so many self loops at each chosen node: in-edges that no cut can save or cost anything.
+graph::SourceGraph WithLoops(const graph::SourceGraph& graph, int loops, ChoosesNode chosen) {
+  testing::Edges edges;
+  const auto sources = graph.edges[0].sources.values<uint32_t>();
+  const auto destinations = graph.edges[0].destinations.values<uint32_t>();
+  for (size_t edge = 0; edge < sources.size(); ++edge) edges.push_back({sources[edge], destinations[edge]});
+  for (uint32_t node = 0; node < graph.nodes[0].count; ++node) {
+    for (int i = 0; chosen(node) && i < loops; ++i) edges.push_back({node, node});
+  }
+  return GraphOf(graph.nodes[0].count, edges);
+}
+
+// The graph (of one type) with the chosen nodes as type "left" and the others as type "right".
+graph::SourceGraph InTwoTypes(const graph::SourceGraph& graph, ChoosesNode is_left) {
+  graph::SourceGraph typed;
+  typed.schema = *graph::GraphSchema::Make(
+      {"left", "right"},
+      {{"left", "to", "left"}, {"left", "to", "right"}, {"right", "to", "left"}, {"right", "to", "right"}});
+  typed.nodes.resize(2);
+  std::vector<uint32_t> id_of;
+  for (uint64_t node = 0; node < graph.nodes[0].count; ++node) {
+    id_of.push_back(static_cast<uint32_t>(typed.nodes[is_left(node) ? 0u : 1u].count++));
+  }
+  std::vector<std::vector<uint32_t>> from(4), to(4);  // by edge type
+  const auto sources = graph.edges[0].sources.values<uint32_t>();
+  const auto destinations = graph.edges[0].destinations.values<uint32_t>();
+  for (size_t edge = 0; edge < sources.size(); ++edge) {
+    const size_t type = (is_left(sources[edge]) ? 0u : 2u) + (is_left(destinations[edge]) ? 0u : 1u);
+    from[type].push_back(id_of[sources[edge]]);
+    to[type].push_back(id_of[destinations[edge]]);
+  }
+  for (size_t type = 0; type < from.size(); ++type) {
+    graph::EdgeSet& edges = typed.edges.emplace_back();
+    edges.sources = Tensor::FromVector(std::move(from[type]));
+    edges.destinations = Tensor::FromVector(std::move(to[type]));
+  }
+  return typed;
+}
+
+// Largest partition / average in two partitions that are cut under the constraints.
+std::map<std::string, double> BalanceBy(const Partitioner& partitioner, const graph::SourceGraph& graph,
+                                        const std::vector<BalanceConstraint>& constraints) {
+  const auto parts = partitioner.Partition(graph, {.num_partitions = 2, .balance = constraints, .seed = 1});
+  ESPALIER_CHECK(parts.ok()) << parts.status().ToString();
+  return QualityWith(graph, *parts, 2).balance;
 }
 
 struct Algorithm {
@@ -175,6 +229,18 @@ TEST(MetisPartitionerTest, CutsAGridDownTheMiddle) {
   }
 }
 
+// Between two rows: 2 x 24 edges and 48 nodes at the cut. Across the rows: 2 x 10 x 8 edges and 16 nodes.
+TEST(MetisPartitionerTest, CutsFewEdgesOrReplicatesFewNodesAsItIsAsked) {
+  const graph::SourceGraph grid = GridOfStrongRows(8, 24);
+  const auto quality_by = [&](Objective objective) {
+    return QualityWith(
+        grid, *MakeMetisPartitioner()->Partition(grid, {.num_partitions = 2, .objective = objective, .seed = 1}), 2);
+  };
+  const Quality edge_cut = quality_by(Objective::kEdgeCut), volume = quality_by(Objective::kCommunicationVolume);
+  EXPECT_LT(edge_cut.cut_edges, volume.cut_edges);
+  EXPECT_LT(volume.replication, edge_cut.replication);
+}
+
 TEST(MetisPartitionerTest, FindsPlantedCommunities) {
   const graph::SourceGraph graph = CommunityGraph(4, 250, 8, 1, /*seed=*/1);
   const Assignment parts = *MakeMetisPartitioner()->Partition(graph, {.num_partitions = 4, .seed = 1});
@@ -194,6 +260,26 @@ TEST(MetisPartitionerTest, BalancesTrainingNodesOfTheNamedSplit) {
     EXPECT_LE(quality.balance.at("train-nodes"), 1.05);
     EXPECT_LE(quality.balance.at("nodes"), 1.05);
   }
+}
+
+// Without the constraint the cut is down the middle, and one partition has most of the edges.
+TEST(MetisPartitionerTest, BalancesInEdges) {
+  const graph::SourceGraph grid = WithLoops(GridGraph(20, 40), 10, InLeftHalf);
+  const auto edges_by = [&](const std::vector<BalanceConstraint>& balance) {
+    return BalanceBy(*MakeMetisPartitioner(), grid, balance).at("edges");
+  };
+  EXPECT_GT(edges_by({}), 1.3);
+  EXPECT_LE(edges_by({BalanceConstraint::kEdges}), 1.1);
+}
+
+// The two types are the two halves that a cut down the middle separates.
+TEST(MetisPartitionerTest, BalancesNodeTypesThatACutWouldSeparate) {
+  const graph::SourceGraph grid = InTwoTypes(GridGraph(20, 40), InLeftHalf);
+  const auto left_by = [&](const std::vector<BalanceConstraint>& balance) {
+    return BalanceBy(*MakeMetisPartitioner(), grid, balance).at("nodes:left");
+  };
+  EXPECT_GT(left_by({}), 1.3);
+  EXPECT_LE(left_by({BalanceConstraint::kNodeTypes}), 1.1);
 }
 
 TEST(MetisPartitionerTest, NamesASplitThatDoesNotExist) {
@@ -259,6 +345,25 @@ TEST(StreamingPartitionerTest, BalancesInEdges) {
   const Quality quality = QualityWith(graph, parts, 4);
   EXPECT_LE(quality.balance.at("edges"), 1.04);
   EXPECT_LE(quality.balance.at("nodes"), 1.04);
+}
+
+// One of two communities has most of the edges: without the constraint so has the partition that it fills.
+TEST(StreamingPartitionerTest, BalancesTheInEdgesOfUnevenCommunities) {
+  const graph::SourceGraph graph = WithLoops(CommunityGraph(2, 500, 8, 1, /*seed=*/1), 60, InFirstOfTwoCommunities);
+  const auto edges_by = [&](const std::vector<BalanceConstraint>& balance) {
+    return BalanceBy(*MakeStreamingPartitioner(), graph, balance).at("edges");
+  };
+  EXPECT_GT(edges_by({}), 1.3);
+  EXPECT_LE(edges_by({BalanceConstraint::kEdges}), 1.2);
+}
+
+TEST(StreamingPartitionerTest, BalancesNodeTypesThatAreCommunities) {
+  const graph::SourceGraph graph = InTwoTypes(CommunityGraph(2, 500, 8, 1, /*seed=*/1), InFirstOfTwoCommunities);
+  const auto left_by = [&](const std::vector<BalanceConstraint>& balance) {
+    return BalanceBy(*MakeStreamingPartitioner(), graph, balance).at("nodes:left");
+  };
+  EXPECT_GT(left_by({}), 1.3);
+  EXPECT_LE(left_by({BalanceConstraint::kNodeTypes}), 1.1);
 }
 
 // A number in a file, which no column proves: nothing may be allocated for it.

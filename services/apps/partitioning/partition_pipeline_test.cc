@@ -242,6 +242,19 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithmTest,
                          ::testing::Values(job::PartitionAlgorithm::kMetis, job::PartitionAlgorithm::kRandom,
                                            job::PartitionAlgorithm::kStreaming, job::PartitionAlgorithm::kExternal));
 
+TEST_F(PartitionPipelineTest, TheDocumentsObjectiveReachesMetis) {
+  const fs::path source = folder_ / "strong-rows";
+  ASSERT_TRUE(format::WriteNpyFolder(partition::testing::GridOfStrongRows(8, 24), source).ok());
+  job::Graph graph = GraphOf(job::PartitionAlgorithm::kMetis, 2);
+  graph.source.uri = "file://" + source.string();
+  const auto edge_cut = Run(graph);
+  graph.partitions.objective = job::PartitionObjective::kCommunicationVolume;
+  const auto volume = Run(graph);
+  ASSERT_TRUE(edge_cut.ok() && volume.ok()) << edge_cut.status().ToString() << volume.status().ToString();
+  EXPECT_LT(edge_cut->manifest.quality.cut_edges, volume->manifest.quality.cut_edges);
+  EXPECT_LT(volume->manifest.quality.replication, edge_cut->manifest.quality.replication);
+}
+
 TEST_F(PartitionPipelineTest, LeavesNothingBehindWhenAskedToStop) {
   int questions = 0;
   const auto outcome = Run(GraphOf(job::PartitionAlgorithm::kRandom, 4),

@@ -22,6 +22,19 @@ void AddBothWays(uint32_t u, uint32_t v, Edges* edges) {
   edges->push_back({v, u});
 }
 
+// Both directions of each; edges within a row so many times.
+Edges EdgesOfGrid(uint32_t rows, uint32_t columns, int times_in_a_row) {
+  Edges edges;
+  for (uint32_t r = 0; r < rows; ++r) {
+    for (uint32_t c = 0; c < columns; ++c) {
+      const uint32_t node = r * columns + c;
+      for (int i = 0; c + 1 < columns && i < times_in_a_row; ++i) AddBothWays(node, node + 1, &edges);
+      if (r + 1 < rows) AddBothWays(node, node + columns, &edges);
+    }
+  }
+  return edges;
+}
+
 Edges RandomEdges(uint32_t count, uint32_t num_sources, uint32_t num_destinations, uint64_t seed) {
   PhiloxStream random(seed, 0);
   Edges edges;
@@ -78,14 +91,11 @@ graph::SourceGraph GraphOf(uint64_t num_nodes, const Edges& edges) {
 }
 
 graph::SourceGraph GridGraph(uint32_t rows, uint32_t columns) {
-  Edges edges;
-  for (uint32_t r = 0; r < rows; ++r) {
-    for (uint32_t c = 0; c < columns; ++c) {
-      if (c + 1 < columns) AddBothWays(r * columns + c, r * columns + c + 1, &edges);
-      if (r + 1 < rows) AddBothWays(r * columns + c, (r + 1) * columns + c, &edges);
-    }
-  }
-  return GraphOf(uint64_t{rows} * columns, edges);
+  return GraphOf(uint64_t{rows} * columns, EdgesOfGrid(rows, columns, /*times_in_a_row=*/1));
+}
+
+graph::SourceGraph GridOfStrongRows(uint32_t rows, uint32_t columns) {
+  return GraphOf(uint64_t{rows} * columns, EdgesOfGrid(rows, columns, /*times_in_a_row=*/10));
 }
 
 graph::SourceGraph CommunityGraph(uint32_t communities, uint32_t size, uint32_t inside, uint32_t across,

@@ -17,6 +17,10 @@ graph::SourceGraph GraphOf(uint64_t num_nodes, const Edges& edges);
 // Both directions of the edges of a rows x columns grid; node r * columns + c.
 graph::SourceGraph GridGraph(uint32_t rows, uint32_t columns);
 
+// GridGraph with each edge of a row ten times: the fewest edges are cut between two rows, while a cut across the rows
+// of a grid that is longer than high has the fewest nodes at it.
+graph::SourceGraph GridOfStrongRows(uint32_t rows, uint32_t columns);
+
 // `communities` groups of `size` nodes, nodes dealt to them round robin: node i is of community i % communities.
 // Each node gets `inside` edges within and `across` edges anywhere, both directions of each.
 graph::SourceGraph CommunityGraph(uint32_t communities, uint32_t size, uint32_t inside, uint32_t across, uint64_t seed);
