@@ -129,6 +129,10 @@ class Processes(Scenario):
 
     def test_garbage_on_the_ports_harms_nobody(self):
         server, serving = self.server()
+        ask = ["--job", self.job, "--servers", serving["address"]]
+        sampler, sampling = self.spawn("sampler", *ask, ready="sampler.json")
+        trainer, meeting = self.spawn("trainer", *ask, "--world-size", 2, "--rank", 0, "--rendezvous", "127.0.0.1:0",
+                                      "--collective", "ring", ready="trainer.json")  # the other one never comes
         dice = random.Random(7)
         preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
         settings = b"\0\0\0\4\0\0\0\0\0"
@@ -140,7 +144,8 @@ class Processes(Scenario):
         garbage += [preface + settings + dice.randbytes(dice.randrange(1, 2000)) for _ in range(50)]
         garbage += [dice.randbytes(dice.randrange(1, 2000)) for _ in range(50)]
         idle = []
-        for address in (serving["address"], serving["adminAddress"]):
+        for address in (serving["address"], serving["adminAddress"], sampling["address"], sampling["adminAddress"],
+                        meeting["rendezvous"], meeting["adminAddress"]):
             host, port = address.rsplit(":", 1)
             for number, sent in enumerate(garbage):
                 connection = socket.create_connection((host, int(port)), timeout=30)
@@ -152,13 +157,14 @@ class Processes(Scenario):
                     idle.append(connection)  # half open to the end
                 else:
                     connection.close()
-        self.assertIsNone(server.poll())
-        sampler, _ = self.spawn("sampler", "--job", self.job, "--servers", serving["address"], ready="sampler.json")
-        self.assertEqual(self.ask(serving, "/livez")[0], 200)
+        for process, ready in ((server, serving), (sampler, sampling), (trainer, meeting)):
+            self.assertIsNone(process.poll())
+            self.assertEqual(self.ask(ready, "/livez")[0], 200)
+        another, _ = self.spawn("sampler", *ask, ready="another.json")  # the server answers it
         for connection in idle:
             connection.close()
-        self.expect_stop(sampler)
-        self.expect_stop(server)
+        for process in (another, sampler, server):
+            self.expect_stop(process)
 
     def named(self, name, seed):
         """A document of that name, with learnable rows and evaluations over full neighbourhoods."""
