@@ -66,6 +66,8 @@ class Outputs(Scenario):
         np.testing.assert_allclose([event.value for event in events.Scalars("validation/accuracy")],
                                    [line["validationAccuracy"] for line in history], rtol=1e-6)
 
+        self.seconds_add_up(history, events)
+
         self.assertEqual(espalier("verify", out).returncode, 0)
         with open(out / "predictions/node/values.npy", "r+b") as values:
             values.seek(-1, 2)
@@ -73,6 +75,24 @@ class Outputs(Scenario):
         verified = espalier("verify", out)
         self.assertEqual(verified.returncode, 65, verified.stderr)
         self.assertIn("predictions/node/values.npy", verified.stderr)
+
+    def seconds_add_up(self, history, events):
+        """Each epoch's seconds, split, are the same in every place that says them, and no more than the epoch took."""
+        in_turn = ("wait", "compute", "communicate", "evaluate")  # of one thread; the others' time is beside it
+        lines = (self.dir / "run/logs/trainer-0.log").read_text().splitlines()
+        logged = [line for line in (json.loads(text) for text in lines if text.startswith("{"))
+                  if line.get("message") == "epoch"]
+        self.assertEqual([line["epoch"] for line in logged], [line["epoch"] for line in history])
+        for line, log in zip(history, logged):
+            self.assertEqual(set(line["secondsSplit"]), {"sample", "fetch", *in_turn})
+            for part, seconds in line["secondsSplit"].items():
+                self.assertGreater(seconds, 0, part)
+                self.assertAlmostEqual(log[part], seconds, delta=1e-3 * seconds + 1e-6, msg=part)
+            self.assertAlmostEqual(log["seconds"], line["seconds"], delta=1e-3 * line["seconds"])
+            self.assertLessEqual(sum(line["secondsSplit"][part] for part in in_turn), 1.001 * line["seconds"])
+        for part in history[0]["secondsSplit"]:
+            np.testing.assert_allclose([event.value for event in events.Scalars("seconds/" + part)],
+                                       [line["secondsSplit"][part] for line in history], rtol=1e-5)
 
     def test_chosen_nodes_keep_the_order_in_which_they_were_chosen(self):
         chosen = self.dir / "chosen"

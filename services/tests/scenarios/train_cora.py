@@ -28,6 +28,9 @@ class TrainCora(Scenario):
         self.assertEqual(result["trainers"], 2)
         self.assertEqual(len(result["lossPerEpoch"]), len(result["secondsPerEpoch"]))
         self.assertLess(result["lossPerEpoch"][-1], result["lossPerEpoch"][0])
+        self.assertIn("OpenBLAS", result["blas"])
+        self.assertNotIn(result["blasKernel"], ("", "unknown"))
+        self.assertEqual(result["threads"], 1)
 
         out = self.dir / "run"
         model = load_file(next(out.glob("model/*.safetensors")))
