@@ -11,14 +11,16 @@ namespace {
 
 using testing::HasSubstr;
 
-graph::GraphSchema OneTypeSchema() { return *graph::GraphSchema::Make({"n"}, {{"n", "e", "n"}}); }
+graph::GraphSchema SchemaOfTwoRelations() {
+  return *graph::GraphSchema::Make({"n"}, {{"n", "e", "n"}, {"n", "f", "n"}});
+}
 
 std::string PathOf(const std::string& name) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   return testing::TempDir() + "/" + test->name() + "-" + name;
 }
 
-// One layer; nodes are their own original ids: seed -> drawn sources.
+// One relation of one layer; nodes are their own original ids: seed -> drawn sources.
 struct Drawn {
   int64_t seed;
   std::vector<int64_t> sources;
@@ -29,11 +31,12 @@ struct Share {
   std::vector<int64_t> ids;
 };
 
-Share ShareOf(uint32_t epoch, uint32_t step, const std::vector<Drawn>& draws) {
+Share ShareOf(uint32_t epoch, uint32_t step, const std::vector<Drawn>& draws, size_t layer = 0,
+              EdgeTypeId relation = EdgeTypeId(0)) {
   Share share;
   share.batch.epoch = epoch;
   share.batch.step = step;
-  Block block{EdgeTypeId(0), {0}, {}, {}};
+  Block block{relation, {0}, {}, {}};
   for (const Drawn& drawn : draws) share.ids.push_back(drawn.seed);
   for (const Drawn& drawn : draws) {
     for (const int64_t source : drawn.sources) {
@@ -42,13 +45,14 @@ Share ShareOf(uint32_t epoch, uint32_t step, const std::vector<Drawn>& draws) {
     }
     block.indptr.push_back(static_cast<uint32_t>(block.indices.size()));
   }
+  share.batch.layers.resize(layer);  // of nothing
   share.batch.layers.push_back({{block}, {}, {}});
   return share;
 }
 
 std::string WriteAudit(const std::string& name, const std::vector<Share>& shares) {
   const std::string path = PathOf(name);
-  auto writer = AuditWriter::Open(path, OneTypeSchema());
+  auto writer = AuditWriter::Open(path, SchemaOfTwoRelations());
   EXPECT_TRUE(writer.ok());
   for (const Share& share : shares) EXPECT_TRUE((*writer)->Record(share.batch, {share.ids}).ok());
   EXPECT_TRUE((*writer)->Close().ok());
@@ -76,6 +80,8 @@ TEST(AuditTest, SeesEveryChange) {
                                                 {ShareOf(0, 1, {{1, {5, 6}}})},
                                                 {ShareOf(1, 0, {{1, {5, 6}}})},
                                                 {ShareOf(0, 0, {{2, {5, 6}}})},
+                                                {ShareOf(0, 0, {{1, {5, 6}}}, /*layer=*/1)},
+                                                {ShareOf(0, 0, {{1, {5, 6}}}, /*layer=*/0, EdgeTypeId(1))},
                                                 {}};
   std::vector<std::string> digests;
   for (const auto& run : runs) digests.push_back(MergeAudits({WriteAudit("run", run)})->samples_digest);

@@ -91,6 +91,41 @@ TEST_F(PartitionedGraphTest, PutsDrawnEdgesBackIntoTheOrderOfTheQuestion) {
               ElementsAre(GlobalEdgeId(3), GlobalEdgeId(4), GlobalEdgeId(18), GlobalEdgeId(19), GlobalEdgeId(0)));
 }
 
+// No partition answers before all have been asked: whoever asked them in turn would wait in vain.
+TEST_F(PartitionedGraphTest, AsksAllPartitionsAtOnceAndEachOnceForAllRelations) {
+  std::vector<Done<PartitionHopSample>> sampling;
+  std::vector<DoneStatus> gathering;
+  for (const auto& partition : partitions) {
+    partition->on_sample = [&](const PartitionHopQuery& query, Done<PartitionHopSample> done) {
+      EXPECT_EQ(query.relations.size(), 2u);
+      sampling.push_back(std::move(done));
+      if (sampling.size() < 2) return;
+      const PartitionRelationSample nothing{.counts = U32({0}), .sources = U32({}), .edge_ids = {}};
+      for (const Done<PartitionHopSample>& answer : sampling) answer(PartitionHopSample{{nothing, nothing}});
+    };
+    partition->on_gather = [&, write_rows = partition->on_gather](std::span<const LocalNodeId> nodes, RowSink sink,
+                                                                  DoneStatus done) {
+      gathering.push_back(std::move(done));
+      write_rows(nodes, sink, [&](const Status&) {
+        if (gathering.size() < 2) return;
+        for (const DoneStatus& answer : gathering) answer({});
+      });
+    };
+  }
+  const std::vector<GlobalNodeId> some = NodeIds({1, 6}), others = NodeIds({9, 2});
+
+  const Result<HopSample> hop = graph.SampleInEdges(
+      {.relations = {{.fanout = 2, .destinations = some}, {.fanout = 3, .destinations = others}}}, Soon());
+  ASSERT_TRUE(hop.ok()) << hop.status().ToString();
+  EXPECT_EQ(hop->relations.size(), 2u);
+  EXPECT_EQ(sampling.size(), 2u);
+
+  const Result<Tensor> rows = graph.GatherRows(NodeTypeId(0), kFeature, others, Soon());
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_THAT(rows->values<float>(), ElementsAre(104, 2));
+  EXPECT_EQ(gathering.size(), 2u);
+}
+
 TEST_F(PartitionedGraphTest, NamesThePartitionThatFails) {
   partitions[0]->on_sample = [](const PartitionHopQuery&, const Done<PartitionHopSample>& done) {
     done(PartitionHopSample{{{.counts = U32({0}), .sources = U32({})}}});
