@@ -101,6 +101,19 @@ class BadInput(Scenario):
         self.expect_refusal(graph, features.name, "promises 399599999996004 bytes of data, the file has 800",
                             source_format="NPY")
 
+    def test_an_empty_graph(self):
+        graph = self.dir / "graph"
+        graph.mkdir()
+        np.save(graph / "edges.npy", np.zeros((2, 0), np.int64))
+        (graph / "graph.yaml").write_text("""version: 1
+name: empty
+nodes:
+  - {type: node, count: 0}
+edges:
+  - {type: "node:to:node", ids: edges.npy}
+""")
+        self.expect_refusal(graph, "the graph is empty: expected at least one node", source_format="NPY")
+
     def test_missing_source(self):
         self.expect_refusal(self.dir / "nowhere", "nowhere")
 

@@ -48,13 +48,13 @@ class Faults(Scenario):
         return output
 
     def test_a_killed_process_ends_the_run_with_its_name(self):
-        for role in ("graph-server", "trainer", "sampler"):
+        for role, name in ("graph-server", "server"), ("trainer", "trainer"), ("sampler", "sampler"):
             with self.subTest(role=role):
                 process = self.start_training(f"kill-{role}")
                 children = self.kill_one(process, role)
                 output = self.expect_end(process, children)
-                self.assertNotIn(process.returncode, (0, 64, 65))
-                self.assertIn(role, output)
+                self.assertEqual(process.returncode, 74, output)
+                self.assertRegex(output, name + r"-\d ended with signal 9")
 
     def test_ctrl_c_ends_everything_with_75(self):
         process = self.start_training()

@@ -95,8 +95,9 @@ class SameNumbers(Scenario):
 
     def test_several_trainers_draw_the_same_samples_and_learn_the_same_within_rounding(self):
         one = self.train()
-        for trainers in (2, 3):
-            result = self.train(trainers={"replicas": trainers, "threads": 1})
+        for trainers, spread in (2, (2, "METIS", 0, "mapped")), (3, (4, "Random", 3, "rpc")):
+            args, changes = self.spread(*spread)
+            result = self.train(*args, trainers={"replicas": trainers, "threads": 1}, **changes)
             self.assertEqual(result["samplesDigest"], one["samplesDigest"])
             self.assertEqual(len(result["lossPerStep"]), len(one["lossPerStep"]))
             for mine, theirs in zip(result["lossPerStep"], one["lossPerStep"]):

@@ -106,3 +106,38 @@ class TimeColumn(Scenario):
     def in_edge_order(self, run):
         manifest, = (self.dir / run / "partitions").glob("*/manifest.json")
         return json.loads(manifest.read_text())["in_edge_order"]
+
+
+class StoredFeatureTypes(Scenario):
+    def test_features_of_half_the_width_train_like_whole_ones(self):
+        results = {}
+        for stored in ("f32", "f16", "bf16"):
+            graph = self.generate("--nodes", 2000, "--edges", 20000, "--classes", 4, "--features", 16, "--seed", 3,
+                                  "--feature-type", stored, name=stored)
+            results[stored] = self.run_job(job(graph), "run-" + stored)
+        whole = results["f32"]
+        for stored in ("f16", "bf16"):
+            with self.subTest(stored):
+                np.testing.assert_allclose(results[stored]["lossPerEpoch"], whole["lossPerEpoch"], rtol=0.02)
+                self.assertAlmostEqual(results[stored]["testAccuracy"], whole["testAccuracy"], delta=0.05)
+        self.assertEqual(len({result["parametersDigest"] for result in results.values()}), 3)
+
+
+class ExternalAssignment(Scenario):
+    def test_a_run_and_a_command_take_one_of_a_relative_place(self):
+        graph = self.generate("--nodes", 500, "--edges", 3000, "--classes", 3, "--features", 4)
+        (self.dir / "mine").mkdir()
+        np.save(self.dir / "mine/node.npy", np.repeat(np.array([2, 0, 1]), [250, 100, 150]))
+        document = self.write_job(job(graph, graph__partitions={"count": 3, "algorithm": "External",
+                                                                "assignmentUri": "mine"}))
+        for command in (("run", "-f", document, "--output", self.dir / "run"),
+                        ("partition", graph, "--format", "NPY", "--count", 3, "--algorithm", "External",
+                         "--assignment", "mine", "--output", self.dir / "by-hand")):
+            process = espalier(*command, cwd=self.dir)
+            self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        manifests = [*(self.dir / "run/partitions").glob("*/manifest.json"),
+                     *(self.dir / "by-hand").glob("*/manifest.json")]
+        self.assertEqual(len(manifests), 2)
+        for manifest in manifests:
+            node_type, = json.loads(manifest.read_text())["node_types"]
+            self.assertEqual(node_type["first"], [0, 100, 250, 500])
