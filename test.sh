@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing (Debian 12, root or sudo), builds, and runs every test: all of them on the release
-# build, the unit tests again under the address and undefined-behaviour sanitizers.
+# build, the unit tests again under the address and undefined-behaviour sanitizers. Those builds are without libtorch
+# (CONTRIBUTING.md), so what links it (services/trainer, apps/training) is tested in the release build alone.
 #   ./test.sh [--release-only | --with-tsan] [--with-e2e]
 #     --with-tsan: under the thread sanitizer too
 #     --with-e2e: the scenarios of level ci on a real cluster too (e2e/README.md); takes root. Exit status 69 where this
@@ -70,6 +71,9 @@ end_interrupted_cluster() {
 }
 trap end_interrupted_cluster EXIT
 
+if [ -z "${ESPALIER_TEST_DATA:-}" ]; then
+  echo "== ESPALIER_TEST_DATA is not set: leaving out the tests on more real graphs"
+fi
 for preset in "${presets[@]}"; do
   echo "== $preset: test"
   ctest_runs=yes
