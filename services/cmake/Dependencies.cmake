@@ -1,4 +1,4 @@
-# Every package that a target may link (the Debian names stand in packages.txt).
+# Every package that a target may link (the Debian names stand in debian-packages.txt).
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(CURL 7.88 REQUIRED)
