@@ -5,9 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
 #include <future>
 
 #include "espalier/graph/v1/graph.grpc.pb.h"
+#include "services/base/mutex.h"
+#include "services/base/testing/soon.h"
 #include "services/rpc/address.h"
 #include "services/rpc/call.h"
 
@@ -28,6 +32,47 @@ Result<std::unique_ptr<RpcServer>> StartOn(const ServerOptions& options) {
   static graph::v1::GraphStore::CallbackService service;
   return RpcServer::Start(options, {&service});
 }
+
+// Holds every call until it is told to answer one.
+class HoldsCalls final
+    : public graph::v1::GraphStore::WithRawCallbackMethod_GatherRows<graph::v1::GraphStore::Service> {
+ public:
+  static constexpr const char* kMethod = "/espalier.graph.v1.GraphStore/GatherRows";
+
+  grpc::ServerUnaryReactor* GatherRows(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
+                                       grpc::ByteBuffer*) override {
+    MutexLock lock(&mutex_);
+    held_.push_back(context->DefaultReactor());
+    most_at_once_ = std::max(most_at_once_, held_.size());
+    return held_.back();
+  }
+
+  // Whether so many calls have come, once they have.
+  bool AwaitCalls(size_t count) {
+    MutexLock lock(&mutex_);
+    return mutex_.AwaitBefore(Soon(), [this, count] { return held_.size() >= count; });
+  }
+  // With NOT_FOUND: the first that is held, or the next that comes.
+  void AnswerOne() {
+    if (!AwaitCalls(1)) return;
+    grpc::ServerUnaryReactor* first = nullptr;
+    {
+      MutexLock lock(&mutex_);
+      first = held_.front();
+      held_.pop_front();
+    }
+    first->Finish(grpc::Status(grpc::StatusCode::NOT_FOUND, "answered"));
+  }
+  size_t most_at_once() {
+    MutexLock lock(&mutex_);
+    return most_at_once_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::deque<grpc::ServerUnaryReactor*> held_ ABSL_GUARDED_BY(mutex_);
+  size_t most_at_once_ ABSL_GUARDED_BY(mutex_) = 0;
+};
 
 std::string ReplyBytes(const grpc::ByteBuffer& message) {
   std::vector<grpc::Slice> slices;
@@ -81,6 +126,26 @@ TEST(RpcServerTest, OnEveryAddressAnswersIpv4Too) {
 
 TEST(RpcServerTest, RefusesAddressesThatAreNone) {
   EXPECT_EQ(RpcServer::Start({.listen = "7000"}, {}).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(RpcServerTest, CallsBeyondTheLimitOfAConnectionWaitAtTheClient) {
+  std::vector<std::promise<Status>> answers(6);
+  HoldsCalls service;
+  const auto server = RpcServer::Start({.max_concurrent_streams = 2}, {&service});
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  const auto peer = PeerAt((*server)->address());
+  for (std::promise<Status>& answer : answers) {
+    CallOnce(peer, HoldsCalls::kMethod, Empty(), Soon(),
+             [&answer](const Result<grpc::ByteBuffer>& reply) { answer.set_value(reply.status()); });
+  }
+
+  EXPECT_TRUE(service.AwaitCalls(2));
+  // Another connection has a limit of its own.
+  EXPECT_TRUE(CallAndWait(PeerAt((*server)->address()), kHealth, Empty(), Soon()).ok());
+  for (size_t i = 0; i < answers.size(); ++i) service.AnswerOne();
+
+  for (std::promise<Status>& answer : answers) EXPECT_EQ(answer.get_future().get().code(), StatusCode::kNotFound);
+  EXPECT_EQ(service.most_at_once(), 2u);
 }
 
 TEST(RpcServerTest, RefusesCallsAfterDraining) {
