@@ -162,7 +162,7 @@ def main(argv, description):
         if arguments.prepare:
             chart.install()
             return 0
-        went_well = tell_all(scenarios, World(bucket), arguments, rounds)
+        went_well = tell_all(scenarios, World(bucket, arguments.reports), arguments, rounds)
     except Failure as failure:
         print(f"e2e/run: {failure}", file=sys.stderr)
         report.write(arguments.reports / "installation", chart.NAMESPACE)

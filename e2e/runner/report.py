@@ -7,7 +7,8 @@ import os
 from runner.chart import NAMESPACE
 from runner.commands import Failure, attempt
 
-KINDS = "disttrainings,pods,jobs,statefulsets,services,configmaps,networkpolicies,poddisruptionbudgets,serviceaccounts"
+KINDS = ("disttrainings,pods,jobs,statefulsets,deployments,replicasets,services,configmaps,networkpolicies,"
+         "poddisruptionbudgets,serviceaccounts")
 
 
 def write(folder, namespace):

@@ -6,10 +6,11 @@ import math
 import os
 import pathlib
 import secrets
+import shutil
 import time
 
 from observability.prometheus import Prometheus
-from runner import chart, run_in_image
+from runner import chart, report, run_in_image
 from runner.commands import Failure, end_waits_at, run, wait_for
 from runner.machines import Machines
 from runner.namespace import LABEL, OF_CORA, Namespace
@@ -21,8 +22,9 @@ ENDLESS = "1000000"
 
 
 class World:
-    def __init__(self, bucket):
+    def __init__(self, bucket, reports):
         self.bucket = bucket
+        self._reports = reports
         self.chart = chart
         self.machines = Machines(self.note)
         self.namespace = None
@@ -82,11 +84,18 @@ class World:
         return next((node for node in nodes if node not in of_operator), nodes[0])
 
     def undisturbed_models(self):
-        """Namespace.models of cora.yaml as it stands when nothing happens to it. It runs once: the next e2e/run on the
-        same cluster of e2e/cluster finds them in the bucket."""
+        """Namespace.models of cora.yaml as it stands when nothing happens to it."""
+        return self._undisturbed_run()["models"]
+
+    def undisturbed_losses(self):
+        """The loss of each of its epochs."""
+        return self._undisturbed_run()["lossPerEpoch"]
+
+    def _undisturbed_run(self):
+        """It takes place once: the next e2e/run on the same cluster of e2e/cluster finds in the bucket what came of it."""
         kept = f"e2e-undisturbed/{self._digest_of_cora()}.json"
         # Elsewhere buckets outlive images, and a tag may come to mean others.
-        is_kept = self._is_own_cluster()
+        is_kept = self.is_own_cluster()
         if self._undisturbed is None and is_kept and self.bucket.keys(kept):
             self._undisturbed = self.bucket.json(kept)
         if self._undisturbed is None:
@@ -96,7 +105,8 @@ class World:
         return self._undisturbed
 
     @staticmethod
-    def _is_own_cluster():
+    def is_own_cluster():
+        """Whether it is one of e2e/cluster. On another one a pod may meet another kind of processor, and make other bits."""
         return "ESPALIER_E2E_CLUSTER" in os.environ
 
     @staticmethod
@@ -106,26 +116,34 @@ class World:
 
     def _train_undisturbed(self):
         calm = Namespace(f"e2e-undisturbed-{self._run_id}", self.bucket)
+        folder = self._reports / "undisturbed"
+        shutil.rmtree(folder, ignore_errors=True)
         begin = time.monotonic()
         calm.create()
         try:
             calm.create_bucket_secret()
             calm.apply(CORA)
+            if self.is_own_cluster():
+                run_in_image.begin(calm, "alone", CORA)  # beside it: each leaves processors idle while it waits
             calm.wait_for_phase("cora", "Succeeded", 600)
-            models = calm.models("cora")
-            if self._is_own_cluster():  # on another one a pod may meet another kind of processor
-                self._expect_the_same_of_one_pod(calm)
+            models, result = calm.models("cora"), calm.result("cora")
+            if self.is_own_cluster():
+                self._expect_the_same_of_one_pod(calm, result)
+        except Exception:
+            report.write(folder, calm.name)
+            self.note(f"what was there undisturbed lies in {folder}")
+            raise
         finally:
             calm.delete()
         self.note(f"undisturbed, in {time.monotonic() - begin:.0f} s: {models}")
-        return models
+        return {"models": models, "lossPerEpoch": result["lossPerEpoch"]}
 
-    def _expect_the_same_of_one_pod(self, calm):
+    @staticmethod
+    def _expect_the_same_of_one_pod(calm, on_the_cluster):
         """`espalier run` in the trainer image ends with the parameters of the job on the cluster: those of every job that
         ends as the undisturbed one."""
-        run_in_image.begin(calm, "alone", CORA)
-        alone = run_in_image.result(calm, "alone", 300)["parametersDigest"]
-        on_the_cluster = calm.result("cora")["parametersDigest"]
-        if alone != on_the_cluster:
-            raise Failure(f"cora.yaml ends with the parameters {on_the_cluster} on the cluster, and with {alone} by "
+        alone = run_in_image.result(calm, "alone", 300)
+        digests = [one["parametersDigest"] for one in (on_the_cluster, alone)]
+        if digests[0] != digests[1]:
+            raise Failure(f"cora.yaml ends with the parameters {digests[0]} on the cluster, and with {digests[1]} by "
                           "`espalier run` in the trainer image")

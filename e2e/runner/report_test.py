@@ -1,0 +1,53 @@
+"""What a scenario that failed leaves behind."""
+
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+from runner import report
+from runner.chart import NAMESPACE
+from runner.commands import Failure
+
+
+class FakeCluster:
+    """A pod in each namespace, whose container runs for the first time."""
+
+    def __init__(self):
+        self.asked = []
+
+    def attempt(self, command, timeout=60):
+        self.asked.append(command)
+        if "--previous" in command:
+            return mock.Mock(returncode=1, stdout="", stderr="no former container")
+        if command[1:3] == ["get", "pods"]:
+            return mock.Mock(returncode=0, stdout=json.dumps({"items": [{"metadata": {"name": "a-pod"}}]}), stderr="")
+        if command[1] == "logs":
+            raise Failure("took longer than 30 s")
+        return mock.Mock(returncode=0, stdout="seen", stderr="")
+
+
+class ReportTest(unittest.TestCase):
+    def test_objects_events_and_logs_are_there_of_the_scenario_and_of_the_operator(self):
+        cluster = FakeCluster()
+        environment = {name: value for name, value in os.environ.items() if name != "ESPALIER_E2E_CLUSTER"}
+        with tempfile.TemporaryDirectory() as temporary, mock.patch("runner.report.attempt", cluster.attempt), \
+                mock.patch.dict(os.environ, environment, clear=True):
+            folder = pathlib.Path(temporary) / "story"
+            report.write(folder, "e2e-story")
+            found = {path.name: path.read_text() for path in folder.iterdir()}
+        self.assertEqual(set(found), {"nodes.txt", *(
+            f"{place}.{what}" for place in ("e2e-story", NAMESPACE)
+            for what in ("objects.yaml", "events.txt", "describe.txt", "a-pod.log"))})
+        self.assertEqual(found[f"{NAMESPACE}.objects.yaml"], "seen")
+        # What cannot be had is said in its place, and takes nothing else with it.
+        self.assertEqual(found["e2e-story.a-pod.log"], "took longer than 30 s\n")
+        # A pod that is refused leaves its reason with what would have made it.
+        kinds = next(command[2] for command in cluster.asked if command[1] == "get").split(",")
+        self.assertLessEqual({"disttrainings", "pods", "deployments", "replicasets", "statefulsets", "jobs"}, set(kinds))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+"""The run that nobody disturbs: what is kept of it, and what it leaves behind when it fails."""
+
+import contextlib
+import json
+import os
+import pathlib
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+from runner import world
+from runner.commands import Failure
+
+MODELS = {"best.safetensors": ["aa"], "last.safetensors": ["bb"]}
+RESULT = {"parametersDigest": "d1", "lossPerEpoch": [0.5, 0.25]}
+
+
+class FakeBucket:
+    def __init__(self):
+        self.objects = {}
+
+    def keys(self, prefix):
+        return [key for key in self.objects if key.startswith(prefix)]
+
+    def json(self, key):
+        return json.loads(self.objects[key])
+
+    def put_json(self, key, value):
+        self.objects[key] = json.dumps(value)
+
+
+class UndisturbedTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.reports = pathlib.Path(folder.name)
+        self.asked = []
+        self.start(mock.patch.dict(os.environ, {"ESPALIER_E2E_CLUSTER": "main", "ESPALIER_E2E_TAG": "1"}))
+        self.start(mock.patch("runner.world.Namespace", lambda name, bucket: self.namespace(name)))
+        self.start(mock.patch("runner.world.report.write", self.note("report")))
+        self.alone = dict(RESULT)
+        self.start(mock.patch("runner.world.run_in_image", types.SimpleNamespace(
+            begin=self.note("pod"), result=self.note("pod's end", lambda: self.alone))))
+        self.bucket = FakeBucket()
+
+    def start(self, patch):
+        self.addCleanup(patch.stop)
+        return patch.start()
+
+    def note(self, what, answer=lambda: None):
+        def asked(*arguments):
+            self.asked.append(what)
+            return answer()
+        return asked
+
+    def namespace(self, name):
+        self.assertTrue(name.startswith("e2e-undisturbed-"))
+        return types.SimpleNamespace(
+            name=name, create=self.note("create"), create_bucket_secret=self.note("secret"), apply=self.note("job"),
+            wait_for_phase=self.note("job's end"), models=lambda job: MODELS, result=lambda job: RESULT,
+            delete=self.note("delete"))
+
+    def world(self):
+        return world.World(self.bucket, self.reports)
+
+    def quietly(self):
+        return contextlib.redirect_stdout(None)
+
+    def test_the_pod_runs_beside_the_job_and_the_next_world_finds_what_came_of_both(self):
+        with self.quietly():
+            first = self.world()
+            self.assertEqual(first.undisturbed_models(), MODELS)
+            self.assertEqual(first.undisturbed_losses(), [0.5, 0.25])
+        self.assertEqual(self.asked, ["create", "secret", "job", "pod", "job's end", "pod's end", "delete"])
+        second = self.world()
+        self.assertEqual(second.undisturbed_losses(), [0.5, 0.25])
+        self.assertEqual(second.undisturbed_models(), MODELS)
+        self.assertEqual(self.asked.count("create"), 1)
+
+    def test_on_another_cluster_it_runs_alone_and_nothing_is_kept(self):
+        del os.environ["ESPALIER_E2E_CLUSTER"]
+        with self.quietly():
+            self.assertEqual(self.world().undisturbed_models(), MODELS)
+        self.assertEqual(self.asked, ["create", "secret", "job", "job's end", "delete"])
+        self.assertEqual(self.bucket.objects, {})
+
+    def test_what_failed_is_reported_before_it_is_deleted(self):
+        self.alone["parametersDigest"] = "d2"
+        with self.quietly(), self.assertRaisesRegex(Failure, "d1 on the cluster, and with d2"):
+            self.world().undisturbed_models()
+        self.assertEqual(self.asked[-3:], ["pod's end", "report", "delete"])
+        self.assertEqual(self.bucket.objects, {})
+
+
+if __name__ == "__main__":
+    unittest.main()
