@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 
-from runner import chart, here, report
+from runner import chart, here, levels, report
 from runner.bucket import Bucket
 from runner.commands import Failure, run
 from runner.rounds import summary, table
@@ -20,8 +20,6 @@ from runner.world import World
 SOURCE = here.SOURCE
 SCENARIOS = SOURCE / "e2e/scenarios"
 USAGE_STATUS, UNAVAILABLE_STATUS, INTERRUPTED_STATUS = 64, 69, 130
-# What all stories of a level may take together; each has a limit of its own besides.
-LEVEL_SECONDS = {"ci": 15 * 60, "full": 50 * 60}
 # A cluster of e2e/cluster sets them; for another one, whoever runs this does (scenarios/README.md).
 NEEDED = ["AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "ESPALIER_E2E_IMAGES", "ESPALIER_E2E_TAG"]
 
@@ -69,7 +67,7 @@ def programs_of(scenarios):
 
 def tell_all(scenarios, world, arguments, rounds):
     """True where all went well and in time. The chart is then as it was before: installed or not."""
-    most_seconds = math.inf if arguments.scenarios else LEVEL_SECONDS[arguments.level]
+    most_seconds = math.inf if arguments.scenarios else levels.SECONDS[arguments.level]
     begin = time.monotonic()
     was_installed = chart.is_installed()
     try:
@@ -84,6 +82,8 @@ def tell_all(scenarios, world, arguments, rounds):
 def keep(rounds, arguments):
     if rounds and arguments.repeat > 1:
         say(table(rounds))
+    if rounds:
+        levels.keep(arguments.reports, [told for round_ in rounds for told in round_])
     if arguments.json:
         arguments.json.write_text(json.dumps(summary(rounds), indent=2) + "\n")
 
@@ -100,7 +100,7 @@ def parsed(argv, description):
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--cluster", default="main")
     where.add_argument("--kubeconfig", type=pathlib.Path)
-    parser.add_argument("--level", choices=list(LEVEL_SECONDS), default="ci")
+    parser.add_argument("--level", choices=list(levels.SECONDS), default="ci")
     parser.add_argument("--repeat", type=at_least_one, default=1, metavar="N")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--reports", type=pathlib.Path, default=SOURCE / "build/e2e-reports")
@@ -161,6 +161,7 @@ def main(argv, description):
     try:
         if arguments.prepare:
             chart.install()
+            levels.forget(arguments.reports)
             return 0
         went_well = tell_all(scenarios, World(bucket, arguments.reports), arguments, rounds)
     except Failure as failure:

@@ -8,7 +8,8 @@ import tempfile
 import unittest
 from unittest import mock
 
-from runner import command_line, here
+from runner import command_line, here, levels
+from runner.rounds import Told
 
 IN_ENVIRONMENT = {name: "given" for name in command_line.NEEDED}
 
@@ -18,6 +19,7 @@ class CommandLineTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.programs = pathlib.Path(folder.name)
+        self.reports = self.programs / "reports"
         self.start(mock.patch.dict(os.environ, {**IN_ENVIRONMENT, "ESPALIER_E2E_CLUSTER": "main",
                                                 "ESPALIER_E2E_CLI": str(self.programs / here.PROGRAM)}))
         for name in ("signal.signal", "run", "Bucket", "say"):
@@ -37,11 +39,36 @@ class CommandLineTest(unittest.TestCase):
         """(exit status, standard error)"""
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            return command_line.main(list(words), ""), said.getvalue()
+            return command_line.main(["--reports", str(self.reports), *words], ""), said.getvalue()
 
     def test_the_chart_is_installed_without_programs_on_this_machine(self):
         self.assertEqual(self.main("--prepare"), (0, ""))
         self.chart.install.assert_called_once_with()
+
+    def test_what_stories_took_is_kept_until_the_chart_is_prepared_for_the_next_ones(self):
+        self.build(here.PROGRAM, here.PLUGIN)
+
+        def tell(scenarios, world, reports, times, rounds, most_seconds):
+            rounds.append([Told(name, 12.5, True) for name in scenarios])
+            return True
+
+        self.tell.side_effect = tell
+        for name in ("happy_path", "held_back"):
+            self.assertEqual(self.main(name), (0, ""))
+        self.assertEqual(levels.kept(self.reports), [Told("happy_path", 12.5, True), Told("held_back", 12.5, True)])
+        self.main("--prepare")
+        self.assertEqual(levels.kept(self.reports), [])
+
+    def test_on_a_cluster_of_the_users_own_stories_that_need_ours_are_left_out(self):
+        self.build(here.PROGRAM, here.PLUGIN)
+        self.assertEqual(self.main("--kubeconfig", str(self.programs / "config"), "--level", "full"), (0, ""))
+        self.assertEqual(os.environ["KUBECONFIG"], str((self.programs / "config").resolve()))
+        self.assertNotIn("ESPALIER_E2E_CLUSTER", os.environ)
+        told = self.tell.call_args.args[0]
+        self.assertIn("happy_path", told)
+        # Nobody kills a process there, and bits are the same on the same kind of processor.
+        for name in ("killed_pods", "same_numbers", "suspend_and_resume", "two_jobs"):
+            self.assertNotIn(name, told)
 
     def test_stories_are_told_once_what_they_call_is_built(self):
         status, said = self.main("happy_path")

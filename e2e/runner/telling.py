@@ -7,6 +7,7 @@ import traceback
 
 from runner import report
 from runner.commands import Failure
+from runner.levels import overrun
 from runner.rounds import Told
 
 
@@ -73,10 +74,3 @@ def tell_rounds(scenarios, world, reports, times, rounds, most_seconds=math.inf)
         if not all(told.passed for told in rounds[-1]):
             return False
     return True
-
-
-def overrun(told, seconds, most_seconds):
-    """In words, what a round that took too long has consisted of, the longest story first."""
-    longest = sorted(told, key=lambda one: one.seconds, reverse=True)
-    return (f"all stories together took {seconds:.0f} s, expected at most {most_seconds:.0f} s: "
-            + ", ".join(f"{one.story} {one.seconds:.0f} s" for one in longest))

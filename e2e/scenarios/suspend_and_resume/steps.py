@@ -4,6 +4,7 @@ from runner.world import CORA
 
 LEVEL = "full"
 SECONDS = 600
+NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor
 
 
 def story(world):

@@ -1,0 +1,55 @@
+"""What all stories of a level may take together. ctest tells them one by one, each by an e2e/run of its own: what they
+took is kept then, and looked at after the last one.
+
+  python -m runner.levels REPORTS        exit status 1 where those of level ci took too long"""
+
+import dataclasses
+import json
+import pathlib
+import sys
+
+from runner.rounds import Told
+
+SECONDS = {"ci": 15 * 60, "full": 50 * 60}
+KEPT = "told.jsonl"  # among the reports: a story told, a line
+
+
+def forget(reports):
+    (reports / KEPT).unlink(missing_ok=True)
+
+
+def keep(reports, told):
+    reports.mkdir(parents=True, exist_ok=True)
+    with (reports / KEPT).open("a") as file:
+        file.writelines(json.dumps(dataclasses.asdict(one)) + "\n" for one in told)
+
+
+def kept(reports):
+    """The stories that were told since they were forgotten; of one that was told twice, the last time."""
+    file = reports / KEPT
+    told = [Told(**json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
+    return list({one.story: one for one in told}.values())
+
+
+def overrun(told, seconds, most_seconds):
+    """In words, what a level that took too long has consisted of, the longest story first."""
+    longest = sorted(told, key=lambda one: one.seconds, reverse=True)
+    return (f"all stories together took {seconds:.0f} s, expected at most {most_seconds:.0f} s: "
+            + ", ".join(f"{one.story} {one.seconds:.0f} s" for one in longest))
+
+
+def main(reports):
+    told = kept(reports)
+    if not told:
+        print("!! no story was told")
+        return 1
+    seconds = sum(one.seconds for one in told)
+    if seconds > SECONDS["ci"]:
+        print(f"!! {overrun(told, seconds, SECONDS['ci'])}")
+        return 1
+    print(f"all stories together took {seconds:.0f} s of {SECONDS['ci']} s: {', '.join(one.story for one in told)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1])))
