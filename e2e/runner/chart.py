@@ -19,9 +19,17 @@ LEASE = "espalier-operator"
 def install(*settings, chart=CHART):
     """As a user would; idempotent. `settings` are values of the chart, as NAME=VALUE."""
     images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
+    _enforce_pod_security()
     run(["helm", "upgrade", RELEASE, chart, "--install", "--namespace", NAMESPACE, "--create-namespace",
          "--set-string", f"image.core={images}-core,image.trainer={images}-trainer,image.tag={tag}",
          *(part for setting in settings for part in ("--set", setting)), "--wait", "--timeout", "120s"], timeout=150)
+
+
+def _enforce_pod_security():
+    """Also of the operator's own pods, which docs/operations/install.md promises."""
+    run(["kubectl", "apply", "--filename", "-"], stdin=json.dumps(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}))
 
 
 def install_as_documented():

@@ -16,7 +16,9 @@ ANOTHER_IMAGE = "localhost/espalier-trainer-of-another-version"
 NEXT_VERSION = "99.0.0"
 # An optional field that the resource has from that version on.
 FIELD = "note"
+NOTED = "noted"  # a job with that field
 NEW_FIELD = {"description": "for people", "type": "string", "maxLength": 64}
+RUN_POLICY = "  runPolicy:\n"  # a line of the document
 FIELDS_OF_SPEC = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
 
 
@@ -41,11 +43,15 @@ def story(world):
             assert after["version"] == NEXT_VERSION and after["fields"] == before["fields"] | {FIELD}, (before, after)
             assert after["uid"] == before["uid"], "the definition was made anew: every DistTraining went with it"
             assert_undisturbed(world, pods, "upgraded to another version and two operators")
+            noted = make_noted(namespace)
         finally:
             world.chart.roll_back()
     assert len(world.chart.operator_pods()) == 1, world.chart.operator_pods()
     assert definition(world) == before, (before, definition(world))
     assert_undisturbed(world, pods, "rolled back")
+    # The job that has the new field has lost it, and nothing else.
+    job = namespace.wait_for_phase(NOTED, "Suspended", 60)
+    assert job["metadata"]["uid"] == noted and FIELD not in job["spec"], job
 
     # ... and is obeyed by the operator of before.
     namespace.patch("cora", {"spec": {"runPolicy": {"suspend": True}}})
@@ -68,6 +74,17 @@ def next_version(chart, folder):
     return copy
 
 
+def make_noted(namespace):
+    """A job with the new field, which is suspended: its image is one that is nowhere. Returns its uid."""
+    document = namespace.document(CORA, name=NOTED)
+    assert document.count(RUN_POLICY) == 1, document
+    noted = document.replace(RUN_POLICY, f"  {FIELD}: made by the next version\n{RUN_POLICY}    suspend: true\n")
+    namespace.kubectl("apply", "--filename", "-", stdin=noted)
+    job = namespace.job(NOTED)
+    assert FIELD in job["spec"], job["spec"]
+    return job["metadata"]["uid"]
+
+
 def definition(world):
     """What the cluster has of the resource."""
     found = json.loads(run(["kubectl", "get", "customresourcedefinition", world.chart.DEFINITION, "--output=json"]))
@@ -86,4 +103,8 @@ def assert_undisturbed(world, pods, what):
     assert status["phase"] == "Training" and status["incarnation"] == 1, (what, status)
     assert ANOTHER_IMAGE not in str(status["images"]), (what, status["images"])
     assert uids(world.namespace) == pods, (what, uids(world.namespace), pods)
+    restarts = {name: container["restartCount"] for name, pod in world.namespace.pods("cora").items()
+                for container in pod["status"]["containerStatuses"]}
+    assert not any(restarts.values()), (what, restarts)
+    world.namespace.wait_until_it_trains("cora", 120)
     world.note(f"{what}, while training")

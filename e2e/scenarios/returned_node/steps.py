@@ -20,4 +20,5 @@ def story(world):
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     world.note(f"ended as incarnation {job['status']['incarnation']}, attempts {job['status']['attempts']}")
     assert job["status"]["incarnation"] >= 2, job["status"]
+    assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
     assert namespace.models("cora") == undisturbed, namespace.models("cora")
