@@ -1,0 +1,45 @@
+// By descriptor: a stream's iterator throws where read() fails.
+#include "services/base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace espalier {
+namespace {
+
+Result<std::string> ReadToEnd(int descriptor, const std::string& path, size_t max_bytes) {
+  struct stat state {};
+  if (fstat(descriptor, &state) != 0) return FromErrno(errno, "reading " + path);
+  if (S_ISDIR(state.st_mode)) return InvalidArgument(path + " is a folder: expected a file");
+  std::string text;
+  std::array<char, 16384> buffer;
+  for (;;) {
+    const ssize_t count = read(descriptor, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FromErrno(errno, "reading " + path);
+    if (count == 0) return text;
+    if (static_cast<size_t>(count) > max_bytes - text.size()) {
+      return InvalidArgument(path + " is longer than " + std::to_string(max_bytes) + " bytes");
+    }
+    text.append(buffer.data(), static_cast<size_t>(count));
+  }
+}
+
+}  // namespace
+
+Result<std::string> ReadFile(const std::string& path, size_t max_bytes) {
+  int descriptor = -1;
+  do {
+    descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  } while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0) return FromErrno(errno, "opening " + path);
+  Result<std::string> text = ReadToEnd(descriptor, path, max_bytes);
+  close(descriptor);
+  return text;
+}
+
+}  // namespace espalier
