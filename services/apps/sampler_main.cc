@@ -1,6 +1,4 @@
 // espalier-sampler: draws mini-batches from the graph servers and streams them to trainers.
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "services/apps/transport/job_name_flag.h"
 #include "services/client/session.h"
 #include "services/job/parse.h"
+#include "services/job/read_document.h"
 #include "services/rpc/address_range.h"
 #include "services/server/sampler_server.h"
 #include "services/telemetry/log.h"
@@ -56,9 +55,7 @@ void AddFlags(CLI::App& app, Flags* flags) {
 }
 
 Result<job::ParsedJob> ReadJob(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound("the job document " + path + " cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(path));
   return job::ParseJob(path, text, {});
 }
 

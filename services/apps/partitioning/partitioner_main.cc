@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 #include <utility>
 
 #include "services/apps/configuration/configuration.h"
@@ -23,6 +21,7 @@
 #include "services/base/failpoint.h"
 #include "services/base/parallel.h"
 #include "services/job/parse.h"
+#include "services/job/read_document.h"
 #include "services/storage/open_store.h"
 #include "services/storage/request_metrics.h"
 #include "services/telemetry/admin_server.h"
@@ -103,17 +102,9 @@ void Declare(CLI::App* app, Flags* flags) {
 }
 
 Result<job::ParsedJob> ReadJob(const Flags& flags) {
-  std::ifstream file(flags.job_path);
-  if (!file) return FromErrno(errno, "opening the job document " + flags.job_path);
-  std::stringstream text;
-  text << file.rdbuf();
-  std::vector<std::pair<std::string, std::string>> overrides;
-  for (const std::string& override_text : flags.overrides) {
-    const size_t equals = override_text.find('=');
-    if (equals == std::string::npos) return InvalidArgument("--set " + override_text + ": expected path=value");
-    overrides.emplace_back(override_text.substr(0, equals), override_text.substr(equals + 1));
-  }
-  return job::ParseJob(flags.job_path, text.str(), overrides, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
+  ASSIGN_OR_RETURN(const auto overrides, job::ParseSettings(flags.overrides));
+  ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(flags.job_path));
+  return job::ParseJob(flags.job_path, text, overrides, job::RunsOn::kLaptop, job::SpecTraining::kOptional);
 }
 
 Result<std::string> OutputUri(const Flags& flags, const job::DistTraining& training) {

@@ -1,31 +1,14 @@
 #include "services/apps/run/job_file.h"
 
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "services/job/read_document.h"
 
 namespace espalier::run {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::streamsize kMostDocumentBytes = 4 << 20;
-
-Result<std::string> ReadText(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return InvalidArgument(path + " is a folder, not a job document");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return FromErrno(errno, "opening " + path);
-  std::string text(static_cast<size_t>(kMostDocumentBytes), '\0');
-  file.read(text.data(), kMostDocumentBytes);
-  if (file.bad()) return FromErrno(errno, "reading " + path);
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (file.gcount() == kMostDocumentBytes && file.peek() != std::ifstream::traits_type::eof()) {
-    return InvalidArgument(path + " is larger than 4 MiB: not a job document");
-  }
-  return text;
-}
 
 bool IsObjectStorage(const std::string& uri) { return uri.starts_with("s3://"); }
 
@@ -47,15 +30,8 @@ void MakeAbsolute(Json* object, const char* key) {
 
 Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings,
                                    job::RunsOn runs_on, job::SpecTraining training) {
-  std::vector<std::pair<std::string, std::string>> overrides;
-  for (const std::string& setting : settings) {
-    const size_t equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return InvalidArgument("--set " + setting + ": expected path=value, as in --set training.epochs=3");
-    }
-    overrides.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
-  }
-  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  ASSIGN_OR_RETURN(const auto overrides, job::ParseSettings(settings));
+  ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(path));
   return job::ParseJob(path, text, overrides, runs_on, training);
 }
 

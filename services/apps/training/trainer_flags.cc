@@ -1,11 +1,9 @@
 #include "services/apps/training/trainer_flags.h"
 
-#include <cerrno>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 
 #include "services/apps/transport/job_name_flag.h"
+#include "services/job/read_document.h"
 #include "services/rpc/address.h"
 #include "services/telemetry/listen_socket.h"
 
@@ -176,9 +174,7 @@ Status CheckTrainerFlags(const TrainerFlags& flags) {
 }
 
 Result<job::ParsedJob> ReadJob(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return FromErrno(errno, "reading the job document " + path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(path));
   return job::ParseJob(path, text, {});
 }
 

@@ -2,8 +2,9 @@
 
 import json
 import pathlib
+import subprocess
 
-from harness import CORA, Scenario, espalier, on_a_terminal
+from harness import BIN, CORA, Scenario, espalier, on_a_terminal
 
 
 class CommandLine(Scenario):
@@ -17,6 +18,17 @@ class CommandLine(Scenario):
         self.assertEqual(unknown.returncode, 64)
         self.assertIn("there is no command 'partitoin' (did you mean 'partition'?): `espalier --help` lists them",
                       unknown.stderr)
+
+    def test_a_folder_in_place_of_the_job_document_ends_each_program_with_64(self):
+        for program, *args in (["espalier", "run", "-f", self.dir, "--output", self.dir / "out"],
+                               ["espalier-partitioner", "--job", self.dir, "--output", self.dir / "parts"],
+                               ["espalier-sampler", "--job", self.dir, "--servers", "127.0.0.1:1"],
+                               ["espalier-trainer", "--job", self.dir, "--servers", "127.0.0.1:1"]):
+            with self.subTest(program=program):
+                process = subprocess.run([str(BIN / program), *map(str, args)], capture_output=True, text=True,
+                                         timeout=60, stdin=subprocess.DEVNULL)
+                self.assertEqual(process.returncode, 64, process.stdout + process.stderr)
+                self.assertIn(f"{self.dir} is a folder", process.stdout + process.stderr)
 
     def test_long_work_shows_a_bar_and_a_rate_on_a_terminal(self):
         graph, parts = self.dir / "graph", self.dir / "parts"
