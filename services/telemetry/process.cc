@@ -7,10 +7,10 @@
 
 #include <atomic>
 #include <cerrno>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "services/base/check.h"
+#include "services/base/file.h"
 
 namespace espalier::telemetry {
 namespace {
@@ -20,6 +20,8 @@ std::atomic<int> g_signal_number{0};
 std::atomic<int> g_write_end{-1};
 std::atomic<int> g_second_exit_code{-1};  // negative: a second signal changes nothing
 static_assert(std::atomic<int>::is_always_lock_free);
+
+constexpr size_t kMostReadyFileBytes = 1 << 20;
 
 void OnSignal(int signal_number) {
   const int saved_errno = errno;
@@ -32,12 +34,6 @@ void OnSignal(int signal_number) {
     _exit(exit_code);
   }
   errno = saved_errno;
-}
-
-Result<std::string> ReadWholeFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return FromErrno(errno, "opening " + path);
-  return std::string{std::istreambuf_iterator<char>(file), {}};
 }
 
 Status WriteAll(int descriptor, const std::string& text, const std::string& path) {
@@ -131,7 +127,7 @@ Status WriteReadyFile(const std::string& path, const ReadyFile& ready) {
 }
 
 Result<ReadyFile> ReadReadyFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostReadyFileBytes));
   const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return InvalidArgument(path + ": not a JSON object");
   ReadyFile ready;
