@@ -1,16 +1,17 @@
 #include "services/apps/run/result_file.h"
 
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "services/base/file.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::run {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostResultBytes = 64 << 20;
 
 // The trainer's word stands.
 void AddIfAbsent(Json* result, const char* key, Json value) {
@@ -48,10 +49,12 @@ Result<std::string> AddFacts(const RunFolder& folder, const RunJob& job, const R
 }  // namespace
 
 Result<std::string> CompleteResult(const RunFolder& folder, const RunJob& job, const RunFacts& facts) {
-  std::ifstream file(folder.ResultFile(), std::ios::binary);
-  if (!file) return Internal("the trainers ended well without leaving " + folder.ResultFile());
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  Json result = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Result<std::string> text = ReadFile(folder.ResultFile(), kMostResultBytes);
+  if (text.status().code() == StatusCode::kNotFound) {
+    return Internal("the trainers ended well without leaving " + folder.ResultFile());
+  }
+  if (!text.ok()) return text.status();
+  Json result = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!result.is_object()) return Internal("the trainer's " + folder.ResultFile() + " is no JSON object");
   return AddFacts(folder, job, facts, std::move(result));
 }
@@ -60,9 +63,10 @@ Result<ProgramResult> WriteProgramResult(const RunFolder& folder, const RunJob& 
                                          const std::vector<std::string>& program) {
   ProgramResult written;
   Json result = Json::object();
-  if (std::ifstream file(folder.ResultFile(), std::ios::binary); file) {
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    result = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (const Result<std::string> text = ReadFile(folder.ResultFile(), kMostResultBytes);
+      text.status().code() != StatusCode::kNotFound) {
+    // What cannot be read is kept like what is no object.
+    result = text.ok() ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
     if (!result.is_object()) {
       const std::string kept = folder.ResultFile() + "." + std::to_string(facts.incarnation);
       std::error_code error;

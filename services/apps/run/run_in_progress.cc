@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "services/apps/run/job_prefix.h"
@@ -12,6 +11,7 @@
 #include "services/apps/run/server_numbering.h"
 #include "services/apps/run/training_view.h"
 #include "services/apps/run/users_document.h"
+#include "services/base/file.h"
 #include "services/telemetry/process.h"
 #include "services/telemetry/termination.h"
 
@@ -24,6 +24,7 @@ constexpr milliseconds kReadyTick{10};
 constexpr milliseconds kRunningTick{200};
 constexpr size_t kLastLines = 15;
 constexpr size_t kLinesBesidesReason = 5;
+constexpr size_t kMostAnswerBytes = 64 << 20;
 
 std::string PluralOf(uint32_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
@@ -297,9 +298,9 @@ std::optional<Stop> RunInProgress::CheckDeadlines() const {
 // One JSON object on the partitioner's standard output.
 std::optional<Stop> RunInProgress::ReadPartitionerAnswer() {
   const std::string path = context_.folder.OutputFile("partitioner");
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto answer = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Result<std::string> text = ReadFile(path, kMostAnswerBytes);
+  if (!text.ok()) return Stop{ExitCode::kUnavailable, "the answer of espalier-partitioner: " + text.status().message()};
+  const auto answer = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const auto has_text = [&](const char* key) { return answer.contains(key) && answer[key].is_string(); };
   if (!answer.is_object() || !has_text("uri") || !has_text("partitionKey")) {
     return Stop{ExitCode::kBug, "espalier-partitioner did not say where its partitions are: " + path};

@@ -1,12 +1,16 @@
 #include "services/apps/run/run_state.h"
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "services/base/file.h"
 #include "services/telemetry/process.h"
 
 namespace espalier::run {
+namespace {
+
+constexpr size_t kMostStateBytes = 16 << 20;
+
+}  // namespace
 
 std::string RunStateJson(const RunState& state) {
   nlohmann::ordered_json document = {
@@ -24,13 +28,10 @@ Status WriteRunState(const std::string& path, const RunState& state) {
 }
 
 Result<RunState> ReadRunState(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    return error ? Result<RunState>(FromErrno(error.value(), "looking for " + path)) : RunState();
-  }
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Result<std::string> text = ReadFile(path, kMostStateBytes);
+  if (text.status().code() == StatusCode::kNotFound) return RunState();
+  if (!text.ok()) return text.status();
+  const auto document = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   const auto fail = [&](const char* what) {
     return InvalidArgument(path + ": " + what + "; remove it to forget the earlier run");
   };

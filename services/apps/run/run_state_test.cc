@@ -50,5 +50,11 @@ TEST_F(RunStateTest, WhatIsNoStateIsRefusedByName) {
   }
 }
 
+TEST_F(RunStateTest, WhatCannotBeReadIsAnError) {
+  const Status status = ReadRunState(testing::TempDir()).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), testing::HasSubstr("is a folder"));
+}
+
 }  // namespace
 }  // namespace espalier::run

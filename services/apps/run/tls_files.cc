@@ -5,10 +5,9 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 
+#include "services/base/file.h"
 #include "services/pki/certificates.h"
 
 namespace espalier::run {
@@ -18,6 +17,7 @@ namespace fs = std::filesystem;
 
 // Longer than a run on one machine is expected to take: nobody renews these.
 constexpr std::chrono::hours kValidity{24 * 90};
+constexpr size_t kMostPemBytes = 1 << 20;
 
 std::string RandomName() {
   std::random_device device;
@@ -109,9 +109,7 @@ Result<std::map<std::string, std::string>> TlsFiles::FilesOf(Role role) const {
   const std::string own = NameOf(role);
   std::map<std::string, std::string> files;
   for (const std::string& name : {std::string("ca.crt"), own + "/tls.crt", own + "/tls.key"}) {
-    std::ifstream file(folder_ + "/" + name, std::ios::binary);
-    if (!file) return FromErrno(errno, "reading " + folder_ + "/" + name);
-    files[name] = {std::istreambuf_iterator<char>(file), {}};
+    ASSIGN_OR_RETURN(files[name], ReadFile(folder_ + "/" + name, kMostPemBytes));
   }
   return files;
 }
