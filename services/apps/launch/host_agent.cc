@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 
@@ -20,10 +18,12 @@
 #include "services/apps/run/run_folder.h"
 #include "services/base/environment.h"
 #include "services/base/exit_code.h"
+#include "services/base/file.h"
 #include "services/base/parallel.h"
 #include "services/base/sha256.h"
 #include "services/rpc/address.h"
 #include "services/telemetry/process.h"
+#include "services/telemetry/termination.h"
 
 namespace espalier::launch {
 namespace {
@@ -43,10 +43,12 @@ constexpr std::chrono::seconds kFolderPatience{60};
 constexpr std::chrono::minutes kBeforeBegin{10};  // the launcher reads what it is going to copy
 constexpr const char* kRolePrograms[] = {"espalier-graph-server", "espalier-sampler", "espalier-trainer",
                                          "espalier-trainer-process"};
+constexpr size_t kMostTokenBytes = 4096;
 
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+// "" where it cannot be read, or is longer.
+std::string TextOrNone(const std::string& path, size_t max_bytes) {
+  Result<std::string> text = ReadFile(path, max_bytes);
+  return text.ok() ? *std::move(text) : std::string();
 }
 
 // Below `folder`, for this user alone.
@@ -185,7 +187,7 @@ class HostAgent {
       if (!text.is_string()) return InvalidArgument("the contents of " + name + " are no text");
       RETURN_IF_ERROR(WriteBelow(folder_->path(), name, text.get<std::string>()));
     }
-    const bool sees = ReadText(message.Text("output") + "/run/token") == message.Text("token");
+    const bool sees = TextOrNone(message.Text("output") + "/run/token", kMostTokenBytes) == message.Text("token");
     return Send({{"is", "begun"}, {"seesOutput", sees}});
   }
 
@@ -239,8 +241,9 @@ class HostAgent {
   static bool Sees(const Message& message) {
     const std::string path = message.Text("path");
     std::error_code error;
-    if (fs::file_size(path, error) != static_cast<uint64_t>(message.Number("bytes")) || error) return false;
-    return Sha256Hex(ReadText(path)) == message.Text("sha256");
+    const auto size_bytes = static_cast<uint64_t>(message.Number("bytes"));
+    if (fs::file_size(path, error) != size_bytes || error) return false;
+    return Sha256Hex(TextOrNone(path, size_bytes)) == message.Text("sha256");
   }
 
   Status Receive(const Message& message) {
@@ -293,7 +296,7 @@ class HostAgent {
                  {"life", life.number},
                  {"code", event.exit.code},
                  {"signal", event.exit.signal},
-                 {"lastWords", ReadText(folder_->TerminationFile(name))}});
+                 {"lastWords", TextOrNone(folder_->TerminationFile(name), telemetry::kMaxTerminationBytes)}});
   }
 
   // Of trainer 0, where it is here.

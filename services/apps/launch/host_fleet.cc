@@ -11,6 +11,7 @@
 
 #include "services/apps/launch/partition_copy.h"
 #include "services/apps/run/log_tail.h"
+#include "services/base/file.h"
 #include "services/base/sha256.h"
 #include "services/rpc/address.h"
 #include "services/storage/file_uri.h"
@@ -29,17 +30,13 @@ constexpr std::chrono::seconds kBeginPatience{90};
 constexpr std::chrono::minutes kLookPatience{10};  // a host that reads a large file on a slow disk
 constexpr std::chrono::seconds kLeavePatience{30};
 constexpr size_t kMostLineBytes = 16 << 10;
+constexpr size_t kMostManifestBytes = 1 << 30;
 
 std::string RandomToken() {
   std::random_device device;
   std::string token;
   for (int i = 0; i < 32; ++i) token += "0123456789abcdef"[device() % 16];
   return token;
-}
-
-std::string TextOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 bool IsOnThisMachineOnly(const std::string& uri) { return storage::IsLocalUri(uri); }
@@ -159,7 +156,7 @@ run::Site HostFleet::SiteOf(ChildId child) const {
 }
 
 Result<bool> HostFleet::Sees(HostSession& session, const std::string& path, Heartbeat& heartbeat) {
-  const std::string text = TextOf(path);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostManifestBytes));
   RETURN_IF_ERROR(session.Send(
       {{"do", "sees"}, {"path", path}, {"bytes", static_cast<int64_t>(text.size())}, {"sha256", Sha256Hex(text)}}));
   ASSIGN_OR_RETURN(const Message seen, session.Await("seen", stop_, Deadline::After(kLookPatience), heartbeat));

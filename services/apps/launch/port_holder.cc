@@ -12,9 +12,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
+#include <utility>
 #include <vector>
+
+#include "services/base/file.h"
 
 namespace espalier::launch {
 namespace {
@@ -23,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kListening = "0A";  // TCP_LISTEN, as /proc/net/tcp writes it
 constexpr size_t kMostCommandBytes = 200;
+constexpr size_t kMostCommandLineBytes = 8 << 20;  // the kernel takes 6 MiB of arguments at most
 
 using Address = std::vector<unsigned char>;  // 4 or 16 bytes, network order
 
@@ -88,8 +91,8 @@ socklen_t SocketAddress(const std::string& host, uint16_t port, sockaddr_storage
 }
 
 std::string CommandOf(const fs::path& process) {
-  std::ifstream file(process / "cmdline", std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  Result<std::string> words = ReadFile(process / "cmdline", kMostCommandLineBytes);
+  std::string text = words.ok() ? *std::move(words) : std::string();
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
