@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "operator/plan/stages.h"
+#include "services/job/places.h"
 
 namespace espalier::ctl::plan {
 namespace {
@@ -65,8 +66,11 @@ void PlanDryRun(Draft& draft) {
   ResolveImages(draft.spec(), draft.defaults(), &context.status);
   if (context.status.trainer_replicas == 0) context.status.trainer_replicas = draft.spec().job.trainer_replicas;
   if (!context.status.partition) {
-    context.status.partition = api::PartitionStatus{
-        .hash = "dry-run", .uri = resources::PartitionsPrefix(draft.training()) + "/dry-run", .cut = 0, .bytes = 0};
+    context.status.partition =
+        api::PartitionStatus{.hash = "dry-run",
+                             .uri = job::UriBelow(resources::PartitionsPrefix(draft.training()), "dry-run"),
+                             .cut = 0,
+                             .bytes = 0};
   }
   DryRunTemplates templates;
   templates.children.push_back({&kube::kJobs, resources::PartitionJob(context)});

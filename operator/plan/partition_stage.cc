@@ -10,17 +10,13 @@
 #include "operator/plan/termination_message.h"
 #include "operator/resources/names.h"
 #include "services/base/exit_code.h"
+#include "services/job/places.h"
 
 namespace espalier::ctl::plan {
 namespace {
 
 using api::ConditionStatus;
 using api::Role;
-
-std::string JoinUri(std::string prefix, const std::string& folder) {
-  while (!prefix.empty() && prefix.back() == '/') prefix.pop_back();
-  return prefix + "/" + folder;
-}
 
 void NextAttempt(Draft& draft, const std::string& reason, const std::string& message) {
   ++draft.status().partition_attempt;
@@ -63,7 +59,7 @@ void ReadResult(Draft& draft, const JobRun& run) {
   if (said.partition) {
     draft.status().partition =
         api::PartitionStatus{.hash = said.partition->hash,
-                             .uri = JoinUri(resources::PartitionsPrefix(draft.training()), said.partition->hash),
+                             .uri = job::UriBelow(resources::PartitionsPrefix(draft.training()), said.partition->hash),
                              .cut = said.partition->cut,
                              .bytes = static_cast<int64_t>(said.partition->bytes)};
     return;

@@ -470,7 +470,9 @@ TEST(PlacesTest, AreOfThisVeryJobAndPartitionsAreShared) {
   EXPECT_EQ(RunPrefix(job.training), "s3://results/cora/cora-6f1c9c1e");
   EXPECT_EQ(PartitionsPrefix(job.training), "s3://results/cora/partitions");
   EXPECT_EQ(PartitionsPrefix(FullJob().training), "s3://partitions/cora");
-  EXPECT_EQ(RunPrefix(JobWith({{"output", {{"uri", "s3://results/"}}}}).training), "s3://results/cora-6f1c9c1e");
+  const Job with_slash = JobWith({{"output", {{"uri", "s3://results/"}}}});
+  EXPECT_EQ(RunPrefix(with_slash.training), "s3://results/cora-6f1c9c1e");
+  EXPECT_EQ(PartitionsPrefix(with_slash.training), "s3://results/partitions");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "services/format/source/source_place.h"
 #include "services/format/source/source_reader.h"
 #include "services/job/enum_names.h"
+#include "services/job/places.h"
 #include "services/partition/input_checks.h"
 #include "services/partition/quality.h"
 #include "services/storage/object_key.h"
@@ -85,10 +86,8 @@ class Pipeline {
     ASSIGN_OR_RETURN(const storage::StoreLocation output, options_.access.open_store(output_uri));
     ASSIGN_OR_RETURN(const std::string key, Key());
     const std::string prefix = output.prefix.empty() ? key : output.prefix + "/" + key;
-    PartitionOutcome outcome{.uri = output_uri + (output_uri.ends_with('/') ? "" : "/") + key,
-                             .partition_key = key,
-                             .reused = false,
-                             .manifest = {}};
+    PartitionOutcome outcome{
+        .uri = job::UriBelow(output_uri, key), .partition_key = key, .reused = false, .manifest = {}};
     const auto reuse = [&](format::Manifest standing) -> Result<PartitionOutcome> {
       RETURN_IF_ERROR(CheckNames(NamesOf(standing)));
       DeleteUnused(*output.store, prefix, standing);

@@ -21,6 +21,7 @@
 #include "services/base/failpoint.h"
 #include "services/base/parallel.h"
 #include "services/job/parse.h"
+#include "services/job/places.h"
 #include "services/job/read_document.h"
 #include "services/storage/open_store.h"
 #include "services/storage/request_metrics.h"
@@ -109,8 +110,8 @@ Result<job::ParsedJob> ReadJob(const Flags& flags) {
 
 Result<std::string> OutputUri(const Flags& flags, const job::DistTraining& training) {
   if (!flags.output_uri.empty()) return flags.output_uri;
-  if (!training.graph.partitions.uri.empty()) return training.graph.partitions.uri;
-  if (!training.output_uri.empty()) return training.output_uri + "/partitions";
+  std::string uri = job::PartitionsUri(training);
+  if (!uri.empty()) return uri;
   return InvalidArgument(
       "no place for the partitions: expected --output, spec.graph.partitions.uri or spec.output.uri");
 }

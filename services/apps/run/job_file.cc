@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "services/job/places.h"
 #include "services/job/read_document.h"
 
 namespace espalier::run {
@@ -55,7 +56,7 @@ Result<RunJob> PlaceJob(const job::ParsedJob& parsed, const RunFolder& folder) {
   }
   spec["output"]["uri"] = prefix;
   Json& partitions = graph.at("partitions");
-  if (!partitions.contains("uri")) partitions["uri"] = prefix + "/partitions";
+  if (!partitions.contains("uri")) partitions["uri"] = job::UriBelow(prefix, "partitions");
   MakeAbsolute(&partitions, "uri");
   MakeAbsolute(&partitions, "assignmentUri");
   if (parsed.training.has_training && spec.at("training").contains("model")) {

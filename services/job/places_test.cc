@@ -1,0 +1,37 @@
+#include "services/job/places.h"
+
+#include <gtest/gtest.h>
+
+namespace espalier::job {
+namespace {
+
+DistTraining WithOutput(const std::string& uri) {
+  DistTraining job;
+  job.output_uri = uri;
+  return job;
+}
+
+TEST(PlacesTest, JoinsWithOneSlash) {
+  EXPECT_EQ(UriBelow("s3://b/x", "y"), "s3://b/x/y");
+  EXPECT_EQ(UriBelow("s3://b/x//", "y"), "s3://b/x/y");
+  EXPECT_EQ(UriBelow("s3://b/", "y"), "s3://b/y");
+  EXPECT_EQ(UriBelow("/", "y"), "/y");
+}
+
+// An empty part of a key is refused by stores, and the same folder must come out whoever asks.
+TEST(PlacesTest, PartitionsLieBelowTheOutputWhetherItEndsInASlashOrNot) {
+  EXPECT_EQ(PartitionsUri(WithOutput("s3://b/x")), "s3://b/x/partitions");
+  EXPECT_EQ(PartitionsUri(WithOutput("s3://b/x/")), "s3://b/x/partitions");
+  EXPECT_EQ(PartitionsUri(WithOutput("file:///srv/run/")), "file:///srv/run/partitions");
+}
+
+TEST(PlacesTest, PartitionsLieWhereTheDocumentSays) {
+  DistTraining job = WithOutput("s3://b/x");
+  job.graph.partitions.uri = "s3://b/shared";
+  EXPECT_EQ(PartitionsUri(job), "s3://b/shared");
+}
+
+TEST(PlacesTest, PartitionsHaveNoPlaceWhereNothingIsSaid) { EXPECT_EQ(PartitionsUri(DistTraining()), ""); }
+
+}  // namespace
+}  // namespace espalier::job
