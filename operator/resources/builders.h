@@ -49,8 +49,6 @@ std::string InputsOfShared(
 std::string InputsOfServerSet(const Context& context, bool scaled_to_zero);  // of every replica
 std::string InputsOfSamplerSet(const Context& context, bool scaled_to_zero);
 
-// Secrets (secrets.h makes their contents, which are not pure).
-
 // The run's own folder: "<output.uri>/<name>-<first 8 of uid>".
 std::string RunPrefix(const api::DistTraining& training);
 // "<graph.partitions.uri>" or "<output.uri>/partitions".

@@ -1,5 +1,5 @@
 // What data-parallel trainers say to each other. Implementations: SelfCollective (one rank), InProcessCollective
-// (threads of one process, for tests and tools), trainer/gloo_collective (c10d's Gloo).
+// (threads of one process, for tests and tools), trainer/gloo_collective (c10d's Gloo), client/ring (gRPC).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The sampler's view of a graph's structure. `shard` implements it on one mapped partition, `client` on many
-// partitions, remote or mapped.
+// The sampler's view of a graph's structure. PartitionedGraph (sampler/routing) implements it over a graph's
+// partitions.
 #pragma once
 
 #include <span>

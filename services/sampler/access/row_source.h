@@ -1,5 +1,5 @@
 // The sampler's and trainer's view of per-node data: features, labels, original ids, and mutable tensors, all by
-// (node type, column name). Implemented by `shard` for one partition and by `client` for many.
+// (node type, column name). PartitionedGraph (sampler/routing) implements it over a graph's partitions.
 #pragma once
 
 #include <span>
