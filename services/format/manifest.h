@@ -2,6 +2,7 @@
 // Written last: where there is no manifest there is no partitioning.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,6 +38,9 @@ struct PartitionEntry {
   FileEntry node_columns;       // features and labels
   FileEntry edge_columns;       // edge features; loaded on request
   FileEntry original_edge_ids;  // loaded on request
+
+  std::array<const FileEntry*, 4> files() const { return {&graph, &node_columns, &edge_columns, &original_edge_ids}; }
+  uint64_t size_bytes() const;  // of all of them
   friend bool operator==(const PartitionEntry&, const PartitionEntry&) = default;
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "services/format/testing/mutation.h"
@@ -51,6 +52,28 @@ TEST(ManifestTest, ComesBackExactly) {
 TEST(ManifestTest, IsTheSameTextAfterReading) {
   const std::string text = ManifestToJson(Tiny());
   EXPECT_EQ(ManifestToJson(*ManifestFromJson(text)), text);
+}
+
+TEST(ManifestTest, ListsEveryFileOfAPartition) {
+  storage::MemoryStore store;
+  const Manifest manifest = WriteTinyPartitioning(store, "");
+  std::map<std::string, uint64_t> listed;
+  uint64_t listed_bytes = 0;
+  for (const PartitionEntry& entry : manifest.partitions) {
+    for (const FileEntry* file : entry.files()) listed[file->key] = file->size_bytes;
+    listed_bytes += entry.size_bytes();
+  }
+  std::map<std::string, uint64_t> written;
+  uint64_t written_bytes = 0;
+  const Result<std::vector<storage::ObjectInfo>> objects = store.List("");
+  ASSERT_TRUE(objects.ok());
+  for (const storage::ObjectInfo& object : *objects) {
+    if (object.key == "manifest.json") continue;
+    written[object.key] = object.size_bytes;
+    written_bytes += object.size_bytes;
+  }
+  EXPECT_EQ(listed, written);
+  EXPECT_EQ(listed_bytes, written_bytes);
 }
 
 TEST(ManifestTest, SaysWhichEdgesAreHeldOut) {

@@ -91,6 +91,12 @@ Json ToJson(const Quality& quality) {
 
 }  // namespace
 
+uint64_t PartitionEntry::size_bytes() const {
+  uint64_t bytes = 0;
+  for (const FileEntry* file : files()) bytes += file->size_bytes;
+  return bytes;
+}
+
 std::string ManifestToJson(const Manifest& manifest) {
   ESPALIER_CHECK(manifest.node_columns.size() == manifest.book.schema().num_node_types() &&
                  manifest.edge_columns.size() == manifest.book.schema().num_edge_types())

@@ -7,7 +7,7 @@ namespace espalier::format {
 namespace {
 
 void CountFiles(const PartitionEntry& entry, VerifyReport* report) {
-  for (const FileEntry* file : {&entry.graph, &entry.node_columns, &entry.edge_columns, &entry.original_edge_ids}) {
+  for (const FileEntry* file : entry.files()) {
     ++report->files;
     report->bytes += file->size_bytes;
   }

@@ -36,11 +36,6 @@ Json ColumnsJson(const std::vector<format::ColumnEntry>& columns) {
   return json;
 }
 
-uint64_t BytesOf(const format::PartitionEntry& entry) {
-  return entry.graph.size_bytes + entry.node_columns.size_bytes + entry.edge_columns.size_bytes +
-         entry.original_edge_ids.size_bytes;
-}
-
 uint64_t RowBytesOf(const format::ColumnEntry& column) {
   uint64_t bytes = SizeOf(column.dtype);
   for (const int64_t length : column.row_shape) bytes *= static_cast<uint64_t>(length);
@@ -122,7 +117,8 @@ std::string ManifestAsText(const format::Manifest& manifest, const std::string& 
   for (const auto& [constraint, balance] : quality.balance) text += " " + constraint + " " + Fixed(balance, 3);
   text += "\n";
   for (size_t p = 0; p < manifest.partitions.size(); ++p) {
-    text += "  partition " + std::to_string(p) + ": " + std::to_string(BytesOf(manifest.partitions[p])) + " bytes\n";
+    text +=
+        "  partition " + std::to_string(p) + ": " + std::to_string(manifest.partitions[p].size_bytes()) + " bytes\n";
   }
   text += StructureText(manifest);
   return text + "  made in " + Fixed(manifest.partition_seconds, 1) + " s with at most " +
@@ -171,7 +167,7 @@ std::string ManifestAsJson(const format::Manifest& manifest, const std::string& 
                      {"replication", manifest.quality.replication},
                      {"balance", manifest.quality.balance}};
   json["bytes"] = Json::array();
-  for (const format::PartitionEntry& entry : manifest.partitions) json["bytes"].push_back(BytesOf(entry));
+  for (const format::PartitionEntry& entry : manifest.partitions) json["bytes"].push_back(entry.size_bytes());
   json["structureBytes"] = StructureBytes(manifest);
   const std::optional<double> per_edge = StructureBytesPerEdge(manifest);
   json["structureBytesPerEdge"] = per_edge.has_value() ? Json(*per_edge) : Json();

@@ -56,8 +56,7 @@ Meanwhile BeatingUntilStopped(const CopyTarget& to) {
 
 std::vector<format::FileEntry> FilesOf(const format::PartitionEntry& partition) {
   std::vector<format::FileEntry> files;
-  for (const format::FileEntry* entry :
-       {&partition.graph, &partition.node_columns, &partition.edge_columns, &partition.original_edge_ids}) {
+  for (const format::FileEntry* entry : partition.files()) {
     if (!entry->key.empty()) files.push_back(*entry);
   }
   return files;

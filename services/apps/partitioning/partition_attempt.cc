@@ -63,8 +63,7 @@ Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& s
   SizesByKey sizes;
   for (const storage::ObjectInfo& object : objects) sizes[object.key] = object.size_bytes;
   for (const format::PartitionEntry& partition : manifest.partitions) {
-    for (const format::FileEntry* file :
-         {&partition.graph, &partition.node_columns, &partition.edge_columns, &partition.original_edge_ids}) {
+    for (const format::FileEntry* file : partition.files()) {
       RETURN_IF_ERROR(CheckFile(store, prefix, sizes, *file));
     }
   }
