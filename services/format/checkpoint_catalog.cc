@@ -12,14 +12,13 @@
 namespace espalier::format {
 namespace {
 
+using storage::FolderPrefix;
 using storage::JoinKey;
 using storage::ObjectInfo;
 using storage::ObjectStore;
 
 // What lies in one checkpoint's folder: sizes by key below it.
 using FolderContent = std::map<std::string, uint64_t>;
-
-std::string AsFolder(const std::string& prefix) { return prefix.empty() ? "" : prefix + "/"; }
 
 std::map<CheckpointId, FolderContent> ByCheckpoint(const std::vector<ObjectInfo>& objects, size_t prefix_size) {
   std::map<CheckpointId, FolderContent> contents;
@@ -145,9 +144,9 @@ bool IsOfTheCheckpoint(StatusCode code) {
 }
 
 Result<std::vector<CheckpointListing>> ListCheckpoints(ObjectStore& store, const std::string& prefix) {
-  ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(AsFolder(prefix)));
+  ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(FolderPrefix(prefix)));
   std::vector<CheckpointListing> listings;
-  for (const auto& [id, content] : ByCheckpoint(objects, AsFolder(prefix).size())) {
+  for (const auto& [id, content] : ByCheckpoint(objects, FolderPrefix(prefix).size())) {
     ASSIGN_OR_RETURN(listings.emplace_back(), Describe(store, prefix, id, content));
   }
   return listings;
@@ -179,8 +178,8 @@ Result<CheckpointPlace> FindCheckpoints(ObjectStore& store, const std::string& p
   if (!IsOfTheCheckpoint(own.status().code())) return own.status();
   // In this order: a job's folder may hold many other objects.
   for (const std::string& place : {JoinKey(prefix, "checkpoints"), prefix}) {
-    ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(AsFolder(place)));
-    if (!ByCheckpoint(objects, AsFolder(place).size()).empty()) return CheckpointPlace{false, place};
+    ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects, store.List(FolderPrefix(place)));
+    if (!ByCheckpoint(objects, FolderPrefix(place).size()).empty()) return CheckpointPlace{false, place};
   }
   // A checkpoint's own folder with a manifest that does not read: say why.
   if (own.status().code() != StatusCode::kNotFound) return own.status();

@@ -248,7 +248,7 @@ Result<SavedTensorsManifest> ReadSavedTensors(storage::ObjectStore& store, const
 }
 
 Result<std::vector<std::string>> ListSavedTensors(storage::ObjectStore& store, const std::string& prefix) {
-  const std::string start = prefix.empty() ? "" : prefix + "/";
+  const std::string start = storage::FolderPrefix(prefix);
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(start));
   std::vector<storage::ObjectInfo> manifests;
   std::vector<std::string> folders;  // of the manifests
@@ -275,7 +275,7 @@ Status RemoveSavedTensors(storage::ObjectStore& store, const std::string& folder
   }
   if (!read.ok() && read.code() != StatusCode::kNotFound) return read;
   RETURN_IF_ERROR(store.Delete(storage::JoinKey(folder, kManifestKey)));
-  const std::string start = folder.empty() ? "" : folder + "/";
+  const std::string start = storage::FolderPrefix(folder);
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> left, store.List(start + std::string(kSaveFolderStart)));
   std::vector<std::string> keys;
   for (const storage::ObjectInfo& object : left) {

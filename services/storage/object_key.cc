@@ -46,4 +46,6 @@ std::string JoinKey(std::string_view prefix, std::string_view key) {
   return std::string(prefix) + "/" + std::string(key);
 }
 
+std::string FolderPrefix(std::string_view prefix) { return prefix.empty() ? "" : std::string(prefix) + "/"; }
+
 }  // namespace espalier::storage

@@ -23,4 +23,7 @@ Status CheckPrefix(const std::string& prefix);
 // "a/b" + "c" = "a/b/c", "" + "c" = "c".
 std::string JoinKey(std::string_view prefix, std::string_view key);
 
+// What the keys below `prefix` start with: "a/b" gives "a/b/", "" gives "".
+std::string FolderPrefix(std::string_view prefix);
+
 }  // namespace espalier::storage

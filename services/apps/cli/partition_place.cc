@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "services/format/partition_files.h"
+#include "services/storage/object_key.h"
 #include "services/storage/open_store.h"
 
 namespace espalier::cli {
@@ -13,10 +14,6 @@ namespace {
 
 constexpr std::string_view kManifest = "manifest.json";
 constexpr uint64_t kBytesOfTheFormat = 256;  // the field and white space around it
-
-std::string Joined(const std::string& prefix, const std::string& name) {
-  return prefix.empty() ? name : prefix + "/" + name;
-}
 
 // Of an object that has been listed: whether it is the manifest of outputs, of one kind of them, of a checkpoint or of
 // saved tensors. The first field says so, and no more is read. What says nothing may be a partitioning's that is
@@ -32,7 +29,7 @@ Result<bool> IsOfSomethingElse(storage::ObjectStore& store, const storage::Objec
 
 // The folders directly below `prefix` that have a partitioning's manifest.
 Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const std::string& prefix) {
-  const std::string below = prefix.empty() ? "" : prefix + "/";
+  const std::string below = storage::FolderPrefix(prefix);
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(below));
   std::vector<std::string> keys;
   for (const storage::ObjectInfo& object : objects) {
@@ -47,7 +44,7 @@ Result<std::vector<std::string>> KeysBelow(storage::ObjectStore& store, const st
 
 // A run that has not ended, or has failed, leaves its partitions and no outputs.
 Status None(storage::ObjectStore& store, const std::string& prefix, const std::string& uri) {
-  const Result<std::vector<std::string>> of_run = KeysBelow(store, Joined(prefix, "partitions"));
+  const Result<std::vector<std::string>> of_run = KeysBelow(store, storage::JoinKey(prefix, "partitions"));
   if (of_run.ok() && !of_run->empty()) {
     return NotFound(uri + " holds no outputs of a run that has succeeded; partitions are in " + uri + "/partitions");
   }
@@ -65,12 +62,12 @@ Status Several(const std::string& uri, const std::vector<std::string>& keys) {
 Result<PartitionPlace> OpenPartitioning(const std::string& uri, const storage::StoreOpener& open_store) {
   ASSIGN_OR_RETURN(const storage::StoreLocation location, open_store(uri));
   PartitionPlace place{location.store, location.prefix, uri, {}};
-  const Result<storage::ObjectInfo> here = place.store->Head(Joined(place.prefix, std::string(kManifest)));
+  const Result<storage::ObjectInfo> here = place.store->Head(storage::JoinKey(place.prefix, kManifest));
   if (!here.ok() && here.status().code() == StatusCode::kNotFound) {
     ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysBelow(*place.store, place.prefix));
     if (keys.empty()) return None(*place.store, place.prefix, uri);
     if (keys.size() > 1) return Several(uri, keys);
-    place.prefix = Joined(place.prefix, keys[0]);
+    place.prefix = storage::JoinKey(place.prefix, keys[0]);
     place.uri += "/" + keys[0];
   }
   ASSIGN_OR_RETURN(place.manifest, format::ReadManifest(*place.store, place.prefix));

@@ -6,6 +6,7 @@
 
 #include "services/base/hash.h"
 #include "services/format/partition_files.h"
+#include "services/storage/object_key.h"
 #include "services/telemetry/log.h"
 
 namespace espalier::partitioning {
@@ -14,23 +15,19 @@ namespace {
 using telemetry::Level;
 using telemetry::Log;
 
-std::string Below(const std::string& prefix, const std::string& key) {
-  return prefix.empty() ? key : prefix + "/" + key;
-}
-
 using SizesByKey = std::map<std::string, uint64_t>;
 
 Status CheckFile(const storage::ObjectStore& store, const std::string& prefix, const SizesByKey& sizes,
                  const format::FileEntry& file) {
   if (file.key.empty()) return Status();
-  const std::string key = Below(prefix, file.key);
+  const std::string key = storage::JoinKey(prefix, file.key);
   const auto found = sizes.find(key);
   if (found != sizes.end() && found->second == file.size_bytes) return Status();
   return DataLoss(store.Describe() + ": the partitioning's file " + key + " is " +
                   (found == sizes.end()
                        ? "missing"
                        : std::to_string(found->second) + " bytes long, expected " + std::to_string(file.size_bytes)) +
-                  "; delete " + Below(prefix, "manifest.json") + " to have it made again");
+                  "; delete " + storage::JoinKey(prefix, "manifest.json") + " to have it made again");
 }
 
 // Deletes every object whose key starts with `start`, but those that start with `spared` (unless it is empty).
@@ -54,12 +51,12 @@ void DeleteBelow(storage::ObjectStore& store, const std::string& start, const st
 
 Result<std::optional<format::Manifest>> FindPartitioning(storage::ObjectStore& store, const std::string& prefix) {
   // Asked for first, so that NotFound can only mean the manifest itself.
-  const Result<storage::ObjectInfo> head = store.Head(Below(prefix, "manifest.json"));
+  const Result<storage::ObjectInfo> head = store.Head(storage::JoinKey(prefix, "manifest.json"));
   if (!head.ok() && head.status().code() == StatusCode::kNotFound) return std::optional<format::Manifest>();
   if (!head.ok()) return head.status();
   ASSIGN_OR_RETURN(format::Manifest manifest, format::ReadManifest(store, prefix));
   // One listing, not a question for each of thousands of files.
-  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(prefix.empty() ? "" : prefix + "/"));
+  ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, store.List(storage::FolderPrefix(prefix)));
   SizesByKey sizes;
   for (const storage::ObjectInfo& object : objects) sizes[object.key] = object.size_bytes;
   for (const format::PartitionEntry& partition : manifest.partitions) {
@@ -80,13 +77,13 @@ AttemptFiles::AttemptFiles(storage::ObjectStore& store, std::string prefix, std:
     : store_(store), prefix_(std::move(prefix)), attempt_(std::move(attempt)) {}
 
 AttemptFiles::~AttemptFiles() {
-  if (!keep_) DeleteBelow(store_, Below(prefix_, attempt_) + "/", "");
+  if (!keep_) DeleteBelow(store_, storage::JoinKey(prefix_, attempt_) + "/", "");
 }
 
 void DeleteLeftovers(storage::ObjectStore& store, const std::string& start) { DeleteBelow(store, start, ""); }
 
 void DeleteOtherAttempts(storage::ObjectStore& store, const std::string& prefix, const std::string& winner) {
-  DeleteBelow(store, Below(prefix, "attempt-"), Below(prefix, winner) + "/");
+  DeleteBelow(store, storage::JoinKey(prefix, "attempt-"), storage::JoinKey(prefix, winner) + "/");
 }
 
 }  // namespace espalier::partitioning

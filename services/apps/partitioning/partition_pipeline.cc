@@ -85,7 +85,7 @@ class Pipeline {
     }
     ASSIGN_OR_RETURN(const storage::StoreLocation output, options_.access.open_store(output_uri));
     ASSIGN_OR_RETURN(const std::string key, Key());
-    const std::string prefix = output.prefix.empty() ? key : output.prefix + "/" + key;
+    const std::string prefix = storage::JoinKey(output.prefix, key);
     PartitionOutcome outcome{
         .uri = job::UriBelow(output_uri, key), .partition_key = key, .reused = false, .manifest = {}};
     const auto reuse = [&](format::Manifest standing) -> Result<PartitionOutcome> {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "services/format/outputs_manifest.h"
+#include "services/storage/object_key.h"
 
 namespace espalier::run {
 namespace {
@@ -15,14 +16,10 @@ constexpr const char* kCheckpoints = "checkpoints";
 constexpr const char* kResult = "result.json";
 constexpr std::string_view kResults = "results/";
 
-std::string Below(const storage::StoreLocation& prefix, const std::string& key) {
-  return prefix.prefix.empty() ? key : prefix.prefix + "/" + key;
-}
-
 // The outputs that are committed; of incarnation 0 where none are. A manifest.json that is not ours is an error: it is
 // not ours to replace either.
 Result<format::OutputsManifest> Committed(const storage::StoreLocation& prefix) {
-  const Result<std::string> text = prefix.store->Get(Below(prefix, kManifest));
+  const Result<std::string> text = prefix.store->Get(storage::JoinKey(prefix.prefix, kManifest));
   if (!text.ok() && text.status().code() == StatusCode::kNotFound) return format::OutputsManifest{};
   if (!text.ok()) return text.status();
   if (!format::IsOutputsManifest(*text)) {
@@ -61,14 +58,15 @@ Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
   const uint64_t committed = manifest.incarnation;
   earlier.newest_incarnation = committed;
   earlier.job_name = NameIn(manifest.result_json);
-  ASSIGN_OR_RETURN(earlier.checkpoints, format::ListCheckpoints(*prefix.store, Below(prefix, kCheckpoints)));
+  ASSIGN_OR_RETURN(earlier.checkpoints,
+                   format::ListCheckpoints(*prefix.store, storage::JoinKey(prefix.prefix, kCheckpoints)));
   for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
     earlier.newest_incarnation = std::max(earlier.newest_incarnation, checkpoint.id.incarnation);
   }
   // A run that went on from a committed one's checkpoint, and was interrupted, has committed nothing yet.
   const format::CheckpointListing* newest = earlier.NewestCheckpoint();
   earlier.outputs_committed = committed > 0 && (newest == nullptr || committed >= newest->id.incarnation);
-  const std::string results = Below(prefix, std::string(kResults));
+  const std::string results = storage::JoinKey(prefix.prefix, kResults);
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, prefix.store->List(results));
   for (const storage::ObjectInfo& object : objects) {
     const std::string_view below = std::string_view(object.key).substr(results.size() - kResults.size());
@@ -82,7 +80,9 @@ Result<EarlierRun> FindEarlierRun(const storage::StoreLocation& prefix) {
 
 Status ForgetEarlierRun(const storage::StoreLocation& prefix, const EarlierRun& earlier) {
   if (earlier.newest_incarnation > 0) {
-    for (const char* name : {kManifest, kResult}) RETURN_IF_ERROR(prefix.store->Delete(Below(prefix, name)));
+    for (const char* name : {kManifest, kResult}) {
+      RETURN_IF_ERROR(prefix.store->Delete(storage::JoinKey(prefix.prefix, name)));
+    }
   }
   for (const format::CheckpointListing& checkpoint : earlier.checkpoints) {
     RETURN_IF_ERROR(format::RemoveCheckpoint(*prefix.store, checkpoint.folder).While("removing an earlier checkpoint"));
@@ -112,7 +112,7 @@ Result<std::string> PositionTextOf(const storage::StoreLocation& named) {
 
 std::string NewestPositionText(const storage::StoreLocation& prefix) {
   Result<std::vector<format::CheckpointListing>> found =
-      format::ListCheckpoints(*prefix.store, Below(prefix, kCheckpoints));
+      format::ListCheckpoints(*prefix.store, storage::JoinKey(prefix.prefix, kCheckpoints));
   if (!found.ok()) return UnknownPositionText(found.status());
   EarlierRun earlier;
   earlier.checkpoints = *std::move(found);

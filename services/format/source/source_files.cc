@@ -64,7 +64,7 @@ std::string WithoutQuotes(std::string etag) {
 Result<SourceFiles> FindFolderInStore(const std::string& uri, const SourceAccess& access, const Wanted& wanted) {
   ASSIGN_OR_RETURN(const storage::StoreLocation at, access.open_store(uri));
   SourceFiles found{.uri = uri, .is_folder = true, .files = {}};
-  const std::string below = at.prefix.empty() ? "" : at.prefix + "/";
+  const std::string below = storage::FolderPrefix(at.prefix);
   ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, at.store->List(below));
   for (const storage::ObjectInfo& object : objects) {
     const std::string name = object.key.substr(below.size());

@@ -190,7 +190,7 @@ Status S3Store::PutWithoutCondition(const std::string& bucket_key, const std::st
 Result<std::vector<ObjectInfo>> S3Store::List(const std::string& prefix) {
   RETURN_IF_ERROR(CheckPrefix(prefix));
   RETURN_IF_ERROR(Failpoint("store.list"));
-  const std::string start = root_.empty() ? "" : root_ + "/";
+  const std::string start = FolderPrefix(root_);
   std::vector<ObjectInfo> found;
   std::string token;
   for (int num_empty_pages = 0; num_empty_pages < kMaxEmptyPages;) {
