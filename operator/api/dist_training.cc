@@ -60,15 +60,6 @@ RunPolicy ReadRunPolicy(const Json& spec) {
   return policy;
 }
 
-TlsMode ToTlsMode(job::TlsMode mode) {
-  switch (mode) {
-    case job::TlsMode::kDisabled: return TlsMode::kDisabled;
-    case job::TlsMode::kManaged: return TlsMode::kManaged;
-    case job::TlsMode::kSecretRef: return TlsMode::kSecretRef;
-  }
-  return TlsMode::kManaged;
-}
-
 // InvalidArgument with the violations.
 Result<Spec> ParseSpec(const std::string& name, const Json& raw_spec) {
   // Of the metadata only the name is the document's; uid, managedFields and the like are the API server's.
@@ -84,7 +75,7 @@ Result<Spec> ParseSpec(const std::string& name, const Json& raw_spec) {
   const Json& effective = spec.document["spec"];
   for (const Role role : kRoles) spec.roles[static_cast<size_t>(role)] = ReadRole(effective, role);
   spec.run_policy = ReadRunPolicy(effective);
-  spec.tls = ToTlsMode(spec.job.tls);
+  spec.tls = spec.job.tls;
   spec.tls_secret = spec.job.tls_secret;
   RETURN_IF_ERROR(CheckCluster(spec));
   return spec;

@@ -47,7 +47,7 @@ struct RunPolicy {
 };
 inline constexpr char kOperatorName[] = "espalier.io/operator";
 
-enum class TlsMode { kManaged, kSecretRef, kDisabled };
+using TlsMode = job::TlsMode;
 
 // What a valid spec says.
 struct Spec {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/apps/partitioning/partition_plan.h"
 #include "services/base/check.h"
 #include "services/job/enum_names.h"
 
@@ -11,13 +12,7 @@ namespace {
 format::SourceFormat FormatOf(const std::string& name) {
   job::GraphFormat format{};
   ESPALIER_CHECK(job::ParseName(name, &format)) << name;  // CLI11 has checked it
-  switch (format) {
-    case job::GraphFormat::kOgb: return format::SourceFormat::kOgb;
-    case job::GraphFormat::kNpy: return format::SourceFormat::kNpy;
-    case job::GraphFormat::kTriples: return format::SourceFormat::kTriples;
-    case job::GraphFormat::kDglChunked: return format::SourceFormat::kDglChunked;
-  }
-  return format::SourceFormat::kOgb;
+  return partitioning::SourceFormatOf(format);
 }
 
 }  // namespace

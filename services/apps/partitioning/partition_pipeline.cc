@@ -25,16 +25,6 @@
 namespace espalier::partitioning {
 namespace {
 
-format::SourceFormat FormatOf(job::GraphFormat format) {
-  switch (format) {
-    case job::GraphFormat::kOgb: return format::SourceFormat::kOgb;
-    case job::GraphFormat::kNpy: return format::SourceFormat::kNpy;
-    case job::GraphFormat::kTriples: return format::SourceFormat::kTriples;
-    case job::GraphFormat::kDglChunked: return format::SourceFormat::kDglChunked;
-  }
-  return format::SourceFormat::kOgb;
-}
-
 // Whether a request that ended so may have been carried out all the same: its answer was lost.
 bool MayHaveHappened(StatusCode code) {
   return code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded || code == StatusCode::kAborted ||
@@ -131,8 +121,10 @@ class Pipeline {
   }
 
   format::SourceReadOptions SourceOptions() const {
-    return {
-        .format = FormatOf(graph_.source.format), .path = "", .threads = options_.threads, .triples = options_.triples};
+    return {.format = SourceFormatOf(graph_.source.format),
+            .path = "",
+            .threads = options_.threads,
+            .triples = options_.triples};
   }
 
   bool has_assignment() const { return graph_.partitions.algorithm == job::PartitionAlgorithm::kExternal; }

@@ -24,6 +24,16 @@ partition::BalanceConstraint ConstraintOf(job::PartitionBalance balance) {
 
 }  // namespace
 
+format::SourceFormat SourceFormatOf(job::GraphFormat format) {
+  switch (format) {
+    case job::GraphFormat::kOgb: return format::SourceFormat::kOgb;
+    case job::GraphFormat::kNpy: return format::SourceFormat::kNpy;
+    case job::GraphFormat::kTriples: return format::SourceFormat::kTriples;
+    case job::GraphFormat::kDglChunked: return format::SourceFormat::kDglChunked;
+  }
+  return format::SourceFormat::kOgb;
+}
+
 graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context) {
   graph::PreprocessOptions options;
   options.add_reverse_edges = preprocess.add_reverse_edges;

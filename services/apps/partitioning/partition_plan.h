@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "services/format/source/source_reader.h"
 #include "services/graph/preprocess.h"
 #include "services/job/dist_training.h"
 #include "services/partition/partitioner.h"
@@ -20,6 +21,8 @@ struct PartitionContext {
   int threads = 1;           // results do not depend on it
   std::optional<graph::HeldOutEdges> held_out = {};  // validation and test edges of a task on edges
 };
+
+format::SourceFormat SourceFormatOf(job::GraphFormat format);
 
 graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess, const PartitionContext& context);
 
