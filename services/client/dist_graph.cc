@@ -16,9 +16,7 @@ const std::vector<GlobalNodeId>& NodesOf(const NodesByType& nodes, NodeTypeId ty
 
 Status CheckTypes(const NodesByType& nodes, const graph::PartitionBook& book) {
   for (const auto& [type, ids] : nodes) {
-    if (type.value >= book.schema().num_node_types()) {
-      return InvalidArgument("node type " + std::to_string(type.value) + " does not exist");
-    }
+    RETURN_IF_ERROR(book.schema().CheckNodeType(type));
     for (const GlobalNodeId id : ids) {
       if (id.value >= book.num_nodes(type)) {
         return InvalidArgument("node " + std::to_string(id.value) + " of type '" + book.schema().NodeTypeName(type) +
@@ -125,9 +123,7 @@ Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fano
   query.layer_dependency = options.layer_dependency;
   query.time_column = options.time_column;
   for (const auto& [type, fanout] : fanouts) {
-    if (type.value >= schema().num_edge_types()) {
-      return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist");
-    }
+    RETURN_IF_ERROR(schema().CheckEdgeType(type));
     const NodeTypeId destination = schema().DestinationOf(type);
     const auto times = options.times.find(destination);
     query.relations.push_back({.edge_type = type,

@@ -10,10 +10,7 @@ namespace espalier::client {
 Result<EdgeList> EdgesOf(const DistGraph& graph, EdgeTypeId type, std::vector<GlobalEdgeId> ids,
                          uint64_t edges_per_question) {
   if (edges_per_question == 0) return InvalidArgument("a list of edges needs questions of at least 1 edge");
-  if (type.value >= graph.schema().num_edge_types()) {
-    return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; the graph has " +
-                           std::to_string(graph.schema().num_edge_types()));
-  }
+  RETURN_IF_ERROR(graph.schema().CheckEdgeType(type));
   EdgeList edges{.type = type};
   edges.sources.reserve(ids.size());
   edges.destinations.reserve(ids.size());

@@ -12,9 +12,7 @@ namespace {
 
 Status CheckEdgeSplit(const DistGraph& graph, EdgeTypeId type, const EdgeSplitOptions& options) {
   if (options.edges_per_question == 0) return InvalidArgument("an edge split needs questions of at least 1 edge");
-  if (type.value < graph.schema().num_edge_types()) return Status();
-  return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; the graph has " +
-                         std::to_string(graph.schema().num_edge_types()));
+  return graph.schema().CheckEdgeType(type);
 }
 
 // Rows of edges by their ids, a stretch at a time.

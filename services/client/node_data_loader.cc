@@ -7,9 +7,7 @@ namespace {
 // What nodes of a list and of a split have in common; the split's name is to be set.
 Result<sampler::EpochPlan> PlanOf(const DistGraph& graph, const NodeLoaderOptions& options) {
   if (options.batch_size == 0) return InvalidArgument("a data loader needs a batch size of at least 1");
-  if (options.seed_type.value >= graph.schema().num_node_types()) {
-    return InvalidArgument("node type " + std::to_string(options.seed_type.value) + " does not exist");
-  }
+  RETURN_IF_ERROR(graph.schema().CheckNodeType(options.seed_type));
   sampler::EpochPlan plan;
   plan.seed_type = options.seed_type;
   plan.batch_size = options.batch_size;

@@ -8,9 +8,7 @@ namespace {
 
 Status CheckNodeSplit(const DistGraph& graph, NodeTypeId type, const NodeSplitOptions& options) {
   if (options.nodes_per_question == 0) return InvalidArgument("a node split needs questions of at least 1 node");
-  if (type.value < graph.schema().num_node_types()) return Status();
-  return InvalidArgument("node type " + std::to_string(type.value) + " does not exist; the graph has " +
-                         std::to_string(graph.schema().num_node_types()));
+  return graph.schema().CheckNodeType(type);
 }
 
 // node_of(item): the node of what the reader reads, `total` of them.

@@ -17,6 +17,11 @@ bool IsWordCharacter(char c) {
 // A knowledge graph has hundreds of relations: no more than these are listed.
 constexpr size_t kMostListed = 40;
 
+Status NoSuchType(const std::string& kind, size_t type, size_t num_types) {
+  return InvalidArgument(kind + " " + std::to_string(type) + " does not exist; the graph has " +
+                         std::to_string(num_types));
+}
+
 // "expected a node type, because the graph has 2: author, paper"
 Status NotTheOnlyOne(const std::string& one, const std::vector<std::string>& names) {
   return InvalidArgument("expected " + one + ", because the graph has " + std::to_string(names.size()) + ": " +
@@ -106,6 +111,14 @@ Result<GraphSchema> GraphSchema::Make(std::vector<std::string> node_types, std::
   schema.node_types_ = std::move(node_types);
   schema.edge_types_ = std::move(edge_types);
   return schema;
+}
+
+Status GraphSchema::CheckNodeType(NodeTypeId type) const {
+  return type.value < num_node_types() ? Status() : NoSuchType("node type", type.value, num_node_types());
+}
+
+Status GraphSchema::CheckEdgeType(EdgeTypeId type) const {
+  return type.value < num_edge_types() ? Status() : NoSuchType("edge type", type.value, num_edge_types());
 }
 
 Result<NodeTypeId> GraphSchema::FindNodeType(std::string_view name) const {

@@ -44,6 +44,11 @@ class GraphSchema {
   size_t num_edge_types() const { return edge_types_.size(); }
   bool is_homogeneous() const { return node_types_.size() == 1 && edge_types_.size() <= 1; }
 
+  // InvalidArgument: "edge type 7 does not exist; the graph has 3".
+  Status CheckNodeType(NodeTypeId type) const;
+  Status CheckEdgeType(EdgeTypeId type) const;
+
+  // Of types that exist.
   const std::string& NodeTypeName(NodeTypeId type) const { return node_types_[type.value]; }
   const CanonicalEdgeType& EdgeType(EdgeTypeId type) const { return edge_types_[type.value]; }
   NodeTypeId SourceOf(EdgeTypeId type) const { return source_[type.value]; }

@@ -69,6 +69,19 @@ TEST(GraphSchemaTest, ListsTheFirstOfManyTypes) {
   EXPECT_THAT(list, AllOf(StartsWith("a:r100:a, a:r101:a, "), EndsWith("a:r139:a, ... and 20 more")));
 }
 
+TEST(GraphSchemaTest, SaysHowManyTypesThereAreToWhoeverNumbersMore) {
+  const GraphSchema schema = Library();
+  EXPECT_TRUE(schema.CheckNodeType(NodeTypeId(1)).ok());
+  EXPECT_TRUE(schema.CheckEdgeType(EdgeTypeId(3)).ok());
+
+  const Status node_type = schema.CheckNodeType(NodeTypeId(2));
+  EXPECT_EQ(node_type.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(node_type.message(), "node type 2 does not exist; the graph has 2");
+  const Status edge_type = schema.CheckEdgeType(EdgeTypeId(4));
+  EXPECT_EQ(edge_type.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(edge_type.message(), "edge type 4 does not exist; the graph has 4");
+}
+
 TEST(GraphSchemaTest, RefusesDuplicatesAndEndsThatAreNoNodeTypes) {
   EXPECT_THAT(GraphSchema::Make({"a", "a"}, {}).status().message(), HasSubstr("'a' is declared twice"));
   EXPECT_THAT(GraphSchema::Make({"a"}, {{"a", "r", "a"}, {"a", "r", "a"}}).status().message(),

@@ -72,9 +72,7 @@ Result<uint64_t> BatchStream::CountSeeds() const {
     RETURN_IF_ERROR(sampler::CheckEdgePlan(*plan.edges, schema));
     return service_.seeds_.CountOfEdges(plan.edges->edge_type, plan.split, graph::SplitPartName::kTrain);
   }
-  if (plan.seed_type.value >= schema.num_node_types()) {
-    return InvalidArgument("node type " + std::to_string(plan.seed_type.value) + " does not exist");
-  }
+  RETURN_IF_ERROR(schema.CheckNodeType(plan.seed_type));
   return service_.seeds_.CountOf(plan.seed_type, plan.split, graph::SplitPartName::kTrain);
 }
 

@@ -80,16 +80,8 @@ struct GraphShard::State {
   Embeddings embeddings;  // uses the tensors
   BufferPool answer_buffers;
 
-  Status CheckNodeType(NodeTypeId type) const {
-    if (type.value < book.schema().num_node_types()) return {};
-    return InvalidArgument("node type " + std::to_string(type.value) + " does not exist; there are " +
-                           std::to_string(book.schema().num_node_types()));
-  }
-  Status CheckEdgeType(EdgeTypeId type) const {
-    if (type.value < book.schema().num_edge_types()) return {};
-    return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; there are " +
-                           std::to_string(book.schema().num_edge_types()));
-  }
+  Status CheckNodeType(NodeTypeId type) const { return book.schema().CheckNodeType(type); }
+  Status CheckEdgeType(EdgeTypeId type) const { return book.schema().CheckEdgeType(type); }
   Status CheckCount(size_t count) const {
     if (count <= limits.max_rows_per_request) return {};
     return ResourceExhausted("a request for " + std::to_string(count) + " rows, the limit is " +

@@ -68,14 +68,8 @@ Status CheckInitializer(const TensorSpec& spec) {
 Status CheckRowSpace(const RowSpace& rows, const graph::PartitionBook& book) {
   const graph::GraphSchema& schema = book.schema();
   switch (rows.of) {
-    case RowsOf::kNodes:
-      if (rows.type < schema.num_node_types()) return Status();
-      return InvalidArgument("node type " + std::to_string(rows.type) + " does not exist; there are " +
-                             std::to_string(schema.num_node_types()));
-    case RowsOf::kEdges:
-      if (rows.type < schema.num_edge_types()) return Status();
-      return InvalidArgument("edge type " + std::to_string(rows.type) + " does not exist; there are " +
-                             std::to_string(schema.num_edge_types()));
+    case RowsOf::kNodes: return schema.CheckNodeType(NodeTypeId(rows.type));
+    case RowsOf::kEdges: return schema.CheckEdgeType(EdgeTypeId(rows.type));
     case RowsOf::kOwn:
       if (rows.num_own_rows <= TensorLimits::kMaxOwnRows) return Status();
       return ResourceExhausted("a tensor of " + std::to_string(rows.num_own_rows) + " rows, the limit is " +

@@ -77,15 +77,11 @@ const std::vector<ColumnDescription>& PartitionedGraph::columns() const { return
 const GraphDescription& PartitionedGraph::description() const { return state_->description; }
 
 Status PartitionedGraph::State::CheckNodeType(NodeTypeId type) const {
-  if (type.value < description.book.schema().num_node_types()) return {};
-  return InvalidArgument("node type " + std::to_string(type.value) + " does not exist; the graph has " +
-                         std::to_string(description.book.schema().num_node_types()));
+  return description.book.schema().CheckNodeType(type);
 }
 
 Status PartitionedGraph::State::CheckEdgeType(EdgeTypeId type) const {
-  if (type.value < description.book.schema().num_edge_types()) return {};
-  return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; the graph has " +
-                         std::to_string(description.book.schema().num_edge_types()));
+  return description.book.schema().CheckEdgeType(type);
 }
 
 Status PartitionedGraph::State::CheckNodes(NodeTypeId type, std::span<const GlobalNodeId> nodes) const {

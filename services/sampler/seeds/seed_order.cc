@@ -26,17 +26,10 @@ Status CheckSeedTypes(const SeedQuery& query, const graph::GraphSchema& schema) 
   if (query.positions.has_value() && query.edge_types.empty()) {
     return InvalidArgument("some positions of a step are asked for of edges, not of nodes");
   }
-  if (query.edge_types.empty()) {
-    if (query.node_type.value < schema.num_node_types()) return {};
-    return InvalidArgument("node type " + std::to_string(query.node_type.value) + " does not exist; the graph has " +
-                           std::to_string(schema.num_node_types()));
-  }
+  if (query.edge_types.empty()) return schema.CheckNodeType(query.node_type);
   std::vector<bool> named(schema.num_edge_types());
   for (const EdgeTypeId type : query.edge_types) {
-    if (type.value >= schema.num_edge_types()) {
-      return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; the graph has " +
-                             std::to_string(schema.num_edge_types()));
-    }
+    RETURN_IF_ERROR(schema.CheckEdgeType(type));
     const std::string name = "edge type '" + schema.EdgeType(type).Name() + "'";
     if (named[type.value]) return InvalidArgument(name + " is named twice");
     named[type.value] = true;

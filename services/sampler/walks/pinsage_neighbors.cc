@@ -20,12 +20,7 @@ Status CheckTraversal(const PinSageOptions& options, const graph::GraphSchema& s
                              std::to_string(options.metapath.size()) + " steps; a walk has at most " +
                              std::to_string(kMostSteps) + " steps");
   }
-  for (const EdgeTypeId type : options.metapath) {
-    if (type.value >= schema.num_edge_types()) {
-      return InvalidArgument("edge type " + std::to_string(type.value) + " does not exist; the graph has " +
-                             std::to_string(schema.num_edge_types()));
-    }
-  }
+  for (const EdgeTypeId type : options.metapath) RETURN_IF_ERROR(schema.CheckEdgeType(type));
   if (schema.SourceOf(options.metapath.back()) == schema.DestinationOf(options.metapath.front())) return {};
   return InvalidArgument("a traversal has to end at a node of the type at which it begins, '" +
                          schema.NodeTypeName(schema.DestinationOf(options.metapath.front())) + "'");

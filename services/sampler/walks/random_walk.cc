@@ -11,10 +11,7 @@ namespace {
 Status CheckMetapath(const std::vector<EdgeTypeId>& metapath, const graph::GraphSchema& schema) {
   if (metapath.empty()) return InvalidArgument("a random walk needs at least one step");
   for (size_t i = 0; i < metapath.size(); ++i) {
-    if (metapath[i].value >= schema.num_edge_types()) {
-      return InvalidArgument("step " + std::to_string(i) + ": edge type " + std::to_string(metapath[i].value) +
-                             " does not exist; the graph has " + std::to_string(schema.num_edge_types()));
-    }
+    RETURN_IF_ERROR(schema.CheckEdgeType(metapath[i]).While("step " + std::to_string(i)));
     if (i == 0 || schema.SourceOf(metapath[i - 1]) == schema.DestinationOf(metapath[i])) continue;
     return InvalidArgument("step " + std::to_string(i) + " follows '" + schema.EdgeType(metapath[i]).Name() +
                            "' from its destination, but the step before ends at a node of type '" +
