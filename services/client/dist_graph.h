@@ -28,10 +28,10 @@ using Fanouts = std::map<EdgeTypeId, int32_t>;
 // One hop: the drawn in-edges of the seeds, relation by relation.
 struct FrontierRelation {
   EdgeTypeId edge_type;
-  std::vector<GlobalNodeId> destinations;  // the seeds of the relation's destination type
-  std::vector<uint64_t> offsets;           // edges of destination i: [offsets[i], offsets[i + 1])
-  std::vector<GlobalNodeId> sources;
-  std::vector<GlobalEdgeId> edge_ids;  // empty where not asked for
+  std::vector<GlobalNodeId> destinations;  // [D] the seeds of the relation's destination type
+  std::vector<uint64_t> offsets;           // [D + 1] edges of destination i: [offsets[i], offsets[i + 1])
+  std::vector<GlobalNodeId> sources;       // [E] those of a destination by their stored positions
+  std::vector<GlobalEdgeId> edge_ids;      // [E]; empty where not asked for
 };
 struct Frontier {
   std::vector<FrontierRelation> relations;  // ascending edge type
@@ -97,14 +97,20 @@ class DistGraph {
   const std::vector<sampler::ColumnDescription>& node_columns() const { return graph_->columns(); }
   const std::vector<sampler::EdgeColumnDescription>& edge_columns() const { return graph_->description().edge_columns; }
 
-  // Rows of a column, or of a tensor attached as one, in the order of `nodes`: [nodes.size(), row_shape...].
+  // Errors of all questions below. InvalidArgument: a type, node or edge that does not exist; ResourceExhausted: 2^32
+  // of them or more at once; Unavailable, DeadlineExceeded: a server is not reached in time; Cancelled: the channel's
+  // stop.
+
+  // Rows of a column, or of a tensor attached as one, in the order of `nodes`: [nodes.size(), row_shape...]. NotFound:
+  // there is no such column; it names those that there are.
   Result<Tensor> NodeRows(NodeTypeId type, const std::string& column, const std::vector<GlobalNodeId>& nodes) const;
   // Rows of an edge column (features, labels, weights), or of a tensor attached as one (dist_tensor.h), in the order of
-  // `edges`: [edges.size(), row_shape...].
+  // `edges`: [edges.size(), row_shape...]. NotFound: there is neither.
   Result<Tensor> EdgeRows(EdgeTypeId type, const std::string& column, const std::vector<GlobalEdgeId>& edges) const;
-  // Global ids of the user's ids, in the same order.
+  // Global ids of the user's ids, in the same order. OutOfRange: an id that the user's files do not have.
   Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId type, const std::vector<OriginalNodeId>& nodes) const;
-  // All nodes of a split's part, in the order of their original ids.
+  // All nodes of a split's part, in the order of their original ids. NotFound: there is no such split; it names those
+  // that there are.
   Result<std::vector<GlobalNodeId>> SplitNodes(NodeTypeId type, const std::string& split,
                                                graph::SplitPartName part) const;
 
