@@ -117,12 +117,23 @@ add_custom_target(espalier-binaries)
 
 # A program that is shipped.
 function(espalier_binary)
-  cmake_parse_arguments(ARG "" "NAME" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPS" ${ARGN})
+  espalier_refuse_testing_libraries(${ARG_NAME} ${ARG_DEPS})
   espalier_program(${ARGN})
   add_dependencies(espalier-binaries ${ARG_NAME})
 endfunction()
 
+function(espalier_refuse_testing_libraries name)
+  foreach(dep IN LISTS ARGN)
+    if(dep MATCHES "_testing$")
+      message(FATAL_ERROR "${name} depends on ${dep}, which is for tests")
+    endif()
+  endforeach()
+endfunction()
+
+# services/tests/layers_test.py checks the same of what files include.
 function(espalier_check_layers name layer)
+  espalier_refuse_testing_libraries(${name} ${ARGN})
   foreach(dep IN LISTS ARGN)
     if(dep MATCHES "^espalier::(.+)$")
       if(NOT TARGET ${dep})
