@@ -20,6 +20,7 @@ Result<HostPort> ParseHostPort(const std::string& address) {
   parsed.host = address.substr(0, colon);
   if (parsed.host.front() == '[' && parsed.host.back() == ']') {
     parsed.host = parsed.host.substr(1, parsed.host.size() - 2);
+    if (parsed.host.empty()) return InvalidArgument("address '" + address + "': expected host:port");
   } else if (parsed.host.find(':') != std::string::npos) {
     return InvalidArgument("address '" + address + "': an IPv6 host stands in brackets, as in [::1]:7000");
   }

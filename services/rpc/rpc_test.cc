@@ -38,14 +38,17 @@ TEST(DeadlineTest, TakesNoDeadlineForAYear) {
 }
 
 TEST(AddressTest, ParsesHostAndPort) {
+  EXPECT_EQ(ParseHostPort("127.0.0.1:7000")->host, "127.0.0.1");
   EXPECT_EQ(ParseHostPort("127.0.0.1:7000")->port, 7000);
+  EXPECT_EQ(ParseHostPort("cora-trainer-0.cora:7000")->port, 7000);
   EXPECT_EQ(ParseHostPort("[::1]:7000")->host, "::1");
   EXPECT_EQ(ToString(*ParseHostPort("[::1]:7000")), "[::1]:7000");
   EXPECT_EQ(ToString(*ParseHostPort("localhost:0")), "localhost:0");
 }
 
 TEST(AddressTest, SaysWhatIsWrong) {
-  for (const char* address : {"", "7000", ":7000", "host:", "host:x", "host:70000", "host:-1", "::1:7000", "host:1 "}) {
+  for (const char* address :
+       {"", "7000", ":7000", "host:", "host:x", "host:70000", "host:-1", "::1:7000", "host:1 ", "[]:1"}) {
     const auto parsed = ParseHostPort(address);
     ASSERT_FALSE(parsed.ok()) << address;
     EXPECT_EQ(parsed.status().code(), StatusCode::kInvalidArgument);

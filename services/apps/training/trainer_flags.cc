@@ -1,7 +1,5 @@
 #include "services/apps/training/trainer_flags.h"
 
-#include <charconv>
-
 #include "services/apps/transport/job_name_flag.h"
 #include "services/job/read_document.h"
 #include "services/rpc/address.h"
@@ -156,7 +154,7 @@ Status CheckTrainerFlags(const TrainerFlags& flags) {
         "other while one of them waits for data");
   }
   RETURN_IF_ERROR(telemetry::ParseHostPort(flags.admin_listen).status().While("--admin-listen"));
-  ASSIGN_OR_RETURN(const HostPort rendezvous, ParseHostPort(flags.rendezvous));
+  ASSIGN_OR_RETURN(const rpc::HostPort rendezvous, rpc::ParseHostPort(flags.rendezvous).While("--rendezvous"));
   RETURN_IF_ERROR(transport::CheckTlsFlags(flags.tls));
   if (flags.tls.any() && flags.collective == "gloo") {
     return InvalidArgument("--collective gloo has no TLS: expected ring or auto with the --tls flags");
@@ -176,19 +174,6 @@ Status CheckTrainerFlags(const TrainerFlags& flags) {
 Result<job::ParsedJob> ReadJob(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(path));
   return job::ParseJob(path, text, {});
-}
-
-Result<HostPort> ParseHostPort(const std::string& text) {
-  const Status error = InvalidArgument("'" + text + "': expected host:port");
-  const size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) return error;
-  HostPort parsed;
-  parsed.host = text.substr(0, colon);
-  if (parsed.host.front() == '[' && parsed.host.back() == ']') parsed.host = parsed.host.substr(1, colon - 2);
-  const char* end = text.data() + text.size();
-  const auto [stopped, failure] = std::from_chars(text.data() + colon + 1, end, parsed.port);
-  if (failure != std::errc() || stopped != end || parsed.host.empty()) return error;
-  return parsed;
 }
 
 }  // namespace espalier::training

@@ -51,11 +51,4 @@ Status CheckTrainerFlags(const TrainerFlags& flags);
 
 Result<job::ParsedJob> ReadJob(const std::string& path);
 
-struct HostPort {
-  std::string host;
-  uint16_t port = 0;
-};
-// "127.0.0.1:0", "[::1]:7000", "cora-trainer-0.cora:7000"
-Result<HostPort> ParseHostPort(const std::string& text);
-
 }  // namespace espalier::training

@@ -8,15 +8,6 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(TrainerFlagsTest, ReadsHostsAndPorts) {
-  EXPECT_EQ(ParseHostPort("127.0.0.1:0")->host, "127.0.0.1");
-  EXPECT_EQ(ParseHostPort("cora-trainer-0.cora:7000")->port, 7000);
-  EXPECT_EQ(ParseHostPort("[::1]:7000")->host, "::1");
-  for (const char* text : {"", "127.0.0.1", ":7000", "host:", "host:x", "host:70000", "host:70 ", "[]:1"}) {
-    EXPECT_EQ(ParseHostPort(text).status().code(), StatusCode::kInvalidArgument) << text;
-  }
-}
-
 // Of a trainer beside one graph server.
 TrainerFlags Served() {
   TrainerFlags flags;

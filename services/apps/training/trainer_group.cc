@@ -20,7 +20,7 @@ Result<std::unique_ptr<TrainerGroup>> TrainerGroup::Listen(const TrainerFlags& f
 
 Status TrainerGroup::ListenForGloo() {
   if (flags_.rank > 0) return Status();
-  ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(flags_.rendezvous));
+  ASSIGN_OR_RETURN(const rpc::HostPort at, rpc::ParseHostPort(flags_.rendezvous));
   // Its own address, where it was told: the name that others know it by may not be in DNS yet.
   const std::string& own_host = flags_.local_address.empty() ? at.host : flags_.local_address;
   ASSIGN_OR_RETURN(gloo_, trainer::Rendezvous::Host(own_host, at.port));
@@ -29,7 +29,7 @@ Status TrainerGroup::ListenForGloo() {
 }
 
 Status TrainerGroup::ListenForRing(std::shared_ptr<const rpc::TransportSecurity> tls) {
-  ASSIGN_OR_RETURN(const HostPort meeting, ParseHostPort(flags_.rendezvous));
+  ASSIGN_OR_RETURN(const rpc::HostPort meeting, rpc::ParseHostPort(flags_.rendezvous));
   client::RingOptions options;
   options.rank = Rank(flags_.rank);
   options.size = flags_.world_size;
@@ -51,7 +51,7 @@ Status TrainerGroup::ListenForRing(std::shared_ptr<const rpc::TransportSecurity>
   ASSIGN_OR_RETURN(ring_, client::RingEndpoint::Listen(options));
   if (flags_.rank > 0) return Status();
   // The others know rank 0 by the name they were given, whatever it listens on.
-  ASSIGN_OR_RETURN(const HostPort bound, ParseHostPort(ring_->address()));
+  ASSIGN_OR_RETURN(const rpc::HostPort bound, rpc::ParseHostPort(ring_->address()));
   rendezvous_ = rpc::ToString(rpc::HostPort{meeting.host, bound.port});
   return Status();
 }
@@ -60,7 +60,7 @@ Result<std::unique_ptr<collective::Collective>> TrainerGroup::Connect(Deadline d
   if (flags_.world_size == 1) return std::unique_ptr<collective::Collective>(new collective::SelfCollective());
   if (ring_ != nullptr) return client::ConnectRing(std::move(ring_), flags_.rendezvous, deadline);
   if (gloo_ == nullptr) {
-    ASSIGN_OR_RETURN(const HostPort at, ParseHostPort(flags_.rendezvous));
+    ASSIGN_OR_RETURN(const rpc::HostPort at, rpc::ParseHostPort(flags_.rendezvous));
     ASSIGN_OR_RETURN(gloo_, trainer::Rendezvous::Join(at.host, at.port, deadline));
   }
   const trainer::GlooOptions options{Rank(flags_.rank), flags_.world_size, flags_.local_address,
