@@ -93,9 +93,6 @@ class Api:
     def patch(self, kind, namespace, name, changes):
         return self.request("PATCH", path_of(kind, namespace, name), changes, "application/merge-patch+json")
 
-    def patch_status(self, kind, name, changes):
-        return self.request("PATCH", path_of(kind, None, name) + "/status", changes, "application/merge-patch+json")
-
     def delete(self, kind, namespace, name):
         """True: it was there."""
         try:

@@ -2,7 +2,6 @@
 
 LABEL = "espalier.io/job"
 INCARNATION = "espalier.io/incarnation"
-ATTEMPT = "espalier.io/attempt"
 COMPONENT = "app.kubernetes.io/component"
 END = "e2e.espalier.io/end-"
 LASTS = "e2e.espalier.io/lasts"

@@ -28,10 +28,6 @@ def allow_everywhere(plane, user):
     plane.api.create(_binding("ClusterRoleBinding", user, "ClusterRole", ROLE))
 
 
-def forbid_everywhere(plane, user):
-    plane.api.delete("ClusterRoleBinding", None, user.rsplit(":", 1)[-1] + "-" + ROLE)
-
-
 def allow_in(plane, user, namespace):
     """As the chart does for one namespace: the Role itself, there."""
     plane.apply(REPOSITORY / "operator" / "rbac" / "role.yaml", f"--namespace={namespace}")

@@ -65,7 +65,6 @@ class EventBook {
   // When NextWrite has something; nullopt: nothing is queued.
   std::optional<SteadyTime> NextTime() const;
   size_t num_series() const { return series_.size(); }
-  size_t num_queued() const { return num_pressing_; }
 
  private:
   struct Identity {

@@ -94,7 +94,7 @@ std::optional<WorkQueue::Key> WorkQueue::Get(Deadline deadline) {
     if (now >= deadline.time()) return std::nullopt;
     SteadyTime until = std::min(deadline.time(), now + kLongestQueueWait);
     if (!delayed_by_time_.empty()) until = std::min(until, delayed_by_time_.begin()->first);
-    // In real time, whatever the clock: who moves a fake one pokes.
+    // In real time, whatever the clock: that a fake one was moved is seen when the queue changes.
     mutex_.AwaitBefore(Deadline::After(until - now), [this, seen = num_changes_] { return num_changes_ != seen; });
   }
 }
@@ -139,12 +139,6 @@ bool WorkQueue::is_shut_down() const {
 size_t WorkQueue::depth() const {
   MutexLock lock(&mutex_);
   return ready_.size();
-}
-
-void WorkQueue::Poke() {
-  MutexLock lock(&mutex_);
-  if (!is_shut_down_) AddDue();
-  ++num_changes_;
 }
 
 void WorkQueue::MeasureWorkUnderWay() {

@@ -49,8 +49,6 @@ class WorkQueue {
   bool is_shut_down() const;
   size_t depth() const;  // keys that Get would return
   const std::string& name() const { return options_.name; }
-  // With a fake clock: delays that have passed since become visible.
-  void Poke();
 
  private:
   void AddLocked(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -184,14 +184,6 @@ TEST_F(WorkQueueTest, WhatIsUnderWayMayEndAfterShutdown) {
   EXPECT_EQ(Take(), std::nullopt);
 }
 
-TEST_F(WorkQueueTest, PokeShowsAWaitingWorkerThatTimeHasPassed) {
-  queue.AddAfter(kA, seconds(30));
-  std::jthread worker([&] { EXPECT_THAT(queue.Get(Deadline::At(clock.Now() + hours(1))), Optional(kA)); });
-
-  clock.Advance(seconds(30));
-  queue.Poke();
-}
-
 TEST_F(WorkQueueTest, NoTwoThreadsHaveTheSameKey) {
   constexpr int kRounds = 2000;
   std::atomic<int> holders[3] = {};

@@ -11,7 +11,6 @@ namespace espalier {
 
 template <class Tag, class Rep>
 struct StrongId {
-  using rep = Rep;
   Rep value{};
 
   constexpr StrongId() = default;

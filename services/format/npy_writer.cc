@@ -6,7 +6,7 @@ namespace {
 constexpr size_t kAlignment = 64;      // of the data, as NumPy itself writes
 constexpr size_t kPreambleBytes = 10;  // magic, version, length of the header
 
-Result<std::string> DescriptorOf(DType dtype, BFloat16Policy bfloat16) {
+Result<std::string> DescriptorOf(DType dtype) {
   switch (dtype) {
     case DType::kBool: return std::string("|b1");
     case DType::kU8: return std::string("|u1");
@@ -22,8 +22,7 @@ Result<std::string> DescriptorOf(DType dtype, BFloat16Policy bfloat16) {
     case DType::kF64: return std::string("<f8");
     case DType::kBF16: break;
   }
-  if (bfloat16 == BFloat16Policy::kStoreBits) return std::string("<u2");
-  return InvalidArgument("NumPy has no bfloat16: convert to F32, or store the bits as unsigned 16-bit numbers");
+  return InvalidArgument("NumPy has no bfloat16: convert to F32");
 }
 
 // Python's tuple: "()", "(3,)", "(3, 4)".
@@ -33,8 +32,8 @@ std::string TupleOf(const std::vector<int64_t>& shape) {
   return tuple + (shape.size() == 1 ? ",)" : ")");
 }
 
-Result<std::string> Header(DType dtype, const std::vector<int64_t>& shape, BFloat16Policy bfloat16) {
-  ASSIGN_OR_RETURN(const std::string descriptor, DescriptorOf(dtype, bfloat16));
+Result<std::string> Header(DType dtype, const std::vector<int64_t>& shape) {
+  ASSIGN_OR_RETURN(const std::string descriptor, DescriptorOf(dtype));
   std::string dictionary = "{'descr': '" + descriptor + "', 'fortran_order': False, 'shape': " + TupleOf(shape) + ", }";
   while ((kPreambleBytes + dictionary.size() + 1) % kAlignment != 0) dictionary += ' ';
   dictionary += '\n';
@@ -50,10 +49,10 @@ Result<std::string> Header(DType dtype, const std::vector<int64_t>& shape, BFloa
 }  // namespace
 
 Result<NpyWriter> NpyWriter::Open(storage::ObjectStore& store, const std::string& key, DType dtype,
-                                  const std::vector<int64_t>& shape, BFloat16Policy bfloat16) {
+                                  const std::vector<int64_t>& shape) {
   const std::string writing = "writing " + key;
   ASSIGN_OR_RETURN(const int64_t num_elements, CheckedElementCount(shape, SizeOf(dtype)).While(writing));
-  ASSIGN_OR_RETURN(const std::string header, Header(dtype, shape, bfloat16).While(writing));
+  ASSIGN_OR_RETURN(const std::string header, Header(dtype, shape).While(writing));
   ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object, store.Put(key));
   auto writer = std::make_unique<HashingWriter>(std::move(object));
   RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span(header))));
@@ -78,9 +77,8 @@ Result<FileEntry> NpyWriter::Commit() {
   return writer_->Entry(key_);
 }
 
-Result<FileEntry> WriteNpy(storage::ObjectStore& store, const std::string& key, const Tensor& tensor,
-                           BFloat16Policy bfloat16) {
-  ASSIGN_OR_RETURN(NpyWriter writer, NpyWriter::Open(store, key, tensor.dtype(), tensor.shape(), bfloat16));
+Result<FileEntry> WriteNpy(storage::ObjectStore& store, const std::string& key, const Tensor& tensor) {
+  ASSIGN_OR_RETURN(NpyWriter writer, NpyWriter::Open(store, key, tensor.dtype(), tensor.shape()));
   RETURN_IF_ERROR(writer.Write(tensor.byte_span()));
   return writer.Commit();
 }

@@ -12,16 +12,13 @@
 
 namespace espalier::format {
 
-// NumPy has no bfloat16: refuse such tensors (InvalidArgument), or store their bit patterns as unsigned 16-bit numbers.
-enum class BFloat16Policy { kRefuse, kStoreBits };
-
 // An array of known shape that is put piece by piece, so that it need not fit memory. C order, little-endian. One
 // thread at a time; destroyed without Commit it leaves nothing behind.
 class NpyWriter {
  public:
-  // `store` outlives this.
+  // `store` outlives this. InvalidArgument for bfloat16, which NumPy does not have.
   static Result<NpyWriter> Open(storage::ObjectStore& store, const std::string& key, DType dtype,
-                                const std::vector<int64_t>& shape, BFloat16Policy bfloat16 = BFloat16Policy::kRefuse);
+                                const std::vector<int64_t>& shape);
 
   // The next elements. InvalidArgument where there are more than the shape has room for.
   Status Write(std::span<const std::byte> elements);
@@ -38,7 +35,6 @@ class NpyWriter {
 };
 
 // Puts the tensor under `key`. Its size and checksums come back.
-Result<FileEntry> WriteNpy(storage::ObjectStore& store, const std::string& key, const Tensor& tensor,
-                           BFloat16Policy bfloat16 = BFloat16Policy::kRefuse);
+Result<FileEntry> WriteNpy(storage::ObjectStore& store, const std::string& key, const Tensor& tensor);
 
 }  // namespace espalier::format

@@ -14,8 +14,6 @@ using GlobalNodeId = StrongId<struct GlobalNodeTag, uint64_t>;
 // Dense within one partition and node type: global - first of the range.
 using LocalNodeId = StrongId<struct LocalNodeTag, uint32_t>;
 
-// Type-wise row number in the user's edge file (a derived reverse edge of edge i of m has m + i).
-using OriginalEdgeId = StrongId<struct OriginalEdgeTag, uint64_t>;
 // Type-wise number after partitioning: contiguous per partition, in CSC order.
 using GlobalEdgeId = StrongId<struct GlobalEdgeTag, uint64_t>;
 

@@ -81,7 +81,8 @@ struct Partition {
   std::map<std::string, std::map<uint16_t, std::vector<SplitPart>>> splits;
   // split name -> edge type -> the three parts, likewise.
   std::map<std::string, std::map<uint16_t, std::vector<EdgeSplitPart>>> edge_splits;
-  // Optional, loaded on request: by EdgeTypeId.
+  // Optional, loaded on request: by EdgeTypeId. An edge's original id is its row in the user's file; a derived reverse
+  // edge of edge i of m has m + i.
   std::vector<Tensor> original_edge_ids;                    // U32 or U64 [m]; empty where not loaded
   std::vector<std::map<std::string, Tensor>> edge_columns;  // each [m, ...]
   // Gets original_edge_ids that were not loaded, for all edge types, once somebody needs them; null: there is no way.

@@ -92,18 +92,6 @@ void InitializeLogging(LogOptions options) {
   state.process_fields = std::move(options.process_fields);
 }
 
-void SetProcessField(Field field) {
-  LogState& state = State();
-  const std::lock_guard lock(state.mutex);
-  for (Field& existing : state.process_fields) {
-    if (existing.key == field.key) {
-      existing.value = std::move(field.value);
-      return;
-    }
-  }
-  state.process_fields.push_back(std::move(field));
-}
-
 void Log(Level level, const char* message, std::initializer_list<Field> fields) {
   LogSpan(level, message, {fields.begin(), fields.size()});
 }

@@ -82,8 +82,6 @@ struct LogOptions {
 
 // Once, in main, before threads. Without it: kAuto, kInfo, no process fields.
 void InitializeLogging(LogOptions options);
-// Adds or replaces one process-wide field (a rank that is known later). Thread-safe.
-void SetProcessField(Field field);
 
 // One line on stderr, flushed. Thread-safe; never fails. `message` is a constant: what varies is a field.
 void Log(Level level, const char* message, std::initializer_list<Field> fields = {});

@@ -31,9 +31,8 @@ TEST(LogTest, WritesWholeLinesFromManyThreads) {
 }
 
 TEST(LogTest, DropsWhatIsBelowTheLevelAndKeepsProcessFields) {
-  InitializeLogging({.format = LogFormat::kText, .level = Level::kWarning, .process_fields = {{"rank", 0}}});
-  SetProcessField({"rank", 3});
-  SetProcessField({"partition", 1});
+  InitializeLogging(
+      {.format = LogFormat::kText, .level = Level::kWarning, .process_fields = {{"rank", 3}, {"partition", 1}}});
   testing::internal::CaptureStderr();
   Log(Level::kInfo, "hidden");
   Log(Level::kError, "shown", {{"why", NotFound("no such file")}});

@@ -176,17 +176,13 @@ ChildProcess::~ChildProcess() {
 }
 
 std::optional<ExitState> ChildProcess::Poll() {
-  if (!exit_.has_value()) Reap(WNOHANG);
+  if (!exit_.has_value()) Reap();
   return exit_;
 }
 
-void ChildProcess::WaitUntilEnded() {
-  while (!exit_.has_value()) Reap(0);
-}
-
-void ChildProcess::Reap(int options) {
+void ChildProcess::Reap() {
   int state = 0;
-  if (waitpid(pid_, &state, options) != pid_) return;
+  if (waitpid(pid_, &state, WNOHANG) != pid_) return;
   kill(-pid_, SIGKILL);  // what it may have started itself
   exit_ = WIFSIGNALED(state) ? ExitState{0, WTERMSIG(state)} : ExitState{WEXITSTATUS(state), 0};
 }

@@ -58,8 +58,6 @@ class ChildProcess {
 
   // nullopt while it runs. Does not wait.
   std::optional<ExitState> Poll();
-  // Only for one that was sent SIGKILL.
-  void WaitUntilEnded();
   // To the whole process group; nothing happens once it has ended.
   void Signal(int signal_number);
 
@@ -67,7 +65,7 @@ class ChildProcess {
   ChildProcess(std::string name, std::string log_path, pid_t pid, int descriptor)
       : name_(std::move(name)), log_path_(std::move(log_path)), pid_(pid), descriptor_(descriptor) {}
 
-  void Reap(int options);
+  void Reap();
 
   std::string name_;
   std::string log_path_;

@@ -13,7 +13,6 @@ class RunPaths {
   const std::string& path() const { return path_; }  // absolute
   std::string JobFile() const { return path_ + "/job.json"; }
   std::string ResultFile() const { return path_ + "/result.json"; }
-  std::string PartitionsFolder() const { return path_ + "/partitions"; }
   std::string LogFile(const std::string& child) const { return path_ + "/logs/" + child + ".log"; }
   // Standard output of a child that answers there.
   std::string OutputFile(const std::string& child) const { return path_ + "/run/" + child + ".out"; }

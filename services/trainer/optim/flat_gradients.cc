@@ -1,7 +1,5 @@
 #include "services/trainer/optim/flat_gradients.h"
 
-#include <cmath>
-
 #include "services/base/check.h"
 
 namespace espalier::trainer {
@@ -24,12 +22,5 @@ void FlatGradients::Clear() { flat_.zero_(); }
 std::span<float> FlatGradients::values() { return {flat_.data_ptr<float>(), static_cast<size_t>(flat_.numel())}; }
 
 std::span<float> FlatGradients::extra_values() { return values().last(static_cast<size_t>(num_extra_)); }
-
-double FlatGradients::Norm() const {
-  double sum = 0;
-  const auto* values = flat_.data_ptr<float>();
-  for (int64_t i = 0; i < flat_.numel() - num_extra_; ++i) sum += double{values[i]} * double{values[i]};
-  return std::sqrt(sum);
-}
 
 }  // namespace espalier::trainer

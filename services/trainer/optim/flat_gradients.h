@@ -21,8 +21,6 @@ class FlatGradients {
   void Clear();
   std::span<float> values();  // gradients in the parameters' order, then the extras
   std::span<float> extra_values();
-  // L2 norm of the gradients.
-  double Norm() const;
 
  private:
   torch::Tensor flat_;  // f32 [gradients + extras]
