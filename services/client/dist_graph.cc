@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/client/split_reader.h"
 #include "services/sampler/batches/node_numbering.h"
 
 namespace espalier::client {
@@ -92,21 +93,11 @@ Result<std::vector<GlobalNodeId>> DistGraph::LookUp(NodeTypeId type, const std::
 Result<std::vector<GlobalNodeId>> DistGraph::SplitNodes(NodeTypeId type, const std::string& split,
                                                         graph::SplitPartName part) const {
   constexpr uint64_t kNodesPerQuestion = uint64_t{1} << 20;
-  ASSIGN_OR_RETURN(const uint64_t total, graph_->CountOf(type, split, part));
+  SplitReader reader(*this, type, split, part, kNodesPerQuestion);
+  ASSIGN_OR_RETURN(const uint64_t total, reader.Count());
   std::vector<GlobalNodeId> nodes;
   nodes.reserve(total);
-  sampler::SeedQuery query;
-  query.node_type = type;
-  query.split = split;
-  query.part = part;
-  query.shuffle = false;
-  query.batch_size = kNodesPerQuestion;
-  for (query.step = 0; nodes.size() < total; ++query.step) {
-    ASSIGN_OR_RETURN(const sampler::GlobalBatch batch, graph_->SeedsOfStep(query, CallDeadline()));
-    if (batch.seeds.empty())
-      return Internal("split '" + split + "' ends before its " + std::to_string(total) + " nodes");
-    nodes.insert(nodes.end(), batch.seeds.begin(), batch.seeds.end());
-  }
+  RETURN_IF_ERROR(reader.Read({0, total}, [&nodes](const SplitItem& item) { nodes.push_back(item.node); }));
   return nodes;
 }
 
