@@ -1,7 +1,5 @@
 #include "services/client/initialize.h"
 
-#include <unistd.h>
-
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -108,15 +106,7 @@ Status FindPlace(const Environment& environment, Context* context) {
 
 }  // namespace
 
-Environment ProcessEnvironment() {
-  Environment environment;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string text(*entry);
-    const size_t equals = text.find('=');
-    if (equals != std::string::npos) environment[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return environment;
-}
+Environment ProcessEnvironment() { return ReadEnvironment(); }
 
 Result<Context> Initialize(const Environment& environment) {
   constexpr uint64_t kYearSeconds = 365 * 24 * 3600;

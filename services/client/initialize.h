@@ -30,16 +30,16 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "services/base/environment.h"
 #include "services/client/session.h"
 #include "services/graph/ids.h"
 
 namespace espalier::client {
 
-using Environment = std::map<std::string, std::string>;
+using Environment = EnvironmentMap;
 // The variables of this process.
 Environment ProcessEnvironment();
 

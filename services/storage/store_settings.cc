@@ -5,23 +5,17 @@
 namespace espalier::storage {
 namespace {
 
-using Environment = std::map<std::string, std::string>;
 using telemetry::Secret;
 
-std::string Get(const Environment& environment, const std::string& name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? "" : found->second;
-}
-
 // The first of the two that is set.
-std::string FirstOf(const Environment& environment, const char* name, const char* other) {
-  const std::string value = Get(environment, name);
-  return value.empty() ? Get(environment, other) : value;
+std::string FirstOf(const EnvironmentMap& environment, const char* name, const char* other) {
+  const std::string value = ValueOf(environment, name);
+  return value.empty() ? ValueOf(environment, other) : value;
 }
 
 // The value goes into an HTTP header, a host name or a path: no control characters.
-Status CheckPrintable(const Environment& environment, const char* name) {
-  for (const char c : Get(environment, name)) {
+Status CheckPrintable(const EnvironmentMap& environment, const char* name) {
+  for (const char c : ValueOf(environment, name)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7f) {
       return InvalidArgument(std::string(name) + " has a line break or another control character");
@@ -31,29 +25,29 @@ Status CheckPrintable(const Environment& environment, const char* name) {
 }
 
 // Two variables that make sense only together.
-Status CheckBoth(const Environment& environment, const char* name, const char* other) {
-  if (Get(environment, name).empty() == Get(environment, other).empty()) return Status();
-  const bool first_is_missing = Get(environment, name).empty();
+Status CheckBoth(const EnvironmentMap& environment, const char* name, const char* other) {
+  if (ValueOf(environment, name).empty() == ValueOf(environment, other).empty()) return Status();
+  const bool first_is_missing = ValueOf(environment, name).empty();
   return InvalidArgument(std::string(first_is_missing ? other : name) + " is set, but " +
                          (first_is_missing ? name : other) + " is not: expected both or neither");
 }
 
-Result<S3Addressing> AddressingOf(const Environment& environment) {
-  const std::string value = Get(environment, "ESPALIER_S3_ADDRESSING");
+Result<S3Addressing> AddressingOf(const EnvironmentMap& environment) {
+  const std::string value = ValueOf(environment, "ESPALIER_S3_ADDRESSING");
   if (value.empty() || value == "path") return S3Addressing::kPath;
   if (value == "virtual-host") return S3Addressing::kVirtualHost;
   return InvalidArgument("ESPALIER_S3_ADDRESSING is '" + value + "'; expected path or virtual-host");
 }
 
-Result<bool> InstanceMetadataOf(const Environment& environment) {
-  const std::string value = Get(environment, "ESPALIER_S3_INSTANCE_METADATA");
+Result<bool> InstanceMetadataOf(const EnvironmentMap& environment) {
+  const std::string value = ValueOf(environment, "ESPALIER_S3_INSTANCE_METADATA");
   if (value.empty() || value == "false") return false;
   if (value == "true") return true;
   return InvalidArgument("ESPALIER_S3_INSTANCE_METADATA is '" + value + "'; expected true or false");
 }
 
-Result<std::chrono::seconds> PatienceOf(const Environment& environment, std::chrono::seconds otherwise) {
-  const std::string value = Get(environment, "ESPALIER_S3_PATIENCE_SECONDS");
+Result<std::chrono::seconds> PatienceOf(const EnvironmentMap& environment, std::chrono::seconds otherwise) {
+  const std::string value = ValueOf(environment, "ESPALIER_S3_PATIENCE_SECONDS");
   if (value.empty()) return otherwise;
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -63,36 +57,36 @@ Result<std::chrono::seconds> PatienceOf(const Environment& environment, std::chr
   return InvalidArgument("ESPALIER_S3_PATIENCE_SECONDS is '" + value + "'; expected a whole number from 1 to 3600");
 }
 
-std::string ContainerUriOf(const Environment& environment) {
+std::string ContainerUriOf(const EnvironmentMap& environment) {
   // Relative ones are ECS's: its agent has this fixed address.
-  const std::string relative = Get(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  const std::string relative = ValueOf(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   if (!relative.empty()) return "http://169.254.170.2" + relative;
-  return Get(environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  return ValueOf(environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
 }
 
-S3CredentialSettings CredentialSettingsOf(const Environment& environment) {
+S3CredentialSettings CredentialSettingsOf(const EnvironmentMap& environment) {
   S3CredentialSettings settings;
-  settings.access_key_id = Get(environment, "AWS_ACCESS_KEY_ID");
-  settings.secret_access_key = Secret(Get(environment, "AWS_SECRET_ACCESS_KEY"));
-  settings.session_token = Secret(Get(environment, "AWS_SESSION_TOKEN"));
-  settings.shared_file = Get(environment, "AWS_SHARED_CREDENTIALS_FILE");
-  if (const std::string home = Get(environment, "HOME"); !home.empty()) {
+  settings.access_key_id = ValueOf(environment, "AWS_ACCESS_KEY_ID");
+  settings.secret_access_key = Secret(ValueOf(environment, "AWS_SECRET_ACCESS_KEY"));
+  settings.session_token = Secret(ValueOf(environment, "AWS_SESSION_TOKEN"));
+  settings.shared_file = ValueOf(environment, "AWS_SHARED_CREDENTIALS_FILE");
+  if (const std::string home = ValueOf(environment, "HOME"); !home.empty()) {
     settings.default_shared_file = home + "/.aws/credentials";
   }
-  if (const std::string profile = Get(environment, "AWS_PROFILE"); !profile.empty()) settings.profile = profile;
-  settings.web_identity_token_file = Get(environment, "AWS_WEB_IDENTITY_TOKEN_FILE");
-  settings.role_arn = Get(environment, "AWS_ROLE_ARN");
-  settings.role_session_name = Get(environment, "AWS_ROLE_SESSION_NAME");
-  settings.sts_endpoint = Get(environment, "AWS_ENDPOINT_URL_STS");
+  if (const std::string profile = ValueOf(environment, "AWS_PROFILE"); !profile.empty()) settings.profile = profile;
+  settings.web_identity_token_file = ValueOf(environment, "AWS_WEB_IDENTITY_TOKEN_FILE");
+  settings.role_arn = ValueOf(environment, "AWS_ROLE_ARN");
+  settings.role_session_name = ValueOf(environment, "AWS_ROLE_SESSION_NAME");
+  settings.sts_endpoint = ValueOf(environment, "AWS_ENDPOINT_URL_STS");
   settings.container_uri = ContainerUriOf(environment);
-  settings.container_token_file = Get(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-  settings.container_token = Secret(Get(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN"));
+  settings.container_token_file = ValueOf(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+  settings.container_token = Secret(ValueOf(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN"));
   return settings;
 }
 
 }  // namespace
 
-Result<StoreSettings> StoreSettingsOf(const Environment& environment) {
+Result<StoreSettings> StoreSettingsOf(const EnvironmentMap& environment) {
   for (const char* name : {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS", "AWS_REGION",
                            "AWS_DEFAULT_REGION", "AWS_CA_BUNDLE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
                            "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN"}) {
@@ -105,7 +99,7 @@ Result<StoreSettings> StoreSettingsOf(const Environment& environment) {
   if (const std::string region = FirstOf(environment, "AWS_REGION", "AWS_DEFAULT_REGION"); !region.empty()) {
     s3.region = region;
   }
-  s3.ca_file = Get(environment, "AWS_CA_BUNDLE");
+  s3.ca_file = ValueOf(environment, "AWS_CA_BUNDLE");
   ASSIGN_OR_RETURN(s3.addressing, AddressingOf(environment));
   s3.credentials = CredentialSettingsOf(environment);
   ASSIGN_OR_RETURN(s3.credentials.instance_metadata, InstanceMetadataOf(environment));

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <string>
 
+#include "services/base/environment.h"
 #include "services/base/status.h"
 #include "services/telemetry/log.h"
 
@@ -52,6 +52,6 @@ struct StoreSettings {
 // AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN,
 // AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE, and HOME; and ours: ESPALIER_S3_ADDRESSING (path, virtual-host),
 // _INSTANCE_METADATA (true, false), _PATIENCE_SECONDS (1 - 3600). InvalidArgument names the variable. Empty: absent.
-Result<StoreSettings> StoreSettingsOf(const std::map<std::string, std::string>& environment);
+Result<StoreSettings> StoreSettingsOf(const EnvironmentMap& environment);
 
 }  // namespace espalier::storage
