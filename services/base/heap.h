@@ -3,10 +3,10 @@
 
 namespace espalier {
 
-// Keeps up to 32 MiB that were freed at the end of each of the heap's arenas, instead of returning all beyond 128 KiB to
-// the system, and takes blocks up to 32 MiB from it: gRPC receives messages into blocks that it frees at once, and
-// memory that comes anew from the system costs a page fault for every 4 KiB, as much as the bytes cost to copy. Once, before
-// other threads start.
+// Keeps up to 32 MiB that were freed at the end of each of the heap's arenas, instead of returning all beyond 128 KiB
+// to the system, and takes blocks up to 32 MiB from it: gRPC receives messages into blocks that it frees at once, and
+// memory that comes anew from the system costs a page fault for every 4 KiB, as much as the bytes cost to copy. Once,
+// before other threads start.
 void KeepFreedMemory();
 
 }  // namespace espalier

@@ -265,15 +265,20 @@ int Main(int argc, char** argv) {
   if (const Status armed = ArmFailpointsFromEnvironment(); !armed.ok()) return Fail(armed, ExitCode::kBadDocument);
   const Result<job::ParsedJob> job = ReadJob(flags.job_file);
   if (!job.ok()) return Fail(job.status(), ExitCode::kBadDocument);
+  const Result<std::vector<std::string>> samplers = rpc::ExpandAddresses(flags.samplers);
+  if (!samplers.ok()) return Fail(samplers.status().While("--samplers"), ExitCode::kBadDocument);
+  // As many as there are: a pod's document does not have their number, which may change under a job.
+  job::DistTraining training = job->training;
+  training.sampler_replicas = static_cast<uint32_t>(samplers->size());
   // Who opens the graph alone talks to nobody.
-  const Status tls = flags.servers.empty() ? Status() : transport::CheckTlsOf(job->training, flags.tls);
+  const Status tls = flags.servers.empty() ? Status() : transport::CheckTlsOf(training, flags.tls);
   if (!tls.ok()) return Fail(tls, ExitCode::kBadDocument);
   const Result<trainer::MathSettings> math =
-      trainer::SetUpMath(flags.threads > 0 ? flags.threads : job->training.trainer_threads);
+      trainer::SetUpMath(flags.threads > 0 ? flags.threads : training.trainer_threads);
   if (!math.ok()) return Fail(math.status(), ExitCode::kBadDocument);
   configuration::LogConfiguration(app, {{"document", configuration::OneLine(job->effective_json)},
                                         {"rank", flags.rank},
-                                        {"job_name", JobNameOf(flags, job->training)},
+                                        {"job_name", JobNameOf(flags, training)},
                                         {"threads", math->threads},
                                         {"blas", math->blas},
                                         {"blas_kernel", math->blas_kernel},
@@ -284,7 +289,7 @@ int Main(int argc, char** argv) {
   }
   const Result<storage::StoreSettings> stores = storage::StoreSettingsOf(ReadEnvironment());
   if (!stores.ok()) return Fail(stores.status(), ExitCode::kBadDocument);
-  const Result<ExitCode> ended = Train(flags, job->training, *stores, *math);
+  const Result<ExitCode> ended = Train(flags, training, *stores, *math);
   return ended.ok() ? static_cast<int>(*ended) : Fail(ended.status(), ExitCodeOf(ended.status().code()));
 }
 
