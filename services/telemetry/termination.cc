@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -87,6 +88,14 @@ void WriteTermination(const TerminationMessage& message) {
 
 void WriteTermination(const Status& status, ExitCode code) {
   WriteTermination({.code = code, .message = status.ToString(), .partition = {}, .checkpoint = {}, .metrics = {}});
+}
+
+int EndOfProgram(const Status& status) {
+  if (status.ok()) return static_cast<int>(ExitCode::kDone);
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  const ExitCode code = ExitCodeOf(status.code());
+  WriteTermination(status, code);
+  return static_cast<int>(code);
 }
 
 std::string ReadTerminationMessage(const std::string& path) {

@@ -41,6 +41,9 @@ std::string TerminationJson(const TerminationMessage& message);
 void WriteTermination(const TerminationMessage& message);
 // The same for an error.
 void WriteTermination(const Status& status, ExitCode code);
+// What the main of a user's program ends with, and returns: 0 for ok. An error goes to standard error, and is left as
+// last words, which `espalier run` prints as the reason.
+int EndOfProgram(const Status& status);
 
 // The "message" of what a process left at `path`; empty where there is none.
 std::string ReadTerminationMessage(const std::string& path);

@@ -71,6 +71,16 @@ TEST_F(TerminationTest, GoesWhereTheEnvironmentSays) {
   EXPECT_EQ(ReadTerminationMessage(path_), "UNAVAILABLE: server-1 is gone");
 }
 
+TEST_F(TerminationTest, AProgramEndsWithTheCodeOfItsErrorAndSaysIt) {
+  setenv("ESPALIER_TERMINATION_LOG", path_.c_str(), 1);
+  EXPECT_EQ(EndOfProgram(Status()), 0);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(EndOfProgram(InvalidArgument("expected SPLIT EPOCHS")), 65);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "INVALID_ARGUMENT: expected SPLIT EPOCHS\n");
+  EXPECT_EQ(ReadTerminationMessage(path_), "INVALID_ARGUMENT: expected SPLIT EPOCHS");
+}
+
 TEST_F(TerminationTest, AFileThatCannotBeWrittenIsNoError) {
   setenv("ESPALIER_TERMINATION_LOG", "/nowhere/at/all", 1);
   testing::internal::CaptureStderr();

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/environment.h"
-#include "services/base/exit_code.h"
 #include "services/client/dist_graph.h"
 #include "services/examples/degree_plugin/merge_answers.h"
 #include "services/telemetry/process.h"
@@ -41,11 +40,4 @@ Status Ask() {
 }  // namespace
 }  // namespace example
 
-int main() {
-  const espalier::Status status = example::Ask();
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  const espalier::ExitCode code = espalier::ExitCodeOf(status.code());
-  espalier::telemetry::WriteTermination(status, code);  // what `run` prints as the reason
-  return static_cast<int>(code);
-}
+int main() { return espalier::telemetry::EndOfProgram(example::Ask()); }

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "services/base/environment.h"
-#include "services/base/exit_code.h"
 #include "services/client/initialize.h"
 #include "services/examples/graph_sage/graph_sage.h"
 #include "services/telemetry/process.h"
@@ -45,11 +44,4 @@ Status Run(int argc, char** argv) {
 }  // namespace
 }  // namespace example
 
-int main(int argc, char** argv) {
-  const espalier::Status status = example::Run(argc, argv);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  const espalier::ExitCode code = espalier::ExitCodeOf(status.code());
-  espalier::telemetry::WriteTermination(status, code);  // what `run` prints as the reason
-  return static_cast<int>(code);
-}
+int main(int argc, char** argv) { return espalier::telemetry::EndOfProgram(example::Run(argc, argv)); }

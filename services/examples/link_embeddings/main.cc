@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "services/base/environment.h"
-#include "services/base/exit_code.h"
 #include "services/base/sha256.h"
 #include "services/client/initialize.h"
 #include "services/client/meet.h"
@@ -55,11 +54,4 @@ Status Run(int argc, char** argv) {
 }  // namespace
 }  // namespace example
 
-int main(int argc, char** argv) {
-  const espalier::Status status = example::Run(argc, argv);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  const espalier::ExitCode code = espalier::ExitCodeOf(status.code());
-  espalier::telemetry::WriteTermination(status, code);  // what `run` prints as the reason
-  return static_cast<int>(code);
-}
+int main(int argc, char** argv) { return espalier::telemetry::EndOfProgram(example::Run(argc, argv)); }
