@@ -165,12 +165,7 @@ int Fail(const Status& status, ExitCode code) {
 telemetry::TerminationMessage LastWords(const format::Manifest& manifest) {
   telemetry::TerminationMessage::Partition partition{
       .hash = manifest.partition_key, .bytes = 0, .cut = manifest.quality.cut_ratio};
-  for (const format::PartitionEntry& entry : manifest.partitions) {
-    for (const format::FileEntry* file :
-         {&entry.graph, &entry.node_columns, &entry.edge_columns, &entry.original_edge_ids}) {
-      partition.bytes += file->size_bytes;
-    }
-  }
+  for (const format::PartitionEntry& entry : manifest.partitions) partition.bytes += entry.size_bytes();
   telemetry::TerminationMessage message;
   message.message = "partitioned";
   message.partition = std::move(partition);
