@@ -145,7 +145,7 @@ class Screen {
 
 TEST(TerminalTest, TheWatchedJobIsPaintedInPlace) {
   Terminal terminal(40);
-  if (!terminal.works()) GTEST_SKIP() << "no pseudo terminals here";
+  ASSERT_TRUE(terminal.works()) << "no pseudo terminal: is devpts mounted?";
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::TrainingJobJson());
   world.on_pause = [&world] {
@@ -168,7 +168,7 @@ TEST(TerminalTest, TheWatchedJobIsPaintedInPlace) {
 
 TEST(TerminalTest, OneThatCannotRepaintGetsALineForEachChange) {
   Terminal terminal(40);
-  if (!terminal.works()) GTEST_SKIP() << "no pseudo terminals here";
+  ASSERT_TRUE(terminal.works()) << "no pseudo terminal: is devpts mounted?";
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::SucceededJobJson());
   Surroundings around = world.Around();
@@ -182,7 +182,7 @@ TEST(TerminalTest, OneThatCannotRepaintGetsALineForEachChange) {
 
 TEST(TerminalTest, AFailureIsDescribedOnOneScreen) {
   Terminal terminal(80);
-  if (!terminal.works()) GTEST_SKIP() << "no pseudo terminals here";
+  ASSERT_TRUE(terminal.works()) << "no pseudo terminal: is devpts mounted?";
   PluginWorld world;
   world.Put(kube::kDistTrainings, view::testing::FailedJobJson());
   world.Put(kube::kPods, view::testing::OomKilledPodJson());
