@@ -26,9 +26,9 @@ class Alerts:
         return found
 
     def expect(self, name, **labels):
-        """To be called before there is a cause: for these labels it is quiet, or soon is, and fires only afterwards."""
+        """To be called before there is a cause: for these labels it is quiet, or soon is, and pends only afterwards."""
         wait_for(f"the end of {name} for {labels}, which has no cause", QUIET_SECONDS,
-                 lambda: "firing" not in self.states(name, labels), self.active)
+                 lambda: not self.states(name, labels), self.active)
         return Expected(self, name, labels)
 
     def has_fired(self, name):
