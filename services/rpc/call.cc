@@ -14,6 +14,7 @@
 #include "services/base/mutex.h"
 #include "services/rpc/callee.h"
 #include "services/rpc/deadline.h"
+#include "services/rpc/server_answer.h"
 #include "services/rpc/status_map.h"
 
 namespace espalier::rpc {
@@ -66,15 +67,18 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
     // Looked at after the context is in its place: a stop that comes later finds it there.
     if (peer_->stop.stop_requested()) return End(Stopped());
     ++attempts_;
-    if (attempts_ > 1 && peer_->metrics != nullptr) peer_->metrics->CountRetry(ShortName(method_));
+    if (attempts_ > 1 && peer_->metrics != nullptr) peer_->metrics->CountRetry(ShortName(method_), retry_cause_);
     if (replicas_ != nullptr) {
       picked_ = replicas_->choice.Pick();
       peer_ = replicas_->peers[picked_];
     }
     reply_.Clear();
-    peer_->stub.UnaryCall(
-        context.get(), method_, grpc::StubOptions(), &request_, &reply_,
-        [self = shared_from_this(), context](grpc::Status status) { self->Finished(FromGrpc(status)); });
+    peer_->stub.UnaryCall(context.get(), method_, grpc::StubOptions(), &request_, &reply_,
+                          [self = shared_from_this(), context](grpc::Status status) {
+                            if (!status.ok())
+                              self->retry_cause_ = WasAnswered(*context) ? RetryCause::kNotYet : RetryCause::kNoAnswer;
+                            self->Finished(FromGrpc(status));
+                          });
   }
 
   void Finished(Status status) {
@@ -169,6 +173,7 @@ class RetriedCall : public std::enable_shared_from_this<RetriedCall> {
   size_t picked_ = 0;           // its number among the replicas
   int attempts_ = 0;
   int waits_ = 0;
+  RetryCause retry_cause_ = RetryCause::kNoAnswer;  // of a next attempt, where one has failed
   Status last_unavailable_;
   grpc::ByteBuffer reply_;
 

@@ -8,8 +8,14 @@ CallMetrics::OfMethod CallMetrics::MakeOfMethod(const std::string& method) {
   metrics.seconds = registry_->AddHistogram("espalier_client_call_seconds",
                                             "From asking until the answer, with all tries and the waits between them.",
                                             telemetry::ExponentialBuckets(0.0001, 4, 10), labels);
-  metrics.retries = registry_->AddCounter(
-      "espalier_client_retries_total", "Tries after the first one, of calls to servers that did not answer.", labels);
+  const auto retries = [&](const char* cause) {
+    return registry_->AddCounter(
+        "espalier_client_retries_total",
+        "Tries after the first one, by what came of the one before: no answer, or \"not yet\".",
+        {{"method", method}, {"cause", cause}});
+  };
+  metrics.unanswered_retries = retries("no_answer");
+  metrics.patient_retries = retries("not_yet");
   metrics.request_bytes =
       registry_->AddCounter("espalier_client_request_bytes_total", "Bytes of requests, those of each try.", labels);
   metrics.reply_bytes = registry_->AddCounter("espalier_client_reply_bytes_total", "Bytes of replies.", labels);
@@ -22,9 +28,10 @@ CallMetrics::OfMethod& CallMetrics::Of(const std::string& method) {
   return entry->second;
 }
 
-void CallMetrics::CountRetry(const std::string& method) {
+void CallMetrics::CountRetry(const std::string& method, RetryCause cause) {
   MutexLock lock(&mutex_);
-  Of(method).retries.Add();
+  OfMethod& metrics = Of(method);
+  (cause == RetryCause::kNotYet ? metrics.patient_retries : metrics.unanswered_retries).Add();
 }
 
 void CallMetrics::Count(const std::string& method, const Ended& call) {

@@ -12,6 +12,9 @@
 
 namespace espalier::rpc {
 
+// Why a call is tried again: nobody answered, or the server asks for patience.
+enum class RetryCause { kNoAnswer, kNotYet };
+
 // Thread-safe. Shares the registry: a call that its owner has given up is counted when it ends, on a thread of gRPC's.
 class CallMetrics {
  public:
@@ -19,7 +22,7 @@ class CallMetrics {
 
   // One more try of a call of a method ("GatherRows"), counted when it begins: a call to a server that is away for long
   // ends long after.
-  void CountRetry(const std::string& method) ABSL_LOCKS_EXCLUDED(mutex_);
+  void CountRetry(const std::string& method, RetryCause cause) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // One call that has ended for good, tries that failed before included.
   struct Ended {
@@ -34,7 +37,8 @@ class CallMetrics {
  private:
   struct OfMethod {
     telemetry::Histogram seconds;
-    telemetry::Counter retries;
+    telemetry::Counter unanswered_retries;
+    telemetry::Counter patient_retries;
     telemetry::Counter request_bytes;
     telemetry::Counter reply_bytes;
     std::map<StatusCode, telemetry::Counter> by_code;

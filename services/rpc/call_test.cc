@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <thread>
 #include <utility>
 
 #include "espalier/graph/v1/graph.grpc.pb.h"
 #include "services/rpc/server.h"
+#include "services/rpc/server_answer.h"
+#include "services/rpc/status_map.h"
 #include "services/rpc/testing/health_check.h"
 #include "services/telemetry/listen_socket.h"
 
@@ -117,7 +120,7 @@ TEST(CallTest, CountsCallsTriesAndBytes) {
   EXPECT_THAT(text, HasSubstr("espalier_client_calls_total{code=\"UNAVAILABLE\",method=\"Check\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("espalier_client_call_seconds_count{method=\"Check\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("espalier_client_reply_bytes_total{method=\"Check\"} 2\n"));  // SERVING
-  EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{method=\"Check\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{cause=\"no_answer\",method=\"Check\"} 1\n"));
 }
 
 // Whoever watches the counter sees an outage while it lasts.
@@ -137,7 +140,7 @@ TEST(CallTest, CountsRetriesOfACallThatIsStillUnderWay) {
 
   const auto has_retried = [&] {
     const std::string text = registry->Serialize();
-    const std::string series = "espalier_client_retries_total{method=\"Check\"} ";
+    const std::string series = "espalier_client_retries_total{cause=\"no_answer\",method=\"Check\"} ";
     const size_t at = text.find(series);
     return at != std::string::npos && text[at + series.size()] != '0';
   };
@@ -149,6 +152,39 @@ TEST(CallTest, CountsRetriesOfACallThatIsStillUnderWay) {
   stop.request_stop();
   ASSERT_EQ(end.wait_for(seconds(60)), std::future_status::ready);
   EXPECT_EQ(end.get().code(), StatusCode::kCancelled);
+}
+
+// Says "not yet" to the first who asks, as a server does; the next is served.
+class SaysNotYet final : public graph::v1::GraphStore::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const graph::v1::DescribeRequest*,
+                                     graph::v1::DescribeResponse*) override {
+    const Status answer = num_calls_.fetch_add(1) == 0 ? Unavailable("it is being made") : Status();
+    MarkAsAnswer(*context, answer);
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpc(answer));
+    return reactor;
+  }
+
+ private:
+  std::atomic<int> num_calls_ = 0;
+};
+
+// An alert asks for servers that do not answer.
+TEST(CallTest, AServerThatAsksForPatienceHasAnswered) {
+  SaysNotYet service;
+  const auto server = RpcServer::Start({}, {&service});
+  ASSERT_TRUE(server.ok());
+  const auto registry = std::make_shared<telemetry::MetricRegistry>();
+  ChannelSettings settings;
+  settings.metrics = std::make_shared<CallMetrics>(registry);
+  const auto peer = std::make_shared<Peer>("server", (*server)->address(), settings);
+  const auto reply = CallAndWait(peer, "/espalier.graph.v1.GraphStore/Describe", Empty(), Deadline::After(seconds(60)));
+  EXPECT_TRUE(reply.ok()) << reply.status().ToString();
+
+  const std::string text = registry->Serialize();
+  EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{cause=\"no_answer\",method=\"Describe\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{cause=\"not_yet\",method=\"Describe\"} 1\n"));
 }
 
 class ReplicatedCallTest : public ::testing::Test {
@@ -182,7 +218,7 @@ TEST_F(ReplicatedCallTest, AsksTheNextAtOnceAndRemembersWhoIsOutOfReach) {
 
   const std::string text = registry->Serialize();
   EXPECT_THAT(text, HasSubstr("espalier_client_calls_total{code=\"OK\",method=\"Check\"} 5\n"));
-  EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{method=\"Check\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("espalier_client_retries_total{cause=\"no_answer\",method=\"Check\"} 2\n"));
 }
 
 TEST_F(ReplicatedCallTest, ASilentOneIsLeftAloneOnceACallHasWaitedForItInVain) {

@@ -1,12 +1,14 @@
 #include "services/server/framed_call.h"
 
 #include "services/base/failpoint.h"
+#include "services/rpc/server_answer.h"
 #include "services/rpc/status_map.h"
 
 namespace espalier::server {
 
 void FramedCall::Finish(const Status& status) {
   Record(status.code(), 0);
+  rpc::MarkAsAnswer(*context_, status);
   reactor_->Finish(rpc::ToGrpc(status));
 }
 

@@ -95,7 +95,7 @@ def renewed(namespace, former):
 # How a trainer waits for a tensor that another one is about to make, as it is counted by who answers, and by who asks.
 WAITS = ('code="NOT_FOUND",method="DescribeTensor"', 'code="UNAVAILABLE",method="Create"')
 CLIENTS_WAITS = ('espalier_client_calls_total{code="NOT_FOUND",method="Describe"}',
-                 'espalier_client_retries_total{method="Create"}')
+                 'espalier_client_retries_total{cause="not_yet",method="Create"}')
 CLIENTS_CALLS = re.compile(r"^(espalier_client_(?:calls|retries)_total\{.*\}) (\S+)$", re.MULTILINE)
 END = re.compile(r"^espalier_tls_certificate_expiry_timestamp_seconds (\S+)$", re.MULTILINE)
 
