@@ -41,6 +41,12 @@ class BoundedQueue {
     return TakeFront();
   }
 
+  // Returns once nothing waits in it, or it is closed.
+  void AwaitEmpty() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    mutex_.Await([this] { return closed_ || items_.empty(); });
+  }
+
   void Close() ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
     closed_ = true;

@@ -33,6 +33,26 @@ TEST(BoundedQueueTest, CloseWakesAWaitingProducerAndDrainsWhatIsLeft) {
   EXPECT_EQ(queue.Pop(), std::nullopt);
 }
 
+TEST(BoundedQueueTest, AwaitsThatNothingWaitsInIt) {
+  BoundedQueue<int> queue(2);
+  queue.AwaitEmpty();
+  ASSERT_TRUE(queue.Push(1));
+  ASSERT_TRUE(queue.Push(2));
+  size_t left = 2;
+  {
+    std::jthread producer([&] {
+      queue.AwaitEmpty();
+      left = queue.Size();
+    });
+    EXPECT_EQ(queue.Pop(), 1);
+    EXPECT_EQ(queue.Pop(), 2);
+  }
+  EXPECT_EQ(left, 0u);
+  ASSERT_TRUE(queue.Push(3));
+  queue.Close();
+  queue.AwaitEmpty();
+}
+
 TEST(BoundedQueueTest, AWaitEndsAtItsDeadline) {
   BoundedQueue<int> queue(1);
   EXPECT_EQ(queue.PopBefore(Deadline::After(std::chrono::milliseconds(1))), std::nullopt);

@@ -159,13 +159,13 @@ class TrainerRun {
     EvaluationOptions evaluation = EvaluationOptionsOf(job_.training, parts_.sampling, inference, options_.incarnation);
     if (parts_.scorer != nullptr) {
       ASSIGN_OR_RETURN(evaluation.links, LinkMeasureOf(job_.training, graph_.schema(), parts_.scorer));
-      evaluation.links->options.chunk_nodes = options_.inference_chunk_nodes;
+      evaluation.links->options.chunk_nodes = options_.scoring_chunk;
       evaluation.links->options.timeouts = options_.timeouts;
       evaluation.links->options.before_chunk = evaluation.inference.before_chunk;
     }
     if (parts_.edges.has_value()) {
-      evaluation.edges = EdgeMeasure{evaluation.metric,     parts_.edges->target, parts_.edges->head,
-                                     inference.chunk_nodes, options_.timeouts,    inference.before_chunk};
+      evaluation.edges = EdgeMeasure{evaluation.metric,      parts_.edges->target, parts_.edges->head,
+                                     options_.scoring_chunk, options_.timeouts,    inference.before_chunk};
     }
     ASSIGN_OR_RETURN(evaluator_, Evaluator::Make(graph_, parts_.data, collective_, std::move(evaluation)));
     RETURN_IF_ERROR(PrepareCheckpoints());

@@ -69,7 +69,7 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   sampler::LocalMiniBatchSource source(graph, graph, spec, plan, {});
   BreakingSource breaking(source);
   TrainOptions options;
-  options.inference_chunk_nodes = 128;
+  options.inference_chunk_nodes = options.scoring_chunk = 128;
   options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
   if (!trainers.output_dir.empty()) options.output = *storage::OpenStore(trainers.output_dir);
   if (!trainers.model_file.empty()) options.model = *OpenModelFile(trainers.model_file, {});

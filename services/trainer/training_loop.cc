@@ -283,7 +283,7 @@ class Loop {
     return options_.snapshots->WantsAfter({epoch, epoch * steps + step + 1, step + 1 == steps});
   }
 
-  Status ComputeGradients(const BatchTensors& batch, uint32_t epoch, uint32_t step) {
+  Status ComputeGradients(BatchTensors& batch, uint32_t epoch, uint32_t step) {
     const Computing computing(options_);
     const Timer timer;
     report_.seconds.sample += batch.sample_seconds;

@@ -11,6 +11,12 @@ std::vector<std::span<const int64_t>> SpansOf(const std::vector<torch::Tensor>& 
   return spans;
 }
 
+size_t BytesOf(const TypedRows& rows) {
+  size_t bytes = 0;
+  for (const torch::Tensor& of_type : rows) bytes += of_type.nbytes();
+  return bytes;
+}
+
 std::string NameOfStep(uint32_t epoch, uint32_t step) {
   return "epoch " + std::to_string(epoch) + ", step " + std::to_string(step);
 }
@@ -47,8 +53,10 @@ Status BatchPrefetcher::FetchEpoch(uint32_t epoch) {
   if (first_step >= options_.steps_per_epoch) return Status();
   RETURN_IF_ERROR(source_.StartEpoch(epoch, first_step));
   for (uint32_t step = first_step; step < options_.steps_per_epoch; ++step) {
+    if (is_large_) ready_.AwaitEmpty();
     Result<BatchTensors> batch = FetchOne(epoch, step);
     if (!batch.ok()) return std::move(batch).status().While("mini-batch of " + NameOfStep(epoch, step));
+    is_large_ = BytesOf(batch->features) > options_.large_batch_bytes;
     if (!ready_.Push(std::move(batch))) break;
   }
   return Status();

@@ -1,5 +1,5 @@
 // Mini-batches fetched ahead of the thread that computes: sampling and gathering of step t + 1, t + 2 go on while
-// step t trains, also over the ends of epochs.
+// step t trains, also over the ends of epochs. Large ones are only two at a time: one that trains, one ahead.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,8 @@ struct PrefetchOptions {
   uint32_t first_step = 0;  // of the first epoch; may be steps_per_epoch: nothing is left of it
   uint32_t num_epochs = 0;
   uint32_t steps_per_epoch = 0;
-  size_t batches_ahead = 2;                // each holds its features: memory
+  size_t batches_ahead = 2;                // that wait, beside one under way; each holds its features: memory
+  size_t large_batch_bytes = 32 << 20;     // after one with such features, none is fetched while any waits
   std::chrono::seconds data_timeout{600};  // for one mini-batch and its rows
   sampler::AuditWriter* audit = nullptr;   // outlives the prefetcher; null: none
 };
@@ -42,6 +43,7 @@ class BatchPrefetcher {
   sampler::MiniBatchSource& source_;
   const NodeData& data_;
   const PrefetchOptions options_;
+  bool is_large_ = false;  // the batch that was fetched last; of the thread
   BoundedQueue<Result<BatchTensors>> ready_;
   Status error_;  // of the consumer's side
   std::thread thread_;

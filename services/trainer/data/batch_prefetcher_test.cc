@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "services/base/check.h"
 #include "services/base/testing/call_count.h"
 #include "services/graph/generators.h"
 #include "services/sampler/batches/local_mini_batch_source.h"
@@ -33,21 +34,29 @@ class RowsWithCountedLabels final : public sampler::RowSource {
   CallCount labels_read_;
 };
 
-// Two batches wait and a third one for its place, which begins another epoch: nobody has asked for any.
-TEST(BatchPrefetcherTest, HasBatchesWithTheirRowsBeforeAnybodyAsks) {
-  const shard::testing::TestGraph opened = shard::testing::MakeTestGraph(CommunityGraph(), 2, 11);
-  sampler::PartitionedGraph& graph = *opened.graph;
-  const graph::GraphSchema& schema = graph.book().schema();
-  const job::Training training = CommunityJob().training;
-  RowsWithCountedLabels rows(graph);
-  NodeData data = *NodeData::Make(training, schema, rows);
-  ASSERT_TRUE(data.SetOutputs(3).ok());
-  sampler::LocalMiniBatchSource source(graph, graph, *SamplingSpecOf(training.sampling, schema, training.seed),
-                                       *EpochPlanOf(training, schema, 1, Rank(0)), {});
-  BatchPrefetcher prefetcher(source, data, {.num_epochs = 2, .steps_per_epoch = 2, .batches_ahead = 2});
+class BatchPrefetcherTest : public ::testing::Test {
+ protected:
+  BatchPrefetcherTest() { ESPALIER_CHECK(data_.SetOutputs(3).ok()); }
 
-  EXPECT_TRUE(rows.labels_read().Reaches(3));
-  EXPECT_EQ(rows.labels_read().value(), 3);
+  const shard::testing::TestGraph opened_ = shard::testing::MakeTestGraph(CommunityGraph(), 2, 11);
+  sampler::PartitionedGraph& graph_ = *opened_.graph;
+  const graph::GraphSchema& schema_ = graph_.book().schema();
+  const job::Training training_ = CommunityJob().training;
+  RowsWithCountedLabels rows_{graph_};
+  NodeData data_ = *NodeData::Make(training_, schema_, rows_);
+  sampler::LocalMiniBatchSource source_{graph_,
+                                        graph_,
+                                        *SamplingSpecOf(training_.sampling, schema_, training_.seed),
+                                        *EpochPlanOf(training_, schema_, 1, Rank(0)),
+                                        {}};
+};
+
+// Two batches wait and a third one for its place, which begins another epoch: nobody has asked for any.
+TEST_F(BatchPrefetcherTest, HasBatchesWithTheirRowsBeforeAnybodyAsks) {
+  BatchPrefetcher prefetcher(source_, data_, {.num_epochs = 2, .steps_per_epoch = 2, .batches_ahead = 2});
+
+  EXPECT_TRUE(rows_.labels_read().Reaches(3));
+  EXPECT_EQ(rows_.labels_read().value(), 3);
   for (const uint32_t epoch : {0u, 1u}) {
     for (const uint32_t step : {0u, 1u}) {
       const Result<BatchTensors> batch = prefetcher.Next(Soon());
@@ -55,6 +64,17 @@ TEST(BatchPrefetcherTest, HasBatchesWithTheirRowsBeforeAnybodyAsks) {
       EXPECT_EQ(batch->batch.epoch, epoch);
       EXPECT_EQ(batch->batch.step, step);
     }
+  }
+  EXPECT_EQ(prefetcher.Next(Soon()).status().code(), StatusCode::kOutOfRange);
+}
+
+TEST_F(BatchPrefetcherTest, OfLargeBatchesOneIsAhead) {
+  BatchPrefetcher prefetcher(source_, data_, {.num_epochs = 2, .steps_per_epoch = 2, .large_batch_bytes = 1});
+  for (int taken = 1; taken <= 4; ++taken) {
+    EXPECT_TRUE(rows_.labels_read().Reaches(taken));
+    EXPECT_LE(rows_.labels_read().value(), taken);
+    const Result<BatchTensors> batch = prefetcher.Next(Soon());
+    ASSERT_TRUE(batch.ok()) << batch.status().ToString();
   }
   EXPECT_EQ(prefetcher.Next(Soon()).status().code(), StatusCode::kOutOfRange);
 }

@@ -16,10 +16,10 @@ torch::Tensor RowsOfSeeds(const TypedRows& rows, const sampler::MiniBatch& batch
 
 }  // namespace
 
-torch::Tensor ForwardPass(Model& model, const BatchTensors& tensors, LayerRun run) {
+torch::Tensor ForwardPass(Model& model, BatchTensors& tensors, LayerRun run) {
   run.original_ids = &tensors.original_ids;
   run.degrees = &tensors.degrees;
-  TypedRows rows = tensors.features;
+  TypedRows rows = std::move(tensors.features);
   for (int layer = 0; layer < model.num_layers(); ++layer) {
     // What a layer writes is what the next one reads: a mini-batch's nodes are numbered that way.
     rows = model.Layer(layer, tensors.batch.layers[static_cast<size_t>(layer)], rows, run);

@@ -126,7 +126,7 @@ torch::Tensor OneBatchOutputs(Bench& bench) {
   auto batch = sampler::SampleMiniBatch(bench.graph.neighbors, full, 0, 0, bench.data.seed_type(), seeds,
                                         static_cast<uint32_t>(count), Soon());
   EXPECT_TRUE(batch.ok()) << batch.status().ToString();
-  const auto tensors = FetchBatch(*std::move(batch), bench.data, Soon());
+  auto tensors = FetchBatch(*std::move(batch), bench.data, Soon());
   EXPECT_TRUE(tensors.ok()) << tensors.status().ToString();
   const torch::NoGradGuard no_gradients;
   return ForwardPass(*bench.model, *tensors, LayerRun());

@@ -40,7 +40,7 @@ Result<TrainOutcome> RunRank(const job::DistTraining& job, sampler::PartitionedG
   std::atomic<bool> stop = run.stop_after == 1;
   uint64_t steps = 0;
   TrainOptions options;
-  options.inference_chunk_nodes = 64;
+  options.inference_chunk_nodes = options.scoring_chunk = 64;
   options.timeouts = {std::chrono::seconds(60), std::chrono::seconds(60)};
   options.incarnation = run.incarnation;
   options.resume = run.resume;
