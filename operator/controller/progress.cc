@@ -108,8 +108,9 @@ void ProgressPoller::Stop() {
 
 void ProgressPoller::PollOnce() {
   std::vector<std::shared_ptr<const TrainingRecord>> trainings = caches_.trainings.All();
-  std::erase_if(trainings,
-                [](const auto& one) { return one->phase != api::NameOf(api::Phase::kTraining) || one->has_program; });
+  std::erase_if(trainings, [](const auto& one) {
+    return one->phase != api::NameOf(api::Phase::kTraining) || one->has_program || !one->is_ours;
+  });
   ForgetAllBut(trainings);
   // A few at a time: one that hangs takes its timeout, not everybody's.
   std::atomic<size_t> next{0};

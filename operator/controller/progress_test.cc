@@ -180,6 +180,15 @@ TEST_F(ProgressPollerTest, AWriteThatIsRefusedCountsAsAFailure) {
   EXPECT_THAT(job.registry.Serialize(), HasSubstr("espalier_operator_progress_failures_total 1\n"));
 }
 
+TEST_F(ProgressPollerTest, AsksNoTrainerOfAnotherControllersJob) {
+  Say(20);
+  kube::Json object = job.Stored();
+  object["spec"]["runPolicy"]["managedBy"] = "example.com/other";
+  caches.trainings.Put(*ParseTrainingRecord(object));
+  poller.PollOnce();
+  EXPECT_EQ(questions, 0);
+}
+
 TEST_F(ProgressPollerTest, AsksNoProgramOfTheUsers) {
   Say(20);
   kube::Json object = job.Stored();
