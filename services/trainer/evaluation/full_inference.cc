@@ -1,16 +1,12 @@
 #include "services/trainer/evaluation/full_inference.h"
 
 #include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/evaluation/stored_tensors.h"
 #include "services/trainer/model/model_error.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/model/torch_error.h"
 
 namespace espalier::trainer {
-
-Status LostWhereMissing(Status status) {
-  if (status.code() != StatusCode::kNotFound) return status;
-  return DataLoss("a graph server has lost what was stored on it: " + status.message());
-}
 
 FullInference::FullInference(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                              const InferenceOptions& options)
@@ -43,20 +39,11 @@ Status FullInference::ComputeLayer(Model& model, int layer, const std::string& p
   Tensors written;
   for (const NodeTypeId type : types_[static_cast<size_t>(layer) + 1]) written[type] = prefix;
   unfinished_ = written;
-  // Every rank creates them, so that nobody waits for rank 0, and nobody writes before all have: a tensor that is
-  // created once more would hide that its rows are lost.
-  RETURN_IF_ERROR(Agree(CreateTensors(written, model.OutputWidth(layer))));
+  RETURN_IF_ERROR(CreateOnAllRanks(graph_, types_[static_cast<size_t>(layer) + 1], prefix, model.OutputWidth(layer),
+                                   *collective_, options_.timeouts));
   RETURN_IF_ERROR(Agree(ComputeChunks(model, layer, written)));
   hidden_ = std::move(written);
   unfinished_.clear();
-  return Status();
-}
-
-Status FullInference::CreateTensors(const Tensors& tensors, int64_t width) {
-  for (const auto& [type, name] : tensors) {
-    RETURN_IF_ERROR(
-        LostWhereMissing(graph_.tensors.CreateTensor(type, name, DType::kF32, {width}, options_.timeouts.ForData())));
-  }
   return Status();
 }
 

@@ -38,10 +38,6 @@ struct InferenceOptions {
 using OnChunk =
     std::function<Status(uint64_t chunk, std::span<const GlobalNodeId> nodes, const torch::Tensor& outputs)>;
 
-// The error of a call that reads or writes a stored tensor, NotFound as DataLoss: the tensor had been created, so a
-// restarted server has lost it.
-Status LostWhereMissing(Status status);
-
 // Owned by one thread.
 class FullInference {
  public:
@@ -69,7 +65,6 @@ class FullInference {
   FullInference(GraphAccess graph, const NodeData& data, collective::Collective& collective,
                 const InferenceOptions& options);
   Status ComputeLayer(Model& model, int layer, const std::string& prefix);
-  Status CreateTensors(const Tensors& tensors, int64_t width);
   Status ComputeChunks(Model& model, int layer, const Tensors& written);
   Status ComputeChunk(Model& model, int layer, NodeTypeId type, uint64_t chunk, const std::string& tensor);
   Result<torch::Tensor> Outputs(Model& model, int layer, NodeTypeId type, std::span<const GlobalNodeId> nodes,

@@ -8,6 +8,7 @@
 #include "services/base/random_purpose.h"
 #include "services/sampler/seeds/negatives.h"
 #include "services/trainer/evaluation/ranking.h"
+#include "services/trainer/evaluation/stored_tensors.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/model/torch_error.h"
 
@@ -104,9 +105,8 @@ Status LinkEvaluation::CheckScores(SplitPartName part) {
 Status LinkEvaluation::StoreEmbeddings(Model& model, FullInference& inference, const std::string& tensor) {
   stored_ = tensor;
   for (const NodeTypeId type : data_.seed_types()) {
-    const Status created = LostWhereMissing(
-        graph_.tensors.CreateTensor(type, tensor, DType::kF32, {data_.num_outputs()}, options_.timeouts.ForData()));
-    RETURN_IF_ERROR(collective::AgreeOn(created, collective_, options_.timeouts.ForCollective()));
+    RETURN_IF_ERROR(
+        CreateOnAllRanks(graph_, std::span(&type, 1), tensor, data_.num_outputs(), collective_, options_.timeouts));
     RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
       return LostWhereMissing(
           graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), options_.timeouts.ForData()));

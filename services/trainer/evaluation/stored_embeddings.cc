@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/trainer/evaluation/stored_tensors.h"
 #include "services/trainer/model/parameters.h"
 
 namespace espalier::trainer {
@@ -10,9 +11,7 @@ Status StoredEmbeddings::Store(Model& model, FullInference& inference, const std
   if (!tensor_.empty()) return Status();
   tensor_ = tensor;
   for (const NodeTypeId type : data_.seed_types()) {
-    const Status created = LostWhereMissing(
-        graph_.tensors.CreateTensor(type, tensor, DType::kF32, {data_.num_outputs()}, timeouts_.ForData()));
-    RETURN_IF_ERROR(collective::AgreeOn(created, collective_, timeouts_.ForCollective()));
+    RETURN_IF_ERROR(CreateOnAllRanks(graph_, std::span(&type, 1), tensor, data_.num_outputs(), collective_, timeouts_));
     RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
       return LostWhereMissing(graph_.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), timeouts_.ForData()));
     }));

@@ -6,6 +6,7 @@
 
 #include "services/collective/agreement.h"
 #include "services/format/node_results.h"
+#include "services/trainer/evaluation/stored_tensors.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/results/decisions.h"
 
@@ -220,9 +221,8 @@ std::unique_ptr<NodeResultsWalk> WalkOfHidden(const NodeResultsContext& context,
 Status StoreOutputs(const NodeResultsContext& context, Model& model, FullInference& inference,
                     const std::string& tensor) {
   for (const NodeTypeId type : context.data.seed_types()) {
-    const Status created = LostWhereMissing(context.graph.tensors.CreateTensor(
-        type, tensor, DType::kF32, {context.data.num_outputs()}, context.timeouts.ForData()));
-    RETURN_IF_ERROR(collective::AgreeOn(created, context.collective, context.timeouts.ForCollective()));
+    RETURN_IF_ERROR(CreateOnAllRanks(context.graph, std::span(&type, 1), tensor, context.data.num_outputs(),
+                                     context.collective, context.timeouts));
     RETURN_IF_ERROR(inference.ForAllNodes(model, type, [&](uint64_t, auto nodes, const torch::Tensor& outputs) {
       return LostWhereMissing(
           context.graph.tensors.WriteRows(type, tensor, nodes, FromTorch(outputs), context.timeouts.ForData()));

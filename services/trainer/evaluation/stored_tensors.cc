@@ -1,0 +1,26 @@
+#include "services/trainer/evaluation/stored_tensors.h"
+
+#include "services/collective/agreement.h"
+
+namespace espalier::trainer {
+
+Status LostWhereMissing(Status status) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  return DataLoss("a graph server has lost what was stored on it: " + status.message());
+}
+
+Status CreateOnAllRanks(const GraphAccess& graph, std::span<const NodeTypeId> types, const std::string& name,
+                        int64_t width, collective::Collective& collective, const Timeouts& timeouts) {
+  const auto create = [&]() -> Status {
+    for (const NodeTypeId type : types) {
+      RETURN_IF_ERROR(
+          LostWhereMissing(graph.tensors.CreateTensor(type, name, DType::kF32, {width}, timeouts.ForData())));
+    }
+    return Status();
+  };
+  const bool makes = collective.rank() == Rank(0);
+  RETURN_IF_ERROR(collective::AgreeOn(makes ? create() : Status(), collective, timeouts.ForCollective()));
+  return collective::AgreeOn(makes ? Status() : create(), collective, timeouts.ForCollective());
+}
+
+}  // namespace espalier::trainer
