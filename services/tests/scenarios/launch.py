@@ -6,11 +6,12 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
-from harness import BIN, CORA, Scenario, espalier, job
+from harness import BIN, CORA, SOURCE, Scenario, espalier, job
 from ssh_hosts import KNOWN_UNREACHABLE, SshHosts, reason_against
 
 
@@ -331,6 +332,17 @@ class OfAUsers(LaunchScenario):
         self.assertEqual(result["trainers"], 2)
         self.assertEqual(result["weightsDigest"], alone["weightsDigest"])
         self.assertEqual(result["testAccuracy"], alone["testAccuracy"])
+
+    def test_rows_of_a_programs_own_lie_on_every_host(self):
+        self.graph = self.dir / "cora-links"
+        subprocess.run([sys.executable, str(SOURCE / "services/examples/cora_links.py"), str(self.graph)], check=True,
+                       timeout=120)
+        program = "espalier_example_link_embeddings"
+        alone = self.alone(self.document(), BIN / program, "links", 3)
+        result = self.launch_own(self.document(), [program], f"own/{program}", "links", 3)
+        self.assertEqual(result["trainers"], 2)
+        for numbers in ("losses", "rowsDigest", "endsCounted"):
+            self.assertEqual(result[numbers], alone[numbers])
 
     def test_a_plugin_answers_on_every_host(self):
         program, plugin = "espalier_example_ask_degrees", "espalier_example_degrees.so"
