@@ -1,5 +1,5 @@
 """What the chart renders is what a real API server takes: applied to one of e2e/control_plane, which keeps none of it.
-One release is installed and upgraded, and is gone at the end."""
+Two releases are installed, one in a namespace by people without the cluster's rights, and are gone at the end."""
 
 import json
 import os
@@ -17,9 +17,12 @@ from control_plane.processes import wait_until  # noqa: E402
 
 HELM = pathlib.Path(os.environ["ESPALIER_HELM"]) / "helm"
 CHART = REPOSITORY / "helm/espalier"
-NAMESPACE, OF_GRAFANA = "espalier-system", "monitoring"
+NAMESPACE, OF_GRAFANA, OF_A_TEAM = "espalier-system", "monitoring", "of-a-team"
 RELEASE, OF_RELEASE = "upgraded", "of-upgraded"  # one that is installed
 DEFINITION = "customresourcedefinition/disttrainings.espalier.io"
+OPERATORS_ACCOUNT = f"system:serviceaccount:{OF_A_TEAM}:espalier-operator"
+# What Kubernetes' own `admin` comes to; a control plane without controllers has nobody who adds it up.
+ROLES_OF_ADMIN = [f"system:aggregate-to-{role}" for role in ("admin", "edit", "view")]
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 EVERYTHING_OF_METRICS = {
     "service": {"enabled": True, "annotations": {"prometheus.io/scrape": "true"}},
@@ -65,6 +68,19 @@ VALUES = {
     "a long name": {"fullnameOverride": "a-name-that-is-as-long-as-the-chart-takes-it"}}
 
 
+def commands_below(heading, namespace):
+    """The blocks of commands below a heading of docs/operations/install.md."""
+    section = (REPOSITORY / "docs/operations/install.md").read_text().split(f"\n{heading}\n")[1].split("\n#")[0]
+    blocks, block = [], []
+    for line in [*section.splitlines(), "."]:
+        if line.startswith("    "):
+            block.append(line.strip().replace("NAMESPACE", namespace))
+        elif block and line:
+            blocks.append("\n".join(block))
+            block = []
+    return blocks
+
+
 def rendered(version, values):
     """As JSON is YAML, values go to helm as they are."""
     done = subprocess.run([HELM, "template", "espalier", CHART, "--namespace", NAMESPACE, "--kube-version", version,
@@ -80,7 +96,7 @@ class AppliedTest(unittest.TestCase):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="espalier-chart-"))
         cls.server = cls.enterClassContext(ApiServer(folder))
         cls.version = cls.server.api.request("GET", "/version")["gitVersion"]
-        for name in (NAMESPACE, OF_GRAFANA, OF_RELEASE):
+        for name in (NAMESPACE, OF_GRAFANA, OF_RELEASE, OF_A_TEAM):
             cls.server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         cls.server.apply(HERE / "prometheus_operator.yaml")
         waiting = cls.server.kubectl("wait", "--for=condition=Established", "--timeout=50s", "-f",
@@ -126,6 +142,58 @@ class AppliedTest(unittest.TestCase):
         before = self.identities()
         self.helm("upgrade", RELEASE, CHART, "--set", "crd.create=false")
         self.assertEqual(self.identities(), before)
+
+    def test_a_namespaces_own_install_it_as_the_page_says(self):
+        self.grant("team", *ROLES_OF_ADMIN)
+        prepare, install = commands_below("### In one namespace, without cluster-admin", OF_A_TEAM)
+        refused = self.shell(install.replace("--set rbac.create=false", ""), "team")
+        self.assertIn("forbidden", refused.stderr, refused.stdout)
+        uninstall = f"helm uninstall espalier --namespace {OF_A_TEAM} --ignore-not-found"
+        self.assertEqual(self.shell(uninstall, "team").returncode, 0)
+
+        self.addCleanup(self.kubectl, "delete", DEFINITION, "--ignore-not-found", "--timeout=50s")
+        self.assertEqual((done := self.shell(prepare, ADMIN)).returncode, 0, done.stderr)
+        self.addCleanup(self.kubectl, "delete", "clusterrole", "espalier-editor", "espalier-viewer")
+        self.kubectl("wait", "--for=condition=Established", "--timeout=50s", DEFINITION)
+        self.addCleanup(self.shell, uninstall, "team")
+        self.assertEqual((done := self.shell(install, "team")).returncode, 0, done.stderr)
+        self.kubectl("get", "deployment/espalier-operator", "--namespace", OF_A_TEAM)
+
+        self.assertTrue(self.may(OPERATORS_ACCOUNT, "patch", "disttrainings/status", OF_A_TEAM))
+        self.assertTrue(self.may(OPERATORS_ACCOUNT, "create", "leases.coordination.k8s.io", OF_A_TEAM))
+        self.assertFalse(self.may(OPERATORS_ACCOUNT, "get", "disttrainings", OF_RELEASE))
+        self.grant("researcher", "espalier-editor")
+        self.grant("reader", "espalier-viewer")
+        for user, verbs in (("researcher", {"create", "get", "patch", "delete"}), ("reader", {"get"})):
+            may = {verb for verb in ("create", "get", "patch", "delete")
+                   if self.may(user, verb, "disttrainings", OF_A_TEAM)}
+            self.assertEqual(may, verbs, user)
+            self.assertFalse(self.may(user, "patch", "disttrainings/status", OF_A_TEAM))
+
+    def grant(self, user, *roles):
+        """In the team's namespace."""
+        for role in roles:
+            self.kubectl("create", "rolebinding", f"{user}-{role}".replace(":", "-"), f"--clusterrole={role}",
+                         f"--user={user}", "--namespace", OF_A_TEAM)
+
+    def may(self, user, verb, resource, namespace):
+        resource, _, subresource = resource.partition("/")
+        answer = self.server.kubectl("auth", "can-i", verb, resource, f"--subresource={subresource}", "--namespace",
+                                     namespace, f"--as={user}")
+        self.assertIn(answer.stdout.strip(), ("yes", "no"), answer.stderr)
+        return answer.stdout.strip() == "yes"
+
+    def shell(self, commands, user):
+        """Commands as somebody types them in the repository."""
+        config = json.loads(pathlib.Path(self.server.kubeconfig(ADMIN)).read_text())
+        if user != ADMIN:
+            config["users"][0]["user"]["as"] = user
+        file = self.server.folder / f"{user}-types.kubeconfig"
+        file.write_text(json.dumps(config))
+        return subprocess.run(["bash", "-o", "errexit", "-o", "pipefail", "-c", commands], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120, cwd=REPOSITORY,
+                              env={"HOME": str(self.server.folder), "KUBECONFIG": str(file),
+                                   "PATH": f"{HELM.parent}:{self.server.tools}:/usr/bin:/bin"})
 
     def identities(self):
         """Of the definition and of a job: uid, and when somebody deleted it."""
