@@ -11,14 +11,13 @@
 #include "services/trainer/data/sampling_plan.h"
 #include "services/trainer/edge_task.h"
 #include "services/trainer/link_task.h"
-#include "services/trainer/model/model_file.h"
-#include "services/trainer/model/module_file.h"
 #include "services/trainer/model/parameters.h"
 #include "services/trainer/model/torch_script.h"
 #include "services/trainer/outputs.h"
 #include "services/trainer/results/edge_results.h"
 #include "services/trainer/results/node_results.h"
 #include "services/trainer/same_parameters.h"
+#include "services/trainer/training_parts.h"
 
 namespace espalier::trainer {
 namespace {
@@ -26,120 +25,6 @@ namespace {
 using graph::SplitPartName;
 
 constexpr std::chrono::seconds kTimeToDropWhenStopped{10};  // of its grace: servers may be gone, and the rows with them
-
-// What training is made of, in the order in which it is built.
-struct Parts {
-  NodeData data;
-  sampler::SamplingSpec sampling;
-  std::shared_ptr<const ModuleFile> module;  // null: a model of ours
-  std::shared_ptr<Model> model;
-  std::shared_ptr<LinkScorer> scorer;  // the model's module; null but for link prediction
-  std::optional<EdgeTask> edges;       // of tasks that label edges; its head is the model's module
-  uint32_t steps_per_epoch = 0;
-  std::string unmeasurable;                   // why no metric can be computed; empty: it can
-  std::vector<std::string> scorer_relations;  // RunFacts
-};
-
-// A job that only infers is content with a graph that has neither labels nor splits.
-Status FindMeasure(const job::Training& training, const GraphAccess& graph, Parts* parts) {
-  const Result<uint32_t> steps = StepsPerEpoch(training, parts->data, graph);
-  if (steps.ok()) parts->steps_per_epoch = *steps;
-  if (!parts->data.has_labels() && !job::IsOfEdges(training.task.type)) {
-    parts->unmeasurable = "the graph has no column '" + training.task.label + "'";
-  } else if (!steps.ok() && steps.status().code() == StatusCode::kNotFound && OnlyInfers(training)) {
-    parts->unmeasurable = steps.status().message();
-  }
-  return steps.ok() || !parts->unmeasurable.empty() ? Status() : steps.status();
-}
-
-// The model file that the job begins with; every rank reads it, all or none go on.
-Result<std::optional<ModelFile>> FileToBeginWith(const job::Training& training, const TrainOptions& options,
-                                                 collective::Collective& collective) {
-  if (options.model.store == nullptr || training.model.type == job::ModelType::kTorchScript) {
-    return std::optional<ModelFile>();
-  }
-  Result<ModelFile> file = ReadModelFile(options.model);
-  RETURN_IF_ERROR(collective::AgreeOn(file.status(), collective, options.timeouts.ForCollective())
-                      .While("spec.training.model.uri"));
-  return std::optional<ModelFile>(*std::move(file));
-}
-
-ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts) {
-  ModelOptions options;
-  options.model = training.model;
-  options.num_layers = static_cast<int>(parts.sampling.layers.size());
-  options.schema = schema;
-  options.input_widths = parts.data.input_widths();
-  options.num_outputs = parts.data.num_outputs();
-  options.relations = RelationsOf(parts.sampling);
-  options.seed_type = parts.data.seed_type();
-  options.seed_types = parts.data.seed_types();
-  options.seed = training.seed;
-  options.module = parts.module;
-  options.trains = !OnlyInfers(training);
-  for (const int64_t width : parts.data.feature_widths()) options.rows_are_embeddings.push_back(width == 0);
-  return options;
-}
-
-// A module may have outputs for classes that no node has, but not fewer. Embeddings are as wide as it makes them.
-Status SetOutputsOfModule(const Model& model, bool makes_embeddings, NodeData* data) {
-  const int64_t num_outputs = model.OutputWidth(model.num_layers() - 1);
-  if (!makes_embeddings && num_outputs < data->num_outputs()) {
-    return InvalidArgument("spec.training.model.uri: the module has " + std::to_string(num_outputs) +
-                           " outputs, but the labels need " + std::to_string(data->num_outputs()));
-  }
-  return data->SetOutputs(num_outputs);
-}
-
-Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collective::Collective& collective,
-                        const TrainOptions& options) {
-  const job::Training& training = job.training;
-  ASSIGN_OR_RETURN(NodeData data, NodeData::Make(training, graph.schema(), graph.rows));
-  ASSIGN_OR_RETURN(const std::optional<ModelFile> file, FileToBeginWith(training, options, collective));
-  ASSIGN_OR_RETURN(std::shared_ptr<const ModuleFile> module,
-                   ModuleToRun(training, options.model, collective, options.timeouts.ForCollective()));
-  if (file.has_value()) {
-    ASSIGN_OR_RETURN(const int64_t num_outputs, NumOutputsOf(*file));
-    RETURN_IF_ERROR(data.SetOutputs(num_outputs));
-  } else if (!(module != nullptr && OnlyInfers(training))) {
-    RETURN_IF_ERROR(data.CountOutputs(training.task.split, graph.seeds, collective, options.timeouts.collective));
-  }
-  ASSIGN_OR_RETURN(sampler::SamplingSpec sampling,
-                   SamplingSpecOf(training.sampling, graph.schema(), training.seed, job.graph.time_column));
-  Parts parts{std::move(data), std::move(sampling), std::move(module), nullptr, nullptr, {}, 0, {}, {}};
-  RETURN_IF_ERROR(FindMeasure(training, graph, &parts));
-  ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));
-  if (parts.module != nullptr) {
-    RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, job::IsOfEdges(training.task.type), &parts.data));
-    // The archive has been read; it may be large.
-    parts.module = std::make_shared<const ModuleFile>(ModuleFile{parts.module->where, {}, parts.module->sha256});
-  }
-  if (parts.model->needs_degrees()) {
-    parts.data.FetchDegrees(DegreeSource(graph.neighbors, graph.rows, RelationsOf(parts.sampling)));
-  }
-  if (PredictsLinks(training)) {
-    ASSIGN_OR_RETURN(parts.scorer, ScorerOf(training, graph.schema(), parts.data.num_outputs()));
-    ASSIGN_OR_RETURN(parts.scorer_relations, ScorerRelationsOf(training, graph.schema()));
-    RETURN_IF_ERROR(CheckNegatives(training, parts.data.num_outputs(), collective.size()));
-    parts.model->register_module("scorer", parts.scorer);
-  }
-  ASSIGN_OR_RETURN(parts.edges,
-                   EdgeTaskOf(training, file, graph, parts.data.num_outputs(), collective, options.timeouts));
-  if (parts.edges.has_value()) {
-    parts.model->register_module("edge_head", parts.edges->head);
-    const bool lacks_labels = parts.edges->target.label.empty() && parts.unmeasurable.empty();
-    if (lacks_labels) parts.unmeasurable = "the edges have no column '" + training.task.label + "'";
-  }
-  if (file.has_value()) {
-    RunFacts facts;
-    facts.job = job;
-    facts.num_outputs = parts.data.num_outputs();
-    facts.scorer_relations = parts.scorer_relations;
-    if (parts.edges.has_value()) facts.num_edge_outputs = parts.edges->target.num_outputs;
-    RETURN_IF_ERROR(LoadModelFile(*file, ModelMetadata(facts), *parts.model));
-  }
-  return parts;
-}
 
 bool NeedsLength(const job::LearningRateSchedule& schedule) {
   return schedule.type == job::ScheduleType::kLinear || schedule.type == job::ScheduleType::kCosine;
@@ -154,8 +39,7 @@ class TrainerRun {
 
   Result<TrainOutcome> Run(sampler::MiniBatchSource& batches) {
     RETURN_IF_ERROR(OpenFiles());
-    const InferenceOptions inference = {options_.inference_chunk_nodes, options_.timeouts,
-                                        [this] { return GoOnEvaluating(); }};
+    const InferenceOptions inference = {parts_.chunk_nodes, options_.timeouts, [this] { return GoOnEvaluating(); }};
     EvaluationOptions evaluation = EvaluationOptionsOf(job_.training, parts_.sampling, inference, options_.incarnation);
     if (parts_.scorer != nullptr) {
       ASSIGN_OR_RETURN(evaluation.links, LinkMeasureOf(job_.training, graph_.schema(), parts_.scorer));
@@ -280,7 +164,7 @@ class TrainerRun {
     facts.steps_per_epoch = parts_.steps_per_epoch;
     facts.fields =
         DecidingFields(job_, {book, parts_.data.seed_type(), parts_.data.num_outputs(), parts_.steps_per_epoch,
-                              options_.inference_chunk_nodes, parts_.module == nullptr ? "" : parts_.module->sha256,
+                              parts_.chunk_nodes, parts_.module == nullptr ? "" : parts_.module->sha256,
                               parts_.edges.has_value() ? parts_.edges->target.num_outputs : 0});
     facts.partition_key = options_.partition_key;
     facts.num_partitions = book.num_partitions();

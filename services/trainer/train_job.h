@@ -31,8 +31,8 @@ struct TrainOptions {
   storage::StoreLocation resume_from;  // a checkpoint or a folder of them, another run's for one; without a store: none
   std::string partition_key;           // of the open graph; recorded in checkpoints
   uint64_t incarnation = 1;
-  uint64_t inference_chunk_nodes = 1024;  // evaluated at once; results depend on it
-  uint64_t scoring_chunk = 4096;          // edges, and candidates, scored at once; likewise
+  uint64_t inference_chunk_nodes = 0;  // evaluated at once, results depend on it; 0: ChunkNodesOf
+  uint64_t scoring_chunk = 4096;       // edges, and candidates, scored at once; likewise
   Timeouts timeouts;
   MathSettings math;                                  // reported with the results
   const std::atomic<bool>* stop_requested = nullptr;  // outlives the call; null: never

@@ -26,7 +26,7 @@
 namespace espalier::trainer {
 
 struct InferenceOptions {
-  uint64_t chunk_nodes = 1024;
+  uint64_t chunk_nodes = 4096;
   Timeouts timeouts;
   // Before each chunk, and between its parts. May be empty; an error ends the pass of all ranks.
   std::function<Status()> before_chunk = {};

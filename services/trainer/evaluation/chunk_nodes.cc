@@ -1,0 +1,54 @@
+#include "services/trainer/evaluation/chunk_nodes.h"
+
+#include <algorithm>
+
+namespace espalier::trainer {
+namespace {
+
+constexpr uint64_t kFewest = 128, kMost = 4096;
+constexpr double kMiB = 1 << 20;
+constexpr double kMostOfALayer = 128 * kMiB, kMostOfASample = 288 * kMiB;
+
+enum class Draws { kAsTheSpecSays, kAllInEdges };
+
+// In-edges of a node over all relations of a layer, on average at most.
+double InEdgesOf(const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
+  double in_edges = 0;
+  for (uint16_t type = 0; type < layer.fanouts.size(); ++type) {
+    const int32_t fanout = layer.fanouts[type];
+    if (fanout == 0) continue;
+    const NodeTypeId destination = book.schema().DestinationOf(EdgeTypeId(type));
+    const double all = static_cast<double>(book.num_edges(EdgeTypeId(type))) /
+                       static_cast<double>(std::max<uint64_t>(1, book.num_nodes(destination)));
+    in_edges += draws == Draws::kAllInEdges || fanout < 0 ? all : std::min(all, static_cast<double>(fanout));
+  }
+  return in_edges;
+}
+
+// No more than the graph has; in truth fewer, because neighbours repeat.
+double NodesReadFor(double nodes, const sampler::LayerSpec& layer, const graph::PartitionBook& book, Draws draws) {
+  return std::min(static_cast<double>(book.num_nodes()), nodes * (1 + InEdgesOf(layer, book, draws)));
+}
+
+}  // namespace
+
+uint64_t ChunkNodesOf(const sampler::SamplingSpec& spec, job::EvaluationNeighborhood neighborhood,
+                      const graph::PartitionBook& book, std::span<const int64_t> row_widths) {
+  const auto fits = [&](uint64_t chunk) {
+    const auto outputs = static_cast<double>(chunk);
+    double nodes_of_sample = outputs, bytes_of_sample = 0;
+    for (size_t layer = spec.layers.size(); layer-- > 0;) {
+      const double row_bytes = 4.0 * static_cast<double>(row_widths[layer]);
+      const double nodes_of_layer = NodesReadFor(outputs, spec.layers[layer], book, Draws::kAllInEdges);
+      if (nodes_of_layer * row_bytes > kMostOfALayer) return false;
+      nodes_of_sample = NodesReadFor(nodes_of_sample, spec.layers[layer], book, Draws::kAsTheSpecSays);
+      bytes_of_sample += nodes_of_sample * row_bytes;
+    }
+    return neighborhood != job::EvaluationNeighborhood::kSampled || bytes_of_sample <= kMostOfASample;
+  };
+  uint64_t chunk = kMost;
+  while (chunk > kFewest && !fits(chunk)) chunk /= 2;
+  return chunk;
+}
+
+}  // namespace espalier::trainer

@@ -1,0 +1,134 @@
+#include "services/trainer/training_parts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/collective/agreement.h"
+#include "services/trainer/data/sampling_plan.h"
+#include "services/trainer/epoch_plan.h"
+#include "services/trainer/evaluation/chunk_nodes.h"
+#include "services/trainer/link_task.h"
+#include "services/trainer/model/model_file.h"
+#include "services/trainer/outputs.h"
+
+namespace espalier::trainer {
+namespace {
+
+// A job that only infers is content with a graph that has neither labels nor splits.
+Status FindMeasure(const job::Training& training, const GraphAccess& graph, Parts* parts) {
+  const Result<uint32_t> steps = StepsPerEpoch(training, parts->data, graph);
+  if (steps.ok()) parts->steps_per_epoch = *steps;
+  if (!parts->data.has_labels() && !job::IsOfEdges(training.task.type)) {
+    parts->unmeasurable = "the graph has no column '" + training.task.label + "'";
+  } else if (!steps.ok() && steps.status().code() == StatusCode::kNotFound && OnlyInfers(training)) {
+    parts->unmeasurable = steps.status().message();
+  }
+  return steps.ok() || !parts->unmeasurable.empty() ? Status() : steps.status();
+}
+
+// The model file that the job begins with; every rank reads it, all or none go on.
+Result<std::optional<ModelFile>> FileToBeginWith(const job::Training& training, const TrainOptions& options,
+                                                 collective::Collective& collective) {
+  if (options.model.store == nullptr || training.model.type == job::ModelType::kTorchScript) {
+    return std::optional<ModelFile>();
+  }
+  Result<ModelFile> file = ReadModelFile(options.model);
+  RETURN_IF_ERROR(collective::AgreeOn(file.status(), collective, options.timeouts.ForCollective())
+                      .While("spec.training.model.uri"));
+  return std::optional<ModelFile>(*std::move(file));
+}
+
+// A module may have outputs for classes that no node has, but not fewer. Embeddings are as wide as it makes them.
+Status SetOutputsOfModule(const Model& model, bool makes_embeddings, NodeData* data) {
+  const int64_t num_outputs = model.OutputWidth(model.num_layers() - 1);
+  if (!makes_embeddings && num_outputs < data->num_outputs()) {
+    return InvalidArgument("spec.training.model.uri: the module has " + std::to_string(num_outputs) +
+                           " outputs, but the labels need " + std::to_string(data->num_outputs()));
+  }
+  return data->SetOutputs(num_outputs);
+}
+
+// Of the rows that each layer reads.
+std::vector<int64_t> WidthsRead(const Parts& parts) {
+  const std::vector<int64_t>& inputs = parts.data.input_widths();
+  std::vector<int64_t> widths = {*std::max_element(inputs.begin(), inputs.end())};
+  for (int layer = 0; layer + 1 < parts.model->num_layers(); ++layer) widths.push_back(parts.model->OutputWidth(layer));
+  widths.resize(parts.sampling.layers.size(), widths.back());
+  return widths;
+}
+
+}  // namespace
+
+ModelOptions ModelOptionsOf(const job::Training& training, const graph::GraphSchema& schema, const Parts& parts) {
+  ModelOptions options;
+  options.model = training.model;
+  options.num_layers = static_cast<int>(parts.sampling.layers.size());
+  options.schema = schema;
+  options.input_widths = parts.data.input_widths();
+  options.num_outputs = parts.data.num_outputs();
+  options.relations = RelationsOf(parts.sampling);
+  options.seed_type = parts.data.seed_type();
+  options.seed_types = parts.data.seed_types();
+  options.seed = training.seed;
+  options.module = parts.module;
+  options.trains = !OnlyInfers(training);
+  for (const int64_t width : parts.data.feature_widths()) options.rows_are_embeddings.push_back(width == 0);
+  return options;
+}
+
+Result<Parts> MakeParts(const job::DistTraining& job, GraphAccess graph, collective::Collective& collective,
+                        const TrainOptions& options) {
+  const job::Training& training = job.training;
+  ASSIGN_OR_RETURN(NodeData data, NodeData::Make(training, graph.schema(), graph.rows));
+  ASSIGN_OR_RETURN(const std::optional<ModelFile> file, FileToBeginWith(training, options, collective));
+  ASSIGN_OR_RETURN(std::shared_ptr<const ModuleFile> module,
+                   ModuleToRun(training, options.model, collective, options.timeouts.ForCollective()));
+  if (file.has_value()) {
+    ASSIGN_OR_RETURN(const int64_t num_outputs, NumOutputsOf(*file));
+    RETURN_IF_ERROR(data.SetOutputs(num_outputs));
+  } else if (!(module != nullptr && OnlyInfers(training))) {
+    RETURN_IF_ERROR(data.CountOutputs(training.task.split, graph.seeds, collective, options.timeouts.collective));
+  }
+  ASSIGN_OR_RETURN(sampler::SamplingSpec sampling,
+                   SamplingSpecOf(training.sampling, graph.schema(), training.seed, job.graph.time_column));
+  Parts parts{std::move(data), std::move(sampling), std::move(module), nullptr, nullptr, {}, 0, {}, {}, 0};
+  RETURN_IF_ERROR(FindMeasure(training, graph, &parts));
+  ASSIGN_OR_RETURN(parts.model, MakeModel(ModelOptionsOf(training, graph.schema(), parts)));
+  parts.chunk_nodes = options.inference_chunk_nodes;
+  if (parts.chunk_nodes == 0) {
+    parts.chunk_nodes =
+        ChunkNodesOf(parts.sampling, training.evaluation.neighborhood, graph.neighbors.book(), WidthsRead(parts));
+  }
+  if (parts.module != nullptr) {
+    RETURN_IF_ERROR(SetOutputsOfModule(*parts.model, job::IsOfEdges(training.task.type), &parts.data));
+    // The archive has been read; it may be large.
+    parts.module = std::make_shared<const ModuleFile>(ModuleFile{parts.module->where, {}, parts.module->sha256});
+  }
+  if (parts.model->needs_degrees()) {
+    parts.data.FetchDegrees(DegreeSource(graph.neighbors, graph.rows, RelationsOf(parts.sampling)));
+  }
+  if (PredictsLinks(training)) {
+    ASSIGN_OR_RETURN(parts.scorer, ScorerOf(training, graph.schema(), parts.data.num_outputs()));
+    ASSIGN_OR_RETURN(parts.scorer_relations, ScorerRelationsOf(training, graph.schema()));
+    RETURN_IF_ERROR(CheckNegatives(training, parts.data.num_outputs(), collective.size()));
+    parts.model->register_module("scorer", parts.scorer);
+  }
+  ASSIGN_OR_RETURN(parts.edges,
+                   EdgeTaskOf(training, file, graph, parts.data.num_outputs(), collective, options.timeouts));
+  if (parts.edges.has_value()) {
+    parts.model->register_module("edge_head", parts.edges->head);
+    const bool lacks_labels = parts.edges->target.label.empty() && parts.unmeasurable.empty();
+    if (lacks_labels) parts.unmeasurable = "the edges have no column '" + training.task.label + "'";
+  }
+  if (file.has_value()) {
+    RunFacts facts;
+    facts.job = job;
+    facts.num_outputs = parts.data.num_outputs();
+    facts.scorer_relations = parts.scorer_relations;
+    if (parts.edges.has_value()) facts.num_edge_outputs = parts.edges->target.num_outputs;
+    RETURN_IF_ERROR(LoadModelFile(*file, ModelMetadata(facts), *parts.model));
+  }
+  return parts;
+}
+
+}  // namespace espalier::trainer
