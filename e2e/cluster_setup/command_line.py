@@ -19,7 +19,7 @@ from cluster_setup.state import GATEWAY, PROMETHEUS_PORT, S3_PORT, Cluster, Setu
 USAGE_STATUS, UNFIT_STATUS, INTERRUPTED_STATUS = 64, 69, 130
 # Seconds that a command waits for another one on the same cluster; all others are refused at once. These end what has been
 # begun, also when whoever began it is on his way out.
-PATIENCE = {"down": 300, "start-node": 60, "join-node": 60, "start-s3": 60}
+PATIENCE = {"down": 300, "start-node": 60, "join-node": 60, "join-between": 60, "start-s3": 60}
 
 
 def say(text):
@@ -132,6 +132,21 @@ def join_node(cluster, arguments):
     node.wait_until_ready(programs.control_plane)
 
 
+def cut_between(cluster, arguments):
+    network.set_way_between(cluster, _two_nodes(cluster, arguments.nodes), is_open=False)
+
+
+def join_between(cluster, arguments):
+    network.set_way_between(cluster, _two_nodes(cluster, arguments.nodes), is_open=True)
+
+
+def _two_nodes(cluster, names):
+    programs = _Programs(cluster)
+    if names[0] == names[1]:
+        raise SetupError(f"{names[0]} twice: there is no way from a node to itself")
+    return [programs.node(name).name for name in names]
+
+
 def stop_s3(cluster, _):
     _Programs(cluster).control_plane.stop_s3()
 
@@ -195,7 +210,8 @@ def _parser(description):
     commands = parser.add_subparsers(dest="command_name", required=True)
     for name, function in [("check", check), ("packages", packages), ("up", up), ("status", status), ("exec", execute),
                            ("kill-node", kill_node), ("start-node", start_node), ("cut-node", cut_node),
-                           ("join-node", join_node), ("stop-s3", stop_s3), ("start-s3", start_s3), ("down", down)]:
+                           ("join-node", join_node), ("cut-between", cut_between), ("join-between", join_between),
+                           ("stop-s3", stop_s3), ("start-s3", start_s3), ("down", down)]:
         command = commands.add_parser(name)
         command.set_defaults(function=function, is_exclusive=name not in ("check", "packages", "status", "exec"),
                              patience=PATIENCE.get(name, 0))
@@ -206,6 +222,8 @@ def _parser(description):
             command.add_argument("command", nargs="+")
         if name.endswith("-node"):
             command.add_argument("node")
+        if name.endswith("-between"):
+            command.add_argument("nodes", nargs=2, metavar="NODE")
     parser.error = lambda message: (parser.print_usage(sys.stderr), print(message, file=sys.stderr),
                                     sys.exit(USAGE_STATUS))
     return parser

@@ -40,9 +40,25 @@ def ensure_node(cluster, node):
         sysctl -qw net.ipv4.ip_forward=1""")
     for other in cluster.node_names:
         if other != node:
-            _shell(namespace, f"ip route replace {pod_range_of(other)} via {node_address(other)}")
+            _lead_to(cluster, node, other)
+
+
+def _lead_to(cluster, node, other):
+    _shell(cluster.node_namespace(node), f"ip route replace {pod_range_of(other)} via {node_address(other)}")
 
 
 def set_cable(cluster, node, is_plugged_in):
     """Pulls a node's only cable, or plugs it in again: nothing on the node ends, and nobody reaches it."""
     run(["ip", "-n", cluster.control_plane_namespace, "link", "set", f"v-{node}", "up" if is_plugged_in else "down"])
+
+
+def set_way_between(cluster, nodes, is_open):
+    """What two nodes send each other, and their pods, is lost without a word, or arrives again. Both reach all others, the
+    API server and the store among them."""
+    for node, other in (nodes, nodes[::-1]):
+        if is_open:
+            _lead_to(cluster, node, other)
+        else:
+            _shell(cluster.node_namespace(node), f"ip route replace blackhole {pod_range_of(other)}")
+        _shell(cluster.node_namespace(node),
+               f"ip route {'flush exact' if is_open else 'replace blackhole'} {node_address(other)}/32")

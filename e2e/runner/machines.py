@@ -26,6 +26,14 @@ class Machines:
             yield
 
     @contextlib.contextmanager
+    def cut_between(self, nodes):
+        """A time in which two nodes do not reach each other; both reach the API server and the store."""
+        told = " and ".join(nodes)
+        with self._between(("cut-between", *nodes), ("join-between", *nodes), f"{told} do not reach each other",
+                           f"{told} reach each other again"):
+            yield
+
+    @contextlib.contextmanager
     def without_store(self):
         """A time in which nothing answers at the bucket's address."""
         with self._between(("stop-s3",), ("start-s3",), "the store is gone", "the store is back"):
