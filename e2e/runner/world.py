@@ -1,5 +1,6 @@
 """What a scenario has at hand: a namespace, the bucket, the chart, machines, and results that nobody disturbed."""
 
+import contextlib
 import hashlib
 import json
 import math
@@ -68,6 +69,22 @@ class World:
         self.note(f"{name}: {seconds:.1f} s")
         self.figures[name] = round(seconds, 1)
 
+    @contextlib.contextmanager
+    def kept_evidence(self, moment):
+        """What is there when the block fails is reported, beside what the scenario leaves at its end: for blocks whose
+        failure is followed by a cleaning up."""
+        with self._reported(self._reports / self._scenario / moment, self.namespace):
+            yield
+
+    @contextlib.contextmanager
+    def _reported(self, folder, namespace):
+        try:
+            yield
+        except Exception:
+            report.write(folder, namespace.name)
+            self.note(f"what was there then lies in {folder}")
+            raise
+
     def check_time(self):
         if time.monotonic() > self._deadline:
             raise Failure(f"{self._scenario} took longer than it may")
@@ -121,18 +138,15 @@ class World:
         begin = time.monotonic()
         calm.create()
         try:
-            calm.create_bucket_secret()
-            calm.apply(CORA)
-            if self.is_own_cluster():
-                run_in_image.begin(calm, "alone", CORA)  # beside it: each leaves processors idle while it waits
-            calm.wait_for_phase("cora", "Succeeded", 600)
-            models, result = calm.models("cora"), calm.result("cora")
-            if self.is_own_cluster():
-                self._expect_the_same_of_one_pod(calm, result)
-        except Exception:
-            report.write(folder, calm.name)
-            self.note(f"what was there undisturbed lies in {folder}")
-            raise
+            with self._reported(folder, calm):
+                calm.create_bucket_secret()
+                calm.apply(CORA)
+                if self.is_own_cluster():
+                    run_in_image.begin(calm, "alone", CORA)  # beside it: each leaves processors idle while it waits
+                calm.wait_for_phase("cora", "Succeeded", 600)
+                models, result = calm.models("cora"), calm.result("cora")
+                if self.is_own_cluster():
+                    self._expect_the_same_of_one_pod(calm, result)
         finally:
             calm.delete()
         self.note(f"undisturbed, in {time.monotonic() - begin:.0f} s: {models}")

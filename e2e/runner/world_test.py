@@ -92,6 +92,16 @@ class UndisturbedTest(unittest.TestCase):
         self.assertEqual(self.asked[-3:], ["pod's end", "report", "delete"])
         self.assertEqual(self.bucket.objects, {})
 
+    def test_a_scenario_may_keep_what_it_is_about_to_clean_up(self):
+        with self.quietly(), self.assertRaisesRegex(Failure, "as it should not be"):
+            told = self.world()
+            told.namespace, told._scenario = self.namespace("e2e-undisturbed-1"), "story"
+            with told.kept_evidence("upgraded"):
+                self.note("a part that passes")()
+            with told.kept_evidence("upgraded"):
+                raise Failure("as it should not be")
+        self.assertEqual(self.asked, ["a part that passes", "report"])
+
 
 if __name__ == "__main__":
     unittest.main()
