@@ -7,7 +7,8 @@ What a block is stands behind the three backticks:
     sh ctrl-c         a run that is interrupted after its first epochs, and ends with exit code 75
     python            a program
     yaml, below a line <!-- file: NAME -->: written to that file
-    anything else     is not run: output, what a shell is set up with, and what needs a cluster, DGL or the tools of AWS
+    anything else     is not run: output, what a shell is set up with, and what needs a cluster (`sh cluster`: the
+                      story `first_job` of e2e runs it), DGL or the tools of AWS
 """
 
 import contextlib
@@ -189,6 +190,19 @@ class GuideTest(unittest.TestCase):
         self.assertEqual(process.returncode, 64, process.stderr)
         self.assertEqual(len(process.stderr.splitlines()), 1, process.stderr)
         self.assertIn("spec.training.epochs: expected an integer", process.stderr)
+
+    def test_the_readmes_commands_for_a_cluster_are_those_of_the_pages(self):
+        """The story `first_job` of e2e does what the pages say."""
+        def commands(path):
+            of_cluster = "".join(text for _, _, kind, _, text in blocks(path) if kind == "sh cluster")
+            return {" ".join(line.split()) for line in of_cluster.replace("\\\n", " ").splitlines()}
+
+        readmes = commands(SOURCE / "README.md")
+        others = commands(DOCS / "operations/install.md") | commands(GUIDE / "cluster.md")
+        for begin in ("helm install ", "kubectl create secret ", "images/build "):
+            with self.subTest(begin):
+                command, = (line for line in readmes if line.startswith(begin))
+                self.assertIn(command, others)
 
     def test_every_page_with_blocks_that_can_be_run_is_followed(self):
         with_blocks = {path.name for path in GUIDE.glob("*.md") for _, _, kind, _, _ in blocks(path) if is_run(kind)}

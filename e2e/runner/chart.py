@@ -32,25 +32,11 @@ def _enforce_pod_security():
             "name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}))
 
 
-def install_as_documented():
-    """The two commands of docs/operations/install.md, for whom nothing is installed yet."""
-    images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
-    run(["helm", "install", RELEASE, CHART, "--namespace", NAMESPACE, "--create-namespace",
-         "--set", f"image.core={images}-core", "--set", f"image.trainer={images}-trainer",
-         "--set", f"image.tag={tag}"], timeout=150)
-    _kubectl("rollout", "status", OPERATOR, "--timeout=120s", timeout=150)
-
-
-def upgrade(*settings, chart=CHART):
-    """With other values, and another version; returns when the operators of before are gone."""
+@contextlib.contextmanager
+def replaced_operators():
+    """Returns when the operators of before are gone, and as many as the Deployment wants are there."""
     before = set(operator_pods())
-    install(*settings, chart=chart)
-    _wait_until_gone(before)
-
-
-def roll_back():
-    before = set(operator_pods())
-    run(["helm", "rollback", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout", "120s"], timeout=150)
+    yield
     _wait_until_gone(before)
 
 
@@ -63,6 +49,13 @@ def _wait_until_gone(pods):
         return not pods & now and len(now) == wanted
 
     wait_for("the end of the former operators", 60, look)
+
+
+def places_on_pages():
+    """What the pages' examples of the chart's images are here: other names, and another tag than the chart's own."""
+    images, tag = os.environ["ESPALIER_E2E_IMAGES"], os.environ["ESPALIER_E2E_TAG"]
+    return {"registry.example.com/espalier-core": f"{images}-core --set image.tag={tag}",
+            "registry.example.com/espalier-trainer": f"{images}-trainer"}
 
 
 def trainer_image():

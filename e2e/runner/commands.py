@@ -12,20 +12,20 @@ class Failure(Exception):
     """An expectation that was not met, in words."""
 
 
-def run(command, timeout=60, stdin=None):
-    """Standard output of a command that must succeed."""
-    done = attempt(command, timeout, stdin)
+def run(command, timeout=60, stdin=None, **where):
+    """Standard output of a command that must succeed. `where` may say `cwd` and `env`."""
+    done = attempt(command, timeout, stdin, **where)
     if done.returncode != 0:
         raise Failure(f"exit status {done.returncode}: {' '.join(map(str, command))}\n{(done.stderr or done.stdout)[-3000:]}")
     return done.stdout
 
 
-def attempt(command, timeout=60, stdin=None):
+def attempt(command, timeout=60, stdin=None, **where):
     """The same where failing is an answer too."""
     command = [str(part) for part in command]
     feed = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **feed)
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **feed, **where)
     except subprocess.TimeoutExpired:
         raise Failure(f"took longer than {timeout} s: {' '.join(command)}") from None
 

@@ -14,6 +14,7 @@ sys.path.insert(0, str(HERE.parents[1] / "e2e"))
 
 from control_plane.api_server import ADMIN, REPOSITORY, ApiServer  # noqa: E402
 from control_plane.processes import wait_until  # noqa: E402
+from runner import pages  # noqa: E402
 
 HELM = pathlib.Path(os.environ["ESPALIER_HELM"]) / "helm"
 CHART = REPOSITORY / "helm/espalier"
@@ -66,19 +67,6 @@ VALUES = {
     "an account with annotations": {"serviceAccount": {"name": "mine", "annotations": {"example.com/role": "reader"}}},
     "all of the pod": POD,
     "a long name": {"fullnameOverride": "a-name-that-is-as-long-as-the-chart-takes-it"}}
-
-
-def commands_below(heading, namespace):
-    """The blocks of commands below a heading of docs/operations/install.md."""
-    section = (REPOSITORY / "docs/operations/install.md").read_text().split(f"\n{heading}\n")[1].split("\n#")[0]
-    blocks, block = [], []
-    for line in [*section.splitlines(), "."]:
-        if line.startswith("    "):
-            block.append(line.strip().replace("NAMESPACE", namespace))
-        elif block and line:
-            blocks.append("\n".join(block))
-            block = []
-    return blocks
 
 
 def rendered(version, values):
@@ -145,7 +133,8 @@ class AppliedTest(unittest.TestCase):
 
     def test_a_namespaces_own_install_it_as_the_page_says(self):
         self.grant("team", *ROLES_OF_ADMIN)
-        prepare, install = commands_below("### In one namespace, without cluster-admin", OF_A_TEAM)
+        prepare, install = (block.replace("NAMESPACE", OF_A_TEAM) for block in pages.commands(
+            "docs/operations/install.md", "### In one namespace, without cluster-admin"))
         refused = self.shell(install.replace("--set rbac.create=false", ""), "team")
         self.assertIn("forbidden", refused.stderr, refused.stdout)
         uninstall = f"helm uninstall espalier --namespace {OF_A_TEAM} --ignore-not-found"

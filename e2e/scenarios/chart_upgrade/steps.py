@@ -6,12 +6,14 @@ import re
 import shutil
 import tempfile
 
+from runner import pages
 from runner.commands import run
 from runner.world import CORA, ENDLESS
 
 LEVEL = "ci"
 SECONDS = 600
 NEEDS_OWN_CLUSTER = True
+PAGE, HEADING = "docs/operations/install.md", "## Upgrade and roll back"
 ANOTHER_IMAGE = "localhost/espalier-trainer-of-another-version"
 NEXT_VERSION = "99.0.0"
 # An optional field that the resource has from that version on.
@@ -31,21 +33,26 @@ def story(world):
     before = definition(world)
     assert FIELD not in before["fields"], before
 
+    upgrade, roll_back = pages.commands(PAGE, HEADING)[0].splitlines()
+    # What new jobs would run: this one keeps what it was accepted with.
+    changes = f" --set operator.replicas=2,operator.logFormat=text,image.trainer={ANOTHER_IMAGE}"
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-chart-") as folder:
         copy = next_version(world.chart.CHART, pathlib.Path(folder))
+        user = pages.Reader(pathlib.Path(folder), namespace.name, {"helm/espalier": str(copy)})
         try:
-            # What new jobs would run: this one keeps what it was accepted with.
-            world.chart.upgrade("operator.replicas=2", "operator.logFormat=text", f"image.trainer={ANOTHER_IMAGE}",
-                                chart=copy)
-            now = set(world.chart.operator_pods())
-            assert len(now) == 2 and not now & operators, (operators, now)
-            after = definition(world)
-            assert after["version"] == NEXT_VERSION and after["fields"] == before["fields"] | {FIELD}, (before, after)
-            assert after["uid"] == before["uid"], "the definition was made anew: every DistTraining went with it"
-            assert_undisturbed(world, pods, "upgraded to another version and two operators")
-            noted = make_noted(namespace)
+            with world.kept_evidence("upgraded"):
+                with world.chart.replaced_operators():
+                    user.do(upgrade + changes, 120)
+                now = set(world.chart.operator_pods())
+                assert len(now) == 2 and not now & operators, (operators, now)
+                after = definition(world)
+                assert after["version"] == NEXT_VERSION and after["fields"] == before["fields"] | {FIELD}, (before, after)
+                assert after["uid"] == before["uid"], "the definition was made anew: every DistTraining went with it"
+                assert_undisturbed(world, pods, "upgraded to another version and two operators")
+                noted = make_noted(namespace)
         finally:
-            world.chart.roll_back()
+            with world.chart.replaced_operators():
+                user.do(roll_back, 120)
     assert len(world.chart.operator_pods()) == 1, world.chart.operator_pods()
     assert definition(world) == before, (before, definition(world))
     assert_undisturbed(world, pods, "rolled back")
