@@ -13,9 +13,10 @@ class RealClock final : public Clock {
 
 }  // namespace
 
+// Never destroyed: threads ask for the time while the process ends.
 Clock& Clock::Real() {
-  static RealClock clock;
-  return clock;
+  static RealClock* const clock = new RealClock;
+  return *clock;
 }
 
 }  // namespace espalier

@@ -40,16 +40,23 @@ class LineLimit {
   uint64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// One for each source of lines, so that noise in one hides nothing of the other.
-LineLimit refusals;
-LineLimit grpc_errors;
+// One for each source of lines, so that noise in one hides nothing of the other. Never destroyed: gRPC's threads write
+// lines while the process ends.
+LineLimit& Refusals() {
+  static LineLimit* const limit = new LineLimit;
+  return *limit;
+}
+LineLimit& GrpcErrors() {
+  static LineLimit* const limit = new LineLimit;
+  return *limit;
+}
 
 void OnGrpcLog(gpr_log_func_args* line) {
   const std::string_view text = line->message;
   // Said of every connection: processes are known by job and role, their certificates need not hold host names.
   if (gpr_should_log(line->severity) == 0 || text.starts_with("No match found for server name")) return;
   uint64_t left_out = 0;
-  if (!grpc_errors.Take(&left_out)) return;
+  if (!GrpcErrors().Take(&left_out)) return;
   const auto says = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
   std::string error(text);
   // OpenSSL knows more and does not say it.
@@ -64,7 +71,7 @@ void OnGrpcLog(gpr_log_func_args* line) {
 
 void LogRefusal(const char* event, const std::string& subject, const Status& why) {
   uint64_t left_out = 0;
-  if (!refusals.Take(&left_out)) return;
+  if (!Refusals().Take(&left_out)) return;
   telemetry::Log(telemetry::Level::kWarning, event, {{"subject", subject}, {"why", why}, {"left_out", left_out}});
 }
 

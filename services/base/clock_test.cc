@@ -1,0 +1,24 @@
+#include "services/base/clock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace espalier {
+namespace {
+
+TEST(ClockTest, TheRealOneIsThereUntilTheProcessHasEnded) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, in which nobody has asked for the time
+  EXPECT_EXIT(
+      {
+        // Runs after the destructors of what is made from here on, as a thread of gRPC's may.
+        std::atexit([] { std::_Exit(Deadline::After(std::chrono::hours(1)).HasPassed() ? 1 : 17); });
+        Clock::Real();
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(17), "");
+}
+
+}  // namespace
+}  // namespace espalier
