@@ -25,7 +25,8 @@ def attempt(command, timeout=60, stdin=None, **where):
     command = [str(part) for part in command]
     feed = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **feed, **where)
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout, **feed,
+                              **where)
     except subprocess.TimeoutExpired:
         raise Failure(f"took longer than {timeout} s: {' '.join(command)}") from None
 
@@ -36,9 +37,16 @@ def end_waits_at(moment):
     _end_of_story = moment
 
 
+def pause(waited_seconds):
+    """Until the next look. Each look is a process, and stories are told on two processors: who has waited for long looks
+    less often."""
+    return min(0.5, max(0.25, waited_seconds / 40))
+
+
 def wait_for(what, seconds, look, describe=None):
     """Polls `look` until it returns something true, and returns that."""
-    deadline = time.monotonic() + seconds
+    begin = time.monotonic()
+    deadline = begin + seconds
     while True:
         seen = look()
         if seen:
@@ -47,4 +55,4 @@ def wait_for(what, seconds, look, describe=None):
         if now > min(deadline, _end_of_story):
             limit = f"within {seconds} s" if now > deadline else "before the story's time was over"
             raise Failure(f"{what}: not {limit}" + (f"; {describe()}" if describe else ""))
-        time.sleep(0.25)
+        time.sleep(pause(now - begin))

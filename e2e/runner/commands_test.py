@@ -22,7 +22,15 @@ class WaitForTest(unittest.TestCase):
         self.now += seconds
 
     def test_what_is_seen_is_returned(self):
-        self.assertEqual(wait_for("a minute", 90, lambda: self.now if self.now >= 60 else None), 60)
+        self.assertEqual(wait_for("a minute", 90, lambda: "it" if self.now >= 60 else None), "it")
+        self.assertLess(self.now, 62)
+
+    def test_who_has_waited_for_long_looks_less_often(self):
+        looks = []
+        wait_for("a minute", 90, lambda: looks.append(self.now) or self.now >= 60)
+        pauses = [round(later - sooner, 6) for sooner, later in zip(looks, looks[1:])]
+        self.assertEqual(pauses, sorted(pauses))
+        self.assertEqual((pauses[0], pauses[-1]), (0.25, 0.5))
 
     def test_its_own_deadline_is_said(self):
         with self.assertRaisesRegex(Failure, "^nothing: not within 5 s; so it is$"):

@@ -10,8 +10,9 @@ CLUSTER = pathlib.Path(__file__).resolve().parents[1] / "cluster"
 
 
 class Machines:
-    def __init__(self, note):
+    def __init__(self, note, kept_evidence):
         self._note = note
+        self._kept_evidence = kept_evidence  # of World: before the cluster is whole again
 
     @contextlib.contextmanager
     def failed(self, node):
@@ -45,7 +46,8 @@ class Machines:
         self._note(said_first)
         try:
             self._cluster(*begin)
-            yield
+            with self._kept_evidence(begin[0]):
+                yield
         finally:
             self._cluster(*end)
             self._note(said_last)

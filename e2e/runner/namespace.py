@@ -9,10 +9,10 @@ from runner.commands import Failure, attempt, run, wait_for
 
 SECRET = "bucket-keys"
 LABEL = "espalier.io/e2e=scenario"
-# What cora.yaml leaves open, unless a story says otherwise. So many epochs take about a minute on two processors. What
+# What cora.yaml leaves open, unless a story says otherwise. So many epochs take about 40 s on two processors. What
 # happens to a job begins after the first ten, and all of it is over by the hundredth or so: trainers wait meanwhile, or
 # have a few checkpoints to write. The rest is for machines that are faster, or slow to bring back a pod.
-OF_CORA = {"name": "cora", "epochs": "450", "server_replicas": "1", "server_containers": "1", "samplers": "0",
+OF_CORA = {"name": "cora", "epochs": "300", "server_replicas": "1", "server_containers": "1", "samplers": "0",
            "trainers": "2", "trainer_memory": "768Mi", "hidden_size": "64"}
 # Libraries have room, and the parameters do not: a trainer ends in one step, and in each of its lives. With hardly more
 # than the libraries need, their pages would come and go for minutes before it does.
@@ -48,10 +48,11 @@ class Namespace:
     def delete(self):
         """Starts it: what is in the namespace goes with it. Its jobs' pods go first, within seconds: where one is left, the
         namespace's controller looks again after half of its grace."""
-        with contextlib.suppress(Failure):
-            attempt(["kubectl", "--namespace", self.name, "delete", "disttrainings", "--all", "--timeout=30s"])
-            attempt(["kubectl", "--namespace", self.name, "wait", "--for=delete", "pods", "--all", "--timeout=30s"])
-        attempt(["kubectl", "delete", "namespace", self.name, "--ignore-not-found", "--wait=false"])
+        for command in (["--namespace", self.name, "delete", "disttrainings", "--all", "--timeout=30s"],
+                        ["--namespace", self.name, "wait", "--for=delete", "pods", "--all", "--timeout=30s"],
+                        ["delete", "namespace", self.name, "--ignore-not-found", "--wait=false"]):
+            with contextlib.suppress(Failure):
+                attempt(["kubectl", *command])
 
     def apply_object(self, document):
         self.kubectl("apply", "--filename", "-", stdin=json.dumps(document))

@@ -29,7 +29,11 @@ def write(folder, namespace):
 
 
 def _pods(namespace):
-    done = attempt(["kubectl", "get", "pods", "--namespace", namespace, "--output=json"])
+    """None where the API does not answer: what else can be had is had."""
+    try:
+        done = attempt(["kubectl", "get", "pods", "--namespace", namespace, "--output=json"], timeout=30)
+    except Failure:
+        return []
     return [pod["metadata"]["name"] for pod in json.loads(done.stdout)["items"]] if done.returncode == 0 else []
 
 

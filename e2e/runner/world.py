@@ -8,6 +8,7 @@ import os
 import pathlib
 import secrets
 import shutil
+import threading
 import time
 
 from observability.prometheus import Prometheus
@@ -27,13 +28,14 @@ class World:
         self.bucket = bucket
         self._reports = reports
         self.chart = chart
-        self.machines = Machines(self.note)
+        self.machines = Machines(self.note, self.kept_evidence)
         self.namespace = None
         self.figures = {}  # of the scenario that is told: a name, and seconds
         self._run_id = None
         self._deadline = None
         self._scenario = None
         self._undisturbed = None
+        self._deletion = None  # of the namespace of the story before
 
     def begin_round(self):
         """Scenarios get names that none had before: a second round finds no partitions and outputs of the first."""
@@ -49,11 +51,21 @@ class World:
         self.namespace.create_bucket_secret()
 
     def end(self):
+        """The namespace goes while the next story is told; not more than one does."""
         end_waits_at(math.inf)
-        self.namespace.delete()
+        self._wait_for_deletion()
+        self._deletion = threading.Thread(target=self.namespace.delete)
+        self._deletion.start()
+
+    def _wait_for_deletion(self):
+        if self._deletion is not None:
+            self._deletion.join()
+        self._deletion = None
 
     def wait_until_gone(self):
         """Until no namespace of this round is left."""
+        self._wait_for_deletion()
+
         def left():
             listed = json.loads(run(["kubectl", "get", "namespaces", "--selector", LABEL, "--output=json"]))["items"]
             return [entry["metadata"]["name"] for entry in listed if entry["metadata"]["name"].endswith(self._run_id)]

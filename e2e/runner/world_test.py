@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import tempfile
+import threading
 import types
 import unittest
 from unittest import mock
@@ -28,6 +29,30 @@ class FakeBucket:
 
     def put_json(self, key, value):
         self.objects[key] = json.dumps(value)
+
+
+class EndTest(unittest.TestCase):
+    def test_namespaces_go_while_the_next_story_is_told_one_at_a_time(self):
+        told = world.World(FakeBucket(), pathlib.Path("none"))
+        events, may_go = [], [threading.Event(), threading.Event()]
+
+        def deleting(number):
+            def delete():
+                self.assertTrue(may_go[number].wait(30))
+                events.append(f"{number} is gone")
+            return types.SimpleNamespace(delete=delete)
+
+        told.namespace = deleting(0)
+        told.end()
+        events.append("the next story")
+        told.namespace = deleting(1)
+        may_go[0].set()
+        told.end()
+        self.assertEqual(events, ["the next story", "0 is gone"])
+        may_go[1].set()
+        with mock.patch("runner.world.run", lambda command: '{"items": []}'):
+            told.wait_until_gone()
+        self.assertEqual(events[-1], "1 is gone")
 
 
 class UndisturbedTest(unittest.TestCase):

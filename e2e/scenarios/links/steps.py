@@ -18,9 +18,9 @@ def story(world):
         folder = pathlib.Path(temporary)
         here.links_of_cora(folder / "graph")
         world.bucket.upload_folder(folder / "graph", f"{namespace.name}/graph")
-        on_one_machine = here.train(MANIFEST, folder, graph=folder / "graph", samplers="0")
+        namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"), samplers="1")
+        on_one_machine = here.train(MANIFEST, folder, graph=folder / "graph", samplers="0")  # beside it
 
-    namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"), samplers="1")
     namespace.wait_for_phase("links", "Succeeded", 240)
     on_the_cluster = namespace.result("links")
     world.note(f"MRR {on_the_cluster['testMrr']:.3f} on held-out citations, digest {on_the_cluster['parametersDigest']}")

@@ -25,12 +25,12 @@ def story(world):
         here.generate(folder / "graph", "--nodes", "20000", "--edges", "200000", "--features", "16", "--classes", "10",
                       "--train", "0.2", "--seed", "5")
         world.bucket.upload_folder(folder / "graph", f"{namespace.name}/graph")
-        of_one_process = here.train(MANIFEST, folder, "partitioner.replicas=1", graph=folder / "graph")
+        # Only two find room. They do what they can without the third, and wait for it: there one of them is killed.
+        namespace.set_quota(pods=PARTITIONERS - 1)
+        namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"))
+        of_one_process = here.train(MANIFEST, folder, "partitioner.replicas=1", graph=folder / "graph")  # beside them
         made_by_one = json.loads(next(folder.glob("run/partitions/*/manifest.json")).read_text())
 
-    # Only two find room. They do what they can without the third, and wait for it: there one of them is killed.
-    namespace.set_quota(pods=PARTITIONERS - 1)
-    namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"))
     ranks = namespace.wait_for("two partitioners that wait for the third", 150, lambda: waiting(world))
     kill_partitioner(namespace, max(ranks))
     world.note(f"killed: partitioner {max(ranks)}")

@@ -24,12 +24,12 @@ def story(world):
         folder = pathlib.Path(temporary)
         here.generate(folder / "graph", "--nodes", "6000", "--edges", "60000", "--features", "4", "--seed", "7")
         world.bucket.upload_folder(folder / "graph", f"{namespace.name}/graph")
-        # By one server, which sees all of the graph.
+        ask(world, "ask", f"{FOLDER}/{PLUGIN}")
+        # Beside it, by one server, which sees all of the graph.
         on_one_machine = here.train(
             MANIFEST, folder, "graph.partitions.count=1", f"trainers.program.command=[{here.beside(PROGRAM)}]",
             name="ask", graph=folder / "graph", plugin=here.beside(PLUGIN))
 
-    ask(world, "ask", f"{FOLDER}/{PLUGIN}")
     namespace.wait_for_phase("ask", "Succeeded", 180)
     on_the_cluster = answers(namespace)
     world.note(f"the largest: {on_the_cluster['largest'][0]}")
