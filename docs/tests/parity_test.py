@@ -1,5 +1,5 @@
 """docs/reference/*-parity.md: each row names tests or says why there is nothing, each test that is named exists, and no
-request of DGL's users is left out."""
+name that DGL offers and no request of its users is left out."""
 
 import functools
 import re
@@ -9,6 +9,7 @@ from pages import DOCS, SOURCE
 
 DGL = DOCS / "reference" / "dgl-parity.md"
 PAGES = [DGL, DOCS / "reference" / "graphstorm-parity.md"]
+DGL_NAMES = DOCS / "tests" / "dgl_names.txt"
 REQUESTS = range(1, 28)  # numbered in "What users of DGL ask for"
 GTEST = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", flags=re.MULTILINE)
 # Blocks of CMake that say which sources a test program has; a conformance suite has the name of what it is linked to.
@@ -50,6 +51,12 @@ def rows_of_all_pages():
     return [(f"{page.name}:{number}", cells) for page in PAGES for number, cells in rows_of(page)]
 
 
+def names_of_dgl():
+    """What each line of dgl_names.txt has behind its colon, with the part of DGL before it."""
+    lines = [line for line in DGL_NAMES.read_text().splitlines() if not line.startswith("#")]
+    return [(part, name) for part, _, names in (line.partition(": ") for line in lines) for name in names.split()]
+
+
 def tests_of(cell):
     return re.findall(r"`([^`]*)`", cell)
 
@@ -80,6 +87,11 @@ class ParityTest(unittest.TestCase):
                 for reason in reasons_of(cells[1]):
                     self.assertGreaterEqual(len(reason), 5, f"no reason: {cells[1]}")
                 self.assertEqual(re.sub(r"`[^`]*`", "", cells[2]).strip(), "", "the last column has tests only")
+
+    def test_every_name_that_dgl_offers_is_in_a_row(self):
+        self.assertGreater(len(names_of_dgl()), 100)
+        asked = {word for _, cells in rows_of(DGL) for code in tests_of(cells[0]) for word in re.findall(r"\w+", code)}
+        self.assertEqual([f"{part}: {name}" for part, name in names_of_dgl() if name not in asked], [])
 
     def test_every_request_of_users_has_a_row(self):
         requests = DGL.read_text().partition("## What users of DGL ask for")[2].partition("\n## ")[0]

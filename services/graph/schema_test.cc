@@ -39,6 +39,15 @@ TEST(GraphSchemaTest, FindsTypesByNameAndRelationsWhereTheyAreUnique) {
   EXPECT_THAT(schema.EdgeTypesInto(NodeTypeId(1)), ElementsAre(EdgeTypeId(1), EdgeTypeId(2), EdgeTypeId(3)));
 }
 
+TEST(GraphSchemaTest, IsHomogeneousWithoutASecondTypeOfAnything) {
+  const CanonicalEdgeType cites{"paper", "cites", "paper"}, likes{"paper", "likes", "paper"};
+
+  EXPECT_TRUE(GraphSchema::Make({"paper"}, {cites})->is_homogeneous());
+  EXPECT_TRUE(GraphSchema::Make({"paper"}, {})->is_homogeneous());
+  EXPECT_FALSE(GraphSchema::Make({"paper"}, {cites, likes})->is_homogeneous());
+  EXPECT_FALSE(GraphSchema::Make({"author", "paper"}, {cites})->is_homogeneous());
+}
+
 TEST(GraphSchemaTest, SaysWhichTypesThereAre) {
   const GraphSchema schema = Library();
 
