@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -106,11 +107,16 @@ void SampleSteps(const Options& options, sampler::PartitionedGraph& graph, uint3
   Result<sampler::FanoutSampler> sampler = sampler::FanoutSampler::Make(graph, spec);
   ESPALIER_CHECK(sampler.ok()) << sampler.status().ToString();
   const Deadline deadline = Deadline::After(std::chrono::minutes(10));
-  for (uint32_t step; (step = first + work.next_step++) < last;) {
+  const Result<uint64_t> num_seeds = graph.CountOf(NodeTypeId(0), graph::kRandomSplit, graph::SplitPartName::kTrain);
+  ESPALIER_CHECK(num_seeds.ok()) << num_seeds.status().ToString();
+  const auto full_steps = static_cast<uint32_t>(std::max<uint64_t>(1, *num_seeds / options.batch_size));  // an epoch's
+  for (uint32_t number; (number = first + work.next_step++) < last;) {
+    const uint32_t epoch = number / full_steps, step = number % full_steps;
     const auto seeds = graph.SeedsOfStep(
-        {.split = graph::kRandomSplit, .seed = 7, .step = step, .batch_size = options.batch_size}, deadline);
+        {.split = graph::kRandomSplit, .seed = 7, .epoch = epoch, .step = step, .batch_size = options.batch_size},
+        deadline);
     ESPALIER_CHECK(seeds.ok()) << seeds.status().ToString();
-    const auto batch = sampler->Sample({.step = step, .seeds = seeds->seeds}, deadline);
+    const auto batch = sampler->Sample({.epoch = epoch, .step = step, .seeds = seeds->seeds}, deadline);
     ESPALIER_CHECK(batch.ok()) << batch.status().ToString();
     for (const sampler::BatchLayer& layer : batch->layers) work.edges += layer.blocks[0].indices.size();
   }
