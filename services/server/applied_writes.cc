@@ -1,35 +1,32 @@
 #include "services/server/applied_writes.h"
 
+#include <algorithm>
+
 namespace espalier::server {
 
-AppliedWrites::Client& AppliedWrites::ClientOf(uint64_t client_id) {
+AppliedWrites::Client* AppliedWrites::ClientOf(uint64_t client_id) {
   const auto found = clients_.find(client_id);
-  if (found != clients_.end()) {
-    idle_first_.splice(idle_first_.end(), idle_first_, found->second.place);
-    return found->second;
+  if (found != clients_.end()) return &found->second;
+  if (clients_.size() >= max_clients_) {
+    if (idle_.empty() || idle_.begin()->first > clock_.Now()) return nullptr;
+    clients_.erase(idle_.begin()->second);
+    idle_.erase(idle_.begin());
   }
-  ForgetTheIdle();
-  Client& client = clients_[client_id];
-  client.place = idle_first_.insert(idle_first_.end(), client_id);
-  return client;
+  return &clients_[client_id];
 }
 
-void AppliedWrites::ForgetTheIdle() {
-  for (auto id = idle_first_.begin(); clients_.size() >= kClients && id != idle_first_.end();) {
-    const auto client = clients_.find(*id);
-    // To its next try what is under way would be new.
-    if (client->second.num_under_way > 0) {
-      ++id;
-      continue;
-    }
-    clients_.erase(client);
-    id = idle_first_.erase(id);
-  }
-}
-
-AppliedWrites::Claim AppliedWrites::TryClaim(const Number& change) {
+AppliedWrites::Claim AppliedWrites::TryClaim(const Number& change, Deadline deadline) {
   MutexLock lock(&mutex_);
-  Client& client = ClientOf(change.client_id);
+  Client* const client = ClientOf(change.client_id);
+  if (client == nullptr) return Claim::kFull;
+  idle_.erase({client->needed_until, change.client_id});
+  client->needed_until = std::max(client->needed_until, deadline.time() + kLateness);
+  const Claim claim = ClaimOf(*client, change);
+  if (client->num_under_way == 0) idle_.insert({client->needed_until, change.client_id});
+  return claim;
+}
+
+AppliedWrites::Claim AppliedWrites::ClaimOf(Client& client, const Number& change) {
   while (client.below < change.lowest_under_way) {
     if (client.changes.empty()) {
       client.below = change.lowest_under_way;
@@ -60,8 +57,7 @@ void AppliedWrites::End(const Number& change, State state) {
   const uint64_t index = change.sequence - client.below;
   if (index >= client.changes.size() || client.changes[index] != State::kUnderWay) return;
   client.changes[index] = state;
-  --client.num_under_way;
-  idle_first_.splice(idle_first_.end(), idle_first_, client.place);
+  if (--client.num_under_way == 0) idle_.insert({client.needed_until, change.client_id});
 }
 
 }  // namespace espalier::server

@@ -9,18 +9,20 @@ AppliedWrites::Number NumberOf(const tensor::v1::Change& change) {
   return {change.client_id(), change.sequence(), change.lowest_under_way()};
 }
 
-Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change,
+Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadline deadline,
                  const std::function<void(sampler::DoneStatus)>& apply, sampler::DoneStatus answer) {
   const AppliedWrites::Number number = NumberOf(change);
   if (number.sequence == 0) {
     apply(std::move(answer));
     return Status();
   }
-  switch (applied.TryClaim(number)) {
+  switch (applied.TryClaim(number, deadline)) {
     case AppliedWrites::Claim::kTaken: break;
     case AppliedWrites::Claim::kApplied: answer(Status()); return Status();
     case AppliedWrites::Claim::kUnderWay: return Unavailable("an earlier try, or an earlier change, is under way");
     case AppliedWrites::Claim::kTooMany: return Unavailable("too many changes of this client are under way");
+    case AppliedWrites::Claim::kFull:
+      return Unavailable("no room for the changes of one more client before those of another cannot come again");
     case AppliedWrites::Claim::kOver:
       return Aborted("change " + std::to_string(number.sequence) + " comes after its client was told how it ended");
   }

@@ -13,8 +13,8 @@ AppliedWrites::Number NumberOf(const tensor::v1::Change& change);
 
 // Calls apply(done) unless the change was applied before; then answer(status), at once or when apply is done. One
 // without a number is applied. An error is that of a change that cannot be taken now (Unavailable), or never (Aborted):
-// nothing is called then. `applied` outlives the answer.
-Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change,
+// nothing is called then. `deadline`: of the call that brings it. `applied` outlives the answer.
+Status ApplyOnce(AppliedWrites& applied, const tensor::v1::Change& change, Deadline deadline,
                  const std::function<void(sampler::DoneStatus)>& apply, sampler::DoneStatus answer);
 
 }  // namespace espalier::server

@@ -103,7 +103,7 @@ Status FunctionService::ChangeOnce(const PluginLibrary::Function& function,
   const AppliedWrites::Number number = NumberOf(header.change());
   std::optional<Tensor> response;
   return ApplyOnce(
-      applied_, header.change(),
+      applied_, header.change(), call->deadline(),
       [&](const sampler::DoneStatus& done) {
         Result<Tensor> answer = Run(function, header.identity(), request, *call);
         if (answer.ok()) {

@@ -1,10 +1,9 @@
-// The parts of the server that need no network: gate, applied writes, requests.
+// The parts of the server that need no network: gate, requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "services/server/applied_writes.h"
 #include "services/server/graph_requests.h"
 #include "services/server/metrics.h"
 #include "services/server/mini_batch_messages.h"
@@ -77,104 +76,6 @@ TEST(RequestGateTest, StrangersDoNotRaiseTheIncarnation) {
   EXPECT_EQ(gate.Admit(Identity("other", 2, 9)).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(gate.Admit(Identity("k", 1, 9)).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(gate.newest_incarnation(), 5u);
-}
-
-using Claim = AppliedWrites::Claim;
-
-void Apply(AppliedWrites& applied, const AppliedWrites::Number& change) {
-  ASSERT_EQ(applied.TryClaim(change), Claim::kTaken);
-  applied.Applied(change);
-}
-
-TEST(AppliedWritesTest, RemembersWhatWasApplied) {
-  AppliedWrites applied;
-  Apply(applied, {1, 7});
-  EXPECT_EQ(applied.TryClaim({1, 7}), Claim::kApplied);
-  Apply(applied, {1, 6});
-  Apply(applied, {2, 7});
-}
-
-TEST(AppliedWritesTest, LetsOneTryApplyAChangeAtATime) {
-  AppliedWrites applied;
-  EXPECT_EQ(applied.TryClaim({1, 7}), Claim::kTaken);
-  EXPECT_EQ(applied.TryClaim({1, 7}), Claim::kUnderWay);
-  applied.Failed({1, 7});
-  EXPECT_EQ(applied.TryClaim({1, 7}), Claim::kTaken);
-  applied.Applied({1, 7});
-  EXPECT_EQ(applied.TryClaim({1, 7}), Claim::kApplied);
-}
-
-// Sequence 3 has been under way for long: it is applied whenever it comes, and once, however many came before it.
-TEST(AppliedWritesTest, AChangeThatIsStillUnderWayIsNeverTooOld) {
-  AppliedWrites applied;
-  for (uint64_t sequence = 4; sequence < 3 + AppliedWrites::kWindow - 1; ++sequence) Apply(applied, {1, sequence, 3});
-  EXPECT_EQ(applied.TryClaim({1, 4 + AppliedWrites::kWindow, 3}), Claim::kTooMany);
-  Apply(applied, {1, 3, 3});
-  EXPECT_EQ(applied.TryClaim({1, 3, 3}), Claim::kApplied);
-  Apply(applied, {1, 4 + AppliedWrites::kWindow, 4 + AppliedWrites::kWindow});
-}
-
-TEST(AppliedWritesTest, RefusesWhatItsClientHasGivenUp) {
-  AppliedWrites applied;
-  Apply(applied, {1, 5, 5});
-  EXPECT_EQ(applied.TryClaim({1, 4, 4}), Claim::kOver);
-  EXPECT_EQ(applied.TryClaim({1, 5, 5}), Claim::kApplied);
-  Apply(applied, {1, 9, 8});
-  EXPECT_EQ(applied.TryClaim({1, 5, 5}), Claim::kOver);
-  EXPECT_EQ(applied.TryClaim({1, 7, 6}), Claim::kOver);
-  Apply(applied, {1, 8, 8});
-  Apply(applied, {2, 4, 4});  // another client's numbers are its own
-}
-
-// What was given up is being applied all the same: what follows would be overwritten by it.
-TEST(AppliedWritesTest, WhatFollowsWaitsForWhatWasGivenUpWhileItIsApplied) {
-  AppliedWrites applied;
-  ASSERT_EQ(applied.TryClaim({1, 1, 1}), Claim::kTaken);
-  EXPECT_EQ(applied.TryClaim({1, 2, 2}), Claim::kUnderWay);
-  applied.Applied({1, 1, 1});
-  Apply(applied, {1, 2, 2});
-  EXPECT_EQ(applied.TryClaim({1, 1, 1}), Claim::kOver);
-}
-
-TEST(AppliedWritesTest, NumbersThatMakeNoSenseHarmNobodyElse) {
-  AppliedWrites applied;
-  constexpr uint64_t kLast = ~uint64_t{0};
-  EXPECT_EQ(applied.TryClaim({1, 3, kLast}), Claim::kOver);
-  Apply(applied, {1, kLast, kLast});
-  EXPECT_EQ(applied.TryClaim({2, kLast, 0}), Claim::kTooMany);
-  Apply(applied, {2, 1, 1});
-}
-
-TEST(AppliedWritesTest, ForgetsTheClientThatHasBeenIdleForLongest) {
-  AppliedWrites applied;
-  for (uint64_t client = 0; client < AppliedWrites::kClients; ++client) Apply(applied, {client, 1});
-  Apply(applied, {0, 2});  // an old client that still writes
-  Apply(applied, {AppliedWrites::kClients, 1});
-  EXPECT_EQ(applied.TryClaim({0, 1}), Claim::kApplied);
-  EXPECT_EQ(applied.TryClaim({2, 1}), Claim::kApplied);
-  EXPECT_EQ(applied.TryClaim({1, 1}), Claim::kTaken);
-}
-
-TEST(AppliedWritesTest, AClientWithAChangeUnderWayIsNotForgotten) {
-  AppliedWrites applied;
-  ASSERT_EQ(applied.TryClaim({0, 1}), Claim::kTaken);
-  for (uint64_t client = 1; client <= AppliedWrites::kClients; ++client) Apply(applied, {client, 1});
-  EXPECT_EQ(applied.TryClaim({0, 1}), Claim::kUnderWay);
-  for (uint64_t client = 1; client <= AppliedWrites::kClients; ++client) Apply(applied, {client, 2});
-  applied.Applied({0, 1});
-  Apply(applied, {AppliedWrites::kClients + 1, 1});  // others are idle for longer than the change is over
-  EXPECT_EQ(applied.TryClaim({0, 1}), Claim::kApplied);
-}
-
-TEST(AppliedWritesTest, ClientsWithChangesUnderWayAreNeverTooMany) {
-  AppliedWrites applied;
-  for (uint64_t client = 0; client < AppliedWrites::kClients + 3; ++client) {
-    ASSERT_EQ(applied.TryClaim({client, 1}), Claim::kTaken);
-  }
-  for (uint64_t client = 0; client < AppliedWrites::kClients + 3; ++client) applied.Applied({client, 1});
-  Apply(applied, {AppliedWrites::kClients + 3, 1});  // makes room as before: the 4 whose changes ended first go
-  EXPECT_EQ(applied.TryClaim({4, 1}), Claim::kApplied);
-  EXPECT_EQ(applied.TryClaim({3, 1}), Claim::kTaken);
 }
 
 tensor::v1::CreateRequest ValidCreate() {

@@ -45,7 +45,7 @@ Status TensorService::CreateNow(const Call& call, const sampler::TensorSpec& spe
                                 const tensor::v1::CreateRequest& request) {
   const auto made = std::make_shared<std::optional<sampler::TensorDescription>>();
   return ApplyOnce(
-      applied_, request.change(),
+      applied_, request.change(), call->deadline(),
       [&](sampler::DoneStatus done) {
         tensors().Create(spec, request.creation(), call->deadline(),
                          [made, done = std::move(done)](Result<sampler::TensorDescription> created) {
@@ -111,7 +111,7 @@ grpc::ServerUnaryReactor* TensorService::Write(grpc::CallbackServerContext* cont
     ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
     ASSIGN_OR_RETURN(const sampler::RowWrite write, RowWriteOf(frame.header.write()));
     return ApplyOnce(
-        applied_, frame.header.change(),
+        applied_, frame.header.change(), call->deadline(),
         [&](sampler::DoneStatus done) {
           tensors().Write(id, write, {rows.begin(), rows.end()}, frame.tensors[1], call->deadline(), std::move(done));
         },
@@ -132,7 +132,7 @@ grpc::ServerUnaryReactor* TensorService::Combine(grpc::CallbackServerContext* co
         from.name = frame.header.from();
         from.creation = frame.header.from_creation();
         return ApplyOnce(
-            applied_, frame.header.change(),
+            applied_, frame.header.change(), call->deadline(),
             [&](sampler::DoneStatus done) { tensors().Combine(id, write, from, call->deadline(), std::move(done)); },
             Acknowledge<tensor::v1::CombineResponse>(call));
       });
@@ -162,7 +162,7 @@ grpc::ServerUnaryReactor* TensorService::Drop(grpc::CallbackServerContext* conte
         RETURN_IF_ERROR(CheckTensorCount(frame.tensors, 0));
         ASSIGN_OR_RETURN(const sampler::TensorId id, TensorIdOf(frame.header.tensor(), frame.header.identity()));
         return ApplyOnce(
-            applied_, frame.header.change(),
+            applied_, frame.header.change(), call->deadline(),
             [&](sampler::DoneStatus done) {
               const uint64_t maker = frame.header.abandoned_by();
               if (maker == 0) return tensors().Drop(id, call->deadline(), std::move(done));
