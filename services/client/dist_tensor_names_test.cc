@@ -6,6 +6,7 @@
 #include "services/client/dist_tensor.h"
 #include "services/client/testing/open_served.h"
 #include "services/client/testing/tensors_everywhere.h"
+#include "services/sampler/routing/embedding_store.h"
 
 namespace espalier::client {
 namespace {
@@ -64,6 +65,20 @@ TEST_P(DistTensorNamesTest, OwnRowsAreOpenedWithoutTheirNumber) {
   EXPECT_THAT(other.message(), HasSubstr("has 10 rows, not 11"));
   ASSERT_TRUE(DistTensor::Drop(*graph_, RowSpace::Own(11), "t").ok());  // there is none of that number
   EXPECT_TRUE(t.Sum().ok());
+}
+
+TEST_P(DistTensorNamesTest, NobodyTakesTheNameOfALearnableRowsState) {
+  const RowSpace space = RowSpace::Nodes(NodeTypeId(0));
+  const Status tensor = DistTensor::Create(*graph_, {.rows = space, .name = "author.state"}).status();
+  EXPECT_EQ(tensor.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(tensor.message(), HasSubstr("'author.state': names that end with '.state'"));
+  sampler::EmbeddingStore& store = graph_->partitions().embeddings();
+  sampler::EmbeddingSpec rows{
+      .id = {.rows = space}, .width = 4, .optimizer = {.type = sampler::SparseOptimizerType::kAdagrad}};
+  rows.id.name = "author.state";
+  EXPECT_EQ(store.CreateEmbedding(rows, graph_->CallDeadline()).code(), StatusCode::kInvalidArgument);
+  rows.id.name = "author";
+  EXPECT_EQ(store.CreateEmbedding(rows, graph_->CallDeadline()), Status());
 }
 
 TEST_P(DistTensorNamesTest, ADetachedHandleLeavesWhatOthersHaveAttached) {

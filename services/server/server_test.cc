@@ -154,6 +154,7 @@ TEST(TensorSpecOfTest, RefusesWhatNoTensorIs) {
       {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_type(70'000); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_num_own_rows(5); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_name("../a"); }},
+      {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_name("scores.state"); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.mutable_tensor()->set_name(std::string(1000, 'a')); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.set_dtype(0); }},
       {StatusCode::kInvalidArgument, [](Request& r) { r.set_dtype(256 + 9); }},

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "services/sampler/access/state_name.h"
 #include "services/server/request_tensors.h"
 
 namespace espalier::server {
@@ -72,6 +73,7 @@ Result<sampler::TensorSpec> TensorSpecOf(const tensor::v1::CreateRequest& reques
   spec.row_shape.assign(request.row_shape().begin(), request.row_shape().end());
   ASSIGN_OR_RETURN(spec.initializer, InitializerOf(request.initializer()));
   RETURN_IF_ERROR(CheckSpec(spec));
+  RETURN_IF_ERROR(sampler::CheckIsNoState(spec.id.name));
   return spec;
 }
 

@@ -1,5 +1,7 @@
 #include "services/sampler/access/partition_embeddings.h"
 
+#include "services/sampler/access/state_name.h"
+
 namespace espalier::sampler {
 
 Status CheckEmbedding(const EmbeddingSpec& spec) {
@@ -19,6 +21,7 @@ Status CheckEmbedding(const EmbeddingSpec& spec) {
     return InvalidArgument("learnable rows of version " + std::to_string(spec.first_version));
   }
   RETURN_IF_ERROR(CheckSparseOptimizer(spec.optimizer));
+  RETURN_IF_ERROR(CheckIsNoState(spec.id.name));
   return CheckSpec(RowsOfEmbedding(spec));
 }
 
@@ -30,7 +33,7 @@ TensorSpec RowsOfEmbedding(const EmbeddingSpec& spec) {
 }
 
 TensorId StateOfEmbedding(TensorId embedding) {
-  embedding.name += ".state";
+  embedding.name += kStateSuffix;
   return embedding;
 }
 

@@ -4,6 +4,7 @@
 
 #include "services/base/hash.h"
 #include "services/base/unique_number.h"
+#include "services/sampler/access/state_name.h"
 #include "services/sampler/routing/ask_again.h"
 #include "services/sampler/routing/partition_fan_out.h"
 #include "services/sampler/routing/partitioned_tensors.h"
@@ -137,6 +138,7 @@ Result<TensorHandle> PartitionedTensors::FoundComplete(const TensorId& name, con
 
 Result<TensorHandle> PartitionedTensors::Create(const TensorSpec& wanted, Deadline deadline) {
   RETURN_IF_ERROR(CheckSpec(wanted));
+  RETURN_IF_ERROR(CheckIsNoState(wanted.id.name));
   RETURN_IF_ERROR(CheckRowSpace(wanted.id.rows, book_));
   WaitForDrops(wanted.id, deadline);
   TensorSpec spec = wanted;
