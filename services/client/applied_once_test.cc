@@ -120,7 +120,7 @@ class Worker {
     ASSERT_EQ(read->ValueAsInt(0), value);
   }
 
-  // Names that are used again: what a drop has acknowledged is gone, what is made is new, a union counts once.
+  // Names that are used again: what a drop has acknowledged is gone, what is made is new, a union finds both.
   void MakeUniteAndDrop() {
     const DistTensorOptions options{.rows = RowSpace::Own(20),
                                     .dtype = DType::kU32,

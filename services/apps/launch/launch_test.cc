@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/inotify.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -25,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 std::string ReadText(const fs::path& path) {
@@ -94,6 +96,18 @@ class LaunchTest : public testing::Test {
   }
   std::string ArgumentsOf(const std::string& child) const {
     return ReadText(root_ / "out/hosts/0/run" / (child + ".args"));
+  }
+  // Every process of the host that ever got ready ends within that time.
+  void ExpectProcessesEnd(std::chrono::milliseconds patience) const {
+    for (const char* child : {"server-0", "server-1", "sampler-0", "trainer-0", "trainer-1"}) {
+      const auto ready = telemetry::ReadReadyFile(root_ / "out/hosts/0/run" / (std::string(child) + ".json"));
+      ASSERT_TRUE(ready.ok()) << ready.status().ToString();
+      const auto process = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(ready->pid), 0));
+      if (process < 0) continue;  // nobody waits for it any more
+      pollfd ended{process, POLLIN, 0};
+      EXPECT_EQ(poll(&ended, 1, static_cast<int>(patience.count())), 1) << child << " goes on";
+      close(process);
+    }
   }
 
   fs::path root_;
@@ -207,6 +221,7 @@ TEST_F(LaunchTest, AHostWhoseProcessDiesEndsTheLaunch) {
   const run::RunOutcome outcome = Quietly();
   EXPECT_EQ(outcome.code, ExitCode::kUnavailable);
   EXPECT_THAT(outcome.error, HasSubstr("the connection to 127.0.0.1 ended"));
+  ExpectProcessesEnd(std::chrono::minutes(1));  // the kernel's doing, which nobody waits for
 }
 
 TEST_F(LaunchTest, AHostThatIsAskedToStopEndsItsProcessesInOrder) {
@@ -214,6 +229,12 @@ TEST_F(LaunchTest, AHostThatIsAskedToStopEndsItsProcessesInOrder) {
   Let("trainer-0 hang 0");
   const run::RunOutcome outcome = Quietly();
   EXPECT_EQ(outcome.code, ExitCode::kUnavailable);
+  ExpectProcessesEnd(std::chrono::milliseconds(0));
+  EXPECT_THAT(ReadText(root_ / "out/hosts/0/run/stops"),
+              AnyOf("trainer-0\ntrainer-1\nsampler-0\nserver-0\nserver-1\n",
+                    "trainer-0\ntrainer-1\nsampler-0\nserver-1\nserver-0\n",
+                    "trainer-1\ntrainer-0\nsampler-0\nserver-0\nserver-1\n",
+                    "trainer-1\ntrainer-0\nsampler-0\nserver-1\nserver-0\n"));
 }
 
 // As ssh's keepalive does not see it: the connection is there.

@@ -84,12 +84,14 @@ bool AwaitLives(const std::string& folder, const std::string& child, int count) 
   return false;
 }
 
-int WaitForStop(int code) {
+// The file "stops" says who has been asked to stop, one after the other.
+int WaitForStop(const std::string& folder, const std::string& child, int code) {
   StopSignal::Install().Wait();
+  std::ofstream(folder + "/stops", std::ios::app) << child + "\n";
   return code;
 }
 
-int Misbehave(const Behavior& behavior) {
+int Misbehave(const Behavior& behavior, const std::string& folder, const std::string& child) {
   std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"this is the end\",\"why\":\"%s\"}\n",
                behavior.action.c_str());
   if (behavior.action == "exit") return behavior.number;
@@ -101,14 +103,14 @@ int Misbehave(const Behavior& behavior) {
     signal(behavior.number, SIG_DFL);  // sanitizers catch some
     return raise(behavior.number);
   }
-  if (behavior.action == "hang") return WaitForStop(75);
+  if (behavior.action == "hang") return WaitForStop(folder, child, 75);
   if (behavior.action == "ignore-term") {
     signal(SIGTERM, SIG_IGN);
     while (true) pause();
   }
   if (behavior.action == "signal-run") {
     kill(getppid(), behavior.number);
-    return WaitForStop(75);
+    return WaitForStop(folder, child, 75);
   }
   return 70;
 }
@@ -129,8 +131,9 @@ int main(int argc, char** argv) {
   const std::string child = flags.contains("--ready-file") ? fs::path(flags["--ready-file"]).stem().string()
                             : rank.empty() || rank == "0"  ? "partitioner"
                                                            : "partitioner-" + rank;
+  const std::string folder = fs::path(flags["--ready-file"]).parent_path();
   const Behavior behavior = BehaviorOf(program, child);
-  if (behavior.action == "never-ready") return WaitForStop(0);
+  if (behavior.action == "never-ready") return WaitForStop(folder, child, 0);
   if (behavior.action == "exit-early") return behavior.number;
 
   if (child.starts_with("partitioner")) {
@@ -141,14 +144,13 @@ int main(int argc, char** argv) {
     if (!WriteReadyFile(flags["--ready-file"], ready).ok()) return 74;
     if (behavior.action == "unknown-name") return RefuseDocument(flags["--job"]);
     const bool reuses = behavior.action == "reuse", warns = behavior.action == "warn";
-    if (!behavior.action.empty() && !reuses && !warns) return Misbehave(behavior);
+    if (!behavior.action.empty() && !reuses && !warns) return Misbehave(behavior, folder, child);
     fs::create_directories(flags["--output"] + "/k");
     (void)WriteFileAtomically(flags["--output"] + "/k/manifest.json", "{}");
     std::printf("{\"partitionKey\":\"k\",\"uri\":\"%s/k\",\"reused\":%s,\"warnings\":[%s]}\n",
                 flags["--output"].c_str(), reuses ? "true" : "false", warns ? "\"half of it is gone\"" : "");
     return 0;
   }
-  const std::string folder = fs::path(flags["--ready-file"]).parent_path();
   RecordArguments(folder + "/" + child + ".args", argc, argv);
   StopSignal::Install();
   const ReadyFile ready{.address = "127.0.0.1:1" + child.substr(child.find('-') + 1),
@@ -159,9 +161,9 @@ int main(int argc, char** argv) {
   if (behavior.action.rfind("await-", 0) == 0) {
     if (!AwaitLives(folder, behavior.action.substr(6), behavior.number)) return 70;
   } else if (!behavior.action.empty()) {
-    return Misbehave(behavior);
+    return Misbehave(behavior, folder, child);
   }
-  if (child.rfind("trainer", 0) != 0) return WaitForStop(0);
+  if (child.rfind("trainer", 0) != 0) return WaitForStop(folder, child, 0);
   if (child == "trainer-0") {
     const std::string result = R"({"testAccuracy": 0.8125, "bestEpoch": 3})";
     (void)WriteFileAtomically(flags["--output"] + "/result.json", result + "\n");
