@@ -38,6 +38,13 @@ Result<sampler::EmbeddingSpec> EmbeddingSpecOf(const tensor::v1::CreateEmbedding
   return spec;
 }
 
+// What is not there yet may come.
+sampler::DoneStatus OrAskAgain(sampler::DoneStatus answer) {
+  return [answer = std::move(answer)](const Status& status) {
+    answer(status.code() == StatusCode::kDeadlineExceeded ? Unavailable(status.message()) : status);
+  };
+}
+
 }  // namespace
 
 EmbeddingService::EmbeddingService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context)
@@ -71,10 +78,7 @@ grpc::ServerUnaryReactor* EmbeddingService::Read(grpc::CallbackServerContext* co
         ASSIGN_OR_RETURN(const std::shared_ptr<RowReply> rows,
                          RowReply::Make(asked.size(), frame.header.row_bytes(), frame.tensors[0], call->limits()));
         embeddings().Read(id, frame.header.version(), asked, rows->sink(), call->deadline().AtMost(kLongestWait),
-                          [answer = AnswerRows<tensor::v1::ReadEmbeddingResponse>(call, rows)](const Status& status) {
-                            const bool may_come = status.code() == StatusCode::kDeadlineExceeded;
-                            answer(may_come ? Unavailable(status.message()) : status);
-                          });
+                          OrAskAgain(AnswerRows<tensor::v1::ReadEmbeddingResponse>(call, rows)));
         return Status();
       });
 }
@@ -94,7 +98,8 @@ grpc::ServerUnaryReactor* EmbeddingService::Push(grpc::CallbackServerContext* co
                                      .learning_rate = frame.header.learning_rate(),
                                      .rows = {rows.begin(), rows.end()},
                                      .gradients = std::move(frame.tensors[1])};
-        embeddings().Push(id, std::move(piece), call->deadline(), Acknowledge<tensor::v1::PushGradientsResponse>(call));
+        embeddings().Push(id, std::move(piece), call->deadline().AtMost(kLongestWait),
+                          OrAskAgain(Acknowledge<tensor::v1::PushGradientsResponse>(call)));
         return Status();
       });
 }

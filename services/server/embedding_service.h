@@ -19,7 +19,7 @@ using RawEmbeddingStore = E::WithRawCallbackMethod_Create<
 // Thread-safe.
 class EmbeddingService final : public internal::RawEmbeddingStore {
  public:
-  // How long a read waits for its version before the client has to ask again: a server that drains waits for it.
+  // How long a read or a push waits for others before the client has to ask again: a server that drains waits for it.
   static constexpr std::chrono::seconds kLongestWait{5};
 
   EmbeddingService(std::shared_ptr<sampler::PartitionAccess> partition, const ServiceContext& context);

@@ -90,11 +90,15 @@ Result<EmbeddingRows::StepIs> EmbeddingRows::Take(sampler::GradientPiece piece) 
   if (piece.step < version_) return StepIs::kIncompleteOrApplied;
   if (piece.step > version_ + 1) {
     return FailedPrecondition("gradients of step " + std::to_string(piece.step) + " for rows of version " +
-                              std::to_string(version_) + ": a trainer is ahead of the others by more than a step");
+                              std::to_string(version_) + ": a trainer has not waited for its step before");
   }
-  StepGradients& step = piece.step == version_ ? *current_ : *next_;
+  const bool is_current = piece.step == version_;
+  const Rank rank = piece.rank;
+  StepGradients& step = is_current ? *current_ : *next_;
   RETURN_IF_ERROR(step.Add(std::move(piece)).While("gradients of '" + spec_.id.name + "'"));
-  if (!step.IsComplete()) return StepIs::kIncompleteOrApplied;
+  if (!step.IsComplete()) {
+    return is_current || !step.HasAllOf(rank) ? StepIs::kIncompleteOrApplied : StepIs::kAwaitsOthers;
+  }
   if (is_applying_ || !current_->IsComplete()) return StepIs::kComplete;
   is_applying_ = true;
   return StepIs::kToBeApplied;
@@ -104,7 +108,9 @@ void EmbeddingRows::Push(sampler::GradientPiece piece, Deadline deadline, sample
   const uint64_t number = piece.step;
   const Result<StepIs> step = Take(std::move(piece));
   if (!step.ok() || *step == StepIs::kIncompleteOrApplied) return done(step.status());
-  waits_->Await(number_in_waits_, number + 1, deadline, std::move(done));
+  // Who is a step ahead hears of it when the others have come so far, and can send no further one until then.
+  const uint64_t acknowledged_at = *step == StepIs::kAwaitsOthers ? number : number + 1;
+  waits_->Await(number_in_waits_, acknowledged_at, deadline, std::move(done));
   if (*step != StepIs::kToBeApplied) return;
   while (ApplyStep()) {
   }

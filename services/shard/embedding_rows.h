@@ -45,8 +45,9 @@ class EmbeddingRows {
   // A piece's step, now that the piece is in it.
   enum class StepIs {
     kIncompleteOrApplied,
-    kComplete,    // another thread applies it, or has one before it to apply
-    kToBeApplied  // by this thread
+    kAwaitsOthers,  // the trainer, whose pieces are all there, is a step ahead of others
+    kComplete,      // another thread applies it, or has one before it to apply
+    kToBeApplied    // by this thread
   };
 
   Status CheckPiece(const sampler::GradientPiece& piece) const;

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <future>
 #include <optional>
 #include <thread>
@@ -34,11 +33,14 @@ class EmbeddingsTest : public ::testing::Test {
     embeddings().Create(spec, Soon(), [&](Status status) { created = std::move(status); });
     return *created;
   }
-  Status Push(GradientPiece piece) {
-    std::optional<Status> pushed;
-    embeddings().Push(Descent(1).id, std::move(piece), Soon(), [&](Status status) { pushed = std::move(status); });
-    return *pushed;
+  // Its acknowledgement may come later.
+  std::future<Status> StartPush(GradientPiece piece, Deadline deadline = Soon()) {
+    const auto answer = std::make_shared<std::promise<Status>>();
+    embeddings().Push(Descent(1).id, std::move(piece), deadline,
+                      [answer](Status status) { answer->set_value(std::move(status)); });
+    return answer->get_future();
   }
+  Status Push(GradientPiece piece) { return StartPush(std::move(piece)).get(); }
   // A read under way; its answer may come later.
   struct Reading {
     std::vector<LocalRowId> rows;
@@ -140,42 +142,57 @@ TEST_F(EmbeddingsTest, RowsDoNotDependOnWhoComesFirst) {
 TEST_F(EmbeddingsTest, ATrainerMayBeOneStepAhead) {
   ASSERT_TRUE(Create(Descent(2)).ok());
   ASSERT_TRUE(Push(GradientsOf(0, 1, {}, 0)).ok());
-  ASSERT_TRUE(Push(GradientsOf(1, 1, {LocalRowId(2)}, 1)).ok());
+  GradientPiece piece = GradientsOf(1, 1, {LocalRowId(2)}, 0.5f);
+  piece.num_pieces = 2;
+  ASSERT_TRUE(Push(piece).ok()) << "not its last";
+  piece.piece = 1;
+  std::future<Status> ahead = StartPush(piece), repeated = StartPush(piece);
+  EXPECT_EQ(ahead.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  EXPECT_EQ(repeated.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
   const Status too_far = Push(GradientsOf(2, 1, {}, 0));
-  EXPECT_EQ(too_far.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(too_far.code(), StatusCode::kFailedPrecondition) << "it has not waited";
   EXPECT_THAT(too_far.message(), HasSubstr("step 2"));
   ASSERT_TRUE(Push(GradientsOf(0, 0, {}, 0)).ok());
+  EXPECT_EQ(ahead.get(), Status());
+  EXPECT_EQ(repeated.get(), Status());
   EXPECT_THAT(ValuesAt(1, {LocalRowId(2)}), ElementsAre(1, 1));
   ASSERT_TRUE(Push(GradientsOf(1, 0, {}, 0)).ok());
   EXPECT_THAT(ValuesAt(2, {LocalRowId(2)}), ElementsAre(0.5f, 0.5f));
   EXPECT_EQ(StartRead(1, {LocalRowId(2)})->status.get().code(), StatusCode::kFailedPrecondition) << "it is gone";
 }
 
-// Trainers that read nothing from this owner: only acknowledgements keep them from running away from it.
-TEST_F(EmbeddingsTest, TrainersThatMeetInEveryStepAreNeverTooFarAhead) {
+TEST_F(EmbeddingsTest, ATrainerThatIsAheadWaitsUntilItsDeadlineAndWhileThereAreRows) {
+  ASSERT_TRUE(Create(Descent(2)).ok());
+  ASSERT_TRUE(Push(GradientsOf(0, 1, {}, 0)).ok());
+  const GradientPiece next = GradientsOf(1, 1, {LocalRowId(2)}, 1);
+  const Status late = StartPush(next, Deadline::After(std::chrono::milliseconds(1))).get();
+  EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(late.message(), HasSubstr("not all trainers"));
+  std::future<Status> waiting = StartPush(next);  // that it was late changes nothing
+  embeddings().Drop(Descent(1).id, Soon(), [](const Status& dropped) { EXPECT_TRUE(dropped.ok()); });
+  EXPECT_EQ(waiting.get().code(), StatusCode::kUnavailable);
+}
+
+// Trainers that read nothing from this owner, and meet nowhere else: only acknowledgements keep them from running away
+// from it.
+TEST_F(EmbeddingsTest, TrainersThatMeetNowhereAreNeverTooFarAhead) {
   constexpr uint32_t kTrainers = 3;
   constexpr uint64_t kSteps = 100;
   ASSERT_TRUE(Create(Descent(kTrainers)).ok());
   std::vector<LocalRowId> rows;
   for (uint32_t i = 0; i < 1000; ++i) rows.emplace_back(i % 50);
-  std::barrier all_reduce(kTrainers);
   std::vector<Status> errors(kTrainers);
   {
     std::vector<std::jthread> trainers;
     for (uint32_t rank = 0; rank < kTrainers; ++rank) {
       trainers.emplace_back([&, rank] {
-        for (uint64_t step = 0; step < kSteps; ++step) {
-          all_reduce.arrive_and_wait();
-          std::promise<Status> acknowledged;
-          embeddings().Push(Descent(1).id, GradientsOf(step, rank, rows, 0.25f), Soon(),
-                            [&](Status status) { acknowledged.set_value(std::move(status)); });
-          const Status status = acknowledged.get_future().get();
-          if (errors[rank].ok()) errors[rank] = status;
+        for (uint64_t step = 0; step < kSteps && errors[rank].ok(); ++step) {
+          errors[rank] = Push(GradientsOf(step, rank, rows, 0.25f));
         }
       });
     }
   }
-  for (const Status& error : errors) EXPECT_EQ(error.ToString(), "OK");
+  for (const Status& error : errors) ASSERT_EQ(error.ToString(), "OK");
   ValuesAt(kSteps, {LocalRowId(0)});
 }
 

@@ -62,6 +62,11 @@ Status StepGradients::Add(sampler::GradientPiece piece) {
   return Status();
 }
 
+bool StepGradients::HasAllOf(Rank rank) const {
+  const auto known = ranks_.find(rank.value);
+  return known != ranks_.end() && known->second.pieces.size() == known->second.num_pieces;
+}
+
 std::vector<RowGradients> StepGradients::InOrder() const {
   std::vector<RowGradients> gradients;
   for (const auto& [rank, of_rank] : ranks_) {

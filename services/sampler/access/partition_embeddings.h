@@ -77,11 +77,12 @@ class PartitionEmbeddings {
   // they do not in time. FailedPrecondition where they are past it. `rows` outlives the completion.
   virtual void Read(const TensorId& embedding, uint64_t version, std::span<const LocalRowId> rows, RowSink sink,
                     Deadline deadline, DoneStatus done) = 0;
-  // Acknowledged when taken, or where it had been; the last piece of a step, when the step has been applied. So
-  // trainers that meet in every step, and send one only when their own before it is acknowledged, are never ahead of an
-  // owner by more than a step: FailedPrecondition for who is.
+  // Acknowledged when taken, or where it had been; a trainer's last piece of the step after the rows' version, when
+  // they have come to it; the last piece of a step, when the step has been applied. So trainers that send a step only
+  // when their own before it is acknowledged are never ahead of an owner by more than a step, whether they meet
+  // elsewhere or not: FailedPrecondition for who is. DeadlineExceeded where the others do not come in time.
   virtual void Push(const TensorId& embedding, GradientPiece piece, Deadline deadline, DoneStatus done) = 0;
-  // Reads that wait end with Unavailable. Dropping what does not exist is fine.
+  // Reads and pushes that wait end with Unavailable. Dropping what does not exist is fine.
   virtual void Drop(const TensorId& embedding, Deadline deadline, DoneStatus done) = 0;
 };
 

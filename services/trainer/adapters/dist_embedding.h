@@ -15,8 +15,7 @@
 // which rank came first nor on repeated messages; one rank ends with the same bits for any partitioning. First values
 // depend on (seed, what the rows stand for, name, original id, column) alone. client::SaveTensors keeps rows and state,
 // and client::SavedEmbedding brings them back (KeptRows). Caveat: a step ends when all ranks have called Step, those
-// without gradients too. Ranks that have no other point to meet in each step (the all-reduce of a network's gradients
-// is one) need a barrier there: who is ahead of another by more than a step is refused.
+// without gradients too; who is ahead of another by a step waits in the next one.
 #pragma once
 
 #include <torch/torch.h>
