@@ -27,6 +27,8 @@ class AppliedWrites {
   static constexpr size_t kMaxClients = 65'536;  // less than 1 KiB each, as long as few of their changes are under way
   // A message may come so long after its call's deadline: it lay in a socket.
   static constexpr std::chrono::minutes kLateness{1};
+  // Whoever sets a later deadline, or none, is remembered for so long: nobody takes the room of others for ever.
+  static constexpr std::chrono::hours kLongestCall{1};
   // A client may have so many numbers from the lowest that is under way on: a byte for each is all that it takes here.
   static constexpr uint64_t kWindow = 4096;
 

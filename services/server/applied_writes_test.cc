@@ -114,6 +114,18 @@ TEST(AppliedWritesTest, ForgetsTheClientWhoseCallsAreOverForLongest) {
   EXPECT_EQ(Try(applied, {2, 1, 1}, clock), Claim::kTaken);
 }
 
+TEST(AppliedWritesTest, NobodyIsRememberedForEverForSettingNoDeadline) {
+  FakeClock clock;
+  AppliedWrites applied(1, clock);
+  const Deadline in_a_year = Deadline::After(std::chrono::hours(24 * 365), clock);
+  ASSERT_EQ(applied.TryClaim({0, 1, 1}, in_a_year), Claim::kTaken);
+  applied.Applied({0, 1, 1});
+  clock.Advance(AppliedWrites::kLongestCall);
+  EXPECT_EQ(Try(applied, {1, 1, 1}, clock), Claim::kFull);
+  clock.Advance(AppliedWrites::kLateness);
+  EXPECT_EQ(Try(applied, {1, 1, 1}, clock), Claim::kTaken);
+}
+
 TEST(AppliedWritesTest, AClientWithAChangeUnderWayIsNotForgotten) {
   FakeClock clock;
   AppliedWrites applied(kClients, clock);
