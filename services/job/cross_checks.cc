@@ -27,19 +27,10 @@ class RelationChecker {
     if (!external && !partitions.assignment_uri.empty()) {
       Add(path + ".assignmentUri", "only the algorithm External takes an assignment");
     }
-    if (partitions.algorithm != PartitionAlgorithm::kMetis &&
-        partitions.objective == PartitionObjective::kCommunicationVolume) {
-      Add(path + ".objective", "only METIS can minimise the communication volume");
-    }
+    for (const auto& [field, what] : ConflictsWithAlgorithm(partitions)) Add(path + "." + field, what);
     if (partitions.source_columns.size() > kMostSourceColumns) {  // more were given than the table allows, or added
       Add(path + ".sourceColumns", "at most " + std::to_string(kMostSourceColumns) +
                                        " with original_id, which sampling.method Labor adds: leave one out");
-    }
-    const bool can_balance =
-        partitions.algorithm == PartitionAlgorithm::kMetis || partitions.algorithm == PartitionAlgorithm::kStreaming;
-    if (!partitions.balance.empty() && !can_balance) {
-      Add(path + ".balance",
-          std::string(NameOf(partitions.algorithm)) + " cannot balance anything but nodes: leave it out");
     }
   }
 
@@ -411,6 +402,20 @@ class RelationChecker {
 };
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> ConflictsWithAlgorithm(const Partitions& partitions) {
+  std::vector<std::pair<std::string, std::string>> conflicts;
+  const PartitionAlgorithm algorithm = partitions.algorithm;
+  if (algorithm != PartitionAlgorithm::kMetis && partitions.objective == PartitionObjective::kCommunicationVolume) {
+    conflicts.emplace_back("objective", "only METIS can minimise the communication volume");
+  }
+  const bool can_balance = algorithm == PartitionAlgorithm::kMetis || algorithm == PartitionAlgorithm::kStreaming;
+  if (!partitions.balance.empty() && !can_balance) {
+    conflicts.emplace_back("balance",
+                           std::string(NameOf(algorithm)) + " cannot balance anything but nodes: leave it out");
+  }
+  return conflicts;
+}
 
 void CheckRelations(const DistTraining& job, const CheckedDocument& document, Violations* violations) {
   PlacedViolations placed(document, violations);

@@ -23,8 +23,8 @@ struct EmbeddingLimits {
   size_t max_embeddings_per_job = 1024;
 };
 
-// Thread-safe. Answers on the asking thread, before the call returns, but for what waits: reads for a version, pushes for
-// other trainers', and Create for one of the same name that is under way. None of it holds a thread.
+// Thread-safe. Answers on the asking thread, before the call returns, but for what waits: reads for a version, pushes
+// for other trainers', and Create for one of the same name that is under way. None of it holds a thread.
 class Embeddings final : public sampler::PartitionEmbeddings {
  public:
   // `tensors` outlives this.

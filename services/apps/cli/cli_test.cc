@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -50,6 +51,10 @@ class CliTest : public testing::Test {
     std::ifstream error(root_ / "stderr.txt");
     ended.error = {std::istreambuf_iterator<char>(error), {}};
     return ended;
+  }
+  static std::string ReadText(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
   void MakeGraph() const {
     const Ended made = Espalier("generate -q --nodes 300 --edges 2000 --features 4 --classes 3 --seed 7 -o graph");
@@ -275,6 +280,57 @@ TEST_F(CliTest, OutputThatCannotBeWrittenIsNoSuccess) {
   const Ended ended = Espalier("import graph --format NPY -q --json -o copy >/dev/full");
   EXPECT_EQ(ended.code, 74);
   EXPECT_THAT(ended.error, HasSubstr("writing to standard output: No space left on device"));
+}
+
+TEST_F(CliTest, AReaderThatHasGoneIsNoSuccess) {
+  MakeGraph();
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  constexpr int kInherited = 9;
+  ASSERT_EQ(dup2(ends[1], kInherited), kInherited);
+  const auto ignored = std::signal(SIGPIPE, SIG_DFL);  // as a shell starts it
+  const Ended ended = Espalier("import graph --format NPY -q --json -o copy >&9");
+  std::signal(SIGPIPE, ignored);
+  close(kInherited);
+  close(ends[1]);
+  EXPECT_EQ(ended.code, 74);
+  EXPECT_THAT(ended.error, HasSubstr("writing to standard output: Broken pipe"));
+}
+
+TEST_F(CliTest, ALabelIsNotNormalizedWithTheFeatures) {
+  MakeGraph();
+  std::string yaml = ReadText(root_ / "graph/graph.yaml");
+  const std::string features = "      node-feat: nodes.node.node-feat.npy\n";
+  ASSERT_THAT(yaml, HasSubstr(features));
+  yaml.insert(yaml.find(features), "      target: nodes.node.node-feat.npy\n");
+  std::ofstream(root_ / "graph/graph.yaml") << yaml;
+  const std::string before = ReadText(root_ / "graph/nodes.node.node-feat.npy");
+
+  ASSERT_EQ(Espalier("import graph --format NPY -q --normalize-features --label target -o told").code, 0);
+  EXPECT_EQ(ReadText(root_ / "told/nodes.node.target.npy"), before);
+  EXPECT_NE(ReadText(root_ / "told/nodes.node.node-feat.npy"), before);
+  ASSERT_EQ(Espalier("import graph --format NPY -q --normalize-features -o untold").code, 0);
+  EXPECT_NE(ReadText(root_ / "untold/nodes.node.target.npy"), before);
+
+  const std::string cut =
+      "partition graph --format NPY -q --algorithm Random --normalize-features --label target -o cut";
+  ASSERT_EQ(Espalier(cut).code, 0);
+  const std::string source = "verify cut --source graph --format NPY -q --normalize-features";
+  EXPECT_EQ(Espalier(source + " --label target").code, 0);
+  EXPECT_EQ(Espalier(source).code, 65);
+}
+
+TEST_F(CliTest, WhatAnAlgorithmDoesNotDoIsRefused) {
+  MakeGraph();
+  const auto refused = [&](const std::string& flags) {
+    const Ended ended = Espalier("partition graph --format NPY -q -o cut " + flags);
+    EXPECT_EQ(ended.code, 64) << flags;
+    return ended.error;
+  };
+  EXPECT_THAT(refused("--algorithm Random --balance Edges"), HasSubstr("--balance: Random cannot balance"));
+  EXPECT_THAT(refused("--algorithm Streaming --objective CommunicationVolume"), HasSubstr("--objective: only METIS"));
+  EXPECT_FALSE(fs::exists(root_ / "cut"));
 }
 
 TEST_F(CliTest, LooksThroughTheOutputsOfARun) {

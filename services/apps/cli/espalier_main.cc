@@ -1,6 +1,7 @@
 // espalier: the user's command. One file per subcommand (cli/*_command.cc).
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -39,6 +40,7 @@ std::optional<std::vector<std::string>> TakeProgram(int* argc, char** argv) {
 }
 
 int Main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of a write
   const std::optional<std::vector<std::string>> program = TakeProgram(&argc, argv);
   if (program.has_value() && program->empty()) {
     PrintError("-- stands before a program of yours: expected -- PROGRAM [ARGUMENT...]");

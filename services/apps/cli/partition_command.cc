@@ -6,6 +6,7 @@
 #include "services/apps/partitioning/report.h"
 #include "services/apps/partitioning/stop_watcher.h"
 #include "services/apps/partitioning/store_access.h"
+#include "services/job/cross_checks.h"
 #include "services/job/enum_names.h"
 
 namespace espalier::cli {
@@ -54,7 +55,9 @@ void Declare(CLI::App* command, PartitionFlags* flags) {
   command->add_option("--objective", flags->objective, "METIS: EdgeCut or CommunicationVolume")
       ->transform(CLI::IsMember({"EdgeCut", "CommunicationVolume"}, CLI::ignore_case))
       ->capture_default_str();
-  command->add_option("--balance", flags->balance, "Besides nodes: NodeTypes, TrainNodes, Edges (separated by commas)")
+  command
+      ->add_option("--balance", flags->balance,
+                   "Besides nodes, by METIS and Streaming: NodeTypes, TrainNodes, Edges (separated by commas)")
       ->transform(CLI::IsMember({"NodeTypes", "TrainNodes", "Edges"}, CLI::ignore_case))
       ->delimiter(',');
   command->add_option("--train-split", flags->pipeline.train_split, "Whose training nodes TrainNodes balances");
@@ -105,6 +108,9 @@ Status CheckFlags(const PartitionFlags& flags) {
   if ((flags.algorithm == "External") != !flags.assignment.empty()) {
     return InvalidArgument("--algorithm External and --assignment go together");
   }
+  for (const auto& [field, what] : job::ConflictsWithAlgorithm(GraphOf(flags).partitions)) {
+    return InvalidArgument("--" + field + ": " + what);
+  }
   return {};
 }
 
@@ -118,6 +124,7 @@ Outcome Partition(PartitionFlags flags) {
   flags.pipeline.access = *access;
   flags.pipeline.triples = TripleOptionsOf(flags.source);
   flags.pipeline.held_out = HeldOutOf(flags.source);
+  flags.pipeline.label_column = flags.source.label;
   flags.pipeline.stop_requested = [&] { return stop.requested(); };
   terminal::Progress progress(StyleOf(flags.out), stderr);
   std::string current;

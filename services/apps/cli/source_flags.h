@@ -20,6 +20,7 @@ struct SourceFlags {
   bool add_reverse_edges = false;
   bool drop_duplicate_edges = false;
   bool normalize_features = false;
+  std::string label;             // a node column that normalize_features leaves alone; empty: "node-label" alone
   graph::HeldOutEdges held_out;  // without a split: none
 };
 
