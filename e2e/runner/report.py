@@ -29,7 +29,7 @@ def write(folder, namespace):
 
 
 def _pods(namespace):
-    """None where the API does not answer: what else can be had is had."""
+    """Their names; an empty list where the API does not answer, so that what else can be had is kept."""
     try:
         done = attempt(["kubectl", "get", "pods", "--namespace", namespace, "--output=json"], timeout=30)
     except Failure:
