@@ -131,22 +131,27 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
   RETURN_IF_ERROR(Failpoint("store.list"));
   std::vector<ObjectInfo> found;
   std::vector<fs::path> abandoned;  // if nobody is writing them
-  std::error_code error;
   // Only the deepest folder that the prefix names needs a walk.
   const size_t slash = prefix.rfind('/');
-  const fs::path start = slash == std::string::npos ? root_ : root_ / prefix.substr(0, slash);
-  fs::recursive_directory_iterator it(start, error), end;
-  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) return found;
-  for (; !error && it != end; it.increment(error)) {
-    std::error_code gone;  // files may vanish while we look
-    if (!it->is_regular_file(gone)) continue;
-    if (IsTemporaryFile(it->path())) abandoned.push_back(it->path());
-    if (it->path().filename().string().starts_with(kTemporaryPrefix)) continue;
-    const std::string key = it->path().lexically_relative(root_).generic_string();
-    const uint64_t size_bytes = it->file_size(gone);
-    if (!gone && key.starts_with(prefix)) found.push_back({key, size_bytes});
+  std::vector<fs::path> folders = {slash == std::string::npos ? root_ : root_ / prefix.substr(0, slash)};
+  while (!folders.empty()) {  // not by one iterator of them all, which ends with a folder that vanishes
+    const fs::path folder = std::move(folders.back());
+    folders.pop_back();
+    std::error_code error;
+    fs::directory_iterator it(folder, error), end;
+    if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) continue;
+    for (; !error && it != end; it.increment(error)) {
+      std::error_code gone;  // files and folders may vanish while we look
+      if (it->symlink_status(gone).type() == fs::file_type::directory) folders.push_back(it->path());
+      if (!it->is_regular_file(gone)) continue;
+      if (IsTemporaryFile(it->path())) abandoned.push_back(it->path());
+      if (it->path().filename().string().starts_with(kTemporaryPrefix)) continue;
+      const std::string key = it->path().lexically_relative(root_).generic_string();
+      const uint64_t size_bytes = it->file_size(gone);
+      if (!gone && key.starts_with(prefix)) found.push_back({key, size_bytes});
+    }
+    if (error) return FromErrno(error.value(), "listing " + folder.string());
   }
-  if (error) return FromErrno(error.value(), "listing " + start.string());
   for (const fs::path& path : abandoned) {
     if (RemoveAbandoned(path)) RemoveEmptyFolders(path.parent_path());
   }

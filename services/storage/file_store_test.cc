@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "services/storage/open_store.h"
 #include "services/storage/temporary_file.h"
@@ -67,6 +69,27 @@ class WithoutRoot {
   const bool was_root_;
   bool works_ = true;
 };
+
+TEST(FileStoreTest, ListsWhileFoldersOfOthersGo) {
+  const TemporaryFolder folder;
+  FileStore store(folder.path());
+  ASSERT_TRUE(PutText(store, "job/kept/file", "x").ok());
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    for (uint64_t i = 0; !is_over; ++i) {
+      const std::string key = "job/attempt-" + std::to_string(i) + "/deep/file";
+      EXPECT_TRUE(PutText(store, key, "x").ok());
+      EXPECT_TRUE(store.Delete(key).ok());
+    }
+  });
+  for (int i = 0; i < 500; ++i) {
+    const auto listed = store.List("job/");
+    EXPECT_TRUE(listed.ok()) << listed.status().ToString();
+    EXPECT_TRUE(!listed.ok() || !listed->empty());
+  }
+  is_over = true;
+  other.join();
+}
 
 TEST(FileStoreTest, KeepsObjectsAsFilesOfTheirKeys) {
   const TemporaryFolder folder;
