@@ -53,7 +53,10 @@ ChildProcess::~ChildProcess() {
 }
 
 void ChildProcess::Signal(int number) const {
-  if (IsRunning()) kill(pid_, number);
+  if (!IsRunning()) return;
+  kill(pid_, number);
+  siginfo_t ignored{};
+  if (number == SIGSTOP) waitid(P_PID, static_cast<id_t>(pid_), &ignored, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 bool ChildProcess::IsRunning() const {

@@ -22,7 +22,7 @@ class ChildProcess {
   ~ChildProcess();
 
   bool IsRunning() const;
-  // SIGSTOP, SIGTERM, ...; nothing happens to one that has ended.
+  // SIGSTOP, SIGTERM, ...; nothing happens to one that has ended. After SIGSTOP none of its threads runs any more.
   void Signal(int number) const;
 
  private:
