@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs what is missing (Debian 12, root or sudo), builds, and runs every test: all of them on the release
-# build, the unit tests again under the address and undefined-behaviour sanitizers. Those builds are without libtorch
-# (CONTRIBUTING.md), so what links it (services/trainer, apps/training) is tested in the release build alone.
+# Installs what is missing (Debian 12, root or sudo), builds, and runs every test: unit tests under the address and
+# undefined-behaviour sanitizers, and on the release build the scenarios and those unit tests whose code is optimised
+# further there (KERNELS, services/cmake/EspalierTargets.cmake) or needs libtorch, which the sanitizers' builds lack.
 #   ./test.sh [--release-only | --with-tsan] [--with-e2e]
+#     --release-only: no sanitizer, and all unit tests on the release build
 #     --with-tsan: under the thread sanitizer too
 #     --with-e2e: the scenarios of level ci on a real cluster too (e2e/README.md); takes root. Exit status 69 where this
 #       machine cannot host one (e2e/cluster check)
@@ -13,10 +14,11 @@ source services/cmake/install-packages.sh
 source services/cmake/install-test-tools.sh
 
 presets=(asan release)  # the release build's tests close the log
+unit_tests_of_release=IN_RELEASE
 e2e_cluster=""
 for option in "$@"; do
   case "$option" in
-    --release-only) presets=(release) ;;
+    --release-only) presets=(release) unit_tests_of_release=ALL ;;
     --with-tsan) presets=(asan tsan release) ;;
     --with-e2e) e2e_cluster="ci-$(md5sum <<<"$PWD" | cut -c1-8)" ;;  # no other checkout's
     *) echo "usage: ./test.sh [--release-only | --with-tsan] [--with-e2e]" >&2; exit 64 ;;
@@ -58,6 +60,7 @@ for preset in "${presets[@]}"; do
   cmake --preset "$preset" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
     -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
     -DESPALIER_HELM="$HELM_TOOLS" -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
+    -DESPALIER_UNIT_TESTS="$unit_tests_of_release" \
     >"build/$preset-configure.log" 2>&1 ||
     { cat "build/$preset-configure.log"; exit 1; }
   cmake --build --preset "$preset"

@@ -12,7 +12,7 @@ from cluster_setup.state import SOURCE
 BIN = pathlib.Path(os.environ["ESPALIER_BIN"])
 COMPILED_IN = SOURCE / "images/compiled-in.txt"
 # Nothing of them is in what is shipped.
-OF_TESTS = {"libbenchmark-dev", "libgmock-dev", "libgtest-dev"}
+OF_TESTS = {"libbenchmark-dev", "libgmock-dev", "libgtest-dev", "libclang-rt-14-dev"}
 
 
 def output_of(*command):

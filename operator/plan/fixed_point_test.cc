@@ -137,7 +137,7 @@ class RandomJob {
 // ESPALIER_PLAN_SEEDS: so many for each fate, for a longer run. Sanitizers take ten times as long for each.
 uint64_t NumSeeds(uint64_t otherwise) {
   if (const char* text = std::getenv("ESPALIER_PLAN_SEEDS")) return std::strtoull(text, nullptr, 10);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ESPALIER_ADDRESS_SANITIZER) || defined(ESPALIER_THREAD_SANITIZER)
   return otherwise / 5;
 #else
   return otherwise;

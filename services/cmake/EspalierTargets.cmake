@@ -2,9 +2,13 @@
 #
 # One folder, one library, one line in the drawing of services/README.md. A library depends only on libraries of
 # lower layers: anything else fails configuration. PRIVATE_DEPS do not reach the library's users. TESTS become one
-# executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL).
+# executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL). KERNELS: its loops decide how
+# fast training is, so a release build optimises them as far as it can; and its tests are IN_RELEASE (espalier_test).
+# TESTS_IN_RELEASE: that alone.
 function(espalier_library)
-  cmake_parse_arguments(ARG "" "NAME;LAYER;TEST_LABEL" "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "KERNELS;TESTS_IN_RELEASE" "NAME;LAYER;TEST_LABEL"
+    "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
+  espalier_refuse_words(${ARG_NAME} ${ARG_UNPARSED_ARGUMENTS})
   set(target espalier_${ARG_NAME})
   if(ARG_SOURCES)
     add_library(${target} STATIC ${ARG_SOURCES})
@@ -18,8 +22,22 @@ function(espalier_library)
   add_library(espalier::${ARG_NAME} ALIAS ${target})
   set_property(TARGET ${target} PROPERTY ESPALIER_LAYER ${ARG_LAYER})
   espalier_check_layers(${ARG_NAME} ${ARG_LAYER} ${ARG_DEPS} ${ARG_PRIVATE_DEPS})
+  if(ARG_KERNELS)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O3>)
+  endif()
+  if(ARG_KERNELS OR ARG_TESTS_IN_RELEASE)
+    set(in_release IN_RELEASE)
+  endif()
   if(ESPALIER_TESTS AND ARG_TESTS)
-    espalier_test(NAME ${ARG_NAME} LABEL ${ARG_TEST_LABEL} SOURCES ${ARG_TESTS} DEPS espalier::${ARG_NAME} ${ARG_TEST_DEPS})
+    espalier_test(NAME ${ARG_NAME} ${in_release} LABEL ${ARG_TEST_LABEL} SOURCES ${ARG_TESTS}
+      DEPS espalier::${ARG_NAME} ${ARG_TEST_DEPS})
+  endif()
+endfunction()
+
+# Words that mean nothing here, which cmake_parse_arguments leaves over.
+function(espalier_refuse_words name)
+  if(ARGN)
+    message(FATAL_ERROR "${name}: '${ARGN}' means nothing here")
   endif()
 endfunction()
 
@@ -53,13 +71,14 @@ function(espalier_testing_library)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PUBLIC ${ARG_DEPS} GTest::gmock GTest::gtest PRIVATE espalier_warnings)
   espalier_compile_as_test(${target})
-  set_property(TARGET ${target} PROPERTY ESPALIER_LAYER ${ARG_LAYER})
+  set_target_properties(${target} PROPERTIES ESPALIER_LAYER ${ARG_LAYER} EXCLUDE_FROM_ALL TRUE)  # built for its users
 endfunction()
 
 # espalier_test(NAME x LABEL unit SOURCES x_test.cc DEPS ...): the executable espalier_x_test and its ctest entries, one
-# a test; with a sanitizer, several.
+# a test; with a sanitizer, several. IN_RELEASE: also where a release build has not ALL of ESPALIER_UNIT_TESTS.
 function(espalier_test)
-  cmake_parse_arguments(ARG "" "NAME;LABEL" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "IN_RELEASE" "NAME;LABEL" "SOURCES;DEPS" ${ARGN})
+  espalier_refuse_words(${ARG_NAME} ${ARG_UNPARSED_ARGUMENTS})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -75,6 +94,10 @@ function(espalier_test)
   endif()
   if(ESPALIER_SANITIZER)
     espalier_add_shards(${ARG_NAME} ${ARG_LABEL})
+    return()
+  endif()
+  if(NOT ESPALIER_UNIT_TESTS STREQUAL "ALL" AND ARG_LABEL STREQUAL "unit" AND NOT ARG_IN_RELEASE)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)
     return()
   endif()
   gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES TEST_PREFIX ${ARG_NAME}.

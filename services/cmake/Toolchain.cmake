@@ -38,7 +38,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(espalier_warnings INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds
     $<$<CONFIG:Release,RelWithDebInfo>:-Wno-maybe-uninitialized>)
 endif()
-if(CMAKE_UNITY_BUILD)  # to the compiler every source is an included file then, whose anonymous namespaces should hide nothing
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # To GCC every source is an included file then, whose anonymous namespaces should hide nothing.
   target_compile_options(espalier_warnings INTERFACE -Wno-subobject-linkage)
 endif()
 
@@ -47,9 +48,14 @@ if(ESPALIER_SANITIZER STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=null,object-size,vptr -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+  add_compile_definitions(ESPALIER_ADDRESS_SANITIZER)  # compilers have no common name for it
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    add_compile_options(-fno-sanitize=function)  # a plugin's function is called by the type that its version promises
+  endif()
 elseif(ESPALIER_SANITIZER STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
   add_link_options(-fsanitize=thread)
+  add_compile_definitions(ESPALIER_THREAD_SANITIZER)
 elseif(ESPALIER_SANITIZER)
   message(FATAL_ERROR "ESPALIER_SANITIZER is '${ESPALIER_SANITIZER}'; expected address, thread or nothing")
 endif()

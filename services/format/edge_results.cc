@@ -6,6 +6,8 @@
 namespace espalier::format {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::vector<int64_t> ShapeOfValues(int64_t rows, const std::vector<int64_t>& row_shape) {
   std::vector<int64_t> shape = {rows};
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());
@@ -63,7 +65,7 @@ Status EdgeResultsWriter::EndPart() {
   ASSIGN_OR_RETURN(FileEntry destinations, open_->destinations.Commit());
   ASSIGN_OR_RETURN(FileEntry values, open_->values.Commit());
   open_.reset();
-  nlohmann::ordered_json part = {{"part", shape.part}, {"rows", rows}};
+  Json part = {{"part", shape.part}, {"rows", rows}};
   part["sources"] = AddFile(std::move(sources), DType::kU64, {rows});
   part["destinations"] = AddFile(std::move(destinations), DType::kU64, {rows});
   part["values"] = AddFile(std::move(values), shape.value_dtype, ShapeOfValues(rows, shape.row_shape));
@@ -72,14 +74,13 @@ Status EdgeResultsWriter::EndPart() {
 }
 
 nlohmann::ordered_json EdgeResultsWriter::AddFile(FileEntry entry, DType dtype, std::vector<int64_t> shape) {
-  nlohmann::ordered_json json = ResultArrayJson(entry, folder_, dtype, shape);
+  Json json = ResultArrayJson(entry, folder_, dtype, shape);
   files_.push_back({std::move(entry), kind_, dtype, std::move(shape)});
   return json;
 }
 
 Result<std::vector<OutputFile>> EdgeResultsWriter::Commit() {
   RETURN_IF_ERROR(EndPart());
-  using Json = nlohmann::ordered_json;
   const Json manifest = {{"format", "espalier.edge-results"},
                          {"format_version", 1},
                          {"kind", kind_},

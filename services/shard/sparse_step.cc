@@ -15,7 +15,11 @@ constexpr unsigned kDigitBits = 11;
 
 void PrefetchFloats(const float* values, size_t count, bool for_writing) {
   for (size_t i = 0; i < count; i += kFloatsOfLine) {
-    for_writing ? __builtin_prefetch(values + i, 1) : __builtin_prefetch(values + i, 0);
+    if (for_writing) {
+      __builtin_prefetch(values + i, 1);
+    } else {
+      __builtin_prefetch(values + i, 0);
+    }
   }
 }
 

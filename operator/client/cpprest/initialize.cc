@@ -7,7 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ESPALIER_ADDRESS_SANITIZER)
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -40,7 +40,7 @@ std::string TakeAway(const char* variable, const char* otherwise) {
 // another would have done. What runs here runs before that.
 void EndWithoutTheirEnd(int status, void*) {
   std::fflush(nullptr);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ESPALIER_ADDRESS_SANITIZER)
   __lsan_do_leak_check();
 #endif
   ::_exit(status);

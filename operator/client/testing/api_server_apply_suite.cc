@@ -186,10 +186,10 @@ TEST_P(ApiServerSuite, AppliedStatusesOfTwoManagersStandSideBySide) {
   EXPECT_EQ(VersionOf(Must(client_->ApplyStatus(kube::kDistTrainings, status, {.field_manager = "operator"}))),
             VersionOf(once));
   Json progress = Object(kube::kDistTrainings, "t");
-  progress["status"] = {{"progress", {{"epoch", 3}}}, {"conditions", {Condition("Seen", "True")}}};
+  progress["status"] = {{"progress", {{"epoch", 3}}}, {"conditions", Json::array({Condition("Seen", "True")})}};
   Must(client_->ApplyStatus(kube::kDistTrainings, progress, {.field_manager = "operator-progress"}));
 
-  status["status"]["conditions"] = {Condition("Accepted", "False")};
+  status["status"]["conditions"] = Json::array({Condition("Accepted", "False")});
   const Json stored = Must(client_->ApplyStatus(kube::kDistTrainings, status, {.field_manager = "operator"}));
 
   EXPECT_EQ(kube::IntegerAt(stored, {"status", "progress", "epoch"}), 3);
