@@ -7,6 +7,7 @@
 
 #include <array>
 #include <limits>
+#include <numeric>
 
 #include "services/base/mutex.h"
 #include "services/partition/balance.h"
@@ -20,6 +21,7 @@ namespace {
 
 static_assert(sizeof(idx_t) == sizeof(int32_t), "this file hands METIS arrays of 32-bit numbers");
 constexpr uint64_t kMetisMax = std::numeric_limits<idx_t>::max();
+constexpr const char* kAllEdges = "edges in both directions, parallel ones included";
 
 // METIS draws from the C library's rand(), which has one state: one call at a time in a process.
 Mutex metis_mutex;
@@ -84,6 +86,15 @@ Result<std::vector<uint32_t>> CallMetis(UndirectedGraph graph, VertexWeights wei
   return partition_of;
 }
 
+Status DegreesMayFitMetis(std::span<const uint64_t> offsets) {
+  if (offsets.back() <= kMetisMax) return Status();
+  uint64_t divisor = 0;
+  for (size_t vertex = 0; vertex + 1 < offsets.size() && divisor != 1; ++vertex) {
+    divisor = std::gcd(divisor, offsets[vertex + 1] - offsets[vertex]);
+  }
+  return MayFitMetis(offsets.back(), divisor);
+}
+
 class MetisPartitioner final : public Partitioner {
  public:
   const char* name() const override { return "METIS"; }
@@ -100,7 +111,7 @@ class MetisPartitioner final : public Partitioner {
     RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices}));  // before there are weights of each
     ASSIGN_OR_RETURN(VertexWeights weights, MakeVertexWeights(graph, options));
     RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices, .num_constraints = weights.num_constraints()}));
-    ASSIGN_OR_RETURN(UndirectedGraph undirected, MakeUndirectedGraph(graph, options.threads));
+    ASSIGN_OR_RETURN(UndirectedGraph undirected, MakeUndirectedGraph(graph, options.threads, DegreesMayFitMetis));
     uint64_t total_edge_weight = 0;
     for (const uint32_t weight : undirected.weights) total_edge_weight += weight;
     RETURN_IF_ERROR(FitsMetis({.num_vertices = num_vertices,
@@ -123,22 +134,27 @@ class MetisPartitioner final : public Partitioner {
   }
 };
 
+Status TooLarge(uint64_t number, const std::string& of_what) {
+  return InvalidArgument("METIS counts in 32 bits and the graph has " + std::to_string(number) + " " + of_what +
+                         ", more than " + std::to_string(kMetisMax) + ": use the algorithm Streaming");
+}
+
 }  // namespace
 
 Status FitsMetis(const MetisSize& size) {
-  const auto too_large = [](uint64_t number, const std::string& of_what) {
-    return InvalidArgument("METIS counts in 32 bits and the graph has " + std::to_string(number) + " " + of_what +
-                           ", more than " + std::to_string(kMetisMax) + ": use the algorithm Streaming");
-  };
-  if (size.num_vertices > kMetisMax) return too_large(size.num_vertices, "nodes");
+  if (size.num_vertices > kMetisMax) return TooLarge(size.num_vertices, "nodes");
   if (size.num_vertices * size.num_constraints > kMetisMax) {
-    return too_large(size.num_vertices * size.num_constraints, "nodes times balance constraints");
+    return TooLarge(size.num_vertices * size.num_constraints, "nodes times balance constraints");
   }
-  if (size.num_neighbors > kMetisMax) return too_large(size.num_neighbors, "neighbours (undirected edges twice)");
-  if (size.total_edge_weight > kMetisMax) {
-    return too_large(size.total_edge_weight, "edges in both directions, parallel ones included");
-  }
+  if (size.num_neighbors > kMetisMax) return TooLarge(size.num_neighbors, "neighbours (undirected edges twice)");
+  if (size.total_edge_weight > kMetisMax) return TooLarge(size.total_edge_weight, kAllEdges);
   return Status();
+}
+
+Status MayFitMetis(uint64_t sum_of_degrees, uint64_t divisor_of_degrees) {
+  // Neighbours of one multiplicity have no weights, and are as many as the sum divided by it.
+  const bool fits = sum_of_degrees <= kMetisMax || sum_of_degrees / divisor_of_degrees <= kMetisMax;
+  return fits ? Status() : TooLarge(sum_of_degrees, kAllEdges);
 }
 
 std::unique_ptr<Partitioner> MakeMetisPartitioner() { return std::make_unique<MetisPartitioner>(); }

@@ -18,4 +18,9 @@ struct MetisSize {
 // InvalidArgument says what is too large and names the alternative.
 Status FitsMetis(const MetisSize& size);
 
+// The same of a graph of which only degrees are known, parallel edges counted one by one: their sum, and their greatest
+// common divisor, which every multiplicity divides that all neighbours share. InvalidArgument where FitsMetis would
+// refuse the graph whatever its edges are.
+Status MayFitMetis(uint64_t sum_of_degrees, uint64_t divisor_of_degrees);
+
 }  // namespace espalier::partition

@@ -17,6 +17,7 @@ namespace espalier::partition {
 
 namespace {
 
+using ::testing::AllOf;
 using testing::CommunityGraph;
 using testing::GraphOf;
 using testing::GridGraph;
@@ -319,6 +320,19 @@ TEST(MetisPartitionerTest, NamesTheAlternativeWhereTheGraphIsTooLarge) {
     EXPECT_THAT(refused.message(), HasSubstr("Streaming"));
   }
   EXPECT_TRUE(FitsMetis({.num_vertices = too_many - 1, .num_neighbors = too_many - 1}).ok());
+}
+
+TEST(MetisPartitionerTest, RefusesByDegreesAloneWhatCannotFit) {
+  constexpr uint64_t kMax = (uint64_t{1} << 31) - 1;
+  EXPECT_TRUE(MayFitMetis(kMax, 1).ok());
+  EXPECT_TRUE(MayFitMetis(0, 0).ok());         // no edges
+  EXPECT_TRUE(MayFitMetis(2 * kMax, 2).ok());  // each edge is there in both directions
+  EXPECT_TRUE(MayFitMetis(6 * kMax, 12).ok());
+  for (const auto& [sum, divisor] : {std::pair(kMax + 1, uint64_t{1}), {2 * kMax + 2, 2}, {7 * kMax, 6}}) {
+    const Status refused = MayFitMetis(sum, divisor);
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(refused.message(), AllOf(HasSubstr(std::to_string(sum)), HasSubstr("Streaming")));
+  }
 }
 
 TEST(MetisPartitionerTest, RefusesEdgesToNodesThatDoNotExist) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "services/base/parallel.h"
 #include "services/partition/typed_ids.h"
@@ -32,19 +33,25 @@ void ForEdges(const graph::SourceGraph& graph, const std::vector<uint64_t>& vert
   }
 }
 
-// Offsets and neighbours with repetitions, each vertex's sorted.
-UndirectedGraph WithRepetitions(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
-                                int threads) {
-  UndirectedGraph all;
-  all.offsets.assign(vertex_first.back() + 1, 0);
+// Offsets of neighbours with repetitions.
+std::vector<uint64_t> CountNeighbors(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
+                                     int threads) {
+  std::vector<uint64_t> offsets(vertex_first.back() + 1, 0);
   const auto count_one = [&](uint64_t vertex) {
-    std::atomic_ref<uint64_t>(all.offsets[vertex + 1]).fetch_add(1, std::memory_order_relaxed);
+    std::atomic_ref<uint64_t>(offsets[vertex + 1]).fetch_add(1, std::memory_order_relaxed);
   };
   ForEdges(graph, vertex_first, threads, [&](uint64_t u, uint64_t v) {
     count_one(u);
     count_one(v);
   });
-  for (size_t vertex = 1; vertex < all.offsets.size(); ++vertex) all.offsets[vertex] += all.offsets[vertex - 1];
+  for (size_t vertex = 1; vertex < offsets.size(); ++vertex) offsets[vertex] += offsets[vertex - 1];
+  return offsets;
+}
+
+// Neighbours with repetitions, each vertex's sorted, where their offsets say.
+UndirectedGraph WithRepetitions(const graph::SourceGraph& graph, const std::vector<uint64_t>& vertex_first,
+                                std::vector<uint64_t> offsets, int threads) {
+  UndirectedGraph all{.offsets = std::move(offsets)};
   all.neighbors.resize(all.offsets.back());
   // A vertex's offset serves as its cursor and ends up as the next one's offset: shifting back restores them.
   const auto place = [&](uint64_t vertex, uint64_t neighbor) {
@@ -121,10 +128,14 @@ Status CheckNumVertices(uint64_t num_vertices) {
                          " nodes, 2^32 or more: only Random and External partition it");
 }
 
-Result<UndirectedGraph> MakeUndirectedGraph(const graph::SourceGraph& graph, int threads) {
+Result<UndirectedGraph> MakeUndirectedGraph(
+    const graph::SourceGraph& graph, int threads,
+    const std::function<Status(std::span<const uint64_t> offsets)>& before_neighbors) {
   const std::vector<uint64_t> vertex_first = VertexFirst(graph);
   RETURN_IF_ERROR(CheckNumVertices(vertex_first.back()));
-  UndirectedGraph merged = WithRepetitions(graph, vertex_first, threads);
+  std::vector<uint64_t> offsets = CountNeighbors(graph, vertex_first, threads);
+  if (before_neighbors != nullptr) RETURN_IF_ERROR(before_neighbors(offsets));
+  UndirectedGraph merged = WithRepetitions(graph, vertex_first, std::move(offsets), threads);
   MergeRepetitions(&merged);
   return merged;
 }

@@ -2,6 +2,8 @@
 // without self loops, parallel edges merged.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "services/graph/source_graph.h"
@@ -27,7 +29,11 @@ struct UndirectedGraph {
 
 // The edges must have passed CheckEdges. InvalidArgument where there are 2^32 nodes or more. Memory: 8 bytes per
 // directed edge, 4 more per distinct neighbour where multiplicities differ. The same for every number of threads.
-Result<UndirectedGraph> MakeUndirectedGraph(const graph::SourceGraph& graph, int threads);
+// `before_neighbors`, unless null, is asked before there is memory for neighbours: its argument is `offsets` as they
+// are while parallel edges stand side by side, and its error is the result.
+Result<UndirectedGraph> MakeUndirectedGraph(
+    const graph::SourceGraph& graph, int threads,
+    const std::function<Status(std::span<const uint64_t> offsets)>& before_neighbors = nullptr);
 
 // Partitions of vertices, back by node type.
 Assignment SplitByType(const std::vector<uint64_t>& vertex_first, const std::vector<uint32_t>& partition_of_vertex);

@@ -24,6 +24,18 @@ TEST(UndirectedGraphTest, MergesBothDirectionsAndCountsThem) {
   EXPECT_THAT(graph.weights, ElementsAre(3, 3, 1, 1));
 }
 
+TEST(UndirectedGraphTest, AsksWithTheDegreesBeforeItHasNeighbours) {
+  std::vector<uint64_t> asked;
+  const Status refused = MakeUndirectedGraph(GraphOf(3, {{0, 1}, {0, 1}, {1, 0}, {1, 2}, {2, 2}}), 1,
+                                             [&](std::span<const uint64_t> offsets) {
+                                               asked.assign(offsets.begin(), offsets.end());
+                                               return ResourceExhausted("too many");
+                                             })
+                             .status();
+  EXPECT_THAT(asked, ElementsAre(0, 3, 7, 8));
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+}
+
 TEST(UndirectedGraphTest, LeavesWeightsOutWhereAllAreEqual) {
   const UndirectedGraph graph = *MakeUndirectedGraph(GridGraph(1, 3), 1);
   EXPECT_THAT(graph.neighbors, ElementsAre(1, 0, 2, 1));
