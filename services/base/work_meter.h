@@ -11,6 +11,8 @@ class WorkMeter {
  public:
   // There is this much more to do than was known.
   void Expect(uint64_t bytes) { expected_.fetch_add(bytes, std::memory_order_relaxed); }
+  // There is this much in all, as far as is known now.
+  void ExpectInAll(uint64_t bytes) { expected_.store(bytes, std::memory_order_relaxed); }
   void Add(uint64_t bytes) { done_.fetch_add(bytes, std::memory_order_relaxed); }
 
   uint64_t expected_bytes() const { return expected_.load(std::memory_order_relaxed); }  // 0: nobody knows

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "services/base/work_meter.h"
 #include "services/graph/source_graph.h"
 
 namespace espalier::partition {
@@ -21,7 +22,8 @@ struct PartitionOptions {
   std::vector<BalanceConstraint> balance;
   std::string train_split;  // for kTrainNodes; empty: every split's training nodes
   uint64_t seed = 0;
-  int threads = 1;  // results do not depend on it
+  int threads = 1;             // results do not depend on it
+  WorkMeter* meter = nullptr;  // Streaming counts the bytes of neighbours that it passes, unless null
 };
 
 // assignment[node type][original id] = partition.

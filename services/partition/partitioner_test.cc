@@ -343,6 +343,13 @@ TEST(MetisPartitionerTest, RefusesEdgesToNodesThatDoNotExist) {
   }
 }
 
+TEST(StreamingPartitionerTest, CountsEveryNeighbourOfEveryPass) {
+  WorkMeter meter;
+  ASSERT_TRUE(MakeStreamingPartitioner()->Partition(GridGraph(40, 40), {.num_partitions = 2, .meter = &meter}).ok());
+  EXPECT_EQ(meter.done_bytes(), 6 * 4 * 2 * uint64_t{2 * 40 * 39});  // passes, bytes, ends, undirected edges
+  EXPECT_EQ(meter.expected_bytes(), meter.done_bytes());
+}
+
 TEST(StreamingPartitionerTest, BeatsRandomClearlyOnPlantedCommunities) {
   const graph::SourceGraph graph = CommunityGraph(4, 500, 8, 1, /*seed=*/1);
   const PartitionOptions options{.num_partitions = 4, .seed = 1};

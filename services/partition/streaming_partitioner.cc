@@ -3,6 +3,7 @@
 // seeded order; each goes where most of its neighbours are, times the room that is left there. Later passes repeat
 // that with the neighbours' places of the pass before. Besides the adjacency its state is O(nodes), and its numbers
 // are 64 bits wide: what METIS cannot hold.
+#include <algorithm>
 #include <span>
 
 #include "services/partition/balance.h"
@@ -13,6 +14,9 @@
 
 namespace espalier::partition {
 namespace {
+
+constexpr uint64_t kBytesOfNeighbor = sizeof(uint32_t);
+constexpr uint64_t kMeteredVertices = 1 << 12;  // between two words to the meter
 
 WeightedNeighbors NeighborsOf(const UndirectedGraph& graph, uint64_t vertex) {
   const uint64_t begin = graph.offsets[vertex], count = graph.offsets[vertex + 1] - begin;
@@ -38,11 +42,19 @@ class StreamingPartitioner final : public Partitioner {
     ASSIGN_OR_RETURN(const UndirectedGraph undirected, MakeUndirectedGraph(graph, options.threads));
     const Permutation order = StreamOrder(options.seed, undirected.num_vertices());
     Restream stream(weights, undirected.num_vertices(), options.num_partitions);
+    const uint64_t num_vertices = undirected.num_vertices();
+    AddExpected(options.meter, kRestreamPasses * kBytesOfNeighbor * undirected.neighbors.size());
     for (int pass = 0; pass < kRestreamPasses; ++pass) {
       stream.StartPass();
-      for (uint64_t i = 0; i < undirected.num_vertices(); ++i) {
-        const uint64_t vertex = order.At(i);
-        stream.Place(vertex, NeighborsOf(undirected, vertex));
+      for (uint64_t i = 0; i < num_vertices;) {
+        uint64_t passed = 0;
+        for (const uint64_t end = std::min(num_vertices, i + kMeteredVertices); i < end; ++i) {
+          const uint64_t vertex = order.At(i);
+          const WeightedNeighbors adjacent = NeighborsOf(undirected, vertex);
+          stream.Place(vertex, adjacent);
+          passed += adjacent.neighbors.size();
+        }
+        AddDone(options.meter, kBytesOfNeighbor * passed);
       }
     }
     return SplitByType(VertexFirst(graph), stream.TakeResult());

@@ -1,4 +1,6 @@
 // espalier partition: a graph -> partitions, with the same pipeline as espalier-partitioner.
+#include <optional>
+
 #include "services/apps/cli/command.h"
 #include "services/apps/cli/source_flags.h"
 #include "services/apps/partitioning/mapping_export.h"
@@ -127,13 +129,14 @@ Outcome Partition(PartitionFlags flags) {
   flags.pipeline.label_column = flags.source.label;
   flags.pipeline.stop_requested = [&] { return stop.requested(); };
   terminal::Progress progress(StyleOf(flags.out), stderr);
-  std::string current;
-  const auto show = [&](std::string_view phase, double fraction) {
-    if (phase != current) progress.Begin(current = phase);
-    progress.Update(fraction, "");
+  std::optional<terminal::MeteredPhase> shown;
+  flags.pipeline.meter_of = [&](std::string_view phase) {
+    shown.reset();
+    return shown.emplace(progress, std::string(phase)).meter();
   };
   const Result<partitioning::PartitionOutcome> outcome =
-      partitioning::PartitionGraph(GraphOf(flags), flags.seed, flags.output, show, flags.pipeline);
+      partitioning::PartitionGraph(GraphOf(flags), flags.seed, flags.output, /*progress=*/nullptr, flags.pipeline);
+  shown.reset();
   if (!outcome.ok()) return Fail(outcome.status());
   if (!flags.mappings_folder.empty()) {
     progress.Begin("exporting mappings");

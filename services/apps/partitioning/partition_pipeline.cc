@@ -106,6 +106,7 @@ class Pipeline {
   Status StartPhase(std::string_view phase) {
     EndPhase();
     phase_ = phase;
+    meter_ = options_.meter_of ? options_.meter_of(phase) : nullptr;
     return Advance(0);
   }
   Status Advance(double fraction) {
@@ -118,6 +119,7 @@ class Pipeline {
   void EndPhase() {
     if (progress_ && !phase_.empty()) progress_(phase_, 1);
     phase_.clear();
+    meter_ = nullptr;
   }
 
   format::SourceReadOptions SourceOptions() const {
@@ -155,6 +157,7 @@ class Pipeline {
   Result<graph::SourceGraph> Source() {
     RETURN_IF_ERROR(StartPhase("reading"));
     format::SourceReadOptions options = SourceOptions();
+    options.meter = meter_;
     ASSIGN_OR_RETURN(options.path, source_->Path());
     ASSIGN_OR_RETURN(graph::SourceGraph source, format::ReadSourceGraph(options));
     RETURN_IF_ERROR(CheckNames(source));
@@ -208,7 +211,9 @@ class Pipeline {
     RETURN_IF_ERROR(StartPhase("cutting"));
     ASSIGN_OR_RETURN(std::vector<Tensor> external, GivenAssignment(source));
     const auto partitioner = PartitionerFor(graph_.partitions.algorithm, std::move(external));
-    return partitioner->Partition(source, PartitionOptionsFor(graph_.partitions, context_));
+    partition::PartitionOptions options = PartitionOptionsFor(graph_.partitions, context_);
+    options.meter = meter_;
+    return partitioner->Partition(source, options);
   }
 
   Result<format::Quality> Measure(const graph::SourceGraph& source, const partition::Assignment& assignment) {
@@ -240,7 +245,8 @@ class Pipeline {
                   .time_column = graph_.time_column,
                   .source_columns = graph_.partitions.source_columns},
         .num_partitions = graph_.partitions.count,
-        .before_partition = [&](uint32_t written) { return Advance(double{1} * written / graph_.partitions.count); }};
+        .before_partition = [&](uint32_t written) { return Advance(double{1} * written / graph_.partitions.count); },
+        .meter = meter_};
     ASSIGN_OR_RETURN(format::Manifest manifest, WritePartitions(store, prefix, attempt, source, assignment, options));
     if (context_.held_out.has_value()) {
       DescribeHeldOut(*context_.held_out, graph_.preprocess.add_reverse_edges, &manifest);
@@ -381,6 +387,7 @@ class Pipeline {
   const PartitionContext context_;
   const Timer timer_;
   std::string phase_;
+  WorkMeter* meter_ = nullptr;  // of phase_; may be null
   std::vector<std::string> warnings_;
   bool has_unknown_names_ = false;
   std::optional<format::SourcePlace> source_;      // from Key on

@@ -9,6 +9,7 @@
 
 #include "services/apps/partitioning/graph_names.h"
 #include "services/apps/partitioning/process_group.h"
+#include "services/base/work_meter.h"
 #include "services/format/manifest.h"
 #include "services/format/source/source_files.h"
 #include "services/graph/preprocess.h"
@@ -35,6 +36,9 @@ struct PartitionPipelineOptions {
   // Whether the graph has what the caller will ask of it; asked before the graph is cut, and of a partitioning that is
   // there already. An error ends the work with it. None: nothing is looked for.
   std::function<Status(const GraphNames& names)> check_names = nullptr;
+  // Asked where a phase begins: what counts its bytes, as far as they are known (read of text, passed by Streaming,
+  // written), until the next begins or the work ends. None, or null: nobody counts.
+  std::function<WorkMeter*(std::string_view phase)> meter_of = nullptr;
   // Asked between phases and partitions: true ends the work as Cancelled, with nothing left behind.
   std::function<bool()> stop_requested;
 };

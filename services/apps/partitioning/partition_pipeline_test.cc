@@ -8,6 +8,7 @@
 #include <barrier>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -425,6 +426,19 @@ TEST_F(PartitionPipelineTest, ExportsMappingsThatAgreeWithTheBook) {
     if (!is_loop) globals.insert(edges.ValueAsInt(edge));
   }
   EXPECT_EQ(globals.size(), outcome->manifest.book.num_edges(EdgeTypeId(2)));
+}
+
+TEST_F(PartitionPipelineTest, CountsTheBytesOfPhases) {
+  std::map<std::string, WorkMeter> meters;
+  const auto outcome = Run(GraphOf(job::PartitionAlgorithm::kStreaming, 3),
+                           {.meter_of = [&](std::string_view phase) { return &meters[std::string(phase)]; }});
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  uint64_t written = 0;
+  for (const format::PartitionEntry& partition : outcome->manifest.partitions) written += partition.size_bytes();
+  EXPECT_EQ(meters["writing"].done_bytes(), written);
+  EXPECT_GT(meters["writing"].expected_bytes(), written - 3);  // a mean is rounded down
+  EXPECT_GT(meters["cutting"].done_bytes(), 0u);
+  EXPECT_EQ(meters["reading"].done_bytes(), 0u);  // .npy files are mapped
 }
 
 TEST_F(PartitionPipelineTest, NamesThatTheCallerMissesEndTheWorkBeforeTheCut) {

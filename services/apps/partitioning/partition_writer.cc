@@ -106,6 +106,10 @@ Result<format::Manifest> WritePartitions(storage::ObjectStore& store, const std:
     if (p == 0) DescribeColumns(built, &manifest);
     ASSIGN_OR_RETURN(format::PartitionEntry entry, format::WritePartition(store, prefix, attempt, layout.book, built)
                                                        .While("writing partition " + std::to_string(p)));
+    AddDone(options.meter, entry.size_bytes());
+    if (options.meter != nullptr) {  // the others are about as large
+      options.meter->ExpectInAll(options.meter->done_bytes() / (p + 1) * options.num_partitions);
+    }
     manifest.partitions.push_back(std::move(entry));
   }
   return manifest;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "services/base/work_meter.h"
 #include "services/format/manifest.h"
 #include "services/graph/preprocess.h"
 #include "services/graph/source_graph.h"
@@ -18,6 +19,7 @@ struct PartitionWriterOptions {
   uint32_t num_partitions = 1;
   // Called before each partition with how many are written; an error ends the work.
   std::function<Status(uint32_t written)> before_partition;
+  WorkMeter* meter = nullptr;  // counts the bytes of partitions as they are written, unless null
 };
 
 // The manifest of a graph's partitions before there are any: attempt, name, order of in-edges, book, splits.

@@ -90,8 +90,11 @@ void Progress::Update(double fraction, const std::string& detail, std::optional<
 }
 
 void Progress::Update(const WorkMeter& meter) {
-  if (meter.done_bytes() == 0) return;
   const double elapsed = std::chrono::duration<double>(clock_.Now() - phase_start_).count();
+  if (meter.done_bytes() == 0) {
+    if (elapsed >= 1) Update(-1, DurationText(elapsed));
+    return;
+  }
   const auto done = static_cast<double>(meter.done_bytes());
   const auto expected = static_cast<double>(meter.expected_bytes());
   Update(expected > 0 ? std::min(1.0, done / expected) : -1,

@@ -44,7 +44,7 @@ class Progress {
   // As Update, with the remaining seconds known.
   void Update(double fraction, const std::string& detail, std::optional<double> remaining_seconds);
   // As Update, of work that is metered: the share that is done, "45.1 MB/s" of the phase so far, and the remaining
-  // time.
+  // time. Of work of which nothing is known, how long it has taken.
   void Update(const WorkMeter& meter);
   // The last of a phase: a bar is drawn without a pause.
   void UpdateLast(const WorkMeter& meter);

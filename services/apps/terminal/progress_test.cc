@@ -86,6 +86,16 @@ TEST(ProgressTest, TellsShareRateAndRemainingTimeOfMeteredWork) {
   EXPECT_THAT(printed, HasSubstr("\r\033[Kwriting [======>                     ]  25 %  5.0 MB/s  6.0 s left"));
 }
 
+TEST(ProgressTest, TellsHowLongWorkHasTakenOfWhichNothingIsKnown) {
+  const std::string printed = Printed(ProgressStyle::kBar, [](Progress& progress, FakeClock& clock) {
+    progress.Begin("cutting");
+    clock.SleepFor(std::chrono::seconds(75));
+    progress.Update(WorkMeter());
+  });
+
+  EXPECT_THAT(printed, HasSubstr("\r\033[Kcutting  1 min 15 s"));
+}
+
 TEST(ProgressTest, AMeteredPhaseEndsWithAFullBar) {
   const std::string printed = Printed(ProgressStyle::kBar, [](Progress& progress, FakeClock&) {
     MeteredPhase phase(progress, "generating");
