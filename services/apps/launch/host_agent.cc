@@ -41,8 +41,8 @@ constexpr std::chrono::seconds kTellPatience{60};
 // An earlier launch's processes, whose launcher has just died, end within their graces.
 constexpr std::chrono::seconds kFolderPatience{60};
 constexpr std::chrono::minutes kBeforeBegin{10};  // the launcher reads what it is going to copy
-constexpr const char* kRolePrograms[] = {"espalier-graph-server", "espalier-sampler", "espalier-trainer",
-                                         "espalier-trainer-process"};
+constexpr const char* kRolePrograms[] = {"espalier-partitioner", "espalier-graph-server", "espalier-sampler",
+                                         "espalier-trainer", "espalier-trainer-process"};
 constexpr size_t kMostTokenBytes = 4096;
 
 // "" where it cannot be read, or is longer.

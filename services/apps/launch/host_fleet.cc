@@ -12,7 +12,9 @@
 #include "services/apps/launch/partition_copy.h"
 #include "services/apps/run/log_tail.h"
 #include "services/base/file.h"
+#include "services/base/parallel.h"
 #include "services/base/sha256.h"
+#include "services/job/places.h"
 #include "services/rpc/address.h"
 #include "services/storage/file_uri.h"
 #include "services/telemetry/process.h"
@@ -117,6 +119,7 @@ Status HostFleet::BeginOn(size_t host, const run::TlsFiles* tls, const std::stri
                            " ports from " + std::to_string(session.host().port) + " on");
   }
   for (const std::string& program : session.missing()) {
+    if (program == "espalier-partitioner" && PartitionersOn(host) == 0) continue;
     return NotFound(session.host().name + " has no " + program + " in " + session.program_folder() +
                     ": install Espalier there, or name its folder with --bin");
   }
@@ -136,14 +139,39 @@ Status HostFleet::BeginOn(size_t host, const run::TlsFiles* tls, const std::stri
                        {"files", std::move(files)}});
 }
 
+bool HostFleet::IsHere(ChildId child) const {
+  if (child.role != Role::kPartitioner) return false;
+  const job::Graph& graph = job_.training.graph;
+  const bool has_assignment = !graph.partitions.assignment_uri.empty();
+  return child.index == 0 || IsOnThisMachineOnly(graph.source.uri) ||
+         IsOnThisMachineOnly(job::PartitionsUri(job_.training)) ||
+         (has_assignment && IsOnThisMachineOnly(graph.partitions.assignment_uri));
+}
+
+int HostFleet::PartitionersOn(size_t host) const {
+  int partitioners = 0;
+  for (uint32_t rank = 1; rank < job_.training.partitioner_replicas; ++rank) {
+    const ChildId child{Role::kPartitioner, rank};
+    partitioners += !IsHere(child) && HostOf(child) == host ? 1 : 0;
+  }
+  return partitioners;
+}
+
 run::Site HostFleet::SiteOf(ChildId child) const {
-  if (child.role == Role::kPartitioner) return local_.SiteOf(child);
+  if (IsHere(child)) {
+    run::Site here = local_.SiteOf(child);
+    if (!IsHere({Role::kPartitioner, 1})) here.partitioner_threads = AvailableProcessors();  // it is alone here
+    return here;
+  }
   const size_t host = HostOf(child);
   const HostSession& session = *sessions_[host];
   run::Site site{.paths = run::RunPaths(FolderOf(host)), .program_folder = session.program_folder()};
   site.host = session.address();
   site.partitions_uri = partitions_uri_;
   site.working_folder = options_.workspace;
+  if (child.role == Role::kPartitioner) {
+    site.partitioner_threads = std::max(1, session.processors() / PartitionersOn(host));
+  }
   site.server_threads = options_.server_threads;
   if (site.server_threads == 0) {
     site.server_threads = run::ServerThreads(static_cast<unsigned>(session.processors()), ServersOn(host));
@@ -185,7 +213,7 @@ Status HostFleet::BringPartitions(const std::string& uri, std::optional<Deadline
 }
 
 Status HostFleet::Start(ChildId child, const run::ChildSpec& spec, const std::string& ready_path) {
-  if (child.role == Role::kPartitioner) return local_.Start(child, spec, ready_path);
+  if (IsHere(child)) return local_.Start(child, spec, ready_path);
   const bool first_life = !members_.contains(child);
   Member& member = members_[child] =
       Member{.life = ++lives_, .started = Clock::Real().Now(), .is_ready = ready_path.empty(), .pid = 0, .exit = {}};
@@ -316,7 +344,7 @@ void HostFleet::WaitForEvent(milliseconds longest) {
 }
 
 void HostFleet::Signal(ChildId child, int signal_number) {
-  if (child.role == Role::kPartitioner) return local_.Signal(child, signal_number);
+  if (IsHere(child)) return local_.Signal(child, signal_number);
   const auto found = members_.find(child);
   if (found == members_.end() || found->second.exit.has_value()) return;
   // A host that is gone is told of by Poll.

@@ -1,8 +1,8 @@
-// The processes of a run on hosts reached by ssh. The partitioner alone runs on this machine, whose paths the document
-// names. Partition p is served by host p mod H, its replica k by host p + k mod H, each with all its processes, which
-// share the mapped files. Trainer r and sampler i run on hosts r and i mod H: a trainer's own partitions
-// (docs/sampling.md) are on its host wherever there are as many partitions and trainers as hosts, or a multiple of
-// both.
+// The processes of a run on hosts reached by ssh. Partitioner 0 runs on this machine, whose paths the document names,
+// and partitioner r on host r mod H, or here where it names any path for them. Partition p is served by host p mod H,
+// its replica k by host p + k mod H, each with all its processes, which share the mapped files. Trainer r and sampler i
+// run on hosts r and i mod H: a trainer's own partitions (docs/sampling.md) are on its host wherever there are as many
+// partitions and trainers as hosts, or a multiple of both.
 #pragma once
 
 #include <algorithm>
@@ -69,6 +69,9 @@ class HostFleet final : public run::Fleet {
     std::optional<run::ExitState> exit;
   };
 
+  // On this machine, not on a host.
+  bool IsHere(run::ChildId child) const;
+  int PartitionersOn(size_t host) const;
   size_t HostOf(run::ChildId child) const;
   std::string FolderOf(size_t host) const { return options_.workspace + "/hosts/" + std::to_string(host); }
   std::vector<run::Role> RolesOn(size_t host) const;

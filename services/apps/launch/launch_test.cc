@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "services/apps/launch/partition_copy.h"
+#include "services/base/parallel.h"
 #include "services/job/testing/example_job.h"
 #include "services/rpc/address.h"
 #include "services/telemetry/listen_socket.h"
@@ -120,6 +121,56 @@ TEST_F(LaunchTest, RunsEveryRoleOnTheHostAndThePartitionerHere) {
   EXPECT_THAT(ArgumentsOf("server-1"), HasSubstr("--partitions\n" + (root_ / "out/partitions/k").string() + "\n"));
   EXPECT_THAT(ArgumentsOf("trainer-1"), HasSubstr("--job\n" + (root_ / "out/hosts/0/job.json").string() + "\n"));
   EXPECT_FALSE(fs::exists(root_ / "out/hosts/0/run/tls"));
+}
+
+TEST_F(LaunchTest, SeveralPartitionersAreOnHostsWhereNothingIsAPathOfThisMachine) {
+  Let("partitioner-2 once:signal 9");
+  const std::string assignment = "graph.partitions.assignmentUri=";
+  struct Places {
+    std::string source, partitions;
+    std::vector<std::string> cut;
+    bool on_hosts = false;
+  };
+  for (const Places& places : std::vector<Places>{
+           {"s3://bucket/graph", "s3://bucket/parts", {"graph.partitions.algorithm=Random"}, true},
+           {"s3://bucket/graph",
+            "s3://bucket/parts",
+            {"graph.partitions.algorithm=External", assignment + "s3://bucket/cut"},
+            true},
+           {"s3://bucket/graph", "s3://bucket/parts", {"graph.partitions.algorithm=External", assignment + "/srv/cut"}},
+           {"s3://bucket/graph", root_ / "parts", {"graph.partitions.algorithm=Random"}},
+           {"/srv/graph", "s3://bucket/parts", {"graph.partitions.algorithm=Random"}}}) {
+    fs::remove_all(root_ / "out");
+    LaunchOptions options = Options();
+    std::vector<std::string>& settings = options.run.settings;
+    settings.insert(settings.end(), {"partitioner.replicas=3", "graph.source.uri=" + places.source,
+                                     "graph.source.format=NPY", "graph.partitions.uri=" + places.partitions,
+                                     "graph.partitions.balance=[]", "graph.preprocess.normalizeFeatures=None"});
+    settings.insert(settings.end(), places.cut.begin(), places.cut.end());
+    const run::RunOutcome outcome = Quietly(options);
+    ASSERT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
+    EXPECT_THAT(ReadText(root_ / "out/run/partitioner.args"), HasSubstr("--rank\n0\n--world-size\n3\n"));
+    const int threads = std::max(1, AvailableProcessors() / (places.on_hosts ? 2 : 3));
+    for (const std::string rank : {"1", "2"}) {
+      const std::string name = "partitioner-" + rank;
+      EXPECT_EQ(fs::exists(root_ / "out/run" / (name + ".args")), !places.on_hosts) << name;
+      const std::string arguments =
+          places.on_hosts ? ArgumentsOf(name) : ReadText(root_ / "out/run" / (name + ".args"));
+      EXPECT_THAT(arguments, HasSubstr("--threads\n" + std::to_string(threads) + "\n"));
+      EXPECT_THAT(arguments, HasSubstr("--rank\n" + rank + "\n--world-size\n3\n--group\nrun-"));
+    }
+  }
+}
+
+TEST_F(LaunchTest, AHostNeedsAPartitionerWhereOneRunsThere) {
+  fs::remove(root_ / "bin/espalier-partitioner");
+  LaunchOptions options = Options();
+  options.run.settings.insert(
+      options.run.settings.end(),
+      {"partitioner.replicas=2", "graph.source.uri=s3://bucket/graph", "graph.source.format=NPY",
+       "graph.partitions.uri=s3://bucket/parts", "graph.partitions.algorithm=Random", "graph.partitions.balance=[]",
+       "graph.preprocess.normalizeFeatures=None"});
+  EXPECT_THAT(Quietly(options).error, HasSubstr("127.0.0.1 has no espalier-partitioner"));
 }
 
 TEST_F(LaunchTest, AServerThatDiesOnTheHostIsReplacedAtItsAddress) {

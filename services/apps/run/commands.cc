@@ -56,7 +56,8 @@ ChildSpec PartitionerCommand(const Site& site, const RoleOptions& options, const
   spec.arguments = {"--job",        site.paths.JobFile(),       "--output", partitions_uri, "--admin-listen", kAnyPort,
                     "--ready-file", site.paths.ReadyFile(name), "--json"};
   if (options.has_program()) spec.arguments.push_back("--trained-by-program");
-  if (peers.threads > 0) Append(&spec.arguments, {"--threads", std::to_string(peers.threads)});
+  const int threads = site.partitioner_threads > 0 ? site.partitioner_threads : peers.threads;
+  if (threads > 0) Append(&spec.arguments, {"--threads", std::to_string(threads)});
   if (peers.size > 1) {
     Append(&spec.arguments,
            {"--rank", std::to_string(peers.rank), "--world-size", std::to_string(peers.size), "--group", peers.group});

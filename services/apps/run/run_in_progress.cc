@@ -160,10 +160,8 @@ std::optional<Stop> RunInProgress::Do(const action::Start& start) {
   const std::string ready_file = site.paths.ReadyFile(name);
   if (start.child.role == Role::kPartitioner) {
     partitioners_.NoteStart(start.child.index);
-    // Of an earlier life. The fleet removes those that it waits for, and this is for people alone.
-    if (unlink(ready_file.c_str()) != 0 && errno != ENOENT) {
-      return StopBecause(FromErrno(errno, "removing " + ready_file), is_program);
-    }
+    // Of an earlier life here. The fleet removes those that it waits for, and this is for people alone.
+    (void)unlink(ready_file.c_str());
   }
   ChildSpec spec = CommandOf(start.child, site);
   spec.environment.merge(StoreEnvironment(context_.job.training.s3));

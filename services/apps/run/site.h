@@ -14,6 +14,7 @@ struct Site {
   std::string host = "127.0.0.1";   // numeric address at which the others reach it
   uint16_t port = 0;                // where the child listens when it begins; 0: the kernel picks
   unsigned server_threads = 2;      // of a graph server there
+  int partitioner_threads = 0;      // of a partitioner there; 0: its share of the machine of the command
   std::string partitions_uri = {};  // where its graph servers read; empty before BringPartitions
   std::string working_folder = {};  // of a user's program there; empty: where the run was started
   // Peers are on other machines and nothing is encrypted: only where somebody asked for it by name.

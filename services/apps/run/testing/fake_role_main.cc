@@ -145,8 +145,10 @@ int main(int argc, char** argv) {
     if (behavior.action == "unknown-name") return RefuseDocument(flags["--job"]);
     const bool reuses = behavior.action == "reuse", warns = behavior.action == "warn";
     if (!behavior.action.empty() && !reuses && !warns) return Misbehave(behavior, folder, child);
-    fs::create_directories(flags["--output"] + "/k");
-    (void)WriteFileAtomically(flags["--output"] + "/k/manifest.json", "{}");
+    if (!flags["--output"].starts_with("s3:")) {
+      fs::create_directories(flags["--output"] + "/k");
+      (void)WriteFileAtomically(flags["--output"] + "/k/manifest.json", "{}");
+    }
     std::printf("{\"partitionKey\":\"k\",\"uri\":\"%s/k\",\"reused\":%s,\"warnings\":[%s]}\n",
                 flags["--output"].c_str(), reuses ? "true" : "false", warns ? "\"half of it is gone\"" : "");
     return 0;
