@@ -64,6 +64,13 @@ class CliTest : public testing::Test {
   fs::path root_;
 };
 
+TEST_F(CliTest, FlagsThatWouldDoNothingAreRefused) {
+  EXPECT_EQ(Espalier("inspect nowhere --quiet").code, 64);
+  const Ended label = Espalier("import nowhere --format NPY -o out --label target");
+  EXPECT_EQ(label.code, 64);
+  EXPECT_THAT(label.error, HasSubstr("--normalize-features"));
+}
+
 TEST_F(CliTest, HelpIsSuccessAndUsageErrorsAre64) {
   EXPECT_THAT(Espalier("--help").output, HasSubstr("espalier generate --nodes"));
   EXPECT_EQ(Espalier("--help").code, 0);

@@ -9,8 +9,10 @@ namespace espalier::cli {
 
 void AddOutputFlags(CLI::App* command, OutputFlags* flags) {
   command->add_flag("-q,--quiet", flags->quiet, "No progress, errors only");
-  command->add_flag("--json", flags->json, "Print the result as JSON");
+  AddJsonFlag(command, &flags->json);
 }
+
+void AddJsonFlag(CLI::App* command, bool* json) { command->add_flag("--json", *json, "Print the result as JSON"); }
 
 terminal::ProgressStyle StyleOf(const OutputFlags& flags) { return terminal::StyleFor(stderr, flags.quiet); }
 

@@ -39,6 +39,7 @@ struct OutputFlags {
   bool json = false;
 };
 void AddOutputFlags(CLI::App* command, OutputFlags* flags);
+void AddJsonFlag(CLI::App* command, bool* json);
 terminal::ProgressStyle StyleOf(const OutputFlags& flags);
 
 // --threads, by default all processors.

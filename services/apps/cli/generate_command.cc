@@ -3,6 +3,8 @@
 
 #include "services/apps/cli/command.h"
 #include "services/apps/cli/graph_summary.h"
+#include "services/apps/cli/unfinished.h"
+#include "services/apps/partitioning/stop_watcher.h"
 #include "services/format/source/npy_folder.h"
 #include "services/graph/generators.h"
 
@@ -138,6 +140,8 @@ Status Write(const graph::SourceGraph& graph, const std::string& folder, termina
 }
 
 Outcome Generate(const GenerateFlags& flags) {
+  const partitioning::StopWatcher stop(
+      std::chrono::milliseconds(0), [&] { RemoveUnfinished("generate", format::UnfinishedNpyFolder(flags.output)); });
   terminal::Progress progress(StyleOf(flags.out), stderr);
   const Timer timer;
   const Result<graph::SourceGraph> graph = Made(flags, progress);

@@ -2,6 +2,8 @@
 #include "services/apps/cli/command.h"
 #include "services/apps/cli/graph_summary.h"
 #include "services/apps/cli/source_flags.h"
+#include "services/apps/cli/unfinished.h"
+#include "services/apps/partitioning/stop_watcher.h"
 #include "services/apps/partitioning/store_access.h"
 #include "services/format/source/npy_folder.h"
 
@@ -29,6 +31,8 @@ Status Write(const graph::SourceGraph& graph, const std::string& folder, const f
 }
 
 Outcome Import(const ImportFlags& flags) {
+  const partitioning::StopWatcher stop(std::chrono::milliseconds(0),
+                                       [&] { RemoveUnfinished("import", format::UnfinishedNpyFolder(flags.output)); });
   const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   terminal::Progress progress(StyleOf(flags.out), stderr);

@@ -22,7 +22,7 @@ struct InspectFlags {
   std::optional<uint64_t> node;
   std::string node_type;
   partitioning::CacheFlags cache;
-  OutputFlags out;
+  bool json = false;
 };
 
 Outcome Inspect(const InspectFlags& flags) {
@@ -30,17 +30,16 @@ Outcome Inspect(const InspectFlags& flags) {
   if (!stores.ok()) return Fail(stores.status());
   const Result<std::optional<OutputsPlace>> outputs = FindOutputs(flags.uri, *stores);
   if (!outputs.ok()) return Fail(outputs.status());
-  if (outputs->has_value()) return InspectOutputs(**outputs, flags.out.json);
+  if (outputs->has_value()) return InspectOutputs(**outputs, flags.json);
   const Result<format::SourceAccess> access = partitioning::AccessOf(ReadEnvironment(), flags.cache);
   if (!access.ok()) return Fail(ExitCode::kBadDocument, access.status().message());
   const Result<PartitionPlace> place = OpenPartitioning(flags.uri, access->open_store);
   if (!place.ok()) return Fail(place.status());
   if (!flags.node.has_value()) {
-    return Done(flags.out.json ? ManifestAsJson(place->manifest, place->uri)
-                               : ManifestAsText(place->manifest, place->uri));
+    return Done(flags.json ? ManifestAsJson(place->manifest, place->uri) : ManifestAsText(place->manifest, place->uri));
   }
   const Result<std::string> report =
-      ReportNode(*place, {flags.node_type, *flags.node, flags.out.json, partitioning::LoadOptionsFor(*access)});
+      ReportNode(*place, {flags.node_type, *flags.node, flags.json, partitioning::LoadOptionsFor(*access)});
   return report.ok() ? Done(*report) : Fail(report.status());
 }
 
@@ -54,7 +53,7 @@ void AddInspectCommand(CLI::App* app, Command* chosen) {
   command->add_option("--node", flags->node, "Where this original node id is, and its columns");
   command->add_option("--type", flags->node_type, "The node's type, where there are several");
   partitioning::AddCacheFlags(command, &flags->cache);
-  AddOutputFlags(command, &flags->out);
+  AddJsonFlag(command, &flags->json);
   command->callback([=] { *chosen = [flags] { return Inspect(*flags); }; });
 }
 

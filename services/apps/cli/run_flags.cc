@@ -68,6 +68,7 @@ run::RunOptions RunOptionsOf(const RunFlags& flags) {
 Outcome OutcomeOf(const run::RunOutcome& outcome, const OutputFlags& out) {
   if (outcome.code != ExitCode::kDone) return Fail(outcome.code, outcome.error);
   if (out.json) return Done(outcome.result_json);
+  if (out.quiet) return Done("");
   std::string text;
   for (const std::string& line : outcome.summary) text += line + "\n";
   return Done(text);

@@ -32,10 +32,13 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
   command->add_flag("--add-reverse-edges", flags->add_reverse_edges,
                     "One node type: symmetrise; typed: a reverse relation for each relation");
   command->add_flag("--drop-duplicate-edges", flags->drop_duplicate_edges, "Keep one of parallel edges");
-  command->add_flag("--normalize-features", flags->normalize_features,
-                    "Divide each node's features by their sum: floating columns of two dimensions");
-  command->add_option("--label", flags->label,
-                      "Node column that --normalize-features leaves as it is, as it does node-label");
+  CLI::Option* normalize =
+      command->add_flag("--normalize-features", flags->normalize_features,
+                        "Divide each node's features by their sum: floating columns of two dimensions");
+  command
+      ->add_option("--label", flags->label,
+                   "Node column that --normalize-features leaves as it is, as it does node-label")
+      ->needs(normalize);
   command->add_option(
       "--hold-out", flags->held_out.split,
       "Split of edges whose validation and test edges are left out of the graph (they stay in the split)");

@@ -6,6 +6,8 @@
 #include "services/apps/cli/outputs_report.h"
 #include "services/apps/cli/partition_place.h"
 #include "services/apps/cli/source_flags.h"
+#include "services/apps/cli/unfinished.h"
+#include "services/apps/partitioning/stop_watcher.h"
 #include "services/apps/partitioning/store_access.h"
 #include "services/base/environment.h"
 #include "services/format/verify.h"
@@ -79,6 +81,7 @@ Result<format::VerifyReport> Verified(const PartitionPlace& place, format::Verif
 }
 
 Outcome Verify(const VerifyFlags& flags) {
+  const partitioning::StopWatcher stop(std::chrono::milliseconds(0), [] { RemoveUnfinished("verify", ""); });
   if (flags.source.path.empty() != flags.source.format.empty()) {
     return Fail(ExitCode::kBadDocument, "--source and --format go together");
   }

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "services/base/exit_code.h"
 #include "services/telemetry/log.h"
 
@@ -19,7 +21,8 @@ sigset_t StopSignals() {
 
 }  // namespace
 
-StopWatcher::StopWatcher(std::chrono::milliseconds grace) : grace_(grace) {
+StopWatcher::StopWatcher(std::chrono::milliseconds grace, std::function<void()> before_the_end)
+    : grace_(grace), before_the_end_(std::move(before_the_end)) {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);  // a reader of our output that went away is an error of a write
@@ -44,12 +47,14 @@ void StopWatcher::Watch() {
     if (finished()) return;
     signal_number = sigtimedwait(&signals, nullptr, &pause);
   }
-  requested_ = true;
-  telemetry::Log(telemetry::Level::kInfo, "asked to stop", {{"signal", signal_number}});
   std::unique_lock lock(mutex_);
-  if (!changed_.wait_for(lock, grace_, [this] { return finished_; })) {
-    _exit(static_cast<int>(ExitCode::kAskedToStop));
-  }
+  requested_ = true;
+  if (before_the_end_ == nullptr) telemetry::Log(telemetry::Level::kInfo, "asked to stop", {{"signal", signal_number}});
+  const auto is_over = [this] { return finished_; };
+  // Without a grace the lock is kept, and whoever sees that a stop was requested does not come to its own end.
+  if (grace_.count() > 0 ? changed_.wait_for(lock, grace_, is_over) : is_over()) return;
+  if (before_the_end_ != nullptr) before_the_end_();
+  _exit(static_cast<int>(ExitCode::kAskedToStop));
 }
 
 }  // namespace espalier::partitioning

@@ -35,6 +35,20 @@ TEST(StopWatcherDeathTest, LetsAProcessThatListensEndByItself) {
       ::testing::ExitedWithCode(3), "asked to stop");
 }
 
+TEST(StopWatcherDeathTest, CallsWhatIsToBeDoneBeforeTheEnd) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        {
+          const StopWatcher stop(std::chrono::milliseconds(0), [] { std::fputs("removed\n", stderr); });
+          kill(getpid(), SIGINT);
+          while (!stop.requested()) std::this_thread::yield();
+        }  // is being ended
+        _exit(3);
+      },
+      ::testing::ExitedWithCode(75), "removed");
+}
+
 TEST(StopWatcherTest, GoesWithoutASignal) {
   const StopWatcher stop(std::chrono::hours(1));
   EXPECT_FALSE(stop.requested());

@@ -18,6 +18,9 @@ Result<graph::SourceGraph> ReadNpyFolder(const std::string& directory, const std
 // false where they cannot be, for which ReadNpyFolder has the words.
 bool NpyFolderNumbersEdges(const std::string& directory);
 
+// What WriteNpyFolder of this process writes until all of it is there.
+std::string UnfinishedNpyFolder(const std::string& directory);
+
 // Writes beside `directory` and renames at the end: nothing or all of it is there afterwards. AlreadyExists where
 // `directory` is and is not empty.
 // `names`, where there are any, go to names/<node type>.txt (line i, from 0, is the name of original id i) and

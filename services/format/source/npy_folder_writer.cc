@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "services/base/failpoint.h"
 #include "services/format/source/graph_description.h"
 #include "services/format/source/npy_file.h"
 #include "services/format/source/npy_folder.h"
@@ -190,12 +191,21 @@ class TemporaryFolder {
   std::string path_;
 };
 
+// "graph/" is "graph".
+fs::path WithoutSlash(const std::string& directory) {
+  const fs::path path(directory);
+  return path.has_filename() ? path : path.parent_path();
+}
+
 }  // namespace
+
+std::string UnfinishedNpyFolder(const std::string& directory) {
+  return WithoutSlash(directory).string() + ".partial-" + std::to_string(getpid());
+}
 
 Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory, const SourceNames& names,
                       WorkMeter* meter) {
-  fs::path target(directory);
-  if (!target.has_filename()) target = target.parent_path();  // "graph/"
+  const fs::path target = WithoutSlash(directory);
   std::error_code error;
   if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
     return AlreadyExists(target.string() + " is there already: name another folder or remove it");
@@ -204,11 +214,12 @@ Status WriteNpyFolder(const SourceGraph& graph, const std::string& directory, co
     fs::create_directories(target.parent_path(), error);
     if (error) return FromErrno(error.value(), "creating " + target.parent_path().string());
   }
-  TemporaryFolder temporary(target.string() + ".partial-" + std::to_string(getpid()));
+  TemporaryFolder temporary(UnfinishedNpyFolder(directory));
   fs::remove_all(temporary.path(), error);
   fs::create_directory(temporary.path(), error);
   if (error) return FromErrno(error.value(), "creating " + temporary.path());
   RETURN_IF_ERROR(WriteAll(graph, names, temporary.path(), meter));
+  RETURN_IF_ERROR(Failpoint("graph.before_rename"));
   return temporary.RenameTo(target.string());
 }
 

@@ -1,10 +1,20 @@
 """generate, import, partition, inspect, verify as a user meets them."""
 
 import json
+import os
 import pathlib
+import signal
 import subprocess
+import time
 
 from harness import BIN, CORA, Scenario, espalier, on_a_terminal
+
+
+def waits_for_a_stop(pid):
+    """Whether the signals that ask a process to stop no longer end it by themselves: its main thread blocks them."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    blocked = int(next(line for line in status.splitlines() if line.startswith("SigBlk:")).split()[1], 16)
+    return all(blocked >> (number - 1) & 1 for number in (signal.SIGINT, signal.SIGTERM))
 
 
 class CommandLine(Scenario):
@@ -40,9 +50,51 @@ class CommandLine(Scenario):
             "verifying": ["verify", parts],
         }
         for phase, command in commands.items():
-            code, painted = on_a_terminal(*command)
-            self.assertEqual(code, 0, painted)
+            self.expect_bars([phase], command)
+        self.expect_bars(["reading", "cutting", "writing"],
+                         ["partition", CORA, "--format", "OGB", "--count", 4, "--algorithm", "Streaming", "--output",
+                          self.dir / "streamed"])
+
+    def expect_bars(self, phases, command):
+        code, painted = on_a_terminal(*command)
+        self.assertEqual(code, 0, painted)
+        for phase in phases:
             self.assertRegex(painted, rf"{phase}[^\r]* \[=+>? *\] +\d+ %  [\d.]+ [kMG]?B/s")
+
+    def start_command(self, failpoint, *args):
+        return subprocess.Popen([str(BIN / "espalier"), *map(str, args)], stdin=subprocess.DEVNULL, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env={**os.environ, "ESPALIER_FAILPOINTS": failpoint + "=delay:120000ms"})
+
+    def test_what_is_interrupted_leaves_nothing_behind(self):
+        made = self.dir / "made"
+        commands = {"generate": ["--nodes", 300, "--edges", 2000], "import": [CORA, "--format", "OGB"]}
+        for name, args in commands.items():
+            for number in signal.SIGINT, signal.SIGTERM:
+                with self.subTest(command=name, signal=number.name):
+                    process = self.start_command("graph.before_rename", name, *args, "--output", made)
+                    deadline = time.monotonic() + 60
+                    while not list(self.dir.glob("made.partial-*/graph.yaml")):
+                        self.assertLess(time.monotonic(), deadline, "nothing was written")
+                        os.sched_yield()
+                    process.send_signal(number)
+                    output, error = process.communicate(timeout=60)
+                    self.assertEqual(process.returncode, 75, error)
+                    self.assertEqual(output, "")
+                    self.assertIn(f"espalier {name}: asked to stop", error)
+                    self.assertEqual(list(self.dir.iterdir()), [])
+
+    def test_verify_ends_when_it_is_asked_to(self):
+        parts = self.dir / "parts"
+        self.assertEqual(espalier("partition", CORA, "--format", "OGB", "--count", 2, "--output", parts).returncode, 0)
+        process = self.start_command("store.get", "verify", parts)
+        deadline = time.monotonic() + 60
+        while not waits_for_a_stop(process.pid):
+            self.assertLess(time.monotonic(), deadline)
+            os.sched_yield()
+        process.send_signal(signal.SIGINT)
+        output, error = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, output), (75, ""), error)
 
     def test_a_graph_that_import_has_cleaned_is_cut_as_if_the_job_had_cleaned_it(self):
         flags = ["--drop-self-loops", "--add-reverse-edges", "--drop-duplicate-edges"]
