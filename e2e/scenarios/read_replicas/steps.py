@@ -21,9 +21,13 @@ def story(world):
     for pod in SECOND_SERVERS:
         assert reads(namespace, pod) > 0, f"{pod} was asked nothing: that it dies would show nothing"
 
+    running = [pod for pod in namespace.pods("cora").values() if pod["status"]["phase"] == "Running"]
+    namespace.set_quota(pods=len(running) - len(SECOND_SERVERS))  # no room for others in their place
     killed = kill(namespace, *SECOND_SERVERS)
     world.note("killed: the second server of each partition")
     namespace.wait_until_it_trains("cora", 120)
+    assert not set(SECOND_SERVERS) & set(namespace.pods("cora", "server")), "they were back while it trained"
+    namespace.set_quota(pods=20)
     wait_until_back(namespace, killed)
     namespace.wait_until_it_trains("cora", 120)
     assert namespace.job("cora")["status"]["incarnation"] == 1, namespace.job("cora")["status"]
