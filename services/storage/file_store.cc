@@ -142,7 +142,7 @@ Result<std::vector<ObjectInfo>> FileStore::List(const std::string& prefix) {
     if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) continue;
     for (; !error && it != end; it.increment(error)) {
       std::error_code gone;  // files and folders may vanish while we look
-      if (it->symlink_status(gone).type() == fs::file_type::directory) folders.push_back(it->path());
+      if (it->is_directory(gone) && !it->is_symlink(gone)) folders.push_back(it->path());
       if (!it->is_regular_file(gone)) continue;
       if (IsTemporaryFile(it->path())) abandoned.push_back(it->path());
       if (it->path().filename().string().starts_with(kTemporaryPrefix)) continue;
