@@ -1,6 +1,5 @@
 """Everything in a bucket: graph, partitions, checkpoints and outputs; processes die, the run too, and it ends right."""
 
-import hashlib
 import json
 import os
 import pathlib
@@ -9,9 +8,8 @@ import signal
 import socket
 import subprocess
 import time
-import urllib.error
-import urllib.request
 
+import s3_gateway
 from bad_network import BadNetwork
 from harness import BIN, CORA, espalier
 from recovery import RecoveryScenario, cora
@@ -32,43 +30,16 @@ class BucketRecovery(RecoveryScenario):
         self.bucket.mkdir(parents=True)
         self.port = free_port()
         self.endpoint = f"http://127.0.0.1:{self.port}"
-        self.keys = {"AWS_ACCESS_KEY_ID": "espalier", "AWS_SECRET_ACCESS_KEY": SECRET}
+        self.keys = s3_gateway.keys(SECRET)
         self.gateway = self.start_gateway()
 
     def start_gateway(self):
-        gateway = subprocess.Popen(
-            [os.environ["ESPALIER_VERSITYGW"], "--port", f"127.0.0.1:{self.port}", "--region", "eu-north-1", "posix",
-             str(self.bucket.parent)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, "ROOT_ACCESS_KEY": "espalier", "ROOT_SECRET_KEY": SECRET})
-        self.addCleanup(gateway.wait)
-        self.addCleanup(gateway.kill)
-        deadline = time.monotonic() + 30
-        while not self.answers():
-            self.assertLess(time.monotonic(), deadline, "versitygw does not answer")
-            time.sleep(0.05)
-        return gateway
-
-    def answers(self):
-        try:
-            urllib.request.urlopen(self.endpoint, timeout=1)
-        except urllib.error.HTTPError:
-            return True
-        except OSError:
-            return False
-        return True
-
-    def upload(self, path, key):
-        """By S3's own door, so that the object has an ETag as any other."""
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        subprocess.run(["curl", "--silent", "--show-error", "--fail", "--config", "-", "--upload-file", str(path),
-                        "--header", f"x-amz-content-sha256: {digest}", f"{self.endpoint}/bucket/{key}"],
-                       input=f'aws-sigv4 = "aws:amz:eu-north-1:s3"\nuser = "espalier:{SECRET}"\n', text=True, check=True,
-                       stdout=subprocess.DEVNULL)
+        return s3_gateway.start(self, self.bucket.parent, f"127.0.0.1:{self.port}", SECRET)
 
     def in_bucket(self, endpoint=None, **changes):
         for path in CORA.rglob("*"):
             if path.is_file():
-                self.upload(path, f"cora/{path.relative_to(CORA)}")
+                s3_gateway.upload(path, f"{self.endpoint}/bucket/cora/{path.relative_to(CORA)}", SECRET)
         document = cora(graph__source={"uri": "s3://bucket/cora", "format": "OGB"},
                         output={"uri": "s3://bucket/jobs/one", "save": ["Model", "Predictions"]}, **changes)
         document["spec"]["storage"] = {"s3": {"endpoint": endpoint or self.endpoint, "region": "eu-north-1"}}

@@ -1,6 +1,5 @@
 """A job on two machines over a real ssh: the same numbers as on one, and nothing is left whatever dies."""
 
-import hashlib
 import json
 import os
 import pathlib
@@ -13,6 +12,7 @@ import time
 import unittest
 import unittest.mock
 
+import s3_gateway
 from harness import BIN, CORA, SOURCE, Scenario, espalier, job
 from ssh_hosts import KNOWN_UNREACHABLE, SshHosts, reason_against
 
@@ -384,52 +384,30 @@ class ThreeHosts(LaunchScenario):
 
 if os.environ.get("ESPALIER_VERSITYGW"):  # CMakeLists.txt says so where it is missing
     class PartitionersOfABucket(LaunchScenario):
-        ENDPOINT = "http://10.77.0.1:7070"  # of the launcher's own network, where nobody else is
-        KEYS = {"AWS_ACCESS_KEY_ID": "espalier", "AWS_SECRET_ACCESS_KEY": "not-to-be-seen"}
+        ADDRESS = "10.77.0.1:7070"  # of the launcher's own network, where nobody else is
+        SECRET = "not-to-be-seen"
 
         def setUp(self):
             super().setUp()
-            environment = unittest.mock.patch.dict(os.environ, self.KEYS)
+            environment = unittest.mock.patch.dict(os.environ, s3_gateway.keys(self.SECRET))
             environment.start()
             self.addCleanup(environment.stop)
             (self.dir / "s3/bucket").mkdir(parents=True)
-            gateway = subprocess.Popen(
-                self.hosts.inside("l", os.environ["ESPALIER_VERSITYGW"], "--port", "10.77.0.1:7070", "--region",
-                                  "eu-north-1", "posix", self.dir / "s3"),
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env={**os.environ, "ROOT_ACCESS_KEY": "espalier",
-                     "ROOT_SECRET_KEY": self.KEYS["AWS_SECRET_ACCESS_KEY"]})
-            self.addCleanup(gateway.wait)
-            self.addCleanup(gateway.kill)
-            deadline = time.monotonic() + 30
-            while self.curl(self.ENDPOINT).returncode != 0:
-                self.assertLess(time.monotonic(), deadline, "versitygw does not answer")
-                time.sleep(0.05)
-
-        def curl(self, *arguments):
-            keys = f"espalier:{self.KEYS['AWS_SECRET_ACCESS_KEY']}"
-            command = self.hosts.inside("l", "curl", "--silent", "--show-error", "--config", "-", *arguments)
-            return subprocess.run(command, input=f'aws-sigv4 = "aws:amz:eu-north-1:s3"\nuser = "{keys}"\n', text=True,
-                                  capture_output=True, timeout=60, check=False)
-
-        def upload(self, folder, prefix):
-            for path in sorted(folder.iterdir()):
-                digest = hashlib.sha256(path.read_bytes()).hexdigest()
-                done = self.curl("--fail", "--upload-file", path, "--header", f"x-amz-content-sha256: {digest}",
-                                 f"{self.ENDPOINT}/bucket/{prefix}/{path.name}")
-                self.assertEqual(done.returncode, 0, done.stderr)
+            self.inside = self.hosts.inside("l")
+            s3_gateway.start(self, self.dir / "s3", self.ADDRESS, self.SECRET, self.inside)
 
         def test_they_cut_the_graph_on_the_hosts(self):
             graph = self.generate("--nodes", 2000, "--edges", 20000, "--classes", 4, "--features", 8)
-            self.upload(graph, "graph")
+            for path in sorted(graph.iterdir()):
+                s3_gateway.upload(path, f"http://{self.ADDRESS}/bucket/graph/{path.name}", self.SECRET, self.inside)
             settings = dict(graph__partitions={"count": 2, "algorithm": "Streaming"}, training__epochs=3,
                             trainers={"replicas": 2, "threads": 1})
             alone = self.run_job(job(graph, **settings), "alone", "--access", "rpc")
             document = job("s3://bucket/graph", partitioner={"replicas": 3}, **settings)
             document["spec"]["graph"]["partitions"]["uri"] = "s3://bucket/partitions"
-            document["spec"]["storage"] = {"s3": {"endpoint": self.ENDPOINT, "region": "eu-north-1"}}
+            document["spec"]["storage"] = {"s3": {"endpoint": f"http://{self.ADDRESS}", "region": s3_gateway.REGION}}
             process = self.launch("out", "--logs", "--env", f"TMPDIR={self.shared}", *(
-                flag for name in self.KEYS for flag in ("--env", name)), document=document)
+                flag for name in s3_gateway.keys("") for flag in ("--env", name)), document=document)
             self.assertEqual(process.returncode, 0, process.stderr)
             for line in "[10.77.0.11 partitioner-1] ", "[10.77.0.10 partitioner-2] ":
                 self.assertIn(line, process.stderr)

@@ -1,0 +1,45 @@
+"""versitygw, an S3 service over a folder, and curl as its client. `within`: a command in front of both, which runs what
+follows it elsewhere, in another network."""
+
+import hashlib
+import os
+import subprocess
+import time
+
+REGION = "eu-north-1"
+USER = "espalier"
+
+
+def keys(secret):
+    """The environment of its clients."""
+    return {"AWS_ACCESS_KEY_ID": USER, "AWS_SECRET_ACCESS_KEY": secret}
+
+
+def start(scenario, folder, address, secret, within=()):
+    """The process, once it answers; each folder in `folder` is a bucket. It ends with the test."""
+    gateway = subprocess.Popen(
+        [*within, os.environ["ESPALIER_VERSITYGW"], "--port", address, "--region", REGION, "posix", str(folder)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, "ROOT_ACCESS_KEY": USER, "ROOT_SECRET_KEY": secret})
+    scenario.addCleanup(gateway.wait)
+    scenario.addCleanup(gateway.kill)
+    deadline = time.monotonic() + 30
+    while curl(within, secret, f"http://{address}").returncode != 0:
+        scenario.assertIsNone(gateway.poll(), "versitygw has ended")
+        scenario.assertLess(time.monotonic(), deadline, "versitygw does not answer")
+        time.sleep(0.05)
+    return gateway
+
+
+def curl(within, secret, *arguments):
+    return subprocess.run([*within, "curl", "--silent", "--show-error", "--config", "-", *arguments], text=True,
+                          input=f'aws-sigv4 = "aws:amz:{REGION}:s3"\nuser = "{USER}:{secret}"\n', timeout=60,
+                          capture_output=True, check=False)
+
+
+def upload(path, url, secret, within=()):
+    """By S3's own door, so that the object has an ETag as any other."""
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    done = curl(within, secret, "--fail", "--upload-file", str(path), "--header", f"x-amz-content-sha256: {digest}", url)
+    if done.returncode != 0:
+        raise AssertionError(f"{url}: {done.stderr}")
