@@ -28,7 +28,7 @@ def tests_of_the_code():
                 for source in re.findall(r"\s(\w[\w/]*\.cc)\b", arguments):
                     found = GTEST.findall((cmake.parent / source).read_text())
                     names.update(f"{program}.{suite}.{test}" for suite, test in found)
-            python = {f"scenario.{name}": f"scenarios/{name}.py" for name in re.findall(r"espalier_scenario\((\w+)\)", text)}
+            python = {f"scenario.{name}": f"scenarios/{name}.py" for name in re.findall(r"espalier_scenario\((\w+)", text)}
             python.update((f"docs.{name}", f"tests/{name}_test.py") for name in re.findall(r"espalier_docs_test\((\w+) ", text))
             python.update(PYTHON.findall(text))
             for name, file in python.items():
