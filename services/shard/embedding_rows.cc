@@ -157,12 +157,9 @@ bool EmbeddingRows::ApplyStep() {
   }
   const std::vector<RowGradients> parts = gradients->InOrder();
   if (!parts.empty()) {
-    std::vector<LocalRowId> changing;
-    changing.reserve(gradients->NumGradients());
-    for (const RowGradients& part : parts) changing.insert(changing.end(), part.rows.begin(), part.rows.end());
-    TensorRows::Changing rows(*tensors->rows, changing);
+    const TensorRows::Changing rows(*tensors->rows);
     std::optional<TensorRows::Changing> state;
-    if (has_state_) state.emplace(*tensors->state, changing);
+    if (has_state_) state.emplace(*tensors->state);
     const DefaultFloats floats;
     const RowUpdate update(spec_.optimizer, spec_.width, gradients->learning_rate(), number);
     step_.Apply(update, spec_.optimizer.duplicates, TableOf(rows.bytes(), state.has_value() ? state->bytes() : nullptr),

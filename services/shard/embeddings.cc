@@ -116,7 +116,7 @@ Status Embeddings::CreateNew(const sampler::EmbeddingSpec& spec, Deadline deadli
     made = tensor.status();
     if (tensor.ok()) {
       state = *std::move(tensor);
-      const TensorRows::Filling from(*rows), to(*state);
+      const TensorRows::Changing from(*rows), to(*state);
       FillState(spec, from.bytes(), rows->num_rows(), reinterpret_cast<float*>(to.bytes()));
     }
   }

@@ -178,7 +178,7 @@ Status MutableTensors::CheckInitializerExists(const sampler::Initializer& initia
 
 Status MutableTensors::FillNew(const sampler::TensorSpec& spec, const std::function<uint64_t(uint64_t)>& original_ids,
                                Deadline deadline, TensorRows& rows) const {
-  const TensorRows::Filling filling(rows);
+  const TensorRows::Changing filling(rows);
   if (spec.initializer.kind != sampler::Initializer::Kind::kPlugin) {
     FillRows(spec, book_, original_ids, rows.num_rows(), filling.bytes());
     return Status();

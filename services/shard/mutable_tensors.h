@@ -22,7 +22,7 @@
 namespace espalier::shard {
 
 struct MutableTensorLimits {
-  uint64_t max_bytes = 0;             // of all tensors together, and what open snapshots may come to
+  uint64_t max_bytes = 0;             // of all tensors together
   uint64_t max_rows_per_request = 0;  // read or written
 };
 

@@ -31,7 +31,6 @@ class StepGradients {
   bool HasAllOf(Rank rank) const;
   // Of the lowest rank, whoever came first.
   double learning_rate() const { return learning_rate_; }
-  uint64_t NumGradients() const { return num_gradients_; }
   // In the order of ranks, and of each rank's pieces. Points into this object.
   std::vector<RowGradients> InOrder() const;
 

@@ -1,4 +1,4 @@
-// One tensor's rows: arithmetic of every dtype, and snapshots.
+// One tensor's rows: arithmetic of every dtype.
 #include "services/shard/tensor_rows.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "services/base/exact_sum.h"
-#include "services/base/philox.h"
 
 namespace espalier::shard {
 namespace {
@@ -161,82 +160,6 @@ TEST(TensorRowsTest, CombinesInBothDirectionsAtOnce) {
   }
   ASSERT_TRUE(a->Combine(RowWrite::kAdd, *a, "a").ok());
   EXPECT_EQ(AllValues<int64_t>(*a), AllValues<int64_t>(*b));
-}
-
-class TensorSnapshotTest : public ::testing::Test {
- protected:
-  static constexpr uint64_t kRowsPerBlock = TensorRows::kBlockBytes / (64 * sizeof(int32_t));
-  static constexpr uint64_t kNumRows = 3 * kRowsPerBlock + 5;
-
-  void Set(uint32_t row, int32_t value) {
-    ASSERT_TRUE(Put<int32_t>(*rows_, RowWrite::kAssign, {row}, std::vector<int32_t>(64, value)).ok());
-  }
-  static std::vector<int32_t> Read(const TensorSnapshot& snapshot, uint64_t first, uint64_t count) {
-    std::vector<int32_t> values(count * 64);
-    snapshot.Read(first, count, reinterpret_cast<std::byte*>(values.data()));
-    return values;
-  }
-
-  const std::shared_ptr<TensorRows> rows_ = MakeRows(DType::kI32, {64}, kNumRows);
-};
-
-TEST_F(TensorSnapshotTest, ShowsTheRowsAsTheyWere) {
-  PhiloxStream random(1, 1);
-  for (uint32_t row = 0; row < kNumRows; row += 7) Set(row, static_cast<int32_t>(row));
-  const std::vector<int32_t> before = AllValues<int32_t>(*rows_);
-  const auto snapshot = rows_->Snapshot();
-  for (int i = 0; i < 300; ++i) Set(random.NextBelow(kNumRows), -i - 1);
-  const std::vector<int32_t> between = AllValues<int32_t>(*rows_);
-  const auto second = rows_->Snapshot();
-  ASSERT_TRUE(rows_->Combine(RowWrite::kAdd, *rows_, "t").ok());
-
-  EXPECT_EQ(Read(*snapshot, 0, kNumRows), before);
-  EXPECT_EQ(Read(*second, 0, kNumRows), between);
-  EXPECT_NE(AllValues<int32_t>(*rows_), between);
-  // In any pieces: these end in the middle of blocks.
-  std::vector<int32_t> pieces;
-  for (uint64_t row = 0; row < kNumRows; row += 1000) {
-    const auto piece = Read(*snapshot, row, std::min<uint64_t>(1000, kNumRows - row));
-    pieces.insert(pieces.end(), piece.begin(), piece.end());
-  }
-  EXPECT_EQ(pieces, before);
-}
-
-TEST_F(TensorSnapshotTest, CopiesOnlyBlocksThatChange) {
-  auto snapshot = rows_->Snapshot();
-  EXPECT_EQ(snapshot->CopiedBytes(), 0u);
-  for (int i = 0; i < 10; ++i) Set(kRowsPerBlock + 3, i);
-  EXPECT_EQ(snapshot->CopiedBytes(), TensorRows::kBlockBytes);
-  Set(kNumRows - 1, 1);  // in a block of five rows
-  EXPECT_EQ(snapshot->CopiedBytes(), TensorRows::kBlockBytes + 5 * 64 * sizeof(int32_t));
-  EXPECT_EQ(Put<int32_t>(*rows_, RowWrite::kAdd, {0, 99'999'999}, std::vector<int32_t>(128)).code(),
-            StatusCode::kInvalidArgument);
-  EXPECT_EQ(snapshot->CopiedBytes(), TensorRows::kBlockBytes + 5 * 64 * sizeof(int32_t));
-}
-
-TEST_F(TensorSnapshotTest, KeepsTheRowsOfADroppedTensor) {
-  std::shared_ptr<TensorRows> rows = MakeRows(DType::kI32, {64}, 2);
-  const auto snapshot = rows->Snapshot();
-  ASSERT_TRUE(Put<int32_t>(*rows, RowWrite::kAdd, {1}, std::vector<int32_t>(64, 3)).ok());
-  rows.reset();
-  EXPECT_EQ(Read(*snapshot, 0, 2), std::vector<int32_t>(128));
-}
-
-// Every row holds one number in all its places, always the same in all rows: a torn snapshot would show two.
-TEST_F(TensorSnapshotTest, IsOnePointInTimeWhileOthersWrite) {
-  const auto ones = MakeRows(DType::kI32, {64}, kNumRows);
-  std::vector<LocalRowId> all;
-  for (uint32_t row = 0; row < kNumRows; ++row) all.emplace_back(row);
-  const Tensor values = Tensor::FromVector(std::vector<int32_t>(kNumRows * 64, 1), {int64_t{kNumRows}, 64});
-  ASSERT_TRUE(ones->Write(RowWrite::kAssign, all, values, "ones").ok());
-  std::jthread writer([&](const std::stop_token& stop) {
-    while (!stop.stop_requested()) EXPECT_TRUE(rows_->Combine(RowWrite::kAdd, *ones, "t").ok());
-  });
-  for (int round = 0; round < 20; ++round) {
-    const auto snapshot = rows_->Snapshot();
-    const std::vector<int32_t> seen = Read(*snapshot, 0, kNumRows);
-    EXPECT_EQ(std::count(seen.begin(), seen.end(), seen[0]), static_cast<std::ptrdiff_t>(seen.size()));
-  }
 }
 
 }  // namespace
