@@ -1,5 +1,6 @@
 #include "services/format/checkpoint.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "services/base/failpoint.h"
@@ -16,6 +17,8 @@ using storage::ObjectStore;
 
 constexpr size_t kIncarnationDigits = 6;
 constexpr size_t kStepDigits = 12;
+constexpr size_t kPieceDigits = 6;
+constexpr const char* kLearnableFolder = "learnable/";
 constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
 
 std::string Padded(uint64_t number, size_t digits) {
@@ -52,24 +55,46 @@ std::optional<CheckpointId> ParseCheckpointFolderName(std::string_view name) {
   return CheckpointFolderName(id) == name ? std::optional(id) : std::nullopt;
 }
 
-Result<CheckpointManifest> WriteCheckpoint(ObjectStore& store, const std::string& prefix, CheckpointManifest manifest,
-                                           const CheckpointFiles& files) {
-  const std::string folder = JoinKey(prefix, CheckpointFolderName(manifest.id));
+std::string LearnablePieceKey(uint64_t piece) {
+  return kLearnableFolder + Padded(piece, kPieceDigits) + ".safetensors";
+}
+
+bool IsLearnablePiece(const std::string& key) { return key.starts_with(kLearnableFolder); }
+
+bool HasLearnablePieces(const CheckpointManifest& manifest) {
+  return std::any_of(manifest.files.begin(), manifest.files.end(),
+                     [](const FileEntry& file) { return IsLearnablePiece(file.key); });
+}
+
+Result<CheckpointWrite> CheckpointWrite::Begin(ObjectStore& store, const std::string& prefix, const CheckpointId& id) {
+  const std::string folder = JoinKey(prefix, CheckpointFolderName(id));
   RETURN_IF_ERROR(Failpoint("checkpoint.before_upload"));
   RETURN_IF_ERROR(CheckNotCommitted(store, folder));
-  manifest.files.clear();
-  for (const auto& [key, content] : files) {
-    ASSIGN_OR_RETURN(manifest.files.emplace_back(),
-                     PutSafetensors(store, folder, key, content).While("writing " + JoinKey(folder, key)));
-    RETURN_IF_ERROR(Failpoint("checkpoint.after_file"));
-  }
+  return CheckpointWrite(store, folder);
+}
+
+Status CheckpointWrite::Put(const std::string& key, const Safetensors& content) {
+  ASSIGN_OR_RETURN(files_.emplace_back(),
+                   PutSafetensors(*store_, folder_, key, content).While("writing " + JoinKey(folder_, key)));
+  return Failpoint("checkpoint.after_file");
+}
+
+Result<CheckpointManifest> CheckpointWrite::Commit(CheckpointManifest manifest) {
+  manifest.files = std::move(files_);
   const std::string text = CheckpointManifestToJson(manifest);
   // What does not read back must not be committed: names that are not UTF-8, for one.
-  RETURN_IF_ERROR(CheckpointManifestFromJson(text).status().While("the manifest of " + folder));
+  RETURN_IF_ERROR(CheckpointManifestFromJson(text).status().While("the manifest of " + folder_));
   RETURN_IF_ERROR(Failpoint("checkpoint.before_manifest"));
-  RETURN_IF_ERROR(store.PutIfAbsent(JoinKey(folder, kManifestKey), std::as_bytes(std::span<const char>(text))));
+  RETURN_IF_ERROR(store_->PutIfAbsent(JoinKey(folder_, kManifestKey), std::as_bytes(std::span<const char>(text))));
   RETURN_IF_ERROR(Failpoint("checkpoint.after_manifest"));
   return manifest;
+}
+
+Result<CheckpointManifest> WriteCheckpoint(ObjectStore& store, const std::string& prefix, CheckpointManifest manifest,
+                                           const CheckpointFiles& files) {
+  ASSIGN_OR_RETURN(CheckpointWrite write, CheckpointWrite::Begin(store, prefix, manifest.id));
+  for (const auto& [key, content] : files) RETURN_IF_ERROR(write.Put(key, content));
+  return write.Commit(std::move(manifest));
 }
 
 Result<CheckpointManifest> ReadCheckpointManifest(ObjectStore& store, const std::string& folder) {
@@ -88,27 +113,33 @@ Result<LoadedCheckpoint> LoadCheckpoint(ObjectStore& store, const std::string& f
   ASSIGN_OR_RETURN(loaded.manifest, ReadCheckpointManifest(store, folder));
   for (const FileEntry& entry : loaded.manifest.files) {
     const std::string key = JoinKey(folder, entry.key);
+    if (IsLearnablePiece(entry.key)) {
+      RETURN_IF_ERROR(VerifyStoredFile(store, key, entry));
+      continue;
+    }
     ASSIGN_OR_RETURN(loaded.bytes[entry.key], ReadStoredBytes(store, key, entry.size_bytes));
     ASSIGN_OR_RETURN(loaded.files[entry.key], ParseStoredSafetensors(entry, loaded.bytes[entry.key], key));
   }
   return loaded;
 }
 
+Result<Safetensors> ReadCheckpointFile(ObjectStore& store, const std::string& folder, const FileEntry& entry) {
+  const std::string key = JoinKey(folder, entry.key);
+  ASSIGN_OR_RETURN(std::shared_ptr<const std::string> bytes, ReadStoredBytes(store, key, entry.size_bytes));
+  return ParseStoredSafetensors(entry, std::move(bytes), key);
+}
+
 Status VerifyCheckpoint(ObjectStore& store, const std::string& folder) {
   ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadCheckpointManifest(store, folder));
-  for (const FileEntry* entry : manifest.AllFiles()) {
-    const std::string key = JoinKey(folder, entry->key);
-    ASSIGN_OR_RETURN(std::shared_ptr<const std::string> bytes, ReadStoredBytes(store, key, entry->size_bytes));
-    RETURN_IF_ERROR(ParseStoredSafetensors(*entry, std::move(bytes), key).status());
-  }
+  for (const FileEntry& entry : manifest.files) RETURN_IF_ERROR(ReadCheckpointFile(store, folder, entry).status());
   return Status();
 }
 
 Status VerifyCheckpointBytes(ObjectStore& store, const std::string& folder, const std::function<bool()>& may_read) {
   ASSIGN_OR_RETURN(const CheckpointManifest manifest, ReadCheckpointManifest(store, folder));
   const auto go_on = [&](uint64_t) { return !may_read || may_read(); };
-  for (const FileEntry* entry : manifest.AllFiles()) {
-    RETURN_IF_ERROR(VerifyStoredFile(store, JoinKey(folder, entry->key), *entry, go_on));
+  for (const FileEntry& entry : manifest.files) {
+    RETURN_IF_ERROR(VerifyStoredFile(store, JoinKey(folder, entry.key), entry, go_on));
   }
   return Status();
 }

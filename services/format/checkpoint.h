@@ -12,6 +12,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "services/format/checkpoint_manifest.h"
 #include "services/format/safetensors.h"
@@ -24,28 +26,54 @@ std::string CheckpointFolderName(const CheckpointId& id);
 // none for names of other things.
 std::optional<CheckpointId> ParseCheckpointFolderName(std::string_view name);
 
+// Rows of graph servers lie in pieces, numbered from 0; a checkpoint without such rows has none.
+std::string LearnablePieceKey(uint64_t piece);  // "learnable/000000.safetensors": at least so many digits
+bool IsLearnablePiece(const std::string& key);
+bool HasLearnablePieces(const CheckpointManifest& manifest);
+
 // By key below the checkpoint's folder.
 using CheckpointFiles = std::map<std::string, Safetensors>;
 
-// Writes `<prefix>/<folder of manifest.id>/`: files, then the manifest with their entries in place of manifest.files,
-// which is returned. AlreadyExists, with nothing touched, where that checkpoint is committed already. After another
-// error it is not committed, unless the error is of the very last request: what is there then loads.
+// A checkpoint on its way into a store, file by file. One thread; the store outlives it.
+class CheckpointWrite {
+ public:
+  // Of `<prefix>/<folder of id>/`. AlreadyExists, with nothing touched, where that checkpoint is committed already.
+  static Result<CheckpointWrite> Begin(storage::ObjectStore& store, const std::string& prefix, const CheckpointId& id);
+  // Of each key once.
+  Status Put(const std::string& key, const Safetensors& content);
+  // The manifest, that of Begin's id, with the entries of what was put in place of manifest.files; returns it. After an
+  // error nothing is committed, unless the error is of the very last request: what is there then loads.
+  Result<CheckpointManifest> Commit(CheckpointManifest manifest);
+
+ private:
+  CheckpointWrite(storage::ObjectStore& store, std::string folder) : store_(&store), folder_(std::move(folder)) {}
+
+  storage::ObjectStore* store_;
+  std::string folder_;
+  std::vector<FileEntry> files_;
+};
+
+// All of it in one call.
 Result<CheckpointManifest> WriteCheckpoint(storage::ObjectStore& store, const std::string& prefix,
                                            CheckpointManifest manifest, const CheckpointFiles& files);
 
 struct LoadedCheckpoint {
   std::string folder;  // its key prefix in the store
   CheckpointManifest manifest;
-  CheckpointFiles files;  // of manifest.files; their tensors own the bytes below
+  // Of manifest.files all but pieces of rows; their tensors own the bytes below.
+  CheckpointFiles files;
   std::map<std::string, std::shared_ptr<const std::string>> bytes;  // the same files as they are stored
 };
 
 // The functions below take the checkpoint's own folder. Untrusted input: InvalidArgument or DataLoss says which field
 // or file and block is wrong, NotFound that there is no manifest or that a file is missing.
 Result<CheckpointManifest> ReadCheckpointManifest(storage::ObjectStore& store, const std::string& folder);
-// Reads all files, verifies every checksum and parses them. Needs the checkpoint's size of memory.
+// Reads all files, verifies every checksum and parses them, but for pieces of rows, of which nothing is kept: needs the
+// size of the rest in memory.
 Result<LoadedCheckpoint> LoadCheckpoint(storage::ObjectStore& store, const std::string& folder);
-// The same without keeping anything: memory of one file. Files of mutable tensors too.
+// One of its files.
+Result<Safetensors> ReadCheckpointFile(storage::ObjectStore& store, const std::string& folder, const FileEntry& entry);
+// As LoadCheckpoint, without keeping anything: memory of one file.
 Status VerifyCheckpoint(storage::ObjectStore& store, const std::string& folder);
 // Sizes and checksums only, for who is in a hurry or short of memory (one block): what was written well parses.
 // `may_read` is asked before each block, and Cancelled where it says no; empty: always yes.

@@ -34,12 +34,12 @@ std::map<CheckpointId, FolderContent> ByCheckpoint(const std::vector<ObjectInfo>
 
 Status CheckContent(const CheckpointManifest& manifest, const CheckpointId& id, const FolderContent& content) {
   if (manifest.id != id) return DataLoss("its manifest is that of " + CheckpointFolderName(manifest.id));
-  for (const FileEntry* file : manifest.AllFiles()) {
-    const auto found = content.find(file->key);
-    if (found == content.end()) return DataLoss(file->key + " is missing");
-    if (found->second == file->size_bytes) continue;
-    return DataLoss(file->key + " has " + std::to_string(found->second) + " bytes, expected " +
-                    std::to_string(file->size_bytes));
+  for (const FileEntry& file : manifest.files) {
+    const auto found = content.find(file.key);
+    if (found == content.end()) return DataLoss(file.key + " is missing");
+    if (found->second == file.size_bytes) continue;
+    return DataLoss(file.key + " has " + std::to_string(found->second) + " bytes, expected " +
+                    std::to_string(file.size_bytes));
   }
   return Status();
 }

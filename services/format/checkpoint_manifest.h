@@ -20,7 +20,6 @@ inline constexpr int kCheckpointFormatVersion = 1;
 inline constexpr const char* kCheckpointModel = "model.safetensors";          // parameters and buffers
 inline constexpr const char* kCheckpointBest = "best.safetensors";            // those of the best evaluation; may lack
 inline constexpr const char* kCheckpointOptimizer = "optimizer.safetensors";  // steps taken and moments
-inline constexpr const char* kCheckpointLearnable = "learnable.safetensors";  // rows on graph servers; may lack
 
 // A later incarnation is newer whatever its step: it went on from a checkpoint of an earlier one.
 struct CheckpointId {
@@ -68,17 +67,6 @@ struct CheckpointMetric {
   friend bool operator==(const CheckpointMetric&, const CheckpointMetric&) = default;
 };
 
-// Rows that graph servers write themselves, each server's by original id. Nothing writes any yet: learnable rows are in
-// kCheckpointLearnable.
-struct MutableTensorEntry {
-  std::string name;
-  DType dtype = DType::kF32;
-  std::vector<int64_t> row_shape;
-  uint64_t num_rows = 0;         // of all servers
-  std::vector<FileEntry> files;  // by partition: "servers/00000/<name>.safetensors"
-  friend bool operator==(const MutableTensorEntry&, const MutableTensorEntry&) = default;
-};
-
 struct CheckpointManifest {
   CheckpointId id;
   std::string job_name;
@@ -99,12 +87,9 @@ struct CheckpointManifest {
   LoopRecord loop;
   CheckpointMetric metric;
   std::vector<FileEntry> files;  // distinct keys
-  std::vector<MutableTensorEntry> mutable_tensors;
   uint64_t created_unix_seconds = 0;
 
-  // Of the files, those of mutable tensors too.
-  uint64_t size_bytes() const;
-  std::vector<const FileEntry*> AllFiles() const;
+  uint64_t size_bytes() const;  // of the files
 };
 
 // SHA-256 of `fields`: 64 hexadecimal digits, the same for the same job.

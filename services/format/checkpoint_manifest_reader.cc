@@ -127,37 +127,13 @@ Result<std::vector<FileEntry>> FilesFrom(const JsonFields& fields) {
   return files;
 }
 
-Result<MutableTensorEntry> MutableTensorFrom(const JsonFields& fields) {
-  MutableTensorEntry tensor;
-  ASSIGN_OR_RETURN(tensor.name, fields.Text("name"));
-  ASSIGN_OR_RETURN(const std::string dtype, fields.Text("dtype"));
-  const Result<DType> parsed = DTypeFromName(dtype);
-  if (!parsed.ok()) return fields.Wrong("dtype", parsed.status().message());
-  tensor.dtype = *parsed;
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> shape, fields.UnsignedList("row_shape"));
-  for (const uint64_t dimension : shape) {
-    if (dimension >> 62 != 0) return fields.Wrong("row_shape", "a dimension is 2^62 or more");
-    tensor.row_shape.push_back(static_cast<int64_t>(dimension));
-  }
-  const Result<int64_t> count = CheckedElementCount(tensor.row_shape, SizeOf(tensor.dtype));
-  if (!count.ok()) return fields.Wrong("row_shape", count.status().message());
-  ASSIGN_OR_RETURN(tensor.num_rows, fields.Unsigned("rows"));
-  ASSIGN_OR_RETURN(tensor.files, FilesFrom(fields));
-  return tensor;
-}
-
 Status ReadFiles(const JsonFields& document, CheckpointManifest* manifest) {
   ASSIGN_OR_RETURN(manifest->files, FilesFrom(document));
-  RETURN_IF_ERROR(document.ForEach("mutable_tensors", [&](const json& element, const std::string& path) -> Status {
-    ASSIGN_OR_RETURN(const JsonFields fields, JsonFields::Of(element, path));
-    ASSIGN_OR_RETURN(manifest->mutable_tensors.emplace_back(), MutableTensorFrom(fields));
-    return Status();
-  }));
   std::set<std::string> keys;
   uint64_t total = 0;
-  for (const FileEntry* file : manifest->AllFiles()) {
-    if (!keys.insert(file->key).second) return document.Wrong("files", "'" + file->key + "' is listed twice");
-    if (file->size_bytes >> 62 != 0 || (total += file->size_bytes) >> 62 != 0) {
+  for (const FileEntry& file : manifest->files) {
+    if (!keys.insert(file.key).second) return document.Wrong("files", "'" + file.key + "' is listed twice");
+    if (file.size_bytes >> 62 != 0 || (total += file.size_bytes) >> 62 != 0) {
       return document.Wrong("files", "2^62 or more bytes");
     }
   }

@@ -59,33 +59,12 @@ Json ToJson(const std::vector<FileEntry>& files) {
   return list;
 }
 
-Json ToJson(const std::vector<MutableTensorEntry>& tensors) {
-  Json list = Json::array();
-  for (const MutableTensorEntry& tensor : tensors) {
-    list.push_back({{"name", tensor.name},
-                    {"dtype", NameOf(tensor.dtype)},
-                    {"row_shape", tensor.row_shape},
-                    {"rows", tensor.num_rows},
-                    {"files", ToJson(tensor.files)}});
-  }
-  return list;
-}
-
 }  // namespace
 
 uint64_t CheckpointManifest::size_bytes() const {
   uint64_t sum = 0;
-  for (const FileEntry* file : AllFiles()) sum += file->size_bytes;
+  for (const FileEntry& file : files) sum += file.size_bytes;
   return sum;
-}
-
-std::vector<const FileEntry*> CheckpointManifest::AllFiles() const {
-  std::vector<const FileEntry*> all;
-  for (const FileEntry& file : files) all.push_back(&file);
-  for (const MutableTensorEntry& tensor : mutable_tensors) {
-    for (const FileEntry& file : tensor.files) all.push_back(&file);
-  }
-  return all;
 }
 
 std::string JobDigest(const std::map<std::string, std::string>& fields) {
@@ -127,7 +106,6 @@ std::string CheckpointManifestToJson(const CheckpointManifest& manifest) {
                      {"math", ToJson(manifest.math)},
                      {"metric", ToJson(manifest.metric)},
                      {"files", ToJson(manifest.files)},
-                     {"mutable_tensors", ToJson(manifest.mutable_tensors)},
                      {"loop", ToJson(manifest.loop)}};
   // Names that are not UTF-8 cannot be said in JSON; they get the replacement character.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

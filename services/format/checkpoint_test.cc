@@ -82,17 +82,31 @@ TEST(CheckpointTest, KeepsTheBitsOfEveryReal) {
   EXPECT_EQ(CheckpointManifestToJson(*back), CheckpointManifestToJson(manifest));
 }
 
-TEST(CheckpointTest, HasAPlaceForServersTensors) {
+TEST(CheckpointTest, PiecesOfRowsAreVerifiedAndReadOneByOne) {
   storage::MemoryStore store;
-  CheckpointManifest manifest = TinyCheckpoint(1, 1);
-  manifest.files = {{kCheckpointModel, 0, {}}, {kCheckpointOptimizer, 0, {}}};
-  manifest.mutable_tensors = {
-      {"user", DType::kF32, {16}, 1000, {{"servers/00000/user.safetensors", 3, {uint64_t{9}}}}}};
-  const auto back = CheckpointManifestFromJson(CheckpointManifestToJson(manifest));
-  ASSERT_TRUE(back.ok()) << back.status().ToString();
-  EXPECT_EQ(back->mutable_tensors, manifest.mutable_tensors);
-  EXPECT_EQ(back->AllFiles().size(), 3u);
-  EXPECT_EQ(back->size_bytes(), 3u);
+  CheckpointFiles files = TinyFiles({1, 9});
+  for (const uint64_t piece : {0u, 1u}) {
+    files[LearnablePieceKey(piece)].tensors = {{"rows.author", FloatsFrom(10.0f * static_cast<float>(piece), 4)}};
+  }
+  ASSERT_TRUE(WriteCheckpoint(store, kCheckpoints, TinyCheckpoint(1, 1), files).ok());
+  const auto loaded = LoadCheckpoint(store, kFolder);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  EXPECT_TRUE(HasLearnablePieces(loaded->manifest));
+  EXPECT_EQ(loaded->files.size(), 3u);
+  EXPECT_EQ(loaded->manifest.files[1].key, "learnable/000000.safetensors");
+  EXPECT_EQ(loaded->manifest.files[2].key, "learnable/000001.safetensors");
+  const auto piece = ReadCheckpointFile(store, kFolder, loaded->manifest.files[2]);
+  ASSERT_TRUE(piece.ok()) << piece.status().ToString();
+  EXPECT_EQ(piece->tensors.at("rows.author").values<float>()[3], 13.0f);
+
+  std::string bytes = *store.Get(kFolder + "/learnable/000001.safetensors");
+  bytes.back() ^= 1;
+  Overwrite(store, kFolder + "/learnable/000001.safetensors", bytes);
+  for (const Status& status : {LoadCheckpoint(store, kFolder).status(), VerifyCheckpoint(store, kFolder)}) {
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+    EXPECT_THAT(status.message(), HasSubstr("learnable/000001.safetensors: block 0"));
+  }
+  EXPECT_FALSE(HasLearnablePieces(TinyCheckpoint(1, 1)));
 }
 
 TEST(CheckpointTest, IsNeverWrittenTwice) {
@@ -173,8 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCheckpointField{"files[0].key: object key", "/files/0/key", "../../etc/passwd"},
         BadCheckpointField{"is listed twice", "/files/0/key", "model.safetensors"},
         BadCheckpointField{"'model.safetensors' is missing", "/files/1/key", "x.safetensors"},
-        BadCheckpointField{"one checksum for each of 1048576 blocks", "/files/0/size_bytes", uint64_t{1} << 42},
-        BadCheckpointField{"mutable_tensors: expected a list", "/mutable_tensors", json::object()}));
+        BadCheckpointField{"one checksum for each of 1048576 blocks", "/files/0/size_bytes", uint64_t{1} << 42}));
 
 TEST(CheckpointTest, SurvivesGarbage) {
   storage::MemoryStore store;

@@ -53,6 +53,157 @@ class WhatOwnersAreTold final : public sampler::EmbeddingStore {
   static NodeTypeId TypeOf(const sampler::EmbeddingSpec& spec) { return NodeTypeId(spec.id.rows.type); }
 };
 
+// Nodes whose global ids are their original ones, turned by so many places.
+class TurnedNodes final : public sampler::SeedSource {
+ public:
+  TurnedNodes(uint64_t num_nodes, uint64_t turn) : num_nodes_(num_nodes), turn_(turn) {}
+  Result<uint64_t> CountOf(NodeTypeId, const std::string&, graph::SplitPartName) override {
+    return Unimplemented("splits");
+  }
+  Result<uint64_t> CountOfEdges(EdgeTypeId, const std::string&, graph::SplitPartName) override {
+    return Unimplemented("splits");
+  }
+  Result<sampler::GlobalBatch> SeedsOfStep(const sampler::SeedQuery&, Deadline) override {
+    return Unimplemented("splits");
+  }
+  Result<std::vector<GlobalNodeId>> LookUp(NodeTypeId, std::span<const OriginalNodeId> originals, Deadline) override {
+    std::vector<GlobalNodeId> nodes;
+    for (const OriginalNodeId original : originals) nodes.emplace_back((original.value + turn_) % num_nodes_);
+    return nodes;
+  }
+
+ private:
+  const uint64_t num_nodes_, turn_;
+};
+
+// The rows of one node type and their state, all on one owner.
+class OwnerInMemory final : public sampler::EmbeddingStore {
+ public:
+  std::map<uint64_t, std::vector<float>> values, state;  // by global id
+
+  Status CreateEmbedding(const sampler::EmbeddingSpec&, Deadline) override { return Status(); }
+  Result<Tensor> ReadEmbedding(const sampler::EmbeddingSpec& spec, uint64_t, std::span<const GlobalRowId> rows,
+                               Deadline) override {
+    return Gather(values, rows, spec.width);
+  }
+  Result<Tensor> ReadState(const sampler::EmbeddingSpec& spec, std::span<const GlobalRowId> rows, Deadline) override {
+    return Gather(state, rows, sampler::StateRowWidth(spec));
+  }
+  Status Restore(const sampler::EmbeddingSpec&, std::span<const GlobalRowId> rows, const Tensor& of_rows,
+                 const Tensor& of_state, Deadline) override {
+    Scatter(rows, of_rows, &values);
+    Scatter(rows, of_state, &state);
+    return Status();
+  }
+  void PushGradients(const sampler::EmbeddingSpec&, const sampler::StepOfTrainer&, std::span<const GlobalRowId>,
+                     const Tensor&, Deadline, sampler::DoneStatus done) override {
+    done(Unimplemented("gradients"));
+  }
+  Status DropEmbedding(const sampler::TensorId&, Deadline) override { return Status(); }
+
+ private:
+  static Tensor Gather(const std::map<uint64_t, std::vector<float>>& from, std::span<const GlobalRowId> rows,
+                       size_t width) {
+    std::vector<float> all;
+    for (const GlobalRowId row : rows) all.insert(all.end(), from.at(row.value).begin(), from.at(row.value).end());
+    return Tensor::FromVector(std::move(all), {static_cast<int64_t>(rows.size()), static_cast<int64_t>(width)});
+  }
+  static void Scatter(std::span<const GlobalRowId> rows, const Tensor& from,
+                      std::map<uint64_t, std::vector<float>>* to) {
+    const size_t width = from.values<float>().size() / rows.size();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto row = from.values<float>().subspan(i * width, width);
+      (*to)[rows[i].value].assign(row.begin(), row.end());
+    }
+  }
+};
+
+// Ten rows of a type `n` that make three pieces of a checkpoint, which hold them by original id.
+class RowsInPiecesTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kNodes = 10;
+  static constexpr int64_t kSize = 1 << 19;  // 4 MiB a row, the accumulators of Adagrad included
+
+  RowsInPiecesTest() {
+    job::Embedding embedding{.size = kSize};
+    embedding.optimizer.type = job::SparseOptimizerType::kAdagrad;
+    training_.inputs = {{"n", {}, embedding}};
+    for (uint64_t original = 0; original < kNodes; ++original) {
+      owner_.values[(original + 3) % kNodes].assign(kSize, static_cast<float>(original));
+      owner_.state[(original + 3) % kNodes].assign(kSize, static_cast<float>(100 + original));
+    }
+  }
+
+  LearnableRows RowsOf(sampler::EmbeddingStore& owner, sampler::SeedSource& nodes) {
+    return LearnableRows(training_, book_, owner, nodes, Rank(0), 1, Timeouts());
+  }
+  std::vector<format::Safetensors> Saved() {
+    TurnedNodes nodes(kNodes, 3);
+    std::vector<format::Safetensors> pieces;
+    bool was_refused = false;  // each piece once
+    const auto take = [&](const format::Safetensors& piece) {
+      if ((was_refused = !was_refused)) return false;
+      pieces.push_back(piece);
+      return true;
+    };
+    EXPECT_EQ(RowsOf(owner_, nodes).Save(take, self_), Status());
+    return pieces;
+  }
+  Status Restored(std::vector<format::Safetensors> pieces, OwnerInMemory& owner) {
+    TurnedNodes nodes(kNodes, 0);
+    size_t next = 0;
+    return RowsOf(owner, nodes)
+        .CreateAt(
+            7,
+            [&]() -> Result<std::optional<format::Safetensors>> {
+              if (next == pieces.size()) return std::optional<format::Safetensors>();
+              return std::optional(pieces[next++]);
+            },
+            self_);
+  }
+
+  const graph::GraphSchema schema_ = *graph::GraphSchema::Make({"n"}, {{"n", "to", "n"}});
+  const graph::PartitionBook book_ = *graph::PartitionBook::Make(schema_, {{0, kNodes}}, {{0, 4}});
+  job::Training training_;
+  OwnerInMemory owner_;
+  collective::SelfCollective self_;
+};
+
+TEST_F(RowsInPiecesTest, GoFromOnePartitioningToAnother) {
+  const std::vector<format::Safetensors> pieces = Saved();
+  ASSERT_EQ(pieces.size(), 3u);
+  EXPECT_EQ(pieces[0].tensors.at("rows.n").shape(), (std::vector<int64_t>{4, kSize}));
+  EXPECT_EQ(pieces[2].tensors.at("state.n").shape(), (std::vector<int64_t>{2, kSize}));
+  EXPECT_EQ(pieces[1].tensors.at("rows.n").ValueAsDouble(0), 4);
+  OwnerInMemory owner;
+  ASSERT_EQ(Restored(pieces, owner), Status());
+  for (uint64_t original = 0; original < kNodes; ++original) {
+    EXPECT_EQ(owner.values.at(original), std::vector<float>(kSize, static_cast<float>(original)));
+    EXPECT_EQ(owner.state.at(original), std::vector<float>(kSize, static_cast<float>(100 + original)));
+  }
+}
+
+TEST_F(RowsInPiecesTest, WhatDoesNotFitIsRefused) {
+  const std::vector<format::Safetensors> pieces = Saved();
+  ASSERT_EQ(pieces.size(), 3u);
+  OwnerInMemory owner;
+  const auto expect = [&](std::vector<format::Safetensors> bad, const std::string& what) {
+    const Status status = Restored(std::move(bad), owner);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << what;
+    EXPECT_THAT(status.message(), HasSubstr(what));
+  };
+  expect({pieces[0], pieces[1]}, "the checkpoint has 8 of the 10 learnable rows of 'n'");
+  expect({}, "the checkpoint has 0 of the 10");
+  expect({pieces[0], pieces[1], pieces[1]}, "rows of 'n' from 8 on do not fit: expected F32 [at most 2, 524288]");
+  format::Safetensors bad = pieces[0];
+  bad.tensors.erase("state.n");
+  expect({bad}, "and a state of 524288 values a row, found F32 [4, 524288] and nothing");
+  bad.tensors["state.n"] = Tensor::Zeros(DType::kF32, {3, kSize});
+  expect({bad}, "found F32 [4, 524288] and F32 [3, 524288]");
+  bad.tensors["rows.n"] = Tensor::Zeros(DType::kF32, {4});
+  expect({bad}, "found F32 [4] and");
+}
+
 // Each type's own, in another order than the types'.
 TEST(LearnableRowsTest, OwnersAreToldWhatTheDocumentSaysOfEachType) {
   const auto schema = *graph::GraphSchema::Make({"item", "shop", "user"}, {{"user", "buys", "item"}});
@@ -70,7 +221,8 @@ TEST(LearnableRowsTest, OwnersAreToldWhatTheDocumentSaysOfEachType) {
   const RunLength run{.steps_per_epoch = 2, .epochs = 3};
   WhatOwnersAreTold owners;
   collective::SelfCollective self;
-  LearnableRows rows(training, book, owners, Rank(0), 2, Timeouts());
+  TurnedNodes nodes(7, 0);
+  LearnableRows rows(training, book, owners, nodes, Rank(0), 2, Timeouts());
 
   ASSERT_TRUE(rows.Create(self).ok());
   for (int step = 0; step < 6; ++step) {

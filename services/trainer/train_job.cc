@@ -60,7 +60,7 @@ class TrainerRun {
     RETURN_IF_ERROR(collective::AgreeOn(records_, collective_, options_.timeouts.ForCollective()));
     if (!outcome_.stopped()) RETURN_IF_ERROR(EvaluateBest());
     if (learnable_ != nullptr && !outcome_.stopped()) {
-      ASSIGN_OR_RETURN(outcome_.rows_digest, learnable_->Digest(graph_.seeds, collective_));
+      ASSIGN_OR_RETURN(outcome_.rows_digest, learnable_->Digest(collective_));
     }
     if (learnable_ != nullptr) RETURN_IF_ERROR(DropLearnableRows());
     if (checkpoints_ != nullptr) outcome_.checkpoints = checkpoints_->Finish();
@@ -94,16 +94,14 @@ class TrainerRun {
   Status MakeLearnableRows() {
     if (!job::HasEmbeddings(job_.training)) return Status();
     if (graph_.embeddings == nullptr) return Unimplemented("this program's graph has no learnable rows");
-    learnable_ =
-        std::make_unique<LearnableRows>(job_.training, graph_.neighbors.book(), *graph_.embeddings, collective_.rank(),
-                                        collective_.size(), options_.timeouts, options_.on_progress);
+    learnable_ = std::make_unique<LearnableRows>(job_.training, graph_.neighbors.book(), *graph_.embeddings,
+                                                 graph_.seeds, collective_.rank(), collective_.size(),
+                                                 options_.timeouts, options_.on_progress);
     parts_.data.ReadLearnable(*learnable_);
     if (!start_.has_value()) return learnable_->Create(collective_);
     const LoopSnapshot& snapshot = start_->snapshot;
     const uint64_t steps_done = uint64_t{snapshot.epoch} * parts_.steps_per_epoch + snapshot.next_step;
-    RETURN_IF_ERROR(learnable_->CreateAt(steps_done, snapshot.learnable, parts_.data, collective_));
-    start_->snapshot.learnable.clear();  // as large as the graph's rows, and of no more use
-    return Status();
+    return learnable_->CreateAt(steps_done, start_->next_rows, collective_);
   }
 
   // When every rank has ended its reads. Rows that stay go with the servers, and must not cost the results.

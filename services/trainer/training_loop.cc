@@ -196,7 +196,7 @@ class Loop {
     return options_.snapshots == nullptr ? Status() : options_.snapshots->SaveLast(*std::move(snapshot));
   }
 
-  // Until rank 0 has no older snapshot: two with learnable rows are twice the memory.
+  // Until rank 0 keeps no older rows any more.
   Status AwaitRoom() {
     const auto wait = [this]() -> Result<bool> {
       if (options_.on_progress) options_.on_progress();
@@ -210,7 +210,10 @@ class Loop {
     if (options_.learnable != nullptr) RETURN_IF_ERROR(AwaitRoom());
     const Timer timer;
     if (options_.learnable != nullptr) {
-      ASSIGN_OR_RETURN(snapshot.learnable, options_.learnable->Snapshot(data_, collective_));
+      const auto take = [this](const format::Safetensors& piece) {
+        return options_.snapshots->TakeRows(epoch_, next_step_, piece, Deadline::After(std::chrono::seconds(1)));
+      };
+      RETURN_IF_ERROR(options_.learnable->Save(take, collective_));
     }
     if (options_.snapshots == nullptr) return snapshot;
     snapshot.epoch = epoch_;

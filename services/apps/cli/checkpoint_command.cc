@@ -140,8 +140,18 @@ std::string TextOf(const CheckpointManifest& manifest) {
           std::to_string(manifest.math.threads) + " threads, " + std::to_string(manifest.num_partitions) +
           " partitions, torch " + manifest.math.torch + ", " + manifest.math.blas + " " + manifest.math.blas_kernel +
           ", all-reduce " + manifest.math.collective + "\n";
-  for (const format::FileEntry* file : manifest.AllFiles()) {
-    text += "  file          " + file->key + "  " + terminal::BytesText(file->size_bytes) + "\n";
+  uint64_t num_pieces = 0, piece_bytes = 0;
+  for (const format::FileEntry& file : manifest.files) {
+    if (format::IsLearnablePiece(file.key)) {
+      ++num_pieces;
+      piece_bytes += file.size_bytes;
+      continue;
+    }
+    text += "  file          " + file.key + "  " + terminal::BytesText(file.size_bytes) + "\n";
+  }
+  if (num_pieces > 0) {
+    text +=
+        "  learnable     " + std::to_string(num_pieces) + " files of rows, " + terminal::BytesText(piece_bytes) + "\n";
   }
   for (const auto& [path, value] : manifest.fields) text += "  " + path + " = " + value + "\n";
   return text;

@@ -47,7 +47,7 @@ TEST(CheckpointStateTest, TheBestEpochOfRowsIsThatOfTheBestValidation) {
     snapshot.model = snapshot.optimizer = {{"weight", torch::zeros({2})}};
     format::LoadedCheckpoint checkpoint{
         .folder = "f", .manifest = ManifestOf(snapshot, CheckpointFacts()), .files = FilesOf(snapshot), .bytes = {}};
-    if (has_rows) checkpoint.manifest.files.emplace_back().key = format::kCheckpointLearnable;
+    if (has_rows) checkpoint.manifest.files.emplace_back().key = format::LearnablePieceKey(0);
     const Result<LoopSnapshot> back = SnapshotOf(checkpoint);
     ASSERT_TRUE(back.ok()) << back.status().ToString();
     EXPECT_EQ(back->best_epoch, has_rows ? 2u : 0u);

@@ -98,7 +98,6 @@ format::CheckpointFiles FilesOf(const LoopSnapshot& snapshot) {
   files[format::kCheckpointModel].tensors = TensorsOf(snapshot.model);
   files[format::kCheckpointOptimizer].tensors = TensorsOf(snapshot.optimizer);
   if (!snapshot.best.empty()) files[format::kCheckpointBest].tensors = TensorsOf(snapshot.best);
-  if (!snapshot.learnable.empty()) files[format::kCheckpointLearnable].tensors = TensorsOf(snapshot.learnable);
   return files;
 }
 
@@ -132,11 +131,7 @@ Result<LoopSnapshot> SnapshotOf(const format::LoadedCheckpoint& checkpoint) {
   ASSIGN_OR_RETURN(snapshot.model, TensorsIn(checkpoint.files, format::kCheckpointModel));
   ASSIGN_OR_RETURN(snapshot.best, TensorsIn(checkpoint.files, format::kCheckpointBest));
   ASSIGN_OR_RETURN(snapshot.optimizer, TensorsIn(checkpoint.files, format::kCheckpointOptimizer));
-  ASSIGN_OR_RETURN(snapshot.learnable, TensorsIn(checkpoint.files, format::kCheckpointLearnable));
-  // Not all ranks have the rows; all have the manifest.
-  const bool has_rows = std::any_of(manifest.files.begin(), manifest.files.end(),
-                                    [](const auto& file) { return file.key == format::kCheckpointLearnable; });
-  if (has_rows) FindBestEpoch(&snapshot);
+  if (format::HasLearnablePieces(manifest)) FindBestEpoch(&snapshot);
   return snapshot;
 }
 

@@ -31,7 +31,7 @@ struct CheckpointFacts {
 
 // Without files and time.
 format::CheckpointManifest ManifestOf(const LoopSnapshot& snapshot, const CheckpointFacts& facts);
-// Tensors are shared with the snapshot.
+// Those that a snapshot has: all but learnable rows. Tensors are shared with it.
 format::CheckpointFiles FilesOf(const LoopSnapshot& snapshot);
 // Tensors are shared with the checkpoint. InvalidArgument where a tensor's type is none of torch's.
 Result<LoopSnapshot> SnapshotOf(const format::LoadedCheckpoint& checkpoint);

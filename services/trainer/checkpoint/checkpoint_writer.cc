@@ -1,7 +1,9 @@
 #include "services/trainer/checkpoint/checkpoint_writer.h"
 
 #include <chrono>
+#include <functional>
 #include <system_error>
+#include <utility>
 
 #include "services/base/failpoint.h"
 #include "services/storage/object_key.h"
@@ -18,6 +20,14 @@ uint64_t UnixSeconds() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(since).count());
 }
 
+Status UnlessOutOfMemory(const std::function<Status()>& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    return ResourceExhausted(error.what());
+  }
+}
+
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(CheckpointWriterOptions options)
@@ -32,6 +42,7 @@ CheckpointWriter::~CheckpointWriter() {
 }
 
 void CheckpointWriter::Wait() {
+  if (being_filled_ != nullptr) std::exchange(being_filled_, nullptr)->End(std::nullopt);
   if (uploading_.joinable()) uploading_.join();
 }
 
@@ -51,32 +62,49 @@ bool CheckpointWriter::AwaitRoom(Deadline deadline) {
   return mutex_.AwaitBefore(deadline, [this] { return !busy_; });
 }
 
-void CheckpointWriter::Save(LoopSnapshot snapshot) {
-  trigger_.Taken();
-  is_delayed_ = false;
+Status CheckpointWriter::Begin(uint32_t epoch, uint32_t next_step) {
   Wait();  // for nothing, except at the end of training
+  const format::CheckpointId id{options_.facts.incarnation,
+                                uint64_t{epoch} * options_.facts.steps_per_epoch + next_step};
+  const auto intake = std::make_shared<CheckpointIntake>(options_.most_bytes_of_rows);
+  last_report_.reset();
   {
     MutexLock lock(&mutex_);
     busy_ = true;
   }
-  const auto upload = [this](LoopSnapshot& taken) {
-    const CheckpointReport report = Upload(std::move(taken));
-    if (!report.status.ok()) {
-      Log(Level::kWarning, "checkpoint not written, training goes on",
-          {{"checkpoint", report.folder}, {"error", report.status}});
-    }
+  const auto end = [this] {
     MutexLock lock(&mutex_);
     busy_ = false;
   };
   try {
-    uploading_ = std::thread([upload, snapshot = std::move(snapshot)]() mutable { upload(snapshot); });
+    uploading_ = std::thread([this, intake, id, end] {
+      last_report_ = Upload(*intake, id);
+      end();
+    });
   } catch (const std::system_error& error) {
-    {
-      MutexLock lock(&mutex_);
-      busy_ = false;
-    }
-    CannotSave(ResourceExhausted(std::string("no thread: ") + error.what()));
+    end();
+    return ResourceExhausted(std::string("no thread: ") + error.what());
   }
+  being_filled_ = intake;
+  return Status();
+}
+
+Status CheckpointWriter::HandOver(LoopSnapshot snapshot) {
+  if (being_filled_ == nullptr) RETURN_IF_ERROR(Begin(snapshot.epoch, snapshot.next_step));
+  std::exchange(being_filled_, nullptr)->End(std::move(snapshot));
+  return Status();
+}
+
+Result<bool> CheckpointWriter::TakeRows(uint32_t epoch, uint32_t next_step, const format::Safetensors& piece,
+                                        Deadline deadline) {
+  if (being_filled_ == nullptr) RETURN_IF_ERROR(Begin(epoch, next_step));
+  return being_filled_->Give(piece, deadline);
+}
+
+void CheckpointWriter::Save(LoopSnapshot snapshot) {
+  trigger_.Taken();
+  is_delayed_ = false;
+  if (const Status handed = HandOver(std::move(snapshot)); !handed.ok()) CannotSave(handed);
 }
 
 void CheckpointWriter::CannotSave(const Status& why) {
@@ -90,9 +118,9 @@ void CheckpointWriter::CannotSave(const Status& why) {
 
 Status CheckpointWriter::SaveLast(LoopSnapshot snapshot) {
   Hurry();
+  RETURN_IF_ERROR(HandOver(std::move(snapshot)).While("writing the last checkpoint"));
   Wait();
-  const CheckpointReport report = Upload(std::move(snapshot));
-  return report.status.While("writing the last checkpoint, " + report.folder);
+  return last_report_->status.While("writing the last checkpoint, " + last_report_->folder);
 }
 
 CheckpointSummary CheckpointWriter::Finish() {
@@ -100,45 +128,74 @@ CheckpointSummary CheckpointWriter::Finish() {
   return summary_;
 }
 
-CheckpointReport CheckpointWriter::Upload(LoopSnapshot snapshot) {
+std::optional<CheckpointReport> CheckpointWriter::Upload(CheckpointIntake& intake, const format::CheckpointId& id) {
   const Timer timer;
-  const format::CheckpointId id = ManifestOf(snapshot, options_.facts).id;
+  std::optional<format::CheckpointWrite> write;
   CheckpointReport report;
   report.folder = format::CheckpointFolderName(id);
-  report.epoch = snapshot.epoch;
-  report.next_step = snapshot.next_step;
-  report.snapshot_seconds = snapshot.seconds;
-  try {
-    const Result<format::CheckpointManifest> written = Write(snapshot);
-    report.status = written.status();
-    if (written.ok()) report.size_bytes = written->size_bytes();
-  } catch (const std::exception& error) {  // out of memory
-    report.status = ResourceExhausted(error.what());
+  report.status = UnlessOutOfMemory([&] { return WriteRows(intake, id, &write); });
+  if (!report.status.ok()) intake.Fail(report.status);
+  while (intake.NextPiece().has_value()) continue;  // until the training thread has ended, too
+  std::optional<LoopSnapshot> snapshot = intake.TakeSnapshot();
+  if (!snapshot.has_value()) return std::nullopt;
+  report.epoch = snapshot->epoch;
+  report.next_step = snapshot->next_step;
+  report.snapshot_seconds = snapshot->seconds;
+  if (report.status.ok()) {
+    report.status = UnlessOutOfMemory([&]() -> Status {
+      ASSIGN_OR_RETURN(const format::CheckpointManifest written, WriteRest(*snapshot, std::move(write)));
+      report.size_bytes = written.size_bytes();
+      return Status();
+    });
   }
   report.upload_seconds = timer.Seconds();
-  snapshot = LoopSnapshot();
+  snapshot.reset();
   Record(report, id.global_step);
   if (report.status.ok()) Prune(id);
   return report;
 }
 
-Result<format::CheckpointManifest> CheckpointWriter::Write(const LoopSnapshot& snapshot) {
+Result<std::optional<format::CheckpointWrite>> CheckpointWriter::Open(const format::CheckpointId& id) {
+  const auto& [store, prefix] = options_.to;
+  Result<format::CheckpointWrite> write = format::CheckpointWrite::Begin(*store, prefix, id);
+  if (write.status().code() == StatusCode::kAlreadyExists) {
+    // This incarnation was here before and went back: to what it could read. The same steps give the same state, so a
+    // good one stays; a bad one is what it went back from.
+    const std::string folder = storage::JoinKey(prefix, format::CheckpointFolderName(id));
+    const Status standing = format::VerifyCheckpoint(*store, folder);
+    if (standing.ok()) return std::optional<format::CheckpointWrite>();
+    if (!format::IsOfTheCheckpoint(standing.code())) return standing;
+    Log(Level::kWarning, "replacing a corrupt checkpoint", {{"checkpoint", folder}});
+    RETURN_IF_ERROR(format::RemoveCheckpoint(*store, folder));
+    write = format::CheckpointWrite::Begin(*store, prefix, id);
+  }
+  if (!write.ok()) return write.status();
+  return std::optional(*std::move(write));
+}
+
+Status CheckpointWriter::WriteRows(CheckpointIntake& intake, const format::CheckpointId& id,
+                                   std::optional<format::CheckpointWrite>* write) {
   RETURN_IF_ERROR(Failpoint("checkpoint.snapshot"));
+  ASSIGN_OR_RETURN(*write, Open(id));
+  for (uint64_t number = 0; const auto piece = intake.NextPiece(); ++number) {
+    if (write->has_value()) RETURN_IF_ERROR((*write)->Put(format::LearnablePieceKey(number), *piece));
+  }
+  return Status();
+}
+
+Result<format::CheckpointManifest> CheckpointWriter::WriteRest(const LoopSnapshot& snapshot,
+                                                               std::optional<format::CheckpointWrite> write) {
   format::CheckpointManifest manifest = ManifestOf(snapshot, options_.facts);
   manifest.created_unix_seconds = UnixSeconds();
   const auto& [store, prefix] = options_.to;
-  const format::CheckpointFiles files = FilesOf(snapshot);
-  Result<format::CheckpointManifest> written = format::WriteCheckpoint(*store, prefix, manifest, files);
-  if (written.ok() || written.status().code() != StatusCode::kAlreadyExists) return written;
-  // This incarnation was here before and went back: to what it could read. The same steps give the same state, so a
-  // good one stays; a bad one is what it went back from.
   const std::string folder = storage::JoinKey(prefix, format::CheckpointFolderName(manifest.id));
-  const Status standing = format::VerifyCheckpoint(*store, folder);
-  if (standing.ok()) return format::ReadCheckpointManifest(*store, folder);
-  if (!format::IsOfTheCheckpoint(standing.code())) return standing;
-  Log(Level::kWarning, "replacing a corrupt checkpoint", {{"checkpoint", folder}});
-  RETURN_IF_ERROR(format::RemoveCheckpoint(*store, folder));
-  return format::WriteCheckpoint(*store, prefix, std::move(manifest), files);
+  if (write.has_value()) {
+    for (const auto& [key, content] : FilesOf(snapshot)) RETURN_IF_ERROR(write->Put(key, content));
+    Result<format::CheckpointManifest> written = write->Commit(std::move(manifest));
+    if (written.ok() || written.status().code() != StatusCode::kAlreadyExists) return written;
+    RETURN_IF_ERROR(format::VerifyCheckpoint(*store, folder));  // committed meanwhile by a process before this one
+  }
+  return format::ReadCheckpointManifest(*store, folder);
 }
 
 void CheckpointWriter::Prune(const format::CheckpointId& own) {
@@ -178,6 +235,7 @@ void CheckpointWriter::Record(const CheckpointReport& report, uint64_t global_st
   } else {
     ++summary_.num_failed;
     metrics_.failed.Add();
+    Log(Level::kWarning, "checkpoint not written", {{"checkpoint", report.folder}, {"error", report.status}});
   }
   if (options_.on_checkpoint) options_.on_checkpoint(report);
 }

@@ -1,4 +1,4 @@
-// What the writer of checkpoints does when little time is left.
+// What the writer of checkpoints does when little time is left, and with rows that come piece by piece.
 #include "services/trainer/checkpoint/checkpoint_writer.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +6,7 @@
 #include <atomic>
 #include <future>
 
+#include "services/base/failpoint.h"
 #include "services/base/testing/soon.h"
 #include "services/format/testing/tiny_checkpoint.h"
 #include "services/storage/memory_store.h"
@@ -78,6 +79,94 @@ TEST(CheckpointWriterTest, AHurryEndsTheReadingOfOlderOnes) {
   EXPECT_EQ(reads, 1) << "of three files";
   EXPECT_EQ(writer.Finish().num_written, 1u);
   EXPECT_EQ(format::ListCheckpoints(*inner, kPrefix)->size(), 3u) << "nothing goes that was not looked at";
+}
+
+// Rows of eight bytes a piece, of which a writer holds two pieces.
+class CheckpointRowsTest : public testing::Test {
+ protected:
+  static format::Safetensors Piece(float value) {
+    format::Safetensors piece;
+    piece.tensors["rows.n"] = Tensor::FromVector(std::vector<float>{value, value}, {2, 1});
+    return piece;
+  }
+  CheckpointWriterOptions Options(std::shared_ptr<storage::ObjectStore> store) {
+    CheckpointWriterOptions options;
+    options.to = {std::move(store), kPrefix};
+    options.facts = FactsOfTiny();
+    options.most_bytes_of_rows = 16;
+    return options;
+  }
+  Result<bool> Give(CheckpointWriter& writer, float value, Deadline deadline = Soon()) {
+    return writer.TakeRows(2, 3, Piece(value), deadline);
+  }
+
+  const std::shared_ptr<storage::MemoryStore> store_ = std::make_shared<storage::MemoryStore>();
+  const std::string folder_ = std::string(kPrefix) + "/000002-000000000011";
+};
+
+TEST_F(CheckpointRowsTest, PassThroughLittleMemory) {
+  std::promise<void> begun, released;
+  std::atomic<bool> has_begun = false;  // atomic, because the uploading thread sets it
+  const auto store = std::make_shared<storage::HookedStore>(*store_, [&](const std::string&, auto, auto) {
+    if (has_begun.exchange(true)) return Status();
+    begun.set_value();
+    released.get_future().wait_for(std::chrono::minutes(1));
+    return Status();
+  });
+  // Something to read before anything is written: a checkpoint of that step which does not verify.
+  format::CheckpointManifest manifest = format::TinyCheckpoint(2, 3);
+  ASSERT_TRUE(format::WriteCheckpoint(*store_, kPrefix, manifest, format::TinyFiles(manifest.id)).ok());
+  ASSERT_TRUE(store_->Delete(folder_ + "/model.safetensors").ok());
+
+  CheckpointWriter writer(Options(store));
+  EXPECT_TRUE(*Give(writer, 0));
+  ASSERT_EQ(begun.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  EXPECT_TRUE(*Give(writer, 1));
+  EXPECT_FALSE(*Give(writer, 2, Deadline::After(std::chrono::milliseconds(1)))) << "no room";
+  EXPECT_FALSE(writer.AwaitRoom(Deadline::After(std::chrono::seconds(0))));
+  released.set_value();
+  EXPECT_TRUE(*Give(writer, 2));
+  writer.Save(SnapshotAt(3, torch::ones({6})));
+  EXPECT_EQ(writer.Finish().num_written, 1u);
+
+  const auto loaded = format::LoadCheckpoint(*store_, folder_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  ASSERT_EQ(loaded->manifest.files.size(), 5u);
+  for (const size_t piece : {0u, 1u, 2u}) {
+    EXPECT_EQ(loaded->manifest.files[piece].key, format::LearnablePieceKey(piece));
+    const auto rows = format::ReadCheckpointFile(*store_, folder_, loaded->manifest.files[piece]);
+    EXPECT_EQ(rows->tensors.at("rows.n").ValueAsDouble(1), static_cast<double>(piece));
+  }
+}
+
+TEST_F(CheckpointRowsTest, AreGivenUpWithTheCheckpoint) {
+  CheckpointWriter writer(Options(store_));
+  EXPECT_TRUE(*Give(writer, 0));
+  writer.CannotSave(Unavailable("the rest"));
+  EXPECT_TRUE(writer.AwaitRoom(Soon()));
+  EXPECT_EQ(format::ReadCheckpointManifest(*store_, folder_).status().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(*Give(writer, 1)) << "a later one";
+  EXPECT_TRUE(writer.SaveLast(SnapshotAt(3, torch::ones({6}))).ok());
+  EXPECT_TRUE(*Give(writer, 2)) << "and one that its writer does not survive";
+  const CheckpointSummary summary = writer.Finish();
+  EXPECT_EQ(summary.num_written, 1u);
+  EXPECT_EQ(summary.num_failed, 1u);
+  const auto loaded = format::LoadCheckpoint(*store_, folder_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  EXPECT_EQ(loaded->manifest.files.size(), 3u);
+}
+
+TEST_F(CheckpointRowsTest, AStoreThatFailsIsTheirError) {
+  ASSERT_TRUE(ArmFailpoints("checkpoint.after_file=error:UNAVAILABLE").ok());
+  CheckpointWriter writer(Options(store_));
+  Result<bool> given = true;
+  for (int piece = 0; piece < 4 && given.ok(); ++piece) given = Give(writer, 0);
+  EXPECT_EQ(given.status().code(), StatusCode::kUnavailable);
+  writer.CannotSave(given.status());
+  ASSERT_TRUE(ArmFailpoints("").ok());
+  EXPECT_TRUE(*Give(writer, 1));
+  EXPECT_TRUE(writer.SaveLast(SnapshotAt(3, torch::ones({6}))).ok());
+  EXPECT_EQ(writer.Finish().num_failed, 1u);
 }
 
 }  // namespace

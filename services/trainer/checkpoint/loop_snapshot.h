@@ -9,6 +9,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/format/safetensors.h"
 #include "services/trainer/checkpoint/epoch_report.h"
 #include "services/trainer/optim/optimizers.h"
 
@@ -31,9 +32,7 @@ struct LoopSnapshot {
   NamedTensors model;      // parameters and buffers
   NamedTensors best;       // those of best_epoch; empty before the first evaluation
   NamedTensors optimizer;  // Optimizer::State
-  NamedTensors
-      learnable;       // LearnableRows::Snapshot; empty where the job has none, and on ranks that are not to have it
-  double seconds = 0;  // that the copy in memory took
+  double seconds = 0;      // that the copy in memory took, and that of learnable rows, which the sink has before
 };
 
 // Where a loop is when it asks whether to save.
@@ -50,9 +49,14 @@ class SnapshotSink {
   // Whether the state after this step should be saved: asked at every step, before its all-reduce, on which the
   // answer rides to the other ranks.
   virtual bool WantsAfter(const StepsDone& done) = 0;
-  // Returns whether nothing is being kept any more, of which it waits for the end a while: snapshots that are large
-  // should not be in memory twice.
+  // Returns whether nothing is being kept any more, of which it waits for the end a while: there are no two of one
+  // state's rows at once.
   virtual bool AwaitRoom(Deadline deadline) = 0;
+  // The learnable rows of the state at `epoch` and `next_step`, which Save, SaveLast or CannotSave is to end, come
+  // piece by piece. Keeps this one in the background; false: there was no room for it until the deadline. After an
+  // error CannotSave is next.
+  virtual Result<bool> TakeRows(uint32_t epoch, uint32_t next_step, const format::Safetensors& piece,
+                                Deadline deadline) = 0;
   // Whether the state at the end of training should be saved.
   virtual bool WantsEnd() const = 0;
   // Keeps it, most likely in the background. What goes wrong is the sink's to report: training goes on.

@@ -1,7 +1,8 @@
 #include "services/trainer/checkpoint/resume.h"
 
-#include <cstring>
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "services/collective/agreement.h"
 #include "services/format/checkpoint_catalog.h"
@@ -20,6 +21,7 @@ constexpr size_t kBroadcastBytes = size_t{64} << 20;
 
 struct Choice {
   std::string from;
+  std::shared_ptr<storage::ObjectStore> store;  // rank 0's
   LoadedCheckpoint checkpoint;
   bool is_own = false;  // among the run's own checkpoints
 };
@@ -73,12 +75,14 @@ Result<std::optional<Choice>> Choose(const ResumeOptions& options) {
   }
   if (own.store != nullptr) {
     ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> newest, NewestIn(own, own.prefix, options.facts.incarnation));
-    if (newest.has_value()) return std::optional(Choice{PlaceOf(own, newest->folder), *std::move(newest), true});
+    if (newest.has_value())
+      return std::optional(Choice{PlaceOf(own, newest->folder), own.store, *std::move(newest), true});
   }
   if (options.resume_from.store == nullptr) return std::optional<Choice>();
   Result<LoadedCheckpoint> named = LoadNamed(options.resume_from);
   if (!named.ok()) return std::move(named).status().While("the checkpoint to resume from");
-  return std::optional(Choice{PlaceOf(options.resume_from, named->folder), *std::move(named), false});
+  const storage::StoreLocation& at = options.resume_from;
+  return std::optional(Choice{PlaceOf(at, named->folder), at.store, *std::move(named), false});
 }
 
 Result<std::optional<Choice>> ChooseFitting(const ResumeOptions& options) {
@@ -124,10 +128,7 @@ Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Colle
   Status parsed;
   for (const format::FileEntry& entry : choice.checkpoint.manifest.files) {
     const bool has_it = own.has_value();
-    if (entry.key == format::kCheckpointLearnable) {  // rank 0's alone: it writes the rows to their owners
-      if (has_it) choice.checkpoint.files[entry.key] = own->checkpoint.files.at(entry.key);
-      continue;
-    }
+    if (format::IsLearnablePiece(entry.key)) continue;  // rank 0 writes them to their owners
     auto bytes = std::make_shared<std::string>(has_it ? *own->checkpoint.bytes.at(entry.key)
                                                       : std::string(entry.size_bytes, '\0'));
     RETURN_IF_ERROR(BroadcastBytes(std::as_writable_bytes(std::span<char>(*bytes)), collective, timeouts));
@@ -137,6 +138,24 @@ Result<std::optional<Choice>> Share(std::optional<Choice> own, collective::Colle
   }
   RETURN_IF_ERROR(collective::AgreeOn(parsed, collective, timeouts.ForCollective()));
   return std::optional(std::move(choice));
+}
+
+// The pieces of a checkpoint's learnable rows.
+NextPiece PiecesOf(std::shared_ptr<storage::ObjectStore> store, std::string folder,
+                   const format::CheckpointManifest& manifest) {
+  std::vector<format::FileEntry> pieces;
+  for (const format::FileEntry& entry : manifest.files) {
+    if (format::IsLearnablePiece(entry.key)) pieces.push_back(entry);
+  }
+  std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.key.size(), a.key) < std::pair(b.key.size(), b.key);  // numbers may outgrow their zeros
+  });
+  return [store = std::move(store), folder = std::move(folder), pieces = std::move(pieces),
+          next = size_t{0}]() mutable -> Result<std::optional<format::Safetensors>> {
+    if (next == pieces.size()) return std::optional<format::Safetensors>();
+    ASSIGN_OR_RETURN(format::Safetensors piece, format::ReadCheckpointFile(*store, folder, pieces[next++]));
+    return std::optional(std::move(piece));
+  };
 }
 
 }  // namespace
@@ -150,11 +169,16 @@ Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options,
   };
   RETURN_IF_ERROR(collective::WorkAside(Rank(0), load, collective, options.timeouts.collective));
   std::optional<format::CheckpointId> loaded;
-  if (own->has_value() && (*own)->is_own) loaded = (*own)->checkpoint.manifest.id;
+  NextPiece next_rows;
+  if (own->has_value()) {
+    const format::LoadedCheckpoint& checkpoint = (*own)->checkpoint;
+    if ((*own)->is_own) loaded = checkpoint.manifest.id;
+    next_rows = PiecesOf((*own)->store, checkpoint.folder, checkpoint.manifest);
+  }
   ASSIGN_OR_RETURN(const std::optional<Choice> choice, Share(*std::move(own), collective, options.timeouts));
   if (!choice.has_value()) return std::optional<ResumePoint>();
   ASSIGN_OR_RETURN(LoopSnapshot snapshot, SnapshotOf(choice->checkpoint).While(choice->from));
-  return std::optional(ResumePoint{choice->from, std::move(snapshot), loaded});
+  return std::optional(ResumePoint{choice->from, std::move(snapshot), std::move(next_rows), loaded});
 }
 
 }  // namespace espalier::trainer

@@ -8,6 +8,7 @@
 #include "services/storage/open_store.h"
 #include "services/trainer/checkpoint/checkpoint_state.h"
 #include "services/trainer/data/graph_access.h"
+#include "services/trainer/data/learnable_rows.h"
 
 namespace espalier::trainer {
 
@@ -27,13 +28,14 @@ struct ResumeOptions {
 struct ResumePoint {
   std::string from;  // the checkpoint, for people
   LoopSnapshot snapshot;
+  NextPiece next_rows;                         // its learnable rows: rank 0's, others must not call it
   std::optional<format::CheckpointId> loaded;  // of the run's own checkpoints, the one that this rank read: rank 0's
 };
 
 // none: from the start. Every rank calls it and gets the same, but that learnable rows are rank 0's alone. Rank 0 alone
-// reads the store; it logs checkpoints that it had to pass over, and what differs from the run that wrote the one
-// chosen. Errors: FailedPrecondition where the checkpoint is of another job (CheckFits), NotFound where `resume_from`
-// holds nothing that loads, the store's own.
+// reads the store, rows twice: for their checksums, and where they are wanted. It logs checkpoints that it had to pass
+// over, and what differs from the run that wrote the one chosen. Errors: FailedPrecondition where the checkpoint is of
+// another job (CheckFits), NotFound where `resume_from` holds nothing that loads, the store's own.
 Result<std::optional<ResumePoint>> FindResumePoint(const ResumeOptions& options, collective::Collective& collective);
 
 }  // namespace espalier::trainer

@@ -53,13 +53,6 @@ DType DTypeOfRows(job::RowDType dtype) {
   return DType::kF32;
 }
 
-std::vector<GlobalRowId> RowsOf(std::span<const GlobalNodeId> nodes) {
-  std::vector<GlobalRowId> rows;
-  rows.reserve(nodes.size());
-  for (const GlobalNodeId node : nodes) rows.emplace_back(node.value);
-  return rows;
-}
-
 }  // namespace
 
 // Thread-safe: acknowledgements come on any thread, also after the owner has given up.
@@ -91,9 +84,14 @@ torch::Tensor SideBySide(const torch::Tensor& features, const torch::Tensor& row
 }
 
 LearnableRows::LearnableRows(const job::Training& training, const graph::PartitionBook& book,
-                             sampler::EmbeddingStore& store, Rank rank, uint32_t num_trainers, const Timeouts& timeouts,
-                             std::function<void()> on_progress)
-    : book_(book), store_(store), rank_(rank), timeouts_(timeouts), on_progress_(std::move(on_progress)) {
+                             sampler::EmbeddingStore& store, sampler::SeedSource& seeds, Rank rank,
+                             uint32_t num_trainers, const Timeouts& timeouts, std::function<void()> on_progress)
+    : book_(book),
+      store_(store),
+      seeds_(seeds),
+      rank_(rank),
+      timeouts_(timeouts),
+      on_progress_(std::move(on_progress)) {
   const graph::GraphSchema& schema = book.schema();
   for (const job::Input& input : training.inputs) {
     if (!input.embedding.has_value()) continue;
@@ -116,6 +114,13 @@ LearnableRows::LearnableRows(const job::Training& training, const graph::Partiti
     tables_.push_back(std::move(table));
   }
   std::sort(tables_.begin(), tables_.end(), [](const Table& a, const Table& b) { return a.type < b.type; });
+}
+
+std::vector<GlobalRowId> LearnableRows::RowsOf(std::span<const GlobalNodeId> nodes) {
+  std::vector<GlobalRowId> rows;
+  rows.reserve(nodes.size());
+  for (const GlobalNodeId node : nodes) rows.emplace_back(node.value);
+  return rows;
 }
 
 Status LearnableRows::RestartWhereLost(Status status) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/collective/collective.h"
+#include "services/format/safetensors.h"
 #include "services/sampler/access/seed_source.h"
 #include "services/sampler/routing/embedding_store.h"
 #include "services/trainer/data/batch_tensors.h"
@@ -19,12 +20,21 @@
 
 namespace espalier::trainer {
 
+// A piece of what a checkpoint keeps: "rows.TYPE" [n, size], consecutive rows of a node type by original id, and, where
+// its optimiser has one, "state.TYPE" f32 [n, state]. Types follow each other in ascending order. About 16 MiB.
+//
+// Keeps it; false: not yet, and is called with it again.
+using TakePiece = std::function<Result<bool>(const format::Safetensors& piece)>;
+// Pieces in that order; nothing after the last. Untrusted.
+using NextPiece = std::function<Result<std::optional<format::Safetensors>>()>;
+
 // Owned by one thread. Every rank calls the same functions in the same order.
 class LearnableRows {
  public:
-  // `book` and `store` outlive this. `on_progress` may be empty: called for each chunk that is copied.
+  // `book`, `store` and `seeds` outlive this. `on_progress` may be empty: called for each piece that is copied.
   LearnableRows(const job::Training& training, const graph::PartitionBook& book, sampler::EmbeddingStore& store,
-                Rank rank, uint32_t num_trainers, const Timeouts& timeouts, std::function<void()> on_progress = {});
+                sampler::SeedSource& seeds, Rank rank, uint32_t num_trainers, const Timeouts& timeouts,
+                std::function<void()> on_progress = {});
 
   bool empty() const { return tables_.empty(); }
   // By NodeTypeId; 0: the type has none.
@@ -32,18 +42,17 @@ class LearnableRows {
 
   // On every owner, with their first values: rank 0 does it, table by table.
   Status Create(collective::Collective& collective);
-  // The same at a version, with what a checkpoint keeps of it: only rank 0 needs `snapshot`, and writes it to the
-  // owners, piece by piece, while the others wait for each. InvalidArgument on all ranks where it does not fit.
-  Status CreateAt(uint64_t version, const NamedTensors& snapshot, const NodeData& data,
-                  collective::Collective& collective);
-  // What a checkpoint keeps of version(), in the order of original ids, by node type: "rows.TYPE" [nodes, size] and
-  // "state.TYPE" f32 [nodes, state]. Waits for the version; nobody gets the next one meanwhile, which needs this
-  // trainer's gradients. Rank 0 alone gets it, with memory for all rows of the graph, piece by piece while the others
-  // wait for each. An error is the same on all ranks.
-  Result<NamedTensors> Snapshot(const NodeData& data, collective::Collective& collective) const;
+  // The same at a version, with what a checkpoint keeps of it. `next` is called on rank 0 alone, which writes the rows
+  // to their owners, piece by piece, while the others wait for each. InvalidArgument on all ranks where they do not
+  // fit.
+  Status CreateAt(uint64_t version, const NextPiece& next, collective::Collective& collective);
+  // What a checkpoint keeps of version(), which is waited for; nobody gets the next one meanwhile, which needs this
+  // trainer's gradients. `take` is called on rank 0 alone, which has memory for one piece, while the others wait for
+  // each. An error is the same on all ranks.
+  Status Save(const TakePiece& take, collective::Collective& collective) const;
   // SHA-256 over rows and state of version() by node type and original id, whatever the partitioning and the number of
-  // trainers: 64 hexadecimal digits, the same on every rank. Reads everything once, each rank its chunks.
-  Result<std::string> Digest(sampler::SeedSource& seeds, collective::Collective& collective) const;
+  // trainers: 64 hexadecimal digits, the same on every rank. Reads everything once, each rank its pieces.
+  Result<std::string> Digest(collective::Collective& collective) const;
   // Steps that have been sent: the version that is read.
   uint64_t version() const { return version_; }
 
@@ -77,23 +86,26 @@ class LearnableRows {
   // Rows go with the server that holds them: where they are missing, Unavailable, so that a next incarnation makes them
   // again.
   static Status RestartWhereLost(Status status);
-  // Rank 0's copies of one table: values [nodes, size] and state f32 [nodes, state], by original id.
-  struct TableCopy {
-    torch::Tensor values, state;
+  static std::vector<GlobalRowId> RowsOf(std::span<const GlobalNodeId> nodes);
+  static int64_t RowsPerPiece(const Table& table);
+  int64_t NumRows(const Table& table) const;
+  // Rows of the original ids [first, first + count).
+  Result<std::vector<GlobalRowId>> RowsAt(const Table& table, int64_t first, int64_t count, Deadline deadline) const;
+  struct RowsAndState {
+    Tensor values, state;  // [n, size], f32 [n, state]
   };
-  static int64_t RowsPerChunk(const Table& table);
-  Result<TableCopy> MakeRoom(const Table& table) const;
-  Result<TableCopy> FindIn(const NamedTensors& snapshot, const Table& table) const;
-  Status CopyChunk(const Table& table, const NodeData& data, int64_t first, TableCopy* copy) const;
-  Status RestoreChunk(const Table& table, const NodeData& data, int64_t first, const TableCopy& copy) const;
-  // SHA-256 of a chunk of original ids, 64 digits.
-  Result<std::string> DigestOfChunk(const Table& table, int64_t first, sampler::SeedSource& seeds) const;
-  // Calls `on_chunk` on rank 0 for each chunk of the table's nodes, the first of which it names; `before` comes first.
-  Status ForChunks(const Table& table, collective::Collective& collective, const std::function<Status()>& before,
-                   const std::function<Status(int64_t first)>& on_chunk) const;
+  // The piece that begins with the original id `first`, at version().
+  Result<RowsAndState> ReadAt(const Table& table, int64_t first) const;
+  Result<std::string> DigestOfPiece(const Table& table, int64_t first) const;  // SHA-256, 64 digits
+  // Where the piece has rows of this type: those from original id `*restored` on, to which they are added.
+  Status RestorePiece(const Table& table, const format::Safetensors& piece, int64_t* restored) const;
+  Status CheckWhole(const Table& table, int64_t restored) const;
+  // WorkInSteps of rank 0, which tells of each as progress.
+  Status InSteps(const std::function<Result<bool>()>& step, collective::Collective& collective) const;
 
   const graph::PartitionBook& book_;
   sampler::EmbeddingStore& store_;
+  sampler::SeedSource& seeds_;
   const Rank rank_;
   const Timeouts timeouts_;
   const std::function<void()> on_progress_;
