@@ -88,6 +88,10 @@ class Namespace:
         return {pod["metadata"]["name"]: pod for pod in found
                 if role in (None, pod["metadata"]["labels"]["app.kubernetes.io/component"])}
 
+    def uids(self, job, role=None):
+        """Of the same pods, by name: a pod in another's place has its name, at most."""
+        return {name: pod["metadata"]["uid"] for name, pod in self.pods(job, role).items()}
+
     def metrics(self, pod, port=ADMIN_PORT):
         """What a pod's admin port says, asked through the API server."""
         return run(["kubectl", "get", "--raw", f"/api/v1/namespaces/{self.name}/pods/{pod}:{port}/proxy/metrics"])

@@ -1,9 +1,10 @@
-"""What a scenario that failed leaves behind: objects, events and logs, of its namespace and of the operator, and what
-Prometheus knew."""
+"""What a scenario that failed leaves behind: objects, events and logs, of its namespace and of the operator; of a cluster of
+e2e/cluster also logs of pods that are gone and of the cluster's own processes, and what Prometheus knew."""
 
 import json
 import os
 
+from runner import cluster_logs
 from runner.chart import NAMESPACE
 from runner.commands import Failure, attempt
 
@@ -22,7 +23,9 @@ def write(folder, namespace):
             _keep(folder / f"{place}.{pod}.previous.log",
                   ["logs", pod, "--namespace", place, "--all-containers", "--previous"], only_good=True)
     _keep(folder / "nodes.txt", ["describe", "nodes"])
-    if "ESPALIER_E2E_CLUSTER" in os.environ:
+    cluster = cluster_logs.this_cluster()
+    if cluster is not None:
+        cluster_logs.copy(cluster, namespace, folder)
         for subject in ("alerts", "targets"):
             _keep_output(folder / f"prometheus.{subject}.json", [
                 "curl", "--silent", "--show-error", f"{os.environ['ESPALIER_E2E_PROMETHEUS']}/api/v1/{subject}"])

@@ -13,6 +13,7 @@ import time
 
 from observability.prometheus import Prometheus
 from runner import chart, report, run_in_image
+from runner.cluster_logs import KeptPodLogs
 from runner.commands import Failure, end_waits_at, run, wait_for
 from runner.machines import Machines
 from runner.namespace import LABEL, OF_CORA, Namespace
@@ -36,6 +37,7 @@ class World:
         self._scenario = None
         self._undisturbed = None
         self._deletion = None  # of the namespace of the story before
+        self._kept_logs = None  # of this story's pods
 
     def begin_round(self):
         """Scenarios get names that none had before: a second round finds no partitions and outputs of the first."""
@@ -47,12 +49,18 @@ class World:
         self._deadline = time.monotonic() + seconds
         end_waits_at(self._deadline)
         self.namespace = Namespace(f"e2e-{scenario.replace('_', '-')}-{self._run_id}", self.bucket)
+        if self.is_own_cluster():
+            self._kept_logs = KeptPodLogs.of_this_cluster(self.namespace.name)
+            self._kept_logs.start()
         self.namespace.create()
         self.namespace.create_bucket_secret()
 
     def end(self):
         """The namespace goes while the next story is told; not more than one does."""
         end_waits_at(math.inf)
+        if self._kept_logs is not None:
+            self._kept_logs.end()
+            self._kept_logs = None
         self._wait_for_deletion()
         self._deletion = threading.Thread(target=self.namespace.delete)
         self._deletion.start()

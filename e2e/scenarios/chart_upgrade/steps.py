@@ -28,7 +28,7 @@ def story(world):
     namespace = world.namespace
     namespace.apply(CORA, epochs=ENDLESS)
     namespace.wait_for_phase("cora", "Training", 120)
-    pods = uids(namespace)
+    pods = namespace.uids("cora")
     operators = set(world.chart.operator_pods())
     before = definition(world)
     assert FIELD not in before["fields"], before
@@ -101,15 +101,11 @@ def definition(world):
             "fields": set(spec["properties"])}
 
 
-def uids(namespace):
-    return {name: pod["metadata"]["uid"] for name, pod in namespace.pods("cora").items()}
-
-
 def assert_undisturbed(world, pods, what):
     status = world.namespace.job("cora")["status"]
     assert status["phase"] == "Training" and status["incarnation"] == 1, (what, status)
     assert ANOTHER_IMAGE not in str(status["images"]), (what, status["images"])
-    assert uids(world.namespace) == pods, (what, uids(world.namespace), pods)
+    assert world.namespace.uids("cora") == pods, (what, world.namespace.uids("cora"), pods)
     restarts = {name: container["restartCount"] for name, pod in world.namespace.pods("cora").items()
                 for container in pod["status"]["containerStatuses"]}
     assert not any(restarts.values()), (what, restarts)

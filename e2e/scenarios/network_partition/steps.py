@@ -18,7 +18,7 @@ def story(world):
     namespace.wait_for_checkpoint("cora", 120)
 
     # The cluster sees nothing of it, the trainers lose each other: the next ones meet when the way is open again.
-    servers = uids(namespace, "server")
+    servers = namespace.uids("cora", "server")
     nodes = sorted({pod["spec"]["nodeName"] for pod in namespace.pods("cora", "trainer").values()})
     assert len(nodes) == 2, nodes
     with world.machines.cut_between(nodes):
@@ -26,7 +26,7 @@ def story(world):
     namespace.wait_until_it_trains("cora", 120)
     status = namespace.job("cora")["status"]
     assert status["incarnation"] == 2 and status["attempts"]["counted"] == 1, status
-    assert uids(namespace, "server") == servers, (servers, uids(namespace, "server"))
+    assert namespace.uids("cora", "server") == servers, (servers, namespace.uids("cora", "server"))
 
     node = world.node_of_a("trainer")
     with world.machines.cut_off(node):
@@ -42,7 +42,3 @@ def story(world):
     assert job["status"]["incarnation"] >= 3, job["status"]
     assert job["status"]["attempts"]["counted"] == 1, job["status"]["attempts"]
     assert namespace.models("cora") == undisturbed, namespace.models("cora")
-
-
-def uids(namespace, role):
-    return {pod["metadata"]["uid"] for pod in namespace.pods("cora", role).values()}

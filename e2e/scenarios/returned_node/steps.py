@@ -14,11 +14,11 @@ def story(world):
     namespace.wait_for_checkpoint("cora", 120)
 
     node = world.node_of_a("trainer")
-    servers = uids(namespace)
+    servers = namespace.uids("cora", "server")
     with world.machines.failed(node):
         pass
     namespace.wait_for("trainers of the next incarnation", 180, lambda: goes_on(namespace.job("cora")["status"]))
-    assert uids(namespace) == servers, "the node was given up: its servers were replaced"
+    assert namespace.uids("cora", "server") == servers, "the node was given up: its servers were replaced"
 
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     world.note(f"ended as incarnation {job['status']['incarnation']}, attempts {job['status']['attempts']}")
@@ -29,7 +29,3 @@ def story(world):
 
 def goes_on(status):
     return status["incarnation"] >= 2 and status["phase"] == "Training"
-
-
-def uids(namespace):
-    return {pod["metadata"]["uid"] for pod in namespace.pods("cora", "server").values()}

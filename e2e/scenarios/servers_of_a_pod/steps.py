@@ -23,6 +23,7 @@ def story(world):
     namespace.wait_for_checkpoint("cora", 120)
     pods = namespace.pods("cora", "server")
     assert set(pods) == set(PODS), sorted(pods)
+    uids = namespace.uids("cora", "server")
     for pod in PODS:
         expect_one_copy(world, pod)
         for server in SERVERS:
@@ -36,7 +37,7 @@ def story(world):
         restarts[pod, server] += 1
         namespace.wait_for(f"{server} of {pod} again", 90, lambda: is_back(namespace, pod, server))
         # In its pod and by itself, over the copy that is there.
-        assert uids(namespace) == {name: found["metadata"]["uid"] for name, found in pods.items()}, uids(namespace)
+        assert namespace.uids("cora", "server") == uids, (namespace.uids("cora", "server"), uids)
         assert restarts_of(namespace) == restarts, restarts_of(namespace)
         assert value(namespace, pod, server, FROM_STORE) == 0, f"{server} of {pod} has fetched the partition again"
         assert value(namespace, pod, server, FROM_CACHE) > 0, f"{server} of {pod} has no copy"
@@ -63,10 +64,6 @@ def value(namespace, pod, server, pattern):
     """The sum of what a server's metrics say that match."""
     metrics = namespace.metrics(pod, ADMIN_PORT + SERVERS.index(server))
     return sum(map(float, re.findall(pattern, metrics, re.MULTILINE)))
-
-
-def uids(namespace):
-    return {name: pod["metadata"]["uid"] for name, pod in namespace.pods("cora", "server").items()}
 
 
 def statuses(namespace):
