@@ -19,8 +19,8 @@ PREFIX = "localhost/espalier"
 PROGRAMS = SOURCE / "build/release/bin"
 NEEDED = ["espalier", "espalier-operator", "espalier-partitioner", "espalier-graph-server", "espalier-sampler",
           "espalier-trainer", "espalier-trainer-process", "espalier_example_training_loop",
-          "espalier_example_ask_degrees", "espalier_example_degrees.so", "espalier_example_rows.so",
-          "espalier_example_averages.so"]
+          "espalier_example_link_embeddings", "espalier_example_ask_degrees", "espalier_example_degrees.so",
+          "espalier_example_rows.so", "espalier_example_averages.so"]
 KEPT_BUILDS = 2
 # Without a daemon and without user namespaces, as root.
 BUILDAH = {**os.environ, "STORAGE_DRIVER": "overlay", "BUILDAH_ISOLATION": "chroot"}

@@ -1,11 +1,10 @@
 """A program of the user's in the trainers' place: a rank and a server are killed, the numbers are those of one machine."""
 
-import json
 import pathlib
 import tempfile
 
 from runner import here
-from runner.commands import Failure
+from runner.programs import said_by_rank_zero
 
 LEVEL = "full"
 SECONDS = 600
@@ -33,7 +32,7 @@ def story(world):
     namespace.wait_for("a new incarnation", 60, lambda: namespace.job("mine")["status"]["incarnation"] > 1)
     job = namespace.wait_for_phase("mine", "Succeeded", 300)
 
-    on_the_cluster = said_by_rank_zero(namespace, job["status"]["incarnation"])
+    on_the_cluster = said_by_rank_zero(namespace, "mine", job["status"]["incarnation"], "lastLoss")
     world.note(f"incarnation {job['status']['incarnation']}, weights {on_the_cluster['weightsDigest']}")
     for field in ("weightsDigest", "testAccuracy", "lastLoss"):
         assert on_the_cluster[field] == on_one_machine[field], (field, on_the_cluster[field], on_one_machine[field])
@@ -50,14 +49,3 @@ def kill(world, role):
     world.namespace.kill(min(name for name, pod in pods.items() if pod["status"]["phase"] == "Running"))
     world.namespace.wait_for_other_pods("mine", role, before, 90)
     world.note(f"killed: {role}")
-
-
-def said_by_rank_zero(namespace, incarnation):
-    """What the program printed at its end."""
-    for name, pod in namespace.pods("mine", "trainer").items():
-        if not name.startswith(f"mine-trainer-{incarnation}-0-") or pod["status"]["phase"] != "Succeeded":
-            continue
-        lines = [line for line in namespace.kubectl("logs", name).splitlines() if line.startswith('{"lastLoss"')]
-        if lines:
-            return json.loads(lines[-1])
-    raise Failure("rank 0 of the program has left no result in its log")

@@ -1,0 +1,16 @@
+"""What programs of users, in the trainers' place, say at their end."""
+
+import json
+
+from runner.commands import Failure
+
+
+def said_by_rank_zero(namespace, job, incarnation, first_field):
+    """The last line of JSON that begins with this field."""
+    for name, pod in namespace.pods(job, "trainer").items():
+        if not name.startswith(f"{job}-trainer-{incarnation}-0-") or pod["status"]["phase"] != "Succeeded":
+            continue
+        lines = [line for line in namespace.kubectl("logs", name).splitlines() if line.startswith(f'{{"{first_field}"')]
+        if lines:
+            return json.loads(lines[-1])
+    raise Failure(f"rank 0 of {job} has left no result in its log")

@@ -1,0 +1,49 @@
+"""A program's learnable rows and counts are lost with a graph server and come back with its last save: as on one machine."""
+
+import pathlib
+import tempfile
+
+from runner import here
+from runner.programs import said_by_rank_zero
+
+LEVEL = "full"
+SECONDS = 600
+NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor; the program lies beside the command line
+MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
+PROGRAM = "espalier_example_link_embeddings"
+NEEDS_PROGRAMS = [PROGRAM]
+EPOCHS = "40"  # of seventy steps, with a save after each
+
+
+def story(world):
+    namespace = world.namespace
+    with tempfile.TemporaryDirectory(prefix="espalier-e2e-rows-") as temporary:
+        folder = pathlib.Path(temporary)
+        here.links_of_cora(folder / "graph")
+        world.bucket.upload_folder(folder / "graph", f"{namespace.name}/graph")
+        on_one_machine = here.train(MANIFEST, folder, f"trainers.program.command=[{here.beside(PROGRAM)}]",
+                                    graph=folder / "graph", epochs=EPOCHS)
+
+    namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"), epochs=EPOCHS)
+    namespace.wait_for("the program's first save", 180, lambda: saves(namespace))
+    first = saves(namespace)
+    before = namespace.uids("mine", "server")
+    namespace.kill("mine-server-0-1")
+    namespace.wait_for_other_pods("mine", "server", set(before.values()), 90)
+    world.note(f"killed: the server of partition 1, after {len(first)} saves")
+    job = namespace.wait_for_phase("mine", "Succeeded", 300)
+
+    assert job["status"]["incarnation"] == 2, job["status"]
+    result = said_by_rank_zero(namespace, "mine", 2, "losses")
+    world.note(f"rows {result['rowsDigest']}, {result['endsCounted']} ends counted")
+    for field in ("rowsDigest", "endsCounted", "losses"):
+        assert result[field] == on_one_machine[field], (field, result[field], on_one_machine[field])
+    # Each save has files of its own: had all begun anew, the first ones would be others.
+    now = saves(namespace)
+    assert len(now) == int(EPOCHS) and first.items() <= now.items(), (first, now)
+
+
+def saves(namespace):
+    """Manifests of what the program has saved, by key."""
+    keys = namespace.bucket.keys(f"{namespace.run_prefix('mine')}/link-embeddings/")
+    return {key: namespace.bucket.json(key) for key in keys if key.endswith("/manifest.json")}
