@@ -326,6 +326,18 @@ TEST_F(CliTest, ALabelIsNotNormalizedWithTheFeatures) {
   const std::string source = "verify cut --source graph --format NPY -q --normalize-features";
   EXPECT_EQ(Espalier(source + " --label target").code, 0);
   EXPECT_EQ(Espalier(source).code, 65);
+
+  ASSERT_EQ(Espalier("import graph --format NPY -q --normalize-features --label target,node-feat -o both").code, 0);
+  EXPECT_EQ(ReadText(root_ / "both/nodes.node.node-feat.npy"), before);
+  for (const char* command :
+       {"import graph -o none", "partition graph --algorithm Random --output none", "verify cut --source graph"}) {
+    const Ended unknown =
+        Espalier(command + std::string(" --format NPY -q --normalize-features --label target,tarket"));
+    EXPECT_EQ(unknown.code, 65) << command;
+    EXPECT_THAT(unknown.error, HasSubstr("--label: no node type has a column 'tarket' (did you mean 'target'?); there "
+                                         "are: node-feat"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(root_ / "none"));
 }
 
 TEST_F(CliTest, WhatAnAlgorithmDoesNotDoIsRefused) {

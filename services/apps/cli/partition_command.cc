@@ -126,7 +126,10 @@ Outcome Partition(PartitionFlags flags) {
   flags.pipeline.access = *access;
   flags.pipeline.triples = TripleOptionsOf(flags.source);
   flags.pipeline.held_out = HeldOutOf(flags.source);
-  flags.pipeline.label_column = flags.source.label;
+  flags.pipeline.label_columns = flags.source.labels;
+  flags.pipeline.check_names = [&](const partitioning::GraphNames& names) {
+    return CheckLabels(flags.source, names.node_columns);
+  };
   flags.pipeline.stop_requested = [&] { return stop.requested(); };
   terminal::Progress progress(StyleOf(flags.out), stderr);
   std::optional<terminal::MeteredPhase> shown;

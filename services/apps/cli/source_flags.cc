@@ -5,6 +5,7 @@
 #include "services/apps/partitioning/partition_plan.h"
 #include "services/base/check.h"
 #include "services/job/enum_names.h"
+#include "services/job/suggestion.h"
 
 namespace espalier::cli {
 namespace {
@@ -36,8 +37,11 @@ CLI::Option* AddSourceFlags(CLI::App* command, SourceFlags* flags) {
       command->add_flag("--normalize-features", flags->normalize_features,
                         "Divide each node's features by their sum: floating columns of two dimensions");
   command
-      ->add_option("--label", flags->label,
-                   "Node column that --normalize-features leaves as it is, as it does node-label")
+      ->add_option(
+          "--label", flags->labels,
+          "Node columns that --normalize-features leaves as they are, as it does node-label: NAME or NAME,NAME")
+      ->delimiter(',')
+      ->allow_extra_args(false)
       ->needs(normalize);
   command->add_option(
       "--hold-out", flags->held_out.split,
@@ -74,19 +78,39 @@ Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::So
   return format::ReadSourceGraph(options, names);
 }
 
+Status CheckLabels(const SourceFlags& flags, std::span<const std::set<std::string>> node_columns) {
+  std::set<std::string> all;
+  for (const std::set<std::string>& columns : node_columns) all.insert(columns.begin(), columns.end());
+  for (const std::string& label : flags.labels) {
+    if (all.contains(label)) continue;
+    std::string known;
+    for (const std::string& name : all) known += (known.empty() ? "" : ", ") + name;
+    return InvalidArgument("--label: no node type has a column '" + label + "'" +
+                           job::DidYouMean(label, {all.begin(), all.end()}) + "; there " +
+                           (known.empty() ? "is none" : "are: " + known));
+  }
+  return Status();
+}
+
 bool ChangesEdges(const SourceFlags& flags) {
   return flags.drop_self_loops || flags.add_reverse_edges || flags.drop_duplicate_edges || HeldOutOf(flags).has_value();
 }
 
 Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
                                             graph::EdgeChanges* changes) {
+  std::vector<std::set<std::string>> columns;
+  for (const graph::NodeSet& nodes : source.nodes) {
+    columns.emplace_back();
+    for (const auto& [name, column] : nodes.columns) columns.back().insert(name);
+  }
+  RETURN_IF_ERROR(CheckLabels(flags, columns));
   graph::PreprocessOptions options;
   options.drop_self_loops = flags.drop_self_loops;
   options.add_reverse_edges = flags.add_reverse_edges;
   options.drop_duplicate_edges = flags.drop_duplicate_edges;
   options.held_out = HeldOutOf(flags);
   if (flags.normalize_features) options.normalize_features = graph::FeatureNormalization::kRow;
-  if (!flags.label.empty()) options.label_columns.push_back(flags.label);
+  options.label_columns.insert(options.label_columns.end(), flags.labels.begin(), flags.labels.end());
   return graph::Preprocess(std::move(source), options, threads, changes);
 }
 

@@ -3,7 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "services/apps/terminal/progress.h"
 #include "services/format/source/source_place.h"
@@ -20,8 +23,8 @@ struct SourceFlags {
   bool add_reverse_edges = false;
   bool drop_duplicate_edges = false;
   bool normalize_features = false;
-  std::string label;             // a node column that normalize_features leaves alone; empty: "node-label" alone
-  graph::HeldOutEdges held_out;  // without a split: none
+  std::vector<std::string> labels;  // node columns that normalize_features leaves alone, next to "node-label"
+  graph::HeldOutEdges held_out;     // without a split: none
 };
 
 // --format, the order of triples, and the preprocessing flags; the path is the caller's.
@@ -35,6 +38,8 @@ Result<graph::SourceGraph> ReadSource(const SourceFlags& flags, const format::So
 // `changes`, unless null, gets what was done to the edges.
 Result<graph::SourceGraph> PreprocessSource(const SourceFlags& flags, graph::SourceGraph source, int threads,
                                             graph::EdgeChanges* changes = nullptr);
+// InvalidArgument names the first of flags.labels that is a column of no node type, whose columns these are.
+Status CheckLabels(const SourceFlags& flags, std::span<const std::set<std::string>> node_columns);
 // Whether edges are to be dropped or added.
 bool ChangesEdges(const SourceFlags& flags);
 

@@ -70,8 +70,8 @@ TEST(PartitionKeyTest, ChangesWithEverythingThatChangesTheResult) {
 TEST(PartitionKeyTest, LeavesOutWhatDoesNotChangeTheResult) {
   const std::vector<InputChange> changes = {
       [](Input& i) { i.context.threads = 8; },
-      [](Input& i) { i.context.train_split = "public"; },    // nothing balances training nodes
-      [](Input& i) { i.context.label_column = "classes"; },  // nothing is normalised
+      [](Input& i) { i.context.train_split = "public"; },       // nothing balances training nodes
+      [](Input& i) { i.context.label_columns = {"classes"}; },  // nothing is normalised
       [](Input& i) { i.graph.source.uri = "file:///elsewhere"; },
       [](Input& i) { i.graph.partitions.uri = "file:///there"; },
   };
@@ -99,8 +99,13 @@ TEST(PartitionKeyTest, DependsOnTheSplitAndTheLabelWhereTheyMatter) {
   EXPECT_NE(KeyOf(balanced), KeyWith(balanced, [](Input& i) { i.context.train_split = "public"; }));
   Input normalized;
   normalized.graph.preprocess.normalize_features = job::RowNormalization::kRow;
-  EXPECT_NE(KeyOf(normalized), KeyWith(normalized, [](Input& i) { i.context.label_column = "classes"; }));
-  EXPECT_EQ(KeyOf(normalized), KeyWith(normalized, [](Input& i) { i.context.label_column = "node-label"; }));
+  EXPECT_NE(KeyOf(normalized), KeyWith(normalized, [](Input& i) { i.context.label_columns = {"classes"}; }));
+  EXPECT_EQ(KeyOf(normalized), KeyWith(normalized, [](Input& i) { i.context.label_columns = {"node-label"}; }));
+  const auto with_labels = [&](std::vector<std::string> labels) {
+    return KeyWith(normalized, [&](Input& i) { i.context.label_columns = std::move(labels); });
+  };
+  EXPECT_EQ(with_labels({"a", "b"}), with_labels({"b", "node-label", "a", "b"}));
+  EXPECT_NE(with_labels({"a", "b"}), with_labels({"a"}));
 }
 
 TEST(PartitionKeyTest, OfExternalDependsOnTheAssignmentAndNotOnTheSeed) {

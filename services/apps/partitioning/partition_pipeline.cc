@@ -64,7 +64,7 @@ class Pipeline {
         options_(options),
         context_{.seed = seed,
                  .train_split = options.train_split,
-                 .label_column = options.label_column,
+                 .label_columns = options.label_columns,
                  .threads = options.threads,
                  .held_out = options.held_out} {}
 

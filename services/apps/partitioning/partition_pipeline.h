@@ -24,7 +24,7 @@ using PartitionProgress = std::function<void(std::string_view phase, double frac
 struct PartitionPipelineOptions {
   int threads = 1;                                   // results do not depend on it
   std::string train_split;                           // whose training nodes TrainNodes balances; empty: every split's
-  std::string label_column;                          // exempt from feature normalisation, next to "node-label"
+  std::vector<std::string> label_columns;            // exempt from feature normalisation, next to "node-label"
   std::optional<graph::HeldOutEdges> held_out = {};  // edges kept out of message passing
   bool needs_split = true;                           // false: of a graph without held_out's split nothing is held out
   format::TripleOptions triples;

@@ -1,6 +1,7 @@
 #include "services/apps/partitioning/partition_plan.h"
 
 #include <algorithm>
+#include <set>
 
 namespace espalier::partitioning {
 namespace {
@@ -42,9 +43,9 @@ graph::PreprocessOptions PreprocessOptionsFor(const job::Preprocess& preprocess,
   options.normalize_features = preprocess.normalize_features == job::RowNormalization::kRow
                                    ? graph::FeatureNormalization::kRow
                                    : graph::FeatureNormalization::kNone;
-  if (!context.label_column.empty() && context.label_column != options.label_columns.front()) {
-    options.label_columns.push_back(context.label_column);
-  }
+  std::set<std::string> others(context.label_columns.begin(), context.label_columns.end());
+  others.erase(options.label_columns.front());
+  options.label_columns.insert(options.label_columns.end(), others.begin(), others.end());
   options.held_out = context.held_out;
   return options;
 }

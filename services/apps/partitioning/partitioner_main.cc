@@ -240,9 +240,11 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
   Status names;  // kept, because a document that names what is not there is no bad graph
   access->stop_requested = [&] { return stop.requested(); };
   access->progress = DownloadLog();
+  using Names = std::vector<std::string>;
+  const std::string& label = training.training.task.label;
   const PartitionPipelineOptions options{.threads = flags.threads,
                                          .train_split = training.training.task.split,
-                                         .label_column = training.training.task.label,
+                                         .label_columns = label.empty() ? Names() : Names{label},
                                          .held_out = HeldOutBy(training.training.task),
                                          // A job that only applies a model can do without.
                                          .needs_split = training.training.epochs > 0,
