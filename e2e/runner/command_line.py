@@ -57,6 +57,8 @@ def lack_of(scenario):
     graph = getattr(scenario, "NEEDS_GRAPH", None)
     if graph and not further_graph(graph):
         return f"the graph {graph} in ESPALIER_TEST_DATA"
+    if getattr(scenario, "NEEDS_NUMPY", False) and not here.has_numpy():
+        return "numpy, which build/python has once ./test.sh has prepared it"
     return None
 
 

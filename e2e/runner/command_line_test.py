@@ -5,6 +5,7 @@ import io
 import os
 import pathlib
 import tempfile
+import types
 import unittest
 from unittest import mock
 
@@ -69,6 +70,14 @@ class CommandLineTest(unittest.TestCase):
         # Nobody kills a process there, and bits are the same on the same kind of processor.
         for name in ("killed_pods", "same_numbers", "suspend_and_resume", "two_jobs"):
             self.assertNotIn(name, told)
+
+    def test_stories_that_need_numpy_are_left_out_where_it_is_not(self):
+        self.build(here.PROGRAM, here.PLUGIN)
+        for has_numpy in (True, False):
+            with mock.patch.object(here, "has_numpy", return_value=has_numpy):
+                self.assertIsNone(command_line.lack_of(types.SimpleNamespace()))
+                lack = command_line.lack_of(types.SimpleNamespace(NEEDS_NUMPY=True))
+                self.assertEqual(lack is None, has_numpy, lack)
 
     def test_stories_are_told_once_what_they_call_is_built(self):
         status, said = self.main("happy_path")

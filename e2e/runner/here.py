@@ -6,7 +6,7 @@ import pathlib
 import string
 import sys
 
-from runner.commands import run
+from runner.commands import attempt, run
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 # What all stories may call on this machine; the second is found by kubectl as `kubectl espalier`.
@@ -41,8 +41,15 @@ def train(manifest, folder, *settings, **values):
 
 
 def links_of_cora(folder):
-    """Makes the graph of services/examples/cora-links.yaml by the example's own script. It needs numpy, which the
-    interpreter that ./test.sh prepares has."""
-    interpreter = SOURCE / "build/python/bin/python"
-    run([interpreter if interpreter.exists() else sys.executable, "-B", SOURCE / "services/examples/cora_links.py",
-         folder], timeout=120)
+    """Makes the graph of services/examples/cora-links.yaml by the example's own script. It needs numpy."""
+    run([_interpreter(), "-B", SOURCE / "services/examples/cora_links.py", folder], timeout=120)
+
+
+def has_numpy():
+    return attempt([_interpreter(), "-c", "import numpy"]).returncode == 0
+
+
+def _interpreter():
+    """That which ./test.sh prepares, where it has."""
+    prepared = SOURCE / "build/python/bin/python"
+    return prepared if prepared.exists() else sys.executable

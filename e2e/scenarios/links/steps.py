@@ -7,6 +7,7 @@ from runner import here
 
 LEVEL = "full"
 SECONDS = 420
+NEEDS_NUMPY = True
 NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 LEAST_MRR = 0.05  # as on one machine (services/tests/scenarios/link_prediction.py); chance is 0.003
