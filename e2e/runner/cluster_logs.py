@@ -1,5 +1,6 @@
 """Logs of a cluster of e2e/cluster that kubectl cannot give: of pods that are gone, and of what the cluster is made of."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -42,17 +43,16 @@ class KeptPodLogs:
                 if not log.parts[-3].startswith(self._prefixes):
                     continue
                 kept = self.folder / pods.parent.name / log.relative_to(pods)
-                if kept.exists():
-                    continue
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                try:
+                if kept.exists() and not kept.samefile(log):  # another one in its place: what was full has a new name
+                    kept = kept.with_name(f"{kept.name}.{log.stat().st_ino}")
+                if not kept.exists():
+                    kept.parent.mkdir(parents=True, exist_ok=True)
                     os.link(log, kept)
-                except FileNotFoundError:
-                    pass  # gone between two looks at it
 
     def _keep_looking(self):
         while not self._ended.wait(SECONDS_BETWEEN_LOOKS):
-            self.look()
+            with contextlib.suppress(OSError):  # a pod went in the middle of the look; the next one is soon
+                self.look()
 
 
 def this_cluster():

@@ -31,6 +31,10 @@ class ClusterLogsTest(unittest.TestCase):
                 self.log_of("n2", "espalier-system_espalier-operator-1_uid2", "operator\n"),
                 self.log_of("n2", "e2e-story-12_cora-server-0-0_uid3", "of another story\n")]
         kept.look()
+        log = pods[1] / "server/0.log"
+        log.rename(log.with_name("0.log.20261126"))
+        log.write_text("after the first was full\n")
+        kept.look()
         with (pods[0] / "server/0.log").open("a") as log:
             log.write("last words\n")
         for pod in pods:
@@ -44,16 +48,24 @@ class ClusterLogsTest(unittest.TestCase):
         self.assertEqual(len(texts.pop("cluster/etcd.log")), cluster_logs.TAIL_BYTES)
         self.assertEqual(texts, {"pods/n1/e2e-story-1_cora-server-0-0_uid1/server/0.log": "first\nlast words\n",
                                  "pods/n2/espalier-system_espalier-operator-1_uid2/server/0.log": "operator\n"})
+        self.assertEqual({path.read_text() for path in report.rglob("*uid2/server/*")},
+                         {"operator\n", "after the first was full\n"})
 
     def test_they_look_by_themselves_and_leave_nothing(self):
         kept = KeptPodLogs(self.cluster, "e2e-story-1")
-        looked = []
-        look, kept.look = kept.look, lambda: looked.append(look())
+        looked, look = [], kept.look
+
+        def look_at_last():
+            looked.append(None)
+            if len(looked) == 1:
+                raise FileNotFoundError("a pod's folder, in the middle of the look")
+            look()
+
+        kept.look = look_at_last
         self.log_of("n1", "e2e-story-1_cora-server-0-0_uid1", "first\n")
         kept.start()
-        while not looked:
+        while not kept.folder.exists():
             kept._ended.wait(0.01)  # pylint: disable=protected-access
-        self.assertTrue(kept.folder.exists())
         kept.end()
         self.assertFalse(kept.folder.exists())
 
