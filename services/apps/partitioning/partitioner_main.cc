@@ -255,6 +255,7 @@ int Partition(const Flags& flags, const CLI::App& app, const job::ParsedJob& par
                                                names = CheckNames(parsed, flags.trained_by, of_graph);
                                                return names;
                                              },
+                                         .meter_of = [&](std::string_view phase) { return status.MeterOf(phase); },
                                          .stop_requested = [&] { return stop.requested(); }};
   const auto progress = [&status, log = PhaseLog()](std::string_view phase, double fraction) mutable {
     log(phase, fraction);

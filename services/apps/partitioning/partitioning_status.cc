@@ -1,5 +1,6 @@
 #include "services/apps/partitioning/partitioning_status.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -29,30 +30,49 @@ PartitioningStatus::Phase PartitioningStatus::NewPhase(const std::string& name) 
   return phase;
 }
 
-void PartitioningStatus::OnPhase(std::string_view name, double fraction) {
+double PartitioningStatus::Phase::FractionSoFar() const {
+  if (is_over) return 1;
+  if (meter == nullptr || meter->expected_bytes() == 0) return fraction;
+  return std::min(1.0, static_cast<double>(meter->done_bytes()) / static_cast<double>(meter->expected_bytes()));
+}
+
+PartitioningStatus::Phase& PartitioningStatus::PhaseOf(std::string_view name) {
   const std::string key(name);
-  MutexLock lock(&mutex_);
   auto found = phases_.find(key);
   if (found == phases_.end()) found = phases_.emplace(key, NewPhase(key)).first;
-  Phase& phase = found->second;
+  return found->second;
+}
+
+WorkMeter* PartitioningStatus::MeterOf(std::string_view phase) {
+  MutexLock lock(&mutex_);
+  Phase& counted = PhaseOf(phase);
+  counted.meter = std::make_unique<WorkMeter>();
+  return counted.meter.get();
+}
+
+void PartitioningStatus::OnPhase(std::string_view name, double fraction) {
+  MutexLock lock(&mutex_);
+  Phase& phase = PhaseOf(name);
   if (phase.is_over && fraction == 0) {
     phase.since = Timer();
     phase.is_over = false;
   }
   phase.fraction = fraction;
-  phase.fraction_gauge.Set(fraction);
   if (fraction < 1) {
-    current_ = key;
+    current_ = name;
     return;
   }
   if (!phase.is_over) phase.seconds = phase.since.Seconds();
   phase.is_over = true;
-  if (current_ == key) current_.clear();
+  if (current_ == name) current_.clear();
 }
 
 void PartitioningStatus::Refresh() {
   MutexLock lock(&mutex_);
-  for (auto& [name, phase] : phases_) phase.seconds_gauge.Set(phase.SecondsSoFar());
+  for (auto& [name, phase] : phases_) {
+    phase.seconds_gauge.Set(phase.SecondsSoFar());
+    phase.fraction_gauge.Set(phase.FractionSoFar());
+  }
 }
 
 std::string PartitioningStatus::Json() const {
@@ -61,8 +81,9 @@ std::string PartitioningStatus::Json() const {
   if (const auto current = phases_.find(current_); current != phases_.end()) {
     status["phase"] = current_;
     status["phaseSeconds"] = current->second.SecondsSoFar();
-    // Most phases say nothing between their begin and their end.
-    if (current->second.fraction > 0) status["phasePercent"] = 100 * current->second.fraction;
+    // Some phases say nothing between their begin and their end.
+    const double fraction = current->second.FractionSoFar();
+    if (fraction > 0) status["phasePercent"] = 100 * fraction;
   }
   status["seconds"] = nlohmann::ordered_json::object();
   for (const auto& [name, phase] : phases_) status["seconds"][name] = phase.SecondsSoFar();

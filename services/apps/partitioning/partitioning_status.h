@@ -9,6 +9,7 @@
 #include "services/apps/partitioning/counted_store.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/work_meter.h"
 #include "services/telemetry/metrics.h"
 
 namespace espalier::partitioning {
@@ -22,6 +23,10 @@ class PartitioningStatus {
 
   // As PartitionProgress: a phase begins (0), gets on, and ends (1); it may begin anew after that.
   void OnPhase(std::string_view phase, double fraction) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // As PartitionPipelineOptions::meter_of: for a phase that counts its bytes, which say then how far it is. Valid until
+  // the phase's next one is asked for.
+  WorkMeter* MeterOf(std::string_view phase) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For what is read from stores and written to them.
   const StoreBytes& bytes() const { return bytes_; }
@@ -37,12 +42,15 @@ class PartitioningStatus {
     bool is_over = false;
     double seconds = 0;  // once it is over
     double fraction = 0;
+    std::unique_ptr<WorkMeter> meter;  // null: none was asked for
     telemetry::Gauge seconds_gauge, fraction_gauge;
 
     double SecondsSoFar() const { return is_over ? seconds : since.Seconds(); }
+    double FractionSoFar() const;
   };
 
   Phase NewPhase(const std::string& name);
+  Phase& PhaseOf(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string job_;

@@ -47,6 +47,25 @@ TEST(PartitioningStatusTest, SaysWhatItIsAtAndHowFar) {
   EXPECT_THAT(text, HasSubstr("espalier_partitioner_written_bytes_total 300\n"));
 }
 
+TEST(PartitioningStatusTest, APhaseThatCountsItsBytesSaysByThemHowFarItIs) {
+  telemetry::MetricRegistry metrics;
+  PartitioningStatus partitioning("cora", 0, 1, metrics);
+  WorkMeter* const meter = partitioning.MeterOf("reading");
+  partitioning.OnPhase("reading", 0);
+  const auto percent = [&] { return nlohmann::json::parse(partitioning.Json()).value("phasePercent", 0.0); };
+  EXPECT_EQ(percent(), 0);
+  meter->Expect(400);
+  meter->Add(100);
+  EXPECT_EQ(percent(), 25);
+  EXPECT_THAT(metrics.Serialize(), HasSubstr("espalier_partitioner_phase_done_ratio{phase=\"reading\"} 0.25\n"));
+  meter->Add(500);
+  EXPECT_EQ(percent(), 100) << "more than was expected";
+  partitioning.OnPhase("reading", 1);
+  partitioning.MeterOf("reading")->Expect(10);
+  partitioning.OnPhase("reading", 0);
+  EXPECT_EQ(percent(), 0) << "begun anew";
+}
+
 TEST(PartitioningStatusTest, ThePhasesTimeGoesOnUntilItsEnd) {
   telemetry::MetricRegistry metrics;
   PartitioningStatus partitioning("cora", 0, 1, metrics);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "services/apps/run/admin_client.h"
 #include "services/apps/run/job_prefix.h"
 #include "services/apps/run/log_tail.h"
+#include "services/apps/run/partitioning_view.h"
 #include "services/apps/run/server_numbering.h"
 #include "services/apps/run/training_view.h"
 #include "services/apps/run/users_document.h"
@@ -21,6 +23,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kReadyTick{10};
 constexpr milliseconds kRunningTick{200};
+constexpr milliseconds kStatusDeadline{500};
 constexpr size_t kLastLines = 15;
 constexpr size_t kLinesBesidesReason = 5;
 constexpr size_t kMostAnswerBytes = 64 << 20;
@@ -369,15 +372,22 @@ void RunInProgress::BeginPhase(ChildId child) {
 void RunInProgress::Show() {
   if (last_shown_.has_value() && Clock::Real().Now() < *last_shown_ + kRunningTick) return;
   last_shown_ = Clock::Real().Now();
-  if (phase_ == "partitioning") {
-    const std::vector<std::string> last = LastLines(context_.folder.LogFile("partitioner"), 1);
-    context_.progress.Update(-1, last.empty() ? "" : last[0].substr(0, 80));
-  }
+  if (phase_ == "partitioning") ShowPartitioning();
   if (!rank0_is_ready_) return;
   const Result<std::string> answer = context_.fleet.StatusOf({Role::kTrainer, 0});
   if (!answer.ok()) return;
   const std::optional<TrainingStatus> status = ParseTrainingStatus(*answer);
   if (status.has_value()) context_.progress.Update(status->fraction, status->text, status->remaining_seconds);
+}
+
+// Of the first partitioner, which runs on this machine wherever the others do.
+void RunInProgress::ShowPartitioning() {
+  const auto ready = telemetry::ReadReadyFile(context_.folder.ReadyFile(NameOf({Role::kPartitioner, 0})));
+  if (!ready.ok()) return;
+  const Result<std::string> answer = AdminGet(ready->admin_address, "/status", Deadline::After(kStatusDeadline));
+  if (!answer.ok()) return;
+  const std::optional<PartitioningView> view = ParsePartitioningStatus(*answer);
+  if (view.has_value()) context_.progress.Update(view->fraction, view->text, view->remaining_seconds);
 }
 
 // For people and tests; the run does not depend on it.

@@ -85,6 +85,7 @@ class RunInProgress {
   std::string TrainersPhase() const;
   std::string Doing() const;
   void Show();
+  void ShowPartitioning();
   void NotePids();
   std::chrono::milliseconds TimeToSleep() const;
 
