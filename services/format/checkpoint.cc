@@ -74,8 +74,9 @@ Result<CheckpointWrite> CheckpointWrite::Begin(ObjectStore& store, const std::st
 }
 
 Status CheckpointWrite::Put(const std::string& key, const Safetensors& content) {
-  ASSIGN_OR_RETURN(files_.emplace_back(),
+  ASSIGN_OR_RETURN(FileEntry file,
                    PutSafetensors(*store_, folder_, key, content).While("writing " + JoinKey(folder_, key)));
+  files_.push_back(std::move(file));
   return Failpoint("checkpoint.after_file");
 }
 
@@ -88,6 +89,15 @@ Result<CheckpointManifest> CheckpointWrite::Commit(CheckpointManifest manifest) 
   RETURN_IF_ERROR(store_->PutIfAbsent(JoinKey(folder_, kManifestKey), std::as_bytes(std::span<const char>(text))));
   RETURN_IF_ERROR(Failpoint("checkpoint.after_manifest"));
   return manifest;
+}
+
+void CheckpointWrite::GiveUp() {
+  // Somebody else may have committed the same files meanwhile.
+  if (!CheckNotCommitted(*store_, folder_).ok()) return;
+  std::vector<std::string> keys;
+  for (const FileEntry& file : files_) keys.push_back(JoinKey(folder_, file.key));
+  files_.clear();
+  (void)store_->DeleteMany(keys);  // what stays goes with the first commit of a newer one
 }
 
 Result<CheckpointManifest> WriteCheckpoint(ObjectStore& store, const std::string& prefix, CheckpointManifest manifest,

@@ -44,6 +44,8 @@ class CheckpointWrite {
   // The manifest, that of Begin's id, with the entries of what was put in place of manifest.files; returns it. After an
   // error nothing is committed, unless the error is of the very last request: what is there then loads.
   Result<CheckpointManifest> Commit(CheckpointManifest manifest);
+  // In place of Commit: removes what was put, as well as that goes.
+  void GiveUp();
 
  private:
   CheckpointWrite(storage::ObjectStore& store, std::string folder) : store_(&store), folder_(std::move(folder)) {}

@@ -14,7 +14,7 @@
 namespace espalier::format {
 
 inline constexpr const char* kCheckpointFormatName = "espalier.checkpoint";
-inline constexpr int kCheckpointFormatVersion = 1;
+inline constexpr int kCheckpointFormatVersion = 2;
 
 // Files of a checkpoint, below its folder.
 inline constexpr const char* kCheckpointModel = "model.safetensors";          // parameters and buffers

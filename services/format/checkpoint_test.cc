@@ -168,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
     Fields, BadCheckpointTest,
     ::testing::Values(
         BadCheckpointField{"format: expected 'espalier.checkpoint'", "/format", "espalier.partitioned-graph"},
-        BadCheckpointField{"this checkpoint has version 2", "/format_version", 2},
+        BadCheckpointField{"this checkpoint has version 1", "/format_version", 1},
         BadCheckpointField{"global_step: expected 9", "/global_step", 10},
         BadCheckpointField{"next_step: expected at most", "/next_step", 5},
         BadCheckpointField{"epoch: expected an integer below 2^32", "/epoch", uint64_t{1} << 32},

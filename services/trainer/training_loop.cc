@@ -192,6 +192,7 @@ class Loop {
     ASSIGN_OR_RETURN(const bool is_wanted, IsWanted(options_.snapshots != nullptr));
     Result<LoopSnapshot> snapshot = is_wanted ? TakeSnapshot() : LoopSnapshot();
     if (options_.on_stopped) options_.on_stopped();
+    if (!snapshot.ok() && options_.snapshots != nullptr) options_.snapshots->CannotSave(snapshot.status());
     if (!is_wanted || !snapshot.ok()) return snapshot.status();
     return options_.snapshots == nullptr ? Status() : options_.snapshots->SaveLast(*std::move(snapshot));
   }

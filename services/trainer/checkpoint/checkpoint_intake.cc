@@ -28,7 +28,8 @@ Result<bool> CheckpointIntake::Give(const format::Safetensors& piece, Deadline d
 void CheckpointIntake::End(std::optional<LoopSnapshot> snapshot) {
   MutexLock lock(&mutex_);
   has_ended_ = true;
-  if (!snapshot.has_value()) Clear();
+  is_given_up_ = !snapshot.has_value();
+  if (is_given_up_) Clear();
   snapshot_ = std::move(snapshot);
 }
 
@@ -52,6 +53,11 @@ void CheckpointIntake::Fail(Status why) {
 void CheckpointIntake::Clear() {
   pieces_.clear();
   bytes_ = bytes_under_way_;
+}
+
+bool CheckpointIntake::IsGivenUp() const {
+  MutexLock lock(&mutex_);
+  return is_given_up_;
 }
 
 std::optional<LoopSnapshot> CheckpointIntake::TakeSnapshot() {

@@ -28,6 +28,8 @@ class CheckpointIntake {
   std::optional<format::Safetensors> NextPiece();
   // Nobody needs the rest of the rows: Give says why. NextPiece and End are called all the same.
   void Fail(Status why);
+  // Whether End was called without a snapshot.
+  bool IsGivenUp() const;
   // After NextPiece has given nothing: what End brought.
   std::optional<LoopSnapshot> TakeSnapshot();
 
@@ -35,12 +37,13 @@ class CheckpointIntake {
   void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t most_bytes_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::deque<format::Safetensors> pieces_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of pieces_ and of the one under way
   size_t bytes_under_way_ ABSL_GUARDED_BY(mutex_) = 0;
   Status failed_ ABSL_GUARDED_BY(mutex_);
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_given_up_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<LoopSnapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
 };
 

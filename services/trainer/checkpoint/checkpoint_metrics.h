@@ -16,9 +16,10 @@ struct CheckpointMetrics {
         bytes(
             registry.AddCounter("espalier_trainer_checkpoint_written_bytes_total", "Bytes of committed checkpoints.")),
         snapshot_seconds(registry.AddCounter("espalier_trainer_checkpoint_snapshot_seconds_total",
-                                             "Time that training stood still for copies in memory.")),
-        upload_seconds(registry.AddCounter("espalier_trainer_checkpoint_upload_seconds_total",
-                                           "Time spent writing checkpoints, most of it beside training.")),
+                                             "Time that training stood still for checkpoints.")),
+        upload_seconds(
+            registry.AddCounter("espalier_trainer_checkpoint_upload_seconds_total",
+                                "Time from a checkpoint's first file to its commit, most of it beside training.")),
         last_step(registry.AddGauge("espalier_trainer_checkpoint_last_step",
                                     "Steps done at the newest committed checkpoint.")),
         safe_since(registry.AddGauge("espalier_trainer_checkpoint_last_timestamp_seconds",

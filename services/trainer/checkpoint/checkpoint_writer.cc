@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <functional>
-#include <system_error>
 #include <utility>
 
 #include "services/base/failpoint.h"
@@ -81,7 +80,7 @@ Status CheckpointWriter::Begin(uint32_t epoch, uint32_t next_step) {
       last_report_ = Upload(*intake, id);
       end();
     });
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {  // no thread, or no memory for one
     end();
     return ResourceExhausted(std::string("no thread: ") + error.what());
   }
@@ -110,10 +109,10 @@ void CheckpointWriter::Save(LoopSnapshot snapshot) {
 void CheckpointWriter::CannotSave(const Status& why) {
   trigger_.Taken();
   is_delayed_ = false;
-  Wait();  // for nothing, except at the end of training
+  Wait();  // for what is being put
   ++summary_.num_failed;
   metrics_.failed.Add();
-  Log(Level::kWarning, "checkpoint not taken, training goes on", {{"error", why}});
+  Log(Level::kWarning, "checkpoint not taken", {{"error", why}});
 }
 
 Status CheckpointWriter::SaveLast(LoopSnapshot snapshot) {
@@ -137,13 +136,14 @@ std::optional<CheckpointReport> CheckpointWriter::Upload(CheckpointIntake& intak
   if (!report.status.ok()) intake.Fail(report.status);
   while (intake.NextPiece().has_value()) continue;  // until the training thread has ended, too
   std::optional<LoopSnapshot> snapshot = intake.TakeSnapshot();
+  if (write.has_value() && (!snapshot.has_value() || !report.status.ok())) write->GiveUp();
   if (!snapshot.has_value()) return std::nullopt;
   report.epoch = snapshot->epoch;
   report.next_step = snapshot->next_step;
   report.snapshot_seconds = snapshot->seconds;
   if (report.status.ok()) {
     report.status = UnlessOutOfMemory([&]() -> Status {
-      ASSIGN_OR_RETURN(const format::CheckpointManifest written, WriteRest(*snapshot, std::move(write)));
+      ASSIGN_OR_RETURN(const format::CheckpointManifest written, WriteRest(*snapshot, write));
       report.size_bytes = written.size_bytes();
       return Status();
     });
@@ -155,14 +155,15 @@ std::optional<CheckpointReport> CheckpointWriter::Upload(CheckpointIntake& intak
   return report;
 }
 
-Result<std::optional<format::CheckpointWrite>> CheckpointWriter::Open(const format::CheckpointId& id) {
+Result<std::optional<format::CheckpointWrite>> CheckpointWriter::Open(const CheckpointIntake& intake,
+                                                                      const format::CheckpointId& id) {
   const auto& [store, prefix] = options_.to;
   Result<format::CheckpointWrite> write = format::CheckpointWrite::Begin(*store, prefix, id);
   if (write.status().code() == StatusCode::kAlreadyExists) {
     // This incarnation was here before and went back: to what it could read. The same steps give the same state, so a
     // good one stays; a bad one is what it went back from.
     const std::string folder = storage::JoinKey(prefix, format::CheckpointFolderName(id));
-    const Status standing = format::VerifyCheckpoint(*store, folder);
+    const Status standing = format::VerifyCheckpointBytes(*store, folder, [&] { return !intake.IsGivenUp(); });
     if (standing.ok()) return std::optional<format::CheckpointWrite>();
     if (!format::IsOfTheCheckpoint(standing.code())) return standing;
     Log(Level::kWarning, "replacing a corrupt checkpoint", {{"checkpoint", folder}});
@@ -176,7 +177,7 @@ Result<std::optional<format::CheckpointWrite>> CheckpointWriter::Open(const form
 Status CheckpointWriter::WriteRows(CheckpointIntake& intake, const format::CheckpointId& id,
                                    std::optional<format::CheckpointWrite>* write) {
   RETURN_IF_ERROR(Failpoint("checkpoint.snapshot"));
-  ASSIGN_OR_RETURN(*write, Open(id));
+  ASSIGN_OR_RETURN(*write, Open(intake, id));
   for (uint64_t number = 0; const auto piece = intake.NextPiece(); ++number) {
     if (write->has_value()) RETURN_IF_ERROR((*write)->Put(format::LearnablePieceKey(number), *piece));
   }
@@ -184,13 +185,18 @@ Status CheckpointWriter::WriteRows(CheckpointIntake& intake, const format::Check
 }
 
 Result<format::CheckpointManifest> CheckpointWriter::WriteRest(const LoopSnapshot& snapshot,
-                                                               std::optional<format::CheckpointWrite> write) {
+                                                               std::optional<format::CheckpointWrite>& write) {
   format::CheckpointManifest manifest = ManifestOf(snapshot, options_.facts);
   manifest.created_unix_seconds = UnixSeconds();
   const auto& [store, prefix] = options_.to;
   const std::string folder = storage::JoinKey(prefix, format::CheckpointFolderName(manifest.id));
   if (write.has_value()) {
-    for (const auto& [key, content] : FilesOf(snapshot)) RETURN_IF_ERROR(write->Put(key, content));
+    for (const auto& [key, content] : FilesOf(snapshot)) {
+      if (const Status put = write->Put(key, content); !put.ok()) {
+        write->GiveUp();
+        return put;
+      }
+    }
     Result<format::CheckpointManifest> written = write->Commit(std::move(manifest));
     if (written.ok() || written.status().code() != StatusCode::kAlreadyExists) return written;
     RETURN_IF_ERROR(format::VerifyCheckpoint(*store, folder));  // committed meanwhile by a process before this one

@@ -1,8 +1,8 @@
 // Writes a run's checkpoints: rank 0's. The training thread copies its state in memory; a thread beside it uploads
 // the copy, commits, and prunes what is no longer needed. Learnable rows, which may be larger than memory, begin to be
 // uploaded while they are copied, and the copying waits where the upload is behind. One upload at a time: where the one
-// before has not ended when the next is due, the next is delayed until the first step after it has (training never
-// waits for an upload, except at its end).
+// before has not ended when the next is due, the next is delayed until the first step after it has (but for
+// rows, training never waits for an upload, except at its end).
 #pragma once
 
 #include <atomic>
@@ -86,9 +86,9 @@ class CheckpointWriter final : public SnapshotSink {
                    std::optional<format::CheckpointWrite>* write);
   // Everything else. Returns what is there then.
   Result<format::CheckpointManifest> WriteRest(const LoopSnapshot& snapshot,
-                                               std::optional<format::CheckpointWrite> write);
+                                               std::optional<format::CheckpointWrite>& write);
   // nullopt: the checkpoint is there already.
-  Result<std::optional<format::CheckpointWrite>> Open(const format::CheckpointId& id);
+  Result<std::optional<format::CheckpointWrite>> Open(const CheckpointIntake& intake, const format::CheckpointId& id);
   void Prune(const format::CheckpointId& own);
   void Record(const CheckpointReport& report, uint64_t global_step);
 

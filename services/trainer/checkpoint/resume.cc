@@ -153,8 +153,11 @@ NextPiece PiecesOf(std::shared_ptr<storage::ObjectStore> store, std::string fold
   return [store = std::move(store), folder = std::move(folder), pieces = std::move(pieces),
           next = size_t{0}]() mutable -> Result<std::optional<format::Safetensors>> {
     if (next == pieces.size()) return std::optional<format::Safetensors>();
-    ASSIGN_OR_RETURN(format::Safetensors piece, format::ReadCheckpointFile(*store, folder, pieces[next++]));
-    return std::optional(std::move(piece));
+    Result<format::Safetensors> piece = format::ReadCheckpointFile(*store, folder, pieces[next++]);
+    if (piece.ok()) return std::optional(*std::move(piece));
+    if (!format::IsOfTheCheckpoint(piece.status().code())) return piece.status();
+    // Its checksums were right before: whoever is started anew looks for another checkpoint.
+    return Unavailable("the checkpoint has changed since it was verified: " + piece.status().message());
   };
 }
 
