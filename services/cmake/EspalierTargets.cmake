@@ -4,9 +4,9 @@
 # lower layers: anything else fails configuration. PRIVATE_DEPS do not reach the library's users. TESTS become one
 # executable `espalier_<name>_test` whose tests carry the label `unit` (or TEST_LABEL). KERNELS: its loops decide how
 # fast training is, so a release build optimises them as far as it can; and its tests are IN_RELEASE (espalier_test).
-# TESTS_IN_RELEASE: that alone.
+# TESTS_WITH_TORCH: they are WITH_TORCH (espalier_test).
 function(espalier_library)
-  cmake_parse_arguments(ARG "KERNELS;TESTS_IN_RELEASE" "NAME;LAYER;TEST_LABEL"
+  cmake_parse_arguments(ARG "KERNELS;TESTS_WITH_TORCH" "NAME;LAYER;TEST_LABEL"
     "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
   espalier_refuse_words(${ARG_NAME} ${ARG_UNPARSED_ARGUMENTS})
   set(target espalier_${ARG_NAME})
@@ -25,11 +25,14 @@ function(espalier_library)
   if(ARG_KERNELS)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O3>)
   endif()
-  if(ARG_KERNELS OR ARG_TESTS_IN_RELEASE)
-    set(in_release IN_RELEASE)
+  set(kind "")
+  if(ARG_TESTS_WITH_TORCH)
+    set(kind WITH_TORCH)
+  elseif(ARG_KERNELS)
+    set(kind IN_RELEASE)
   endif()
   if(ESPALIER_TESTS AND ARG_TESTS)
-    espalier_test(NAME ${ARG_NAME} ${in_release} LABEL ${ARG_TEST_LABEL} SOURCES ${ARG_TESTS}
+    espalier_test(NAME ${ARG_NAME} ${kind} LABEL ${ARG_TEST_LABEL} SOURCES ${ARG_TESTS}
       DEPS espalier::${ARG_NAME} ${ARG_TEST_DEPS})
   endif()
 endfunction()
@@ -50,12 +53,12 @@ function(espalier_compile_as_test target)
 endfunction()
 
 # The precompiled header of `library` for targets that include the same. GCC takes one of optimised code for optimised
-# code alone, and refuses it elsewhere: their tests are optimised, a little.
+# code alone, and refuses it elsewhere: tests that share that of code which is no test are optimised, a little.
 function(espalier_share_header library)
   foreach(target IN LISTS ARGN)
     if(TARGET ${target})
       target_precompile_headers(${target} REUSE_FROM ${library})
-      if(target MATCHES "_test$")
+      if(target MATCHES "_test$" AND NOT library MATCHES "_test$")
         target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
       endif()
     endif()
@@ -76,8 +79,9 @@ endfunction()
 
 # espalier_test(NAME x LABEL unit SOURCES x_test.cc DEPS ...): the executable espalier_x_test and its ctest entries, one
 # a test; with a sanitizer, several. IN_RELEASE: also where a release build has not ALL of ESPALIER_UNIT_TESTS.
+# WITH_TORCH: they are IN_RELEASE, for no other build has libtorch; it loads in a second, so several share an entry here too.
 function(espalier_test)
-  cmake_parse_arguments(ARG "IN_RELEASE" "NAME;LABEL" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "IN_RELEASE;WITH_TORCH" "NAME;LABEL" "SOURCES;DEPS" ${ARGN})
   espalier_refuse_words(${ARG_NAME} ${ARG_UNPARSED_ARGUMENTS})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
@@ -92,7 +96,7 @@ function(espalier_test)
   elseif(ESPALIER_SANITIZER STREQUAL "thread")
     target_link_libraries(${target} PRIVATE espalier_tsan_edges)  # rpc/testing/tsan
   endif()
-  if(ESPALIER_SANITIZER)
+  if(ESPALIER_SANITIZER OR ARG_WITH_TORCH)
     espalier_add_shards(${ARG_NAME} ${ARG_LABEL})
     return()
   endif()
@@ -104,7 +108,8 @@ function(espalier_test)
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
 endfunction()
 
-# A program with a sanitizer takes longer to start than most tests to run: its tests share four processes.
+# A program with a sanitizer, or with libtorch, takes longer to start than most tests to run: its tests share four
+# processes.
 function(espalier_add_shards name label)
   set(shards 4)
   foreach(shard RANGE 1 ${shards})
