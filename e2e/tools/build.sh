@@ -8,20 +8,22 @@
 #                        Where apt's lists are missing or old: the newest that was unpacked before, or apt-get update
 # Progress goes to standard error. Exit status 1: it could not be built, and why was said.
 #
-# Each folder beside this file is a Go module that pins one project (go.mod) and all that it is made of (go.sum). What is
-# built lies in $ESPALIER_TOOLS (default ~/.cache/espalier/tools), in a folder named after the pins: a new pin is a new
-# folder, and a folder is there complete or not at all. Cold, kube takes about 4 minutes on two cores, node and
-# helm one each, s3 half of one.
+# Each folder beside this file is a Go module that pins projects (go.mod) and all that they are made of (go.sum): those
+# that share libraries are one module, for libraries of the same version are built once. What is built lies in
+# $ESPALIER_TOOLS (default ~/.cache/espalier/tools), in a folder named after the pins: a new pin is a new folder, and a
+# folder is there complete or not at all. Cold, kube takes some minutes on two cores, the others one or less.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 cache="${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}"
 
+# The packages that a set is made of, each behind the module that pins it.
 case "${1:-}" in
-  kube) modules=(etcd kwok kubernetes) ;;
-  s3) modules=(versitygw) ;;
-  node) modules=(node coredns) ;;
-  helm) modules=(helm helm-unittest) ;;
-  prometheus) modules=() ;;
+  kube) programs=(kubernetes:k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
+    kubernetes:go.etcd.io/etcd/server/v3 clients:sigs.k8s.io/kwok/cmd/kwok) ;;
+  s3) programs=(versitygw:github.com/versity/versitygw/cmd/versitygw) ;;
+  node) programs=(kubernetes:k8s.io/kubernetes/cmd/{kubelet,kube-proxy} kubernetes:espalier.io/e2e/tools/kubernetes/coredns) ;;
+  helm) programs=(clients:helm.sh/helm/v3/cmd/helm clients:github.com/helm-unittest/helm-unittest/cmd/helm-unittest) ;;
+  prometheus) programs=() ;;
   *) echo "usage: build.sh kube|s3|node|helm|prometheus" >&2; exit 64 ;;
 esac
 
@@ -58,26 +60,23 @@ find_go() {
   export PATH="$folder/bin:$PATH"
 }
 
-# build_module MODULE FOLDER: its programs into FOLDER.
+# build_module MODULE FOLDER: the set's programs of a module into FOLDER.
 build_module() {
-  local flags="-s -w" version
+  local flags="-s -w" program packages=() version
   cd "$here/$1" || return 1  # set -e is off in a condition
-  case "$1" in
-    kubernetes | node)
-      version="$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" || return 1
-      flags+=" -X k8s.io/component-base/version.gitVersion=$version -X k8s.io/client-go/pkg/version.gitVersion=$version"
-      flags+=" -X k8s.io/component-base/version.gitMajor=$(cut -d. -f1 <<<"${version#v}")"
-      flags+=" -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$version")"
-      flags+=" -X k8s.io/component-base/version.gitTreeState=clean"
-      ;;
-  esac
-  # What -s and -w leave out of a program is not made for its packages either: a seventh less of the compilers' time.
-  local compile=(-trimpath -gcflags=all=-dwarf=false)
-  if [ "$1" = etcd ]; then  # whose package is called server
-    go build "${compile[@]}" -ldflags "$flags" -o "$2/etcd" go.etcd.io/etcd/server/v3
-  else
-    GOBIN="$2" go install "${compile[@]}" -ldflags "$flags" tool
+  for program in "${programs[@]}"; do
+    if [ "${program%%:*}" = "$1" ]; then packages+=("${program#*:}"); fi
+  done
+  if [ "$1" = kubernetes ]; then
+    version="$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" || return 1
+    flags+=" -X k8s.io/component-base/version.gitVersion=$version -X k8s.io/client-go/pkg/version.gitVersion=$version"
+    flags+=" -X k8s.io/component-base/version.gitMajor=$(cut -d. -f1 <<<"${version#v}")"
+    flags+=" -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$version")"
+    flags+=" -X k8s.io/component-base/version.gitTreeState=clean"
   fi
+  # What -s and -w leave out of a program is not made for its packages either: a seventh less of the compilers' time.
+  GOBIN="$2" go install -trimpath -gcflags=all=-dwarf=false -ldflags "$flags" "${packages[@]}" || return 1
+  if [ -e "$2/server" ]; then mv "$2/server" "$2/etcd"; fi  # whose package is called server
 }
 
 # unpack_prometheus FOLDER: the two programs of the package into FOLDER.
@@ -130,7 +129,8 @@ if [ "$1" = prometheus ]; then
   exit 0
 fi
 
-hash="$(cd "$here" && for module in "${modules[@]}"; do cat "$module/go.mod" "$module/go.sum"; done | sha256sum | cut -c1-12)"
+mapfile -t modules < <(printf '%s\n' "${programs[@]%%:*}" | uniq)
+hash="$(cd "$here" && { echo "${programs[@]}"; find "${modules[@]}" -type f | LC_ALL=C sort | xargs cat; } | sha256sum | cut -c1-12)"
 folder="$cache/$1-$hash"
 if [ ! -d "$folder" ]; then
   mkdir -p "$cache"
