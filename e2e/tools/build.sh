@@ -11,7 +11,7 @@
 # Each folder beside this file is a Go module that pins projects (go.mod) and all that they are made of (go.sum): those
 # that share libraries are one module, for libraries of the same version are built once. What is built lies in
 # $ESPALIER_TOOLS (default ~/.cache/espalier/tools), in a folder named after the pins: a new pin is a new folder, and a
-# folder is there complete or not at all. Cold, kube takes some minutes on two cores, the others one or less.
+# folder is there complete or not at all. Cold, kube takes some minutes on two cores, helm and s3 one or two.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 cache="${ESPALIER_TOOLS:-$HOME/.cache/espalier/tools}"
