@@ -13,7 +13,8 @@
 namespace espalier::collective {
 
 // Every rank calls the same operations in the same order with the same sizes. After any error the group is dead:
-// every further call fails at once with FailedPrecondition. Owned by one thread per rank.
+// every further call of the rank fails at once with that error's code, so that whoever meets it second acts as on the
+// first. Owned by one thread per rank.
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -31,7 +32,8 @@ class Collective {
   virtual Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) = 0;
   // Returns when every rank has called it.
   virtual Status Barrier(Deadline deadline) = 0;
-  // Leaves the group, which is dead then: peers that wait, or call later, fail at once instead of at their deadline.
+  // Leaves the group, which is dead then (Unavailable): peers that wait, or call later, fail at once instead of at their
+  // deadline.
   // For a rank that goes on with something else (cleaning up) after an error. Calling it again is fine.
   virtual void Abandon() = 0;
 };

@@ -66,29 +66,28 @@ class Group {
 
   Status Meet(uint32_t rank, Contribution contribution, Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
-    if (reported_death_[rank]) return FailedPrecondition("the group of trainers is dead: " + death_.message());
-    if (!death_.ok()) return ReportDeath(rank);
+    if (!told_[rank].ok()) return told_[rank].While("the group of trainers is dead");
+    if (!death_.ok()) return ReportDeath(rank, death_);
     contributions_[rank] = contribution;
     const uint64_t meeting = meetings_held_;
     if (++num_arrived_ == size_) {
       HoldMeeting();
-      return death_.ok() ? Status() : ReportDeath(rank);
+      return death_.ok() ? Status() : ReportDeath(rank, death_);
     }
     mutex_.AwaitBefore(deadline, [&] { return meetings_held_ > meeting || !death_.ok(); });
     if (meetings_held_ > meeting) return Status();
     if (death_.ok()) {
       death_ = Aborted("rank " + std::to_string(rank) + " waited past its deadline for " +
                        std::to_string(size_ - num_arrived_) + " of " + std::to_string(size_) + " ranks");
-      reported_death_[rank] = true;
-      return DeadlineExceeded(death_.message());
+      return ReportDeath(rank, DeadlineExceeded(death_.message()));
     }
-    return ReportDeath(rank);
+    return ReportDeath(rank, death_);
   }
 
   void Leave(uint32_t rank) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
-    reported_death_[rank] = true;  // whoever left needs no telling
     if (death_.ok()) death_ = Unavailable("rank " + std::to_string(rank) + " left the group");
+    if (told_[rank].ok()) told_[rank] = death_;  // whoever left needs no telling
   }
 
  private:
@@ -103,15 +102,16 @@ class Group {
     ++meetings_held_;
   }
 
-  Status ReportDeath(uint32_t rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    reported_death_[rank] = true;
-    return death_;
+  Status ReportDeath(uint32_t rank, const Status& as) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (told_[rank].ok()) told_[rank] = as;
+    return as;
   }
 
   const uint32_t size_;
   Mutex mutex_;
   std::vector<Contribution> contributions_ ABSL_GUARDED_BY(mutex_);
-  std::vector<bool> reported_death_ ABSL_GUARDED_BY(mutex_) = std::vector<bool>(size_, false);
+  // What each rank has been told that the group died of; ok where nothing yet.
+  std::vector<Status> told_ ABSL_GUARDED_BY(mutex_) = std::vector<Status>(size_);
   uint32_t num_arrived_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t meetings_held_ ABSL_GUARDED_BY(mutex_) = 0;
   Status death_ ABSL_GUARDED_BY(mutex_);

@@ -100,7 +100,7 @@ class GlooCollective final : public Collective {
 
   void Abandon() override {
     if (context_ == nullptr) return;
-    death_ = "this trainer left it";
+    death_ = Unavailable("this trainer left it");
     context_.reset();
   }
 
@@ -132,7 +132,7 @@ class GlooCollective final : public Collective {
   // Runs one operation. An error closes all connections at once: the peers notice now, not at their deadline.
   template <class Operation>
   Status Run(bool nothing_to_do, Deadline deadline, Operation operation) {
-    if (context_ == nullptr) return FailedPrecondition("the group of trainers is dead: " + death_);
+    if (context_ == nullptr) return death_.While("the group of trainers is dead");
     if (nothing_to_do) return Status();
     Status status;
     try {
@@ -141,7 +141,7 @@ class GlooCollective final : public Collective {
       status = StatusOfException(error, deadline);
     }
     if (!status.ok()) {
-      death_ = status.message();
+      death_ = status;
       context_.reset();
     }
     return status.ok() ? status : std::move(status).While("talking to the other trainers");
@@ -150,7 +150,7 @@ class GlooCollective final : public Collective {
   const uint32_t rank_;
   const uint32_t size_;
   std::shared_ptr<::gloo::rendezvous::Context> context_;  // null: dead
-  std::string death_;
+  Status death_;
   uint32_t next_tag_ = 0;
 };
 

@@ -11,6 +11,7 @@ namespace {
 using collective::v1::Segment;
 using collective::v1::SegmentKind;
 
+constexpr char kDoing[] = "talking to the other trainers";
 // Large enough that a message's cost is small beside its bytes, small enough to stay in the processor's cache.
 constexpr size_t kSegmentBytes = size_t{512} << 10;
 // Segments of rank 0 on their way around the ring, and of a broadcast's root on their way out.
@@ -80,16 +81,12 @@ class RingCollective final : public collective::Collective {
   template <class Operation>
   Status Run(size_t total_bytes, Operation operation) {
     Result<uint64_t> number = link_.BeginOperation();
-    if (!number.ok()) return Described(number.status());
+    if (!number.ok()) return number.status().While(kDoing);
     number_ = *number;
     total_bytes_ = total_bytes;
-    if (const Status status = size_ == 1 ? Status() : operation(); !status.ok()) return Described(status);
+    if (const Status status = size_ == 1 ? Status() : operation(); !status.ok()) return status.While(kDoing);
     link_.EndOperation();
     return Status();
-  }
-
-  static Status Described(const Status& status) {
-    return status.code() == StatusCode::kFailedPrecondition ? status : status.While("talking to the other trainers");
   }
 
   template <class T>

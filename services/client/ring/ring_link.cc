@@ -247,7 +247,7 @@ Status RingLink::AwaitPrevious(Deadline deadline) {
 
 Result<uint64_t> RingLink::BeginOperation() {
   MutexLock lock(&mutex_);
-  if (reported_) return FailedPrecondition("the group of trainers is dead: " + death_.message());
+  if (reported_) return death_.While("the group of trainers is dead");
   ++operation_;
   CheckNeighbours();
   if (!death_.ok()) return ReportDeath();

@@ -48,7 +48,7 @@ class RingLink : public std::enable_shared_from_this<RingLink> {
   void Connect(uint64_t group, std::shared_ptr<rpc::Peer> next) ABSL_LOCKS_EXCLUDED(mutex_);
   Status AwaitPrevious(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The number of the operation that begins, from 1. FailedPrecondition once an error has been reported.
+  // The number of the operation that begins, from 1. What the group died of, once that has been reported too.
   Result<uint64_t> BeginOperation() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndOperation() ABSL_LOCKS_EXCLUDED(mutex_);
   // Queues a message for the next rank; never waits.
@@ -60,7 +60,7 @@ class RingLink : public std::enable_shared_from_this<RingLink> {
   Status Fail(const Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What was sent still arrives; the others learn that this rank is gone, and every further operation of this rank
-  // gets FailedPrecondition. Does not wait.
+  // fails. Does not wait.
   void Abandon() ABSL_LOCKS_EXCLUDED(mutex_);
   // Says farewell: what was sent arrives, the others learn that this rank is gone. Afterwards no reaction comes.
   void Leave(Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);

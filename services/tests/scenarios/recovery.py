@@ -140,6 +140,17 @@ class Recovery(RecoveryScenario):
                 self.assertEqual(result["parametersDigest"], self.digest())
                 self.assertEqual(result["restarts"]["trainers"], 1)
 
+    def test_a_crash_while_rows_are_kept_takes_everybody_back(self):
+        """The others meet the dead trainer in the middle of a checkpoint, and not in a step."""
+        document = cora(training__inputs=[{"features": ["node-feat"], "embedding": {
+            "size": 8, "optimizer": {"type": "Adagrad", "learningRate": 0.05}}}])
+        undisturbed = self.run_job(document, "kept-rows", "--access", "rpc")
+        result = self.under_fire("crash-while-rows-are-kept", document=document,
+                                 environment={"ESPALIER_FAILPOINTS_TRAINER_0": "checkpoint.snapshot=crash@2"})
+        self.assertEqual(result["parametersDigest"], undisturbed["parametersDigest"])
+        self.assertEqual(result["learnableRowsDigest"], undisturbed["learnableRowsDigest"])
+        self.assertEqual(result["restarts"]["trainers"], 1)
+
     def test_random_kills(self):
         folder = self.dir / "kills"
         folder.mkdir()
