@@ -104,6 +104,15 @@ class Namespace:
         if found["spec"]["restartPolicy"] != "Never":
             self.evict(pod)
 
+    def replace(self, job, role, pod):
+        """Kills a pod of this role, and waits until another runs in its place: a death that the job never noticed would
+        prove nothing."""
+        former = set(self.uids(job, role).values())
+        self.kill(pod)
+        wait_for(f"another {role} of {job}", 90, lambda: any(
+            found["metadata"]["uid"] not in former and found["status"]["phase"] in ("Running", "Succeeded")
+            for found in self.pods(job, role).values()), lambda: _status(self.job(job)))
+
     def _at_work(self, name):
         """A pod of which the API knows that something runs in it, which its processes may know long before; or None."""
         pod = json.loads(self.kubectl("get", "pod", name, "--output=json"))
@@ -179,12 +188,6 @@ class Namespace:
             raise Failure(f"{job} was over too early: {_status(seen)}")
         keys = self.bucket.keys(f"{self.run_prefix(job)}/checkpoints/")
         return {key for key in keys if key.endswith("/manifest.json")}
-
-    def wait_for_other_pods(self, job, role, former, seconds):
-        """Until a running pod of a role is none of the former ones (uids)."""
-        wait_for(f"another {role} of {job}", seconds, lambda: any(
-            pod["metadata"]["uid"] not in former and pod["status"]["phase"] in ("Running", "Succeeded")
-            for pod in self.pods(job, role).values()), lambda: _status(self.job(job)))
 
     def begin_deletion(self, *jobs):
         self.kubectl("delete", "disttraining", *jobs, "--wait=false")

@@ -37,8 +37,4 @@ def kill(world, victim):
         world.chart.wait_for_operator()
         assert not set(before) & set(world.chart.operator_pods()), before
         return
-    pods = world.namespace.pods("cora", victim)
-    before = {pod["metadata"]["uid"] for pod in pods.values()}
-    world.namespace.kill(sorted(pods)[0])
-    # Another one takes its place; that a job never noticed would prove nothing.
-    world.namespace.wait_for_other_pods("cora", victim, before, 90)
+    world.namespace.replace("cora", victim, min(world.namespace.pods("cora", victim)))

@@ -28,9 +28,7 @@ def story(world):
     namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"), epochs=EPOCHS)
     namespace.wait_for("the program's first save", 180, lambda: saves(namespace))
     first = saves(namespace)
-    before = namespace.uids("mine", "server")
-    namespace.kill("mine-server-0-1")
-    namespace.wait_for_other_pods("mine", "server", set(before.values()), 90)
+    namespace.replace("mine", "server", "mine-server-0-1")
     world.note(f"killed: the server of partition 1, after {len(first)} saves")
     job = namespace.wait_for_phase("mine", "Succeeded", 300)
 
