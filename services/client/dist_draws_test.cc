@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -117,6 +118,50 @@ TEST_F(DistDrawsTest, NeighborsByEveryMethodTimeAndMask) {
       }
     }
   }
+}
+
+// Of each seed the in-edge that it has first: with all of its others, or with as many as are asked for.
+TEST_F(DistDrawsTest, ExcludedEdgesAreNotThereWhenNeighborsAreDrawn) {
+  for (const int32_t fanout : {3, sampler::kFullNeighborhood}) {
+    ExpectTheSameOverServers("fan-out " + std::to_string(fanout), [&](const Served& served) {
+      const NodesByType seeds = {{kNodeType, served.seeds()}};
+      const auto whole = served.graph().InSubgraph(seeds);
+      EXPECT_TRUE(whole.ok()) << whole.status().ToString();
+      const FrontierRelation& all = whole->relations[0];
+      DrawOptions options{.seed = 5};
+      std::vector<uint64_t> left;  // of each seed's in-edges, how many have other ends than its first
+      for (size_t i = 0; i < all.destinations.size(); ++i) {
+        const auto first = all.sources.begin() + static_cast<int64_t>(all.offsets[i]);
+        const auto last = all.sources.begin() + static_cast<int64_t>(all.offsets[i + 1]);
+        left.push_back(first == last ? 0 : static_cast<uint64_t>(last - first - std::count(first, last, *first)));
+        if (first != last) options.excluded[kEdgeType].push_back({all.destinations[i], *first});
+      }
+      std::reverse(options.excluded[kEdgeType].begin(), options.excluded[kEdgeType].end());
+      const auto frontier = served.graph().SampleNeighbors(seeds, {{kEdgeType, fanout}}, options);
+      EXPECT_TRUE(frontier.ok()) << frontier.status().ToString();
+      if (!frontier.ok()) return std::vector<int64_t>();
+      const FrontierRelation& drawn = frontier->relations[0];
+      for (size_t i = 0; i < left.size(); ++i) {
+        const uint64_t expected = fanout < 0 ? left[i] : std::min<uint64_t>(left[i], static_cast<uint64_t>(fanout));
+        EXPECT_EQ(drawn.offsets[i + 1] - drawn.offsets[i], expected) << "seed " << i;
+        for (uint64_t e = drawn.offsets[i]; e < drawn.offsets[i + 1]; ++e) {
+          EXPECT_NE(drawn.sources[e], all.sources[all.offsets[i]]) << "seed " << i;
+        }
+      }
+      return served.Portable(drawn.sources);
+    });
+  }
+}
+
+TEST_F(DistDrawsTest, WhatCannotBeExcludedIsRefused) {
+  const auto refused = [&](const std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>>& excluded) {
+    const DrawOptions options{.excluded = excluded};
+    return two_.graph().SampleNeighbors({{kNodeType, two_.seeds()}}, {{kEdgeType, 3}}, options).status();
+  };
+  EXPECT_EQ(refused({{EdgeTypeId(7), {}}}).code(), StatusCode::kInvalidArgument);
+  const GlobalNodeId none(1u << 30);
+  EXPECT_THAT(refused({{kEdgeType, {{two_.seeds()[0], none}}}}).message(), ::testing::HasSubstr("excluded edge 0"));
+  EXPECT_THAT(refused({{kEdgeType, {{none, two_.seeds()[0]}}}}).message(), ::testing::HasSubstr("excluded edge 0"));
 }
 
 TEST_F(DistDrawsTest, RandomWalks) {

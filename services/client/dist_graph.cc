@@ -28,6 +28,13 @@ Status CheckTypes(const NodesByType& nodes, const graph::PartitionBook& book) {
   return Status();
 }
 
+// As RelationQuery has them.
+std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> InOrder(
+    std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> excluded) {
+  for (auto& [type, edges] : excluded) std::sort(edges.begin(), edges.end());
+  return excluded;
+}
+
 Tensor BytesOf(std::string_view text) { return Tensor::FromVector(std::vector<uint8_t>(text.begin(), text.end())); }
 
 std::string TextOf(const Tensor& bytes) {  // U8
@@ -113,14 +120,15 @@ Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fano
   query.method = options.method;
   query.layer_dependency = options.layer_dependency;
   query.time_column = options.time_column;
+  const auto excluded = InOrder(options.excluded);
+  for (const auto& [type, edges] : excluded) RETURN_IF_ERROR(schema().CheckEdgeType(type));
   for (const auto& [type, fanout] : fanouts) {
     RETURN_IF_ERROR(schema().CheckEdgeType(type));
     const NodeTypeId destination = schema().DestinationOf(type);
-    const auto times = options.times.find(destination);
-    query.relations.push_back({.edge_type = type,
-                               .fanout = fanout,
-                               .destinations = NodesOf(seeds, destination),
-                               .times = times == options.times.end() ? std::span<const int64_t>() : times->second});
+    sampler::RelationQuery relation{.edge_type = type, .fanout = fanout, .destinations = NodesOf(seeds, destination)};
+    if (const auto times = options.times.find(destination); times != options.times.end()) relation.times = times->second;
+    if (const auto edges = excluded.find(type); edges != excluded.end()) relation.excluded = edges->second;
+    query.relations.push_back(relation);
   }
   ASSIGN_OR_RETURN(sampler::HopSample sample, graph_->SampleInEdges(query, CallDeadline()));
   Frontier frontier;

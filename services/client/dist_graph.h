@@ -55,6 +55,9 @@ struct DrawOptions {
   // is drawn.
   std::string time_column = {};
   std::map<NodeTypeId, std::vector<int64_t>> times = {};
+  // Edges that are drawn as if the graph did not have them, by their ends, in any order: a full fan-out stays full.
+  // (DGL's exclude_edges, which takes ids: FindEdges has their ends.)
+  std::map<EdgeTypeId, std::vector<sampler::EdgeEnds>> excluded = {};
 };
 
 // Edges by type; types that are left out have none.

@@ -135,6 +135,7 @@ Result<EdgeLoaderSource> MakeEdgeLoaderSource(const DistGraph& graph, EdgeShare 
                            std::to_string(share.largest));
   }
   plan.num_steps = StepsOfLoader(share.largest, options.batch_size, options.last_batch);
+  plan.links->owner = graph.rank();
   return MakeEdgeSource(graph, std::make_unique<EdgeListSeeds>(graph.partitions(), std::move(share.edges)),
                         std::move(plan), options);
 }

@@ -43,7 +43,8 @@ struct EdgeLoaderOptions {
   uint64_t batch_size = 0;  // edges, at least 1; of all ranks together, or of this rank where it has edges of its own
   bool shuffle = true;      // false: in the order of the list or split
   LastBatch last_batch = LastBatch::kKeep;
-  // Drawn from the whole batch, not from a rank's share. kInDegree: among the list's destinations, or those of the
+  // Drawn from the whole batch, not from a rank's share; where a rank has edges of its own, from those and from a
+  // stream of its own. kInDegree: among the list's destinations, or those of the
   // split's training part. A count of 0 (kUniform): none, for tasks on the edges themselves.
   sampler::NegativeSpec negatives;
   // No hop draws an edge of the batch, nor its reverse (reverse_types), by their ends: decided before the draw, so

@@ -145,6 +145,34 @@ TEST_F(EdgeDataLoaderTest, SharesGiveEachEdgeOnceInEpochsOfOneLength) {
   }
 }
 
+// The distinct ones tell: ranks that draw alike have as many together as one alone.
+TEST_F(EdgeDataLoaderTest, RanksWithEdgesOfTheirOwnDrawNegativesOfTheirOwn) {
+  for (const NegativeKind kind :
+       {NegativeKind::kUniform, NegativeKind::kJoint, NegativeKind::kInDegree, NegativeKind::kGlobalUniform}) {
+    std::vector<MiniBatch> first_batches;
+    for (uint32_t rank = 0; rank < 3; ++rank) {
+      const auto graph = GraphOf(rank, 3);
+      EdgeLoaderOptions options = LinkOptions(kind);
+      options.shuffle = false;
+      const EdgeList links = LinksOf(*graph);
+      first_batches.push_back(BatchesOf(*graph, EdgeShare{.edges = links, .largest = links.size()}, options).front());
+      if (rank > 0) continue;
+      const auto alone = GraphOf(0, 1);
+      ExpectSameBatch(first_batches.front(), BatchesOf(*alone, links, options).front());
+    }
+    std::set<std::vector<GlobalNodeId>> drawn;
+    for (const MiniBatch& batch : first_batches) {
+      EXPECT_EQ(PairsOf(batch), PairsOf(first_batches.front()));
+      std::vector<GlobalNodeId> negatives;
+      for (const uint32_t row : batch.links->negative_destinations) {
+        negatives.push_back(batch.nodes[kLinkEnd.value][row]);
+      }
+      drawn.insert(negatives);
+    }
+    EXPECT_EQ(drawn.size(), 3u);
+  }
+}
+
 TEST_F(EdgeDataLoaderTest, RanksWithoutEdgesGetEmptyBatches) {
   const auto graph = GraphOf(1, 2);
   const EdgeShare none{.edges = {.type = kLinkType}, .largest = 3 * kLinksPerBatch};

@@ -154,6 +154,21 @@ TEST(EdgeTrainingTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsForAnyTr
   }
 }
 
+TEST(EdgeTrainingTest, TrainsLearnableRowsToTheSameBitsForAnyPartitioning) {
+  for (const auto type : {job::TaskType::kEdgeClassification, job::TaskType::kEdgeRegression}) {
+    const std::string label = type == job::TaskType::kEdgeClassification ? "kind" : "value";
+    job::DistTraining job = RatingJob(type, label);
+    job.training.inputs = {{"", {}, job::Embedding{.size = 8}}};
+    const TrainOutcome one = TrainRatings(job);
+    const TrainOutcome four = TrainRatings(job, 4);
+    EXPECT_EQ(four.parameters_digest, one.parameters_digest) << label;
+    EXPECT_EQ(four.rows_digest, one.rows_digest) << label;
+    EXPECT_EQ(four.test, one.test) << label;
+    job.training.inputs[0].embedding->optimizer.learning_rate = 1e-12;
+    EXPECT_NE(TrainRatings(job).rows_digest, one.rows_digest) << "nothing was learned";
+  }
+}
+
 TEST(EdgeTrainingTest, WhatIsExcludedIsNotDrawn) {
   job::DistTraining job = RatingJob(job::TaskType::kEdgeRegression, "value");
   job.training.sampling.layers = {{-1, {}}};

@@ -15,8 +15,9 @@ using testing::HasSubstr;
 
 // A TorchScript module is written into the test's folder first. With rows of `row_size`, they are joined to the
 // features.
-job::DistTraining JobOfModel(job::ModelType type, int64_t row_size = 0) {
+job::DistTraining JobOfModel(job::ModelType type, int64_t row_size = 0, bool with_features = true) {
   job::DistTraining job = CommunityJob();
+  if (!with_features) job.training.inputs[0].features.clear();
   if (row_size > 0) job.training.inputs[0].embedding = job::Embedding{.size = row_size};
   job.training.epochs = 2;
   job.training.model.type = type;
@@ -26,7 +27,7 @@ job::DistTraining JobOfModel(job::ModelType type, int64_t row_size = 0) {
   }
   if (type != job::ModelType::kTorchScript) return job;
   job.training.model.uri = FolderOfThisProcess() + "/mean.pt";
-  MeanModule(16 + row_size, 16, 3).save(job.training.model.uri);
+  MeanModule((with_features ? 16 : 0) + row_size, 16, 3).save(job.training.model.uri);
   return job;
 }
 
@@ -49,16 +50,18 @@ TEST_P(EveryModelTest, GivesTheSameBitsForAnyPartitioningAndTheSameStepsWithTwoT
 }
 
 TEST_P(EveryModelTest, TrainsLearnableRowsToTheSameBitsForAnyPartitioning) {
-  const job::DistTraining job = JobOfModel(GetParam(), 6);
-  const TrainOutcome one = TrainSmall(CommunityGraph(), job);
-  EXPECT_EQ(one.rows_digest.size(), 64u);
-  const TrainOutcome several = TrainSmall(CommunityGraph(), job, {.partitions = 3});
-  EXPECT_EQ(several.parameters_digest, one.parameters_digest);
-  EXPECT_EQ(several.rows_digest, one.rows_digest);
-  EXPECT_EQ(several.test, one.test);
-  job::DistTraining still = job;
-  still.training.inputs[0].embedding->optimizer.learning_rate = 1e-12;
-  EXPECT_NE(TrainSmall(CommunityGraph(), still).rows_digest, one.rows_digest) << "nothing was learned";
+  for (const bool with_features : {true, false}) {
+    const job::DistTraining job = JobOfModel(GetParam(), 6, with_features);
+    const TrainOutcome one = TrainSmall(CommunityGraph(), job);
+    EXPECT_EQ(one.rows_digest.size(), 64u);
+    const TrainOutcome several = TrainSmall(CommunityGraph(), job, {.partitions = 3});
+    EXPECT_EQ(several.parameters_digest, one.parameters_digest);
+    EXPECT_EQ(several.rows_digest, one.rows_digest);
+    EXPECT_EQ(several.test, one.test);
+    job::DistTraining still = job;
+    still.training.inputs[0].embedding->optimizer.learning_rate = 1e-12;
+    EXPECT_NE(TrainSmall(CommunityGraph(), still).rows_digest, one.rows_digest) << "nothing was learned";
+  }
 }
 
 TEST_P(EveryModelTest, WritesAModelThatIsAppliedAgain) {

@@ -34,9 +34,12 @@ class LinkBatchMaker {
         plan_(plan),
         links_(*plan.links),
         seed_(seed),
+        negatives_seed_(seed),
         epoch_(epoch),
         step_(step),
         deadline_(deadline) {
+    const uint32_t owner = links_.owner.value;
+    if (owner > 0) negatives_seed_ = RandomKey(seed, RandomPurpose::kNegatives, owner);
     for (const LinkType& link : links_.types) {
       source_types_.push_back(book.schema().SourceOf(link.edge_type));
       destination_types_.push_back(book.schema().DestinationOf(link.edge_type));
@@ -183,7 +186,7 @@ class LinkBatchMaker {
 
   // For each set its `count` nodes.
   Result<std::vector<GlobalNodeId>> DrawEnds(NegativeEnd end, const std::vector<uint32_t>& set_ends) {
-    const uint64_t key = NegativesKey(seed_, epoch_, step_, end);
+    const uint64_t key = NegativesKey(negatives_seed_, epoch_, step_, end);
     std::vector<OriginalNodeId> originals;
     std::vector<NodeTypeId> types;  // by set
     originals.reserve(set_ends.size() * count());
@@ -252,8 +255,8 @@ class LinkBatchMaker {
       return InvalidArgument("split '" + plan_.split +
                              "' has no training edges, whose destinations would be the negatives: choose another kind");
     }
-    const SeedQuery query =
-        InDegreeQuery(types, plan_.split, seed_, epoch_, step_, uint64_t{count()} * plan_.batch_size, first.back());
+    const SeedQuery query = InDegreeQuery(types, plan_.split, negatives_seed_, epoch_, step_,
+                                          uint64_t{count()} * plan_.batch_size, first.back());
     ASSIGN_OR_RETURN(const GlobalBatch drawn, seeds_.SeedsOfStep(query, deadline_));
     for (const uint32_t position : share_) {
       for (uint64_t k = 0; k < count(); ++k) {
@@ -304,6 +307,7 @@ class LinkBatchMaker {
   const EpochPlan& plan_;
   const LinkPlan& links_;
   const uint64_t seed_;
+  uint64_t negatives_seed_;
   const uint32_t epoch_, step_;
   const Deadline deadline_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // as links_.types

@@ -22,6 +22,9 @@ struct LinkPlan {
   // Of one edge type: what comes as LinkSeeds::rows. Each is a question of its own, about the trainer's share.
   std::vector<std::string> edge_columns = {};
   bool want_pair_ids = false;  // of one edge type: LinkSeeds::edge_ids, as SeedQuery::want_edge_ids has them
+  // Whose edges these are where each rank has edges, and a plan, of its own: its negatives are others than any other
+  // rank's at the same positions. Rank 0's are those of edges that all ranks have together.
+  Rank owner = Rank(0);
 
   // What a SeedQuery wants.
   std::vector<EdgeTypeId> edge_types() const {
