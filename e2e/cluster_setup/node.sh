@@ -18,8 +18,6 @@ done
 for setting in cpus mems; do
   cat "/sys/fs/cgroup/cpuset/cpuset.$setting" >"/sys/fs/cgroup/cpuset/$CGROUP/cpuset.$setting"
 done
-# Pods come before what else the machine does: a story ends in its time.
-echo 8192 >"/sys/fs/cgroup/cpu/$CGROUP/cpu.shares"
 
 containerd --config "$FOLDER/containerd.toml" >>"$LOGS/$NODE-containerd.log" 2>&1 &
 for _ in $(seq 150); do
