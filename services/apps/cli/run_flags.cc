@@ -20,7 +20,9 @@ std::string FolderOfThisProgram() {
 }
 
 void AddJobFlags(CLI::App* command, RunFlags* flags) {
-  command->add_option("-f,--file", flags->run.job_file, "The DistTraining document, YAML or JSON")->required();
+  CLI::Option* const file = command->add_option("-f,--file", flags->run.job_file,
+                                                "The DistTraining document, YAML or JSON; of a program --set may say all");
+  if (flags->run.roles.program.empty()) file->required();
   command->add_option("-o,--output", flags->run.output_folder, "Folder for the result, outputs, partitions and logs")
       ->required();
   command->add_option("--set", flags->run.settings, "path=value: changes a field of the document; repeatable")

@@ -13,7 +13,7 @@ struct RunFlags {
   OutputFlags out;
 };
 
-// The document, the folder and what the document says otherwise.
+// The document, the folder and what the document says otherwise. The flags know of the program behind "--" already.
 void AddJobFlags(CLI::App* command, RunFlags* flags);
 void AddAccessFlag(CLI::App* command, RunFlags* flags);
 void AddResumeFlags(CLI::App* command, RunFlags* flags);

@@ -11,6 +11,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kNothingButSettings =
+    R"({"apiVersion": "espalier.io/v1alpha1", "kind": "DistTraining", "metadata": {"name": "program"}, "spec": {}})";
+
 bool IsObjectStorage(const std::string& uri) { return uri.starts_with("s3://"); }
 
 // "file:" URIs and bare paths as absolute paths; others stay.
@@ -32,6 +35,9 @@ void MakeAbsolute(Json* object, const char* key) {
 Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings,
                                    job::RunsOn runs_on, job::SpecTraining training) {
   ASSIGN_OR_RETURN(const auto overrides, job::ParseSettings(settings));
+  if (path.empty()) {
+    return job::ParseJob("", kNothingButSettings, overrides, runs_on, training).While("without --file");
+  }
   ASSIGN_OR_RETURN(const std::string text, job::ReadDocument(path));
   return job::ParseJob(path, text, overrides, runs_on, training);
 }

@@ -16,7 +16,8 @@ struct RunJob {
   job::DocumentPlaces places;        // of the user's document, of which json was made
 };
 
-// Reads the document and applies "path=value" settings. Errors are those of the document (exit code 64).
+// Reads the document and applies "path=value" settings. Errors are those of the document (exit code 64). An empty path:
+// the settings are the whole spec, of a job with the name "program".
 Result<job::ParsedJob> ReadJobFile(const std::string& path, const std::vector<std::string>& settings,
                                    job::RunsOn runs_on = job::RunsOn::kLaptop,
                                    job::SpecTraining training = job::SpecTraining::kRequired);

@@ -141,8 +141,9 @@ std::string HowToGoOn(const RunOptions& options, const storage::StoreLocation& p
   const bool has_program = options.roles.has_program();
   const Result<EarlierRun> saved = has_program ? EarlierRun() : FindEarlierRun(prefix);
   if (!has_program && saved.ok() && saved->num_complete() == 0) return "\nnothing was saved: there is no checkpoint";
-  std::string command =
-      options.command + " -f " + ShellWord(options.job_file) + " --output " + ShellWord(options.output_folder);
+  std::string command = options.command;
+  if (!options.job_file.empty()) command += " -f " + ShellWord(options.job_file);
+  command += " --output " + ShellWord(options.output_folder);
   for (const std::string& setting : options.settings) command += " --set " + ShellWord(setting);
   if (options.tls) command += " --tls";
   if (options.roles.access != RoleOptions().access) command += " --access " + options.roles.access;

@@ -31,7 +31,7 @@ namespace espalier::run {
 struct RunOptions {
   std::string command = "espalier run";  // as the user typed it, up to -f
   job::RunsOn runs_on = job::RunsOn::kLaptop;
-  std::string job_file;
+  std::string job_file;               // empty: `settings` say all, of a user's program
   std::vector<std::string> settings;  // "path=value"
   std::string output_folder;
   bool keep_logs = false;  // of an earlier run in the same folder

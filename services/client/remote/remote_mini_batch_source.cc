@@ -17,6 +17,8 @@
 namespace espalier::client {
 namespace {
 
+constexpr const char* kMethod = "Stream";  // in metrics: a mini-batch is a call
+
 // Errors that another sampler may not have: this one is gone, going, or out of reach.
 bool IsOfThisSamplerOnly(StatusCode code) { return code == StatusCode::kUnavailable || code == StatusCode::kCancelled; }
 
@@ -132,6 +134,24 @@ void RemoteMiniBatchSource::TakeOver(Lane& lane, const Status& why, bool is_news
 }
 
 Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
+  const Timer timer;
+  const Result<grpc::ByteBuffer> message = AwaitMessage(deadline);
+  Count(message, timer.Seconds());
+  if (!message.ok()) return message.status();
+  Result<sampler::MiniBatch> batch = Decode(*message);
+  ++next_step_;
+  return batch;
+}
+
+// The end of an epoch, and of a wait that nobody wants any more, is no call.
+void RemoteMiniBatchSource::Count(const Result<grpc::ByteBuffer>& message, double seconds) const {
+  const StatusCode code = message.status().code();
+  if (options_.channel.metrics == nullptr || code == StatusCode::kOutOfRange || code == StatusCode::kCancelled) return;
+  options_.channel.metrics->Count(
+      kMethod, {.code = code, .seconds = seconds, .reply_bytes = message.ok() ? message->Length() : 0});
+}
+
+Result<grpc::ByteBuffer> RemoteMiniBatchSource::AwaitMessage(Deadline deadline) {
   if (plan_.num_steps.has_value() && next_step_ >= *plan_.num_steps) {
     return OutOfRange("epoch " + std::to_string(epoch_) + " has " + std::to_string(*plan_.num_steps) + " steps");
   }
@@ -139,16 +159,17 @@ Result<sampler::MiniBatch> RemoteMiniBatchSource::Next(Deadline deadline) {
   const std::stop_token given_up = given_up_.get_token();
   const std::stop_callback at_stop(options_.channel.stop, [this] { Cancel(); });
   for (int attempt = 0;; ++attempt) {
-    if (lane.stream == nullptr) OpenStream(lane, next_step_);
+    if (lane.stream == nullptr) {
+      if (attempt > 0 && options_.channel.metrics != nullptr) {
+        options_.channel.metrics->CountRetry(kMethod, rpc::RetryCause::kNoAnswer);
+      }
+      OpenStream(lane, next_step_);
+    }
     Result<grpc::ByteBuffer> message = [&] {
       const std::stop_callback at_cancel(given_up, [stream = lane.stream] { stream->Cancel(); });
       return lane.stream->Next(deadline);
     }();
-    if (message.ok()) {
-      Result<sampler::MiniBatch> batch = Decode(*message);
-      ++next_step_;
-      return batch;
-    }
+    if (message.ok()) return message;
     if (options_.channel.stop.stop_requested()) {
       return Cancelled("the process was asked to stop while it waited for a mini-batch");
     }

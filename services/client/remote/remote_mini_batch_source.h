@@ -65,6 +65,8 @@ class RemoteMiniBatchSource final : public sampler::MiniBatchSource {
   void OpenStream(Lane& lane, uint32_t step);
   void TakeOver(Lane& lane, const Status& why, bool is_news);
   void CloseStreams();
+  Result<grpc::ByteBuffer> AwaitMessage(Deadline deadline);
+  void Count(const Result<grpc::ByteBuffer>& message, double seconds) const;
   Result<sampler::MiniBatch> Decode(const grpc::ByteBuffer& message) const;
 
   const graph::PartitionBook book_;

@@ -126,6 +126,19 @@ class Programs(ProgramScenario):
         self.assertEqual(process.returncode, 65, process.stderr)
         self.assertIn("a stream with batch size 256, this sampler's job has 128", process.stderr)
 
+    def test_settings_alone_are_enough(self):
+        graph = ["--set", f"graph.source.uri={self.graph}", "--set", "graph.source.format=NPY"]
+        process = espalier("run", *graph, "--set", "graph.partitions.count=2", "--set", "trainers.replicas=2", "--output",
+                           self.dir / "settings", "--", PROGRAM, EPOCHS, timeout=240)
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        self.assertEqual(self.result("settings")["weightsDigest"], self.digest())
+        process = espalier("run", "--set", "graph.partitions.count=2", "--output", self.dir / "none", "--", PROGRAM)
+        self.assertEqual(process.returncode, 64, process.stderr)
+        self.assertRegex(process.stderr, "without --file: .*spec.graph.source: is missing")
+        process = espalier("run", *graph, "--output", self.dir / "none")
+        self.assertEqual(process.returncode, 64, process.stderr)
+        self.assertIn("--file is required", process.stderr)
+
     def test_the_document_names_it(self):
         document = self.document()
         document["spec"]["trainers"]["program"] = {"command": [str(PROGRAM)], "args": [str(EPOCHS)]}
