@@ -56,44 +56,32 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-suppressions=$PWD/services/cmake/tsan.supp 
 
 mkdir -p build
 for preset in "${presets[@]}"; do
+  echo "== $preset: build"
   cmake --preset "$preset" -DESPALIER_PYTHON="$PWD/build/python/bin/python" \
     -DESPALIER_VERSITYGW="$VERSITYGW" -DESPALIER_KUBE_TOOLS="$KUBE_TOOLS" \
     -DESPALIER_HELM="$HELM_TOOLS" -DESPALIER_PROMETHEUS="$PROMETHEUS_TOOLS" -DESPALIER_E2E_CLUSTER="$e2e_cluster" \
     -DESPALIER_UNIT_TESTS="$unit_tests_of_release" \
     >"build/$preset-configure.log" 2>&1 ||
     { cat "build/$preset-configure.log"; exit 1; }
+  cmake --build --preset "$preset"
 done
 # ctest takes the cluster down itself, and its lines are the last ones: nothing is left to do unless it was interrupted.
-ctest_runs="" builder=""
-end_what_was_interrupted() {
+ctest_runs=""
+end_interrupted_cluster() {
   local status=$?
-  if [ -n "$builder" ]; then kill "$builder" && wait "$builder" || true; fi
   if [ -n "$ctest_runs" ] && [ -n "$e2e_cluster" ]; then e2e/cluster down --name "$e2e_cluster" || true; fi
   exit "$status"
 }
-trap end_what_was_interrupted EXIT
+trap end_interrupted_cluster EXIT
 
 if [ -z "${ESPALIER_TEST_DATA:-}" ]; then
   echo "== ESPALIER_TEST_DATA is not set: leaving out the tests on more real graphs"
 fi
-# Unit tests wait half of the time: the next preset is built beside those of the one before it.
-for index in "${!presets[@]}"; do
-  preset="${presets[index]}" next="${presets[index + 1]:-}"
-  echo "== $preset: build"
-  if [ -n "$builder" ]; then
-    wait "$builder" || { builder=""; cat "build/$preset-build.log"; exit 1; }
-    builder=""
-  else
-    cmake --build --preset "$preset"
-  fi
-  if [ -n "$next" ]; then
-    nice ninja -C "build/$next" >"build/$next-build.log" 2>&1 &
-    builder=$!
-  fi
-  echo "== $preset: test${next:+, beside the build of $next (build/$next-build.log)}"
+for preset in "${presets[@]}"; do
+  echo "== $preset: test"
   ctest_runs=yes
   status=0
-  ctest --preset "$preset" -j "$((2 * $(nproc)))" || status=$?
+  ctest --preset "$preset" -j "$((2 * $(nproc)))" || status=$?  # half of the time they wait
   if [ "$status" -lt 128 ]; then ctest_runs=""; fi  # it ended by itself, not by a signal
   if [ "$status" -ne 0 ]; then exit "$status"; fi
 done

@@ -126,8 +126,10 @@ Result<Frontier> DistGraph::SampleNeighbors(const NodesByType& seeds, const Fano
     RETURN_IF_ERROR(schema().CheckEdgeType(type));
     const NodeTypeId destination = schema().DestinationOf(type);
     sampler::RelationQuery relation{.edge_type = type, .fanout = fanout, .destinations = NodesOf(seeds, destination)};
-    if (const auto times = options.times.find(destination); times != options.times.end()) relation.times = times->second;
-    if (const auto edges = excluded.find(type); edges != excluded.end()) relation.excluded = edges->second;
+    const auto times = options.times.find(destination);
+    if (times != options.times.end()) relation.times = times->second;
+    const auto edges = excluded.find(type);
+    if (edges != excluded.end()) relation.excluded = edges->second;
     query.relations.push_back(relation);
   }
   ASSIGN_OR_RETURN(sampler::HopSample sample, graph_->SampleInEdges(query, CallDeadline()));

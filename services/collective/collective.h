@@ -32,9 +32,8 @@ class Collective {
   virtual Result<std::vector<std::byte>> AllGather(std::span<const std::byte> bytes, Deadline deadline) = 0;
   // Returns when every rank has called it.
   virtual Status Barrier(Deadline deadline) = 0;
-  // Leaves the group, which is dead then (Unavailable): peers that wait, or call later, fail at once instead of at their
-  // deadline.
-  // For a rank that goes on with something else (cleaning up) after an error. Calling it again is fine.
+  // Leaves the group, which is dead then (Unavailable): peers that wait, or call later, fail at once instead of at
+  // their deadline. For a rank that goes on with something else (cleaning up) after an error. Calling it again is fine.
   virtual void Abandon() = 0;
 };
 

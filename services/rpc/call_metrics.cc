@@ -39,9 +39,9 @@ void CallMetrics::Count(const std::string& method, const Ended& call) {
   OfMethod& metrics = Of(method);
   const auto [counter, is_new_code] = metrics.by_code.try_emplace(call.code);
   if (is_new_code) {
-    counter->second = registry_->AddCounter(
-        "espalier_client_calls_total", "Calls that have ended, by status code; retries are no calls.",
-        {{"method", method}, {"code", StatusCodeName(call.code)}});
+    counter->second = registry_->AddCounter("espalier_client_calls_total",
+                                            "Calls that have ended, by status code; retries are no calls.",
+                                            {{"method", method}, {"code", StatusCodeName(call.code)}});
   }
   counter->second.Add();
   metrics.seconds.Observe(call.seconds);

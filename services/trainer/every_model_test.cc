@@ -13,8 +13,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// A TorchScript module is written into the test's folder first. With rows of `row_size`, they are joined to the
-// features.
+// A TorchScript module is written into the test's folder first. Rows of `row_size` are joined to the features,
+// or stand in their place.
 job::DistTraining JobOfModel(job::ModelType type, int64_t row_size = 0, bool with_features = true) {
   job::DistTraining job = CommunityJob();
   if (!with_features) job.training.inputs[0].features.clear();

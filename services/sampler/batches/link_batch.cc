@@ -25,6 +25,10 @@ struct Negatives {
 // An edge of the batch: by its type first, so that those from one source stand together.
 using TypedEnds = std::tuple<uint16_t, GlobalNodeId, GlobalNodeId>;  // type, source, destination
 
+uint64_t NegativesSeed(uint64_t seed, Rank owner) {
+  return owner == Rank(0) ? seed : RandomKey(seed, RandomPurpose::kNegatives, owner.value);
+}
+
 class LinkBatchMaker {
  public:
   LinkBatchMaker(SeedSource& seeds, const graph::PartitionBook& book, const EpochPlan& plan, uint64_t seed,
@@ -34,12 +38,10 @@ class LinkBatchMaker {
         plan_(plan),
         links_(*plan.links),
         seed_(seed),
-        negatives_seed_(seed),
+        negatives_seed_(NegativesSeed(seed, plan.links->owner)),
         epoch_(epoch),
         step_(step),
         deadline_(deadline) {
-    const uint32_t owner = links_.owner.value;
-    if (owner > 0) negatives_seed_ = RandomKey(seed, RandomPurpose::kNegatives, owner);
     for (const LinkType& link : links_.types) {
       source_types_.push_back(book.schema().SourceOf(link.edge_type));
       destination_types_.push_back(book.schema().DestinationOf(link.edge_type));
@@ -307,7 +309,7 @@ class LinkBatchMaker {
   const EpochPlan& plan_;
   const LinkPlan& links_;
   const uint64_t seed_;
-  uint64_t negatives_seed_;
+  const uint64_t negatives_seed_;
   const uint32_t epoch_, step_;
   const Deadline deadline_;
   std::vector<NodeTypeId> source_types_, destination_types_;  // as links_.types
