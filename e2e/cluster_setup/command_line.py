@@ -102,12 +102,20 @@ def execute(cluster, arguments):
                    "PATH": ":".join([*settings["tools"], os.environ.get("PATH", "")]),
                    "ESPALIER_E2E_CLUSTER": cluster.name,
                    "ESPALIER_E2E_IMAGES": images.PREFIX, "ESPALIER_E2E_TAG": settings["image_tag"],
+                   "ESPALIER_E2E_ARCHIVES": str(images.folder(settings["image_tag"])),
                    "ESPALIER_E2E_PROMETHEUS": f"http://{GATEWAY}:{PROMETHEUS_PORT}",
                    "AWS_ENDPOINT_URL_S3": f"http://{GATEWAY}:{S3_PORT}", "AWS_REGION": "us-east-1",
                    "AWS_ACCESS_KEY_ID": settings["s3_access_key"],
                    "AWS_SECRET_ACCESS_KEY": settings["s3_secret_key"]}
     command = within(cluster.control_plane_namespace, arguments.command)
     os.execvpe(command[0], command, environment)
+
+
+def load_image(cluster, arguments):
+    if not arguments.archive.is_file():
+        raise SetupError(f"no file {arguments.archive}")
+    for node in _Programs(cluster).nodes:
+        node.load_image(arguments.archive.resolve())
 
 
 def kill_node(cluster, arguments):
@@ -209,7 +217,7 @@ def _parser(description):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command_name", required=True)
     for name, function in [("check", check), ("packages", packages), ("up", up), ("status", status), ("exec", execute),
-                           ("kill-node", kill_node), ("start-node", start_node), ("cut-node", cut_node),
+                           ("load-image", load_image), ("kill-node", kill_node), ("start-node", start_node), ("cut-node", cut_node),
                            ("join-node", join_node), ("cut-between", cut_between), ("join-between", join_between),
                            ("stop-s3", stop_s3), ("start-s3", start_s3), ("down", down)]:
         command = commands.add_parser(name)
@@ -220,6 +228,8 @@ def _parser(description):
             command.add_argument("--nodes", type=int, choices=range(1, 10), default=2, metavar="1-9")
         if name == "exec":
             command.add_argument("command", nargs="+")
+        if name == "load-image":
+            command.add_argument("archive", type=pathlib.Path, metavar="ARCHIVE")
         if name.endswith("-node"):
             command.add_argument("node")
         if name.endswith("-between"):

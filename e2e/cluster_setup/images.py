@@ -25,6 +25,7 @@ KEPT_BUILDS = 2
 # Without a daemon and without user namespaces, as root.
 BUILDAH = {**os.environ, "STORAGE_DRIVER": "overlay", "BUILDAH_ISOLATION": "chroot"}
 BUILD_SECONDS = 900
+ARCHIVES = CACHE / "e2e-images"
 
 
 def ensure(say):
@@ -33,28 +34,32 @@ def ensure(say):
     if missing:
         raise SetupError(f"{PROGRAMS} lacks {', '.join(missing)}: cmake --preset release && "
                          "cmake --build --preset release --target espalier-binaries makes them")
-    cache = CACHE / "e2e-images"
-    cache.mkdir(parents=True, exist_ok=True)
+    ARCHIVES.mkdir(parents=True, exist_ok=True)
     tag = _digest()
-    with _lock(cache / "lock"):
-        pause = cache / "pause/pause.tar"
+    with _lock(ARCHIVES / "lock"):
+        pause = ARCHIVES / "pause/pause.tar"
         if not pause.exists():
             pause.parent.mkdir(exist_ok=True)
             _build_pause(pause)
-        folder = cache / tag
-        if not folder.is_dir():
+        made = folder(tag)
+        if not made.is_dir():
             _ensure_base(say)
             say("building images (about two minutes)")
-            with _staging(cache) as staging:
+            with _staging(ARCHIVES) as staging:
                 run([SOURCE / "images/build", "--tool", "buildah", "--binaries", "given", "--base", BASE_IMAGE,
                      "--prefix", PREFIX, "--tag", tag, "--archive", staging / "archives"],
                     timeout=BUILD_SECONDS, env=BUILDAH)
-                (staging / "archives").rename(folder)
+                (staging / "archives").rename(made)
             for name in ["core", "trainer"]:  # the archive is what is kept
                 run(["buildah", "rmi", f"{PREFIX}-{name}:{tag}"], env=BUILDAH)
-        folder.touch()
-        _forget_old_builds(cache)
-        return tag, [pause, folder / "espalier-core.tar", folder / "espalier-trainer.tar"]
+        made.touch()
+        _forget_old_builds()
+        return tag, [pause, made / "espalier-core.tar", made / "espalier-trainer.tar"]
+
+
+def folder(tag):
+    """Where the archives of a build are."""
+    return ARCHIVES / tag
 
 
 def _digest():
@@ -114,7 +119,7 @@ def _build_pause(archive):
         (staging / "pause.tar").rename(archive)
 
 
-def _forget_old_builds(cache):
-    builds = sorted(cache.glob("e2e-*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
+def _forget_old_builds():
+    builds = sorted(ARCHIVES.glob("e2e-*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
     for folder in builds[KEPT_BUILDS:]:
         shutil.rmtree(folder)

@@ -61,9 +61,13 @@ class Node:
         for archive in archives:
             mark = self._folder / "imported" / archive.parent.name / archive.name
             if not mark.exists():
-                run(self._inside(["ctr", "--namespace", "k8s.io", "images", "import", archive]), timeout=300)
+                self.load_image(archive)
                 mark.parent.mkdir(parents=True, exist_ok=True)
                 mark.touch()
+
+    def load_image(self, archive):
+        """Puts an OCI archive into the node's containerd, over an earlier image of that name."""
+        run(self._inside(["ctr", "--namespace", "k8s.io", "images", "import", archive]), timeout=300)
 
     def _inside(self, command):
         """A command that sees the node's mounts."""

@@ -45,6 +45,11 @@ def links_of_cora(folder):
     run([_interpreter(), "-B", SOURCE / "services/examples/cora_links.py", folder], timeout=120)
 
 
+def graph_of_scenarios(name, folder):
+    """Makes one of the graphs that services/tests/scenarios/graph_folders.py makes by name. It needs numpy."""
+    run([_interpreter(), "-B", SOURCE / "services/tests/scenarios/graph_folders.py", name, folder], timeout=120)
+
+
 def has_numpy():
     return attempt([_interpreter(), "-c", "import numpy"]).returncode == 0
 

@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import subprocess
 import threading
+import time
 
 ROLES = ("server", "sampler", "trainer")
 # Every process reads its files each second: twice that, and all of them trust both authorities.
@@ -85,9 +86,16 @@ class Renewal:
         try:
             self._renew()
         except (OSError, subprocess.SubprocessError, StopIteration) as error:
-            # The run's end takes the folder away under our hands.
-            if self.tls.exists() and not self._stop.is_set():
+            if not self._is_taken_away():
                 self.problem = f"certificates not renewed: {error} {getattr(error, 'stderr', '')}"
+
+    def _is_taken_away(self):
+        """Whether the run ends: it removes the folder under our hands, one file after the other."""
+        deadline = time.monotonic() + 10
+        while self.tls.exists() and time.monotonic() < deadline:
+            if self._stop.wait(0.02):
+                return True
+        return not self.tls.exists()
 
     def _renew(self):
         while not self.ready.exists():

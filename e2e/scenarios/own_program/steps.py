@@ -1,9 +1,9 @@
-"""A program of the user's in the trainers' place: a rank and a server are killed, the numbers are those of one machine."""
+"""A program in an image of the user's, for trainers: a rank and a server are killed, the numbers are those of one machine."""
 
 import pathlib
 import tempfile
 
-from runner import here
+from runner import here, own_image
 from runner.programs import said_by_rank_zero
 
 LEVEL = "full"
@@ -12,11 +12,13 @@ NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor; the
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 PROGRAM = "espalier_example_training_loop"
 NEEDS_PROGRAMS = [PROGRAM]
+IMAGE = "localhost/mine:1"
 EPOCHS = "600"  # of twelve steps: time for two pods to be killed
 
 
 def story(world):
     namespace = world.namespace
+    own_image.make(here.beside(PROGRAM), IMAGE)
     with tempfile.TemporaryDirectory(prefix="espalier-e2e-program-") as temporary:
         folder = pathlib.Path(temporary)
         here.generate(folder / "graph", "--nodes", "6000", "--edges", "60000", "--features", "16", "--classes", "10",
@@ -25,7 +27,7 @@ def story(world):
         on_one_machine = here.train(MANIFEST, folder, f"trainers.program.command=[{here.beside(PROGRAM)}]",
                                     graph=folder / "graph", epochs=EPOCHS)
 
-    namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"), epochs=EPOCHS)
+    namespace.apply(MANIFEST, graph=world.bucket.uri(f"{namespace.name}/graph"), epochs=EPOCHS, image=IMAGE)
     for role in ("server", "trainer"):
         namespace.wait_for_phase("mine", "Training", 180)
         running = [name for name, pod in namespace.pods("mine", role).items() if pod["status"]["phase"] == "Running"]

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 
+from graph_folders import ratings, write_labelled_edges
 from harness import Scenario, espalier, job
 
 NODES = 300
@@ -14,29 +15,14 @@ SAME = ("samplesDigest", "parametersDigest", "lossPerStep", "testAccuracy")
 
 
 class LabelledEdges(Scenario):
-    """A graph with one labelled relation, whose edges are dealt to the parts of a split by their numbers."""
+    """A graph of graph_folders.write_labelled_edges."""
 
     inputs = [{"features": ["node-feat"]}]
 
     def write_graph(self, edge_type, kinds, edges, labels):
-        """kinds: of each node type the numbers that the features tell; edges [2, m]; labels: columns of them."""
-        rng = np.random.default_rng(7)
         self.edges, self.labels = edges, labels
-        bounds = [int(0.7 * edges.shape[1]), int(0.85 * edges.shape[1])]
-        self.parts = dict(zip(("train", "validation", "test"), np.split(rng.permutation(edges.shape[1]), bounds)))
         self.graph = self.dir / "graph"
-        self.graph.mkdir()
-        np.save(self.graph / "edges.npy", np.ascontiguousarray(edges))
-        for name, rows in (labels | self.parts).items():
-            np.save(self.graph / f"{name}.npy", rows)
-        for node_type, kind in kinds.items():
-            features = np.eye(4)[kind] + 0.1 * rng.normal(size=(kind.size, 4))
-            np.save(self.graph / f"{node_type}.npy", features.astype(np.float32))
-        (self.graph / "graph.yaml").write_text(json.dumps({
-            "version": 1, "name": "ratings",
-            "nodes": [{"type": node_type, "columns": {"node-feat": f"{node_type}.npy"}} for node_type in kinds],
-            "edges": [{"type": edge_type, "ids": "edges.npy", "columns": {name: f"{name}.npy" for name in labels}}],
-            "splits": [{"name": "rated", "edge_type": edge_type, **{name: f"{name}.npy" for name in self.parts}}]}))
+        self.parts = write_labelled_edges(self.graph, edge_type, kinds, edges, labels)
 
     def train(self, name, *args, task=None, **changes):
         fields = {"type": "EdgeClassification", "label": "class", "split": "rated"} | (task or {})
@@ -125,11 +111,7 @@ class EdgeLabelsBetweenTypes(LabelledEdges):
 
     def setUp(self):
         super().setUp()
-        rng = np.random.default_rng(8)
-        kinds = {"item": rng.integers(0, 4, ITEMS), "user": rng.integers(0, 4, USERS)}
-        edges = np.unique(np.stack([rng.integers(0, USERS, 6000), rng.integers(0, ITEMS, 6000)]), axis=1)
-        self.write_graph(["user", "rates", "item"], kinds, edges,
-                         {"class": (kinds["user"][edges[0]] + 2 * kinds["item"][edges[1]]) % 3})
+        self.write_graph(*ratings(USERS, ITEMS))
 
     def fields(self, epochs):
         return {"task": {"edgeType": "user:rates:item", "exclude": "ReverseEdges"}, "training__epochs": epochs,

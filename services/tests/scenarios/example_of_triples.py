@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import time
 
 from harness import SOURCE, Scenario, espalier
 
@@ -15,8 +16,10 @@ class ExampleOfTriples(Scenario):
         output = self.dir / f"run-{pathlib.Path(source).name}-{scorer}"
         fields = {"spec.graph.source.uri": source, "spec.training.task.scorer": scorer} | fields
         sets = [word for name, value in fields.items() for word in ("--set", f"{name}={value}")]
+        begin = time.monotonic()
         process = espalier("run", "-f", EXAMPLE, "--output", output, *sets, timeout=1500)
+        seconds = time.monotonic() - begin
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
         result = json.loads((output / "result.json").read_text())
-        print(f"{pathlib.Path(source).name} {scorer}: test MRR {result['testMrr']:.4f}", flush=True)
+        print(f"{pathlib.Path(source).name} {scorer}: test MRR {result['testMrr']:.4f} after {seconds:.0f} s", flush=True)
         return result["testMrr"]

@@ -1,6 +1,12 @@
-"""Graphs that a scenario makes up with numpy, in the formats that users have."""
+"""Graphs that a scenario makes up with numpy, in the formats that users have.
+
+    python3 graph_folders.py ratings|timed FOLDER       # for who has no numpy
+"""
 
 import gzip
+import json
+import pathlib
+import sys
 
 import numpy as np
 
@@ -72,3 +78,55 @@ def write_ogb_heterogeneous(folder, counts, relations, features, labels, split):
         for name, ids in zip(("train", "valid", "test"), parts):
             write_csv_gz(time / node_type / f"{name}.csv.gz", ids.reshape(-1, 1))
     return folder
+
+
+def write_labelled_edges(folder, edge_type, kinds, edges, labels):
+    """One relation with labels, whose edges are dealt to the parts of split `rated` by their numbers. kinds: {node type:
+    of each node which of four, as its features tell with noise}; edges [2, m]; labels: {name: column}. Returns the parts."""
+    rng = np.random.default_rng(7)
+    bounds = [int(0.7 * edges.shape[1]), int(0.85 * edges.shape[1])]
+    parts = dict(zip(("train", "validation", "test"), np.split(rng.permutation(edges.shape[1]), bounds)))
+    folder.mkdir()
+    np.save(folder / "edges.npy", np.ascontiguousarray(edges))
+    for name, rows in (labels | parts).items():
+        np.save(folder / f"{name}.npy", rows)
+    for node_type, kind in kinds.items():
+        features = np.eye(4)[kind] + 0.1 * rng.normal(size=(kind.size, 4))
+        np.save(folder / f"{node_type}.npy", features.astype(np.float32))
+    (folder / "graph.yaml").write_text(json.dumps({
+        "version": 1, "name": "ratings",
+        "nodes": [{"type": node_type, "columns": {"node-feat": f"{node_type}.npy"}} for node_type in kinds],
+        "edges": [{"type": edge_type, "ids": "edges.npy", "columns": {name: f"{name}.npy" for name in labels}}],
+        "splits": [{"name": "rated", "edge_type": edge_type, **{name: f"{name}.npy" for name in parts}}]}))
+    return parts
+
+
+def ratings(users=160, items=200):
+    """Arguments of write_labelled_edges: users rate items with one of three classes, which both decide."""
+    rng = np.random.default_rng(8)
+    kinds = {"item": rng.integers(0, 4, items), "user": rng.integers(0, 4, users)}
+    edges = np.unique(np.stack([rng.integers(0, users, 6000), rng.integers(0, items, 6000)]), axis=1)
+    return "user:rates:item", kinds, edges, {"class": (kinds["user"][edges[0]] + 2 * kinds["item"][edges[1]]) % 3}
+
+
+def write_timed_graph(folder):
+    """Nodes have joined, and edges come from, a moment in [0, 1000): columns `joined` and `when`. `may-be-drawn` of nodes: a
+    mask."""
+    rng = np.random.default_rng(8)
+    features = rng.normal(size=(1500, 6)).astype(np.float32)
+    edges = random_edges(rng, 1500, 1500, 20000)
+    return write_npz_graph(
+        folder, edges,
+        {"node-feat": features, "node-label": (features[:, 0] > 0).astype(np.int64),
+         "joined": rng.integers(0, 1000, 1500), "may-be-drawn": (rng.random(1500) < 0.7).astype(np.uint8)},
+        {"when": rng.integers(0, 1000, 20000)})
+
+
+if __name__ == "__main__":
+    kind, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    if kind == "ratings":
+        write_labelled_edges(folder, *ratings())
+    elif kind == "timed":
+        write_timed_graph(folder)
+    else:
+        sys.exit(__doc__)

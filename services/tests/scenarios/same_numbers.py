@@ -1,8 +1,6 @@
 """One seed gives one result, however the work is spread over partitions, samplers, trainers and transports."""
 
-import numpy as np
-
-from graph_folders import random_edges, write_npz_graph
+from graph_folders import write_timed_graph
 from harness import Scenario, job
 
 GRAPH = ["--nodes", 3000, "--edges", 40000, "--communities", 30, "--classes", 5, "--features", 12, "--seed", 3]
@@ -39,14 +37,7 @@ class SameNumbers(Scenario):
                 self.assertEqual(result["testAccuracy"], expected["testAccuracy"])
 
     def test_every_way_to_draw_gives_the_same_bits_whatever_the_partitions_samplers_and_access(self):
-        rng = np.random.default_rng(8)
-        features = rng.normal(size=(1500, 6)).astype(np.float32)
-        edges = random_edges(rng, 1500, 1500, 20000)
-        self.graph = write_npz_graph(
-            self.dir / "timed", edges,
-            {"node-feat": features, "node-label": (features[:, 0] > 0).astype(np.int64),
-             "joined": rng.integers(0, 1000, 1500), "may-be-drawn": (rng.random(1500) < 0.7).astype(np.uint8)},
-            {"when": rng.integers(0, 1000, 20000)})
+        self.graph = write_timed_graph(self.dir / "timed")
         layers = [{"fanout": 5}, {"fanout": 5}]
         timed = dict(training__evaluation={"neighborhood": "Sampled"}, output={"save": ["Model"]})
         ways = {

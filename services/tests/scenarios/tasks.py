@@ -13,17 +13,24 @@ LAYERS = {"layers": [{"fanout": -1}]}
 
 
 class Regression(Scenario):
-    def test_learns_a_number_that_neighbours_decide(self):
+    def setUp(self):
+        super().setUp()
         rng = np.random.default_rng(1)
         features = rng.normal(size=(NODES, 4)).astype(np.float32)
         edges = random_edges(rng, NODES, NODES, 6 * NODES)
-        target = 3 * mean_of_neighbours(edges, features)[:, 0] + features[:, 1] + 5
-        graph = write_npz_graph(self.dir / "graph", edges, {"node-feat": features, "value": target.astype(np.float32)})
+        self.target = 3 * mean_of_neighbours(edges, features)[:, 0] + features[:, 1] + 5
+        self.graph = write_npz_graph(self.dir / "graph", edges,
+                                     {"node-feat": features, "value": self.target.astype(np.float32)})
 
-        result = self.run_job(job(
-            graph, training__task={"type": "NodeRegression", "label": "value", "split": "random"},
-            training__model=MODEL, training__sampling=LAYERS, training__epochs=40,
-            training__optimizer={"type": "Adam", "learningRate": 0.05}, training__evaluation={}))
+    def train(self, name, *args, **changes):
+        changes = {"training__task": {"type": "NodeRegression", "label": "value", "split": "random"},
+                   "training__model": MODEL, "training__sampling": LAYERS, "training__epochs": 40,
+                   "training__optimizer": {"type": "Adam", "learningRate": 0.05}, "training__evaluation": {}} | changes
+        return self.run_job(job(self.graph, **changes), name, *args)
+
+    def test_learns_a_number_that_neighbours_decide(self):
+        graph, target = self.graph, self.target
+        result = self.train("run")
 
         always_the_mean = float(target.var())
         self.assertLess(result["testMeanSquaredError"], 0.1 * always_the_mean)
@@ -32,6 +39,16 @@ class Regression(Scenario):
         by_id[np.load(predictions / "ids.npy")] = np.load(predictions / "values.npy").reshape(-1)
         test = np.load(graph / "graph.npz")["test"]
         self.assertAlmostEqual(float(((by_id - target)[test] ** 2).mean()), result["testMeanSquaredError"], delta=1e-3)
+
+    def test_learns_it_from_rows_to_the_same_bits_over_any_partitions_and_samplers(self):
+        fields = {"training__epochs": 20, "training__inputs": [{"embedding": {
+            "size": 8, "optimizer": {"type": "Adam", "learningRate": 0.05}}}]}
+        one = self.train("one", **fields, graph__partitions={"count": 1})
+        three = self.train("three", "--access", "rpc", **fields, samplers__replicas=2,
+                           graph__partitions={"count": 3, "algorithm": "Random"})
+        for number in ("parametersDigest", "learnableRowsDigest", "lossPerEpoch", "testMeanSquaredError"):
+            self.assertEqual(three[number], one[number], number)
+        self.assertLess(one["lossPerEpoch"][-1], 0.5 * one["lossPerEpoch"][0])
 
 
 class MultiLabel(Scenario):

@@ -1,0 +1,48 @@
+"""An image of a user's as docs/programs.md says to make it: the trainer image and a program more."""
+
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+
+from runner.commands import Failure, run
+from runner.here import SOURCE
+from runner.machines import CLUSTER
+
+PAGE, HEADING = "docs/programs.md", "### An image of your own"
+PROGRAM = "my-program"  # what the page calls it, in /usr/bin of the image
+# What the page's file copies from, and to what.
+COMPILED, TRAINER_IMAGE = "src/build/release/bin", "espalier-trainer:0.1.0"
+# Without a daemon and without user namespaces, as root.
+BUILDAH = {**os.environ, "STORAGE_DRIVER": "overlay", "BUILDAH_ISOLATION": "chroot"}
+
+
+def last_stage():
+    """Of the page's Dockerfile: what comes after the compiling."""
+    part = (SOURCE / PAGE).read_text().partition(f"\n{HEADING}\n")[2]
+    found = re.search(r"^```dockerfile\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
+    stages = re.split(r"^(?=FROM )", found.group(1), flags=re.MULTILINE) if found else []
+    if len(stages) != 3 or TRAINER_IMAGE not in stages[-1]:
+        raise Failure(f"{PAGE} has no Dockerfile of two stages below {HEADING}, the last of them from {TRAINER_IMAGE}")
+    return stages[-1]
+
+
+def make(program, reference):
+    """Builds it of the trainer image under test and of a program that is compiled already, and puts it on the nodes of a
+    cluster of e2e/cluster."""
+    trainer = pathlib.Path(os.environ["ESPALIER_E2E_ARCHIVES"]) / "espalier-trainer.tar"
+    with tempfile.TemporaryDirectory(prefix="espalier-e2e-image-") as temporary:
+        folder = pathlib.Path(temporary)
+        (folder / COMPILED).mkdir(parents=True)
+        shutil.copy(program, folder / COMPILED / PROGRAM)
+        (folder / "Dockerfile").write_text(last_stage().replace(TRAINER_IMAGE, f"oci-archive:{trainer}"))
+        archive = folder / "mine.tar"
+        buildah = ["buildah", "--root", folder / "images", "--runroot", folder / "mounts"]  # nobody else's images
+        try:
+            run([*buildah, "bud", "--build-context", f"build={folder}", "--tag", reference, folder], timeout=300,
+                env=BUILDAH)
+            run([*buildah, "push", reference, f"oci-archive:{archive}:{reference}"], timeout=300, env=BUILDAH)
+        finally:
+            run([*buildah, "rmi", "--all", "--force"], env=BUILDAH)
+        run([CLUSTER, "load-image", "--name", os.environ["ESPALIER_E2E_CLUSTER"], archive], timeout=300)
