@@ -66,6 +66,16 @@ def is_installed():
     return attempt(["helm", "status", RELEASE, "--namespace", NAMESPACE]).returncode == 0
 
 
+def used_by_others():
+    """What stories would take away or change on a cluster that has Espalier already, in words; None where it has not."""
+    if is_installed():
+        return f"Helm's release {RELEASE} is in its namespace {NAMESPACE}"
+    jobs = attempt(["kubectl", "get", DEFINITION, "--all-namespaces", "--no-headers", "--output=name"])
+    if jobs.returncode == 0 and jobs.stdout.strip():
+        return f"it has DistTrainings, of which {jobs.stdout.split()[0]} is one"
+    return None
+
+
 def uninstall():
     """The resource's definition stays, with every DistTraining: that is what the chart promises."""
     run(["helm", "uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout", "120s"], timeout=150)

@@ -26,6 +26,7 @@ class CommandLineTest(unittest.TestCase):
         for name in ("signal.signal", "run", "Bucket", "say"):
             self.start(mock.patch(f"runner.command_line.{name}"))
         self.chart = self.start(mock.patch("runner.command_line.chart"))
+        self.chart.used_by_others.return_value = None
         self.tell = self.start(mock.patch("runner.command_line.tell_rounds", return_value=True))
 
     def start(self, patch):
@@ -61,15 +62,28 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(levels.kept(self.reports), [])
 
     def test_on_a_cluster_of_the_users_own_stories_that_need_ours_are_left_out(self):
-        self.build(here.PROGRAM, here.PLUGIN)
+        self.build(here.PROGRAM, here.PLUGIN, "espalier_example_ask_degrees", "espalier_example_degrees.so")
         self.assertEqual(self.main("--kubeconfig", str(self.programs / "config"), "--level", "full"), (0, ""))
         self.assertEqual(os.environ["KUBECONFIG"], str((self.programs / "config").resolve()))
         self.assertNotIn("ESPALIER_E2E_CLUSTER", os.environ)
         told = self.tell.call_args.args[0]
-        self.assertIn("happy_path", told)
-        # Nobody kills a process there, and bits are the same on the same kind of processor.
-        for name in ("killed_pods", "same_numbers", "suspend_and_resume", "two_jobs"):
+        for name in ("happy_path", "deletion", "first_job", "suspend_and_resume"):
+            self.assertIn(name, told)
+        # Nobody kills a process or drains a node there, and bits are the same on the same kind of processor.
+        for name in ("killed_pods", "drained_node", "same_numbers"):
             self.assertNotIn(name, told)
+
+    def test_a_cluster_of_the_users_own_that_has_espalier_is_left_alone(self):
+        self.build(here.PROGRAM, here.PLUGIN)
+        self.chart.used_by_others.return_value = "it has DistTrainings"
+        for words in (["happy_path"], ["--prepare"]):
+            status, said = self.main("--kubeconfig", "config", *words)
+            self.assertEqual(status, command_line.UNAVAILABLE_STATUS)
+            self.assertIn("it has DistTrainings", said)
+        self.tell.assert_not_called()
+        self.chart.install.assert_not_called()
+        os.environ["ESPALIER_E2E_CLUSTER"] = "main"  # on ours the chart stays between runs
+        self.assertEqual(self.main("happy_path"), (0, ""))
 
     def test_stories_that_need_numpy_are_left_out_where_it_is_not(self):
         self.build(here.PROGRAM, here.PLUGIN)

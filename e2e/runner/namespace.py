@@ -13,7 +13,7 @@ LABEL = "espalier.io/e2e=scenario"
 # happens to a job begins after the first ten, and all of it is over by the hundredth or so: trainers wait meanwhile, or
 # have a few checkpoints to write. The rest is for machines that are faster, or slow to bring back a pod.
 OF_CORA = {"name": "cora", "epochs": "300", "server_replicas": "1", "server_containers": "1", "samplers": "0",
-           "trainers": "2", "trainer_memory": "768Mi", "hidden_size": "64"}
+           "trainers": "2", "trainer_memory": "768Mi", "hidden_size": "64", "partitioner_nodes": ""}
 # Libraries have room, and the parameters do not: a trainer ends in one step, and in each of its lives. With hardly more
 # than the libraries need, their pages would come and go for minutes before it does.
 TOO_LITTLE_MEMORY = {"trainer_memory": "256Mi", "hidden_size": "4096"}

@@ -22,6 +22,8 @@ from runner.namespace import LABEL, OF_CORA, Namespace
 CORA = pathlib.Path(__file__).resolve().parents[1] / "scenarios/cora.yaml"
 # Its epochs where nobody waits for their end: as many as a document may ask for.
 ENDLESS = "1000000"
+# How much an accuracy or the like may differ between kinds of processors.
+NEAR = 0.02
 
 
 class World:
@@ -120,13 +122,36 @@ class World:
         of_operator = self.chart.operator_nodes()
         return next((node for node in nodes if node not in of_operator), nodes[0])
 
-    def undisturbed_models(self):
-        """Namespace.models of cora.yaml as it stands when nothing happens to it."""
-        return self._undisturbed_run()["models"]
+    def train_undisturbed(self):
+        """cora.yaml as it stands, when nothing happens to it: before anything happens to another one."""
+        self._undisturbed_run()
 
     def undisturbed_losses(self):
         """The loss of each of its epochs."""
         return self._undisturbed_run()["lossPerEpoch"]
+
+    def expect_as_undisturbed(self, job):
+        """That a job of cora.yaml has ended with the same parameters; on another cluster than one of e2e/cluster, with the
+        same accuracy."""
+        wanted = self._undisturbed_run()
+        if self.is_own_cluster():
+            found = self.namespace.models(job)
+            is_as_wanted = found == wanted["models"]
+        else:
+            found = self.namespace.result(job)["testAccuracy"]
+            is_as_wanted = abs(found - wanted["testAccuracy"]) <= NEAR
+        if not is_as_wanted:
+            raise Failure(f"{job} ended with {found}, expected as of the undisturbed {wanted}")
+
+    def expect_as_here(self, there, here, same, near):
+        """That two results of a job, on the cluster and on this machine, have the `same` fields where both have one kind of
+        processor. Elsewhere, that the field `near` hardly differs."""
+        if self.is_own_cluster():
+            different = {field: (there[field], here[field]) for field in (*same, near) if there[field] != here[field]}
+        else:
+            different = {near: (there[near], here[near])} if abs(there[near] - here[near]) > NEAR else {}
+        if different:
+            raise Failure(f"not the same there and here: {different}")
 
     def _undisturbed_run(self):
         """It takes place once: the next e2e/run on the same cluster of e2e/cluster finds in the bucket what came of it."""
@@ -170,7 +195,7 @@ class World:
         finally:
             calm.delete()
         self.note(f"undisturbed, in {time.monotonic() - begin:.0f} s: {models}")
-        return {"models": models, "lossPerEpoch": result["lossPerEpoch"]}
+        return {"models": models, "lossPerEpoch": result["lossPerEpoch"], "testAccuracy": result["testAccuracy"]}
 
     @staticmethod
     def _expect_the_same_of_one_pod(calm, on_the_cluster):

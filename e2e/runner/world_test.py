@@ -14,7 +14,7 @@ from runner import world
 from runner.commands import Failure
 
 MODELS = {"best.safetensors": ["aa"], "last.safetensors": ["bb"]}
-RESULT = {"parametersDigest": "d1", "lossPerEpoch": [0.5, 0.25]}
+RESULT = {"parametersDigest": "d1", "lossPerEpoch": [0.5, 0.25], "testAccuracy": 0.8}
 
 
 class FakeBucket:
@@ -95,25 +95,47 @@ class UndisturbedTest(unittest.TestCase):
     def test_the_pod_runs_beside_the_job_and_the_next_world_finds_what_came_of_both(self):
         with self.quietly():
             first = self.world()
-            self.assertEqual(first.undisturbed_models(), MODELS)
+            first.train_undisturbed()
             self.assertEqual(first.undisturbed_losses(), [0.5, 0.25])
         self.assertEqual(self.asked, ["create", "secret", "job", "pod", "job's end", "pod's end", "delete"])
         second = self.world()
         self.assertEqual(second.undisturbed_losses(), [0.5, 0.25])
-        self.assertEqual(second.undisturbed_models(), MODELS)
+        self.expect(second, {"cora": MODELS})
+        with self.assertRaisesRegex(Failure, "other.safetensors"):
+            self.expect(second, {"cora": {"other.safetensors": ["cc"]}})
         self.assertEqual(self.asked.count("create"), 1)
 
     def test_on_another_cluster_it_runs_alone_and_nothing_is_kept(self):
         del os.environ["ESPALIER_E2E_CLUSTER"]
         with self.quietly():
-            self.assertEqual(self.world().undisturbed_models(), MODELS)
+            told = self.world()
+            told.train_undisturbed()
         self.assertEqual(self.asked, ["create", "secret", "job", "job's end", "delete"])
         self.assertEqual(self.bucket.objects, {})
+        self.expect(told, results={"cora": {"testAccuracy": 0.81}})
+        with self.assertRaisesRegex(Failure, "0.7"):
+            self.expect(told, results={"cora": {"testAccuracy": 0.7}})
+
+    def expect(self, told, models=None, results=None):
+        told.namespace = types.SimpleNamespace(models=(models or {}).get, result=(results or {}).get)
+        told.expect_as_undisturbed("cora")
+
+    def test_bits_are_compared_on_a_cluster_of_this_machine_alone(self):
+        fields = {"same": ["digest"], "near": "testAccuracy"}
+        here, near, far = ({"digest": digest, "testAccuracy": accuracy}
+                           for digest, accuracy in (("a", 0.8), ("b", 0.81), ("a", 0.7)))
+        self.world().expect_as_here(dict(here), here, **fields)
+        with self.assertRaisesRegex(Failure, "digest"):
+            self.world().expect_as_here(near, here, **fields)
+        del os.environ["ESPALIER_E2E_CLUSTER"]
+        self.world().expect_as_here(near, here, **fields)
+        with self.assertRaisesRegex(Failure, "testAccuracy"):
+            self.world().expect_as_here(far, here, **fields)
 
     def test_what_failed_is_reported_before_it_is_deleted(self):
         self.alone["parametersDigest"] = "d2"
         with self.quietly(), self.assertRaisesRegex(Failure, "d1 on the cluster, and with d2"):
-            self.world().undisturbed_models()
+            self.world().train_undisturbed()
         self.assertEqual(self.asked[-3:], ["pod's end", "report", "delete"])
         self.assertEqual(self.bucket.objects, {})
 

@@ -12,7 +12,6 @@ from runner.world import CORA, ENDLESS
 
 LEVEL = "ci"
 SECONDS = 600
-NEEDS_OWN_CLUSTER = True
 PAGE, HEADING = "docs/operations/install.md", "## Upgrade and roll back"
 ANOTHER_IMAGE = "localhost/espalier-trainer-of-another-version"
 NEXT_VERSION = "99.0.0"

@@ -4,13 +4,11 @@ import contextlib
 import json
 
 from runner.commands import attempt
-from runner.machines import full_nodes
 from runner.namespace import TOO_LITTLE_MEMORY
 from runner.world import CORA, ENDLESS
 
 LEVEL = "ci"
 SECONDS = 780
-NEEDS_OWN_CLUSTER = True  # on another one the operator may be there for others
 # Phases that pass, and how a job gets there: one after the other, each deleted as soon as it is there.
 PASSING = {"Partitioning": {}, "Starting": {}, "Restarting": TOO_LITTLE_MEMORY}
 ORPHANS = ("Training", "Suspended")  # and Partitioning: deleted without an operator
@@ -83,15 +81,12 @@ def delete_without_operator(world, orphans):
     """Jobs of these phases, by name, and one whose partitioner finds no node: it is as far as when the operator went."""
     namespace = world.namespace
     orphans = {**orphans, "orphan-partitioning": "Partitioning"}
-    with contextlib.ExitStack() as while_nodes_are_full:
-        while_nodes_are_full.enter_context(full_nodes())
-        apply(namespace, "orphan-partitioning")
-        namespace.wait_for_condition("orphan-partitioning", "Partitioned", "False", "Unschedulable", 90)
-        # Nodes take pods again before there is to be another operator.
-        with world.chart.without_operator(), contextlib.closing(while_nodes_are_full):
-            phases = {name: namespace.job(name)["status"]["phase"] for name in orphans}
-            assert phases == orphans, phases
-            namespace.begin_deletion(*orphans)
-            for name in orphans:
-                namespace.wait_until_deleted(name, 90)
+    apply(namespace, "orphan-partitioning", partitioner_nodes="e2e.espalier.io/none: has-it")
+    namespace.wait_for_condition("orphan-partitioning", "Partitioned", "False", "Unschedulable", 90)
+    with world.chart.without_operator():
+        phases = {name: namespace.job(name)["status"]["phase"] for name in orphans}
+        assert phases == orphans, phases
+        namespace.begin_deletion(*orphans)
+        for name in orphans:
+            namespace.wait_until_deleted(name, 90)
     world.note(f"deleted without an operator while {', '.join(orphans.values())}")

@@ -9,7 +9,7 @@ NEEDS_OWN_CLUSTER = True  # other people's pods may be on the nodes of another o
 
 
 def story(world):
-    undisturbed = world.undisturbed_models()
+    world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA)
     namespace.wait_for_checkpoint("cora", 120)
@@ -21,4 +21,4 @@ def story(world):
 
     assert job["status"]["incarnation"] >= 2, job["status"]
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
-    assert namespace.models("cora") == undisturbed, namespace.models("cora")
+    world.expect_as_undisturbed("cora")

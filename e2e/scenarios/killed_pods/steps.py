@@ -10,7 +10,7 @@ VICTIMS = {"server": False, "trainer": True, "sampler": False, "operator": False
 
 
 def story(world):
-    undisturbed = world.undisturbed_models()
+    world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA, samplers="1")
     namespace.wait_for_checkpoint("cora", 120)
@@ -27,7 +27,7 @@ def story(world):
     world.note(f"ended as incarnation {job['status']['incarnation']}")
     # The trainer had no time to end well, which would not have been counted.
     assert job["status"]["attempts"]["counted"] == 1, job["status"]["attempts"]
-    assert namespace.models("cora") == undisturbed, namespace.models("cora")
+    world.expect_as_undisturbed("cora")
 
 
 def kill(world, victim):

@@ -8,7 +8,7 @@ NEEDS_OWN_CLUSTER = True  # no API switches a machine off
 
 
 def story(world):
-    undisturbed = world.undisturbed_models()
+    world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA)
     namespace.wait_for_checkpoint("cora", 120)
@@ -22,4 +22,4 @@ def story(world):
     assert job["status"]["incarnation"] >= 2, job["status"]
     # The other trainer loses its peer and can only say that (74), long before anybody misses the node.
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
-    assert namespace.models("cora") == undisturbed, namespace.models("cora")
+    world.expect_as_undisturbed("cora")

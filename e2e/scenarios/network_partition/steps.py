@@ -12,7 +12,7 @@ A_WHILE = 45.0  # longer than a connection lives without an answer, and shorter 
 
 
 def story(world):
-    undisturbed = world.undisturbed_models()
+    world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA)
     namespace.wait_for_checkpoint("cora", 120)
@@ -41,4 +41,4 @@ def story(world):
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     assert job["status"]["incarnation"] >= 3, job["status"]
     assert job["status"]["attempts"]["counted"] == 1, job["status"]["attempts"]
-    assert namespace.models("cora") == undisturbed, namespace.models("cora")
+    world.expect_as_undisturbed("cora")

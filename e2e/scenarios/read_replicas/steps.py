@@ -14,7 +14,7 @@ SECOND_SERVERS = ("cora-server-1-0", "cora-server-1-1")
 
 
 def story(world):
-    undisturbed = world.undisturbed_models()  # by one server a partition
+    world.train_undisturbed()  # by one server a partition
     namespace = world.namespace
     namespace.apply(CORA, server_replicas="2")
     namespace.wait_for_checkpoint("cora", 120)
@@ -40,7 +40,7 @@ def story(world):
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     world.note(f"ended as incarnation {job['status']['incarnation']}")
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
-    assert namespace.models("cora") == undisturbed, namespace.models("cora")
+    world.expect_as_undisturbed("cora")
 
 
 def reads(namespace, pod):

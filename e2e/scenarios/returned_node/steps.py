@@ -8,7 +8,7 @@ NEEDS_OWN_CLUSTER = True  # no API switches a machine off
 
 
 def story(world):
-    undisturbed = world.undisturbed_models()
+    world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA)
     namespace.wait_for_checkpoint("cora", 120)
@@ -24,7 +24,7 @@ def story(world):
     world.note(f"ended as incarnation {job['status']['incarnation']}, attempts {job['status']['attempts']}")
     assert job["status"]["incarnation"] >= 2, job["status"]
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
-    assert namespace.models("cora") == undisturbed, namespace.models("cora")
+    world.expect_as_undisturbed("cora")
 
 
 def goes_on(status):

@@ -9,7 +9,6 @@ from runner.commands import Failure
 
 LEVEL = "full"
 SECONDS = 480
-NEEDS_OWN_CLUSTER = True  # the plugin and the program lie beside the command line
 MANIFEST = pathlib.Path(__file__).with_name("job.yaml")
 PLUGIN, PROGRAM = "espalier_example_degrees.so", "espalier_example_ask_degrees"
 NEEDS_PROGRAMS = [PLUGIN, PROGRAM]

@@ -17,7 +17,7 @@ FROM_STORE, FROM_CACHE = (r'^espalier_partition_copied_bytes\{(?=.*from="%s").*\
 
 
 def story(world):
-    undisturbed = world.undisturbed_models()  # by one server a partition
+    world.train_undisturbed()  # by one server a partition
     namespace = world.namespace
     namespace.apply(CORA, server_containers=str(len(SERVERS)))
     namespace.wait_for_checkpoint("cora", 120)
@@ -48,7 +48,7 @@ def story(world):
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     world.note(f"ended as incarnation {job['status']['incarnation']}")
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
-    assert namespace.models("cora") == undisturbed, namespace.models("cora")
+    world.expect_as_undisturbed("cora")
 
 
 def expect_one_copy(world, pod):

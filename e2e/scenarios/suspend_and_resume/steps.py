@@ -4,11 +4,10 @@ from runner.world import CORA
 
 LEVEL = "full"
 SECONDS = 600
-NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor
 
 
 def story(world):
-    undisturbed = world.undisturbed_models()
+    world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA)
     namespace.wait_for_checkpoint("cora", 120)
@@ -24,4 +23,4 @@ def story(world):
     job = namespace.wait_for_phase("cora", "Succeeded", 300)
     assert job["status"]["incarnation"] == 2, job["status"]
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
-    assert namespace.models("cora") == undisturbed, namespace.models("cora")
+    world.expect_as_undisturbed("cora")

@@ -4,12 +4,11 @@ from runner.world import CORA, ENDLESS
 
 LEVEL = "full"
 SECONDS = 720
-NEEDS_OWN_CLUSTER = True  # bits are the same on the same kind of processor
 JOBS = ("left", "right")
 
 
 def story(world):
-    undisturbed = world.undisturbed_models()
+    world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA, name="left", epochs=ENDLESS)
     namespace.apply(CORA, name="right")
@@ -37,7 +36,7 @@ def story(world):
     job = namespace.wait_for_phase("right", "Succeeded", 300)
     assert job["status"]["incarnation"] == 1, job["status"]
     assert job["status"]["attempts"]["counted"] == 0, job["status"]["attempts"]
-    assert namespace.models("right") == undisturbed, namespace.models("right")
+    world.expect_as_undisturbed("right")
 
 
 def uids(namespace, job):

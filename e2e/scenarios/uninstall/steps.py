@@ -4,11 +4,10 @@ from runner.world import CORA
 
 LEVEL = "full"
 SECONDS = 600
-NEEDS_OWN_CLUSTER = True  # on another one the chart may be there for others
 
 
 def story(world):
-    undisturbed = world.undisturbed_models()
+    world.train_undisturbed()
     namespace = world.namespace
     namespace.apply(CORA)
     namespace.wait_for_phase("cora", "Training", 120)
@@ -25,4 +24,4 @@ def story(world):
     world.chart.install()
     job = namespace.wait_for_phase("cora", "Succeeded", 60)
     assert job["status"]["incarnation"] == 1, job["status"]
-    assert namespace.models("cora") == undisturbed, namespace.models("cora")
+    world.expect_as_undisturbed("cora")
